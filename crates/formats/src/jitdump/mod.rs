@@ -1,0 +1,22 @@
+//! JITDUMP
+use std::sync::Arc;
+
+use perfuse_wire::ParseError;
+
+use crate::{Format, Recording, Source};
+
+/// JITDUMP
+pub static FORMAT: Format = Format {
+    name: "jitdump",
+    title: "JITDUMP",
+    about: "",
+    sniff: |_| false,
+    open,
+    rules: &[],
+    layouts: &[],
+    tables: &[],
+};
+
+fn open(_source: Arc<Source>) -> Result<Arc<dyn Recording>, ParseError> {
+    Err(ParseError::new(perfuse_wire::ErrorKind::BadMagic { found: 0 }, 0, "magic"))
+}

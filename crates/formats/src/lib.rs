@@ -1,0 +1,20 @@
+//! One folder a format. Decoders know bytes and the common tables; they know no exporter and no analysis.
+//!
+//! Every format folder has the same files, so a newcomer who knows one knows all: `README.md mod.rs consts.rs layout.rs
+//! records.rs reader.rs writer.rs check.rs ingest.rs tests.rs testdata/`. [`registry`] is the one list of formats.
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::panic)
+)]
+
+pub mod jitdump;
+pub mod perf_data;
+pub mod registry;
+
+mod machine;
+mod recording;
+mod source;
+
+pub use machine::{machine_name, machine_pointer_bytes};
+pub use recording::{BatchStream, ClockMap, Format, Placement, Position, Recording, Summary, TableRequest, one_batch};
+pub use source::Source;

@@ -1,0 +1,169 @@
+use std::sync::{Arc, Mutex};
+
+use arrow_array::RecordBatch;
+use perfuse_tables::{Identities, Offsets};
+use perfuse_wire::{Diagnostics, Endian, Layout, ParseError, RecordView, Rule, Value};
+
+use crate::Source;
+
+/// A format: how to know it, how to open it, and what the documentation says of it.
+#[derive(Debug)]
+pub struct Format {
+    /// Name in the registry and on the command line: `jitdump`.
+    pub name: &'static str,
+    /// Name for people: `JITDUMP`.
+    pub title: &'static str,
+    /// One line: who writes it, what it holds.
+    pub about: &'static str,
+    /// Whether these first bytes are of this format.
+    pub sniff: fn(&[u8]) -> bool,
+    /// Opens it; fails only when not even the header can be read.
+    pub open: fn(Arc<Source>) -> Result<Arc<dyn Recording>, ParseError>,
+    /// Its numbered rules.
+    pub rules: &'static [&'static Rule],
+    /// Its header and records.
+    pub layouts: &'static [&'static Layout],
+    /// Common tables it fills, beside `sources`, `clocks`, `records` and `diagnostics`, which all fill.
+    pub tables: &'static [&'static str],
+}
+
+/// What `perfuse info` tells of a file.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// Version as the file states it.
+    pub version: Option<String>,
+    /// Byte order.
+    pub endian: Endian,
+    /// Size of a pointer in bytes.
+    pub pointer_bytes: Option<u8>,
+    /// Machine, as `uname -m` spells it.
+    pub arch: Option<&'static str>,
+    /// Program that wrote it, where its habits tell.
+    pub producer: Option<String>,
+    /// `monotonic`, `tsc`, `realtime`, `perf` or `unknown`.
+    pub clock: &'static str,
+    /// First and last time stamp, in the file's own units.
+    pub span: Option<(u64, u64)>,
+    /// Records by kind, every one in the file, by the specification's name.
+    pub counts: Vec<(String, u64)>,
+    /// Header fields, in the order of the specification.
+    pub header: Vec<(&'static str, Value<'static>)>,
+}
+
+/// How to put a source's time stamps on the profile's clock: `ns = ticks * numerator / denominator + offset_ns`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockMap {
+    /// Nanoseconds in `denominator` ticks.
+    pub numerator: u64,
+    /// Ticks in `numerator` nanoseconds; never 0.
+    pub denominator: u64,
+    /// Added after scaling.
+    pub offset_ns: i64,
+}
+
+impl Default for ClockMap {
+    fn default() -> Self {
+        Self { numerator: 1, denominator: 1, offset_ns: 0 }
+    }
+}
+
+impl ClockMap {
+    /// A time stamp on the profile's clock. Saturates rather than wraps.
+    #[must_use]
+    #[inline]
+    pub fn ns(&self, ticks: u64) -> i64 {
+        let scaled = if self.numerator == self.denominator {
+            i64::try_from(ticks).unwrap_or(i64::MAX)
+        } else {
+            let wide = u128::from(ticks).saturating_mul(u128::from(self.numerator));
+            let ns = wide.checked_div(u128::from(self.denominator)).unwrap_or(wide);
+            i64::try_from(ns).unwrap_or(i64::MAX)
+        };
+        scaled.saturating_add(self.offset_ns)
+    }
+}
+
+/// Where a recording stands among the others of a profile: the keys it numbers on from, its clock, its process.
+#[derive(Clone, Debug)]
+pub struct Placement {
+    /// Key of the source.
+    pub source_id: u32,
+    /// First keys that are this recording's; its [`Recording::extent`] says how many it takes.
+    pub first: Offsets,
+    /// How its time stamps become the profile's.
+    pub clock: ClockMap,
+    /// The pid the recorder knew its process by, where the file has another (pid namespaces).
+    pub pid: Option<i32>,
+    /// Processes and threads, shared by all recordings of the profile.
+    pub identities: Arc<Mutex<Identities>>,
+}
+
+impl Placement {
+    /// A recording alone, on its own clock.
+    #[must_use]
+    pub fn alone() -> Self {
+        Self {
+            source_id: 0,
+            first: Offsets::default(),
+            clock: ClockMap::default(),
+            pid: None,
+            identities: Arc::default(),
+        }
+    }
+}
+
+/// A table in record batches, made as they are pulled.
+pub type BatchStream = Box<dyn Iterator<Item = RecordBatch> + Send>;
+
+/// What of a table is wanted.
+#[derive(Clone, Debug, Default)]
+pub struct TableRequest {
+    /// Only rows of these code objects (keys as placed), sorted; all where none.
+    pub code_objects: Option<Vec<u32>>,
+    /// Whether to fill columns of raw bytes such as `code_objects.code`.
+    pub with_bytes: bool,
+}
+
+/// Where a walk over records stands; the default is the first record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    /// Absolute offset of the next record; 0 means the first one.
+    pub offset: u64,
+    /// Its index.
+    pub index: u64,
+    /// What else the format needs to go on (an offset inside an unpacked block).
+    pub inner: u64,
+}
+
+/// An open file of any format.
+pub trait Recording: Send + Sync {
+    /// Its format.
+    fn format(&self) -> &'static Format;
+
+    /// Its bytes.
+    fn source(&self) -> &Arc<Source>;
+
+    /// Version, producer, counts: one pass over the record headers.
+    fn summary(&self) -> Summary;
+
+    /// Decodes the record at a position and moves the position past it; `None` at the end.
+    fn next_record<'a>(&'a self, at: &mut Position) -> Option<RecordView<'a>>;
+
+    /// Holds the whole file against its specification.
+    fn check(&self, sink: &mut Diagnostics);
+
+    /// How many keys of each kind its tables take.
+    fn extent(&self) -> Offsets;
+
+    /// One of the common tables in [`Format::tables`]; `None` for a table it does not fill.
+    fn table(&self, name: &str, placement: &Placement, request: &TableRequest) -> Option<BatchStream>;
+
+    /// The recording as its own type, for what only one format has.
+    fn as_any(&self) -> &dyn std::any::Any;
+}
+
+/// A table of one batch.
+#[must_use]
+pub fn one_batch(batch: RecordBatch) -> BatchStream {
+    Box::new(std::iter::once(batch))
+}

@@ -1,0 +1,145 @@
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::ops::{Deref, Range};
+
+use memmap2::{Mmap, UncheckedAdvice};
+
+/// Unpacked data above this size goes to an unlinked temporary file instead of memory.
+const SPILL_BYTES: usize = 64 << 20;
+
+/// The bytes of one input: mapped read-only, unpacked, or owned.
+#[derive(Debug)]
+pub struct Source {
+    /// Path as given, `-` for standard input.
+    pub path: String,
+    /// Why unpacking ended early, where the input was a cut or damaged `.gz` or `.zst`.
+    pub unpack_error: Option<String>,
+    bytes: Bytes,
+}
+
+#[derive(Debug)]
+enum Bytes {
+    Mapped(Mmap),
+    Owned(Vec<u8>),
+}
+
+impl Source {
+    /// Maps a file; `.gz` and `.zst` are told by their magic and read through.
+    ///
+    /// # Errors
+    /// What the operating system says. A damaged compressed stream is no error: what unpacks is given.
+    pub fn open(path: &str) -> io::Result<Self> {
+        let file = File::open(path)?;
+        if !file.metadata()?.is_file() {
+            let mut bytes = Vec::new();
+            (&file).read_to_end(&mut bytes)?;
+            return Self::from_bytes(path, bytes);
+        }
+        let map = map(&file)?;
+        if let Some(unpacker) = unpacker(&map) {
+            return unpack(path, unpacker);
+        }
+        Ok(Self { path: path.to_owned(), unpack_error: None, bytes: Bytes::Mapped(map) })
+    }
+
+    /// Takes bytes that are already here.
+    ///
+    /// # Errors
+    /// Only when a temporary file is needed to unpack them and cannot be had.
+    pub fn from_bytes(path: &str, bytes: Vec<u8>) -> io::Result<Self> {
+        if let Some(unpacker) = unpacker(&bytes) {
+            return unpack(path, unpacker);
+        }
+        Ok(Self { path: path.to_owned(), unpack_error: None, bytes: Bytes::Owned(bytes) })
+    }
+
+    /// Gives the pages of a range back to the operating system once a pass is over it, so that resident memory stays
+    /// small on a file of any size. They are read again when touched.
+    pub fn release(&self, range: Range<usize>) {
+        if let Bytes::Mapped(map) = &self.bytes
+            && let Some(len) = range.end.min(map.len()).checked_sub(range.start)
+        {
+            // SAFETY: the mapping is a read-only view of a file, so dropped pages come back with the same content.
+            let _ = unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, range.start, len) };
+        }
+    }
+}
+
+impl Deref for Source {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.bytes {
+            Bytes::Mapped(map) => map,
+            Bytes::Owned(bytes) => bytes,
+        }
+    }
+}
+
+fn map(file: &File) -> io::Result<Mmap> {
+    // SAFETY: read-only and private; another process may still change the file, which decoders survive because they
+    // check every length where they use it.
+    unsafe { Mmap::map(file) }
+}
+
+fn unpacker(bytes: &[u8]) -> Option<Box<dyn Read + '_>> {
+    if bytes.starts_with(&[0x1f, 0x8b]) {
+        Some(Box::new(flate2::read::MultiGzDecoder::new(bytes)))
+    } else if bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        Some(Box::new(zstd::stream::read::Decoder::with_buffer(bytes).ok()?))
+    } else {
+        None
+    }
+}
+
+fn unpack(path: &str, mut unpacker: Box<dyn Read + '_>) -> io::Result<Source> {
+    let mut kept = Vec::new();
+    let mut spilled: Option<File> = None;
+    let mut chunk = vec![0u8; 1 << 20];
+    let mut unpack_error = None;
+    loop {
+        match unpacker.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(len) => kept.extend_from_slice(chunk.get(..len).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => {
+                unpack_error = Some(error.to_string());
+                break;
+            }
+        }
+        if kept.len() >= SPILL_BYTES {
+            let file = match &mut spilled {
+                Some(file) => file,
+                None => spilled.insert(temporary_file()?),
+            };
+            file.write_all(&kept)?;
+            kept.clear();
+        }
+    }
+    let bytes = match spilled {
+        None => Bytes::Owned(kept),
+        Some(mut file) => {
+            file.write_all(&kept)?;
+            file.rewind()?;
+            Bytes::Mapped(map(&file)?)
+        }
+    };
+    Ok(Source { path: path.to_owned(), unpack_error, bytes })
+}
+
+/// A file that nobody else can open and that is gone when it is closed.
+fn temporary_file() -> io::Result<File> {
+    let dir = std::env::temp_dir();
+    for attempt in 0u32..100 {
+        let path = dir.join(format!("perfuse-{}-{attempt}.unpacked", std::process::id()));
+        match File::options().read(true).write(true).create_new(true).open(&path) {
+            Ok(file) => {
+                std::fs::remove_file(&path)?;
+                return Ok(file);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, "no free name for a temporary file"))
+}

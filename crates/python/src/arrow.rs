@@ -1,0 +1,64 @@
+//! Arrow over the C stream interface: out as a capsule that any Arrow library takes, in from any object that offers one.
+
+use std::ffi::CStr;
+use std::sync::Mutex;
+
+use arrow_array::ffi_stream::{RecordBatchStreamReader, FFI_ArrowArrayStream};
+use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+const STREAM: &CStr = c"arrow_array_stream";
+
+/// Record batches on their way to an Arrow library; can be taken once.
+#[pyclass(frozen, module = "perfuse._core")]
+pub struct ArrowStream {
+    reader: Mutex<Option<Box<dyn RecordBatchReader + Send>>>,
+}
+
+impl ArrowStream {
+    /// Batches made as they are pulled.
+    pub fn new(schema: SchemaRef, batches: impl Iterator<Item = RecordBatch> + Send + 'static) -> Self {
+        let reader = RecordBatchIterator::new(batches.map(Ok::<_, ArrowError>), schema);
+        Self { reader: Mutex::new(Some(Box::new(reader))) }
+    }
+
+    /// One batch.
+    pub fn of(batch: RecordBatch) -> Self {
+        Self::new(batch.schema(), std::iter::once(batch))
+    }
+}
+
+#[pymethods]
+impl ArrowStream {
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema;
+        let reader = self.reader.lock().ok().and_then(|mut reader| reader.take());
+        match reader {
+            Some(reader) => PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), STREAM),
+            None => Err(PyValueError::new_err("this Arrow stream was already taken")),
+        }
+    }
+}
+
+/// All batches of any Python object that offers the Arrow C stream interface.
+pub fn batches(object: &Bound<'_, PyAny>) -> PyResult<Vec<RecordBatch>> {
+    let capsule = object.call_method0("__arrow_c_stream__")?;
+    let capsule = capsule.cast::<PyCapsule>().map_err(|_| PyTypeError::new_err("not an Arrow stream"))?;
+    let pointer = capsule.pointer_checked(Some(STREAM))?;
+    // SAFETY: the name was checked, so this is an ArrowArrayStream; from_raw moves it out and leaves a released one.
+    let reader = unsafe { RecordBatchStreamReader::from_raw(pointer.cast().as_ptr()) }
+        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    reader.collect::<Result<_, _>>().map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<ArrowStream>()
+}

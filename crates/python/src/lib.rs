@@ -1,0 +1,15 @@
+//! The only crate that names pyo3: it hands the core to Python.
+//!
+//! Volume leaves as Arrow through PyCapsules, inspection as plain values; work runs with the GIL released.
+
+mod arrow;
+mod registry;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    arrow::register(module)?;
+    registry::register(module)
+}

@@ -1,0 +1,207 @@
+//! Column types of the table declarations: what is pushed, and the Arrow array it becomes.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use arrow_array::builder::{BinaryBuilder, ListBuilder, PrimitiveBuilder};
+use arrow_array::types::{ArrowPrimitiveType, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::{ArrayRef, BooleanArray, DictionaryArray, Int32Array, StringArray};
+use arrow_schema::{DataType, Field};
+use rustc_hash::FxHashMap;
+
+/// A column type.
+pub trait Column {
+    /// What a decoder pushes.
+    type Item<'a>;
+    /// What gathers it.
+    type Builder: Default + std::fmt::Debug;
+    /// Whether null occurs.
+    const NULLABLE: bool;
+    /// The Arrow type.
+    fn data_type() -> DataType;
+    /// Appends one value.
+    fn push(builder: &mut Self::Builder, item: Self::Item<'_>);
+    /// The values as Arrow.
+    fn finish(builder: &mut Self::Builder) -> ArrayRef;
+}
+
+macro_rules! primitive {
+    ($($ty:ty => $arrow:ty),+) => {$(
+        impl Column for $ty {
+            type Item<'a> = $ty;
+            type Builder = PrimitiveBuilder<$arrow>;
+            const NULLABLE: bool = false;
+            fn data_type() -> DataType {
+                <$arrow>::DATA_TYPE
+            }
+            #[inline]
+            fn push(builder: &mut Self::Builder, item: $ty) {
+                builder.append_value(item);
+            }
+            fn finish(builder: &mut Self::Builder) -> ArrayRef {
+                Arc::new(builder.finish())
+            }
+        }
+        impl Nullable for $ty {
+            #[inline]
+            fn push_null(builder: &mut Self::Builder) {
+                builder.append_null();
+            }
+        }
+    )+};
+}
+primitive!(u8 => UInt8Type, u16 => UInt16Type, u32 => UInt32Type, u64 => UInt64Type, i32 => Int32Type, i64 => Int64Type);
+
+/// A column type that can also hold null.
+pub trait Nullable: Column {
+    /// Appends null.
+    fn push_null(builder: &mut Self::Builder);
+}
+
+/// A nullable column.
+#[derive(Debug)]
+pub struct Opt<T>(PhantomData<T>);
+
+impl<T: Nullable> Column for Opt<T> {
+    type Item<'a> = Option<T::Item<'a>>;
+    type Builder = T::Builder;
+    const NULLABLE: bool = true;
+    fn data_type() -> DataType {
+        T::data_type()
+    }
+    #[inline]
+    fn push(builder: &mut Self::Builder, item: Self::Item<'_>) {
+        match item {
+            Some(item) => T::push(builder, item),
+            None => T::push_null(builder),
+        }
+    }
+    fn finish(builder: &mut Self::Builder) -> ArrayRef {
+        T::finish(builder)
+    }
+}
+
+impl Column for bool {
+    type Item<'a> = bool;
+    type Builder = Vec<bool>;
+    const NULLABLE: bool = false;
+    fn data_type() -> DataType {
+        DataType::Boolean
+    }
+    fn push(builder: &mut Self::Builder, item: bool) {
+        builder.push(item);
+    }
+    fn finish(builder: &mut Self::Builder) -> ArrayRef {
+        Arc::new(BooleanArray::from(std::mem::take(builder)))
+    }
+}
+
+/// A dictionary-encoded string column.
+#[derive(Debug)]
+pub struct Str;
+
+/// Interns strings; a run of one value costs a comparison.
+#[derive(Debug, Default)]
+pub struct StrBuilder {
+    ids: FxHashMap<Box<str>, i32>,
+    values: Vec<Box<str>>,
+    keys: Vec<Option<i32>>,
+    last: Option<i32>,
+}
+
+impl StrBuilder {
+    #[inline]
+    fn intern(&mut self, text: &str) -> i32 {
+        if let Some(last) = self.last
+            && &*self.values[last as usize] == text
+        {
+            return last;
+        }
+        let id = match self.ids.get(text) {
+            Some(&id) => id,
+            None => {
+                let id = i32::try_from(self.values.len()).unwrap_or(i32::MAX);
+                self.values.push(text.into());
+                self.ids.insert(text.into(), id);
+                id
+            }
+        };
+        self.last = Some(id);
+        id
+    }
+}
+
+impl Column for Str {
+    type Item<'a> = &'a str;
+    type Builder = StrBuilder;
+    const NULLABLE: bool = false;
+    fn data_type() -> DataType {
+        DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+    }
+    #[inline]
+    fn push(builder: &mut StrBuilder, item: &str) {
+        let id = builder.intern(item);
+        builder.keys.push(Some(id));
+    }
+    fn finish(builder: &mut StrBuilder) -> ArrayRef {
+        let done = std::mem::take(builder);
+        let keys = Int32Array::from(done.keys);
+        let values = StringArray::from_iter_values(done.values.iter());
+        match DictionaryArray::<Int32Type>::try_new(keys, Arc::new(values)) {
+            Ok(array) => Arc::new(array),
+            Err(error) => unreachable!("every key was given by the interner: {error}"),
+        }
+    }
+}
+
+impl Nullable for Str {
+    #[inline]
+    fn push_null(builder: &mut StrBuilder) {
+        builder.keys.push(None);
+    }
+}
+
+/// A column of byte strings.
+#[derive(Debug)]
+pub struct Bytes;
+
+impl Column for Bytes {
+    type Item<'a> = &'a [u8];
+    type Builder = BinaryBuilder;
+    const NULLABLE: bool = false;
+    fn data_type() -> DataType {
+        DataType::Binary
+    }
+    fn push(builder: &mut BinaryBuilder, item: &[u8]) {
+        builder.append_value(item);
+    }
+    fn finish(builder: &mut BinaryBuilder) -> ArrayRef {
+        Arc::new(builder.finish())
+    }
+}
+
+impl Nullable for Bytes {
+    fn push_null(builder: &mut BinaryBuilder) {
+        builder.append_null();
+    }
+}
+
+/// A column of lists of unsigned 64-bit numbers.
+#[derive(Debug)]
+pub struct List;
+
+impl Column for List {
+    type Item<'a> = &'a [u64];
+    type Builder = ListBuilder<PrimitiveBuilder<UInt64Type>>;
+    const NULLABLE: bool = false;
+    fn data_type() -> DataType {
+        DataType::List(Arc::new(Field::new("item", DataType::UInt64, true)))
+    }
+    fn push(builder: &mut Self::Builder, item: &[u64]) {
+        builder.values().append_slice(item);
+        builder.append(true);
+    }
+    fn finish(builder: &mut Self::Builder) -> ArrayRef {
+        Arc::new(builder.finish())
+    }
+}

@@ -1,0 +1,13 @@
+//! The declarations, a file a family.
+
+mod callstacks;
+mod code;
+mod provenance;
+mod sampling;
+mod tasks;
+
+pub use callstacks::{frames, stacks};
+pub use code::{code_moves, code_objects, embedded_files, functions, inline_calls, line_rows, modules};
+pub use provenance::{clocks, diagnostics, records, sources};
+pub use sampling::{callchains, samples};
+pub use tasks::{mappings, processes, threads};

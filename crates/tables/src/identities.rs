@@ -1,0 +1,141 @@
+use rustc_hash::FxHashMap;
+
+use crate::{processes, threads};
+
+/// First free surrogate keys, so that the tables of several sources number on without clashing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Offsets {
+    /// Next `source_id`.
+    pub source: u32,
+    /// Next `function_id`.
+    pub function: u32,
+    /// Next `module_id`.
+    pub module: u32,
+    /// Next `code_object_id`.
+    pub code_object: u32,
+    /// Next `mapping_id`.
+    pub mapping: u32,
+    /// Next `sample_id`.
+    pub sample: u64,
+}
+
+/// Processes and threads are the same ones in every source of a profile: this gives them their keys.
+///
+/// A decoder asks for the key of a `(pid, tid)` and may add what it knows (a name, a start, an end).
+#[derive(Clone, Debug, Default)]
+pub struct Identities {
+    by_pid: FxHashMap<i32, u32>,
+    by_tid: FxHashMap<(i32, i32), u32>,
+    processes: Vec<Known>,
+    threads: Vec<(u32, Known)>,
+    /// Keys that each source numbers on from.
+    pub next: Offsets,
+}
+
+/// What is known of a process or thread.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    id: i32,
+    name: Option<String>,
+    start_ns: Option<i64>,
+    end_ns: Option<i64>,
+}
+
+impl Known {
+    fn with_id(id: i32) -> Self {
+        Self { id, ..Self::default() }
+    }
+}
+
+impl Identities {
+    /// Key of a process.
+    pub fn process(&mut self, pid: i32) -> u32 {
+        *self.by_pid.entry(pid).or_insert_with(|| {
+            self.processes.push(Known::with_id(pid));
+            (self.processes.len() - 1) as u32
+        })
+    }
+
+    /// Key of a thread.
+    pub fn thread(&mut self, pid: i32, tid: i32) -> u32 {
+        if let Some(&id) = self.by_tid.get(&(pid, tid)) {
+            return id;
+        }
+        let process_id = self.process(pid);
+        let id = self.threads.len() as u32;
+        self.threads.push((process_id, Known::with_id(tid)));
+        self.by_tid.insert((pid, tid), id);
+        id
+    }
+
+    /// The pid of a process key.
+    #[must_use]
+    pub fn pid(&self, process_id: u32) -> Option<i32> {
+        self.processes.get(process_id as usize).map(|p| p.id)
+    }
+
+    /// Names a thread, and its process when it is the main thread.
+    pub fn name(&mut self, pid: i32, tid: i32, name: &str) {
+        let thread = self.thread(pid, tid) as usize;
+        self.threads[thread].1.name = Some(name.to_owned());
+        if pid == tid {
+            let process = self.process(pid) as usize;
+            self.processes[process].name = Some(name.to_owned());
+        }
+    }
+
+    /// Notes a start.
+    pub fn start(&mut self, pid: i32, tid: i32, ts_ns: i64) {
+        self.note(pid, tid, |known| known.start_ns = Some(ts_ns));
+    }
+
+    /// Notes an end.
+    pub fn end(&mut self, pid: i32, tid: i32, ts_ns: i64) {
+        self.note(pid, tid, |known| known.end_ns = Some(ts_ns));
+    }
+
+    fn note(&mut self, pid: i32, tid: i32, set: impl Fn(&mut Known)) {
+        let thread = self.thread(pid, tid) as usize;
+        set(&mut self.threads[thread].1);
+        if pid == tid {
+            let process = self.process(pid) as usize;
+            set(&mut self.processes[process]);
+        }
+    }
+
+    /// Table `processes`.
+    #[must_use]
+    pub fn processes(&self) -> arrow_array::RecordBatch {
+        let mut table = processes::Builder::new();
+        for (id, p) in self.processes.iter().enumerate() {
+            table.push(id as u32, p.id, p.name.as_deref(), p.start_ns, p.end_ns);
+        }
+        table.finish()
+    }
+
+    /// Table `threads`.
+    #[must_use]
+    pub fn threads(&self) -> arrow_array::RecordBatch {
+        let mut table = threads::Builder::new();
+        for (id, (process_id, t)) in self.threads.iter().enumerate() {
+            table.push(id as u32, *process_id, t.id, t.name.as_deref(), t.start_ns, t.end_ns);
+        }
+        table.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_sources_agree_on_a_thread() {
+        let mut ids = Identities::default();
+        let a = ids.thread(7, 9);
+        ids.name(7, 7, "main");
+        assert_eq!(ids.thread(7, 9), a);
+        assert_eq!(ids.processes().num_rows(), 1);
+        assert_eq!(ids.threads().num_rows(), 2);
+        assert_eq!(ids.processes().schema(), processes::SPEC.schema());
+    }
+}

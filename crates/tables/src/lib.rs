@@ -1,0 +1,47 @@
+//! The common tables: one schema list, one builder a table, out comes Arrow. Knows no format.
+//!
+//! Each `table!` declaration is the whole truth about a table: its columns, their types, their documentation, the
+//! row a decoder pushes and the builder that takes it. [`TABLES`] lists them all; the reference page is made from it.
+//!
+//! Conventions: surrogate keys are `<singular>_id`; `pid` and `tid` are the operating system's; times are `*_ns`, sizes
+//! `*_bytes`; addresses are unsigned; null means not recorded; fact rows end with their origin.
+
+mod column;
+mod family;
+mod identities;
+mod schema;
+
+pub use family::{
+    callchains, clocks, code_moves, code_objects, diagnostics, embedded_files, frames, functions, inline_calls, line_rows,
+    mappings, modules, processes, records, samples, sources, stacks, threads,
+};
+pub use identities::{Identities, Offsets};
+pub use schema::{ColumnSpec, TableSpec};
+
+/// Every common table, in the order the documentation lists them.
+pub static TABLES: &[&TableSpec] = &[
+    &sources::SPEC,
+    &clocks::SPEC,
+    &processes::SPEC,
+    &threads::SPEC,
+    &mappings::SPEC,
+    &modules::SPEC,
+    &functions::SPEC,
+    &code_objects::SPEC,
+    &code_moves::SPEC,
+    &line_rows::SPEC,
+    &inline_calls::SPEC,
+    &embedded_files::SPEC,
+    &callchains::SPEC,
+    &frames::SPEC,
+    &stacks::SPEC,
+    &samples::SPEC,
+    &records::SPEC,
+    &diagnostics::SPEC,
+];
+
+/// The table of that name.
+#[must_use]
+pub fn table(name: &str) -> Option<&'static TableSpec> {
+    TABLES.iter().copied().find(|spec| spec.name == name)
+}

@@ -1,0 +1,106 @@
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+
+/// A column of a common table.
+#[derive(Debug)]
+pub struct ColumnSpec {
+    /// Name, with its unit as a suffix.
+    pub name: &'static str,
+    /// Arrow type.
+    pub data_type: fn() -> DataType,
+    /// Whether null ("not recorded") occurs.
+    pub nullable: bool,
+    /// Meaning and unit.
+    pub doc: &'static str,
+}
+
+/// A common table.
+#[derive(Debug)]
+pub struct TableSpec {
+    /// Plural snake_case name.
+    pub name: &'static str,
+    /// What one row is.
+    pub doc: &'static str,
+    /// Columns, in order.
+    pub columns: &'static [ColumnSpec],
+}
+
+impl TableSpec {
+    /// The Arrow schema of this table.
+    #[must_use]
+    pub fn schema(&self) -> SchemaRef {
+        let fields = self.columns.iter().map(|c| Field::new(c.name, (c.data_type)(), c.nullable));
+        Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+    }
+}
+
+/// Declares a table once: a module with its [`TableSpec`] and its `Builder`.
+macro_rules! table {
+    ($(#[doc = $doc:literal])+ $table:ident { $($(#[doc = $cdoc:literal])+ $column:ident: $kind:ty,)+ }) => {
+        #[doc = concat!("Table `", stringify!($table), "`:", $($doc),+)]
+        pub mod $table {
+            #[allow(unused_imports, reason = "each table names the column types it needs")]
+            use crate::column::{Column, Bytes, List, Opt, Str};
+
+            /// The declaration.
+            pub static SPEC: crate::TableSpec = crate::TableSpec {
+                name: stringify!($table),
+                doc: concat!($($doc),+),
+                columns: &[$(crate::ColumnSpec {
+                    name: stringify!($column),
+                    data_type: <$kind as Column>::data_type,
+                    nullable: <$kind as Column>::NULLABLE,
+                    doc: concat!($($cdoc),+),
+                }),+],
+            };
+
+            /// Gathers rows into Arrow.
+            #[derive(Debug, Default)]
+            pub struct Builder {
+                $($column: <$kind as Column>::Builder,)+
+                len: usize,
+            }
+
+            #[allow(clippy::too_many_arguments, reason = "one argument a column")]
+            impl Builder {
+                /// An empty table.
+                #[must_use]
+                pub fn new() -> Self {
+                    Self::default()
+                }
+
+                /// Appends a row, columns in declared order.
+                #[inline]
+                pub fn push(&mut self, $($column: <$kind as Column>::Item<'_>),+) {
+                    $(<$kind as Column>::push(&mut self.$column, $column);)+
+                    self.len += 1;
+                }
+
+                /// Rows so far.
+                #[must_use]
+                pub fn len(&self) -> usize {
+                    self.len
+                }
+
+                /// Whether there are none.
+                #[must_use]
+                pub fn is_empty(&self) -> bool {
+                    self.len == 0
+                }
+
+                /// The rows as Arrow; the builder is empty again.
+                pub fn finish(&mut self) -> arrow_array::RecordBatch {
+                    self.len = 0;
+                    let columns = vec![$(<$kind as Column>::finish(&mut self.$column)),+];
+                    match arrow_array::RecordBatch::try_new(SPEC.schema(), columns) {
+                        Ok(batch) => batch,
+                        // Columns and schema come from one declaration and grow together.
+                        Err(error) => unreachable!("{}: {error}", SPEC.name),
+                    }
+                }
+            }
+        }
+    };
+}
+pub(crate) use table;

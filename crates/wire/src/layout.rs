@@ -1,0 +1,148 @@
+/// How a field lies in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldType {
+    /// Unsigned, 16 bits.
+    U16,
+    /// Unsigned, 32 bits.
+    U32,
+    /// Unsigned, 64 bits.
+    U64,
+    /// Signed, 32 bits.
+    I32,
+    /// Text up to and including a NUL.
+    CString,
+    /// Bytes whose number another field gives.
+    Bytes,
+    /// Entries whose number another field gives.
+    Array,
+}
+
+impl FieldType {
+    /// C-like spelling, as specifications write it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::U16 => "u16",
+            Self::U32 => "u32",
+            Self::U64 => "u64",
+            Self::I32 => "i32",
+            Self::CString => "char[] NUL",
+            Self::Bytes => "u8[]",
+            Self::Array => "entry[]",
+        }
+    }
+}
+
+/// One field of a layout: a row of the table in the documentation.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// The specification's own name.
+    pub name: &'static str,
+    /// Its type.
+    pub ty: FieldType,
+    /// Meaning and unit.
+    pub doc: &'static str,
+}
+
+/// The described layout of a header, record or entry.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// The specification's own name.
+    pub name: &'static str,
+    /// Section of the specification that defines it.
+    pub section: &'static str,
+    /// What it is for.
+    pub doc: &'static str,
+    /// Size in bytes of the fixed fields.
+    pub fixed_bytes: u64,
+    /// Fixed fields, in order, then the variable part.
+    pub fields: &'static [Field],
+}
+
+/// Declares fixed fields once; derives the struct, its decoder, its encoder and its [`Layout`].
+///
+/// The variable part that follows the fixed fields is described after `then`, and decoded by hand.
+#[macro_export]
+macro_rules! layout {
+    ($(
+        $(#[doc = $doc:literal])+
+        $name:ident = $spec:literal, section $section:literal {
+            $($(#[doc = $fdoc:literal])+ $field:ident: $ty:ident,)*
+        } $(then { $($(#[doc = $vdoc:literal])+ $var:ident: $vty:ident,)* })?
+    )+) => {$(
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name {
+            $($(#[doc = $fdoc])+ pub $field: $ty,)*
+        }
+
+        impl $name {
+            /// Size in bytes of these fields in a file.
+            pub const SIZE: u64 = 0 $(+ size_of::<$ty>() as u64)*;
+
+            /// The table of the documentation.
+            pub const LAYOUT: $crate::Layout = $crate::Layout {
+                name: $spec,
+                section: $section,
+                doc: concat!($($doc),+),
+                fixed_bytes: Self::SIZE,
+                fields: &[
+                    $($crate::Field { name: stringify!($field), ty: $crate::layout!(@type $ty), doc: concat!($($fdoc),+) },)*
+                    $($($crate::Field { name: stringify!($var), ty: $crate::FieldType::$vty, doc: concat!($($vdoc),+) },)*)?
+                ],
+            };
+
+            /// Reads the fields in order.
+            ///
+            /// # Errors
+            /// [`ParseError`](crate::ParseError) naming the first field the bytes end in.
+            #[inline]
+            pub fn read(cursor: &mut $crate::Cursor<'_>) -> Result<Self, $crate::ParseError> {
+                Ok(Self { $($field: cursor.$ty(stringify!($field))?,)* })
+            }
+
+            /// Appends the fields in order.
+            pub fn write(&self, out: &mut Vec<u8>, endian: $crate::Endian) {
+                $($crate::layout!(@put $ty, out, self.$field, endian);)*
+            }
+        }
+    )+};
+    (@type u16) => { $crate::FieldType::U16 };
+    (@type u32) => { $crate::FieldType::U32 };
+    (@type u64) => { $crate::FieldType::U64 };
+    (@type i32) => { $crate::FieldType::I32 };
+    (@put u16, $out:expr, $value:expr, $endian:expr) => { $crate::Put::put_u16($out, $value, $endian) };
+    (@put u32, $out:expr, $value:expr, $endian:expr) => { $crate::Put::put_u32($out, $value, $endian) };
+    (@put u64, $out:expr, $value:expr, $endian:expr) => { $crate::Put::put_u64($out, $value, $endian) };
+    (@put i32, $out:expr, $value:expr, $endian:expr) => { $crate::Put::put_i32($out, $value, $endian) };
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Cursor, Endian, FieldType};
+
+    layout! {
+        /// A point.
+        Point = "POINT", section "I" {
+            /// Across.
+            x: u32,
+            /// Up.
+            y: u64,
+        } then {
+            /// Label.
+            name: CString,
+        }
+    }
+
+    #[test]
+    fn one_declaration_reads_writes_and_describes() {
+        let mut out = Vec::new();
+        Point { x: 1, y: 2 }.write(&mut out, Endian::Big);
+        assert_eq!(out, [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2]);
+        assert_eq!(Point::read(&mut Cursor::new(&out, 0, Endian::Big)).unwrap(), Point { x: 1, y: 2 });
+        assert_eq!(Point::SIZE, 12);
+        assert_eq!(Point::LAYOUT.fields[2].ty, FieldType::CString);
+        let short = Point::read(&mut Cursor::new(&out[..6], 64, Endian::Big)).unwrap_err();
+        assert_eq!((short.field, short.offset), ("y", 68));
+    }
+}
