@@ -1,5 +1,6 @@
 //! Tables in, tables out: what is too hot for Python. Knows no format.
 
+pub mod align;
 pub mod code_map;
 pub mod join;
 pub mod mappings;

@@ -4,8 +4,10 @@
 
 mod arrow;
 mod errors;
+mod fusion;
 mod recording;
 mod registry;
+mod symbols;
 
 use pyo3::prelude::*;
 
@@ -14,5 +16,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     arrow::register(module)?;
     recording::register(module)?;
+    fusion::register(module)?;
     registry::register(module)
 }
