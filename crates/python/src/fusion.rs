@@ -146,7 +146,8 @@ impl Fusion {
         };
         py.detach(|| {
             let code_objects = code.table("code_objects", &TableRequest::default());
-            let chains = samples.recording().table("callchains", &samples.placement, &TableRequest::default());
+            let chains =
+                samples.recording().table("callchains", &samples.placement, &TableRequest::default());
             let uses = first_uses(chains.into_iter().flatten(), &code_objects).map_err(table_error)?;
             Ok(uses.into_iter().map(|u| (u.created, u.sampled)).collect())
         })
@@ -166,7 +167,8 @@ impl Fusion {
     /// A table that every recording fills by itself, one after the other, made as it is pulled.
     fn stream(&self, name: &str, with_bytes: bool) -> impl Iterator<Item = RecordBatch> + Send + 'static {
         let name = name.to_owned();
-        let all: Vec<_> = self.placed.iter().map(|p| (Arc::clone(p.recording()), p.placement.clone())).collect();
+        let all: Vec<_> =
+            self.placed.iter().map(|p| (Arc::clone(p.recording()), p.placement.clone())).collect();
         all.into_iter().flat_map(move |(recording, placement)| {
             let request = TableRequest { with_bytes, ..TableRequest::default() };
             recording.table(&name, &placement, &request).into_iter().flatten()

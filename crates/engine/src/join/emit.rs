@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 
-use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use arrow_array::RecordBatch;
+use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use perfuse_tables::access::{ColumnError, nullable, numbers, text};
 use perfuse_tables::{Offsets, frames, functions, modules, samples, stacks};
 

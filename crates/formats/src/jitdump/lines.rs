@@ -159,7 +159,12 @@ fn constant_stride(info: &DebugInfo<'_>, target: &Target<'_>) -> Option<usize> {
     })
 }
 
-fn walk_at<'a>(info: &DebugInfo<'a>, target: &Target<'a>, stride: usize, rows: &mut Vec<LineRow<'a>>) -> Habits {
+fn walk_at<'a>(
+    info: &DebugInfo<'a>,
+    target: &Target<'a>,
+    stride: usize,
+    rows: &mut Vec<LineRow<'a>>,
+) -> Habits {
     let mut habits = Habits { constant_stride: true, ..Habits::default() };
     let bytes = info.entries.rest();
     let count = usize::try_from(info.fixed.nr_entry).unwrap_or(usize::MAX);
@@ -180,7 +185,9 @@ fn restore<'a>(target: &Target<'a>, rows: &mut [LineRow<'a>], habits: &mut Habit
     for row in rows {
         match target.path {
             Some(path) if row.name == path => {}
-            Some(path) if row.name.len() == path.len() && row.name.get(LOST_PREFIX..) == path.get(LOST_PREFIX..) => {
+            Some(path)
+                if row.name.len() == path.len() && row.name.get(LOST_PREFIX..) == path.get(LOST_PREFIX..) =>
+            {
                 row.name = path;
                 habits.restored = habits.restored.saturating_add(1);
             }
