@@ -4,4 +4,5 @@ pub mod align;
 pub mod code_map;
 pub mod join;
 pub mod mappings;
+pub mod symbolize;
 pub mod timed_space;
