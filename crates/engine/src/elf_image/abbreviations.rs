@@ -60,7 +60,7 @@ pub(super) fn section(encoding: Encoding) -> Section {
                 declare(&mut out, code, DW_TAG_subprogram, children, &attributes);
             }
         }
-        let attributes = [NAME, given(declared, ABSTRACT_DECLARATION), INLINE];
+        let attributes = [NAME, LINKAGE_NAME, given(declared, ABSTRACT_DECLARATION), INLINE];
         declare(&mut out, abstract_function(declared), DW_TAG_subprogram, false, &attributes);
     }
     for called_from in [false, true] {

@@ -19,12 +19,14 @@ pub(super) struct DebugInfo {
 
 impl DebugInfo {
     pub fn new(spec: &ImageSpec, encoding: Encoding) -> Result<Self, Error> {
+        // The title is a file name to readers, and those cannot be empty.
+        let title = if spec.title.is_empty() { "[jit]" } else { &spec.title };
         let mut strings = StringTable::new(".debug_str");
         let mut paths = StringTable::new(".debug_line_str");
         Ok(Self {
-            title: strings.intern(&spec.title)?,
+            title: strings.intern(title)?,
             producer: strings.intern(concat!("perfuse ", env!("CARGO_PKG_VERSION")))?,
-            title_path: paths.intern(&spec.title)?,
+            title_path: paths.intern(title)?,
             directory: paths.intern(&spec.comp_dir)?,
             info: Section::new(encoding),
             line: Section::new(encoding),

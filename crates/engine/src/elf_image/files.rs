@@ -20,11 +20,12 @@ impl Files {
         self.paths.push(unit);
     }
 
-    /// Number of a file, from 1.
+    /// Number of a file, from 1; 0 for no file, as rows of line 0 have: gdb 13 crashes on an empty path.
     #[inline]
     pub fn index(&mut self, path: &str, strings: &mut StringTable) -> Result<u32, Error> {
         match &self.last {
             Some((last, index)) if last == path => Ok(*index),
+            _ if path.is_empty() => Ok(0),
             _ => self.find(path, strings),
         }
     }
@@ -65,6 +66,7 @@ mod tests {
         let numbers = ["/a.js", "/a.js", "/b.js", "file:///a.js", "node:fs", "file://host/a.js"]
             .map(|path| files.index(path, &mut strings).unwrap());
         assert_eq!(numbers, [1, 1, 2, 1, 3, 4]);
+        assert_eq!(files.index("", &mut strings).unwrap(), 0);
         assert_eq!(files.paths().len(), 5);
         files.reset(0);
         assert_eq!(files.index("node:fs", &mut strings).unwrap(), 1);

@@ -58,7 +58,8 @@ impl LineProgram {
             &sorted
         };
         let mut num_rows = 0;
-        let mut row = Row { offset: 0, file: 1, line: 1, column: 0 };
+        // The file is always set: binutils (2.40) starts with file 0 where DWARF 5 says 1.
+        let mut row = Row { offset: 0, file: u32::MAX, line: 1, column: 0 };
         for (index, line) in lines.iter().enumerate() {
             if line.offset >= size {
                 break;

@@ -125,6 +125,8 @@ impl Unit {
             .ok_or(Error::TooLarge(".debug_info"))?;
         self.entries.u8(abbreviations::abstract_function(file.is_some()));
         self.entries.u32(name);
+        // Without a linkage name binutils shows the symbol's, which is the outer function's.
+        self.entries.u32(name);
         if let Some(file) = file {
             self.entries.uleb(file.into());
             self.entries.uleb(line.into());
