@@ -17,7 +17,8 @@ impl ImageFile {
 
     /// What a tool prints, both streams; `None` where it is not installed.
     fn shown_by(&self, tool: &str, arguments: &[&str]) -> Option<String> {
-        let output = Command::new(tool).args(arguments).arg(&self.0).env("LC_ALL", "C.UTF-8").output().ok()?;
+        let output =
+            Command::new(tool).args(arguments).arg(&self.0).env("LC_ALL", "C.UTF-8").output().ok()?;
         let text = [output.stdout, output.stderr].concat();
         let text = String::from_utf8_lossy(&text).into_owned();
         assert!(output.status.success(), "{tool}: {text}");
@@ -43,8 +44,14 @@ const MACHINES: [(&str, u16, bool, bool); 6] = [
 #[test]
 fn readelf_has_nothing_to_complain_about() {
     for (name, machine, is_64, big_endian) in MACHINES {
-        let (file, _) = ImageFile::new(&format!("readelf-{name}"), ImageSpec { machine, is_64, big_endian, ..x86_64() });
-        let views = ["-aW", "--debug-dump=info,abbrev,aranges,str", "--debug-dump=rawline", "--debug-dump=decodedline"];
+        let (file, _) =
+            ImageFile::new(&format!("readelf-{name}"), ImageSpec { machine, is_64, big_endian, ..x86_64() });
+        let views = [
+            "-aW",
+            "--debug-dump=info,abbrev,aranges,str",
+            "--debug-dump=rawline",
+            "--debug-dump=decodedline",
+        ];
         for view in views {
             let Some(text) = file.shown_by("readelf", &[view]) else { return };
             let lower = text.to_lowercase();
@@ -59,7 +66,8 @@ fn readelf_has_nothing_to_complain_about() {
 #[test]
 fn llvm_verifies_the_debug_information() {
     for (name, machine, is_64, big_endian) in MACHINES {
-        let (file, _) = ImageFile::new(&format!("llvm-{name}"), ImageSpec { machine, is_64, big_endian, ..x86_64() });
+        let (file, _) =
+            ImageFile::new(&format!("llvm-{name}"), ImageSpec { machine, is_64, big_endian, ..x86_64() });
         let Some(text) = file.shown_by("llvm-dwarfdump", &["--verify"]) else { return };
         assert!(text.contains("No errors."), "{name}: {text}");
         assert!(!text.contains("warning"), "{name}: {text}");
