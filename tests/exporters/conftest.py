@@ -32,7 +32,7 @@ def expected_script(request: pytest.FixtureRequest) -> Path:
 
 
 @pytest.fixture
-def golden(request: pytest.FixtureRequest) -> Any:
+def golden() -> Any:
     """Holds text against a file in testdata/; PERFUSE_BLESS=1 writes it anew."""
 
     def check(name: str, actual: str) -> None:
@@ -55,7 +55,9 @@ def peers() -> Path:
     here = build / "package.json"
     if not here.exists() or here.read_text() != wanted or not (build / "node_modules").exists():
         here.write_text(wanted)
-        subprocess.run(["npm", "install", "--no-package-lock", "--no-audit", "--no-fund"], cwd=build, check=True)
+        subprocess.run(
+            ["npm", "install", "--no-package-lock", "--no-audit", "--no-fund"], cwd=build, check=True
+        )
     return build / "node_modules"
 
 
@@ -63,7 +65,10 @@ class ProfilerCli:
     """The Firefox Profiler's own front end, without its windows."""
 
     def __init__(self, node_modules: Path, home: Path) -> None:
-        self._command = ["node", str(node_modules / "@firefox-devtools" / "profiler-cli" / "dist" / "profiler-cli.js")]
+        self._command = [
+            "node",
+            str(node_modules / "@firefox-devtools" / "profiler-cli" / "dist" / "profiler-cli.js"),
+        ]
         # A daemon keeps its socket below the home directory, whose path must be short.
         self._environment = os.environ | {"HOME": str(home)}
         self._session = uuid.uuid4().hex[:8]
@@ -79,7 +84,9 @@ class ProfilerCli:
 
     def _run(self, *command: str, session: bool = True) -> str:
         arguments = [*self._command, *command, *(["--session", self._session] if session else [])]
-        done = subprocess.run(arguments, env=self._environment, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(
+            arguments, env=self._environment, capture_output=True, text=True, timeout=120, check=False
+        )
         assert done.returncode == 0, done.stderr + done.stdout
         return done.stdout
 

@@ -5,6 +5,11 @@ from dataclasses import dataclass, field
 from perfuse.exporters.frames import FRAMES
 from perfuse.exporters.source import Source
 
+PARENTS_FIRST = """
+    SELECT stack_id, coalesce(parent_stack_id::BIGINT, -1), frame_id FROM stacks ORDER BY stack_id
+"""
+"""Every stack, its parent (-1 for none) and its frame; a parent's key is less than its children's."""
+
 
 @dataclass(slots=True)
 class NameTree:
@@ -41,8 +46,7 @@ def name_tree(profile: Source, name: str = "label") -> NameTree:
     }
     tree.names = list(labels)
     nodes: dict[tuple[int, int], int] = {}
-    rows = profile.sql("SELECT stack_id, coalesce(parent_stack_id::BIGINT, -1), frame_id FROM stacks ORDER BY stack_id")
-    for stack, parent, frame in rows.fetchall():
+    for stack, parent, frame in profile.sql(PARENTS_FIRST).fetchall():
         key = (tree.node_of[parent] if parent >= 0 else -1, of_frame[frame])
         node = nodes.setdefault(key, len(nodes))
         if node == len(tree.parents):
