@@ -74,21 +74,30 @@ class ProfilerCli:
         self._session = uuid.uuid4().hex[:8]
 
     def load(self, path: Path) -> None:
-        self._run("load", str(path))
+        # Its daemon has half a second to start, which a busy machine may not give it.
+        for _ in range(20):
+            done = self._start("load", str(path), "--session", self._session)
+            if "did not become ready" not in done.stderr:
+                break
+        assert done.returncode == 0, done.stderr
 
     def stop(self) -> None:
-        self._run("stop", self._session, session=False)
+        self._start("stop", self._session)
 
     def ask(self, *command: str) -> Any:
-        return json.loads(self._run(*command, "--json"))
+        done = self._start(*command, "--json", "--session", self._session)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
 
-    def _run(self, *command: str, session: bool = True) -> str:
-        arguments = [*self._command, *command, *(["--session", self._session] if session else [])]
-        done = subprocess.run(
-            arguments, env=self._environment, capture_output=True, text=True, timeout=120, check=False
+    def _start(self, *command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*self._command, *command],
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
         )
-        assert done.returncode == 0, done.stderr + done.stdout
-        return done.stdout
 
 
 @pytest.fixture

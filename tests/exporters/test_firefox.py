@@ -143,6 +143,30 @@ def test_the_front_end_agrees(expected_script: Path, profiler: Any, tmp_path: Pa
         assert flat(tree["regularCallTree"]["children"]) == trees[tid]
 
 
+def test_the_front_end_counts_milliseconds(small: FakeProfile, profiler: Any, tmp_path: Path) -> None:
+    """Two events, weights in milliseconds, inlining, a stack without frames: the loader takes it all."""
+    small.add(
+        "samples",
+        sample_id=9,
+        ts_ns=5003 * MS,
+        thread_id=0,
+        stack_id=1,
+        weight=100,
+        weight_unit="events",
+        event="cache-misses",
+    )
+    small.sql("UPDATE samples SET weight = 2500000 WHERE stack_id = 3")
+    export(small, tmp_path / "p.json", weight="events")
+    profiler.load(tmp_path / "p.json")
+    totals = {}
+    for handle in ("t-0", "t-1"):
+        profiler.ask("thread", "select", handle)
+        listed = profiler.ask("thread", "functions", "--limit", "0", "--include-idle")["functions"]
+        totals[handle] = {function["name"]: function["totalSamples"] for function in listed}
+    assert totals["t-0"] == {"main": 100, "run": 100}
+    assert totals["t-1"] == {"main": 8, "run": 6, "add": 5, "[unknown] app": 1, "sys_read": 1}
+
+
 def flat(nodes: list[Any], above: tuple[str, ...] = ()) -> Counter[tuple[str, ...]]:
     """Samples of every path in the front end's call tree."""
     totals: Counter[tuple[str, ...]] = Counter()

@@ -16,9 +16,9 @@ CATEGORIES: dict[str, tuple[str, str]] = {
     ),
     "Baseline JIT": (
         "blue",
-        "sparkplug baseline liftoff bbq quickjitted minoptjitted tier0 instrumentedtier0 winch",
+        "sparkplug baseline liftoff bbq quickjitted minoptjitted tier0 instrumentedtier winch",
     ),
-    "Mid-tier JIT": ("lightblue", "maglev dfg c1 tier1instrumented instrumentedtieroptimized"),
+    "Mid-tier JIT": ("lightblue", "maglev dfg c1 instrumentedtieroptimized"),
     "Optimizing JIT": (
         "green",
         "turbofan turboshaft ftl omg ion ionmonkey warp c2 graal optimized optimizedtier1 optimizedtier1osr "
