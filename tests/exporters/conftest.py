@@ -71,18 +71,19 @@ class ProfilerCli:
         ]
         # A daemon keeps its socket below the home directory, whose path must be short.
         self._environment = os.environ | {"HOME": str(home)}
-        self._session = uuid.uuid4().hex[:8]
+        self._session = ""
 
     def load(self, path: Path) -> None:
         # Its daemon has half a second to start, which a busy machine may not give it.
         for _ in range(20):
+            self._session = uuid.uuid4().hex[:8]
             done = self._start("load", str(path), "--session", self._session)
             if "did not become ready" not in done.stderr:
                 break
         assert done.returncode == 0, done.stderr
 
     def stop(self) -> None:
-        self._start("stop", self._session)
+        self._start("stop", "--all")
 
     def ask(self, *command: str) -> Any:
         done = self._start(*command, "--json", "--session", self._session)

@@ -68,7 +68,7 @@ def _stacks(profile: Source) -> tuple[list[dict[str, Any]], dict[int, str]]:
     """The file's frames, which are functions to it, and each stack as JSON, root first."""
     index: dict[tuple[str, str | None, int | None, int | None], int] = {}
     functions = "label, coalesce(function_path, path), function_line, function_column"
-    rows = profile.sql(f"SELECT frame_id, {functions} FROM ({FRAMES})").fetchall()
+    rows = profile.sql(f"SELECT frame_id, {functions} FROM ({FRAMES}) ORDER BY frame_id").fetchall()
     of_frame = {frame: index.setdefault(tuple(function), len(index)) for frame, *function in rows}
     columns = ("name", "file", "line", "col")
     frames = [

@@ -42,7 +42,7 @@ def name_tree(profile: Source, name: str = "label") -> NameTree:
     labels: dict[str, int] = {}
     of_frame = {
         frame: labels.setdefault(label, len(labels))
-        for frame, label in profile.sql(f"SELECT frame_id, {name} FROM ({FRAMES})").fetchall()
+        for frame, label in profile.sql(f"SELECT frame_id, {name} FROM ({FRAMES}) ORDER BY frame_id").fetchall()
     }
     tree.names = list(labels)
     nodes: dict[tuple[int, int], int] = {}
