@@ -16,7 +16,8 @@ fn main() {
     let path = given.clone().map_or_else(|| std::env::temp_dir().join("perfuse-bench.elf"), Into::into);
     let mut code = [0x90; LEN_CODE];
     code[LEN_CODE - 1] = 0xc3;
-    let paths: Vec<String> = (0..400).map(|module| format!("/srv/app/node_modules/m{module}/lib/index.js")).collect();
+    let paths: Vec<String> =
+        (0..400).map(|module| format!("/srv/app/node_modules/m{module}/lib/index.js")).collect();
 
     let start = Instant::now();
     let spec = ImageSpec {

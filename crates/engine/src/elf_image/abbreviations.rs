@@ -26,7 +26,8 @@ const DESCRIPTION: &[Attribute] = &[(DW_AT_description, DW_FORM_string)];
 const ORIGIN: &[Attribute] = &[(DW_AT_abstract_origin, DW_FORM_ref4)];
 const DECLARATION: &[Attribute] =
     &[(DW_AT_decl_file, DW_FORM_udata), (DW_AT_decl_line, DW_FORM_udata), (DW_AT_decl_column, DW_FORM_udata)];
-const ABSTRACT_DECLARATION: &[Attribute] = &[(DW_AT_decl_file, DW_FORM_udata), (DW_AT_decl_line, DW_FORM_udata)];
+const ABSTRACT_DECLARATION: &[Attribute] =
+    &[(DW_AT_decl_file, DW_FORM_udata), (DW_AT_decl_line, DW_FORM_udata)];
 const INLINE: &[Attribute] = &[(DW_AT_inline, DW_FORM_data1)];
 const CALL: &[Attribute] =
     &[(DW_AT_call_file, DW_FORM_udata), (DW_AT_call_line, DW_FORM_udata), (DW_AT_call_column, DW_FORM_udata)];

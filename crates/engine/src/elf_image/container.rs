@@ -63,7 +63,14 @@ pub(super) fn head(
     program_header(elf::PT_LOAD, elf::PF_R | elf::PF_X, 0, [text.end, text.end], 0x1000, &mut out);
     program_header(elf::PT_NOTE, elf::PF_R, note, [LEN_NOTE, LEN_NOTE], 4, &mut out);
     if !absent.is_empty() {
-        program_header(elf::PT_LOAD, elf::PF_R | elf::PF_X, absent.start, [0, absent.size()], 0x1000, &mut out);
+        program_header(
+            elf::PT_LOAD,
+            elf::PF_R | elf::PF_X,
+            absent.start,
+            [0, absent.size()],
+            0x1000,
+            &mut out,
+        );
     }
     out.bytes.resize(note as usize, 0);
     out.u32(4);
@@ -157,7 +164,9 @@ fn section_header(header: &Header, name: u32, out: &mut Section) {
     let len_symbol = len_symbol(out.encoding) as u64;
     let (link, info, align, len_entry) = match header.kind {
         // Every symbol is local, so the first that is not comes after the last.
-        elf::SHT_SYMTAB => (SectionIndex::StringTable as u32, (header.size / len_symbol) as u32, 8, len_symbol),
+        elf::SHT_SYMTAB => {
+            (SectionIndex::StringTable as u32, (header.size / len_symbol) as u32, 8, len_symbol)
+        }
         elf::SHT_NOTE => (0, 0, 4, 0),
         _ if header.flags.contains(elf::SHF_EXECINSTR) => (0, 0, 16, 0),
         _ => (0, 0, 1, u64::from(header.flags.contains(elf::SHF_STRINGS))),

@@ -1,6 +1,7 @@
 use gimli::constants::{
-    DW_FORM_line_strp, DW_FORM_udata, DW_LNCT_directory_index, DW_LNCT_path, DW_LNE_end_sequence, DW_LNE_set_address,
-    DW_LNS_advance_line, DW_LNS_advance_pc, DW_LNS_const_add_pc, DW_LNS_copy, DW_LNS_set_column, DW_LNS_set_file,
+    DW_FORM_line_strp, DW_FORM_udata, DW_LNCT_directory_index, DW_LNCT_path, DW_LNE_end_sequence,
+    DW_LNE_set_address, DW_LNS_advance_line, DW_LNS_advance_pc, DW_LNS_const_add_pc, DW_LNS_copy,
+    DW_LNS_set_column, DW_LNS_set_file,
 };
 
 use super::files::Files;
@@ -163,7 +164,8 @@ impl LineProgram {
             header.u8(0);
         }
         let len_header = header.offset(".debug_line")?;
-        let len_unit = (header.len() + self.opcodes.len()).checked_add(8).and_then(|len| u32::try_from(len).ok());
+        let len_unit =
+            (header.len() + self.opcodes.len()).checked_add(8).and_then(|len| u32::try_from(len).ok());
         section.u32(len_unit.ok_or(Error::TooLarge(".debug_line"))?);
         section.u16(5);
         section.u8(section.encoding.address_bytes());

@@ -51,7 +51,11 @@ impl StringTable {
 
 /// A NUL would end the string for every reader and hide what follows it.
 fn without_nul(text: &str) -> Cow<'_, str> {
-    if text.as_bytes().contains(&0) { Cow::Owned(text.replace('\0', "\u{fffd}")) } else { Cow::Borrowed(text) }
+    if text.as_bytes().contains(&0) {
+        Cow::Owned(text.replace('\0', "\u{fffd}"))
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 #[cfg(test)]

@@ -53,7 +53,13 @@ impl Unit {
     }
 
     /// Adds the code that was placed at `start`, `size` bytes of it.
-    pub fn add(&mut self, code: &CodeObject<'_>, start: u64, size: u64, debug: &mut DebugInfo) -> Result<Counts, Error> {
+    pub fn add(
+        &mut self,
+        code: &CodeObject<'_>,
+        start: u64,
+        size: u64,
+        debug: &mut DebugInfo,
+    ) -> Result<Counts, Error> {
         if self.num_functions == 0 {
             self.low_pc = start;
         }

@@ -101,7 +101,13 @@ impl<W: Write + Seek> Writer<W> {
 
         let note = container::note_offset(self.encoding);
         let mut headers = vec![
-            Header { name: ".note.gnu.build-id", kind: elf::SHT_NOTE, flags: elf::SHF_ALLOC, offset: note, size: LEN_NOTE },
+            Header {
+                name: ".note.gnu.build-id",
+                kind: elf::SHT_NOTE,
+                flags: elf::SHF_ALLOC,
+                offset: note,
+                size: LEN_NOTE,
+            },
             text_header(TEXT, elf::SHT_PROGBITS, self.text),
         ];
         let mut offset = self.text.end;
@@ -158,7 +164,8 @@ fn sections(symbols: Symbols, debug: DebugInfo) -> Vec<Contents> {
         sections.push((name, elf::SHT_PROGBITS, flags, bytes));
     }
     let names = sections.iter().map(|section| section.0);
-    sections[2].3 = container::section_names([".note.gnu.build-id", TEXT].into_iter().chain(names).chain([ABSENT_TEXT]));
+    sections[2].3 =
+        container::section_names([".note.gnu.build-id", TEXT].into_iter().chain(names).chain([ABSENT_TEXT]));
     sections
 }
 

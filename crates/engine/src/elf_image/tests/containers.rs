@@ -1,4 +1,6 @@
-use object::{Architecture, BinaryFormat, Object, ObjectKind, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
+use object::{
+    Architecture, BinaryFormat, Object, ObjectKind, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind,
+};
 
 use super::*;
 
@@ -46,8 +48,11 @@ fn addresses_are_file_offsets() {
         assert_eq!(segment.address(), segment.file_range().0);
     }
     for placed in placed {
-        let inside = |range: (u64, u64)| range.0 <= placed.file_offset && placed.file_offset + placed.size <= range.1;
-        assert!(file.segments().any(|segment| inside((segment.address(), segment.address() + segment.size()))));
+        let inside =
+            |range: (u64, u64)| range.0 <= placed.file_offset && placed.file_offset + placed.size <= range.1;
+        assert!(
+            file.segments().any(|segment| inside((segment.address(), segment.address() + segment.size())))
+        );
         assert_eq!(placed.file_offset % 16, 0);
     }
 }
@@ -59,7 +64,10 @@ fn sections_do_not_overlap_and_fill_the_file() {
     let mut end = 64;
     for section in file.sections() {
         let name = section.name().unwrap();
-        assert_eq!(summary.sections.iter().find(|(other, _)| *other == name).map(|(_, size)| *size), Some(section.size()));
+        assert_eq!(
+            summary.sections.iter().find(|(other, _)| *other == name).map(|(_, size)| *size),
+            Some(section.size())
+        );
         if let Some((offset, size)) = section.file_range() {
             assert!(offset >= end, "{name} starts before the section in front of it ends");
             end = offset + size;

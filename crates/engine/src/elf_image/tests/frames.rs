@@ -12,7 +12,9 @@ fn frames(image: &[u8], addresses: impl Iterator<Item = u64>) -> Vec<Vec<Frame>>
     let file = object::File::parse(image).unwrap();
     let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
     let sections = DwarfSections::load(|id| {
-        Ok::<_, gimli::Error>(file.section_by_name(id.name()).map_or(&[][..], |section| section.data().unwrap()))
+        Ok::<_, gimli::Error>(
+            file.section_by_name(id.name()).map_or(&[][..], |section| section.data().unwrap()),
+        )
     });
     let dwarf = sections.unwrap().borrow(|bytes| EndianSlice::new(bytes, endian));
     let context = Context::from_dwarf(dwarf).unwrap();
@@ -23,9 +25,9 @@ fn frames(image: &[u8], addresses: impl Iterator<Item = u64>) -> Vec<Vec<Frame>>
         while let Some(frame) = frames.next().unwrap() {
             let name = frame.function.map(|f| f.raw_name().unwrap().into_owned()).unwrap_or_default();
             // The reader gives no line for line 0, but says its file.
-            let place = frame.location.and_then(|place| {
-                Some((place.file?.to_owned(), place.line?, place.column.unwrap_or(0)))
-            });
+            let place = frame
+                .location
+                .and_then(|place| Some((place.file?.to_owned(), place.line?, place.column.unwrap_or(0))));
             found.push((name, place));
         }
         all.push(found);
@@ -36,7 +38,8 @@ fn frames(image: &[u8], addresses: impl Iterator<Item = u64>) -> Vec<Vec<Frame>>
 /// The same, from the rows that went in.
 fn expected(code: &CodeObject<'_>, offset: u64) -> Vec<Frame> {
     let row = code.lines.iter().rfind(|line| line.offset <= offset);
-    let mut place = row.filter(|row| row.line > 0).map(|row| (row.path.into(), row.line, row.column.unwrap_or(0)));
+    let mut place =
+        row.filter(|row| row.line > 0).map(|row| (row.path.into(), row.line, row.column.unwrap_or(0)));
     let covers = |inline: &&Inline<'_>| inline.start <= offset && offset < inline.start + inline.size;
     let calls: Vec<_> = code.inlines.iter().filter(covers).collect();
     let mut frames = Vec::new();
@@ -96,7 +99,13 @@ fn units_are_closed_and_opened_without_a_seam() {
 fn lines_may_come_unsorted_doubled_and_past_the_end() {
     let line = |offset, line| Line { offset, path: "/a.js", line, column: None };
     let lines = [line(9, 3), line(0, 1), line(4, 7), line(4, 2), line(300, 9), line(u64::MAX, 9)];
-    let code = CodeObject { name: "f", linkage_name: "f", size: 16, code: Some(&NOPS[..16]), ..CodeObject::default() };
+    let code = CodeObject {
+        name: "f",
+        linkage_name: "f",
+        size: 16,
+        code: Some(&NOPS[..16]),
+        ..CodeObject::default()
+    };
     let (image, placed, summary) = image(x86_64(), &[CodeObject { lines: &lines, ..code }]);
     let at = placed[0].file_offset;
     let found = frames(&image, [0, 3, 4, 8, 9, 15].into_iter().map(|offset| at + offset));
@@ -107,7 +116,13 @@ fn lines_may_come_unsorted_doubled_and_past_the_end() {
 
 #[test]
 fn false_sizes_take_no_room() {
-    let code = CodeObject { name: "f", linkage_name: "f", size: u64::MAX, code: Some(&NOPS), ..CodeObject::default() };
+    let code = CodeObject {
+        name: "f",
+        linkage_name: "f",
+        size: u64::MAX,
+        code: Some(&NOPS),
+        ..CodeObject::default()
+    };
     let inlines = [Inline { size: u64::MAX, name: "g", ..Inline::default() }];
     let code = CodeObject { inlines: &inlines, ..code };
     let (file, placed, summary) = image(x86_64(), &[code, code, code]);

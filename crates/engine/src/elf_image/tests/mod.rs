@@ -102,6 +102,7 @@ fn sample() -> Vec<CodeObject<'static>> {
         ..CodeObject::default()
     };
     let absent = CodeObject { id: 10, code: None, start_address: 0x7f00_aaaa_0000, ..render };
-    let empty = CodeObject { id: 11, name: "empty", linkage_name: "empty", code: Some(&[]), ..CodeObject::default() };
+    let empty =
+        CodeObject { id: 11, name: "empty", linkage_name: "empty", code: Some(&[]), ..CodeObject::default() };
     vec![render, baseline, stub, absent, empty]
 }

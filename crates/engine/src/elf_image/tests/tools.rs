@@ -21,7 +21,8 @@ impl ImageFile {
 
     /// What a tool prints, both streams; `None` where it is not installed.
     fn shown_by(&self, tool: &str, arguments: &[&str]) -> Option<String> {
-        let output = Command::new(tool).args(arguments).arg(&self.0).env("LC_ALL", "C.UTF-8").output().ok()?;
+        let output =
+            Command::new(tool).args(arguments).arg(&self.0).env("LC_ALL", "C.UTF-8").output().ok()?;
         let text = [output.stdout, output.stderr].concat();
         let text = String::from_utf8_lossy(&text).into_owned();
         assert!(output.status.success(), "{tool}: {text}");
@@ -47,8 +48,14 @@ const MACHINES: [(&str, u16, bool, bool); 6] = [
 #[test]
 fn readelf_has_nothing_to_complain_about() {
     for (name, machine, is_64, big_endian) in MACHINES {
-        let (file, _) = ImageFile::new(&format!("readelf-{name}"), ImageSpec { machine, is_64, big_endian, ..x86_64() });
-        let views = ["-aW", "--debug-dump=info,abbrev,aranges,str", "--debug-dump=rawline", "--debug-dump=decodedline"];
+        let (file, _) =
+            ImageFile::new(&format!("readelf-{name}"), ImageSpec { machine, is_64, big_endian, ..x86_64() });
+        let views = [
+            "-aW",
+            "--debug-dump=info,abbrev,aranges,str",
+            "--debug-dump=rawline",
+            "--debug-dump=decodedline",
+        ];
         for view in views {
             let Some(text) = file.shown_by("readelf", &[view]) else { return };
             let lower = text.to_lowercase();
@@ -63,7 +70,8 @@ fn readelf_has_nothing_to_complain_about() {
 #[test]
 fn llvm_verifies_the_debug_information() {
     for (name, machine, is_64, big_endian) in MACHINES {
-        let (file, _) = ImageFile::new(&format!("llvm-{name}"), ImageSpec { machine, is_64, big_endian, ..x86_64() });
+        let (file, _) =
+            ImageFile::new(&format!("llvm-{name}"), ImageSpec { machine, is_64, big_endian, ..x86_64() });
         let Some(text) = file.shown_by("llvm-dwarfdump", &["--verify"]) else { return };
         assert!(text.contains("No errors."), "{name}: {text}");
         assert!(!text.contains("warning"), "{name}: {text}");
@@ -105,11 +113,21 @@ fn addr2line_prints_the_inlined_frames() {
 #[test]
 fn relative_paths_are_in_the_directory() {
     let lines = [Line { offset: 0, path: "node:fs", line: 3, column: None }];
-    let code = CodeObject { name: "f", linkage_name: "f", size: 16, code: Some(&NOPS[..16]), lines: &lines, ..CodeObject::default() };
+    let code = CodeObject {
+        name: "f",
+        linkage_name: "f",
+        size: 16,
+        code: Some(&NOPS[..16]),
+        lines: &lines,
+        ..CodeObject::default()
+    };
     for (comp_dir, expected) in [("/home/user", "/home/user/node:fs:3\n"), ("", "node:fs:3\n")] {
-        let (file, placed) = ImageFile::of("relative", ImageSpec { comp_dir: comp_dir.into(), ..x86_64() }, &[code]);
+        let (file, placed) =
+            ImageFile::of("relative", ImageSpec { comp_dir: comp_dir.into(), ..x86_64() }, &[code]);
         for tool in ["addr2line", "llvm-addr2line"] {
-            let Some(text) = file.shown_by(tool, &[&format!("{:#x}", placed[0].file_offset), "-e"]) else { break };
+            let Some(text) = file.shown_by(tool, &[&format!("{:#x}", placed[0].file_offset), "-e"]) else {
+                break;
+            };
             assert_eq!(text, expected, "{tool} in {comp_dir:?}");
         }
     }
