@@ -54,6 +54,14 @@ pub struct Location {
     pub place: Place,
 }
 
+impl Location {
+    /// Whether it lies in the kernel's half of the address space.
+    #[must_use]
+    pub fn is_kernel(&self) -> bool {
+        self.address >> 63 == 1
+    }
+}
+
 /// Chains as a tree of locations.
 #[derive(Debug, Default)]
 pub struct Located {

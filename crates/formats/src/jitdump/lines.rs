@@ -206,7 +206,9 @@ fn lost_its_start(name: &[u8], path: &[u8]) -> bool {
         return true;
     }
     let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
-    !is_text(name) && !left.is_empty() && (path.ends_with(left) || (file.len() < path.len() && left.ends_with(file)))
+    !is_text(name)
+        && !left.is_empty()
+        && (path.ends_with(left) || (file.len() < path.len() && left.ends_with(file)))
 }
 
 fn is_text(name: &[u8]) -> bool {
