@@ -4,6 +4,7 @@
 
 mod arrow;
 mod registry;
+mod stacks;
 
 use pyo3::prelude::*;
 
@@ -11,5 +12,6 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     arrow::register(module)?;
-    registry::register(module)
+    registry::register(module)?;
+    stacks::register(module)
 }
