@@ -1,4 +1,4 @@
-"""Reads what `perf script -F comm,pid,tid,time,event,ip,sym,symoff,dso` prints, which is perf's answer for a recording."""
+"""Reads perf's answer for a recording: `perf script -F comm,pid,tid,time,event,ip,sym,symoff,dso`."""
 
 import gzip
 import re
@@ -19,7 +19,7 @@ class PerfFrame:
     """One line of a call chain."""
 
     ip: int
-    """Address as printed: relative to the file for the ELF files of `perf inject` up to perf 6.1, absolute elsewhere."""
+    """Address as printed: up to perf 6.1 relative to the file in what `perf inject` wrote, absolute elsewhere."""
     symbol: str | None
     """Name, or None where perf prints `[unknown]`."""
     symbol_offset: int | None
@@ -47,7 +47,7 @@ class PerfSample:
 def read(path: Path) -> Iterator[PerfSample]:
     """The samples of a printed script, `.gz` read through.
 
-    Frames that perf adds for inlined calls, marked `(inlined)`, have no address of their own and are left out.
+    Frames that perf adds for inlined calls, marked `(inlined)`, have no address of their own: left out.
     """
     opener = gzip.open if path.suffix == ".gz" else open
     sample: PerfSample | None = None
