@@ -19,7 +19,7 @@ class PerfFrame:
     """One line of a call chain."""
 
     ip: int
-    """Address as printed: up to perf 6.1 relative to the file in what `perf inject` wrote, absolute elsewhere."""
+    """Address as printed: relative to the file where perf 6.1 wrote the file for JIT code, else absolute."""
     symbol: str | None
     """Name, or None where perf prints `[unknown]`."""
     symbol_offset: int | None

@@ -1,8 +1,8 @@
-"""Runs a program under `perf record` and its runtime's JITDUMP writer, and keeps what the program says of itself.
+"""Runs a program under `perf record` and its runtime's JITDUMP writer; keeps what the program says of itself.
 
-Programs print a line `phase {"function": …, "start_ns": …, "end_ns": …}` for each function they keep busy alone. The times are
-CLOCK_MONOTONIC, which is also the clock of `perf record -k mono`: so the right answer for a sample comes from the program, and
-neither from the dump nor from perf.
+Programs print a line `phase {"function": …, "start_ns": …, "end_ns": …}` for each function they keep busy
+alone. The times are CLOCK_MONOTONIC, which is also the clock of `perf record -k mono`: so the right answer
+for a sample comes from the program, and neither from the dump nor from perf.
 """
 
 import json
@@ -44,7 +44,7 @@ class Run:
 
 
 def need(*commands: str) -> None:
-    """Skips the test where a command is not installed; under CI that is a failure, since CI has to install it."""
+    """Skips the test where a command is not installed; fails under CI, which has to install it."""
     missing = [command for command in commands if shutil.which(command) is None]
     if missing:
         because = f"not installed: {', '.join(missing)}"
@@ -64,23 +64,9 @@ def record(
 ) -> Run:
     """Records a command with `perf record -k mono` in a directory of its own."""
     perf_data = directory / "perf.data"
-    perf = [
-        "perf",
-        "record",
-        "-q",
-        "-e",
-        "cpu-clock",
-        "-F",
-        "1999",
-        "-k",
-        "mono",
-        "-g",
-        "-o",
-        perf_data,
-        "--",
-    ]
+    perf = "perf record -q -e cpu-clock -F 1999 -k mono -g -o".split()
     done = subprocess.run(
-        [*perf, *command],
+        [*perf, perf_data, "--", *command],
         cwd=directory,
         env={**os.environ, **(environment or {})},
         capture_output=True,

@@ -6,7 +6,8 @@ from pathlib import Path
 import perfuse
 
 _LEAVES = """
-    SELECT s.ts_ns, f.address, c.start_address, c.code_index, n.name, n.linkage_name, c.tier, f.path, f.line, f.column
+    SELECT s.ts_ns, f.address, c.start_address, c.code_index, n.name, n.linkage_name, c.tier,
+           f.path, f.line, f.column
     FROM samples s
     JOIN threads t ON t.thread_id = s.thread_id
     JOIN processes p ON p.process_id = t.process_id

@@ -1,4 +1,4 @@
-"""LLVM's MCJIT: the line of every sampled address is the one in the DWARF line table of the very object that was loaded.
+"""LLVM's MCJIT: every sampled address is on the line that the DWARF of the very object that was loaded says.
 
 LLVM's perf listener writes debug entries 0x40 bytes too high, and `perf inject` copies them as they are.
 """
@@ -63,9 +63,17 @@ def test_lines_are_those_of_the_loaded_object(recorded: Recorded) -> None:
 
 
 def test_perf_inject_is_shifted(recorded: Recorded) -> None:
-    """perf's own answer for the same samples, from the line tables of the files it writes: right for a fraction of them."""
+    """perf's own answer for the same samples, from the line tables of the files it writes: mostly wrong."""
     run = recorded.run
-    command = ["perf", "inject", "--jit", "-i", run.perf_data, "-o", run.directory / "injected.data"]
+    command: list[str | Path] = [
+        "perf",
+        "inject",
+        "--jit",
+        "-i",
+        run.perf_data,
+        "-o",
+        run.directory / "injected.data",
+    ]
     run_tool(command, run.directory)
     tables = {path.stem.rpartition("-")[2]: LineTable(path) for path in run.dump.parent.glob("jitted-*.so")}
     right = sum(

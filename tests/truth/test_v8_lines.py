@@ -1,7 +1,8 @@
 """V8: the line and column of every sampled address in optimized code are the ones V8 itself prints for it.
 
-V8 writes debug entries 0x40 bytes too high. Read as they are, which is what `perf inject` does, most samples of these
-functions get a wrong line: `test_perf_is_shifted` measures how many, so that the fix is known to be one.
+V8 writes debug entries 0x40 bytes too high. Read as they are, which is what `perf inject` does, most
+samples of these functions get a wrong line: `test_perf_is_shifted` measures how many, so that the fix is
+known to be one.
 """
 
 from collections import Counter
