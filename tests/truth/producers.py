@@ -64,7 +64,7 @@ def record(
 ) -> Run:
     """Records a command with `perf record -k mono` in a directory of its own."""
     perf_data = directory / "perf.data"
-    perf = "perf record -q -e cpu-clock -F 1999 -k mono -g -o".split()
+    perf = ["perf", "record", "-q", "-e", "cpu-clock", "-F", "1999", "-k", "mono", "-g", "-o"]
     done = subprocess.run(
         [*perf, perf_data, "--", *command],
         cwd=directory,
