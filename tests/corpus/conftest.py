@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def jitdump_corpus() -> Path:
-    """Its JITDUMP part; `PERFUSE_CORPUS` says where the corpus is, `../shared/corpus` of the repository if not set."""
+    """Its JITDUMP part. `PERFUSE_CORPUS` says where the corpus is; else it is beside the repository."""
     beside = Path(__file__).parents[3] / "shared" / "corpus"
     corpus = Path(os.environ.get("PERFUSE_CORPUS", beside)) / "jitdump"
     if not corpus.is_dir():

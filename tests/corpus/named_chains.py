@@ -1,4 +1,4 @@
-"""perfuse's answer for a recording, in the shape of perf's: each sample's whole chain, with the JIT code it is in."""
+"""perfuse's answer for a recording in the shape of perf's: each sample's chain and the JIT code it is in."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""The function of every sampled JIT address is perf's own answer for it, except where perf is known to be wrong.
+"""The function of every sampled JIT address is perf's own answer, except where perf is known to be wrong.
 
-perf's answer is `expected/*.script.txt.gz`, printed after `perf inject --jit`. Every difference has to have one of the
-reasons below, and as often as is said here for the recording.
+perf's answer is `expected/*.script.txt.gz`, printed after `perf inject --jit`. Every difference has to have one
+of the reasons below, and as often as is said here for the recording.
 """
 
 import re
@@ -43,7 +43,7 @@ EXCEPTIONS: dict[str, dict[str, int]] = {}
 _JAVA_METHOD = re.compile(r"L(?P<type>[^;]+);(?P<method>[^(]+)\(")
 
 STACK_DUMPS = {"cpython315-dwarf"}
-"""Recorded with `--call-graph dwarf`: perf unwinds the copied stacks, so only the sampled address can be compared."""
+"""Recorded with `--call-graph dwarf`: perf unwinds copied stacks, so only the sampled address is compared."""
 
 
 @pytest.mark.parametrize("stem", NUM_JIT_FRAMES)
@@ -87,7 +87,7 @@ def _reason(perf: PerfFrame | None, mine: NamedFrame | None, position: int) -> s
 
 
 def _printed(linkage_name: str, symbol: str) -> bool:
-    """Whether perf prints this name so: as it is, or Java's `Lpackage/Class;method(I)I` as `package.Class.method(int)`."""
+    """Whether perf prints this name so: as it is, or a JVM's `Lpackage/Class;method(I)I` as Java."""
     java = _JAVA_METHOD.match(linkage_name)
     if java is None or symbol == linkage_name:
         return symbol == linkage_name
