@@ -1,7 +1,7 @@
 """The function of every sampled JIT address is perf's own answer, except where perf is known to be wrong.
 
-perf's answer is `expected/*.script.txt.gz`, printed after `perf inject --jit`. Every difference has to have one
-of the reasons below, and as often as is said here for the recording.
+perf's answer is `expected/*.script.txt.gz`, printed after `perf inject --jit`. Every difference has to have
+one of the reasons below, and as often as is said here for the recording.
 """
 
 import re

@@ -42,7 +42,7 @@ COUNTS: dict[str, dict[str, int]] = {
     "fetched/parca_php.dump": {"LOAD": 39},
     "fetched/parca_wasmtime.dump": {"LOAD": 246},
 }
-"""Whole records, by a plain walk over the record headers; one cut off by the end of the file does not count."""
+"""Whole records, by a plain walk over the record headers; one that the end of the file cuts is none."""
 
 
 @pytest.mark.parametrize("dump", COUNTS)
