@@ -7,6 +7,7 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::panic)
 )]
 
+pub mod fusing;
 pub mod jitdump;
 pub mod perf_data;
 pub mod registry;

@@ -3,7 +3,11 @@
 //! Volume leaves as Arrow through PyCapsules, inspection as plain values; work runs with the GIL released.
 
 mod arrow;
+mod errors;
+mod fusion;
+mod recording;
 mod registry;
+mod symbols;
 
 use pyo3::prelude::*;
 
@@ -11,5 +15,7 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     arrow::register(module)?;
+    recording::register(module)?;
+    fusion::register(module)?;
     registry::register(module)
 }
