@@ -1,7 +1,7 @@
 """perfuse beside perf on one recording of very many JIT functions: time, memory, files left behind.
 
-The recording is made once and kept in $PERFUSE_BENCH_DIR (build/bench if not set); both have it in the page cache.
-The goals are the ones perfuse holds itself to for 100,000 functions.
+The recording is made once and kept in $PERFUSE_BENCH_DIR (build/bench if not set); both have it in the page
+cache. The goals are the ones perfuse holds itself to for 100,000 functions.
 """
 
 import argparse

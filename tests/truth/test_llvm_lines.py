@@ -30,13 +30,11 @@ class Recorded:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    need("perf", "g++", "clang-14", "llvm-config-14", "objdump", "nm")
+    need("perf", "g++", "clang", "llvm-config", "objdump", "nm")
     directory = tmp_path_factory.mktemp("llvm")
-    compiler, linker = (_llvm_config(flag) for flag in ("--cxxflags", "--ldflags"))
-    run_tool(
-        ["g++", "-O1", *compiler, PROGRAMS / "mcjit.cpp", "-o", "mcjit", *linker, "-lLLVM-14"], directory
-    )
-    run_tool(["clang-14", "-g", "-O2", "-S", "-emit-llvm", SOURCE, "-o", "phases.ll"], directory)
+    compiler, linker = _llvm_config("--cxxflags"), _llvm_config("--ldflags", "--libs")
+    run_tool(["g++", "-O1", *compiler, PROGRAMS / "mcjit.cpp", "-o", "mcjit", *linker], directory)
+    run_tool(["clang", "-g", "-O2", "-S", "-emit-llvm", SOURCE, "-o", "phases.ll"], directory)
     command = ["./mcjit", "phases.ll", "phases.o", "500", *FUNCTIONS]
     run = record(command, directory, {"JITDUMPDIR": str(directory)})
     loaded = directory / "phases.o"
@@ -84,8 +82,8 @@ def test_perf_inject_is_shifted(recorded: Recorded) -> None:
     assert share(right, len(recorded.leaves), at_least=900) < 0.75
 
 
-def _llvm_config(flag: str) -> list[str]:
-    return subprocess.run(["llvm-config-14", flag], capture_output=True, text=True, check=True).stdout.split()
+def _llvm_config(*flags: str) -> list[str]:
+    return subprocess.run(["llvm-config", *flags], capture_output=True, text=True, check=True).stdout.split()
 
 
 def _load_bias(loaded: Path, phases: list[Phase]) -> int:
