@@ -2,6 +2,8 @@
 
 pub mod align;
 pub mod code_map;
+pub mod elf_image;
 pub mod join;
 pub mod mappings;
+pub mod symbolize;
 pub mod timed_space;

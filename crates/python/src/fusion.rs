@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 use arrow_array::RecordBatch;
 use perfuse_engine::align::first_uses;
 use perfuse_engine::code_map::CodeMap;
-use perfuse_engine::join::{self, CodeLines, CodeNames};
+use perfuse_engine::join::{self, CodeLines, CodeNames, NativeNames, PerfMaps};
 use perfuse_engine::mappings::Mappings;
+use perfuse_engine::symbolize::{Options, Symbolizer};
 use perfuse_formats::{ClockMap, Placement, Recording, TableRequest, registry};
 use perfuse_tables::access::ColumnError;
 use perfuse_tables::{Identities, Offsets, clocks, diagnostics, sources};
@@ -17,7 +18,6 @@ use pyo3::types::PyDict;
 use crate::arrow::ArrowStream;
 use crate::errors::table_error;
 use crate::recording::PyRecording;
-use crate::symbols::Symbols;
 
 /// How a recording is put among the others.
 #[pyclass(frozen, name = "Placed", module = "perfuse._core")]
@@ -146,7 +146,8 @@ impl Fusion {
         };
         py.detach(|| {
             let code_objects = code.table("code_objects", &TableRequest::default());
-            let chains = samples.recording().table("callchains", &samples.placement, &TableRequest::default());
+            let chains =
+                samples.recording().table("callchains", &samples.placement, &TableRequest::default());
             let uses = first_uses(chains.into_iter().flatten(), &code_objects).map_err(table_error)?;
             Ok(uses.into_iter().map(|u| (u.created, u.sampled)).collect())
         })
@@ -166,7 +167,8 @@ impl Fusion {
     /// A table that every recording fills by itself, one after the other, made as it is pulled.
     fn stream(&self, name: &str, with_bytes: bool) -> impl Iterator<Item = RecordBatch> + Send + 'static {
         let name = name.to_owned();
-        let all: Vec<_> = self.placed.iter().map(|p| (Arc::clone(p.recording()), p.placement.clone())).collect();
+        let all: Vec<_> =
+            self.placed.iter().map(|p| (Arc::clone(p.recording()), p.placement.clone())).collect();
         all.into_iter().flat_map(move |(recording, placement)| {
             let request = TableRequest { with_bytes, ..TableRequest::default() };
             recording.table(&name, &placement, &request).into_iter().flatten()
@@ -198,10 +200,25 @@ impl Fusion {
         let located = join::locate(self.stream("callchains", false), &codes, &mappings)?;
         let hit = TableRequest { code_objects: Some(located.code_objects.clone()), with_bytes: false };
         let lines = CodeLines::new(self.collect("line_rows", &hit), self.collect("inline_calls", &hit))?;
-        let symbols = Symbols::new(&self.symbol_dirs, self.debug_info, &self.identities);
-        let resolution = join::resolve(&located, &mappings, &names, &lines, &symbols)?;
+        let symbol_dirs = self.symbol_dirs.clone();
+        let symbolizer =
+            Symbolizer::new(Options { symbol_dirs, debug: self.debug_info, ..Options::default() });
+        let perf_maps = self.perf_maps();
+        let native = NativeNames { symbolizer: &symbolizer, perf_maps: &perf_maps };
+        let resolution = join::resolve(&located, &mappings, &names, &lines, &native)?;
         let tables = join::emit(&located, &resolution, &mappings, self.after)?;
         Ok(Joined { tables, num_early: located.num_early, latest_early_ns: located.latest_early_ns })
+    }
+
+    /// Maps lie where the user says, beside the recordings, or where runtimes write them.
+    fn perf_maps(&self) -> PerfMaps {
+        let beside = self
+            .placed
+            .iter()
+            .filter_map(|p| PathBuf::from(&p.recording().source().path).parent().map(PathBuf::from));
+        let dirs = self.symbol_dirs.iter().cloned().chain(beside).chain([PathBuf::from("/tmp")]).collect();
+        let pids = self.identities.lock().map(|identities| identities.pids()).unwrap_or_default();
+        PerfMaps::new(dirs, pids)
     }
 
     fn sources(&self) -> RecordBatch {

@@ -7,7 +7,6 @@ mod errors;
 mod fusion;
 mod recording;
 mod registry;
-mod symbols;
 
 use pyo3::prelude::*;
 

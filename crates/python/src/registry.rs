@@ -63,10 +63,8 @@ fn tables(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
             let row = PyDict::new(py);
             row.set_item("name", table.name)?;
             row.set_item("doc", table.doc.trim())?;
-            let columns = table
-                .columns
-                .iter()
-                .map(|c| (c.name, (c.data_type)().to_string(), c.nullable, c.doc.trim()));
+            let columns =
+                table.columns.iter().map(|c| (c.name, (c.data_type)().to_string(), c.nullable, c.doc.trim()));
             row.set_item("columns", columns.collect::<Vec<_>>())?;
             Ok(row)
         })

@@ -81,10 +81,10 @@ impl Identities {
         id
     }
 
-    /// The pid of a process key.
+    /// Process keys and their pids.
     #[must_use]
-    pub fn pid(&self, process_id: u32) -> Option<i32> {
-        self.processes.get(process_id as usize).map(|p| p.id)
+    pub fn pids(&self) -> Vec<(u32, i32)> {
+        (0..).zip(&self.processes).map(|(id, process)| (id, process.id)).collect()
     }
 
     /// Names a thread, and its process when it is the main thread.

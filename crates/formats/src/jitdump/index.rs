@@ -205,6 +205,8 @@ struct Pass {
     last_debug: u32,
     last_inline: u32,
     by_code_index: FxHashMap<u64, u32>,
+    /// Where a kind stands in the counts.
+    kinds: FxHashMap<RecordTag, usize>,
 }
 
 impl Pass {
@@ -229,12 +231,15 @@ impl Pass {
             last_debug: NONE,
             last_inline: NONE,
             by_code_index: FxHashMap::default(),
+            kinds: FxHashMap::default(),
         }
     }
 
     fn record(&mut self, record: &RawRecord<'_>) {
         let tag = record.tag();
-        match self.index.counts.iter_mut().find(|(known, _)| *known == tag) {
+        let next = self.index.counts.len();
+        let kind = *self.kinds.entry(tag).or_insert(next);
+        match self.index.counts.get_mut(kind) {
             Some((_, count)) => *count = count.saturating_add(1),
             None => self.index.counts.push((tag, 1)),
         }
@@ -328,8 +333,11 @@ impl Pass {
         let index = &mut self.index;
         let vma_is_zero = first_vmas(index, source);
         let names = index.codes.iter().map(|code| index.functions.linkage_name(code.named.name)).take(200);
-        index.producer =
-            Producer::tell(&index.header, &source.path, names.zip(vma_is_zero.into_iter().chain(std::iter::repeat(false))));
+        index.producer = Producer::tell(
+            &index.header,
+            &source.path,
+            names.zip(vma_is_zero.into_iter().chain(std::iter::repeat(false))),
+        );
         index.skew = skew(index, source);
         retire(index);
         self.index
@@ -341,7 +349,10 @@ impl Pass {
         let mut latest: FxHashMap<u64, u32> = FxHashMap::default();
         let mut next_code = 0usize;
         let orphans = index.abouts.iter().enumerate();
-        let orphans: Vec<usize> = orphans.filter(|(_, a)| a.pairing == Pairing::Orphan && a.code_addr != 0).map(|(i, _)| i).collect();
+        let orphans: Vec<usize> = orphans
+            .filter(|(_, a)| a.pairing == Pairing::Orphan && a.code_addr != 0)
+            .map(|(i, _)| i)
+            .collect();
         for orphan in orphans {
             let Some(about) = index.abouts.get_mut(orphan) else { continue };
             while let Some(code) = index.codes.get(next_code).filter(|code| code.index < about.index) {
@@ -350,7 +361,8 @@ impl Pass {
             }
             let before = latest.get(&about.code_addr).copied();
             let found = before.map(|code| (code, Pairing::Before)).or_else(|| {
-                let next = index.codes.get(next_code).filter(|code| code.index == about.index.saturating_add(1))?;
+                let next =
+                    index.codes.get(next_code).filter(|code| code.index == about.index.saturating_add(1))?;
                 (next.debug == NONE).then_some((next_code as u32, Pairing::OrderOnly))
             });
             if let Some((id, pairing)) = found
@@ -384,7 +396,11 @@ fn skew(index: &Index, source: &Source) -> u64 {
     let (mut records, mut exact, mut past) = (0u32, 0u32, false);
     for code in index.codes.iter().filter(|code| code.debug != NONE && code.size > 0).take(256) {
         let Some((_, info)) = index.debug_info(source, code) else { continue };
-        let habits = lines::decode(&info, &Target { skew: 0, may_be_corrupt: false, size: u64::MAX >> 1, path: None, ..index.target(code) }, &mut rows);
+        let habits = lines::decode(
+            &info,
+            &Target { skew: 0, may_be_corrupt: false, size: u64::MAX >> 1, path: None, ..index.target(code) },
+            &mut rows,
+        );
         let Some(least) = rows.iter().map(|row| row.code_offset).min() else { continue };
         if habits.before > 0 || least < skew {
             // Corrupted names make V8's entries unreadable here; they say nothing either way.
@@ -400,8 +416,20 @@ fn skew(index: &Index, source: &Source) -> u64 {
 
 /// Replays loads and moves in time order: code that other code is laid over is retired.
 fn retire(index: &mut Index) {
-    let loads = index.codes.iter().zip(0u32..).map(|(code, id)| Event { at: code.timestamp, offset: code.offset, id, old: None, new: code.start });
-    let moves = index.moves.iter().map(|m| Event { at: m.timestamp, offset: m.offset, id: m.code, old: Some(m.old), new: m.new });
+    let loads = index.codes.iter().zip(0u32..).map(|(code, id)| Event {
+        at: code.timestamp,
+        offset: code.offset,
+        id,
+        old: None,
+        new: code.start,
+    });
+    let moves = index.moves.iter().map(|m| Event {
+        at: m.timestamp,
+        offset: m.offset,
+        id: m.code,
+        old: Some(m.old),
+        new: m.new,
+    });
     let mut events: Vec<Event> = loads.chain(moves).collect();
     if !events.is_sorted() {
         events.sort_unstable();

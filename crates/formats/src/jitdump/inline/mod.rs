@@ -41,3 +41,6 @@ pub fn table(
 ) -> Option<crate::BatchStream> {
     None
 }
+
+/// Tells its departures.
+pub fn check(_record: &RawRecord<'_>, _sink: &mut perfuse_wire::Diagnostics) {}
