@@ -68,9 +68,7 @@ def main() -> int:
     decoding = [_decode(recorded) for _ in range(options.runs)]
     seconds, num_rows = min(decoding)
     copied, decoded = measure.copy_rate(dump_bytes), dump_bytes / seconds
-    print(
-        f"\nevery debug entry decoded: {num_rows:,} line rows in {seconds:.3f} s, {decoded / 1e9:.2f} GB/s of dump"
-    )
+    print(f"\nevery debug entry decoded: {num_rows:,} line rows in {seconds:.3f} s, {decoded / 1e9:.2f} GB/s")
     print(f"memory copy of as much:    {copied / 1e9:.2f} GB/s; decoding is 1/{copied / decoded:.1f} of it\n")
 
     goals = [

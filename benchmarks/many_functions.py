@@ -20,7 +20,9 @@ _MAIN = """\
 const rounds = Number(process.argv[2] ?? 20);
 let seal = 0;
 for (let round = 0; round < rounds; round++) {
-  for (let number = 0; number < functions.length; number++) seal = (seal ^ functions[number](round, number)) | 0;
+  for (let number = 0; number < functions.length; number++) {
+    seal = (seal ^ functions[number](round, number)) | 0;
+  }
 }
 console.log(`${functions.length} functions, ${rounds} rounds, seal ${seal}`);
 """

@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -47,10 +48,14 @@ def need(*commands: str) -> None:
     """Skips the test where a command is not installed; fails under CI, which has to install it."""
     missing = [command for command in commands if shutil.which(command) is None]
     if missing:
-        because = f"not installed: {', '.join(missing)}"
-        if os.environ.get("CI"):
-            pytest.fail(because)
-        pytest.skip(because)
+        give_up(f"not installed: {', '.join(missing)}")
+
+
+def give_up(because: str) -> NoReturn:
+    """Skips the test; fails it under CI."""
+    if os.environ.get("CI"):
+        pytest.fail(because)
+    pytest.skip(because)
 
 
 def run_tool(command: Sequence[str | Path], directory: Path) -> None:

