@@ -25,11 +25,11 @@ from perfuse.cli.verbs import VERBS
 class App(click.Group):
     """The group of all verbs, each imported when it is run or its own help is asked for."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, _ctx: click.Context) -> list[str]:
         """The verbs, in the order of help."""
         return list(VERBS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The verb of that name."""
         if cmd_name not in VERBS:
             return None
@@ -51,7 +51,7 @@ class App(click.Group):
             raise error
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The verbs by chapter, all in one alignment."""
         width = max(len(entry.usage) for entry in VERBS.values())
         for chapter, entries in groupby(VERBS.values(), key=lambda entry: entry.chapter):
@@ -59,7 +59,7 @@ class App(click.Group):
                 for entry in entries:
                     formatter.write(f"  {entry.usage.ljust(width)}  {entry.purpose}\n")
 
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_epilog(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """What holds for every verb."""
         formatter.write(
             "\nFiles are told by their content; .gz and .zst are read through; - is standard input.\n"
@@ -68,7 +68,11 @@ class App(click.Group):
         )
 
 
-@click.command(cls=App, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.command(
+    cls=App,
+    subcommand_metavar="VERB ...",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, "--version", prog_name="perfuse", message="%(prog)s %(version)s")
 @click.option("--color", type=click.Choice(COLORS), metavar="WHEN", help="Colour: auto, always or never.")
 def app(color: str | None) -> None:
@@ -90,6 +94,10 @@ def run(args: Sequence[str] | None = None) -> int:
     try:
         exit_code = app.main(args, prog_name="perfuse", standalone_mode=False)
         sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        # Only `perfuse` alone gets here, and it asks for help; click would have called that an error.
+        print(error.ctx.get_help() if error.ctx else error.format_message())
+        return exit_codes.USAGE
     except BrokenPipeError:
         _forget_stdout()
         return exit_codes.CLOSED_PIPE

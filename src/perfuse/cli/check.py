@@ -16,7 +16,10 @@ from perfuse.reports.findings import check_lines
 LIMIT = 5
 
 
-@verb("check", examples=["perfuse check jit-2345.dump", "perfuse check --json --limit 0 perf.data jit-2345.dump"])
+@verb(
+    "check",
+    examples=["perfuse check jit-2345.dump", "perfuse check --json --limit 0 perf.data jit-2345.dump"],
+)
 @FILES
 @limit(None, f"places a rule [{LIMIT} as text]")
 @JSON

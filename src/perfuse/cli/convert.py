@@ -12,7 +12,7 @@ from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.style import Role
 
 
-def _list_targets(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+def _list_targets(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if not value or ctx.resilient_parsing:
         return
     import sys
@@ -37,7 +37,14 @@ def _list_targets(ctx: click.Context, param: click.Parameter, value: bool) -> No
 @FILES
 @output("File to write, or a directory where the target makes several", required=True)
 @click.option("--to", metavar="TARGET", help="Target; told by the name of OUT where not given.")
-@click.option("--list", is_flag=True, expose_value=False, is_eager=True, callback=_list_targets, help="List the targets.")
+@click.option(
+    "--list",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_list_targets,
+    help="List the targets.",
+)
 @selection_options
 @profile_options
 def command(

@@ -36,7 +36,12 @@ def command(console: Console, codes: tuple[str, ...], as_json: bool) -> None:
         rows: list[list[Cell]] = [
             [rule.code, (rule.severity, SEVERITY_ROLES[rule.severity]), rule.format, rule.title] for rule in rules
         ]
-        columns = [Column("code"), Column("severity"), Column("format", role=Role.FAINT), Column("what", shrinks=30)]
+        columns = [
+            Column("code"),
+            Column("severity"),
+            Column("format", role=Role.FAINT),
+            Column("what", shrinks=30),
+        ]
         console.lines(grid(columns, rows, console.style, indent=""))
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
@@ -25,11 +27,13 @@ def failure(error: BaseException) -> Failure | None:
         return _usage(error)
     if isinstance(error, PerfuseError):
         exit_code = exit_codes.USAGE if isinstance(error, UsageError | ExportError) else exit_codes.UNREADABLE
-        return Failure(_with_path(str(error), error.path), error.hint, exit_code)
+        hint = error.hint or (_near_files(error.path) if error.path else None)
+        return Failure(_with_path(str(error), error.path), hint, exit_code)
     if isinstance(error, OSError):
         what = error.strerror or str(error)
         path = error.filename if isinstance(error.filename, str) else None
-        return Failure(_with_path(what[:1].lower() + what[1:], path), _os_hint(error), exit_codes.UNREADABLE)
+        hint = (_near_files(path) if path else None) or _os_hint(error)
+        return Failure(_with_path(what[:1].lower() + what[1:], path), hint, exit_codes.UNREADABLE)
     if is_sql_error(error):
         return _sql(error)
     return None
@@ -61,9 +65,20 @@ def _with_path(message: str, path: str | None) -> str:
     return message if path is None or path in message else f"{path}: {message}"
 
 
+def _near_files(path: str) -> str | None:
+    """For a file that is not there: what the directory has that is called much the same."""
+    given = Path(path)
+    try:
+        if given.exists():
+            return None
+        there = [entry.name for entry in given.parent.iterdir()]
+    except OSError:
+        return f"there is no directory {given.parent}" if not given.parent.is_dir() else None
+    near = difflib.get_close_matches(given.name, there, n=2)
+    return f"did you mean {' or '.join(str(given.parent / name) for name in near)}?" if near else None
+
+
 def _os_hint(error: OSError) -> str | None:
-    if isinstance(error, FileNotFoundError):
-        return "check the spelling; `ls` the directory"
     if isinstance(error, PermissionError):
         return "perf writes its files for their owner only: read them as that user, or chown them"
     if isinstance(error, IsADirectoryError):

@@ -10,7 +10,10 @@ from perfuse.cli.options import FILES, output, profile_options, selection_option
 from perfuse.cli.verb import verb
 
 
-@verb("flame", examples=["perfuse flame perf.data jit-2345.dump -o flame.html", "perfuse flame perf.data -o flame.svg"])
+@verb(
+    "flame",
+    examples=["perfuse flame perf.data jit-2345.dump -o flame.html", "perfuse flame perf.data -o flame.svg"],
+)
 @FILES
 @output("The flame graph, flame.html or flame.svg", required=True)
 @click.option("--to", type=click.Choice(("html", "svg")), help="Format, where the name of OUT does not tell.")

@@ -8,7 +8,7 @@ import perfuse
 from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
 from perfuse.cli.failures import Failure, failure
-from perfuse.cli.opening import settle
+from perfuse.cli.opening import GRAVE
 from perfuse.cli.options import FILES, JSON, STRICT
 from perfuse.cli.verb import verb
 from perfuse.reports.findings import severity_counts
@@ -48,7 +48,10 @@ def command(console: Console, files: tuple[str, ...], as_json: bool, strict: boo
         findings += diagnostics
     if as_json:
         console.json({"recordings": shown, **({"unreadable": unreadable} if unreadable else {})})
-    return exit_codes.UNREADABLE if unreadable else settle(console, findings)
+    if unreadable:
+        return exit_codes.UNREADABLE
+    # No note: the screen, and the JSON, have just told the health of every file.
+    return exit_codes.FINDINGS if any(found.severity in GRAVE for found in findings) else exit_codes.CLEAN
 
 
 def recording_json(recording: Recording, diagnostics: list[Diagnostic]) -> dict[str, Any]:
@@ -70,4 +73,9 @@ def recording_json(recording: Recording, diagnostics: list[Diagnostic]) -> dict[
 
 
 def _unreadable(path: str, error: Exception, told: Failure) -> dict[str, Any]:
-    return {"path": path, "message": told.message, "offset": getattr(error, "offset", None), "hint": told.hint}
+    return {
+        "path": path,
+        "message": told.message,
+        "offset": getattr(error, "offset", None),
+        "hint": told.hint,
+    }

@@ -50,7 +50,13 @@ def _at_least(major: int, minor: int, what: str) -> Callable[[str], str | None]:
 
 
 PRODUCERS = (
-    Tool("perf", ("perf",), ("--version",), "perf record -e cpu-clock -k mono -g -- CMD", "apt install linux-perf"),
+    Tool(
+        "perf",
+        ("perf",),
+        ("--version",),
+        "perf record -e cpu-clock -k mono -g -- CMD",
+        "apt install linux-perf",
+    ),
     Tool("node", ("node", "nodejs"), ("--version",), "node --perf-prof SCRIPT", "apt install nodejs"),
     Tool(
         "python",
@@ -65,7 +71,13 @@ PRODUCERS = (
     Tool("erlang", ("erl",), ("-version",), "erl +JPperf dump", "apt install erlang-base"),
     Tool("mono", ("mono",), ("--version",), "mono --profile=log APP", "apt install mono-runtime"),
     Tool("clang", ("clang",), ("--version",), "clang -fxray-instrument FILE", "apt install clang"),
-    Tool("wasmtime", ("wasmtime",), ("--version",), "wasmtime run --profile=jitdump FILE", "https://wasmtime.dev"),
+    Tool(
+        "wasmtime",
+        ("wasmtime",),
+        ("--version",),
+        "wasmtime run --profile=jitdump FILE",
+        "https://wasmtime.dev",
+    ),
 )
 VIEWERS = (
     Tool(
@@ -75,7 +87,13 @@ VIEWERS = (
         "perfuse flame, perfuse convert --to firefox",
         "apt install firefox-esr",
     ),
-    Tool("addr2line", ("addr2line", "llvm-addr2line"), ("--version",), "lines of converted ELF files", "apt install binutils"),
+    Tool(
+        "addr2line",
+        ("addr2line", "llvm-addr2line"),
+        ("--version",),
+        "lines of converted ELF files",
+        "apt install binutils",
+    ),
 )
 
 
@@ -109,7 +127,10 @@ def kernel_settings() -> list[Found]:
 def symbol_places() -> list[Found]:
     """Where symbols of native code are looked for."""
     found = []
-    for path, what in ((Path("/usr/lib/debug"), "separate debug files"), (Path("~/.debug"), "perf's build-id cache")):
+    for path, what in (
+        (Path("/usr/lib/debug"), "separate debug files"),
+        (Path("~/.debug"), "perf's build-id cache"),
+    ):
         there = path.expanduser().is_dir()
         advice = None if there else {"/usr/lib/debug": "apt install libc6-dbg"}.get(str(path))
         found.append(Found(str(path), "good" if there else "limited", what if there else f"no {what}", advice))
@@ -133,7 +154,13 @@ def _version(command: list[str]) -> str | None:
     """The version a program tells; None for one that does not run (a shim of a version manager, a broken install)."""
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S, check=True, stdin=subprocess.DEVNULL
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT_S,
+            check=True,
+            stdin=subprocess.DEVNULL,
         )
     except (OSError, subprocess.SubprocessError):
         return None

@@ -13,6 +13,8 @@ from perfuse.reports.findings import counts_text, severity_counts
 if TYPE_CHECKING:
     from perfuse import Diagnostic, Profile
 
+GRAVE = ("data_loss", "error")
+"""Severities of what could not be read: the answer is not all there was."""
 ALL_SECONDS = 1e9
 """Longer than any recording, and still small enough for nanoseconds in 64 bits."""
 
@@ -45,7 +47,7 @@ def settle(console: Console, diagnostics: Sequence[Diagnostic]) -> int:
 
     Habits that perfuse reads right (`info`, `warning`) are no reason to fail; `perfuse check` tells those too.
     """
-    grave = [found for found in diagnostics if found.severity in {"data_loss", "error"}]
+    grave = [found for found in diagnostics if found.severity in GRAVE]
     if not grave:
         return exit_codes.CLEAN
     paths = sorted({found.path for found in grave})

@@ -21,14 +21,23 @@ def limit(default: int | None, what: str) -> Callable[[F], F]:
     """`--limit N`: 0 is all."""
     told = "" if default is None else f" [{default}]"
     return click.option(
-        "--limit", type=click.IntRange(min=0), default=default, metavar="N", help=f"At most N {what}; 0 is all.{told}"
+        "--limit",
+        type=click.IntRange(min=0),
+        default=default,
+        metavar="N",
+        help=f"At most N {what}; 0 is all.{told}",
     )
 
 
 def output(what: str, *, required: bool = False) -> Callable[[F], F]:
     """`-o OUT`: a place that can be written to, known before any long work; `-` is standard output."""
     return click.option(
-        "-o", "--output", required=required, metavar="OUT", callback=_writable, help=f"{what}; - is standard output."
+        "-o",
+        "--output",
+        required=required,
+        metavar="OUT",
+        callback=_writable,
+        help=f"{what}; - is standard output.",
     )
 
 
@@ -37,7 +46,9 @@ def profile_options(function: F) -> F:
     for option in (
         STRICT,
         click.option("--no-debug-info", is_flag=True, help="No lines and inlined calls of native code: faster."),
-        click.option("--symbols", "symbol_dirs", multiple=True, metavar="DIR", help="Directory with binaries; repeats."),
+        click.option(
+            "--symbols", "symbol_dirs", multiple=True, metavar="DIR", help="Directory with binaries; repeats."
+        ),
     ):
         function = option(function)
     return function
@@ -65,7 +76,7 @@ def near_choice(value: str, known: list[str], what: str) -> str:
     raise error
 
 
-class SecondsRange(click.ParamType):
+class SecondsRange(click.ParamType[Any]):
     """`2..5.5`, `2..`, `..5.5`: seconds from the start of a recording."""
 
     name = "range"
@@ -85,7 +96,7 @@ class SecondsRange(click.ParamType):
         return first, last
 
 
-def _writable(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+def _writable(ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
     if value is None or value == "-":
         return value
     parent = Path(value).parent

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 TEXT_LIMIT = 100
 
 
-class RecordRange(click.ParamType):
+class RecordRange(click.ParamType[Any]):
     """`10..20` by index, `0x100..0x200` by offset; half-open, either end may be left out."""
 
     name = "range"

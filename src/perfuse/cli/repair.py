@@ -46,7 +46,10 @@ def command(console: Console, file: str, output: str, limit: int, as_json: bool,
         [change.code, "" if change.offset is None else hex_text(change.offset), change.message]
         for change in result.changes[: limit or None]
     ]
-    rows += [[(lost.code, Role.ERROR), "" if lost.offset is None else hex_text(lost.offset), lost.message] for lost in result.lost]
+    rows += [
+        [(lost.code, Role.ERROR), "" if lost.offset is None else hex_text(lost.offset), lost.message]
+        for lost in result.lost
+    ]
     if rows:
         console.line()
     columns = [Column("code"), Column("offset", right=True, role=Role.NAME), Column("what", shrinks=30)]

@@ -17,11 +17,15 @@ from perfuse.reports.weights import events
 
 @verb(
     "report",
-    examples=["perfuse report perf.data jit-2345.dump", "perfuse report jit-2345.dump", "perfuse report --json perf.data"],
+    examples=[
+        "perfuse report perf.data jit-2345.dump",
+        "perfuse report jit-2345.dump",
+        "perfuse report --json perf.data",
+    ],
 )
 @FILES
 @click.option("--event", metavar="NAME", help="Event to report, where several were sampled.")
-@limit(15, "functions a list")
+@limit(10, "functions a list")
 @selection_options
 @profile_options
 @JSON

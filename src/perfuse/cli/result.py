@@ -26,9 +26,7 @@ TABLE_LIMIT = 50
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE", "DECIMAL")
 
 
-def write_result(
-    console: Console, relation: DuckDBPyRelation, form: str, path: str | None, limit: int | None
-) -> None:
+def write_result(console: Console, relation: DuckDBPyRelation, form: str, path: str | None, limit: int | None) -> None:
     """Writes what a query answers to a file, or to standard output where `path` is None."""
     if limit is None and form == "table":
         limit = TABLE_LIMIT
@@ -127,5 +125,3 @@ def _through_stdout(console: Console, write: Callable[[str], None]) -> None:
         thread.join()
     if failed:
         raise failed[0]
-
-

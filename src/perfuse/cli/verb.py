@@ -22,12 +22,10 @@ class Verb(click.Command):
         super().__init__(*args, **kwargs)
         self.examples = examples
         self.params.append(
-            click.Option(
-                ["--color"], type=click.Choice(COLORS), metavar="WHEN", help="Colour: auto, always or never."
-            )
+            click.Option(["--color"], type=click.Choice(COLORS), metavar="WHEN", help="Colour: auto, always or never.")
         )
 
-    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_help_text(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The purpose, then what the verb's docstring adds."""
         entry = VERBS[self.name or ""]
         for paragraph in (entry.purpose, self.help or ""):
@@ -35,7 +33,7 @@ class Verb(click.Command):
                 formatter.write_paragraph()
                 formatter.write_text(paragraph)
 
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_epilog(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The examples, each on a line of its own, never wrapped."""
         with formatter.section("Examples" if len(self.examples) > 1 else "Example"):
             for example in self.examples:

@@ -37,7 +37,7 @@ def check_lines(path: str, diagnostics: Sequence[Diagnostic], style: Style) -> I
     from perfuse import explain
 
     counts = severity_counts(diagnostics)
-    yield style.paint(path, Role.TITLE) + "  " + style.paint(counts_text(counts), Role.FAINT if counts else Role.GOOD)
+    yield (style.paint(path, Role.TITLE) + "  " + style.paint(counts_text(counts), Role.FAINT if counts else Role.GOOD))
     ordered = sorted(diagnostics, key=lambda found: (GRAVITY.index(found.severity), found.code))
     for code, group in groupby(ordered, key=lambda found: found.code):
         places = list(group)
@@ -65,7 +65,12 @@ def summary_lines(counts: Sequence[DiagnosticCount], style: Style) -> Iterator[s
     )
     columns = [Column(""), Column(""), Column("", right=True, role=Role.FAINT), Column("", shrinks=30)]
     rows: list[list[Cell]] = [
-        [one.code, (one.severity, SEVERITY_ROLES[one.severity]), f"{count_text(one.count)} ×", explain(one.code).title]
+        [
+            one.code,
+            (one.severity, SEVERITY_ROLES[one.severity]),
+            f"{counted(one.count, 'time')}",
+            explain(one.code).title,
+        ]
         for one in counts
     ]
     yield from grid(columns, rows, style)

@@ -63,7 +63,9 @@ def _cell(cell: Cell, column: Column) -> tuple[str, Role]:
 
 def _shrink(widths: list[int], columns: Sequence[Column], room: int) -> None:
     """Takes width from the widest shrinking column, again and again, until the line fits or none can give."""
-    floors = [width if column.shrinks is None else column.shrinks for width, column in zip(widths, columns, strict=True)]
+    floors = [
+        width if column.shrinks is None else column.shrinks for width, column in zip(widths, columns, strict=True)
+    ]
     while (excess := sum(widths) - room) > 0:
         index = max(range(len(widths)), key=lambda i: widths[i] if widths[i] > floors[i] else -1)
         if widths[index] <= floors[index]:
@@ -74,7 +76,11 @@ def _shrink(widths: list[int], columns: Sequence[Column], room: int) -> None:
 
 
 def _line(
-    row: Sequence[tuple[str, Role]], columns: Sequence[Column], widths: Sequence[int], style: Style, indent: str
+    row: Sequence[tuple[str, Role]],
+    columns: Sequence[Column],
+    widths: Sequence[int],
+    style: Style,
+    indent: str,
 ) -> str:
     parts = []
     for index, ((text, role), column, width) in enumerate(zip(row, columns, widths, strict=True)):

@@ -69,7 +69,11 @@ def _counts(records: Mapping[str, int], style: Style) -> Iterator[str]:
     most = max(records.values())
     ordered = sorted(records.items(), key=lambda item: -item[1])
     rows: list[list[Cell]] = [
-        [count_text(count), (bar(count / most if most else 0, BAR_COLUMNS).ljust(BAR_COLUMNS), Role.NAME), name]
+        [
+            count_text(count),
+            (bar(count / most if most else 0, BAR_COLUMNS).ljust(BAR_COLUMNS), Role.NAME),
+            name,
+        ]
         for name, count in ordered
     ]
     return grid([Column("", right=True), Column(""), Column("", shrinks=16)], rows, style)

@@ -19,7 +19,7 @@ def json_text(value: Any, *, indent: int | None = 2) -> str:
     return json.dumps(jsonable(value), indent=indent, ensure_ascii=False, default=str)
 
 
-def jsonable(value: Any) -> Any:
+def jsonable(value: Any) -> Any:  # noqa: PLR0911 - a line a type
     """The value in types that JSON has."""
     # The common types first: this runs once a field of every record.
     kind = type(value)

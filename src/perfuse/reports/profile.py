@@ -97,6 +97,9 @@ def profile_report(profile: Profile, limit: int = 20, event: str | None = None) 
         raise ValueError(f"no samples of event {event}" if event else "no samples")
     name = found[0].name
     [(start, end)] = profile.sql("SELECT min(ts_ns), max(ts_ns) FROM samples").fetchall()
+    functions = function_weights(profile, name)
+    by_self = sorted(functions, key=lambda one: (-one.self_weight, -one.total_weight, one.name, one.module))
+    by_total = sorted(functions, key=lambda one: (-one.total_weight, -one.self_weight, one.name, one.module))
     return ProfileReport(
         title=profile.title,
         inputs=inputs(profile),
@@ -107,8 +110,8 @@ def profile_report(profile: Profile, limit: int = 20, event: str | None = None) 
         start_ns=start,
         duration_ns=end - start,
         events=found,
-        top_self=function_weights(profile, name, "self", limit),
-        top_total=function_weights(profile, name, "total", limit),
+        top_self=[one for one in by_self if one.self_weight][: limit or None],
+        top_total=by_total[: limit or None],
         processes=shares(profile, name, "process"),
         threads=shares(profile, name, "thread"),
         modules=shares(profile, name, "module"),

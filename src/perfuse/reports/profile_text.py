@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from perfuse.reports.findings import summary_lines
 from perfuse.reports.grid import Cell, Column, bar, fields, grid
-from perfuse.reports.profile import Event, Input, JoinedDump, ProfileReport, Unnamed
+from perfuse.reports.profile import Input, JoinedDump, ProfileReport, Unnamed
 from perfuse.reports.style import ORIGIN_ROLES, Role, Style
 from perfuse.reports.text import cut_middle
 from perfuse.reports.units import count_text, counted, duration_text, percent_text
-from perfuse.reports.weights import FunctionWeight, Share
+from perfuse.reports.weights import Event, FunctionWeight, Share
 
 BAR_COLUMNS = 12
 SHARES_SHOWN = 8
@@ -62,14 +62,16 @@ def profile_lines(report: ProfileReport, style: Style) -> Iterator[str]:
 
 def share_lines(shares: Sequence[Share], whole: int, style: Style) -> Iterator[str]:
     """Groups with their part of the whole, the rest counted."""
-    rows: list[list[Cell]] = []
-    for share in shares[:SHARES_SHOWN]:
-        role = ORIGIN_ROLES.get(share.kind, Role.PLAIN)
-        part = share.self_weight / whole if whole else 0
-        rows.append([percent_text(share.self_weight, whole), (bar(part, BAR_COLUMNS), role), _basename(share.name)])
-    columns = [Column("", right=True), Column("", role=Role.NAME), Column("", shrinks=12, cut=cut_middle)]
-    # A bar column of fixed width keeps the names of all sections in one line.
-    rows = [[number, _padded(bar_cell), name] for number, bar_cell, name in rows]
+    most = max((share.self_weight for share in shares), default=0)
+    rows: list[list[Cell]] = [
+        [
+            percent_text(share.self_weight, whole),
+            (_bar(share.self_weight, most), ORIGIN_ROLES.get(share.kind, Role.FAINT)),
+            _basename(share.name),
+        ]
+        for share in shares[:SHARES_SHOWN]
+    ]
+    columns = [Column("", right=True), Column(""), Column("", shrinks=12, cut=cut_middle)]
     yield from grid(columns, rows, style)
     if len(shares) > SHARES_SHOWN:
         yield style.paint(f"  … {count_text(len(shares) - SHARES_SHOWN)} more (--json has all)", Role.FAINT)
@@ -81,7 +83,9 @@ def _header(report: ProfileReport) -> list[tuple[str, Cell]]:
     if report.duration_ns > 0 and event.samples > 1:
         rate = f" over {duration_text(report.duration_ns)}"
     pairs: list[tuple[str, Cell]] = [("samples", f"{count_text(event.samples)} of {event.name}{rate}")]
-    pairs += [("", f"{count_text(other.samples)} of {other.name} (--event {other.name})") for other in report.events[1:]]
+    pairs += [
+        ("", f"{count_text(other.samples)} of {other.name} (--event {other.name})") for other in report.events[1:]
+    ]
     tasks = [counted(len(report.processes), "process", "processes"), counted(len(report.threads), "thread")]
     pairs.append(("from", ", ".join(tasks)))
     pairs += _labelled("files", [input_text(one) for one in report.inputs])
@@ -111,24 +115,30 @@ def _labelled(label: str, texts: Sequence[str]) -> list[tuple[str, Cell]]:
 
 
 def _functions(functions: Sequence[FunctionWeight], whole: int, order: str, style: Style) -> Iterator[str]:
-    tiers = any(function.tier for function in functions)
+    tiers = any(one.tiers for one in functions)
     columns = [
         Column("self", right=True),
         Column("total", right=True),
         Column(""),
         Column("function", shrinks=16),
-        *([Column("tier", role=Role.FAINT, shrinks=6)] if tiers else []),
-        Column("module", role=Role.FAINT, shrinks=8, cut=cut_middle),
+        *([Column("tier", role=Role.FAINT, shrinks=8)] if tiers else []),
+        Column("where", role=Role.FAINT, shrinks=8, cut=cut_middle),
     ]
+    weights = [one.self_weight if order == "self" else one.total_weight for one in functions]
     rows: list[list[Cell]] = []
-    for one in functions:
-        role = ORIGIN_ROLES.get(one.kind, Role.FAINT)
-        weight = one.self_weight if order == "self" else one.total_weight
-        drawn = _padded((bar(weight / whole if whole else 0, BAR_COLUMNS), role))
-        name: Cell = (one.name, Role.FAINT) if one.kind == "unknown" else one.name
+    for one, weight in zip(functions, weights, strict=True):
+        drawn: Cell = (_bar(weight, max(weights)), ORIGIN_ROLES.get(one.kind, Role.FAINT))
         numbers = [percent_text(one.self_weight, whole), percent_text(one.total_weight, whole)]
-        rows.append([*numbers, drawn, name, *([one.tier or ""] if tiers else []), _basename(one.module)])
+        name: Cell = (one.name, Role.FAINT) if one.kind == "unknown" else one.name
+        rows.append([*numbers, drawn, name, *([one.tiers or ""] if tiers else []), _where(one)])
     yield from grid(columns, rows, style)
+
+
+def _where(one: FunctionWeight) -> str:
+    if one.kind == "jit" and one.path:
+        name = one.path.rsplit("/", 1)[-1]
+        return f"{name}:{one.line}" if one.line else name
+    return _basename(one.module) or f"[{one.kind}]"
 
 
 def _unnamed(unnamed: Sequence[Unnamed], event: Event, style: Style) -> Iterator[str]:
@@ -158,9 +168,9 @@ def _section(title: str, style: Style, note: str = "") -> Iterator[str]:
     yield style.paint(title, Role.TITLE) + (style.paint(f"  {note}", Role.FAINT) if note else "")
 
 
-def _padded(cell: tuple[str, Role]) -> Cell:
-    text, role = cell if isinstance(cell, tuple) else (cell, Role.PLAIN)
-    return text.ljust(BAR_COLUMNS), role
+def _bar(weight: int, most: int) -> str:
+    """As long as the list's longest allows, in a column as wide for every list: names stay in one line."""
+    return bar(weight / most if most else 0, BAR_COLUMNS).ljust(BAR_COLUMNS)
 
 
 def _basename(path: str) -> str:

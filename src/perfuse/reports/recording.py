@@ -91,7 +91,7 @@ def code_report(profile: Profile, limit: int = 10) -> CodeReport:
     kinds = [
         RecordKind(*row)
         for row in profile.sql(
-            "SELECT kind::VARCHAR, count(*), sum(size_bytes)::BIGINT AS bytes FROM records GROUP BY 1 ORDER BY bytes DESC"
+            "SELECT kind::VARCHAR, count(*), sum(size_bytes)::BIGINT AS bytes FROM records GROUP BY 1 ORDER BY 3 DESC, 1"
         ).fetchall()
     ]
     return CodeReport(
@@ -105,7 +105,8 @@ def code_report(profile: Profile, limit: int = 10) -> CodeReport:
         groups=_groups(profile),
         timeline=_timeline(profile, start, end),
         recompiled=_codes(
-            profile, f"WHERE true GROUP BY function_id HAVING count(*) > 1 ORDER BY n DESC, bytes DESC, name {cut}"
+            profile,
+            f"WHERE kind = 'jit' GROUP BY function_id HAVING count(*) > 1 ORDER BY n DESC, bytes DESC, name {cut}",
         ),
         biggest=_codes(profile, f"GROUP BY function_id, code_object_id ORDER BY bytes DESC, name {cut}"),
         most_lines=_most_lines(profile, kinds, cut),

@@ -60,7 +60,8 @@ def _header(report: CodeReport) -> list[tuple[str, Cell]]:
     pairs.append(("code", f"{made}, {bytes_text(report.bytes)}"))
     reuse = report.reuse
     if reuse.reused_addresses or reuse.moved:
-        told = f"{count_text(reuse.reused_addresses)} of {counted(reuse.start_addresses, 'start address', 'start addresses')}"
+        starts = counted(reuse.start_addresses, "start address", "start addresses")
+        told = f"{count_text(reuse.reused_addresses)} of {starts}"
         pairs.append(("reuse", f"{told} served more than one piece of code; {counted(reuse.moved, 'move')}"))
     return pairs
 
@@ -79,7 +80,11 @@ def _groups(groups: Sequence[CodeGroup], whole: int, style: Style) -> Iterator[s
     rows: list[list[Cell]] = []
     for group in groups:
         drawn = bar(group.bytes / whole if whole else 0, BAR_COLUMNS).ljust(BAR_COLUMNS)
-        numbers = [count_text(group.code_objects), count_text(group.functions), bytes_text(group.largest_bytes)]
+        numbers = [
+            count_text(group.code_objects),
+            count_text(group.functions),
+            bytes_text(group.largest_bytes),
+        ]
         part = percent_text(group.bytes, whole)
         rows.append([bytes_text(group.bytes), part, (drawn, Role.JIT), *numbers, group.tier or "-", group.kind])
     return grid(columns, rows, style)
@@ -96,9 +101,7 @@ def _codes(title: str, unit: str, codes: Sequence[Code], style: Style) -> Iterat
         Column("function", shrinks=16),
         Column("tier", role=Role.FAINT, shrinks=8),
     ]
-    rows = [
-        [*([count_text(one.count)] if unit else []), bytes_text(one.bytes), one.name, one.tiers] for one in codes
-    ]
+    rows = [[*([count_text(one.count)] if unit else []), bytes_text(one.bytes), one.name, one.tiers] for one in codes]
     yield from grid(columns, rows, style)
 
 

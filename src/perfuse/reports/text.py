@@ -22,9 +22,7 @@ def cell_width(text: str) -> int:
     """Columns of a terminal that printable text takes."""
     if text.isascii():
         return len(text)
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
-    )
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def cut(text: str, width: int) -> str:

@@ -31,7 +31,11 @@ def duration_text(ns: int) -> str:
         return "-" + duration_text(-ns)
     if ns < 1_000:
         return f"{ns} ns"
-    for limit, unit, scale in ((1_000_000, "µs", 1e3), (1_000_000_000, "ms", 1e6), (60_000_000_000, "s", 1e9)):
+    for limit, unit, scale in (
+        (1_000_000, "µs", 1e3),
+        (1_000_000_000, "ms", 1e6),
+        (60_000_000_000, "s", 1e9),
+    ):
         if ns < limit:
             value = ns / scale
             return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f} {unit}"

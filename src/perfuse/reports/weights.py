@@ -12,6 +12,8 @@ FRAME_NAMES = """
     SELECT frame_id,
            CASE WHEN functions.name IS NOT NULL THEN functions.name::VARCHAR ELSE '[unknown]' END AS name,
            coalesce(modules.name::VARCHAR, mappings.path::VARCHAR, '') AS module,
+           functions.path::VARCHAR AS path,
+           functions.line AS line,
            frames.kind::VARCHAR AS kind,
            code_objects.tier::VARCHAR AS tier,
            frames.unnamed_because::VARCHAR AS unnamed_because
@@ -36,12 +38,17 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class FunctionWeight:
-    """What a function cost: by itself, and with all it called (recursion counted once)."""
+    """What a function cost: by itself, and with all it called (recursion counted once).
+
+    `path` and `line` are where it is declared; `tiers` its compiler tiers, the most expensive first.
+    """
 
     name: str
     module: str
-    tier: str | None
+    path: str | None
+    line: int | None
     kind: str
+    tiers: str | None
     self_weight: int
     total_weight: int
     samples: int
@@ -66,30 +73,36 @@ def events(profile: Profile) -> list[Event]:
     return [Event(name, samples, int(weight), unit) for name, samples, weight, unit in rows]
 
 
-def function_weights(profile: Profile, event: str, order: str, limit: int) -> list[FunctionWeight]:
-    """The functions that cost most, by `order` (`self` or `total`); all with `limit` 0."""
+def function_weights(profile: Profile, event: str) -> list[FunctionWeight]:
+    """Every function of the stacks that were sampled, in no order. The same function of two processes is one."""
     rows = profile.sql(f"""
         WITH RECURSIVE
         names AS ({FRAME_NAMES}),
-        leaves AS (SELECT stack_id, sum(weight)::HUGEINT AS weight, count(*) AS samples FROM samples
-                   WHERE event = {quoted(event)} AND stack_id IS NOT NULL GROUP BY 1),
+        leaves AS (
+            SELECT stack_id, sum(weight)::HUGEINT AS weight, count(*) AS samples FROM samples
+            WHERE event = {quoted(event)} AND stack_id IS NOT NULL GROUP BY 1),
         on_stack AS (
-            SELECT stack_id AS leaf, stack_id AS at, TRUE AS innermost FROM leaves
+            SELECT stack_id AS leaf, stack_id AS reached, TRUE AS innermost FROM leaves
             UNION ALL
-            SELECT leaf, parent_stack_id, FALSE FROM on_stack JOIN stacks ON stacks.stack_id = at
+            SELECT leaf, parent_stack_id, FALSE FROM on_stack JOIN stacks ON stacks.stack_id = reached
             WHERE parent_stack_id IS NOT NULL),
         once AS (
-            SELECT leaf, name, module, bool_or(innermost) AS innermost, arg_max(tier, innermost) AS tier,
-                   any_value(names.kind) AS kind
-            FROM on_stack JOIN stacks ON stacks.stack_id = at JOIN names USING (frame_id) GROUP BY 1, 2, 3)
-        SELECT name, module, arg_max(tier, CASE WHEN innermost THEN weight ELSE 0 END), any_value(kind),
-               sum(CASE WHEN innermost THEN weight ELSE 0 END) AS self, sum(weight) AS total,
-               sum(CASE WHEN innermost THEN samples ELSE 0 END)
-        FROM once JOIN leaves ON leaf = leaves.stack_id
-        GROUP BY name, module
-        ORDER BY {"self DESC, total DESC" if order == "self" else "total DESC, self DESC"}, name, module
-        {f"LIMIT {limit}" if limit else ""}""").fetchall()
-    return [FunctionWeight(*head, int(self), int(total), int(count)) for *head, self, total, count in rows]
+            SELECT leaf, name, module, path, line, any_value(names.kind) AS kind, bool_or(innermost) AS innermost,
+                   coalesce(max(tier) FILTER (innermost), max(tier)) AS tier
+            FROM on_stack JOIN stacks ON stacks.stack_id = reached JOIN names USING (frame_id)
+            GROUP BY leaf, name, module, path, line),
+        by_tier AS (
+            SELECT name, module, path, line, any_value(kind) AS kind, tier, sum(weight) AS total,
+                   coalesce(sum(weight) FILTER (innermost), 0) AS self,
+                   coalesce(sum(samples) FILTER (innermost), 0) AS samples
+            FROM once JOIN leaves ON leaf = leaves.stack_id GROUP BY name, module, path, line, tier)
+        SELECT name, module, path, line, any_value(kind), string_agg(tier, ', ' ORDER BY self DESC, total DESC, tier),
+               sum(self), sum(total), sum(samples)
+        FROM by_tier GROUP BY name, module, path, line""").fetchall()
+    return [
+        FunctionWeight(name, module, path, line, kind, tiers, int(self), int(total), int(samples))
+        for name, module, path, line, kind, tiers, self, total, samples in rows
+    ]
 
 
 def shares(profile: Profile, event: str, by: str) -> list[Share]:
