@@ -18,7 +18,7 @@ MARKS = {"good": ("✓", Role.GOOD), "limited": ("!", Role.WARNING), "missing": 
 @verb("doctor", examples=["perfuse doctor"])
 @JSON
 def command(console: Console, as_json: bool) -> None:
-    """Programs with their versions kernel settings that matter, and how to get what is missing."""
+    """Programs with their versions and uses, kernel settings that matter, and how to get what is missing."""
     chapters = {
         "producers": tools(PRODUCERS),
         "viewers": tools(VIEWERS),

@@ -20,13 +20,8 @@ FILES = click.argument("files", nargs=-1, required=True, metavar="FILE...")
 def limit(default: int | None, what: str) -> Callable[[F], F]:
     """`--limit N`: 0 is all."""
     told = "" if default is None else f" [{default}]"
-    return click.option(
-        "--limit",
-        type=click.IntRange(min=0),
-        default=default,
-        metavar="N",
-        help=f"At most N {what}; 0 is all.{told}",
-    )
+    told = f"At most N {what}; 0 is all.{told}"
+    return click.option("--limit", type=int, default=default, metavar="N", callback=_not_negative, help=told)
 
 
 def output(what: str, *, required: bool = False) -> Callable[[F], F]:
@@ -94,6 +89,13 @@ class SecondsRange(click.ParamType[Any]):
         if first is not None and last is not None and first >= last:
             self.fail(f"{value!r} ends before it starts", param, ctx)
         return first, last
+
+
+def _not_negative(ctx: click.Context, param: click.Parameter, value: int | None) -> int | None:
+    # click.IntRange would do, but writes `[x>=0]` into the help.
+    if value is not None and value < 0:
+        raise click.BadParameter(f"{value} is less than 0", ctx, param)
+    return value
 
 
 def _writable(ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:

@@ -24,7 +24,9 @@ SUFFIXES = {".csv": "csv", ".json": "json", ".parquet": "parquet", ".txt": "tabl
     ],
 )
 @click.argument("files_and_sql", nargs=-1, required=True, metavar="FILE... SQL")
-@click.option("--format", "form", type=click.Choice(FORMATS), help="Format; else OUT's name tells, else a table.")
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), metavar="FORM", help=f"{', '.join(FORMATS)}; else OUT's name tells."
+)
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json: an array, an object a row.")
 @limit(None, "rows [50 as a table]")
 @output("File to write")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -28,10 +29,9 @@ class Verb(click.Command):
     def format_help_text(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The purpose, then what the verb's docstring adds."""
         entry = VERBS[self.name or ""]
-        for paragraph in (entry.purpose, self.help or ""):
-            if paragraph:
-                formatter.write_paragraph()
-                formatter.write_text(paragraph)
+        for paragraph in (entry.purpose, *inspect.cleandoc(self.help or "").split("\n\n")):
+            formatter.write_paragraph()
+            formatter.write_text(paragraph)
 
     def format_epilog(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The examples, each on a line of its own, never wrapped."""

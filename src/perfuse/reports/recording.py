@@ -91,7 +91,7 @@ def code_report(profile: Profile, limit: int = 10) -> CodeReport:
     kinds = [
         RecordKind(*row)
         for row in profile.sql(
-            "SELECT kind::VARCHAR, count(*), sum(size_bytes)::BIGINT AS bytes FROM records GROUP BY 1 ORDER BY 3 DESC, 1"
+            "SELECT kind::VARCHAR, count(*), sum(size_bytes)::BIGINT FROM records GROUP BY 1 ORDER BY 3 DESC, 1"
         ).fetchall()
     ]
     return CodeReport(
