@@ -32,7 +32,6 @@ impl Built {
         self.code_objects.push(
             code.id,
             function_id,
-            code.linkage_name,
             process_id,
             None,
             "jit",
