@@ -7,6 +7,8 @@ use super::*;
 use crate::elf_image::Error;
 use crate::elf_image::tables::{PlacedCode, Tables, write};
 
+type Whole = Tables<Vec<RecordBatch>, Vec<RecordBatch>, Vec<RecordBatch>>;
+
 /// The tables of some code, each code object with its process.
 #[derive(Default)]
 struct Built {
@@ -56,7 +58,7 @@ impl Built {
         }
     }
 
-    fn tables(mut self) -> Tables<Vec<RecordBatch>, Vec<RecordBatch>, Vec<RecordBatch>> {
+    fn tables(mut self) -> Whole {
         Tables {
             functions: vec![self.functions.finish()],
             code_objects: vec![self.code_objects.finish()],
@@ -129,7 +131,7 @@ fn lines_of_code_that_does_not_come_are_passed_over() {
 
 #[test]
 fn tables_out_of_order_are_refused() {
-    let error = |change: fn(&mut Tables<Vec<RecordBatch>, Vec<RecordBatch>, Vec<RecordBatch>>)| {
+    let error = |change: fn(&mut Whole)| {
         let mut built = Built::default();
         sample().iter().for_each(|code| built.add(code, 0));
         let mut tables = built.tables();

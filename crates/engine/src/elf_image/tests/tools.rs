@@ -79,6 +79,17 @@ fn llvm_verifies_the_debug_information() {
 }
 
 #[test]
+fn code_without_lines_is_nothing_special() {
+    let (file, _) = ImageFile::of("lineless", x86_64(), &sample()[2..3]);
+    for (tool, arguments) in
+        [("readelf", ["-aW", "--debug-dump=decodedline"]), ("llvm-dwarfdump", ["--verify", "--quiet"])]
+    {
+        let Some(text) = file.shown_by(tool, &arguments) else { continue };
+        assert!(!text.to_lowercase().contains("warning"), "{tool}: {text}");
+    }
+}
+
+#[test]
 fn objdump_disassembles_under_the_symbol() {
     let (file, placed) = ImageFile::new("objdump", x86_64());
     let Some(text) = file.shown_by("objdump", &["-dl"]) else { return };
