@@ -55,9 +55,7 @@ def peers() -> Path:
     here = build / "package.json"
     if not here.exists() or here.read_text() != wanted or not (build / "node_modules").exists():
         here.write_text(wanted)
-        subprocess.run(
-            ["npm", "install", "--no-package-lock", "--no-audit", "--no-fund"], cwd=build, check=True
-        )
+        subprocess.run(["npm", "install", "--no-package-lock", "--no-audit", "--no-fund"], cwd=build, check=True)
     return build / "node_modules"
 
 

@@ -29,14 +29,10 @@ def test_small_profile_is_this_file(small: FakeProfile, golden: Any) -> None:
 def _readable(value: Any, indent: str = "") -> str:
     """JSON with a line a member, and a list of plain values on one."""
     if isinstance(value, dict):
-        members = [
-            f"{indent} {json.dumps(key)}: {_readable(member, indent + ' ')}" for key, member in value.items()
-        ]
+        members = [f"{indent} {json.dumps(key)}: {_readable(member, indent + ' ')}" for key, member in value.items()]
         return "{\n" + ",\n".join(members) + f"\n{indent}}}"
     if isinstance(value, list) and any(isinstance(item, dict) for item in value):
-        return (
-            "[\n" + ",\n".join(f"{indent} {_readable(item, indent + ' ')}" for item in value) + f"\n{indent}]"
-        )
+        return "[\n" + ",\n".join(f"{indent} {_readable(item, indent + ' ')}" for item in value) + f"\n{indent}]"
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -101,13 +97,9 @@ def test_javascript_filter_and_categories(small: FakeProfile) -> None:
     categories = profile["meta"]["categories"]
     frames = profile["shared"]["frameTable"]
     by_func: dict[str, set[tuple[str, str]]] = {}
-    for func, category, subcategory in zip(
-        frames["func"], frames["category"], frames["subcategory"], strict=True
-    ):
+    for func, category, subcategory in zip(frames["func"], frames["category"], frames["subcategory"], strict=True):
         kind = categories[category]
-        by_func.setdefault(names[funcs["name"][func]], set()).add(
-            (kind["name"], kind["subcategories"][subcategory])
-        )
+        by_func.setdefault(names[funcs["name"][func]], set()).add((kind["name"], kind["subcategories"][subcategory]))
     assert by_func == {
         "main": {("Native", "Other")},
         "run": {("Baseline JIT", "sparkplug"), ("Optimizing JIT", "turbofan")},
@@ -125,9 +117,7 @@ def test_the_front_end_agrees(expected_script: Path, profiler: Any, tmp_path: Pa
     export(profile, path)
     profiler.load(path)
     processes = profiler.ask("profile", "info", "--all")["processes"]
-    threads = {
-        thread["tid"]: thread["threadHandle"] for process in processes for thread in process["threads"]
-    }
+    threads = {thread["tid"]: thread["threadHandle"] for process in processes for thread in process["threads"]}
     sampled = profile.sql("SELECT tid FROM threads SEMI JOIN samples USING (thread_id)").fetchall()
     assert threads.keys() == {tid for (tid,) in sampled}
     trees = call_trees(profile)
