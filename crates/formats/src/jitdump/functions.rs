@@ -5,6 +5,7 @@ use std::hash::{Hash, Hasher};
 use rustc_hash::{FxHashMap, FxHasher};
 
 use super::index::NONE;
+use super::inline::{Declaration, known};
 use super::names::{self, Name};
 
 /// What a name as written stands for.
@@ -33,7 +34,12 @@ pub struct Function {
     name: (u32, u32),
     /// Where in that name the file lies.
     path: Option<(u32, u32)>,
+    /// Index of the text that is its file, where a debug record declares it; else `NONE`.
+    declared_in: u32,
 }
+
+/// No runtime has nearly as many.
+const MAX_TIERS: usize = 256;
 
 /// Names, functions and tiers of a dump.
 #[derive(Debug, Default)]
@@ -63,9 +69,7 @@ impl Functions {
     }
 
     fn function(&mut self, parsed: &Name<'_>, text: &str, linkage_name: u32) -> u32 {
-        let mut hasher = FxHasher::default();
-        (parsed.function, parsed.path, parsed.line, parsed.column).hash(&mut hasher);
-        let identity = hasher.finish();
+        let identity = identity(parsed);
         let known = self.by_identity.get(&identity).copied();
         if let Some(known) = known.filter(|known| self.is(*known, parsed)) {
             return known;
@@ -77,9 +81,35 @@ impl Functions {
             column: parsed.column,
             name: span(text, parsed.function),
             path: parsed.path.map(|path| span(text, path)),
+            declared_in: NONE,
         });
         self.by_identity.insert(identity, id);
         id
+    }
+
+    /// The function a debug record declares: the one a load's name tells where that has the same file and line.
+    pub fn declare(&mut self, declaration: &Declaration<'_>) -> u32 {
+        let (name, path) = (String::from_utf8_lossy(declaration.name), String::from_utf8_lossy(declaration.path));
+        let parsed = declared(&name, &path, declaration);
+        let linkage_name = self.names.len() as u32;
+        let function = self.function(&parsed, &name, linkage_name);
+        if let Some(row) = self.rows.get_mut(function as usize).filter(|row| row.linkage_name == linkage_name) {
+            self.names.push(name.into());
+            if !path.is_empty() {
+                row.path = None;
+                row.declared_in = self.names.len() as u32;
+                self.names.push(path.into());
+            }
+        }
+        function
+    }
+
+    /// The index [`declare`](Self::declare) gave.
+    #[must_use]
+    pub fn declared(&self, declaration: &Declaration<'_>) -> Option<u32> {
+        let (name, path) = (String::from_utf8_lossy(declaration.name), String::from_utf8_lossy(declaration.path));
+        let parsed = declared(&name, &path, declaration);
+        self.by_identity.get(&identity(&parsed)).copied().filter(|known| self.is(*known, &parsed))
     }
 
     fn is(&self, function: u32, parsed: &Name<'_>) -> bool {
@@ -90,9 +120,13 @@ impl Functions {
         })
     }
 
-    fn tier_id(&mut self, tier: &str) -> u32 {
+    /// The index of a tier. A file with more than a few hundred is up to no good, and gets none for the rest.
+    pub fn tier_id(&mut self, tier: &str) -> u32 {
         if let Some(known) = self.tiers.iter().position(|known| &**known == tier) {
             return known as u32;
+        }
+        if self.tiers.len() >= MAX_TIERS {
+            return NONE;
         }
         self.tiers.push(tier.into());
         (self.tiers.len() as u32).saturating_sub(1)
@@ -130,8 +164,28 @@ impl Functions {
     #[must_use]
     pub fn path(&self, function: u32) -> Option<&str> {
         let function = self.rows.get(function as usize)?;
+        if function.declared_in != NONE {
+            return Some(self.linkage_name(function.declared_in));
+        }
         let (start, end) = function.path?;
         self.linkage_name(function.linkage_name).get(start as usize..end as usize)
+    }
+}
+
+fn identity(name: &Name<'_>) -> u64 {
+    let mut hasher = FxHasher::default();
+    (name.function, name.path, name.line, name.column).hash(&mut hasher);
+    hasher.finish()
+}
+
+fn declared<'t>(name: &'t str, path: &'t str, declaration: &Declaration<'_>) -> Name<'t> {
+    Name {
+        function: if name.is_empty() { names::ANONYMOUS } else { name },
+        tier: None,
+        stub: false,
+        path: (!path.is_empty()).then_some(path),
+        line: known(declaration.line),
+        column: known(declaration.column),
     }
 }
 
