@@ -3,6 +3,8 @@
 //! Volume leaves as Arrow through PyCapsules, inspection as plain values; work runs with the GIL released.
 
 mod arrow;
+mod errors;
+mod recording;
 mod registry;
 
 use pyo3::prelude::*;
@@ -11,5 +13,6 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     arrow::register(module)?;
+    recording::register(module)?;
     registry::register(module)
 }

@@ -6,6 +6,7 @@
 //! Conventions: surrogate keys are `<singular>_id`; `pid` and `tid` are the operating system's; times are `*_ns`, sizes
 //! `*_bytes`; addresses are unsigned; null means not recorded; fact rows end with their origin.
 
+pub mod access;
 mod column;
 mod family;
 mod identities;
