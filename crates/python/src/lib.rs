@@ -4,6 +4,7 @@
 
 mod arrow;
 mod errors;
+mod jitdump;
 mod recording;
 mod registry;
 
@@ -13,6 +14,7 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     arrow::register(module)?;
+    jitdump::register(module)?;
     recording::register(module)?;
     registry::register(module)
 }

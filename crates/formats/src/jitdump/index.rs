@@ -244,14 +244,14 @@ impl Pass {
     }
 
     fn record(&mut self, record: &RawRecord<'_>) {
-        let tag = record.tag();
+        let tag = inline::shown_tag(record);
         match self.index.counts.iter_mut().find(|(known, _)| *known == tag) {
             Some((_, count)) => *count = count.saturating_add(1),
             None => self.index.counts.push((tag, 1)),
         }
         let at = record.prefix.timestamp;
         self.index.span = Some(self.index.span.map_or((at, at), |(a, b)| (a.min(at), b.max(at))));
-        match tag {
+        match record.tag() {
             RecordTag::JIT_CODE_LOAD => self.load(record),
             RecordTag::JIT_CODE_DEBUG_INFO => self.debug(record),
             RecordTag::JIT_CODE_MOVE => self.moved(record),

@@ -255,8 +255,9 @@ impl Iterator for RecordBatches {
         while table.len() < BATCH {
             match reader.next() {
                 Some(Step::Record(record)) => {
-                    if record.tag() != name.0 {
-                        name = (record.tag(), record.tag().to_string());
+                    let tag = super::inline::shown_tag(&record);
+                    if tag != name.0 {
+                        name = (tag, tag.to_string());
                     }
                     let size = record.prefix.total_size.into();
                     let ts_ns = Some(self.clock.ns(record.prefix.timestamp));

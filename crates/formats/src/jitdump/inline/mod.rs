@@ -16,7 +16,7 @@ mod tests;
 pub mod tier;
 mod tree;
 
-use perfuse_wire::{Endian, Layout, ParseError};
+use perfuse_wire::{Endian, ParseError};
 
 use super::consts::RecordTag;
 use super::records::RawRecord;
@@ -27,24 +27,6 @@ pub use ingest::{inlined, table, with_tree};
 pub(super) use ingest::known;
 pub use strings::StringTable;
 pub use tree::{Call, Declaration, Frame, InlineTree, Line};
-
-/// The tables of the documentation.
-pub static LAYOUTS: &[&Layout] = &[
-    &debug_info2::DebugInfo2Counts::LAYOUT,
-    &debug_info2::FunctionRecord::LAYOUT,
-    &debug_info2::InlineCallRecord::LAYOUT,
-    &debug_info2::Range::LAYOUT,
-    &debug_info2::LineRecord::LAYOUT,
-    &frames::FramesCounts::LAYOUT,
-    &frames::CodeOffset::LAYOUT,
-    &frames::SourcePosition::LAYOUT,
-    &inline_info1::InlineInfo1Counts::LAYOUT,
-    &inline_info1::InlineEntry1Fixed::LAYOUT,
-    &inline_info2::InlineInfo2Counts::LAYOUT,
-    &inline_info2::InlineEntry2Fixed::LAYOUT,
-    &tier::TierFixed::LAYOUT,
-    &embedded::EmbeddedFixed::LAYOUT,
-];
 
 /// What an extension record's body turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,6 +147,18 @@ pub fn decode(tag: RecordTag, body: &[u8], offset: u64, endian: Endian) -> Resul
 #[must_use]
 pub fn extension<'a>(record: &RawRecord<'a>) -> Option<Extension<'a>> {
     decode(record.tag(), record.body, record.body_offset(), record.endian).ok()
+}
+
+/// The kind a record is shown and counted as: what samply's branch writes under the id of SAMPLY_JIT_TIER is debug
+/// information.
+#[must_use]
+pub fn shown_tag(record: &RawRecord<'_>) -> RecordTag {
+    match record.tag() {
+        RecordTag::SAMPLY_JIT_TIER if extension(record).is_some_and(|found| found.subject().is_some()) => {
+            RecordTag::SAMPLY_JIT_CODE_DEBUG_INFO2
+        }
+        tag => tag,
+    }
 }
 
 /// Which dialect a body is of.
