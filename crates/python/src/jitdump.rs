@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard};
 
 use perfuse_formats::jitdump::consts::RecordTag;
-use perfuse_formats::jitdump::encode::WriteError;
+use perfuse_formats::jitdump::encode::{self, WriteError};
 use perfuse_formats::jitdump::inline::debug_info2::{self, DebugInfo2};
 use perfuse_formats::jitdump::inline::frames::{self, Frames};
 use perfuse_formats::jitdump::inline::inline_info1::{self, InlineEntry1, InlineEntry1Fixed, InlineInfo1};
@@ -21,6 +21,10 @@ use pyo3::types::PyBytes;
 type LineRow = (u64, String, u32, u32);
 /// `(start_offset, size, depth, name, path, line, column, call_path, call_line, call_column)`.
 type CallRow = (u64, u64, u32, String, String, u32, u32, String, u32, u32);
+/// `(start_addr, end_addr, call_file, call_line, call_column, inline_depth, func_name, call_file_name)`.
+type InlineCallEntry = (u64, u64, u32, u32, u32, u32, String, String);
+/// `(caller_index, function_name, file, function_start_line, function_start_column, line, column)`.
+type Position = (i32, u32, i32, u32, u32, u32, u32);
 /// `offsets, unknown_columns, paths, added_ranges`: what did not fit.
 type MisfitCounts = (u64, u64, u64, u64);
 
@@ -30,6 +34,7 @@ pub struct JitdumpEncoder {
     writer: Mutex<Writer<Vec<u8>>>,
 }
 
+#[allow(clippy::too_many_arguments, reason = "one argument a field of the record")]
 #[pymethods]
 impl JitdumpEncoder {
     #[new]
@@ -37,7 +42,9 @@ impl JitdumpEncoder {
         let endian = match endian {
             "little" => Endian::Little,
             "big" => Endian::Big,
-            other => return Err(PyValueError::new_err(format!("endian is 'little' or 'big', not {other:?}"))),
+            other => {
+                return Err(PyValueError::new_err(format!("endian is 'little' or 'big', not {other:?}")));
+            }
         };
         Ok(Self { writer: Mutex::new(Writer::resume(Vec::new(), endian)) })
     }
@@ -94,7 +101,13 @@ impl JitdumpEncoder {
         self.lock()?.moved(timestamp, &fixed).map_err(refused)
     }
 
-    fn debug_info(&self, timestamp: u64, code_addr: u64, entries: Vec<LineRow>, repeat: bool) -> PyResult<()> {
+    fn debug_info(
+        &self,
+        timestamp: u64,
+        code_addr: u64,
+        entries: Vec<LineRow>,
+        repeat: bool,
+    ) -> PyResult<()> {
         let entries: Vec<DebugEntry<'_>> = entries
             .iter()
             .map(|&(code_addr, ref name, line, discrim)| DebugEntry {
@@ -156,7 +169,6 @@ impl JitdumpEncoder {
     }
 
     /// A body of dialect A, from its lists as they lie in the record.
-    #[allow(clippy::too_many_arguments, reason = "one argument a list of the record")]
     fn debug_info2_body<'py>(
         &self,
         py: Python<'py>,
@@ -167,13 +179,10 @@ impl JitdumpEncoder {
         ranges: Vec<[u32; 2]>,
         lines: Vec<[u32; 4]>,
     ) -> PyResult<Bound<'py, PyBytes>> {
+        no_nul(files.iter().chain(&function_names))?;
         use debug_info2::{FunctionRecord, InlineCallRecord, LineRecord, Range};
-        let function = |[function_name_index, file_index, start_line, start_column, flags]: [u32; 5]| FunctionRecord {
-            function_name_index,
-            file_index,
-            start_line,
-            start_column,
-            flags,
+        let function = |[function_name_index, file_index, start_line, start_column, flags]: [u32; 5]| {
+            FunctionRecord { function_name_index, file_index, start_line, start_column, flags }
         };
         let call = |[depth, range_count, function_index, call_line_number, call_column_number]: [u32; 5]| {
             InlineCallRecord { depth, range_count, function_index, call_line_number, call_column_number }
@@ -202,11 +211,12 @@ impl JitdumpEncoder {
         py: Python<'py>,
         code_addr: u64,
         code_offsets: Vec<[u32; 2]>,
-        source_positions: Vec<(i32, u32, i32, u32, u32, u32, u32)>,
+        source_positions: Vec<Position>,
         strings: Vec<String>,
     ) -> PyResult<Bound<'py, PyBytes>> {
+        no_nul(&strings)?;
         use frames::{CodeOffset, SourcePosition};
-        let position = |p: (i32, u32, i32, u32, u32, u32, u32)| SourcePosition {
+        let position = |p: Position| SourcePosition {
             caller_index: p.0,
             function_name: p.1,
             file: p.2,
@@ -226,19 +236,38 @@ impl JitdumpEncoder {
         Ok(PyBytes::new(py, &frames::encode(&frames, self.lock()?.endian())))
     }
 
-    /// A body of dialect C: entries `(start_addr, end_addr, call_file, call_line, call_column, inline_depth, func_name, call_file_name)`.
+    /// A body of dialect C.
     fn inline_calls_body<'py>(
         &self,
         py: Python<'py>,
         code_addr: u64,
-        entries: Vec<(u64, u64, u32, u32, u32, u32, String, String)>,
+        entries: Vec<InlineCallEntry>,
     ) -> PyResult<Bound<'py, PyBytes>> {
+        no_nul(entries.iter().flat_map(|entry| [&entry.6, &entry.7]))?;
         let entries = entries
             .iter()
-            .map(|&(start_addr, end_addr, call_file, call_line, call_column, inline_depth, ref func, ref file)| {
-                let fixed = InlineEntry1Fixed { start_addr, end_addr, call_file, call_line, call_column, inline_depth };
-                InlineEntry1 { fixed, func_name: func.as_bytes(), call_file_name: file.as_bytes() }
-            })
+            .map(
+                |&(
+                    start_addr,
+                    end_addr,
+                    call_file,
+                    call_line,
+                    call_column,
+                    inline_depth,
+                    ref func,
+                    ref file,
+                )| {
+                    let fixed = InlineEntry1Fixed {
+                        start_addr,
+                        end_addr,
+                        call_file,
+                        call_line,
+                        call_column,
+                        inline_depth,
+                    };
+                    InlineEntry1 { fixed, func_name: func.as_bytes(), call_file_name: file.as_bytes() }
+                },
+            )
             .collect();
         let info = InlineInfo1 { code_addr, entries, padding: &[] };
         Ok(PyBytes::new(py, &inline_info1::encode(&info, self.lock()?.endian())))
@@ -251,6 +280,7 @@ impl JitdumpEncoder {
         code_addr: u64,
         entries: Vec<(u32, u32, String, String)>,
     ) -> PyResult<Bound<'py, PyBytes>> {
+        no_nul(entries.iter().flat_map(|entry| [&entry.2, &entry.3]))?;
         let entries = entries
             .iter()
             .map(|&(line, column, ref func, ref file)| InlineEntry2 {
@@ -270,11 +300,19 @@ impl JitdumpEncoder {
     }
 }
 
+fn no_nul<'a>(texts: impl IntoIterator<Item = &'a String>) -> PyResult<()> {
+    texts.into_iter().try_for_each(|text| encode::text(text.as_bytes(), "text").map(|_| ()).map_err(refused))
+}
+
 fn refused(error: WriteError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-fn tree<'a>(outer: &'a (String, String, u32, u32), lines: &'a [LineRow], calls: &'a [CallRow]) -> InlineTree<'a> {
+fn tree<'a>(
+    outer: &'a (String, String, u32, u32),
+    lines: &'a [LineRow],
+    calls: &'a [CallRow],
+) -> InlineTree<'a> {
     let declaration = |name: &'a str, path: &'a str, line, column| Declaration {
         name: name.as_bytes(),
         path: path.as_bytes(),

@@ -140,7 +140,10 @@ impl DebugInfo<'_> {
         if endian != at.endian() {
             for _ in 0..self.fixed.nr_entry {
                 let mut next = at;
-                let (Ok(fixed), Ok(name)) = (layout::DebugEntry::read(&mut next), next.c_string("name")) else { break };
+                let (Ok(fixed), Ok(name)) = (layout::DebugEntry::read(&mut next), next.c_string("name"))
+                else {
+                    break;
+                };
                 fixed.write(&mut out, endian);
                 out.extend_from_slice(name);
                 out.push(0);

@@ -170,7 +170,13 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// `Order`, `Nul`, `Closed`, `Io`.
-    pub fn tier(&mut self, timestamp: u64, code_addr: u64, color: u32, name: &[u8]) -> Result<(), WriteError> {
+    pub fn tier(
+        &mut self,
+        timestamp: u64,
+        code_addr: u64,
+        color: u32,
+        name: &[u8],
+    ) -> Result<(), WriteError> {
         self.about(code_addr)?;
         let tier = inline::tier::Tier { code_addr, color, name: text(name, "name")?, padding: &[] };
         self.raw(timestamp, RecordTag::SAMPLY_JIT_TIER, &inline::tier::encode(&tier, self.endian))?;
@@ -257,10 +263,13 @@ pub enum InlineDialect {
 }
 
 fn no_nul(tree: &InlineTree<'_>) -> Result<(), WriteError> {
-    let declared = |function: &Declaration<'_>| text(function.name, "name").and(text(function.path, "path")).map(|_| ());
+    let declared =
+        |function: &Declaration<'_>| text(function.name, "name").and(text(function.path, "path")).map(|_| ());
     declared(&tree.outer)?;
     tree.lines.iter().try_for_each(|line| text(line.path, "path").map(|_| ()))?;
-    tree.calls.iter().try_for_each(|call| text(call.call_path, "call_path").and_then(|_| declared(&call.function)))
+    tree.calls
+        .iter()
+        .try_for_each(|call| text(call.call_path, "call_path").and_then(|_| declared(&call.function)))
 }
 
 #[cfg(test)]

@@ -77,7 +77,13 @@ pub fn to_debug_info2(tree: &InlineTree<'_>) -> (DebugInfo2<'static>, Misfits) {
         let function_index = out.function(call.function);
         let call_column_number = out.misfits.column_from_zero(call.call_line, call.call_column);
         let call_line_number = call.call_line;
-        out.calls.push(InlineCallRecord { depth, range_count: 1, function_index, call_line_number, call_column_number });
+        out.calls.push(InlineCallRecord {
+            depth,
+            range_count: 1,
+            function_index,
+            call_line_number,
+            call_column_number,
+        });
         out.ranges.push(Range { start_offset, size });
     }
     for line in &tree.lines {

@@ -105,7 +105,9 @@ fn embedded<'a>(file: &super::embedded::EmbeddedFile<'a>) -> Fields<'a> {
 
 /// A string table: entries of one field each.
 fn strings<'a>(table: &StringTable<'_>) -> Value<'a> {
-    let entry = |string: &[u8]| vec![("string", Value::Text(Cow::Owned(String::from_utf8_lossy(string).into_owned())))];
+    let entry = |string: &[u8]| {
+        vec![("string", Value::Text(Cow::Owned(String::from_utf8_lossy(string).into_owned())))]
+    };
     Value::Entries(table.iter().map(entry).collect())
 }
 

@@ -60,7 +60,11 @@ pub fn index(value: u32, len: u32, offset: u64, field: &'static str) -> Result<(
 /// Calls come in depth-first order: each at most one deeper than the one before, the first at depth 0.
 pub fn depth(previous: Option<u32>, depth: u32, offset: u64) -> Result<(), ParseError> {
     let most = previous.map_or(0, |previous| previous.saturating_add(1)).min(MAX_DEPTH);
-    if depth <= most { Ok(()) } else { Err(invalid(depth.into(), "at most the previous depth + 1", offset, "depth")) }
+    if depth <= most {
+        Ok(())
+    } else {
+        Err(invalid(depth.into(), "at most the previous depth + 1", offset, "depth"))
+    }
 }
 
 pub fn invalid(value: u64, expected: &'static str, offset: u64, field: &'static str) -> ParseError {

@@ -84,7 +84,11 @@ pub fn decode(body: &[u8], offset: u64, endian: Endian) -> Result<Frames<'_>, Pa
             let entry = CodeOffset::read(at)?;
             let known = u64::from(entry.source_position) < counts.source_position_count;
             let expected = "an index into source_positions";
-            if known { Ok(entry) } else { Err(invalid(entry.source_position.into(), expected, offset, "source_position")) }
+            if known {
+                Ok(entry)
+            } else {
+                Err(invalid(entry.source_position.into(), expected, offset, "source_position"))
+            }
         })?;
     let positions_offset = at.offset();
     let count = counts.source_position_count;
@@ -112,7 +116,12 @@ fn callers_end(positions: &[SourcePosition], offset: u64) -> Result<(), ParseErr
         let mut at = first;
         let mut depth = loop {
             let (Some(position), Some(&depth)) = (positions.get(at), depths.get(at)) else {
-                return Err(invalid(at as u64, "an index into source_positions, or -1", offset, "caller_index"));
+                return Err(invalid(
+                    at as u64,
+                    "an index into source_positions, or -1",
+                    offset,
+                    "caller_index",
+                ));
             };
             if depth > 0 {
                 break depth;
@@ -183,7 +192,8 @@ impl Frames<'_> {
 
     /// A source position with its strings.
     pub(super) fn frame(&self, position: &SourcePosition) -> Frame<'_> {
-        let path = u32::try_from(position.file).ok().and_then(|file| self.strings.get(file)).unwrap_or_default();
+        let path =
+            u32::try_from(position.file).ok().and_then(|file| self.strings.get(file)).unwrap_or_default();
         Frame {
             function: Declaration {
                 name: self.strings.get(position.function_name).unwrap_or_default(),

@@ -16,7 +16,11 @@ const BATCH: usize = 1 << 16;
 
 /// Gives the inline tree of a piece of code to `use_tree`, with the offset of its (first) record; `None` where the file has none.
 /// Lines and calls are cut to the code.
-pub fn with_tree<R>(dump: &Shared, code: &Code, use_tree: impl FnOnce(u64, &InlineTree<'_>) -> R) -> Option<R> {
+pub fn with_tree<R>(
+    dump: &Shared,
+    code: &Code,
+    use_tree: impl FnOnce(u64, &InlineTree<'_>) -> R,
+) -> Option<R> {
     let index = dump.index();
     let about = *index.abouts.get(code.inline as usize)?;
     let record = index.record_at(&dump.source, about.offset, about.index)?;
@@ -42,7 +46,10 @@ fn stacks<'a>(dump: &'a Shared, code: &Code) -> Vec<InlineInfo2<'a>> {
     let index = dump.index();
     let Some(first) = index.abouts.get(code.inline as usize) else { return Vec::new() };
     let following = index.abouts.get(code.inline as usize..).unwrap_or_default();
-    let own = following.iter().take_while(|about| about.index < code.index).filter(|about| about.code == first.code);
+    let own = following
+        .iter()
+        .take_while(|about| about.index < code.index)
+        .filter(|about| about.code == first.code);
     own.filter_map(|about| {
         let record = index.record_at(&dump.source, about.offset, about.index)?;
         match extension(&record)? {
@@ -64,7 +71,9 @@ pub fn inlined(extension: &Extension<'_>, mut visit: impl FnMut(&Declaration<'_>
             inlined.for_each(|position| visit(&info.frame(position).function));
         }
         Extension::InlineInfo1(info) => {
-            info.entries.iter().for_each(|entry| visit(&Declaration { name: entry.func_name, ..Declaration::default() }));
+            info.entries
+                .iter()
+                .for_each(|entry| visit(&Declaration { name: entry.func_name, ..Declaration::default() }));
         }
         Extension::InlineInfo2(info) => info.stack().skip(1).for_each(|frame| visit(&frame.function)),
         Extension::Tier(_) | Extension::EmbeddedFile(_) => {}
@@ -72,7 +81,12 @@ pub fn inlined(extension: &Extension<'_>, mut visit: impl FnMut(&Declaration<'_>
 }
 
 /// Tables only extension records fill.
-pub fn table(dump: &JitDump, name: &str, placement: &Placement, request: &TableRequest) -> Option<BatchStream> {
+pub fn table(
+    dump: &JitDump,
+    name: &str,
+    placement: &Placement,
+    request: &TableRequest,
+) -> Option<BatchStream> {
     match name {
         "inline_calls" => Some(inline_calls(dump, placement, request)),
         "embedded_files" => Some(embedded_files(dump, placement)),

@@ -75,9 +75,18 @@ pub fn decode(body: &[u8], offset: u64, endian: Endian) -> Result<InlineInfo1<'_
         let offset = at.offset();
         let fixed = InlineEntry1Fixed::read(at)?;
         if fixed.start_addr < counts.code_addr || fixed.end_addr < fixed.start_addr {
-            return Err(invalid(fixed.start_addr, "a range that starts in the code and ends later", offset, "start_addr"));
+            return Err(invalid(
+                fixed.start_addr,
+                "a range that starts in the code and ends later",
+                offset,
+                "start_addr",
+            ));
         }
-        Ok(InlineEntry1 { fixed, func_name: at.c_string("func_name")?, call_file_name: at.c_string("call_file_name")? })
+        Ok(InlineEntry1 {
+            fixed,
+            func_name: at.c_string("func_name")?,
+            call_file_name: at.c_string("call_file_name")?,
+        })
     })?;
     let mut previous = None;
     for entry in &entries {
@@ -92,7 +101,8 @@ pub fn decode(body: &[u8], offset: u64, endian: Endian) -> Result<InlineInfo1<'_
 #[must_use]
 pub fn encode(info: &InlineInfo1<'_>, endian: Endian) -> Vec<u8> {
     let mut out = Vec::new();
-    InlineInfo1Counts { code_addr: info.code_addr, nr_entry: info.entries.len() as u64 }.write(&mut out, endian);
+    InlineInfo1Counts { code_addr: info.code_addr, nr_entry: info.entries.len() as u64 }
+        .write(&mut out, endian);
     for entry in &info.entries {
         entry.fixed.write(&mut out, endian);
         for text in [entry.func_name, entry.call_file_name] {

@@ -79,7 +79,8 @@ pub fn decode(body: &[u8], offset: u64, endian: Endian) -> Result<InlineInfo2<'_
 #[must_use]
 pub fn encode(info: &InlineInfo2<'_>, endian: Endian) -> Vec<u8> {
     let mut out = Vec::new();
-    InlineInfo2Counts { code_addr: info.code_addr, nr_entry: info.entries.len() as u64 }.write(&mut out, endian);
+    InlineInfo2Counts { code_addr: info.code_addr, nr_entry: info.entries.len() as u64 }
+        .write(&mut out, endian);
     for entry in &info.entries {
         entry.fixed.write(&mut out, endian);
         for text in [entry.func_name, entry.file_path] {
@@ -107,7 +108,11 @@ impl<'a> InlineInfo2<'a> {
 ///
 /// # Errors
 /// When the records unfold into far more calls than their number warrants.
-pub fn tree<'a>(records: &[InlineInfo2<'a>], code_addr: u64, code_size: u64) -> Result<InlineTree<'a>, ParseError> {
+pub fn tree<'a>(
+    records: &[InlineInfo2<'a>],
+    code_addr: u64,
+    code_size: u64,
+) -> Result<InlineTree<'a>, ParseError> {
     let mut order: Vec<&InlineInfo2<'a>> = records.iter().collect();
     order.sort_by_key(|record| record.code_addr);
     let outer = order.iter().find_map(|record| record.stack().next()).map(|frame| frame.function);

@@ -23,8 +23,8 @@ use super::records::RawRecord;
 
 pub use describe::fields;
 pub use entries::MAX_DEPTH;
-pub use ingest::{inlined, table, with_tree};
 pub(super) use ingest::known;
+pub use ingest::{inlined, table, with_tree};
 pub use strings::StringTable;
 pub use tree::{Call, Declaration, Frame, InlineTree, Line};
 
@@ -138,7 +138,9 @@ pub fn decode(tag: RecordTag, body: &[u8], offset: u64, endian: Endian) -> Resul
             let tier = tier::decode(body, offset, endian).map(Extension::Tier);
             tier.or_else(|_| frames().or_else(|error| gist().map_err(|_| error)))
         }
-        RecordTag::SAMPLY_EMBEDDED_SOURCE_FILE => embedded::decode(body, offset, endian).map(Extension::EmbeddedFile),
+        RecordTag::SAMPLY_EMBEDDED_SOURCE_FILE => {
+            embedded::decode(body, offset, endian).map(Extension::EmbeddedFile)
+        }
         other => Err(entries::invalid(other.0.into(), "the id of an extension", offset, "id")),
     }
 }

@@ -99,7 +99,12 @@ impl<'a> InlineTree<'a> {
     #[must_use]
     pub fn frames_at(&self, offset: u64) -> Vec<Frame<'a>> {
         let mut active: Vec<&Call<'a>> = Vec::new();
-        for call in self.calls.iter().take_while(|call| call.start_offset <= offset).filter(|call| call.covers(offset)) {
+        for call in self
+            .calls
+            .iter()
+            .take_while(|call| call.start_offset <= offset)
+            .filter(|call| call.covers(offset))
+        {
             activate(&mut active, call);
         }
         frames(self.outer, &active, self.line_at(offset))
@@ -173,15 +178,16 @@ impl<'a> Assembler<'a> {
         };
         let (path, line, column) = (innermost.path, innermost.line, innermost.column);
         self.tree.lines.push(Line { code_offset: start, path, line, column });
-        let wanted = stack.iter().zip(stack.iter().skip(1)).zip(0u32..).map(|((caller, callee), depth)| Call {
-            start_offset: start,
-            size: 0,
-            depth,
-            function: callee.function,
-            call_path: caller.path,
-            call_line: caller.line,
-            call_column: caller.column,
-        });
+        let wanted =
+            stack.iter().zip(stack.iter().skip(1)).zip(0u32..).map(|((caller, callee), depth)| Call {
+                start_offset: start,
+                size: 0,
+                depth,
+                function: callee.function,
+                call_path: caller.path,
+                call_line: caller.line,
+                call_column: caller.column,
+            });
         let same = wanted.clone().zip(&self.open).take_while(|(call, open)| self.is(**open, call)).count();
         self.close(same, start);
         for call in wanted.skip(same) {
@@ -196,7 +202,10 @@ impl<'a> Assembler<'a> {
     }
 
     fn is(&self, open: usize, call: &Call<'a>) -> bool {
-        self.tree.calls.get(open).is_some_and(|open| Call { start_offset: open.start_offset, ..*call } == *open)
+        self.tree
+            .calls
+            .get(open)
+            .is_some_and(|open| Call { start_offset: open.start_offset, ..*call } == *open)
     }
 
     fn close(&mut self, keep: usize, end: u64) {

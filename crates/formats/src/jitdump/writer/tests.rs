@@ -25,9 +25,21 @@ fn entry(code_addr: u64, line: u32, name: &[u8]) -> DebugEntry<'_> {
 fn tree() -> InlineTree<'static> {
     let outer = Declaration { name: b"outer", path: b"a.js", line: 1, column: 1 };
     let function = Declaration { name: b"inner", path: b"b.js", line: 7, column: 2 };
-    let call = Call { start_offset: 1, size: 2, depth: 0, function, call_path: b"a.js", call_line: 2, call_column: 5 };
+    let call = Call {
+        start_offset: 1,
+        size: 2,
+        depth: 0,
+        function,
+        call_path: b"a.js",
+        call_line: 2,
+        call_column: 5,
+    };
     let line = |code_offset, path, line| Line { code_offset, path, line, column: 1 };
-    InlineTree { outer, lines: vec![line(0, b"a.js", 1), line(1, b"b.js", 8), line(3, b"a.js", 3)], calls: vec![call] }
+    InlineTree {
+        outer,
+        lines: vec![line(0, b"a.js", 1), line(1, b"b.js", 8), line(3, b"a.js", 3)],
+        calls: vec![call],
+    }
 }
 
 /// A dump with every kind of record.
@@ -39,7 +51,15 @@ fn everything(endian: Endian, dialect: InlineDialect) -> Vec<u8> {
     w.tier(13, 0x1000, 2, b"Ion").unwrap();
     w.unwinding_info(14, b"HDR", b"FRAME", 0, UnwindOrder::FrameFirst).unwrap();
     w.load(15, load_at(0x1000), b"outer", b"\x90\x90\x90\xc3").unwrap();
-    let moved = Move { pid: 77, tid: 78, vma: 0x2000, old_code_addr: 0x1000, new_code_addr: 0x2000, code_size: 4, code_index: 3 };
+    let moved = Move {
+        pid: 77,
+        tid: 78,
+        vma: 0x2000,
+        old_code_addr: 0x1000,
+        new_code_addr: 0x2000,
+        code_size: 4,
+        code_index: 3,
+    };
     w.moved(16, &moved).unwrap();
     w.raw(17, RecordTag(4711), b"anything").unwrap();
     w.close(18).unwrap();
@@ -162,7 +182,8 @@ fn encoded(record: &RawRecord<'_>, endian: Endian) -> Vec<u8> {
             Move::read(&mut record.cursor()).unwrap().write(&mut out, endian);
             out
         }
-        _ => inline::extension(record).map_or_else(|| record.body.to_vec(), |extension| extension.encode(endian)),
+        _ => inline::extension(record)
+            .map_or_else(|| record.body.to_vec(), |extension| extension.encode(endian)),
     }
 }
 
@@ -173,8 +194,14 @@ fn byte_identical(data: &[u8]) -> usize {
     for step in Reader::new(data, start.endian, start.first_record, 0) {
         let Step::Record(record) = step else { continue };
         let mut out = Vec::new();
-        encode::record(record.tag(), record.prefix.timestamp, &encoded(&record, start.endian), start.endian, &mut out)
-            .unwrap();
+        encode::record(
+            record.tag(),
+            record.prefix.timestamp,
+            &encoded(&record, start.endian),
+            start.endian,
+            &mut out,
+        )
+        .unwrap();
         let at = record.offset as usize;
         assert_eq!(out, data[at..at + record.prefix.total_size as usize], "{:?} at {at:#x}", record.tag());
         records += 1;
@@ -230,10 +257,8 @@ fn corpus() -> Vec<PathBuf> {
 #[test]
 fn every_dump_of_the_corpus_is_encoded_byte_for_byte() {
     let files = corpus();
-    let records: usize = files
-        .iter()
-        .map(|path| byte_identical(&Source::open(&path.to_string_lossy()).unwrap()))
-        .sum();
+    let records: usize =
+        files.iter().map(|path| byte_identical(&Source::open(&path.to_string_lossy()).unwrap())).sum();
     assert_eq!(records > 80_000, !files.is_empty(), "{records} records of {} files", files.len());
     println!("{records} records of {} files", files.len());
 }
@@ -245,11 +270,15 @@ fn inlined_functions_fill_the_tables() {
     use arrow_array::types::{UInt32Type, UInt64Type};
 
     let dump = open(everything(Endian::Little, InlineDialect::Frames));
-    let table = |name| dump.table(name, &Placement::alone(), &TableRequest::default()).unwrap().next().unwrap();
+    let table =
+        |name| dump.table(name, &Placement::alone(), &TableRequest::default()).unwrap().next().unwrap();
     assert_eq!(dump.extent().function, 2);
     let functions = &dump.index().functions;
     let inner = &functions.rows()[0];
-    assert_eq!((functions.name(inner), functions.path(0), inner.line, inner.column), ("inner", Some("b.js"), Some(7), Some(2)));
+    assert_eq!(
+        (functions.name(inner), functions.path(0), inner.line, inner.column),
+        ("inner", Some("b.js"), Some(7), Some(2))
+    );
     let calls = table("inline_calls");
     let column = |name: &str| calls.column_by_name(name).unwrap().clone();
     assert_eq!(column("start_offset").as_primitive::<UInt64Type>().values(), &[1]);
@@ -273,13 +302,17 @@ fn stacks_an_address_each_become_the_calls_of_their_code() {
         body
     };
     let mut w = Writer::new(Vec::new(), &HEADER, Endian::Little).unwrap();
-    for (address, names) in [(0x1000, &["outer"][..]), (0x1002, &["inner", "outer"]), (0x9000, &["other", "code"])] {
+    for (address, names) in
+        [(0x1000, &["outer"][..]), (0x1002, &["inner", "outer"]), (0x9000, &["other", "code"])]
+    {
         w.raw(1, RecordTag::JIT_CODE_INLINE_INFO, &stack(address, names)).unwrap();
     }
     w.load(2, load_at(0x1000), b"outer", b"\x90\x90\x90\xc3").unwrap();
     let dump = open(w.into_inner());
     let code = dump.index().codes[0];
-    let calls = with_tree(&dump.share(), &code, |_, tree| tree.calls.iter().map(|c| (c.start_offset, c.size)).collect());
+    let calls = with_tree(&dump.share(), &code, |_, tree| {
+        tree.calls.iter().map(|c| (c.start_offset, c.size)).collect()
+    });
     assert_eq!(calls, Some(vec![(2, 2)]));
     assert_eq!(views(&dump)[0].name, "JIT_CODE_INLINE_INFO");
 }

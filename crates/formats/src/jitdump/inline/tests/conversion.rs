@@ -39,7 +39,15 @@ fn b_through_the_tree_is_b() {
 #[test]
 fn what_does_not_fit_is_counted() {
     let function = Declaration { name: b"f", path: b"f.c", line: 1, column: 0 };
-    let call = Call { start_offset: 4, size: 4, depth: 0, function, call_path: b"x.h", call_line: 7, call_column: 2 };
+    let call = Call {
+        start_offset: 4,
+        size: 4,
+        depth: 0,
+        function,
+        call_path: b"x.h",
+        call_line: 7,
+        call_column: 2,
+    };
     let tree = InlineTree {
         outer: Declaration { name: b"o", path: b"o.c", line: 0, column: 0 },
         lines: vec![

@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use super::layouts::{bodies, show};
 use crate::jitdump::consts::RecordTag;
 use crate::jitdump::inline::convert::{to_debug_info2, to_frames};
-use crate::jitdump::inline::{Call, Declaration, Extension, InlineTree, Line, debug_info2, decode, frames, inlined};
+use crate::jitdump::inline::{
+    Call, Declaration, Extension, InlineTree, Line, debug_info2, decode, frames, inlined,
+};
 
 /// Code of this many bytes.
 const SIZE: u64 = 256;

@@ -32,7 +32,10 @@ fn structure_tells_the_dialect_in_both_endians() {
 #[test]
 fn a_dialect_under_the_other_ones_id_is_known_all_the_same() {
     assert_eq!(dialect(RecordTag(827_346_259), &dialect_b(Endian::Little), Endian::Little), Dialect::Frames);
-    assert_eq!(dialect(RecordTag(827_346_260), &dialect_a(Endian::Little), Endian::Little), Dialect::DebugInfo2);
+    assert_eq!(
+        dialect(RecordTag(827_346_260), &dialect_a(Endian::Little), Endian::Little),
+        Dialect::DebugInfo2
+    );
 }
 
 #[test]
@@ -103,7 +106,8 @@ fn c_tells_the_calls_without_lines() {
 #[test]
 fn d_gathers_its_records_into_one_tree() {
     let bodies: Vec<Vec<u8>> = [(0x7000, 1), (0x7018, 3), (0x7020, 2)].into_iter().map(d_record).collect();
-    let records: Vec<_> = bodies.iter().map(|b| inline_info2::decode(b, 0, Endian::Little).unwrap()).collect();
+    let records: Vec<_> =
+        bodies.iter().map(|b| inline_info2::decode(b, 0, Endian::Little).unwrap()).collect();
     let tree = inline_info2::tree(&records, 0x7000, 0x40).unwrap();
     assert_eq!(show(&tree.frames_at(0)), "outer a.js:11:3");
     assert_eq!(show(&tree.frames_at(0x18)), "leaf b.js:30:1 < mid a.js:21:5 < outer a.js:11:3");

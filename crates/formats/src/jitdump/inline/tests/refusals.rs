@@ -66,7 +66,10 @@ fn chains_of_callers_end_at_a_believable_depth() {
 fn depths_rise_by_one_at_most() {
     let calls = 32 + 12 + 16 + 60;
     assert_eq!(debug_info2::decode(&patched(dialect_a(LE), calls, 1), 0, LE).unwrap_err().field, "depth");
-    assert_eq!(debug_info2::decode(&patched(dialect_a(LE), calls + 20, 2), 0, LE).unwrap_err().field, "depth");
+    assert_eq!(
+        debug_info2::decode(&patched(dialect_a(LE), calls + 20, 2), 0, LE).unwrap_err().field,
+        "depth"
+    );
     assert_eq!(inline_info1::decode(&patched(dialect_c(LE), 16 + 28, 1), 0, LE).unwrap_err().field, "depth");
 }
 
@@ -75,7 +78,8 @@ fn a_small_record_does_not_unfold_into_many_calls() {
     // Two deep chains taken in turns: every range would open hundreds of calls.
     let (depth, turns) = (500u32, 20_000u32);
     let head = Bytes::new(LE).u64(&[0x7000, u64::from(turns), u64::from(depth) * 2, 1]);
-    let offsets = (0..turns).fold(head, |bytes, n| bytes.u32(&[n, if n % 2 == 0 { depth - 1 } else { 2 * depth - 1 }]));
+    let offsets =
+        (0..turns).fold(head, |bytes, n| bytes.u32(&[n, if n % 2 == 0 { depth - 1 } else { 2 * depth - 1 }]));
     let positions = (0..2 * depth).fold(offsets, |bytes, n| {
         let caller = if n % depth == 0 { NONE } else { n - 1 };
         bytes.u32(&[caller, 0, 0, n, 0, n, 0])
@@ -94,11 +98,11 @@ fn foreign_payloads_and_later_versions_are_left_alone() {
     assert_eq!(embedded::decode(&patched(super::embedded(LE), 8, 7), 0, LE).unwrap_err().field, "text");
 }
 
-
-
 #[test]
 fn no_truncation_reads_past_its_end() {
-    for (name, body) in [("a", dialect_a(LE)), ("b", dialect_b(LE)), ("c", dialect_c(LE)), ("d", dialect_d(LE))] {
+    for (name, body) in
+        [("a", dialect_a(LE)), ("b", dialect_b(LE)), ("c", dialect_c(LE)), ("d", dialect_d(LE))]
+    {
         for len in 0..body.len() {
             let cut = &body[..len];
             let offsets = [
@@ -111,5 +115,8 @@ fn no_truncation_reads_past_its_end() {
         }
     }
     assert!((0..super::tier(LE).len()).all(|len| tier::decode(&super::tier(LE)[..len], 0, LE).is_err()));
-    assert!((0..super::embedded(LE).len()).all(|len| embedded::decode(&super::embedded(LE)[..len], 0, LE).is_err()));
+    assert!(
+        (0..super::embedded(LE).len())
+            .all(|len| embedded::decode(&super::embedded(LE)[..len], 0, LE).is_err())
+    );
 }
