@@ -1,6 +1,9 @@
 //! Tables in, tables out: what is too hot for Python. Knows no format.
 
+pub mod align;
 pub mod code_map;
+pub mod elf_image;
 pub mod join;
 pub mod mappings;
+pub mod symbolize;
 pub mod timed_space;

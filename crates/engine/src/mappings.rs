@@ -36,8 +36,14 @@ impl Module {
     #[must_use]
     pub fn is_anonymous(&self) -> bool {
         let path = &self.path;
-        !path.starts_with(['/', '[']) || path.starts_with("//anon") || path.starts_with("[anon") || path.starts_with("/memfd:")
-            || path.starts_with("/dev/zero") || path.starts_with("/SYSV") || path.starts_with("[heap]") || path.starts_with("[stack")
+        !path.starts_with(['/', '['])
+            || path.starts_with("//anon")
+            || path.starts_with("[anon")
+            || path.starts_with("/memfd:")
+            || path.starts_with("/dev/zero")
+            || path.starts_with("/SYSV")
+            || path.starts_with("[heap]")
+            || path.starts_with("[stack")
     }
 }
 

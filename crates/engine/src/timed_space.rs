@@ -91,7 +91,11 @@ impl TimedSpace {
         &self.intervals
     }
 
-    fn candidates<'a, T>(&'a self, address: u64, mut pick: impl FnMut(&'a [Interval]) -> Option<T>) -> Option<T> {
+    fn candidates<'a, T>(
+        &'a self,
+        address: u64,
+        mut pick: impl FnMut(&'a [Interval]) -> Option<T>,
+    ) -> Option<T> {
         let after = self.groups.partition_point(|group| group.start <= address);
         for at in (0..after).rev() {
             let group = self.groups[at];

@@ -4,6 +4,7 @@
 
 mod arrow;
 mod errors;
+mod fusion;
 mod jitdump;
 mod recording;
 mod registry;
@@ -16,5 +17,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     arrow::register(module)?;
     jitdump::register(module)?;
     recording::register(module)?;
+    fusion::register(module)?;
     registry::register(module)
 }

@@ -31,7 +31,8 @@ impl PyRecording {
     /// Opens bytes that are already here.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, path: &str, data: Vec<u8>) -> PyResult<Self> {
-        let source = py.detach(|| Source::from_bytes(path, data)).map_err(|error| io_error(py, path, &error))?;
+        let source =
+            py.detach(|| Source::from_bytes(path, data)).map_err(|error| io_error(py, path, &error))?;
         Self::of(py, path, source)
     }
 
@@ -177,7 +178,8 @@ fn python_value<'py>(py: Python<'py>, value: Value<'_>) -> PyResult<Bound<'py, P
 /// `perfuse.records.Hex`, an int that shows itself in hexadecimal.
 fn hex_class(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     static CLASS: pyo3::sync::PyOnceLock<Py<PyAny>> = pyo3::sync::PyOnceLock::new();
-    let class = CLASS.get_or_try_init(py, || Ok::<_, PyErr>(py.import("perfuse.records")?.getattr("Hex")?.unbind()))?;
+    let class = CLASS
+        .get_or_try_init(py, || Ok::<_, PyErr>(py.import("perfuse.records")?.getattr("Hex")?.unbind()))?;
     Ok(class.bind(py).clone())
 }
 

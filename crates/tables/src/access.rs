@@ -3,7 +3,9 @@
 use std::fmt;
 
 use arrow_array::types::{ArrowPrimitiveType, Int32Type};
-use arrow_array::{Array, BinaryArray, BooleanArray, DictionaryArray, ListArray, PrimitiveArray, RecordBatch, StringArray};
+use arrow_array::{
+    Array, BinaryArray, BooleanArray, DictionaryArray, ListArray, PrimitiveArray, RecordBatch, StringArray,
+};
 
 /// A batch does not have the column its table declares, or not with that type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

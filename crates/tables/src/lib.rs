@@ -13,8 +13,8 @@ mod identities;
 mod schema;
 
 pub use family::{
-    callchains, clocks, code_moves, code_objects, diagnostics, embedded_files, frames, functions, inline_calls, line_rows,
-    mappings, modules, processes, records, samples, sources, stacks, threads,
+    callchains, clocks, code_moves, code_objects, diagnostics, embedded_files, frames, functions,
+    inline_calls, line_rows, mappings, modules, processes, records, samples, sources, stacks, threads,
 };
 pub use identities::{Identities, Offsets};
 pub use schema::{ColumnSpec, TableSpec};

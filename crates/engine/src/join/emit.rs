@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 
-use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use arrow_array::RecordBatch;
+use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use perfuse_tables::access::{ColumnError, nullable, numbers, text};
 use perfuse_tables::{Offsets, frames, functions, modules, samples, stacks};
 
@@ -107,7 +107,7 @@ fn frames_table<'a>(
     let mut ranges = Vec::with_capacity(located.locations.len());
     for (location, all) in located.locations.iter().zip(&resolution.frames) {
         let first = table.len() as u32;
-        let is_kernel = location.address >> 63 == 1;
+        let is_kernel = location.is_kernel();
         let (code_object_id, mapping_id) = match location.place {
             Place::Jit { code_object_id, .. } => (Some(code_object_id), None),
             Place::Mapped { mapping } | Place::Anonymous { mapping } => {
@@ -147,7 +147,7 @@ fn frames_table<'a>(
 fn kind(location: &Location, named: bool) -> &'static str {
     match location.place {
         Place::Jit { .. } => "jit",
-        Place::Mapped { .. } if location.address >> 63 == 1 => "kernel",
+        Place::Mapped { .. } if location.is_kernel() => "kernel",
         Place::Mapped { .. } => "native",
         Place::Kernel => "kernel",
         Place::Anonymous { .. } | Place::Unmapped if named => "jit",

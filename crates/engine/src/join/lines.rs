@@ -1,7 +1,7 @@
 use std::ops::Range;
 
-use arrow_array::types::{UInt32Type, UInt64Type};
 use arrow_array::RecordBatch;
+use arrow_array::types::{UInt32Type, UInt64Type};
 use perfuse_tables::access::{ColumnError, nullable, numbers, text};
 use rustc_hash::FxHashMap;
 
@@ -41,7 +41,9 @@ impl CodeLines {
     /// # Errors
     /// When a batch is not of its table.
     pub fn line(&self, code_object_id: u32, code_offset: u64) -> Result<Position, ColumnError> {
-        let Some((batch, range)) = self.line_ranges.get(&code_object_id) else { return Ok(Position::default()) };
+        let Some((batch, range)) = self.line_ranges.get(&code_object_id) else {
+            return Ok(Position::default());
+        };
         let batch = &self.lines[*batch];
         let offsets = &numbers::<UInt64Type>(batch, "code_offset")?.values()[range.clone()];
         let Some(at) = offsets.partition_point(|&o| o <= code_offset).checked_sub(1) else {
@@ -63,7 +65,11 @@ impl CodeLines {
     ///
     /// # Errors
     /// When a batch is not of its table.
-    pub fn inlined(&self, code_object_id: u32, code_offset: u64) -> Result<Vec<(u32, Position)>, ColumnError> {
+    pub fn inlined(
+        &self,
+        code_object_id: u32,
+        code_offset: u64,
+    ) -> Result<Vec<(u32, Position)>, ColumnError> {
         let Some((batch, range)) = self.inline_ranges.get(&code_object_id) else { return Ok(Vec::new()) };
         let batch = &self.inlines[*batch];
         let starts = numbers::<UInt64Type>(batch, "start_offset")?;
@@ -75,7 +81,9 @@ impl CodeLines {
         let columns = numbers::<UInt32Type>(batch, "call_column")?;
         let mut covering: Vec<usize> = range
             .clone()
-            .filter(|&row| code_offset.checked_sub(starts.value(row)).is_some_and(|into| into < sizes.value(row)))
+            .filter(|&row| {
+                code_offset.checked_sub(starts.value(row)).is_some_and(|into| into < sizes.value(row))
+            })
             .collect();
         covering.sort_by_key(|&row| depths.value(row));
         covering.dedup_by_key(|row| depths.value(*row));

@@ -54,6 +54,14 @@ pub struct Location {
     pub place: Place,
 }
 
+impl Location {
+    /// Whether it lies in the kernel's half of the address space.
+    #[must_use]
+    pub fn is_kernel(&self) -> bool {
+        self.address >> 63 == 1
+    }
+}
+
 /// Chains as a tree of locations.
 #[derive(Debug, Default)]
 pub struct Located {
@@ -101,10 +109,15 @@ pub fn locate(
         }
         walk.out.samples.push((slim, nodes));
     }
-    let mut hit: Vec<u32> = walk.out.locations.iter().filter_map(|l| match l.place {
-        Place::Jit { code_object_id, .. } => Some(code_object_id),
-        _ => None,
-    }).collect();
+    let mut hit: Vec<u32> = walk
+        .out
+        .locations
+        .iter()
+        .filter_map(|l| match l.place {
+            Place::Jit { code_object_id, .. } => Some(code_object_id),
+            _ => None,
+        })
+        .collect();
     hit.sort_unstable();
     hit.dedup();
     walk.out.code_objects = hit;
@@ -162,7 +175,12 @@ impl Walk<'_> {
                 continue;
             }
             let in_kernel = kernel.unwrap_or(address >> 63 == 1);
-            found.push(self.location(if in_kernel { None } else { Some(process_id) }, address, is_return, at_ns));
+            found.push(self.location(
+                if in_kernel { None } else { Some(process_id) },
+                address,
+                is_return,
+                at_ns,
+            ));
             is_return = true;
         }
     }
@@ -198,11 +216,13 @@ impl Walk<'_> {
 
     fn user(&mut self, process_id: u32, address: u64, back: u64, at_ns: i64) -> (Place, i64, i64) {
         let mapped = self.mappings.find(process_id, address, at_ns).copied();
-        let file = mapped.filter(|i| !self.mappings.module(&self.mappings.rows[i.id as usize]).is_anonymous());
+        let file =
+            mapped.filter(|i| !self.mappings.module(&self.mappings.rows[i.id as usize]).is_anonymous());
         if let Some(hit) = self.codes.find(process_id, address, at_ns) {
             // A file that was mapped over the code after it was made has replaced it.
             if file.is_none_or(|file| file.from_ns <= hit.from_ns) {
-                let place = Place::Jit { code_object_id: hit.code_object_id, code_offset: hit.code_offset + back };
+                let place =
+                    Place::Jit { code_object_id: hit.code_object_id, code_offset: hit.code_offset + back };
                 let from = file.map_or(hit.from_ns, |file| file.from_ns.max(hit.from_ns));
                 let until = mapped.map_or(hit.until_ns, |mapped| mapped.until_ns.min(hit.until_ns));
                 return (place, from, until);
@@ -220,7 +240,8 @@ impl Walk<'_> {
         {
             self.out.num_early += 1;
             self.out.latest_early_ns = self.out.latest_early_ns.max(hit.from_ns - at_ns);
-            let place = Place::Jit { code_object_id: hit.code_object_id, code_offset: hit.code_offset + back };
+            let place =
+                Place::Jit { code_object_id: hit.code_object_id, code_offset: hit.code_offset + back };
             return (place, at_ns, at_ns + 1);
         }
         match mapped {

@@ -9,9 +9,11 @@
 mod emit;
 mod lines;
 mod locate;
+mod perf_maps;
 mod resolve;
 
 pub use emit::{Tables, emit};
 pub use lines::CodeLines;
 pub use locate::{Located, Location, locate};
-pub use resolve::{CodeNames, Frame, NativeAnswer, NativeFrame, NativeSymbols, Resolution, resolve};
+pub use perf_maps::PerfMaps;
+pub use resolve::{CodeNames, Frame, NativeNames, Resolution, resolve};

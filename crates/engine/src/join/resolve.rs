@@ -1,42 +1,14 @@
 use arrow_array::RecordBatch;
 use arrow_array::types::UInt32Type;
 use perfuse_tables::access::{ColumnError, numbers};
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::lines::{CodeLines, Position};
 use super::locate::{Located, Location, Place};
-use crate::mappings::{Mappings, Module};
-
-/// A function of native code at an address, as a symbolizer tells it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NativeFrame {
-    /// Demangled name.
-    pub name: String,
-    /// Name in the symbol table.
-    pub linkage_name: String,
-    /// Where in its source the address is.
-    pub position: Position,
-}
-
-/// What a symbolizer knows of an address.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NativeAnswer {
-    /// Outermost function first, then what is inlined into it.
-    pub frames: Vec<NativeFrame>,
-    /// Address in the module's own terms.
-    pub relative_address: Option<u64>,
-    /// Why there is no frame.
-    pub unnamed_because: Option<String>,
-}
-
-/// Names addresses in mapped files.
-pub trait NativeSymbols: Sync {
-    /// Answers for offsets in a module's file, in their order; addresses for the kernel.
-    fn resolve(&self, module: &Module, is_kernel: bool, offsets: &[u64]) -> Vec<NativeAnswer>;
-
-    /// Names an address in memory without a file, from what a runtime wrote beside its recording.
-    fn anonymous(&self, process_id: u32, address: u64) -> Option<NativeFrame>;
-}
+use super::perf_maps::PerfMaps;
+use crate::mappings::{Mapping, Mappings};
+use crate::symbolize::{Module, Resolved, SymbolFrame, Symbolizer};
 
 /// Functions of JIT code, from table `code_objects`.
 #[derive(Debug, Default)]
@@ -89,6 +61,15 @@ pub struct Resolution {
     pub frames: Vec<Vec<Frame>>,
 }
 
+/// What native code is named with.
+#[derive(Debug)]
+pub struct NativeNames<'a> {
+    /// Names for mapped files and the kernel.
+    pub symbolizer: &'a Symbolizer,
+    /// Names for memory without a file.
+    pub perf_maps: &'a PerfMaps,
+}
+
 /// Names every location once.
 ///
 /// # Errors
@@ -98,10 +79,10 @@ pub fn resolve(
     mappings: &Mappings,
     names: &CodeNames,
     lines: &CodeLines,
-    symbols: &dyn NativeSymbols,
+    native: &NativeNames<'_>,
 ) -> Result<Resolution, ColumnError> {
     let mut frames = vec![Vec::new(); located.locations.len()];
-    let mut by_module: FxHashMap<(u32, bool), Vec<(u64, usize)>> = FxHashMap::default();
+    let mut by_module: FxHashMap<(u32, Option<u64>), Vec<usize>> = FxHashMap::default();
     for (at, location) in located.locations.iter().enumerate() {
         match location.place {
             Place::Jit { code_object_id, code_offset } => {
@@ -109,22 +90,40 @@ pub fn resolve(
             }
             Place::Mapped { mapping } => {
                 let row = &mappings.rows[mapping as usize];
-                let is_kernel = location.address >> 63 == 1;
-                let offset = lookup(location).wrapping_sub(row.start).wrapping_add(row.file_offset);
-                let offset = if is_kernel { lookup(location) } else { offset };
-                by_module.entry((row.module, is_kernel)).or_default().push((offset, at));
+                let reference = location.is_kernel().then_some(row.file_offset);
+                by_module.entry((row.module, reference)).or_default().push(at);
             }
-            Place::Anonymous { .. } | Place::Unmapped | Place::Kernel => frames[at] = bare(location, symbols),
+            Place::Anonymous { .. } | Place::Unmapped | Place::Kernel => {
+                frames[at] = vec![bare(location, native.perf_maps)];
+            }
         }
     }
-    for ((module, is_kernel), wanted) in by_module {
-        let offsets: Vec<u64> = wanted.iter().map(|(offset, _)| *offset).collect();
-        let answers = symbols.resolve(&mappings.modules[module as usize], is_kernel, &offsets);
-        for ((_, at), answer) in wanted.into_iter().zip(answers) {
-            frames[at] = native(module, answer);
+    let answers: Vec<_> = by_module
+        .into_par_iter()
+        .map(|((id, reference), wanted)| {
+            let recorded = &mappings.modules[id as usize];
+            let build_id = recorded.build_id.as_deref();
+            let module = match reference {
+                Some(reference) => native.symbolizer.kernel(&recorded.path, build_id, Some(reference)),
+                None => native.symbolizer.module(&recorded.path, build_id),
+            };
+            let position = |&at: &usize| position(&module, &located.locations[at], mappings);
+            let positions: Vec<u64> = wanted.iter().map(position).collect();
+            (id, wanted, module.resolve_many(&positions))
+        })
+        .collect();
+    for (id, wanted, resolved) in answers {
+        for (at, resolved) in wanted.into_iter().zip(resolved) {
+            frames[at] = named(id, resolved);
         }
     }
     Ok(Resolution { frames })
+}
+
+fn position(module: &Module, location: &Location, mappings: &Mappings) -> u64 {
+    let Place::Mapped { mapping } = location.place else { return 0 };
+    let Mapping { start, file_offset, .. } = mappings.rows[mapping as usize];
+    module.position(lookup(location), start, file_offset)
 }
 
 /// The address to look up: within the call for a return address.
@@ -157,36 +156,41 @@ fn jit(
     Ok(frames)
 }
 
-fn native(module: u32, answer: NativeAnswer) -> Vec<Frame> {
-    let relative_address = answer.relative_address;
-    if answer.frames.is_empty() {
-        let reason = answer.unnamed_because.unwrap_or_else(|| "no symbol covers this address".to_owned());
+fn named(module: u32, resolved: Resolved) -> Vec<Frame> {
+    let Resolved { frames, relative_address, unnamed_because, .. } = resolved;
+    if frames.is_empty() {
+        let reason =
+            unnamed_because.map_or_else(|| "no symbol covers this address".to_owned(), |r| r.to_string());
         let function = Function::Unnamed(reason);
         return vec![Frame { function, position: Position::default(), relative_address }];
     }
-    let frame = |frame: NativeFrame| Frame {
-        function: Function::Native(module, frame.linkage_name, frame.name),
-        position: frame.position,
-        relative_address,
+    let frame = |frame: SymbolFrame| {
+        let SymbolFrame { name, linkage_name, path, line, column } = frame;
+        let linkage_name = linkage_name.unwrap_or_else(|| name.clone());
+        Frame {
+            function: Function::Native(module, linkage_name.to_string(), name.to_string()),
+            position: Position { path: path.map(|path| path.to_string()), line, column },
+            relative_address,
+        }
     };
-    answer.frames.into_iter().map(frame).collect()
+    frames.into_iter().map(frame).collect()
 }
 
 /// Module index of names that belong to no file.
 pub const NO_MODULE: u32 = u32::MAX;
 
-fn bare(location: &Location, symbols: &dyn NativeSymbols) -> Vec<Frame> {
+fn bare(location: &Location, perf_maps: &PerfMaps) -> Frame {
     let named = match location.place {
         Place::Kernel => None,
-        _ => symbols.anonymous(location.process_id, lookup(location)),
+        _ => perf_maps.find(location.process_id, lookup(location)),
     };
     let function = match (named, location.place) {
-        (Some(frame), _) => Function::Native(NO_MODULE, frame.linkage_name, frame.name),
+        (Some(name), _) => Function::Native(NO_MODULE, name.clone(), name),
         (None, Place::Kernel) => Function::Unnamed("no kernel mapping was recorded here".to_owned()),
         (None, Place::Anonymous { .. }) => {
             Function::Unnamed("anonymous memory where no dump knows code at that time".to_owned())
         }
         (None, _) => Function::Unnamed("no mapping holds this address".to_owned()),
     };
-    vec![Frame { function, position: Position::default(), relative_address: None }]
+    Frame { function, position: Position::default(), relative_address: None }
 }

@@ -59,6 +59,8 @@ pub struct About {
     pub code_addr: u64,
     /// Index of the code it was paired with, or `NONE`.
     pub code: u32,
+    /// Whether it is of an inline dialect.
+    pub inline: bool,
     /// How it was paired.
     pub pairing: Pairing,
 }
@@ -213,6 +215,8 @@ struct Pass {
     /// Tiers of code to come, by address.
     pending_tier: FxHashMap<u64, u32>,
     by_code_index: FxHashMap<u64, u32>,
+    /// Where a kind stands in the counts.
+    kinds: FxHashMap<RecordTag, usize>,
 }
 
 impl Pass {
@@ -240,12 +244,15 @@ impl Pass {
             loose_inline: Vec::new(),
             pending_tier: FxHashMap::default(),
             by_code_index: FxHashMap::default(),
+            kinds: FxHashMap::default(),
         }
     }
 
     fn record(&mut self, record: &RawRecord<'_>) {
         let tag = inline::shown_tag(record);
-        match self.index.counts.iter_mut().find(|(known, _)| *known == tag) {
+        let next = self.index.counts.len();
+        let kind = *self.kinds.entry(tag).or_insert(next);
+        match self.index.counts.get_mut(kind) {
             Some((_, count)) => *count = count.saturating_add(1),
             None => self.index.counts.push((tag, 1)),
         }
@@ -277,7 +284,7 @@ impl Pass {
         });
         match (extension.subject(), extension) {
             (Some(Subject::Code(code_addr)), _) => {
-                let id = self.about(record, code_addr);
+                let id = self.about_inline(record, code_addr);
                 if let Some(replaced) = self.pending_inline.insert(code_addr, id)
                     && let Some(about) = self.index.abouts.get_mut(replaced as usize)
                 {
@@ -285,7 +292,7 @@ impl Pass {
                 }
             }
             (Some(subject), _) => {
-                let id = self.about(record, 0);
+                let id = self.about_inline(record, 0);
                 self.loose_inline.push((id, subject));
             }
             (None, Extension::Tier(tier)) => {
@@ -294,6 +301,14 @@ impl Pass {
             }
             (None, _) => self.index.embedded.push((record.offset, record.index)),
         }
+    }
+
+    fn about_inline(&mut self, record: &RawRecord<'_>, code_addr: u64) -> u32 {
+        let id = self.about(record, code_addr);
+        if let Some(about) = self.index.abouts.get_mut(id as usize) {
+            about.inline = true;
+        }
+        id
     }
 
     /// The inline record of code that loads now: one that gives its address, else one for the next load, else the first
@@ -312,14 +327,17 @@ impl Pass {
             }
         }
         inline = inline.or(next).or(within);
-        self.deliver(inline.unwrap_or(NONE), id, Pairing::Next);
-        inline.unwrap_or(NONE)
+        let inline = inline.unwrap_or(NONE);
+        let load_before = self.index.codes.last().map_or(0, |code| code.index);
+        let batched = self.index.abouts.get(inline as usize).is_some_and(|about| about.index < load_before);
+        self.deliver(inline, id, if batched { Pairing::Address } else { Pairing::Next });
+        inline
     }
 
     fn about(&mut self, record: &RawRecord<'_>, code_addr: u64) -> u32 {
         let id = self.index.abouts.len() as u32;
         let (offset, index) = (record.offset, record.index);
-        self.index.abouts.push(About { offset, index, code_addr, code: NONE, pairing: Pairing::Orphan });
+        self.index.abouts.push(About { offset, index, code_addr, code: NONE, inline: false, pairing: Pairing::Orphan });
         id
     }
 
@@ -378,8 +396,11 @@ impl Pass {
         let index = &mut self.index;
         let vma_is_zero = first_vmas(index, source);
         let names = index.codes.iter().map(|code| index.functions.linkage_name(code.named.name)).take(200);
-        index.producer =
-            Producer::tell(&index.header, &source.path, names.zip(vma_is_zero.into_iter().chain(std::iter::repeat(false))));
+        index.producer = Producer::tell(
+            &index.header,
+            &source.path,
+            names.zip(vma_is_zero.into_iter().chain(std::iter::repeat(false))),
+        );
         index.skew = skew(index, source);
         retire(index);
         self.index
@@ -391,7 +412,10 @@ impl Pass {
         let mut latest: FxHashMap<u64, u32> = FxHashMap::default();
         let mut next_code = 0usize;
         let orphans = index.abouts.iter().enumerate();
-        let orphans: Vec<usize> = orphans.filter(|(_, a)| a.pairing == Pairing::Orphan && a.code_addr != 0).map(|(i, _)| i).collect();
+        let orphans: Vec<usize> = orphans
+            .filter(|(_, a)| a.pairing == Pairing::Orphan && a.code_addr != 0 && !a.inline)
+            .map(|(i, _)| i)
+            .collect();
         for orphan in orphans {
             let Some(about) = index.abouts.get_mut(orphan) else { continue };
             while let Some(code) = index.codes.get(next_code).filter(|code| code.index < about.index) {
@@ -400,7 +424,8 @@ impl Pass {
             }
             let before = latest.get(&about.code_addr).copied();
             let found = before.map(|code| (code, Pairing::Before)).or_else(|| {
-                let next = index.codes.get(next_code).filter(|code| code.index == about.index.saturating_add(1))?;
+                let next =
+                    index.codes.get(next_code).filter(|code| code.index == about.index.saturating_add(1))?;
                 (next.debug == NONE).then_some((next_code as u32, Pairing::OrderOnly))
             });
             if let Some((id, pairing)) = found
@@ -434,7 +459,11 @@ fn skew(index: &Index, source: &Source) -> u64 {
     let (mut records, mut exact, mut past) = (0u32, 0u32, false);
     for code in index.codes.iter().filter(|code| code.debug != NONE && code.size > 0).take(256) {
         let Some((_, info)) = index.debug_info(source, code) else { continue };
-        let habits = lines::decode(&info, &Target { skew: 0, may_be_corrupt: false, size: u64::MAX >> 1, path: None, ..index.target(code) }, &mut rows);
+        let habits = lines::decode(
+            &info,
+            &Target { skew: 0, may_be_corrupt: false, size: u64::MAX >> 1, path: None, ..index.target(code) },
+            &mut rows,
+        );
         let Some(least) = rows.iter().map(|row| row.code_offset).min() else { continue };
         if habits.before > 0 || least < skew {
             // Corrupted names make V8's entries unreadable here; they say nothing either way.
@@ -450,8 +479,20 @@ fn skew(index: &Index, source: &Source) -> u64 {
 
 /// Replays loads and moves in time order: code that other code is laid over is retired.
 fn retire(index: &mut Index) {
-    let loads = index.codes.iter().zip(0u32..).map(|(code, id)| Event { at: code.timestamp, offset: code.offset, id, old: None, new: code.start });
-    let moves = index.moves.iter().map(|m| Event { at: m.timestamp, offset: m.offset, id: m.code, old: Some(m.old), new: m.new });
+    let loads = index.codes.iter().zip(0u32..).map(|(code, id)| Event {
+        at: code.timestamp,
+        offset: code.offset,
+        id,
+        old: None,
+        new: code.start,
+    });
+    let moves = index.moves.iter().map(|m| Event {
+        at: m.timestamp,
+        offset: m.offset,
+        id: m.code,
+        old: Some(m.old),
+        new: m.new,
+    });
     let mut events: Vec<Event> = loads.chain(moves).collect();
     if !events.is_sorted() {
         events.sort_unstable();

@@ -18,7 +18,12 @@ use crate::{BatchStream, ClockMap, Placement, Recording, Source, TableRequest, o
 const BATCH: usize = 1 << 16;
 
 /// One table of a dump, in batches.
-pub fn table(dump: &JitDump, name: &str, placement: &Placement, request: &TableRequest) -> Option<BatchStream> {
+pub fn table(
+    dump: &JitDump,
+    name: &str,
+    placement: &Placement,
+    request: &TableRequest,
+) -> Option<BatchStream> {
     Some(match name {
         "modules" => modules(dump, placement),
         "functions" => functions(dump, placement),
@@ -64,7 +69,8 @@ fn code_objects(dump: &JitDump, placement: &Placement, request: &TableRequest) -
         let pid = placement.pid.unwrap_or(code.pid as i32);
         let process_id = identities.process(pid);
         // A thread id is only the recorder's where the pid is.
-        let thread_id = (pid == code.pid as i32 && code.tid != 0).then(|| identities.thread(pid, code.tid as i32));
+        let thread_id =
+            (pid == code.pid as i32 && code.tid != 0).then(|| identities.thread(pid, code.tid as i32));
         let machine_code = request.with_bytes.then(|| machine_code(dump, code)).flatten();
         table.push(
             id,
@@ -192,7 +198,16 @@ impl LineBatches {
             let said = (row.discrim != 0).then_some(row.discrim);
             let (column, discriminator) = if columns { (said, None) } else { (None, said) };
             let path = path.of(row.name);
-            table.push(id, row.code_offset, path, row.line, column, discriminator, self.source_id, about.offset);
+            table.push(
+                id,
+                row.code_offset,
+                path,
+                row.line,
+                column,
+                discriminator,
+                self.source_id,
+                about.offset,
+            );
         }
         if about.offset.saturating_sub(self.released) > super::index::RELEASE {
             dump.source.release(self.released as usize..about.offset as usize);

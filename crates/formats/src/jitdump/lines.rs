@@ -159,7 +159,12 @@ fn constant_stride(info: &DebugInfo<'_>, target: &Target<'_>) -> Option<usize> {
     })
 }
 
-fn walk_at<'a>(info: &DebugInfo<'a>, target: &Target<'a>, stride: usize, rows: &mut Vec<LineRow<'a>>) -> Habits {
+fn walk_at<'a>(
+    info: &DebugInfo<'a>,
+    target: &Target<'a>,
+    stride: usize,
+    rows: &mut Vec<LineRow<'a>>,
+) -> Habits {
     let mut habits = Habits { constant_stride: true, ..Habits::default() };
     let bytes = info.entries.rest();
     let count = usize::try_from(info.fixed.nr_entry).unwrap_or(usize::MAX);
@@ -175,12 +180,12 @@ fn walk_at<'a>(info: &DebugInfo<'a>, target: &Target<'a>, stride: usize, rows: &
     habits
 }
 
-/// Gives names their first 16 bytes back: the function's own file has the same length and the same tail.
+/// Gives names their first 16 bytes back, from the function's own file.
 fn restore<'a>(target: &Target<'a>, rows: &mut [LineRow<'a>], habits: &mut Habits) {
     for row in rows {
         match target.path {
             Some(path) if row.name == path => {}
-            Some(path) if row.name.len() == path.len() && row.name.get(LOST_PREFIX..) == path.get(LOST_PREFIX..) => {
+            Some(path) if lost_its_start(row.name, path) => {
                 row.name = path;
                 habits.restored = habits.restored.saturating_add(1);
             }
@@ -191,6 +196,19 @@ fn restore<'a>(target: &Target<'a>, rows: &mut [LineRow<'a>], habits: &mut Habit
             }
         }
     }
+}
+
+/// Whether a name is a path without its start: what is left ends the path, or at least ends in the same file name (a
+/// recording may have had the directories in its function names replaced).
+fn lost_its_start(name: &[u8], path: &[u8]) -> bool {
+    let left = name.get(LOST_PREFIX..).unwrap_or_default();
+    if name.len() == path.len() && path.get(LOST_PREFIX..) == Some(left) {
+        return true;
+    }
+    let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    !is_text(name)
+        && !left.is_empty()
+        && (path.ends_with(left) || (file.len() < path.len() && left.ends_with(file)))
 }
 
 fn is_text(name: &[u8]) -> bool {

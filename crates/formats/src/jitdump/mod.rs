@@ -25,6 +25,7 @@ pub mod names;
 pub mod producer;
 pub mod reader;
 pub mod records;
+pub mod rules;
 #[cfg(test)]
 mod tests;
 pub mod writer;
@@ -38,7 +39,9 @@ pub static FORMAT: Format = Format {
     name: "jitdump",
     title: "JITDUMP",
     about: "what JIT compilers write for Linux perf: names, code, lines and unwinding information of compiled functions",
-    sniff: |head| head.first_chunk::<4>().is_some_and(|m| [MAGIC, MAGIC.swap_bytes()].contains(&u32::from_be_bytes(*m))),
+    sniff: |head| {
+        head.first_chunk::<4>().is_some_and(|m| [MAGIC, MAGIC.swap_bytes()].contains(&u32::from_be_bytes(*m)))
+    },
     open: |source| Ok(Arc::new(JitDump::open(source)?)),
     rules: check::RULES,
     layouts: &[
@@ -64,7 +67,15 @@ pub static FORMAT: Format = Format {
         &inline::tier::TierFixed::LAYOUT,
         &inline::embedded::EmbeddedFixed::LAYOUT,
     ],
-    tables: &["modules", "functions", "code_objects", "code_moves", "line_rows", "inline_calls", "embedded_files"],
+    tables: &[
+        "modules",
+        "functions",
+        "code_objects",
+        "code_moves",
+        "line_rows",
+        "inline_calls",
+        "embedded_files",
+    ],
 };
 
 /// An open dump.

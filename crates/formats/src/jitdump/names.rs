@@ -80,7 +80,8 @@ fn v8_path_start(rest: &str) -> Option<usize> {
     let spaces = || rest.match_indices(' ').map(|(at, _)| at);
     let known = spaces().find(|at| {
         let after = rest.get(at.saturating_add(1)..).unwrap_or_default();
-        STARTS.iter().any(|start| after.starts_with(start)) || matches!(after.as_bytes(), [_, b':', b'\\' | b'/', ..])
+        STARTS.iter().any(|start| after.starts_with(start))
+            || matches!(after.as_bytes(), [_, b':', b'\\' | b'/', ..])
     });
     known.or_else(|| spaces().next_back())
 }
@@ -98,7 +99,8 @@ fn cpython(raw: &str) -> Option<Name<'_>> {
 /// `JSC-FTL: name#hash`, `JSC-Thunk: name`
 fn jsc(raw: &str) -> Option<Name<'_>> {
     let (tier, rest) = raw.strip_prefix("JSC-")?.split_once(": ")?;
-    let compiled = matches!(tier, "Baseline" | "DFG" | "FTL" | "LLInt" | "WasmBBQ" | "WasmOMG" | "BBQ" | "OMG");
+    let compiled =
+        matches!(tier, "Baseline" | "DFG" | "FTL" | "LLInt" | "WasmBBQ" | "WasmOMG" | "BBQ" | "OMG");
     let function = match rest.rsplit_once('#') {
         Some((name, _)) if compiled && !name.is_empty() => name,
         _ => rest,
@@ -109,7 +111,8 @@ fn jsc(raw: &str) -> Option<Name<'_>> {
 /// `Ion: name (file:line:column)`, `IonIC: kind : name (…)`, `BlinterpOp: name`
 fn spidermonkey(raw: &str) -> Option<Name<'_>> {
     const TIERS: [&str; 5] = ["Ion", "Baseline", "Interpreter", "Wasm", "BlinterpInterpreter"];
-    const STUBS: [&str; 7] = ["IonIC", "BaselineIC", "IC", "BlinterpOp", "Trampoline", "VMWrapper", "BaselineInterpreter"];
+    const STUBS: [&str; 7] =
+        ["IonIC", "BaselineIC", "IC", "BlinterpOp", "Trampoline", "VMWrapper", "BaselineInterpreter"];
     let (tier, rest) = raw.split_once(": ")?;
     let stub = STUBS.contains(&tier);
     if !stub && !TIERS.contains(&tier) {
@@ -127,8 +130,17 @@ fn spidermonkey(raw: &str) -> Option<Name<'_>> {
 /// `void [Assembly] Type::Method(args)[OptimizedTier1]`, `stub<7> AllocateTemporaryEntryPoints<…>`
 fn dotnet(raw: &str) -> Option<Name<'_>> {
     const TIERS: [&str; 11] = [
-        "PreJIT", "ReadyToRun", "QuickJitted", "Tier0", "Tier1", "Tier1OSR", "OptimizedTier1", "OptimizedTier1OSR",
-        "Optimized", "MinOptJitted", "Instrumented",
+        "PreJIT",
+        "ReadyToRun",
+        "QuickJitted",
+        "Tier0",
+        "Tier1",
+        "Tier1OSR",
+        "OptimizedTier1",
+        "OptimizedTier1OSR",
+        "Optimized",
+        "MinOptJitted",
+        "Instrumented",
     ];
     if raw.starts_with("stub<") {
         return Some(Name { function: raw, tier: Some("stub"), stub: true, ..Name::default() });

@@ -31,17 +31,19 @@ pub fn start(data: &[u8]) -> Result<Start, ParseError> {
     let header = FileHeader::read(&mut Cursor::new(data, 0, endian))?;
     // Mono wrote 8 here; a header may be longer, but then records must be where it says they are.
     let said = u64::from(header.total_size);
-    let first_record = if said > FileHeader::SIZE && (said as usize > data.len() || !holds_record(data, said, endian))
-    {
-        FileHeader::SIZE
-    } else {
-        said.max(FileHeader::SIZE)
-    };
+    let first_record =
+        if said > FileHeader::SIZE && (said as usize > data.len() || !holds_record(data, said, endian)) {
+            FileHeader::SIZE
+        } else {
+            said.max(FileHeader::SIZE)
+        };
     Ok(Start { header, endian, first_record })
 }
 
 fn holds_record(data: &[u8], offset: u64, endian: Endian) -> bool {
-    data.len() as u64 == offset || plausible(data, offset, endian) || !plausible(data, FileHeader::SIZE, endian)
+    data.len() as u64 == offset
+        || plausible(data, offset, endian)
+        || !plausible(data, FileHeader::SIZE, endian)
 }
 
 /// What a step over the file finds.
@@ -165,17 +167,24 @@ fn plausible(data: &[u8], offset: u64, endian: Endian) -> bool {
     match RecordTag(prefix.id) {
         RecordTag::JIT_CODE_LOAD => {
             let Ok(load) = Load::read(&mut at) else { return false };
-            let name = (at.remaining() as u64).checked_sub(load.code_size).filter(|len| (1..=MAX_NAME).contains(len));
+            let name = (at.remaining() as u64)
+                .checked_sub(load.code_size)
+                .filter(|len| (1..=MAX_NAME).contains(len));
             let name = name.and_then(|len| at.rest().get(..len as usize));
             load.code_addr != 0
-                && name.and_then(|name| std::ffi::CStr::from_bytes_with_nul(name).ok()).is_some_and(|c| c.to_str().is_ok())
+                && name
+                    .and_then(|name| std::ffi::CStr::from_bytes_with_nul(name).ok())
+                    .is_some_and(|c| c.to_str().is_ok())
         }
         RecordTag::JIT_CODE_MOVE => {
-            Move::read(&mut at).is_ok_and(|m| m.code_size > 0 && m.vma == m.new_code_addr) && end == Move::SIZE
+            Move::read(&mut at).is_ok_and(|m| m.code_size > 0 && m.vma == m.new_code_addr)
+                && end == Move::SIZE
         }
         RecordTag::JIT_CODE_DEBUG_INFO => DebugInfo::read(&mut at).is_ok_and(|info| {
             let least = info.nr_entry.checked_mul(17);
-            info.code_addr != 0 && info.nr_entry > 0 && least.is_some_and(|least| least <= at.remaining() as u64)
+            info.code_addr != 0
+                && info.nr_entry > 0
+                && least.is_some_and(|least| least <= at.remaining() as u64)
         }),
         RecordTag::JIT_CODE_UNWINDING_INFO => UnwindingInfo::read(&mut at).is_ok_and(|info| {
             let padding = (at.remaining() as u64).checked_sub(info.unwind_data_size);

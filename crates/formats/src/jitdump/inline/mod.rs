@@ -1,6 +1,7 @@
 //! Samply's extension records: four incompatible ways to tell lines and inlined calls, told apart by their structure, and
 //! the two records the gist names without a layout. See this folder's README.
 
+mod check;
 pub mod convert;
 pub mod debug_info2;
 mod describe;
@@ -21,6 +22,7 @@ use perfuse_wire::{Endian, ParseError};
 use super::consts::RecordTag;
 use super::records::RawRecord;
 
+pub use check::check;
 pub use describe::fields;
 pub use entries::MAX_DEPTH;
 pub(super) use ingest::known;

@@ -316,3 +316,18 @@ fn stacks_an_address_each_become_the_calls_of_their_code() {
     assert_eq!(calls, Some(vec![(2, 2)]));
     assert_eq!(views(&dump)[0].name, "JIT_CODE_INLINE_INFO");
 }
+
+#[test]
+fn the_checker_tells_dialects_damage_and_foreign_payloads() {
+    let mut w = Writer::new(Vec::new(), &HEADER, Endian::Little).unwrap();
+    w.inline_info(1, 0x1000, &tree(), InlineDialect::DebugInfo2).unwrap();
+    w.load(2, load_at(0x1000), b"f", b"\xc3").unwrap();
+    w.raw(3, RecordTag::SAMPLY_JIT_CODE_DEBUG_INFO2, &[0xff; 64]).unwrap();
+    w.raw(4, RecordTag::SAMPLY_JIT_TIER, b"somebody else's").unwrap();
+    w.raw(5, RecordTag::SAMPLY_EMBEDDED_SOURCE_FILE, b"FSFP\x01\0\0\0 cut").unwrap();
+    let mut sink = perfuse_wire::Diagnostics::default();
+    open(w.into_inner()).check(&mut sink);
+    let told = sink.rows().iter().filter(|row| row.rule.section == "samply");
+    let told: Vec<_> = told.map(|row| (row.rule.code, row.record_index.unwrap())).collect();
+    assert_eq!(told, [("JD081", 0), ("JD080", 2), ("JD082", 3), ("JD080", 4)]);
+}
