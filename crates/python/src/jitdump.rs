@@ -164,10 +164,6 @@ impl JitdumpEncoder {
         self.lock()?.raw(timestamp, RecordTag(tag), body).map_err(refused)
     }
 
-    fn close(&self, timestamp: u64) -> PyResult<()> {
-        self.lock()?.close(timestamp).map_err(refused)
-    }
-
     /// A body of dialect A, from its lists as they lie in the record.
     fn debug_info2_body<'py>(
         &self,
