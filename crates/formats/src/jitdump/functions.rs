@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::index::NONE;
+use super::inline::{Declaration, known};
 use super::names;
 
 /// What a name as written stands for.
@@ -78,10 +79,17 @@ impl Part {
     }
 }
 
+/// No runtime has nearly as many.
+const MAX_TIERS: usize = 256;
+
+/// A declared function: name, file, line and column.
+type Declared = (Box<str>, Box<str>, Option<u32>, Option<u32>);
+
 /// Functions and tiers of a dump.
 #[derive(Debug, Default)]
 pub struct Functions {
     known: FxHashMap<Box<[u8]>, Named>,
+    declared: FxHashMap<Declared, u32>,
     rows: Vec<Function>,
     tiers: Vec<Box<str>>,
 }
@@ -100,9 +108,33 @@ impl Functions {
         named
     }
 
-    fn tier_id(&mut self, tier: &str) -> u32 {
+    /// The function that a debug record declares; each is one.
+    pub fn declare(&mut self, declaration: &Declaration<'_>) -> u32 {
+        let key = declared(declaration);
+        if let Some(known) = self.declared.get(&key) {
+            return *known;
+        }
+        let id = self.rows.len() as u32;
+        let (name, path, line, column) = key.clone();
+        let path = (!path.is_empty()).then_some(Part::Own(path));
+        self.rows.push(Function { name: Part::Own(name.clone()), linkage_name: name, line, column, path });
+        self.declared.insert(key, id);
+        id
+    }
+
+    /// The index [`declare`](Self::declare) gave.
+    #[must_use]
+    pub fn declared(&self, declaration: &Declaration<'_>) -> Option<u32> {
+        self.declared.get(&declared(declaration)).copied()
+    }
+
+    /// The index of a tier. A file with more than a few hundred is up to no good, and gets none for the rest.
+    pub fn tier_id(&mut self, tier: &str) -> u32 {
         if let Some(known) = self.tiers.iter().position(|known| &**known == tier) {
             return known as u32;
+        }
+        if self.tiers.len() >= MAX_TIERS {
+            return NONE;
         }
         self.tiers.push(tier.into());
         (self.tiers.len() as u32).saturating_sub(1)
@@ -125,4 +157,11 @@ impl Functions {
     pub fn tier(&self, tier: u32) -> Option<&str> {
         self.tiers.get(tier as usize).map(|tier| &**tier)
     }
+}
+
+fn declared(declaration: &Declaration<'_>) -> Declared {
+    let name = String::from_utf8_lossy(declaration.name);
+    let name = if name.is_empty() { names::ANONYMOUS.into() } else { name };
+    let path = String::from_utf8_lossy(declaration.path);
+    (name.into(), path.into(), known(declaration.line), known(declaration.column))
 }

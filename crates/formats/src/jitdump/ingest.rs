@@ -8,6 +8,7 @@ use perfuse_tables::{code_moves, code_objects, functions, line_rows, modules, re
 use super::JitDump;
 use super::consts::RecordTag;
 use super::index::{Code, NONE};
+use super::inline::known;
 use super::lines::{self, LineRow};
 use super::reader::{Reader, Step};
 use super::records::Load;
@@ -179,19 +180,14 @@ impl LineBatches {
         table: &mut line_rows::Builder,
     ) {
         let index = dump.index();
-        if let Some((offset, lines)) = super::inline::line_rows(dump, code) {
-            for line in &lines {
-                table.push(
-                    id,
-                    line.code_offset,
-                    &line.path,
-                    line.line,
-                    line.column,
-                    None,
-                    self.source_id,
-                    offset,
-                );
+        let told = super::inline::with_tree(dump, code, |offset, tree| {
+            for line in &tree.lines {
+                let (path, column) = (String::from_utf8_lossy(line.path), known(line.column));
+                table.push(id, line.code_offset, &path, line.line, column, None, self.source_id, offset);
             }
+            !tree.lines.is_empty()
+        });
+        if told == Some(true) {
             return;
         }
         let Some((about, info)) = index.debug_info(&dump.source, code) else { return };
@@ -273,8 +269,9 @@ impl Iterator for RecordBatches {
         while table.len() < BATCH {
             match reader.next() {
                 Some(Step::Record(record)) => {
-                    if record.tag() != name.0 {
-                        name = (record.tag(), record.tag().to_string());
+                    let tag = super::inline::shown_tag(&record);
+                    if tag != name.0 {
+                        name = (tag, tag.to_string());
                     }
                     let size = record.prefix.total_size.into();
                     let ts_ns = Some(self.clock.ns(record.prefix.timestamp));
