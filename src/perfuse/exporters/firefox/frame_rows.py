@@ -7,10 +7,11 @@ into it come from separate queries and still agree.
 from perfuse.exporters.firefox.categories import CATEGORY, CATEGORY_INDEX, SUBCATEGORY_INDEX
 from perfuse.exporters.frames import FRAMES
 
+# Code of scripts. A perf map tells no runtime, but keeps the marks that JavaScript's give their names.
 _JAVASCRIPT = r"""
-    kind = 'jit' AND code_kind = 'jit' AND (
-        regexp_matches(coalesce(linkage_name, ''), '^(JS:|JSC-|(Ion|IonIC|Baseline|BaselineInterpreter): )')
-        OR regexp_matches(lower(coalesce(producer, '')), 'v8|node|javascriptcore|jsc|spidermonkey')
+    kind = 'jit' AND coalesce(code_kind, 'jit') = 'jit' AND (
+        coalesce(producer, '') IN ('V8', 'JavaScriptCore', 'SpiderMonkey')
+        OR regexp_matches(coalesce(linkage_name, ''), '^(JS:|JSC-(Baseline|DFG|FTL): |(Ion|Baseline): )')
     )
 """
 
