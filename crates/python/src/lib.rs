@@ -5,8 +5,10 @@
 mod arrow;
 mod errors;
 mod fusion;
+mod perf_data;
 mod recording;
 mod registry;
+mod stacks;
 
 use pyo3::prelude::*;
 
@@ -15,6 +17,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     arrow::register(module)?;
     recording::register(module)?;
+    perf_data::register(module)?;
     fusion::register(module)?;
+    stacks::register(module)?;
     registry::register(module)
 }

@@ -32,12 +32,15 @@ mod container;
 mod debug_info;
 mod error;
 mod files;
+mod functions;
+mod groups;
 mod line_program;
 mod nesting;
 mod regions;
 mod section;
 mod strings;
 mod symbols;
+pub mod tables;
 #[cfg(test)]
 mod tests;
 mod unit;

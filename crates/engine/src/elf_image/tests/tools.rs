@@ -9,7 +9,11 @@ struct ImageFile(PathBuf);
 
 impl ImageFile {
     fn new(name: &str, spec: ImageSpec) -> (Self, Vec<Placed>) {
-        let (bytes, placed, _) = image(spec, &sample());
+        Self::of(name, spec, &sample())
+    }
+
+    fn of(name: &str, spec: ImageSpec, codes: &[CodeObject<'_>]) -> (Self, Vec<Placed>) {
+        let (bytes, placed, _) = image(spec, codes);
         let path = std::env::temp_dir().join(format!("perfuse-{name}-{}.elf", std::process::id()));
         std::fs::write(&path, bytes).unwrap();
         (Self(path), placed)
@@ -102,6 +106,29 @@ fn addr2line_prints_the_inlined_frames() {
         for (address, expected) in &cases {
             let Some(text) = file.shown_by(tool, &["-f", "-i", address, "-e"]) else { break };
             assert_eq!(&text, expected, "{tool} {address}");
+        }
+    }
+}
+
+#[test]
+fn relative_paths_are_in_the_directory() {
+    let lines = [Line { offset: 0, path: "node:fs", line: 3, column: None }];
+    let code = CodeObject {
+        name: "f",
+        linkage_name: "f",
+        size: 16,
+        code: Some(&NOPS[..16]),
+        lines: &lines,
+        ..CodeObject::default()
+    };
+    for (comp_dir, expected) in [("/home/user", "/home/user/node:fs:3\n"), ("", "node:fs:3\n")] {
+        let (file, placed) =
+            ImageFile::of("relative", ImageSpec { comp_dir: comp_dir.into(), ..x86_64() }, &[code]);
+        for tool in ["addr2line", "llvm-addr2line"] {
+            let Some(text) = file.shown_by(tool, &[&format!("{:#x}", placed[0].file_offset), "-e"]) else {
+                break;
+            };
+            assert_eq!(text, expected, "{tool} in {comp_dir:?}");
         }
     }
 }
