@@ -23,13 +23,18 @@ def small() -> Any:
     return small_profile()
 
 
-@pytest.fixture(scope="session", params=["node24", "cpython313", "erlang27", "postgres15", "wasmtime50"])
-def expected_script(request: pytest.FixtureRequest) -> Path:
-    """What perf itself printed of a real recording."""
-    path = CORPUS / "expected" / f"{request.param}.script.txt.gz"
-    if not path.exists():
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    """Real recordings, which are kept beside the repository."""
+    if not CORPUS.exists():
         pytest.skip(f"no corpus at {CORPUS}")
-    return path
+    return CORPUS
+
+
+@pytest.fixture(scope="session", params=["node24", "cpython313", "erlang27", "postgres15", "wasmtime50"])
+def expected_script(request: pytest.FixtureRequest, corpus: Path) -> Path:
+    """What perf itself printed of a real recording."""
+    return corpus / "expected" / f"{request.param}.script.txt.gz"
 
 
 @pytest.fixture
@@ -56,9 +61,7 @@ def peers() -> Path:
     here = build / "package.json"
     if not here.exists() or here.read_text() != wanted or not (build / "node_modules").exists():
         here.write_text(wanted)
-        subprocess.run(
-            ["npm", "install", "--no-package-lock", "--no-audit", "--no-fund"], cwd=build, check=True
-        )
+        subprocess.run(["npm", "install", "--no-package-lock", "--no-audit", "--no-fund"], cwd=build, check=True)
     return build / "node_modules"
 
 
@@ -95,9 +98,7 @@ class ProfilerCli:
 
     def _ask(self, *command: str) -> subprocess.CompletedProcess[str]:
         command = (*self._command, *command, "--json", "--session", "test")
-        return subprocess.run(
-            command, env=self._environment, capture_output=True, text=True, timeout=120, check=False
-        )
+        return subprocess.run(command, env=self._environment, capture_output=True, text=True, timeout=120, check=False)
 
 
 @pytest.fixture

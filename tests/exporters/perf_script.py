@@ -8,9 +8,7 @@ from typing import Any
 from fake_profile import FakeProfile
 
 _SAMPLE = re.compile(r"^(?P<comm>.+?)\s+(?P<pid>\d+)/(?P<tid>\d+)\s+(?P<time>\d+\.\d+):\s+(?P<event>\S+?):")
-_FRAME = re.compile(
-    r"^\s+(?P<ip>[0-9a-f]+) (?P<symbol>.*?)(?:\+0x(?P<offset>[0-9a-f]+))? \((?P<dso>[^()]*)\)$"
-)
+_FRAME = re.compile(r"^\s+(?P<ip>[0-9a-f]+) (?P<symbol>.*?)(?:\+0x(?P<offset>[0-9a-f]+))? \((?P<dso>[^()]*)\)$")
 _V8 = re.compile(r"^JS:(?P<mark>[~^+*'o]*)(?P<name>\S*) (?P<path>.*?):(?P<line>\d+):(?P<column>\d+)$")
 _TIERS = {"~": "ignition", "^": "sparkplug", "+": "maglev", "*": "turbofan"}
 _PERIOD_NS = 250_000
@@ -69,9 +67,7 @@ def perf_script(path: Path) -> FakeProfile:
         alignment="same_clock",
     )
     names = {pid: comms.get((pid, pid), comm) for (pid, _), comm in comms.items()}
-    profile.add_all(
-        "processes", [{"process_id": i, "pid": pid, "name": names[pid]} for pid, i in processes.items()]
-    )
+    profile.add_all("processes", [{"process_id": i, "pid": pid, "name": names[pid]} for pid, i in processes.items()])
     profile.add_all(
         "threads",
         [
@@ -79,9 +75,7 @@ def perf_script(path: Path) -> FakeProfile:
             for key, i in threads.items()
         ],
     )
-    profile.add_all(
-        "modules", [{"module_id": i, "name": dso, "kind": "native"} for dso, i in modules.items()]
-    )
+    profile.add_all("modules", [{"module_id": i, "name": dso, "kind": "native"} for dso, i in modules.items()])
     profile.add_all(
         "mappings",
         [
@@ -147,15 +141,7 @@ def _frame(line: str, process: int, modules: _Rows, functions: _Rows, codes: _Ro
     module = modules.id(dso) if dso.startswith("/") and not jit else None
     function = functions.id((symbol, module)) if symbol != "[unknown]" else None
     code = codes.id((function, process, dso, symbol)) if jit else None
-    kind = (
-        "jit"
-        if jit
-        else "kernel"
-        if dso == "[kernel.kallsyms]"
-        else "native"
-        if module is not None
-        else "unknown"
-    )
+    kind = "jit" if jit else "kernel" if dso == "[kernel.kallsyms]" else "native" if module is not None else "unknown"
     offset = int(match["offset"] or "0", 16)
     return kind, address, offset if jit else address & 0xFFFFFFFF, function, code, module
 

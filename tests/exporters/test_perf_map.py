@@ -93,7 +93,5 @@ def num_named(symbols: Counter[str]) -> int:
 
 def symbols(directory: Path, pid: int) -> Counter[str]:
     script = ["perf", "script", "-i", "perf.data", "-F", "ip,sym", "--pid", str(pid)]
-    text = subprocess.run(
-        script, cwd=directory, capture_output=True, text=True, check=True, env=os.environ
-    ).stdout
+    text = subprocess.run(script, cwd=directory, capture_output=True, text=True, check=True, env=os.environ).stdout
     return Counter(line.split(maxsplit=1)[1] for line in text.splitlines() if line.strip())

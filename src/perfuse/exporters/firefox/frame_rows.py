@@ -21,8 +21,8 @@ FRAME_ROWS = f"""
     -- library, in the order it was created: its real addresses are reused over time.
     code AS (
         SELECT code_object_id, '[jit] ' || coalesce(p.name::VARCHAR || ' ', '') || p.pid AS jit,
-            (sum(size_bytes) OVER (PARTITION BY process_id ORDER BY code_object_id) - size_bytes)::UBIGINT
-                AS jit_offset
+            -- A HUGEINT, as no size that a file claims can overflow it.
+            sum(size_bytes) OVER (PARTITION BY process_id ORDER BY code_object_id) - size_bytes AS jit_offset
         FROM code_objects JOIN processes p USING (process_id)
         WHERE code_object_id IN (SELECT code_object_id FROM frames)
     ),
