@@ -113,7 +113,7 @@ fn check_header(perf: &PerfData, sink: &mut Diagnostics) {
         });
     }
     if file.features.iter().next().is_none() {
-        sink.push(&NO_FEATURES, 72, None, "features", || "no feature section can be read".into());
+        sink.push(&NO_FEATURES, 0, None, "features", || "no feature section can be read".into());
     }
     if !file.attributes.list().is_empty() && !perf.clock_is_monotonic() {
         sink.push(&NOT_MONOTONIC, 0, None, "clockid", || match perf.clockid() {

@@ -1,3 +1,5 @@
+//! Numbers and names: record types, bits of `misc`, events, clocks.
+
 use std::borrow::Cow;
 
 use linux_perf_event_reader::constants as abi;

@@ -69,7 +69,7 @@ fn body_fields<'a>(
         RecordType::LOST_SAMPLES => &LostSamples::LAYOUT,
         RecordType::THROTTLE => &Throttle::LAYOUT,
         RecordType::UNTHROTTLE => &Unthrottle::LAYOUT,
-        RecordType::READ => &Read::LAYOUT,
+        RecordType::READ => &CounterRead::LAYOUT,
         RecordType::AUX => &Aux::LAYOUT,
         RecordType::ITRACE_START => &ItraceStart::LAYOUT,
         RecordType::SWITCH | RecordType::FINISHED_ROUND | RecordType::FINISHED_INIT => return Ok(()),
