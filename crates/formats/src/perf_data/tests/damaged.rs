@@ -91,5 +91,18 @@ fn counts_of_everything_at_its_largest() {
             }
         }
     }
-    assert!(open_bytes(recording(0)).num_user_stacks() == 0);
+}
+
+#[test]
+fn a_damaged_stream_of_packed_records_says_where() {
+    let mut bytes = recording(1);
+    // The magic of the zstd frame.
+    let at = bytes.windows(4).position(|four| four == [0x28, 0xb5, 0x2f, 0xfd]).unwrap();
+    bytes[at] ^= 1;
+    let perf = open_bytes(bytes);
+    let mut sink = perfuse_wire::Diagnostics::default();
+    perf.check(&mut sink);
+    let found: Vec<_> = sink.rows().iter().map(|row| (row.rule.code, row.offset)).collect();
+    assert_eq!(found, [("PD012", at as u64 - 8)]);
+    assert_eq!(perf.extent().sample, 0);
 }

@@ -182,3 +182,33 @@ fn namespaces_markers_and_losses() {
     assert!(shown[1].contains(r#"("filename", Text("/tmp/jit-1.dump"))"#), "{}", shown[1]);
     assert!(shown[2].contains(r#"("lost", Unsigned(12))"#), "{}", shown[2]);
 }
+
+/// Each rule by a file that departs in that way only.
+#[test]
+fn rules_by_departure() {
+    let trailer = |made: &Made| [made.ids(3, 3), made.words(&[77])].concat();
+    type Depart = fn(&mut Made, &[u8]);
+    let cases: [(&str, Depart); 6] = [
+        ("PD005", |made, id| made.record(13, 0, &[&made.words(&[9]), id].concat())),
+        ("PD017", |made, id| made.record(5, 0, &[&made.words(&[1, 2, 3]), id].concat())),
+        ("PD019", |made, id| made.record(3, 0, &[&made.ids(3, 3)[..], b"abcdefgh", id].concat())),
+        ("PD010", |made, id| made.record(7, 0, &[&made.ids(3, 3), id].concat())),
+        ("PD020", |made, _| made.record(71, 0, &made.words(&[0, 0, 0, 0, 0]))),
+        ("PD021", |made, id| made.record(22, 2, &[&made.words(&[1, 1, 0x1234]), id].concat())),
+    ];
+    for (code, depart) in cases {
+        let mut made = Made::new(false, IP | TID | TIME);
+        let id = trailer(&made);
+        depart(&mut made, &id);
+        assert_eq!(codes(&open_bytes(made.bytes())), codes_with(code), "{code}");
+    }
+    let mut made = Made::new(false, IP | TID);
+    let body = [made.words(&[0x10]), made.ids(1, 1)].concat();
+    made.record(9, 2, &body);
+    assert_eq!(codes(&open_bytes(made.bytes())), ["PD007", "PD008", "PD018"]);
+}
+
+/// The two that every file made here has, and another, in the order they are found.
+fn codes_with(code: &'static str) -> Vec<&'static str> {
+    vec!["PD007", "PD008", code]
+}
