@@ -4,6 +4,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
 
 use super::{batches, codes, open_bytes};
+use crate::perf_data::{InjectedMmap, inject};
 use crate::{Position, Recording};
 
 const IP: u64 = 1 << 0;
@@ -211,4 +212,47 @@ fn rules_by_departure() {
 /// The two that every file made here has, and another, in the order they are found.
 fn codes_with(code: &'static str) -> Vec<&'static str> {
     vec!["PD007", "PD008", code]
+}
+
+/// Anonymous memory over added code and the marker of the dump are left out, in both byte orders; all else stays.
+#[test]
+fn mappings_that_would_hide_added_code() {
+    for big in [false, true] {
+        let mut made = Made::new(big, IP | TID | TIME);
+        for (time, address, path) in [
+            (10, 0x1000, "/tmp/jit-3.dump"),
+            (20, 0x8000, "//anon"),
+            (40, 0x8000, "//anon"),
+            (41, 0x9000, "//anon"),
+            (42, 0x8000, "/lib/a"),
+        ] {
+            let mut mmap = made.ids(3, 3);
+            mmap.extend(made.words(&[address, 0x1000, 0]));
+            mmap.extend(format!("{path:\0<16}").bytes());
+            mmap.extend(made.ids(3, 3));
+            mmap.extend(made.words(&[time]));
+            made.record(1, 2, &mmap);
+        }
+        made.sample(3, 35, &[0x8010]);
+        let added = [InjectedMmap {
+            pid: 3,
+            tid: 3,
+            ts_ns: 30,
+            start_address: 0x8000,
+            size: 0x100,
+            file_offset: 0x80,
+            path: "/jit/code.so".to_owned(),
+            build_id: None,
+        }];
+        let mut out = std::io::Cursor::new(Vec::new());
+        let result = inject(&open_bytes(made.bytes()), &added, &[], &mut out).unwrap();
+        assert_eq!((result.num_copied, result.num_added, result.num_dropped), (4, 1, 2));
+        let again = open_bytes(out.into_inner());
+        let mappings = batches(&again, "mappings");
+        let starts = mappings[0].column_by_name("start_ns").unwrap().as_primitive::<Int64Type>();
+        assert_eq!(starts.values(), &[20, 30, 41, 42]);
+        let offsets = mappings[0].column_by_name("file_offset").unwrap().as_primitive::<UInt64Type>();
+        assert_eq!(offsets.value(1), 0x80);
+        assert_eq!(again.jit_markers(), []);
+    }
 }
