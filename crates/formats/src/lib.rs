@@ -13,6 +13,7 @@
     )
 )]
 
+pub mod fusing;
 pub mod jitdump;
 pub mod perf_data;
 pub mod registry;
@@ -23,6 +24,6 @@ mod source;
 
 pub use machine::{machine_name, machine_pointer_bytes};
 pub use recording::{
-    BatchStream, ClockMap, Format, Placement, Position, Recording, Summary, TableRequest, one_batch,
+    BatchStream, ClockMap, Format, Open, Placement, Position, Recording, Summary, TableRequest, one_batch,
 };
 pub use source::Source;

@@ -3,7 +3,13 @@
 //! Volume leaves as Arrow through PyCapsules, inspection as plain values; work runs with the GIL released.
 
 mod arrow;
+mod errors;
+mod fusion;
+mod jitdump;
+mod perf_data;
+mod recording;
 mod registry;
+mod stacks;
 
 use pyo3::prelude::*;
 
@@ -11,5 +17,10 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     arrow::register(module)?;
+    jitdump::register(module)?;
+    recording::register(module)?;
+    perf_data::register(module)?;
+    fusion::register(module)?;
+    stacks::register(module)?;
     registry::register(module)
 }

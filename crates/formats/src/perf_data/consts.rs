@@ -1,4 +1,4 @@
-//! Numbers and names: record types, bits of `misc`, events, clocks.
+//! Numbers of perf.data, by the names the kernel and perf give them.
 
 use std::borrow::Cow;
 

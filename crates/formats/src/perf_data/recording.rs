@@ -58,6 +58,18 @@ impl PerfData {
         self.feature(Feature::OSRELEASE)
     }
 
+    /// Name of its processor.
+    #[must_use]
+    pub fn cpu_description(&self) -> Option<String> {
+        self.feature(Feature::CPUDESC)
+    }
+
+    /// Processes that were sampled.
+    #[must_use]
+    pub fn sampled_pids(&self) -> Vec<i32> {
+        self.file.survey().sampled.keys().copied().collect()
+    }
+
     /// Version of perf that recorded.
     #[must_use]
     pub fn perf_version(&self) -> Option<String> {

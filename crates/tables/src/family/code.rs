@@ -17,7 +17,7 @@ table! {
 }
 
 table! {
-    /// One row a function; code of several tiers shares it.
+    /// One row a function, by its name as written: compilations of it in one tier share it.
     functions {
         /// Surrogate key.
         function_id: u32,

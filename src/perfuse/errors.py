@@ -1,0 +1,44 @@
+"""What perfuse raises: one family, whose facts are attributes as well as words."""
+
+
+class PerfuseError(Exception):
+    """Something that could not be done.
+
+    Attributes:
+        path: File it is about.
+        offset: Absolute offset in that file, in bytes, after decompression.
+        record_index: Zero-based index of the record.
+        field: Field of the record or header, as its specification names it.
+        hint: What to do next.
+
+    Each is None where it does not apply.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str | None = None,
+        offset: int | None = None,
+        record_index: int | None = None,
+        field: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.path = path
+        self.offset = offset
+        self.record_index = record_index
+        self.field = field
+        self.hint = hint
+
+
+class UsageError(PerfuseError):
+    """The request makes no sense: an unknown name, an option that does not exist, a value out of range."""
+
+
+class UnreadableInput(PerfuseError):  # noqa: N818 - named for the input, which is at fault
+    """A file that is of no known format, or whose header cannot be read."""
+
+
+class ExportError(PerfuseError):
+    """A result that could not be written, or that the profile has nothing for."""

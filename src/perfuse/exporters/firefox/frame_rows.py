@@ -1,0 +1,71 @@
+"""Every frame with its place in each of the profile's shared tables, as one query.
+
+The indexes are ranks over the same keys that the tables are listed by, so a table and the rows that point
+into it come from separate queries and still agree.
+"""
+
+from perfuse.exporters.firefox.categories import CATEGORY, CATEGORY_INDEX, SUBCATEGORY_INDEX
+from perfuse.exporters.frames import FRAMES
+
+_JAVASCRIPT = r"""
+    kind = 'jit' AND code_kind = 'jit' AND (
+        regexp_matches(coalesce(linkage_name, ''), '^(JS:|JSC-|(Ion|IonIC|Baseline|BaselineInterpreter): )')
+        OR regexp_matches(lower(coalesce(producer, '')), 'v8|node|javascriptcore|jsc|spidermonkey')
+    )
+"""
+
+FRAME_ROWS = f"""
+    WITH named AS ({FRAMES}),
+    -- The front end knows code by library and offset. JIT code of one process is laid end to end in a made-up
+    -- library, in the order it was created: its real addresses are reused over time.
+    code AS (
+        SELECT code_object_id, '[jit] ' || coalesce(p.name::VARCHAR || ' ', '') || p.pid AS jit,
+            (sum(size_bytes) OVER (PARTITION BY process_id ORDER BY code_object_id) - size_bytes)::UBIGINT
+                AS jit_offset
+        FROM code_objects JOIN processes p USING (process_id)
+        WHERE code_object_id IN (SELECT code_object_id FROM frames)
+    ),
+    placed AS (
+        SELECT named.*, jit_offset,
+            coalesce(jit, mapping, module) AS lib_path,
+            CASE WHEN jit IS NULL THEN coalesce(mapping_build_id, module_build_id) END AS lib_build_id,
+            -- The format wants an address inside the call, not the one it returns to.
+            CASE WHEN relative_address > 0 AND unwound_by = 'callchain' THEN relative_address - 1
+                 ELSE relative_address END + coalesce(jit_offset, 0) AS lib_address,
+            {CATEGORY} AS category,
+            {_JAVASCRIPT} AS javascript,
+            first_value(function_id) OVER same_address AS outer_function_id,
+            first_value(label) OVER same_address AS outer_label,
+            first_value(native_id) OVER same_address AS outer_native_id
+        FROM named LEFT JOIN code USING (code_object_id)
+        WINDOW same_address AS (
+            PARTITION BY code_object_id, mapping_id, named.kind, address, unwound_by
+            ORDER BY inline_depth, frame_id
+        )
+    ),
+    keyed AS (
+        SELECT *,
+            -- The front end keeps addresses in signed 32 bits.
+            CASE WHEN lib_path IS NOT NULL AND lib_address < 2147483648
+                 THEN lib_address::BIGINT END AS address_in_lib,
+            CASE WHEN lib_path IS NULL THEN NULL
+                 WHEN code_object_id IS NOT NULL THEN 'jit ' || code_object_id
+                 ELSE 'native ' || outer_function_id END AS symbol_key
+        FROM placed
+    )
+    SELECT *,
+        row_number() OVER (ORDER BY frame_id) - 1 AS i,
+        CASE WHEN lib_path IS NULL THEN -1
+             ELSE dense_rank() OVER (ORDER BY lib_path NULLS LAST, lib_build_id NULLS FIRST) - 1 END AS lib,
+        dense_rank() OVER (
+            ORDER BY function_id NULLS LAST,
+                     CASE WHEN function_id IS NULL THEN label END,
+                     CASE WHEN function_id IS NULL THEN lib_path END
+        ) - 1 AS func,
+        CASE WHEN symbol_key IS NOT NULL
+             THEN dense_rank() OVER (ORDER BY symbol_key NULLS LAST, lib_path, lib_build_id) - 1
+        END AS symbol,
+        {CATEGORY_INDEX} AS category_index,
+        {SUBCATEGORY_INDEX} AS subcategory
+    FROM keyed
+"""

@@ -1,0 +1,169 @@
+"""`profile.shared` and `profile.libs`: what all threads' stacks are made of."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from perfuse.exporters.firefox.frame_rows import FRAME_ROWS
+from perfuse.exporters.firefox.strings import Strings, json_object
+from perfuse.exporters.source import Source, columns_as_json
+
+_FUNC_COLUMNS = ("name", "isJS", "relevantForJS", "resource", "source", "lineNumber", "columnNumber")
+# ResourceType of the front end.
+_LIBRARY, _URL = 1, 5
+
+_EMBEDDED_TEXTS = "SELECT path::VARCHAR, any_value(try(decode(text))) FROM embedded_files GROUP BY 1"
+
+STACK_ROWS = """
+    SELECT stack_id, parent_stack_id, frame_id, row_number() OVER (ORDER BY stack_id) - 1 AS i FROM stacks
+"""
+"""Stacks with their index. The format wants parents before children, and so our keys are."""
+
+
+def libs_json(profile: Source) -> str:
+    """`profile.libs`."""
+    rows = profile.sql(
+        "SELECT lib, any_value(lib_path), any_value(lib_build_id),"
+        " (SELECT any_value(arch)::VARCHAR FROM sources)"
+        f" FROM ({FRAME_ROWS}) WHERE lib >= 0 GROUP BY lib ORDER BY lib"
+    ).fetchall()
+    return json.dumps([_lib(path, build_id, arch) for _, path, build_id, arch in rows])
+
+
+def _lib(path: str, build_id: str | None, arch: str | None) -> dict[str, str | None]:
+    name = _file_name(path)
+    return {
+        "arch": arch or "",
+        "name": name,
+        "path": path,
+        "debugName": name,
+        "debugPath": path,
+        "breakpadId": breakpad_id(build_id or ""),
+        "codeId": build_id,
+    }
+
+
+def breakpad_id(build_id: str) -> str:
+    """A build id as symbol servers spell it: 16 bytes as a GUID, three fields swapped, and age 0."""
+    guid = build_id[:32].ljust(32, "0").upper()
+    pairs = [guid[i : i + 2] for i in range(0, 32, 2)]
+    return "".join([*pairs[3::-1], *pairs[5:3:-1], *pairs[7:5:-1], *pairs[8:]]) + "0"
+
+
+def shared_json(profile: Source) -> str:
+    """`profile.shared`."""
+    strings = Strings()
+    funcs, resources, sources = _funcs(profile, strings)
+    parts = {
+        "stackTable": _stacks(profile),
+        "frameTable": _frames(profile),
+        "funcTable": funcs,
+        "resourceTable": resources,
+        "nativeSymbols": _native_symbols(profile, strings),
+        "sources": sources,
+        "sourceLocationTable": json_object({"source": "[]", "line": "[]", "column": "[]", "length": "0"}),
+    }
+    return json_object({**parts, "stringArray": json.dumps(strings.all, ensure_ascii=False)})
+
+
+def _stacks(profile: Source) -> str:
+    query = f"""
+        WITH numbered AS ({STACK_ROWS}),
+        frame_numbers AS (SELECT frame_id, row_number() OVER (ORDER BY frame_id) - 1 AS frame FROM frames)
+        SELECT s.i, f.frame, coalesce(s.i - p.i, 0) AS prefix_offset
+        FROM numbered s
+        JOIN frame_numbers f USING (frame_id)
+        LEFT JOIN numbered p ON p.stack_id = s.parent_stack_id
+    """
+    return json_object(columns_as_json(profile, {"frame": "frame", "prefixOffset": "prefix_offset"}, query))
+
+
+def _frames(profile: Source) -> str:
+    columns = {
+        "address": "coalesce(address_in_lib, -1)",
+        "lib": "CASE WHEN address_in_lib IS NULL THEN -1 ELSE lib END",
+        "inlineDepth": "least(inline_depth, 255)",
+        "category": "category_index",
+        "subcategory": "subcategory",
+        "func": "func",
+        "nativeSymbol": "symbol",
+        "innerWindowID": "0",
+        "line": "line",
+        "column": '"column"',
+        "originalLocation": "NULL::INTEGER",
+    }
+    return json_object(columns_as_json(profile, columns, FRAME_ROWS))
+
+
+def _funcs(profile: Source, strings: Strings) -> tuple[str, str, str]:
+    """`funcTable`, and the `resourceTable` and `sources` it points into."""
+    rows = profile.sql(f"""
+        SELECT func, any_value(label), bool_or(javascript),
+            coalesce(any_value(function_path), any_value(path)),
+            any_value(function_line), any_value(function_column),
+            coalesce(any_value(lib_path), any_value(module))
+        FROM ({FRAME_ROWS}) GROUP BY func ORDER BY func
+    """).fetchall()
+    texts = dict(profile.sql(_EMBEDDED_TEXTS).fetchall())
+    resources: dict[tuple[str, int], int] = {}
+    sources: dict[str, int] = {}
+    columns: dict[str, list[Any]] = {name: [] for name in _FUNC_COLUMNS}
+    for _, label, javascript, path, line, column, lib_path in rows:
+        of = (path, _URL) if javascript and path else (lib_path, _LIBRARY) if lib_path else None
+        row = (
+            strings.index(label),
+            javascript,
+            False,
+            resources.setdefault(of, len(resources)) if of else -1,
+            sources.setdefault(path, len(sources)) if path else None,
+            line,
+            column,
+        )
+        for values, value in zip(columns.values(), row, strict=True):
+            values.append(value)
+    columns["originalLocation"] = [None] * len(rows)
+    resource_table: dict[str, list[Any]] = {
+        "name": [strings.index(_file_name(name) if kind == _LIBRARY else name) for name, kind in resources],
+        "host": [None] * len(resources),
+        "type": [kind for _, kind in resources],
+    }
+    source_table: dict[str, list[Any]] = {
+        "id": [None] * len(sources),
+        "filename": [strings.index(path) for path in sources],
+        "startLine": [1] * len(sources),
+        "startColumn": [1] * len(sources),
+        "sourceMapURL": [None] * len(sources),
+        "content": [texts.get(path) for path in sources],
+    }
+    return _table(columns), _table(resource_table), _table(source_table)
+
+
+def _file_name(path: str) -> str:
+    return path.rsplit("/", 1)[-1] or path
+
+
+def _native_symbols(profile: Source, strings: Strings) -> str:
+    """`nativeSymbols`: the code each address is in; an inlined frame's is what it was inlined into."""
+    rows = profile.sql(f"""
+        SELECT symbol, any_value(lib), any_value(outer_label),
+            -- A function's own number is its address where it lies before all of its samples.
+            coalesce(
+                any_value(jit_offset),
+                CASE WHEN max(outer_native_id) <= min(address_in_lib) THEN max(outer_native_id) END
+            ),
+            any_value(size_bytes)
+        FROM ({FRAME_ROWS}) WHERE symbol IS NOT NULL GROUP BY symbol ORDER BY symbol
+    """).fetchall()
+    return _table(
+        {
+            "libIndex": [lib for _, lib, _, _, _ in rows],
+            "address": [address for _, _, _, address, _ in rows],
+            "name": [strings.index(label) for _, _, label, _, _ in rows],
+            "functionSize": [size for _, _, _, _, size in rows],
+        }
+    )
+
+
+def _table(columns: Mapping[str, Sequence[Any]]) -> str:
+    length = len(next(iter(columns.values())))
+    return json.dumps({**columns, "length": length}, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,141 @@
+"""Writing a profile to where it was asked for: whole, or not at all."""
+
+import gzip
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedIOBase, BufferedWriter, RawIOBase
+from pathlib import Path
+from typing import IO, Any, cast
+
+from perfuse.errors import ExportError, UsageError
+from perfuse.exporters.registry import Output, Target, target_for, target_named
+from perfuse.exporters.source import Source
+
+
+def export(
+    profile: Source, to_path: str | os.PathLike[str] | IO[bytes], to: str | None = None, **options: Any
+) -> Target:
+    """Writes a profile in another tool's format, and tells in which.
+
+    Args:
+        profile: What to write.
+        to_path: A file name, `-` for standard output, or a binary file object. A name that ends in `.gz` is
+            compressed. A target that can fill a directory does when the name is a directory's or ends in `/`.
+        to: The target's name; without it the file name's ending decides.
+        options: What the target takes besides: see its exporter.
+
+    Raises:
+        UsageError: There is no such target or option, or the file name does not tell the target.
+        ExportError: The profile has nothing for this target, or the file cannot be written.
+
+    A file or directory appears under its name only when it is complete.
+    """
+    if not isinstance(to_path, str | os.PathLike):
+        target = _target(to, None)
+        _exporter(target, "file", options).write(profile, to_path, **options)
+        return target
+    name = os.fspath(to_path)
+    target = _target(to, name)
+    path = Path(name)
+    output = _output(target, name, path)
+    exporter = _exporter(target, output, options)
+    if name == "-":
+        exporter.write(profile, sys.stdout.buffer, **options)
+        sys.stdout.buffer.flush()
+        return target
+    try:
+        if output == "directory":
+            with _new_directory(path) as unfinished:
+                exporter.write_directory(profile, unfinished, **options)
+        else:
+            with _new_file(path) as out:
+                exporter.write(profile, out, **options)
+    except OSError as error:
+        raise ExportError(f"cannot write {name}: {error.strerror or error}", path=name) from error
+    return target
+
+
+def _target(to: str | None, name: str | None) -> Target:
+    if to is not None:
+        return target_named(to)
+    if name is None or name == "-":
+        raise UsageError(
+            "a stream has no name to tell the format by", field="to", hint="name the target with to="
+        )
+    return target_for(name)
+
+
+def _output(target: Target, name: str, path: Path) -> Output:
+    directory = name != "-" and (name.endswith("/") or path.is_dir())
+    output: Output = "directory" if directory else "file"
+    if output in target.outputs:
+        return output
+    if output == "file" and name != "-":
+        return "directory"
+    raise UsageError(
+        f"{target.name} cannot be written to {output} {name}",
+        path=name,
+        field="path",
+        hint=f"give a {target.outputs[0]}",
+    )
+
+
+def _exporter(target: Target, output: Output, options: dict[str, Any]) -> Any:
+    known = target.options(output)
+    for option in options:
+        if option not in known:
+            takes = f"it takes {', '.join(known)}" if known else "it takes none"
+            raise UsageError(f"{target.name} has no option {option!r}; {takes}", field=option, hint=takes)
+    return target.load()
+
+
+@contextmanager
+def _new_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file that takes its name when the block ends well, and is gone when it does not."""
+    if path.exists() and not path.is_file():
+        # A pipe or a device such as /dev/null: replacing it would be wrong.
+        with path.open("wb") as out:
+            yield out
+        return
+    path = path.resolve()
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with unfinished.open("xb") as file, _packed(file, path) as out:
+            yield out
+        if path.exists():
+            shutil.copymode(path, unfinished)
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _packed(file: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
+    if path.suffix.lower() != ".gz":
+        yield file
+        return
+    # No name and no time: the same profile gives the same bytes.
+    with gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=6, mtime=0) as packed:
+        buffered = BufferedWriter(cast(RawIOBase, cast(BufferedIOBase, packed)), buffer_size=1 << 20)
+        yield buffered
+        buffered.flush()
+
+
+@contextmanager
+def _new_directory(path: Path) -> Iterator[Path]:
+    """A directory whose files take their names when the block ends well."""
+    path = path.resolve()
+    unfinished = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    try:
+        yield unfinished
+        path.mkdir(exist_ok=True)
+        for file in sorted(unfinished.iterdir()):
+            file.replace(path / file.name)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)

@@ -1,0 +1,88 @@
+"""`perf-PID.map`: the names of a process's JIT code, for perf, bpftrace and bcc.
+
+A line is `START SIZE name`, the numbers in hexadecimal. The format has no time, so it tells of one moment.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable
+from itertools import groupby
+from pathlib import Path
+from typing import IO
+
+from perfuse.errors import ExportError
+from perfuse.exporters.source import Source
+
+
+def write(profile: Source, out: IO[bytes], *, at: float | None = None, pid: int | None = None) -> None:
+    """Writes the map of one process.
+
+    Args:
+        profile: What to write.
+        out: Where to.
+        at: Seconds after the first sample; code that could run then is listed, and none replaced before or
+            created later. Without it all code is, and where code of different times overlaps, the last.
+        pid: Process; needed where several have JIT code.
+
+    Raises:
+        ExportError: No process has JIT code, or several have and none is named.
+    """
+    maps = _maps(profile, at)
+    if pid is not None and pid not in maps:
+        known = ", ".join(map(str, maps)) or "none"
+        hint = f"processes with JIT code: {known}"
+        raise ExportError(f"process {pid} has no JIT code", field="pid", hint=hint)
+    if pid is None and len(maps) != 1:
+        pids = ", ".join(map(str, maps))
+        raise ExportError(
+            f"a perf map is of one process, and {len(maps)} have JIT code" + (f": {pids}" if pids else ""),
+            field="pid",
+            hint="name one with pid=, or give a directory for a file each"
+            if maps
+            else "open the dump as well",
+        )
+    out.write(maps[pid if pid is not None else next(iter(maps))].encode())
+
+
+def write_directory(profile: Source, path: Path, *, at: float | None = None) -> None:
+    """Writes `perf-PID.map` for every process that has JIT code; options as in `write`."""
+    maps = _maps(profile, at)
+    if not maps:
+        raise ExportError("no process has JIT code", hint="open the dump as well")
+    for pid, lines in maps.items():
+        (path / f"perf-{pid}.map").write_text(lines, encoding="utf-8")
+
+
+def _maps(profile: Source, at: float | None) -> dict[int, str]:
+    """Each process's lines by pid."""
+    if at is None:
+        moment, alive = "NULL::BIGINT", "true"
+    else:
+        start = "coalesce((SELECT min(ts_ns) FROM samples), (SELECT min(create_ns) FROM code_objects))"
+        moment = f"{start} + {round(at * 1e9)}"
+        alive = "create_ns <= moment AND (retire_ns IS NULL OR retire_ns > moment)"
+    rows = profile.sql(f"""
+        WITH time AS (SELECT {moment} AS moment),
+        moved AS (
+            SELECT code_object_id, max_by(new_address, ts_ns) AS address
+            FROM code_moves CROSS JOIN time WHERE moment IS NULL OR ts_ns <= moment GROUP BY 1
+        )
+        SELECT pid, coalesce(address, start_address), size_bytes,
+            coalesce(nullif(f.linkage_name::VARCHAR, ''), f.name::VARCHAR)
+        FROM code_objects c CROSS JOIN time
+        JOIN processes p USING (process_id)
+        JOIN functions f USING (function_id)
+        LEFT JOIN moved USING (code_object_id)
+        WHERE size_bytes > 0 AND {alive}
+        ORDER BY pid, create_ns DESC, code_object_id DESC
+    """).fetchall()
+    return {pid: _lines(group) for pid, group in groupby(rows, key=lambda row: row[0])}
+
+
+def _lines(newest_first: Iterable[tuple[int, int, int, str]]) -> str:
+    """Lines by address. Code that newer code lies over, even in part, is gone."""
+    kept: list[tuple[int, int, str]] = []
+    for _, start, size, name in newest_first:
+        at = bisect_left(kept, (start + size,))
+        if at == 0 or kept[at - 1][0] + kept[at - 1][1] <= start:
+            insort(kept, (start, size, name))
+    return "".join(f"{start:x} {size:x} {' '.join(name.splitlines())}\n" for start, size, name in kept)

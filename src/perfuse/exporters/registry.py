@@ -1,0 +1,88 @@
+"""The list of targets, and how one is found."""
+
+import difflib
+import importlib
+import inspect
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Literal
+
+from perfuse.errors import UsageError
+
+Output = Literal["file", "directory"]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A format a profile can be written in.
+
+    Attributes:
+        name: What `to=` and `--to` take.
+        title: The name people use.
+        suffixes: Ends of file names that mean this target; the longest match of all targets wins.
+        module: Its exporter, in this package.
+        outputs: What it can write; the first is the usual one.
+        about: One line: what reads it.
+    """
+
+    name: str
+    title: str
+    suffixes: tuple[str, ...]
+    module: str
+    outputs: tuple[Output, ...]
+    about: str
+
+    def load(self) -> ModuleType:
+        """Its exporter."""
+        return importlib.import_module(f"perfuse.exporters.{self.module}")
+
+    def options(self, output: Output) -> dict[str, inspect.Parameter]:
+        """The options it takes, by name."""
+        exporter = self.load()
+        write = exporter.write if output == "file" else exporter.write_directory
+        parameters = inspect.signature(write).parameters
+        return {name: p for name, p in parameters.items() if p.kind is p.KEYWORD_ONLY}
+
+
+TARGETS: tuple[Target, ...] = (
+    Target("firefox", "Firefox Profiler", (".firefox.json", ".json"), "firefox", ("file",),
+           "profiler.firefox.com: timeline, call tree, flame graph"),
+    Target("speedscope", "speedscope", (".speedscope.json",), "speedscope", ("file",),
+           "speedscope.app: time order, left heavy, sandwich"),
+    Target("collapsed", "collapsed stacks", (".collapsed", ".folded"), "collapsed", ("file",),
+           "FlameGraph, inferno, grep: a;b;c N a line"),
+    Target("perf-map", "perf map", (".map",), "perf_map", ("file", "directory"),
+           "perf-PID.map: perf, bpftrace and bcc name JIT code by it"),
+)  # fmt: skip
+"""Every target, in the order they are listed to people."""
+
+
+def target_named(name: str) -> Target:
+    """The target of that name; raises `UsageError` naming the known ones."""
+    for target in TARGETS:
+        if target.name == name:
+            return target
+    names = [target.name for target in TARGETS]
+    close = difflib.get_close_matches(name, names, n=1)
+    known = f"known targets: {', '.join(names)}"
+    raise UsageError(
+        f"there is no export target {name!r}; {known}",
+        field="to",
+        hint=f"did you mean {close[0]}?" if close else known,
+    )
+
+
+def target_for(path: str) -> Target:
+    """The target a file name asks for, looking through a final `.gz`; raises `UsageError` when none does."""
+    name = path.lower().removesuffix(".gz")
+    endings = [(suffix, target) for target in TARGETS for suffix in target.suffixes]
+    matches = [(len(suffix), target) for suffix, target in endings if name.endswith(suffix)]
+    if matches:
+        return max(matches, key=lambda match: match[0])[1]
+    known = ", ".join(f"{target.name} ({' '.join(target.suffixes)})" for target in TARGETS)
+    raise UsageError(
+        f"{path!r} does not tell which format to write; known targets: {known}",
+        path=path,
+        field="to",
+        hint=f"name one with to=, such as to={TARGETS[0].name!r}",
+    )

@@ -1,0 +1,39 @@
+"""What an exporter asks of a profile: SQL over the common tables, and a title. Never a format."""
+
+from typing import Any, Protocol
+
+
+class Relation(Protocol):
+    """The result of a query."""
+
+    def fetchall(self) -> list[Any]:
+        """Every row, as tuples."""
+        ...
+
+
+class Source(Protocol):
+    """A profile, as far as exporters know it; `perfuse.Profile` is one."""
+
+    @property
+    def title(self) -> str:
+        """What was recorded: a command line, or file names."""
+        ...
+
+    def sql(self, query: str, /) -> Relation:
+        """Asks the common tables, which are visible by name and built only when named."""
+        ...
+
+
+def text(value: str) -> str:
+    """A string literal in SQL."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def columns_as_json(profile: Source, columns: dict[str, str], query: str) -> dict[str, str]:
+    """Columns of a query as JSON arrays, in the order of its column `i`, and its `length`.
+
+    `columns` maps each array's name to an expression over the query's columns.
+    """
+    arrays = ", ".join(f"to_json(coalesce(list({value} ORDER BY i), []))" for value in columns.values())
+    ((*values,),) = profile.sql(f"SELECT {arrays}, count(*)::VARCHAR FROM ({query})").fetchall()
+    return dict(zip([*columns, "length"], values, strict=True))

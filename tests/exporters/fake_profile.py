@@ -1,0 +1,65 @@
+"""A profile made of rows: the common tables, without a recording behind them."""
+
+import json
+from typing import Any
+
+import duckdb
+
+from perfuse import _core
+
+_TYPES = {
+    "UInt8": "UTINYINT",
+    "UInt32": "UINTEGER",
+    "UInt64": "UBIGINT",
+    "Int32": "INTEGER",
+    "Int64": "BIGINT",
+    "Boolean": "BOOLEAN",
+    "Binary": "BLOB",
+    "List(UInt64)": "UBIGINT[]",
+    "Dictionary(Int32, Utf8)": "VARCHAR",
+}
+_DEFAULTS = {"source_id": 0, "record_offset": 0, "code_index": 0, "size_bytes": 0}
+
+
+class FakeProfile:
+    """Answers SQL over tables of the real schema."""
+
+    def __init__(self, title: str = "made by hand") -> None:
+        self.title = title
+        self._connection = duckdb.connect()
+        self._columns: dict[str, dict[str, str]] = {}
+        for table in _core.tables():
+            columns = {name: _TYPES[data_type] for name, data_type, _, _ in table["columns"]}
+            self._columns[table["name"]] = columns
+            declared = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
+            self._connection.execute(f"CREATE TABLE {table['name']} ({declared})")
+
+    def sql(self, query: str) -> duckdb.DuckDBPyRelation:
+        return self._connection.sql(query)
+
+    def add(self, table: str, **columns: Any) -> None:
+        """One row; columns left out are null."""
+        self.add_all(table, [columns])
+
+    def add_all(self, table: str, rows: list[dict[str, Any]]) -> None:
+        known = self._columns[table]
+        assert all(set(row) <= set(known) for row in rows), f"{table} has columns {list(known)}"
+        shape = json.dumps([{name: kind for name, kind in known.items() if kind != "BLOB"}])
+        values = json.dumps([{name: row.get(name, _DEFAULTS.get(name)) for name in known} for row in rows])
+        columns = ", ".join(f'"{name}"' for name, kind in known.items() if kind != "BLOB")
+        query = f"INSERT INTO {table} ({columns}) SELECT unnest(from_json(?, ?), recursive := true)"
+        self._connection.execute(query, [values, shape])
+
+    def use_dictionaries(self) -> "FakeProfile":
+        """Makes every text column an enumeration, which is what DuckDB sees of an Arrow dictionary."""
+        for table, columns in self._columns.items():
+            for column, kind in columns.items():
+                if kind != "VARCHAR":
+                    continue
+                values = self.sql(
+                    f'SELECT DISTINCT "{column}" FROM {table} WHERE "{column}" IS NOT NULL'
+                ).fetchall()
+                if values:
+                    literals = ", ".join("'" + value.replace("'", "''") + "'" for (value,) in values)
+                    self._connection.execute(f'ALTER TABLE {table} ALTER "{column}" TYPE ENUM({literals})')
+        return self
