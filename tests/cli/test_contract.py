@@ -115,8 +115,8 @@ def test_query_csv_has_a_header_and_every_row(perfuse: Perfuse) -> None:
     done = perfuse("query", DUMP, "FROM line_rows", "--format", "csv", "--limit", "0")
     header, *rows = csv.reader(done.out.splitlines())
     assert header[:3] == ["code_object_id", "code_offset", "path"]
-    ((count,),) = (json.loads(perfuse("query", DUMP, "SELECT count(*) AS n FROM line_rows", "--json").out)[0].values(),)
-    assert len(rows) == count > 10
+    [row] = json.loads(perfuse("query", DUMP, "SELECT count(*) AS n FROM line_rows", "--json").out)
+    assert len(rows) == row["n"] > 10
 
 
 def test_query_formats_agree(perfuse: Perfuse, recordings: Path) -> None:
@@ -241,3 +241,31 @@ _COMMAND = [sys.executable, "-m", "perfuse"]
 
 def _spawn(*words: str, **streams: object) -> "subprocess.Popen[bytes]":
     return subprocess.Popen([*_COMMAND, *words], env={**os.environ, "COLUMNS": "80"}, **streams)  # type: ignore[call-overload,no-any-return]
+
+
+def _names(value: object) -> set[str]:
+    if isinstance(value, dict):
+        return set(value).union(*map(_names, value.values()))
+    return set().union(*map(_names, value)) if isinstance(value, list) else set()
+
+
+@pytest.mark.parametrize(
+    ("words", "format_own"),
+    [
+        (("info", "--json", DUMP, "README.md"), {"records", "header"}),
+        (("check", "--json", DUMP), set()),
+        (("explain", "--json"), set()),
+        (("tables", "--json", DUMP), set()),
+        (("report", "--json", DUMP), set()),
+        (("report", "--json", "perf.data", DUMP), set()),
+        (("doctor", "--json"), set()),
+    ],
+)
+def test_every_name_is_in_the_written_contract(perfuse: Perfuse, words: tuple[str, ...], format_own: set[str]) -> None:
+    document = json.loads(perfuse(*words).out)
+    for recording in document.get("recordings", []):
+        for name in format_own:
+            recording[name] = {}
+    contract = (Path(__file__).parents[2] / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
+    missing = [name for name in _names(document) if f'"{name}"' not in contract and f"`{name}`" not in contract]
+    assert missing == []
