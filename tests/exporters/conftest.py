@@ -32,7 +32,7 @@ def expected_script(request: pytest.FixtureRequest) -> Path:
 
 
 @pytest.fixture
-def golden(request: pytest.FixtureRequest) -> Any:
+def golden() -> Any:
     """Holds text against a file in testdata/; PERFUSE_BLESS=1 writes it anew."""
 
     def check(name: str, actual: str) -> None:
@@ -55,7 +55,9 @@ def peers() -> Path:
     here = build / "package.json"
     if not here.exists() or here.read_text() != wanted or not (build / "node_modules").exists():
         here.write_text(wanted)
-        subprocess.run(["npm", "install", "--no-package-lock", "--no-audit", "--no-fund"], cwd=build, check=True)
+        subprocess.run(
+            ["npm", "install", "--no-package-lock", "--no-audit", "--no-fund"], cwd=build, check=True
+        )
     return build / "node_modules"
 
 
@@ -63,25 +65,40 @@ class ProfilerCli:
     """The Firefox Profiler's own front end, without its windows."""
 
     def __init__(self, node_modules: Path, home: Path) -> None:
-        self._command = ["node", str(node_modules / "@firefox-devtools" / "profiler-cli" / "dist" / "profiler-cli.js")]
+        self._command = [
+            "node",
+            str(node_modules / "@firefox-devtools" / "profiler-cli" / "dist" / "profiler-cli.js"),
+        ]
         # A daemon keeps its socket below the home directory, whose path must be short.
         self._environment = os.environ | {"HOME": str(home)}
-        self._session = uuid.uuid4().hex[:8]
+        self._session = ""
 
     def load(self, path: Path) -> None:
-        self._run("load", str(path))
+        # Its daemon has half a second to start, which a busy machine may not give it.
+        for _ in range(20):
+            self._session = uuid.uuid4().hex[:8]
+            done = self._start("load", str(path), "--session", self._session)
+            if "did not become ready" not in done.stderr:
+                break
+        assert done.returncode == 0, done.stderr
 
     def stop(self) -> None:
-        self._run("stop", self._session, session=False)
+        self._start("stop", "--all")
 
     def ask(self, *command: str) -> Any:
-        return json.loads(self._run(*command, "--json"))
+        done = self._start(*command, "--json", "--session", self._session)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
 
-    def _run(self, *command: str, session: bool = True) -> str:
-        arguments = [*self._command, *command, *(["--session", self._session] if session else [])]
-        done = subprocess.run(arguments, env=self._environment, capture_output=True, text=True, timeout=120, check=False)
-        assert done.returncode == 0, done.stderr + done.stdout
-        return done.stdout
+    def _start(self, *command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*self._command, *command],
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
 
 
 @pytest.fixture

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from fake_profile import FakeProfile
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from perf_script import perf_script
+
 from perfuse.errors import UsageError
 from perfuse.exporters import export
 
@@ -75,6 +76,7 @@ def test_unknown_root_is_said(small: FakeProfile) -> None:
         collapsed(small, root="cpu")
 
 
+@settings(deadline=None, max_examples=40)
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\x00")), min_size=1, max_size=4))
 def test_no_name_breaks_a_line(names: list[str]) -> None:
     profile = FakeProfile()
@@ -84,7 +86,9 @@ def test_no_name_breaks_a_line(names: list[str]) -> None:
         profile.add("functions", function_id=i, name=name, linkage_name=name)
         profile.add("frames", frame_id=i, function_id=i, kind="jit", inline_depth=0)
         profile.add("stacks", stack_id=i, parent_stack_id=i - 1 if i else None, frame_id=i, depth=i)
-    profile.add("samples", sample_id=0, ts_ns=0, thread_id=0, stack_id=len(names) - 1, weight=1, weight_unit="ns")
+    profile.add(
+        "samples", sample_id=0, ts_ns=0, thread_id=0, stack_id=len(names) - 1, weight=1, weight_unit="ns"
+    )
     text = collapsed(profile)
     assert text.endswith("\n")
     ((stack, count),) = parse(text).items()
@@ -114,8 +118,9 @@ def printed_stacks(profile: FakeProfile) -> Counter[tuple[str, ...]]:
     counts: Counter[tuple[str, ...]] = Counter()
     for (stack,) in profile.sql("SELECT stack_id FROM samples").fetchall():
         path = []
-        while stack is not None:
-            stack, name = parents[stack]
+        at = stack
+        while at is not None:
+            at, name = parents[at]
             path.append(name)
         counts[tuple(reversed(path)) or ("[no stack]",)] += 1
     return counts

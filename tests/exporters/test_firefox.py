@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from fake_profile import FakeProfile
 from perf_script import perf_script
+from small_profile import MS, small_profile
+
 from perfuse.errors import ExportError, UsageError
 from perfuse.exporters import export
 from perfuse.exporters.firefox.shared import breakpad_id
-from small_profile import MS, small_profile
 
 
 def exported(profile: Any, **options: Any) -> Any:
@@ -28,10 +29,14 @@ def test_small_profile_is_this_file(small: FakeProfile, golden: Any) -> None:
 def _readable(value: Any, indent: str = "") -> str:
     """JSON with a line a member, and a list of plain values on one."""
     if isinstance(value, dict):
-        members = [f"{indent} {json.dumps(key)}: {_readable(member, indent + ' ')}" for key, member in value.items()]
+        members = [
+            f"{indent} {json.dumps(key)}: {_readable(member, indent + ' ')}" for key, member in value.items()
+        ]
         return "{\n" + ",\n".join(members) + f"\n{indent}}}"
     if isinstance(value, list) and any(isinstance(item, dict) for item in value):
-        return "[\n" + ",\n".join(f"{indent} {_readable(item, indent + ' ')}" for item in value) + f"\n{indent}]"
+        return (
+            "[\n" + ",\n".join(f"{indent} {_readable(item, indent + ' ')}" for item in value) + f"\n{indent}]"
+        )
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -46,9 +51,22 @@ def test_weights_in_milliseconds(small: FakeProfile) -> None:
 
 
 def test_another_event_is_another_track(small: FakeProfile) -> None:
-    small.add("samples", sample_id=9, ts_ns=5003 * MS, thread_id=0, stack_id=1, weight=100, weight_unit="events", event="cache-misses")
+    small.add(
+        "samples",
+        sample_id=9,
+        ts_ns=5003 * MS,
+        thread_id=0,
+        stack_id=1,
+        weight=100,
+        weight_unit="events",
+        event="cache-misses",
+    )
     threads = exported(small, weight="events")["threads"]
-    assert [thread["name"] for thread in threads] == ["app (cache-misses)", "app (cpu-clock)", "worker;1 (cpu-clock)"]
+    assert [thread["name"] for thread in threads] == [
+        "app (cache-misses)",
+        "app (cpu-clock)",
+        "worker;1 (cpu-clock)",
+    ]
     assert threads[0]["samples"]["weight"] == [100.0]
     assert threads[0]["samples"]["weightType"] == "samples"
 
@@ -83,9 +101,13 @@ def test_javascript_filter_and_categories(small: FakeProfile) -> None:
     categories = profile["meta"]["categories"]
     frames = profile["shared"]["frameTable"]
     by_func: dict[str, set[tuple[str, str]]] = {}
-    for func, category, subcategory in zip(frames["func"], frames["category"], frames["subcategory"], strict=True):
+    for func, category, subcategory in zip(
+        frames["func"], frames["category"], frames["subcategory"], strict=True
+    ):
         kind = categories[category]
-        by_func.setdefault(names[funcs["name"][func]], set()).add((kind["name"], kind["subcategories"][subcategory]))
+        by_func.setdefault(names[funcs["name"][func]], set()).add(
+            (kind["name"], kind["subcategories"][subcategory])
+        )
     assert by_func == {
         "main": {("Native", "Other")},
         "run": {("Baseline JIT", "sparkplug"), ("Optimizing JIT", "turbofan")},
@@ -97,13 +119,15 @@ def test_javascript_filter_and_categories(small: FakeProfile) -> None:
 
 
 def test_the_front_end_agrees(expected_script: Path, profiler: Any, tmp_path: Path) -> None:
-    """Its own loader gives every function of every thread the samples SQL does, and the call tree that we collapse to."""
+    """Its own loader gives every function the samples SQL does, and every thread the tree we collapse to."""
     profile = perf_script(expected_script)
     path = tmp_path / "p.json.gz"
     export(profile, path)
     profiler.load(path)
     processes = profiler.ask("profile", "info", "--all")["processes"]
-    threads = {thread["tid"]: thread["threadHandle"] for process in processes for thread in process["threads"]}
+    threads = {
+        thread["tid"]: thread["threadHandle"] for process in processes for thread in process["threads"]
+    }
     sampled = profile.sql("SELECT tid FROM threads SEMI JOIN samples USING (thread_id)").fetchall()
     assert threads.keys() == {tid for (tid,) in sampled}
     trees = call_trees(profile)
@@ -117,6 +141,30 @@ def test_the_front_end_agrees(expected_script: Path, profiler: Any, tmp_path: Pa
         assert theirs == function_counts(profile, tid)
         tree = profiler.ask("thread", "samples-top-down", "--max-lines", "1000000", "--include-idle")
         assert flat(tree["regularCallTree"]["children"]) == trees[tid]
+
+
+def test_the_front_end_counts_milliseconds(small: FakeProfile, profiler: Any, tmp_path: Path) -> None:
+    """Two events, weights in milliseconds, inlining, a stack without frames: the loader takes it all."""
+    small.add(
+        "samples",
+        sample_id=9,
+        ts_ns=5003 * MS,
+        thread_id=0,
+        stack_id=1,
+        weight=100,
+        weight_unit="events",
+        event="cache-misses",
+    )
+    small.sql("UPDATE samples SET weight = 2500000 WHERE stack_id = 3")
+    export(small, tmp_path / "p.json", weight="events")
+    profiler.load(tmp_path / "p.json")
+    totals = {}
+    for handle in ("t-0", "t-1"):
+        profiler.ask("thread", "select", handle)
+        listed = profiler.ask("thread", "functions", "--limit", "0", "--include-idle")["functions"]
+        totals[handle] = {function["name"]: function["totalSamples"] for function in listed}
+    assert totals["t-0"] == {"main": 100, "run": 100}
+    assert totals["t-1"] == {"main": 8, "run": 6, "add": 5, "[unknown] app": 1, "sys_read": 1}
 
 
 def flat(nodes: list[Any], above: tuple[str, ...] = ()) -> Counter[tuple[str, ...]]:
@@ -150,13 +198,15 @@ def function_counts(profile: FakeProfile, tid: int) -> Counter[tuple[str, str]]:
         WITH RECURSIVE named AS (
             SELECT s.stack_id, parent_stack_id,
                 coalesce(function_id::VARCHAR, f.kind || coalesce(f.mapping_id::VARCHAR, '')) AS function,
-                coalesce(fn.name, CASE f.kind WHEN 'kernel' THEN '[unknown] kernel' WHEN 'jit' THEN '[unknown] jit'
+                coalesce(fn.name, CASE f.kind
+                    WHEN 'kernel' THEN '[unknown] kernel' WHEN 'jit' THEN '[unknown] jit'
                     ELSE coalesce('[unknown] ' || parse_filename(m.path), '[unknown]') END) AS name
             FROM stacks s JOIN frames f USING (frame_id) LEFT JOIN functions fn USING (function_id)
             LEFT JOIN mappings m ON m.mapping_id = f.mapping_id
         ),
         walk AS (
-            SELECT sample_id, stack_id, true AS is_self FROM samples JOIN threads USING (thread_id) WHERE tid = {tid}
+            SELECT sample_id, stack_id, true AS is_self
+            FROM samples JOIN threads USING (thread_id) WHERE tid = {tid}
             UNION ALL
             SELECT sample_id, parent_stack_id, false FROM walk JOIN named USING (stack_id)
             WHERE parent_stack_id IS NOT NULL

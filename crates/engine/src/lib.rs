@@ -5,5 +5,6 @@ pub mod code_map;
 pub mod elf_image;
 pub mod join;
 pub mod mappings;
+pub mod stacks;
 pub mod symbolize;
 pub mod timed_space;

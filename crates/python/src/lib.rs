@@ -6,8 +6,10 @@ mod arrow;
 mod errors;
 mod fusion;
 mod jitdump;
+mod perf_data;
 mod recording;
 mod registry;
+mod stacks;
 
 use pyo3::prelude::*;
 
@@ -17,6 +19,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     arrow::register(module)?;
     jitdump::register(module)?;
     recording::register(module)?;
+    perf_data::register(module)?;
     fusion::register(module)?;
+    stacks::register(module)?;
     registry::register(module)
 }

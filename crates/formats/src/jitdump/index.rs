@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use perfuse_wire::Endian;
 
 use super::consts::{ELF32_HEADER_SKEW, ELF64_HEADER_SKEW, RecordTag};
-use super::functions::{Functions, Named};
+use super::functions::{Function, Functions, Named};
 use super::inline::{self, Extension, Subject};
 use super::layout::{FileHeader, Move, RecordPrefix};
 use super::lines::{self, Target};
@@ -198,7 +198,7 @@ impl Index {
             size: code.size,
             skew: self.skew,
             may_be_corrupt: self.producer == Producer::V8,
-            path: self.functions.path(code.named.function).map(str::as_bytes),
+            path: self.functions.get(code.named.function).and_then(Function::path).map(str::as_bytes),
         }
     }
 }
@@ -395,7 +395,12 @@ impl Pass {
         self.pair_leftovers();
         let index = &mut self.index;
         let vma_is_zero = first_vmas(index, source);
-        let names = index.codes.iter().map(|code| index.functions.linkage_name(code.named.name)).take(200);
+        let functions = &index.functions;
+        let names = index
+            .codes
+            .iter()
+            .filter_map(|code| Some(&*functions.get(code.named.function)?.linkage_name))
+            .take(200);
         index.producer = Producer::tell(
             &index.header,
             &source.path,

@@ -49,10 +49,10 @@ fn functions(dump: &JitDump, placement: &Placement) -> BatchStream {
         table.push(
             placement.first.function.saturating_add(id),
             None,
-            functions.name(row),
-            functions.linkage_name(row.linkage_name),
+            row.name(),
+            &row.linkage_name,
             Some(placement.first.module),
-            functions.path(id),
+            row.path(),
             row.line,
             row.column,
         );
@@ -75,7 +75,6 @@ fn code_objects(dump: &JitDump, placement: &Placement, request: &TableRequest) -
         table.push(
             id,
             placement.first.function.saturating_add(code.named.function),
-            index.functions.linkage_name(code.named.name),
             process_id,
             thread_id,
             if code.named.stub { "stub" } else { "jit" },

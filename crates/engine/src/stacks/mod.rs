@@ -1,0 +1,126 @@
+//! Stacks folded into call trees, and the weight of each function in them.
+//!
+//! [`call_tree`] takes the common tables as they stand: samples are added up by stack, stacks that read the same are
+//! merged, and the result is a [`CallTree`] in preorder. [`CallTree::weights`] answers what is heavy.
+
+mod columns;
+mod invert;
+mod layout;
+mod origin;
+mod output;
+mod samples;
+mod symbols;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod weights;
+
+use std::fmt;
+use std::ops::Range;
+
+use arrow_array::RecordBatch;
+
+pub use origin::Origin;
+pub use symbols::{Symbol, Symbols};
+pub use tree::{CallTree, Node};
+pub use weights::By;
+
+/// Stands for "none" in columns of row numbers and keys.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// The common tables that stacks are made of, in record batches.
+#[derive(Clone, Debug, Default)]
+pub struct StackTables {
+    /// Table `samples`.
+    pub samples: Vec<RecordBatch>,
+    /// Table `stacks`.
+    pub stacks: Vec<RecordBatch>,
+    /// Table `frames`.
+    pub frames: Vec<RecordBatch>,
+    /// Table `functions`.
+    pub functions: Vec<RecordBatch>,
+    /// Table `code_objects`.
+    pub code_objects: Vec<RecordBatch>,
+    /// Table `modules`.
+    pub modules: Vec<RecordBatch>,
+    /// Table `mappings`.
+    pub mappings: Vec<RecordBatch>,
+    /// Table `threads`.
+    pub threads: Vec<RecordBatch>,
+}
+
+/// Which samples make a tree, and how.
+#[derive(Clone, Debug, Default)]
+pub struct CallTreeOptions {
+    /// Roots are the functions that ran; children are their callers.
+    pub inverted: bool,
+    /// Each thread has roots of its own; otherwise all threads' stacks merge.
+    pub split_threads: bool,
+    /// A function that calls itself directly is one node.
+    pub merge_recursion: bool,
+    /// Only these threads (`thread_id`).
+    pub threads: Option<Vec<u32>>,
+    /// Only threads of these processes (`process_id`).
+    pub processes: Option<Vec<u32>>,
+    /// Only this event.
+    pub event: Option<String>,
+    /// Only samples at or after the start and before the end.
+    pub time_ns: Option<Range<i64>>,
+    /// Nodes lighter than this share of the whole (0 to 1) are left out; their weight still counts in their callers.
+    pub min_share: f64,
+}
+
+/// Tables that are not what they are declared to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StackError {
+    /// A column is absent or of another type.
+    Column {
+        /// The table.
+        table: &'static str,
+        /// The column.
+        column: &'static str,
+        /// The type found, where there is such a column.
+        found: Option<String>,
+    },
+    /// A row refers to a row that is not there, or to one it may not refer to.
+    Reference {
+        /// The table that refers.
+        table: &'static str,
+        /// The column.
+        column: &'static str,
+        /// The key it holds.
+        key: u32,
+    },
+}
+
+impl fmt::Display for StackError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Column { table, column, found: Some(found) } => {
+                write!(f, "column {column} of table {table} cannot be of type {found}")
+            }
+            Self::Column { table, column, found: None } => write!(f, "table {table} has no column {column}"),
+            Self::Reference { table, column, key } => {
+                write!(f, "{table}.{column} is {key}, which no row it may refer to has")
+            }
+        }
+    }
+}
+
+impl std::error::Error for StackError {}
+
+/// Folds samples into a call tree.
+///
+/// # Errors
+/// When a table lacks a column, a stack refers to a frame or parent that is not there, or a parent's row does not come
+/// before its children's.
+pub fn call_tree(tables: &StackTables, options: &CallTreeOptions) -> Result<CallTree, StackError> {
+    let symbols = Symbols::of(tables)?;
+    let stacks = tree::Stacks::of(tables, &symbols)?;
+    let sums = samples::add_up(tables, options, &stacks.keys)?;
+    let forward = tree::fold(&stacks, &sums, options.merge_recursion);
+    // Pruning before inverting would lose light callers of a function that is heavy in sum.
+    let mut nodes = if options.inverted { invert::invert(&forward, options.min_share) } else { forward };
+    nodes.order(options.min_share);
+    Ok(CallTree { symbols, nodes })
+}

@@ -1,0 +1,158 @@
+//! Call trees and weights as Arrow, and as the bytes the viewer reads.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use arrow_schema::{Field, Schema};
+
+use super::tree::{CallTree, Node};
+use super::{By, NONE, Symbol};
+
+/// One row of [`CallTree::weights`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WeightRow {
+    pub self_weight: u64,
+    pub total_weight: u64,
+    pub self_samples: u64,
+    pub total_samples: u64,
+    /// The node that the row's texts are taken from.
+    pub example: u32,
+}
+
+impl WeightRow {
+    pub fn add_self(&mut self, node: &Node) {
+        self.self_weight = self.self_weight.saturating_add(node.self_weight);
+        self.self_samples = self.self_samples.saturating_add(node.self_samples);
+    }
+
+    pub fn add_total(&mut self, node: &Node) {
+        self.total_weight = self.total_weight.saturating_add(node.total_weight);
+        self.total_samples = self.total_samples.saturating_add(node.total_samples);
+    }
+}
+
+impl CallTree {
+    /// One row a node: `node_id, parent_node_id, symbol_id, thread_id, self_weight, total_weight, self_samples,
+    /// total_samples`, in preorder.
+    #[must_use]
+    pub fn nodes_batch(&self) -> RecordBatch {
+        let nodes = self.nodes();
+        let wide = |value: fn(&Node) -> u64| -> ArrayRef {
+            Arc::new(UInt64Array::from_iter_values(nodes.iter().map(value)))
+        };
+        batch(vec![
+            ("node_id", Arc::new(UInt32Array::from_iter_values(0..nodes.len() as u32))),
+            ("parent_node_id", numbers(nodes.iter().map(|node| node.parent))),
+            ("symbol_id", numbers(nodes.iter().map(|node| node.symbol))),
+            ("thread_id", numbers(nodes.iter().map(|node| node.thread))),
+            ("self_weight", wide(|node| node.self_weight)),
+            ("total_weight", wide(|node| node.total_weight)),
+            ("self_samples", wide(|node| node.self_samples)),
+            ("total_samples", wide(|node| node.total_samples)),
+        ])
+    }
+
+    /// One row a symbol: `symbol_id, group_id, name, function_id, module, kind, tier, origin, path, line,
+    /// unnamed_because`. Symbols of one function in several tiers share a `group_id`.
+    #[must_use]
+    pub fn symbols_batch(&self) -> RecordBatch {
+        let symbols = self.symbols.all();
+        let text = |ids: Vec<u32>| -> ArrayRef {
+            Arc::new(ids.into_iter().map(|id| self.symbols.texts.get(id)).collect::<StringArray>())
+        };
+        batch(vec![
+            ("symbol_id", Arc::new(UInt32Array::from_iter_values(0..symbols.len() as u32))),
+            ("group_id", numbers(symbols.iter().map(|symbol| symbol.group))),
+            ("name", text(symbols.iter().map(|symbol| symbol.name).collect())),
+            ("function_id", numbers(symbols.iter().map(|symbol| symbol.function_id))),
+            ("module", text(symbols.iter().map(|symbol| symbol.module).collect())),
+            ("kind", text(symbols.iter().map(|symbol| symbol.kind).collect())),
+            ("tier", text(symbols.iter().map(|symbol| symbol.tier).collect())),
+            (
+                "origin",
+                Arc::new(StringArray::from_iter_values(symbols.iter().map(|symbol| symbol.origin.name()))),
+            ),
+            ("path", text(symbols.iter().map(|symbol| symbol.path).collect())),
+            ("line", numbers(symbols.iter().map(|symbol| symbol.line))),
+            ("unnamed_because", text(symbols.iter().map(|symbol| symbol.unnamed_because).collect())),
+        ])
+    }
+
+    /// The nodes as columns of little-endian numbers, one after the other: distance to the parent (0 at a root),
+    /// symbol, thread and own samples as 32 bits each, own weight as a 64-bit float (last, 8-byte aligned by padding).
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let nodes = self.nodes();
+        let mut bytes = Vec::with_capacity(nodes.len() * 24 + 8);
+        for (number, node) in nodes.iter().enumerate() {
+            let distance = if node.parent == NONE { 0 } else { number as u32 - node.parent };
+            bytes.extend_from_slice(&distance.to_le_bytes());
+        }
+        nodes.iter().for_each(|node| bytes.extend_from_slice(&node.symbol.to_le_bytes()));
+        nodes.iter().for_each(|node| bytes.extend_from_slice(&node.thread.to_le_bytes()));
+        let samples = |node: &Node| u32::try_from(node.self_samples).unwrap_or(u32::MAX);
+        nodes.iter().for_each(|node| bytes.extend_from_slice(&samples(node).to_le_bytes()));
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
+        nodes.iter().for_each(|node| bytes.extend_from_slice(&(node.self_weight as f64).to_le_bytes()));
+        bytes
+    }
+}
+
+/// What [`CallTree::weights`] gives: `name` and what else the row is known by, then its weights.
+pub fn weights_batch(tree: &CallTree, rows: &[WeightRow], by: By) -> RecordBatch {
+    let symbols: Vec<Option<&Symbol>> = rows.iter().map(|row| tree.symbol_of(row.example)).collect();
+    // Only a function has one module, tier and so on.
+    let function =
+        |symbol: Option<&'_ Symbol>| symbol.copied().filter(|_| matches!(by, By::Function | By::Tiered));
+    let id = |value: fn(&Symbol) -> u32| {
+        symbols.iter().map(move |&symbol| function(symbol).as_ref().map_or(NONE, value))
+    };
+    let text = |value| -> ArrayRef {
+        Arc::new(id(value).map(|id| tree.symbols.texts.get(id)).collect::<StringArray>())
+    };
+    let wide = |value: fn(&WeightRow) -> u64| -> ArrayRef {
+        Arc::new(UInt64Array::from_iter_values(rows.iter().map(value)))
+    };
+    let name = |symbol: &Symbol| match by {
+        By::Function | By::Tiered => tree.symbols.texts.get(symbol.name),
+        By::Module => tree.symbols.texts.get(symbol.module),
+        By::Tier => tree.symbols.texts.get(symbol.tier),
+        By::Origin => Some(symbol.origin.name()),
+        By::Reason => tree.symbols.texts.get(symbol.unnamed_because),
+        By::Thread => None,
+    };
+    let names: StringArray = symbols.iter().map(|symbol| symbol.and_then(name)).collect();
+    let origins: StringArray =
+        symbols.iter().map(|&symbol| function(symbol).map(|symbol| symbol.origin.name())).collect();
+    let threads =
+        rows.iter().map(|row| tree.nodes().get(row.example as usize).map_or(NONE, |node| node.thread));
+    batch(vec![
+        ("name", Arc::new(names)),
+        ("function_id", numbers(id(|symbol| symbol.function_id))),
+        ("thread_id", numbers(threads.map(|thread| if by == By::Thread { thread } else { NONE }))),
+        ("module", text(|symbol| symbol.module)),
+        ("kind", text(|symbol| symbol.kind)),
+        ("tier", text(|symbol| symbol.tier)),
+        ("origin", Arc::new(origins)),
+        ("path", text(|symbol| symbol.path)),
+        ("line", numbers(id(|symbol| symbol.line))),
+        ("unnamed_because", text(|symbol| symbol.unnamed_because)),
+        ("self_weight", wide(|row| row.self_weight)),
+        ("total_weight", wide(|row| row.total_weight)),
+        ("self_samples", wide(|row| row.self_samples)),
+        ("total_samples", wide(|row| row.total_samples)),
+    ])
+}
+
+fn numbers(values: impl Iterator<Item = u32>) -> ArrayRef {
+    Arc::new(values.map(|value| (value != NONE).then_some(value)).collect::<UInt32Array>())
+}
+
+fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+    let fields = columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true));
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    match RecordBatch::try_new(schema, columns.into_iter().map(|(_, array)| array).collect()) {
+        Ok(batch) => batch,
+        Err(error) => unreachable!("columns of one length, typed by themselves: {error}"),
+    }
+}

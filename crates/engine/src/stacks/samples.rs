@@ -1,0 +1,166 @@
+//! Samples added up by stack.
+
+use arrow_array::{Array, Int64Array, RecordBatch, UInt32Array, UInt64Array};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::columns::{Keys, Texts, column, numbers, text};
+use super::{CallTreeOptions, NONE, StackError, StackTables};
+
+/// What one thread spent in one stack.
+#[derive(Clone, Copy, Debug)]
+pub struct StackSum {
+    /// Thread; [`NONE`] where threads are not told apart.
+    pub thread: u32,
+    /// Row of `stacks`; [`NONE`] for samples without a stack.
+    pub stack: u32,
+    /// Sum of weights; saturates.
+    pub weight: u64,
+    /// Number of samples.
+    pub samples: u64,
+}
+
+/// Sums by thread and stack, ordered by them.
+pub fn add_up(
+    tables: &StackTables,
+    options: &CallTreeOptions,
+    stacks: &Keys,
+) -> Result<Vec<StackSum>, StackError> {
+    let kept_threads = kept_threads(tables, options)?;
+    let mut sums = Sums::default();
+    for batch in &tables.samples {
+        let stack_ids: &UInt32Array = column(batch, "samples", "stack_id")?;
+        let weights: &UInt64Array = column(batch, "samples", "weight")?;
+        let threads: &UInt32Array = column(batch, "samples", "thread_id")?;
+        let filter = Filter::of(batch, options, kept_threads.as_ref(), threads)?;
+        for row in 0..batch.num_rows() {
+            if !filter.keeps(row) {
+                continue;
+            }
+            let thread = if options.split_threads { threads.value(row) } else { NONE };
+            let stack = if stack_ids.is_null(row) {
+                NONE
+            } else {
+                let key = stack_ids.value(row);
+                match stacks.row(key) {
+                    NONE => return Err(StackError::Reference { table: "samples", column: "stack_id", key }),
+                    stack => stack,
+                }
+            };
+            sums.add(thread, stack, weights.value(row));
+        }
+    }
+    Ok(sums.ordered())
+}
+
+/// Threads that pass the filters of threads and processes; none where all do.
+fn kept_threads(
+    tables: &StackTables,
+    options: &CallTreeOptions,
+) -> Result<Option<FxHashSet<u32>>, StackError> {
+    let mut kept: Option<FxHashSet<u32>> =
+        options.threads.as_ref().map(|threads| threads.iter().copied().collect());
+    if let Some(processes) = &options.processes {
+        let threads = numbers(&tables.threads, "threads", "thread_id")?;
+        let owners = numbers(&tables.threads, "threads", "process_id")?;
+        let theirs = threads
+            .into_iter()
+            .zip(owners)
+            .filter(|(_, owner)| processes.contains(owner))
+            .map(|(thread, _)| thread);
+        kept = Some(match kept {
+            Some(kept) => theirs.filter(|thread| kept.contains(thread)).collect(),
+            None => theirs.collect(),
+        });
+    }
+    Ok(kept)
+}
+
+struct Filter<'a> {
+    threads: Option<(&'a FxHashSet<u32>, &'a UInt32Array)>,
+    events: Option<(Vec<u32>, u32)>,
+    times: Option<(&'a Int64Array, std::ops::Range<i64>)>,
+}
+
+impl<'a> Filter<'a> {
+    fn of(
+        batch: &'a RecordBatch,
+        options: &CallTreeOptions,
+        threads: Option<&'a FxHashSet<u32>>,
+        thread_ids: &'a UInt32Array,
+    ) -> Result<Self, StackError> {
+        let events = match &options.event {
+            None => None,
+            Some(wanted) => {
+                let mut texts = Texts::default();
+                let wanted = texts.id(wanted);
+                Some((text(std::slice::from_ref(batch), "samples", "event", &mut texts)?, wanted))
+            }
+        };
+        let times = match &options.time_ns {
+            None => None,
+            Some(range) => Some((column(batch, "samples", "ts_ns")?, range.clone())),
+        };
+        Ok(Self { threads: threads.map(|threads| (threads, thread_ids)), events, times })
+    }
+
+    #[inline]
+    fn keeps(&self, row: usize) -> bool {
+        self.threads.is_none_or(|(kept, ids)| kept.contains(&ids.value(row)))
+            && self.events.as_ref().is_none_or(|(events, wanted)| events[row] == *wanted)
+            && self.times.as_ref().is_none_or(|(times, range)| range.contains(&times.value(row)))
+    }
+}
+
+/// Sums under way. Nearly every stack is of one thread, so the first thread seen in a stack has its sum in an array;
+/// only further threads go through the hash table.
+#[derive(Default)]
+struct Sums {
+    no_stack: FxHashMap<u32, (u64, u64)>,
+    first: Vec<StackSum>,
+    others: FxHashMap<(u32, u32), (u64, u64)>,
+}
+
+impl Sums {
+    #[inline]
+    fn add(&mut self, thread: u32, stack: u32, weight: u64) {
+        if stack == NONE {
+            return grow(self.no_stack.entry(thread).or_default(), weight);
+        }
+        let row = stack as usize;
+        if row >= self.first.len() {
+            let empty = StackSum { thread: NONE, stack: NONE, weight: 0, samples: 0 };
+            self.first.resize((row + 1).next_power_of_two(), empty);
+        }
+        let first = &mut self.first[row];
+        if first.samples == 0 {
+            *first = StackSum { thread, stack, weight, samples: 1 };
+        } else if first.thread == thread {
+            first.weight = first.weight.saturating_add(weight);
+            first.samples += 1;
+        } else {
+            grow(self.others.entry((thread, stack)).or_default(), weight);
+        }
+    }
+
+    fn ordered(self) -> Vec<StackSum> {
+        let mut sums: Vec<_> = self.first.into_iter().filter(|sum| sum.samples > 0).collect();
+        let rest = self
+            .others
+            .into_iter()
+            .chain(self.no_stack.into_iter().map(|(thread, sum)| ((thread, NONE), sum)));
+        sums.extend(rest.map(|((thread, stack), (weight, samples))| StackSum {
+            thread,
+            stack,
+            weight,
+            samples,
+        }));
+        sums.sort_unstable_by_key(|sum| (sum.thread, sum.stack));
+        sums
+    }
+}
+
+#[inline]
+fn grow(sum: &mut (u64, u64), weight: u64) {
+    sum.0 = sum.0.saturating_add(weight);
+    sum.1 += 1;
+}

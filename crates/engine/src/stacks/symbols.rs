@@ -1,0 +1,239 @@
+//! What a frame is called: frames of one function in one tier are the same symbol, unnamed addresses of one module too.
+
+use rustc_hash::FxHashMap;
+
+use super::columns::{Keys, Texts, numbers, text};
+use super::{NONE, Origin, StackError, StackTables};
+
+/// A name in a call tree. Texts are numbers into the texts of its [`Symbols`]; `u32::MAX` stands for none.
+#[derive(Clone, Copy, Debug)]
+pub struct Symbol {
+    pub(super) name: u32,
+    /// Symbols of one function in several tiers share this; a dense number.
+    pub(super) group: u32,
+    pub(super) function_id: u32,
+    pub(super) module: u32,
+    pub(super) kind: u32,
+    pub(super) tier: u32,
+    pub(super) path: u32,
+    pub(super) line: u32,
+    pub(super) unnamed_because: u32,
+    pub(super) origin: Origin,
+}
+
+/// The symbols of a profile, and which one each frame is.
+#[derive(Clone, Debug, Default)]
+pub struct Symbols {
+    pub(super) texts: Texts,
+    pub(super) symbols: Vec<Symbol>,
+    /// Symbol of each row of `frames`, then one more for samples without any frame.
+    pub(super) of_frame: Vec<u32>,
+    pub(super) frame_keys: Option<Keys>,
+}
+
+/// Name of what stands for samples without frames.
+const NO_STACK: &str = "[no stack]";
+
+impl Symbols {
+    pub(super) fn of(tables: &StackTables) -> Result<Self, StackError> {
+        let mut texts = Texts::default();
+        let functions = Functions::of(tables, &mut texts)?;
+        let codes = Codes::of(tables, &mut texts)?;
+        let mapping_keys = Keys::of(&numbers(&tables.mappings, "mappings", "mapping_id")?);
+        let mapping_paths = text(&tables.mappings, "mappings", "path", &mut texts)?;
+
+        let frames = &tables.frames;
+        let function_ids = numbers(frames, "frames", "function_id")?;
+        let code_ids = numbers(frames, "frames", "code_object_id")?;
+        let mapping_ids = numbers(frames, "frames", "mapping_id")?;
+        let depths = numbers(frames, "frames", "inline_depth")?;
+        let lines = numbers(frames, "frames", "line")?;
+        let paths = text(frames, "frames", "path", &mut texts)?;
+        let kinds = text(frames, "frames", "kind", &mut texts)?;
+        let reasons = text(frames, "frames", "unnamed_because", &mut texts)?;
+
+        let mut build =
+            Build { texts, by_key: FxHashMap::default(), groups: FxHashMap::default(), symbols: Vec::new() };
+        let mut of_frame = Vec::with_capacity(kinds.len() + 1);
+        for row in 0..kinds.len() {
+            let code = codes.keys.row(code_ids[row]);
+            let tier = codes.tiers.get(code as usize).copied().unwrap_or(NONE);
+            let code_kind = codes.kinds.get(code as usize).copied().unwrap_or(NONE);
+            let mapping =
+                mapping_paths.get(mapping_keys.row(mapping_ids[row]) as usize).copied().unwrap_or(NONE);
+            let frame = Frame { kind: kinds[row], tier, code_kind, inlined: depths[row] > 0 };
+            let symbol = match functions.keys.row(function_ids[row]) {
+                NONE => build.unnamed(frame, mapping, reasons[row]),
+                function => {
+                    let mut declared = functions.rows[function as usize];
+                    // Where it is declared is often not recorded; a place in its body is the next best.
+                    let place = (paths[row], lines[row]);
+                    if declared.module == NONE {
+                        declared.module = mapping;
+                    }
+                    build.named(frame, declared, function_ids[row], place)
+                }
+            };
+            of_frame.push(symbol);
+        }
+        let kind = build.texts.id("unknown");
+        let nothing = build.texts.id("no address was recorded");
+        of_frame.push(build.labelled(
+            Frame { kind, tier: NONE, code_kind: NONE, inlined: false },
+            NO_STACK,
+            NONE,
+            nothing,
+        ));
+        let frame_keys = Some(Keys::of(&numbers(frames, "frames", "frame_id")?));
+        Ok(Self { texts: build.texts, symbols: build.symbols, of_frame, frame_keys })
+    }
+
+    /// The symbols, in the order their numbers count.
+    #[must_use]
+    pub fn all(&self) -> &[Symbol] {
+        &self.symbols
+    }
+
+    /// Name of a symbol.
+    #[must_use]
+    pub fn name(&self, symbol: u32) -> &str {
+        self.symbols.get(symbol as usize).and_then(|symbol| self.texts.get(symbol.name)).unwrap_or_default()
+    }
+
+    /// Symbol of samples without a frame.
+    pub(super) fn no_stack(&self) -> u32 {
+        self.of_frame.last().copied().unwrap_or(NONE)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Function {
+    name: u32,
+    module: u32,
+    path: u32,
+    line: u32,
+    column: u32,
+}
+
+struct Functions {
+    keys: Keys,
+    rows: Vec<Function>,
+}
+
+impl Functions {
+    fn of(tables: &StackTables, texts: &mut Texts) -> Result<Self, StackError> {
+        let module_keys = Keys::of(&numbers(&tables.modules, "modules", "module_id")?);
+        let module_names = text(&tables.modules, "modules", "name", texts)?;
+        let table = &tables.functions;
+        let names = text(table, "functions", "name", texts)?;
+        let modules = numbers(table, "functions", "module_id")?;
+        let paths = text(table, "functions", "path", texts)?;
+        let lines = numbers(table, "functions", "line")?;
+        let columns = numbers(table, "functions", "column")?;
+        let module = |key| module_names.get(module_keys.row(key) as usize).copied().unwrap_or(NONE);
+        let row = |row: usize| Function {
+            name: names[row],
+            module: module(modules[row]),
+            path: paths[row],
+            line: lines[row],
+            column: columns[row],
+        };
+        let keys = Keys::of(&numbers(table, "functions", "function_id")?);
+        Ok(Self { keys, rows: (0..names.len()).map(row).collect() })
+    }
+}
+
+struct Codes {
+    keys: Keys,
+    kinds: Vec<u32>,
+    tiers: Vec<u32>,
+}
+
+impl Codes {
+    fn of(tables: &StackTables, texts: &mut Texts) -> Result<Self, StackError> {
+        let table = &tables.code_objects;
+        Ok(Self {
+            keys: Keys::of(&numbers(table, "code_objects", "code_object_id")?),
+            kinds: text(table, "code_objects", "kind", texts)?,
+            tiers: text(table, "code_objects", "tier", texts)?,
+        })
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Frame {
+    kind: u32,
+    tier: u32,
+    code_kind: u32,
+    inlined: bool,
+}
+
+/// Function (or label), kind, tier and code kind, inlined, reason.
+type Key = (u32, u32, u32, u32, bool, u32);
+
+struct Build {
+    texts: Texts,
+    by_key: FxHashMap<Key, u32>,
+    groups: FxHashMap<(Function, bool), u32>,
+    symbols: Vec<Symbol>,
+}
+
+impl Build {
+    fn named(&mut self, frame: Frame, function: Function, function_id: u32, place: (u32, u32)) -> u32 {
+        if self.texts.get(function.name).is_none_or(str::is_empty) {
+            let (module, reason) = (function.module, self.texts.id("the name is empty"));
+            return self.unnamed(frame, module, reason);
+        }
+        let (path, line) = if function.path == NONE { place } else { (function.path, function.line) };
+        self.symbol(frame, function, Symbol { function_id, path, line, ..self.blank(frame, true) })
+    }
+
+    fn unnamed(&mut self, frame: Frame, mapping: u32, reason: u32) -> u32 {
+        let label = match self.texts.get(frame.kind) {
+            Some("kernel") => "[unknown] kernel".to_owned(),
+            Some("hypervisor") => "[unknown] hypervisor".to_owned(),
+            Some("jit") => "[unknown] jit".to_owned(),
+            _ => match self.texts.get(mapping) {
+                Some(path) => format!("[unknown] {}", path.rsplit('/').next().unwrap_or(path)),
+                None => "[unknown]".to_owned(),
+            },
+        };
+        self.labelled(frame, &label, mapping, reason)
+    }
+
+    fn labelled(&mut self, frame: Frame, label: &str, module: u32, reason: u32) -> u32 {
+        let name = self.texts.id(label);
+        let function = Function { name, module, path: NONE, line: NONE, column: NONE };
+        self.symbol(frame, function, Symbol { unnamed_because: reason, ..self.blank(frame, false) })
+    }
+
+    fn blank(&self, frame: Frame, named: bool) -> Symbol {
+        let text = |id| self.texts.get(id);
+        let (kind, code_kind) =
+            (text(frame.kind).unwrap_or_default(), text(frame.code_kind).unwrap_or_default());
+        Symbol {
+            name: NONE,
+            group: NONE,
+            function_id: NONE,
+            module: NONE,
+            kind: frame.kind,
+            tier: frame.tier,
+            path: NONE,
+            line: NONE,
+            unnamed_because: NONE,
+            origin: Origin::of(kind, code_kind, text(frame.tier), frame.inlined, named),
+        }
+    }
+
+    fn symbol(&mut self, frame: Frame, function: Function, symbol: Symbol) -> u32 {
+        let next_group = self.groups.len() as u32;
+        let named = symbol.function_id != NONE;
+        let group = *self.groups.entry((function, named)).or_insert(next_group);
+        let next = self.symbols.len() as u32;
+        let key = (group, frame.kind, frame.tier, frame.code_kind, frame.inlined, symbol.unnamed_because);
+        *self.by_key.entry(key).or_insert_with(|| {
+            self.symbols.push(Symbol { name: function.name, module: function.module, group, ..symbol });
+            next
+        })
+    }
+}

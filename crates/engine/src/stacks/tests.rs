@@ -1,0 +1,298 @@
+//! A profile small enough to know by heart.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_array::{Array, RecordBatch};
+use perfuse_tables as t;
+
+use super::{By, CallTree, CallTreeOptions, NONE, StackError, StackTables, call_tree};
+
+const MAIN: u32 = 0;
+const FIB_COLD: u32 = 1;
+const FIB_HOT: u32 = 2;
+const SYSCALL: u32 = 3;
+const UNNAMED: u32 = 4;
+const INLINED: u32 = 5;
+
+fn frames() -> RecordBatch {
+    let mut frames = t::frames::Builder::new();
+    let mut push = |function, code, mapping, depth, kind, reason| {
+        frames.push(
+            frames.len() as u32,
+            function,
+            code,
+            mapping,
+            Some(64),
+            None,
+            None,
+            None,
+            None,
+            depth,
+            kind,
+            "sampled",
+            reason,
+        );
+    };
+    push(Some(0), None, Some(0), 0, "native", None);
+    push(Some(1), Some(0), None, 0, "jit", None);
+    push(Some(1), Some(1), None, 0, "jit", None);
+    push(Some(2), None, None, 0, "kernel", None);
+    push(None, None, Some(0), 0, "native", Some("no symbol covers this address"));
+    push(Some(3), Some(1), None, 1, "jit", None);
+    frames.finish()
+}
+
+/// `stacks` as (parent, frame), `samples` as (thread, stack, weight, time).
+fn tables(stacks: &[(Option<u32>, u32)], samples: &[(u32, Option<u32>, u64, i64)]) -> StackTables {
+    let mut modules = t::modules::Builder::new();
+    modules.push(0, "/opt/app", "native", None);
+    modules.push(1, "[jit] app", "jit", None);
+    let mut mappings = t::mappings::Builder::new();
+    mappings.push(0, Some(0), None, 0, 4096, 0, "/opt/app", None, true, 0, 0);
+    let mut functions = t::functions::Builder::new();
+    functions.push(0, None, "main", "main", Some(0), Some("app.c"), Some(3), None);
+    functions.push(1, None, "fib", "JS:*fib", Some(1), Some("app.js"), Some(7), Some(1));
+    functions.push(2, None, "sys_read", "sys_read", None, None, None, None);
+    functions.push(3, None, "add", "add", Some(1), Some("app.js"), Some(2), None);
+    let mut code_objects = t::code_objects::Builder::new();
+    code_objects.push(0, 1, 0, None, "jit", Some("ignition"), 0, None, 0, 64, None, 0, 1, 0);
+    code_objects.push(1, 1, 0, None, "jit", Some("turbofan"), 0, None, 64, 64, None, 1, 1, 0);
+    let mut threads = t::threads::Builder::new();
+    threads.push(0, 0, 10, Some("app"), None, None);
+    threads.push(1, 1, 11, Some("worker"), None, None);
+    let mut all_stacks = t::stacks::Builder::new();
+    for (number, &(parent, frame)) in stacks.iter().enumerate() {
+        all_stacks.push(number as u32, parent, frame, 0);
+    }
+    let mut all_samples = t::samples::Builder::new();
+    for (number, &(thread, stack, weight, ts_ns)) in samples.iter().enumerate() {
+        let event = if thread == 0 { "cpu-clock" } else { "page-faults" };
+        all_samples.push(number as u64, ts_ns, thread, None, stack, weight, "ns", event, 0, 0);
+    }
+    StackTables {
+        samples: vec![all_samples.finish()],
+        stacks: vec![all_stacks.finish()],
+        frames: vec![frames()],
+        functions: vec![functions.finish()],
+        code_objects: vec![code_objects.finish()],
+        modules: vec![modules.finish()],
+        mappings: vec![mappings.finish()],
+        threads: vec![threads.finish()],
+    }
+}
+
+/// `main > fib > fib(hot) > sys_read`, `main > [unknown]`, and a sample without a stack.
+fn small() -> StackTables {
+    let stacks = [
+        (None, MAIN),
+        (Some(0), FIB_COLD),
+        (Some(1), FIB_HOT),
+        (Some(2), SYSCALL),
+        (Some(0), UNNAMED),
+        (Some(2), INLINED),
+    ];
+    let samples = [
+        (0, Some(3), 10, 0),
+        (0, Some(2), 5, 1),
+        (1, Some(3), 7, 2),
+        (0, Some(4), 2, 3),
+        (1, None, 1, 4),
+        (0, Some(5), 4, 5),
+    ];
+    tables(&stacks, &samples)
+}
+
+/// A line a node: indent, name, origin, self and total.
+fn picture(tree: &CallTree) -> Vec<String> {
+    let mut depths: Vec<usize> = Vec::new();
+    let line = |node: &super::Node| {
+        let depth = if node.parent == NONE { 0 } else { depths[node.parent as usize] + 1 };
+        depths.push(depth);
+        let symbol = &tree.symbols().all()[node.symbol as usize];
+        let thread = if node.thread == NONE { String::new() } else { format!(" thread {}", node.thread) };
+        let (name, origin) = (tree.symbols().name(node.symbol), symbol.origin.name());
+        format!("{}{name} ({origin}) {}/{}{thread}", "  ".repeat(depth), node.self_weight, node.total_weight)
+    };
+    tree.nodes().iter().map(line).collect()
+}
+
+fn options() -> CallTreeOptions {
+    CallTreeOptions::default()
+}
+
+fn weights(tree: &CallTree, by: By) -> Vec<(Option<String>, u64, u64)> {
+    let batch = tree.weights(by);
+    let names = batch.column_by_name("name").unwrap().as_string::<i32>().clone();
+    let column = |name| batch.column_by_name(name).unwrap().as_primitive::<UInt64Type>().clone();
+    let (own, total) = (column("self_weight"), column("total_weight"));
+    let name = |row| names.is_valid(row).then(|| names.value(row).to_owned());
+    (0..batch.num_rows()).map(|row| (name(row), own.value(row), total.value(row))).collect()
+}
+
+#[test]
+fn callees_hang_below_their_callers_heaviest_first() {
+    let tree = call_tree(&small(), &options()).unwrap();
+    assert_eq!(
+        picture(&tree),
+        [
+            "main (native) 0/28",
+            "  fib (interpreter) 0/26",
+            "    fib (optimised) 5/26",
+            "      sys_read (kernel) 17/17",
+            "      add (inlined) 4/4",
+            "  [unknown] app (unknown) 2/2",
+            "[no stack] (unknown) 1/1",
+        ]
+    );
+    assert_eq!((tree.total_weight(), tree.total_samples()), (29, 6));
+}
+
+#[test]
+fn callers_hang_below_what_they_called() {
+    let tree = call_tree(&small(), &CallTreeOptions { inverted: true, ..options() }).unwrap();
+    assert_eq!(
+        picture(&tree),
+        [
+            "sys_read (kernel) 0/17",
+            "  fib (optimised) 0/17",
+            "    fib (interpreter) 0/17",
+            "      main (native) 17/17",
+            "fib (optimised) 0/5",
+            "  fib (interpreter) 0/5",
+            "    main (native) 5/5",
+            "add (inlined) 0/4",
+            "  fib (optimised) 0/4",
+            "    fib (interpreter) 0/4",
+            "      main (native) 4/4",
+            "[unknown] app (unknown) 0/2",
+            "  main (native) 2/2",
+            "[no stack] (unknown) 1/1",
+        ]
+    );
+}
+
+#[test]
+fn threads_have_roots_of_their_own() {
+    let tree = call_tree(&small(), &CallTreeOptions { split_threads: true, ..options() }).unwrap();
+    let roots: Vec<_> = picture(&tree).into_iter().filter(|line| !line.starts_with(' ')).collect();
+    assert_eq!(
+        roots,
+        ["main (native) 0/21 thread 0", "main (native) 0/7 thread 1", "[no stack] (unknown) 1/1 thread 1"]
+    );
+    let by_thread = tree.weights(By::Thread);
+    assert_eq!(
+        by_thread.column_by_name("self_weight").unwrap().as_primitive::<UInt64Type>().values(),
+        &[21, 8]
+    );
+}
+
+#[test]
+fn direct_recursion_can_be_one_node() {
+    let tables = tables(
+        &[(None, MAIN), (Some(0), FIB_HOT), (Some(1), FIB_HOT), (Some(2), FIB_HOT), (Some(3), MAIN)],
+        &[(0, Some(3), 3, 0), (0, Some(1), 1, 1), (0, Some(4), 5, 2)],
+    );
+    let tree = call_tree(&tables, &CallTreeOptions { merge_recursion: true, ..options() }).unwrap();
+    assert_eq!(picture(&tree), ["main (native) 0/9", "  fib (optimised) 4/9", "    main (native) 5/5"]);
+}
+
+#[test]
+fn filters_choose_samples() {
+    let total = |options| call_tree(&small(), &options).unwrap().total_weight();
+    assert_eq!(total(CallTreeOptions { threads: Some(vec![1]), ..options() }), 8);
+    assert_eq!(total(CallTreeOptions { processes: Some(vec![0]), ..options() }), 21);
+    assert_eq!(total(CallTreeOptions { processes: Some(vec![0]), threads: Some(vec![1]), ..options() }), 0);
+    assert_eq!(total(CallTreeOptions { event: Some("cpu-clock".into()), ..options() }), 21);
+    assert_eq!(total(CallTreeOptions { event: Some("cycles".into()), ..options() }), 0);
+    assert_eq!(total(CallTreeOptions { time_ns: Some(1..3), ..options() }), 12);
+}
+
+#[test]
+fn light_nodes_are_left_out_but_their_weight_is_not() {
+    let tree = call_tree(&small(), &CallTreeOptions { min_share: 0.2, ..options() }).unwrap();
+    assert_eq!(
+        picture(&tree),
+        [
+            "main (native) 0/28",
+            "  fib (interpreter) 0/26",
+            "    fib (optimised) 5/26",
+            "      sys_read (kernel) 17/17"
+        ]
+    );
+    let inverted =
+        call_tree(&small(), &CallTreeOptions { min_share: 0.5, inverted: true, ..options() }).unwrap();
+    assert_eq!(inverted.nodes().len(), 4);
+    assert_eq!(inverted.total_weight(), 29);
+}
+
+#[test]
+fn a_function_counts_once_a_stack_however_often_it_is_there() {
+    let tree = call_tree(&small(), &options()).unwrap();
+    let row = |name: &str, own, total| (Some(name.to_owned()), own, total);
+    assert_eq!(
+        weights(&tree, By::Function),
+        [
+            row("sys_read", 17, 17),
+            row("fib", 5, 26),
+            row("add", 4, 4),
+            row("[unknown] app", 2, 2),
+            row("[no stack]", 1, 1),
+            row("main", 0, 28)
+        ]
+    );
+    assert_eq!(
+        weights(&tree, By::Tiered).iter().filter(|(name, ..)| name.as_deref() == Some("fib")).count(),
+        2
+    );
+    assert_eq!(weights(&tree, By::Module), [(None, 18, 18), row("[jit] app", 9, 26), row("/opt/app", 2, 28)]);
+    assert_eq!(weights(&tree, By::Tier), [(None, 20, 29), row("turbofan", 9, 26), row("ignition", 0, 26)]);
+    assert_eq!(weights(&tree, By::Origin)[0], row("kernel", 17, 17));
+    assert_eq!(
+        weights(&tree, By::Reason),
+        [row("no symbol covers this address", 2, 2), row("no address was recorded", 1, 1)]
+    );
+}
+
+#[test]
+fn the_viewer_can_rebuild_the_tree_from_its_bytes() {
+    let tree = call_tree(&small(), &CallTreeOptions { split_threads: true, ..options() }).unwrap();
+    let (bytes, num) = (tree.to_bytes(), tree.nodes().len());
+    let word = |at: usize| u32::from_le_bytes(bytes[at * 4..at * 4 + 4].try_into().unwrap());
+    let weights = (num * 16).next_multiple_of(8);
+    assert_eq!(bytes.len(), weights + num * 8);
+    for (number, node) in tree.nodes().iter().enumerate() {
+        let parent = if node.parent == NONE { 0 } else { number as u32 - node.parent };
+        let samples = node.self_samples as u32;
+        assert_eq!(
+            [0, 1, 2, 3].map(|column| word(column * num + number)),
+            [parent, node.symbol, node.thread, samples]
+        );
+        let weight = &bytes[weights + number * 8..weights + number * 8 + 8];
+        assert_eq!(f64::from_le_bytes(weight.try_into().unwrap()), node.self_weight as f64);
+    }
+}
+
+#[test]
+fn sums_saturate_rather_than_overflow() {
+    let tree = call_tree(
+        &tables(
+            &[(None, MAIN), (None, FIB_HOT)],
+            &[(0, Some(0), u64::MAX, 0), (0, Some(0), 9, 0), (0, Some(1), 9, 0)],
+        ),
+        &options(),
+    );
+    assert_eq!(tree.unwrap().total_weight(), u64::MAX);
+}
+
+#[test]
+fn tables_that_do_not_fit_are_told() {
+    let error = |tables: &StackTables| call_tree(tables, &options()).unwrap_err();
+    let forward = tables(&[(Some(1), MAIN), (None, MAIN)], &[]);
+    assert_eq!(error(&forward), StackError::Reference { table: "stacks", column: "parent_stack_id", key: 1 });
+    let frame = tables(&[(None, 99)], &[]);
+    assert_eq!(error(&frame), StackError::Reference { table: "stacks", column: "frame_id", key: 99 });
+    let stack = tables(&[(None, MAIN)], &[(0, Some(5), 1, 0)]);
+    assert_eq!(error(&stack).to_string(), "samples.stack_id is 5, which no row it may refer to has");
+    let swapped = StackTables { samples: small().stacks, ..small() };
+    assert_eq!(error(&swapped), StackError::Column { table: "samples", column: "weight", found: None });
+}

@@ -1,0 +1,104 @@
+//! Call trees: stacks folded in the engine, read out as Arrow.
+
+use perfuse_engine::stacks::{self, By, CallTreeOptions, StackTables};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::arrow::{ArrowStream, batches};
+
+/// Samples folded by function.
+#[pyclass(frozen, module = "perfuse._core")]
+pub struct CallTree(stacks::CallTree);
+
+#[pymethods]
+impl CallTree {
+    /// Weight of the samples in the tree.
+    #[getter]
+    fn total_weight(&self) -> u64 {
+        self.0.total_weight()
+    }
+
+    /// Number of samples in the tree.
+    #[getter]
+    fn total_samples(&self) -> u64 {
+        self.0.total_samples()
+    }
+
+    /// Number of nodes.
+    fn __len__(&self) -> usize {
+        self.0.nodes().len()
+    }
+
+    /// One row a node, in preorder.
+    fn nodes(&self, py: Python<'_>) -> ArrowStream {
+        ArrowStream::of(py.detach(|| self.0.nodes_batch()))
+    }
+
+    /// One row a symbol.
+    fn symbols(&self, py: Python<'_>) -> ArrowStream {
+        ArrowStream::of(py.detach(|| self.0.symbols_batch()))
+    }
+
+    /// The nodes as the viewer reads them.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let bytes = py.detach(|| self.0.to_bytes());
+        PyBytes::new(py, &bytes)
+    }
+
+    /// Self and total weight of each function, module and so on.
+    fn weights(&self, py: Python<'_>, by: &str) -> PyResult<ArrowStream> {
+        let Some(&(_, by)) = By::ALL.iter().find(|(name, _)| *name == by) else {
+            let known: Vec<_> = By::ALL.iter().map(|(name, _)| *name).collect();
+            return Err(PyValueError::new_err(format!("by is one of {}, not {by:?}", known.join(", "))));
+        };
+        Ok(ArrowStream::of(py.detach(|| self.0.weights(by))))
+    }
+}
+
+/// Folds the samples of a profile's tables, which are looked up by name, into a call tree.
+#[pyfunction]
+#[pyo3(signature = (tables, *, inverted=false, split_threads=false, merge_recursion=false, threads=None, processes=None, event=None, time_ns=None, min_share=0.0))]
+#[allow(clippy::too_many_arguments, reason = "one argument an option")]
+fn call_tree(
+    py: Python<'_>,
+    tables: &Bound<'_, PyAny>,
+    inverted: bool,
+    split_threads: bool,
+    merge_recursion: bool,
+    threads: Option<Vec<u32>>,
+    processes: Option<Vec<u32>>,
+    event: Option<String>,
+    time_ns: Option<(i64, i64)>,
+    min_share: f64,
+) -> PyResult<CallTree> {
+    let table = |name: &str| batches(&tables.get_item(name)?);
+    let tables = StackTables {
+        samples: table("samples")?,
+        stacks: table("stacks")?,
+        frames: table("frames")?,
+        functions: table("functions")?,
+        code_objects: table("code_objects")?,
+        modules: table("modules")?,
+        mappings: table("mappings")?,
+        threads: table("threads")?,
+    };
+    let time_ns = time_ns.map(|(start, end)| start..end);
+    let options = CallTreeOptions {
+        inverted,
+        split_threads,
+        merge_recursion,
+        threads,
+        processes,
+        event,
+        time_ns,
+        min_share,
+    };
+    let tree = py.detach(|| stacks::call_tree(&tables, &options));
+    tree.map(CallTree).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<CallTree>()?;
+    module.add_function(wrap_pyfunction!(call_tree, module)?)
+}
