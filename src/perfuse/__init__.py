@@ -1,5 +1,85 @@
-"""perfuse opens the profiling and tracing files that runtimes leave behind."""
+"""perfuse opens the profiling and tracing files that runtimes leave behind.
+
+    import perfuse as pf
+
+    recording = pf.open("jit-2345.dump")                # one file; its content decides the format
+    profile = pf.fuse("perf.data", "jit-2345.dump")     # several, joined on one clock
+    profile.sql("SELECT name, count(*) FROM functions GROUP BY 1").fetchall()
+    profile.export("profile.json", to="firefox")
+
+Importing this package loads the compiled core and nothing else; DuckDB and Arrow are loaded when first needed.
+"""
+
+from typing import TYPE_CHECKING, Any
 
 from perfuse._core import __version__
+from perfuse.errors import ExportError, PerfuseError, UnreadableInput, UsageError
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from perfuse.diagnostics import Diagnostic, Rule, explain, rules
+    from perfuse.fusing import fuse
+    from perfuse.profile import Join, Profile
+    from perfuse.recording import Recording, Summary, check, open
+    from perfuse.records import Hex, Record
+    from perfuse.repairing import RepairResult, repair
+    from perfuse.table import Table
+
+_HOMES = {
+    "Diagnostic": "perfuse.diagnostics",
+    "Hex": "perfuse.records",
+    "Join": "perfuse.profile",
+    "Profile": "perfuse.profile",
+    "Record": "perfuse.records",
+    "Recording": "perfuse.recording",
+    "RepairResult": "perfuse.repairing",
+    "Rule": "perfuse.diagnostics",
+    "Summary": "perfuse.recording",
+    "Table": "perfuse.table",
+    "check": "perfuse.recording",
+    "explain": "perfuse.diagnostics",
+    "fuse": "perfuse.fusing",
+    "open": "perfuse.recording",
+    "repair": "perfuse.repairing",
+    "rules": "perfuse.diagnostics",
+}
+
+__all__ = [
+    "Diagnostic",
+    "ExportError",
+    "Hex",
+    "Join",
+    "PerfuseError",
+    "Profile",
+    "Record",
+    "Recording",
+    "RepairResult",
+    "Rule",
+    "Summary",
+    "Table",
+    "UnreadableInput",
+    "UsageError",
+    "__version__",
+    "check",
+    "explain",
+    "fuse",
+    "jitdump",
+    "open",
+    "repair",
+    "rules",
+]
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name == "jitdump":
+        return importlib.import_module("perfuse.formats.jitdump")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'perfuse' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

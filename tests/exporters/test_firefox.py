@@ -22,26 +22,17 @@ def exported(profile: Any, **options: Any) -> Any:
 
 
 def test_small_profile_is_this_file(small: FakeProfile, golden: Any) -> None:
-    profile = exported(small)
-    lines = json.dumps(profile, indent=1, ensure_ascii=False)
-    # One line a column keeps the file readable.
-    golden("small.firefox.json", _compact_arrays(lines) + "\n")
+    golden("small.firefox.json", _readable(exported(small)) + "\n")
 
 
-def _compact_arrays(text: str) -> str:
-    lines: list[str] = []
-    depth = 0
-    for line in text.splitlines():
-        if depth:
-            lines[-1] += line.strip() + ("" if line.rstrip().endswith("[") else " ")
-        else:
-            lines.append(line)
-        stripped = line.strip().rstrip(",")
-        depth += stripped.endswith("[") and not any(c in stripped for c in "{")
-        if depth and stripped in ("]",):
-            depth -= 1
-            lines[-1] = lines[-1].rstrip()
-    return "\n".join(lines)
+def _readable(value: Any, indent: str = "") -> str:
+    """JSON with a line a member, and a list of plain values on one."""
+    if isinstance(value, dict):
+        members = [f"{indent} {json.dumps(key)}: {_readable(member, indent + ' ')}" for key, member in value.items()]
+        return "{\n" + ",\n".join(members) + f"\n{indent}}}"
+    if isinstance(value, list) and any(isinstance(item, dict) for item in value):
+        return "[\n" + ",\n".join(f"{indent} {_readable(item, indent + ' ')}" for item in value) + f"\n{indent}]"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def test_dictionaries_give_the_same_bytes() -> None:
@@ -105,34 +96,61 @@ def test_javascript_filter_and_categories(small: FakeProfile) -> None:
     }
 
 
-def test_the_front_end_agrees_about_every_function(expected_script: Path, profiler: Any, tmp_path: Path) -> None:
-    """Self and total samples of every function in every thread, and each call tree, equal what SQL says."""
+def test_the_front_end_agrees(expected_script: Path, profiler: Any, tmp_path: Path) -> None:
+    """Its own loader gives every function of every thread the samples SQL does, and the call tree that we collapse to."""
     profile = perf_script(expected_script)
     path = tmp_path / "p.json.gz"
     export(profile, path)
     profiler.load(path)
-    info = profiler.ask("profile", "info", "--all")
-    threads = [thread for process in info["processes"] for thread in process["threads"]]
-    assert {(thread["tid"]) for thread in threads} == {
-        tid for (tid,) in profile.sql("SELECT tid FROM threads SEMI JOIN samples USING (thread_id)").fetchall()
-    }
-    for thread in threads:
-        profiler.ask("thread", "select", thread["threadHandle"])
-        listed = profiler.ask("thread", "functions", "--limit", "0", "--include-idle")["functions"]
-        ours = function_counts(profile, thread["tid"])
-        theirs = Counter()
-        for function in listed:
-            theirs[function["name"]] += (function["totalSamples"] << 32) + function["selfSamples"]
-        assert theirs == ours
+    processes = profiler.ask("profile", "info", "--all")["processes"]
+    threads = {thread["tid"]: thread["threadHandle"] for process in processes for thread in process["threads"]}
+    sampled = profile.sql("SELECT tid FROM threads SEMI JOIN samples USING (thread_id)").fetchall()
+    assert threads.keys() == {tid for (tid,) in sampled}
+    trees = call_trees(profile)
+    for tid, handle in threads.items():
+        profiler.ask("thread", "select", handle)
+        functions = profiler.ask("thread", "functions", "--limit", "0", "--include-idle")["functions"]
+        theirs: Counter[tuple[str, str]] = Counter()
+        for function in functions:
+            theirs["self", function["name"]] += function["selfSamples"]
+            theirs["total", function["name"]] += function["totalSamples"]
+        assert theirs == function_counts(profile, tid)
+        tree = profiler.ask("thread", "samples-top-down", "--max-lines", "1000000", "--include-idle")
+        assert flat(tree["regularCallTree"]["children"]) == trees[tid]
 
 
-def function_counts(profile: FakeProfile, tid: int) -> Counter[str]:
-    """Total and self samples by function name, added up over functions of one name."""
+def flat(nodes: list[Any], above: tuple[str, ...] = ()) -> Counter[tuple[str, ...]]:
+    """Samples of every path in the front end's call tree."""
+    totals: Counter[tuple[str, ...]] = Counter()
+    for node in nodes:
+        assert "childrenTruncated" not in node
+        path = (*above, node["name"].replace(";", ":"))
+        totals[path] += node["totalSamples"]
+        totals += flat(node["children"], path)
+    return totals
+
+
+def call_trees(profile: FakeProfile) -> dict[int, Counter[tuple[str, ...]]]:
+    """Samples of every path, by tid, from the collapsed export."""
+    out = io.BytesIO()
+    export(profile, out, to="collapsed", root="thread")
+    trees: dict[int, Counter[tuple[str, ...]]] = {}
+    for line in out.getvalue().decode().splitlines():
+        stack, _, count = line.rpartition(" ")
+        thread, *path = stack.split(";")
+        tree = trees.setdefault(int(thread.rpartition("/")[2]), Counter())
+        for depth in range(1, len(path) + 1):
+            tree[tuple(path[:depth])] += int(count)
+    return trees
+
+
+def function_counts(profile: FakeProfile, tid: int) -> Counter[tuple[str, str]]:
+    """Self and total samples by function name, added up over functions of one name."""
     rows = profile.sql(f"""
         WITH RECURSIVE named AS (
             SELECT s.stack_id, parent_stack_id,
-                coalesce(function_id::VARCHAR, kind || coalesce(mapping_id::VARCHAR, '')) AS function,
-                coalesce(fn.name, CASE kind WHEN 'kernel' THEN '[unknown] kernel' WHEN 'jit' THEN '[unknown] jit'
+                coalesce(function_id::VARCHAR, f.kind || coalesce(f.mapping_id::VARCHAR, '')) AS function,
+                coalesce(fn.name, CASE f.kind WHEN 'kernel' THEN '[unknown] kernel' WHEN 'jit' THEN '[unknown] jit'
                     ELSE coalesce('[unknown] ' || parse_filename(m.path), '[unknown]') END) AS name
             FROM stacks s JOIN frames f USING (frame_id) LEFT JOIN functions fn USING (function_id)
             LEFT JOIN mappings m ON m.mapping_id = f.mapping_id
@@ -146,7 +164,8 @@ def function_counts(profile: FakeProfile, tid: int) -> Counter[str]:
         SELECT name, function, count(DISTINCT sample_id), count(*) FILTER (is_self)
         FROM walk JOIN named USING (stack_id) GROUP BY ALL
     """).fetchall()
-    counts: Counter[str] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     for name, _, total, own in rows:
-        counts[name] += (total << 32) + own
+        counts["self", name] += own
+        counts["total", name] += total
     return counts

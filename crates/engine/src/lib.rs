@@ -1,3 +1,10 @@
-//! engine
+//! Tables in, tables out: what is too hot for Python. Knows no format.
 
+pub mod align;
+pub mod code_map;
+pub mod elf_image;
+pub mod join;
+pub mod mappings;
 pub mod stacks;
+pub mod symbolize;
+pub mod timed_space;

@@ -4,9 +4,16 @@
 //! records.rs reader.rs writer.rs check.rs ingest.rs tests.rs testdata/`. [`registry`] is the one list of formats.
 #![cfg_attr(
     not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::panic)
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::panic
+    )
 )]
 
+pub mod fusing;
 pub mod jitdump;
 pub mod perf_data;
 pub mod registry;
@@ -16,5 +23,7 @@ mod recording;
 mod source;
 
 pub use machine::{machine_name, machine_pointer_bytes};
-pub use recording::{BatchStream, ClockMap, Format, Placement, Position, Recording, Summary, TableRequest, one_batch};
+pub use recording::{
+    BatchStream, ClockMap, Format, Open, Placement, Position, Recording, Summary, TableRequest, one_batch,
+};
 pub use source::Source;

@@ -6,6 +6,9 @@ use perfuse_wire::{Diagnostics, Endian, Layout, ParseError, RecordView, Rule, Va
 
 use crate::Source;
 
+/// Opens a source whose first bytes are of a format.
+pub type Open = fn(Arc<Source>) -> Result<Arc<dyn Recording>, ParseError>;
+
 /// A format: how to know it, how to open it, and what the documentation says of it.
 #[derive(Debug)]
 pub struct Format {
@@ -18,7 +21,7 @@ pub struct Format {
     /// Whether these first bytes are of this format.
     pub sniff: fn(&[u8]) -> bool,
     /// Opens it; fails only when not even the header can be read.
-    pub open: fn(Arc<Source>) -> Result<Arc<dyn Recording>, ParseError>,
+    pub open: Open,
     /// Its numbered rules.
     pub rules: &'static [&'static Rule],
     /// Its header and records.

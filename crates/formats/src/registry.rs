@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use perfuse_wire::{ErrorKind, ParseError};
+use perfuse_wire::{ErrorKind, ParseError, Rule};
 
-use crate::{Format, Recording, Source, jitdump, perf_data};
+use crate::{Format, Recording, Source, fusing, jitdump, perf_data};
 
 /// Every format, in the order they are asked.
 pub static FORMATS: &[&Format] = &[&jitdump::FORMAT, &perf_data::FORMAT];
@@ -27,4 +27,10 @@ pub fn open(source: Arc<Source>) -> Result<Arc<dyn Recording>, ParseError> {
             Err(ParseError::new(ErrorKind::BadMagic { found }, 0, "magic"))
         }
     }
+}
+
+/// Every rule, with the format it belongs to; those of no one format under `fusing`.
+pub fn rules() -> impl Iterator<Item = (&'static str, &'static Rule)> {
+    let own = FORMATS.iter().flat_map(|format| format.rules.iter().map(|rule| (format.name, *rule)));
+    own.chain(fusing::RULES.iter().map(|rule| ("fusing", *rule)))
 }

@@ -3,6 +3,9 @@
 //! Volume leaves as Arrow through PyCapsules, inspection as plain values; work runs with the GIL released.
 
 mod arrow;
+mod errors;
+mod fusion;
+mod recording;
 mod registry;
 mod stacks;
 
@@ -12,6 +15,8 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     arrow::register(module)?;
+    recording::register(module)?;
+    fusion::register(module)?;
     registry::register(module)?;
     stacks::register(module)
 }

@@ -1,6 +1,6 @@
 //! What there is: formats, layouts, rules and tables, for documentation and for `explain`.
 
-use perfuse_formats::registry::FORMATS;
+use perfuse_formats::registry::{self, FORMATS};
 use perfuse_tables::TABLES;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -8,9 +8,8 @@ use pyo3::types::PyDict;
 /// Every rule of every format: `code, severity, title, section, meaning, action, format`.
 #[pyfunction]
 fn rules(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    let mut out = Vec::new();
-    for format in FORMATS {
-        for rule in format.rules {
+    registry::rules()
+        .map(|(format, rule)| {
             let row = PyDict::new(py);
             row.set_item("code", rule.code)?;
             row.set_item("severity", rule.severity.name())?;
@@ -18,11 +17,10 @@ fn rules(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
             row.set_item("section", rule.section)?;
             row.set_item("meaning", rule.meaning)?;
             row.set_item("action", rule.action)?;
-            row.set_item("format", format.name)?;
-            out.push(row);
-        }
-    }
-    Ok(out)
+            row.set_item("format", format)?;
+            Ok(row)
+        })
+        .collect()
 }
 
 /// Every format: `name, title, about, tables, layouts`.
@@ -65,10 +63,8 @@ fn tables(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
             let row = PyDict::new(py);
             row.set_item("name", table.name)?;
             row.set_item("doc", table.doc.trim())?;
-            let columns = table
-                .columns
-                .iter()
-                .map(|c| (c.name, (c.data_type)().to_string(), c.nullable, c.doc.trim()));
+            let columns =
+                table.columns.iter().map(|c| (c.name, (c.data_type)().to_string(), c.nullable, c.doc.trim()));
             row.set_item("columns", columns.collect::<Vec<_>>())?;
             Ok(row)
         })

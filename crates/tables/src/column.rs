@@ -4,7 +4,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use arrow_array::builder::{BinaryBuilder, ListBuilder, PrimitiveBuilder};
-use arrow_array::types::{ArrowPrimitiveType, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::types::{
+    ArrowPrimitiveType, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
 use arrow_array::{ArrayRef, BooleanArray, DictionaryArray, Int32Array, StringArray};
 use arrow_schema::{DataType, Field};
 use rustc_hash::FxHashMap;

@@ -19,6 +19,21 @@ pub struct Offsets {
     pub sample: u64,
 }
 
+impl Offsets {
+    /// The keys behind `count` more of each kind.
+    #[must_use]
+    pub fn plus(self, count: Self) -> Self {
+        Self {
+            source: self.source.saturating_add(count.source),
+            function: self.function.saturating_add(count.function),
+            module: self.module.saturating_add(count.module),
+            code_object: self.code_object.saturating_add(count.code_object),
+            mapping: self.mapping.saturating_add(count.mapping),
+            sample: self.sample.saturating_add(count.sample),
+        }
+    }
+}
+
 /// Processes and threads are the same ones in every source of a profile: this gives them their keys.
 ///
 /// A decoder asks for the key of a `(pid, tid)` and may add what it knows (a name, a start, an end).
@@ -28,8 +43,6 @@ pub struct Identities {
     by_tid: FxHashMap<(i32, i32), u32>,
     processes: Vec<Known>,
     threads: Vec<(u32, Known)>,
-    /// Keys that each source numbers on from.
-    pub next: Offsets,
 }
 
 /// What is known of a process or thread.
@@ -68,10 +81,10 @@ impl Identities {
         id
     }
 
-    /// The pid of a process key.
+    /// Process keys and their pids.
     #[must_use]
-    pub fn pid(&self, process_id: u32) -> Option<i32> {
-        self.processes.get(process_id as usize).map(|p| p.id)
+    pub fn pids(&self) -> Vec<(u32, i32)> {
+        (0..).zip(&self.processes).map(|(id, process)| (id, process.id)).collect()
     }
 
     /// Names a thread, and its process when it is the main thread.

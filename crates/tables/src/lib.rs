@@ -6,14 +6,15 @@
 //! Conventions: surrogate keys are `<singular>_id`; `pid` and `tid` are the operating system's; times are `*_ns`, sizes
 //! `*_bytes`; addresses are unsigned; null means not recorded; fact rows end with their origin.
 
+pub mod access;
 mod column;
 mod family;
 mod identities;
 mod schema;
 
 pub use family::{
-    callchains, clocks, code_moves, code_objects, diagnostics, embedded_files, frames, functions, inline_calls, line_rows,
-    mappings, modules, processes, records, samples, sources, stacks, threads,
+    callchains, clocks, code_moves, code_objects, diagnostics, embedded_files, frames, functions,
+    inline_calls, line_rows, mappings, modules, processes, records, samples, sources, stacks, threads,
 };
 pub use identities::{Identities, Offsets};
 pub use schema::{ColumnSpec, TableSpec};

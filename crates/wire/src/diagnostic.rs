@@ -63,7 +63,8 @@ pub struct Diagnostic {
     pub count: u64,
 }
 
-/// Collects diagnostics; past a limit per code it counts instead of keeping, so memory stays bounded.
+/// Collects diagnostics; past a limit per code it counts instead of keeping, so memory stays bounded. What is only worth
+/// knowing ([`Severity::Info`]) is told once, with its count: a habit of a writer is in every record.
 #[derive(Debug)]
 pub struct Diagnostics {
     rows: Vec<Diagnostic>,
@@ -94,8 +95,9 @@ impl Diagnostics {
         message: impl FnOnce() -> Cow<'static, str>,
     ) {
         let next = self.rows.len();
+        let limit = if rule.severity == Severity::Info { 1 } else { self.limit };
         match self.seen.iter_mut().find(|(code, ..)| *code == rule.code) {
-            Some((_, kept, last)) if *kept >= self.limit => {
+            Some((_, kept, last)) if *kept >= limit => {
                 if let Some(row) = self.rows.get_mut(*last) {
                     row.count = row.count.saturating_add(1);
                 }

@@ -5,7 +5,13 @@
 //! * [`ParseError`] says what is missing, where; [`Diagnostic`] is a departure that does not stop the reading.
 #![cfg_attr(
     not(test),
-    deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::panic)
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::panic
+    )
 )]
 
 mod cursor;

@@ -34,7 +34,8 @@ def write(
 ) -> None:
     """Writes collapsed stacks, sorted.
 
-    A `;` in a name would cut it in two and the format has no escape: it is written as `:`, a line break as a space.
+    A `;` in a name would cut it in two and the format has no escape: it is written as `:`, white
+    space as one space.
 
     Args:
         profile: What to write.
@@ -70,4 +71,4 @@ def write(
 
 
 def _one_frame(name: str) -> str:
-    return " ".join(name.replace(";", ":").split("\n")) or "[unknown]"
+    return " ".join(name.replace(";", ":").split()) or "[unknown]"

@@ -45,6 +45,8 @@ table! {
         code_object_id: u32,
         /// Function it was made for.
         function_id: u32,
+        /// Name as the file has it, tier marks and all.
+        linkage_name: Str,
         /// Process it lives in.
         process_id: u32,
         /// Thread that made it.

@@ -40,7 +40,7 @@ def meta_json(profile: Source, interval: int) -> str:
         # The time of day is not recorded, so the first sample is time 0.
         "startTime": 0,
         "profilingStartTime": 0,
-        "profilingEndTime": (span_ns or 0) / 1e6,
+        "profilingEndTime": ((span_ns or 0) + interval) / 1e6,
         "processType": 0,
         "stackwalk": 1,
         "debug": False,

@@ -34,7 +34,7 @@ def _lib(path: str, build_id: str | None, arch: str | None) -> dict[str, str | N
         "debugName": name,
         "debugPath": path,
         "breakpadId": breakpad_id(build_id or ""),
-        "codeId": build_id.upper() if build_id else None,
+        "codeId": build_id,
     }
 
 

@@ -1,0 +1,131 @@
+//! Address and time to code object, over moves and reuse.
+
+use std::collections::HashMap;
+
+use arrow_array::RecordBatch;
+use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
+use perfuse_tables::access::{ColumnError, nullable, numbers};
+use rustc_hash::FxHashMap;
+
+use crate::timed_space::{Interval, TimedSpace};
+
+/// All JIT code of a profile.
+#[derive(Clone, Debug, Default)]
+pub struct CodeMap {
+    by_process: FxHashMap<u32, TimedSpace>,
+}
+
+/// Where an address lies in JIT code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// The code.
+    pub code_object_id: u32,
+    /// Bytes from its start, wherever it had been moved to.
+    pub code_offset: u64,
+    /// Since when it holds the address.
+    pub from_ns: i64,
+    /// Until when.
+    pub until_ns: i64,
+}
+
+impl CodeMap {
+    /// From tables `code_objects` and `code_moves`.
+    ///
+    /// # Errors
+    /// When a batch is not of its table.
+    pub fn new(code_objects: &[RecordBatch], code_moves: &[RecordBatch]) -> Result<Self, ColumnError> {
+        let moves = moves(code_moves)?;
+        let mut spaces: HashMap<u32, Vec<Interval>> = HashMap::new();
+        for batch in code_objects {
+            let ids = numbers::<UInt32Type>(batch, "code_object_id")?;
+            let processes = numbers::<UInt32Type>(batch, "process_id")?;
+            let created = numbers::<Int64Type>(batch, "create_ns")?;
+            let retired = numbers::<Int64Type>(batch, "retire_ns")?;
+            let starts = numbers::<UInt64Type>(batch, "start_address")?;
+            let sizes = numbers::<UInt64Type>(batch, "size_bytes")?;
+            for row in 0..batch.num_rows() {
+                let id = ids.value(row);
+                let size = sizes.value(row);
+                let until = nullable(retired, row).unwrap_or(i64::MAX);
+                let space = spaces.entry(processes.value(row)).or_default();
+                let mut place = |start: u64, from_ns: i64, until_ns: i64| {
+                    space.push(Interval { start, end: start.saturating_add(size), from_ns, until_ns, id });
+                };
+                let (mut start, mut from) = (starts.value(row), created.value(row));
+                for &(at, to) in moves.get(&id).into_iter().flatten() {
+                    place(start, from, at.min(until));
+                    (start, from) = (to, at);
+                }
+                place(start, from, until);
+            }
+        }
+        let by_process = spaces.into_iter().map(|(process, all)| (process, TimedSpace::new(all))).collect();
+        Ok(Self { by_process })
+    }
+
+    /// The code that held an address at a time.
+    #[must_use]
+    #[inline]
+    pub fn find(&self, process_id: u32, address: u64, at_ns: i64) -> Option<Hit> {
+        self.by_process.get(&process_id)?.find(address, at_ns).map(|i| hit(i, address))
+    }
+
+    /// The code that comes to hold an address first after a time at which none does: writers log a function only once
+    /// it is compiled, and some only once it runs.
+    #[must_use]
+    pub fn find_next(&self, process_id: u32, address: u64, at_ns: i64) -> Option<Hit> {
+        self.by_process.get(&process_id)?.find_next(address, at_ns).map(|i| hit(i, address))
+    }
+
+    /// Whether any code ever holds an address.
+    #[must_use]
+    pub fn ever(&self, process_id: u32, address: u64) -> bool {
+        self.by_process.get(&process_id).is_some_and(|space| space.ever(address))
+    }
+}
+
+fn hit(interval: &Interval, address: u64) -> Hit {
+    Hit {
+        code_object_id: interval.id,
+        code_offset: address - interval.start,
+        from_ns: interval.from_ns,
+        until_ns: interval.until_ns,
+    }
+}
+
+/// Moves by code object, in time order.
+fn moves(batches: &[RecordBatch]) -> Result<FxHashMap<u32, Vec<(i64, u64)>>, ColumnError> {
+    let mut moves: FxHashMap<u32, Vec<(i64, u64)>> = FxHashMap::default();
+    for batch in batches {
+        let ids = numbers::<UInt32Type>(batch, "code_object_id")?;
+        let times = numbers::<Int64Type>(batch, "ts_ns")?;
+        let addresses = numbers::<UInt64Type>(batch, "new_address")?;
+        for row in 0..batch.num_rows() {
+            moves.entry(ids.value(row)).or_default().push((times.value(row), addresses.value(row)));
+        }
+    }
+    moves.values_mut().for_each(|moves| moves.sort_by_key(|(at, _)| *at));
+    Ok(moves)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perfuse_tables::{code_moves, code_objects};
+
+    #[test]
+    fn follows_a_move_and_gives_the_old_place_up() {
+        let mut code = code_objects::Builder::new();
+        code.push(7, 0, "f", 1, None, "jit", None, 100, Some(300), 0x1000, 0x100, None, 0, 0, 0);
+        let mut moved = code_moves::Builder::new();
+        moved.push(7, 200, 0x1000, 0x8000, 0, 0);
+        let map = CodeMap::new(&[code.finish()], &[moved.finish()]).unwrap();
+        let offset = |address, at| map.find(1, address, at).map(|hit| hit.code_offset);
+        assert_eq!(offset(0x1010, 150), Some(0x10));
+        assert_eq!(offset(0x1010, 250), None);
+        assert_eq!(offset(0x8010, 250), Some(0x10));
+        assert_eq!(offset(0x8010, 300), None);
+        assert_eq!(map.find(2, 0x1010, 150), None);
+        assert_eq!(map.find_next(1, 0x1010, 50).map(|hit| hit.from_ns), Some(100));
+    }
+}

@@ -1,0 +1,50 @@
+use super::section::{Encoding, Section};
+use super::strings::StringTable;
+use super::{Error, ImageSpec, abbreviations};
+
+/// The DWARF sections that units are appended to, and the strings all units share.
+#[derive(Debug)]
+pub(super) struct DebugInfo {
+    pub info: Section,
+    pub line: Section,
+    pub aranges: Section,
+    pub strings: StringTable,
+    pub paths: StringTable,
+    /// What each unit says of itself.
+    pub title: u32,
+    pub title_path: u32,
+    pub producer: u32,
+    pub directory: u32,
+}
+
+impl DebugInfo {
+    pub fn new(spec: &ImageSpec, encoding: Encoding) -> Result<Self, Error> {
+        // The title is a file name to readers, and those cannot be empty.
+        let title = if spec.title.is_empty() { "[jit]" } else { &spec.title };
+        let mut strings = StringTable::new(".debug_str");
+        let mut paths = StringTable::new(".debug_line_str");
+        Ok(Self {
+            title: strings.intern(title)?,
+            producer: strings.intern(concat!("perfuse ", env!("CARGO_PKG_VERSION")))?,
+            title_path: paths.intern(title)?,
+            directory: paths.intern(&spec.comp_dir)?,
+            info: Section::new(encoding),
+            line: Section::new(encoding),
+            aranges: Section::new(encoding),
+            strings,
+            paths,
+        })
+    }
+
+    /// The sections, as named in the file.
+    pub fn into_sections(self) -> [(&'static str, Vec<u8>); 6] {
+        [
+            (".debug_abbrev", abbreviations::section(self.info.encoding).bytes),
+            (".debug_info", self.info.bytes),
+            (".debug_line", self.line.bytes),
+            (".debug_aranges", self.aranges.bytes),
+            (".debug_str", self.strings.bytes),
+            (".debug_line_str", self.paths.bytes),
+        ]
+    }
+}

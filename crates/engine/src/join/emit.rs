@@ -1,0 +1,207 @@
+use std::collections::HashMap;
+
+use arrow_array::RecordBatch;
+use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
+use perfuse_tables::access::{ColumnError, nullable, numbers, text};
+use perfuse_tables::{Offsets, frames, functions, modules, samples, stacks};
+
+use super::locate::{Located, Location, NONE, Place};
+use super::resolve::{Function, NO_MODULE, Resolution};
+use crate::mappings::Mappings;
+
+/// What a join makes.
+#[derive(Debug)]
+pub struct Tables {
+    /// Table `frames`.
+    pub frames: RecordBatch,
+    /// Table `stacks`.
+    pub stacks: RecordBatch,
+    /// Table `samples`.
+    pub samples: Vec<RecordBatch>,
+    /// Rows of table `functions` for native code and inlined names.
+    pub functions: RecordBatch,
+    /// Rows of table `modules` for native code.
+    pub modules: RecordBatch,
+}
+
+/// Writes the tables. `first` are the first free keys of functions and modules.
+///
+/// # Errors
+/// When a batch is not of table `callchains`.
+pub fn emit(
+    located: &Located,
+    resolution: &Resolution,
+    mappings: &Mappings,
+    first: Offsets,
+) -> Result<Tables, ColumnError> {
+    let mut natives = Natives::new(mappings, first);
+    let (frames, frame_ranges) = frames_table(located, resolution, mappings, &mut natives);
+    let (stacks, tops) = stacks_table(located, &frame_ranges);
+    let samples = located.samples.iter().map(|(batch, nodes)| samples_table(batch, nodes, &tops));
+    Ok(Tables {
+        frames,
+        stacks,
+        samples: samples.collect::<Result<_, _>>()?,
+        functions: natives.functions.finish(),
+        modules: natives.modules.finish(),
+    })
+}
+
+/// Native functions and modules, each given a key when first met.
+struct Natives<'a> {
+    mappings: &'a Mappings,
+    first: Offsets,
+    functions: functions::Builder,
+    modules: modules::Builder,
+    function_ids: HashMap<(u32, &'a str, &'a str), u32>,
+    module_ids: HashMap<u32, u32>,
+}
+
+impl<'a> Natives<'a> {
+    fn new(mappings: &'a Mappings, first: Offsets) -> Self {
+        Self {
+            mappings,
+            first,
+            functions: functions::Builder::new(),
+            modules: modules::Builder::new(),
+            function_ids: HashMap::new(),
+            module_ids: HashMap::new(),
+        }
+    }
+
+    fn function(&mut self, module: u32, is_kernel: bool, linkage_name: &'a str, name: &'a str) -> u32 {
+        if let Some(known) = self.function_ids.get(&(module, linkage_name, name)) {
+            return *known;
+        }
+        let module_id = self.module(module, is_kernel);
+        let id = self.first.function + self.functions.len() as u32;
+        self.functions.push(id, None, name, linkage_name, Some(module_id), None, None, None);
+        self.function_ids.insert((module, linkage_name, name), id);
+        id
+    }
+
+    fn module(&mut self, module: u32, is_kernel: bool) -> u32 {
+        if let Some(known) = self.module_ids.get(&module) {
+            return *known;
+        }
+        let id = self.first.module + self.modules.len() as u32;
+        match self.mappings.modules.get(module as usize).filter(|_| module != NO_MODULE) {
+            Some(m) => {
+                let kind = if is_kernel { "kernel" } else { "native" };
+                self.modules.push(id, &m.path, kind, m.build_id.as_deref());
+            }
+            None => self.modules.push(id, "[perf map]", "jit", None),
+        }
+        self.module_ids.insert(module, id);
+        id
+    }
+}
+
+fn frames_table<'a>(
+    located: &Located,
+    resolution: &'a Resolution,
+    mappings: &'a Mappings,
+    natives: &mut Natives<'a>,
+) -> (RecordBatch, Vec<(u32, u32)>) {
+    let mut table = frames::Builder::new();
+    let mut ranges = Vec::with_capacity(located.locations.len());
+    for (location, all) in located.locations.iter().zip(&resolution.frames) {
+        let first = table.len() as u32;
+        let is_kernel = location.is_kernel();
+        let (code_object_id, mapping_id) = match location.place {
+            Place::Jit { code_object_id, .. } => (Some(code_object_id), None),
+            Place::Mapped { mapping } | Place::Anonymous { mapping } => {
+                (None, Some(mappings.rows[mapping as usize].mapping_id))
+            }
+            Place::Kernel | Place::Unmapped => (None, None),
+        };
+        for (frame, depth) in all.iter().zip(0u32..) {
+            let (function_id, because) = match &frame.function {
+                Function::Known(id) => (Some(*id), None),
+                Function::Native(module, linkage_name, name) => {
+                    (Some(natives.function(*module, is_kernel, linkage_name, name)), None)
+                }
+                Function::Unnamed(because) => (None, Some(because.as_str())),
+            };
+            table.push(
+                table.len() as u32,
+                function_id,
+                code_object_id,
+                mapping_id,
+                Some(location.address),
+                frame.relative_address,
+                frame.position.path.as_deref(),
+                frame.position.line,
+                frame.position.column,
+                depth,
+                kind(location, function_id.is_some()),
+                if location.is_return { "callchain" } else { "sampled" },
+                because,
+            );
+        }
+        ranges.push((first, table.len() as u32));
+    }
+    (table.finish(), ranges)
+}
+
+fn kind(location: &Location, named: bool) -> &'static str {
+    match location.place {
+        Place::Jit { .. } => "jit",
+        Place::Mapped { .. } if location.is_kernel() => "kernel",
+        Place::Mapped { .. } => "native",
+        Place::Kernel => "kernel",
+        Place::Anonymous { .. } | Place::Unmapped if named => "jit",
+        Place::Anonymous { .. } | Place::Unmapped => "unknown",
+    }
+}
+
+/// Every node becomes as many stacks as its location has frames; a node's own stack is the innermost of them.
+fn stacks_table(located: &Located, frame_ranges: &[(u32, u32)]) -> (RecordBatch, Vec<u32>) {
+    let mut table = stacks::Builder::new();
+    let mut tops: Vec<u32> = Vec::with_capacity(located.nodes.len());
+    let mut depths: Vec<u32> = Vec::with_capacity(located.nodes.len());
+    for &(parent, location) in &located.nodes {
+        let (mut top, mut depth) = match parent {
+            NONE => (None, 0),
+            parent => (Some(tops[parent as usize]), depths[parent as usize]),
+        };
+        let (first, end) = frame_ranges[location as usize];
+        for frame in first..end {
+            let id = table.len() as u32;
+            table.push(id, top, frame, depth);
+            top = Some(id);
+            depth += 1;
+        }
+        tops.push(top.unwrap_or(NONE));
+        depths.push(depth);
+    }
+    (table.finish(), tops)
+}
+
+fn samples_table(batch: &RecordBatch, nodes: &[u32], tops: &[u32]) -> Result<RecordBatch, ColumnError> {
+    let ids = numbers::<UInt64Type>(batch, "sample_id")?;
+    let times = numbers::<Int64Type>(batch, "ts_ns")?;
+    let threads = numbers::<UInt32Type>(batch, "thread_id")?;
+    let cpus = numbers::<UInt32Type>(batch, "cpu")?;
+    let periods = numbers::<UInt64Type>(batch, "period")?;
+    let events = text(batch, "event")?;
+    let sources = numbers::<UInt32Type>(batch, "source_id")?;
+    let offsets = numbers::<UInt64Type>(batch, "record_offset")?;
+    let mut table = samples::Builder::new();
+    for (row, &node) in nodes.iter().enumerate() {
+        let event = events.get(row).unwrap_or_default();
+        table.push(
+            ids.value(row),
+            times.value(row),
+            threads.value(row),
+            nullable(cpus, row),
+            tops.get(node as usize).copied().filter(|&top| top != NONE),
+            periods.value(row),
+            if event.contains("clock") { "ns" } else { "events" },
+            event,
+            sources.value(row),
+            offsets.value(row),
+        );
+    }
+    Ok(table.finish())
+}

@@ -1,0 +1,115 @@
+use std::ops::Range;
+
+use arrow_array::RecordBatch;
+use arrow_array::types::{UInt32Type, UInt64Type};
+use perfuse_tables::access::{ColumnError, nullable, numbers, text};
+use rustc_hash::FxHashMap;
+
+/// Lines and inlined calls of JIT code, from tables `line_rows` and `inline_calls`.
+#[derive(Debug, Default)]
+pub struct CodeLines {
+    lines: Vec<RecordBatch>,
+    inlines: Vec<RecordBatch>,
+    line_ranges: FxHashMap<u32, (usize, Range<usize>)>,
+    inline_ranges: FxHashMap<u32, (usize, Range<usize>)>,
+}
+
+/// A place in a source file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    /// File.
+    pub path: Option<String>,
+    /// Line, from 1.
+    pub line: Option<u32>,
+    /// Column, from 1.
+    pub column: Option<u32>,
+}
+
+impl CodeLines {
+    /// Takes both tables; rows of one code object stand together.
+    ///
+    /// # Errors
+    /// When a batch is not of its table.
+    pub fn new(lines: Vec<RecordBatch>, inlines: Vec<RecordBatch>) -> Result<Self, ColumnError> {
+        let line_ranges = ranges(&lines)?;
+        let inline_ranges = ranges(&inlines)?;
+        Ok(Self { lines, inlines, line_ranges, inline_ranges })
+    }
+
+    /// The line that holds at an offset.
+    ///
+    /// # Errors
+    /// When a batch is not of its table.
+    pub fn line(&self, code_object_id: u32, code_offset: u64) -> Result<Position, ColumnError> {
+        let Some((batch, range)) = self.line_ranges.get(&code_object_id) else {
+            return Ok(Position::default());
+        };
+        let batch = &self.lines[*batch];
+        let offsets = &numbers::<UInt64Type>(batch, "code_offset")?.values()[range.clone()];
+        let Some(at) = offsets.partition_point(|&o| o <= code_offset).checked_sub(1) else {
+            return Ok(Position::default());
+        };
+        let row = range.start + at;
+        let line = numbers::<UInt32Type>(batch, "line")?.value(row);
+        if line == 0 {
+            return Ok(Position::default());
+        }
+        Ok(Position {
+            path: text(batch, "path")?.get(row).filter(|path| !path.is_empty()).map(str::to_owned),
+            line: Some(line),
+            column: nullable(numbers::<UInt32Type>(batch, "column")?, row),
+        })
+    }
+
+    /// Calls inlined at an offset, outermost first: the function, and where it was called.
+    ///
+    /// # Errors
+    /// When a batch is not of its table.
+    pub fn inlined(
+        &self,
+        code_object_id: u32,
+        code_offset: u64,
+    ) -> Result<Vec<(u32, Position)>, ColumnError> {
+        let Some((batch, range)) = self.inline_ranges.get(&code_object_id) else { return Ok(Vec::new()) };
+        let batch = &self.inlines[*batch];
+        let starts = numbers::<UInt64Type>(batch, "start_offset")?;
+        let sizes = numbers::<UInt64Type>(batch, "size_bytes")?;
+        let depths = numbers::<UInt32Type>(batch, "depth")?;
+        let functions = numbers::<UInt32Type>(batch, "function_id")?;
+        let paths = text(batch, "call_path")?;
+        let lines = numbers::<UInt32Type>(batch, "call_line")?;
+        let columns = numbers::<UInt32Type>(batch, "call_column")?;
+        let mut covering: Vec<usize> = range
+            .clone()
+            .filter(|&row| {
+                code_offset.checked_sub(starts.value(row)).is_some_and(|into| into < sizes.value(row))
+            })
+            .collect();
+        covering.sort_by_key(|&row| depths.value(row));
+        covering.dedup_by_key(|row| depths.value(*row));
+        let call = |row: usize| {
+            let position = Position {
+                path: paths.get(row).map(str::to_owned),
+                line: nullable(lines, row),
+                column: nullable(columns, row),
+            };
+            (functions.value(row), position)
+        };
+        Ok(covering.into_iter().map(call).collect())
+    }
+}
+
+fn ranges(batches: &[RecordBatch]) -> Result<FxHashMap<u32, (usize, Range<usize>)>, ColumnError> {
+    let mut ranges = FxHashMap::default();
+    for (at, batch) in batches.iter().enumerate() {
+        let ids = numbers::<UInt32Type>(batch, "code_object_id")?;
+        let mut start = 0;
+        for row in 1..=batch.num_rows() {
+            if row == batch.num_rows() || ids.value(row) != ids.value(start) {
+                ranges.insert(ids.value(start), (at, start..row));
+                start = row;
+            }
+        }
+    }
+    Ok(ranges)
+}

@@ -1,0 +1,260 @@
+use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, RecordBatch};
+use perfuse_tables::access::{ColumnError, lists, numbers};
+use rustc_hash::FxHashMap;
+
+use crate::code_map::CodeMap;
+use crate::mappings::Mappings;
+
+/// Addresses from here on are markers: what follows them in a chain ran in another context.
+const CONTEXT_MAX: u64 = (-4095i64) as u64;
+const CONTEXT_HYPERVISOR: u64 = (-32i64) as u64;
+const CONTEXT_KERNEL: u64 = (-128i64) as u64;
+const CONTEXT_USER: u64 = (-512i64) as u64;
+
+/// No parent, no stack.
+pub const NONE: u32 = u32::MAX;
+
+/// Where code ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// In JIT code.
+    Jit {
+        /// The code.
+        code_object_id: u32,
+        /// Bytes from its start.
+        code_offset: u64,
+    },
+    /// In a mapped file.
+    Mapped {
+        /// Index into the mappings.
+        mapping: u32,
+    },
+    /// In memory without a file, where no JIT code is known.
+    Anonymous {
+        /// Index into the mappings.
+        mapping: u32,
+    },
+    /// In the kernel's part of the address space, where nothing is known to be mapped.
+    Kernel,
+    /// In no mapping at all.
+    Unmapped,
+}
+
+/// A distinct place that samples saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Location {
+    /// Process; 0 with the kernel's places, which all share.
+    pub process_id: u32,
+    /// The address as recorded.
+    pub address: u64,
+    /// Whether it is a return address: the call lies before it.
+    pub is_return: bool,
+    /// What it lies in.
+    pub place: Place,
+}
+
+impl Location {
+    /// Whether it lies in the kernel's half of the address space.
+    #[must_use]
+    pub fn is_kernel(&self) -> bool {
+        self.address >> 63 == 1
+    }
+}
+
+/// Chains as a tree of locations.
+#[derive(Debug, Default)]
+pub struct Located {
+    /// Distinct places.
+    pub locations: Vec<Location>,
+    /// `(parent node or NONE, location)`; a parent comes before its children.
+    pub nodes: Vec<(u32, u32)>,
+    /// The samples as recorded, without their addresses, and the innermost node of each.
+    pub samples: Vec<(RecordBatch, Vec<u32>)>,
+    /// Code that was hit, sorted.
+    pub code_objects: Vec<u32>,
+    /// Addresses that were named after code logged only after they ran.
+    pub num_early: u64,
+    /// The longest that code was logged after it ran, in nanoseconds.
+    pub latest_early_ns: i64,
+}
+
+/// How long after it ran code may be logged and still give its name. JVMTI events and .NET's are delivered by another
+/// thread, so a function's first samples can come before its record.
+const EARLY_NS: i64 = 100_000_000;
+
+/// Finds what every address of every chain lies in.
+///
+/// # Errors
+/// When a batch is not of table `callchains`.
+pub fn locate(
+    callchains: impl Iterator<Item = RecordBatch>,
+    codes: &CodeMap,
+    mappings: &Mappings,
+) -> Result<Located, ColumnError> {
+    let mut walk = Walk {
+        codes,
+        mappings,
+        out: Located::default(),
+        location_ids: FxHashMap::default(),
+        node_ids: FxHashMap::default(),
+        recent: FxHashMap::default(),
+    };
+    for batch in callchains {
+        let nodes = walk.batch(&batch)?;
+        let kept = batch.schema().fields().iter().position(|field| field.name() == "addresses");
+        let mut slim = batch;
+        if let Some(at) = kept {
+            slim.remove_column(at);
+        }
+        walk.out.samples.push((slim, nodes));
+    }
+    let mut hit: Vec<u32> = walk
+        .out
+        .locations
+        .iter()
+        .filter_map(|l| match l.place {
+            Place::Jit { code_object_id, .. } => Some(code_object_id),
+            _ => None,
+        })
+        .collect();
+    hit.sort_unstable();
+    hit.dedup();
+    walk.out.code_objects = hit;
+    Ok(walk.out)
+}
+
+struct Walk<'a> {
+    codes: &'a CodeMap,
+    mappings: &'a Mappings,
+    out: Located,
+    location_ids: FxHashMap<Location, u32>,
+    node_ids: FxHashMap<(u32, u32), u32>,
+    /// What an address was last found to be, and for how long that holds.
+    recent: FxHashMap<(u32, u64, bool), (i64, i64, u32)>,
+}
+
+impl Walk<'_> {
+    fn batch(&mut self, batch: &RecordBatch) -> Result<Vec<u32>, ColumnError> {
+        let times = numbers::<Int64Type>(batch, "ts_ns")?;
+        let processes = numbers::<UInt32Type>(batch, "process_id")?;
+        let chains = lists(batch, "addresses")?;
+        let values = chains.values().as_any().downcast_ref::<arrow_array::PrimitiveArray<UInt64Type>>();
+        let values = values.ok_or(ColumnError { column: "addresses" })?.values();
+        let offsets = chains.value_offsets();
+        let mut found = Vec::new();
+        let mut nodes = Vec::with_capacity(batch.num_rows());
+        for row in 0..batch.num_rows() {
+            let chain = &values[offsets[row] as usize..offsets[row + 1] as usize];
+            self.chain(chain, processes.value(row), times.value(row), &mut found);
+            let mut node = NONE;
+            for &location in found.iter().rev() {
+                node = self.node(node, location);
+            }
+            nodes.push(node);
+        }
+        Ok(nodes)
+    }
+
+    /// Locations of a chain, innermost first.
+    fn chain(&mut self, chain: &[u64], process_id: u32, at_ns: i64, found: &mut Vec<u32>) {
+        found.clear();
+        let mut kernel = None;
+        let mut is_return = false;
+        for &address in chain {
+            if address >= CONTEXT_MAX {
+                match address {
+                    CONTEXT_KERNEL | CONTEXT_HYPERVISOR => kernel = Some(true),
+                    CONTEXT_USER => {
+                        // The first address in user space is where it was interrupted, not one it returns to.
+                        is_return = false;
+                        kernel = Some(false);
+                    }
+                    _ => {}
+                }
+                continue;
+            }
+            let in_kernel = kernel.unwrap_or(address >> 63 == 1);
+            found.push(self.location(
+                if in_kernel { None } else { Some(process_id) },
+                address,
+                is_return,
+                at_ns,
+            ));
+            is_return = true;
+        }
+    }
+
+    fn location(&mut self, process_id: Option<u32>, address: u64, is_return: bool, at_ns: i64) -> u32 {
+        let key = (process_id.unwrap_or(NONE), address, is_return);
+        if let Some(&(from, until, id)) = self.recent.get(&key)
+            && (from..until).contains(&at_ns)
+        {
+            return id;
+        }
+        let looked_up = address.wrapping_sub(u64::from(is_return));
+        let (place, from, until) = match process_id {
+            Some(process_id) => self.user(process_id, looked_up, u64::from(is_return), at_ns),
+            None => self.kernel(looked_up, at_ns),
+        };
+        let location = Location { process_id: process_id.unwrap_or(0), address, is_return, place };
+        let next = self.out.locations.len() as u32;
+        let id = *self.location_ids.entry(location).or_insert_with(|| {
+            self.out.locations.push(location);
+            next
+        });
+        self.recent.insert(key, (from, until, id));
+        id
+    }
+
+    fn kernel(&self, address: u64, at_ns: i64) -> (Place, i64, i64) {
+        match self.mappings.find_kernel(address, at_ns) {
+            Some(i) => (Place::Mapped { mapping: i.id }, i.from_ns, i.until_ns),
+            None => (Place::Kernel, at_ns, at_ns + 1),
+        }
+    }
+
+    fn user(&mut self, process_id: u32, address: u64, back: u64, at_ns: i64) -> (Place, i64, i64) {
+        let mapped = self.mappings.find(process_id, address, at_ns).copied();
+        let file =
+            mapped.filter(|i| !self.mappings.module(&self.mappings.rows[i.id as usize]).is_anonymous());
+        if let Some(hit) = self.codes.find(process_id, address, at_ns) {
+            // A file that was mapped over the code after it was made has replaced it.
+            if file.is_none_or(|file| file.from_ns <= hit.from_ns) {
+                let place =
+                    Place::Jit { code_object_id: hit.code_object_id, code_offset: hit.code_offset + back };
+                let from = file.map_or(hit.from_ns, |file| file.from_ns.max(hit.from_ns));
+                let until = mapped.map_or(hit.until_ns, |mapped| mapped.until_ns.min(hit.until_ns));
+                return (place, from, until);
+            }
+        }
+        if let Some(file) = file {
+            let place = Place::Mapped { mapping: file.id };
+            return match self.codes.ever(process_id, address) {
+                true => (place, at_ns, at_ns + 1),
+                false => (place, file.from_ns, file.until_ns),
+            };
+        }
+        if let Some(hit) = self.codes.find_next(process_id, address, at_ns)
+            && hit.from_ns - at_ns <= EARLY_NS
+        {
+            self.out.num_early += 1;
+            self.out.latest_early_ns = self.out.latest_early_ns.max(hit.from_ns - at_ns);
+            let place =
+                Place::Jit { code_object_id: hit.code_object_id, code_offset: hit.code_offset + back };
+            return (place, at_ns, at_ns + 1);
+        }
+        match mapped {
+            Some(mapped) => (Place::Anonymous { mapping: mapped.id }, at_ns, at_ns + 1),
+            None => (Place::Unmapped, at_ns, at_ns + 1),
+        }
+    }
+
+    fn node(&mut self, parent: u32, location: u32) -> u32 {
+        let next = self.out.nodes.len() as u32;
+        *self.node_ids.entry((parent, location)).or_insert_with(|| {
+            self.out.nodes.push((parent, location));
+            next
+        })
+    }
+}

@@ -1,0 +1,139 @@
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use object::read::elf::{ElfFile, FileHeader};
+use object::{Endianness, File, Object};
+
+use super::address_space::AddressSpace;
+use super::dwarf::has_dwarf;
+use super::elf_symbols::{ElfSymbols, name_at, strings_range};
+use super::image::Image;
+use super::plt::PltStubs;
+
+/// A program, a library or a kernel module, with the file that has its symbols.
+#[derive(Debug)]
+pub(crate) struct ElfModule {
+    pub(crate) image: Arc<Image>,
+    pub(crate) space: AddressSpace,
+    /// The separate debug file, where there is one.
+    pub(crate) debug_image: Option<Arc<Image>>,
+    symbols: SymbolTable,
+    plt: OnceLock<PltStubs>,
+}
+
+/// The best symbol table there is.
+#[derive(Debug)]
+struct SymbolTable {
+    symbols: ElfSymbols,
+    image: Arc<Image>,
+    strings: Range<usize>,
+    /// `.symtab`, which has every function; `.dynsym` has only those that other modules may call.
+    is_complete: bool,
+}
+
+/// A symbol that covers an address.
+#[derive(Debug)]
+pub(crate) struct Symbol<'a> {
+    pub(crate) address: u64,
+    pub(crate) name: Cow<'a, [u8]>,
+}
+
+impl ElfModule {
+    /// Reads the symbols of an image, or of its debug file where it has been stripped.
+    ///
+    /// # Errors
+    /// The reader's words for headers that make no sense.
+    pub(crate) fn read(image: Arc<Image>, debug_image: Option<Arc<Image>>) -> object::Result<Self> {
+        let space = match image.elf()? {
+            File::Elf32(file) => AddressSpace::of(&file),
+            File::Elf64(file) => AddressSpace::of(&file),
+            _ => AddressSpace::Segments(Vec::new()),
+        };
+        let mut symbols = SymbolTable::read(&image, &space, Table::All);
+        if !symbols.as_ref().is_some_and(|table| !table.symbols.is_empty())
+            && let Some(debug) = &debug_image
+        {
+            symbols = SymbolTable::read(debug, &space, Table::All);
+        }
+        if !symbols.as_ref().is_some_and(|table| !table.symbols.is_empty()) {
+            symbols = SymbolTable::read(&image, &space, Table::Exported);
+        }
+        let symbols = symbols.unwrap_or_else(|| SymbolTable::none(&image));
+        Ok(Self { image, space, debug_image, symbols, plt: OnceLock::new() })
+    }
+
+    /// The function at an address, or the stub that calls one.
+    pub(crate) fn symbol(&self, address: u64) -> Option<Symbol<'_>> {
+        let table = &self.symbols;
+        if let Some(found) = table.symbols.find(address) {
+            let strings = table.image.get(table.strings.clone()).unwrap_or_default();
+            return Some(Symbol { address: found.address, name: name_at(strings, found.name).into() });
+        }
+        let plt = self.plt.get_or_init(|| match self.image.elf() {
+            Ok(File::Elf32(file)) => PltStubs::read(&file),
+            Ok(File::Elf64(file)) => PltStubs::read(&file),
+            _ => PltStubs::default(),
+        });
+        let (stub, name) = plt.find(address)?;
+        let strings = self.image.get(plt.strings.clone()).unwrap_or_default();
+        Some(Symbol { address: stub, name: [name_at(strings, name), b"@plt"].concat().into() })
+    }
+
+    /// Why [`Self::symbol`] finds nothing.
+    pub(crate) fn why_no_symbol(&self) -> &'static str {
+        if self.symbols.symbols.is_empty() {
+            "the module has no symbol table"
+        } else if self.symbols.is_complete {
+            "no symbol covers this address"
+        } else {
+            "no symbol covers this address; the module's file has only its exported symbols"
+        }
+    }
+
+    /// The file that has the DWARF, where one has.
+    pub(crate) fn dwarf_image(&self) -> Option<&Arc<Image>> {
+        let mut images = std::iter::once(&self.image).chain(&self.debug_image);
+        images.find(|image| image.elf().is_ok_and(|elf| has_dwarf(&elf)))
+    }
+}
+
+/// Whether an image lacks its full symbol table or, where that is wanted, DWARF: then a debug file is worth a search.
+pub(crate) fn is_stripped(elf: &File<'_>, with_dwarf: bool) -> bool {
+    elf.symbol_table().is_none() || (with_dwarf && !has_dwarf(elf))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Table {
+    All,
+    Exported,
+}
+
+impl SymbolTable {
+    fn read(image: &Arc<Image>, space: &AddressSpace, table: Table) -> Option<Self> {
+        match image.elf().ok()? {
+            File::Elf32(file) => Self::of(&file, image, space, table),
+            File::Elf64(file) => Self::of(&file, image, space, table),
+            _ => None,
+        }
+    }
+
+    fn of<'data, Elf: FileHeader<Endian = Endianness>>(
+        file: &ElfFile<'data, Elf>,
+        image: &Arc<Image>,
+        space: &AddressSpace,
+        which: Table,
+    ) -> Option<Self> {
+        let table = match which {
+            Table::All => file.elf_symbol_table(),
+            Table::Exported => file.elf_dynamic_symbol_table(),
+        };
+        let strings = strings_range(file, table)?;
+        let symbols = ElfSymbols::read(file, table, space, image.get(strings.clone())?);
+        Some(Self { symbols, image: Arc::clone(image), strings, is_complete: which == Table::All })
+    }
+
+    fn none(image: &Arc<Image>) -> Self {
+        Self { symbols: ElfSymbols::default(), image: Arc::clone(image), strings: 0..0, is_complete: false }
+    }
+}

@@ -1,0 +1,187 @@
+use memchr::memchr;
+
+use super::symbol_index::{Span, SymbolIndex, by_familiarity};
+
+/// The kernel's own symbol list, as `/proc/kallsyms` prints it: `ffffffff81000000 T _text`, modules' with a tab and
+/// `[name]` after it.
+#[derive(Debug)]
+pub(crate) struct Kallsyms {
+    text: Vec<u8>,
+    index: SymbolIndex,
+    lines: Vec<Line>,
+    /// What to subtract from a position for an address of this list.
+    slide: u64,
+    is_module: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    address: u64,
+    /// Offset in the text.
+    name: u32,
+    len_name: u32,
+    is_text: bool,
+    is_global: bool,
+}
+
+/// The list has no sizes. A symbol goes on to the next one, but no further than this: the last before a hole in the
+/// address space would cover the hole.
+const MAX_SYMBOL_BYTES: u64 = 1 << 20;
+
+impl Kallsyms {
+    /// The whole kernel, whose `reference` symbol (`_text`) was recorded at another address where it has been booted anew
+    /// since.
+    ///
+    /// # Errors
+    /// Why the list is of no use.
+    pub(crate) fn kernel(text: Vec<u8>, reference: Option<(&str, u64)>) -> Result<Self, &'static str> {
+        let mut list = Self::parse(text, None)?;
+        if let Some((name, recorded)) = reference {
+            let here =
+                list.lines.iter().find(|line| list.name(line) == name.as_bytes()).map(|line| line.address);
+            list.slide =
+                recorded.wrapping_sub(here.ok_or("the kernel's symbol list lacks its reference symbol")?);
+        }
+        Ok(list)
+    }
+
+    /// One module, loaded at `base`; positions are relative to that.
+    ///
+    /// # Errors
+    /// Why the list is of no use.
+    pub(crate) fn module(text: Vec<u8>, name: &str, base: u64) -> Result<Self, &'static str> {
+        let list = Self::parse(text, Some(name))?;
+        Ok(Self { slide: base.wrapping_neg(), is_module: true, ..list })
+    }
+
+    pub(crate) fn is_absolute(&self) -> bool {
+        !self.is_module
+    }
+
+    /// The function at a position: where it starts, in the same terms, and its name.
+    pub(crate) fn find(&self, position: u64) -> Option<(u64, &[u8])> {
+        let line = self.lines.get(self.index.find(position.wrapping_sub(self.slide))? as usize)?;
+        line.is_text.then(|| (line.address.wrapping_add(self.slide), self.name(line)))
+    }
+
+    fn parse(text: Vec<u8>, module: Option<&str>) -> Result<Self, &'static str> {
+        let mut lines = Vec::new();
+        let mut rest = 0;
+        while rest < text.len() {
+            let end = memchr(b'\n', &text[rest..]).map_or(text.len(), |len| rest + len);
+            lines.extend(Line::parse(&text, rest, end, module));
+            rest = end + 1;
+        }
+        if lines.is_empty() {
+            return Err("the kernel's symbol list has nothing of it");
+        }
+        if lines.iter().all(|line| line.address == 0) {
+            return Err("the kernel hides its addresses (kernel.kptr_restrict)");
+        }
+        let name = |line: &Line| &text[line.name as usize..][..line.len_name as usize];
+        lines.sort_unstable_by(|left, right| {
+            let key = |line: &Line| (line.address, line.is_text, line.is_global);
+            key(left).cmp(&key(right)).then_with(|| by_familiarity(name(left), name(right)))
+        });
+        let index = SymbolIndex::new(spans(&lines));
+        Ok(Self { text, index, lines, slide: 0, is_module: false })
+    }
+
+    fn name(&self, line: &Line) -> &[u8] {
+        &self.text[line.name as usize..][..line.len_name as usize]
+    }
+}
+
+impl Line {
+    fn parse(text: &[u8], start: usize, end: usize, module: Option<&str>) -> Option<Self> {
+        let (digits, rest) = text[start..end].split_at_checked(memchr(b' ', &text[start..end])?)?;
+        let address = u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+        let [b' ', kind, b' ', tail @ ..] = rest else { return None };
+        let len_name = memchr(b'\t', tail).unwrap_or(tail.len());
+        if let Some(module) = module {
+            let tag = tail.get(len_name + 1..)?.strip_prefix(b"[")?.strip_suffix(b"]")?;
+            if tag != module.as_bytes() {
+                return None;
+            }
+        }
+        Some(Self {
+            address,
+            name: u32::try_from(end - tail.len()).ok()?,
+            len_name: u32::try_from(len_name).ok()?,
+            is_text: matches!(kind, b't' | b'T' | b'w' | b'W'),
+            is_global: kind.is_ascii_uppercase(),
+        })
+    }
+}
+
+/// Data is kept too, for functions end where it starts.
+fn spans(lines: &[Line]) -> impl Iterator<Item = Span> + '_ {
+    let mut next = 0;
+    lines.iter().enumerate().map(move |(index, line)| {
+        while lines.get(next).is_some_and(|later| later.address <= line.address) {
+            next += 1;
+        }
+        let farthest = line.address.saturating_add(MAX_SYMBOL_BYTES);
+        let end = lines.get(next).map_or(farthest, |later| later.address.min(farthest));
+        let rank = index as u32;
+        Span { start: line.address, end, rank, symbol: rank }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Kallsyms;
+
+    const LIST: &str = "\
+0000000000000000 A fixed_percpu_data
+ffffffff81000000 T _stext
+ffffffff81000000 T _text
+ffffffff81000000 T startup_64
+ffffffff81000100 t __do_it
+ffffffff81000100 T do_it
+ffffffff81000200 D data
+garbage
+ffffffffc0000000 t nft_init\t[nf_tables]
+ffffffffc0000040 t other\t[other]
+ffffffffc0000080 t nft_exit\t[nf_tables]
+";
+
+    fn name(list: &Kallsyms, position: u64) -> Option<&str> {
+        list.find(position).map(|(_, name)| std::str::from_utf8(name).expect("text"))
+    }
+
+    #[test]
+    fn functions_end_at_the_next_symbol() {
+        let list = Kallsyms::kernel(LIST.into(), Some(("_text", 0xffff_ffff_8100_0000))).expect("a list");
+        assert_eq!(name(&list, 0xffff_ffff_8100_00ff), Some("startup_64"));
+        assert_eq!(name(&list, 0xffff_ffff_8100_0100), Some("do_it"));
+        assert_eq!(name(&list, 0xffff_ffff_8100_0200), None, "data");
+        assert_eq!(name(&list, 0xffff_ffff_c000_0050), Some("other"));
+        assert_eq!(name(&list, 0xffff_ffff_c200_0000), None, "beyond the last");
+        assert_eq!(name(&list, 8), None);
+    }
+
+    #[test]
+    fn a_kernel_booted_anew_lies_elsewhere() {
+        let list = Kallsyms::kernel(LIST.into(), Some(("_text", 0xffff_ffff_9a00_0000))).expect("a list");
+        assert_eq!(list.find(0xffff_ffff_9a00_0110), Some((0xffff_ffff_9a00_0100, &b"do_it"[..])));
+        assert!(Kallsyms::kernel(LIST.into(), Some(("_nothing", 1))).is_err());
+    }
+
+    #[test]
+    fn a_module_is_relative_to_its_base() {
+        let list = Kallsyms::module(LIST.into(), "nf_tables", 0xffff_ffff_c000_0000).expect("a list");
+        assert_eq!(list.find(0x50), Some((0, &b"nft_init"[..])), "other modules' symbols are not its own");
+        assert_eq!(list.find(0x90), Some((0x80, &b"nft_exit"[..])));
+        assert!(Kallsyms::module(LIST.into(), "absent", 0).is_err());
+    }
+
+    #[test]
+    fn hidden_addresses_are_told() {
+        let hidden = "0000000000000000 T _text\n0000000000000000 T do_it\n";
+        assert_eq!(
+            Kallsyms::kernel(hidden.into(), None).err(),
+            Some("the kernel hides its addresses (kernel.kptr_restrict)")
+        );
+    }
+}

@@ -1,0 +1,101 @@
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use object::{Object, ObjectSymbol};
+
+use super::address_space::AddressSpace;
+use super::build_id::BuildId;
+use super::elf_module::ElfModule;
+use super::kallsyms::Kallsyms;
+use super::live_kernel;
+use super::locate::{find_image, first_with_id};
+use super::module::Symbols;
+use super::search_path::SearchPath;
+
+/// The name under which perf caches a kernel's symbols.
+const CACHED_AS: &str = "[kernel.kallsyms]";
+
+/// A recorded kernel: its build, and where one symbol of it was.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RecordedKernel<'a> {
+    pub(crate) build_id: Option<&'a BuildId>,
+    /// `_text` or `_stext`, and its address then.
+    pub(crate) reference: Option<(&'a str, u64)>,
+    /// Whether it may be the one that runs here.
+    pub(crate) may_be_live: bool,
+}
+
+impl RecordedKernel<'_> {
+    /// Its symbols: a copy of kallsyms in perf's cache, the running kernel's own, or a vmlinux; the last first where
+    /// lines are wanted.
+    pub(crate) fn symbols(&self, search: &SearchPath, with_dwarf: bool) -> Symbols {
+        let Some(id) = self.build_id else {
+            return Symbols::None("the kernel's build id was not recorded".into());
+        };
+        if with_dwarf && let Ok(symbols) = self.vmlinux(search, id) {
+            return symbols;
+        }
+        let found =
+            self.cached(search, id).or_else(|| self.live(id)).unwrap_or(Err("kernel symbols not found"));
+        match found {
+            Ok(kallsyms) => Symbols::Kallsyms(kallsyms),
+            Err(reason) => self
+                .vmlinux(search, id)
+                .unwrap_or_else(|vmlinux| Symbols::None(vmlinux.unwrap_or(reason).into())),
+        }
+    }
+
+    fn cached(&self, search: &SearchPath, id: &BuildId) -> Option<Result<Kallsyms, &'static str>> {
+        let paths = search.cached(id, CACHED_AS, "kallsyms");
+        let list = paths.iter().find_map(|path| std::fs::read(path).ok())?;
+        Some(Kallsyms::kernel(list, self.reference))
+    }
+
+    fn live(&self, id: &BuildId) -> Option<Result<Kallsyms, &'static str>> {
+        let running = live_kernel::build_id().filter(|_| self.may_be_live)?;
+        if running.matches(id) {
+            return Some(live_kernel::symbols(self.reference));
+        }
+        Some(Err("build id differs: another kernel runs here"))
+    }
+
+    /// An error says why the vmlinux that was found is of no use; without one, none was found.
+    fn vmlinux(&self, search: &SearchPath, id: &BuildId) -> Result<Symbols, Option<&'static str>> {
+        let mut paths: Vec<PathBuf> = search.symbol_dirs.iter().map(|dir| dir.join("vmlinux")).collect();
+        paths.extend(search.cached(id, CACHED_AS, "elf"));
+        paths.extend(search.debug_files(id));
+        let image = first_with_id(&paths, id).ok_or(None)?;
+        let (name, recorded) =
+            self.reference.ok_or("the recording does not tell where the kernel was loaded")?;
+        let linked = image.elf().ok().and_then(|elf| Some(elf.symbol_by_name(name)?.address()));
+        let slide = recorded.wrapping_sub(linked.ok_or("the vmlinux lacks the recorded reference symbol")?);
+        let mut module = ElfModule::read(image, None).map_err(|_| "the vmlinux is damaged")?;
+        module.space = AddressSpace::Slid(slide);
+        Ok(Symbols::Elf(Box::new(module)))
+    }
+}
+
+/// A kernel module's symbols: where the module is loaded here the kernel's list, else its file.
+pub(crate) fn module_symbols(
+    search: &SearchPath,
+    path: &str,
+    name: &str,
+    build_id: Option<&BuildId>,
+    may_be_live: bool,
+) -> Symbols {
+    let Some(id) = build_id else {
+        return Symbols::None("the kernel module's build id was not recorded".into());
+    };
+    let live =
+        if may_be_live { live_kernel::module_symbols(name, id) } else { Err("kernel symbols not found") };
+    match live {
+        Ok(kallsyms) => Symbols::Kallsyms(kallsyms),
+        Err(reason) => match find_image(search, path, false, Some(id)) {
+            Ok(image) => ElfModule::read(image, None).map_or_else(
+                |error| Symbols::None(error.to_string().into()),
+                |module| Symbols::Elf(Box::new(module)),
+            ),
+            Err(_) => Symbols::None(Arc::from(reason)),
+        },
+    }
+}

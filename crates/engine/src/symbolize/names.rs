@@ -1,0 +1,167 @@
+use std::fmt;
+use std::sync::Arc;
+
+use cpp_demangle::{DemangleOptions, ParseOptions};
+use rustc_hash::FxHashMap;
+
+/// A longer demangled name is no longer for people; hostile ones grow without end.
+const MAX_NAME_BYTES: usize = 16 << 10;
+/// Nesting up to which a C++ name is read; deeper ones stay mangled rather than exhaust the stack.
+const MAX_NESTING: u32 = 160;
+
+/// A name for people, and the one in the file where that is another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Name {
+    pub(crate) shown: Arc<str>,
+    pub(crate) linkage: Option<Arc<str>>,
+}
+
+impl Name {
+    fn new(raw: &[u8]) -> Self {
+        let raw = String::from_utf8_lossy(raw);
+        // `name@@VERSION` is how a symbol table spells the default version of an exported name.
+        let base = raw.split_once("@@").map_or(&*raw, |(base, _)| base);
+        let shown = demangle(base).map_or_else(|| Arc::from(base), Arc::from);
+        let linkage = (*shown != *raw).then(|| Arc::from(&*raw));
+        Self { shown, linkage }
+    }
+}
+
+/// Names and other texts already made, each once.
+#[derive(Debug, Default)]
+pub(crate) struct NameCache {
+    names: FxHashMap<Box<[u8]>, Name>,
+    texts: FxHashMap<Box<str>, Arc<str>>,
+}
+
+impl NameCache {
+    pub(crate) fn name(&mut self, raw: &[u8]) -> Name {
+        if let Some(name) = self.names.get(raw) {
+            return name.clone();
+        }
+        let name = Name::new(raw);
+        self.names.insert(raw.into(), name.clone());
+        name
+    }
+
+    /// A path or reason, shared by all that have the same.
+    pub(crate) fn text(&mut self, text: &str) -> Arc<str> {
+        if let Some(shared) = self.texts.get(text) {
+            return Arc::clone(shared);
+        }
+        let shared: Arc<str> = Arc::from(text);
+        self.texts.insert(text.into(), Arc::clone(&shared));
+        shared
+    }
+}
+
+/// Whether a compiler mangled this name: Itanium C++, Rust v0 or Rust legacy.
+pub(crate) fn is_mangled(raw: &[u8]) -> bool {
+    raw.starts_with(b"_Z") || raw.starts_with(b"_R")
+}
+
+/// Itanium C++ and both of Rust's manglings, with parameters and without Rust's hashes; other languages' names, Swift's
+/// among them, are `None`.
+pub(crate) fn demangle(raw: &str) -> Option<String> {
+    if let Some(stub) = raw.strip_suffix("@plt") {
+        return demangle(stub).map(|name| name + "@plt");
+    }
+    if !is_mangled(raw.as_bytes()) {
+        return None;
+    }
+    if raw.starts_with("_R") || is_rust_legacy(raw) {
+        let name = rustc_demangle::try_demangle(raw).ok()?;
+        return bounded(|out| fmt::write(out, format_args!("{name:#}")));
+    }
+    let limits = ParseOptions::default().recursion_limit(MAX_NESTING);
+    let symbol = cpp_demangle::BorrowedSymbol::with_tail_and_options(raw.as_bytes(), &limits).ok();
+    let (symbol, tail) = symbol?;
+    if !tail.is_empty() {
+        return None;
+    }
+    bounded(|out| symbol.structured_demangle(out, &DemangleOptions::default().recursion_limit(MAX_NESTING)))
+}
+
+/// Rust's old names are Itanium ones that end in a hash of 16 digits.
+fn is_rust_legacy(raw: &str) -> bool {
+    let end = raw.rfind('E').unwrap_or(0);
+    let hash = raw.get(..end).and_then(|head| head.len().checked_sub(19).and_then(|at| head.get(at..)));
+    hash.and_then(|hash| hash.strip_prefix("17h"))
+        .is_some_and(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
+}
+
+fn bounded(write: impl FnOnce(&mut Bounded) -> fmt::Result) -> Option<String> {
+    let mut out = Bounded(String::new());
+    write(&mut out).ok()?;
+    Some(out.0)
+}
+
+struct Bounded(String);
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > MAX_NAME_BYTES {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Name, demangle};
+
+    #[test]
+    fn names_of_every_language() {
+        for (raw, shown) in [
+            ("_ZN2v88internal7Isolate4InitEv", "v8::internal::Isolate::Init()"),
+            (
+                "_ZNSt6vectorIiSaIiEE9push_backERKi",
+                "std::vector<int, std::allocator<int> >::push_back(int const&)",
+            ),
+            ("_Z3fooi.part.0", "foo(int) [clone .part.0]"),
+            ("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt"),
+            ("_RNvCs1234_7mycrate3foo", "mycrate::foo"),
+            ("_Z3foov@plt", "foo()@plt"),
+        ] {
+            assert_eq!(demangle(raw).as_deref(), Some(shown), "{raw}");
+        }
+        for raw in [
+            "main",
+            "$s4main3fooyyF",
+            "_Zebra",
+            "_RUSTY",
+            "_Z",
+            "camlStdlib__map_12",
+            "__libc_start_main@plt",
+        ] {
+            assert_eq!(demangle(raw), None, "{raw}");
+        }
+    }
+
+    #[test]
+    fn the_version_of_an_exported_name_is_not_shown() {
+        let name = Name::new(b"pthread_create@@GLIBC_2.34");
+        assert_eq!(&*name.shown, "pthread_create");
+        assert_eq!(name.linkage.as_deref(), Some("pthread_create@@GLIBC_2.34"));
+        assert_eq!(Name::new(b"main").linkage, None);
+    }
+
+    #[test]
+    fn a_name_that_grows_without_end_stays_as_it_is() {
+        // Each template takes the one before it twice, so its length doubles with every substitution.
+        let mut bomb = String::from("_Z1f1AIiiE");
+        for index in 0..60 {
+            let previous = if index == 0 { "S0_".to_owned() } else { format!("S{}_", radix36(index)) };
+            bomb += &format!("S_I{previous}{previous}E");
+        }
+        assert!(demangle(&bomb).is_none_or(|name| name.len() <= super::MAX_NAME_BYTES));
+        let nested = format!("_Z1f{}i", "P".repeat(100_000));
+        assert_eq!(demangle(&nested), None);
+    }
+
+    fn radix36(value: u32) -> char {
+        char::from_digit(value % 36, 36).expect("a digit").to_ascii_uppercase()
+    }
+}

@@ -1,0 +1,162 @@
+use std::borrow::Cow;
+use std::io;
+use std::path::Path;
+
+use memchr::memchr;
+
+use super::symbol_index::{Span, SymbolIndex};
+
+/// A `perf-PID.map` file: where a JIT without a dump says what it compiled, a line a function, `start size name` with the
+/// numbers in hexadecimal.
+#[derive(Debug, Default)]
+pub struct PerfMap {
+    text: Vec<u8>,
+    index: SymbolIndex,
+    lines: Vec<Line>,
+    num_skipped: usize,
+}
+
+/// A function of a [`PerfMap`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PerfMapEntry<'a> {
+    /// First address.
+    pub start_address: u64,
+    /// Size of its code.
+    pub size_bytes: u64,
+    /// Name as the runtime wrote it.
+    pub name: Cow<'a, str>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    start: u64,
+    size: u64,
+    name: (usize, usize),
+}
+
+impl PerfMap {
+    /// Reads a map file.
+    ///
+    /// # Errors
+    /// What the operating system says; for anything but a regular file, `InvalidInput`.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        if !std::fs::metadata(path)?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        Ok(Self::parse(std::fs::read(path)?))
+    }
+
+    /// Takes the text of a map. Lines that make no sense, such as a last one that is cut, are skipped and counted. Where
+    /// code was written over other code, the later line has the address.
+    #[must_use]
+    pub fn parse(text: Vec<u8>) -> Self {
+        let mut map = Self { text, ..Self::default() };
+        let mut rest = 0;
+        while rest < map.text.len() {
+            let end = memchr(b'\n', &map.text[rest..]).map_or(map.text.len(), |len| rest + len);
+            let line = map.text[rest..end].trim_ascii();
+            match Line::parse(line, end - map.text[rest..end].trim_ascii_start().len()) {
+                Some(line) => map.lines.push(line),
+                None => map.num_skipped += usize::from(!line.is_empty()),
+            }
+            rest = end + 1;
+        }
+        let mut spans: Vec<Span> =
+            map.lines.iter().zip(0..).map(|(line, number)| line.span(number)).collect();
+        spans.sort_by_key(|span| span.start);
+        map.index = SymbolIndex::new(spans);
+        map
+    }
+
+    /// The function at an address.
+    #[must_use]
+    pub fn find(&self, address: u64) -> Option<PerfMapEntry<'_>> {
+        let line = self.lines.get(self.index.find(address)? as usize)?;
+        let name = String::from_utf8_lossy(&self.text[line.name.0..line.name.1]);
+        Some(PerfMapEntry { start_address: line.start, size_bytes: line.size, name })
+    }
+
+    /// Functions in the map, overwritten ones included.
+    #[must_use]
+    pub fn num_entries(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Lines that could not be read.
+    #[must_use]
+    pub fn num_skipped(&self) -> usize {
+        self.num_skipped
+    }
+}
+
+impl Line {
+    /// Reads a line that starts at `offset` of the text.
+    fn parse(line: &[u8], offset: usize) -> Option<Self> {
+        let (start, rest) = line.split_at(memchr(b' ', line)?);
+        let (size, rest) = rest[1..].split_at(memchr(b' ', &rest[1..])?);
+        let name = rest.trim_ascii_start();
+        let (start, size) = (hexadecimal(start)?, hexadecimal(size)?);
+        start.checked_add(size)?;
+        let from = offset + (line.len() - name.len());
+        (!name.is_empty()).then_some(Self { start, size, name: (from, from + name.len()) })
+    }
+
+    fn span(&self, number: u32) -> Span {
+        Span { start: self.start, end: self.start + self.size, rank: number, symbol: number }
+    }
+}
+
+fn hexadecimal(digits: &[u8]) -> Option<u64> {
+    let digits = digits.strip_prefix(b"0x").unwrap_or(digits);
+    if digits.first() == Some(&b'+') {
+        return None;
+    }
+    u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PerfMap;
+
+    fn name(map: &PerfMap, address: u64) -> Option<String> {
+        map.find(address).map(|entry| entry.name.into_owned())
+    }
+
+    #[test]
+    fn later_lines_win_and_damaged_ones_are_skipped() {
+        let map = PerfMap::parse(
+            b"1000 100 first\r\n0x2000 0x10 with spaces in it\n1040 20 second\n+9 1 plus\nzz 1 x\n\nffffffffffffffff 2 wraps\n\
+              3000 0 empty\n4000 8"
+                .to_vec(),
+        );
+        assert_eq!((map.num_entries(), map.num_skipped()), (4, 4));
+        assert_eq!(name(&map, 0x103f).as_deref(), Some("first"));
+        assert_eq!(name(&map, 0x1040).as_deref(), Some("second"));
+        assert_eq!(name(&map, 0x1060).as_deref(), Some("first"));
+        assert_eq!(name(&map, 0x200f).as_deref(), Some("with spaces in it"));
+        assert_eq!(name(&map, 0x3000), None);
+        assert_eq!(name(&map, 0x1100), None);
+    }
+
+    #[test]
+    fn an_entry_tells_where_it_starts() {
+        let map = PerfMap::parse("7f00 20 \u{3b1}\n".into());
+        let entry = map.find(0x7f10).expect("the function");
+        assert_eq!((entry.start_address, entry.size_bytes, &*entry.name), (0x7f00, 0x20, "\u{3b1}"));
+    }
+
+    #[test]
+    fn any_bytes_are_a_map() {
+        let mut state = 1u32;
+        for _ in 0..2000 {
+            let text: Vec<u8> = (0..64)
+                .map(|_| {
+                    state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    b"0f \n\rx\xff+"[(state >> 24) as usize % 8]
+                })
+                .collect();
+            let map = PerfMap::parse(text);
+            assert!(map.find(0xf).is_none_or(|entry| !entry.name.is_empty()));
+        }
+    }
+}

@@ -1,0 +1,89 @@
+/// What the path of a mapping says about where its code is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RecordedPath<'a> {
+    /// The kernel of the recorded machine; perf writes the name of its reference symbol after the bracket.
+    Kernel {
+        reference: &'a str,
+    },
+    /// The kernel of a virtual machine on it.
+    Guest,
+    /// A kernel module, by its name.
+    KernelModule(&'a str),
+    Vdso,
+    /// Memory that is backed by no file with symbols.
+    Anonymous,
+    /// A file; one that is `deleted` may since have been replaced by another of that path.
+    File {
+        path: &'a str,
+        deleted: bool,
+    },
+}
+
+impl<'a> RecordedPath<'a> {
+    pub(crate) fn of(path: &'a str) -> Self {
+        if path.starts_with("[guest") {
+            return Self::Guest;
+        }
+        for kernel in ["[kernel.kallsyms]", "[kernel.vmlinux]", "[kernel]"] {
+            if let Some(reference) = path.strip_prefix(kernel) {
+                return Self::Kernel { reference };
+            }
+        }
+        if path == "[vdso]" {
+            return Self::Vdso;
+        }
+        if let Some(name) = path.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            let is_memory =
+                name.starts_with("anon:") || matches!(name, "heap" | "stack" | "vsyscall" | "uprobes");
+            return if is_memory || name.starts_with("stack:") {
+                Self::Anonymous
+            } else {
+                Self::KernelModule(name)
+            };
+        }
+        if let Some(stem) = kernel_module_stem(path) {
+            return Self::KernelModule(stem);
+        }
+        let (bare, deleted) = path.strip_suffix(" (deleted)").map_or((path, false), |bare| (bare, true));
+        let memory =
+            ["//anon", "/memfd:", "/dev/", "/anon_hugepage", "/SYSV", "anon_inode:", "[anon:", "//toolong"];
+        if bare.is_empty() || memory.iter().any(|prefix| bare.starts_with(prefix)) {
+            return Self::Anonymous;
+        }
+        Self::File { path: bare, deleted }
+    }
+}
+
+/// `nf_tables` of `/lib/modules/6.1.0/kernel/net/netfilter/nf_tables.ko.xz`.
+fn kernel_module_stem(path: &str) -> Option<&str> {
+    let name = path.rsplit('/').next()?;
+    let name = [".xz", ".zst", ".gz"].iter().find_map(|packed| name.strip_suffix(packed)).unwrap_or(name);
+    name.strip_suffix(".ko").filter(|stem| !stem.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RecordedPath::{self, Anonymous, File, Guest, Kernel, KernelModule, Vdso};
+
+    #[test]
+    fn paths_as_recorders_write_them() {
+        for (path, expected) in [
+            ("[kernel.kallsyms]_text", Kernel { reference: "_text" }),
+            ("[kernel]", Kernel { reference: "" }),
+            ("[guest.kernel.kallsyms.1234]", Guest),
+            ("[nf_tables]", KernelModule("nf_tables")),
+            ("/lib/modules/6.1.0/kernel/fs/ext4/ext4.ko.xz", KernelModule("ext4")),
+            ("[vdso]", Vdso),
+            ("[vsyscall]", Anonymous),
+            ("[anon:v8]", Anonymous),
+            ("//anon", Anonymous),
+            ("/memfd:doublemapper (deleted)", Anonymous),
+            ("/dev/zero (deleted)", Anonymous),
+            ("", Anonymous),
+            ("/usr/bin/node", File { path: "/usr/bin/node", deleted: false }),
+            ("/tmp/a.out (deleted)", File { path: "/tmp/a.out", deleted: true }),
+        ] {
+            assert_eq!(RecordedPath::of(path), expected, "{path}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use rustc_hash::FxHashMap;
+
+use super::build_id::BuildId;
+use super::elf_module::ElfModule;
+use super::image::Image;
+use super::kernel::{RecordedKernel, module_symbols};
+use super::live_kernel;
+use super::locate::{find_debug_image, find_image, find_supplement, first_with_id};
+use super::module::{Module, Symbols};
+use super::recorded_path::RecordedPath;
+use super::search_path::SearchPath;
+
+/// Where symbols are looked for, and how much of them is wanted.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Directories that are searched before all others, for a recording of another machine: by the full path below
+    /// them, by the bare file name, and by build id.
+    pub symbol_dirs: Vec<PathBuf>,
+    /// Whether to read DWARF, for lines and inlined calls. Without it functions are named by symbol tables alone.
+    pub debug: bool,
+    /// perf's build-id caches.
+    pub build_id_dirs: Vec<PathBuf>,
+    /// Where separate debug files are installed, and debuginfod's cache. Nothing is downloaded.
+    pub debug_dirs: Vec<PathBuf>,
+    /// Whether the recording may be of this machine, so that the running kernel may be the recorded one.
+    pub live_kernel: bool,
+}
+
+impl Default for Options {
+    /// This machine's usual directories: `~/.debug`, `/usr/lib/debug` and debuginfod's cache. DWARF is read.
+    fn default() -> Self {
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+        let cache = cache.or_else(|| home.as_ref().map(|home| home.join(".cache")));
+        let debuginfod = std::env::var_os("DEBUGINFOD_CACHE_PATH").map(PathBuf::from);
+        let debuginfod = debuginfod.or_else(|| cache.map(|cache| cache.join("debuginfod_client")));
+        Self {
+            symbol_dirs: Vec::new(),
+            debug: true,
+            build_id_dirs: home.map(|home| home.join(".debug")).into_iter().collect(),
+            debug_dirs: std::iter::once(PathBuf::from("/usr/lib/debug")).chain(debuginfod).collect(),
+            live_kernel: true,
+        }
+    }
+}
+
+/// Opens modules, each once. May be shared by threads: different modules are read at the same time.
+#[derive(Debug)]
+pub struct Symbolizer {
+    search: SearchPath,
+    debug: bool,
+    live_kernel: bool,
+    modules: Mutex<FxHashMap<ModuleKey, Arc<OnceLock<Arc<Module>>>>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct ModuleKey {
+    path: String,
+    build_id: Option<BuildId>,
+    reference_address: Option<u64>,
+}
+
+impl Symbolizer {
+    /// A symbolizer that has opened nothing yet.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        let Options { symbol_dirs, debug, build_id_dirs, debug_dirs, live_kernel } = options;
+        let search = SearchPath { symbol_dirs, build_id_dirs, debug_dirs };
+        Self { search, debug, live_kernel, modules: Mutex::default() }
+    }
+
+    /// The module that a mapping's `path` names, of that build id in hexadecimal where one was recorded.
+    ///
+    /// Never fails: where there is no such file, or another one, the module tells why ([`Module::unnamed_because`]).
+    #[must_use]
+    pub fn module(&self, path: &str, build_id: Option<&str>) -> Arc<Module> {
+        self.open(path, build_id, None)
+    }
+
+    /// A kernel. `reference_address` is where the symbol was loaded whose name follows the bracket in `path`: the file
+    /// offset of perf's mapping of `[kernel.kallsyms]_text`. It tells apart two boots of the same kernel.
+    #[must_use]
+    pub fn kernel(&self, path: &str, build_id: Option<&str>, reference_address: Option<u64>) -> Arc<Module> {
+        self.open(path, build_id, reference_address.filter(|&address| address != 0))
+    }
+
+    fn open(&self, path: &str, build_id: Option<&str>, reference_address: Option<u64>) -> Arc<Module> {
+        let build_id = build_id.and_then(BuildId::from_hex);
+        let key = ModuleKey { path: path.to_owned(), build_id, reference_address };
+        let slot = {
+            let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(modules.entry(key.clone()).or_default())
+        };
+        Arc::clone(slot.get_or_init(|| Arc::new(self.load(&key))))
+    }
+
+    fn load(&self, key: &ModuleKey) -> Module {
+        let path = key.path.as_str();
+        let build_id = key.build_id.as_ref();
+        let symbols = match RecordedPath::of(path) {
+            RecordedPath::Kernel { reference } => {
+                let reference =
+                    key.reference_address.filter(|_| !reference.is_empty()).map(|at| (reference, at));
+                let kernel = RecordedKernel { build_id, reference, may_be_live: self.live_kernel };
+                kernel.symbols(&self.search, self.debug)
+            }
+            RecordedPath::Guest => {
+                let kernel = RecordedKernel { build_id, reference: None, may_be_live: false };
+                kernel.symbols(&self.search, self.debug)
+            }
+            RecordedPath::KernelModule(name) => {
+                module_symbols(&self.search, path, name, build_id, self.live_kernel)
+            }
+            RecordedPath::Vdso => match self.vdso(build_id) {
+                Ok(image) => return self.elf_module(path, image),
+                Err(reason) => Symbols::None(reason.into()),
+            },
+            RecordedPath::Anonymous => Symbols::None("the memory is not mapped from a file".into()),
+            RecordedPath::File { path: file, deleted } => {
+                match find_image(&self.search, file, deleted, build_id) {
+                    Ok(image) => return self.elf_module(path, image),
+                    Err(reason) => Symbols::None(reason),
+                }
+            }
+        };
+        Module::new(path, symbols, self.debug, None)
+    }
+
+    fn elf_module(&self, name: &str, image: Arc<Image>) -> Module {
+        let debug_image = find_debug_image(&self.search, &image, self.debug);
+        let described = debug_image.as_ref().unwrap_or(&image);
+        let supplement = if self.debug { find_supplement(&self.search, described) } else { None };
+        match ElfModule::read(image, debug_image) {
+            Ok(module) => Module::new(name, Symbols::Elf(Box::new(module)), self.debug, supplement),
+            Err(error) => Module::unknown(name, format!("not a readable ELF file: {error}")),
+        }
+    }
+
+    fn vdso(&self, build_id: Option<&BuildId>) -> Result<Arc<Image>, &'static str> {
+        let id = build_id.ok_or("the vdso's build id was not recorded")?;
+        if let Some(cached) = first_with_id(&self.search.cached(id, "[vdso]", "vdso"), id) {
+            return Ok(cached);
+        }
+        let live = if self.live_kernel { live_kernel::vdso() } else { None };
+        let live = live.filter(|image| image.build_id().is_some_and(|found| found.matches(id)));
+        live.map(Arc::new).ok_or("build id differs: the vdso of another kernel")
+    }
+}

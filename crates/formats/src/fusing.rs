@@ -1,0 +1,41 @@
+//! Rules that are about no one format: compressed input, and recordings put together.
+
+use perfuse_wire::rules;
+
+rules! {
+    CUT_STREAM = "IO001", DataLoss, "RFC 1952, RFC 8878",
+        "the compressed file ends early or is damaged",
+        "The gzip or zstd stream could not be unpacked to its end; what came before the damage was read.",
+        "Copy the file again, or finish its download. The part that was unpacked can be used as it is.";
+    NO_PROCESS = "FU001", Warning, "",
+        "no process of the recording wrote this dump",
+        "Neither the mapped files of the perf.data nor its process ids match the dump's header, so its code names nothing.",
+        "Check that the dump and the perf.data are of the same run: `perfuse info` on both shows pids and times.";
+    DUMP_MISSING = "FU002", Warning, "",
+        "the dump of a process is not where the recording says",
+        "A process mapped a jit-PID.dump file, which is how perf learns of it, but the file is not at that path.",
+        "Name the dump, or the directory it is in, on the command line.";
+    ALIGNED = "FU003", Info, "II",
+        "the dump's times were put on the recording's clock",
+        "perf.data and dump were not on one clock (`perf record` without `-k mono`, or time stamps of the processor). The \
+         moment the dump was mapped is known on both clocks; samples bound the error, as code cannot run before it is made.",
+        "Nothing has to be done. `perf record -k mono` makes it exact.";
+    NAMESPACE = "FU004", Info, "III",
+        "the process has another pid in its own namespace",
+        "The dump carries the pid the process sees itself; the recording has the host's. They were matched by the mapped file.",
+        "Nothing has to be done.";
+    ANOTHER_RUN = "FU005", Warning, "",
+        "the dump at the recorded path is of another run",
+        "A file is where the recording says, but its header's process or its times are not this recording's: the path was used again.",
+        "Name the right dump on the command line; keep dumps beside their perf.data.";
+    NAMED_EARLY = "FU006", Info, "V",
+        "some samples ran code that was logged a little later",
+        "The runtime writes its records from another thread (JVMTI events, .NET), so a function's first samples can come before \
+         its JIT_CODE_LOAD. Where nothing else was known at the address they got its name.",
+        "Nothing has to be done.";
+    NOT_ALIGNED = "FU007", Warning, "II",
+        "the dump's times could not be put on the recording's clock",
+        "The clocks differ and no moment is known on both, so code is taken to have been there all the time; where addresses were \
+         used again the last code is shown.",
+        "Record with `perf record -k mono`.";
+}

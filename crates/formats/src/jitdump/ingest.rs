@@ -1,0 +1,295 @@
+//! Rows of the common tables from a dump.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use perfuse_tables::{code_moves, code_objects, functions, line_rows, modules, records};
+
+use super::JitDump;
+use super::consts::RecordTag;
+use super::index::{Code, NONE};
+use super::lines::{self, LineRow};
+use super::reader::{Reader, Step};
+use super::records::Load;
+use crate::{BatchStream, ClockMap, Placement, Recording, Source, TableRequest, one_batch};
+
+/// Rows of a batch.
+const BATCH: usize = 1 << 16;
+
+/// One table of a dump, in batches.
+pub fn table(
+    dump: &JitDump,
+    name: &str,
+    placement: &Placement,
+    request: &TableRequest,
+) -> Option<BatchStream> {
+    Some(match name {
+        "modules" => modules(dump, placement),
+        "functions" => functions(dump, placement),
+        "code_objects" => code_objects(dump, placement, request),
+        "code_moves" => code_moves(dump, placement),
+        "line_rows" => line_rows(dump, placement, request),
+        "records" => records(dump, placement),
+        _ => return super::inline::table(dump, name, placement, request),
+    })
+}
+
+fn modules(dump: &JitDump, placement: &Placement) -> BatchStream {
+    let mut table = modules::Builder::new();
+    let name = format!("[jit] {}", dump.index().producer);
+    table.push(placement.first.module, &name, "jit", None);
+    one_batch(table.finish())
+}
+
+fn functions(dump: &JitDump, placement: &Placement) -> BatchStream {
+    let functions = &dump.index().functions;
+    let mut table = functions::Builder::new();
+    for (row, id) in functions.rows().iter().zip(0u32..) {
+        table.push(
+            placement.first.function.saturating_add(id),
+            None,
+            functions.name(row),
+            functions.linkage_name(row.linkage_name),
+            Some(placement.first.module),
+            functions.path(id),
+            row.line,
+            row.column,
+        );
+    }
+    one_batch(table.finish())
+}
+
+fn code_objects(dump: &JitDump, placement: &Placement, request: &TableRequest) -> BatchStream {
+    let index = dump.index();
+    let mut batches = Vec::new();
+    let mut table = code_objects::Builder::new();
+    let Ok(mut identities) = placement.identities.lock() else { return Box::new(std::iter::empty()) };
+    for (id, code) in wanted(dump, placement, request) {
+        let pid = placement.pid.unwrap_or(code.pid as i32);
+        let process_id = identities.process(pid);
+        // A thread id is only the recorder's where the pid is.
+        let thread_id =
+            (pid == code.pid as i32 && code.tid != 0).then(|| identities.thread(pid, code.tid as i32));
+        let machine_code = request.with_bytes.then(|| machine_code(dump, code)).flatten();
+        table.push(
+            id,
+            placement.first.function.saturating_add(code.named.function),
+            index.functions.linkage_name(code.named.name),
+            process_id,
+            thread_id,
+            if code.named.stub { "stub" } else { "jit" },
+            index.functions.tier(code.named.tier),
+            placement.clock.ns(code.timestamp),
+            (code.retired != u64::MAX).then(|| placement.clock.ns(code.retired)),
+            code.start,
+            code.size,
+            machine_code,
+            code.code_index,
+            placement.source_id,
+            code.offset,
+        );
+        if table.len() >= BATCH {
+            batches.push(table.finish());
+        }
+    }
+    batches.push(table.finish());
+    Box::new(batches.into_iter())
+}
+
+fn machine_code<'a>(dump: &'a JitDump, code: &Code) -> Option<&'a [u8]> {
+    let record = dump.index().record_at(dump.source(), code.offset, code.index)?;
+    Some(Load::decode(record.cursor()).ok()?.code)
+}
+
+fn code_moves(dump: &JitDump, placement: &Placement) -> BatchStream {
+    let mut table = code_moves::Builder::new();
+    for moved in &dump.index().moves {
+        table.push(
+            placement.first.code_object.saturating_add(moved.code),
+            placement.clock.ns(moved.timestamp),
+            moved.old,
+            moved.new,
+            placement.source_id,
+            moved.offset,
+        );
+    }
+    one_batch(table.finish())
+}
+
+/// Codes in file order, with their keys as placed.
+pub(super) fn wanted<'a>(
+    dump: &'a JitDump,
+    placement: &Placement,
+    request: &TableRequest,
+) -> impl Iterator<Item = (u32, &'a Code)> {
+    let first = placement.first.code_object;
+    let chosen = request.code_objects.clone();
+    let numbered = dump.index().codes.iter().zip(first..).map(|(code, id)| (id, code));
+    numbered.filter(move |(id, _)| chosen.as_ref().is_none_or(|chosen| chosen.binary_search(id).is_ok()))
+}
+
+fn line_rows(dump: &JitDump, placement: &Placement, request: &TableRequest) -> BatchStream {
+    let todo: Vec<(u32, Code)> = wanted(dump, placement, request)
+        .filter(|(_, code)| code.debug != NONE || code.inline != NONE)
+        .map(|(id, code)| (id, *code))
+        .collect();
+    Box::new(LineBatches { dump: dump.share(), source_id: placement.source_id, todo, next: 0, released: 0 })
+}
+
+/// Line rows, decoded as they are pulled; pages behind are given back.
+struct LineBatches {
+    dump: Arc<super::Shared>,
+    source_id: u32,
+    todo: Vec<(u32, Code)>,
+    next: usize,
+    released: u64,
+}
+
+impl Iterator for LineBatches {
+    type Item = arrow_array::RecordBatch;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.next >= self.todo.len() && self.next > 0 {
+            return None;
+        }
+        let mut table = line_rows::Builder::new();
+        let mut rows = Vec::new();
+        let mut path = PathText::default();
+        let dump = Arc::clone(&self.dump);
+        while let Some((id, code)) = self.todo.get(self.next).copied() {
+            self.next = self.next.saturating_add(1);
+            self.push(&dump, id, &code, &mut rows, &mut path, &mut table);
+            if table.len() >= BATCH {
+                break;
+            }
+        }
+        // An empty table still has one batch, so that its schema is seen.
+        self.next = self.next.max(1);
+        Some(table.finish())
+    }
+}
+
+impl LineBatches {
+    fn push<'a>(
+        &mut self,
+        dump: &'a super::Shared,
+        id: u32,
+        code: &Code,
+        rows: &mut Vec<LineRow<'a>>,
+        path: &mut PathText<'a>,
+        table: &mut line_rows::Builder,
+    ) {
+        let index = dump.index();
+        if let Some((offset, lines)) = super::inline::line_rows(dump, code) {
+            for line in &lines {
+                table.push(
+                    id,
+                    line.code_offset,
+                    &line.path,
+                    line.line,
+                    line.column,
+                    None,
+                    self.source_id,
+                    offset,
+                );
+            }
+            return;
+        }
+        let Some((about, info)) = index.debug_info(&dump.source, code) else { return };
+        lines::decode(&info, &index.target(code), rows);
+        let columns = index.producer.writes_columns();
+        for row in rows.iter() {
+            let said = (row.discrim != 0).then_some(row.discrim);
+            let (column, discriminator) = if columns { (said, None) } else { (None, said) };
+            let path = path.of(row.name);
+            table.push(
+                id,
+                row.code_offset,
+                path,
+                row.line,
+                column,
+                discriminator,
+                self.source_id,
+                about.offset,
+            );
+        }
+        if about.offset.saturating_sub(self.released) > super::index::RELEASE {
+            dump.source.release(self.released as usize..about.offset as usize);
+            self.released = about.offset;
+        }
+    }
+}
+
+/// A file name as text; the rows of one file share one slice, which is only looked at once.
+#[derive(Default)]
+struct PathText<'a> {
+    raw: &'a [u8],
+    text: Cow<'a, str>,
+}
+
+impl<'a> PathText<'a> {
+    fn of(&mut self, raw: &'a [u8]) -> &str {
+        if !std::ptr::eq(raw, self.raw) {
+            self.raw = raw;
+            self.text = String::from_utf8_lossy(raw);
+        }
+        &self.text
+    }
+}
+
+fn records(dump: &JitDump, placement: &Placement) -> BatchStream {
+    let start = dump.start();
+    let source = Arc::clone(dump.source());
+    Box::new(RecordBatches {
+        source,
+        endian: start.endian,
+        offset: start.first_record,
+        index: 0,
+        source_id: placement.source_id,
+        clock: placement.clock,
+        done: false,
+    })
+}
+
+struct RecordBatches {
+    source: Arc<Source>,
+    endian: perfuse_wire::Endian,
+    offset: u64,
+    index: u64,
+    source_id: u32,
+    clock: ClockMap,
+    done: bool,
+}
+
+impl Iterator for RecordBatches {
+    type Item = arrow_array::RecordBatch;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done {
+            return None;
+        }
+        let mut table = records::Builder::new();
+        let mut name = (RecordTag(u32::MAX), String::new());
+        let mut reader = Reader::new(&self.source, self.endian, self.offset, self.index);
+        while table.len() < BATCH {
+            match reader.next() {
+                Some(Step::Record(record)) => {
+                    if record.tag() != name.0 {
+                        name = (record.tag(), record.tag().to_string());
+                    }
+                    let size = record.prefix.total_size.into();
+                    let ts_ns = Some(self.clock.ns(record.prefix.timestamp));
+                    table.push(self.source_id, record.index, record.offset, size, &name.1, ts_ns);
+                }
+                Some(_) => {}
+                None => {
+                    self.done = true;
+                    break;
+                }
+            }
+        }
+        self.source.release(self.offset as usize..reader.offset() as usize);
+        (self.offset, self.index) = (reader.offset(), reader.index());
+        Some(table.finish())
+    }
+}

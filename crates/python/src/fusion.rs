@@ -1,0 +1,286 @@
+//! Several recordings on one clock: the tables of a profile.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use arrow_array::RecordBatch;
+use perfuse_engine::align::first_uses;
+use perfuse_engine::code_map::CodeMap;
+use perfuse_engine::join::{self, CodeLines, CodeNames, NativeNames, PerfMaps};
+use perfuse_engine::mappings::Mappings;
+use perfuse_engine::symbolize::{Options, Symbolizer};
+use perfuse_formats::{ClockMap, Placement, Recording, TableRequest, registry};
+use perfuse_tables::access::ColumnError;
+use perfuse_tables::{Identities, Offsets, clocks, diagnostics, sources};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::arrow::ArrowStream;
+use crate::errors::table_error;
+use crate::recording::PyRecording;
+
+/// How a recording is put among the others.
+#[pyclass(frozen, name = "Placed", module = "perfuse._core")]
+pub struct PyPlaced {
+    recording: Arc<dyn Recording>,
+    clock: ClockMap,
+    pid: Option<i32>,
+    clock_kind: String,
+    hz: Option<u64>,
+    hz_source: String,
+    uncertainty_ns: Option<i64>,
+    alignment: String,
+}
+
+#[pymethods]
+impl PyPlaced {
+    #[new]
+    #[pyo3(signature = (
+        recording, *, numerator, denominator, offset_ns, pid, clock_kind, hz, hz_source, uncertainty_ns, alignment
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "one a column of table clocks")]
+    fn new(
+        recording: &PyRecording,
+        numerator: u64,
+        denominator: u64,
+        offset_ns: i64,
+        pid: Option<i32>,
+        clock_kind: String,
+        hz: Option<u64>,
+        hz_source: String,
+        uncertainty_ns: Option<i64>,
+        alignment: String,
+    ) -> Self {
+        let clock = ClockMap { numerator, denominator: denominator.max(1), offset_ns };
+        let recording = Arc::clone(&recording.inner);
+        Self { recording, clock, pid, clock_kind, hz, hz_source, uncertainty_ns, alignment }
+    }
+}
+
+struct Placed {
+    how: Py<PyPlaced>,
+    placement: Placement,
+}
+
+impl Placed {
+    fn recording(&self) -> &Arc<dyn Recording> {
+        &self.how.get().recording
+    }
+
+    fn table(&self, name: &str, request: &TableRequest) -> Vec<RecordBatch> {
+        self.recording().table(name, &self.placement, request).into_iter().flatten().collect()
+    }
+}
+
+/// Recordings, placed; their tables, joined when first asked for.
+#[pyclass(frozen, module = "perfuse._core")]
+pub struct Fusion {
+    placed: Vec<Placed>,
+    identities: Arc<Mutex<Identities>>,
+    /// First keys behind all recordings' own.
+    after: Offsets,
+    symbol_dirs: Vec<PathBuf>,
+    debug_info: bool,
+    joined: OnceLock<Result<Joined, ColumnError>>,
+}
+
+struct Joined {
+    tables: join::Tables,
+    num_early: u64,
+    latest_early_ns: i64,
+}
+
+#[pymethods]
+impl Fusion {
+    #[new]
+    fn new(py: Python<'_>, placed: Vec<Py<PyPlaced>>, symbol_dirs: Vec<PathBuf>, debug_info: bool) -> Self {
+        let identities = Arc::default();
+        let mut after = Offsets::default();
+        let mut all = Vec::new();
+        for (how, source_id) in placed.into_iter().zip(0u32..) {
+            let PyPlaced { recording, clock, pid, .. } = how.get();
+            let extent = py.detach(|| recording.extent());
+            let identities = Arc::clone(&identities);
+            let placement = Placement { source_id, first: after, clock: *clock, pid: *pid, identities };
+            after = after.plus(extent);
+            all.push(Placed { how, placement });
+        }
+        Self { placed: all, identities, after, symbol_dirs, debug_info, joined: OnceLock::new() }
+    }
+
+    /// One of the common tables; None for a name that is none.
+    #[pyo3(signature = (name, with_bytes=false))]
+    fn table(&self, py: Python<'_>, name: &str, with_bytes: bool) -> PyResult<Option<ArrowStream>> {
+        let Some(spec) = perfuse_tables::table(name) else { return Ok(None) };
+        let schema = spec.schema();
+        py.detach(|| {
+            let batches = match name {
+                "sources" => vec![self.sources()],
+                "clocks" => vec![self.clocks()],
+                "processes" | "threads" => {
+                    self.joined().map_err(table_error)?;
+                    let identities = self.identities.lock().map_err(table_error)?;
+                    vec![if name == "processes" { identities.processes() } else { identities.threads() }]
+                }
+                "frames" | "stacks" | "samples" | "functions" | "modules" => {
+                    let tables = &self.joined().map_err(table_error)?.tables;
+                    match name {
+                        "frames" => vec![tables.frames.clone()],
+                        "stacks" => vec![tables.stacks.clone()],
+                        "samples" => tables.samples.clone(),
+                        "functions" => self.all_and(name, &tables.functions),
+                        _ => self.all_and(name, &tables.modules),
+                    }
+                }
+                _ => return Ok(Some(ArrowStream::new(schema, self.stream(name, with_bytes)))),
+            };
+            Ok(Some(ArrowStream::new(schema, batches.into_iter())))
+        })
+    }
+
+    /// When code was made and first seen to run: `(created, sampled)` pairs, code of one recording against samples of
+    /// another, each on its own clock as placed.
+    fn first_uses(&self, py: Python<'_>, samples: usize, code: usize) -> PyResult<Vec<(i64, i64)>> {
+        let (Some(samples), Some(code)) = (self.placed.get(samples), self.placed.get(code)) else {
+            return Ok(Vec::new());
+        };
+        py.detach(|| {
+            let code_objects = code.table("code_objects", &TableRequest::default());
+            let chains =
+                samples.recording().table("callchains", &samples.placement, &TableRequest::default());
+            let uses = first_uses(chains.into_iter().flatten(), &code_objects).map_err(table_error)?;
+            Ok(uses.into_iter().map(|u| (u.created, u.sampled)).collect())
+        })
+    }
+
+    /// Facts of the join: addresses named after code that was logged only after it ran, and how late at most.
+    fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let joined = py.detach(|| self.joined()).map_err(table_error)?;
+        let facts = PyDict::new(py);
+        facts.set_item("num_early", joined.num_early)?;
+        facts.set_item("latest_early_ns", joined.latest_early_ns)?;
+        Ok(facts)
+    }
+}
+
+impl Fusion {
+    /// A table that every recording fills by itself, one after the other, made as it is pulled.
+    fn stream(&self, name: &str, with_bytes: bool) -> impl Iterator<Item = RecordBatch> + Send + 'static {
+        let name = name.to_owned();
+        let all: Vec<_> =
+            self.placed.iter().map(|p| (Arc::clone(p.recording()), p.placement.clone())).collect();
+        all.into_iter().flat_map(move |(recording, placement)| {
+            let request = TableRequest { with_bytes, ..TableRequest::default() };
+            recording.table(&name, &placement, &request).into_iter().flatten()
+        })
+    }
+
+    fn collect(&self, name: &str, request: &TableRequest) -> Vec<RecordBatch> {
+        self.placed.iter().flat_map(|placed| placed.table(name, request)).collect()
+    }
+
+    fn all_and(&self, name: &str, last: &RecordBatch) -> Vec<RecordBatch> {
+        let mut all = self.collect(name, &TableRequest::default());
+        all.push(last.clone());
+        all
+    }
+
+    fn joined(&self) -> Result<&Joined, ColumnError> {
+        self.joined.get_or_init(|| self.join()).as_ref().map_err(|error| *error)
+    }
+
+    fn join(&self) -> Result<Joined, ColumnError> {
+        let everything = TableRequest::default();
+        let mapping_rows = self.collect("mappings", &everything);
+        let code_objects = self.collect("code_objects", &everything);
+        let code_moves = self.collect("code_moves", &everything);
+        let codes = CodeMap::new(&code_objects, &code_moves)?;
+        let names = CodeNames::new(&code_objects)?;
+        let mappings = Mappings::new(&mapping_rows)?;
+        let located = join::locate(self.stream("callchains", false), &codes, &mappings)?;
+        let hit = TableRequest { code_objects: Some(located.code_objects.clone()), with_bytes: false };
+        let lines = CodeLines::new(self.collect("line_rows", &hit), self.collect("inline_calls", &hit))?;
+        let symbol_dirs = self.symbol_dirs.clone();
+        let symbolizer =
+            Symbolizer::new(Options { symbol_dirs, debug: self.debug_info, ..Options::default() });
+        let perf_maps = self.perf_maps();
+        let native = NativeNames { symbolizer: &symbolizer, perf_maps: &perf_maps };
+        let resolution = join::resolve(&located, &mappings, &names, &lines, &native)?;
+        let tables = join::emit(&located, &resolution, &mappings, self.after)?;
+        Ok(Joined { tables, num_early: located.num_early, latest_early_ns: located.latest_early_ns })
+    }
+
+    /// Maps lie where the user says, beside the recordings, or where runtimes write them.
+    fn perf_maps(&self) -> PerfMaps {
+        let beside = self
+            .placed
+            .iter()
+            .filter_map(|p| PathBuf::from(&p.recording().source().path).parent().map(PathBuf::from));
+        let dirs = self.symbol_dirs.iter().cloned().chain(beside).chain([PathBuf::from("/tmp")]).collect();
+        let pids = self.identities.lock().map(|identities| identities.pids()).unwrap_or_default();
+        PerfMaps::new(dirs, pids)
+    }
+
+    fn sources(&self) -> RecordBatch {
+        let mut table = sources::Builder::new();
+        for placed in &self.placed {
+            let summary = placed.recording().summary();
+            let source = placed.recording().source();
+            table.push(
+                placed.placement.source_id,
+                placed.recording().format().name,
+                summary.version.as_deref(),
+                &source.path,
+                source.len() as u64,
+                summary.endian.name(),
+                summary.pointer_bytes,
+                summary.arch,
+                summary.producer.as_deref(),
+                placed.placement.source_id,
+            );
+        }
+        table.finish()
+    }
+
+    fn clocks(&self) -> RecordBatch {
+        let mut table = clocks::Builder::new();
+        for placed in &self.placed {
+            let how = placed.how.get();
+            let id = placed.placement.source_id;
+            table.push(
+                id,
+                id,
+                &how.clock_kind,
+                how.hz,
+                &how.hz_source,
+                how.clock.offset_ns,
+                how.uncertainty_ns,
+                &how.alignment,
+            );
+        }
+        table.finish()
+    }
+}
+
+/// Rows of table `diagnostics`: `(path, code, message, offset, record_index, field, count)` by the sources' paths.
+#[pyfunction]
+fn diagnostics_table(rows: Vec<DiagnosticRow>, paths: Vec<String>) -> ArrowStream {
+    let mut table = diagnostics::Builder::new();
+    for (path, code, message, offset, record_index, field, count) in &rows {
+        let source_id = paths.iter().position(|known| known == path).unwrap_or_default() as u32;
+        let Some((_, rule)) = registry::rules().find(|(_, rule)| rule.code == code) else { continue };
+        let section = Some(rule.section).filter(|section| !section.is_empty());
+        let field = Some(field.as_str()).filter(|field| !field.is_empty());
+        let severity = rule.severity.name();
+        table.push(source_id, code, severity, message, *offset, *record_index, field, section, *count);
+    }
+    ArrowStream::of(table.finish())
+}
+
+type DiagnosticRow = (String, String, String, Option<u64>, Option<u64>, String, u64);
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyPlaced>()?;
+    module.add_function(wrap_pyfunction!(diagnostics_table, module)?)?;
+    module.add_class::<Fusion>()
+}

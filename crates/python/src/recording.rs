@@ -1,0 +1,189 @@
+//! One open file: what it is, its records, its departures, its tables.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+
+use perfuse_formats::{Placement, Position, Recording, Source, TableRequest, registry};
+use perfuse_wire::{Diagnostics, RecordView, Value};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+
+use crate::arrow::ArrowStream;
+use crate::errors::{io_error, unreadable};
+
+const UNKNOWN: &str = "perfuse reads JITDUMP (jit-PID.dump) and perf.data files, plain, .gz or .zst";
+
+/// An open file of any format.
+#[pyclass(frozen, name = "Recording", module = "perfuse._core")]
+pub struct PyRecording {
+    pub inner: Arc<dyn Recording>,
+}
+
+#[pymethods]
+impl PyRecording {
+    /// Opens a file; its content decides the format.
+    #[staticmethod]
+    fn open(py: Python<'_>, path: &str) -> PyResult<Self> {
+        let source = py.detach(|| Source::open(path)).map_err(|error| io_error(py, path, &error))?;
+        Self::of(py, path, source)
+    }
+
+    /// Opens bytes that are already here.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, path: &str, data: Vec<u8>) -> PyResult<Self> {
+        let source =
+            py.detach(|| Source::from_bytes(path, data)).map_err(|error| io_error(py, path, &error))?;
+        Self::of(py, path, source)
+    }
+
+    #[getter]
+    fn format(&self) -> &'static str {
+        self.inner.format().name
+    }
+
+    #[getter]
+    fn size_bytes(&self) -> usize {
+        self.inner.source().len()
+    }
+
+    #[getter]
+    fn unpack_error(&self) -> Option<&str> {
+        self.inner.source().unpack_error.as_deref()
+    }
+
+    /// Version, producer, counts: one pass over the record headers.
+    fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let summary = py.detach(|| self.inner.summary());
+        let out = PyDict::new(py);
+        out.set_item("version", summary.version)?;
+        out.set_item("endian", summary.endian.name())?;
+        out.set_item("pointer_bytes", summary.pointer_bytes)?;
+        out.set_item("arch", summary.arch)?;
+        out.set_item("producer", summary.producer)?;
+        out.set_item("clock", summary.clock)?;
+        out.set_item("span", summary.span)?;
+        let records = PyDict::new(py);
+        for (name, count) in summary.counts {
+            records.set_item(name, count)?;
+        }
+        out.set_item("records", records)?;
+        out.set_item("header", fields(py, summary.header)?)?;
+        Ok(out)
+    }
+
+    /// Records from a place on; those of other kinds than `kinds` are passed over.
+    #[pyo3(signature = (kinds=None, offset=0, index=0))]
+    fn records(&self, kinds: Option<HashSet<String>>, offset: u64, index: u64) -> RecordIterator {
+        let at = Position { offset, index, inner: 0 };
+        RecordIterator { inner: Arc::clone(&self.inner), kinds, at: Mutex::new(at) }
+    }
+
+    /// Every departure: `(code, message, offset, record_index, field, count)`; at most `limit` rows of a code.
+    fn check(&self, py: Python<'_>, limit: usize) -> Vec<DiagnosticRow> {
+        let rows = py.detach(|| {
+            let mut sink = Diagnostics::with_limit(limit);
+            self.inner.check(&mut sink);
+            sink.into_rows()
+        });
+        rows.into_iter()
+            .map(|d| (d.rule.code, d.message.into_owned(), d.offset, d.record_index, d.field, d.count))
+            .collect()
+    }
+
+    /// One of the tables its format fills, alone on its own clock; None for one it does not fill.
+    #[pyo3(signature = (name, with_bytes=false))]
+    fn table(&self, py: Python<'_>, name: &str, with_bytes: bool) -> Option<ArrowStream> {
+        let spec = perfuse_tables::table(name)?;
+        let request = TableRequest { with_bytes, ..TableRequest::default() };
+        let placement = Placement::alone();
+        let stream = py.detach(|| self.inner.table(name, &placement, &request))?;
+        Some(ArrowStream::new(spec.schema(), stream))
+    }
+
+    /// Bytes of the (unpacked) file; fewer where it ends.
+    fn read_bytes<'py>(&self, py: Python<'py>, offset: usize, size: usize) -> Bound<'py, PyBytes> {
+        let source = self.inner.source();
+        let end = offset.saturating_add(size).min(source.len());
+        PyBytes::new(py, source.get(offset..end).unwrap_or_default())
+    }
+}
+
+type DiagnosticRow = (&'static str, String, u64, Option<u64>, &'static str, u64);
+
+impl PyRecording {
+    fn of(py: Python<'_>, path: &str, source: Source) -> PyResult<Self> {
+        let inner = py
+            .detach(|| registry::open(Arc::new(source)))
+            .map_err(|error| unreadable(py, path, &error, UNKNOWN))?;
+        Ok(Self { inner })
+    }
+}
+
+/// Walks records; each is `(name, index, offset, size, timestamp, fields)`.
+#[pyclass(frozen, module = "perfuse._core")]
+pub struct RecordIterator {
+    inner: Arc<dyn Recording>,
+    kinds: Option<HashSet<String>>,
+    at: Mutex<Position>,
+}
+
+#[pymethods]
+impl RecordIterator {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[allow(clippy::type_complexity, reason = "a record as a plain tuple")]
+    fn __next__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<Option<(String, u64, u64, u64, Option<u64>, Bound<'py, PyDict>)>> {
+        let mut at = self.at.lock().map_err(crate::errors::table_error)?;
+        loop {
+            let Some(RecordView { index, offset, size, name, timestamp, fields: all }) =
+                self.inner.next_record(&mut at)
+            else {
+                return Ok(None);
+            };
+            if self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&*name)) {
+                return Ok(Some((name.into_owned(), index, offset, size, timestamp, fields(py, all)?)));
+            }
+            py.check_signals()?;
+        }
+    }
+}
+
+fn fields<'py>(py: Python<'py>, fields: Vec<(&'static str, Value<'_>)>) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    for (name, value) in fields {
+        out.set_item(name, python_value(py, value)?)?;
+    }
+    Ok(out)
+}
+
+fn python_value<'py>(py: Python<'py>, value: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::Unsigned(number) => number.into_pyobject(py)?.into_any(),
+        Value::Signed(number) => number.into_pyobject(py)?.into_any(),
+        Value::Hex(number) => hex_class(py)?.call1((number,))?,
+        Value::Text(text) => PyString::new(py, &text).into_any(),
+        Value::Bytes(bytes) => PyBytes::new(py, bytes).into_any(),
+        Value::Entries(entries) => {
+            let rows = entries.into_iter().map(|entry| fields(py, entry)).collect::<PyResult<Vec<_>>>()?;
+            PyList::new(py, rows)?.into_any()
+        }
+    })
+}
+
+/// `perfuse.records.Hex`, an int that shows itself in hexadecimal.
+fn hex_class(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    static CLASS: pyo3::sync::PyOnceLock<Py<PyAny>> = pyo3::sync::PyOnceLock::new();
+    let class = CLASS
+        .get_or_try_init(py, || Ok::<_, PyErr>(py.import("perfuse.records")?.getattr("Hex")?.unbind()))?;
+    Ok(class.bind(py).clone())
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyRecording>()?;
+    module.add_class::<RecordIterator>()
+}

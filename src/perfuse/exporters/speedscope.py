@@ -1,0 +1,80 @@
+"""speedscope's own JSON: https://speedscope.app shows each thread in time order, left heavy, and as a sandwich."""
+
+import json
+from typing import IO, Any, Literal
+
+from perfuse.errors import ExportError, UsageError
+from perfuse.exporters.frames import FRAMES
+from perfuse.exporters.source import Source
+
+_SCHEMA = "https://www.speedscope.app/file-format-schema.json"
+_COUNTED = "if(weight_unit::VARCHAR = 'ns', weight, 1)"
+_WEIGHTS = {"samples": _COUNTED, "events": "weight"}
+
+
+def write(profile: Source, out: IO[bytes], *, weight: Literal["samples", "events"] = "samples") -> None:
+    """Writes a speedscope file: one profile a thread and event, the one with the most samples shown first.
+
+    Args:
+        profile: What to write.
+        out: Where to.
+        weight: How long a sample is where its event is no clock: `samples`, each 1, or `events`, as many as it stands
+            for. Where the event is a clock, a sample is as long as the nanoseconds it stands for.
+
+    Raises:
+        UsageError: `weight` is neither.
+        ExportError: There are no samples.
+    """
+    if weight not in _WEIGHTS:
+        raise UsageError(f"weight is 'samples' or 'events', not {weight!r}", field="weight")
+    tracks = profile.sql(f"""
+        SELECT pid, tid, coalesce(t.name::VARCHAR, p.name::VARCHAR, 'thread'), event::VARCHAR, bool_and(weight_unit::VARCHAR = 'ns'),
+            list(coalesce(stack_id::BIGINT, -1) ORDER BY ts_ns, sample_id),
+            to_json(list({_WEIGHTS[weight]} ORDER BY ts_ns, sample_id)), sum({_WEIGHTS[weight]})::BIGINT
+        FROM samples JOIN threads t USING (thread_id) JOIN processes p USING (process_id)
+        GROUP BY pid, tid, t.name, p.name, event ORDER BY pid, tid <> pid, tid, event::VARCHAR
+    """).fetchall()
+    if not tracks:
+        raise ExportError("there are no samples to show", hint="open the perf.data that goes with the dump as well")
+    frames, stacks = _stacks(profile)
+    busiest = max(range(len(tracks)), key=lambda track: len(tracks[track][5]))
+    head = {
+        "$schema": _SCHEMA,
+        "exporter": "perfuse",
+        "name": profile.title,
+        "activeProfileIndex": busiest,
+        "shared": {"frames": frames},
+    }
+    out.write(json.dumps(head, ensure_ascii=False)[:-1].encode() + b', "profiles": [')
+    for number, (pid, tid, name, event, in_ns, samples, weights, end) in enumerate(tracks):
+        about = {
+            "type": "sampled",
+            "name": f"{name} {pid}/{tid} {event}",
+            "unit": "nanoseconds" if in_ns else "none",
+            "startValue": 0,
+            "endValue": end,
+        }
+        out.write((", " if number else "").encode() + json.dumps(about, ensure_ascii=False)[:-1].encode())
+        out.write(b', "samples": [' + ",".join(map(stacks.__getitem__, samples)).encode() + b"]")
+        out.write(b', "weights": ' + weights.encode() + b"}")
+    out.write(b"]}\n")
+
+
+def _stacks(profile: Source) -> tuple[list[dict[str, Any]], dict[int, str]]:
+    """The file's frames, which are functions to it, and each stack as JSON, root first."""
+    index: dict[tuple[str, str | None, int | None, int | None], int] = {}
+    of_frame = {
+        frame: index.setdefault(tuple(function), len(index))
+        for frame, *function in profile.sql(
+            f"SELECT frame_id, label, coalesce(function_path, path), function_line, function_column FROM ({FRAMES})"
+        ).fetchall()
+    }
+    columns = ("name", "file", "line", "col")
+    frames = [{key: value for key, value in zip(columns, row, strict=True) if value is not None} for row in index]
+    stacks = {-1: "[]"}
+    for stack, parent, frame in profile.sql(
+        "SELECT stack_id, coalesce(parent_stack_id::BIGINT, -1), frame_id FROM stacks ORDER BY stack_id"
+    ).fetchall():
+        above = stacks[parent]
+        stacks[stack] = f"[{of_frame[frame]}]" if above == "[]" else f"{above[:-1]},{of_frame[frame]}]"
+    return frames, stacks

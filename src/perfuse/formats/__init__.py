@@ -1,0 +1,1 @@
+"""What only one format has. One file a format."""

@@ -1,0 +1,79 @@
+"""What joining needs to know of a perf.data: its clock, its processes, the dumps they mapped."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from perfuse import _core
+from perfuse.recording import Recording
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """A process mapped a `jit-*.dump` file: how a JIT tells perf of its dump.
+
+    Attributes:
+        pid: Process, in the recorder's namespace.
+        tid: Thread that mapped it.
+        ts: When, on the recording's clock, in nanoseconds.
+        path: The file, as the process named it.
+        record_offset: Offset of the record in the perf.data.
+    """
+
+    pid: int
+    tid: int
+    ts: int
+    path: str
+    record_offset: int
+
+
+@dataclass(frozen=True)
+class PerfFacts:
+    """Facts of a perf.data that its tables do not hold.
+
+    Attributes:
+        recording: The open file.
+        command_line: What `perf record` was called with, without perf's own options.
+        clock: `monotonic` where recorded with `-k mono`, else `perf` or another clock's name.
+        markers: Dumps its processes mapped, in time order.
+        pids: Processes it knows.
+        span: First and last time stamp in nanoseconds.
+        time_conv: `(shift, mult, zero)` from the processor's counter to nanoseconds, where recorded.
+        cpu_hz: Nominal frequency in the processor's name; None where it has none.
+    """
+
+    recording: Recording
+    command_line: str | None
+    clock: str
+    markers: tuple[Marker, ...]
+    pids: frozenset[int]
+    span: tuple[int, int] | None
+    time_conv: tuple[int, int, int] | None
+    cpu_hz: int | None
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        return self.recording.path
+
+    @staticmethod
+    @lru_cache(maxsize=16)
+    def of(recording: Recording) -> "PerfFacts":
+        """Facts of an open perf.data."""
+        facts = _core.perf_facts(recording._core)
+        return PerfFacts(
+            recording=recording,
+            command_line=facts["command_line"],
+            clock=recording.summary.clock,
+            markers=tuple(Marker(*marker) for marker in facts["markers"]),
+            pids=frozenset(facts["pids"]),
+            span=recording.summary.span,
+            time_conv=facts["time_conv"],
+            cpu_hz=_nominal_hz(facts["cpu"] or ""),
+        )
+
+
+def _nominal_hz(cpu: str) -> int | None:
+    """The frequency in a processor's name: `Intel(R) Xeon(R) CPU @ 2.60GHz`."""
+    found = re.search(r"@ ([\d.]+)\s*GHz", cpu)
+    return round(float(found[1]) * 1e9) if found else None

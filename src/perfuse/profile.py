@@ -1,0 +1,197 @@
+"""Several recordings on one clock: tables, SQL, exports."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from os import PathLike
+from typing import IO, TYPE_CHECKING, Any
+
+from perfuse import _core
+from perfuse.diagnostics import Diagnostic, diagnostic
+from perfuse.table import Table, Tables, names
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyRelation
+
+    from perfuse._core import ArrowStream
+    from perfuse.analysis.flame import FlameGraph
+    from perfuse.query import Database
+    from perfuse.recording import Recording
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """How a dump was put together with the samples.
+
+    Attributes:
+        path: The dump.
+        pid: Process of the recording that wrote it; None where none did.
+        how: `marker` (the process mapped the file), `header_pid`, `only_one` (one dump, one JIT process) or `unmatched`.
+        alignment: `same_clock`, `marker`, `marker_and_rate`, `time_conv` or `none`.
+        offset_ns: Nanoseconds added to the dump's times.
+        uncertainty_ns: How far off that may be; None where it is exact or unknown.
+    """
+
+    path: str
+    pid: int | None
+    how: str
+    alignment: str
+    offset_ns: int
+    uncertainty_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What of a profile's samples is looked at."""
+
+    start_ns: int | None = None
+    end_ns: int | None = None
+    thread: str | int | None = None
+
+    @property
+    def condition(self) -> str | None:
+        """The selection as an SQL condition over `samples`; None where everything is selected."""
+        parts = []
+        if self.start_ns is not None:
+            parts.append(f"ts_ns >= {self.start_ns}")
+        if self.end_ns is not None:
+            parts.append(f"ts_ns < {self.end_ns}")
+        if isinstance(self.thread, int):
+            parts.append(f"thread_id IN (SELECT thread_id FROM threads WHERE tid = {self.thread})")
+        elif self.thread is not None:
+            name = self.thread.replace("'", "''")
+            parts.append(f"thread_id IN (SELECT thread_id FROM threads WHERE name = '{name}')")
+        return " AND ".join(parts) or None
+
+
+class Profile:
+    """Recordings joined on one clock; `perfuse.fuse` makes it. Tables are built when first used."""
+
+    def __init__(
+        self,
+        recordings: Sequence["Recording"],
+        fusion: _core.Fusion,
+        *,
+        joins: Sequence[Join],
+        found: Sequence[Diagnostic],
+        title: str,
+        selection: Selection | None = None,
+    ) -> None:
+        self.recordings = tuple(recordings)
+        self.joins = tuple(joins)
+        self.title = title
+        self._fusion = fusion
+        self._found = tuple(found)
+        self._selection = selection or Selection()
+
+    @cached_property
+    def tables(self) -> Tables:
+        """All common tables."""
+        return Tables(self._build, names())
+
+    def sql(self, query: str) -> "DuckDBPyRelation":
+        """Asks the common tables in SQL; a table is built when a query names it.
+
+        Returns:
+            A DuckDB relation: `.fetchall()`, `.df()`, `.pl()`, `.arrow()`, `.write_parquet(path)`; it prints itself.
+        """
+        return self._database.sql(query)
+
+    @cached_property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What was wrong with the recordings, and what putting them together found. Joins, when not done yet."""
+        checked = [d for recording in self.recordings for d in recording.check(limit=50)]
+        facts = self._fusion.facts()
+        if facts["num_early"]:
+            message = (
+                f"{facts['num_early']:,} addresses were named after code logged up to "
+                f"{facts['latest_early_ns'] / 1e6:.1f} ms later"
+            )
+            checked.append(diagnostic("FU006", self.joins[0].path if self.joins else "", message))
+        return (*self._found, *checked)
+
+    @cached_property
+    def span_ns(self) -> tuple[int, int] | None:
+        """Time of the first and the last sample; None without samples."""
+        ((first, last),) = self.sql("SELECT min(ts_ns), max(ts_ns) FROM samples").fetchall()
+        return None if first is None else (first, last)
+
+    def between(self, start_s: float, end_s: float) -> "Profile":
+        """The samples of a time range, in seconds from the first sample; all other tables stay whole."""
+        first = self._whole().span_ns
+        zero = first[0] if first else 0
+        start, end = zero + round(start_s * 1e9), zero + round(end_s * 1e9)
+        return self._selected(replace(self._selection, start_ns=start, end_ns=end))
+
+    def thread(self, thread: str | int) -> "Profile":
+        """The samples of one thread, by tid or name."""
+        return self._selected(replace(self._selection, thread=thread))
+
+    def flame(self, *, inverted: bool = False) -> "FlameGraph":
+        """The flame graph of the samples."""
+        from perfuse.analysis.flame import FlameGraph
+
+        return FlameGraph.of(self, inverted=inverted)
+
+    def export(self, path: str | PathLike[str] | IO[bytes], *, to: str | None = None, **options: Any) -> None:
+        """Writes the profile for another tool, whole or not at all.
+
+        Args:
+            path: File to write, or directory for targets that make several files; `-` is standard output.
+            to: Target (`firefox`, `collapsed`, ...); told from the file name where not given.
+            options: The target's own.
+
+        Raises:
+            UsageError: No such target, or the name tells none.
+            ExportError: The profile has nothing for it, or it cannot be written.
+        """
+        from perfuse.exporters import export
+
+        export(self, path, to=to, **options)
+
+    def _build(self, name: str) -> "ArrowStream":
+        if name == "samples" and self._selection.condition is not None:
+            whole = self._whole()
+            return whole.sql(f"SELECT * FROM samples WHERE {self._selection.condition}")  # type: ignore[return-value]
+        if name == "diagnostics":
+            return _core.diagnostics_table(
+                [(d.path, d.code, d.message, d.offset, d.record_index, d.field, d.count) for d in self.diagnostics],
+                [r.path for r in self.recordings],
+            )
+        stream = self._fusion.table(name)
+        if stream is None:
+            raise KeyError(name)
+        return stream
+
+    @cached_property
+    def _database(self) -> "Database":
+        from perfuse.query import Database
+
+        return Database(self.tables)
+
+    def _whole(self) -> "Profile":
+        return self if self._selection == Selection() else self._selected(Selection())
+
+    def _selected(self, selection: Selection) -> "Profile":
+        return Profile(
+            self.recordings,
+            self._fusion,
+            joins=self.joins,
+            found=self._found,
+            title=self.title,
+            selection=selection,
+        )
+
+    def __repr__(self) -> str:
+        return f"<perfuse profile {self.title}: {', '.join(r.path for r in self.recordings)}>"
+
+    def _repr_html_(self) -> str:
+        from perfuse.reports.notebook import profile_html
+
+        return profile_html(self)
+
+
+Progress = Callable[[str, float], None]
+"""Called with what is being done and how much of it is, from 0 to 1."""
+
+__all__ = ["Join", "Profile", "Progress", "Selection", "Table"]

@@ -1,0 +1,183 @@
+"""One file: its header, its records, what is wrong with it, its tables."""
+
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike, fspath
+from typing import IO, TYPE_CHECKING, Any
+
+from perfuse import _core
+from perfuse.diagnostics import Diagnostic, diagnostic, from_core
+from perfuse.errors import UnreadableInput
+from perfuse.records import Record
+from perfuse.table import Tables
+
+if TYPE_CHECKING:
+    from perfuse._core import ArrowStream
+    from perfuse.profile import Profile
+
+Input = str | PathLike[str] | bytes | IO[bytes]
+"""What can be opened: a path, `-` for standard input, bytes, or a binary file object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What `perfuse info` tells of a file.
+
+    Attributes:
+        version: Version as the file states it.
+        endian: `little` or `big`.
+        pointer_bytes: Size of a pointer on the recorded machine.
+        arch: Machine, as `uname -m` spells it.
+        producer: Program that wrote it, where its habits tell.
+        clock: `monotonic`, `tsc`, `realtime`, `perf` or `unknown`.
+        span: First and last time stamp, in the file's own units.
+        records: Records by kind, every one in the file, by the specification's names.
+        header: Header fields, in the order of the specification.
+    """
+
+    version: str | None
+    endian: str
+    pointer_bytes: int | None
+    arch: str | None
+    producer: str | None
+    clock: str
+    span: tuple[int, int] | None
+    records: Mapping[str, int]
+    header: Mapping[str, Any]
+
+    @property
+    def span_ns(self) -> tuple[int, int] | None:
+        """First and last time stamp in nanoseconds; None where the file's units are not nanoseconds."""
+        return None if self.clock == "tsc" else self.span
+
+
+class Recording:
+    """An open file of any format; `perfuse.open` makes it."""
+
+    def __init__(self, core: _core.Recording, path: str) -> None:
+        self._core = core
+        self.path = path
+
+    @property
+    def format(self) -> str:
+        """Name of its format: `jitdump`, `perf_data`."""
+        return self._core.format
+
+    @property
+    def size_bytes(self) -> int:
+        """Size in bytes, after decompression."""
+        return self._core.size_bytes
+
+    @cached_property
+    def summary(self) -> Summary:
+        """Header facts and counts: one pass over the record headers, made once."""
+        return Summary(**self._core.summary())
+
+    @property
+    def version(self) -> str | None:
+        """Version as the file states it."""
+        return self.summary.version
+
+    @property
+    def header(self) -> Mapping[str, Any]:
+        """Header fields, in the order of the specification."""
+        return self.summary.header
+
+    def records(self, kinds: Iterable[str] | None = None) -> Iterator[Record]:
+        """Records in file order, each decoded when it is reached.
+
+        Args:
+            kinds: Only records of these names, as the specification spells them.
+        """
+        wanted = None if kinds is None else set(kinds)
+        for name, index, offset, size, timestamp, fields in self._core.records(wanted):
+            yield Record(name, index, offset, size, timestamp, fields)
+
+    def check(self, limit: int = 1000) -> list[Diagnostic]:
+        """Every departure of the file from its specification.
+
+        Args:
+            limit: At most this many rows of a code; the last of them counts the rest. 0 for all.
+        """
+        found = from_core(self.path, self._core.check(limit or 2**63))
+        cut = self._core.unpack_error
+        if cut is not None:
+            message = f"the compressed file ends early or is damaged: {cut}; {self.size_bytes:,} bytes were unpacked"
+            found.append(diagnostic("IO001", self.path, message, self.size_bytes))
+        return found
+
+    @cached_property
+    def tables(self) -> Tables:
+        """The common tables this file fills by itself, on its own clock."""
+        return Tables(self._table, (*_tables_of(self.format), "records"))
+
+    def read_bytes(self, offset: int, size: int) -> bytes:
+        """Bytes of the file, after decompression; fewer where it ends."""
+        return self._core.read_bytes(offset, size)
+
+    def profile(self) -> "Profile":
+        """This recording alone as a profile: all common tables, and SQL."""
+        from perfuse.fusing import fuse
+
+        return fuse(self)
+
+    def _table(self, name: str) -> "ArrowStream":
+        stream = self._core.table(name)
+        if stream is None:
+            raise KeyError(name)
+        return stream
+
+    def __repr__(self) -> str:
+        return f"<perfuse recording {self.path}: {self.format}, {self.size_bytes:,} bytes>"
+
+
+def open(source: Input, *, strict: bool = False) -> Recording:  # noqa: A001 - the verb users look for
+    """Opens a file of any format; its content decides which. `.gz` and `.zst` are read through.
+
+    Args:
+        source: Path, `-` for standard input, bytes, or a binary file object.
+        strict: Refuse a file that departs from its specification in more than habit.
+
+    Raises:
+        UnreadableInput: It cannot be read, is of no known format, or `strict` found a departure.
+    """
+    recording = _open(source)
+    if strict:
+        finding = next((d for d in recording.check(limit=1) if d.is_finding), None)
+        if finding is not None:
+            raise UnreadableInput(
+                f"{recording.path}: {finding.message} ({finding.code})",
+                path=recording.path,
+                offset=finding.offset,
+                record_index=finding.record_index,
+                field=finding.field or None,
+                hint=f"`perfuse explain {finding.code}` tells more; without strict the file is read all the same",
+            )
+    return recording
+
+
+def check(source: Input, *, limit: int = 1000) -> list[Diagnostic]:
+    """Every departure of a file from its specification."""
+    return open(source).check(limit)
+
+
+def _open(source: Input) -> Recording:
+    if isinstance(source, bytes | bytearray | memoryview):
+        return Recording(_core.Recording.from_bytes("<bytes>", bytes(source)), "<bytes>")
+    if isinstance(source, str | PathLike):
+        path = fspath(source)
+        if path == "-":
+            import sys
+
+            return Recording(_core.Recording.from_bytes("-", sys.stdin.buffer.read()), "-")
+        return Recording(_core.Recording.open(path), path)
+    if isinstance(source, io.IOBase) or hasattr(source, "read"):
+        path = str(getattr(source, "name", "<file>"))
+        return Recording(_core.Recording.from_bytes(path, source.read()), path)
+    raise TypeError(f"cannot open a {type(source).__name__}")
+
+
+def _tables_of(format_name: str) -> tuple[str, ...]:
+    return next(tuple(f["tables"]) for f in _core.formats() if f["name"] == format_name)

@@ -1,0 +1,102 @@
+"""Finding the target, and writing whole or not at all."""
+
+import gzip
+import io
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_profile import FakeProfile
+from perfuse.errors import ExportError, PerfuseError, UsageError
+from perfuse.exporters import TARGETS, export, target_for, target_named
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_every_entry_is_true(target: Any) -> None:
+    exporter = target.load()
+    assert ("file" in target.outputs) == hasattr(exporter, "write")
+    assert ("directory" in target.outputs) == hasattr(exporter, "write_directory")
+    for output in target.outputs:
+        target.options(output)
+    assert target_named(target.name) is target
+    for suffix in target.suffixes:
+        assert target_for(f"a{suffix}") is target
+
+
+def test_the_longest_suffix_wins_and_gz_is_looked_through() -> None:
+    assert target_for("p.json").name == "firefox"
+    assert target_for("P.SPEEDSCOPE.JSON.gz").name == "speedscope"
+    assert target_for("perf-12.map").name == "perf-map"
+
+
+def test_unknown_targets_name_the_known_ones(small: FakeProfile, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="known targets: firefox, speedscope, collapsed, perf-map") as error:
+        export(small, tmp_path / "x", to="firefx")
+    assert error.value.hint == "did you mean firefox?"
+    with pytest.raises(UsageError, match=r"does not tell .* collapsed \(\.collapsed \.folded\)"):
+        export(small, tmp_path / "x.bin")
+    with pytest.raises(UsageError, match="a stream has no name"):
+        export(small, io.BytesIO())
+
+
+def test_unknown_options_name_the_known_ones(small: FakeProfile, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="collapsed has no option 'roots'; it takes root, annotate, weight"):
+        export(small, tmp_path / "x.collapsed", roots="process")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_gz_is_packed_the_same_each_time(small: FakeProfile, tmp_path: Path) -> None:
+    export(small, tmp_path / "a.json.gz")
+    export(small, tmp_path / "b.json.gz")
+    packed = (tmp_path / "a.json.gz").read_bytes()
+    assert packed == (tmp_path / "b.json.gz").read_bytes()
+    assert json.loads(gzip.decompress(packed))["meta"]["product"] == "app --jit; demo"
+
+
+def test_standard_output(small: FakeProfile, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    export(small, "-", to="collapsed", root="none")
+    assert capfdbinary.readouterr().out.startswith(b"Entry 1\n")
+
+
+def test_a_failure_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    path.write_text("before")
+    with pytest.raises(ExportError):
+        export(FakeProfile(), path)
+    assert path.read_text() == "before"
+    assert [file.name for file in tmp_path.iterdir()] == ["p.json"]
+
+
+def test_a_link_and_a_mode_stay(small: FakeProfile, tmp_path: Path) -> None:
+    path, link = tmp_path / "real.collapsed", tmp_path / "link.collapsed"
+    path.write_text("before")
+    path.chmod(0o600)
+    link.symlink_to(path)
+    export(small, link)
+    assert link.is_symlink()
+    assert path.read_text().startswith("app 1\n")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_device_is_written_to(small: FakeProfile) -> None:
+    export(small, "/dev/null", to="firefox")
+    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+
+
+def test_a_missing_directory_is_said(small: FakeProfile, tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match="No such file or directory") as error:
+        export(small, tmp_path / "none" / "p.json")
+    assert error.value.path == str(tmp_path / "none" / "p.json")
+
+
+def test_a_file_target_refuses_a_directory(small: FakeProfile, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be written to directory"):
+        export(small, tmp_path, to="firefox")
+
+
+def test_errors_carry_their_facts() -> None:
+    error = PerfuseError("no", path="a", offset=7, record_index=1, field="f", hint="h")
+    assert (error.path, error.offset, error.record_index, error.field, error.hint) == ("a", 7, 1, "f", "h")
+    assert str(error) == "no"

@@ -1,0 +1,108 @@
+"""Perf maps: exact lines, and perf itself naming code by them."""
+
+import io
+import os
+import re
+import shutil
+import struct
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_profile import FakeProfile
+from perfuse.errors import ExportError
+from perfuse.exporters import export
+
+
+def perf_map(profile: Any, **options: Any) -> str:
+    out = io.BytesIO()
+    export(profile, out, to="perf-map", **options)
+    return out.getvalue().decode()
+
+
+def test_newer_code_wins_and_moves_count(small: FakeProfile) -> None:
+    # The turbofan code lies over the end of the sparkplug code; the stub has moved.
+    assert perf_map(small) == "7f0000001080 200 JS:*run app.js:7:1\n7f0000003000 40 Builtin:Entry\n"
+
+
+def test_a_moment(small: FakeProfile) -> None:
+    assert perf_map(small, at=0) == "7f0000001000 100 JS:*run app.js:7:1\n7f0000002000 40 Builtin:Entry\n"
+    assert perf_map(small, at=0.001) == "7f0000001080 200 JS:*run app.js:7:1\n7f0000002000 40 Builtin:Entry\n"
+
+
+def test_a_process_must_be_clear(small: FakeProfile, tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match="process 9 has no JIT code"):
+        perf_map(small, pid=9)
+    with pytest.raises(ExportError, match="0 have JIT code"):
+        perf_map(FakeProfile())
+    small.add("processes", process_id=1, pid=20, name="other")
+    small.add("code_objects", code_object_id=9, function_id=2, process_id=1, create_ns=0, start_address=16, size_bytes=1)
+    with pytest.raises(ExportError, match="2 have JIT code: 10, 20"):
+        perf_map(small)
+    assert perf_map(small, pid=20) == "10 1 add\n"
+    export(small, f"{tmp_path}/maps/", to="perf-map")
+    assert {file.name for file in (tmp_path / "maps").iterdir()} == {"perf-10.map", "perf-20.map"}
+    assert (tmp_path / "maps" / "perf-20.map").read_text() == "10 1 add\n"
+    assert [file.name for file in tmp_path.iterdir()] == ["maps"]
+
+
+_PROGRAM = """
+function hot(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) | 0; return s; }
+function outer(n) { let s = 0; for (let i = 0; i < n; i++) s ^= hot(1000 + i); return s; }
+let t = 0; const end = Date.now() + 700; while (Date.now() < end) t ^= outer(50); console.log(t);
+"""
+
+
+def test_perf_names_samples_by_it(tmp_path: Path) -> None:
+    """A recording without injection: `perf script` finds the map and names the hot functions, none before."""
+    if not (shutil.which("perf") and shutil.which("node")):
+        pytest.skip("perf or node is not installed")
+    (tmp_path / "p.js").write_text(_PROGRAM)
+    record = ["perf", "record", "-q", "-e", "cpu-clock", "-k", "mono", "-o", "perf.data", "--", "node", "--perf-prof", "p.js"]
+    done = subprocess.run(record, cwd=tmp_path, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"perf cannot record here: {done.stderr.strip()}")
+    (dump,) = tmp_path.glob("jit-*.dump")
+    pid = int(dump.stem.removeprefix("jit-"))
+    before = symbols(tmp_path, pid)
+    assert not any("hot" in name for name in before)
+    map_file = Path(f"/tmp/perf-{pid}.map")
+    try:
+        export(loads(dump, pid), map_file)
+        after = symbols(tmp_path, pid)
+    finally:
+        map_file.unlink(missing_ok=True)
+    named = sum(count for name, count in after.items() if re.search(r"JS:.(hot|outer) ", name))
+    assert named > 0.5 * sum(after.values()), after.most_common(5)
+
+
+def symbols(directory: Path, pid: int) -> Counter[str]:
+    script = ["perf", "script", "-i", "perf.data", "-F", "ip,sym", "--pid", str(pid)]
+    text = subprocess.run(script, cwd=directory, capture_output=True, text=True, check=True, env=os.environ).stdout
+    return Counter(line.split(maxsplit=1)[1] for line in text.splitlines() if line.strip())
+
+
+def loads(dump: Path, pid: int) -> FakeProfile:
+    """The code objects of a dump, read by hand: the records named JIT_CODE_LOAD in the specification."""
+    profile = FakeProfile()
+    profile.add("processes", process_id=0, pid=pid, name="node")
+    data = dump.read_bytes()
+    at = struct.unpack_from("<I", data, 8)[0]
+    functions, codes = [], []
+    while at + 16 <= len(data):
+        kind, size, ts_ns = struct.unpack_from("<IIQ", data, at)
+        if kind == 0:
+            address, code_size, index = struct.unpack_from("<QQQ", data, at + 32)
+            name = data[at + 56 : data.index(b"\0", at + 56)].decode(errors="replace")
+            key = len(codes)
+            functions.append({"function_id": key, "name": name, "linkage_name": name})
+            codes.append(
+                {"code_object_id": key, "function_id": key, "process_id": 0, "kind": "jit", "create_ns": ts_ns,
+                 "start_address": address, "size_bytes": code_size, "code_index": index}
+            )  # fmt: skip
+        at += size
+    profile.add_all("functions", functions)
+    profile.add_all("code_objects", codes)
+    return profile
