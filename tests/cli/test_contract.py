@@ -127,7 +127,7 @@ def test_query_formats_agree(perfuse: Perfuse, recordings: Path) -> None:
     for name in ("out.parquet", "out.csv"):
         done = perfuse("query", DUMP, sql, "-o", name)
         assert (done.out, done.code) == ("", 0), done.err
-        assert duckdb.sql(f"FROM '{recordings / name}'").fetchall() == expected
+        assert duckdb.connect().execute(f"FROM '{recordings / name}'").fetchall() == expected
     assert json.loads(perfuse("query", DUMP, f"FROM ({sql}) WHERE false", "--json").out) == []
 
 

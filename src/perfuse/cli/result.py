@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -16,7 +16,7 @@ from perfuse.cli.failures import is_sql_error
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.json_text import address_value, is_address, json_text
 from perfuse.reports.style import Role, Style
-from perfuse.reports.text import cut, cut_middle
+from perfuse.reports.text import cell_width, cut, cut_middle
 from perfuse.reports.units import count_text
 
 if TYPE_CHECKING:
@@ -67,7 +67,21 @@ def table_lines(relation: DuckDBPyRelation, style: Style) -> Iterator[str]:
     cells: list[list[Cell]] = [
         [_cell(value, address) for value, address in zip(row, addresses, strict=True)] for row in rows
     ]
-    return grid(columns, cells, style, indent="")
+    kept = _fitting(columns, cells, style)
+    yield from grid(columns[:kept], [row[:kept] for row in cells], style, indent="")
+    if kept < len(names):
+        yield style.paint(f"… more columns: {', '.join(names[kept:])}", Role.FAINT)
+
+
+def _fitting(columns: Sequence[Column], cells: Sequence[Sequence[Cell]], style: Style) -> int:
+    """How many columns a line has room for: lines that wrap cannot be read."""
+    if style.width is None:
+        return len(columns)
+    for kept in range(len(columns), 1, -1):
+        lines = grid(columns[:kept], [row[:kept] for row in cells], Style(width=style.width), indent="")
+        if all(cell_width(line) <= style.width for line in lines):
+            return kept
+    return 1
 
 
 def _cell(value: Any, address: bool) -> str:
