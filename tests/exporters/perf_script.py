@@ -55,7 +55,7 @@ def perf_script(path: Path) -> FakeProfile:
         path="jit.dump",
         arch="x86_64",
         clock_id=0,
-        producer="node (V8)",
+        producer="V8",
     )
     profile.add(
         "clocks",
@@ -140,7 +140,7 @@ def _frame(line: str, process: int, modules: _Rows, functions: _Rows, codes: _Ro
     jit = "/jitted-" in dso
     module = modules.id(dso) if dso.startswith("/") and not jit else None
     function = functions.id((symbol, module)) if symbol != "[unknown]" else None
-    code = codes.id((function, process, dso)) if jit else None
+    code = codes.id((function, process, dso, symbol)) if jit else None
     kind = "jit" if jit else "kernel" if dso == "[kernel.kallsyms]" else "native" if module is not None else "unknown"
     offset = int(match["offset"] or "0", 16)
     return kind, address, offset if jit else address & 0xFFFFFFFF, function, code, module
@@ -155,12 +155,14 @@ def _function(symbol: str, module: int | None, key: int) -> dict[str, Any]:
     return row
 
 
-def _code(function: int, process: int, dso: str, key: int) -> dict[str, Any]:
+def _code(function: int, process: int, dso: str, symbol: str, key: int) -> dict[str, Any]:
+    match = _V8.match(symbol)
     return {
         "code_object_id": key,
         "function_id": function,
         "process_id": process,
-        "kind": "jit",
+        "kind": "stub" if symbol.startswith("Builtin:") else "jit",
+        "tier": _TIERS.get(match["mark"].strip("o'")) if match else None,
         "create_ns": 0,
         "start_address": 0x7F0000000000 + 0x10000 * key,
         "size_bytes": 0x10000,

@@ -5,6 +5,7 @@
 mod arrow;
 mod errors;
 mod fusion;
+mod jitdump;
 mod perf_data;
 mod recording;
 mod registry;
@@ -17,6 +18,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     arrow::register(module)?;
     recording::register(module)?;
+    jitdump::register(module)?;
     perf_data::register(module)?;
     fusion::register(module)?;
     stacks::register(module)?;

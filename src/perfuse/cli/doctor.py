@@ -41,8 +41,8 @@ def _found_lines(found: Sequence[Found], style: Style) -> Iterator[str]:
         faint = Role.FAINT if one.state == "missing" else Role.PLAIN
         advice: Cell = ""
         if one.advice:
-            advice = (one.advice, Role.NAME) if one.state == "good" else (f"get it: {one.advice}", Role.FAINT)
+            advice = (one.advice, Role.NAME) if one.state == "good" else (one.advice, Role.FAINT)
             if one.state == "limited":
-                advice = (f"try: {one.advice}", Role.WARNING)
+                advice = (one.advice, Role.WARNING)
         rows.append([MARKS[one.state], (one.name, faint), (one.detail, faint), advice])
-    return grid([Column(""), Column(""), Column("", shrinks=16), Column("", shrinks=20)], rows, style)
+    return grid([Column(""), Column(""), Column("", shrinks=16), Column("")], rows, style)

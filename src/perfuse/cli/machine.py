@@ -145,8 +145,8 @@ def _look_for(tool: Tool) -> Found:
             continue
         refused = tool.verdict(version)
         if refused:
-            return Found(tool.name, "limited", f"{version}: {refused}", tool.install)
-        return Found(tool.name, "good", version, tool.use)
+            return Found(tool.name, "limited", f"{program} {version}: {refused}", tool.install)
+        return Found(tool.name, "good", f"{program} {version}", tool.use)
     return Found(tool.name, "missing", "not found", tool.install)
 
 
@@ -164,8 +164,8 @@ def _version(command: list[str]) -> str | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    lines = [line.strip() for line in (done.stdout + done.stderr).splitlines()]
-    return next((line for line in lines if re.search(r"\d", line)), "a version it does not tell")
+    match = re.search(r"\d+(\.\d+)+", done.stdout + done.stderr)
+    return match[0] if match else "of no told version"
 
 
 def _kallsyms() -> Found:

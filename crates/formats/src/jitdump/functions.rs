@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::index::NONE;
+use super::inline::{Declaration, known};
 use super::names;
 
 /// What a name as written stands for.
@@ -78,10 +79,14 @@ impl Part {
     }
 }
 
+/// No runtime has nearly as many tiers.
+const MAX_TIERS: usize = 256;
+
 /// Functions and tiers of a dump.
 #[derive(Debug, Default)]
 pub struct Functions {
     known: FxHashMap<Box<[u8]>, Named>,
+    declared: FxHashMap<Box<[u8]>, u32>,
     rows: Vec<Function>,
     tiers: Vec<Box<str>>,
 }
@@ -100,9 +105,37 @@ impl Functions {
         named
     }
 
-    fn tier_id(&mut self, tier: &str) -> u32 {
+    /// The function a debug record says was inlined: one for each name, file and place.
+    pub fn declare(&mut self, declaration: &Declaration<'_>) -> u32 {
+        let key = key(declaration);
+        if let Some(known) = self.declared.get(&*key) {
+            return *known;
+        }
+        let (mut row, ..) = Function::new(String::from_utf8_lossy(declaration.name).into());
+        if !declaration.path.is_empty() {
+            row.path = Some(Part::Own(String::from_utf8_lossy(declaration.path).into()));
+        }
+        row.line = known(declaration.line).or(row.line);
+        row.column = known(declaration.column).or(row.column);
+        let id = self.rows.len() as u32;
+        self.rows.push(row);
+        self.declared.insert(key.into(), id);
+        id
+    }
+
+    /// The index [`declare`](Self::declare) gave.
+    #[must_use]
+    pub fn declared(&self, declaration: &Declaration<'_>) -> Option<u32> {
+        self.declared.get(&*key(declaration)).copied()
+    }
+
+    /// The index of a tier. A file with more than a few hundred is up to no good, and gets none for the rest.
+    pub fn tier_id(&mut self, tier: &str) -> u32 {
         if let Some(known) = self.tiers.iter().position(|known| &**known == tier) {
             return known as u32;
+        }
+        if self.tiers.len() >= MAX_TIERS {
+            return NONE;
         }
         self.tiers.push(tier.into());
         (self.tiers.len() as u32).saturating_sub(1)
@@ -125,4 +158,10 @@ impl Functions {
     pub fn tier(&self, tier: u32) -> Option<&str> {
         self.tiers.get(tier as usize).map(|tier| &**tier)
     }
+}
+
+/// Names hold no NUL, so that the parts of a key cannot run together.
+fn key(declaration: &Declaration<'_>) -> Vec<u8> {
+    let (line, column) = (declaration.line.to_le_bytes(), declaration.column.to_le_bytes());
+    [declaration.name, &[0], declaration.path, &[0], &line, &column].concat()
 }

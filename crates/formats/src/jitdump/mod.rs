@@ -14,6 +14,7 @@ use crate::{
 pub mod check;
 pub mod consts;
 mod describe;
+pub mod encode;
 pub mod functions;
 pub mod index;
 mod ingest;
@@ -27,6 +28,7 @@ pub mod records;
 pub mod rules;
 #[cfg(test)]
 mod tests;
+pub mod writer;
 
 use consts::{JITDUMP_FLAGS_ARCH_TIMESTAMP, MAGIC};
 use index::Index;
@@ -50,6 +52,20 @@ pub static FORMAT: Format = Format {
         &layout::DebugInfo::LAYOUT,
         &layout::DebugEntry::LAYOUT,
         &layout::UnwindingInfo::LAYOUT,
+        &inline::debug_info2::DebugInfo2Counts::LAYOUT,
+        &inline::debug_info2::FunctionRecord::LAYOUT,
+        &inline::debug_info2::InlineCallRecord::LAYOUT,
+        &inline::debug_info2::Range::LAYOUT,
+        &inline::debug_info2::LineRecord::LAYOUT,
+        &inline::frames::FramesCounts::LAYOUT,
+        &inline::frames::CodeOffset::LAYOUT,
+        &inline::frames::SourcePosition::LAYOUT,
+        &inline::inline_info1::InlineInfo1Counts::LAYOUT,
+        &inline::inline_info1::InlineEntry1Fixed::LAYOUT,
+        &inline::inline_info2::InlineInfo2Counts::LAYOUT,
+        &inline::inline_info2::InlineEntry2Fixed::LAYOUT,
+        &inline::tier::TierFixed::LAYOUT,
+        &inline::embedded::EmbeddedFixed::LAYOUT,
     ],
     tables: &[
         "modules",
