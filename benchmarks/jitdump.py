@@ -19,6 +19,9 @@ from measure import Cost
 
 PERFUSE = Path(sys.executable).with_name("perfuse")
 DECODE = Path(__file__).with_name("decode_lines.py")
+GOALS_ARE_FOR = 100_000
+"""Functions; with fewer, starting Python is most of the time."""
+
 FOUND_SOMETHING = 1
 """Exit code of a report that has diagnostics to tell; it did its job."""
 
@@ -36,9 +39,7 @@ class Goal:
 
 def main() -> int:
     """Measures and prints; 1 where a goal is not met."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--functions", type=int, default=100_000, metavar="N", help="functions to compile")
     parser.add_argument("--runs", type=int, default=5, metavar="N", help="runs of perfuse; the best counts")
     options = parser.parse_args()
@@ -47,9 +48,7 @@ def main() -> int:
     _warm(recorded)
 
     dump_bytes = recorded.dump.stat().st_size
-    print(
-        f"{recorded.dump.name}: {dump_bytes:,} bytes; perf.data: {recorded.perf_data.stat().st_size:,} bytes"
-    )
+    print(f"{recorded.dump.name}: {dump_bytes:,} bytes; perf.data: {recorded.perf_data.stat().st_size:,} bytes")
     print(f"{_said('perf', '--version')}, {_said(str(PERFUSE), '--version')}")
     print(f"{platform.platform()}, {os.cpu_count()} processors\n")
 
@@ -71,6 +70,8 @@ def main() -> int:
     print(f"\nevery debug entry decoded: {num_rows:,} line rows in {seconds:.3f} s, {decoded / 1e9:.2f} GB/s")
     print(f"memory copy of as much:    {copied / 1e9:.2f} GB/s; decoding is 1/{copied / decoded:.1f} of it\n")
 
+    if options.functions < GOALS_ARE_FOR:
+        return 0
     goals = [
         Goal(f"report in {ours.wall_s:.2f} s, at most 1.5", ours.wall_s <= 1.5),
         Goal(

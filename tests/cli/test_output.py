@@ -18,7 +18,6 @@ COMMANDS = {
     "tables-columns": ("tables", "code_moves"),
     "query": ("query", "jit-2345.dump", "SELECT start_address, size_bytes, code_index FROM code_objects ORDER BY ALL"),
     "report-code": ("report", "jit-2345.dump"),
-    "report-samples": ("report", "perf.data", "jit-2345.dump", "--limit", "5", "--no-debug-info"),
     "explain": ("explain", "JD010"),
 }
 
@@ -43,6 +42,6 @@ def test_colour_changes_nothing_but_colour(perfuse: Perfuse, name: str) -> None:
 
 
 def test_lines_keep_to_the_terminal(perfuse: Perfuse) -> None:
-    for name in ("info", "check", "report-code", "report-samples", "tables"):
+    for name in ("info", "check", "report-code", "tables"):
         done = perfuse(*COMMANDS[name], columns=72)
         assert max(map(len, done.out.splitlines())) <= 72, name

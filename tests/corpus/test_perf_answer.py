@@ -15,12 +15,7 @@ from . import named_chains, perf_script
 from .named_chains import NamedFrame
 from .perf_script import PerfFrame
 
-RETURN_ADDRESS = (
-    "perf looks a return address up as it is: behind a call at the very end that is the next function"
-)
-INDEX_TWICE = (
-    "perf names its files by code_index: of two functions with one index the last one is in the file"
-)
+RETURN_ADDRESS = "perf looks a return address up as it is: behind a call at the very end that is the next function"
 
 NUM_JIT_FRAMES = {
     "cpython313": 0,
@@ -37,7 +32,7 @@ NUM_JIT_FRAMES = {
 }
 """Frames perf finds in JIT code: a parser of its text that missed some would prove nothing."""
 
-EXCEPTIONS: dict[str, dict[str, int]] = {}
+EXCEPTIONS = {"erlang27": {RETURN_ADDRESS: 1}, "node24": {RETURN_ADDRESS: 1}}
 """How often perf's answer is another, and why."""
 
 _JAVA_METHOD = re.compile(r"L(?P<type>[^;]+);(?P<method>[^(]+)\(")
@@ -81,8 +76,6 @@ def _reason(perf: PerfFrame | None, mine: NamedFrame | None, position: int) -> s
     if perf is not None and mine is not None and perf.code_index is not None:
         if position > 0 and perf.symbol_offset == 0 and mine.code_index != perf.code_index:
             return RETURN_ADDRESS
-        if mine.code_index == perf.code_index:
-            return INDEX_TWICE
     return f"unexplained: perf {perf}, perfuse {mine}"
 
 
@@ -91,4 +84,6 @@ def _printed(linkage_name: str, symbol: str) -> bool:
     java = _JAVA_METHOD.match(linkage_name)
     if java is None or symbol == linkage_name:
         return symbol == linkage_name
-    return symbol.partition("(")[0] == f"{java['type'].replace('/', '.')}.{java['method']}"
+    # perf sets no dot before <init>.
+    dot = "" if java["method"].startswith("<") else "."
+    return symbol.partition("(")[0] == java["type"].replace("/", ".") + dot + java["method"]

@@ -63,6 +63,4 @@ def test_every_real_dump_is_counted(jitdump_corpus: Path) -> None:
         for folder in ("produced", "fetched")
         for path in (jitdump_corpus / folder).glob("*.dump*")
     }
-    assert real - set(COUNTS) == {"fetched/ddprof_jit-julia-partial.dump"}, (
-        "the one left out has no readable record"
-    )
+    assert real - set(COUNTS) == {"fetched/ddprof_jit-julia-partial.dump"}, "the one left out has no readable record"

@@ -56,9 +56,7 @@ class FakeProfile:
             for column, kind in columns.items():
                 if kind != "VARCHAR":
                     continue
-                values = self.sql(
-                    f'SELECT DISTINCT "{column}" FROM {table} WHERE "{column}" IS NOT NULL'
-                ).fetchall()
+                values = self.sql(f'SELECT DISTINCT "{column}" FROM {table} WHERE "{column}" IS NOT NULL').fetchall()
                 if values:
                     literals = ", ".join("'" + value.replace("'", "''") + "'" for (value,) in values)
                     self._connection.execute(f'ALTER TABLE {table} ALTER "{column}" TYPE ENUM({literals})')

@@ -8,9 +8,7 @@ from typing import Any
 from fake_profile import FakeProfile
 
 _SAMPLE = re.compile(r"^(?P<comm>.+?)\s+(?P<pid>\d+)/(?P<tid>\d+)\s+(?P<time>\d+\.\d+):\s+(?P<event>\S+?):")
-_FRAME = re.compile(
-    r"^\s+(?P<ip>[0-9a-f]+) (?P<symbol>.*?)(?:\+0x(?P<offset>[0-9a-f]+))? \((?P<dso>[^()]*)\)$"
-)
+_FRAME = re.compile(r"^\s+(?P<ip>[0-9a-f]+) (?P<symbol>.*?)(?:\+0x(?P<offset>[0-9a-f]+))? \((?P<dso>[^()]*)\)$")
 _V8 = re.compile(r"^JS:(?P<mark>[~^+*'o]*)(?P<name>\S*) (?P<path>.*?):(?P<line>\d+):(?P<column>\d+)$")
 _TIERS = {"~": "ignition", "^": "sparkplug", "+": "maglev", "*": "turbofan"}
 _PERIOD_NS = 250_000
@@ -57,7 +55,7 @@ def perf_script(path: Path) -> FakeProfile:
         path="jit.dump",
         arch="x86_64",
         clock_id=0,
-        producer="node (V8)",
+        producer="V8",
     )
     profile.add(
         "clocks",
@@ -69,9 +67,7 @@ def perf_script(path: Path) -> FakeProfile:
         alignment="same_clock",
     )
     names = {pid: comms.get((pid, pid), comm) for (pid, _), comm in comms.items()}
-    profile.add_all(
-        "processes", [{"process_id": i, "pid": pid, "name": names[pid]} for pid, i in processes.items()]
-    )
+    profile.add_all("processes", [{"process_id": i, "pid": pid, "name": names[pid]} for pid, i in processes.items()])
     profile.add_all(
         "threads",
         [
@@ -79,9 +75,7 @@ def perf_script(path: Path) -> FakeProfile:
             for key, i in threads.items()
         ],
     )
-    profile.add_all(
-        "modules", [{"module_id": i, "name": dso, "kind": "native"} for dso, i in modules.items()]
-    )
+    profile.add_all("modules", [{"module_id": i, "name": dso, "kind": "native"} for dso, i in modules.items()])
     profile.add_all(
         "mappings",
         [
@@ -146,16 +140,8 @@ def _frame(line: str, process: int, modules: _Rows, functions: _Rows, codes: _Ro
     jit = "/jitted-" in dso
     module = modules.id(dso) if dso.startswith("/") and not jit else None
     function = functions.id((symbol, module)) if symbol != "[unknown]" else None
-    code = codes.id((function, process, dso)) if jit else None
-    kind = (
-        "jit"
-        if jit
-        else "kernel"
-        if dso == "[kernel.kallsyms]"
-        else "native"
-        if module is not None
-        else "unknown"
-    )
+    code = codes.id((function, process, dso, symbol)) if jit else None
+    kind = "jit" if jit else "kernel" if dso == "[kernel.kallsyms]" else "native" if module is not None else "unknown"
     offset = int(match["offset"] or "0", 16)
     return kind, address, offset if jit else address & 0xFFFFFFFF, function, code, module
 
@@ -169,12 +155,14 @@ def _function(symbol: str, module: int | None, key: int) -> dict[str, Any]:
     return row
 
 
-def _code(function: int, process: int, dso: str, key: int) -> dict[str, Any]:
+def _code(function: int, process: int, dso: str, symbol: str, key: int) -> dict[str, Any]:
+    match = _V8.match(symbol)
     return {
         "code_object_id": key,
         "function_id": function,
         "process_id": process,
-        "kind": "jit",
+        "kind": "stub" if symbol.startswith("Builtin:") else "jit",
+        "tier": _TIERS.get(match["mark"].strip("o'")) if match else None,
         "create_ns": 0,
         "start_address": 0x7F0000000000 + 0x10000 * key,
         "size_bytes": 0x10000,

@@ -27,9 +27,7 @@ def small_profile() -> FakeProfile:
         producer="perf",
         version="1",
     )
-    p.add(
-        "sources", source_id=1, format="jitdump", path="jit-10.dump", arch="x86_64", clock_id=0, producer="V8"
-    )
+    p.add("sources", source_id=1, format="jitdump", path="jit-10.dump", arch="x86_64", clock_id=0, producer="V8")
     p.add("clocks", clock_id=0, source_id=0, kind="monotonic", offset_ns=0)
     p.add("processes", process_id=0, pid=10, name="app", start_ns=4999 * MS)
     p.add("threads", thread_id=0, process_id=0, tid=10, name="app", start_ns=4999 * MS)

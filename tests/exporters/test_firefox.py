@@ -11,6 +11,7 @@ from fake_profile import FakeProfile
 from perf_script import perf_script
 from small_profile import MS, small_profile
 
+import perfuse
 from perfuse.errors import ExportError, UsageError
 from perfuse.exporters import export
 from perfuse.exporters.firefox.shared import breakpad_id
@@ -29,14 +30,10 @@ def test_small_profile_is_this_file(small: FakeProfile, golden: Any) -> None:
 def _readable(value: Any, indent: str = "") -> str:
     """JSON with a line a member, and a list of plain values on one."""
     if isinstance(value, dict):
-        members = [
-            f"{indent} {json.dumps(key)}: {_readable(member, indent + ' ')}" for key, member in value.items()
-        ]
+        members = [f"{indent} {json.dumps(key)}: {_readable(member, indent + ' ')}" for key, member in value.items()]
         return "{\n" + ",\n".join(members) + f"\n{indent}}}"
     if isinstance(value, list) and any(isinstance(item, dict) for item in value):
-        return (
-            "[\n" + ",\n".join(f"{indent} {_readable(item, indent + ' ')}" for item in value) + f"\n{indent}]"
-        )
+        return "[\n" + ",\n".join(f"{indent} {_readable(item, indent + ' ')}" for item in value) + f"\n{indent}]"
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -101,13 +98,9 @@ def test_javascript_filter_and_categories(small: FakeProfile) -> None:
     categories = profile["meta"]["categories"]
     frames = profile["shared"]["frameTable"]
     by_func: dict[str, set[tuple[str, str]]] = {}
-    for func, category, subcategory in zip(
-        frames["func"], frames["category"], frames["subcategory"], strict=True
-    ):
+    for func, category, subcategory in zip(frames["func"], frames["category"], frames["subcategory"], strict=True):
         kind = categories[category]
-        by_func.setdefault(names[funcs["name"][func]], set()).add(
-            (kind["name"], kind["subcategories"][subcategory])
-        )
+        by_func.setdefault(names[funcs["name"][func]], set()).add((kind["name"], kind["subcategories"][subcategory]))
     assert by_func == {
         "main": {("Native", "Other")},
         "run": {("Baseline JIT", "sparkplug"), ("Optimizing JIT", "turbofan")},
@@ -118,16 +111,34 @@ def test_javascript_filter_and_categories(small: FakeProfile) -> None:
     }
 
 
+def test_absurd_numbers_are_written(small: FakeProfile) -> None:
+    """Sizes and weights are what a file claims."""
+    small.sql("UPDATE code_objects SET size_bytes = 18446744073709551615")
+    small.sql("UPDATE samples SET weight = 18446744073709551615")
+    small.sql("UPDATE frames SET relative_address = 18446744073709551615")
+    assert set(exported(small, weight="events")["shared"]["frameTable"]["address"]) == {-1}
+    for target in ("collapsed", "speedscope"):
+        export(small, io.BytesIO(), to=target, weight="events")
+    export(small, io.BytesIO(), to="perf-map")
+
+
 def test_the_front_end_agrees(expected_script: Path, profiler: Any, tmp_path: Path) -> None:
     """Its own loader gives every function the samples SQL does, and every thread the tree we collapse to."""
-    profile = perf_script(expected_script)
-    path = tmp_path / "p.json.gz"
+    check_agreement(perf_script(expected_script), profiler, tmp_path / "p.json.gz")
+
+
+@pytest.mark.parametrize("name", ["node24", "cpython313", "jsc2.52"])
+def test_the_front_end_agrees_about_recordings(name: str, corpus: Path, profiler: Any, tmp_path: Path) -> None:
+    """The same, of recordings that were read and joined here."""
+    files = [corpus / "produced" / f"{name}.perf.data", corpus / "produced" / f"{name}.dump"]
+    check_agreement(perfuse.fuse(*files), profiler, tmp_path / "p.json.gz")
+
+
+def check_agreement(profile: Any, profiler: Any, path: Path) -> None:
     export(profile, path)
     profiler.load(path)
     processes = profiler.ask("profile", "info", "--all")["processes"]
-    threads = {
-        thread["tid"]: thread["threadHandle"] for process in processes for thread in process["threads"]
-    }
+    threads = {thread["tid"]: thread["threadHandle"] for process in processes for thread in process["threads"]}
     sampled = profile.sql("SELECT tid FROM threads SEMI JOIN samples USING (thread_id)").fetchall()
     assert threads.keys() == {tid for (tid,) in sampled}
     trees = call_trees(profile)
@@ -178,7 +189,7 @@ def flat(nodes: list[Any], above: tuple[str, ...] = ()) -> Counter[tuple[str, ..
     return totals
 
 
-def call_trees(profile: FakeProfile) -> dict[int, Counter[tuple[str, ...]]]:
+def call_trees(profile: Any) -> dict[int, Counter[tuple[str, ...]]]:
     """Samples of every path, by tid, from the collapsed export."""
     out = io.BytesIO()
     export(profile, out, to="collapsed", root="thread")
@@ -192,7 +203,7 @@ def call_trees(profile: FakeProfile) -> dict[int, Counter[tuple[str, ...]]]:
     return trees
 
 
-def function_counts(profile: FakeProfile, tid: int) -> Counter[tuple[str, str]]:
+def function_counts(profile: Any, tid: int) -> Counter[tuple[str, str]]:
     """Self and total samples by function name, added up over functions of one name."""
     rows = profile.sql(f"""
         WITH RECURSIVE named AS (

@@ -4,7 +4,6 @@ import io
 import os
 import re
 import shutil
-import struct
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from fake_profile import FakeProfile
 
+import perfuse
 from perfuse.errors import ExportError
 from perfuse.exporters import export
 
@@ -79,7 +79,7 @@ def test_perf_names_samples_by_it(tmp_path: Path) -> None:
     assert num_named(symbols(tmp_path, pid)) == 0
     map_file = Path(f"/tmp/perf-{pid}.map")
     try:
-        export(loads(dump, pid), map_file)
+        export(perfuse.fuse(dump), map_file)
         after = symbols(tmp_path, pid)
     finally:
         map_file.unlink(missing_ok=True)
@@ -93,31 +93,5 @@ def num_named(symbols: Counter[str]) -> int:
 
 def symbols(directory: Path, pid: int) -> Counter[str]:
     script = ["perf", "script", "-i", "perf.data", "-F", "ip,sym", "--pid", str(pid)]
-    text = subprocess.run(
-        script, cwd=directory, capture_output=True, text=True, check=True, env=os.environ
-    ).stdout
+    text = subprocess.run(script, cwd=directory, capture_output=True, text=True, check=True, env=os.environ).stdout
     return Counter(line.split(maxsplit=1)[1] for line in text.splitlines() if line.strip())
-
-
-def loads(dump: Path, pid: int) -> FakeProfile:
-    """The code objects of a dump, read by hand: the records named JIT_CODE_LOAD in the specification."""
-    profile = FakeProfile()
-    profile.add("processes", process_id=0, pid=pid, name="node")
-    data = dump.read_bytes()
-    at = struct.unpack_from("<I", data, 8)[0]
-    functions, codes = [], []
-    while at + 16 <= len(data):
-        kind, size, ts_ns = struct.unpack_from("<IIQ", data, at)
-        if kind == 0:
-            address, code_size, index = struct.unpack_from("<QQQ", data, at + 32)
-            name = data[at + 56 : data.index(b"\0", at + 56)].decode(errors="replace")
-            key = len(codes)
-            functions.append({"function_id": key, "name": name, "linkage_name": name})
-            codes.append(
-                {"code_object_id": key, "function_id": key, "process_id": 0, "create_ns": ts_ns,
-                 "start_address": address, "size_bytes": code_size, "code_index": index}
-            )  # fmt: skip
-        at += size
-    profile.add_all("functions", functions)
-    profile.add_all("code_objects", codes)
-    return profile

@@ -64,9 +64,7 @@ def run_tool(command: Sequence[str | Path], directory: Path) -> None:
     assert done.returncode == 0, f"{command}\n{done.stderr}"
 
 
-def record(
-    command: Sequence[str | Path], directory: Path, environment: Mapping[str, str] | None = None
-) -> Run:
+def record(command: Sequence[str | Path], directory: Path, environment: Mapping[str, str] | None = None) -> Run:
     """Records a command with `perf record -k mono` in a directory of its own."""
     perf_data = directory / "perf.data"
     perf = ["perf", "record", "-q", "-e", "cpu-clock", "-F", "1999", "-k", "mono", "-g", "-o"]
@@ -87,9 +85,7 @@ def record(
 
 def phases(output: str) -> list[Phase]:
     """The phases a program printed."""
-    rows = [
-        json.loads(line.removeprefix("phase ")) for line in output.splitlines() if line.startswith("phase ")
-    ]
+    rows = [json.loads(line.removeprefix("phase ")) for line in output.splitlines() if line.startswith("phase ")]
     assert rows, f"the program told no phase: {output!r}"
     return [Phase(row["function"], row["start_ns"], row["end_ns"], row.get("address")) for row in rows]
 

@@ -21,9 +21,7 @@ def test_samples_are_on_lines_of_the_method_that_was_busy() -> None:
         right = [
             leaf
             for leaf in inside
-            if leaf.linkage_name == f"LPhases;{phase.function}(I)I"
-            and leaf.line in lines
-            and leaf.column is None
+            if leaf.linkage_name == f"LPhases;{phase.function}(I)I" and leaf.line in lines and leaf.column is None
         ]
         assert share(len(right), len(inside), at_least=200) >= 0.99, phase.function
         assert {Path(leaf.path or "").name for leaf in right} == {"Phases.java"}

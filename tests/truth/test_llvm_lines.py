@@ -44,9 +44,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
 def test_samples_are_in_the_function_that_was_busy(recorded: Recorded) -> None:
     for phase in recorded.run.phases:
         inside = [leaf for leaf in recorded.leaves if phase.start_ns <= leaf.ts_ns <= phase.end_ns]
-        right = [
-            leaf for leaf in inside if leaf.name == phase.function and leaf.start_address == phase.address
-        ]
+        right = [leaf for leaf in inside if leaf.name == phase.function and leaf.start_address == phase.address]
         assert share(len(right), len(inside), at_least=300) >= 0.99, phase.function
 
 

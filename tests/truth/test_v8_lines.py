@@ -83,9 +83,7 @@ def test_perf_is_shifted(recorded: Recorded) -> None:
         total += 1
         truth, shifted = (listing.position(leaf.code_offset - skew) for skew in (0, ELF_HEADER_BYTES))
         if truth is not None and shifted is not None:
-            right += (
-                v8_listing.line_and_column(script, truth)[0] == v8_listing.line_and_column(script, shifted)[0]
-            )
+            right += v8_listing.line_and_column(script, truth)[0] == v8_listing.line_and_column(script, shifted)[0]
     assert share(right, total, at_least=1200) < 0.9
 
 

@@ -32,9 +32,7 @@ def read(path: Path) -> list[Listing]:
     """Every named piece of code in a listing."""
     found = []
     for code in path.read_text(encoding="utf-8", errors="replace").split("--- Optimized code ---")[1:]:
-        name, start, size, positions = (
-            p.search(code) for p in (_NAME, _FIRST_INSTRUCTION, _BODY_SIZE, _POSITIONS)
-        )
+        name, start, size, positions = (p.search(code) for p in (_NAME, _FIRST_INSTRUCTION, _BODY_SIZE, _POSITIONS))
         if name and start and size and positions:
             rows = [line.split() for line in positions[1].splitlines()]
             offsets, chars = [int(row[0], 16) for row in rows], [int(row[1]) for row in rows]

@@ -21,6 +21,9 @@ from perfuse.cli.failures import failure
 from perfuse.cli.verb import COLORS
 from perfuse.cli.verbs import VERBS
 
+COMPLETION = "_PERFUSE_COMPLETE"
+"""Set by a shell that completes a command line: eval "$(_PERFUSE_COMPLETE=bash_source perfuse)"."""
+
 
 class App(click.Group):
     """The group of all verbs, each imported when it is run or its own help is asked for."""
@@ -62,9 +65,9 @@ class App(click.Group):
     def format_epilog(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """What holds for every verb."""
         formatter.write(
-            "\nFiles are told by their content; .gz and .zst are read through; - is standard input.\n"
+            "\nContent decides the format; .gz and .zst are read through; - is standard input.\n"
             "Several files are put on one clock. `perfuse help VERB` has examples.\n"
-            "Exit codes: 0 done and clean, 1 findings, 2 usage, 3 unreadable, 130 interrupted.\n"
+            "Exit codes: 0 done and clean, 1 findings, 2 usage, 3 unreadable, 130 stopped.\n"
         )
 
 
@@ -92,8 +95,14 @@ def run(args: Sequence[str] | None = None) -> int:
             # A path may hold bytes that are no text, and a terminal may lack characters: neither may end a command.
             stream.reconfigure(errors="backslashreplace")
     try:
-        exit_code = app.main(args, prog_name="perfuse", standalone_mode=False)
+        if COMPLETION in os.environ:
+            app.main(prog_name="perfuse")
+        # Not click's main(): it has its own idea of how a closed pipe and an interrupt end.
+        with app.make_context("perfuse", list(sys.argv[1:] if args is None else args)) as context:
+            exit_code = app.invoke(context)
         sys.stdout.flush()
+    except click.exceptions.Exit as asked:
+        return asked.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
         # Only `perfuse` alone gets here, and it asks for help; click would have called that an error.
         print(error.ctx.get_help() if error.ctx else error.format_message())

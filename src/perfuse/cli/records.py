@@ -50,7 +50,7 @@ class RecordRange(click.ParamType[Any]):
     "records",
     examples=[
         "perfuse records jit-2345.dump --limit 5",
-        "perfuse records jit-2345.dump --kind JIT_CODE_LOAD --range 10..20 --hex",
+        "perfuse records jit-2345.dump --kind JIT_CODE_LOAD --range 2..5 --hex",
         "perfuse records --json jit-2345.dump",
     ],
 )
@@ -78,13 +78,16 @@ def command(
     found = _within(recording.records(wanted or None), span)
     if limit is None and not as_json:
         limit = TEXT_LIMIT
-    for record in islice(found, limit or None):
+    shown = 0
+    for shown, record in enumerate(islice(found, limit or None), 1):  # noqa: B007 - counted past the loop
         if as_json:
             console.line(json_text(record_json(record), indent=None))
             continue
         console.lines(record_lines(record, console.style))
         if with_hex:
             console.lines(hex_lines(recording.read_bytes(record.offset, record.size), record.offset, console.style))
+    if not shown:
+        console.note("no record is of that kind and in that range", f"there are {', '.join(known)}")
     if not limit:
         return
     rest = sum(1 for _ in found) if span else max(sum(known[kind] for kind in wanted or known) - limit, 0)

@@ -15,7 +15,8 @@ from perfuse.cli.console import Console
 from perfuse.cli.failures import is_sql_error
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.json_text import address_value, is_address, json_text
-from perfuse.reports.style import Role
+from perfuse.reports.style import Role, Style
+from perfuse.reports.text import cut, cut_middle
 from perfuse.reports.units import count_text
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def write_result(console: Console, relation: DuckDBPyRelation, form: str, path: 
             if form == "json":
                 _write_json(shown, out)
             else:
-                style = console.style if path is None else type(console.style)()
+                style = console.style if path is None else Style()
                 out.writelines(line + "\n" for line in table_lines(shown, style))
     if not limit:
         return
@@ -53,13 +54,14 @@ def write_result(console: Console, relation: DuckDBPyRelation, form: str, path: 
         console.note(f"{count_text(total - limit)} more rows were left out", "--limit 0 writes all")
 
 
-def table_lines(relation: DuckDBPyRelation, style: Any) -> Iterator[str]:
+def table_lines(relation: DuckDBPyRelation, style: Style) -> Iterator[str]:
     """The rows as an aligned table; null is empty, addresses are hexadecimal."""
     names = relation.columns
     rows = relation.fetchall()
     numeric = [any(part in str(kind) for part in _NUMBERS) and "[" not in str(kind) for kind in relation.types]
     columns = [
-        Column(name, right=right, shrinks=None if right else 12) for name, right in zip(names, numeric, strict=True)
+        Column(name, right=right, shrinks=None if right else 12, cut=cut_middle if name.endswith("path") else cut)
+        for name, right in zip(names, numeric, strict=True)
     ]
     addresses = [is_address(name) for name in names]
     cells: list[list[Cell]] = [

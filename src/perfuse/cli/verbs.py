@@ -21,7 +21,7 @@ MACHINE = "This machine"
 VERBS = {
     entry.name: entry
     for entry in (
-        VerbEntry("info", "info FILE...", "Tell what files are: format, producer, records, health.", LOOK),
+        VerbEntry("info", "info FILE...", "Tell what files are: format, producer, health.", LOOK),
         VerbEntry("records", "records FILE", "List records, each with its offset and fields.", LOOK),
         VerbEntry("tables", "tables FILE... [TABLE]", "List the common tables of files, or show one.", LOOK),
         VerbEntry("query", "query FILE... SQL", "Answer a question in SQL over the common tables.", LOOK),

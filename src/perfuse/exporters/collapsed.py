@@ -12,7 +12,7 @@ _ROOTS = {
     "thread": "coalesce(t.name::VARCHAR, p.name::VARCHAR, '') || '-' || p.pid || '/' || t.tid",
     "none": "NULL::VARCHAR",
 }
-_WEIGHTS = {"samples": "count(*)", "events": "sum(weight)::UBIGINT"}
+_WEIGHTS = {"samples": "count(*)", "events": "sum(weight)"}
 
 # The suffixes flamegraph.pl --color=java and inferno colour by.
 _ANNOTATED = """

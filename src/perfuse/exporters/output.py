@@ -64,9 +64,7 @@ def _target(to: str | None, name: str | None) -> Target:
     if to is not None:
         return target_named(to)
     if name is None or name == "-":
-        raise UsageError(
-            "a stream has no name to tell the format by", field="to", hint="name the target with to="
-        )
+        raise UsageError("a stream has no name to tell the format by", field="to", hint="name the target with to=")
     return target_for(name)
 
 

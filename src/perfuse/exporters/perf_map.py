@@ -36,9 +36,7 @@ def write(profile: Source, out: IO[bytes], *, at: float | None = None, pid: int 
         raise ExportError(
             f"a perf map is of one process, and {len(maps)} have JIT code" + (f": {pids}" if pids else ""),
             field="pid",
-            hint="name one with pid=, or give a directory for a file each"
-            if maps
-            else "open the dump as well",
+            hint="name one with pid=, or give a directory for a file each" if maps else "open the dump as well",
         )
     out.write(maps[pid if pid is not None else next(iter(maps))].encode())
 

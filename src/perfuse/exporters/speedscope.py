@@ -32,14 +32,12 @@ def write(profile: Source, out: IO[bytes], *, weight: Literal["samples", "events
         SELECT pid, tid, coalesce(t.name::VARCHAR, p.name::VARCHAR, 'thread'), event::VARCHAR,
             bool_and(weight_unit::VARCHAR = 'ns'),
             list(coalesce(stack_id::BIGINT, -1) ORDER BY ts_ns, sample_id),
-            to_json(list({_WEIGHTS[weight]} ORDER BY ts_ns, sample_id)), sum({_WEIGHTS[weight]})::BIGINT
+            to_json(list({_WEIGHTS[weight]} ORDER BY ts_ns, sample_id)), sum({_WEIGHTS[weight]})
         FROM samples JOIN threads t USING (thread_id) JOIN processes p USING (process_id)
         GROUP BY pid, tid, t.name, p.name, event ORDER BY pid, tid <> pid, tid, event::VARCHAR
     """).fetchall()
     if not tracks:
-        raise ExportError(
-            "there are no samples to show", hint="open the perf.data that goes with the dump as well"
-        )
+        raise ExportError("there are no samples to show", hint="open the perf.data that goes with the dump as well")
     frames, stacks = _stacks(profile)
     busiest = max(range(len(tracks)), key=lambda track: len(tracks[track][5]))
     head = {
@@ -71,9 +69,7 @@ def _stacks(profile: Source) -> tuple[list[dict[str, Any]], dict[int, str]]:
     rows = profile.sql(f"SELECT frame_id, {functions} FROM ({FRAMES}) ORDER BY frame_id").fetchall()
     of_frame = {frame: index.setdefault(tuple(function), len(index)) for frame, *function in rows}
     columns = ("name", "file", "line", "col")
-    frames = [
-        {key: value for key, value in zip(columns, row, strict=True) if value is not None} for row in index
-    ]
+    frames = [{key: value for key, value in zip(columns, row, strict=True) if value is not None} for row in index]
     stacks = {-1: "[]"}
     for stack, parent, frame in profile.sql(PARENTS_FIRST).fetchall():
         above = stacks[parent]

@@ -40,10 +40,8 @@ def name_tree(profile: Source, name: str = "label") -> NameTree:
     """The tree of all stacks; `name` is an expression over `exporters.frames.FRAMES`."""
     tree = NameTree()
     labels: dict[str, int] = {}
-    of_frame = {
-        frame: labels.setdefault(label, len(labels))
-        for frame, label in profile.sql(f"SELECT frame_id, {name} FROM ({FRAMES}) ORDER BY frame_id").fetchall()
-    }
+    rows = profile.sql(f"SELECT frame_id, {name} FROM ({FRAMES}) ORDER BY frame_id").fetchall()
+    of_frame = {frame: labels.setdefault(label, len(labels)) for frame, label in rows}
     tree.names = list(labels)
     nodes: dict[tuple[int, int], int] = {}
     for stack, parent, frame in profile.sql(PARENTS_FIRST).fetchall():

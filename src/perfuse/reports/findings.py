@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from perfuse.reports.grid import Cell, Column, grid
+from perfuse.reports.section import section
 from perfuse.reports.style import SEVERITY_ROLES, Role, Style
 from perfuse.reports.units import count_text, counted, hex_text
 
@@ -59,10 +60,7 @@ def summary_lines(counts: Sequence[DiagnosticCount], style: Style) -> Iterator[s
 
     if not counts:
         return
-    yield ""
-    yield style.paint("Findings in the files", Role.TITLE) + style.paint(
-        "  perfuse check FILE shows each place, perfuse explain CODE what it means", Role.FAINT
-    )
+    yield from section("Findings in the files", style, "perfuse check FILE: where; perfuse explain CODE: what it means")
     columns = [Column(""), Column(""), Column("", right=True, role=Role.FAINT), Column("", shrinks=30)]
     rows: list[list[Cell]] = [
         [

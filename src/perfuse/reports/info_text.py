@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from perfuse.reports.findings import counts_text
 from perfuse.reports.grid import Cell, Column, bar, fields, grid
+from perfuse.reports.names import format_titles
+from perfuse.reports.section import section
 from perfuse.reports.style import SEVERITY_ROLES, Role, Style
 from perfuse.reports.units import bytes_text, count_text, duration_text
 
@@ -25,7 +27,7 @@ def info_lines(recording: Recording, severities: Mapping[str, int], style: Style
     byte_order = f"{summary.endian}-endian"
     pointers = f", {summary.pointer_bytes * 8}-bit" if summary.pointer_bytes else ""
     pairs: list[tuple[str, Cell]] = [
-        ("format", f"{recording.format}{version}"),
+        ("format", f"{format_titles().get(recording.format, recording.format)}{version}"),
         ("producer", summary.producer or ("unknown", Role.FAINT)),
         ("machine", f"{summary.arch or 'unknown'}{pointers}, {byte_order}"),
         ("clock", summary.clock),
@@ -35,10 +37,10 @@ def info_lines(recording: Recording, severities: Mapping[str, int], style: Style
     ]
     yield from fields(pairs, style)
     if summary.header:
-        yield from _section("Header", style)
+        yield from section("Header", style)
         yield from fields([(name, value_text(value)) for name, value in summary.header.items()], style)
     if summary.records:
-        yield from _section("Records", style)
+        yield from section("Records", style)
         yield from _counts(summary.records, style)
 
 
@@ -77,8 +79,3 @@ def _counts(records: Mapping[str, int], style: Style) -> Iterator[str]:
         for name, count in ordered
     ]
     return grid([Column("", right=True), Column(""), Column("", shrinks=16)], rows, style)
-
-
-def _section(title: str, style: Style) -> Iterator[str]:
-    yield ""
-    yield style.paint(title, Role.TITLE)

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from perfuse.reports.weights import Event, FunctionWeight, Share, events, function_weights, quoted, shares
+from perfuse.reports.weights import Event, FunctionWeight, Share, Weights, events
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
@@ -97,9 +97,7 @@ def profile_report(profile: Profile, limit: int = 20, event: str | None = None) 
         raise ValueError(f"no samples of event {event}" if event else "no samples")
     name = found[0].name
     [(start, end)] = profile.sql("SELECT min(ts_ns), max(ts_ns) FROM samples").fetchall()
-    functions = function_weights(profile, name)
-    by_self = sorted(functions, key=lambda one: (-one.self_weight, -one.total_weight, one.name, one.module))
-    by_total = sorted(functions, key=lambda one: (-one.total_weight, -one.self_weight, one.name, one.module))
+    weights = Weights(profile, name)
     return ProfileReport(
         title=profile.title,
         inputs=inputs(profile),
@@ -110,12 +108,12 @@ def profile_report(profile: Profile, limit: int = 20, event: str | None = None) 
         start_ns=start,
         duration_ns=end - start,
         events=found,
-        top_self=[one for one in by_self if one.self_weight][: limit or None],
-        top_total=by_total[: limit or None],
-        processes=shares(profile, name, "process"),
-        threads=shares(profile, name, "thread"),
-        modules=shares(profile, name, "module"),
-        tiers=shares(profile, name, "tier"),
+        top_self=weights.functions("self", limit),
+        top_total=weights.functions("total", limit),
+        processes=weights.threads(_task_names(profile, "processes")),
+        threads=weights.threads(_task_names(profile, "threads")),
+        modules=weights.modules(),
+        tiers=weights.tiers(),
         unnamed=_unnamed(profile, name),
         diagnostics=diagnostic_counts(profile),
     )
@@ -142,7 +140,17 @@ def diagnostic_counts(profile: Profile) -> list[DiagnosticCount]:
     return [DiagnosticCount(code, severity, count, len(paths[code])) for (code, severity), count in ordered]
 
 
+def _task_names(profile: Profile, table: str) -> dict[int, str]:
+    """What to call each thread's `threads` or `processes` row, by `thread_id`: `MainThread 2612`."""
+    number = "tid" if table == "threads" else "pid"
+    rows = profile.sql(f"""
+        SELECT thread_id, coalesce({table}.name::VARCHAR, '?') || ' ' || {number}
+        FROM threads JOIN processes USING (process_id)""").fetchall()
+    return dict(rows)
+
+
 def _unnamed(profile: Profile, event: str) -> list[Unnamed]:
+    literal = "'" + event.replace("'", "''") + "'"
     rows = profile.sql(f"""
         WITH lost AS (
             SELECT frame_id, coalesce(unnamed_because::VARCHAR, 'no reason recorded') AS reason,
@@ -151,7 +159,7 @@ def _unnamed(profile: Profile, event: str) -> list[Unnamed]:
             WHERE frames.function_id IS NULL),
         leaves AS (
             SELECT frame_id, count(*) AS samples FROM samples JOIN stacks ON stacks.stack_id = samples.stack_id
-            WHERE event = {quoted(event)} GROUP BY 1)
+            WHERE event = {literal} GROUP BY 1)
         SELECT reason, module, count(*), coalesce(sum(samples), 0)::BIGINT AS leaf
         FROM lost LEFT JOIN leaves USING (frame_id) GROUP BY 1, 2 ORDER BY leaf DESC, 3 DESC, 1, 2""").fetchall()
     return [Unnamed(*row) for row in rows]

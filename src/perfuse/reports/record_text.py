@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from perfuse.reports.style import Role, Style
-from perfuse.reports.text import cut, printable
+from perfuse.reports.text import cut, cut_middle, printable
 from perfuse.reports.units import count_text, hex_text
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _entries(name: str, entries: list[Any], room: int, style: Style) -> Iterator
     yield f"{INDENT}{style.paint(name, Role.NAME)} {style.paint(f'({count_text(len(entries))})', Role.FAINT)}"
     for entry in entries[:ENTRIES_SHOWN]:
         if isinstance(entry, Mapping):
-            text = "  ".join(f"{key} {_value(value)}" for key, value in entry.items())
+            text = "  ".join(f"{key} {cut_middle(_value(value), room // 2)}" for key, value in entry.items())
         else:
             text = _value(entry)
         yield f"{INDENT}  {cut(text, room - len(INDENT) - 2)}"

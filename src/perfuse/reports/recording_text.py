@@ -8,10 +8,11 @@ from perfuse.reports.findings import summary_lines
 from perfuse.reports.grid import Cell, Column, bar, fields, grid
 from perfuse.reports.profile_text import input_text
 from perfuse.reports.recording import Code, CodeGroup, CodeReport, RecordKind
+from perfuse.reports.section import section
 from perfuse.reports.style import Role, Style
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text
 
-BAR_COLUMNS = 16
+BAR_COLUMNS = 12
 _STEPS = "▁▂▃▄▅▆▇█"
 
 
@@ -21,16 +22,16 @@ def code_lines(report: CodeReport, style: Style) -> Iterator[str]:
     yield ""
     yield from fields(_header(report), style)
     if report.groups:
-        yield from _section("Code by tier", style)
+        yield from section("Code by tier", style)
         yield from _groups(report.groups, report.bytes, style)
     if report.duration_ns > 0:
-        yield from _section("Compiled over time", style, f"bytes of code, {duration_text(report.duration_ns)} in all")
+        yield from section("Compiled over time", style, f"bytes of code, {duration_text(report.duration_ns)} in all")
         yield "  " + style.paint(sparkline(report.timeline), Role.JIT)
     yield from _codes("Compiled most often", "times", report.recompiled, style)
     yield from _codes("Biggest code", "", report.biggest, style)
     yield from _codes("Most line rows", "rows", report.most_lines, style)
     if report.records:
-        yield from _section("What the files are made of", style)
+        yield from section("What the files are made of", style)
         yield from record_lines(report.records, style)
     yield from summary_lines(report.diagnostics, style)
 
@@ -74,7 +75,7 @@ def _groups(groups: Sequence[CodeGroup], whole: int, style: Style) -> Iterator[s
         Column("pieces", right=True),
         Column("functions", right=True),
         Column("largest", right=True),
-        Column("tier", role=Role.NAME),
+        Column("tier", role=Role.NAME, shrinks=6),
         Column("kind", role=Role.FAINT),
     ]
     rows: list[list[Cell]] = []
@@ -93,7 +94,7 @@ def _groups(groups: Sequence[CodeGroup], whole: int, style: Style) -> Iterator[s
 def _codes(title: str, unit: str, codes: Sequence[Code], style: Style) -> Iterator[str]:
     if not codes:
         return
-    yield from _section(title, style)
+    yield from section(title, style)
     counts = [Column(unit, right=True)] if unit else []
     columns = [
         *counts,
@@ -103,8 +104,3 @@ def _codes(title: str, unit: str, codes: Sequence[Code], style: Style) -> Iterat
     ]
     rows = [[*([count_text(one.count)] if unit else []), bytes_text(one.bytes), one.name, one.tiers] for one in codes]
     yield from grid(columns, rows, style)
-
-
-def _section(title: str, style: Style, note: str = "") -> Iterator[str]:
-    yield ""
-    yield style.paint(title, Role.TITLE) + (style.paint(f"  {note}", Role.FAINT) if note else "")

@@ -1,29 +1,18 @@
-"""Who the samples belong to: SQL over samples, stacks, frames and what they point to."""
+"""Who the samples belong to: stacks folded in the core, read out as rows."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from perfuse import _core
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
 
-FRAME_NAMES = """
-    SELECT frame_id,
-           CASE WHEN functions.name IS NOT NULL THEN functions.name::VARCHAR ELSE '[unknown]' END AS name,
-           coalesce(modules.name::VARCHAR, mappings.path::VARCHAR, '') AS module,
-           functions.path::VARCHAR AS path,
-           functions.line AS line,
-           frames.kind::VARCHAR AS kind,
-           code_objects.tier::VARCHAR AS tier,
-           frames.unnamed_because::VARCHAR AS unnamed_because
-    FROM frames
-    LEFT JOIN functions ON functions.function_id = frames.function_id
-    LEFT JOIN modules ON modules.module_id = functions.module_id
-    LEFT JOIN mappings ON mappings.mapping_id = frames.mapping_id
-    LEFT JOIN code_objects ON code_objects.code_object_id = frames.code_object_id
-"""
-"""A row a frame: what to call it."""
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +37,7 @@ class FunctionWeight:
     path: str | None
     line: int | None
     kind: str
-    tiers: str | None
+    tiers: list[str]
     self_weight: int
     total_weight: int
     samples: int
@@ -73,59 +62,80 @@ def events(profile: Profile) -> list[Event]:
     return [Event(name, samples, int(weight), unit) for name, samples, weight, unit in rows]
 
 
-def function_weights(profile: Profile, event: str) -> list[FunctionWeight]:
-    """Every function of the stacks that were sampled, in no order. The same function of two processes is one."""
-    rows = profile.sql(f"""
-        WITH RECURSIVE
-        names AS ({FRAME_NAMES}),
-        leaves AS (
-            SELECT stack_id, sum(weight)::HUGEINT AS weight, count(*) AS samples FROM samples
-            WHERE event = {quoted(event)} AND stack_id IS NOT NULL GROUP BY 1),
-        on_stack AS (
-            SELECT stack_id AS leaf, stack_id AS reached, TRUE AS innermost FROM leaves
-            UNION ALL
-            SELECT leaf, parent_stack_id, FALSE FROM on_stack JOIN stacks ON stacks.stack_id = reached
-            WHERE parent_stack_id IS NOT NULL),
-        once AS (
-            SELECT leaf, name, module, path, line, any_value(names.kind) AS kind, bool_or(innermost) AS innermost,
-                   coalesce(max(tier) FILTER (innermost), max(tier)) AS tier
-            FROM on_stack JOIN stacks ON stacks.stack_id = reached JOIN names USING (frame_id)
-            GROUP BY leaf, name, module, path, line),
-        by_tier AS (
-            SELECT name, module, path, line, any_value(kind) AS kind, tier, sum(weight) AS total,
-                   coalesce(sum(weight) FILTER (innermost), 0) AS self,
-                   coalesce(sum(samples) FILTER (innermost), 0) AS samples
-            FROM once JOIN leaves ON leaf = leaves.stack_id GROUP BY name, module, path, line, tier)
-        SELECT name, module, path, line, any_value(kind), string_agg(tier, ', ' ORDER BY self DESC, total DESC, tier),
-               sum(self), sum(total), sum(samples)
-        FROM by_tier GROUP BY name, module, path, line""").fetchall()
-    return [
-        FunctionWeight(name, module, path, line, kind, tiers, int(self), int(total), int(samples))
-        for name, module, path, line, kind, tiers, self, total, samples in rows
-    ]
+class Weights:
+    """The samples of one event, folded."""
+
+    def __init__(self, profile: Profile, event: str) -> None:
+        tree = _core.call_tree(profile.tables, event=event, split_threads=True)
+        self._by_function = _rows(tree.weights("function"))
+        self._by_tier = _rows(tree.weights("tiered"))
+        self._by_thread = _rows(tree.weights("thread"))
+
+    def functions(self, order: str, limit: int) -> list[FunctionWeight]:
+        """The functions that cost most by `self` or by `total`; all with `limit` 0."""
+        first, second = ("self_weight", "total_weight") if order == "self" else ("total_weight", "self_weight")
+        ordered = sorted(
+            (row for row in self._by_function if row[first]),
+            key=lambda row: (-row[first], -row[second], row["name"], row["module"] or "", row["line"] or 0),
+        )[: limit or None]
+        tiers = self._tiers()
+        return [
+            FunctionWeight(
+                row["name"],
+                row["module"] or "",
+                row["path"],
+                row["line"],
+                row["kind"],
+                tiers[_key(row)],
+                row["self_weight"],
+                row["total_weight"],
+                row["self_samples"],
+            )
+            for row in ordered
+        ]
+
+    def modules(self) -> list[Share]:
+        """Self weight by module; frames in none are grouped by their kind."""
+        return _shares(self._by_tier, lambda row: row["module"] or f"[{row['kind']}]", lambda row: row["kind"])
+
+    def tiers(self) -> list[Share]:
+        """Self weight by tier, where code has one, else by kind."""
+        return _shares(self._by_tier, lambda row: row["tier"] or row["kind"], lambda row: row["kind"])
+
+    def threads(self, names: dict[int, str]) -> list[Share]:
+        """Self weight by thread, or by what else `names` has for a `thread_id`."""
+        return _shares(self._by_thread, lambda row: names[row["thread_id"]], lambda _row: "")
+
+    def _tiers(self) -> dict[tuple[Any, ...], list[str]]:
+        found: dict[tuple[Any, ...], list[str]] = defaultdict(list)
+        for row in self._by_tier:
+            if row["tier"] and row["tier"] not in found[_key(row)]:
+                found[_key(row)].append(row["tier"])
+        return found
 
 
-def shares(profile: Profile, event: str, by: str) -> list[Share]:
-    """Self weight by `module`, `tier`, `thread` or `process`, heaviest first."""
-    group = {
-        "module": "CASE WHEN module = '' THEN '[' || names.kind || ']' ELSE module END",
-        "tier": "CASE WHEN names.kind = 'jit' THEN coalesce(tier, 'jit') ELSE coalesce(names.kind, 'no stack') END",
-        "thread": "coalesce(threads.name::VARCHAR, '?') || ' ' || tid",
-        "process": "coalesce(processes.name::VARCHAR, '?') || ' ' || pid",
-    }[by]
-    kind = "mode(coalesce(names.kind, 'unknown'))" if by in {"module", "tier"} else "''"
-    rows = profile.sql(f"""
-        WITH names AS ({FRAME_NAMES})
-        SELECT {group} AS name, {kind}, sum(weight)::HUGEINT AS self, count(*)
-        FROM samples
-        JOIN threads ON threads.thread_id = samples.thread_id
-        JOIN processes ON processes.process_id = threads.process_id
-        LEFT JOIN stacks ON stacks.stack_id = samples.stack_id
-        LEFT JOIN names ON names.frame_id = stacks.frame_id
-        WHERE event = {quoted(event)} GROUP BY 1 ORDER BY self DESC, name""").fetchall()
-    return [Share(name or "", kind, int(weight), samples) for name, kind, weight, samples in rows]
+def _key(row: Row) -> tuple[Any, ...]:
+    return row["name"], row["module"], row["path"], row["line"], row["function_id"]
 
 
-def quoted(text: str) -> str:
-    """The text as an SQL literal."""
-    return "'" + text.replace("'", "''") + "'"
+def _shares(rows: Iterable[Row], name: Callable[[Row], str], kind: Callable[[Row], str]) -> list[Share]:
+    groups: dict[str, list[int]] = {}
+    kinds: dict[str, str] = {}
+    for row in rows:
+        if not row["self_samples"]:
+            continue
+        sums = groups.setdefault(name(row), [0, 0])
+        sums[0] += row["self_weight"]
+        sums[1] += row["self_samples"]
+        # Rows come heaviest first, so the first kind is the one that matters.
+        kinds.setdefault(name(row), kind(row))
+    shares = [Share(group, kinds[group], weight, samples) for group, (weight, samples) in groups.items()]
+    return sorted(shares, key=lambda share: (-share.self_weight, share.name))
+
+
+def _rows(stream: _core.ArrowStream) -> list[Row]:
+    from arro3.core import Table
+
+    table = Table.from_arrow(stream)
+    columns = [table.column(name).to_pylist() for name in table.column_names]
+    return [dict(zip(table.column_names, values, strict=True)) for values in zip(*columns, strict=True)]

@@ -14,6 +14,7 @@ pub(super) struct Functions<'a> {
 
 struct Columns<'a> {
     names: Text<'a>,
+    linkage_names: Text<'a>,
     paths: Text<'a>,
     lines: &'a UInt32Array,
     columns: &'a UInt32Array,
@@ -22,6 +23,7 @@ struct Columns<'a> {
 /// What an image says of a function.
 pub(super) struct Function<'a> {
     pub name: &'a str,
+    pub linkage_name: &'a str,
     pub path: Option<&'a str>,
     pub line: Option<u32>,
     pub column: Option<u32>,
@@ -35,6 +37,7 @@ impl<'a> Functions<'a> {
             functions.by_id.extend((0..).zip(ids.values()).map(|(row, &id)| (id, (number, row))));
             functions.batches.push(Columns {
                 names: text(batch, "name")?,
+                linkage_names: text(batch, "linkage_name")?,
                 paths: text(batch, "path")?,
                 lines: numbers::<UInt32Type>(batch, "line")?,
                 columns: numbers::<UInt32Type>(batch, "column")?,
@@ -48,6 +51,7 @@ impl<'a> Functions<'a> {
         let (columns, row) = (&self.batches[batch as usize], row as usize);
         Ok(Function {
             name: columns.names.get(row).unwrap_or_default(),
+            linkage_name: columns.linkage_names.get(row).unwrap_or_default(),
             path: columns.paths.get(row),
             line: nullable(columns.lines, row),
             column: nullable(columns.columns, row),

@@ -6,7 +6,7 @@ use std::io::{Seek, Write};
 
 use arrow_array::types::{UInt32Type, UInt64Type};
 use arrow_array::{Array, BinaryArray, RecordBatch, UInt32Array, UInt64Array};
-use perfuse_tables::access::{ColumnError, Text, bytes, nullable, numbers, text};
+use perfuse_tables::access::{ColumnError, bytes, nullable, numbers, text};
 
 use super::functions::Functions;
 use super::groups::{Groups, Piece};
@@ -102,7 +102,6 @@ where
 struct CodeObjects<'a> {
     ids: &'a UInt32Array,
     functions: &'a UInt32Array,
-    linkage_names: Text<'a>,
     starts: &'a UInt64Array,
     sizes: &'a UInt64Array,
     codes: &'a BinaryArray,
@@ -113,7 +112,6 @@ impl<'a> CodeObjects<'a> {
         Ok(Self {
             ids: numbers::<UInt32Type>(batch, "code_object_id")?,
             functions: numbers::<UInt32Type>(batch, "function_id")?,
-            linkage_names: text(batch, "linkage_name")?,
             starts: numbers::<UInt64Type>(batch, "start_address")?,
             sizes: numbers::<UInt64Type>(batch, "size_bytes")?,
             codes: bytes(batch, "code")?,
@@ -131,7 +129,7 @@ impl<'a> CodeObjects<'a> {
         Ok(CodeObject {
             id: self.ids.value(row),
             name: function.name,
-            linkage_name: self.linkage_names.get(row).unwrap_or(function.name),
+            linkage_name: function.linkage_name,
             path: function.path,
             line: function.line,
             column: function.column,

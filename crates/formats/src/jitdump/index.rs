@@ -337,7 +337,14 @@ impl Pass {
     fn about(&mut self, record: &RawRecord<'_>, code_addr: u64) -> u32 {
         let id = self.index.abouts.len() as u32;
         let (offset, index) = (record.offset, record.index);
-        self.index.abouts.push(About { offset, index, code_addr, code: NONE, inline: false, pairing: Pairing::Orphan });
+        self.index.abouts.push(About {
+            offset,
+            index,
+            code_addr,
+            code: NONE,
+            inline: false,
+            pairing: Pairing::Orphan,
+        });
         id
     }
 

@@ -113,7 +113,7 @@ fn check_header(perf: &PerfData, sink: &mut Diagnostics) {
         });
     }
     if file.features.iter().next().is_none() {
-        sink.push(&NO_FEATURES, 72, None, "features", || "no feature section can be read".into());
+        sink.push(&NO_FEATURES, 0, None, "features", || "no feature section can be read".into());
     }
     if !file.attributes.list().is_empty() && !perf.clock_is_monotonic() {
         sink.push(&NOT_MONOTONIC, 0, None, "clockid", || match perf.clockid() {
@@ -157,7 +157,7 @@ fn check_record(file: &File, record: &RawRecord<'_>, sink: &mut Diagnostics) {
         }
         _ => {}
     }
-    if let (_, Some(error)) = file.view(record) {
+    if let Some(error) = file.body_error(record) {
         let rule = if error.kind == ErrorKind::NoTerminator { &UNTERMINATED } else { &BAD_BODY };
         sink.push(rule, error.offset, index, error.field, || format!("{}: {error}", kind.name()).into());
     }
@@ -187,7 +187,9 @@ fn check_end(file: &File, end: Cut, at: Position, sink: &mut Diagnostics) {
 
 fn check_survey(file: &File, sink: &mut Diagnostics) {
     let survey = file.survey();
-    if let Some((offset, error)) = &file.unpacked().error {
+    if survey.counts.keys().any(|kind| kind.is_compressed())
+        && let Some((offset, error)) = &file.unpacked().error
+    {
         sink.push(&BAD_COMPRESSION, *offset, None, "data", || error.clone().into());
     }
     let start = file.records.start;

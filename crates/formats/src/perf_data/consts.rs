@@ -1,3 +1,5 @@
+//! Numbers of perf.data, by the names the kernel and perf give them.
+
 use std::borrow::Cow;
 
 use linux_perf_event_reader::constants as abi;

@@ -174,7 +174,8 @@ fn read_stream_start(file: &mut File) {
             RecordType::HEADER_FEATURE => {
                 let feature =
                     HeaderFeature::read(&mut cursor).ok().and_then(|it| u8::try_from(it.feat_id).ok());
-                if let Some(bit) = feature {
+                // perf ends the features with one of no data.
+                if let Some(bit) = feature.filter(|_| cursor.remaining() != 0) {
                     let section = Section { offset: cursor.offset(), size: cursor.remaining() as u64 };
                     file.features.insert(Feature(u32::from(bit)), section);
                 }

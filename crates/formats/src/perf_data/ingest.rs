@@ -169,7 +169,7 @@ impl Iterator for CallchainRows {
             let Some(key) = self.order.next(&file) else { break };
             num_addresses = num_addresses.saturating_add(self.push(key, &mut table).unwrap_or(0));
         }
-        self.releaser.done_before(&file, self.order.position());
+        self.releaser.done_before(&file, self.order.oldest());
         (!table.is_empty()).then(|| table.finish())
     }
 }

@@ -111,7 +111,7 @@ pub static LAYOUTS: &[&Layout] = &[
     &LostSamples::LAYOUT,
     &Throttle::LAYOUT,
     &Unthrottle::LAYOUT,
-    &Read::LAYOUT,
+    &CounterRead::LAYOUT,
     &Aux::LAYOUT,
     &ItraceStart::LAYOUT,
     &SwitchCpuWide::LAYOUT,

@@ -86,9 +86,18 @@ impl TimeOrder {
         }
     }
 
-    /// Everything before this position will not be asked for again.
-    pub fn position(&self) -> Position {
-        if self.pending.is_empty() { self.at } else { Position::default() }
+    /// The first place in the file, and the first in what its packed records hold, that will be asked for again.
+    pub fn oldest(&self) -> Position {
+        let mut oldest = Position { offset: self.at.offset, inner: self.at.inner, ..Position::default() };
+        for key in self.ready.as_slice().iter().chain(&self.pending) {
+            let place = key.location.position();
+            if place.inner == 0 {
+                oldest.offset = oldest.offset.min(place.offset);
+            } else {
+                oldest.inner = oldest.inner.min(place.inner);
+            }
+        }
+        oldest
     }
 
     fn read_round(&mut self, file: &File) {

@@ -25,6 +25,15 @@ impl Location {
     fn unpacked(place: u64) -> Self {
         Self(place | Self::UNPACKED)
     }
+
+    /// Where that is: an offset in the file, or one past the place in what was unpacked.
+    #[must_use]
+    pub fn position(self) -> Position {
+        match self.0 & !Self::UNPACKED {
+            place if place == self.0 => Position { offset: place, ..Position::default() },
+            place => Position { inner: place.saturating_add(1), ..Position::default() },
+        }
+    }
 }
 
 /// A record, not yet decoded.
@@ -262,8 +271,10 @@ impl File {
     pub fn unpacked(&self) -> &Unpacked {
         self.unpacked.get_or_init(|| {
             let mut offset = self.records.start;
+            let mut released = 0;
             let records = std::iter::from_fn(|| {
                 let record = self.cut(offset).ok()?;
+                Releaser::release(&mut released, record.offset, |range| self.source.release(range));
                 offset = offset.saturating_add(record.size);
                 Some(record)
             });
@@ -303,15 +314,15 @@ impl Releaser {
 
     /// Notes that everything before these offsets is done with.
     pub fn done_before(&mut self, file: &File, at: Position) {
-        let offset = usize::try_from(at.offset).unwrap_or(0);
-        if offset.saturating_sub(self.file) >= Self::STEP_BYTES {
-            file.source.release(page(self.file)..page(offset));
-            self.file = offset;
-        }
-        let inner = usize::try_from(at.inner).unwrap_or(0);
-        if inner.saturating_sub(self.unpacked) >= Self::STEP_BYTES {
-            file.unpacked().release(page(self.unpacked), page(inner));
-            self.unpacked = inner;
+        Self::release(&mut self.file, at.offset, |range| file.source.release(range));
+        Self::release(&mut self.unpacked, at.inner, |range| file.unpacked().release(range));
+    }
+
+    fn release(released: &mut usize, offset: u64, release: impl FnOnce(Range<usize>)) {
+        let offset = usize::try_from(offset).unwrap_or(0);
+        if offset.saturating_sub(*released) >= Self::STEP_BYTES {
+            release(page(*released)..page(offset));
+            *released = offset;
         }
     }
 }

@@ -237,7 +237,7 @@ impl Recording for PerfData {
 
     fn next_record<'a>(&'a self, at: &mut Position) -> Option<RecordView<'a>> {
         let record = self.file.next(at).ok()?;
-        Some(self.file.view(&record).0)
+        Some(self.file.view(&record))
     }
 
     fn check(&self, sink: &mut Diagnostics) {

@@ -194,8 +194,8 @@ impl Survey {
         let Ok(Namespaces { pid, tid, nr_namespaces }) = Namespaces::read(&mut cursor) else { return };
         let entries = usize::try_from(nr_namespaces).unwrap_or(usize::MAX);
         // Device and inode, two words like a section.
-        let links = std::iter::from_fn(|| Section::read(&mut cursor).ok()).take(entries);
-        if let Some(Section { size: inode, .. }) = links.skip(PID_NAMESPACE).next() {
+        let mut links = std::iter::from_fn(|| Section::read(&mut cursor).ok()).take(entries);
+        if let Some(Section { size: inode, .. }) = links.nth(PID_NAMESPACE) {
             self.namespaces.push(PidNamespace { pid, tid, ts, inode });
         }
     }

@@ -16,6 +16,9 @@ use super::records::Mapping;
 /// hundred mappings are half of it; a hostile file could ask for the square of its size.
 const MAX_INHERITED: u64 = 2_000_000;
 
+/// Longest name a child takes from its parent; the kernel's have 16 bytes at most.
+const MAX_INHERITED_NAME_BYTES: usize = 64;
+
 /// A row of the `mappings` table, still in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MappingRow {
@@ -176,7 +179,9 @@ impl Teller<'_> {
         if !told {
             self.tasks.facts.push(TaskFact { pid, tid, ts, kind: TaskFactKind::Start });
         }
-        if let Some(name) = self.names.get(&(ppid, ptid)).cloned() {
+        if let Some(name) = self.names.get(&(ppid, ptid)).cloned()
+            && name.len() <= MAX_INHERITED_NAME_BYTES
+        {
             self.name(pid, tid, ts, name);
         }
         if told || pid == ppid {

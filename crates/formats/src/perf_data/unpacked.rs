@@ -98,9 +98,9 @@ impl Unpacked {
     }
 
     /// Gives back the pages of a part that a pass is done with.
-    pub fn release(&self, start: usize, end: usize) {
+    pub fn release(&self, range: std::ops::Range<usize>) {
         if let Some(source) = &self.source {
-            source.release(start..end);
+            source.release(range);
         }
     }
 }

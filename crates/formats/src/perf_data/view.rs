@@ -12,19 +12,26 @@ use super::records::{MMAP2_FILE_BYTES, mmap2_build_id};
 use super::sample::{Registers, Sample, Words};
 
 impl File {
-    /// The record as it is shown, and what was wrong with its body.
-    pub fn view<'a>(&self, record: &RawRecord<'a>) -> (RecordView<'a>, Option<ParseError>) {
+    /// What is wrong with a record's body.
+    pub fn body_error(&self, record: &RawRecord<'_>) -> Option<ParseError> {
+        match record.record_type {
+            RecordType::SAMPLE => self.sample(record).err(),
+            _ => self.fields(record, &mut Vec::new()).err(),
+        }
+    }
+
+    /// The record as it is shown, with the fields up to the first that cannot be decoded.
+    pub fn view<'a>(&self, record: &RawRecord<'a>) -> RecordView<'a> {
         let mut fields = vec![("misc", Value::Hex(u64::from(record.misc)))];
-        let error = self.fields(record, &mut fields).err();
-        let view = RecordView {
+        let _ = self.fields(record, &mut fields);
+        RecordView {
             index: record.index,
             offset: record.offset,
             size: record.size,
             name: record.record_type.name(),
             timestamp: self.time(record),
             fields,
-        };
-        (view, error)
+        }
     }
 
     fn fields<'a>(&self, record: &RawRecord<'a>, fields: &mut Fields<'a>) -> Result<(), ParseError> {
@@ -69,7 +76,7 @@ fn body_fields<'a>(
         RecordType::LOST_SAMPLES => &LostSamples::LAYOUT,
         RecordType::THROTTLE => &Throttle::LAYOUT,
         RecordType::UNTHROTTLE => &Unthrottle::LAYOUT,
-        RecordType::READ => &Read::LAYOUT,
+        RecordType::READ => &CounterRead::LAYOUT,
         RecordType::AUX => &Aux::LAYOUT,
         RecordType::ITRACE_START => &ItraceStart::LAYOUT,
         RecordType::SWITCH | RecordType::FINISHED_ROUND | RecordType::FINISHED_INIT => return Ok(()),

@@ -30,9 +30,7 @@ def write(profile: Source, out: IO[bytes], *, weight: Literal["samples", "events
     if weight not in ("samples", "events"):
         raise UsageError(f"weight is 'samples' or 'events', not {weight!r}", field="weight")
     if profile.sql("SELECT count(*) FROM samples").fetchall() == [(0,)]:
-        raise ExportError(
-            "there are no samples to show", hint="open the perf.data that goes with the dump as well"
-        )
+        raise ExportError("there are no samples to show", hint="open the perf.data that goes with the dump as well")
     interval = interval_ns(profile)
     members = {
         "meta": meta_json(profile, interval),

@@ -4,34 +4,33 @@ import json
 
 from perfuse.exporters.source import Source, text
 
+_INTERPRETER = """
+    ignition|ignition handler|interpreter|llint|llintthunk|baselineinterpreter|blinterpinterpreter|blinterpop
+"""
+_BASELINE = "sparkplug|liftoff|baseline|bbq|wasmbbq|quickjitted|minoptjitted|tier0|instrumented"
+_MID_TIER = "maglev|dfg|c1"
+_OPTIMIZING = """
+    turbofan|ftl|omg|wasmomg|ion|c2|optimized|optimizedtier1|optimizedtier1osr|tier1|tier1osr
+"""
+
 CATEGORIES: dict[str, tuple[str, str]] = {
     # The first grey one is what the front end falls back to.
     "Other": ("grey", ""),
     "Native": ("yellow", ""),
     "Kernel": ("orange", ""),
     "Hypervisor": ("lightred", ""),
-    "Interpreter": (
-        "red",
-        "ignition interpreter interpreted llint ipint baselineinterpreter blinterp blinterpop",
-    ),
-    "Baseline JIT": (
-        "blue",
-        "sparkplug baseline liftoff bbq quickjitted minoptjitted tier0 instrumentedtier winch",
-    ),
-    "Mid-tier JIT": ("lightblue", "maglev dfg c1 instrumentedtieroptimized"),
-    "Optimizing JIT": (
-        "green",
-        "turbofan turboshaft ftl omg ion ionmonkey warp c2 graal optimized optimizedtier1 optimizedtier1osr "
-        "tier1 tier1osr cranelift",
-    ),
+    "Interpreter": ("red", _INTERPRETER),
+    "Baseline JIT": ("blue", _BASELINE),
+    "Mid-tier JIT": ("lightblue", _MID_TIER),
+    "Optimizing JIT": ("green", _OPTIMIZING),
     "JIT": ("purple", ""),
     "JIT stub": ("brown", ""),
-    "Ahead of time": ("magenta", ""),
+    "Ahead of time": ("magenta", "prejit|readytorun"),
 }
 """Category name: its colour, and the tiers that mean it, in lower case. Code of any other tier is `JIT`."""
 
 _TIERS = " ".join(
-    f"WHEN lower(tier) IN ({', '.join(map(text, tiers.split()))}) THEN {text(name)}"
+    f"WHEN lower(tier) IN ({', '.join(map(text, tiers.strip().split('|')))}) THEN {text(name)}"
     for name, (_, tiers) in CATEGORIES.items()
     if tiers
 )
@@ -42,9 +41,9 @@ CATEGORY = f"""
         WHEN kind = 'hypervisor' THEN 'Hypervisor'
         WHEN kind = 'native' THEN 'Native'
         WHEN kind <> 'jit' THEN 'Other'
+        {_TIERS}
         WHEN code_kind IN ('stub', 'helper') THEN 'JIT stub'
         WHEN code_kind = 'aot' THEN 'Ahead of time'
-        {_TIERS}
         ELSE 'JIT'
     END
 """

@@ -7,10 +7,11 @@ into it come from separate queries and still agree.
 from perfuse.exporters.firefox.categories import CATEGORY, CATEGORY_INDEX, SUBCATEGORY_INDEX
 from perfuse.exporters.frames import FRAMES
 
+# Code of scripts. A perf map tells no runtime, but keeps the marks that JavaScript's give their names.
 _JAVASCRIPT = r"""
-    kind = 'jit' AND code_kind = 'jit' AND (
-        regexp_matches(coalesce(linkage_name, ''), '^(JS:|JSC-|(Ion|IonIC|Baseline|BaselineInterpreter): )')
-        OR regexp_matches(lower(coalesce(producer, '')), 'v8|node|javascriptcore|jsc|spidermonkey')
+    kind = 'jit' AND coalesce(code_kind, 'jit') = 'jit' AND (
+        coalesce(producer, '') IN ('V8', 'JavaScriptCore', 'SpiderMonkey')
+        OR regexp_matches(coalesce(linkage_name, ''), '^(JS:|JSC-(Baseline|DFG|FTL): |(Ion|Baseline): )')
     )
 """
 
@@ -20,8 +21,8 @@ FRAME_ROWS = f"""
     -- library, in the order it was created: its real addresses are reused over time.
     code AS (
         SELECT code_object_id, '[jit] ' || coalesce(p.name::VARCHAR || ' ', '') || p.pid AS jit,
-            (sum(size_bytes) OVER (PARTITION BY process_id ORDER BY code_object_id) - size_bytes)::UBIGINT
-                AS jit_offset
+            -- A HUGEINT, as no size that a file claims can overflow it.
+            sum(size_bytes) OVER (PARTITION BY process_id ORDER BY code_object_id) - size_bytes AS jit_offset
         FROM code_objects JOIN processes p USING (process_id)
         WHERE code_object_id IN (SELECT code_object_id FROM frames)
     ),

@@ -148,10 +148,10 @@ def _native_symbols(profile: Source, strings: Strings) -> str:
         SELECT symbol, any_value(lib), any_value(outer_label),
             -- A function's own number is its address where it lies before all of its samples.
             coalesce(
-                any_value(jit_offset),
+                any_value(jit_offset) FILTER (address_in_lib IS NOT NULL),
                 CASE WHEN max(outer_native_id) <= min(address_in_lib) THEN max(outer_native_id) END
             ),
-            any_value(size_bytes)
+            any_value(size_bytes) FILTER (address_in_lib IS NOT NULL)
         FROM ({FRAME_ROWS}) WHERE symbol IS NOT NULL GROUP BY symbol ORDER BY symbol
     """).fetchall()
     return _table(

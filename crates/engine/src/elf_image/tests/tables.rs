@@ -20,17 +20,24 @@ struct Built {
 }
 
 impl Built {
-    fn function(&mut self, name: &str, path: Option<&str>, line: Option<u32>, column: Option<u32>) -> u32 {
+    fn function(
+        &mut self,
+        names: (&str, &str),
+        path: Option<&str>,
+        line: Option<u32>,
+        column: Option<u32>,
+    ) -> u32 {
         let next = self.function_ids.len() as u32;
-        let id = *self.function_ids.entry((name.into(), line)).or_insert(next);
+        let (name, linkage_name) = names;
+        let id = *self.function_ids.entry((linkage_name.into(), line)).or_insert(next);
         if id == next {
-            self.functions.push(id, None, name, name, None, path, line, column);
+            self.functions.push(id, None, name, linkage_name, None, path, line, column);
         }
         id
     }
 
     fn add(&mut self, code: &CodeObject<'_>, process_id: u32) {
-        let function_id = self.function(code.name, code.path, code.line, code.column);
+        let function_id = self.function((code.name, code.linkage_name), code.path, code.line, code.column);
         self.code_objects.push(
             code.id,
             function_id,
@@ -51,7 +58,7 @@ impl Built {
             self.line_rows.push(code.id, line.offset, line.path, line.line, line.column, None, 0, 0);
         }
         for call in code.inlines {
-            let function_id = self.function(call.name, call.path, call.line, None);
+            let function_id = self.function((call.name, call.name), call.path, call.line, None);
             let (path, line, column) = (call.call_path, call.call_line, call.call_column);
             let Inline { start, size, depth, .. } = *call;
             self.inline_calls.push(code.id, start, size, depth, function_id, path, line, column, 0, 0);

@@ -23,7 +23,11 @@ pub fn check(record: &RawRecord<'_>, sink: &mut Diagnostics) {
             }
         }
         Err(_) if is_foreign(record) => {
-            tell(&FOREIGN_PAYLOAD, "id", format!("{} of {} bytes", record.tag(), record.prefix.total_size).into());
+            tell(
+                &FOREIGN_PAYLOAD,
+                "id",
+                format!("{} of {} bytes", record.tag(), record.prefix.total_size).into(),
+            );
         }
         Err(error) => tell(&INLINE_INVALID, error.field, error.to_string().into()),
     }

@@ -117,7 +117,7 @@ layout! {
     }
 
     /// Counter values of a task that ended.
-    Read = "PERF_RECORD_READ", section "perf_event.h: PERF_RECORD_READ" {
+    CounterRead = "PERF_RECORD_READ", section "perf_event.h: PERF_RECORD_READ" {
         /// Process.
         pid: i32,
         /// Thread.
