@@ -17,8 +17,8 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     arrow::register(module)?;
-    jitdump::register(module)?;
     recording::register(module)?;
+    jitdump::register(module)?;
     perf_data::register(module)?;
     fusion::register(module)?;
     stacks::register(module)?;

@@ -79,17 +79,14 @@ impl Part {
     }
 }
 
-/// No runtime has nearly as many.
+/// No runtime has nearly as many tiers.
 const MAX_TIERS: usize = 256;
-
-/// A declared function: name, file, line and column.
-type Declared = (Box<str>, Box<str>, Option<u32>, Option<u32>);
 
 /// Functions and tiers of a dump.
 #[derive(Debug, Default)]
 pub struct Functions {
     known: FxHashMap<Box<[u8]>, Named>,
-    declared: FxHashMap<Declared, u32>,
+    declared: FxHashMap<Box<[u8]>, u32>,
     rows: Vec<Function>,
     tiers: Vec<Box<str>>,
 }
@@ -108,24 +105,28 @@ impl Functions {
         named
     }
 
-    /// The function that a debug record declares; each is one.
+    /// The function a debug record says was inlined: one for each name, file and place.
     pub fn declare(&mut self, declaration: &Declaration<'_>) -> u32 {
-        let key = declared(declaration);
-        if let Some(known) = self.declared.get(&key) {
+        let key = key(declaration);
+        if let Some(known) = self.declared.get(&*key) {
             return *known;
         }
+        let (mut row, ..) = Function::new(String::from_utf8_lossy(declaration.name).into());
+        if !declaration.path.is_empty() {
+            row.path = Some(Part::Own(String::from_utf8_lossy(declaration.path).into()));
+        }
+        row.line = known(declaration.line).or(row.line);
+        row.column = known(declaration.column).or(row.column);
         let id = self.rows.len() as u32;
-        let (name, path, line, column) = key.clone();
-        let path = (!path.is_empty()).then_some(Part::Own(path));
-        self.rows.push(Function { name: Part::Own(name.clone()), linkage_name: name, line, column, path });
-        self.declared.insert(key, id);
+        self.rows.push(row);
+        self.declared.insert(key.into(), id);
         id
     }
 
     /// The index [`declare`](Self::declare) gave.
     #[must_use]
     pub fn declared(&self, declaration: &Declaration<'_>) -> Option<u32> {
-        self.declared.get(&declared(declaration)).copied()
+        self.declared.get(&*key(declaration)).copied()
     }
 
     /// The index of a tier. A file with more than a few hundred is up to no good, and gets none for the rest.
@@ -159,9 +160,8 @@ impl Functions {
     }
 }
 
-fn declared(declaration: &Declaration<'_>) -> Declared {
-    let name = String::from_utf8_lossy(declaration.name);
-    let name = if name.is_empty() { names::ANONYMOUS.into() } else { name };
-    let path = String::from_utf8_lossy(declaration.path);
-    (name.into(), path.into(), known(declaration.line), known(declaration.column))
+/// Names hold no NUL, so that the parts of a key cannot run together.
+fn key(declaration: &Declaration<'_>) -> Vec<u8> {
+    let (line, column) = (declaration.line.to_le_bytes(), declaration.column.to_le_bytes());
+    [declaration.name, &[0], declaration.path, &[0], &line, &column].concat()
 }

@@ -274,11 +274,9 @@ fn inlined_functions_fill_the_tables() {
         |name| dump.table(name, &Placement::alone(), &TableRequest::default()).unwrap().next().unwrap();
     assert_eq!(dump.extent().function, 2);
     let functions = &dump.index().functions;
-    let inner = &functions.rows()[0];
-    assert_eq!(
-        (inner.name(), inner.path(), inner.line, inner.column),
-        ("inner", Some("b.js"), Some(7), Some(2))
-    );
+    let inner = functions.get(0).unwrap();
+    let told = (inner.name(), inner.path(), inner.line, inner.column);
+    assert_eq!(told, ("inner", Some("b.js"), Some(7), Some(2)));
     let calls = table("inline_calls");
     let column = |name: &str| calls.column_by_name(name).unwrap().clone();
     assert_eq!(column("start_offset").as_primitive::<UInt64Type>().values(), &[1]);
