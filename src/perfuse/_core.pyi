@@ -1,8 +1,9 @@
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, final
 
 def __getattr__(name: str) -> Any: ...
 
+@final
 class JitdumpEncoder:
     def __new__(cls, endian: str) -> JitdumpEncoder: ...
     def header(self, elf_mach: int, pid: int, timestamp: int, flags: int) -> None: ...
