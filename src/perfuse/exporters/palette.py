@@ -22,20 +22,20 @@ class Origin:
 
 
 ORIGINS: tuple[Origin, ...] = (
-    Origin("interpreter", "Interpreter", 95, 0.11),
-    Origin("baseline", "Baseline JIT", 68, 0.11),
-    Origin("mid_tier", "Mid-tier JIT", 45, 0.12),
-    Origin("optimised", "Optimised JIT", 150, 0.11),
-    Origin("jit", "JIT", 180, 0.08),
-    Origin("stub", "Stubs, builtins", 305, 0.07),
-    Origin("inlined", "Inlined", 125, 0.09),
-    Origin("native", "Native", 245, 0.08),
-    Origin("kernel", "Kernel", 15, 0.10),
+    Origin("interpreter", "Interpreter", 95, 0.09),
+    Origin("baseline", "Baseline JIT", 70, 0.09),
+    Origin("mid_tier", "Mid-tier JIT", 48, 0.095),
+    Origin("optimised", "Optimised JIT", 152, 0.085),
+    Origin("jit", "JIT", 185, 0.065),
+    Origin("stub", "Stubs, builtins", 305, 0.055),
+    Origin("inlined", "Inlined", 122, 0.08),
+    Origin("native", "Native", 248, 0.055),
+    Origin("kernel", "Kernel", 14, 0.07),
     Origin("unknown", "Unknown", 260, 0.005),
 )
 """Every origin, in the order legends show them."""
 
-LIGHT = (0.84, 0.868, 0.896)
+LIGHT = (0.855, 0.88, 0.905)
 """Lightness of boxes on a light page: neighbours of one origin differ a little."""
 DARK = (0.42, 0.45, 0.48)
 """Lightness of boxes on a dark page."""

@@ -204,7 +204,7 @@ def weight_text(weight: int, unit: str) -> str:
     for size, name in ((10**9, "s"), (10**6, "ms"), (10**3, "µs")):
         if weight >= size:
             value = weight / size
-            return f"{value:,.0f} {name}" if value >= 100 else f"{value:.3g} {name}"
+            return f"{int(value + 0.5):,} {name}" if value >= 100 else f"{value:.3g} {name}"
     return f"{weight} ns"
 
 

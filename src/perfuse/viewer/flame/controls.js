@@ -38,6 +38,8 @@ export class Controls {
   }
 
   fillLegend() {
+    const { symbol, originOf } = this.profile;
+    this.used = new Set(Uint8Array.from(symbol, (symbol) => originOf[symbol]));
     this.chips = this.profile.origins.map(({ label }, origin) => {
       const chip = document.createElement("button");
       chip.append(document.createElement("i"), label, document.createElement("span"));
@@ -61,9 +63,8 @@ export class Controls {
     byId("merge-recursion").checked = state.mergeRecursion;
     if (byId("search").value !== state.search) byId("search").value = state.search;
     byId("matched").textContent = matched === null ? "" : `${shareText(matched, whole)} matched`;
-    const used = new Set(this.profile.symbol.length ? this.profile.originOf : []);
     this.chips.forEach((chip, origin) => {
-      chip.hidden = !used.has(origin);
+      chip.hidden = !this.used.has(origin);
       chip.ariaPressed = String(state.origin === origin);
       chip.children[0].style.background = this.palette.ofOrigin(origin);
       chip.children[1].textContent = shareText(origins[origin], whole);

@@ -19,7 +19,8 @@ export function countText(count, name) {
 /** A share of a whole: `12.3%`. */
 export function shareText(part, whole) {
   const percent = whole > 0 ? (100 * part) / whole : 0;
-  if (percent > 0 && percent < 0.01) return "<0.01%";
+  if (percent === 0) return "0%";
+  if (percent < 0.01) return "<0.01%";
   return `${percent >= 99.995 ? 100 : percent.toFixed(percent < 1 ? 2 : 1)}%`;
 }
 
@@ -29,6 +30,18 @@ const INVISIBLE = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u
 /** A name with what cannot be seen written out. */
 export function visible(name) {
   return name.replace(INVISIBLE, (c) => `\\u{${c.codePointAt(0).toString(16)}}`);
+}
+
+/** Shorter forms of a qualified name, the longest first: `Scavenger::Process`, then `Process`. */
+export function shortNames(name) {
+  if (!/::|\w\.\w+\.\w/.test(name) || name.includes("/")) return [name];
+  // Arguments and template parameters say least about where one is.
+  let bare = name.replace(/(?<=.)\((?!anonymous namespace)[^()]*\)( const)?$/, "");
+  for (let before = ""; before !== bare && !bare.includes("operator"); ) [before, bare] = [bare, bare.replace(/(?<=\w)<[^<>]*>/g, "")];
+  const separator = bare.includes("::") ? "::" : ".";
+  const parts = bare.split(separator);
+  const short = [parts.slice(-2).join(separator), parts.at(-1)].filter((part) => part.length > 1);
+  return short.length ? short : [name];
 }
 
 /** The last part of a path. */

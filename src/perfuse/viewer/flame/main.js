@@ -78,6 +78,7 @@ class App {
     this.zoomedAbove = this.above?.root;
     this.zoomed = this.find(state.zoom);
     this.selected = this.hovered = null;
+    this.tooltip.hide();
     element("callers").hidden = !sandwich;
     const { root } = whole;
     const event = profile.event ? ` · ${profile.event}` : "";
@@ -133,15 +134,30 @@ class App {
     return `all · ${countText(node.samples, "sample")} · ${weightText(node.weight, this.profile.unit)}`;
   }
 
+  /** The box that keys and buttons mean, or else the function that is highlighted. */
   describe() {
-    const { selected } = this;
-    const named = selected !== null && selected.symbol >= 0;
-    element("copy").hidden = element("focus").hidden = !named;
+    const symbol = this.chosenSymbol();
+    element("copy").hidden = element("focus").hidden = symbol < 0;
+    element("selected").replaceChildren();
+    if (symbol < 0) return;
+    const { profile, whole } = this;
     const name = document.createElement("b");
-    name.textContent = named ? this.label(selected) : "";
-    const place = named && this.profile.place(selected.symbol);
-    const weight = named ? ` ${shareText(selected.value, this.whole)} · ${weightText(selected.weight, this.profile.unit)}${place ? ` · ${place}` : ""}` : "";
-    element("selected").replaceChildren(name, weight);
+    name.textContent = profile.names[symbol];
+    const box = this.selected?.symbol === symbol ? this.selected : null;
+    const row = this.weights.get(this.view.key(symbol));
+    const bySamples = this.state.metric === "samples";
+    const facts = box ? [`${shareText(box.value, whole)} here`] : [];
+    if (row) {
+      facts.push(`${shareText(bySamples ? row.selfSamples : row.selfWeight, whole)} self`);
+      facts.push(`${shareText(bySamples ? row.samples : row.weight, whole)} total`);
+    }
+    const place = profile.place(symbol);
+    element("selected").append(name, ` ${[...facts, ...(place ? [place] : [])].join(" · ")}`);
+  }
+
+  chosenSymbol() {
+    if (this.selected && this.selected.symbol >= 0) return this.selected.symbol;
+    return this.weights.get(this.state.focus)?.symbol ?? -1;
   }
 
   zoomTo(node) {
@@ -183,15 +199,15 @@ class App {
   }
 
   focusSelected() {
-    const node = this.selected ?? this.hovered;
-    if (node && node.symbol >= 0) this.change({ view: "sandwich", focus: this.view.key(node.symbol) });
-    else if (this.state.view !== "sandwich") this.change({ view: "sandwich" });
+    const symbol = this.chosenSymbol();
+    if (symbol >= 0) this.change({ view: "sandwich", focus: this.view.key(symbol) });
+    else this.change({ view: "sandwich" });
   }
 
   async copyName() {
-    const node = this.hovered ?? this.selected;
-    if (!node || node.symbol < 0) return;
-    await copy(this.label(node));
+    const symbol = this.chosenSymbol();
+    if (symbol < 0) return;
+    await copy(this.profile.names[symbol]);
     element("copy").textContent = "Copied";
     setTimeout(() => (element("copy").textContent = "Copy name"), 1200);
   }

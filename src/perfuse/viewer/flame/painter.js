@@ -1,11 +1,13 @@
 // Draws rows of boxes on a canvas that shows the part of them scrolled to.
 
+import { shortNames } from "./format.js";
 import { boxAt } from "./layout.js";
 
 export const ROW = 20;
 const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 const PADDING = 5;
-const NARROWEST_TEXT = 26;
+const NARROWEST_TEXT = 34;
+const FEWEST_LETTERS = 3;
 
 /** A scrolling pane of boxes. Callers are drawn upwards from the bottom, everything else down from the top. */
 export class Painter {
@@ -16,7 +18,7 @@ export class Painter {
     this.canvas = pane.querySelector("canvas");
     this.spacer = pane.querySelector(".spacer");
     this.context = this.canvas.getContext("2d");
-    this.widths = new Map();
+    this.forms = new Map();
     this.rows = [];
     this.look = {};
     pane.addEventListener("scroll", () => this.paint(), { passive: true });
@@ -111,18 +113,25 @@ export class Painter {
     context.strokeRect(box.left + inset, this.topOf(node.depth) + inset, Math.max(box.right - box.left - 1 - width, 1), ROW - 1 - width);
   }
 
-  /** As much of a name as a width takes. */
+  /** A name, or a shorter form of it, or as much of that as a width takes. */
   fitted(name, width) {
-    let full = this.widths.get(name);
-    if (full === undefined) this.widths.set(name, (full = this.context.measureText(name).width));
-    if (full <= width) return name;
-    const letters = [...name];
+    let forms = this.forms.get(name);
+    if (!forms) {
+      forms = [...new Set([name, ...shortNames(name)])].map((text) => ({ text, full: this.context.measureText(text).width }));
+      this.forms.set(name, forms);
+    }
+    const form = forms.find(({ full }) => full <= width);
+    return form ? form.text : this.cut(forms.at(-1), width);
+  }
+
+  cut({ text, full }, width) {
+    const letters = [...text];
     let [fits, tooLong] = [0, Math.min(letters.length, Math.ceil((letters.length * width) / full) + 8)];
     while (tooLong - fits > 1) {
       const middle = (fits + tooLong) >> 1;
       if (this.context.measureText(`${letters.slice(0, middle).join("")}…`).width <= width) fits = middle;
       else tooLong = middle;
     }
-    return fits ? `${letters.slice(0, fits).join("")}…` : "";
+    return fits >= FEWEST_LETTERS ? `${letters.slice(0, fits).join("")}…` : "";
   }
 }

@@ -57,7 +57,7 @@ export function functionWeights(profile, view) {
   return rows;
 }
 
-/** Share of samples taken in code of each origin. */
+/** Weight of the samples taken in code of each origin. */
 export function originWeights(profile, view) {
   const sums = profile.origins.map(() => 0);
   const own = view.bySamples ? profile.selfSamples : profile.selfWeight;

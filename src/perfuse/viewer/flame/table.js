@@ -1,6 +1,6 @@
 // The heaviest functions, beside the graph.
 
-import { fileName, shareText } from "./format.js";
+import { fileName, shareText, shortNames } from "./format.js";
 
 const SHOWN = 500;
 const ORDERS = {
@@ -18,8 +18,11 @@ export class FunctionTable {
       head.querySelector("button").addEventListener("click", () => this.sort(head.dataset.order));
     }
     const rowOf = (event) => event.target.closest("tr")?.dataset.key;
-    this.body.addEventListener("click", (event) => rowOf(event) !== undefined && onChoose(Number(rowOf(event))));
-    this.body.addEventListener("dblclick", (event) => rowOf(event) !== undefined && onFocus(Number(rowOf(event))));
+    // Rows are made anew by the first click of two, so a double click shows in the count only.
+    this.body.addEventListener("click", (event) => {
+      const key = rowOf(event);
+      if (key !== undefined) (event.detail === 2 ? onFocus : onChoose)(Number(key));
+    });
     this.body.addEventListener("keydown", (event) => {
       const key = rowOf(event);
       if (key === undefined) return;
@@ -60,7 +63,7 @@ export class FunctionTable {
     const swatch = document.createElement("i");
     swatch.style.background = this.palette.of(symbol);
     const label = document.createElement("b");
-    label.textContent = profile.names[symbol];
+    label.textContent = shortNames(profile.names[symbol])[0];
     const details = [profile.tier[symbol], profile.module[symbol] && fileName(profile.module[symbol])].filter(Boolean);
     const where = document.createElement("small");
     where.textContent = details.join(" · ");
