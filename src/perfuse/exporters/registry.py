@@ -45,12 +45,12 @@ class Target:
 
 
 TARGETS: tuple[Target, ...] = (
-    Target("html", "HTML flame graph", (".html", ".htm"), "perfuse.exporters.html", ("file",), "one page with search, zoom, callers and callees; opens from disk in any browser"),
-    Target("svg", "SVG flame graph", (".svg",), "perfuse.exporters.svg", ("file",), "a picture for a README, a report or an issue; tooltips, no script"),
     Target("firefox", "Firefox Profiler", (".firefox.json", ".json"), "perfuse.exporters.firefox", ("file",), "profiler.firefox.com: timeline, call tree, flame graph, source and assembly views"),
     Target("speedscope", "speedscope", (".speedscope.json",), "perfuse.exporters.speedscope", ("file",), "speedscope.app: time order, left heavy and sandwich views"),
     Target("collapsed", "collapsed stacks", (".collapsed", ".folded"), "perfuse.exporters.collapsed", ("file",), "a;b;c N a line: FlameGraph, inferno, speedscope, and grep"),
     Target("perf-map", "perf map", (".map",), "perfuse.exporters.perf_map", ("file", "directory"), "perf-PID.map: perf, bpftrace and bcc name JIT code with it"),
+    Target("html", "HTML flame graph", (".html", ".htm"), "perfuse.exporters.html", ("file",), "one page with search, zoom, callers and callees; opens from disk in any browser"),
+    Target("svg", "SVG flame graph", (".svg",), "perfuse.exporters.svg", ("file",), "a picture for a README, a report or an issue; tooltips, no script"),
 )  # fmt: skip
 """Every target, in the order they are listed to people."""
 
