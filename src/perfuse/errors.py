@@ -36,7 +36,7 @@ class UsageError(PerfuseError):
     """The request makes no sense: an unknown name, an option that does not exist, a value out of range."""
 
 
-class UnreadableInput(PerfuseError):
+class UnreadableInput(PerfuseError):  # noqa: N818 - named for the input, which is at fault
     """A file that is of no known format, or whose header cannot be read."""
 
 

@@ -125,7 +125,7 @@ def _told(m: Match, facts: PerfFacts | None, a: Alignment) -> list[Diagnostic]:
         message = f"process {m.pid} is process {header_pid} in its own pid namespace"
         told.append(diagnostic("FU004", m.dump.path, message))
     if a.how == "none":
-        told.append(diagnostic("FU007", m.dump.path, f"{m.dump.path} is on another clock than {facts.path}"))
+        told.append(diagnostic("FU006", m.dump.path, f"{m.dump.path} is on another clock than {facts.path}"))
     elif a.how != "same_clock":
         rate = f", {a.hz / 1e6:,.1f} MHz ({a.hz_source})" if a.kind == "tsc" and a.hz else ""
         sure = "" if a.uncertainty_ns is None else f", sure to {a.uncertainty_ns / 1e6:.3f} ms"

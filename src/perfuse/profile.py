@@ -7,7 +7,7 @@ from os import PathLike
 from typing import IO, TYPE_CHECKING, Any
 
 from perfuse import _core
-from perfuse.diagnostics import Diagnostic, diagnostic
+from perfuse.diagnostics import Diagnostic
 from perfuse.table import Table, Tables, names
 
 if TYPE_CHECKING:
@@ -99,15 +99,8 @@ class Profile:
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What was wrong with the recordings, and what putting them together found. Joins, when not done yet."""
+        """What was wrong with the recordings, and what putting them together found."""
         checked = [d for recording in self.recordings for d in recording.check(limit=50)]
-        facts = self._fusion.facts()
-        if facts["num_early"]:
-            message = (
-                f"{facts['num_early']:,} addresses were named after code logged up to "
-                f"{facts['latest_early_ns'] / 1e6:.1f} ms later"
-            )
-            checked.append(diagnostic("FU006", self.joins[0].path if self.joins else "", message))
         return (*self._found, *checked)
 
     @cached_property

@@ -4,7 +4,8 @@ import json
 import os
 import shutil
 import subprocess
-import uuid
+import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,17 +23,22 @@ def small() -> Any:
     return small_profile()
 
 
-@pytest.fixture(scope="session", params=["node24", "cpython313", "erlang27", "postgres15", "wasmtime50"])
-def expected_script(request: pytest.FixtureRequest) -> Path:
-    """What perf itself printed of a real recording."""
-    path = CORPUS / "expected" / f"{request.param}.script.txt.gz"
-    if not path.exists():
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    """Real recordings, which are kept beside the repository."""
+    if not CORPUS.exists():
         pytest.skip(f"no corpus at {CORPUS}")
-    return path
+    return CORPUS
+
+
+@pytest.fixture(scope="session", params=["node24", "cpython313", "erlang27", "postgres15", "wasmtime50"])
+def expected_script(request: pytest.FixtureRequest, corpus: Path) -> Path:
+    """What perf itself printed of a real recording."""
+    return corpus / "expected" / f"{request.param}.script.txt.gz"
 
 
 @pytest.fixture
-def golden(request: pytest.FixtureRequest) -> Any:
+def golden() -> Any:
     """Holds text against a file in testdata/; PERFUSE_BLESS=1 writes it anew."""
 
     def check(name: str, actual: str) -> None:
@@ -60,32 +66,45 @@ def peers() -> Path:
 
 
 class ProfilerCli:
-    """The Firefox Profiler's own front end, without its windows."""
+    """The Firefox Profiler's own front end, without its windows: a server with a profile, and questions."""
 
-    def __init__(self, node_modules: Path, home: Path) -> None:
-        self._command = ["node", str(node_modules / "@firefox-devtools" / "profiler-cli" / "dist" / "profiler-cli.js")]
-        # A daemon keeps its socket below the home directory, whose path must be short.
-        self._environment = os.environ | {"HOME": str(home)}
-        self._session = uuid.uuid4().hex[:8]
+    def __init__(self, node_modules: Path, sessions: Path) -> None:
+        script = node_modules / "@firefox-devtools" / "profiler-cli" / "dist" / "profiler-cli.js"
+        self._command = ["node", str(script)]
+        self._sessions = sessions
+        self._environment = os.environ | {"PROFILER_CLI_SESSION_DIR": str(sessions)}
+        self._server: subprocess.Popen[bytes] | None = None
 
     def load(self, path: Path) -> None:
-        self._run("load", str(path))
-
-    def stop(self) -> None:
-        self._run("stop", self._session, session=False)
+        # Its own `load` gives the server half a second to start, which a busy machine may need longer for.
+        command = [*self._command, "--daemon", str(path), "--session", "test"]
+        self._server = subprocess.Popen(command, env=self._environment, stdout=subprocess.DEVNULL)
+        deadline = time.monotonic() + 100
+        # A question that comes before this file removes the server's socket.
+        while not (self._sessions / "test.json").exists() or self._ask("profile", "info").returncode:
+            assert self._server.poll() is None, "the front end refused the profile"
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
 
     def ask(self, *command: str) -> Any:
-        return json.loads(self._run(*command, "--json"))
+        done = self._ask(*command)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
 
-    def _run(self, *command: str, session: bool = True) -> str:
-        arguments = [*self._command, *command, *(["--session", self._session] if session else [])]
-        done = subprocess.run(arguments, env=self._environment, capture_output=True, text=True, timeout=120, check=False)
-        assert done.returncode == 0, done.stderr + done.stdout
-        return done.stdout
+    def stop(self) -> None:
+        if self._server:
+            self._server.terminate()
+            self._server.wait()
+
+    def _ask(self, *command: str) -> subprocess.CompletedProcess[str]:
+        command = (*self._command, *command, "--json", "--session", "test")
+        return subprocess.run(command, env=self._environment, capture_output=True, text=True, timeout=120, check=False)
 
 
 @pytest.fixture
-def profiler(peers: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProfilerCli]:
-    cli = ProfilerCli(peers, tmp_path_factory.mktemp("h"))
-    yield cli
-    cli.stop()
+def profiler(peers: Path) -> Iterator[ProfilerCli]:
+    # The path of a socket in it must be short.
+    with tempfile.TemporaryDirectory(prefix="pq") as sessions:
+        cli = ProfilerCli(peers, Path(sessions))
+        yield cli
+        cli.stop()

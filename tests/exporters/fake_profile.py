@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import duckdb
+
 from perfuse import _core
 
 _TYPES = {

@@ -1,4 +1,4 @@
-"""A profile from the text of `perf script`: real stacks, so that an export can be held against perf's own answer."""
+"""A profile from the text of `perf script`: real stacks, to hold exports against perf's own answer."""
 
 import gzip
 import re
@@ -33,7 +33,8 @@ def perf_script(path: Path) -> FakeProfile:
         process = processes.id(pid)
         stack = None
         for nth, line in reversed(list(enumerate(lines))):
-            key = _frame(line, process, modules, functions, codes) + ("sampled" if nth == 0 else "callchain",)
+            how = "callchain" if nth else "sampled"
+            key = (*_frame(line, process, modules, functions, codes), how)
             stack = stacks.id((stack, frames.id(key)))
         samples.append(
             {
@@ -47,34 +48,74 @@ def perf_script(path: Path) -> FakeProfile:
             }
         )
     profile.add("sources", format="perf_data", path=str(path), arch="x86_64", clock_id=0, producer="perf")
-    profile.add("sources", source_id=1, format="jitdump", path="jit.dump", arch="x86_64", clock_id=0, producer="node (V8)")
-    profile.add("clocks", clock_id=0, source_id=0, kind="monotonic", offset_ns=0, hz_source="defined", alignment="same_clock")
+    profile.add(
+        "sources",
+        source_id=1,
+        format="jitdump",
+        path="jit.dump",
+        arch="x86_64",
+        clock_id=0,
+        producer="V8",
+    )
+    profile.add(
+        "clocks",
+        clock_id=0,
+        source_id=0,
+        kind="monotonic",
+        offset_ns=0,
+        hz_source="defined",
+        alignment="same_clock",
+    )
     names = {pid: comms.get((pid, pid), comm) for (pid, _), comm in comms.items()}
     profile.add_all("processes", [{"process_id": i, "pid": pid, "name": names[pid]} for pid, i in processes.items()])
     profile.add_all(
         "threads",
-        [{"thread_id": i, "process_id": processes[key[0]], "tid": key[1], "name": comms[key]} for key, i in threads.items()],
+        [
+            {"thread_id": i, "process_id": processes[key[0]], "tid": key[1], "name": comms[key]}
+            for key, i in threads.items()
+        ],
     )
     profile.add_all("modules", [{"module_id": i, "name": dso, "kind": "native"} for dso, i in modules.items()])
     profile.add_all(
         "mappings",
         [
-            {"mapping_id": i, "start_address": 0, "end_address": 0, "file_offset": 0, "path": dso, "executable": True}
+            {
+                "mapping_id": i,
+                "start_address": 0,
+                "end_address": 0,
+                "file_offset": 0,
+                "path": dso,
+                "executable": True,
+            }
             for dso, i in modules.items()
         ],
     )
     profile.add_all("functions", [_function(*key, i) for key, i in functions.items()])
     profile.add_all("code_objects", [_code(*key, i) for key, i in codes.items()])
-    profile.add_all("frames", [dict(zip(_COLUMNS, key, strict=True), frame_id=i, inline_depth=0) for key, i in frames.items()])
+    profile.add_all(
+        "frames",
+        [dict(zip(_COLUMNS, key, strict=True), frame_id=i, inline_depth=0) for key, i in frames.items()],
+    )
     profile.add_all(
         "stacks",
-        [{"stack_id": i, "parent_stack_id": parent, "frame_id": frame, "depth": 0} for (parent, frame), i in stacks.items()],
+        [
+            {"stack_id": i, "parent_stack_id": parent, "frame_id": frame, "depth": 0}
+            for (parent, frame), i in stacks.items()
+        ],
     )
     profile.add_all("samples", samples)
     return profile
 
 
-_COLUMNS = ("kind", "address", "relative_address", "function_id", "code_object_id", "mapping_id", "unwound_by")
+_COLUMNS = (
+    "kind",
+    "address",
+    "relative_address",
+    "function_id",
+    "code_object_id",
+    "mapping_id",
+    "unwound_by",
+)
 
 
 def _samples(text: str) -> Any:
@@ -99,7 +140,7 @@ def _frame(line: str, process: int, modules: _Rows, functions: _Rows, codes: _Ro
     jit = "/jitted-" in dso
     module = modules.id(dso) if dso.startswith("/") and not jit else None
     function = functions.id((symbol, module)) if symbol != "[unknown]" else None
-    code = codes.id((function, process, dso)) if jit else None
+    code = codes.id((function, process, dso, symbol)) if jit else None
     kind = "jit" if jit else "kernel" if dso == "[kernel.kallsyms]" else "native" if module is not None else "unknown"
     offset = int(match["offset"] or "0", 16)
     return kind, address, offset if jit else address & 0xFFFFFFFF, function, code, module
@@ -114,12 +155,14 @@ def _function(symbol: str, module: int | None, key: int) -> dict[str, Any]:
     return row
 
 
-def _code(function: int, process: int, dso: str, key: int) -> dict[str, Any]:
+def _code(function: int, process: int, dso: str, symbol: str, key: int) -> dict[str, Any]:
+    match = _V8.match(symbol)
     return {
         "code_object_id": key,
         "function_id": function,
         "process_id": process,
-        "kind": "jit",
+        "kind": "stub" if symbol.startswith("Builtin:") else "jit",
+        "tier": _TIERS.get(match["mark"].strip("o'")) if match else None,
         "create_ns": 0,
         "start_address": 0x7F0000000000 + 0x10000 * key,
         "size_bytes": 0x10000,

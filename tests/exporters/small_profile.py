@@ -1,4 +1,6 @@
-"""A profile small enough to know by heart: two threads, one JIT function in two tiers, inlining, the kernel, holes."""
+"""A profile small enough to know by heart: two threads, a JIT function in two tiers, inlining, holes."""
+
+# ruff: noqa: E501 - a table reads best with a row a line
 
 from fake_profile import FakeProfile
 
@@ -16,7 +18,15 @@ def small_profile() -> FakeProfile:
     ============  ====================================================================
     """
     p = FakeProfile("app --jit; demo")
-    p.add("sources", format="perf_data", path="perf.data", arch="x86_64", clock_id=0, producer="perf", version="1")
+    p.add(
+        "sources",
+        format="perf_data",
+        path="perf.data",
+        arch="x86_64",
+        clock_id=0,
+        producer="perf",
+        version="1",
+    )
     p.add("sources", source_id=1, format="jitdump", path="jit-10.dump", arch="x86_64", clock_id=0, producer="V8")
     p.add("clocks", clock_id=0, source_id=0, kind="monotonic", offset_ns=0)
     p.add("processes", process_id=0, pid=10, name="app", start_ns=4999 * MS)
@@ -26,9 +36,36 @@ def small_profile() -> FakeProfile:
     p.add("modules", module_id=0, name="/opt/app", kind="native", build_id=BUILD_ID)
     p.add("modules", module_id=1, name="[jit] app", kind="jit")
     p.add("modules", module_id=2, name="[kernel.kallsyms]", kind="kernel")
-    p.add("functions", function_id=0, name="main", linkage_name="main", module_id=0, native_id=0x1000, path="app.c", line=3)
-    p.add("functions", function_id=1, name="run", linkage_name="JS:*run app.js:7:1", module_id=1, path="app.js", line=7, column=1)
-    p.add("functions", function_id=2, name="add", linkage_name="add", module_id=1, path="lib.js", line=2, column=5)
+    p.add(
+        "functions",
+        function_id=0,
+        name="main",
+        linkage_name="main",
+        module_id=0,
+        native_id=0x1000,
+        path="app.c",
+        line=3,
+    )
+    p.add(
+        "functions",
+        function_id=1,
+        name="run",
+        linkage_name="JS:*run app.js:7:1",
+        module_id=1,
+        path="app.js",
+        line=7,
+        column=1,
+    )
+    p.add(
+        "functions",
+        function_id=2,
+        name="add",
+        linkage_name="add",
+        module_id=1,
+        path="lib.js",
+        line=2,
+        column=5,
+    )
     p.add("functions", function_id=3, name="Entry", linkage_name="Builtin:Entry", module_id=1)
     p.add("functions", function_id=4, name="sys_read", linkage_name="sys_read", module_id=2)
     p.add("code_objects", code_object_id=0, function_id=1, process_id=0, kind="jit", tier="sparkplug", create_ns=1, retire_ns=5001 * MS,
@@ -37,7 +74,13 @@ def small_profile() -> FakeProfile:
           start_address=0x7F0000001080, size_bytes=0x200, source_id=1)  # fmt: skip
     p.add("code_objects", code_object_id=2, function_id=3, process_id=0, kind="stub", create_ns=2,
           start_address=0x7F0000002000, size_bytes=0x40, source_id=1)  # fmt: skip
-    p.add("code_moves", code_object_id=2, ts_ns=5004 * MS, old_address=0x7F0000002000, new_address=0x7F0000003000)
+    p.add(
+        "code_moves",
+        code_object_id=2,
+        ts_ns=5004 * MS,
+        old_address=0x7F0000002000,
+        new_address=0x7F0000003000,
+    )
     p.add("embedded_files", path="lib.js")
     frames = [
         {"function_id": 0, "mapping_id": 0, "relative_address": 0x1011, "line": 4, "kind": "native", "unwound_by": "callchain"},
@@ -49,10 +92,30 @@ def small_profile() -> FakeProfile:
         {"function_id": 3, "code_object_id": 2, "relative_address": 0x4, "kind": "jit"},
     ]  # fmt: skip
     for i, frame in enumerate(frames):
-        p.add("frames", **({"frame_id": i, "address": frame["relative_address"], "inline_depth": 0, "unwound_by": "sampled"} | frame))
+        p.add(
+            "frames",
+            **(
+                {
+                    "frame_id": i,
+                    "address": frame["relative_address"],
+                    "inline_depth": 0,
+                    "unwound_by": "sampled",
+                }
+                | frame
+            ),
+        )
     # main, its four callees' stacks, and the stub.
     for i, (parent, frame) in enumerate([(None, 0), (0, 1), (0, 2), (2, 3), (0, 4), (0, 5), (None, 6)]):
         p.add("stacks", stack_id=i, parent_stack_id=parent, frame_id=frame, depth=0)
     for i, (thread, stack) in enumerate([(0, 1), (0, 3), (1, 6), (0, 3), (0, 4), (1, None), (0, 5)]):
-        p.add("samples", sample_id=i, ts_ns=(5000 + i) * MS, thread_id=thread, stack_id=stack, weight=1 * MS, weight_unit="ns", event="cpu-clock")
+        p.add(
+            "samples",
+            sample_id=i,
+            ts_ns=(5000 + i) * MS,
+            thread_id=thread,
+            stack_id=stack,
+            weight=1 * MS,
+            weight_unit="ns",
+            event="cpu-clock",
+        )
     return p

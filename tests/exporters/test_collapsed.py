@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from fake_profile import FakeProfile
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from perf_script import perf_script
+
 from perfuse.errors import UsageError
 from perfuse.exporters import export
 
@@ -75,6 +76,7 @@ def test_unknown_root_is_said(small: FakeProfile) -> None:
         collapsed(small, root="cpu")
 
 
+@settings(deadline=None, max_examples=40)
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\x00")), min_size=1, max_size=4))
 def test_no_name_breaks_a_line(names: list[str]) -> None:
     profile = FakeProfile()
@@ -114,8 +116,9 @@ def printed_stacks(profile: FakeProfile) -> Counter[tuple[str, ...]]:
     counts: Counter[tuple[str, ...]] = Counter()
     for (stack,) in profile.sql("SELECT stack_id FROM samples").fetchall():
         path = []
-        while stack is not None:
-            stack, name = parents[stack]
+        at = stack
+        while at is not None:
+            at, name = parents[at]
             path.append(name)
         counts[tuple(reversed(path)) or ("[no stack]",)] += 1
     return counts

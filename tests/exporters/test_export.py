@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from fake_profile import FakeProfile
+
 from perfuse.errors import ExportError, PerfuseError, UsageError
 from perfuse.exporters import TARGETS, export, target_for, target_named
 

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from fake_profile import FakeProfile
 from perf_script import perf_script
+from small_profile import MS, small_profile
+
+import perfuse
 from perfuse.errors import ExportError, UsageError
 from perfuse.exporters import export
 from perfuse.exporters.firefox.shared import breakpad_id
-from small_profile import MS, small_profile
 
 
 def exported(profile: Any, **options: Any) -> Any:
@@ -46,9 +48,22 @@ def test_weights_in_milliseconds(small: FakeProfile) -> None:
 
 
 def test_another_event_is_another_track(small: FakeProfile) -> None:
-    small.add("samples", sample_id=9, ts_ns=5003 * MS, thread_id=0, stack_id=1, weight=100, weight_unit="events", event="cache-misses")
+    small.add(
+        "samples",
+        sample_id=9,
+        ts_ns=5003 * MS,
+        thread_id=0,
+        stack_id=1,
+        weight=100,
+        weight_unit="events",
+        event="cache-misses",
+    )
     threads = exported(small, weight="events")["threads"]
-    assert [thread["name"] for thread in threads] == ["app (cache-misses)", "app (cpu-clock)", "worker;1 (cpu-clock)"]
+    assert [thread["name"] for thread in threads] == [
+        "app (cache-misses)",
+        "app (cpu-clock)",
+        "worker;1 (cpu-clock)",
+    ]
     assert threads[0]["samples"]["weight"] == [100.0]
     assert threads[0]["samples"]["weightType"] == "samples"
 
@@ -96,10 +111,30 @@ def test_javascript_filter_and_categories(small: FakeProfile) -> None:
     }
 
 
+def test_absurd_numbers_are_written(small: FakeProfile) -> None:
+    """Sizes and weights are what a file claims."""
+    small.sql("UPDATE code_objects SET size_bytes = 18446744073709551615")
+    small.sql("UPDATE samples SET weight = 18446744073709551615")
+    small.sql("UPDATE frames SET relative_address = 18446744073709551615")
+    assert set(exported(small, weight="events")["shared"]["frameTable"]["address"]) == {-1}
+    for target in ("collapsed", "speedscope"):
+        export(small, io.BytesIO(), to=target, weight="events")
+    export(small, io.BytesIO(), to="perf-map")
+
+
 def test_the_front_end_agrees(expected_script: Path, profiler: Any, tmp_path: Path) -> None:
-    """Its own loader gives every function of every thread the samples SQL does, and the call tree that we collapse to."""
-    profile = perf_script(expected_script)
-    path = tmp_path / "p.json.gz"
+    """Its own loader gives every function the samples SQL does, and every thread the tree we collapse to."""
+    check_agreement(perf_script(expected_script), profiler, tmp_path / "p.json.gz")
+
+
+@pytest.mark.parametrize("name", ["node24", "cpython313", "jsc2.52"])
+def test_the_front_end_agrees_about_recordings(name: str, corpus: Path, profiler: Any, tmp_path: Path) -> None:
+    """The same, of recordings that were read and joined here."""
+    files = [corpus / "produced" / f"{name}.perf.data", corpus / "produced" / f"{name}.dump"]
+    check_agreement(perfuse.fuse(*files), profiler, tmp_path / "p.json.gz")
+
+
+def check_agreement(profile: Any, profiler: Any, path: Path) -> None:
     export(profile, path)
     profiler.load(path)
     processes = profiler.ask("profile", "info", "--all")["processes"]
@@ -119,6 +154,30 @@ def test_the_front_end_agrees(expected_script: Path, profiler: Any, tmp_path: Pa
         assert flat(tree["regularCallTree"]["children"]) == trees[tid]
 
 
+def test_the_front_end_counts_milliseconds(small: FakeProfile, profiler: Any, tmp_path: Path) -> None:
+    """Two events, weights in milliseconds, inlining, a stack without frames: the loader takes it all."""
+    small.add(
+        "samples",
+        sample_id=9,
+        ts_ns=5003 * MS,
+        thread_id=0,
+        stack_id=1,
+        weight=100,
+        weight_unit="events",
+        event="cache-misses",
+    )
+    small.sql("UPDATE samples SET weight = 2500000 WHERE stack_id = 3")
+    export(small, tmp_path / "p.json", weight="events")
+    profiler.load(tmp_path / "p.json")
+    totals = {}
+    for handle in ("t-0", "t-1"):
+        profiler.ask("thread", "select", handle)
+        listed = profiler.ask("thread", "functions", "--limit", "0", "--include-idle")["functions"]
+        totals[handle] = {function["name"]: function["totalSamples"] for function in listed}
+    assert totals["t-0"] == {"main": 100, "run": 100}
+    assert totals["t-1"] == {"main": 8, "run": 6, "add": 5, "[unknown] app": 1, "sys_read": 1}
+
+
 def flat(nodes: list[Any], above: tuple[str, ...] = ()) -> Counter[tuple[str, ...]]:
     """Samples of every path in the front end's call tree."""
     totals: Counter[tuple[str, ...]] = Counter()
@@ -130,7 +189,7 @@ def flat(nodes: list[Any], above: tuple[str, ...] = ()) -> Counter[tuple[str, ..
     return totals
 
 
-def call_trees(profile: FakeProfile) -> dict[int, Counter[tuple[str, ...]]]:
+def call_trees(profile: Any) -> dict[int, Counter[tuple[str, ...]]]:
     """Samples of every path, by tid, from the collapsed export."""
     out = io.BytesIO()
     export(profile, out, to="collapsed", root="thread")
@@ -144,19 +203,21 @@ def call_trees(profile: FakeProfile) -> dict[int, Counter[tuple[str, ...]]]:
     return trees
 
 
-def function_counts(profile: FakeProfile, tid: int) -> Counter[tuple[str, str]]:
+def function_counts(profile: Any, tid: int) -> Counter[tuple[str, str]]:
     """Self and total samples by function name, added up over functions of one name."""
     rows = profile.sql(f"""
         WITH RECURSIVE named AS (
             SELECT s.stack_id, parent_stack_id,
                 coalesce(function_id::VARCHAR, f.kind || coalesce(f.mapping_id::VARCHAR, '')) AS function,
-                coalesce(fn.name, CASE f.kind WHEN 'kernel' THEN '[unknown] kernel' WHEN 'jit' THEN '[unknown] jit'
+                coalesce(fn.name, CASE f.kind
+                    WHEN 'kernel' THEN '[unknown] kernel' WHEN 'jit' THEN '[unknown] jit'
                     ELSE coalesce('[unknown] ' || parse_filename(m.path), '[unknown]') END) AS name
             FROM stacks s JOIN frames f USING (frame_id) LEFT JOIN functions fn USING (function_id)
             LEFT JOIN mappings m ON m.mapping_id = f.mapping_id
         ),
         walk AS (
-            SELECT sample_id, stack_id, true AS is_self FROM samples JOIN threads USING (thread_id) WHERE tid = {tid}
+            SELECT sample_id, stack_id, true AS is_self
+            FROM samples JOIN threads USING (thread_id) WHERE tid = {tid}
             UNION ALL
             SELECT sample_id, parent_stack_id, false FROM walk JOIN named USING (stack_id)
             WHERE parent_stack_id IS NOT NULL

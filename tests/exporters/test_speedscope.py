@@ -10,15 +10,17 @@ from typing import Any
 import pytest
 from fake_profile import FakeProfile
 from perf_script import perf_script
+from small_profile import MS
+
 from perfuse.errors import ExportError, UsageError
 from perfuse.exporters import export
-from small_profile import MS
 
 _VALIDATE = """
 const fs = require('fs'), Ajv = require('ajv');
-const schema = JSON.parse(fs.readFileSync(require.resolve('speedscope/dist/release/file-format-schema.json')));
+const read = (path) => JSON.parse(fs.readFileSync(path));
+const schema = read(require.resolve('speedscope/dist/release/file-format-schema.json'));
 const validate = new Ajv({ allErrors: true, strict: false }).compile(schema);
-if (!validate(JSON.parse(fs.readFileSync(process.argv[1])))) { console.log(validate.errors); process.exit(1); }
+if (!validate(read(process.argv[1]))) { console.log(validate.errors); process.exit(1); }
 """
 
 
@@ -54,7 +56,16 @@ def test_small_profile(small: FakeProfile) -> None:
 
 
 def test_events_that_are_no_clock(small: FakeProfile) -> None:
-    small.add("samples", sample_id=9, ts_ns=5003 * MS, thread_id=0, stack_id=1, weight=100, weight_unit="events", event="cache-misses")
+    small.add(
+        "samples",
+        sample_id=9,
+        ts_ns=5003 * MS,
+        thread_id=0,
+        stack_id=1,
+        weight=100,
+        weight_unit="events",
+        event="cache-misses",
+    )
     assert exported(small)["profiles"][0]["weights"] == [1]
     by_events = exported(small, weight="events")["profiles"][0]
     assert (by_events["unit"], by_events["endValue"], by_events["weights"]) == ("none", 100, [100])
@@ -71,12 +82,16 @@ def test_its_schema_and_our_stacks(expected_script: Path, peers: Path, tmp_path:
     profile = perf_script(expected_script)
     path = tmp_path / "p.speedscope.json"
     export(profile, path)
-    done = subprocess.run(["node", "-e", _VALIDATE, str(path)], cwd=peers.parent, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["node", "-e", _VALIDATE, str(path)], cwd=peers.parent, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     written = json.loads(path.read_text())
     names = [frame["name"].replace(";", ":") for frame in written["shared"]["frames"]]
     theirs = Counter(
-        ";".join(names[frame] for frame in stack) or "[no stack]" for track in written["profiles"] for stack in track["samples"]
+        ";".join(names[frame] for frame in stack) or "[no stack]"
+        for track in written["profiles"]
+        for stack in track["samples"]
     )
     out = io.BytesIO()
     export(profile, out, to="collapsed", root="none")

@@ -97,7 +97,7 @@ mod tests {
     fn shared_addresses_say_nothing() {
         let mut code = code_objects::Builder::new();
         for (id, start, created) in [(0, 0x1000, 10), (1, 0x2000, 20), (2, 0x2080, 30)] {
-            code.push(id, 0, "f", 0, None, "jit", None, created, None, start, 0x100, None, 0, 0, 0);
+            code.push(id, 0, 0, None, "jit", None, created, None, start, 0x100, None, 0, 0, 0);
         }
         let mut chains = callchains::Builder::new();
         for (ts, address) in [(500, 0x1010), (400, 0x10ff), (300, 0x2090)] {

@@ -70,13 +70,6 @@ impl CodeMap {
         self.by_process.get(&process_id)?.find(address, at_ns).map(|i| hit(i, address))
     }
 
-    /// The code that comes to hold an address first after a time at which none does: writers log a function only once
-    /// it is compiled, and some only once it runs.
-    #[must_use]
-    pub fn find_next(&self, process_id: u32, address: u64, at_ns: i64) -> Option<Hit> {
-        self.by_process.get(&process_id)?.find_next(address, at_ns).map(|i| hit(i, address))
-    }
-
     /// Whether any code ever holds an address.
     #[must_use]
     pub fn ever(&self, process_id: u32, address: u64) -> bool {
@@ -116,7 +109,7 @@ mod tests {
     #[test]
     fn follows_a_move_and_gives_the_old_place_up() {
         let mut code = code_objects::Builder::new();
-        code.push(7, 0, "f", 1, None, "jit", None, 100, Some(300), 0x1000, 0x100, None, 0, 0, 0);
+        code.push(7, 0, 1, None, "jit", None, 100, Some(300), 0x1000, 0x100, None, 0, 0, 0);
         let mut moved = code_moves::Builder::new();
         moved.push(7, 200, 0x1000, 0x8000, 0, 0);
         let map = CodeMap::new(&[code.finish()], &[moved.finish()]).unwrap();
@@ -126,6 +119,5 @@ mod tests {
         assert_eq!(offset(0x8010, 250), Some(0x10));
         assert_eq!(offset(0x8010, 300), None);
         assert_eq!(map.find(2, 0x1010, 150), None);
-        assert_eq!(map.find_next(1, 0x1010, 50).map(|hit| hit.from_ns), Some(100));
     }
 }

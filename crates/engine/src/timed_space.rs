@@ -62,23 +62,6 @@ impl TimedSpace {
         })
     }
 
-    /// The range that comes to hold an address first after a time at which none does.
-    #[must_use]
-    pub fn find_next(&self, address: u64, at_ns: i64) -> Option<&Interval> {
-        let mut next: Option<&Interval> = None;
-        self.candidates(address, |group| {
-            let later = group.partition_point(|i| i.from_ns <= at_ns);
-            let found = group[later..].iter().find(|i| address < i.end);
-            if let Some(found) = found
-                && next.is_none_or(|next| found.from_ns < next.from_ns)
-            {
-                next = Some(found);
-            }
-            None::<&Interval>
-        });
-        next
-    }
-
     /// Whether any range ever holds an address.
     #[must_use]
     pub fn ever(&self, address: u64) -> bool {
@@ -133,7 +116,6 @@ mod tests {
         assert_eq!(id(130, 25), Some(2));
         assert_eq!(id(110, 25), None);
         assert_eq!(id(200, 5), None);
-        assert_eq!(space.find_next(160, 15).map(|i| i.id), Some(2));
     }
 
     #[test]

@@ -28,12 +28,7 @@ rules! {
         "the dump at the recorded path is of another run",
         "A file is where the recording says, but its header's process or its times are not this recording's: the path was used again.",
         "Name the right dump on the command line; keep dumps beside their perf.data.";
-    NAMED_EARLY = "FU006", Info, "V",
-        "some samples ran code that was logged a little later",
-        "The runtime writes its records from another thread (JVMTI events, .NET), so a function's first samples can come before \
-         its JIT_CODE_LOAD. Where nothing else was known at the address they got its name.",
-        "Nothing has to be done.";
-    NOT_ALIGNED = "FU007", Warning, "II",
+    NOT_ALIGNED = "FU006", Warning, "II",
         "the dump's times could not be put on the recording's clock",
         "The clocks differ and no moment is known on both, so code is taken to have been there all the time; where addresses were \
          used again the last code is shown.",

@@ -93,38 +93,61 @@ fn unpacker(bytes: &[u8]) -> Option<Box<dyn Read + '_>> {
 }
 
 fn unpack(path: &str, mut unpacker: Box<dyn Read + '_>) -> io::Result<Source> {
-    let mut kept = Vec::new();
-    let mut spilled: Option<File> = None;
+    let mut spill = Spill::default();
     let mut chunk = vec![0u8; 1 << 20];
     let mut unpack_error = None;
     loop {
         match unpacker.read(&mut chunk) {
             Ok(0) => break,
-            Ok(len) => kept.extend_from_slice(chunk.get(..len).unwrap_or_default()),
+            Ok(len) => spill.push(chunk.get(..len).unwrap_or_default())?,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => {
                 unpack_error = Some(error.to_string());
                 break;
             }
         }
-        if kept.len() >= SPILL_BYTES {
-            let file = match &mut spilled {
-                Some(file) => file,
-                None => spilled.insert(temporary_file()?),
-            };
-            file.write_all(&kept)?;
-            kept.clear();
-        }
     }
-    let bytes = match spilled {
-        None => Bytes::Owned(kept),
-        Some(mut file) => {
-            file.write_all(&kept)?;
-            file.rewind()?;
-            Bytes::Mapped(map(&file)?)
+    Ok(Source { unpack_error, ..spill.finish(path)? })
+}
+
+/// Gathers unpacked bytes, in memory while they are few.
+#[derive(Debug, Default)]
+pub(crate) struct Spill {
+    kept: Vec<u8>,
+    file: Option<File>,
+    len: u64,
+}
+
+impl Spill {
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.kept.extend_from_slice(bytes);
+        self.len = self.len.saturating_add(bytes.len() as u64);
+        if self.kept.len() >= SPILL_BYTES {
+            let file = match &mut self.file {
+                Some(file) => file,
+                None => self.file.insert(temporary_file()?),
+            };
+            file.write_all(&self.kept)?;
+            self.kept.clear();
         }
-    };
-    Ok(Source { path: path.to_owned(), unpack_error, bytes })
+        Ok(())
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    pub(crate) fn finish(self, path: &str) -> io::Result<Source> {
+        let bytes = match self.file {
+            None => Bytes::Owned(self.kept),
+            Some(mut file) => {
+                file.write_all(&self.kept)?;
+                file.rewind()?;
+                Bytes::Mapped(map(&file)?)
+            }
+        };
+        Ok(Source { path: path.to_owned(), unpack_error: None, bytes })
+    }
 }
 
 /// A file that nobody else can open and that is gone when it is closed.

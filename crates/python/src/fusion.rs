@@ -13,7 +13,6 @@ use perfuse_formats::{ClockMap, Placement, Recording, TableRequest, registry};
 use perfuse_tables::access::ColumnError;
 use perfuse_tables::{Identities, Offsets, clocks, diagnostics, sources};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::arrow::ArrowStream;
 use crate::errors::table_error;
@@ -81,13 +80,7 @@ pub struct Fusion {
     after: Offsets,
     symbol_dirs: Vec<PathBuf>,
     debug_info: bool,
-    joined: OnceLock<Result<Joined, ColumnError>>,
-}
-
-struct Joined {
-    tables: join::Tables,
-    num_early: u64,
-    latest_early_ns: i64,
+    joined: OnceLock<Result<join::Tables, ColumnError>>,
 }
 
 #[pymethods]
@@ -123,7 +116,7 @@ impl Fusion {
                     vec![if name == "processes" { identities.processes() } else { identities.threads() }]
                 }
                 "frames" | "stacks" | "samples" | "functions" | "modules" => {
-                    let tables = &self.joined().map_err(table_error)?.tables;
+                    let tables = self.joined().map_err(table_error)?;
                     match name {
                         "frames" => vec![tables.frames.clone()],
                         "stacks" => vec![tables.stacks.clone()],
@@ -152,15 +145,6 @@ impl Fusion {
             Ok(uses.into_iter().map(|u| (u.created, u.sampled)).collect())
         })
     }
-
-    /// Facts of the join: addresses named after code that was logged only after it ran, and how late at most.
-    fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let joined = py.detach(|| self.joined()).map_err(table_error)?;
-        let facts = PyDict::new(py);
-        facts.set_item("num_early", joined.num_early)?;
-        facts.set_item("latest_early_ns", joined.latest_early_ns)?;
-        Ok(facts)
-    }
 }
 
 impl Fusion {
@@ -185,11 +169,11 @@ impl Fusion {
         all
     }
 
-    fn joined(&self) -> Result<&Joined, ColumnError> {
+    fn joined(&self) -> Result<&join::Tables, ColumnError> {
         self.joined.get_or_init(|| self.join()).as_ref().map_err(|error| *error)
     }
 
-    fn join(&self) -> Result<Joined, ColumnError> {
+    fn join(&self) -> Result<join::Tables, ColumnError> {
         let everything = TableRequest::default();
         let mapping_rows = self.collect("mappings", &everything);
         let code_objects = self.collect("code_objects", &everything);
@@ -206,8 +190,7 @@ impl Fusion {
         let perf_maps = self.perf_maps();
         let native = NativeNames { symbolizer: &symbolizer, perf_maps: &perf_maps };
         let resolution = join::resolve(&located, &mappings, &names, &lines, &native)?;
-        let tables = join::emit(&located, &resolution, &mappings, self.after)?;
-        Ok(Joined { tables, num_early: located.num_early, latest_early_ns: located.latest_early_ns })
+        join::emit(&located, &resolution, &mappings, self.after)
     }
 
     /// Maps lie where the user says, beside the recordings, or where runtimes write them.

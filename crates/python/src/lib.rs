@@ -5,6 +5,8 @@
 mod arrow;
 mod errors;
 mod fusion;
+mod jitdump;
+mod perf_data;
 mod recording;
 mod registry;
 mod stacks;
@@ -16,7 +18,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     arrow::register(module)?;
     recording::register(module)?;
+    jitdump::register(module)?;
+    perf_data::register(module)?;
     fusion::register(module)?;
-    registry::register(module)?;
-    stacks::register(module)
+    stacks::register(module)?;
+    registry::register(module)
 }

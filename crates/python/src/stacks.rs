@@ -84,8 +84,16 @@ fn call_tree(
         threads: table("threads")?,
     };
     let time_ns = time_ns.map(|(start, end)| start..end);
-    let options =
-        CallTreeOptions { inverted, split_threads, merge_recursion, threads, processes, event, time_ns, min_share };
+    let options = CallTreeOptions {
+        inverted,
+        split_threads,
+        merge_recursion,
+        threads,
+        processes,
+        event,
+        time_ns,
+        min_share,
+    };
     let tree = py.detach(|| stacks::call_tree(&tables, &options));
     tree.map(CallTree).map_err(|error| PyValueError::new_err(error.to_string()))
 }

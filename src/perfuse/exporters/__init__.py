@@ -5,10 +5,10 @@
 - ``write(profile, out, **options)``, which writes bytes to a file object, and/or
 - ``write_directory(profile, path, **options)``, which fills an empty directory,
 
-for each output its entry names. It is imported when it is used; its keyword arguments are the target's options.
+for each output its entry names. It is imported when it is used; its keyword arguments are its options.
 """
 
-from perfuse.exporters.export import export
+from perfuse.exporters.output import export
 from perfuse.exporters.registry import TARGETS, Target, target_for, target_named
 
 __all__ = ["TARGETS", "Target", "export", "target_for", "target_named"]

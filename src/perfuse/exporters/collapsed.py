@@ -1,4 +1,4 @@
-"""Collapsed ("folded") stacks: a line a stack, `root;caller;callee COUNT`, as FlameGraph and inferno read them."""
+"""Collapsed ("folded") stacks, as FlameGraph and inferno read them: `root;caller;callee COUNT` a line."""
 
 from collections import Counter
 from typing import IO, Literal
@@ -12,7 +12,7 @@ _ROOTS = {
     "thread": "coalesce(t.name::VARCHAR, p.name::VARCHAR, '') || '-' || p.pid || '/' || t.tid",
     "none": "NULL::VARCHAR",
 }
-_WEIGHTS = {"samples": "count(*)", "events": "sum(weight)::UBIGINT"}
+_WEIGHTS = {"samples": "count(*)", "events": "sum(weight)"}
 
 # The suffixes flamegraph.pl --color=java and inferno colour by.
 _ANNOTATED = """
@@ -34,13 +34,14 @@ def write(
 ) -> None:
     """Writes collapsed stacks, sorted.
 
-    A `;` in a name would cut it in two and the format has no escape: it is written as `:`, white
-    space as one space.
+    A `;` in a name would cut it in two and the format has no escape: it is written as `:`, and white space as
+    one space.
 
     Args:
         profile: What to write.
         out: Where to.
-        root: What stands before the outermost function: the process's name, `name-pid/tid` of the thread, or nothing.
+        root: What stands before the outermost function: the process's name, the thread as `name-pid/tid`, or
+            nothing.
         annotate: Whether to add `_[j]` to JIT code, `_[k]` to the kernel's and `_[i]` to inlined functions.
         weight: What is counted: samples, or what they stand for (nanoseconds where the event is a clock).
 
@@ -67,7 +68,7 @@ def write(
             frames.insert(0, _one_frame(start))
         lines.append(f"{';'.join(frames or ['[no stack]'])} {count}\n")
     lines.sort()
-    out.write("".join(lines).encode())
+    out.writelines(line.encode() for line in lines)
 
 
 def _one_frame(name: str) -> str:

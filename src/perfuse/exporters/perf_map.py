@@ -1,6 +1,6 @@
 """`perf-PID.map`: the names of a process's JIT code, for perf, bpftrace and bcc.
 
-A line is `START SIZE name`, the numbers in hexadecimal. The format has no time, so it holds the code of one moment.
+A line is `START SIZE name`, the numbers in hexadecimal. The format has no time, so it tells of one moment.
 """
 
 from bisect import bisect_left, insort
@@ -19,8 +19,8 @@ def write(profile: Source, out: IO[bytes], *, at: float | None = None, pid: int 
     Args:
         profile: What to write.
         out: Where to.
-        at: Seconds after the profile's start; code that could run then is listed, and none replaced before or created
-            later. Without it all code is, and where code of different times overlaps, the last.
+        at: Seconds after the first sample; code that could run then is listed, and none replaced before or
+            created later. Without it all code is, and where code of different times overlaps, the last.
         pid: Process; needed where several have JIT code.
 
     Raises:
@@ -29,13 +29,14 @@ def write(profile: Source, out: IO[bytes], *, at: float | None = None, pid: int 
     maps = _maps(profile, at)
     if pid is not None and pid not in maps:
         known = ", ".join(map(str, maps)) or "none"
-        raise ExportError(f"process {pid} has no JIT code", field="pid", hint=f"processes with JIT code: {known}")
+        hint = f"processes with JIT code: {known}"
+        raise ExportError(f"process {pid} has no JIT code", field="pid", hint=hint)
     if pid is None and len(maps) != 1:
         pids = ", ".join(map(str, maps))
         raise ExportError(
             f"a perf map is of one process, and {len(maps)} have JIT code" + (f": {pids}" if pids else ""),
             field="pid",
-            hint="name one with pid=, or give a directory for one file each" if maps else "open the dump as well",
+            hint="name one with pid=, or give a directory for a file each" if maps else "open the dump as well",
         )
     out.write(maps[pid if pid is not None else next(iter(maps))].encode())
 
@@ -65,7 +66,9 @@ def _maps(profile: Source, at: float | None) -> dict[int, str]:
         )
         SELECT pid, coalesce(address, start_address), size_bytes,
             coalesce(nullif(f.linkage_name::VARCHAR, ''), f.name::VARCHAR)
-        FROM code_objects c CROSS JOIN time JOIN processes p USING (process_id) JOIN functions f USING (function_id)
+        FROM code_objects c CROSS JOIN time
+        JOIN processes p USING (process_id)
+        JOIN functions f USING (function_id)
         LEFT JOIN moved USING (code_object_id)
         WHERE size_bytes > 0 AND {alive}
         ORDER BY pid, create_ns DESC, code_object_id DESC

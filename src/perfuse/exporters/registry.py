@@ -20,7 +20,7 @@ class Target:
         name: What `to=` and `--to` take.
         title: The name people use.
         suffixes: Ends of file names that mean this target; the longest match of all targets wins.
-        module: Where its exporter is.
+        module: Its exporter, in this package.
         outputs: What it can write; the first is the usual one.
         about: One line: what reads it.
     """
@@ -34,7 +34,7 @@ class Target:
 
     def load(self) -> ModuleType:
         """Its exporter."""
-        return importlib.import_module(self.module)
+        return importlib.import_module(f"perfuse.exporters.{self.module}")
 
     def options(self, output: Output) -> dict[str, inspect.Parameter]:
         """The options it takes, by name."""
@@ -45,12 +45,18 @@ class Target:
 
 
 TARGETS: tuple[Target, ...] = (
-    Target("firefox", "Firefox Profiler", (".firefox.json", ".json"), "perfuse.exporters.firefox", ("file",), "profiler.firefox.com: timeline, call tree, flame graph, source and assembly views"),
-    Target("speedscope", "speedscope", (".speedscope.json",), "perfuse.exporters.speedscope", ("file",), "speedscope.app: time order, left heavy and sandwich views"),
-    Target("collapsed", "collapsed stacks", (".collapsed", ".folded"), "perfuse.exporters.collapsed", ("file",), "a;b;c N a line: FlameGraph, inferno, speedscope, and grep"),
-    Target("perf-map", "perf map", (".map",), "perfuse.exporters.perf_map", ("file", "directory"), "perf-PID.map: perf, bpftrace and bcc name JIT code with it"),
-    Target("html", "HTML flame graph", (".html", ".htm"), "perfuse.exporters.html", ("file",), "one page with search, zoom, callers and callees; opens from disk in any browser"),
-    Target("svg", "SVG flame graph", (".svg",), "perfuse.exporters.svg", ("file",), "a picture for a README, a report or an issue; tooltips, no script"),
+    Target("firefox", "Firefox Profiler", (".firefox.json", ".json"), "firefox", ("file",),
+           "profiler.firefox.com: timeline, call tree, flame graph"),
+    Target("speedscope", "speedscope", (".speedscope.json",), "speedscope", ("file",),
+           "speedscope.app: time order, left heavy, sandwich"),
+    Target("collapsed", "collapsed stacks", (".collapsed", ".folded"), "collapsed", ("file",),
+           "FlameGraph, inferno, grep: a;b;c N a line"),
+    Target("perf-map", "perf map", (".map",), "perf_map", ("file", "directory"),
+           "perf-PID.map: perf, bpftrace and bcc name JIT code by it"),
+    Target("html", "HTML flame graph", (".html", ".htm"), "html", ("file",),
+           "one page: search, zoom, callers and callees; opens from disk"),
+    Target("svg", "SVG flame graph", (".svg",), "svg", ("file",),
+           "a picture for a README or a report; tooltips, no script"),
 )  # fmt: skip
 """Every target, in the order they are listed to people."""
 
@@ -71,9 +77,10 @@ def target_named(name: str) -> Target:
 
 
 def target_for(path: str) -> Target:
-    """The target a file name asks for; a final `.gz` is looked through. Raises `UsageError` when none does."""
+    """The target a file name asks for, looking through a final `.gz`; raises `UsageError` when none does."""
     name = path.lower().removesuffix(".gz")
-    matches = [(len(suffix), target) for target in TARGETS for suffix in target.suffixes if name.endswith(suffix)]
+    endings = [(suffix, target) for target in TARGETS for suffix in target.suffixes]
+    matches = [(len(suffix), target) for suffix, target in endings if name.endswith(suffix)]
     if matches:
         return max(matches, key=lambda match: match[0])[1]
     known = ", ".join(f"{target.name} ({' '.join(target.suffixes)})" for target in TARGETS)

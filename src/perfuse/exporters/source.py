@@ -30,7 +30,7 @@ def text(value: str) -> str:
 
 
 def columns_as_json(profile: Source, columns: dict[str, str], query: str) -> dict[str, str]:
-    """Columns of a query as JSON arrays, in the order of its column `i`, and how many rows: no Python object a row.
+    """Columns of a query as JSON arrays, in the order of its column `i`, and its `length`.
 
     `columns` maps each array's name to an expression over the query's columns.
     """

@@ -1,4 +1,4 @@
-"""speedscope's own JSON: https://speedscope.app shows each thread in time order, left heavy, and as a sandwich."""
+"""speedscope's own JSON: https://speedscope.app draws threads in time order, left heavy, or a sandwich."""
 
 import json
 from typing import IO, Any, Literal
@@ -6,6 +6,7 @@ from typing import IO, Any, Literal
 from perfuse.errors import ExportError, UsageError
 from perfuse.exporters.frames import FRAMES
 from perfuse.exporters.source import Source
+from perfuse.exporters.tree import PARENTS_FIRST
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 _COUNTED = "if(weight_unit::VARCHAR = 'ns', weight, 1)"
@@ -18,8 +19,8 @@ def write(profile: Source, out: IO[bytes], *, weight: Literal["samples", "events
     Args:
         profile: What to write.
         out: Where to.
-        weight: How long a sample is where its event is no clock: `samples`, each 1, or `events`, as many as it stands
-            for. Where the event is a clock, a sample is as long as the nanoseconds it stands for.
+        weight: How long a sample is where its event is no clock: `samples`, each 1, or `events`, as many as
+            it stands for. Where the event is a clock, a sample is as long as the nanoseconds it stands for.
 
     Raises:
         UsageError: `weight` is neither.
@@ -28,9 +29,10 @@ def write(profile: Source, out: IO[bytes], *, weight: Literal["samples", "events
     if weight not in _WEIGHTS:
         raise UsageError(f"weight is 'samples' or 'events', not {weight!r}", field="weight")
     tracks = profile.sql(f"""
-        SELECT pid, tid, coalesce(t.name::VARCHAR, p.name::VARCHAR, 'thread'), event::VARCHAR, bool_and(weight_unit::VARCHAR = 'ns'),
+        SELECT pid, tid, coalesce(t.name::VARCHAR, p.name::VARCHAR, 'thread'), event::VARCHAR,
+            bool_and(weight_unit::VARCHAR = 'ns'),
             list(coalesce(stack_id::BIGINT, -1) ORDER BY ts_ns, sample_id),
-            to_json(list({_WEIGHTS[weight]} ORDER BY ts_ns, sample_id)), sum({_WEIGHTS[weight]})::BIGINT
+            to_json(list({_WEIGHTS[weight]} ORDER BY ts_ns, sample_id)), sum({_WEIGHTS[weight]})
         FROM samples JOIN threads t USING (thread_id) JOIN processes p USING (process_id)
         GROUP BY pid, tid, t.name, p.name, event ORDER BY pid, tid <> pid, tid, event::VARCHAR
     """).fetchall()
@@ -63,18 +65,13 @@ def write(profile: Source, out: IO[bytes], *, weight: Literal["samples", "events
 def _stacks(profile: Source) -> tuple[list[dict[str, Any]], dict[int, str]]:
     """The file's frames, which are functions to it, and each stack as JSON, root first."""
     index: dict[tuple[str, str | None, int | None, int | None], int] = {}
-    of_frame = {
-        frame: index.setdefault(tuple(function), len(index))
-        for frame, *function in profile.sql(
-            f"SELECT frame_id, label, coalesce(function_path, path), function_line, function_column FROM ({FRAMES})"
-        ).fetchall()
-    }
+    functions = "label, coalesce(function_path, path), function_line, function_column"
+    rows = profile.sql(f"SELECT frame_id, {functions} FROM ({FRAMES}) ORDER BY frame_id").fetchall()
+    of_frame = {frame: index.setdefault(tuple(function), len(index)) for frame, *function in rows}
     columns = ("name", "file", "line", "col")
     frames = [{key: value for key, value in zip(columns, row, strict=True) if value is not None} for row in index]
     stacks = {-1: "[]"}
-    for stack, parent, frame in profile.sql(
-        "SELECT stack_id, coalesce(parent_stack_id::BIGINT, -1), frame_id FROM stacks ORDER BY stack_id"
-    ).fetchall():
+    for stack, parent, frame in profile.sql(PARENTS_FIRST).fetchall():
         above = stacks[parent]
         stacks[stack] = f"[{of_frame[frame]}]" if above == "[]" else f"{above[:-1]},{of_frame[frame]}]"
     return frames, stacks

@@ -5,6 +5,11 @@ from dataclasses import dataclass, field
 from perfuse.exporters.frames import FRAMES
 from perfuse.exporters.source import Source
 
+PARENTS_FIRST = """
+    SELECT stack_id, coalesce(parent_stack_id::BIGINT, -1), frame_id FROM stacks ORDER BY stack_id
+"""
+"""Every stack, its parent (-1 for none) and its frame; a parent's key is less than its children's."""
+
 
 @dataclass(slots=True)
 class NameTree:
@@ -35,14 +40,11 @@ def name_tree(profile: Source, name: str = "label") -> NameTree:
     """The tree of all stacks; `name` is an expression over `exporters.frames.FRAMES`."""
     tree = NameTree()
     labels: dict[str, int] = {}
-    of_frame = {
-        frame: labels.setdefault(label, len(labels))
-        for frame, label in profile.sql(f"SELECT frame_id, {name} FROM ({FRAMES})").fetchall()
-    }
+    rows = profile.sql(f"SELECT frame_id, {name} FROM ({FRAMES}) ORDER BY frame_id").fetchall()
+    of_frame = {frame: labels.setdefault(label, len(labels)) for frame, label in rows}
     tree.names = list(labels)
     nodes: dict[tuple[int, int], int] = {}
-    rows = profile.sql("SELECT stack_id, coalesce(parent_stack_id::BIGINT, -1), frame_id FROM stacks ORDER BY stack_id")
-    for stack, parent, frame in rows.fetchall():
+    for stack, parent, frame in profile.sql(PARENTS_FIRST).fetchall():
         key = (tree.node_of[parent] if parent >= 0 else -1, of_frame[frame])
         node = nodes.setdefault(key, len(nodes))
         if node == len(tree.parents):

@@ -63,7 +63,7 @@ class PerfFacts:
         facts = _core.perf_facts(recording._core)
         return PerfFacts(
             recording=recording,
-            command_line=facts["command_line"],
+            command_line=_program(facts["command_line"] or []),
             clock=recording.summary.clock,
             markers=tuple(Marker(*marker) for marker in facts["markers"]),
             pids=frozenset(facts["pids"]),
@@ -71,6 +71,22 @@ class PerfFacts:
             time_conv=facts["time_conv"],
             cpu_hz=_nominal_hz(facts["cpu"] or ""),
         )
+
+
+_WITH_VALUE = re.compile(r"-[a-zA-Z]*[ecFojmCptugkD]|--(event|count|freq|output|pid|tid|call-graph|clockid|mmap-pages|cpu)")
+
+
+def _program(arguments: list[str]) -> str | None:
+    """The recorded program's own command line: what follows `perf record` and its options."""
+    if "record" not in arguments:
+        return " ".join(arguments) or None
+    rest = arguments[arguments.index("record") + 1 :]
+    if "--" in rest:
+        return " ".join(rest[rest.index("--") + 1 :])
+    while rest and rest[0].startswith("-"):
+        takes_value = _WITH_VALUE.fullmatch(rest[0]) and rest[0] not in ("-g", "-u")
+        rest = rest[2:] if takes_value else rest[1:]
+    return " ".join(rest) or None
 
 
 def _nominal_hz(cpu: str) -> int | None:

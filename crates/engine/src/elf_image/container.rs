@@ -174,7 +174,7 @@ fn section_header(header: &Header, name: u32, out: &mut Section) {
     let address = if header.flags.contains(elf::SHF_ALLOC) { header.offset } else { 0 };
     out.u32(name);
     out.u32(header.kind.0);
-    for word in [header.flags.0.into(), address, header.offset, header.size] {
+    for word in [header.flags.0, address, header.offset, header.size] {
         out.word(word);
     }
     out.u32(link);

@@ -1,7 +1,7 @@
 use gimli::constants::{
     DW_FORM_line_strp, DW_FORM_udata, DW_LNCT_directory_index, DW_LNCT_path, DW_LNE_end_sequence,
     DW_LNE_set_address, DW_LNS_advance_line, DW_LNS_advance_pc, DW_LNS_const_add_pc, DW_LNS_copy,
-    DW_LNS_set_column, DW_LNS_set_file,
+    DW_LNS_set_column, DW_LNS_set_file, DW_LNS_set_prologue_end,
 };
 
 use super::files::Files;
@@ -145,6 +145,10 @@ impl LineProgram {
     /// # Errors
     /// [`Error::TooLarge`] where the section passes 4 GiB.
     pub fn flush(&mut self, files: &Files, directory: u32, section: &mut Section) -> Result<(), Error> {
+        if self.opcodes.len() == 0 {
+            // Changes nothing, but a table of files with no program behind it is corrupt to readelf (2.40).
+            self.opcodes.u8(DW_LNS_set_prologue_end.0);
+        }
         let mut header = Section::new(section.encoding);
         header.append(&[1, 1, 1, LINE_BASE as i8 as u8, LINE_RANGE as u8, OPCODE_BASE]);
         header.append(&STANDARD_OPCODE_LENGTHS);

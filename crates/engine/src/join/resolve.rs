@@ -37,8 +37,17 @@ impl CodeNames {
 pub enum Function {
     /// Known already, by key.
     Known(u32),
-    /// A native one, by module index, linkage name and name.
-    Native(u32, String, String),
+    /// A native one.
+    Native {
+        /// Index of its module.
+        module: u32,
+        /// Name in the symbol table.
+        linkage_name: String,
+        /// Name for people.
+        name: String,
+        /// Address of the symbol in the module's own terms.
+        symbol_address: Option<u64>,
+    },
     /// None.
     Unnamed(String),
 }
@@ -157,23 +166,25 @@ fn jit(
 }
 
 fn named(module: u32, resolved: Resolved) -> Vec<Frame> {
-    let Resolved { frames, relative_address, unnamed_because, .. } = resolved;
+    let Resolved { frames, relative_address, symbol_address, unnamed_because } = resolved;
     if frames.is_empty() {
         let reason =
             unnamed_because.map_or_else(|| "no symbol covers this address".to_owned(), |r| r.to_string());
         let function = Function::Unnamed(reason);
         return vec![Frame { function, position: Position::default(), relative_address }];
     }
-    let frame = |frame: SymbolFrame| {
+    let frame = |(depth, frame): (usize, SymbolFrame)| {
         let SymbolFrame { name, linkage_name, path, line, column } = frame;
-        let linkage_name = linkage_name.unwrap_or_else(|| name.clone());
+        let linkage_name = linkage_name.unwrap_or_else(|| name.clone()).to_string();
+        // The symbol is the outermost function's; what is inlined has none.
+        let symbol_address = symbol_address.filter(|_| depth == 0);
         Frame {
-            function: Function::Native(module, linkage_name.to_string(), name.to_string()),
+            function: Function::Native { module, linkage_name, name: name.to_string(), symbol_address },
             position: Position { path: path.map(|path| path.to_string()), line, column },
             relative_address,
         }
     };
-    frames.into_iter().map(frame).collect()
+    frames.into_iter().enumerate().map(frame).collect()
 }
 
 /// Module index of names that belong to no file.
@@ -185,7 +196,9 @@ fn bare(location: &Location, perf_maps: &PerfMaps) -> Frame {
         _ => perf_maps.find(location.process_id, lookup(location)),
     };
     let function = match (named, location.place) {
-        (Some(name), _) => Function::Native(NO_MODULE, name.clone(), name),
+        (Some(name), _) => {
+            Function::Native { module: NO_MODULE, linkage_name: name.clone(), name, symbol_address: None }
+        }
         (None, Place::Kernel) => Function::Unnamed("no kernel mapping was recorded here".to_owned()),
         (None, Place::Anonymous { .. }) => {
             Function::Unnamed("anonymous memory where no dump knows code at that time".to_owned())

@@ -96,10 +96,10 @@ impl SectionLayout {
         let mut end = 0u64;
         let place = |section: &Elf::SectionHeader| {
             let flags = section.sh_flags(endian).0;
-            let wanted = u64::from(elf::SHF_ALLOC.0) | u64::from(elf::SHF_EXECINSTR.0);
+            let wanted = elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0;
             let name = table.section_name(endian, section).unwrap_or_default();
             // `.init*` is put elsewhere, and given back after the module has started.
-            if u64::from(flags) & wanted != wanted || name.starts_with(b".init") {
+            if flags & wanted != wanted || name.starts_with(b".init") {
                 return None;
             }
             let align = Into::<u64>::into(section.sh_addralign(endian)).clamp(1, MAX_PAGE_BYTES);

@@ -9,7 +9,7 @@ use super::address_space::AddressSpace;
 use super::dwarf::has_dwarf;
 use super::elf_symbols::{ElfSymbols, name_at, strings_range};
 use super::image::Image;
-use super::plt::PltStubs;
+use super::plt::{PltStubs, Target};
 
 /// A program, a library or a kernel module, with the file that has its symbols.
 #[derive(Debug)]
@@ -37,6 +37,8 @@ struct SymbolTable {
 pub(crate) struct Symbol<'a> {
     pub(crate) address: u64,
     pub(crate) name: Cow<'a, [u8]>,
+    /// Whether the table tells where it ends, so that it certainly covers the address.
+    pub(crate) is_sized: bool,
 }
 
 impl ElfModule {
@@ -50,34 +52,41 @@ impl ElfModule {
             File::Elf64(file) => AddressSpace::of(&file),
             _ => AddressSpace::Segments(Vec::new()),
         };
-        let mut symbols = SymbolTable::read(&image, &space, Table::All);
-        if !symbols.as_ref().is_some_and(|table| !table.symbols.is_empty())
-            && let Some(debug) = &debug_image
-        {
-            symbols = SymbolTable::read(debug, &space, Table::All);
-        }
-        if !symbols.as_ref().is_some_and(|table| !table.symbols.is_empty()) {
-            symbols = SymbolTable::read(&image, &space, Table::Exported);
-        }
-        let symbols = symbols.unwrap_or_else(|| SymbolTable::none(&image));
+        let complete = |image| SymbolTable::read(image, &space, Table::All);
+        let symbols = complete(&image)
+            .or_else(|| complete(debug_image.as_ref()?))
+            .or_else(|| SymbolTable::read(&image, &space, Table::Exported))
+            .unwrap_or_else(|| SymbolTable::none(&image));
         Ok(Self { image, space, debug_image, symbols, plt: OnceLock::new() })
     }
 
     /// The function at an address, or the stub that calls one.
     pub(crate) fn symbol(&self, address: u64) -> Option<Symbol<'_>> {
+        self.function(address).or_else(|| self.stub(address))
+    }
+
+    fn function(&self, address: u64) -> Option<Symbol<'_>> {
         let table = &self.symbols;
-        if let Some(found) = table.symbols.find(address) {
-            let strings = table.image.get(table.strings.clone()).unwrap_or_default();
-            return Some(Symbol { address: found.address, name: name_at(strings, found.name).into() });
-        }
+        let found = table.symbols.find(address)?;
+        let strings = table.image.get(table.strings.clone()).unwrap_or_default();
+        let name = name_at(strings, found.name).into();
+        Some(Symbol { address: found.address, name, is_sized: found.size != 0 })
+    }
+
+    fn stub(&self, address: u64) -> Option<Symbol<'_>> {
         let plt = self.plt.get_or_init(|| match self.image.elf() {
             Ok(File::Elf32(file)) => PltStubs::read(&file),
             Ok(File::Elf64(file)) => PltStubs::read(&file),
             _ => PltStubs::default(),
         });
-        let (stub, name) = plt.find(address)?;
-        let strings = self.image.get(plt.strings.clone()).unwrap_or_default();
-        Some(Symbol { address: stub, name: [name_at(strings, name), b"@plt"].concat().into() })
+        let (address, target) = plt.find(address)?;
+        let name = match target {
+            Target::Dynamic(name) => {
+                name_at(self.image.get(plt.strings.clone()).unwrap_or_default(), name).into()
+            }
+            Target::Chosen(by) => self.function(by)?.name,
+        };
+        Some(Symbol { address, name: [&name, &b"@plt"[..]].concat().into(), is_sized: true })
     }
 
     /// Why [`Self::symbol`] finds nothing.
@@ -130,7 +139,12 @@ impl SymbolTable {
         };
         let strings = strings_range(file, table)?;
         let symbols = ElfSymbols::read(file, table, space, image.get(strings.clone())?);
-        Some(Self { symbols, image: Arc::clone(image), strings, is_complete: which == Table::All })
+        (!symbols.is_empty()).then(|| Self {
+            symbols,
+            image: Arc::clone(image),
+            strings,
+            is_complete: which == Table::All,
+        })
     }
 
     fn none(image: &Arc<Image>) -> Self {

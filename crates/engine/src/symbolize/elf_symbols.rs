@@ -17,7 +17,8 @@ pub(crate) struct ElfSymbols {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ElfSymbol {
     pub(crate) address: u64,
-    size: u64,
+    /// 0 where its writer gave none.
+    pub(crate) size: u64,
     /// End of its section, which a symbol without a size cannot pass.
     section_end: u64,
     /// Offset into the table's strings.
@@ -80,8 +81,7 @@ fn text_sections<Elf: FileHeader<Endian = Endianness>>(
 ) -> Vec<Option<TextSection>> {
     let endian = file.endian();
     let text = |(index, section): (usize, &Elf::SectionHeader)| {
-        let flags: u64 = section.sh_flags(endian).0.into();
-        if flags & u64::from(elf::SHF_EXECINSTR.0) == 0 {
+        if section.sh_flags(endian).0 & elf::SHF_EXECINSTR.0 == 0 {
             return None;
         }
         let bias = space.section_start(index)?;
@@ -144,7 +144,7 @@ impl Reader<'_> {
 }
 
 /// What each symbol covers. Of overlapping ones the later start wins, then the later in the order. One without a size
-/// goes on to the next address that has a symbol, and within a sized function it is only a label.
+/// goes on to the next address that has a symbol; within a sized function, or at its start, it is only a label.
 fn spans(symbols: &[ElfSymbol]) -> impl Iterator<Item = Span> + '_ {
     let mut sized_end = 0;
     let mut next = 0;
@@ -156,7 +156,7 @@ fn spans(symbols: &[ElfSymbol]) -> impl Iterator<Item = Span> + '_ {
             let end = symbol.address.saturating_add(symbol.size);
             sized_end = sized_end.max(end);
             end
-        } else if symbol.address < sized_end {
+        } else if symbol.address < sized_end || symbols[next - 1].size != 0 {
             symbol.address
         } else {
             symbols.get(next).map_or(u64::MAX, |later| later.address).min(symbol.section_end)

@@ -6,7 +6,7 @@ use super::dwarf::{Dwarf, DwarfFrame};
 use super::elf_module::{ElfModule, Symbol};
 use super::image::Image;
 use super::kallsyms::Kallsyms;
-use super::names::{Name, NameCache, is_mangled};
+use super::names::{Name, NameCache};
 
 /// A file, kernel or vdso that code was mapped from, ready to name its addresses.
 pub struct Module {
@@ -217,12 +217,11 @@ impl FrameStack<'_> {
         let Some(symbol) = symbol else { return self.frames };
         let name = self.names.name(&symbol.name);
         match (self.nameless, self.frames.last_mut()) {
-            (None, Some(function)) => {
-                // A compiler may leave the mangled name out of the DWARF, and with it class and parameters.
-                if function.linkage_name.is_none() && is_mangled(&symbol.name) {
-                    (function.name, function.linkage_name) = (name.shown, name.linkage);
-                }
+            // DWARF often has less: no class and parameters, nothing of `.cold` and `.part.0`. Symbols agree with perf.
+            (None, Some(function)) if symbol.is_sized => {
+                (function.name, function.linkage_name) = (name.shown, name.linkage);
             }
+            (None, Some(_)) => {}
             (position, _) => self.frames.push(SymbolFrame::new(name, position.unwrap_or_default())),
         }
         self.frames

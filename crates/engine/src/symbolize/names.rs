@@ -55,18 +55,13 @@ impl NameCache {
     }
 }
 
-/// Whether a compiler mangled this name: Itanium C++, Rust v0 or Rust legacy.
-pub(crate) fn is_mangled(raw: &[u8]) -> bool {
-    raw.starts_with(b"_Z") || raw.starts_with(b"_R")
-}
-
-/// Itanium C++ and both of Rust's manglings, with parameters and without Rust's hashes; other languages' names, Swift's
-/// among them, are `None`.
+/// Itanium C++ with parameters, which tell overloads apart, and without the type returned, which tells nothing apart;
+/// both of Rust's manglings without their hashes. Other languages' names, Swift's among them, are `None`.
 pub(crate) fn demangle(raw: &str) -> Option<String> {
     if let Some(stub) = raw.strip_suffix("@plt") {
         return demangle(stub).map(|name| name + "@plt");
     }
-    if !is_mangled(raw.as_bytes()) {
+    if !raw.starts_with("_R") && !raw.starts_with("_Z") {
         return None;
     }
     if raw.starts_with("_R") || is_rust_legacy(raw) {
@@ -79,7 +74,8 @@ pub(crate) fn demangle(raw: &str) -> Option<String> {
     if !tail.is_empty() {
         return None;
     }
-    bounded(|out| symbol.structured_demangle(out, &DemangleOptions::default().recursion_limit(MAX_NESTING)))
+    let style = DemangleOptions::default().no_return_type().recursion_limit(MAX_NESTING);
+    bounded(|out| symbol.structured_demangle(out, &style))
 }
 
 /// Rust's old names are Itanium ones that end in a hash of 16 digits.
@@ -120,6 +116,7 @@ mod tests {
                 "_ZNSt6vectorIiSaIiEE9push_backERKi",
                 "std::vector<int, std::allocator<int> >::push_back(int const&)",
             ),
+            ("_Z3maxIiET_S0_S0_", "max<int>(int, int)"),
             ("_Z3fooi.part.0", "foo(int) [clone .part.0]"),
             ("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt"),
             ("_RNvCs1234_7mycrate3foo", "mycrate::foo"),

@@ -21,11 +21,20 @@ pub(crate) struct PltStubs {
 struct Stub {
     address: u64,
     end: u64,
-    name: u32,
+    target: Target,
 }
 
-/// The slot a stub jumps through, and where the name of its function is.
-type Slot = (u64, u32);
+/// What a stub calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Target {
+    /// A dynamic symbol, by where its name is in the strings.
+    Dynamic(u32),
+    /// A function of the module itself of which there are several, by the address of what chooses one (an IFUNC).
+    Chosen(u64),
+}
+
+/// Address of the slot a stub jumps through, and what the loader puts there.
+type Slot = (u64, Target);
 
 impl PltStubs {
     /// Reads the stubs of x86-64 and AArch64; other machines have none here.
@@ -54,34 +63,41 @@ impl PltStubs {
         Self { stubs, strings: strings_range(file, file.elf_dynamic_symbol_table()).unwrap_or_default() }
     }
 
-    /// First address of the stub there, and where in the strings its name is.
-    pub(crate) fn find(&self, address: u64) -> Option<(u64, u32)> {
+    /// First address of the stub there, and what it calls.
+    pub(crate) fn find(&self, address: u64) -> Option<(u64, Target)> {
         let after = self.stubs.partition_point(|stub| stub.address <= address);
         let stub = self.stubs.get(after.checked_sub(1)?)?;
-        (address < stub.end).then_some((stub.address, stub.name))
+        (address < stub.end).then_some((stub.address, stub.target))
     }
 }
 
-/// The slots that relocations against the dynamic symbols fill, sorted.
+/// The slots that relocations fill with functions, sorted.
 fn slots<Elf: FileHeader<Endian = Endianness>>(file: &ElfFile<'_, Elf>) -> Vec<Slot> {
     let endian = file.endian();
+    let machine = file.elf_header().e_machine(endian);
     let names = file.elf_dynamic_symbol_table();
     let mut slots: Vec<Slot> = Vec::new();
     for section in file.elf_section_table().iter() {
         let Ok(Some((relocations, symbols))) = section.rela(endian, file.data()) else { continue };
-        if symbols != names.section() || symbols == SectionIndex(0) {
-            continue;
-        }
+        let is_dynamic = symbols == names.section() && symbols != SectionIndex(0);
         slots.extend(relocations.iter().filter_map(|relocation| {
-            let symbol = names.symbol(relocation.symbol(endian, false)?).ok()?;
-            Some((relocation.r_offset(endian).into(), symbol.st_name(endian)))
+            let kind = relocation.r_type(endian, false);
+            let chosen = (machine == elf::EM_X86_64 && kind == elf::R_X86_64_IRELATIVE)
+                || (machine == elf::EM_AARCH64 && kind == elf::R_AARCH64_IRELATIVE);
+            let target = if chosen {
+                Target::Chosen(Into::<i64>::into(relocation.r_addend(endian)) as u64)
+            } else {
+                let symbol = names.symbol(relocation.symbol(endian, false).filter(|_| is_dynamic)?).ok()?;
+                Target::Dynamic(symbol.st_name(endian))
+            };
+            Some((relocation.r_offset(endian).into(), target))
         }));
     }
     slots.sort_unstable();
     slots
 }
 
-fn slot_name(slots: &[Slot], slot: u64) -> Option<u32> {
+fn target(slots: &[Slot], slot: u64) -> Option<Target> {
     slots.binary_search_by_key(&slot, |&(address, _)| address).ok().map(|at| slots[at].1)
 }
 
@@ -94,7 +110,7 @@ fn x86_64_stubs(start: u64, code: &[u8], entry_bytes: usize, slots: &[Slot]) -> 
         let (displacement, rest) = jump.split_first_chunk::<4>()?;
         let next = address + (entry.len() - rest.len()) as u64;
         let slot = next.wrapping_add_signed(i32::from_le_bytes(*displacement).into());
-        Some(Stub { address, end: address + entry.len() as u64, name: slot_name(slots, slot)? })
+        Some(Stub { address, end: address + entry.len() as u64, target: target(slots, slot)? })
     };
     code.chunks_exact(entry_bytes).enumerate().filter_map(stub).collect()
 }
@@ -114,33 +130,33 @@ fn aarch64_stubs(start: u64, code: &[u8], slots: &[Slot]) -> Vec<Stub> {
         let distance = i64::from((pages << 11) as i32 >> 11) << 12;
         let at = start + index as u64 * 4;
         let slot = (at & !0xfff).wrapping_add_signed(distance).wrapping_add(u64::from(ldr >> 10 & 0xfff) * 8);
-        let Some(name) = slot_name(slots, slot) else { continue };
+        let Some(target) = target(slots, slot) else { continue };
         let has_bti = index > 0 && words[index - 1] == BTI_C;
         let address = if has_bti { at - 4 } else { at };
-        stubs.push(Stub { address, end: address + if has_bti { 24 } else { 16 }, name });
+        stubs.push(Stub { address, end: address + if has_bti { 24 } else { 16 }, target });
     }
     stubs
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{aarch64_stubs, x86_64_stubs};
+    use super::{Target, aarch64_stubs, x86_64_stubs};
 
     #[test]
     fn aarch64_stubs_lead_to_their_slots() {
         // As GNU ld writes them for `puts` in a program: adrp x16, 0x1f000; ldr x17, [x16, #0xfb0]; add; br x17.
         let words: [u32; 5] = [0xd503_245f, 0xf000_00f0, 0xf947_da11, 0x913e_c210, 0xd61f_0220];
         let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let stubs = aarch64_stubs(0x5d0, &code, &[(0x1ffb0, 7)]);
+        let stubs = aarch64_stubs(0x5d0, &code, &[(0x1ffb0, Target::Dynamic(7))]);
         assert_eq!(stubs.len(), 1);
-        assert_eq!((stubs[0].address, stubs[0].end, stubs[0].name), (0x5d0, 0x5e8, 7));
+        assert_eq!((stubs[0].address, stubs[0].end, stubs[0].target), (0x5d0, 0x5e8, Target::Dynamic(7)));
     }
 
     #[test]
     fn a_slot_without_a_relocation_names_nothing() {
         let mut code = vec![0xff, 0x25, 0x0a, 0, 0, 0];
         code.resize(16, 0x90);
-        assert!(x86_64_stubs(0x1000, &code, 16, &[(0x1018, 1)]).is_empty());
-        assert_eq!(x86_64_stubs(0x1000, &code, 16, &[(0x1010, 1)]).len(), 1);
+        assert!(x86_64_stubs(0x1000, &code, 16, &[(0x1018, Target::Chosen(1))]).is_empty());
+        assert_eq!(x86_64_stubs(0x1000, &code, 16, &[(0x1010, Target::Chosen(1))]).len(), 1);
     }
 }

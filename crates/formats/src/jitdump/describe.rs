@@ -17,7 +17,7 @@ pub fn view<'a>(record: &RawRecord<'a>) -> RecordView<'a> {
         index: record.index,
         offset: record.offset,
         size: record.prefix.total_size.into(),
-        name: Cow::Owned(record.tag().to_string()),
+        name: Cow::Owned(inline::shown_tag(record).to_string()),
         timestamp: Some(record.prefix.timestamp),
         fields: fields(record).unwrap_or_else(|_| vec![("body", Value::Bytes(record.body))]),
     }

@@ -1,17 +1,14 @@
-//! Functions of a dump: names taken apart once, code of several tiers sharing one function.
+//! Functions of a dump: each name as written is one, and is taken apart once.
 
-use std::hash::{Hash, Hasher};
-
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::FxHashMap;
 
 use super::index::NONE;
-use super::names::{self, Name};
+use super::inline::{Declaration, known};
+use super::names;
 
 /// What a name as written stands for.
 #[derive(Clone, Copy, Debug)]
 pub struct Named {
-    /// Index of the name.
-    pub name: u32,
     /// Index of the function.
     pub function: u32,
     /// Index of the tier, or `NONE`.
@@ -21,26 +18,75 @@ pub struct Named {
 }
 
 /// A function.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Function {
-    /// Index of the first name it was loaded under.
-    pub linkage_name: u32,
+    /// Name as written, tier marks and all.
+    pub linkage_name: Box<str>,
     /// Line it starts at.
     pub line: Option<u32>,
     /// Column it starts at.
     pub column: Option<u32>,
-    /// Where in that name the plain name lies.
-    name: (u32, u32),
-    /// Where in that name the file lies.
-    path: Option<(u32, u32)>,
+    /// Name for people.
+    name: Part,
+    /// Source file, where the name tells it.
+    path: Option<Part>,
 }
 
-/// Names, functions and tiers of a dump.
+/// A text made from the name as written: mostly a piece of it.
+#[derive(Clone, Debug)]
+enum Part {
+    Span(u32, u32),
+    Own(Box<str>),
+}
+
+impl Function {
+    fn new(linkage_name: Box<str>) -> (Self, Option<Box<str>>, bool) {
+        let parsed = names::parse(&linkage_name);
+        let name = Part::of(&linkage_name, &parsed.function);
+        let path = parsed.path.map(|path| Part::of(&linkage_name, path));
+        let (line, column, stub) = (parsed.line, parsed.column, parsed.stub);
+        let tier = parsed.tier.map(Box::from);
+        (Self { linkage_name, line, column, name, path }, tier, stub)
+    }
+
+    /// Name for people.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.name.text(&self.linkage_name)
+    }
+
+    /// Source file, where the name tells it.
+    #[must_use]
+    pub fn path(&self) -> Option<&str> {
+        Some(self.path.as_ref()?.text(&self.linkage_name))
+    }
+}
+
+impl Part {
+    fn of(whole: &str, part: &str) -> Self {
+        let start = (part.as_ptr() as usize).wrapping_sub(whole.as_ptr() as usize);
+        match start.checked_add(part.len()) {
+            Some(end) if end <= whole.len() => Self::Span(start as u32, end as u32),
+            _ => Self::Own(part.into()),
+        }
+    }
+
+    fn text<'a>(&'a self, whole: &'a str) -> &'a str {
+        match self {
+            Self::Span(start, end) => whole.get(*start as usize..*end as usize).unwrap_or(whole),
+            Self::Own(text) => text,
+        }
+    }
+}
+
+/// No runtime has nearly as many tiers.
+const MAX_TIERS: usize = 256;
+
+/// Functions and tiers of a dump.
 #[derive(Debug, Default)]
 pub struct Functions {
     known: FxHashMap<Box<[u8]>, Named>,
-    by_identity: FxHashMap<u64, u32>,
-    names: Vec<Box<str>>,
+    declared: FxHashMap<Box<[u8]>, u32>,
     rows: Vec<Function>,
     tiers: Vec<Box<str>>,
 }
@@ -51,57 +97,60 @@ impl Functions {
         if let Some(known) = self.known.get(raw) {
             return *known;
         }
-        let text = String::from_utf8_lossy(raw);
-        let parsed = names::parse(&text);
-        let tier = parsed.tier.map_or(NONE, |tier| self.tier_id(tier));
-        let name = self.names.len() as u32;
-        let function = self.function(&parsed, &text, name);
-        let named = Named { name, function, tier, stub: parsed.stub };
-        self.names.push(text.into_owned().into_boxed_str());
+        let (row, tier, stub) = Function::new(String::from_utf8_lossy(raw).into());
+        let tier = tier.map_or(NONE, |tier| self.tier_id(&tier));
+        let named = Named { function: self.rows.len() as u32, tier, stub };
+        self.rows.push(row);
         self.known.insert(raw.into(), named);
         named
     }
 
-    fn function(&mut self, parsed: &Name<'_>, text: &str, linkage_name: u32) -> u32 {
-        let mut hasher = FxHasher::default();
-        (parsed.function, parsed.path, parsed.line, parsed.column).hash(&mut hasher);
-        let identity = hasher.finish();
-        let known = self.by_identity.get(&identity).copied();
-        if let Some(known) = known.filter(|known| self.is(*known, parsed)) {
-            return known;
+    /// The function a debug record says was inlined: one for each name, file and place.
+    pub fn declare(&mut self, declaration: &Declaration<'_>) -> u32 {
+        let key = key(declaration);
+        if let Some(known) = self.declared.get(&*key) {
+            return *known;
         }
+        let (mut row, ..) = Function::new(String::from_utf8_lossy(declaration.name).into());
+        if !declaration.path.is_empty() {
+            row.path = Some(Part::Own(String::from_utf8_lossy(declaration.path).into()));
+        }
+        row.line = known(declaration.line).or(row.line);
+        row.column = known(declaration.column).or(row.column);
         let id = self.rows.len() as u32;
-        self.rows.push(Function {
-            linkage_name,
-            line: parsed.line,
-            column: parsed.column,
-            name: span(text, parsed.function),
-            path: parsed.path.map(|path| span(text, path)),
-        });
-        self.by_identity.insert(identity, id);
+        self.rows.push(row);
+        self.declared.insert(key.into(), id);
         id
     }
 
-    fn is(&self, function: u32, parsed: &Name<'_>) -> bool {
-        self.rows.get(function as usize).is_some_and(|row| {
-            self.name(row) == parsed.function
-                && self.path(function) == parsed.path
-                && (row.line, row.column) == (parsed.line, parsed.column)
-        })
+    /// The index [`declare`](Self::declare) gave.
+    #[must_use]
+    pub fn declared(&self, declaration: &Declaration<'_>) -> Option<u32> {
+        self.declared.get(&*key(declaration)).copied()
     }
 
-    fn tier_id(&mut self, tier: &str) -> u32 {
+    /// The index of a tier. A file with more than a few hundred is up to no good, and gets none for the rest.
+    pub fn tier_id(&mut self, tier: &str) -> u32 {
         if let Some(known) = self.tiers.iter().position(|known| &**known == tier) {
             return known as u32;
+        }
+        if self.tiers.len() >= MAX_TIERS {
+            return NONE;
         }
         self.tiers.push(tier.into());
         (self.tiers.len() as u32).saturating_sub(1)
     }
 
-    /// All functions, by index.
+    /// All, by index.
     #[must_use]
     pub fn rows(&self) -> &[Function] {
         &self.rows
+    }
+
+    /// One of them.
+    #[must_use]
+    pub fn get(&self, function: u32) -> Option<&Function> {
+        self.rows.get(function as usize)
     }
 
     /// A tier's name.
@@ -109,37 +158,10 @@ impl Functions {
     pub fn tier(&self, tier: u32) -> Option<&str> {
         self.tiers.get(tier as usize).map(|tier| &**tier)
     }
-
-    /// A name as written.
-    #[must_use]
-    pub fn linkage_name(&self, name: u32) -> &str {
-        self.names.get(name as usize).map_or("", |name| &**name)
-    }
-
-    /// A function's name for people.
-    #[must_use]
-    pub fn name(&self, function: &Function) -> &str {
-        if function.name.0 == NONE {
-            return names::ANONYMOUS;
-        }
-        let whole = self.linkage_name(function.linkage_name);
-        whole.get(function.name.0 as usize..function.name.1 as usize).unwrap_or(whole)
-    }
-
-    /// The file a function's name tells.
-    #[must_use]
-    pub fn path(&self, function: u32) -> Option<&str> {
-        let function = self.rows.get(function as usize)?;
-        let (start, end) = function.path?;
-        self.linkage_name(function.linkage_name).get(start as usize..end as usize)
-    }
 }
 
-/// Where a part lies in the text it was cut from; `NONE` for a part that is not from there.
-fn span(text: &str, part: &str) -> (u32, u32) {
-    let start = (part.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
-    match start.checked_add(part.len()) {
-        Some(end) if end <= text.len() => (start as u32, end as u32),
-        _ => (NONE, NONE),
-    }
+/// Names hold no NUL, so that the parts of a key cannot run together.
+fn key(declaration: &Declaration<'_>) -> Vec<u8> {
+    let (line, column) = (declaration.line.to_le_bytes(), declaration.column.to_le_bytes());
+    [declaration.name, &[0], declaration.path, &[0], &line, &column].concat()
 }

@@ -7,7 +7,8 @@ use rustc_hash::FxHashMap;
 use perfuse_wire::Endian;
 
 use super::consts::{ELF32_HEADER_SKEW, ELF64_HEADER_SKEW, RecordTag};
-use super::functions::{Functions, Named};
+use super::functions::{Function, Functions, Named};
+use super::inline::{self, Extension, Subject};
 use super::layout::{FileHeader, Move, RecordPrefix};
 use super::lines::{self, Target};
 use super::producer::Producer;
@@ -58,6 +59,8 @@ pub struct About {
     pub code_addr: u64,
     /// Index of the code it was paired with, or `NONE`.
     pub code: u32,
+    /// Whether it is of an inline dialect.
+    pub inline: bool,
     /// How it was paired.
     pub pairing: Pairing,
 }
@@ -133,6 +136,8 @@ pub struct Index {
     pub codes: Vec<Code>,
     /// Debug and inline records, in file order.
     pub abouts: Vec<About>,
+    /// Offset and index of records that hold a source text.
+    pub embedded: Vec<(u64, u64)>,
     /// Moves, in file order.
     pub moves: Vec<Moved>,
     /// Records that are not whole or not of the format.
@@ -193,7 +198,7 @@ impl Index {
             size: code.size,
             skew: self.skew,
             may_be_corrupt: self.producer == Producer::V8,
-            path: self.functions.path(code.named.function).map(str::as_bytes),
+            path: self.functions.get(code.named.function).and_then(Function::path).map(str::as_bytes),
         }
     }
 }
@@ -203,7 +208,12 @@ struct Pass {
     /// Latest undelivered debug record by address, and by order alone.
     pending: FxHashMap<u64, u32>,
     last_debug: u32,
-    last_inline: u32,
+    /// Latest undelivered inline record by the address of its code.
+    pending_inline: FxHashMap<u64, u32>,
+    /// Inline records since the last load that do not say where their code starts.
+    loose_inline: Vec<(u32, Subject)>,
+    /// Tiers of code to come, by address.
+    pending_tier: FxHashMap<u64, u32>,
     by_code_index: FxHashMap<u64, u32>,
     /// Where a kind stands in the counts.
     kinds: FxHashMap<RecordTag, usize>,
@@ -223,20 +233,23 @@ impl Pass {
                 span: None,
                 codes: Vec::new(),
                 abouts: Vec::new(),
+                embedded: Vec::new(),
                 moves: Vec::new(),
                 losses: Vec::new(),
                 functions: Functions::default(),
             },
             pending: FxHashMap::default(),
             last_debug: NONE,
-            last_inline: NONE,
+            pending_inline: FxHashMap::default(),
+            loose_inline: Vec::new(),
+            pending_tier: FxHashMap::default(),
             by_code_index: FxHashMap::default(),
             kinds: FxHashMap::default(),
         }
     }
 
     fn record(&mut self, record: &RawRecord<'_>) {
-        let tag = record.tag();
+        let tag = inline::shown_tag(record);
         let next = self.index.counts.len();
         let kind = *self.kinds.entry(tag).or_insert(next);
         match self.index.counts.get_mut(kind) {
@@ -245,12 +258,11 @@ impl Pass {
         }
         let at = record.prefix.timestamp;
         self.index.span = Some(self.index.span.map_or((at, at), |(a, b)| (a.min(at), b.max(at))));
-        match tag {
+        match record.tag() {
             RecordTag::JIT_CODE_LOAD => self.load(record),
             RecordTag::JIT_CODE_DEBUG_INFO => self.debug(record),
             RecordTag::JIT_CODE_MOVE => self.moved(record),
-            _ if super::inline::is_debug_info(record) => self.inline(record),
-            _ => {}
+            _ => self.extension(record),
         }
     }
 
@@ -265,20 +277,80 @@ impl Pass {
         }
     }
 
-    fn inline(&mut self, record: &RawRecord<'_>) {
-        self.last_inline = self.about(record, super::inline::code_address(record).unwrap_or(0));
+    fn extension(&mut self, record: &RawRecord<'_>) {
+        let Some(extension) = inline::extension(record) else { return };
+        inline::inlined(&extension, |function| {
+            self.index.functions.declare(function);
+        });
+        match (extension.subject(), extension) {
+            (Some(Subject::Code(code_addr)), _) => {
+                let id = self.about_inline(record, code_addr);
+                if let Some(replaced) = self.pending_inline.insert(code_addr, id)
+                    && let Some(about) = self.index.abouts.get_mut(replaced as usize)
+                {
+                    about.pairing = Pairing::Replaced;
+                }
+            }
+            (Some(subject), _) => {
+                let id = self.about_inline(record, 0);
+                self.loose_inline.push((id, subject));
+            }
+            (None, Extension::Tier(tier)) => {
+                let name = self.index.functions.tier_id(&String::from_utf8_lossy(tier.name));
+                self.pending_tier.insert(tier.code_addr, name);
+            }
+            (None, _) => self.index.embedded.push((record.offset, record.index)),
+        }
+    }
+
+    fn about_inline(&mut self, record: &RawRecord<'_>, code_addr: u64) -> u32 {
+        let id = self.about(record, code_addr);
+        if let Some(about) = self.index.abouts.get_mut(id as usize) {
+            about.inline = true;
+        }
+        id
+    }
+
+    /// The inline record of code that loads now: one that gives its address, else one for the next load, else the first
+    /// of those that give addresses within it.
+    fn inline_of(&mut self, id: u32, start: u64, size: u64) -> u32 {
+        let mut inline = self.pending_inline.remove(&start);
+        let (mut next, mut within) = (None, None);
+        for (about, subject) in std::mem::take(&mut self.loose_inline) {
+            match subject {
+                Subject::Within(address) if address.wrapping_sub(start) < size => {
+                    self.deliver(about, id, Pairing::Next);
+                    within = within.or(Some(about));
+                }
+                Subject::Next => next = Some(about),
+                Subject::Within(_) | Subject::Code(_) => {}
+            }
+        }
+        inline = inline.or(next).or(within);
+        let inline = inline.unwrap_or(NONE);
+        let load_before = self.index.codes.last().map_or(0, |code| code.index);
+        let batched = self.index.abouts.get(inline as usize).is_some_and(|about| about.index < load_before);
+        self.deliver(inline, id, if batched { Pairing::Address } else { Pairing::Next });
+        inline
     }
 
     fn about(&mut self, record: &RawRecord<'_>, code_addr: u64) -> u32 {
         let id = self.index.abouts.len() as u32;
         let (offset, index) = (record.offset, record.index);
-        self.index.abouts.push(About { offset, index, code_addr, code: NONE, pairing: Pairing::Orphan });
+        self.index.abouts.push(About {
+            offset,
+            index,
+            code_addr,
+            code: NONE,
+            inline: false,
+            pairing: Pairing::Orphan,
+        });
         id
     }
 
     fn load(&mut self, record: &RawRecord<'_>) {
         let Ok(load) = Load::decode(record.cursor()) else { return };
-        let named = self.index.functions.intern(load.name);
+        let mut named = self.index.functions.intern(load.name);
         let id = self.index.codes.len() as u32;
         let start = if load.fixed.code_addr == 0 { load.fixed.vma } else { load.fixed.code_addr };
         let last = std::mem::replace(&mut self.last_debug, NONE);
@@ -288,12 +360,10 @@ impl Pass {
             None => (NONE, Pairing::Orphan),
         };
         self.deliver(debug, id, pairing);
-        let inline = std::mem::replace(&mut self.last_inline, NONE);
-        let inline = match self.index.abouts.get(inline as usize) {
-            Some(about) if about.code_addr == 0 || about.code_addr == start => inline,
-            _ => NONE,
-        };
-        self.deliver(inline, id, Pairing::Next);
+        let inline = self.inline_of(id, start, load.code.len() as u64);
+        if let Some(tier) = self.pending_tier.remove(&start) {
+            named.tier = tier;
+        }
         self.by_code_index.insert(load.fixed.code_index, id);
         self.index.codes.push(Code {
             offset: record.offset,
@@ -332,7 +402,12 @@ impl Pass {
         self.pair_leftovers();
         let index = &mut self.index;
         let vma_is_zero = first_vmas(index, source);
-        let names = index.codes.iter().map(|code| index.functions.linkage_name(code.named.name)).take(200);
+        let functions = &index.functions;
+        let names = index
+            .codes
+            .iter()
+            .filter_map(|code| Some(&*functions.get(code.named.function)?.linkage_name))
+            .take(200);
         index.producer = Producer::tell(
             &index.header,
             &source.path,
@@ -350,7 +425,7 @@ impl Pass {
         let mut next_code = 0usize;
         let orphans = index.abouts.iter().enumerate();
         let orphans: Vec<usize> = orphans
-            .filter(|(_, a)| a.pairing == Pairing::Orphan && a.code_addr != 0)
+            .filter(|(_, a)| a.pairing == Pairing::Orphan && a.code_addr != 0 && !a.inline)
             .map(|(i, _)| i)
             .collect();
         for orphan in orphans {

@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use perfuse_tables::{code_moves, code_objects, functions, line_rows, modules, records};
+use perfuse_tables::{Identities, code_moves, code_objects, functions, line_rows, modules, records};
 
 use super::JitDump;
 use super::consts::RecordTag;
 use super::index::{Code, NONE};
+use super::inline::known;
 use super::lines::{self, LineRow};
 use super::reader::{Reader, Step};
 use super::records::Load;
@@ -48,10 +49,10 @@ fn functions(dump: &JitDump, placement: &Placement) -> BatchStream {
         table.push(
             placement.first.function.saturating_add(id),
             None,
-            functions.name(row),
-            functions.linkage_name(row.linkage_name),
+            row.name(),
+            &row.linkage_name,
             Some(placement.first.module),
-            functions.path(id),
+            row.path(),
             row.line,
             row.column,
         );
@@ -60,45 +61,90 @@ fn functions(dump: &JitDump, placement: &Placement) -> BatchStream {
 }
 
 fn code_objects(dump: &JitDump, placement: &Placement, request: &TableRequest) -> BatchStream {
-    let index = dump.index();
-    let mut batches = Vec::new();
-    let mut table = code_objects::Builder::new();
-    let Ok(mut identities) = placement.identities.lock() else { return Box::new(std::iter::empty()) };
-    for (id, code) in wanted(dump, placement, request) {
-        let pid = placement.pid.unwrap_or(code.pid as i32);
-        let process_id = identities.process(pid);
+    let todo = wanted(dump, placement, request).map(|(id, code)| (id, *code)).collect();
+    let (placement, with_bytes) = (placement.clone(), request.with_bytes);
+    Box::new(CodeBatches { dump: dump.share(), placement, with_bytes, todo, next: 0 })
+}
+
+/// Code objects, made as they are pulled; a batch with machine code ends after so many bytes of it.
+struct CodeBatches {
+    dump: Arc<super::Shared>,
+    placement: Placement,
+    with_bytes: bool,
+    todo: Vec<(u32, Code)>,
+    next: usize,
+}
+
+/// Machine code in a batch.
+const BATCH_BYTES: usize = 16 << 20;
+
+impl Iterator for CodeBatches {
+    type Item = arrow_array::RecordBatch;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.next >= self.todo.len() && self.next > 0 {
+            return None;
+        }
+        let mut table = code_objects::Builder::new();
+        let mut num_bytes = 0usize;
+        let first = self.todo.get(self.next).map_or(0, |(_, code)| code.offset);
+        let identities = Arc::clone(&self.placement.identities);
+        let mut identities = identities.lock().ok()?;
+        while let Some((id, code)) = self.todo.get(self.next) {
+            let machine_code = self.with_bytes.then(|| self.machine_code(code)).flatten();
+            num_bytes = num_bytes.saturating_add(machine_code.map_or(0, <[u8]>::len));
+            self.push(*id, code, machine_code, &mut identities, &mut table);
+            self.next = self.next.saturating_add(1);
+            if table.len() >= BATCH || num_bytes >= BATCH_BYTES {
+                break;
+            }
+        }
+        if self.with_bytes {
+            let end =
+                self.todo.get(self.next).map_or(self.dump.source.len(), |(_, code)| code.offset as usize);
+            self.dump.source.release(first as usize..end);
+        }
+        // An empty table still has one batch, so that its schema is seen.
+        self.next = self.next.max(1);
+        Some(table.finish())
+    }
+}
+
+impl CodeBatches {
+    fn push(
+        &self,
+        id: u32,
+        code: &Code,
+        machine_code: Option<&[u8]>,
+        identities: &mut Identities,
+        table: &mut code_objects::Builder,
+    ) {
+        let Placement { first, clock, source_id, .. } = self.placement;
+        let pid = self.placement.pid.unwrap_or(code.pid as i32);
         // A thread id is only the recorder's where the pid is.
-        let thread_id =
-            (pid == code.pid as i32 && code.tid != 0).then(|| identities.thread(pid, code.tid as i32));
-        let machine_code = request.with_bytes.then(|| machine_code(dump, code)).flatten();
+        let own = pid == code.pid as i32 && code.tid != 0;
         table.push(
             id,
-            placement.first.function.saturating_add(code.named.function),
-            index.functions.linkage_name(code.named.name),
-            process_id,
-            thread_id,
+            first.function.saturating_add(code.named.function),
+            identities.process(pid),
+            own.then(|| identities.thread(pid, code.tid as i32)),
             if code.named.stub { "stub" } else { "jit" },
-            index.functions.tier(code.named.tier),
-            placement.clock.ns(code.timestamp),
-            (code.retired != u64::MAX).then(|| placement.clock.ns(code.retired)),
+            self.dump.index().functions.tier(code.named.tier),
+            clock.ns(code.timestamp),
+            (code.retired != u64::MAX).then(|| clock.ns(code.retired)),
             code.start,
             code.size,
             machine_code,
             code.code_index,
-            placement.source_id,
+            source_id,
             code.offset,
         );
-        if table.len() >= BATCH {
-            batches.push(table.finish());
-        }
     }
-    batches.push(table.finish());
-    Box::new(batches.into_iter())
-}
 
-fn machine_code<'a>(dump: &'a JitDump, code: &Code) -> Option<&'a [u8]> {
-    let record = dump.index().record_at(dump.source(), code.offset, code.index)?;
-    Some(Load::decode(record.cursor()).ok()?.code)
+    fn machine_code(&self, code: &Code) -> Option<&[u8]> {
+        let record = self.dump.index().record_at(&self.dump.source, code.offset, code.index)?;
+        Some(Load::decode(record.cursor()).ok()?.code)
+    }
 }
 
 fn code_moves(dump: &JitDump, placement: &Placement) -> BatchStream {
@@ -180,19 +226,14 @@ impl LineBatches {
         table: &mut line_rows::Builder,
     ) {
         let index = dump.index();
-        if let Some((offset, lines)) = super::inline::line_rows(dump, code) {
-            for line in &lines {
-                table.push(
-                    id,
-                    line.code_offset,
-                    &line.path,
-                    line.line,
-                    line.column,
-                    None,
-                    self.source_id,
-                    offset,
-                );
+        let told = super::inline::with_tree(dump, code, |offset, tree| {
+            for line in &tree.lines {
+                let (path, column) = (String::from_utf8_lossy(line.path), known(line.column));
+                table.push(id, line.code_offset, &path, line.line, column, None, self.source_id, offset);
             }
+            !tree.lines.is_empty()
+        });
+        if told == Some(true) {
             return;
         }
         let Some((about, info)) = index.debug_info(&dump.source, code) else { return };
@@ -274,8 +315,9 @@ impl Iterator for RecordBatches {
         while table.len() < BATCH {
             match reader.next() {
                 Some(Step::Record(record)) => {
-                    if record.tag() != name.0 {
-                        name = (record.tag(), record.tag().to_string());
+                    let tag = super::inline::shown_tag(&record);
+                    if tag != name.0 {
+                        name = (tag, tag.to_string());
                     }
                     let size = record.prefix.total_size.into();
                     let ts_ns = Some(self.clock.ns(record.prefix.timestamp));

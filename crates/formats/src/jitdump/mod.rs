@@ -1,19 +1,22 @@
 //! JITDUMP: what JIT compilers write for Linux perf, with samply's extension records. See this folder's README.
 
 use std::any::Any;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 use std::sync::{Arc, OnceLock};
 
 use perfuse_tables::Offsets;
 use perfuse_wire::{Diagnostics, ParseError, RecordView, Value};
 
 use crate::{
-    BatchStream, Format, Placement, Position, Recording, Source, Summary, TableRequest, machine_name,
-    machine_pointer_bytes,
+    BatchStream, Format, Placement, Position, Recording, Repaired, Source, Summary, TableRequest,
+    machine_name, machine_pointer_bytes,
 };
 
 pub mod check;
 pub mod consts;
 mod describe;
+pub mod encode;
 pub mod functions;
 pub mod index;
 mod ingest;
@@ -24,9 +27,11 @@ pub mod names;
 pub mod producer;
 pub mod reader;
 pub mod records;
+mod repair;
 pub mod rules;
 #[cfg(test)]
 mod tests;
+pub mod writer;
 
 use consts::{JITDUMP_FLAGS_ARCH_TIMESTAMP, MAGIC};
 use index::Index;
@@ -50,6 +55,20 @@ pub static FORMAT: Format = Format {
         &layout::DebugInfo::LAYOUT,
         &layout::DebugEntry::LAYOUT,
         &layout::UnwindingInfo::LAYOUT,
+        &inline::debug_info2::DebugInfo2Counts::LAYOUT,
+        &inline::debug_info2::FunctionRecord::LAYOUT,
+        &inline::debug_info2::InlineCallRecord::LAYOUT,
+        &inline::debug_info2::Range::LAYOUT,
+        &inline::debug_info2::LineRecord::LAYOUT,
+        &inline::frames::FramesCounts::LAYOUT,
+        &inline::frames::CodeOffset::LAYOUT,
+        &inline::frames::SourcePosition::LAYOUT,
+        &inline::inline_info1::InlineInfo1Counts::LAYOUT,
+        &inline::inline_info1::InlineEntry1Fixed::LAYOUT,
+        &inline::inline_info2::InlineInfo2Counts::LAYOUT,
+        &inline::inline_info2::InlineEntry2Fixed::LAYOUT,
+        &inline::tier::TierFixed::LAYOUT,
+        &inline::embedded::EmbeddedFixed::LAYOUT,
     ],
     tables: &[
         "modules",
@@ -168,6 +187,13 @@ impl Recording for JitDump {
 
     fn check(&self, sink: &mut Diagnostics) {
         check::check(self, sink);
+    }
+
+    fn repair(&self, out: &mut File) -> io::Result<Repaired> {
+        let mut out = BufWriter::new(out);
+        let done = repair::repair(self, &mut out)?;
+        out.flush()?;
+        Ok(done)
     }
 
     fn extent(&self) -> Offsets {

@@ -1,5 +1,7 @@
 //! What runtimes pack into the one name a JIT_CODE_LOAD has: tier, function, source position.
 
+use std::borrow::Cow;
+
 /// What a function without a name is called.
 pub const ANONYMOUS: &str = "(anonymous)";
 
@@ -7,7 +9,7 @@ pub const ANONYMOUS: &str = "(anonymous)";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Name<'a> {
     /// The function, without marks.
-    pub function: &'a str,
+    pub function: Cow<'a, str>,
     /// Compiler tier, as its runtime calls it.
     pub tier: Option<&'a str>,
     /// Whether this is a stub, thunk, builtin or handler rather than a compiled function.
@@ -28,8 +30,9 @@ pub fn parse(raw: &str) -> Name<'_> {
         .or_else(|| jsc(raw))
         .or_else(|| spidermonkey(raw))
         .or_else(|| dotnet(raw))
+        .or_else(|| java(raw))
         .or_else(|| stub(raw))
-        .unwrap_or(Name { function: raw, ..Name::default() })
+        .unwrap_or(Name { function: raw.into(), ..Name::default() })
 }
 
 /// `JS:*name file:line:column`, `LazyCompile:~name file:line`, `Builtin:Name`, `RegExp:source`, `JS:wasm-0-liftoff`.
@@ -39,14 +42,14 @@ fn v8(raw: &str) -> Option<Name<'_>> {
         "JS" | "LazyCompile" | "Function" | "Script" | "Eval" => {}
         "Builtin" | "BytecodeHandler" | "Stub" | "Handler" => {
             let tier = if kind == "BytecodeHandler" { "ignition handler" } else { "builtin" };
-            return Some(Name { function: rest, tier: Some(tier), stub: true, ..Name::default() });
+            return Some(Name { function: rest.into(), tier: Some(tier), stub: true, ..Name::default() });
         }
-        "RegExp" => return Some(Name { function: rest, tier: Some("regexp"), ..Name::default() }),
+        "RegExp" => return Some(Name { function: rest.into(), tier: Some("regexp"), ..Name::default() }),
         _ => return None,
     }
     for (suffix, tier) in [("-liftoff", "liftoff"), ("-turbofan", "turbofan"), ("-interpreter", "ignition")] {
         if let Some(function) = rest.strip_suffix(suffix) {
-            return Some(Name { function, tier: Some(tier), ..Name::default() });
+            return Some(Name { function: function.into(), tier: Some(tier), ..Name::default() });
         }
     }
     let (tier, rest) = v8_tier(rest);
@@ -57,7 +60,7 @@ fn v8(raw: &str) -> Option<Name<'_>> {
     };
     let (path, line, column) = position(place);
     let function = if function.is_empty() { ANONYMOUS } else { function };
-    Some(Name { function, tier, stub: false, path, line, column })
+    Some(Name { function: function.into(), tier, stub: false, path, line, column })
 }
 
 /// The tier mark: `o` for on-stack replacement, then `~ ^ + *`, then `'` for code that knows its context.
@@ -93,7 +96,7 @@ fn cpython(raw: &str) -> Option<Name<'_>> {
         Some(at) => (rest.get(..at)?, rest.get(at.saturating_add(1)..)),
         None => (rest, None),
     };
-    Some(Name { function, tier: Some("interpreter"), path, ..Name::default() })
+    Some(Name { function: function.into(), tier: Some("interpreter"), path, ..Name::default() })
 }
 
 /// `JSC-FTL: name#hash`, `JSC-Thunk: name`
@@ -105,7 +108,7 @@ fn jsc(raw: &str) -> Option<Name<'_>> {
         Some((name, _)) if compiled && !name.is_empty() => name,
         _ => rest,
     };
-    Some(Name { function, tier: Some(tier), stub: !compiled, ..Name::default() })
+    Some(Name { function: function.into(), tier: Some(tier), stub: !compiled, ..Name::default() })
 }
 
 /// `Ion: name (file:line:column)`, `IonIC: kind : name (…)`, `BlinterpOp: name`
@@ -124,7 +127,7 @@ fn spidermonkey(raw: &str) -> Option<Name<'_>> {
         None => (rest, ""),
     };
     let (path, line, column) = position(place);
-    Some(Name { function, tier: Some(tier), stub, path, line, column })
+    Some(Name { function: function.into(), tier: Some(tier), stub, path, line, column })
 }
 
 /// `void [Assembly] Type::Method(args)[OptimizedTier1]`, `stub<7> AllocateTemporaryEntryPoints<…>`
@@ -143,16 +146,56 @@ fn dotnet(raw: &str) -> Option<Name<'_>> {
         "Instrumented",
     ];
     if raw.starts_with("stub<") {
-        return Some(Name { function: raw, tier: Some("stub"), stub: true, ..Name::default() });
+        return Some(Name { function: raw.into(), tier: Some("stub"), stub: true, ..Name::default() });
     }
     let (function, tier) = raw.strip_suffix(']')?.rsplit_once('[')?;
-    TIERS.contains(&tier).then_some(Name { function, tier: Some(tier), ..Name::default() })
+    TIERS.contains(&tier).then_some(Name { function: function.into(), tier: Some(tier), ..Name::default() })
+}
+
+/// `Ljava/util/Arrays;copyOf([II)[I`: a class, a method and a signature as the JVM writes them.
+fn java(raw: &str) -> Option<Name<'_>> {
+    let (class, rest) = raw.strip_prefix('L')?.split_once(';')?;
+    let (method, rest) = rest.split_once('(')?;
+    let (arguments, _) = rest.split_once(')')?;
+    let function = format!("{}.{method}({})", class.replace('/', "."), java_types(arguments)?);
+    Some(Name { function: function.into(), ..Name::default() })
+}
+
+/// Types of a method signature: `[ILjava/lang/String;` is `int[], java.lang.String`.
+fn java_types(mut signature: &str) -> Option<String> {
+    let mut types = Vec::new();
+    while !signature.is_empty() {
+        let element = signature.trim_start_matches('[');
+        let dimensions = signature.len().checked_sub(element.len())?;
+        let (name, rest) = match element.strip_prefix('L') {
+            Some(class) => class.split_once(';').map(|(class, rest)| (class.replace('/', "."), rest))?,
+            None => (java_primitive(element.chars().next()?)?.to_owned(), element.get(1..)?),
+        };
+        types.push(name + &"[]".repeat(dimensions));
+        signature = rest;
+    }
+    Some(types.join(", "))
+}
+
+fn java_primitive(code: char) -> Option<&'static str> {
+    Some(match code {
+        'Z' => "boolean",
+        'B' => "byte",
+        'C' => "char",
+        'S' => "short",
+        'I' => "int",
+        'J' => "long",
+        'F' => "float",
+        'D' => "double",
+        'V' => "void",
+        _ => return None,
+    })
 }
 
 /// Helpers whose names say so: PHP's `JIT$$…`, Erlang's `global::…`, trampolines of wasmtime and V8.
 fn stub(raw: &str) -> Option<Name<'_>> {
     let is_stub = raw.starts_with("JIT$$") || raw.starts_with("global::") || raw.contains("_trampoline");
-    is_stub.then_some(Name { function: raw, tier: Some("stub"), stub: true, ..Name::default() })
+    is_stub.then_some(Name { function: raw.into(), tier: Some("stub"), stub: true, ..Name::default() })
 }
 
 /// `file:line:column` or `file:line`

@@ -51,6 +51,8 @@ pub struct Load<'a> {
     pub name_terminated: bool,
     /// Thread id in full: more than 32 bits only from CPython on macOS.
     pub tid: u64,
+    /// Whether it takes 64 bits in the record.
+    pub wide_tid: bool,
     /// The machine code that is there: shorter than `code_size` where the record is.
     pub code: &'a [u8],
     /// Absolute offset of the code.
@@ -87,7 +89,7 @@ impl<'a> Load<'a> {
             code_size: at.u64("code_size").ok()?,
             code_index: at.u64("code_index").ok()?,
         };
-        let load = Self::variable(fixed, tid, at);
+        let load = Self { wide_tid: true, ..Self::variable(fixed, tid, at) };
         let whole = load.name_terminated && load.code.len() as u64 == fixed.code_size;
         (pad == 0 && whole && fixed.vma == fixed.code_addr).then_some(load)
     }
@@ -106,7 +108,7 @@ impl<'a> Load<'a> {
         let code_offset = at.offset();
         let have = fixed.code_size.min(at.remaining() as u64);
         let code = at.bytes(have, "code").unwrap_or_default();
-        Self { fixed, name, name_terminated, tid, code, code_offset, padding: at.rest() }
+        Self { fixed, name, name_terminated, tid, wide_tid: false, code, code_offset, padding: at.rest() }
     }
 }
 

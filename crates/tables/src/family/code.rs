@@ -17,7 +17,7 @@ table! {
 }
 
 table! {
-    /// One row a function; code of several tiers shares it.
+    /// One row a function, by its name as written: compilations of it in one tier share it.
     functions {
         /// Surrogate key.
         function_id: u32,
@@ -45,8 +45,6 @@ table! {
         code_object_id: u32,
         /// Function it was made for.
         function_id: u32,
-        /// Name as the file has it, tier marks and all.
-        linkage_name: Str,
         /// Process it lives in.
         process_id: u32,
         /// Thread that made it.

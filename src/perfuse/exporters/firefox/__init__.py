@@ -1,7 +1,7 @@
 """The Firefox Profiler's processed profile: https://profiler.firefox.com opens it.
 
-One track a thread; categories tell JIT tiers, native code and the kernel apart; JavaScript functions are marked so that
-the "JavaScript" stack filter works; addresses, libraries and symbols are kept for the assembly view.
+One track a thread; categories tell JIT tiers, native code and the kernel apart; JavaScript functions are
+marked so that the "JavaScript" stack filter works; addresses, libraries and symbols serve the assembly view.
 """
 
 from typing import IO, Literal
@@ -20,8 +20,8 @@ def write(profile: Source, out: IO[bytes], *, weight: Literal["samples", "events
     Args:
         profile: What to write.
         out: Where to.
-        weight: What a sample counts: `samples`, each the same, or `events`, what it stands for: milliseconds where the
-            event is a clock, else numbers of events.
+        weight: What a sample counts: `samples`, each the same, or `events`, what it stands for: milliseconds
+            where the event is a clock, else numbers of events.
 
     Raises:
         UsageError: `weight` is neither.

@@ -1,16 +1,17 @@
 """Every frame with its place in each of the profile's shared tables, as one query.
 
-The indexes are ranks over the same keys that the tables are listed by, so a table and the rows that point into it
-come from separate queries and still agree.
+The indexes are ranks over the same keys that the tables are listed by, so a table and the rows that point
+into it come from separate queries and still agree.
 """
 
 from perfuse.exporters.firefox.categories import CATEGORY, CATEGORY_INDEX, SUBCATEGORY_INDEX
 from perfuse.exporters.frames import FRAMES
 
+# Code of scripts. A perf map tells no runtime, but keeps the marks that JavaScript's give their names.
 _JAVASCRIPT = r"""
-    kind = 'jit' AND code_kind = 'jit' AND (
-        regexp_matches(coalesce(linkage_name, ''), '^(JS:|JSC-|Ion: |IonIC: |Baseline: |BaselineInterpreter: )')
-        OR regexp_matches(lower(coalesce(producer, '')), 'v8|node|javascriptcore|jsc|spidermonkey')
+    kind = 'jit' AND coalesce(code_kind, 'jit') = 'jit' AND (
+        coalesce(producer, '') IN ('V8', 'JavaScriptCore', 'SpiderMonkey')
+        OR regexp_matches(coalesce(linkage_name, ''), '^(JS:|JSC-(Baseline|DFG|FTL): |(Ion|Baseline): )')
     )
 """
 
@@ -20,7 +21,8 @@ FRAME_ROWS = f"""
     -- library, in the order it was created: its real addresses are reused over time.
     code AS (
         SELECT code_object_id, '[jit] ' || coalesce(p.name::VARCHAR || ' ', '') || p.pid AS jit,
-            (sum(size_bytes) OVER (PARTITION BY process_id ORDER BY code_object_id) - size_bytes)::UBIGINT AS jit_offset
+            -- A HUGEINT, as no size that a file claims can overflow it.
+            sum(size_bytes) OVER (PARTITION BY process_id ORDER BY code_object_id) - size_bytes AS jit_offset
         FROM code_objects JOIN processes p USING (process_id)
         WHERE code_object_id IN (SELECT code_object_id FROM frames)
     ),
@@ -38,13 +40,15 @@ FRAME_ROWS = f"""
             first_value(native_id) OVER same_address AS outer_native_id
         FROM named LEFT JOIN code USING (code_object_id)
         WINDOW same_address AS (
-            PARTITION BY code_object_id, mapping_id, named.kind, address, unwound_by ORDER BY inline_depth, frame_id
+            PARTITION BY code_object_id, mapping_id, named.kind, address, unwound_by
+            ORDER BY inline_depth, frame_id
         )
     ),
     keyed AS (
         SELECT *,
             -- The front end keeps addresses in signed 32 bits.
-            CASE WHEN lib_path IS NOT NULL AND lib_address < 2147483648 THEN lib_address::BIGINT END AS address_in_lib,
+            CASE WHEN lib_path IS NOT NULL AND lib_address < 2147483648
+                 THEN lib_address::BIGINT END AS address_in_lib,
             CASE WHEN lib_path IS NULL THEN NULL
                  WHEN code_object_id IS NOT NULL THEN 'jit ' || code_object_id
                  ELSE 'native ' || outer_function_id END AS symbol_key
@@ -60,7 +64,8 @@ FRAME_ROWS = f"""
                      CASE WHEN function_id IS NULL THEN lib_path END
         ) - 1 AS func,
         CASE WHEN symbol_key IS NOT NULL
-             THEN dense_rank() OVER (ORDER BY symbol_key NULLS LAST, lib_path, lib_build_id) - 1 END AS symbol,
+             THEN dense_rank() OVER (ORDER BY symbol_key NULLS LAST, lib_path, lib_build_id) - 1
+        END AS symbol,
         {CATEGORY_INDEX} AS category_index,
         {SUBCATEGORY_INDEX} AS subcategory
     FROM keyed

@@ -8,18 +8,20 @@ from perfuse.exporters.firefox.frame_rows import FRAME_ROWS
 from perfuse.exporters.firefox.strings import json_object
 from perfuse.exporters.source import Source
 
-# The newest version whose tables the project's own changelog describes; every later front end upgrades it on loading.
+# The newest version that its changelog describes; later front ends upgrade it as they load.
 _PROCESSED_VERSION = 70
 # Version of the format Firefox itself writes: unused, but the front end expects a number.
 _GECKO_VERSION = 36
 
 
 def interval_ns(profile: Source) -> int:
-    """Time between samples: what a clock event's sample stands for, else the usual gap between a thread's samples."""
+    """Time between samples: what one stands for where the event is a clock, else a thread's usual gap."""
     ((of_weight, of_gap),) = profile.sql("""
         SELECT median(weight) FILTER (weight_unit::VARCHAR = 'ns'), median(gap)
-        FROM (SELECT weight, weight_unit, ts_ns - lag(ts_ns) OVER (PARTITION BY thread_id, event ORDER BY ts_ns) AS gap
-              FROM samples)
+        FROM (
+            SELECT weight, weight_unit, ts_ns - lag(ts_ns) OVER thread AS gap
+            FROM samples WINDOW thread AS (PARTITION BY thread_id, event ORDER BY ts_ns)
+        )
     """).fetchall()
     return round(of_weight or of_gap or 1_000_000)
 
@@ -51,7 +53,7 @@ def meta_json(profile: Source, interval: int) -> str:
         "toolkit": "",
         "markerSchema": [],
         "sampleUnits": {"time": "ms", "eventDelay": "ms", "threadCPUDelta": "ns"},
-        # Without JavaScript the choice between all, JavaScript and native stacks is a choice between all and none.
+        # Without JavaScript, to choose between all, JavaScript and native stacks is to choose all or none.
         "usesOnlyOneStackType": not has_js,
         "sourceCodeIsNotOnSearchfox": True,
         "extra": _recordings(profile),

@@ -1,32 +1,37 @@
 """`profile.shared` and `profile.libs`: what all threads' stacks are made of."""
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from perfuse.exporters.firefox.frame_rows import FRAME_ROWS
 from perfuse.exporters.firefox.strings import Strings, json_object
 from perfuse.exporters.source import Source, columns_as_json
 
+_FUNC_COLUMNS = ("name", "isJS", "relevantForJS", "resource", "source", "lineNumber", "columnNumber")
 # ResourceType of the front end.
 _LIBRARY, _URL = 1, 5
+
+_EMBEDDED_TEXTS = "SELECT path::VARCHAR, any_value(try(decode(text))) FROM embedded_files GROUP BY 1"
 
 STACK_ROWS = """
     SELECT stack_id, parent_stack_id, frame_id, row_number() OVER (ORDER BY stack_id) - 1 AS i FROM stacks
 """
-"""Stacks with their index; a parent's key is less than its children's, as the format wants its indexes to be."""
+"""Stacks with their index. The format wants parents before children, and so our keys are."""
 
 
 def libs_json(profile: Source) -> str:
     """`profile.libs`."""
     rows = profile.sql(
-        f"SELECT lib, any_value(lib_path), any_value(lib_build_id), (SELECT any_value(arch)::VARCHAR FROM sources)"
+        "SELECT lib, any_value(lib_path), any_value(lib_build_id),"
+        " (SELECT any_value(arch)::VARCHAR FROM sources)"
         f" FROM ({FRAME_ROWS}) WHERE lib >= 0 GROUP BY lib ORDER BY lib"
     ).fetchall()
     return json.dumps([_lib(path, build_id, arch) for _, path, build_id, arch in rows])
 
 
 def _lib(path: str, build_id: str | None, arch: str | None) -> dict[str, str | None]:
-    name = path.rsplit("/", 1)[-1] or path
+    name = _file_name(path)
     return {
         "arch": arch or "",
         "name": name,
@@ -39,7 +44,7 @@ def _lib(path: str, build_id: str | None, arch: str | None) -> dict[str, str | N
 
 
 def breakpad_id(build_id: str) -> str:
-    """A build id as symbol servers spell it: 16 bytes as a GUID, whose first three fields are little-endian, and age 0."""
+    """A build id as symbol servers spell it: 16 bytes as a GUID, three fields swapped, and age 0."""
     guid = build_id[:32].ljust(32, "0").upper()
     pairs = [guid[i : i + 2] for i in range(0, 32, 2)]
     return "".join([*pairs[3::-1], *pairs[5:3:-1], *pairs[7:5:-1], *pairs[8:]]) + "0"
@@ -66,7 +71,9 @@ def _stacks(profile: Source) -> str:
         WITH numbered AS ({STACK_ROWS}),
         frame_numbers AS (SELECT frame_id, row_number() OVER (ORDER BY frame_id) - 1 AS frame FROM frames)
         SELECT s.i, f.frame, coalesce(s.i - p.i, 0) AS prefix_offset
-        FROM numbered s JOIN frame_numbers f USING (frame_id) LEFT JOIN numbered p ON p.stack_id = s.parent_stack_id
+        FROM numbered s
+        JOIN frame_numbers f USING (frame_id)
+        LEFT JOIN numbered p ON p.stack_id = s.parent_stack_id
     """
     return json_object(columns_as_json(profile, {"frame": "frame", "prefixOffset": "prefix_offset"}, query))
 
@@ -92,18 +99,15 @@ def _funcs(profile: Source, strings: Strings) -> tuple[str, str, str]:
     """`funcTable`, and the `resourceTable` and `sources` it points into."""
     rows = profile.sql(f"""
         SELECT func, any_value(label), bool_or(javascript),
-            coalesce(any_value(function_path), any_value(path)), any_value(function_line), any_value(function_column),
+            coalesce(any_value(function_path), any_value(path)),
+            any_value(function_line), any_value(function_column),
             coalesce(any_value(lib_path), any_value(module))
         FROM ({FRAME_ROWS}) GROUP BY func ORDER BY func
     """).fetchall()
-    texts = dict(profile.sql(
-        "SELECT path::VARCHAR, any_value(try(decode(text))) FROM embedded_files GROUP BY 1"
-    ).fetchall())  # fmt: skip
+    texts = dict(profile.sql(_EMBEDDED_TEXTS).fetchall())
     resources: dict[tuple[str, int], int] = {}
     sources: dict[str, int] = {}
-    columns: dict[str, list[Any]] = {
-        "name": [], "isJS": [], "relevantForJS": [], "resource": [], "source": [], "lineNumber": [], "columnNumber": [],
-    }  # fmt: skip
+    columns: dict[str, list[Any]] = {name: [] for name in _FUNC_COLUMNS}
     for _, label, javascript, path, line, column, lib_path in rows:
         of = (path, _URL) if javascript and path else (lib_path, _LIBRARY) if lib_path else None
         row = (
@@ -118,35 +122,36 @@ def _funcs(profile: Source, strings: Strings) -> tuple[str, str, str]:
         for values, value in zip(columns.values(), row, strict=True):
             values.append(value)
     columns["originalLocation"] = [None] * len(rows)
-    return (
-        _table(columns),
-        _table(
-            {
-                "name": [strings.index(name.rsplit("/", 1)[-1] if kind == _LIBRARY else name) for name, kind in resources],
-                "host": [None] * len(resources),
-                "type": [kind for _, kind in resources],
-            }
-        ),
-        _table(
-            {
-                "id": [None] * len(sources),
-                "filename": [strings.index(path) for path in sources],
-                "startLine": [1] * len(sources),
-                "startColumn": [1] * len(sources),
-                "sourceMapURL": [None] * len(sources),
-                "content": [texts.get(path) for path in sources],
-            }
-        ),
-    )
+    resource_table: dict[str, list[Any]] = {
+        "name": [strings.index(_file_name(name) if kind == _LIBRARY else name) for name, kind in resources],
+        "host": [None] * len(resources),
+        "type": [kind for _, kind in resources],
+    }
+    source_table: dict[str, list[Any]] = {
+        "id": [None] * len(sources),
+        "filename": [strings.index(path) for path in sources],
+        "startLine": [1] * len(sources),
+        "startColumn": [1] * len(sources),
+        "sourceMapURL": [None] * len(sources),
+        "content": [texts.get(path) for path in sources],
+    }
+    return _table(columns), _table(resource_table), _table(source_table)
+
+
+def _file_name(path: str) -> str:
+    return path.rsplit("/", 1)[-1] or path
 
 
 def _native_symbols(profile: Source, strings: Strings) -> str:
-    """`nativeSymbols`: the code each address is in; inlined frames point to the code they were inlined into."""
+    """`nativeSymbols`: the code each address is in; an inlined frame's is what it was inlined into."""
     rows = profile.sql(f"""
         SELECT symbol, any_value(lib), any_value(outer_label),
             -- A function's own number is its address where it lies before all of its samples.
-            coalesce(any_value(jit_offset), CASE WHEN max(outer_native_id) <= min(address_in_lib) THEN max(outer_native_id) END),
-            any_value(size_bytes)
+            coalesce(
+                any_value(jit_offset) FILTER (address_in_lib IS NOT NULL),
+                CASE WHEN max(outer_native_id) <= min(address_in_lib) THEN max(outer_native_id) END
+            ),
+            any_value(size_bytes) FILTER (address_in_lib IS NOT NULL)
         FROM ({FRAME_ROWS}) WHERE symbol IS NOT NULL GROUP BY symbol ORDER BY symbol
     """).fetchall()
     return _table(
@@ -159,6 +164,6 @@ def _native_symbols(profile: Source, strings: Strings) -> str:
     )
 
 
-def _table(columns: dict[str, list[Any]]) -> str:
+def _table(columns: Mapping[str, Sequence[Any]]) -> str:
     length = len(next(iter(columns.values())))
     return json.dumps({**columns, "length": length}, ensure_ascii=False, separators=(",", ":"))

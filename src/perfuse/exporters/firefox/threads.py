@@ -1,11 +1,13 @@
 """`profile.threads`: one track a thread, and one more for each further event that was sampled in it."""
 
 import json
+from typing import Any
 
 from perfuse.exporters.firefox.shared import STACK_ROWS
 from perfuse.exporters.firefox.strings import json_object
 from perfuse.exporters.source import Source
 
+_EVENTS = "if(weight_unit::VARCHAR = 'ns', weight / 1e6, weight::DOUBLE)"
 _NO_MARKERS = json_object(
     dict.fromkeys(("data", "name", "startTime", "endTime", "phase", "category"), "[]") | {"length": "0"}
 )
@@ -13,22 +15,23 @@ _NO_MARKERS = json_object(
 
 def threads_json(profile: Source, interval_ns: int, weight: str) -> str:
     """The array of threads; times are milliseconds after the first sample."""
-    # Each sample tells how much CPU its thread used since the one before, so that gaps read as idle: what the sample
-    # stands for where the event is a clock, else one sampling interval.
+    # Each sample tells how much CPU its thread used since the one before, so that gaps read as idle: what the
+    # sample stands for where the event is a clock, else one sampling interval.
     rows = profile.sql(f"""
         WITH numbered AS ({STACK_ROWS}),
         origin AS (SELECT min(ts_ns) AS first_ns FROM samples),
         tracks AS (
             SELECT thread_id, event::VARCHAR AS event, count(*)::VARCHAR AS length,
-                to_json(list(i ORDER BY ts_ns, sample_id)) AS stack,
-                to_json(list((ts_ns - first_ns) / 1e6 ORDER BY ts_ns, sample_id)) AS time,
-                to_json(list(if(weight_unit::VARCHAR = 'ns', weight, {interval_ns}) ORDER BY ts_ns, sample_id)) AS cpu,
+                {_in_time_order("i")} AS stack,
+                {_in_time_order("(ts_ns - first_ns) / 1e6")} AS time,
+                {_in_time_order(f"if(weight_unit::VARCHAR = 'ns', weight, {interval_ns})")} AS cpu,
                 bool_and(weight_unit::VARCHAR = 'ns') AS in_ns,
-                {_WEIGHTS[weight]} AS weight
+                {_in_time_order(_EVENTS) if weight == "events" else "'null'"} AS weight
             FROM samples CROSS JOIN origin LEFT JOIN numbered USING (stack_id)
             GROUP BY thread_id, event
         )
-        SELECT pid, tid, p.name::VARCHAR, t.name::VARCHAR, (p.start_ns - first_ns) / 1e6, (p.end_ns - first_ns) / 1e6,
+        SELECT pid, tid, p.name::VARCHAR, t.name::VARCHAR,
+            (p.start_ns - first_ns) / 1e6, (p.end_ns - first_ns) / 1e6,
             (t.start_ns - first_ns) / 1e6, (t.end_ns - first_ns) / 1e6, event,
             (SELECT count(DISTINCT event) FROM tracks), in_ns, length, stack, time, cpu, weight
         FROM tracks CROSS JOIN origin JOIN threads t USING (thread_id) JOIN processes p USING (process_id)
@@ -37,15 +40,11 @@ def threads_json(profile: Source, interval_ns: int, weight: str) -> str:
     return "[" + ",".join(_thread(row, weight) for row in rows) + "]"
 
 
-_WEIGHTS = {
-    "samples": "NULL",
-    "events": (
-        "to_json(list(if(weight_unit::VARCHAR = 'ns', weight / 1e6, weight::DOUBLE) ORDER BY ts_ns, sample_id))"
-    ),
-}
+def _in_time_order(value: str) -> str:
+    return f"to_json(list({value} ORDER BY ts_ns, sample_id))"
 
 
-def _thread(row: tuple, weight: str) -> str:
+def _thread(row: tuple[Any, ...], weight: str) -> str:
     pid, tid, process, name, process_start, process_end, start, end, event, num_events, in_ns, *samples = row
     length, stack, time, cpu, weights = samples
     title = name or process or f"{tid}"
@@ -65,7 +64,7 @@ def _thread(row: tuple, weight: str) -> str:
     table = {
         "stack": stack,
         "time": time,
-        "weight": weights or "null",
+        "weight": weights,
         "weightType": '"tracing-ms"' if weight == "events" and in_ns else '"samples"',
         "threadCPUDelta": cpu,
         "length": length,

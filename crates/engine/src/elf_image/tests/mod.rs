@@ -2,6 +2,7 @@
 
 mod containers;
 mod frames;
+mod tables;
 mod tools;
 
 use std::io::Cursor;

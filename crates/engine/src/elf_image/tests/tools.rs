@@ -9,7 +9,11 @@ struct ImageFile(PathBuf);
 
 impl ImageFile {
     fn new(name: &str, spec: ImageSpec) -> (Self, Vec<Placed>) {
-        let (bytes, placed, _) = image(spec, &sample());
+        Self::of(name, spec, &sample())
+    }
+
+    fn of(name: &str, spec: ImageSpec, codes: &[CodeObject<'_>]) -> (Self, Vec<Placed>) {
+        let (bytes, placed, _) = image(spec, codes);
         let path = std::env::temp_dir().join(format!("perfuse-{name}-{}.elf", std::process::id()));
         std::fs::write(&path, bytes).unwrap();
         (Self(path), placed)
@@ -75,6 +79,17 @@ fn llvm_verifies_the_debug_information() {
 }
 
 #[test]
+fn code_without_lines_is_nothing_special() {
+    let (file, _) = ImageFile::of("lineless", x86_64(), &sample()[2..3]);
+    for (tool, arguments) in
+        [("readelf", ["-aW", "--debug-dump=decodedline"]), ("llvm-dwarfdump", ["--verify", "--quiet"])]
+    {
+        let Some(text) = file.shown_by(tool, &arguments) else { continue };
+        assert!(!text.to_lowercase().contains("warning"), "{tool}: {text}");
+    }
+}
+
+#[test]
 fn objdump_disassembles_under_the_symbol() {
     let (file, placed) = ImageFile::new("objdump", x86_64());
     let Some(text) = file.shown_by("objdump", &["-dl"]) else { return };
@@ -102,6 +117,29 @@ fn addr2line_prints_the_inlined_frames() {
         for (address, expected) in &cases {
             let Some(text) = file.shown_by(tool, &["-f", "-i", address, "-e"]) else { break };
             assert_eq!(&text, expected, "{tool} {address}");
+        }
+    }
+}
+
+#[test]
+fn relative_paths_are_in_the_directory() {
+    let lines = [Line { offset: 0, path: "node:fs", line: 3, column: None }];
+    let code = CodeObject {
+        name: "f",
+        linkage_name: "f",
+        size: 16,
+        code: Some(&NOPS[..16]),
+        lines: &lines,
+        ..CodeObject::default()
+    };
+    for (comp_dir, expected) in [("/home/user", "/home/user/node:fs:3\n"), ("", "node:fs:3\n")] {
+        let (file, placed) =
+            ImageFile::of("relative", ImageSpec { comp_dir: comp_dir.into(), ..x86_64() }, &[code]);
+        for tool in ["addr2line", "llvm-addr2line"] {
+            let Some(text) = file.shown_by(tool, &[&format!("{:#x}", placed[0].file_offset), "-e"]) else {
+                break;
+            };
+            assert_eq!(text, expected, "{tool} in {comp_dir:?}");
         }
     }
 }

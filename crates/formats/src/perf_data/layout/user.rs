@@ -1,0 +1,185 @@
+//! Records perf itself writes, after its `event.h` and `perf.data-file-format.txt`, and sections of that shape.
+
+use perfuse_wire::layout;
+
+layout! {
+/// Tracepoint formats, which follow the record.
+    TracingData = "PERF_RECORD_HEADER_TRACING_DATA", section "perf.data-file-format: PERF_RECORD_HEADER_TRACING_DATA" {
+        /// Size in bytes of what follows.
+        size: u32,
+    }
+
+    /// Build id of a file; the entries of the HEADER_BUILD_ID section are such records too.
+    BuildIdEvent = "PERF_RECORD_HEADER_BUILD_ID", section "perf.data-file-format: HEADER_BUILD_ID" {
+        /// Process, -1 for all.
+        pid: i32,
+    } then {
+        /// 20 bytes of id, its length where `misc` has `BUILD_ID_SIZE`, 3 bytes of padding.
+        build_id: Bytes,
+        /// File.
+        filename: CString,
+    }
+
+    /// Which processor and task each event id belongs to.
+    IdIndex = "PERF_RECORD_ID_INDEX", section "event.h: perf_record_id_index" {
+        /// How many entries follow.
+        nr: u64,
+    } then {
+        /// Id, index, processor and thread of each.
+        entries: Array,
+    }
+
+    /// Which tracer the AUX data is from.
+    AuxtraceInfo = "PERF_RECORD_AUXTRACE_INFO", section "perf.data-file-format: PERF_RECORD_AUXTRACE_INFO" {
+        /// 1 Intel PT, 2 Intel BTS, 3 Arm CoreSight, 4 Arm SPE, 5 S390 CPUMSF, 6 HiSilicon PTT.
+        type_: u32,
+        /// Not used.
+        reserved: u32,
+    } then {
+        /// The tracer's own words.
+        priv_: Bytes,
+    }
+
+    /// AUX data, which follows the record.
+    Auxtrace = "PERF_RECORD_AUXTRACE", section "perf.data-file-format: PERF_RECORD_AUXTRACE" {
+        /// Size in bytes of what follows.
+        size: u64,
+        /// Offset of it in its trace.
+        offset: u64,
+        /// A number of the tracer's.
+        reference: u64,
+        /// Which trace.
+        idx: u32,
+        /// Thread.
+        tid: u32,
+        /// Processor.
+        cpu: u32,
+        /// Not used.
+        reserved: u32,
+    }
+
+    /// AUX data that could not be decoded.
+    AuxtraceError = "PERF_RECORD_AUXTRACE_ERROR", section "event.h: perf_record_auxtrace_error" {
+        /// Kind.
+        type_: u32,
+        /// Code.
+        code: u32,
+        /// Processor.
+        cpu: u32,
+        /// Process.
+        pid: u32,
+        /// Thread.
+        tid: u32,
+        /// Version of this record.
+        fmt: u32,
+        /// Address.
+        ip: u64,
+        /// When.
+        time: u64,
+    } then {
+        /// What happened.
+        msg: CString,
+    }
+
+    /// Threads that were recorded.
+    ThreadMap = "PERF_RECORD_THREAD_MAP", section "event.h: perf_record_thread_map" {
+        /// How many entries follow.
+        nr: u64,
+    } then {
+        /// Thread and name of each.
+        entries: Array,
+    }
+
+    /// Processors that were recorded.
+    CpuMap = "PERF_RECORD_CPU_MAP", section "event.h: perf_record_cpu_map" {
+        /// 0 a list, 1 a mask, 2 a range.
+        type_: u16,
+    } then {
+        /// List, mask or range.
+        data: Bytes,
+    }
+
+    /// How `perf stat record` was asked.
+    StatConfig = "PERF_RECORD_STAT_CONFIG", section "event.h: perf_record_stat_config" {
+        /// How many entries follow.
+        nr: u64,
+    } then {
+        /// Tag and value of each.
+        data: Array,
+    }
+
+    /// A counter value.
+    Stat = "PERF_RECORD_STAT", section "event.h: perf_record_stat" {
+        /// Event.
+        id: u64,
+        /// Processor.
+        cpu: u32,
+        /// Thread.
+        thread: u32,
+        /// Value.
+        val: u64,
+        /// Nanoseconds it was enabled.
+        ena: u64,
+        /// Nanoseconds it ran.
+        run: u64,
+    }
+
+    /// End of a round of counter values.
+    StatRound = "PERF_RECORD_STAT_ROUND", section "event.h: perf_record_stat_round" {
+        /// 0 interval, 1 final.
+        type_: u64,
+        /// When.
+        time: u64,
+    }
+
+    /// Unit, scale, name or processors of an event.
+    EventUpdate = "PERF_RECORD_EVENT_UPDATE", section "event.h: perf_record_event_update" {
+        /// 0 unit, 1 scale, 2 name, 3 processors.
+        type_: u64,
+        /// Event.
+        id: u64,
+    } then {
+        /// Unit, scale, name or processors.
+        data: Bytes,
+    }
+
+    /// Nanoseconds are `time_zero + ((ticks * time_mult) >> time_shift)`.
+    TimeConv = "PERF_RECORD_TIME_CONV", section "event.h: perf_record_time_conv" {
+        /// Shift.
+        time_shift: u64,
+        /// Factor.
+        time_mult: u64,
+        /// Nanoseconds at tick 0.
+        time_zero: u64,
+    }
+
+    /// A feature section of a pipe-mode stream.
+    HeaderFeature = "PERF_RECORD_HEADER_FEATURE", section "perf.data-file-format: PERF_RECORD_HEADER_FEATURE" {
+        /// Which feature: its bit in the header of a file.
+        feat_id: u64,
+    } then {
+        /// The section.
+        data: Bytes,
+    }
+
+    /// Records packed with zstd, padded to 8 bytes.
+    Compressed2 = "PERF_RECORD_COMPRESSED2", section "perf.data-file-format: PERF_RECORD_COMPRESSED2" {
+        /// Size of the data, without its padding.
+        data_size: u64,
+    } then {
+        /// A piece of the stream.
+        data: Bytes,
+    }
+
+    /// Reference times of the recording's clock and the wall clock, taken together.
+    ClockData = "HEADER_CLOCK_DATA", section "perf.data-file-format: HEADER_CLOCK_DATA" {
+        /// 1.
+        version: u32,
+        /// Clock of the time stamps.
+        clockid: i32,
+        /// Nanoseconds since 1970.
+        wall_clock_ns: u64,
+        /// Nanoseconds on that clock.
+        clockid_time_ns: u64,
+    }
+}

@@ -1,0 +1,5 @@
+"""`python -m perfuse` is `perfuse`."""
+
+from perfuse.cli import main
+
+main()

@@ -1,0 +1,53 @@
+"""`perfuse check`"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import perfuse
+from perfuse.cli import exit_codes
+from perfuse.cli.console import Console
+from perfuse.cli.failures import failure
+from perfuse.cli.options import FILES, JSON, limit
+from perfuse.cli.verb import verb
+from perfuse.reports.findings import check_lines
+
+LIMIT = 5
+
+
+@verb(
+    "check",
+    examples=["perfuse check jit-2345.dump", "perfuse check --json --limit 0 perf.data jit-2345.dump"],
+)
+@FILES
+@limit(None, f"places a rule [{LIMIT} as text]")
+@JSON
+def command(console: Console, files: tuple[str, ...], limit: int | None, as_json: bool) -> int:
+    """Exits with 1 when there is more than notes (severity info) to tell: warnings, losses of data, errors."""
+    if limit is None:
+        limit = 0 if as_json else LIMIT
+    shown: list[dict[str, Any]] = []
+    exit_code = exit_codes.CLEAN
+    for index, path in enumerate(files):
+        try:
+            diagnostics = perfuse.open(path).check(limit=limit)
+        except (OSError, perfuse.PerfuseError) as error:
+            told = failure(error)
+            if told is None:
+                raise
+            console.note(told.message, told.hint)
+            exit_code = exit_codes.UNREADABLE
+            shown.append({"path": path, "unreadable": told.message, "diagnostics": []})
+            continue
+        if any(found.is_finding for found in diagnostics):
+            exit_code = max(exit_code, exit_codes.FINDINGS)
+        if as_json:
+            shown.append({"path": path, "diagnostics": [asdict(found) for found in diagnostics]})
+            continue
+        if index:
+            console.line()
+        console.lines(check_lines(path, diagnostics, console.style))
+    if as_json:
+        console.json({"recordings": shown})
+    return exit_code

@@ -1,0 +1,55 @@
+"""From the files of a command to a profile, and from its diagnostics to an exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import perfuse
+from perfuse.cli import exit_codes
+from perfuse.cli.console import Console
+from perfuse.reports.findings import counts_text, severity_counts
+
+if TYPE_CHECKING:
+    from perfuse import Diagnostic, Profile
+
+GRAVE = ("data_loss", "error")
+"""Severities of what could not be read: the answer is not all there was."""
+ALL_SECONDS = 1e9
+"""Longer than any recording, and still small enough for nanoseconds in 64 bits."""
+
+
+def open_profile(
+    console: Console,
+    files: Sequence[str],
+    *,
+    symbol_dirs: Sequence[str] = (),
+    no_debug_info: bool = False,
+    strict: bool = False,
+    between: tuple[float | None, float | None] | None = None,
+    thread: str | None = None,
+) -> Profile:
+    """Files on one clock, cut to what was selected."""
+    with console.progress() as progress:
+        profile = perfuse.fuse(
+            *files, symbol_dirs=symbol_dirs, debug_info=not no_debug_info, strict=strict, progress=progress
+        )
+    if between is not None:
+        start_s, end_s = between
+        profile = profile.between(start_s or 0.0, ALL_SECONDS if end_s is None else end_s)
+    if thread is not None:
+        profile = profile.thread(int(thread) if thread.isdecimal() else thread)
+    return profile
+
+
+def settle(console: Console, diagnostics: Sequence[Diagnostic]) -> int:
+    """The exit code of a verb that read files, and a note where something recorded could not be read.
+
+    Habits that perfuse reads right (`info`, `warning`) are no reason to fail; `perfuse check` tells those too.
+    """
+    grave = [found for found in diagnostics if found.severity in GRAVE]
+    if not grave:
+        return exit_codes.CLEAN
+    paths = sorted({found.path for found in grave})
+    console.note(f"{', '.join(paths)}: {counts_text(severity_counts(grave))}", f"`perfuse check {paths[0]}` tells more")
+    return exit_codes.FINDINGS

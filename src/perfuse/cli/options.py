@@ -1,0 +1,107 @@
+"""Options that several verbs share, so that they read the same everywhere."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+JSON = click.option("--json", "as_json", is_flag=True, help="JSON, in a documented and stable shape.")
+STRICT = click.option("--strict", is_flag=True, help="Refuse files that break their specification.")
+FILES = click.argument("files", nargs=-1, required=True, metavar="FILE...")
+
+
+def limit(default: int | None, what: str) -> Callable[[F], F]:
+    """`--limit N`: 0 is all."""
+    told = "" if default is None else f" [{default}]"
+    told = f"At most N {what}; 0 is all.{told}"
+    return click.option("--limit", type=int, default=default, metavar="N", callback=_not_negative, help=told)
+
+
+def output(what: str, *, required: bool = False) -> Callable[[F], F]:
+    """`-o OUT`: a place that can be written to, known before any long work; `-` is standard output."""
+    return click.option(
+        "-o",
+        "--output",
+        required=required,
+        metavar="OUT",
+        callback=_writable,
+        help=f"{what}; - is standard output.",
+    )
+
+
+def profile_options(function: F) -> F:
+    """How files become a profile: symbols, debug information, strictness."""
+    for option in (
+        STRICT,
+        click.option("--no-debug-info", is_flag=True, help="No lines and inlined calls of native code: faster."),
+        click.option(
+            "--symbols", "symbol_dirs", multiple=True, metavar="DIR", help="Directory with binaries; repeats."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def selection_options(function: F) -> F:
+    """Which part of a profile: a time range, a thread."""
+    for option in (
+        click.option("--thread", metavar="NAME|TID", help="Only threads of that name or id."),
+        click.option(
+            "--between", type=SecondsRange(), metavar="A..B", help="Only from second A to B of the recording."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def near_choice(value: str, known: list[str], what: str) -> str:
+    """The value if it is known; else a usage error that suggests near ones."""
+    if value in known:
+        return value
+    error = click.UsageError(f"no {what} {value!r}", click.get_current_context(silent=True))
+    near = difflib.get_close_matches(value, known, n=3, cutoff=0.5)
+    error.hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}"  # type: ignore[attr-defined]
+    raise error
+
+
+class SecondsRange(click.ParamType[Any]):
+    """`2..5.5`, `2..`, `..5.5`: seconds from the start of a recording."""
+
+    name = "range"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float | None, float | None]:
+        """The two ends, None where left open."""
+        if isinstance(value, tuple):
+            return value
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)?\.\.(\d+(?:\.\d+)?)?", value)
+        if match is None or not any(match.groups()):
+            self.fail(f"{value!r} is no range of seconds: write 2..5.5, 2.. or ..5.5", param, ctx)
+        first, last = (float(part) if part else None for part in match.groups())
+        if first is not None and last is not None and first >= last:
+            self.fail(f"{value!r} ends before it starts", param, ctx)
+        return first, last
+
+
+def _not_negative(ctx: click.Context, param: click.Parameter, value: int | None) -> int | None:
+    # click.IntRange would do, but writes `[x>=0]` into the help.
+    if value is not None and value < 0:
+        raise click.BadParameter(f"{value} is less than 0", ctx, param)
+    return value
+
+
+def _writable(ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    if value is None or value == "-":
+        return value
+    parent = Path(value).parent
+    if not parent.is_dir():
+        raise click.UsageError(f"cannot write {value}: there is no directory {parent}", ctx)
+    return value

@@ -1,0 +1,70 @@
+"""`perfuse query`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from perfuse.cli.console import Console
+from perfuse.cli.opening import open_profile, settle
+from perfuse.cli.options import limit, output, profile_options, selection_options
+from perfuse.cli.result import FORMATS, write_result
+from perfuse.cli.verb import verb
+
+SUFFIXES = {".csv": "csv", ".json": "json", ".parquet": "parquet", ".txt": "table"}
+
+
+@verb(
+    "query",
+    examples=[
+        'perfuse query jit-2345.dump "SELECT tier, count(*) FROM code_objects GROUP BY ALL"',
+        'perfuse query perf.data jit-2345.dump "FROM samples" --format csv --limit 0',
+        'perfuse query jit-2345.dump "FROM line_rows" -o lines.parquet',
+    ],
+)
+@click.argument("files_and_sql", nargs=-1, required=True, metavar="FILE... SQL")
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), metavar="FORM", help=f"{', '.join(FORMATS)}; else OUT's name tells."
+)
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json: an array, an object a row.")
+@limit(None, "rows [50 as a table]")
+@output("File to write")
+@selection_options
+@profile_options
+def command(
+    console: Console,
+    files_and_sql: tuple[str, ...],
+    form: str | None,
+    as_json: bool,
+    limit: int | None,
+    output: str | None,
+    between: tuple[float | None, float | None] | None,
+    thread: str | None,
+    symbol_dirs: tuple[str, ...],
+    no_debug_info: bool,
+    strict: bool,
+) -> int:
+    """SQL is DuckDB's. `perfuse tables FILE` tells what there is to ask; only the tables a query names are built."""
+    *files, sql = files_and_sql
+    if not files:
+        missing = "no SQL: it comes after the files" if Path(sql).exists() else "no file: files come before the SQL"
+        raise click.UsageError(missing)
+    if as_json:
+        form = "json"
+    if form is None:
+        form = SUFFIXES.get(Path(output).suffix.lower(), "table") if output else "table"
+    profile = open_profile(
+        console,
+        files,
+        symbol_dirs=symbol_dirs,
+        no_debug_info=no_debug_info,
+        strict=strict,
+        between=between,
+        thread=thread,
+    )
+    relation = profile.sql(sql)
+    if relation is None:
+        raise click.UsageError("the SQL answers nothing: it must be a SELECT, or FROM a table")
+    write_result(console, relation, form, None if output == "-" else output, limit)
+    return settle(console, profile.diagnostics)

@@ -1,0 +1,60 @@
+"""`perfuse repair`"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+
+import click
+
+import perfuse
+from perfuse.cli import exit_codes
+from perfuse.cli.console import Console
+from perfuse.cli.options import JSON, STRICT, limit, output
+from perfuse.cli.verb import verb
+from perfuse.reports.findings import counts_text, severity_counts
+from perfuse.reports.grid import Cell, Column, grid
+from perfuse.reports.style import Role
+from perfuse.reports.units import count_text, counted, hex_text
+
+
+@verb("repair", examples=["perfuse repair damaged.dump -o repaired.dump"])
+@click.argument("file")
+@output("The repaired file", required=True)
+@limit(20, "changes")
+@JSON
+@STRICT
+def command(console: Console, file: str, output: str, limit: int, as_json: bool, strict: bool) -> int:
+    """Tells what was changed, and what could not be saved: then it exits with 1. The input is never written to."""
+    result = perfuse.repair(file, output, strict=strict)
+    exit_code = exit_codes.FINDINGS if result.lost else exit_codes.CLEAN
+    data_is_out = output == "-"
+    if as_json and not data_is_out:
+        console.json({"input": file, "output": output, **asdict(result)})
+        return exit_code
+    told = f"{count_text(result.records_out)} of {counted(result.records_in, 'record')} written to {output}"
+    changes = counted(len(result.changes), "change")
+    lost = counts_text(severity_counts(result.lost)) if result.lost else "nothing lost"
+    if data_is_out:
+        console.note(f"{told}; {changes}; {lost}")
+        return exit_code
+    console.line(f"{told}; {changes}; {lost}")
+    # Codes first, so that thousands of changes of one kind stay readable.
+    for code, count in Counter(change.code for change in result.changes).most_common():
+        console.line(f"  {code}  {console.style.paint(counted(count, 'change'), Role.FAINT)}")
+    rows: list[list[Cell]] = [
+        [change.code, "" if change.offset is None else hex_text(change.offset), change.message]
+        for change in result.changes[: limit or None]
+    ]
+    rows += [
+        [(lost.code, Role.ERROR), "" if lost.offset is None else hex_text(lost.offset), lost.message]
+        for lost in result.lost
+    ]
+    if rows:
+        console.line()
+    columns = [Column("code"), Column("offset", right=True, role=Role.NAME), Column("what", shrinks=30)]
+    console.lines(grid(columns, rows, console.style))
+    if limit and len(result.changes) > limit:
+        rest = count_text(len(result.changes) - limit)
+        console.line(console.style.paint(f"  … {rest} more changes (--limit 0 shows all)", Role.FAINT))
+    return exit_code

@@ -1,0 +1,90 @@
+"""`perfuse tables`"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from perfuse.cli.console import Console
+from perfuse.cli.opening import open_profile
+from perfuse.cli.options import JSON, STRICT, limit, near_choice
+from perfuse.cli.result import write_result
+from perfuse.cli.verb import verb
+from perfuse.reports.grid import Cell, Column, grid
+from perfuse.reports.style import Role, Style
+from perfuse.reports.units import count_text
+from perfuse.table import names, specification
+
+
+@verb(
+    "tables",
+    examples=[
+        "perfuse tables jit-2345.dump",
+        "perfuse tables jit-2345.dump code_objects --limit 20",
+        "perfuse tables code_objects",
+    ],
+)
+@click.argument("arguments", nargs=-1, required=True, metavar="FILE... [TABLE]")
+@limit(20, "rows of TABLE")
+@JSON
+@STRICT
+def command(console: Console, arguments: tuple[str, ...], limit: int, as_json: bool, strict: bool) -> None:
+    """With files: every table with its rows and columns, or the rows of one. A table alone: what its columns mean."""
+    *files, last = arguments
+    table = last if last in names() and not Path(last).exists() else None
+    if table is None:
+        if files and not Path(last).exists() and last != "-":
+            near_choice(last, list(names()), "file or table")
+        files.append(last)
+    if table is not None and not files:
+        spec = specification(table)
+        console.json(_spec_json(spec)) if as_json else console.lines(_spec_lines(spec, console.style))
+        return
+    profile = open_profile(console, files, strict=strict)
+    if table is not None:
+        write_result(console, profile.sql(f"FROM {table}"), "json" if as_json else "table", None, limit)
+        return
+    # Streamed, not kept: a dump may have millions of line rows.
+    counts = {name: sum(batch.num_rows for batch in profile.tables[name].stream()) for name in profile.tables}
+    if as_json:
+        console.json({"tables": [{**_spec_json(specification(name)), "rows": rows} for name, rows in counts.items()]})
+    else:
+        console.lines(_table_lines(counts, console.style))
+
+
+def _table_lines(counts: dict[str, int], style: Style) -> Iterator[str]:
+    rows: list[list[Cell]] = []
+    for name, count in counts.items():
+        columns = ", ".join(column for column, *_ in specification(name)["columns"])
+        rows.append([(name, Role.NAME if count else Role.FAINT), count_text(count), (columns, Role.FAINT)])
+    return grid([Column("table"), Column("rows", right=True), Column("columns", shrinks=24)], rows, style, indent="")
+
+
+def _spec_lines(spec: dict[str, Any], style: Style) -> Iterator[str]:
+    yield f"{style.paint(spec['name'], Role.TITLE)}  {spec['doc']}"
+    yield ""
+    columns: Sequence[Column] = [
+        Column("column", role=Role.NAME),
+        Column("type"),
+        Column("null", role=Role.FAINT),
+        Column("meaning", shrinks=30),
+    ]
+    rows: list[list[Cell]] = [
+        [name, _type_name(kind), "null" if nullable else "", doc] for name, kind, nullable, doc in spec["columns"]
+    ]
+    yield from grid(columns, rows, style)
+
+
+def _type_name(arrow_type: str) -> str:
+    return "String" if arrow_type.startswith("Dictionary") else arrow_type
+
+
+def _spec_json(spec: dict[str, Any]) -> dict[str, Any]:
+    columns = [
+        {"name": name, "type": _type_name(kind), "nullable": nullable, "doc": doc}
+        for name, kind, nullable, doc in spec["columns"]
+    ]
+    return {"name": spec["name"], "doc": spec["doc"], "columns": columns}

@@ -1,0 +1,92 @@
+"""Aligned tables: the columns a reader can run a finger down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from perfuse.reports.style import Role, Style
+from perfuse.reports.text import cell_width, cut, pad, printable
+
+GAP = "  "
+Cell = str | tuple[str, Role]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a grid."""
+
+    title: str
+    right: bool = False
+    """Aligned right: numbers."""
+    role: Role = Role.PLAIN
+    shrinks: int | None = None
+    """Gives up width, down to this many columns, when the line is too long."""
+    cut: Callable[[str, int], str] = cut
+
+
+def grid(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], style: Style, indent: str = "  ") -> Iterator[str]:
+    """The lines of a table: a faint heading (where any column has a title), then a line a row.
+
+    Cells are shown with control characters written out. Lines keep to `style.width` as far as shrinking columns allow.
+    """
+    cells = [[_cell(cell, column) for cell, column in zip(row, columns, strict=True)] for row in rows]
+    widths = [
+        max([cell_width(column.title), *(cell_width(row[index][0]) for row in cells)])
+        for index, column in enumerate(columns)
+    ]
+    if style.width is not None:
+        _shrink(widths, columns, style.width - len(indent) - len(GAP) * (len(columns) - 1))
+    if any(column.title for column in columns):
+        yield _line([(column.title, Role.FAINT) for column in columns], columns, widths, style, indent)
+    for row in cells:
+        yield _line(row, columns, widths, style, indent)
+
+
+def fields(pairs: Sequence[tuple[str, Cell]], style: Style, indent: str = "  ") -> Iterator[str]:
+    """Labels and values, the values aligned; an empty label continues the value above."""
+    label = Column("", role=Role.FAINT)
+    return grid([label, Column("", shrinks=20)], [(name, value) for name, value in pairs], style, indent)
+
+
+def bar(share: float, width: int) -> str:
+    """A bar of `share` (0 to 1) of `width` columns, in eighths of a column."""
+    eighths = round(max(0.0, min(share, 1.0)) * width * 8)
+    full, rest = divmod(eighths, 8)
+    return "█" * full + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[rest]
+
+
+def _cell(cell: Cell, column: Column) -> tuple[str, Role]:
+    text, role = cell if isinstance(cell, tuple) else (cell, column.role)
+    return printable(text), role
+
+
+def _shrink(widths: list[int], columns: Sequence[Column], room: int) -> None:
+    """Takes width from the widest shrinking column, again and again, until the line fits or none can give."""
+    floors = [
+        width if column.shrinks is None else column.shrinks for width, column in zip(widths, columns, strict=True)
+    ]
+    while (excess := sum(widths) - room) > 0:
+        index = max(range(len(widths)), key=lambda i: widths[i] if widths[i] > floors[i] else -1)
+        if widths[index] <= floors[index]:
+            return
+        others = [width for i, width in enumerate(widths) if i != index and width > floors[i]]
+        target = max([floors[index], widths[index] - excess, *(o for o in others if o < widths[index])])
+        widths[index] = min(target, widths[index] - 1)
+
+
+def _line(
+    row: Sequence[tuple[str, Role]],
+    columns: Sequence[Column],
+    widths: Sequence[int],
+    style: Style,
+    indent: str,
+) -> str:
+    parts = []
+    for index, ((text, role), column, width) in enumerate(zip(row, columns, widths, strict=True)):
+        shown = column.cut(text, width)
+        last = index == len(columns) - 1
+        filled = shown if last and not column.right else pad(shown, width, right=column.right)
+        # Painted after padding, and only the text: escape sequences have no width, and spaces need no colour.
+        parts.append(filled.replace(shown, style.paint(shown, role), 1) if shown else filled)
+    return (indent + GAP.join(parts)).rstrip()

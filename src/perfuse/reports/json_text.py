@@ -1,0 +1,56 @@
+"""JSON as the written contracts (docs/reference/json.md) have it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from decimal import Decimal
+from os import PathLike
+from typing import Any
+
+from perfuse.reports.units import hex_text
+
+
+def json_text(value: Any, *, indent: int | None = 2) -> str:
+    """A value as JSON: `Hex` numbers as `"0x…"`, bytes as hexadecimal digits, names in UTF-8 as they are.
+
+    With `indent=None` the text is one line.
+    """
+    return json.dumps(jsonable(value), indent=indent, ensure_ascii=False, default=str)
+
+
+def jsonable(value: Any) -> Any:  # noqa: PLR0911 - a line a type
+    """The value in types that JSON has."""
+    # The common types first: this runs once a field of every record.
+    kind = type(value)
+    if kind is str:
+        return value if value.isprintable() else value.encode("utf-8", "backslashreplace").decode()
+    if kind is int or value is None or kind is bool:
+        return value
+    if isinstance(value, int):
+        return hex_text(value)
+    if isinstance(value, Mapping):
+        return {str(name): jsonable(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [jsonable(item) for item in value]
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value).hex()
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, PathLike):
+        return str(value)
+    return value
+
+
+def is_address(column: str) -> bool:
+    """Whether a column of that name holds addresses, which JSON has as `"0x…"`."""
+    return column in {"address", "addresses"} or column.endswith(("_address", "_addresses"))
+
+
+def address_value(value: Any) -> Any:
+    """An address, or a list of them, as JSON has it; null stays null."""
+    if isinstance(value, list):
+        return [address_value(item) for item in value]
+    return hex_text(value) if isinstance(value, int) else value

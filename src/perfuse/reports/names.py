@@ -1,0 +1,54 @@
+"""Names as a report's columns show them: short, and still telling. JSON has them whole."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from perfuse import _core
+
+_CLOSING = {"<": ">", "(": ")", "[": "]", "{": "}"}
+
+
+def function_text(name: str) -> str:
+    """A demangled C++ name without its return type, parameters and template arguments; any other name as it is.
+
+    >>> function_text("R<int> ns::Scavenger::Visit<A, B<C>>(ns::Object*, int) const")
+    'ns::Scavenger::Visit<…>'
+    """
+    # `operator<` and its kin have brackets that never close, and are rare enough to be shown whole.
+    if "(" not in name or "operator" in name or "::" not in name:
+        return name
+    kept: list[str] = []
+    closing: list[str] = []
+    for index, char in enumerate(name):
+        if closing:
+            if char in _CLOSING:
+                closing.append(_CLOSING[char])
+            elif char == closing[-1]:
+                closing.pop()
+            continue
+        if char == "(":
+            if not name.startswith("(anonymous namespace)", index):
+                break
+            kept.append("(anonymous)")
+            closing.append(")")
+        elif char == "<":
+            kept.append("<…>")
+            closing.append(">")
+        else:
+            kept.append(char)
+    short = "".join(kept).rsplit(" ", 1)[-1]
+    return short if short and not closing else name
+
+
+def module_text(module: str) -> str:
+    """The last part of a path; the kernel's several spellings as one."""
+    if module.startswith("[kernel"):
+        return "[kernel]"
+    return module.rsplit("/", 1)[-1] if module.startswith("/") else module
+
+
+@cache
+def format_titles() -> dict[str, str]:
+    """What people call each format, by its name in the registry: `JITDUMP` for `jitdump`."""
+    return {row["name"]: row["title"] for row in _core.formats()}

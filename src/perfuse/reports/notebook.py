@@ -1,0 +1,48 @@
+"""How profiles and tables show themselves in a notebook: plain HTML, everything escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from perfuse.reports.json_text import address_value, is_address
+from perfuse.reports.units import count_text, counted
+
+if TYPE_CHECKING:
+    from perfuse.profile import Profile
+    from perfuse.table import Table
+
+ROWS_SHOWN = 10
+
+
+def table_html(table: Table) -> str:
+    """The first rows of a common table, and how many there are."""
+    arrow = table.to_arrow()
+    columns = [arrow.column(name) for name in table.columns]
+    rows = islice(zip(*columns, strict=True), ROWS_SHOWN)
+    addresses = [is_address(name) for name in table.columns]
+    cells = [[_cell(value.as_py(), address) for value, address in zip(row, addresses, strict=True)] for row in rows]
+    return f"<p><b>{escape(table.name)}</b>: {counted(arrow.num_rows, 'row')}</p>" + _table(table.columns, cells)
+
+
+def profile_html(profile: Profile) -> str:
+    """What a profile is of, and its files."""
+    files = [[r.path, r.format, r.summary.producer or ""] for r in profile.recordings]
+    samples = counted(profile.tables["samples"].num_rows, "sample")
+    return f"<p><b>{escape(profile.title)}</b>: {samples}</p>" + _table(("file", "format", "producer"), files)
+
+
+def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(value: Any, address: bool) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bytes):
+        return counted(len(value), "byte")
+    return str(address_value(value)) if address else (count_text(value) if isinstance(value, int) else str(value))

@@ -1,0 +1,51 @@
+"""A directory with small real recordings, command lines run in it, and goldens to hold their output against."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command_line import Done, Perfuse
+
+from perfuse.cli import run
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current directory, with a dump, its perf.data and a damaged copy of the dump."""
+    for file in (HERE / "testdata").iterdir():
+        shutil.copy(file, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def perfuse(recordings: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Perfuse:
+    """Runs a command line: words, and how many columns the terminal has."""
+    assert recordings.is_dir()
+
+    def call(*words: str, columns: int = 80) -> Done:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        capfd.readouterr()
+        code = run(words)
+        captured = capfd.readouterr()
+        return Done(code, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def golden() -> Callable[[str, str], None]:
+    """Holds text against a file in goldens/; PERFUSE_BLESS=1 writes it anew."""
+
+    def check(name: str, actual: str) -> None:
+        path = HERE / "goldens" / name
+        if os.environ.get("PERFUSE_BLESS"):
+            path.write_text(actual, encoding="utf-8")
+        assert path.exists(), f"no golden {name}: make it with PERFUSE_BLESS=1"
+        assert actual == path.read_text(encoding="utf-8")
+
+    return check

@@ -1,0 +1,271 @@
+"""What scripts rely on: exit codes, JSON shapes, every row, quiet ends."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+from command_line import Perfuse
+
+DUMP = "jit-2345.dump"
+
+
+def test_info_json(perfuse: Perfuse) -> None:
+    done = perfuse("info", "--json", DUMP)
+    document = json.loads(done.out)
+    assert list(document) == ["recordings"]
+    (recording,) = document["recordings"]
+    assert recording["path"] == DUMP
+    assert recording["format"] == "jitdump"
+    assert (recording["version"], recording["endian"], recording["arch"]) == ("1", "little", "x86_64")
+    assert recording["records"] == {"JIT_CODE_LOAD": 3, "JIT_CODE_DEBUG_INFO": 3}
+    first, last = recording["span_ns"]
+    assert first < last
+    assert set(recording["diagnostics"]) <= {"info", "warning", "data_loss", "error"}
+    assert recording["header"]["magic"] == "0x4a695444"
+
+
+def test_info_goes_on_past_an_unreadable_file(perfuse: Perfuse, recordings: Path) -> None:
+    (recordings / "noise").write_bytes(b"no recording at all")
+    done = perfuse("info", "--json", "noise", DUMP)
+    document = json.loads(done.out)
+    assert done.code == 3
+    assert [one["path"] for one in document["recordings"]] == [DUMP]
+    assert [one["path"] for one in document["unreadable"]] == ["noise"]
+    assert "noise" in done.err
+
+
+def test_report_of_samples(perfuse: Perfuse) -> None:
+    report = json.loads(perfuse("report", "--json", "perf.data", DUMP).out)
+    assert report["kind"] == "samples"
+    assert report["title"] == "../llvmjit 4000 ../prog.ll"
+    assert report["events"] == [{"name": "cpu-clock", "samples": 553, "weight": 138250000, "unit": "ns"}]
+    (join,) = report["joins"]
+    assert (join["path"], join["pid"], join["found_by"], join["alignment"]) == (DUMP, 14513, "marker", "same_clock")
+    hottest = report["top_self"][0]
+    # perf script has `crc` innermost in 447 of the 553 samples.
+    assert (hottest["name"], hottest["samples"], hottest["line"]) == ("crc", 447, 5)
+    for groups in ("threads", "processes", "modules", "tiers"):
+        assert sum(share["samples"] for share in report[groups]) == 553
+    text = perfuse("report", "perf.data", DUMP).out
+    for told in ("553 of cpu-clock", "same clock, exact", "Top functions by self", "prog.c:5", "80.8%", "Not named"):
+        assert told in text
+
+
+def test_report_of_a_part(perfuse: Perfuse) -> None:
+    whole = json.loads(perfuse("report", "--json", "perf.data", DUMP).out)
+    parts = [
+        json.loads(perfuse("report", "--json", "perf.data", DUMP, "--between", r).out) for r in ("..0.05", "0.05..")
+    ]
+    assert sum(part["events"][0]["samples"] for part in parts) == whole["events"][0]["samples"]
+    assert perfuse("report", "perf.data", DUMP, "--thread", "nobody").code == 2
+    assert perfuse("report", "perf.data", DUMP, "--thread", "14513").code == 0
+
+
+def test_report_of_code(perfuse: Perfuse) -> None:
+    report = json.loads(perfuse("report", "--json", DUMP).out)
+    assert report["kind"] == "code"
+    assert (report["functions"], report["code_objects"], report["bytes"]) == (3, 3, 227)
+    assert [code["name"] for code in report["biggest"]] == ["entry", "hot", "crc"]
+    assert sum(report["timeline"]) == 227
+
+
+def test_records_json_is_an_object_a_line(perfuse: Perfuse) -> None:
+    records = [json.loads(line) for line in perfuse("records", "--json", DUMP).out.splitlines()]
+    assert [record["index"] for record in records] == list(range(6))
+    load = next(record for record in records if record["name"] == "JIT_CODE_LOAD")
+    assert load["fields"]["code_addr"].startswith("0x")
+    assert len(load["fields"]["code"]) == 2 * load["fields"]["code_size"]
+    data = Path(DUMP).read_bytes()
+    assert data[load["offset"] :][: load["size"]].endswith(bytes.fromhex(load["fields"]["code"]))
+
+
+def test_records_are_chosen_by_kind_index_and_offset(perfuse: Perfuse) -> None:
+    everything = [json.loads(line) for line in perfuse("records", "--json", DUMP).out.splitlines()]
+
+    def chosen(*words: str) -> list[dict[str, object]]:
+        return [json.loads(line) for line in perfuse("records", "--json", DUMP, *words).out.splitlines()]
+
+    assert chosen("--range", "2..4") == everything[2:4]
+    assert chosen("--range", f"{everything[3]['offset']:#x}..") == everything[3:]
+    assert chosen("--kind", "JIT_CODE_LOAD") == [r for r in everything if r["name"] == "JIT_CODE_LOAD"]
+    assert chosen("--limit", "2") == everything[:2]
+    assert perfuse("records", "--json", DUMP, "--limit", "2").err.startswith("perfuse: 4 more records\n")
+
+
+def test_check_json_has_every_place(perfuse: Perfuse) -> None:
+    done = perfuse("check", "--json", "damaged.dump")
+    assert done.code == 1
+    ((recording),) = json.loads(done.out)["recordings"]
+    codes = {found["code"] for found in recording["diagnostics"]}
+    assert "JD010" in codes
+    size = Path("damaged.dump").stat().st_size
+    for found in recording["diagnostics"]:
+        assert {"code", "severity", "message", "offset", "record_index", "field", "section", "count"} <= set(found)
+        assert found["offset"] is None or 0 <= found["offset"] <= size
+
+
+def test_query_csv_has_a_header_and_every_row(perfuse: Perfuse) -> None:
+    done = perfuse("query", DUMP, "FROM line_rows", "--format", "csv", "--limit", "0")
+    header, *rows = csv.reader(done.out.splitlines())
+    assert header[:3] == ["code_object_id", "code_offset", "path"]
+    [row] = json.loads(perfuse("query", DUMP, "SELECT count(*) AS n FROM line_rows", "--json").out)
+    assert len(rows) == row["n"] > 10
+
+
+def test_query_formats_agree(perfuse: Perfuse, recordings: Path) -> None:
+    sql = "SELECT code_index, start_address, size_bytes FROM code_objects ORDER BY 1"
+    shown = json.loads(perfuse("query", DUMP, sql, "--json").out)
+    assert all(row["start_address"].startswith("0x") for row in shown)
+    expected = [(r["code_index"], int(r["start_address"], 16), r["size_bytes"]) for r in shown]
+    for name in ("out.parquet", "out.csv"):
+        done = perfuse("query", DUMP, sql, "-o", name)
+        assert (done.out, done.code) == ("", 0), done.err
+        assert duckdb.connect().execute(f"FROM '{recordings / name}'").fetchall() == expected
+    assert json.loads(perfuse("query", DUMP, f"FROM ({sql}) WHERE false", "--json").out) == []
+
+
+def test_csv_on_stdout_appends(recordings: Path) -> None:
+    out = recordings / "rows.csv"
+    out.write_text("already here\n")
+    with out.open("ab") as stream:
+        _spawn("query", DUMP, "SELECT 1 AS one FROM code_objects LIMIT 1", "--format", "csv", stdout=stream).wait()
+    assert out.read_text() == "already here\none\n1\n"
+
+
+def test_cut_output_says_so(perfuse: Perfuse) -> None:
+    assert "more rows (--limit 0 shows all)" in perfuse("query", DUMP, "FROM line_rows", "--limit", "2").out
+    whole = perfuse("query", DUMP, "FROM line_rows", "--limit", "0")
+    assert "--limit" not in whole.out + whole.err
+    assert "rows were left out" in perfuse("query", DUMP, "FROM line_rows", "--limit", "2", "--format", "csv").err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told", "hint"),
+    [
+        (("inof", DUMP), 2, "no verb 'inof'", "did you mean info?"),
+        ((DUMP,), 2, f"no verb '{DUMP}'", "a verb comes first"),
+        (("info",), 2, "missing argument 'FILE...'", "`perfuse info --help`"),
+        (("info", "--jsn", DUMP), 2, "no such option", "`perfuse info --help`"),
+        (("explain", "JD01O"), 2, "no rule has the code JD01O", "did you mean"),
+        (("info", "jit-2346.dump"), 3, "jit-2346.dump", "did you mean jit-2345.dump?"),
+        (("query", DUMP, "SELEC 1"), 2, "Parser Error", "LINE 1"),
+        (("query", DUMP, "FROM nowhere"), 2, "nowhere", ""),
+        (("query", DUMP), 2, "no SQL", ""),
+        (("records", DUMP, "--kind", "JIT_CODE_LOD"), 2, "no record kind 'JIT_CODE_LOD'", "did you mean JIT_CODE_LOAD"),
+        (("records", DUMP, "--range", "5"), 2, "is no range", ""),
+        (("records", DUMP, "--limit", "-1"), 2, "less than 0", ""),
+        (("tables", DUMP, "code_object"), 2, "no file or table", "did you mean code_objects"),
+        (("convert", DUMP, "-o", "x.json", "--to", "firefax"), 2, "no target 'firefax'", "did you mean firefox"),
+        (("convert", DUMP, "-o", "-"), 2, "give --to", ""),
+        (("convert", DUMP, "-o", "nowhere/x.json"), 2, "there is no directory nowhere", ""),
+        (("report", DUMP, "--between", "3..1"), 2, "ends before it starts", ""),
+    ],
+)
+def test_errors_say_what_and_what_next(
+    perfuse: Perfuse, words: tuple[str, ...], code: int, told: str, hint: str
+) -> None:
+    done = perfuse(*words)
+    assert done.code == code
+    assert done.out == ""
+    first, *rest = done.err.splitlines()
+    assert first.startswith("perfuse: ")
+    assert told in first
+    assert hint in "\n".join(rest)
+    assert len(rest) <= 1
+
+
+def test_exit_code_says_whether_all_was_read(perfuse: Perfuse) -> None:
+    for words in (("info",), ("report",), ("check",)):
+        assert perfuse(*words, "damaged.dump").code == 1
+    done = perfuse("query", "damaged.dump", "SELECT count(*) FROM code_objects")
+    assert done.code == 1
+    assert "perfuse check damaged.dump" in done.err
+    # Its producer's habits are read right: warnings for check, no reason to fail for who asks a question.
+    assert perfuse("check", DUMP).code == 1
+    assert perfuse("query", DUMP, "SELECT 1").code == 0
+
+
+def test_hostile_names_stay_text(perfuse: Perfuse, recordings: Path) -> None:
+    data = (recordings / DUMP).read_bytes()
+    name = data[data.index(b"hot\0") :][:4]
+    (recordings / DUMP).write_bytes(data.replace(name, b"\x1b[m\0"))
+    for words in (("records", DUMP, "--limit", "0"), ("report", DUMP), ("query", DUMP, "FROM functions")):
+        done = perfuse(*words)
+        assert "\x1b" not in done.out
+        assert r"\x1b[m" in done.out
+
+
+def test_standard_input(recordings: Path) -> None:
+    with (recordings / DUMP).open("rb") as source:
+        done = subprocess.run([*_COMMAND, "info", "--json", "-"], stdin=source, capture_output=True, check=True)
+    assert json.loads(done.stdout)["recordings"][0]["path"] == "-"
+
+
+@pytest.mark.parametrize(
+    "words", [("records", DUMP, "--limit", "0"), ("query", DUMP, "FROM range(3000000)", "--format", "csv")]
+)
+def test_a_closed_pipe_ends_quietly(recordings: Path, words: tuple[str, ...]) -> None:
+    assert recordings.is_dir()
+    process = _spawn(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+    assert process.wait() in {0, 141}
+
+
+def test_an_interrupt_ends_quietly(recordings: Path) -> None:
+    assert recordings.is_dir()
+    process = _spawn("info", "-", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (130, b"", b"perfuse: interrupted\n")
+
+
+def test_no_color_and_color(perfuse: Perfuse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in perfuse("info", DUMP).out
+    assert "\x1b" in perfuse("info", DUMP, "--color", "always").out
+
+
+_COMMAND = [sys.executable, "-m", "perfuse"]
+
+
+def _spawn(*words: str, **streams: object) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen([*_COMMAND, *words], env={**os.environ, "COLUMNS": "80"}, **streams)  # type: ignore[call-overload,no-any-return]
+
+
+def _names(value: object) -> set[str]:
+    if isinstance(value, dict):
+        return set(value).union(*map(_names, value.values()))
+    return set().union(*map(_names, value)) if isinstance(value, list) else set()
+
+
+@pytest.mark.parametrize(
+    ("words", "format_own"),
+    [
+        (("info", "--json", DUMP, "README.md"), {"records", "header"}),
+        (("check", "--json", DUMP), set()),
+        (("explain", "--json"), set()),
+        (("tables", "--json", DUMP), set()),
+        (("report", "--json", DUMP), set()),
+        (("report", "--json", "perf.data", DUMP), set()),
+        (("doctor", "--json"), set()),
+    ],
+)
+def test_every_name_is_in_the_written_contract(perfuse: Perfuse, words: tuple[str, ...], format_own: set[str]) -> None:
+    document = json.loads(perfuse(*words).out)
+    for recording in document.get("recordings", []):
+        for name in format_own:
+            recording[name] = {}
+    contract = (Path(__file__).parents[2] / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
+    missing = [name for name in _names(document) if f'"{name}"' not in contract and f"`{name}`" not in contract]
+    assert missing == []

@@ -1,0 +1,83 @@
+"""Help: the same shape for every verb, quick, and every example in it runs."""
+
+import resource
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+from command_line import Perfuse
+
+from perfuse.cli.app import command_named
+from perfuse.cli.verb import Verb
+from perfuse.cli.verbs import VERBS
+
+EXAMPLES = [example for name in VERBS for example in command_named(name).examples]
+
+
+@pytest.mark.parametrize("columns", [80, 140])
+def test_overview(perfuse: Perfuse, golden: Callable[[str, str], None], columns: int) -> None:
+    done = perfuse("--help", columns=columns)
+    assert done.code == 0
+    assert all(len(line) <= columns for line in done.out.splitlines())
+    golden(f"help-{columns}.txt", done.out)
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_verb(perfuse: Perfuse, golden: Callable[[str, str], None], name: str) -> None:
+    done = perfuse(name, "--help")
+    assert (done.code, done.err) == (0, "")
+    assert VERBS[name].purpose in done.out
+    assert perfuse("help", name).out == done.out
+    golden(f"help-{name}.txt", done.out)
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_each_verb_is_of_one_make(name: str) -> None:
+    command = command_named(name)
+    assert isinstance(command, Verb)
+    assert command.name == name
+    assert command.examples
+    assert all(example.split()[:2] == ["perfuse", name] for example in command.examples)
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_examples_run(perfuse: Perfuse, example: str) -> None:
+    _, *words = shlex.split(example)
+    done = perfuse(*words)
+    # The recordings have findings, which some verbs tell by exit code 1; nothing may be refused.
+    assert done.code in {0, 1}, done.err
+    assert done.out or "wrote" in done.err or "-o" in words
+
+
+def test_help_alone_is_the_overview(perfuse: Perfuse) -> None:
+    overview = perfuse("--help").out
+    assert perfuse("help").out == overview
+    assert perfuse().out == overview
+
+
+def test_version(perfuse: Perfuse) -> None:
+    from perfuse import __version__
+
+    assert perfuse("--version").out == f"perfuse {__version__}\n"
+
+
+def test_help_takes_no_time() -> None:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    for _ in range(3):
+        subprocess.run([sys.executable, "-m", "perfuse", "--help"], check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / 3
+    assert seconds < 0.150
+
+
+@pytest.mark.parametrize("statement", ["import perfuse", "from perfuse.cli import run; run(['--help'])"])
+def test_starting_imports_little(statement: str) -> None:
+    heavy = "duckdb", "arro3", "pyarrow", "numpy", "rich", "perfuse.exporters", "perfuse.fusing"
+    code = f"import sys; {statement}; print([m for m in {heavy!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+    if statement == "import perfuse":
+        code = f"import sys; {statement}; print('click' in sys.modules)"
+        assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"

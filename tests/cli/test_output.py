@@ -1,0 +1,47 @@
+"""What verbs print of real recordings, as it stands in a terminal of 80 and of 140 columns."""
+
+from collections.abc import Callable
+
+import pytest
+from command_line import Perfuse, plain
+
+Golden = Callable[[str, str], None]
+
+COMMANDS = {
+    "info": ("info", "jit-2345.dump"),
+    "info-perf": ("info", "perf.data"),
+    "records": ("records", "jit-2345.dump", "--limit", "3"),
+    "records-hex": ("records", "jit-2345.dump", "--kind", "JIT_CODE_DEBUG_INFO", "--limit", "1", "--hex"),
+    "check": ("check", "jit-2345.dump", "damaged.dump"),
+    "tables": ("tables", "jit-2345.dump"),
+    "tables-one": ("tables", "jit-2345.dump", "line_rows", "--limit", "4"),
+    "tables-columns": ("tables", "code_moves"),
+    "query": ("query", "jit-2345.dump", "SELECT start_address, size_bytes, code_index FROM code_objects ORDER BY ALL"),
+    "report-code": ("report", "jit-2345.dump"),
+    "explain": ("explain", "JD010"),
+}
+
+
+@pytest.mark.parametrize("columns", [80, 140])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_text(perfuse: Perfuse, golden: Golden, name: str, columns: int) -> None:
+    done = perfuse(*COMMANDS[name], columns=columns)
+    assert done.code in {0, 1}, done.err
+    assert "\x1b" not in done.out
+    golden(f"{name}-{columns}.txt", done.out)
+
+
+@pytest.mark.parametrize("name", ["info", "check", "tables", "report-code", "records"])
+def test_colour_changes_nothing_but_colour(perfuse: Perfuse, name: str) -> None:
+    verb, *rest = COMMANDS[name]
+    coloured = perfuse(verb, "--color", "always", *rest)
+    assert "\x1b[" in coloured.out
+    assert plain(coloured.out) == perfuse(*COMMANDS[name]).out
+    # Before the verb it means the same.
+    assert perfuse("--color", "always", *COMMANDS[name]).out == coloured.out
+
+
+def test_lines_keep_to_the_terminal(perfuse: Perfuse) -> None:
+    for name in ("info", "check", "report-code", "tables"):
+        done = perfuse(*COMMANDS[name], columns=72)
+        assert max(map(len, done.out.splitlines())) <= 72, name

@@ -1,0 +1,135 @@
+"""Typed records: named as the layouts, and written back byte for byte."""
+
+import dataclasses
+import io
+import os
+from pathlib import Path
+
+import pytest
+
+import perfuse as pf
+from perfuse import _core, jitdump
+from perfuse.formats.jitdump_encoding import encode
+
+BESIDE = Path(__file__).parents[3] / "shared" / "corpus"
+DUMPS = Path(os.environ.get("PERFUSE_CORPUS", BESIDE)) / "jitdump" / "produced"
+
+LAYOUTS = {
+    "JIT_CODE_LOAD": jitdump.CodeLoad,
+    "JIT_CODE_MOVE": jitdump.CodeMove,
+    "JIT_CODE_DEBUG_INFO": jitdump.CodeDebugInfo,
+    "debug_entry": jitdump.DebugEntry,
+    "JIT_CODE_UNWINDING_INFO": jitdump.CodeUnwindingInfo,
+    "SAMPLY_JIT_CODE_DEBUG_INFO2": jitdump.DebugInfo2,
+    "FunctionRecord": jitdump.FunctionRecord,
+    "InlineCallRecord": jitdump.InlineCallRecord,
+    "Range": jitdump.RangeRecord,
+    "LineRecord": jitdump.LineRecord,
+    "SAMPLY_JIT_CODE_DEBUG_INFO2 (frames)": jitdump.DebugInfo2Frames,
+    "CodeOffset": jitdump.CodeOffset,
+    "SourcePosition": jitdump.SourcePosition,
+    "JIT_CODE_INLINE_INFO (calls)": jitdump.InlineInfoCalls,
+    "inline entry": jitdump.InlineCallEntry,
+    "JIT_CODE_INLINE_INFO (stack)": jitdump.InlineInfoStack,
+    "inline frame": jitdump.InlineFrameEntry,
+    "SAMPLY_JIT_TIER": jitdump.JitTier,
+    "SAMPLY_EMBEDDED_SOURCE_FILE": jitdump.EmbeddedSourceFile,
+}
+
+# Numbers of a list, and what tells a layout from others: computed by the encoder, not told by the caller.
+COMPUTED = {"magic", "version"}
+
+
+def layouts() -> dict[str, list[str]]:
+    (entry,) = (entry for entry in _core.formats() if entry["name"] == "jitdump")
+    return {layout["name"]: [name for name, *_ in layout["fields"]] for layout in entry["layouts"]}
+
+
+def is_count(name: str) -> bool:
+    return name.endswith(("_count", "_list_size"))
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_classes_have_the_fields_of_their_layouts(name: str) -> None:
+    cls = LAYOUTS[name]
+    told = [field for field in layouts()[name] if field not in COMPUTED]
+    if dataclasses.is_dataclass(cls):
+        told = [field for field in told if not is_count(field)]
+        own = [field.name for field in dataclasses.fields(cls) if field.name not in {"timestamp", "padding"}]
+        assert own == [field for field in told if not isinstance(getattr(cls, field), property)]
+    else:
+        # The string of an entry, which the layouts keep apart from the fixed fields, is a field like others.
+        assert list(cls._fields) == told
+
+
+def test_every_layout_but_the_headers_has_a_class() -> None:
+    assert set(layouts()) - set(LAYOUTS) == {"header", "record header"}
+
+
+RECORDS = [
+    jitdump.CodeLoad(timestamp=1, pid=2, tid=3, vma=4, code_addr=4, code_index=5, name="f", code=b"\xc3"),
+    jitdump.CodeMove(timestamp=1, pid=2, tid=3, vma=9, old_code_addr=4, new_code_addr=9, code_size=1, code_index=5),
+    jitdump.CodeDebugInfo(timestamp=1, code_addr=4, entries=(jitdump.DebugEntry(4, 7, 8, "grün.py"),)),
+    jitdump.CodeClose(timestamp=1),
+    jitdump.CodeUnwindingInfo(
+        timestamp=1, eh_frame_hdr_size=2, mapped_size=0, unwinding_data=b"framehd", padding=b"\0"
+    ),
+    jitdump.DebugInfo2(
+        timestamp=1,
+        file_list=("a.js",),
+        function_names_list=("f", "g"),
+        function_list=(jitdump.FunctionRecord(0, 0, 1, 2, 3), jitdump.FunctionRecord(1, 0, 4, 5, 6)),
+        inline_call_list=(jitdump.InlineCallRecord(0, 1, 1, 2, 3),),
+        range_list=(jitdump.RangeRecord(4, 8),),
+        line_record_list=(jitdump.LineRecord(0, 0, 1, 2),),
+    ),
+    jitdump.DebugInfo2Frames(
+        timestamp=1,
+        code_addr=0x7000,
+        code_offsets=(jitdump.CodeOffset(0, 1),),
+        source_positions=(
+            jitdump.SourcePosition(-1, 0, -1, 1, 2, 3, 4),
+            jitdump.SourcePosition(0, 1, 1, 1, 2, 3, 4),
+        ),
+        strings=("f", "g"),
+    ),
+    jitdump.InlineInfoCalls(
+        timestamp=1, code_addr=16, entries=(jitdump.InlineCallEntry(16, 20, 0, 1, 2, 0, "g", "a.js"),)
+    ),
+    jitdump.InlineInfoStack(timestamp=1, code_addr=16, entries=(jitdump.InlineFrameEntry(1, 2, "g", "a.js"),)),
+    jitdump.JitTier(timestamp=1, code_addr=16, color=2, name="Ion"),
+    jitdump.EmbeddedSourceFile(timestamp=1, path="a.ir", text=b"v0 = 1"),
+    jitdump.RawRecord(timestamp=1, id=4711, body=b"anything"),
+    jitdump.RawRecord(timestamp=1, id=827346260, body=b"somebody else's"),
+]
+
+
+@pytest.mark.parametrize("endian", ["little", "big"])
+def test_what_is_written_is_what_is_read(endian: str) -> None:
+    file = io.BytesIO()
+    with jitdump.Writer(file, endian=endian, timestamps=lambda: 9) as writer:
+        for record in RECORDS:
+            writer.write(record)
+    read = [jitdump.from_record(record) for record in pf.open(file.getvalue()).records()]
+    assert read == [*RECORDS, jitdump.CodeClose(timestamp=9)]
+
+
+def test_records_no_reader_could_end_are_refused() -> None:
+    with pytest.raises(ValueError, match="NUL"):
+        encode(dataclasses.replace(RECORDS[0], name="a\0b"), "little")
+    with pytest.raises(ValueError, match="NUL"):
+        encode(dataclasses.replace(RECORDS[6], strings=("f\0", "g")), "little")
+    with pytest.raises(ValueError, match="CodeMove"):
+        encode(dataclasses.replace(RECORDS[1], code_index=-1), "little")
+
+
+@pytest.mark.parametrize("stem", ["llvm14-mcjit", "cpython313", "postgres15", "jsc2.54-source", "openjdk17-jvmti"])
+def test_recordings_are_written_back_byte_for_byte(stem: str) -> None:
+    path = DUMPS / f"{stem}.dump"
+    if not path.exists():
+        pytest.skip("the recordings are not beside the repository")
+    recording = pf.open(path)
+    data = path.read_bytes()
+    for record in recording.records():
+        written = encode(jitdump.from_record(record), "little")
+        assert written == data[record.offset : record.offset + record.size], record
