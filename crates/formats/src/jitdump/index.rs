@@ -103,7 +103,7 @@ pub struct Moved {
 pub struct Loss {
     /// Where they begin.
     pub offset: u64,
-    /// How many.
+    /// How many; 0 where a record's size is a lie and reading went on inside it.
     pub len: u64,
     /// The prefix that could not be believed.
     pub prefix: Option<RecordPrefix>,

@@ -286,6 +286,7 @@ fn records(dump: &JitDump, placement: &Placement) -> BatchStream {
         endian: start.endian,
         offset: start.first_record,
         index: 0,
+        last: None,
         source_id: placement.source_id,
         clock: placement.clock,
         done: false,
@@ -297,6 +298,7 @@ struct RecordBatches {
     endian: perfuse_wire::Endian,
     offset: u64,
     index: u64,
+    last: Option<u64>,
     source_id: u32,
     clock: ClockMap,
     done: bool,
@@ -311,7 +313,7 @@ impl Iterator for RecordBatches {
         }
         let mut table = records::Builder::new();
         let mut name = (RecordTag(u32::MAX), String::new());
-        let mut reader = Reader::new(&self.source, self.endian, self.offset, self.index);
+        let mut reader = Reader::new(&self.source, self.endian, self.offset, self.index).after(self.last);
         while table.len() < BATCH {
             match reader.next() {
                 Some(Step::Record(record)) => {
@@ -331,7 +333,7 @@ impl Iterator for RecordBatches {
             }
         }
         self.source.release(self.offset as usize..reader.offset() as usize);
-        (self.offset, self.index) = (reader.offset(), reader.index());
+        (self.offset, self.index, self.last) = (reader.offset(), reader.index(), reader.last());
         Some(table.finish())
     }
 }
