@@ -53,6 +53,10 @@ TARGETS: tuple[Target, ...] = (
            "FlameGraph, inferno, grep: a;b;c N a line"),
     Target("perf-map", "perf map", (".map",), "perf_map", ("file", "directory"),
            "perf-PID.map: perf, bpftrace and bcc name JIT code by it"),
+    Target("html", "HTML flame graph", (".html", ".htm"), "html", ("file",),
+           "one page: search, zoom, callers and callees; opens from disk"),
+    Target("svg", "SVG flame graph", (".svg",), "svg", ("file",),
+           "a picture for a README or a report; tooltips, no script"),
 )  # fmt: skip
 """Every target, in the order they are listed to people."""
 
