@@ -333,7 +333,7 @@ impl Iterator for RecordBatches {
             }
         }
         self.source.release(self.offset as usize..reader.offset() as usize);
-        (self.offset, self.index, self.last) = (reader.offset(), reader.index(), reader.last());
+        (self.offset, self.index, self.last) = (reader.offset(), reader.index(), reader.previous());
         Some(table.finish())
     }
 }

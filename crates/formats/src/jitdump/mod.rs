@@ -179,7 +179,7 @@ impl Recording for JitDump {
             Reader::new(self.source(), self.start().endian, offset, at.index).after(at.inner.checked_sub(1));
         loop {
             let step = reader.next()?;
-            let inner = reader.last().map_or(0, |last| last.saturating_add(1));
+            let inner = reader.previous().map_or(0, |last| last.saturating_add(1));
             *at = Position { offset: reader.offset(), index: reader.index(), inner };
             if let Step::Record(record) = step {
                 return Some(describe::view(&record));

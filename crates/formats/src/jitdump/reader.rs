@@ -92,7 +92,7 @@ impl<'a> Reader<'a> {
 
     /// Offset of the record before, where reading came from one.
     #[must_use]
-    pub fn last(&self) -> Option<u64> {
+    pub fn previous(&self) -> Option<u64> {
         self.last
     }
 
