@@ -181,6 +181,11 @@ pub trait Recording: Send + Sync {
     /// Holds the whole file against its specification.
     fn check(&self, sink: &mut Diagnostics);
 
+    /// What reading it for its tables finds, without another pass: less than [`check`](Self::check) where that is dear.
+    fn findings(&self, sink: &mut Diagnostics) {
+        self.check(sink);
+    }
+
     /// Writes the longest valid file that can be saved.
     ///
     /// # Errors

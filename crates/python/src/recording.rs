@@ -80,10 +80,15 @@ impl PyRecording {
     }
 
     /// Every departure: `(code, message, offset, record_index, field, count)`; at most `limit` rows of a code.
-    fn check(&self, py: Python<'_>, limit: usize) -> Vec<DiagnosticRow> {
+    /// Without `whole` only what reading the file for its tables finds.
+    #[pyo3(signature = (limit, whole=true))]
+    fn check(&self, py: Python<'_>, limit: usize, whole: bool) -> Vec<DiagnosticRow> {
         let rows = py.detach(|| {
             let mut sink = Diagnostics::with_limit(limit);
-            self.inner.check(&mut sink);
+            match whole {
+                true => self.inner.check(&mut sink),
+                false => self.inner.findings(&mut sink),
+            }
             sink.into_rows()
         });
         diagnostic_rows(rows)

@@ -189,6 +189,10 @@ impl Recording for JitDump {
         check::check(self, sink);
     }
 
+    fn findings(&self, sink: &mut Diagnostics) {
+        check::findings(self, sink);
+    }
+
     fn repair(&self, out: &mut File) -> io::Result<Repaired> {
         let mut out = BufWriter::new(out);
         let done = repair::repair(self, &mut out)?;
