@@ -36,7 +36,7 @@ fn tables() -> StackTables {
         let random = scatter(u64::from(id));
         let parent = match id {
             0 => None,
-            _ if random % 4 > 0 => Some(id - 1),
+            _ if !random.is_multiple_of(4) => Some(id - 1),
             _ => Some((random >> 3) as u32 % id),
         };
         let parent = parent.filter(|&parent| depths[parent as usize] + 1 < MAX_DEPTH);
