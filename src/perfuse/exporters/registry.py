@@ -45,6 +45,10 @@ class Target:
 
 
 TARGETS: tuple[Target, ...] = (
+    Target("html", "HTML flame graph", (".html", ".htm"), "html", ("file",),
+           "one page with search, zoom, callers and callees; opens from disk in any browser"),
+    Target("svg", "SVG flame graph", (".svg",), "svg", ("file",),
+           "a picture for a README, a report or an issue; tooltips, no script"),
     Target("firefox", "Firefox Profiler", (".firefox.json", ".json"), "firefox", ("file",),
            "profiler.firefox.com: timeline, call tree, flame graph"),
     Target("speedscope", "speedscope", (".speedscope.json",), "speedscope", ("file",),
