@@ -47,9 +47,7 @@ def functions(data: bytes) -> list[tuple[str, int, list[pf.jitdump.Line]]]:
     for symbol in elf.get_section_by_name(".symtab").iter_symbols():
         if symbol["st_info"]["type"] == "STT_FUNC":
             start, size = symbol["st_value"], symbol["st_size"]
-            lines = [
-                row._replace(offset=row.offset - start) for row in rows if start <= row.offset < start + size
-            ]
+            lines = [row._replace(offset=row.offset - start) for row in rows if start <= row.offset < start + size]
             found.append((symbol.name, size, lines))
     return found
 

@@ -231,9 +231,7 @@ def test_a_forked_child_writes_its_own_dump(tmp_path: Path) -> None:
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
     refused, child = done.stdout.split()
     assert refused == "refused"
-    parent_path, child_path = sorted(
-        tmp_path.glob("jit-*.dump"), key=lambda path: path.name == f"jit-{child}.dump"
-    )
+    parent_path, child_path = sorted(tmp_path.glob("jit-*.dump"), key=lambda path: path.name == f"jit-{child}.dump")
     assert [r.fields.get("name") for r in records(parent_path)] == ["parent"]
     assert [r.name for r in records(child_path)] == ["JIT_CODE_LOAD", "JIT_CODE_CLOSE"]
     assert records(child_path)[0].pid == int(child)

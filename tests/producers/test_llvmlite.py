@@ -51,9 +51,7 @@ def record(directory: Path, *program: str) -> Recorded:
 
 def perf(directory: Path, *arguments: str) -> str:
     command = ["perf", *arguments]
-    return subprocess.run(
-        command, cwd=directory, capture_output=True, text=True, timeout=600, check=True
-    ).stdout
+    return subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=600, check=True).stdout
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """Where the weight is: functions, modules, tiers, threads, and what has no name."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from perfuse.analysis.sampled import Sampled, Selection, call_tree, chosen_event
 
@@ -107,7 +107,7 @@ def thread_labels(profile: Sampled) -> list[tuple[int, str]]:
     return [(key, label) for key, label in profile.sql(query).fetchall()]
 
 
-def _rows(profile: Sampled, by: str, columns: tuple[str, ...], selection: Selection | None) -> list[tuple[object, ...]]:
+def _rows(profile: Sampled, by: str, columns: tuple[str, ...], selection: Selection | None) -> list[tuple[Any, ...]]:
     from arro3.core import Table
 
     selection = selection or Selection()

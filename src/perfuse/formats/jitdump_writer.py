@@ -339,9 +339,7 @@ def _declared(name: str, rows: list[tuple[int, str, int, int]], calls: list[Inli
     return Declaration(name, next(iter(paths), ""))
 
 
-def _lines(
-    encoder: JitdumpEncoder, now: int, address: int, rows: Iterable[tuple[int, str, int, int]]
-) -> None:
+def _lines(encoder: JitdumpEncoder, now: int, address: int, rows: Iterable[tuple[int, str, int, int]]) -> None:
     """JIT_CODE_DEBUG_INFO, which perf and everyone else reads; nothing where there are no lines."""
     entries = [(address + offset, path, line, column) for offset, path, line, column in rows]
     if entries:
