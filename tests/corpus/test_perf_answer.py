@@ -73,8 +73,13 @@ def _agree(perf: PerfFrame | None, mine: NamedFrame | None) -> bool:
 
 
 def _reason(perf: PerfFrame | None, mine: NamedFrame | None, position: int) -> str:
-    found = perf is not None and mine is not None and perf.code_index is not None
-    if found and position > 0 and perf.symbol_offset == 0 and mine.code_index != perf.code_index:
+    if (
+        perf is not None
+        and mine is not None
+        and position > 0
+        and perf.symbol_offset == 0
+        and perf.code_index not in (None, mine.code_index)
+    ):
         return RETURN_ADDRESS
     return f"unexplained: perf {perf}, perfuse {mine}"
 

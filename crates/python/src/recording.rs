@@ -11,7 +11,6 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use crate::arrow::ArrowStream;
 use crate::errors::{io_error, unreadable};
 
-const UNKNOWN: &str = "perfuse reads JITDUMP (jit-PID.dump) and perf.data files, plain, .gz or .zst";
 
 /// An open file of any format.
 #[pyclass(frozen, name = "Recording", module = "perfuse._core")]
@@ -108,13 +107,19 @@ impl PyRecording {
     }
 }
 
+/// What can be opened, for people.
+fn readable() -> String {
+    let titles: Vec<_> = registry::FORMATS.iter().map(|format| format.title).collect();
+    format!("perfuse reads {}: plain, .gz or .zst", titles.join(", "))
+}
+
 type DiagnosticRow = (&'static str, String, u64, Option<u64>, &'static str, u64);
 
 impl PyRecording {
     fn of(py: Python<'_>, path: &str, source: Source) -> PyResult<Self> {
         let inner = py
             .detach(|| registry::open(Arc::new(source)))
-            .map_err(|error| unreadable(py, path, &error, UNKNOWN))?;
+            .map_err(|error| unreadable(py, path, &error, &readable()))?;
         Ok(Self { inner })
     }
 }
