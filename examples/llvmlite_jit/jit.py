@@ -32,7 +32,7 @@ def main(seconds: float) -> None:
         kernels = []
         for name, size, lines in functions(objects[0]):
             address = engine.get_function_address(name)
-            writer.code_load(f"py::{name}", address, size=size, lines=lines)
+            writer.code_load(f"kernels.{name}", address, size=size, lines=lines)
             kernels.append(ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(address))
         end = time.monotonic() + seconds
         while time.monotonic() < end:

@@ -1,6 +1,6 @@
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, Self, TypedDict, final
+from typing import Any, Literal, Self, TypeAlias, TypedDict, final
 
 __all__ = [
     "ArrowStream",
@@ -20,6 +20,8 @@ __all__ = [
 ]
 
 __version__: str
+
+_DiagnosticRow: TypeAlias = tuple[str, str, int, int | None, str, int]
 
 class _Rule(TypedDict):
     code: str
@@ -108,7 +110,8 @@ class Recording:
     def unpack_error(self) -> str | None: ...
     def summary(self) -> _Summary: ...
     def records(self, kinds: set[str] | None = None, offset: int = 0, index: int = 0) -> RecordIterator: ...
-    def check(self, limit: int) -> list[tuple[str, str, int, int | None, str, int]]: ...
+    def check(self, limit: int, whole: bool = True) -> list[_DiagnosticRow]: ...
+    def repair(self, path: str) -> tuple[list[tuple[str, str, int]], list[_DiagnosticRow], int, int]: ...
     def table(self, name: str, with_bytes: bool = False) -> ArrowStream | None: ...
     def read_bytes(self, offset: int, size: int) -> bytes: ...
 

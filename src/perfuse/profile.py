@@ -100,8 +100,8 @@ class Profile:
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What was wrong with the recordings, and what putting them together found."""
-        checked = [d for recording in self.recordings for d in recording.check(limit=50)]
+        """What reading the recordings and putting them together found; `Recording.check` tells every habit."""
+        checked = [d for recording in self.recordings for d in recording.findings()]
         return (*self._found, *checked)
 
     @cached_property

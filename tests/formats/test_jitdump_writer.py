@@ -160,7 +160,7 @@ def test_threads_do_not_tear_a_function_apart() -> None:
 
 def mapped(pid: int | str) -> list[str]:
     lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
-    return [line for line in lines if line.endswith(".dump")]
+    return [line for line in lines if line.endswith(".dump") and " r-xp " in line]
 
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="perf and /proc are Linux's")
@@ -172,7 +172,6 @@ def test_this_process_announces_its_dump(tmp_path: Path) -> None:
         path = tmp_path / f"jit-{os.getpid()}.dump"
         assert writer.path == path
         (marker,) = mapped("self")
-        assert marker.split()[1] == "r-xp"
         assert marker.endswith(str(path))
         assert path.stat().st_mode & 0o777 == 0o600
         with pytest.raises(pf.PerfuseError, match="there already"):

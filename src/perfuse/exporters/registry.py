@@ -45,10 +45,6 @@ class Target:
 
 
 TARGETS: tuple[Target, ...] = (
-    Target("html", "HTML flame graph", (".html", ".htm"), "html", ("file",),
-           "one page with search, zoom, callers and callees; opens from disk in any browser"),
-    Target("svg", "SVG flame graph", (".svg",), "svg", ("file",),
-           "a picture for a README, a report or an issue; tooltips, no script"),
     Target("firefox", "Firefox Profiler", (".firefox.json", ".json"), "firefox", ("file",),
            "profiler.firefox.com: timeline, call tree, flame graph"),
     Target("speedscope", "speedscope", (".speedscope.json",), "speedscope", ("file",),
@@ -57,6 +53,10 @@ TARGETS: tuple[Target, ...] = (
            "FlameGraph, inferno, grep: a;b;c N a line"),
     Target("perf-map", "perf map", (".map",), "perf_map", ("file", "directory"),
            "perf-PID.map: perf, bpftrace and bcc name JIT code by it"),
+    Target("html", "HTML flame graph", (".html", ".htm"), "html", ("file",),
+           "one page: search, zoom, callers and callees; opens from disk"),
+    Target("svg", "SVG flame graph", (".svg",), "svg", ("file",),
+           "a picture for a README or a report; tooltips, no script"),
 )  # fmt: skip
 """Every target, in the order they are listed to people."""
 

@@ -36,7 +36,7 @@ class Writer:
     >>> import io
     >>> file = io.BytesIO()
     >>> with Writer(file, pid=7, arch="x86_64", timestamps=lambda: 1000) as writer:
-    ...     writer.code_load("py::answer", 0x7000, b"\\x90\\xc3", lines=[(0, "a.py", 3, 5)])
+    ...     writer.code_load("answer", 0x7000, b"\\x90\\xc3", lines=[(0, "a.py", 3, 5)])
     1
     >>> file.getvalue()[:4]
     b'DTiJ'

@@ -34,7 +34,8 @@ export function visible(name) {
 
 /** Shorter forms of a qualified name, the longest first: `Scavenger::Process`, then `Process`. */
 export function shortNames(name) {
-  if (!/::|\w\.\w+\.\w/.test(name) || name.includes("/")) return [name];
+  // Dots part packages and classes; those of `switch.isra.0` are a compiler's.
+  if (!/::|^(?:[\w$]+\.)+[A-Z]/.test(name) || name.includes("/")) return [name];
   // Arguments and template parameters say least about where one is.
   let bare = name.replace(/(?<=.)\((?!anonymous namespace)[^()]*\)( const)?$/, "");
   for (let before = ""; before !== bare && !bare.includes("operator"); ) [before, bare] = [bare, bare.replace(/(?<=\w)<[^<>]*>/g, "")];

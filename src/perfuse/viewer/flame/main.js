@@ -120,7 +120,8 @@ class App {
   }
 
   draw() {
-    const { state, flags, profile, hovered, selected } = this;
+    const { state, flags, profile, hovered } = this;
+    const selected = this.selected ?? (this.above ? this.view.root : null);
     // In a sandwich the function in focus is what everything is about, so nothing is dimmed for it.
     const focus = state.view === "sandwich" ? null : state.focus;
     const look = { flags, focus, origin: state.origin, profile, hovered, selected, label: (node) => this.label(node) };
