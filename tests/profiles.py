@@ -12,7 +12,7 @@ from perfuse import _core
 HOSTILE = [
     "</script><script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
-    'quote" and \'quote\' & ampersand',
+    "quote\" and 'quote' & ampersand",
     "line\nbreak\r\ttab\0null",
     "\u202eright to left\u202c override",
     "]]> --> {{script}} ${x} `tick` \\u0041 \\1",
@@ -60,12 +60,16 @@ def recorded(script: Path) -> Any:
         FROM functions f WHERE f.function_id = code_objects.function_id
     """
     profile._connection.execute(tier)
-    profile._connection.execute("UPDATE frames SET unnamed_because = 'no symbol covers this address' WHERE function_id IS NULL")
+    profile._connection.execute(
+        "UPDATE frames SET unnamed_because = 'no symbol covers this address' WHERE function_id IS NULL"
+    )
     profile._connection.execute(
         "UPDATE functions SET module_id = (SELECT count(*) FROM modules) FROM code_objects c "
         "WHERE c.function_id = functions.function_id AND functions.module_id IS NULL"
     )
-    profile._connection.execute("INSERT INTO modules SELECT count(*), '[jit] ' || ?, 'jit', NULL FROM modules", [profile.title])
+    profile._connection.execute(
+        "INSERT INTO modules SELECT count(*), '[jit] ' || ?, 'jit', NULL FROM modules", [profile.title]
+    )
     return with_tables(profile)
 
 
@@ -74,22 +78,26 @@ def many_stacks(num: int = 50_000, depth: int = 24, num_functions: int = 3_000) 
     profile = FakeProfile(f"{num} stacks")
     run = profile._connection.execute
     profile.add("processes", process_id=0, pid=100, name="big")
-    profile.add_all("threads", [{"thread_id": i, "process_id": 0, "tid": 100 + i, "name": f"worker {i}"} for i in range(4)])
+    profile.add_all(
+        "threads", [{"thread_id": i, "process_id": 0, "tid": 100 + i, "name": f"worker {i}"} for i in range(4)]
+    )
     profile.add("modules", module_id=0, name="/opt/lib/libbig.so", kind="native")
-    run("INSERT INTO functions (function_id, name, linkage_name, module_id, path, line) "
-        f"SELECT i, 'ns::fn_' || i, 'fn', 0, 'src/f' || i % 97 || '.cc', 1 + i % 900 FROM range({num_functions}) t(i)")  # fmt: skip
+    run(f"""
+        INSERT INTO functions (function_id, name, linkage_name, module_id, path, line)
+        SELECT i, 'ns::fn_' || i, 'fn', 0, 'f' || i % 97 || '.cc', 1 + i % 900 FROM range({num_functions}) t(i)
+    """)
     run("INSERT INTO code_objects (code_object_id, function_id, kind, tier) SELECT i, i, 'jit', "
         f"['ignition', 'sparkplug', 'maglev', 'turbofan'][1 + i % 4] FROM range({num_functions}) t(i)")  # fmt: skip
     run("INSERT INTO frames (frame_id, function_id, code_object_id, inline_depth, kind, unwound_by) "
         "SELECT i, i, CASE WHEN i % 3 > 0 THEN i END, 0, ['native', 'jit', 'jit'][1 + i % 3], 'callchain' "
         f"FROM range({num_functions}) t(i)")  # fmt: skip
+    size = f"greatest(1, ({num} / power({num}, $d / {depth - 1}.0))::BIGINT)"
     # The path of leaf n at level d is what is left of n when all but its first digits are dropped.
     run(f"""
-        CREATE TABLE paths AS SELECT DISTINCT d, n // greatest(1, ({num} / power({num}, d / {depth - 1}.0))::BIGINT) AS place
+        CREATE TABLE paths AS SELECT DISTINCT d, n // {size.replace("$d", "d")} AS place
         FROM range({num}) l(n), range({depth}) m(d)
     """)
     run("CREATE TABLE numbered AS SELECT *, row_number() OVER (ORDER BY d, place) - 1 AS id FROM paths")
-    size = f"greatest(1, ({num} / power({num}, $d / {depth - 1}.0))::BIGINT)"
     here, above = size.replace("$d", "c.d"), size.replace("$d", "(c.d - 1)")
     run(f"""
         INSERT INTO stacks SELECT c.id, p.id, hash(c.d * 1000003 + c.place) % {num_functions}, c.d
@@ -97,8 +105,8 @@ def many_stacks(num: int = 50_000, depth: int = 24, num_functions: int = 3_000) 
         ORDER BY c.id
     """)
     run(f"""
-        INSERT INTO samples (sample_id, ts_ns, thread_id, stack_id, weight, weight_unit, event, source_id, record_offset)
-        SELECT row_number() OVER () - 1, id * 1000, id % 4, id, 250000 * (1 + hash(id) % 6), 'ns', 'cpu-clock', 0, 0
+        INSERT INTO samples (sample_id, ts_ns, thread_id, stack_id, weight, weight_unit, event)
+        SELECT row_number() OVER () - 1, id * 1000, id % 4, id, 250000 * (1 + hash(id) % 6), 'ns', 'cpu-clock'
         FROM numbered WHERE d = {depth - 1}
     """)
     return with_tables(profile)
@@ -114,5 +122,14 @@ def hostile() -> Any:
         profile.add("functions", function_id=i, name=name, linkage_name=name, module_id=i, path=name, line=i + 1)
         profile.add("frames", frame_id=i, function_id=i, inline_depth=0, kind="native", unwound_by="sampled")
         profile.add("stacks", stack_id=i, parent_stack_id=None, frame_id=i, depth=0)
-        profile.add("samples", sample_id=i, ts_ns=i, thread_id=i % 2, stack_id=i, weight=7, weight_unit="events", event=HOSTILE[1])
+        profile.add(
+            "samples",
+            sample_id=i,
+            ts_ns=i,
+            thread_id=i % 2,
+            stack_id=i,
+            weight=7,
+            weight_unit="events",
+            event=HOSTILE[1],
+        )
     return with_tables(profile)

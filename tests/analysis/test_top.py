@@ -1,13 +1,13 @@
 """Weights against the profile that is known by heart."""
 
 import pytest
-from profiles import recorded, with_tables
 from small_profile import MS, small_profile
 
 from perfuse.analysis.flame import FlameGraph
 from perfuse.analysis.sampled import Selection, events
 from perfuse.analysis.top import top_functions, top_groups
 from perfuse.errors import UsageError
+from profiles import recorded, with_tables
 
 
 @pytest.fixture
@@ -72,7 +72,9 @@ def test_selections(known):
 
 
 def test_one_event_is_chosen_because_weights_of_two_do_not_add_up(known):
-    known.add("samples", sample_id=7, ts_ns=9, thread_id=0, stack_id=0, weight=1, weight_unit="events", event="page-faults")
+    known.add(
+        "samples", sample_id=7, ts_ns=9, thread_id=0, stack_id=0, weight=1, weight_unit="events", event="page-faults"
+    )
     assert [(event.name, event.unit, event.num_samples) for event in events(known)] == [
         ("cpu-clock", "ns", 7),
         ("page-faults", "events", 1),
@@ -91,7 +93,8 @@ def test_sums_agree_with_sql(expected_script):
         WITH RECURSIVE above AS (
             SELECT stack_id AS leaf, stack_id, parent_stack_id, frame_id FROM stacks
             UNION ALL
-            SELECT leaf, s.stack_id, s.parent_stack_id, s.frame_id FROM above JOIN stacks s ON s.stack_id = above.parent_stack_id
+            SELECT leaf, s.stack_id, s.parent_stack_id, s.frame_id
+            FROM above JOIN stacks s ON s.stack_id = above.parent_stack_id
         ), passed AS (
             SELECT DISTINCT leaf, fn.name, module_id, fn.path, fn.line, fn.column
             FROM above JOIN frames USING (frame_id) JOIN functions fn USING (function_id)

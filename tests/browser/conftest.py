@@ -10,7 +10,9 @@ import pytest
 
 from perfuse.analysis.flame import FlameGraph
 
-CHROMIUM = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
+CHROMIUM = next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
+)
 
 
 def _missing(what: str) -> None:
@@ -49,7 +51,10 @@ def show(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         page.on("console", lambda message: problems.append(message.text))
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
-        page.on("request", lambda request: problems.append(request.url) if not request.url.startswith(path.as_uri()) else None)
+        page.on(
+            "request",
+            lambda request: problems.append(request.url) if not request.url.startswith(path.as_uri()) else None,
+        )
         page.goto(path.as_uri() + address)
         page.wait_for_selector("html[data-ready]", timeout=20_000)
         return page

@@ -11,7 +11,6 @@ from xml.etree import ElementTree
 
 import pytest
 from fake_profile import FakeProfile
-from profiles import HOSTILE, hostile, with_tables
 from small_profile import small_profile
 
 from perfuse.analysis.flame import FlameGraph
@@ -20,6 +19,7 @@ from perfuse.exporters import export
 from perfuse.exporters.html import script
 from perfuse.exporters.palette import ORIGINS, hexadecimal
 from perfuse.exporters.svg import visible
+from profiles import HOSTILE, hostile, with_tables
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -69,13 +69,17 @@ def test_a_picture_has_each_box_where_it_belongs():
 
 def test_an_inverted_picture_starts_from_what_ran():
     svg = picture(with_tables(small_profile()), inverted=True, width=724)
-    tops = {float(rect.get("y")): rect for rect in svg.iter(f"{SVG}rect") if rect.get("class", "").startswith("inlined-")}
+    tops = {
+        float(rect.get("y")): rect for rect in svg.iter(f"{SVG}rect") if rect.get("class", "").startswith("inlined-")
+    }
     assert min(tops) == min(float(rect.get("y")) for rect in svg.iter(f"{SVG}rect") if "-" in rect.get("class", ""))
 
 
 def test_pictures_by_samples_and_of_threads():
     p = with_tables(small_profile())
-    p.add("samples", sample_id=9, ts_ns=9, thread_id=0, stack_id=6, weight=93_000_000, weight_unit="ns", event="cpu-clock")
+    p.add(
+        "samples", sample_id=9, ts_ns=9, thread_id=0, stack_id=6, weight=93_000_000, weight_unit="ns", event="cpu-clock"
+    )
     assert boxes(picture(p, width=724))["Entry"][1] == pytest.approx(657, abs=1)
     assert boxes(picture(p, width=724, weight="samples"))["Entry"][1] == pytest.approx(174, abs=1)
     assert "main" not in boxes(picture(p, threads=(1,)))
@@ -87,7 +91,7 @@ def test_names_cannot_break_out_of_a_picture():
     assert {visible(name) or "[unknown] null" for name in HOSTILE[:6]} <= set(names)
     tags = {element.tag.removeprefix(SVG) for element in svg.iter()}
     assert tags == {"svg", "title", "style", "rect", "text", "g"}
-    assert not any(attribute.startswith("on") for element in svg.iter() for attribute in element.keys())
+    assert not any(attribute.startswith("on") for element in svg.iter() for attribute in element.attrib)
 
 
 def test_names_cannot_break_out_of_a_page():

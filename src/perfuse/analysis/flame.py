@@ -74,7 +74,9 @@ class FlameGraph:
             split_threads: Whether each thread has roots of its own.
             min_share: Nodes lighter than this share (0 to 1) of the whole are left out.
         """
-        return call_tree(self.profile, self.selection, inverted=inverted, split_threads=split_threads, min_share=min_share)
+        return call_tree(
+            self.profile, self.selection, inverted=inverted, split_threads=split_threads, min_share=min_share
+        )
 
     def save(self, path: str | os.PathLike[str], **options: Any) -> None:
         """Writes it as a self-contained HTML page or an SVG picture, as the file name tells.
@@ -90,7 +92,9 @@ class FlameGraph:
         from perfuse.exporters import export, target_for
 
         if target_for(os.fspath(path)).name not in ("html", "svg"):
-            raise UsageError(f"a flame graph is saved as .html or .svg, not as {os.fspath(path)!r}", path=os.fspath(path))
+            raise UsageError(
+                f"a flame graph is saved as .html or .svg, not as {os.fspath(path)!r}", path=os.fspath(path)
+            )
         export(self.profile, path, **self._options(), **options)
 
     def _options(self) -> dict[str, Any]:
@@ -109,4 +113,5 @@ class FlameGraph:
 
         # A frame of its own keeps the page's styles and scripts apart from the notebook's.
         content = html.escape(page(self))
-        return f'<iframe srcdoc="{content}" sandbox="allow-scripts" title="Flame graph" style="width:100%;height:560px;border:0"></iframe>'
+        style = "width:100%;height:560px;border:0"
+        return f'<iframe srcdoc="{content}" sandbox="allow-scripts" title="Flame graph" style="{style}"></iframe>'

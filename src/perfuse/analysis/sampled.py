@@ -46,7 +46,8 @@ class Selection:
     """Which samples are looked at; None means all.
 
     Attributes:
-        event: Event name. Weights of several events do not add up, so one is always chosen: by default that with the most samples.
+        event: Event name. Weights of several events do not add up, so one is always chosen: by default that with the
+            most samples.
         threads: Keys (`thread_id`) of threads.
         processes: Keys (`process_id`) of processes.
         time_ns: Start and end on the profile's clock; the end is not included.
@@ -77,7 +78,9 @@ def chosen_event(profile: Sampled, name: str | None) -> Event:
     if name is None:
         return Event("", "events", 0)
     known = ", ".join(event.name for event in found)
-    raise UsageError(f"there are no samples of event {name!r}", field="event", hint=f"there are {known or 'no samples at all'}")
+    raise UsageError(
+        f"there are no samples of event {name!r}", field="event", hint=f"there are {known or 'no samples at all'}"
+    )
 
 
 def call_tree(profile: Sampled, selection: Selection, **options: Any) -> _core.CallTree:

@@ -18,7 +18,21 @@ from perfuse.analysis.sampled import Sampled
 from perfuse.analysis.top import thread_labels
 from perfuse.exporters.palette import DARK, LIGHT, ORIGINS
 
-MODULES = ("format", "palette", "profile", "view", "search", "layout", "painter", "table", "tooltip", "address", "controls", "keys", "main")
+MODULES = (
+    "format",
+    "palette",
+    "profile",
+    "view",
+    "search",
+    "layout",
+    "painter",
+    "table",
+    "tooltip",
+    "address",
+    "controls",
+    "keys",
+    "main",
+)
 """The viewer's modules, each after those it imports."""
 
 _SYMBOL_COLUMNS = ("group_id", "name", "module", "tier", "origin", "path", "line", "unnamed_because")

@@ -22,7 +22,8 @@ CAPTION = 6.9
 NARROWEST = 0.4
 
 _STYLE = """
-text { font: 11px ui-monospace, "DejaVu Sans Mono", "SFMono-Regular", Menlo, Consolas, monospace; fill: #1c2126; white-space: pre; }
+text { font: 11px ui-monospace, "DejaVu Sans Mono", "SFMono-Regular", Menlo, Consolas, monospace; }
+text { fill: #1c2126; white-space: pre; }
 .page { fill: #ffffff; } .title { font: 600 15px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
 .quiet { font: 12px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; fill: #656d76; }
 .all { fill: #eceef1; }
@@ -100,11 +101,13 @@ def picture(flame: FlameGraph, width: int = 1200) -> str:
     unit = flame.event.unit
     totals = f"{tree.total_samples:,} samples · {weight_text(tree.total_weight, unit)} · {flame.event.name}"
     title = _fitted(visible(flame.title), inner - CAPTION * (len(totals) + 4), 8.6)
+    size = f'width="{width}" height="{height}"'
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width} {height}" role="img">',
         f"<title>{html.escape(visible(flame.title))}: flame graph</title>",
-        f"<style>{_STYLE}{_colours(LIGHT)}@media (prefers-color-scheme: dark) {{ {_DARK_STYLE}{_colours(DARK)} }}</style>",
-        f'<rect class="page" width="{width}" height="{height}" rx="6"/>',
+        f"<style>{_STYLE}{_colours(LIGHT)}",
+        f"@media (prefers-color-scheme: dark) {{ {_DARK_STYLE}{_colours(DARK)} }}</style>",
+        f'<rect class="page" {size} rx="6"/>',
         f'<text class="title" x="{MARGIN}" y="28">{html.escape(title)}</text>',
         f'<text class="quiet" x="{width - MARGIN}" y="28" text-anchor="end">{html.escape(totals)}</text>',
     ]
@@ -117,7 +120,9 @@ def picture(flame: FlameGraph, width: int = 1200) -> str:
 
 def _symbols(table: Table) -> list[dict[str, Any]]:
     names = ("name", "module", "tier", "origin", "path", "line")
-    return [dict(zip(names, row, strict=True)) for row in zip(*(table[name].to_pylist() for name in names), strict=True)]
+    return [
+        dict(zip(names, row, strict=True)) for row in zip(*(table[name].to_pylist() for name in names), strict=True)
+    ]
 
 
 def _rows(table: Table, by_samples: bool) -> Iterator[tuple[int | None, int, int, int, int]]:
@@ -164,7 +169,8 @@ def _draw(box: Box, symbols: list[dict[str, Any]], whole: int, unit: str, by_sam
         elif symbol["module"]:
             facts.append(visible(symbol["module"]))
     tooltip = html.escape("\n".join([name, *facts]), quote=False)
-    rect = f'<rect class="{style}" x="{box.left:.1f}" y="{top}" width="{max(box.width - gap, 0.3):.1f}" height="{ROW - 1}" rx="1.5"/>'
+    size = f'width="{max(box.width - gap, 0.3):.1f}" height="{ROW - 1}"'
+    rect = f'<rect class="{style}" x="{box.left:.1f}" y="{top}" {size} rx="1.5"/>'
     label = _fitted(name, box.width - 7, CHARACTER)
     text = f'<text x="{box.left + 3:.1f}" y="{top + 12.5}">{html.escape(label, quote=False)}</text>' if label else ""
     return f"<g><title>{tooltip}</title>{rect}{text}</g>"
@@ -210,7 +216,9 @@ def weight_text(weight: int, unit: str) -> str:
 
 def visible(text: str) -> str:
     """A name with what cannot be seen written out: controls, which XML forbids, and marks of direction."""
-    return "".join(f"\\u{{{ord(c):x}}}" if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp", "Cs") else c for c in text)
+    return "".join(
+        f"\\u{{{ord(c):x}}}" if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp", "Cs") else c for c in text
+    )
 
 
 def _fitted(text: str, width: float, character: float) -> str:
