@@ -49,8 +49,8 @@ def tables() -> str:
         "# Tables\n",
         "What every format is decoded into and every question is asked of: `profile.tables`, `perfuse query`. Keys are "
         "`<singular>_id`; `pid` and `tid` are the operating system's; times are `*_ns` on the profile's clock; "
-        "`start_address` and `end_address` are half-open; null means not recorded, 0 is a value. Rows made from a record "
-        "end with `source_id, record_offset`: which file, and where in it.\n",
+        "`start_address` and `end_address` are half-open; null means not recorded, 0 is a value. Rows made from "
+        "a record end with `source_id, record_offset`: which file, and where in it.\n",
         'A column called `column` needs quotes in SQL: `"column"`.\n',
     ]
     for table in _core.tables():

@@ -12,7 +12,6 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use crate::arrow::ArrowStream;
 use crate::errors::{io_error, unreadable};
 
-
 /// An open file of any format.
 #[pyclass(frozen, name = "Recording", module = "perfuse._core")]
 pub struct PyRecording {
