@@ -1,7 +1,7 @@
 """Writes the pages of docs/reference that are made from the code, and the field tables in docs/formats.
 
-    python docs/generate.py            # writes them
-    python docs/generate.py --check    # exits with 1 where one is not what the code says
+python docs/generate.py            # writes them
+python docs/generate.py --check    # exits with 1 where one is not what the code says
 """
 
 import argparse
