@@ -155,6 +155,25 @@ def test_threads_tiers_and_samples(page):
     assert page.locator("#functions tbody td").first.inner_text() == "28.6%"
 
 
+def test_recursion_can_be_merged(show):
+    profile = with_tables(small_profile())
+    # main > run (turbofan) > run (turbofan) > run (turbofan) > sys_read
+    for stack, parent, frame in ((7, 2, 2), (8, 7, 2), (9, 8, 5)):
+        profile.add("stacks", stack_id=stack, parent_stack_id=parent, frame_id=frame, depth=0)
+    for stack in (8, 9, 9):
+        profile.add("samples", ts_ns=0, thread_id=0, stack_id=stack, weight=10**6, weight_unit="ns", event="cpu-clock")
+    page = show(profile)
+    assert "run" in tooltip_at(page, 5, 4)
+    page.check("#merge-recursion")
+    assert "run" in tooltip_at(page, 5, 2)
+    assert "50.0% · 5 ms · 5 samples" in tooltip_at(page, 5, 2)
+    assert "sys_read" in tooltip_at(page, width(page) / 10 * 3.5, 3) + tooltip_at(page, 5, 3)
+    page.keyboard.press("i")
+    assert "sys_read" in tooltip_at(page, 5, 1)
+    assert "run" in tooltip_at(page, 5, 2)
+    assert "main" in tooltip_at(page, 5, 3)
+
+
 def test_the_legend_highlights_an_origin(page):
     before = colour(page, 5, 1)
     page.locator("#legend button", has_text="Inlined").click()

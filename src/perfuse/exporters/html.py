@@ -35,7 +35,7 @@ MODULES = (
 )
 """The viewer's modules, each after those it imports."""
 
-_SYMBOL_COLUMNS = ("group_id", "name", "module", "tier", "origin", "path", "line", "unnamed_because")
+_SYMBOL_COLUMNS = ("group_id", "name", "short_name", "module", "tier", "origin", "path", "line", "unnamed_because")
 _IMPORT = re.compile(r'^import .*? from "\./\w+\.js";\n', re.MULTILINE | re.DOTALL)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let)\b)", re.MULTILINE)
 
@@ -108,6 +108,11 @@ def _description(flame: FlameGraph, symbols: Table) -> dict[str, Any]:
         values = symbols[name].to_pylist()
         if name in ("group_id", "line", "name"):
             columns[name] = values
+        elif name == "short_name":
+            # Most names are their own short form.
+            columns[name] = [
+                short if short != full else None for short, full in zip(values, columns["name"], strict=True)
+            ]
         else:
             texts = list(dict.fromkeys(value for value in values if value is not None))
             numbers = {text: number for number, text in enumerate(texts)}

@@ -119,7 +119,7 @@ def picture(flame: FlameGraph, width: int = 1200) -> str:
 
 
 def _symbols(table: Table) -> list[dict[str, Any]]:
-    names = ("name", "module", "tier", "origin", "path", "line")
+    names = ("name", "short_name", "module", "tier", "origin", "path", "line")
     return [
         dict(zip(names, row, strict=True)) for row in zip(*(table[name].to_pylist() for name in names), strict=True)
     ]
@@ -159,10 +159,11 @@ def _draw(box: Box, symbols: list[dict[str, Any]], whole: int, unit: str, by_sam
     share = f"{100 * value / whole if whole else 0:.2f}%"
     facts = [f"{share} · {weight_text(box.weight, unit)} · {box.samples:,} samples"]
     if box.symbol is None:
-        name, style = "all", "all"
+        name, short, style = "all", "all", "all"
     else:
         symbol = symbols[box.symbol]
-        name, style = visible(symbol["name"]), f"{symbol['origin']}-{_shade(symbol['name'])}"
+        name, short = visible(symbol["name"]), visible(symbol["short_name"])
+        style = f"{symbol['origin']}-{_shade(symbol['name'])}"
         facts.append(_LABELS[symbol["origin"]] + (f" ({symbol['tier']})" if symbol["tier"] else ""))
         if symbol["path"]:
             facts.append(visible(symbol["path"]) + (f":{symbol['line']}" if symbol["line"] else ""))
@@ -171,7 +172,7 @@ def _draw(box: Box, symbols: list[dict[str, Any]], whole: int, unit: str, by_sam
     tooltip = html.escape("\n".join([name, *facts]), quote=False)
     size = f'width="{max(box.width - gap, 0.3):.1f}" height="{ROW - 1}"'
     rect = f'<rect class="{style}" x="{box.left:.1f}" y="{top}" {size} rx="1.5"/>'
-    label = _fitted(name, box.width - 7, CHARACTER)
+    label = _fitted(name, box.width - 7, CHARACTER, short=short)
     text = f'<text x="{box.left + 3:.1f}" y="{top + 12.5}">{html.escape(label, quote=False)}</text>' if label else ""
     return f"<g><title>{tooltip}</title>{rect}{text}</g>"
 
@@ -221,13 +222,18 @@ def visible(text: str) -> str:
     )
 
 
-def _fitted(text: str, width: float, character: float) -> str:
-    """As much of a text as a width takes; nothing where not even three characters fit."""
+def _fitted(text: str, width: float, character: float, *, short: str | None = None) -> str:
+    """As much of a text as a width takes; of its short form where it has one that fits better.
+
+    Nothing where not even three characters and the mark of a cut fit.
+    """
     columns = [0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text]
     room = int(width / character)
     if sum(columns) <= room:
         return text
-    if room < 3:
+    if short is not None and short != text:
+        return _fitted(short, width, character)
+    if room < 4:
         return ""
     kept, used = 0, 1
     while used + columns[kept] <= room:

@@ -118,6 +118,9 @@ impl<'a> Check<'a> {
                     let tag = RecordTag(prefix.id);
                     (&TRUNCATED, format!("{tag} claims {} bytes, {} are left", prefix.total_size, loss.len))
                 }
+                None if loss.len == 0 => {
+                    (&LOST, "total_size leads to no record; one was found inside".to_owned())
+                }
                 None if loss.at_end => {
                     (&TRUNCATED, format!("{} bytes are left, a record header needs 16", loss.len))
                 }

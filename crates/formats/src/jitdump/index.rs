@@ -20,7 +20,7 @@ use pass::Pass;
 pub const NONE: u32 = u32::MAX;
 
 /// A JIT_CODE_LOAD, as far as look-ups need it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Code {
     /// Offset of the record.
     pub offset: u64,
@@ -103,7 +103,7 @@ pub struct Moved {
 pub struct Loss {
     /// Where they begin.
     pub offset: u64,
-    /// How many.
+    /// How many; 0 where a record's size is a lie and reading went on inside it.
     pub len: u64,
     /// The prefix that could not be believed.
     pub prefix: Option<RecordPrefix>,

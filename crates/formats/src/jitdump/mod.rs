@@ -175,10 +175,12 @@ impl Recording for JitDump {
 
     fn next_record<'a>(&'a self, at: &mut Position) -> Option<RecordView<'a>> {
         let offset = if at.offset == 0 { self.start().first_record } else { at.offset };
-        let mut reader = Reader::new(self.source(), self.start().endian, offset, at.index);
+        let mut reader =
+            Reader::new(self.source(), self.start().endian, offset, at.index).after(at.inner.checked_sub(1));
         loop {
             let step = reader.next()?;
-            *at = Position { offset: reader.offset(), index: reader.index(), inner: 0 };
+            let inner = reader.previous().map_or(0, |last| last.saturating_add(1));
+            *at = Position { offset: reader.offset(), index: reader.index(), inner };
             if let Step::Record(record) = step {
                 return Some(describe::view(&record));
             }

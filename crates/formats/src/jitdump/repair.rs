@@ -318,7 +318,10 @@ impl<'a> Repair<'a> {
                 _ if loss.at_end => &TRUNCATED,
                 _ => &LOST,
             };
-            let message = format!("{} bytes left out", loss.len);
+            let message = match loss.len {
+                0 => "the record ends where the next one begins".to_owned(),
+                len => format!("{len} bytes left out"),
+            };
             self.done.changes.push(Change { rule, offset: loss.offset, message });
         }
         match self.close {

@@ -89,7 +89,7 @@ export class Controls {
         continue;
       }
       const crumb = document.createElement("button");
-      crumb.textContent = node.symbol < 0 ? "all" : label(node);
+      crumb.textContent = node.symbol < 0 ? "all" : this.profile.shortNames[node.symbol];
       crumb.title = label(node);
       crumb.addEventListener("click", () => zoomTo(node));
       crumbs.append(crumb);

@@ -32,19 +32,6 @@ export function visible(name) {
   return name.replace(INVISIBLE, (c) => `\\u{${c.codePointAt(0).toString(16)}}`);
 }
 
-/** Shorter forms of a qualified name, the longest first: `Scavenger::Process`, then `Process`. */
-export function shortNames(name) {
-  // Dots part packages and classes; those of `switch.isra.0` are a compiler's.
-  if (!/::|^(?:[\w$]+\.)+[A-Z]/.test(name) || name.includes("/")) return [name];
-  // Arguments and template parameters say least about where one is.
-  let bare = name.replace(/(?<=.)\((?!anonymous namespace)[^()]*\)( const)?$/, "");
-  for (let before = ""; before !== bare && !bare.includes("operator"); ) [before, bare] = [bare, bare.replace(/(?<=\w)<[^<>]*>/g, "")];
-  const separator = bare.includes("::") ? "::" : ".";
-  const parts = bare.split(separator);
-  const short = [parts.slice(-2).join(separator), parts.at(-1)].filter((part) => part.length > 1);
-  return short.length ? short : [name];
-}
-
 /** The last part of a path. */
 export function fileName(path) {
   return path.slice(path.lastIndexOf("/") + 1) || path;

@@ -84,6 +84,9 @@ class App {
     const event = profile.event ? ` · ${profile.event}` : "";
     element("totals").textContent = `${countText(root.samples, "sample")} · ${weightText(root.weight, profile.unit)}${event}`;
     this.refresh();
+    // What is next to the function in the middle, or to the root, is what is looked at first.
+    element("callers").scrollTop = element("callers").scrollHeight;
+    element("graph").scrollTop = 0;
   }
 
   heaviest() {
@@ -124,10 +127,14 @@ class App {
     const selected = this.selected ?? (this.above ? this.view.root : null);
     // In a sandwich the function in focus is what everything is about, so nothing is dimmed for it.
     const focus = state.view === "sandwich" ? null : state.focus;
-    const look = { flags, focus, origin: state.origin, profile, hovered, selected, label: (node) => this.label(node) };
+    const look = { flags, focus, origin: state.origin, profile, hovered, selected, names: (node) => this.namesOf(node) };
     if (this.above) this.callers.show(layout(this.zoomedAbove, this.callers.width), { ...look, zoomed: this.zoomedAbove });
     this.graph.show(layout(this.zoomed, this.graph.width), { ...look, zoomed: this.zoomed });
     this.describe();
+  }
+
+  namesOf(node) {
+    return node.symbol >= 0 ? this.profile.namesOf(node.symbol) : [this.label(node)];
   }
 
   label(node) {
@@ -143,7 +150,8 @@ class App {
     if (symbol < 0) return;
     const { profile, whole } = this;
     const name = document.createElement("b");
-    name.textContent = profile.names[symbol];
+    name.textContent = profile.shortNames[symbol];
+    element("selected").title = profile.names[symbol];
     const box = this.selected?.symbol === symbol ? this.selected : null;
     const row = this.weights.get(this.view.key(symbol));
     const bySamples = this.state.metric === "samples";

@@ -1,6 +1,5 @@
 // Draws rows of boxes on a canvas that shows the part of them scrolled to.
 
-import { shortNames } from "./format.js";
 import { boxAt } from "./layout.js";
 
 export const ROW = 20;
@@ -89,7 +88,7 @@ export class Painter {
       context.fillRect(left, top, Math.max(right - left - gap, 0.5), ROW - 1);
       if (right - left < NARROWEST_TEXT) continue;
       context.fillStyle = faint ? palette.faint : palette.text;
-      context.fillText(this.fitted(look.label(node), right - left - 2 * PADDING), left + PADDING, top + ROW / 2);
+      context.fillText(this.fitted(look.names(node), right - left - 2 * PADDING), left + PADDING, top + ROW / 2);
     }
   }
 
@@ -114,11 +113,11 @@ export class Painter {
   }
 
   /** A name, or a shorter form of it, or as much of that as a width takes. */
-  fitted(name, width) {
-    let forms = this.forms.get(name);
+  fitted(names, width) {
+    let forms = this.forms.get(names[0]);
     if (!forms) {
-      forms = [...new Set([name, ...shortNames(name)])].map((text) => ({ text, full: this.context.measureText(text).width }));
-      this.forms.set(name, forms);
+      forms = names.map((text) => ({ text, full: this.context.measureText(text).width }));
+      this.forms.set(names[0], forms);
     }
     const form = forms.find(({ full }) => full <= width);
     return form ? form.text : this.cut(forms.at(-1), width);

@@ -47,10 +47,11 @@ export class Profile {
   }
 
   readSymbols() {
-    const { group_id, name, line, ...texts } = this.symbols;
+    const { group_id, name, short_name, line, ...texts } = this.symbols;
     const origins = this.origins.map((origin) => origin.name);
     const text = (column) => column.ids.map((id) => (id < 0 ? null : visible(column.texts[id])));
     this.names = name.map(visible);
+    this.shortNames = short_name.map((short, symbol) => (short === null ? this.names[symbol] : visible(short)));
     this.group = Uint32Array.from(group_id);
     this.line = line;
     for (const column of ["module", "tier", "path", "unnamed_because"]) this[column] = text(texts[column]);
@@ -58,6 +59,14 @@ export class Profile {
     this.originOf = Uint8Array.from(texts.origin.ids, (id) => originOfText[id]);
     this.shadeOf = Uint8Array.from(this.names, shade);
     delete this.symbols;
+  }
+
+  /** A symbol's name and its shorter forms, the longest first: without arguments, then without qualifiers. */
+  namesOf(symbol) {
+    const [full, short] = [this.names[symbol], this.shortNames[symbol]];
+    if (short === full) return [full];
+    const last = short.slice(Math.max(short.lastIndexOf("::") + 2, short.lastIndexOf(".") + 1));
+    return last && last !== short ? [full, short, last] : [full, short];
   }
 
   /** Where a symbol's source is, if known. */

@@ -1,6 +1,6 @@
 // The heaviest functions, beside the graph.
 
-import { fileName, shareText, shortNames } from "./format.js";
+import { fileName, shareText } from "./format.js";
 
 const SHOWN = 500;
 const ORDERS = {
@@ -63,14 +63,24 @@ export class FunctionTable {
     const swatch = document.createElement("i");
     swatch.style.background = this.palette.of(symbol);
     const label = document.createElement("b");
-    label.textContent = shortNames(profile.names[symbol])[0];
-    const details = [profile.tier[symbol], profile.module[symbol] && fileName(profile.module[symbol])].filter(Boolean);
+    label.textContent = profile.shortNames[symbol];
+    const details = [profile.tier[symbol], this.home(symbol)].filter(Boolean);
     const where = document.createElement("small");
     where.textContent = details.join(" · ");
     name.append(swatch, label, where);
     name.title = [profile.names[symbol], profile.place(symbol)].filter(Boolean).join("\n");
     row.append(this.cell(own, whole), this.cell(total, whole), name);
     return row;
+  }
+
+  /** The source file of JIT code, the module of what is not; nothing for the kernel, which its colour tells. */
+  home(symbol) {
+    const { profile } = this;
+    const origin = profile.origins[profile.originOf[symbol]].name;
+    if (origin === "kernel") return null;
+    const jit = profile.module[symbol]?.startsWith("[jit]");
+    const path = jit ? profile.place(symbol) : profile.module[symbol];
+    return path && fileName(path);
   }
 
   cell(part, whole) {

@@ -103,32 +103,38 @@ export class Callees extends View {
   expand(parent) {
     const { end } = this.profile;
     const groups = new Map();
-    const below = (member) => {
-      for (let node = member + 1; node < end[member]; node = end[node]) {
-        if (this.recursive(node, member)) below(node);
-        else this.add(this.child(groups, parent, node), node);
+    for (const top of parent.members) {
+      for (const member of this.merged(top)) {
+        for (let node = member + 1; node < end[member]; node = end[node]) {
+          if (!this.recursive(node, member)) this.add(this.child(groups, parent, node), node);
+        }
       }
-    };
-    parent.members.forEach(below);
+    }
     return sorted(groups);
   }
 
   add(shown, node) {
-    const { totalWeight, totalSamples } = this.profile;
+    const { totalWeight, totalSamples, selfWeight, selfSamples } = this.profile;
     shown.members.push(node);
     shown.weight += totalWeight[node];
     shown.samples += totalSamples[node];
-    this.addSelf(shown, node);
+    for (const member of this.merged(node)) {
+      shown.selfWeight += selfWeight[member];
+      shown.selfSamples += selfSamples[member];
+    }
   }
 
-  addSelf(shown, member) {
-    const { selfWeight, selfSamples, end } = this.profile;
-    shown.selfWeight += selfWeight[member];
-    shown.selfSamples += selfSamples[member];
-    if (!this.mergeRecursion) return;
-    for (let node = member + 1; node < end[member]; node = end[node]) {
-      if (this.recursive(node, member)) this.addSelf(shown, node);
+  /** A node and those below it that are shown as one with it. */
+  merged(top) {
+    const { end } = this.profile;
+    const merged = [top];
+    for (let at = 0; this.mergeRecursion && at < merged.length; at++) {
+      const member = merged[at];
+      for (let node = member + 1; node < end[member]; node = end[node]) {
+        if (this.recursive(node, member)) merged.push(node);
+      }
     }
+    return merged;
   }
 }
 
