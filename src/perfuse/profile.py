@@ -26,7 +26,8 @@ class Join:
     Attributes:
         path: The dump.
         pid: Process of the recording that wrote it; None where none did.
-        how: `marker` (the process mapped the file), `header_pid`, `only_one` (one dump, one JIT process) or `unmatched`.
+        how: `marker` (the process mapped the file), `header_pid`, `only_one` (one dump, one JIT process) or
+            `unmatched`.
         alignment: `same_clock`, `marker`, `marker_and_rate`, `time_conv` or `none`.
         offset_ns: Nanoseconds added to the dump's times.
         uncertainty_ns: How far off that may be; None where it is exact or unknown.

@@ -140,7 +140,7 @@ class Recording:
         return f"<perfuse recording {self.path}: {self.format}, {self.size_bytes:,} bytes>"
 
 
-def open(source: Input, *, strict: bool = False) -> Recording:  # noqa: A001 - the verb users look for
+def open(source: Input, *, strict: bool = False) -> Recording:
     """Opens a file of any format; its content decides which. `.gz` and `.zst` are read through.
 
     Args:

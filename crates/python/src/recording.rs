@@ -12,8 +12,6 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use crate::arrow::ArrowStream;
 use crate::errors::{io_error, unreadable};
 
-const UNKNOWN: &str = "perfuse reads JITDUMP (jit-PID.dump) and perf.data files, plain, .gz or .zst";
-
 /// An open file of any format.
 #[pyclass(frozen, name = "Recording", module = "perfuse._core")]
 pub struct PyRecording {
@@ -122,6 +120,12 @@ impl PyRecording {
     }
 }
 
+/// What can be opened, for people.
+fn readable() -> String {
+    let titles: Vec<_> = registry::FORMATS.iter().map(|format| format.title).collect();
+    format!("perfuse reads {}: plain, .gz or .zst", titles.join(", "))
+}
+
 type ChangeRow = (&'static str, String, u64);
 
 fn diagnostic_rows(rows: Vec<Diagnostic>) -> Vec<DiagnosticRow> {
@@ -136,7 +140,7 @@ impl PyRecording {
     fn of(py: Python<'_>, path: &str, source: Source) -> PyResult<Self> {
         let inner = py
             .detach(|| registry::open(Arc::new(source)))
-            .map_err(|error| unreadable(py, path, &error, UNKNOWN))?;
+            .map_err(|error| unreadable(py, path, &error, &readable()))?;
         Ok(Self { inner })
     }
 }
