@@ -31,7 +31,8 @@ pub fn code_mappings(codes: &CodeMap, placed: &[PlacedCode]) -> Vec<CodeMapping>
             let Ok(at) = placed.binary_search_by_key(&life.id, |code| code.code_object_id) else { continue };
             let size = (life.end - life.start).min(placed[at].size);
             let start_address = life.start;
-            let mapping = |ts_ns, file_offset| CodeMapping { process_id, ts_ns, start_address, size, file_offset };
+            let mapping =
+                |ts_ns, file_offset| CodeMapping { process_id, ts_ns, start_address, size, file_offset };
             mappings.push(mapping(life.from_ns, Some(placed[at].file_offset)));
             let taken = space.find(life.start, life.until_ns).is_some_and(|next| next.end >= life.end);
             if life.until_ns != i64::MAX && !taken {
@@ -83,7 +84,8 @@ mod tests {
     #[test]
     fn a_move_is_a_second_life_of_the_same_place_in_the_file() {
         let found = mappings(&[(10, None, 0x100, 0x80)], &[(0, 15, 0x100, 0x900)]);
-        let expected = [(10, 0x100, 0x80, Some(0x1000)), (15, 0x100, 0x80, None), (15, 0x900, 0x80, Some(0x1000))];
+        let expected =
+            [(10, 0x100, 0x80, Some(0x1000)), (15, 0x100, 0x80, None), (15, 0x900, 0x80, Some(0x1000))];
         assert_eq!(shown(&found), expected);
     }
 

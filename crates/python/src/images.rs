@@ -86,7 +86,9 @@ fn inject_images(
         inject(perf, &mmaps, &[], &mut out)
     });
     match injected {
-        Ok(Injection { num_copied, num_added, num_dropped }) => Ok(Some((num_copied, num_added, num_dropped))),
+        Ok(Injection { num_copied, num_added, num_dropped }) => {
+            Ok(Some((num_copied, num_added, num_dropped)))
+        }
         Err(InjectError::Io(error)) => Err(error.into()),
         Err(error) => Err(export_error(py, error)),
     }
@@ -99,8 +101,7 @@ impl Fusion {
             process_ids.extend(numbers::<UInt32Type>(&batch, "process_id")?.values());
         }
         let known = self.pids().into_iter();
-        let mut pids: Vec<_> =
-            known.filter(|(id, _)| process_ids.contains(id)).map(|(_, pid)| pid).collect();
+        let mut pids: Vec<_> = known.filter(|(id, _)| process_ids.contains(id)).map(|(_, pid)| pid).collect();
         pids.sort_unstable();
         Ok(pids)
     }
@@ -139,7 +140,8 @@ impl Fusion {
         };
         let mut told = dumps().filter(|(of, ..)| *of == pid).chain(dumps());
         let index = told.clone().next().map(|(_, _, index)| index);
-        let told_machine = told.find_map(|(_, header, _)| u16::try_from(header.elf_mach).ok().filter(|&m| m != 0));
+        let told_machine =
+            told.find_map(|(_, header, _)| u16::try_from(header.elf_mach).ok().filter(|&m| m != 0));
         let machine = told_machine.unwrap_or(machine);
         ImageSpec {
             machine,

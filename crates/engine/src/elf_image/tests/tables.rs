@@ -105,7 +105,8 @@ fn a_process_gets_the_image_its_code_gives_however_batches_are_cut() {
         };
         let mut files = [Cursor::new(Vec::new()), Cursor::new(Vec::new())];
         let mut given: HashMap<u32, _> = [2, 4].into_iter().zip(&mut files).collect();
-        let images = write(tables, |process_id| Ok(Some((given.remove(&process_id).unwrap(), x86_64())))).unwrap();
+        let images =
+            write(tables, |process_id| Ok(Some((given.remove(&process_id).unwrap(), x86_64())))).unwrap();
         let code_object_ids: Vec<_> = images.code.iter().map(|code| code.code_object_id).collect();
         assert_eq!(code_object_ids, [7, 8, 9, 10, 11]);
         assert_eq!(images.images.len(), 2);
