@@ -15,6 +15,7 @@ SECONDS_TO_FUZZ ?= 60
 
 # Everything in the virtual environment is found before anything else of that name.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+export NO_MKDOCS_2_WARNING := 1
 
 RUNTIME := maturin arro3-core click duckdb
 TOOLS := hypothesis import-linter mypy playwright pytest ruff
