@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from perfuse._core import ArrowStream
     from perfuse.analysis.flame import FlameGraph
+    from perfuse.images import CodeImages
     from perfuse.query import Database
     from perfuse.recording import Recording
 
@@ -66,7 +67,14 @@ class Selection:
 
 
 class Profile:
-    """Recordings joined on one clock; `perfuse.fuse` makes it. Tables are built when first used."""
+    """Recordings joined on one clock; `perfuse.fuse` makes it. Tables are built when first used.
+
+    Attributes:
+        recordings: The open files, perf.data first.
+        joins: How each dump was put together with the samples.
+        title: What was recorded: a command line, or file names.
+        selection: What of the samples is looked at.
+    """
 
     def __init__(
         self,
@@ -83,7 +91,7 @@ class Profile:
         self.title = title
         self._fusion = fusion
         self._found = tuple(found)
-        self._selection = selection or Selection()
+        self.selection = selection or Selection()
 
     @cached_property
     def tables(self) -> Tables:
@@ -115,17 +123,24 @@ class Profile:
         first = self._whole().span_ns
         zero = first[0] if first else 0
         start, end = zero + round(start_s * 1e9), zero + round(end_s * 1e9)
-        return self._selected(replace(self._selection, start_ns=start, end_ns=end))
+        return self._selected(replace(self.selection, start_ns=start, end_ns=end))
 
     def thread(self, thread: str | int) -> "Profile":
         """The samples of one thread, by tid or name."""
-        return self._selected(replace(self._selection, thread=thread))
+        return self._selected(replace(self.selection, thread=thread))
 
     def flame(self, *, inverted: bool = False) -> "FlameGraph":
         """The flame graph of the samples."""
         from perfuse.analysis.flame import FlameGraph
 
         return FlameGraph.of(self, inverted=inverted)
+
+    @property
+    def images(self) -> "CodeImages":
+        """The JIT code as ELF files, and the perf.data that maps them."""
+        from perfuse.images import CodeImages
+
+        return CodeImages(self)
 
     def export(self, path: str | PathLike[str] | IO[bytes], *, to: str | None = None, **options: Any) -> None:
         """Writes the profile for another tool, whole or not at all.
@@ -144,9 +159,9 @@ class Profile:
         export(self, path, to=to, **options)
 
     def _build(self, name: str) -> "ArrowStream":
-        if name == "samples" and self._selection.condition is not None:
+        if name == "samples" and self.selection.condition is not None:
             whole = self._whole()
-            return whole.sql(f"SELECT * FROM samples WHERE {self._selection.condition}")  # type: ignore[return-value]
+            return whole.sql(f"SELECT * FROM samples WHERE {self.selection.condition}")  # type: ignore[return-value]
         if name == "diagnostics":
             return _core.diagnostics_table(
                 [(d.path, d.code, d.message, d.offset, d.record_index, d.field, d.count) for d in self.diagnostics],
@@ -164,7 +179,7 @@ class Profile:
         return Database(self.tables)
 
     def _whole(self) -> "Profile":
-        return self if self._selection == Selection() else self._selected(Selection())
+        return self if self.selection == Selection() else self._selected(Selection())
 
     def _selected(self, selection: Selection) -> "Profile":
         return Profile(

@@ -69,7 +69,7 @@ def _agree(perf: PerfFrame | None, mine: NamedFrame | None) -> bool:
         return mine is None or mine.code_index is None
     if mine is None or mine.code_index != perf.code_index or mine.linkage_name is None:
         return False
-    return perf.symbol is not None and _printed(mine.linkage_name, perf.symbol)
+    return perf.symbol is not None and printed_name(mine.linkage_name, perf.symbol)
 
 
 def _reason(perf: PerfFrame | None, mine: NamedFrame | None, position: int) -> str:
@@ -80,7 +80,7 @@ def _reason(perf: PerfFrame | None, mine: NamedFrame | None, position: int) -> s
     return RETURN_ADDRESS if behind_a_call else unexplained
 
 
-def _printed(linkage_name: str, symbol: str) -> bool:
+def printed_name(linkage_name: str, symbol: str) -> bool:
     """Whether perf prints this name so: as it is, or a JVM's `Lpackage/Class;method(I)I` as Java."""
     java = _JAVA_METHOD.match(linkage_name)
     if java is None or symbol == linkage_name:

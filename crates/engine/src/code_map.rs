@@ -70,6 +70,11 @@ impl CodeMap {
         self.by_process.get(&process_id)?.find(address, at_ns).map(|i| hit(i, address))
     }
 
+    /// Each process that has code, and what was at its addresses.
+    pub fn spaces(&self) -> impl Iterator<Item = (u32, &TimedSpace)> {
+        self.by_process.iter().map(|(&process_id, space)| (process_id, space))
+    }
+
     /// Whether any code ever holds an address.
     #[must_use]
     pub fn ever(&self, process_id: u32, address: u64) -> bool {

@@ -2,6 +2,7 @@
 
 pub mod align;
 pub mod code_map;
+pub mod code_mappings;
 pub mod elf_image;
 pub mod join;
 pub mod mappings;

@@ -18,7 +18,7 @@ pub fn unreadable(py: Python<'_>, path: &str, error: &ParseError, hint: &str) ->
         Ok(kwargs)
     };
     match attributes() {
-        Ok(kwargs) => raise(py, &error.to_string(), &kwargs),
+        Ok(kwargs) => raise(py, "UnreadableInput", &error.to_string(), &kwargs),
         Err(error) => error,
     }
 }
@@ -27,9 +27,14 @@ pub fn unreadable(py: Python<'_>, path: &str, error: &ParseError, hint: &str) ->
 pub fn io_error(py: Python<'_>, path: &str, error: &io::Error) -> PyErr {
     let kwargs = PyDict::new(py);
     match kwargs.set_item("path", path) {
-        Ok(()) => raise(py, &format!("cannot read {path}: {error}"), &kwargs),
+        Ok(()) => raise(py, "UnreadableInput", &format!("cannot read {path}: {error}"), &kwargs),
         Err(error) => error,
     }
+}
+
+/// Something that cannot be written as asked, as `perfuse.errors.ExportError`.
+pub fn export_error(py: Python<'_>, error: impl std::fmt::Display) -> PyErr {
+    raise(py, "ExportError", &error.to_string(), &PyDict::new(py))
 }
 
 /// A table that is not what it should be: a fault of ours, not of the file.
@@ -37,8 +42,8 @@ pub fn table_error(error: impl std::fmt::Display) -> PyErr {
     pyo3::exceptions::PyRuntimeError::new_err(error.to_string())
 }
 
-fn raise(py: Python<'_>, message: &str, kwargs: &Bound<'_, PyDict>) -> PyErr {
-    let class = py.import("perfuse.errors").and_then(|module| module.getattr("UnreadableInput"));
+fn raise(py: Python<'_>, class: &str, message: &str, kwargs: &Bound<'_, PyDict>) -> PyErr {
+    let class = py.import("perfuse.errors").and_then(|module| module.getattr(class));
     match class.and_then(|class| class.call((message,), Some(kwargs))) {
         Ok(value) => PyErr::from_value(value),
         Err(error) => error,

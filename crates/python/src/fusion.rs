@@ -56,13 +56,13 @@ impl PyPlaced {
     }
 }
 
-struct Placed {
+pub struct Placed {
     how: Py<PyPlaced>,
-    placement: Placement,
+    pub placement: Placement,
 }
 
 impl Placed {
-    fn recording(&self) -> &Arc<dyn Recording> {
+    pub fn recording(&self) -> &Arc<dyn Recording> {
         &self.how.get().recording
     }
 
@@ -74,7 +74,7 @@ impl Placed {
 /// Recordings, placed; their tables, joined when first asked for.
 #[pyclass(frozen, module = "perfuse._core")]
 pub struct Fusion {
-    placed: Vec<Placed>,
+    pub placed: Vec<Placed>,
     identities: Arc<Mutex<Identities>>,
     /// First keys behind all recordings' own.
     after: Offsets,
@@ -149,7 +149,7 @@ impl Fusion {
 
 impl Fusion {
     /// A table that every recording fills by itself, one after the other, made as it is pulled.
-    fn stream(&self, name: &str, with_bytes: bool) -> impl Iterator<Item = RecordBatch> + Send + 'static {
+    pub fn stream(&self, name: &str, with_bytes: bool) -> impl Iterator<Item = RecordBatch> + Send + 'static {
         let name = name.to_owned();
         let all: Vec<_> =
             self.placed.iter().map(|p| (Arc::clone(p.recording()), p.placement.clone())).collect();
@@ -159,8 +159,14 @@ impl Fusion {
         })
     }
 
-    fn collect(&self, name: &str, request: &TableRequest) -> Vec<RecordBatch> {
+    /// Such a table whole.
+    pub fn collect(&self, name: &str, request: &TableRequest) -> Vec<RecordBatch> {
         self.placed.iter().flat_map(|placed| placed.table(name, request)).collect()
+    }
+
+    /// The pid of each process met so far, by key.
+    pub fn pids(&self) -> Vec<(u32, i32)> {
+        self.identities.lock().map(|identities| identities.pids()).unwrap_or_default()
     }
 
     fn all_and(&self, name: &str, last: &RecordBatch) -> Vec<RecordBatch> {
@@ -200,8 +206,7 @@ impl Fusion {
             .iter()
             .filter_map(|p| PathBuf::from(&p.recording().source().path).parent().map(PathBuf::from));
         let dirs = self.symbol_dirs.iter().cloned().chain(beside).chain([PathBuf::from("/tmp")]).collect();
-        let pids = self.identities.lock().map(|identities| identities.pids()).unwrap_or_default();
-        PerfMaps::new(dirs, pids)
+        PerfMaps::new(dirs, self.pids())
     }
 
     fn sources(&self) -> RecordBatch {

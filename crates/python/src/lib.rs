@@ -5,6 +5,7 @@
 mod arrow;
 mod errors;
 mod fusion;
+mod images;
 mod jitdump;
 mod perf_data;
 mod recording;
@@ -21,6 +22,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     jitdump::register(module)?;
     perf_data::register(module)?;
     fusion::register(module)?;
+    images::register(module)?;
     stacks::register(module)?;
     registry::register(module)
 }

@@ -3,7 +3,9 @@
 `TARGETS` is the one list of them. An exporter is a module with
 
 - ``write(profile, out, **options)``, which writes bytes to a file object, and/or
-- ``write_directory(profile, path, **options)``, which fills an empty directory,
+- ``write_directory(profile, path, **options)``, which fills an empty directory, or
+- ``write_files(profile, unfinished, path, **options)``, which fills an empty directory with what will be at `path`
+  and beside it,
 
 for each output its entry names. It is imported when it is used; its keyword arguments are its options.
 """

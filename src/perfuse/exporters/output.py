@@ -37,6 +37,8 @@ def export(
     """
     if not isinstance(to_path, str | os.PathLike):
         target = _target(to, None)
+        if "file" not in target.outputs:
+            raise _unfit(target, "a file object", path=None)
         _exporter(target, "file", options).write(profile, to_path, **options)
         return target
     name = os.fspath(to_path)
@@ -52,6 +54,9 @@ def export(
         if output == "directory":
             with _new_directory(path) as unfinished:
                 exporter.write_directory(profile, unfinished, **options)
+        elif output == "files":
+            with _new_files(path) as unfinished:
+                exporter.write_files(profile, unfinished, path.resolve(), **options)
         else:
             with _new_file(path) as out:
                 exporter.write(profile, out, **options)
@@ -69,17 +74,21 @@ def _target(to: str | None, name: str | None) -> Target:
 
 
 def _output(target: Target, name: str, path: Path) -> Output:
-    directory = name != "-" and (name.endswith("/") or path.is_dir())
-    output: Output = "directory" if directory else "file"
-    if output in target.outputs:
-        return output
-    if output == "file" and name != "-":
-        return "directory"
-    raise UsageError(
-        f"{target.name} cannot be written to {output} {name}",
-        path=name,
-        field="path",
-        hint=f"give a {target.outputs[0]}",
+    if name != "-":
+        if name.endswith("/") or path.is_dir():
+            if "directory" in target.outputs:
+                return "directory"
+            raise _unfit(target, f"directory {name}", path=name)
+        return target.outputs[0]
+    if "file" in target.outputs:
+        return "file"
+    raise _unfit(target, "standard output", path=name)
+
+
+def _unfit(target: Target, to: str, path: str | None) -> UsageError:
+    hint = {"file": "give a file", "directory": "give a directory", "files": "give a file name: others go beside it"}
+    return UsageError(
+        f"{target.name} cannot be written to {to}", path=path, field="path", hint=hint[target.outputs[0]]
     )
 
 
@@ -123,6 +132,16 @@ def _packed(file: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
         buffered = BufferedWriter(cast(RawIOBase, cast(BufferedIOBase, packed)), buffer_size=1 << 20)
         yield buffered
         buffered.flush()
+
+
+@contextmanager
+def _new_files(path: Path) -> Iterator[Path]:
+    """A directory whose files go to where `path` is when the block ends well; the one of that name comes last."""
+    path = path.resolve()
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as name:
+        yield Path(name)
+        for file in sorted(Path(name).iterdir(), key=lambda file: file.name == path.name):
+            file.replace(path.with_name(file.name))
 
 
 @contextmanager

@@ -9,7 +9,8 @@ from typing import Literal
 
 from perfuse.errors import UsageError
 
-Output = Literal["file", "directory"]
+Output = Literal["file", "directory", "files"]
+"""A stream of bytes, a directory of files, or a file with others beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,8 @@ class Target:
     def options(self, output: Output) -> dict[str, inspect.Parameter]:
         """The options it takes, by name."""
         exporter = self.load()
-        write = exporter.write if output == "file" else exporter.write_directory
-        parameters = inspect.signature(write).parameters
+        write = {"file": "write", "directory": "write_directory", "files": "write_files"}[output]
+        parameters = inspect.signature(getattr(exporter, write)).parameters
         return {name: p for name, p in parameters.items() if p.kind is p.KEYWORD_ONLY}
 
 
@@ -57,6 +58,10 @@ TARGETS: tuple[Target, ...] = (
            "one page: search, zoom, callers and callees; opens from disk"),
     Target("svg", "SVG flame graph", (".svg",), "svg", ("file",),
            "a picture for a README or a report; tooltips, no script"),
+    Target("elf", "ELF", (".elf", ".so"), "elf", ("file", "directory"),
+           "gdb, addr2line, objdump: machine code, symbols, lines, inlined calls"),
+    Target("perf-data", "perf.data", (".perf.data", ".data"), "perf_data", ("files",),
+           "perf report, annotate, script: JIT code named, from one ELF file beside it"),
 )  # fmt: skip
 """Every target, in the order they are listed to people."""
 

@@ -1,6 +1,9 @@
 """What an exporter asks of a profile: SQL over the common tables, and a title. Never a format."""
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from perfuse.images import CodeImages
 
 
 class Relation(Protocol):
@@ -21,6 +24,15 @@ class Source(Protocol):
 
     def sql(self, query: str, /) -> Relation:
         """Asks the common tables, which are visible by name and built only when named."""
+        ...
+
+
+class ImageSource(Protocol):
+    """A profile, as far as exporters of machine code know it."""
+
+    @property
+    def images(self) -> "CodeImages":
+        """Its JIT code as ELF files."""
         ...
 
 

@@ -49,14 +49,14 @@ pub struct PlacedCode {
 }
 
 /// Writes an image for each process that has code. `create` is asked once for each `process_id`, for an empty file and for
-/// what to say of the process.
+/// what to say of the process; code of a process it gives `None` for is passed over.
 ///
 /// # Errors
 /// Those of [`Writer`], those of `create`, [`Error::Column`] where a batch is not of its table, [`Error::Unsorted`],
 /// [`Error::UnknownFunction`]. The files are incomplete then.
 pub fn write<W, C, L, I>(
     tables: Tables<C, L, I>,
-    mut create: impl FnMut(u32) -> Result<(W, ImageSpec), Error>,
+    mut create: impl FnMut(u32) -> Result<Option<(W, ImageSpec)>, Error>,
 ) -> Result<Images, Error>
 where
     W: Write + Seek,
@@ -67,7 +67,7 @@ where
     let functions = Functions::new(&tables.functions)?;
     let mut line_groups = Groups::new("line_rows", tables.line_rows.into_iter());
     let mut inline_groups = Groups::new("inline_calls", tables.inline_calls.into_iter());
-    let mut writers: BTreeMap<u32, Writer<W>> = BTreeMap::new();
+    let mut writers: BTreeMap<u32, Option<Box<Writer<W>>>> = BTreeMap::new();
     let mut code = Vec::new();
     let mut last = None;
     for batch in tables.code_objects {
@@ -82,10 +82,12 @@ where
             let writer = match writers.entry(process_id) {
                 Entry::Occupied(entry) => entry.into_mut(),
                 Entry::Vacant(entry) => {
-                    let (out, spec) = create(process_id)?;
-                    entry.insert(Writer::new(out, spec)?)
+                    let created = create(process_id)?;
+                    let writer = created.map(|(out, spec)| Writer::new(out, spec)).transpose()?;
+                    entry.insert(writer.map(Box::new))
                 }
             };
+            let Some(writer) = writer else { continue };
             let (line_pieces, inline_pieces) = (line_groups.take(id)?, inline_groups.take(id)?);
             let lines = lines(&line_pieces)?;
             let inlines = inlines(&inline_pieces, &functions)?;
@@ -94,7 +96,8 @@ where
             code.push(PlacedCode { code_object_id: id, process_id, file_offset, size });
         }
     }
-    let finished = writers.into_iter().map(|(process_id, writer)| Ok((process_id, writer.finish()?)));
+    let writers = writers.into_iter().filter_map(|(process_id, writer)| Some((process_id, writer?)));
+    let finished = writers.map(|(process_id, writer)| Ok((process_id, writer.finish()?)));
     Ok(Images { images: finished.collect::<Result<_, Error>>()?, code })
 }
 

@@ -7,7 +7,7 @@ use super::inline::{Declaration, known};
 use super::names;
 
 /// What a name as written stands for.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Named {
     /// Index of the function.
     pub function: u32,

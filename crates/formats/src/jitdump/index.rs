@@ -20,7 +20,7 @@ use pass::Pass;
 pub const NONE: u32 = u32::MAX;
 
 /// A JIT_CODE_LOAD, as far as look-ups need it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Code {
     /// Offset of the record.
     pub offset: u64,

@@ -184,7 +184,15 @@ fn line_rows(dump: &JitDump, placement: &Placement, request: &TableRequest) -> B
     let todo: Vec<(u32, Code)> = told.map(|(id, code)| (id, *code)).collect();
     let dump = dump.share();
     let source_id = placement.source_id;
-    Box::new(LineBatches { dump, source_id, todo, next: 0, done: VecDeque::new(), released: 0 })
+    Box::new(LineBatches {
+        dump,
+        source_id,
+        todo,
+        next: 0,
+        done: VecDeque::new(),
+        released: 0,
+        started: false,
+    })
 }
 
 /// Line rows, decoded some batches ahead on all processors; pages behind are given back.
@@ -195,6 +203,7 @@ struct LineBatches {
     next: usize,
     done: VecDeque<RecordBatch>,
     released: usize,
+    started: bool,
 }
 
 /// Bytes of the file between the first and the last code of a batch of lines.
@@ -208,10 +217,8 @@ impl Iterator for LineBatches {
             let groups: Vec<_> = (0..rayon::current_num_threads()).map_while(|_| self.group()).collect();
             let tables = groups.par_iter().map(|group| self.table(self.todo.get(group.clone())?));
             self.done = tables.collect::<Option<_>>()?;
-            if self.todo.is_empty() {
+            if !std::mem::replace(&mut self.started, true) && self.done.is_empty() {
                 // An empty table still has one batch, so that its schema is seen.
-                self.todo.push((NONE, Code::default()));
-                self.next = 1;
                 self.done.push_back(line_rows::Builder::new().finish());
             }
             let end =

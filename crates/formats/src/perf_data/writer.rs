@@ -18,7 +18,7 @@ use super::order::TimeOrder;
 use super::reader::{File, Releaser};
 use super::recording::PerfData;
 use crate::Position;
-use encode::{Added, build_id_section, encode_mmaps};
+use encode::{Added, build_id_section, encode_mmaps, shortest};
 
 /// Code that a process had mapped from a file since a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -169,10 +169,10 @@ impl<W: Write + Seek> Writer<'_, W> {
             places.push(Section { offset: self.offset, size: ids.len() as u64 });
             self.put(&ids)?;
         }
-        let longest = list.iter().map(|attribute| attribute.bytes.len()).max().unwrap_or(0);
+        let entries: Vec<_> = list.iter().map(|attribute| shortest(&attribute.bytes, self.endian)).collect();
+        let longest = entries.iter().map(Vec::len).max().unwrap_or(0);
         let offset = self.offset;
-        for (attribute, place) in list.iter().zip(places) {
-            let mut entry = attribute.bytes.clone();
+        for (mut entry, place) in entries.into_iter().zip(places) {
             entry.resize(longest, 0);
             place.write(&mut entry, self.endian);
             self.put(&entry)?;

@@ -105,7 +105,8 @@ fn a_process_gets_the_image_its_code_gives_however_batches_are_cut() {
         };
         let mut files = [Cursor::new(Vec::new()), Cursor::new(Vec::new())];
         let mut given: HashMap<u32, _> = [2, 4].into_iter().zip(&mut files).collect();
-        let images = write(tables, |process_id| Ok((given.remove(&process_id).unwrap(), x86_64()))).unwrap();
+        let images =
+            write(tables, |process_id| Ok(Some((given.remove(&process_id).unwrap(), x86_64())))).unwrap();
         let code_object_ids: Vec<_> = images.code.iter().map(|code| code.code_object_id).collect();
         assert_eq!(code_object_ids, [7, 8, 9, 10, 11]);
         assert_eq!(images.images.len(), 2);
@@ -131,9 +132,24 @@ fn lines_of_code_that_does_not_come_are_passed_over() {
     tables.code_objects = vec![tables.code_objects[0].slice(3, 1)];
     let mut file = Cursor::new(Vec::new());
     let mut given = Some(&mut file);
-    let images = write(tables, |_| Ok((given.take().unwrap(), x86_64()))).unwrap();
+    let images = write(tables, |_| Ok(Some((given.take().unwrap(), x86_64())))).unwrap();
     assert_eq!(images.images[0].1.num_line_rows, 8);
     assert_eq!(images.images[0].1.num_inlined_calls, 3);
+}
+
+#[test]
+fn a_process_that_is_not_wanted_is_passed_over() {
+    let mut built = Built::default();
+    sample().iter().for_each(|code| built.add(code, u32::from(code.id == 8)));
+    let mut file = Cursor::new(Vec::new());
+    let mut wanted = Some(&mut file);
+    let images =
+        write(built.tables(), |id| Ok((id == 0).then(|| (wanted.take().unwrap(), x86_64())))).unwrap();
+    let others: Vec<_> = sample().into_iter().filter(|code| code.id != 8).collect();
+    let (bytes, ..) = image(x86_64(), &others);
+    assert_eq!(images.images.len(), 1);
+    assert_eq!(images.code.iter().map(|code| code.code_object_id).collect::<Vec<_>>(), [7, 9, 10, 11]);
+    assert!(file.get_ref() == &bytes);
 }
 
 #[test]
@@ -143,7 +159,7 @@ fn tables_out_of_order_are_refused() {
         sample().iter().for_each(|code| built.add(code, 0));
         let mut tables = built.tables();
         change(&mut tables);
-        let created = write(tables, |_| Ok((Cursor::new(Vec::new()), x86_64())));
+        let created = write(tables, |_| Ok(Some((Cursor::new(Vec::new()), x86_64()))));
         created.unwrap_err()
     };
     fn twice(batches: &mut Vec<RecordBatch>) {
@@ -160,7 +176,7 @@ fn tables_out_of_order_are_refused() {
 fn profiles_without_code_have_no_images() {
     let tables = Built::default().tables();
     let images =
-        write(tables, |_| -> Result<(Cursor<Vec<u8>>, _), _> { unreachable!("there is no process") });
+        write(tables, |_| -> Result<Option<(Cursor<Vec<u8>>, _)>, _> { unreachable!("there is no process") });
     let images = images.unwrap();
     assert!(images.images.is_empty() && images.code.is_empty());
 }

@@ -86,6 +86,19 @@ fn build_ids_are_added_to_the_table_and_the_record() {
     assert!(matches!(refused, Err(InjectError::TooLong(_))));
 }
 
+/// An attribute with a field that perf 6.1 does not know, but does not miss either: the file is for it all the same.
+#[test]
+fn attributes_are_no_longer_than_what_they_say() {
+    let perf = open(&testdata("fork.perf.data"));
+    let again = open_bytes(injected(&perf, &[]));
+    let size = |perf: &PerfData| perf.file().attributes.list()[0].bytes.len();
+    assert!(size(&again) < size(&perf), "{} {}", size(&again), size(&perf));
+    let bytes = &again.file().attributes.list()[0].bytes;
+    assert_eq!(u32::from_le_bytes(bytes[4..8].try_into().unwrap()) as usize, bytes.len());
+    let whole = &perf.file().attributes.list()[0].bytes;
+    assert!(whole[8..].starts_with(&bytes[8..]) && whole[bytes.len()..].iter().all(|&byte| byte == 0));
+}
+
 /// `perf script` on a file, where perf is installed.
 fn script(path: &Path) -> Option<String> {
     let fields = "pid,tid,time,event,ip,sym,dso";

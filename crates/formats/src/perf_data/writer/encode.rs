@@ -21,6 +21,25 @@ const PROT: u32 = 5;
 /// `MAP_PRIVATE`.
 const MAP_FLAGS: u32 = 2;
 
+/// Sizes `struct perf_event_attr` has had, one a version of the kernel's interface.
+const ATTR_SIZES: [usize; 9] = [64, 72, 80, 96, 104, 112, 120, 128, 136];
+/// Where it states its own size.
+const ATTR_SIZE_OFFSET: usize = 4;
+
+/// An attribute in the oldest size that holds all it says: perf refuses a file whose attributes are longer than those it
+/// knows, even by zeros.
+pub fn shortest(attribute: &[u8], endian: Endian) -> Vec<u8> {
+    let said = attribute.iter().rposition(|&byte| byte != 0).map_or(0, |last| last.saturating_add(1));
+    let size = ATTR_SIZES.into_iter().find(|&size| size >= said).unwrap_or(attribute.len());
+    let mut shortest = attribute.get(..size).unwrap_or(attribute).to_vec();
+    let (mut stated, len) = (Vec::new(), u32::try_from(shortest.len()).unwrap_or(0));
+    stated.put_u32(len, endian);
+    if let Some(place) = shortest.get_mut(ATTR_SIZE_OFFSET..).and_then(|rest| rest.get_mut(..stated.len())) {
+        place.copy_from_slice(&stated);
+    }
+    shortest
+}
+
 /// A mapping as a record.
 pub struct Added {
     /// Since when it holds.

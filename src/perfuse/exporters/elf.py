@@ -1,0 +1,76 @@
+"""An ELF file with a process's JIT code: symbols, DWARF lines and inlined calls, for every tool that reads them."""
+
+import shutil
+import tempfile
+from io import FileIO
+from pathlib import Path
+from typing import IO
+
+from perfuse.errors import ExportError
+from perfuse.exporters.source import ImageSource
+
+MAX_PROCESSES = 256
+"""Files written at a time; only a damaged dump is of more processes."""
+
+
+def write(profile: ImageSource, out: IO[bytes], *, pid: int | None = None) -> None:
+    """Writes the code of one process.
+
+    Args:
+        profile: What to write.
+        out: Where to.
+        pid: Process; needed where several have JIT code.
+
+    Raises:
+        ExportError: No process has JIT code, or several have and none is named.
+    """
+    pids = code_pids(profile)
+    if pid is not None and pid not in pids:
+        hint = f"processes with JIT code: {', '.join(map(str, pids))}"
+        raise ExportError(f"process {pid} has no JIT code", field="pid", hint=hint)
+    if pid is None and len(pids) > 1:
+        shown = ", ".join(map(str, pids[:20])) + (", ..." if len(pids) > 20 else "")
+        raise ExportError(
+            f"an ELF file is of one process, and {len(pids)} have JIT code: {shown}",
+            field="pid",
+            hint="name one with pid=, or give a directory for a file each",
+        )
+    pid = pids[0] if pid is None else pid
+    if _is_new_file(out):
+        profile.images.write({pid: out})
+        return
+    # The headers are written last, so a pipe or a packed file gets the whole from a file without a name.
+    with tempfile.TemporaryFile() as whole:
+        profile.images.write({pid: whole})
+        whole.seek(0)
+        shutil.copyfileobj(whole, out, 1 << 20)
+
+
+def write_directory(profile: ImageSource, path: Path) -> None:
+    """Writes `jit-PID.elf` for every process that has JIT code."""
+    pids = code_pids(profile)
+    if len(pids) > MAX_PROCESSES:
+        raise ExportError(
+            f"{len(pids):,} processes have JIT code, which is no real recording",
+            hint="`perfuse check` tells what is wrong with the dump; a file with pid= can still be written",
+        )
+    files = {pid: (path / f"jit-{pid}.elf").open("xb") for pid in pids}
+    try:
+        profile.images.write(files)
+    finally:
+        for file in files.values():
+            file.close()
+
+
+def code_pids(profile: ImageSource) -> list[int]:
+    """Processes with JIT code, of which there must be some."""
+    pids = profile.images.pids()
+    if not pids:
+        raise ExportError("no process has JIT code", hint="open the dump as well")
+    return pids
+
+
+def _is_new_file(out: IO[bytes]) -> bool:
+    """Whether this writes straight to a file that was just made, and from its start."""
+    raw = getattr(out, "raw", None)
+    return isinstance(raw, FileIO) and raw.mode.startswith("x")

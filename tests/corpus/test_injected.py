@@ -1,0 +1,105 @@
+"""perf itself names every JIT address as perfuse does, in what `convert --to perf-data` writes: no `perf inject`, one ELF file.
+
+That perfuse is right is what test_perf_answer shows for recordings that perf can inject. Here are also those it refuses (no
+`-k mono`, stray header flags, a newer perf's file) or passes over (pid namespaces, JSC's file names).
+"""
+
+import os
+import shutil
+import subprocess
+from collections import Counter
+from itertools import zip_longest
+from pathlib import Path
+
+import pytest
+
+import perfuse
+
+from . import named_chains, perf_script
+from .named_chains import NamedFrame
+from .perf_script import PerfFrame
+from .test_perf_answer import RETURN_ADDRESS, printed_name
+
+NUM_JIT_FRAMES = {
+    "erlang27": 217,
+    "jsc2.52": 1404,
+    "jsc2.54-source": 459,
+    "llvm14-mcjit": 898,
+    "llvm19-orc": 352,
+    "node20": 10757,
+    "node20-noclock": 10897,
+    "node20-nsz": 8913,
+    "node24": 10498,
+    "node24-5k": 19284,
+    "openjdk17-jvmti": 19379,
+    "postgres15": 176,
+    "qemu10-aarch64": 250,
+    "wasmtime50": 3397,
+}
+"""Frames in JIT code: that a recording has none would prove nothing."""
+
+EXCEPTIONS = {
+    "erlang27": {RETURN_ADDRESS: 1},
+    "jsc2.52": {RETURN_ADDRESS: 1},
+    "jsc2.54-source": {RETURN_ADDRESS: 2},
+    "node24": {RETURN_ADDRESS: 1},
+}
+"""How often perf's answer is another, and why."""
+
+
+@pytest.fixture(scope="session")
+def perf() -> str:
+    path = shutil.which("perf")
+    if path is None:
+        assert not os.environ.get("CI"), "CI installs perf"
+        pytest.skip("perf is not installed")
+    return path
+
+
+@pytest.mark.parametrize("stem", NUM_JIT_FRAMES)
+def test_perf_names_every_frame(stem: str, perf: str, jitdump_corpus: Path, tmp_path: Path) -> None:
+    produced = jitdump_corpus / "produced"
+    recording = produced / f"{stem}.perf.data"
+    dump = next(path for path in (produced / f"{stem}.dump", produced / f"{stem}.dump.gz") if path.exists())
+    written = tmp_path / "out.perf.data"
+    perfuse.fuse(recording, dump).export(written)
+    (elf,) = tmp_path.glob("out.perf.data.jit-*.elf")
+    assert {path.name for path in tmp_path.iterdir()} == {written.name, elf.name}
+
+    script = tmp_path / "script.txt"
+    fields = "comm,pid,tid,time,event,ip,sym,symoff,dso"
+    with script.open("wb") as out:
+        command = [perf, "script", "--no-inline", "-i", written, "-F", fields]
+        subprocess.run(command, stdout=out, check=True)
+    theirs = {(x.pid, x.tid, x.time_us): x.frames for x in perf_script.read(script)}
+    ours = {(x.pid, x.tid, x.time_us): x.frames for x in named_chains.read(recording, dump)}
+    assert ours.keys() == theirs.keys()
+    assert sum(frame.linkage_name is not None for x in ours.values() for frame in x) == NUM_JIT_FRAMES[stem]
+
+    ends = _ends(dump)
+    differences = Counter[str]()
+    for key, frames in theirs.items():
+        for position, (printed, mine) in enumerate(zip_longest(frames, ours[key])):
+            if not _agree(printed, mine, str(elf)):
+                differences[_reason(printed, mine, position, ends)] += 1
+    assert differences == EXCEPTIONS.get(stem, {})
+
+
+def _ends(dump: Path) -> set[int]:
+    """First addresses after pieces of code."""
+    query = "SELECT DISTINCT start_address + size_bytes FROM code_objects"
+    return {end for (end,) in perfuse.fuse(dump).sql(query).fetchall()}
+
+
+def _agree(printed: PerfFrame | None, mine: NamedFrame | None, elf: str) -> bool:
+    name = None if mine is None else mine.linkage_name
+    if printed is None or printed.dso != elf:
+        return name is None
+    return name is not None and printed.symbol is not None and printed_name(name, printed.symbol)
+
+
+def _reason(printed: PerfFrame | None, mine: NamedFrame | None, position: int, ends: set[int]) -> str:
+    # Behind the last call of a function there is another one, or nothing that has a name.
+    if position > 0 and printed is not None and (printed.symbol_offset == 0 or printed.ip in ends):
+        return RETURN_ADDRESS
+    return f"unexplained: perf {printed}, perfuse {mine}"
