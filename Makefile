@@ -129,5 +129,7 @@ $(VENV)/docs.stamp: $(VENV)/tools.stamp
 
 # The extension, in the environment; Python's own sources are used where they are.
 $(VENV)/built.stamp: $(VENV)/runtime.stamp $(CRATES) pyproject.toml
-	maturin develop --release --quiet
+	@mkdir -p build
+	@echo 'building the core (a few minutes the first time; output is in build/maturin.log)'
+	@maturin develop --release > build/maturin.log 2>&1 || { cat build/maturin.log; exit 1; }
 	@touch $@
