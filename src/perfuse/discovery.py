@@ -71,8 +71,10 @@ def match(dumps: Sequence[Recording], facts: PerfFacts, *, only: bool) -> list[M
 
 
 def is_of_a_later_run(dump: Recording, facts: PerfFacts) -> bool:
-    """Whether a dump was begun after the recording's end: the same pid came again. One from before its start is no other
-    run: perf may have been attached to a process that had compiled everything."""
+    """Whether a dump was begun after the recording's end: the same pid came again.
+
+    One from before its start is no other run: perf may have been attached to a process that had compiled everything.
+    """
     times = _on_one_clock(dump, facts)
     return times is not None and times[0][0] > times[1][1] + _SLACK_NS
 
