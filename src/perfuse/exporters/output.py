@@ -87,9 +87,7 @@ def _output(target: Target, name: str, path: Path) -> Output:
 
 def _unfit(target: Target, to: str, path: str | None) -> UsageError:
     hint = {"file": "give a file", "directory": "give a directory", "files": "give a file name: others go beside it"}
-    return UsageError(
-        f"{target.name} cannot be written to {to}", path=path, field="path", hint=hint[target.outputs[0]]
-    )
+    return UsageError(f"{target.name} cannot be written to {to}", path=path, field="path", hint=hint[target.outputs[0]])
 
 
 def _exporter(target: Target, output: Output, options: dict[str, Any]) -> Any:
