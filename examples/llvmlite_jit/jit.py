@@ -32,7 +32,7 @@ def main(seconds: float) -> None:
         kernels = []
         for name, size, lines in functions(objects[0]):
             address = engine.get_function_address(name)
-            writer.code_load(f"py::{name}", address, size=size, lines=lines)
+            writer.code_load(f"kernels.{name}", address, size=size, lines=lines)
             kernels.append(ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(address))
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -47,9 +47,7 @@ def functions(data: bytes) -> list[tuple[str, int, list[pf.jitdump.Line]]]:
     for symbol in elf.get_section_by_name(".symtab").iter_symbols():
         if symbol["st_info"]["type"] == "STT_FUNC":
             start, size = symbol["st_value"], symbol["st_size"]
-            lines = [
-                row._replace(offset=row.offset - start) for row in rows if start <= row.offset < start + size
-            ]
+            lines = [row._replace(offset=row.offset - start) for row in rows if start <= row.offset < start + size]
             found.append((symbol.name, size, lines))
     return found
 

@@ -1,10 +1,165 @@
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any, Literal, Self, TypeAlias, TypedDict, final
 
-def __getattr__(name: str) -> Any: ...
+__all__ = [
+    "ArrowStream",
+    "CallTree",
+    "Fusion",
+    "JitdumpEncoder",
+    "Placed",
+    "RecordIterator",
+    "Recording",
+    "__version__",
+    "call_tree",
+    "diagnostics_table",
+    "formats",
+    "perf_facts",
+    "rules",
+    "tables",
+]
 
+__version__: str
+
+_DiagnosticRow: TypeAlias = tuple[str, str, int, int | None, str, int]
+
+class _Rule(TypedDict):
+    code: str
+    severity: str
+    title: str
+    section: str
+    meaning: str
+    action: str
+    format: str
+
+class _Layout(TypedDict):
+    name: str
+    section: str
+    doc: str
+    fixed_bytes: int
+    fields: list[tuple[str, str, str]]
+
+class _Format(TypedDict):
+    name: str
+    title: str
+    about: str
+    tables: list[str]
+    layouts: list[_Layout]
+
+class _Table(TypedDict):
+    name: str
+    doc: str
+    columns: list[tuple[str, str, bool, str]]
+
+class _Summary(TypedDict):
+    version: str | None
+    endian: str
+    pointer_bytes: int | None
+    arch: str | None
+    producer: str | None
+    clock: str
+    span: tuple[int, int] | None
+    records: dict[str, int]
+    header: dict[str, Any]
+
+class _PerfFacts(TypedDict):
+    command_line: list[str] | None
+    hostname: str | None
+    os_release: str | None
+    cpu: str | None
+    markers: list[tuple[int, int, int, str, int]]
+    pids: list[int]
+    time_conv: tuple[int, int, int] | None
+    num_user_stacks: int
+
+def rules() -> list[_Rule]: ...
+def formats() -> list[_Format]: ...
+def tables() -> list[_Table]: ...
+def perf_facts(recording: Recording) -> _PerfFacts: ...
+def diagnostics_table(
+    rows: Sequence[tuple[str, str, str, int | None, int | None, str, int]], paths: Sequence[str]
+) -> ArrowStream: ...
+def call_tree(
+    tables: Mapping[str, Any],
+    *,
+    inverted: bool = False,
+    split_threads: bool = False,
+    merge_recursion: bool = False,
+    threads: Sequence[int] | None = None,
+    processes: Sequence[int] | None = None,
+    event: str | None = None,
+    time_ns: tuple[int, int] | None = None,
+    min_share: float = 0.0,
+) -> CallTree: ...
+
+@final
+class ArrowStream:
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+@final
+class Recording:
+    @staticmethod
+    def open(path: str) -> Recording: ...
+    @staticmethod
+    def from_bytes(path: str, data: bytes) -> Recording: ...
+    @property
+    def format(self) -> str: ...
+    @property
+    def size_bytes(self) -> int: ...
+    @property
+    def unpack_error(self) -> str | None: ...
+    def summary(self) -> _Summary: ...
+    def records(self, kinds: set[str] | None = None, offset: int = 0, index: int = 0) -> RecordIterator: ...
+    def check(self, limit: int, whole: bool = True) -> list[_DiagnosticRow]: ...
+    def repair(self, path: str) -> tuple[list[tuple[str, str, int]], list[_DiagnosticRow], int, int]: ...
+    def table(self, name: str, with_bytes: bool = False) -> ArrowStream | None: ...
+    def read_bytes(self, offset: int, size: int) -> bytes: ...
+
+@final
+class RecordIterator:
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> tuple[str, int, int, int, int | None, dict[str, Any]]: ...
+
+@final
+class Placed:
+    def __new__(
+        cls,
+        recording: Recording,
+        *,
+        numerator: int,
+        denominator: int,
+        offset_ns: int,
+        pid: int | None,
+        clock_kind: str,
+        hz: int | None,
+        hz_source: str,
+        uncertainty_ns: int | None,
+        alignment: str,
+    ) -> Self: ...
+
+@final
+class Fusion:
+    def __new__(
+        cls, placed: Sequence[Placed], symbol_dirs: Sequence[str | PathLike[str]], debug_info: bool
+    ) -> Self: ...
+    def table(self, name: str, with_bytes: bool = False) -> ArrowStream | None: ...
+    def first_uses(self, samples: int, code: int) -> list[tuple[int, int]]: ...
+
+@final
+class CallTree:
+    @property
+    def total_weight(self) -> int: ...
+    @property
+    def total_samples(self) -> int: ...
+    def __len__(self) -> int: ...
+    def nodes(self) -> ArrowStream: ...
+    def symbols(self) -> ArrowStream: ...
+    def to_bytes(self) -> bytes: ...
+    def weights(self, by: str) -> ArrowStream: ...
+
+@final
 class JitdumpEncoder:
-    def __new__(cls, endian: str) -> JitdumpEncoder: ...
+    def __new__(cls, endian: str) -> Self: ...
     def header(self, elf_mach: int, pid: int, timestamp: int, flags: int) -> None: ...
     def take(self) -> bytes: ...
     def discard(self) -> None: ...

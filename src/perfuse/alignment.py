@@ -7,6 +7,7 @@ from perfuse.formats.perf_data import PerfFacts
 from perfuse.recording import Recording
 
 _SECOND = 1_000_000_000
+_MILLISECOND = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +57,18 @@ def align(match: Match, facts: PerfFacts, first_uses: list[tuple[int, int]]) -> 
     if _on_one_clock(dump, facts):
         return Alignment()
     is_tsc = _is_tsc(dump, facts)
-    if is_tsc and facts.time_conv is not None:
-        shift, mult, zero = facts.time_conv
-        hz = round(_SECOND * 2**shift / mult)
-        return Alignment("tsc", mult, 2**shift, zero, "time_conv", hz, "header")
+    conversion = facts.time_conv if is_tsc else None
+    if conversion is not None and facts.clock == "perf":
+        shift, mult, zero = conversion
+        return Alignment("tsc", mult, 2**shift, zero, "time_conv", round(_SECOND * 2**shift / mult), "header")
     if match.marker is None or dump.summary.span is None:
         return Alignment("tsc" if is_tsc else "monotonic", how="none", hz=None if is_tsc else _SECOND)
     anchor = Anchor(_first_ticks(dump), match.marker.ts)
+    if conversion is not None:
+        # The conversion leads to perf's own clock, and the samples are on another: its rate holds, its zero does not.
+        shift, mult, _ = conversion
+        offset = anchor.ns - (anchor.ticks * mult >> shift)
+        return Alignment("tsc", mult, 2**shift, offset, "marker", round(_SECOND * 2**shift / mult), "header", _MILLISECOND)
     return _by_rate(anchor, first_uses, facts) if is_tsc else _by_offset(anchor, first_uses)
 
 
@@ -81,11 +87,10 @@ def _by_rate(anchor: Anchor, first_uses: list[tuple[int, int]], facts: PerfFacts
     so the least of all (time to first sample / ticks to making) is close to the length of a tick, from above.
     """
     second = facts.cpu_hz or 0
-    ratios = [
-        (sampled - anchor.ns) / (made - anchor.ticks)
-        for made, sampled in first_uses
-        if made > anchor.ticks and sampled > anchor.ns
-    ]
+    later = [(made - anchor.ticks, sampled - anchor.ns) for made, sampled in first_uses if made > anchor.ticks]
+    # What was made right at the start says more of the anchor's error than of the rate.
+    longest = max((ticks for ticks, _ in later), default=0)
+    ratios = [ns / ticks for ticks, ns in later if ns > 0 and ticks >= longest / 4]
     if ratios:
         tick_ns = min(ratios)
         # The nominal frequency in the processor's name is the counter's to within its rounding; where the samples
@@ -100,7 +105,7 @@ def _by_rate(anchor: Anchor, first_uses: list[tuple[int, int]], facts: PerfFacts
     numerator = round(tick_ns * denominator)
     offset = anchor.ns - anchor.ticks * numerator // denominator
     late = [sampled - (made * numerator // denominator + offset) for made, sampled in first_uses]
-    uncertainty = max((-ns for ns in late if ns < 0), default=0) + _SECOND // 1000
+    uncertainty = max((-ns for ns in late if ns < 0), default=0) + _MILLISECOND
     return Alignment(
         "tsc", numerator, denominator, offset, "marker_and_rate", round(_SECOND / tick_ns), "estimated", uncertainty
     )

@@ -35,16 +35,18 @@ def open_inputs(inputs: Iterable["Input | Recording"], *, strict: bool) -> tuple
     for source in inputs:
         if isinstance(source, Recording):
             named.append(source)
-        elif isinstance(source, bytes) or hasattr(source, "read") or not Path(source).is_dir():  # type: ignore[arg-type]
+        elif isinstance(source, bytes) or hasattr(source, "read") or not Path(source).is_dir():
             named.append(open(source, strict=strict))
         else:
-            directory = Path(source)  # type: ignore[arg-type]
+            directory = Path(source)
             files = sorted(path for path in directory.rglob("*") if path.is_file())
             named += [open(path, strict=strict) for path in files if _RECORDING.fullmatch(path.name)]
             beside += [open(path, strict=strict) for path in files if _DUMP.fullmatch(path.name)]
             if not (named or beside):
                 raise UsageError(
-                    f"no perf.data and no jit-*.dump in {directory}", path=str(directory), hint="name the files themselves"
+                    f"no perf.data and no jit-*.dump in {directory}",
+                    path=str(directory),
+                    hint="name the files themselves",
                 )
     if beside and not named:
         named, beside = beside, []

@@ -65,8 +65,8 @@ def fuse(
     say("joining", 0.5)
     alignments = [_aligned(m, facts) for m, facts in matches]
     joins = [_join(m, a) for (m, _), a in zip(matches, alignments, strict=True)] if perfs else []
-    for (m, facts), alignment in zip(matches, alignments, strict=True):
-        found += _told(m, facts, alignment)
+    for (m, its_facts), alignment in zip(matches, alignments, strict=True):
+        found += _told(m, its_facts, alignment)
     recordings = [*perfs, *(m.dump for m, _ in matches)]
     placed = [_placed(perf, None, _perf_clock(perf)) for perf in perfs]
     placed += [_placed(m.dump, m.pid, a) for (m, _), a in zip(matches, alignments, strict=True)]

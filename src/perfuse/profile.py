@@ -27,7 +27,8 @@ class Join:
     Attributes:
         path: The dump.
         pid: Process of the recording that wrote it; None where none did.
-        how: `marker` (the process mapped the file), `header_pid`, `only_one` (one dump, one JIT process) or `unmatched`.
+        how: `marker` (the process mapped the file), `header_pid`, `only_one` (one dump, one JIT process) or
+            `unmatched`.
         alignment: `same_clock`, `marker`, `marker_and_rate`, `time_conv` or `none`.
         offset_ns: Nanoseconds added to the dump's times.
         uncertainty_ns: How far off that may be; None where it is exact or unknown.
@@ -107,8 +108,8 @@ class Profile:
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What was wrong with the recordings, and what putting them together found."""
-        checked = [d for recording in self.recordings for d in recording.check(limit=50)]
+        """What reading the recordings and putting them together found; `Recording.check` tells every habit."""
+        checked = [d for recording in self.recordings for d in recording.findings()]
         return (*self._found, *checked)
 
     @cached_property

@@ -101,12 +101,11 @@ class Recording:
         Args:
             limit: At most this many rows of a code; the last of them counts the rest. 0 for all.
         """
-        found = from_core(self.path, self._core.check(limit or 2**63))
-        cut = self._core.unpack_error
-        if cut is not None:
-            message = f"the compressed file ends early or is damaged: {cut}; {self.size_bytes:,} bytes were unpacked"
-            found.append(diagnostic("IO001", self.path, message, self.size_bytes))
-        return found
+        return self._told(self._core.check(limit or 2**63))
+
+    def findings(self) -> list[Diagnostic]:
+        """What reading the file for its tables finds: what is damaged, and what had to be undone; not every habit."""
+        return self._told(self._core.check(50, whole=False))
 
     @cached_property
     def tables(self) -> Tables:
@@ -123,6 +122,14 @@ class Recording:
 
         return fuse(self)
 
+    def _told(self, rows: list[tuple[str, str, int, int | None, str, int]]) -> list[Diagnostic]:
+        found = from_core(self.path, rows)
+        cut = self._core.unpack_error
+        if cut is not None:
+            message = f"the compressed file ends early or is damaged: {cut}; {self.size_bytes:,} bytes were unpacked"
+            found.append(diagnostic("IO001", self.path, message, self.size_bytes))
+        return found
+
     def _table(self, name: str) -> "ArrowStream":
         stream = self._core.table(name)
         if stream is None:
@@ -133,7 +140,7 @@ class Recording:
         return f"<perfuse recording {self.path}: {self.format}, {self.size_bytes:,} bytes>"
 
 
-def open(source: Input, *, strict: bool = False) -> Recording:  # noqa: A001 - the verb users look for
+def open(source: Input, *, strict: bool = False) -> Recording:
     """Opens a file of any format; its content decides which. `.gz` and `.zst` are read through.
 
     Args:

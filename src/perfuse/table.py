@@ -116,4 +116,4 @@ def specification(name: str) -> dict[str, Any]:
 
 @cache
 def _specifications() -> dict[str, dict[str, Any]]:
-    return {table["name"]: table for table in _core.tables()}
+    return {table["name"]: {**table} for table in _core.tables()}

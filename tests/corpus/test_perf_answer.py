@@ -73,10 +73,11 @@ def _agree(perf: PerfFrame | None, mine: NamedFrame | None) -> bool:
 
 
 def _reason(perf: PerfFrame | None, mine: NamedFrame | None, position: int) -> str:
-    if perf is not None and mine is not None and perf.code_index is not None:
-        if position > 0 and perf.symbol_offset == 0 and mine.code_index != perf.code_index:
-            return RETURN_ADDRESS
-    return f"unexplained: perf {perf}, perfuse {mine}"
+    unexplained = f"unexplained: perf {perf}, perfuse {mine}"
+    if perf is None or perf.code_index is None or mine is None:
+        return unexplained
+    behind_a_call = position > 0 and perf.symbol_offset == 0 and mine.code_index != perf.code_index
+    return RETURN_ADDRESS if behind_a_call else unexplained
 
 
 def printed_name(linkage_name: str, symbol: str) -> bool:

@@ -68,9 +68,7 @@ def test_every_layout_but_the_headers_has_a_class() -> None:
 
 RECORDS = [
     jitdump.CodeLoad(timestamp=1, pid=2, tid=3, vma=4, code_addr=4, code_index=5, name="f", code=b"\xc3"),
-    jitdump.CodeMove(
-        timestamp=1, pid=2, tid=3, vma=9, old_code_addr=4, new_code_addr=9, code_size=1, code_index=5
-    ),
+    jitdump.CodeMove(timestamp=1, pid=2, tid=3, vma=9, old_code_addr=4, new_code_addr=9, code_size=1, code_index=5),
     jitdump.CodeDebugInfo(timestamp=1, code_addr=4, entries=(jitdump.DebugEntry(4, 7, 8, "grün.py"),)),
     jitdump.CodeClose(timestamp=1),
     jitdump.CodeUnwindingInfo(
@@ -98,9 +96,7 @@ RECORDS = [
     jitdump.InlineInfoCalls(
         timestamp=1, code_addr=16, entries=(jitdump.InlineCallEntry(16, 20, 0, 1, 2, 0, "g", "a.js"),)
     ),
-    jitdump.InlineInfoStack(
-        timestamp=1, code_addr=16, entries=(jitdump.InlineFrameEntry(1, 2, "g", "a.js"),)
-    ),
+    jitdump.InlineInfoStack(timestamp=1, code_addr=16, entries=(jitdump.InlineFrameEntry(1, 2, "g", "a.js"),)),
     jitdump.JitTier(timestamp=1, code_addr=16, color=2, name="Ion"),
     jitdump.EmbeddedSourceFile(timestamp=1, path="a.ir", text=b"v0 = 1"),
     jitdump.RawRecord(timestamp=1, id=4711, body=b"anything"),
@@ -127,9 +123,7 @@ def test_records_no_reader_could_end_are_refused() -> None:
         encode(dataclasses.replace(RECORDS[1], code_index=-1), "little")
 
 
-@pytest.mark.parametrize(
-    "stem", ["llvm14-mcjit", "cpython313", "postgres15", "jsc2.54-source", "openjdk17-jvmti"]
-)
+@pytest.mark.parametrize("stem", ["llvm14-mcjit", "cpython313", "postgres15", "jsc2.54-source", "openjdk17-jvmti"])
 def test_recordings_are_written_back_byte_for_byte(stem: str) -> None:
     path = DUMPS / f"{stem}.dump"
     if not path.exists():

@@ -160,7 +160,7 @@ def test_threads_do_not_tear_a_function_apart() -> None:
 
 def mapped(pid: int | str) -> list[str]:
     lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
-    return [line for line in lines if line.endswith(".dump")]
+    return [line for line in lines if line.endswith(".dump") and " r-xp " in line]
 
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="perf and /proc are Linux's")
@@ -172,7 +172,6 @@ def test_this_process_announces_its_dump(tmp_path: Path) -> None:
         path = tmp_path / f"jit-{os.getpid()}.dump"
         assert writer.path == path
         (marker,) = mapped("self")
-        assert marker.split()[1] == "r-xp"
         assert marker.endswith(str(path))
         assert path.stat().st_mode & 0o777 == 0o600
         with pytest.raises(pf.PerfuseError, match="there already"):
@@ -231,9 +230,7 @@ def test_a_forked_child_writes_its_own_dump(tmp_path: Path) -> None:
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
     refused, child = done.stdout.split()
     assert refused == "refused"
-    parent_path, child_path = sorted(
-        tmp_path.glob("jit-*.dump"), key=lambda path: path.name == f"jit-{child}.dump"
-    )
+    parent_path, child_path = sorted(tmp_path.glob("jit-*.dump"), key=lambda path: path.name == f"jit-{child}.dump")
     assert [r.fields.get("name") for r in records(parent_path)] == ["parent"]
     assert [r.name for r in records(child_path)] == ["JIT_CODE_LOAD", "JIT_CODE_CLOSE"]
     assert records(child_path)[0].pid == int(child)

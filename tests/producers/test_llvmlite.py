@@ -51,9 +51,7 @@ def record(directory: Path, *program: str) -> Recorded:
 
 def perf(directory: Path, *arguments: str) -> str:
     command = ["perf", *arguments]
-    return subprocess.run(
-        command, cwd=directory, capture_output=True, text=True, timeout=600, check=True
-    ).stdout
+    return subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=600, check=True).stdout
 
 
 @pytest.fixture(scope="module")
@@ -73,11 +71,11 @@ def test_perf_shows_names_and_lines(llvmlite_run: Recorded) -> None:
     directory = llvmlite_run.perf_data.parent
     perf(directory, "inject", "--jit", "-i", "perf.data", "-o", "perf.jit.data")
     found = shares(directory, "perf.jit.data")
-    assert found["py::primes"] > 10
-    assert found["py::collatz"] > 10
+    assert found["kernels.primes"] > 10
+    assert found["kernels.collatz"] > 10
 
     script = perf(directory, "script", "-G", "-F", "ip,sym,srcline", "-i", "perf.jit.data")
-    told = re.findall(r"([0-9a-f]+) py::(\w+)\s+kernels\.py:(\d+)", script)
+    told = re.findall(r"([0-9a-f]+) kernels\.(\w+)\s+kernels\.py:(\d+)", script)
     assert len(told) > 50
     functions = {"collatz": 0, "primes": 1}
     rows = llvmlite_run.lines()
@@ -110,7 +108,7 @@ def test_perfuse_shows_the_same_without_inject(llvmlite_run: Recorded) -> None:
     """
     counts = dict(profile.sql(query).fetchall())
     total = sum(counts.values())
-    named = {name.removeprefix("py::"): count / total for name, count in counts.items()}
+    named = {name.removeprefix("kernels."): count / total for name, count in counts.items()}
     assert named["primes"] > 0.1
     assert named["collatz"] > 0.1
 
@@ -123,7 +121,7 @@ def test_the_guides_numba_program_is_seen(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(program)
     run = record(tmp_path, "program.py")
     perf(tmp_path, "inject", "--jit", "-i", "perf.data", "-o", "perf.jit.data")
-    assert shares(tmp_path, "perf.jit.data")["py::count_primes"] > 10
+    assert shares(tmp_path, "perf.jit.data")["count_primes"] > 10
     body = program.splitlines()
     first = next(n for n, text in enumerate(body, 1) if text.startswith("def count_primes"))
     known = {line for rows in run.lines().values() for _, line in rows if line}

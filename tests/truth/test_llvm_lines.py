@@ -35,7 +35,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     compiler, linker = _llvm_config("--cxxflags"), _llvm_config("--ldflags", "--libs")
     run_tool(["g++", "-O1", *compiler, PROGRAMS / "mcjit.cpp", "-o", "mcjit", *linker], directory)
     run_tool(["clang", "-g", "-O2", "-S", "-emit-llvm", SOURCE, "-o", "phases.ll"], directory)
-    command = ["./mcjit", "phases.ll", "phases.o", "500", *FUNCTIONS]
+    command = ["./mcjit", "phases.ll", "phases.o", "1000", *FUNCTIONS]
     run = record(command, directory, {"JITDUMPDIR": str(directory)})
     loaded = directory / "phases.o"
     return Recorded(run, LineTable(loaded), _load_bias(loaded, run.phases), leaves(run.perf_data, run.dump))
@@ -45,17 +45,17 @@ def test_samples_are_in_the_function_that_was_busy(recorded: Recorded) -> None:
     for phase in recorded.run.phases:
         inside = [leaf for leaf in recorded.leaves if phase.start_ns <= leaf.ts_ns <= phase.end_ns]
         right = [leaf for leaf in inside if leaf.name == phase.function and leaf.start_address == phase.address]
-        assert share(len(right), len(inside), at_least=300) >= 0.99, phase.function
+        assert share(len(right), len(inside), at_least=200) >= 0.99, phase.function
 
 
 def test_lines_are_those_of_the_loaded_object(recorded: Recorded) -> None:
     wrong = Counter[tuple[str, int, int | None, int | None]]()
     for leaf in recorded.leaves:
         truth = recorded.lines.line(leaf.address - recorded.load_bias)
-        if leaf.line != truth or leaf.path != str(SOURCE):
+        if leaf.line != truth or (truth is not None and leaf.path != str(SOURCE)):
             wrong[leaf.name, leaf.code_offset, truth, leaf.line] += 1
     right = len(recorded.leaves) - wrong.total()
-    assert share(right, len(recorded.leaves), at_least=900) >= 0.99, wrong.most_common(10)
+    assert share(right, len(recorded.leaves), at_least=600) >= 0.99, wrong.most_common(10)
 
 
 def test_perf_inject_is_shifted(recorded: Recorded) -> None:
@@ -77,7 +77,7 @@ def test_perf_inject_is_shifted(recorded: Recorded) -> None:
         == recorded.lines.line(leaf.address - recorded.load_bias)
         for leaf in recorded.leaves
     )
-    assert share(right, len(recorded.leaves), at_least=900) < 0.75
+    assert share(right, len(recorded.leaves), at_least=600) < 0.75
 
 
 def _llvm_config(*flags: str) -> list[str]:

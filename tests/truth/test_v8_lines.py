@@ -44,7 +44,7 @@ def recorded(node: str, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     need("perf")
     directory = tmp_path_factory.mktemp("v8")
     printing = ["--print-opt-code", "--redirect-code-traces", "--redirect-code-traces-to=code.asm"]
-    run = record([node, "--perf-prof", *printing, SCRIPT, "500"], directory)
+    run = record([node, "--perf-prof", *printing, SCRIPT, "1000"], directory)
     listings = v8_listing.read(directory / "code.asm")
     uses = Counter(listing.start_address for listing in listings)
     return Recorded(
@@ -58,9 +58,15 @@ def test_samples_are_in_the_function_that_was_busy(recorded: Recorded) -> None:
     for phase in recorded.run.phases:
         lines = function_lines(SCRIPT, f"function {phase.function}(")
         inside = [leaf for leaf in recorded.leaves if phase.start_ns <= leaf.ts_ns <= phase.end_ns]
-        right = [leaf for leaf in inside if leaf.name == phase.function and leaf.line in lines]
-        assert share(len(right), len(inside), at_least=300) >= 0.99, phase.function
-        assert {leaf.path for leaf in right} == {str(SCRIPT)}
+        # The rest is in builtins that code of the lower tiers calls.
+        scripted = [leaf for leaf in inside if leaf.linkage_name.startswith("JS:")]
+        assert share(len(scripted), len(inside), at_least=200) >= 0.95, phase.function
+        right = [leaf for leaf in scripted if leaf.name == phase.function and leaf.line in {*lines, None}]
+        assert share(len(right), len(scripted), at_least=200) >= 0.99, phase.function
+        # V8 writes no debug entries at all for some Maglev code.
+        with_line = [leaf for leaf in right if leaf.line is not None]
+        assert share(len(with_line), len(right), at_least=200) >= 0.95, phase.function
+        assert {leaf.path for leaf in with_line} == {str(SCRIPT)}
 
 
 def test_lines_and_columns_are_v8s_own(recorded: Recorded) -> None:
@@ -73,7 +79,7 @@ def test_lines_and_columns_are_v8s_own(recorded: Recorded) -> None:
             right += 1
         else:
             wrong[leaf.name, leaf.code_offset, truth, (leaf.line, leaf.column)] += 1
-    assert share(right, right + wrong.total(), at_least=1200) >= 0.99, wrong.most_common(10)
+    assert share(right, right + wrong.total(), at_least=800) >= 0.99, wrong.most_common(10)
 
 
 def test_perf_is_shifted(recorded: Recorded) -> None:
@@ -84,7 +90,7 @@ def test_perf_is_shifted(recorded: Recorded) -> None:
         truth, shifted = (listing.position(leaf.code_offset - skew) for skew in (0, ELF_HEADER_BYTES))
         if truth is not None and shifted is not None:
             right += v8_listing.line_and_column(script, truth)[0] == v8_listing.line_and_column(script, shifted)[0]
-    assert share(right, total, at_least=1200) < 0.9
+    assert share(right, total, at_least=800) < 0.9
 
 
 def _listed(recorded: Recorded) -> list[tuple[Leaf, v8_listing.Listing]]:

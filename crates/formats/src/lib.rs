@@ -22,8 +22,9 @@ mod machine;
 mod recording;
 mod source;
 
-pub use machine::{machine_name, machine_pointer_bytes};
+pub use machine::{machine_endian, machine_name, machine_pointer_bytes};
 pub use recording::{
-    BatchStream, ClockMap, Format, Open, Placement, Position, Recording, Summary, TableRequest, one_batch,
+    BatchStream, Change, ClockMap, Format, Open, Placement, Position, Recording, Repaired, Summary,
+    TableRequest, one_batch,
 };
 pub use source::Source;

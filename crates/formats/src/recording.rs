@@ -1,8 +1,10 @@
+use std::fs::File;
+use std::io;
 use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
 use perfuse_tables::{Identities, Offsets};
-use perfuse_wire::{Diagnostics, Endian, Layout, ParseError, RecordView, Rule, Value};
+use perfuse_wire::{Diagnostic, Diagnostics, Endian, Layout, ParseError, RecordView, Rule, Value};
 
 use crate::Source;
 
@@ -138,6 +140,30 @@ pub struct Position {
     pub inner: u64,
 }
 
+/// One thing that was changed to make a file valid.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// The rule that was broken.
+    pub rule: &'static Rule,
+    /// Where, in the file as it was.
+    pub offset: u64,
+    /// What was done.
+    pub message: String,
+}
+
+/// What a repair did.
+#[derive(Clone, Debug, Default)]
+pub struct Repaired {
+    /// Every change.
+    pub changes: Vec<Change>,
+    /// What could not be saved.
+    pub lost: Vec<Diagnostic>,
+    /// Records that were read.
+    pub records_in: u64,
+    /// Records that were written.
+    pub records_out: u64,
+}
+
 /// An open file of any format.
 pub trait Recording: Send + Sync {
     /// Its format.
@@ -154,6 +180,17 @@ pub trait Recording: Send + Sync {
 
     /// Holds the whole file against its specification.
     fn check(&self, sink: &mut Diagnostics);
+
+    /// What reading it for its tables finds, without another pass: less than [`check`](Self::check) where that is dear.
+    fn findings(&self, sink: &mut Diagnostics) {
+        self.check(sink);
+    }
+
+    /// Writes the longest valid file that can be saved.
+    ///
+    /// # Errors
+    /// What the output says.
+    fn repair(&self, out: &mut File) -> io::Result<Repaired>;
 
     /// How many keys of each kind its tables take.
     fn extent(&self) -> Offsets;

@@ -1,17 +1,16 @@
 //! One open file: what it is, its records, its departures, its tables.
 
 use std::collections::HashSet;
+use std::fs::File;
 use std::sync::{Arc, Mutex};
 
 use perfuse_formats::{Placement, Position, Recording, Source, TableRequest, registry};
-use perfuse_wire::{Diagnostics, RecordView, Value};
+use perfuse_wire::{Diagnostic, Diagnostics, RecordView, Value};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::arrow::ArrowStream;
 use crate::errors::{io_error, unreadable};
-
-const UNKNOWN: &str = "perfuse reads JITDUMP (jit-PID.dump) and perf.data files, plain, .gz or .zst";
 
 /// An open file of any format.
 #[pyclass(frozen, name = "Recording", module = "perfuse._core")]
@@ -79,15 +78,28 @@ impl PyRecording {
     }
 
     /// Every departure: `(code, message, offset, record_index, field, count)`; at most `limit` rows of a code.
-    fn check(&self, py: Python<'_>, limit: usize) -> Vec<DiagnosticRow> {
+    /// Without `whole` only what reading the file for its tables finds.
+    #[pyo3(signature = (limit, whole=true))]
+    fn check(&self, py: Python<'_>, limit: usize, whole: bool) -> Vec<DiagnosticRow> {
         let rows = py.detach(|| {
             let mut sink = Diagnostics::with_limit(limit);
-            self.inner.check(&mut sink);
+            match whole {
+                true => self.inner.check(&mut sink),
+                false => self.inner.findings(&mut sink),
+            }
             sink.into_rows()
         });
-        rows.into_iter()
-            .map(|d| (d.rule.code, d.message.into_owned(), d.offset, d.record_index, d.field, d.count))
-            .collect()
+        diagnostic_rows(rows)
+    }
+
+    /// Writes the longest valid file that can be saved to a file that is there: `(changes, lost, records in, records out)`.
+    fn repair(&self, py: Python<'_>, path: &str) -> PyResult<(Vec<ChangeRow>, Vec<DiagnosticRow>, u64, u64)> {
+        let done = py.detach(|| {
+            let mut out = File::options().write(true).truncate(true).open(path)?;
+            self.inner.repair(&mut out)
+        })?;
+        let changes = done.changes.into_iter().map(|c| (c.rule.code, c.message, c.offset)).collect();
+        Ok((changes, diagnostic_rows(done.lost), done.records_in, done.records_out))
     }
 
     /// One of the tables its format fills, alone on its own clock; None for one it does not fill.
@@ -108,13 +120,27 @@ impl PyRecording {
     }
 }
 
+/// What can be opened, for people.
+fn readable() -> String {
+    let titles: Vec<_> = registry::FORMATS.iter().map(|format| format.title).collect();
+    format!("perfuse reads {}: plain, .gz or .zst", titles.join(", "))
+}
+
+type ChangeRow = (&'static str, String, u64);
+
+fn diagnostic_rows(rows: Vec<Diagnostic>) -> Vec<DiagnosticRow> {
+    let row =
+        |d: Diagnostic| (d.rule.code, d.message.into_owned(), d.offset, d.record_index, d.field, d.count);
+    rows.into_iter().map(row).collect()
+}
+
 type DiagnosticRow = (&'static str, String, u64, Option<u64>, &'static str, u64);
 
 impl PyRecording {
     fn of(py: Python<'_>, path: &str, source: Source) -> PyResult<Self> {
         let inner = py
             .detach(|| registry::open(Arc::new(source)))
-            .map_err(|error| unreadable(py, path, &error, UNKNOWN))?;
+            .map_err(|error| unreadable(py, path, &error, &readable()))?;
         Ok(Self { inner })
     }
 }

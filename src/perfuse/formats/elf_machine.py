@@ -32,7 +32,5 @@ def e_machine(arch: str | int | None) -> int:
         return arch
     name = (arch or platform.machine()).lower()
     if name not in E_MACHINES:
-        raise UsageError(
-            f"unknown machine {name!r}; give one of {', '.join(E_MACHINES)}, or an ELF e_machine number"
-        )
+        raise UsageError(f"unknown machine {name!r}; give one of {', '.join(E_MACHINES)}, or an ELF e_machine number")
     return E_MACHINES[name]

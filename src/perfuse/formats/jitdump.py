@@ -3,7 +3,7 @@
     import perfuse as pf
 
     with pf.jitdump.Writer.for_this_process() as writer:
-        writer.code_load("py::kernel", address, size=size, lines=[(0, "kernel.py", 12, 5)])
+        writer.code_load("kernel", address, size=size, lines=[(0, "kernel.py", 12, 5)])
 
 perf must be recording with `-k mono`, and its output goes through `perf inject --jit`, or straight into
 `perfuse report perf.data jit-PID.dump`.

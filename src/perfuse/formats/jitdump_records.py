@@ -355,8 +355,7 @@ def from_record(record: AnyRecord) -> JitdumpRecord:
         if set(given) | {"padding", "timestamp"} != own:
             continue
         typed: dict[str, Any] = {
-            field: _entries(lists[field], value) if field in lists else value
-            for field, value in given.items()
+            field: _entries(lists[field], value) if field in lists else value for field, value in given.items()
         }
         if all(value is not None for value in typed.values()):
             return cls(timestamp=timestamp, **typed)

@@ -91,9 +91,7 @@ class ProcessSink(FileSink):
     def _map(self) -> mmap.mmap:
         """Maps the header executable: perf records only such mappings and knows the dump by its name."""
         try:
-            return mmap.mmap(
-                self._fd, HEADER_BYTES, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC
-            )
+            return mmap.mmap(self._fd, HEADER_BYTES, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC)
         except OSError as error:
             with suppress(OSError):
                 self._path.unlink()
@@ -135,6 +133,4 @@ class ProcessDump:
             raise PerfuseError(f"{path} is there already", path=str(path), hint=hint) from None
         except OSError as error:
             hint = "choose a directory that can be written to"
-            raise PerfuseError(
-                f"cannot create {path}: {error.strerror}", path=str(path), hint=hint
-            ) from error
+            raise PerfuseError(f"cannot create {path}: {error.strerror}", path=str(path), hint=hint) from error

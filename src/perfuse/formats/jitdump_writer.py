@@ -36,7 +36,7 @@ class Writer:
     >>> import io
     >>> file = io.BytesIO()
     >>> with Writer(file, pid=7, arch="x86_64", timestamps=lambda: 1000) as writer:
-    ...     writer.code_load("py::answer", 0x7000, b"\\x90\\xc3", lines=[(0, "a.py", 3, 5)])
+    ...     writer.code_load("answer", 0x7000, b"\\x90\\xc3", lines=[(0, "a.py", 3, 5)])
     1
     >>> file.getvalue()[:4]
     b'DTiJ'
@@ -339,9 +339,7 @@ def _declared(name: str, rows: list[tuple[int, str, int, int]], calls: list[Inli
     return Declaration(name, next(iter(paths), ""))
 
 
-def _lines(
-    encoder: JitdumpEncoder, now: int, address: int, rows: Iterable[tuple[int, str, int, int]]
-) -> None:
+def _lines(encoder: JitdumpEncoder, now: int, address: int, rows: Iterable[tuple[int, str, int, int]]) -> None:
     """JIT_CODE_DEBUG_INFO, which perf and everyone else reads; nothing where there are no lines."""
     entries = [(address + offset, path, line, column) for offset, path, line, column in rows]
     if entries:

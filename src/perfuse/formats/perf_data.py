@@ -73,7 +73,9 @@ class PerfFacts:
         )
 
 
-_WITH_VALUE = re.compile(r"-[a-zA-Z]*[ecFojmCptugkD]|--(event|count|freq|output|pid|tid|call-graph|clockid|mmap-pages|cpu)")
+_WITH_VALUE = re.compile(
+    r"-[a-zA-Z]*[ecFojmCptugkD]|--(event|count|freq|output|pid|tid|call-graph|clockid|mmap-pages|cpu)"
+)
 
 
 def _program(arguments: list[str]) -> str | None:

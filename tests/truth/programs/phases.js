@@ -79,8 +79,8 @@ function busy(work, argument, milliseconds) {
 }
 
 const milliseconds = Number(process.argv[2] ?? 1000);
-const works = [[mandelbrot, 60], [sieve, 20000], [collatz, 300], [scramble, 20000]];
+const works = [[mandelbrot, 200], [sieve, 200000], [collatz, 5000], [scramble, 200000]];
 for (const [work, argument] of works) {
-  for (let warm = 0; warm < 2000; warm++) work(argument);
+  for (let warm = 0; warm < 300; warm++) work(argument);
 }
 for (const [work, argument] of works) busy(work, argument, milliseconds);

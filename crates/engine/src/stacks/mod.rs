@@ -9,6 +9,7 @@ mod layout;
 mod origin;
 mod output;
 mod samples;
+mod short_name;
 mod symbols;
 #[cfg(test)]
 mod tests;

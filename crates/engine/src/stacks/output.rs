@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use arrow_schema::{Field, Schema};
 
+use super::short_name::short_name;
 use super::tree::{CallTree, Node};
 use super::{By, NONE, Symbol};
 
@@ -52,11 +53,13 @@ impl CallTree {
         ])
     }
 
-    /// One row a symbol: `symbol_id, group_id, name, function_id, module, kind, tier, origin, path, line,
+    /// One row a symbol: `symbol_id, group_id, name, short_name, function_id, module, kind, tier, origin, path, line,
     /// unnamed_because`. Symbols of one function in several tiers share a `group_id`.
     #[must_use]
     pub fn symbols_batch(&self) -> RecordBatch {
         let symbols = self.symbols.all();
+        let names = symbols.iter().map(|symbol| self.symbols.texts.get(symbol.name).unwrap_or_default());
+        let short_names = StringArray::from_iter_values(names.map(short_name));
         let text = |ids: Vec<u32>| -> ArrayRef {
             Arc::new(ids.into_iter().map(|id| self.symbols.texts.get(id)).collect::<StringArray>())
         };
@@ -64,6 +67,7 @@ impl CallTree {
             ("symbol_id", Arc::new(UInt32Array::from_iter_values(0..symbols.len() as u32))),
             ("group_id", numbers(symbols.iter().map(|symbol| symbol.group))),
             ("name", text(symbols.iter().map(|symbol| symbol.name).collect())),
+            ("short_name", Arc::new(short_names)),
             ("function_id", numbers(symbols.iter().map(|symbol| symbol.function_id))),
             ("module", text(symbols.iter().map(|symbol| symbol.module).collect())),
             ("kind", text(symbols.iter().map(|symbol| symbol.kind).collect())),

@@ -24,9 +24,7 @@ const MINUTE_NS: u64 = 60_000_000_000;
 
 /// Tells every departure.
 pub fn check(dump: &JitDump, sink: &mut Diagnostics) {
-    let index = dump.index();
-    let mut check =
-        Check { index, data: dump.source(), sink, places: FxHashMap::default(), last_time: 0, closed: false };
+    let mut check = Check::new(dump, sink);
     check.header();
     check.losses();
     let start = dump.start();
@@ -43,6 +41,16 @@ pub fn check(dump: &JitDump, sink: &mut Diagnostics) {
     }
     check.pairing();
     check.lines();
+    check.skew();
+}
+
+/// Tells what the index knows, without reading records again.
+pub fn findings(dump: &JitDump, sink: &mut Diagnostics) {
+    let mut check = Check::new(dump, sink);
+    check.header();
+    check.losses();
+    check.pairing();
+    check.skew();
 }
 
 struct Check<'a> {
@@ -55,7 +63,12 @@ struct Check<'a> {
     closed: bool,
 }
 
-impl Check<'_> {
+impl<'a> Check<'a> {
+    fn new(dump: &'a JitDump, sink: &'a mut Diagnostics) -> Self {
+        let (index, data) = (dump.index(), dump.source());
+        Self { index, data, sink, places: FxHashMap::default(), last_time: 0, closed: false }
+    }
+
     fn header(&mut self) {
         let header = self.index.header;
         let mut tell = |rule, offset, field, message| self.sink.push(rule, offset, None, field, || message);
@@ -104,6 +117,9 @@ impl Check<'_> {
                 Some(prefix) if loss.at_end => {
                     let tag = RecordTag(prefix.id);
                     (&TRUNCATED, format!("{tag} claims {} bytes, {} are left", prefix.total_size, loss.len))
+                }
+                None if loss.len == 0 => {
+                    (&LOST, "total_size leads to no record; one was found inside".to_owned())
                 }
                 None if loss.at_end => {
                     (&TRUNCATED, format!("{} bytes are left, a record header needs 16", loss.len))
@@ -305,16 +321,19 @@ impl Check<'_> {
     fn lines(&mut self) {
         let index = self.index;
         let mut rows = Vec::new();
-        let mut first_skewed = None;
         for code in index.codes.iter().filter(|code| code.debug != NONE) {
             let Some((about, info)) = index.debug_info(self.data, code) else { continue };
             let habits = lines::decode(&info, &index.target(code), &mut rows);
-            first_skewed.get_or_insert(about.offset);
             self.habits(about.offset, about.index, code, &info, &habits);
         }
-        if let (Some(offset), true) = (first_skewed, index.skew > 0) {
+    }
+
+    fn skew(&mut self) {
+        let index = self.index;
+        let first = index.abouts.iter().find(|about| !about.inline);
+        if let (Some(first), 1..) = (first, index.skew) {
             let skew = index.skew;
-            self.sink.push(&SKEW, offset, None, "code_addr", || {
+            self.sink.push(&SKEW, first.offset, None, "code_addr", || {
                 format!("every entry is {skew:#x} too high in this file; taken off").into()
             });
         }

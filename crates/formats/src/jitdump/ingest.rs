@@ -1,17 +1,22 @@
 //! Rows of the common tables from a dump.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use rayon::prelude::*;
 
 use perfuse_tables::{Identities, code_moves, code_objects, functions, line_rows, modules, records};
 
-use super::JitDump;
 use super::consts::RecordTag;
 use super::index::{Code, NONE};
 use super::inline::known;
 use super::lines::{self, LineRow};
 use super::reader::{Reader, Step};
 use super::records::Load;
+use super::{JitDump, Shared};
 use crate::{BatchStream, ClockMap, Placement, Recording, Source, TableRequest, one_batch};
 
 /// Rows of a batch.
@@ -68,7 +73,7 @@ fn code_objects(dump: &JitDump, placement: &Placement, request: &TableRequest) -
 
 /// Code objects, made as they are pulled; a batch with machine code ends after so many bytes of it.
 struct CodeBatches {
-    dump: Arc<super::Shared>,
+    dump: Arc<Shared>,
     placement: Placement,
     with_bytes: bool,
     todo: Vec<(u32, Code)>,
@@ -79,9 +84,9 @@ struct CodeBatches {
 const BATCH_BYTES: usize = 16 << 20;
 
 impl Iterator for CodeBatches {
-    type Item = arrow_array::RecordBatch;
+    type Item = RecordBatch;
 
-    fn next(&mut self) -> Option<Self::Item> {
+    fn next(&mut self) -> Option<RecordBatch> {
         if self.next >= self.todo.len() && self.next > 0 {
             return None;
         }
@@ -175,57 +180,87 @@ pub(super) fn wanted<'a>(
 }
 
 fn line_rows(dump: &JitDump, placement: &Placement, request: &TableRequest) -> BatchStream {
-    let todo: Vec<(u32, Code)> = wanted(dump, placement, request)
-        .filter(|(_, code)| code.debug != NONE || code.inline != NONE)
-        .map(|(id, code)| (id, *code))
-        .collect();
-    Box::new(LineBatches { dump: dump.share(), source_id: placement.source_id, todo, next: 0, released: 0 })
+    let told = wanted(dump, placement, request).filter(|(_, code)| code.debug != NONE || code.inline != NONE);
+    let todo: Vec<(u32, Code)> = told.map(|(id, code)| (id, *code)).collect();
+    let dump = dump.share();
+    let source_id = placement.source_id;
+    Box::new(LineBatches {
+        dump,
+        source_id,
+        todo,
+        next: 0,
+        done: VecDeque::new(),
+        released: 0,
+        started: false,
+    })
 }
 
-/// Line rows, decoded as they are pulled; pages behind are given back.
+/// Line rows, decoded some batches ahead on all processors; pages behind are given back.
 struct LineBatches {
-    dump: Arc<super::Shared>,
+    dump: Arc<Shared>,
     source_id: u32,
     todo: Vec<(u32, Code)>,
     next: usize,
-    released: u64,
+    done: VecDeque<RecordBatch>,
+    released: usize,
+    started: bool,
 }
 
-impl Iterator for LineBatches {
-    type Item = arrow_array::RecordBatch;
+/// Bytes of the file between the first and the last code of a batch of lines.
+const BATCH_SPAN: u64 = 4 << 20;
 
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.next >= self.todo.len() && self.next > 0 {
-            return None;
-        }
-        let mut table = line_rows::Builder::new();
-        let mut rows = Vec::new();
-        let mut path = PathText::default();
-        let dump = Arc::clone(&self.dump);
-        while let Some((id, code)) = self.todo.get(self.next).copied() {
-            self.next = self.next.saturating_add(1);
-            self.push(&dump, id, &code, &mut rows, &mut path, &mut table);
-            if table.len() >= BATCH {
-                break;
+impl Iterator for LineBatches {
+    type Item = RecordBatch;
+
+    fn next(&mut self) -> Option<RecordBatch> {
+        if self.done.is_empty() {
+            let groups: Vec<_> = (0..rayon::current_num_threads()).map_while(|_| self.group()).collect();
+            let tables = groups.par_iter().map(|group| self.table(self.todo.get(group.clone())?));
+            self.done = tables.collect::<Option<_>>()?;
+            if !std::mem::replace(&mut self.started, true) && self.done.is_empty() {
+                // An empty table still has one batch, so that its schema is seen.
+                self.done.push_back(line_rows::Builder::new().finish());
             }
+            let end =
+                self.todo.get(self.next).map_or(self.dump.source.len(), |(_, code)| code.offset as usize);
+            self.dump.source.release(self.released..end);
+            self.released = end;
         }
-        // An empty table still has one batch, so that its schema is seen.
-        self.next = self.next.max(1);
-        Some(table.finish())
+        self.done.pop_front()
     }
 }
 
 impl LineBatches {
+    /// The next run of code whose records lie close together.
+    fn group(&mut self) -> Option<Range<usize>> {
+        let start = self.next;
+        let (_, first) = self.todo.get(start)?;
+        let limit = first.offset.saturating_add(BATCH_SPAN);
+        let rest = self.todo.get(start..)?;
+        let len = rest.iter().take_while(|(_, code)| code.offset < limit).count().max(1);
+        self.next = start.saturating_add(len);
+        Some(start..self.next)
+    }
+
+    fn table(&self, todo: &[(u32, Code)]) -> Option<RecordBatch> {
+        let mut table = line_rows::Builder::new();
+        let mut rows = Vec::new();
+        let mut path = PathText::default();
+        for (id, code) in todo {
+            self.push(*id, code, &mut rows, &mut path, &mut table);
+        }
+        Some(table.finish())
+    }
+
     fn push<'a>(
-        &mut self,
-        dump: &'a super::Shared,
+        &'a self,
         id: u32,
         code: &Code,
         rows: &mut Vec<LineRow<'a>>,
         path: &mut PathText<'a>,
         table: &mut line_rows::Builder,
     ) {
-        let index = dump.index();
+        let dump = &*self.dump;
         let told = super::inline::with_tree(dump, code, |offset, tree| {
             for line in &tree.lines {
                 let (path, column) = (String::from_utf8_lossy(line.path), known(line.column));
@@ -236,27 +271,15 @@ impl LineBatches {
         if told == Some(true) {
             return;
         }
+        let index = dump.index();
         let Some((about, info)) = index.debug_info(&dump.source, code) else { return };
         lines::decode(&info, &index.target(code), rows);
         let columns = index.producer.writes_columns();
         for row in rows.iter() {
             let said = (row.discrim != 0).then_some(row.discrim);
             let (column, discriminator) = if columns { (said, None) } else { (None, said) };
-            let path = path.of(row.name);
-            table.push(
-                id,
-                row.code_offset,
-                path,
-                row.line,
-                column,
-                discriminator,
-                self.source_id,
-                about.offset,
-            );
-        }
-        if about.offset.saturating_sub(self.released) > super::index::RELEASE {
-            dump.source.release(self.released as usize..about.offset as usize);
-            self.released = about.offset;
+            let (path, offset) = (path.of(row.name), about.offset);
+            table.push(id, row.code_offset, path, row.line, column, discriminator, self.source_id, offset);
         }
     }
 }
@@ -286,6 +309,7 @@ fn records(dump: &JitDump, placement: &Placement) -> BatchStream {
         endian: start.endian,
         offset: start.first_record,
         index: 0,
+        last: None,
         source_id: placement.source_id,
         clock: placement.clock,
         done: false,
@@ -297,21 +321,22 @@ struct RecordBatches {
     endian: perfuse_wire::Endian,
     offset: u64,
     index: u64,
+    last: Option<u64>,
     source_id: u32,
     clock: ClockMap,
     done: bool,
 }
 
 impl Iterator for RecordBatches {
-    type Item = arrow_array::RecordBatch;
+    type Item = RecordBatch;
 
-    fn next(&mut self) -> Option<Self::Item> {
+    fn next(&mut self) -> Option<RecordBatch> {
         if self.done {
             return None;
         }
         let mut table = records::Builder::new();
         let mut name = (RecordTag(u32::MAX), String::new());
-        let mut reader = Reader::new(&self.source, self.endian, self.offset, self.index);
+        let mut reader = Reader::new(&self.source, self.endian, self.offset, self.index).after(self.last);
         while table.len() < BATCH {
             match reader.next() {
                 Some(Step::Record(record)) => {
@@ -331,7 +356,7 @@ impl Iterator for RecordBatches {
             }
         }
         self.source.release(self.offset as usize..reader.offset() as usize);
-        (self.offset, self.index) = (reader.offset(), reader.index());
+        (self.offset, self.index, self.last) = (reader.offset(), reader.index(), reader.previous());
         Some(table.finish())
     }
 }

@@ -182,19 +182,36 @@ fn walk_at<'a>(
 
 /// Gives names their first 16 bytes back, from the function's own file.
 fn restore<'a>(target: &Target<'a>, rows: &mut [LineRow<'a>], habits: &mut Habits) {
+    // The names of a record are mostly one name, over and over: what became of one becomes of its repetitions.
+    let mut last: (&[u8], &[u8], Fate) = (&[], &[], Fate::Whole);
     for row in rows {
-        match target.path {
-            Some(path) if row.name == path => {}
-            Some(path) if lost_its_start(row.name, path) => {
-                row.name = path;
-                habits.restored = habits.restored.saturating_add(1);
-            }
-            _ if is_text(row.name) => {}
-            _ => {
-                row.name = row.name.get(LOST_PREFIX..).unwrap_or_default();
-                habits.unrestored = habits.unrestored.saturating_add(1);
-            }
+        if row.name != last.0 {
+            let (name, fate) = restored(row.name, target.path);
+            last = (row.name, name, fate);
         }
+        row.name = last.1;
+        match last.2 {
+            Fate::Whole => {}
+            Fate::Restored => habits.restored = habits.restored.saturating_add(1),
+            Fate::Lost => habits.unrestored = habits.unrestored.saturating_add(1),
+        }
+    }
+}
+
+/// What became of a name.
+#[derive(Clone, Copy)]
+enum Fate {
+    Whole,
+    Restored,
+    Lost,
+}
+
+fn restored<'a>(name: &'a [u8], path: Option<&'a [u8]>) -> (&'a [u8], Fate) {
+    match path {
+        Some(path) if name == path => (path, Fate::Whole),
+        Some(path) if lost_its_start(name, path) => (path, Fate::Restored),
+        _ if is_text(name) => (name, Fate::Whole),
+        _ => (name.get(LOST_PREFIX..).unwrap_or_default(), Fate::Lost),
     }
 }
 

@@ -1,14 +1,16 @@
 //! JITDUMP: what JIT compilers write for Linux perf, with samply's extension records. See this folder's README.
 
 use std::any::Any;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 use std::sync::{Arc, OnceLock};
 
 use perfuse_tables::Offsets;
 use perfuse_wire::{Diagnostics, ParseError, RecordView, Value};
 
 use crate::{
-    BatchStream, Format, Placement, Position, Recording, Source, Summary, TableRequest, machine_name,
-    machine_pointer_bytes,
+    BatchStream, Format, Placement, Position, Recording, Repaired, Source, Summary, TableRequest,
+    machine_name, machine_pointer_bytes,
 };
 
 pub mod check;
@@ -25,6 +27,7 @@ pub mod names;
 pub mod producer;
 pub mod reader;
 pub mod records;
+mod repair;
 pub mod rules;
 #[cfg(test)]
 mod tests;
@@ -172,10 +175,12 @@ impl Recording for JitDump {
 
     fn next_record<'a>(&'a self, at: &mut Position) -> Option<RecordView<'a>> {
         let offset = if at.offset == 0 { self.start().first_record } else { at.offset };
-        let mut reader = Reader::new(self.source(), self.start().endian, offset, at.index);
+        let mut reader =
+            Reader::new(self.source(), self.start().endian, offset, at.index).after(at.inner.checked_sub(1));
         loop {
             let step = reader.next()?;
-            *at = Position { offset: reader.offset(), index: reader.index(), inner: 0 };
+            let inner = reader.previous().map_or(0, |last| last.saturating_add(1));
+            *at = Position { offset: reader.offset(), index: reader.index(), inner };
             if let Step::Record(record) = step {
                 return Some(describe::view(&record));
             }
@@ -184,6 +189,17 @@ impl Recording for JitDump {
 
     fn check(&self, sink: &mut Diagnostics) {
         check::check(self, sink);
+    }
+
+    fn findings(&self, sink: &mut Diagnostics) {
+        check::findings(self, sink);
+    }
+
+    fn repair(&self, out: &mut File) -> io::Result<Repaired> {
+        let mut out = BufWriter::new(out);
+        let done = repair::repair(self, &mut out)?;
+        out.flush()?;
+        Ok(done)
     }
 
     fn extent(&self) -> Offsets {

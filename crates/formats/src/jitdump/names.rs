@@ -192,9 +192,16 @@ fn java_primitive(code: char) -> Option<&'static str> {
     })
 }
 
-/// Helpers whose names say so: PHP's `JIT$$…`, Erlang's `global::…`, trampolines of wasmtime and V8.
+/// Helpers whose names say so: PHP's `JIT$$…`, Erlang's `global::…`, the stubs and the interpreter of the JVM, trampolines.
 fn stub(raw: &str) -> Option<Name<'_>> {
-    let is_stub = raw.starts_with("JIT$$") || raw.starts_with("global::") || raw.contains("_trampoline");
+    if raw == "Interpreter" {
+        return Some(Name { function: raw.into(), tier: Some("interpreter"), stub: true, ..Name::default() });
+    }
+    let is_stub = raw.starts_with("JIT$$")
+        || raw.starts_with("global::")
+        || raw.starts_with("StubRoutines")
+        || raw.ends_with("_stub")
+        || raw.contains("_trampoline");
     is_stub.then_some(Name { function: raw.into(), tier: Some("stub"), stub: true, ..Name::default() })
 }
 

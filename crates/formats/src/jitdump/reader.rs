@@ -55,9 +55,9 @@ pub enum Step<'a> {
     Header(u64, FileHeader),
     /// Bytes that are no record, from an offset up to where reading goes on.
     Lost {
-        /// Where they begin.
+        /// Where they begin; the record itself where its size is a lie.
         offset: u64,
-        /// How many.
+        /// How many; 0 for a record whose size is a lie, and reading goes on inside it.
         len: u64,
         /// The prefix that could not be believed, where 16 bytes were left.
         prefix: Option<RecordPrefix>,
@@ -73,13 +73,27 @@ pub struct Reader<'a> {
     endian: Endian,
     offset: u64,
     index: u64,
+    /// Offset of the record before, where reading came from one.
+    last: Option<u64>,
 }
 
 impl<'a> Reader<'a> {
     /// A walk from a record's offset; `index` is that record's.
     #[must_use]
     pub fn new(data: &'a [u8], endian: Endian, offset: u64, index: u64) -> Self {
-        Self { data, endian, offset, index }
+        Self { data, endian, offset, index, last: None }
+    }
+
+    /// The same walk, told where the record before began: needed to go on behind one whose size is a lie.
+    #[must_use]
+    pub fn after(self, last: Option<u64>) -> Self {
+        Self { last, ..self }
+    }
+
+    /// Offset of the record before, where reading came from one.
+    #[must_use]
+    pub fn previous(&self) -> Option<u64> {
+        self.last
     }
 
     /// Offset of the next record.
@@ -118,13 +132,26 @@ impl<'a> Reader<'a> {
             self.offset = offset.saturating_add(size);
             return Step::Header(offset, header);
         }
+        if let Some(inside) = self.swallowed() {
+            self.offset = inside;
+            let liar = self.last.take().unwrap_or(offset);
+            return Step::Lost { offset: liar, len: 0, prefix: None, at_end: false };
+        }
         let prefix = RecordPrefix::read(&mut Cursor::new(rest, offset, self.endian)).ok();
         let end = self.data.len() as u64;
-        let next = (1..rest.len() as u64)
-            .map(|ahead| offset.saturating_add(ahead))
-            .find(|&next| plausible(self.data, next, self.endian));
+        let next = self.resume(offset.saturating_add(1), end);
         self.offset = next.unwrap_or(end);
         Step::Lost { offset, len: self.offset.saturating_sub(offset), prefix, at_end: next.is_none() }
+    }
+
+    /// A record inside the one before, whose size then is a lie: nothing readable follows it, and its parts do not fill it.
+    fn swallowed(&self) -> Option<u64> {
+        let last = self.last.filter(|&last| !plausible(self.data, last, self.endian))?;
+        self.resume(last.saturating_add(RecordPrefix::SIZE), self.offset)
+    }
+
+    fn resume(&self, from: u64, end: u64) -> Option<u64> {
+        (from..end).find(|&next| plausible(self.data, next, self.endian))
     }
 }
 
@@ -140,6 +167,7 @@ impl<'a> Iterator for Reader<'a> {
             Some(record) if record.prefix.id != MAGIC && self.believable(&record) => {
                 self.offset = self.offset.saturating_add(u64::from(record.prefix.total_size));
                 self.index = self.index.saturating_add(1);
+                self.last = Some(record.offset);
                 Some(Step::Record(record))
             }
             _ => Some(self.lost()),

@@ -122,7 +122,7 @@ fn check_header(perf: &PerfData, sink: &mut Diagnostics) {
         });
     }
     if let Some(attribute) = file.attributes.list().iter().find(|attribute| !attribute.shape.has_time()) {
-        sink.push(&NO_TIME, file.header.attrs_offset, None, "sample_type", || {
+        sink.push(&NO_TIME, 0, None, "sample_type", || {
             format!("samples of {} have no time", attribute.name).into()
         });
     }

@@ -75,6 +75,8 @@ pub fn locate(file: &mut File) {
 }
 
 fn find(file: &mut File, rule: &'static Rule, offset: u64, field: &'static str, message: Cow<'static, str>) {
+    // What points past the file is told at its end, so that every offset is one of the file's.
+    let offset = offset.min(file.source.len() as u64);
     file.findings.push(Finding { rule, offset, field, message });
 }
 

@@ -12,6 +12,7 @@ mod order;
 mod reader;
 mod recording;
 mod records;
+mod repair;
 mod sample;
 mod survey;
 mod tasks;

@@ -1,6 +1,7 @@
 //! An open perf.data file, as every recording is and with what only this format knows.
 
 use std::any::Any;
+use std::io;
 use std::sync::Arc;
 
 use linux_perf_data::Feature;
@@ -14,8 +15,8 @@ use super::reader::File;
 use super::sample::Sample;
 use super::survey::{JitMarker, PidNamespace};
 use super::tasks::Exec;
-use super::{FORMAT, check, ingest};
-use crate::{BatchStream, Format, Placement, Position, Recording, Source, Summary, TableRequest};
+use super::{FORMAT, check, ingest, repair};
+use crate::{BatchStream, Format, Placement, Position, Recording, Repaired, Source, Summary, TableRequest};
 
 /// An open perf.data file. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -242,6 +243,10 @@ impl Recording for PerfData {
 
     fn check(&self, sink: &mut Diagnostics) {
         check::check(self, sink);
+    }
+
+    fn repair(&self, out: &mut std::fs::File) -> io::Result<Repaired> {
+        repair::repair(self, out)
     }
 
     fn extent(&self) -> Offsets {

@@ -12,10 +12,6 @@ pub const TIER_MAGIC: u32 = 0x5046_5452;
 /// Version of this layout.
 pub const TIER_VERSION: u32 = 1;
 
-/// Colours, by number. 0 leaves the choice to the viewer.
-pub const TIER_COLORS: [&str; 10] =
-    ["", "grey", "yellow", "orange", "red", "magenta", "purple", "blue", "lightblue", "green"];
-
 layout! {
     /// The compiler tier of the code at an address.
     TierFixed = "SAMPLY_JIT_TIER", section "perfuse, inline/README.md" {
@@ -38,7 +34,7 @@ layout! {
 pub struct Tier<'a> {
     /// Address of the code.
     pub code_addr: u64,
-    /// Number of a colour, see [`TIER_COLORS`].
+    /// Number of a colour, by the table in the README; 0 leaves it to the viewer.
     pub color: u32,
     /// Name of the tier, as its runtime calls it.
     pub name: &'a [u8],

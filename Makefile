@@ -1,0 +1,129 @@
+# The one door to every chore: `make help` lists them.
+#
+# What a fresh machine needs is Python 3.11+ and a Rust toolchain; the rest comes through pip and cargo.
+
+.DEFAULT_GOAL := help
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+SECONDS_TO_FUZZ ?= 60
+
+# Everything in the virtual environment is found before anything else of that name.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+RUNTIME := maturin arro3-core click duckdb
+TOOLS := hypothesis import-linter mypy playwright pytest ruff
+DOCS := mkdocs-material
+
+CRATES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+RUST := find crates fuzz -name '*.rs' -not -path '*/target/*' -print0
+
+EXAMPLE := examples/postcards/perf.data.gz examples/postcards/jit-32015.dump.gz
+
+## demo     reports on a recorded node program and leaves its flame graph in demo-out/
+.PHONY: demo
+demo: $(VENV)/built.stamp
+	@mkdir -p demo-out
+	@echo; echo '$$ perfuse report $(EXAMPLE)'; echo
+	@perfuse report $(EXAMPLE) || [[ $$? == 1 ]] # 1: it has findings, and tells them
+	@echo; echo '$$ perfuse flame $(EXAMPLE) -o demo-out/flame.html'; echo
+	@perfuse flame $(EXAMPLE) -o demo-out/flame.html || [[ $$? == 1 ]]
+	@echo
+	@echo 'Open demo-out/flame.html in a browser:'
+	@echo '  - the wide boxes of renderScene and what it calls are the ray tracer; click one to zoom in'
+	@echo '  - search for "markdown" to see what share of the time that part takes'
+	@echo '  - colours tell tiers apart: the same function runs interpreted first, then optimised'
+	@echo 'Then try it on your own program: docs/guides/node.md'
+
+## test     runs every test, Rust and Python
+.PHONY: test
+test: $(VENV)/tools.stamp $(VENV)/built.stamp
+	cargo test --workspace --quiet
+	pytest --quiet
+
+## check    runs everything that has to hold before a change is merged, but the tests
+.PHONY: check
+check: check-rust check-python check-docs
+
+.PHONY: check-rust
+check-rust:
+	$(RUST) | xargs -0 rustfmt --check --edition 2024 # by name: `cargo fmt` does not see modules that macros declare
+	cargo clippy --workspace --all-targets --quiet -- --deny warnings
+
+.PHONY: check-python
+check-python: $(VENV)/tools.stamp $(VENV)/built.stamp
+	ruff check .
+	ruff format --check .
+	mypy
+	python -m mypy.stubtest perfuse._core
+	lint-imports
+	pytest --quiet tests/house
+
+.PHONY: check-docs
+check-docs: $(VENV)/docs.stamp $(VENV)/built.stamp
+	python docs/generate.py --check
+	mkdocs build --quiet --strict
+
+## bench    holds perfuse against perf on 100,000 functions; needs perf and node
+.PHONY: bench
+bench: $(VENV)/built.stamp
+	python benchmarks/jitdump.py
+
+## fuzz     fuzzes every format, SECONDS_TO_FUZZ=60 each; needs the nightly toolchain
+.PHONY: fuzz
+fuzz:
+	fuzz/run $(SECONDS_TO_FUZZ)
+
+## bless    writes goldens, generated pages and pictures anew; read the diff
+.PHONY: bless
+bless: $(VENV)/tools.stamp $(VENV)/docs.stamp $(VENV)/built.stamp
+	PERFUSE_BLESS=1 pytest --quiet tests/cli tests/exporters tests/reports tests/docs
+	python docs/generate.py
+	perfuse flame $(EXAMPLE) -o docs/images/postcards.svg || [[ $$? == 1 ]]
+
+## docs     builds the documentation into site/
+.PHONY: docs
+docs: $(VENV)/docs.stamp $(VENV)/built.stamp
+	python docs/generate.py
+	mkdocs build --quiet --strict
+
+## wheel    builds a wheel for every CPython from 3.11 on into dist/
+.PHONY: wheel
+wheel: $(VENV)/runtime.stamp
+	maturin build --release --out dist
+
+## clean    takes away everything that was built or fetched
+.PHONY: clean
+clean:
+	rm -rf target fuzz/target $(VENV) build demo-out dist site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+## help     lists these chores
+.PHONY: help
+help:
+	@sed -n 's/^## /  make /p' $(MAKEFILE_LIST)
+
+$(VENV)/runtime.stamp: constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'perfuse needs Python 3.11 or newer: make PYTHON=python3.13 ...'; exit 1; }
+	@command -v cargo > /dev/null || { echo 'perfuse needs a Rust toolchain: https://rustup.rs'; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) $(RUNTIME)
+	@touch $@
+
+$(VENV)/tools.stamp: $(VENV)/runtime.stamp
+	$(PIP) $(TOOLS)
+	@touch $@
+
+$(VENV)/docs.stamp: $(VENV)/tools.stamp
+	$(PIP) $(DOCS)
+	@touch $@
+
+# The extension, in the environment; Python's own sources are used where they are.
+$(VENV)/built.stamp: $(VENV)/runtime.stamp $(CRATES) pyproject.toml
+	maturin develop --release --quiet
+	@touch $@

@@ -1,0 +1,108 @@
+//! Short forms of qualified names, for boxes too narrow for the whole.
+
+use std::borrow::Cow;
+
+/// A name without arguments, template parameters, return type and all but the last two qualifiers.
+///
+/// `void v8::internal::Scavenger<kYoung>::Process(v8::JobDelegate*)` is `Scavenger::Process`. Names that are not
+/// qualified, and those with a path in them, stay as they are.
+pub fn short_name(name: &str) -> Cow<'_, str> {
+    if name.contains('/') {
+        return Cow::Borrowed(name);
+    }
+    if name.contains("::") {
+        let bare = bare(name);
+        // What is before a space is a return type, except in `operator new`.
+        let named =
+            if bare.contains("operator ") { &*bare } else { bare.rsplit(' ').next().unwrap_or(&bare) };
+        return last_two(named, "::").map_or(Cow::Borrowed(name), |short| Cow::Owned(short.to_owned()));
+    }
+    let end = name.find('(').unwrap_or(name.len());
+    match has_package(&name[..end]) {
+        true => last_two(&name[..end], ".").map_or(Cow::Borrowed(name), |short| Cow::Owned(short.to_owned())),
+        false => Cow::Borrowed(name),
+    }
+}
+
+/// Whether dots part packages and a class, as in `java.util.HashMap.get`; those of `switch.isra.0` are a compiler's.
+fn has_package(name: &str) -> bool {
+    let mut parts = name.split('.').skip(1);
+    let is_word =
+        |part: &str| !part.is_empty() && part.chars().all(|c| c.is_alphanumeric() || "_$<>".contains(c));
+    name.split('.').all(is_word) && parts.any(|part| part.starts_with(char::is_uppercase))
+}
+
+fn last_two<'a>(name: &'a str, separator: &str) -> Option<&'a str> {
+    let before_last = name.rfind(separator)?;
+    let start = name[..before_last].rfind(separator).map_or(0, |at| at + separator.len());
+    let short = name[start..].trim_start_matches(separator);
+    (!short.is_empty()).then_some(short)
+}
+
+/// The name without what stands in angle brackets, and without argument lists.
+fn bare(name: &str) -> String {
+    const ANONYMOUS: &str = "(anonymous namespace)";
+    let mut out = String::with_capacity(name.len());
+    let mut depth = 0u32;
+    let mut rest = name;
+    while let Some(c) = rest.chars().next() {
+        if depth == 0 && rest.starts_with(ANONYMOUS) {
+            out.push_str("{anonymous}");
+            rest = &rest[ANONYMOUS.len()..];
+            continue;
+        }
+        rest = &rest[c.len_utf8()..];
+        let after_operator = out.ends_with("operator");
+        match c {
+            '<' | '(' if depth > 0 || !after_operator => depth += 1,
+            // The arrow of a return type or of `operator->` closes nothing.
+            '>' if name[..name.len() - rest.len() - 1].ends_with('-') && depth > 0 => {}
+            '>' | ')' if depth > 0 => {
+                depth -= 1;
+                // What follows the last argument list is `const`, a clone's number and the like.
+                if c == ')' && depth == 0 && !rest.starts_with("::") && !rest.starts_with(['#', '}']) {
+                    break;
+                }
+            }
+            _ if depth == 0 => out.push(c),
+            _ => {}
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short_name;
+
+    #[test]
+    fn what_says_least_is_left_out() {
+        for (name, short) in [
+            ("v8::internal::Scavenger::Process(v8::JobDelegate*)", "Scavenger::Process"),
+            ("void ns::Map<int, std::vector<long>>::insert<char>(char&&) const", "Map::insert"),
+            (
+                "node::LoadEnvironment(node::Environment*, std::function<v8::Local<v8::Value> (int const&)>)",
+                "node::LoadEnvironment",
+            ),
+            ("v8::internal::(anonymous namespace)::Invoke(v8::internal::Isolate*)", "{anonymous}::Invoke"),
+            ("std::vector<int> a::b::make(int) [clone .isra.0]", "b::make"),
+            ("a::f(int)::{lambda(int)#1}::operator()(int) const", "{lambda#1}::operator()"),
+            ("a::B::operator<(a::B const&)", "B::operator<"),
+            ("a::B::operator->()", "B::operator->"),
+            ("a::operator new(unsigned long)", "a::operator new"),
+            ("<alloc::vec::Vec<T> as core::iter::Iterator>::next", "next"),
+            ("core::ptr::drop_in_place<alloc::string::String>", "ptr::drop_in_place"),
+            ("java.util.HashMap.get(java.lang.Object)", "HashMap.get"),
+            ("W.main(java.lang.String[])", "W.main(java.lang.String[])"),
+            ("finish_task_switch.isra.0", "finish_task_switch.isra.0"),
+            ("net/http.(*conn).serve", "net/http.(*conn).serve"),
+            ("fib", "fib"),
+            ("::", "::"),
+            ("a::<", "a::"),
+            ("", ""),
+            ("é::ü::ß(→)", "ü::ß"),
+        ] {
+            assert_eq!(short_name(name), short, "of {name}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+"""The page of the Python API, from the public names and their docstrings."""
+
+import inspect
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import perfuse
+from perfuse import jitdump
+
+SECTION = re.compile(r"^(Args|Attributes|Raises|Returns):\s*$")
+ENTRY = re.compile(r"^(\*{0,2}[\w`. ]+): (.*)$")
+TITLES = {"Args": "Parameters", "Attributes": "Attributes", "Raises": "Raises", "Returns": "Returns"}
+
+CHAPTERS = {
+    "Opening": ("open", "fuse", "check", "repair"),
+    "What is opened": ("Recording", "Summary", "Record", "Hex"),
+    "Profiles": ("Profile", "Table", "Join", "RepairResult"),
+    "Diagnostics": ("Diagnostic", "Rule", "rules", "explain"),
+    "Errors": ("PerfuseError", "UsageError", "UnreadableInput", "ExportError"),
+}
+WRITING = ("Writer", "Declaration", "InlineCall", "Line", "Unwinding", "Misfits", "from_record")
+
+
+def page() -> str:
+    """The page, in Markdown."""
+    told = {name for names in CHAPTERS.values() for name in names} | {"__version__", "jitdump"}
+    assert told == set(perfuse.__all__), told ^ set(perfuse.__all__)
+    out = ["# Python API\n", "```python\nimport perfuse as pf\n```\n"]
+    for chapter, names in CHAPTERS.items():
+        out.append(f"## {chapter}\n")
+        for name in names:
+            out += _entry(f"pf.{name}", getattr(perfuse, name), 3)
+    out += ["## Writing JITDUMP\n", "`pf.jitdump` also has a typed class for every record: `from_record` makes them.\n"]
+    for name in WRITING:
+        out += _entry(f"pf.jitdump.{name}", getattr(jitdump, name), 3)
+    return "\n".join(out)
+
+
+def _entry(name: str, item: Any, level: int) -> Iterator[str]:
+    yield f"{'#' * level} {name}\n"
+    if inspect.isfunction(item) or (inspect.isclass(item) and not issubclass(item, Exception)):
+        yield f"```python\n{name}{_signature(item)}\n```\n"
+    yield _prose(item)
+    if inspect.isclass(item):
+        yield from _members(name.rsplit(".", 1)[-1].lower(), item)
+
+
+def _members(owner: str, cls: type) -> Iterator[str]:
+    for name, member in vars(cls).items():
+        if name.startswith("_"):
+            continue
+        if isinstance(member, property | cached_property):
+            yield f"**`{owner}.{name}`**: {inspect.getdoc(member)}\n"
+        elif isinstance(member, classmethod | staticmethod) or inspect.isfunction(member):
+            bound = getattr(cls, name)
+            yield f"#### {owner}.{name}\n"
+            yield f"```python\n{owner}.{name}{_signature(bound)}\n```\n"
+            yield _prose(bound)
+
+
+def _signature(item: Any) -> str:
+    try:
+        signature = inspect.signature(item)
+    except ValueError:
+        return "(...)"
+    parameters = [p for p in signature.parameters.values() if p.name != "self"]
+    text = str(signature.replace(parameters=parameters))
+    text = re.sub(r"perfuse(?:\.\w+)+\.(\w+)", r"\1", text.replace("'", "").replace("<factory>", "..."))
+    text = re.sub(r"(?:collections\.abc|typing|os|pathlib)\.", "", text)
+    if len(text) < 90:
+        return text
+    inner, _, result = text.rpartition(")")
+    parts = re.split(r", (?![^\[(]*[\])])", inner[1:])
+    return "(\n    " + ",\n    ".join(parts) + ",\n)" + result
+
+
+def _prose(item: Any) -> str:
+    """A docstring; its sections become lists."""
+    lines = (inspect.getdoc(item) or "").splitlines()
+    out: list[str] = []
+    in_section = False
+    for line in lines:
+        title = SECTION.match(line)
+        if title:
+            in_section = True
+            out += [f"*{TITLES[title[1]]}*", ""]
+        elif in_section and line.startswith("        "):
+            out[-1] += " " + line.strip()
+        elif in_section and line.startswith("    "):
+            entry = ENTRY.match(line.strip())
+            out.append(f"- `{entry[1]}`: {entry[2]}" if entry else f"- {line.strip()}")
+        else:
+            in_section = in_section and not line.strip()
+            out.append(line)
+    text = "\n".join(out).strip()
+    return re.sub(r"((?:^>>> .*\n?(?:^(?!>>>).+\n?)*)+)", r"```pycon\n\1\n```", text, flags=re.MULTILINE) + "\n"

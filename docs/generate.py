@@ -1,0 +1,153 @@
+"""Writes the pages of docs/reference that are made from the code, and the field tables in docs/formats.
+
+python docs/generate.py            # writes them
+python docs/generate.py --check    # exits with 1 where one is not what the code says
+"""
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from pathlib import Path
+
+import api
+import click
+
+from perfuse import _core
+from perfuse.cli.app import app
+from perfuse.cli.verbs import VERBS
+from perfuse.exporters import TARGETS
+
+DOCS = Path(__file__).parent
+NOTICE = "<!-- Made from the code by docs/generate.py. -->\n\n"
+COLUMNS = 96
+LAYOUTS = re.compile(r"(<!-- layouts of (\w+) -->\n).*?(<!-- end of layouts -->\n)", re.DOTALL)
+
+
+def main() -> int:
+    """Writes or checks every page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 where a page is old")
+    check = parser.parse_args().check
+    wanted = {DOCS / "reference" / name: NOTICE + make() for name, make in PAGES.items()}
+    wanted |= {page: _with_layouts(page.read_text(encoding="utf-8")) for page in (DOCS / "formats").glob("*.md")}
+    old = [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    for path in old:
+        if check:
+            print(f"{path.relative_to(DOCS.parent)} is not what the code says: run make docs", file=sys.stderr)
+        else:
+            path.write_text(wanted[path], encoding="utf-8")
+            print(f"wrote {path.relative_to(DOCS.parent)}")
+    return 1 if check and old else 0
+
+
+def tables() -> str:
+    """The common tables."""
+    formats = _core.formats()
+    out = [
+        "# Tables\n",
+        "What every format is decoded into and every question is asked of: `profile.tables`, `perfuse query`. Keys are "
+        "`<singular>_id`; `pid` and `tid` are the operating system's; times are `*_ns` on the profile's clock; "
+        "`start_address` and `end_address` are half-open; null means not recorded, 0 is a value. Rows made from "
+        "a record end with `source_id, record_offset`: which file, and where in it.\n",
+        'A column called `column` needs quotes in SQL: `"column"`.\n',
+    ]
+    for table in _core.tables():
+        fillers = [f["title"] for f in formats if table["name"] in f["tables"]]
+        out += [f"## {table['name']}\n", table["doc"] + "\n"]
+        if fillers:
+            out.append(f"Filled from {' and '.join(fillers)}.\n")
+        rows = [(f"`{name}`", kind, "yes" if null else "", doc) for name, kind, null, doc in table["columns"]]
+        out.append(_table(("column", "type", "null", "meaning"), rows))
+    return "\n".join(out)
+
+
+def diagnostics() -> str:
+    """The numbered rules."""
+    titles = {row["name"]: row["title"] for row in _core.formats()}
+    out = [
+        "# Diagnostics\n",
+        "Every way a file departs from its specification has a code that stays. `perfuse check FILE` finds them, "
+        "`perfuse explain CODE` says what is written here.\n",
+        _table(
+            ("severity", "means"),
+            [
+                ("info", "a habit; nothing is lost and nothing has to be done"),
+                ("warning", "against the specification, and some tool goes wrong over it; perfuse reads it right"),
+                ("data_loss", "something that was recorded is not in the file"),
+                ("error", "something in the file contradicts itself; it was left out or corrected"),
+            ],
+        ),
+    ]
+    for name, rules in groupby(_core.rules(), key=lambda rule: rule["format"]):
+        out.append(f"## {titles.get(name, 'Putting files together')}\n")
+        for rule in rules:
+            section = f" · section {rule['section']}" if rule["section"] else ""
+            out += [f"### {rule['code']}: {rule['title']} {{ #{rule['code']} }}\n", f"*{rule['severity']}*{section}\n"]
+            out += [rule["meaning"] + "\n", f"**What to do.** {rule['action']}\n"]
+    return "\n".join(out)
+
+
+def cli() -> str:
+    """Help of every verb."""
+    context = click.Context(app, info_name="perfuse", terminal_width=COLUMNS)
+    out = ["# Command line\n", _block(app.get_help(context))]
+    for name in VERBS:
+        command = app.get_command(context, name)
+        assert command is not None
+        with click.Context(command, info_name=name, parent=context, terminal_width=COLUMNS) as child:
+            out += [f"## {name}\n", _block(command.get_help(child))]
+    return "\n".join(out)
+
+
+def exporters() -> str:
+    """The targets of `convert`."""
+    out = ["# Export targets\n", "What `perfuse convert --to` and `profile.export(to=...)` write.\n"]
+    rows = [
+        (f"`{t.name}`", t.title, " ".join(f"`{s}`" for s in t.suffixes), " or ".join(t.outputs), t.about)
+        for t in TARGETS
+    ]
+    out.append(_table(("target", "what", "file names", "writes", "for"), rows))
+    return "\n".join(out)
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "cli.md": cli,
+    "diagnostics.md": diagnostics,
+    "exporters.md": exporters,
+    "python.md": api.page,
+    "tables.md": tables,
+}
+
+
+def _with_layouts(text: str) -> str:
+    formats = {row["name"]: row for row in _core.formats()}
+    return LAYOUTS.sub(lambda found: found[1] + "\n" + _layouts(formats[found[2]]["layouts"]) + "\n" + found[3], text)
+
+
+def _layouts(layouts: Iterable["_core._Layout"]) -> str:
+    out = []
+    for layout in layouts:
+        out += [f"### {layout['name']}\n", f"Section {layout['section']}. {layout['doc']}\n"]
+        offset: int | None = 0
+        rows = []
+        for name, kind, doc in layout["fields"]:
+            rows.append(("" if offset is None else str(offset), kind, f"`{name}`", doc))
+            size = {"u16": 2, "u32": 4, "i32": 4, "u64": 8}.get(kind)
+            offset = None if offset is None or size is None else offset + size
+        out.append(_table(("offset", "type", "field", "meaning"), rows))
+    return "\n".join(out)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _block(text: str) -> str:
+    return f"```text\n{text.rstrip()}\n```\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,95 @@
+"""What analyses ask of a profile, and which of its events they look at."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from perfuse import _core
+from perfuse.errors import UsageError
+
+
+class Sampled(Protocol):
+    """A profile with samples, as far as analyses know it; `perfuse.Profile` is one."""
+
+    @property
+    def title(self) -> str:
+        """What was recorded."""
+        ...
+
+    @property
+    def tables(self) -> Mapping[str, Any]:
+        """The common tables by name, each an Arrow stream."""
+        ...
+
+    def sql(self, query: str, /) -> Any:
+        """Asks the common tables."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event that samples were taken of.
+
+    Attributes:
+        name: Its name, such as `cpu-clock`.
+        unit: What weights count: `ns` or `events`.
+        num_samples: How many samples it has.
+    """
+
+    name: str
+    unit: str
+    num_samples: int
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which samples are looked at; None means all.
+
+    Attributes:
+        event: Event name. Weights of several events do not add up, so one is always chosen: by default that with the
+            most samples.
+        threads: Keys (`thread_id`) of threads.
+        processes: Keys (`process_id`) of processes.
+        time_ns: Start and end on the profile's clock; the end is not included.
+    """
+
+    event: str | None = None
+    threads: tuple[int, ...] | None = None
+    processes: tuple[int, ...] | None = None
+    time_ns: tuple[int, int] | None = None
+
+
+def events(profile: Sampled) -> list[Event]:
+    """The events of a profile, that with the most samples first."""
+    query = "SELECT event::VARCHAR, min(weight_unit::VARCHAR), count(*) AS n FROM samples GROUP BY 1 ORDER BY n DESC, 1"
+    return [Event(*row) for row in profile.sql(query).fetchall()]
+
+
+def chosen_event(profile: Sampled, name: str | None) -> Event:
+    """The event of that name, or the one with the most samples.
+
+    Raises:
+        UsageError: The profile has no such event.
+    """
+    found = events(profile)
+    for event in found:
+        if name is None or event.name == name:
+            return event
+    if name is None:
+        return Event("", "events", 0)
+    known = ", ".join(event.name for event in found)
+    raise UsageError(
+        f"there are no samples of event {name!r}", field="event", hint=f"there are {known or 'no samples at all'}"
+    )
+
+
+def call_tree(profile: Sampled, selection: Selection, **options: Any) -> _core.CallTree:
+    """The selected samples folded by function; `options` are those of `_core.call_tree`."""
+    return _core.call_tree(
+        profile.tables,
+        event=selection.event,
+        threads=None if selection.threads is None else list(selection.threads),
+        processes=None if selection.processes is None else list(selection.processes),
+        time_ns=selection.time_ns,
+        **options,
+    )

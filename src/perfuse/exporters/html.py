@@ -1,0 +1,131 @@
+"""A flame graph as one HTML file: works from disk, without a network."""
+
+import base64
+import html
+import json
+import re
+import struct
+import zlib
+from dataclasses import asdict
+from importlib.resources import files
+from typing import IO, Any
+
+from arro3.core import Table
+
+from perfuse import __version__
+from perfuse.analysis.flame import FlameGraph, Metric
+from perfuse.analysis.sampled import Sampled
+from perfuse.analysis.top import thread_labels
+from perfuse.exporters.palette import DARK, LIGHT, ORIGINS
+
+MODULES = (
+    "format",
+    "palette",
+    "profile",
+    "view",
+    "search",
+    "layout",
+    "painter",
+    "table",
+    "tooltip",
+    "address",
+    "controls",
+    "keys",
+    "main",
+)
+"""The viewer's modules, each after those it imports."""
+
+_SYMBOL_COLUMNS = ("group_id", "name", "short_name", "module", "tier", "origin", "path", "line", "unnamed_because")
+_IMPORT = re.compile(r'^import .*? from "\./\w+\.js";\n', re.MULTILINE | re.DOTALL)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let)\b)", re.MULTILINE)
+
+
+def write(
+    profile: Sampled,
+    out: IO[bytes],
+    *,
+    inverted: bool = False,
+    weight: Metric = "weight",
+    event: str | None = None,
+    threads: tuple[int, ...] | None = None,
+    processes: tuple[int, ...] | None = None,
+    time_ns: tuple[int, int] | None = None,
+) -> None:
+    """Writes a page with search, zoom, callers and callees, threads, and the heaviest functions.
+
+    Args:
+        profile: What to write.
+        out: Where to.
+        inverted: Whether it opens with callers below callees.
+        weight: What widths mean when it opens: `weight` or `samples`.
+        event: Event; by default the one with the most samples.
+        threads: Keys (`thread_id`) of threads; all by default.
+        processes: Keys (`process_id`) of processes; all by default.
+        time_ns: Start and end (not included) on the profile's clock.
+
+    Raises:
+        UsageError: The profile has no such event.
+    """
+    flame = FlameGraph.of(
+        profile, inverted=inverted, weight=weight, event=event, threads=threads, processes=processes, time_ns=time_ns
+    )
+    out.write(page(flame).encode())
+
+
+def page(flame: FlameGraph) -> str:
+    """The page of a flame graph."""
+    folder = files("perfuse.viewer") / "flame"
+    parts = {
+        "title": html.escape(flame.title),
+        "style": (folder / "flame.css").read_text(encoding="utf-8"),
+        "script": script(),
+        # Base64 of deflated bytes: no name in it can end the element it stands in.
+        "profile": base64.b64encode(packed(flame)).decode("ascii"),
+    }
+    template = (folder / "flame.html").read_text(encoding="utf-8")
+    return re.sub(r"\{\{(\w+)\}\}", lambda slot: parts[slot[1]], template)
+
+
+def script() -> str:
+    """All modules of the viewer as one: their imports are of each other, so the order they stand in is enough."""
+    folder = files("perfuse.viewer") / "flame"
+    sources = ((folder / f"{module}.js").read_text(encoding="utf-8") for module in MODULES)
+    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", source)) for source in sources)
+
+
+def packed(flame: FlameGraph) -> bytes:
+    """The data of the page, deflated: length of a JSON text, the text, padding to 8 bytes, the nodes of the tree."""
+    tree = flame.tree(split_threads=True)
+    description = json.dumps(_description(flame, Table.from_arrow(tree.symbols())), separators=(",", ":")).encode()
+    head = struct.pack("<I", len(description)) + description
+    head += b" " * (-len(head) % 8)
+    return zlib.compress(head + tree.to_bytes(), 6)
+
+
+def _description(flame: FlameGraph, symbols: Table) -> dict[str, Any]:
+    columns: dict[str, Any] = {}
+    for name in _SYMBOL_COLUMNS:
+        values = symbols[name].to_pylist()
+        if name in ("group_id", "line", "name"):
+            columns[name] = values
+        elif name == "short_name":
+            # Most names are their own short form.
+            columns[name] = [
+                short if short != full else None for short, full in zip(values, columns["name"], strict=True)
+            ]
+        else:
+            texts = list(dict.fromkeys(value for value in values if value is not None))
+            numbers = {text: number for number, text in enumerate(texts)}
+            columns[name] = {"texts": texts, "ids": [numbers.get(value, -1) for value in values]}
+    return {
+        "title": flame.title,
+        "version": __version__,
+        "event": flame.event.name,
+        "unit": flame.event.unit,
+        "inverted": flame.inverted,
+        "metric": flame.metric,
+        "threads": thread_labels(flame.profile),
+        "origins": [asdict(origin) for origin in ORIGINS],
+        "lightness": {"light": LIGHT, "dark": DARK},
+        "symbols": columns,
+    }

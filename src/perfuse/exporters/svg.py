@@ -1,0 +1,242 @@
+"""A flame graph as a picture: no script, readable in a README, with the facts of each box as its tooltip."""
+
+import html
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO, Any
+
+from arro3.core import Table
+
+from perfuse.analysis.flame import FlameGraph, Metric
+from perfuse.analysis.sampled import Sampled
+from perfuse.exporters.palette import DARK, LIGHT, ORIGINS, hexadecimal
+
+ROW = 18
+MARGIN = 12
+HEAD = 50
+FOOT = 34
+# The advance of fixed-width fonts, in the sizes used; the names below are those whose advance it is.
+CHARACTER = 6.63
+CAPTION = 6.9
+NARROWEST = 0.4
+
+_STYLE = """
+text { font: 11px ui-monospace, "DejaVu Sans Mono", "SFMono-Regular", Menlo, Consolas, monospace; }
+text { fill: #1c2126; white-space: pre; }
+.page { fill: #ffffff; } .title { font: 600 15px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
+.quiet { font: 12px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; fill: #656d76; }
+.all { fill: #eceef1; }
+"""
+_DARK_STYLE = "text { fill: #f0f3f6; } .page { fill: #0d1117; } .quiet { fill: #9198a1; } .all { fill: #262c36; }"
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A box of the picture; lengths are in pixels.
+
+    Attributes:
+        depth: Row, 0 for the roots.
+        left: Left edge.
+        width: Width.
+        symbol: Row of the table of symbols; None for the box of everything.
+        weight: What the width stands for.
+        samples: Number of samples.
+    """
+
+    depth: int
+    left: float
+    width: float
+    symbol: int | None
+    weight: int
+    samples: int
+
+
+def write(
+    profile: Sampled,
+    out: IO[bytes],
+    *,
+    inverted: bool = False,
+    width: int = 1200,
+    weight: Metric = "weight",
+    event: str | None = None,
+    threads: tuple[int, ...] | None = None,
+    processes: tuple[int, ...] | None = None,
+    time_ns: tuple[int, int] | None = None,
+) -> None:
+    """Writes a picture as wide as asked for and as high as its stacks are deep.
+
+    Args:
+        profile: What to write.
+        out: Where to.
+        inverted: Whether to start from the functions that ran and go down to their callers.
+        width: Width in pixels, from 300 on. Boxes narrower than 0.4 pixels are left out.
+        weight: What widths mean: `weight` or `samples`.
+        event: Event; by default the one with the most samples.
+        threads: Keys (`thread_id`) of threads; all by default.
+        processes: Keys (`process_id`) of processes; all by default.
+        time_ns: Start and end (not included) on the profile's clock.
+
+    Raises:
+        UsageError: The profile has no such event.
+    """
+    flame = FlameGraph.of(
+        profile, inverted=inverted, weight=weight, event=event, threads=threads, processes=processes, time_ns=time_ns
+    )
+    out.write(picture(flame, max(int(width), 300)).encode())
+
+
+def picture(flame: FlameGraph, width: int = 1200) -> str:
+    """The picture of a flame graph."""
+    inner = width - 2 * MARGIN
+    by_samples = flame.metric == "samples"
+    # Pruning is by weight, so by samples everything is asked for.
+    tree = flame.tree(inverted=flame.inverted, min_share=0.0 if by_samples else NARROWEST / inner)
+    symbols = _symbols(Table.from_arrow(tree.symbols()))
+    whole = tree.total_samples if by_samples else tree.total_weight
+    rows = _rows(Table.from_arrow(tree.nodes()), by_samples)
+    boxes = [Box(0, MARGIN, inner, None, tree.total_weight, tree.total_samples), *_boxes(rows, whole, inner)]
+    depth = max(box.depth for box in boxes) + 1
+    height = HEAD + depth * ROW + FOOT
+    unit = flame.event.unit
+    totals = f"{tree.total_samples:,} samples · {weight_text(tree.total_weight, unit)} · {flame.event.name}"
+    title = _fitted(visible(flame.title), inner - CAPTION * (len(totals) + 4), 8.6)
+    size = f'width="{width}" height="{height}"'
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width} {height}" role="img">',
+        f"<title>{html.escape(visible(flame.title))}: flame graph</title>",
+        f"<style>{_STYLE}{_colours(LIGHT)}",
+        f"@media (prefers-color-scheme: dark) {{ {_DARK_STYLE}{_colours(DARK)} }}</style>",
+        f'<rect class="page" {size} rx="6"/>',
+        f'<text class="title" x="{MARGIN}" y="28">{html.escape(title)}</text>',
+        f'<text class="quiet" x="{width - MARGIN}" y="28" text-anchor="end">{html.escape(totals)}</text>',
+    ]
+    parts.extend(_draw(box, symbols, whole, unit, by_samples) for box in boxes)
+    used = {symbols[box.symbol]["origin"] for box in boxes if box.symbol is not None}
+    parts.append(_legend(used, width, height))
+    parts.append("</svg>\n")
+    return "\n".join(parts)
+
+
+def _symbols(table: Table) -> list[dict[str, Any]]:
+    names = ("name", "short_name", "module", "tier", "origin", "path", "line")
+    return [
+        dict(zip(names, row, strict=True)) for row in zip(*(table[name].to_pylist() for name in names), strict=True)
+    ]
+
+
+def _rows(table: Table, by_samples: bool) -> Iterator[tuple[int | None, int, int, int, int]]:
+    """Each node's parent, symbol, value, weight and samples."""
+    value = "total_samples" if by_samples else "total_weight"
+    columns = ("parent_node_id", "symbol_id", value, "total_weight", "total_samples")
+    return zip(*(table[name].to_pylist() for name in columns), strict=True)
+
+
+def _boxes(rows: Iterator[tuple[int | None, int, int, int, int]], whole: int, inner: int) -> Iterator[Box]:
+    """Boxes from nodes in preorder: each starts where its elder sibling ended."""
+    depths: list[int] = []
+    next_left: list[float] = []
+    roots_end = float(MARGIN)
+    scale = inner / whole if whole else 0.0
+    for parent, symbol, value, weight, samples in rows:
+        depth = 1 if parent is None else depths[parent] + 1
+        left = roots_end if parent is None else next_left[parent]
+        width = value * scale
+        depths.append(depth)
+        next_left.append(left)
+        if parent is None:
+            roots_end += width
+        else:
+            next_left[parent] += width
+        if width >= NARROWEST:
+            yield Box(depth, left, width, symbol, weight, samples)
+
+
+def _draw(box: Box, symbols: list[dict[str, Any]], whole: int, unit: str, by_samples: bool) -> str:
+    top = HEAD + box.depth * ROW - ROW // 2
+    gap = 1 if box.width > 3 else 0
+    value = box.samples if by_samples else box.weight
+    share = f"{100 * value / whole if whole else 0:.2f}%"
+    facts = [f"{share} · {weight_text(box.weight, unit)} · {box.samples:,} samples"]
+    if box.symbol is None:
+        name, short, style = "all", "all", "all"
+    else:
+        symbol = symbols[box.symbol]
+        name, short = visible(symbol["name"]), visible(symbol["short_name"])
+        style = f"{symbol['origin']}-{_shade(symbol['name'])}"
+        facts.append(_LABELS[symbol["origin"]] + (f" ({symbol['tier']})" if symbol["tier"] else ""))
+        if symbol["path"]:
+            facts.append(visible(symbol["path"]) + (f":{symbol['line']}" if symbol["line"] else ""))
+        elif symbol["module"]:
+            facts.append(visible(symbol["module"]))
+    tooltip = html.escape("\n".join([name, *facts]), quote=False)
+    size = f'width="{max(box.width - gap, 0.3):.1f}" height="{ROW - 1}"'
+    rect = f'<rect class="{style}" x="{box.left:.1f}" y="{top}" {size} rx="1.5"/>'
+    label = _fitted(name, box.width - 7, CHARACTER, short=short)
+    text = f'<text x="{box.left + 3:.1f}" y="{top + 12.5}">{html.escape(label, quote=False)}</text>' if label else ""
+    return f"<g><title>{tooltip}</title>{rect}{text}</g>"
+
+
+_LABELS = {origin.name: origin.label for origin in ORIGINS}
+
+
+def _legend(used: set[str], width: int, height: int) -> str:
+    parts = []
+    left, top = float(MARGIN), height - 21
+    for origin in ORIGINS:
+        if origin.name not in used or left > width - 100:
+            continue
+        parts.append(f'<rect class="{origin.name}-1" x="{left:.0f}" y="{top}" width="11" height="11" rx="2"/>')
+        parts.append(f'<text class="quiet" x="{left + 16:.0f}" y="{top + 10}">{origin.label}</text>')
+        left += 16 + CAPTION * len(origin.label) + 14
+    return "".join(parts)
+
+
+def _colours(shades: tuple[float, ...]) -> str:
+    return "".join(
+        f".{origin.name}-{nth} {{ fill: {hexadecimal(lightness, origin.chroma, origin.hue)}; }} "
+        for origin in ORIGINS
+        for nth, lightness in enumerate(shades)
+    )
+
+
+def _shade(name: str) -> int:
+    return sum(name.encode()) % 3
+
+
+def weight_text(weight: int, unit: str) -> str:
+    """A weight with its unit: `1.25 s`, `12,000 events`."""
+    if unit != "ns":
+        return f"{weight:,} {unit}"
+    for size, name in ((10**9, "s"), (10**6, "ms"), (10**3, "µs")):
+        if weight >= size:
+            value = weight / size
+            return f"{int(value + 0.5):,} {name}" if value >= 100 else f"{value:.3g} {name}"
+    return f"{weight} ns"
+
+
+def visible(text: str) -> str:
+    """A name with what cannot be seen written out: controls, which XML forbids, and marks of direction."""
+    return "".join(
+        f"\\u{{{ord(c):x}}}" if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp", "Cs") else c for c in text
+    )
+
+
+def _fitted(text: str, width: float, character: float, *, short: str | None = None) -> str:
+    """As much of a text as a width takes; of its short form where it has one that fits better.
+
+    Nothing where not even three characters and the mark of a cut fit.
+    """
+    columns = [0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text]
+    room = int(width / character)
+    if sum(columns) <= room:
+        return text
+    if short is not None and short != text:
+        return _fitted(short, width, character)
+    if room < 4:
+        return ""
+    kept, used = 0, 1
+    while used + columns[kept] <= room:
+        used += columns[kept]
+        kept += 1
+    return text[:kept] + "…"

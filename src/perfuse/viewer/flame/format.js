@@ -1,0 +1,38 @@
+// Numbers and names for people.
+
+const TIME = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
+const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+
+/** A weight with its unit: `1.25 s`, `12,000 events`. */
+export function weightText(weight, unit) {
+  if (unit !== "ns") return `${grouped.format(weight)} ${unit}`;
+  const [size, name] = TIME.find(([size]) => weight >= size) ?? TIME[3];
+  const value = weight / size;
+  return `${value >= 100 ? grouped.format(value) : Number(value.toPrecision(3))} ${name}`;
+}
+
+/** A count with thousands apart. */
+export function countText(count, name) {
+  return `${grouped.format(count)} ${name}${count === 1 ? "" : "s"}`;
+}
+
+/** A share of a whole: `12.3%`. */
+export function shareText(part, whole) {
+  const percent = whole > 0 ? (100 * part) / whole : 0;
+  if (percent === 0) return "0%";
+  if (percent < 0.01) return "<0.01%";
+  return `${percent >= 99.995 ? 100 : percent.toFixed(percent < 1 ? 2 : 1)}%`;
+}
+
+// Controls would break a line, and marks of direction would turn the text around them.
+const INVISIBLE = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+
+/** A name with what cannot be seen written out. */
+export function visible(name) {
+  return name.replace(INVISIBLE, (c) => `\\u{${c.codePointAt(0).toString(16)}}`);
+}
+
+/** The last part of a path. */
+export function fileName(path) {
+  return path.slice(path.lastIndexOf("/") + 1) || path;
+}

@@ -1,0 +1,88 @@
+// The data of the page: what the exporter packed, as typed arrays.
+
+import { visible } from "./format.js";
+
+/** Unpacks base64 of deflated bytes. */
+export async function unpack(text) {
+  const binary = atob(text.trim());
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Profile(await new Response(stream).arrayBuffer());
+}
+
+/** A call tree in preorder, each thread with roots of its own, and what its nodes are called. */
+export class Profile {
+  constructor(buffer) {
+    const length = new DataView(buffer).getUint32(0, true);
+    const text = new TextDecoder().decode(new Uint8Array(buffer, 4, length));
+    Object.assign(this, JSON.parse(text));
+    this.readNodes(buffer, 4 + length + ((8 - ((4 + length) % 8)) % 8));
+    this.readSymbols();
+  }
+
+  readNodes(buffer, start) {
+    const num = Math.floor((buffer.byteLength - start) / 24);
+    const column = (nth) => new Uint32Array(buffer, start + 4 * num * nth, num);
+    const distance = column(0);
+    this.numNodes = num;
+    this.parent = new Int32Array(num);
+    for (let node = 0; node < num; node++) this.parent[node] = distance[node] ? node - distance[node] : -1;
+    this.symbol = column(1);
+    this.thread = column(2);
+    this.selfSamples = column(3);
+    this.selfWeight = new Float64Array(buffer, start + 16 * num + ((16 * num) % 8), num);
+    // What lies below a node follows it: a node's last descendant ends its range.
+    this.end = new Uint32Array(num);
+    this.totalWeight = Float64Array.from(this.selfWeight);
+    this.totalSamples = Float64Array.from(this.selfSamples);
+    for (let node = num - 1; node >= 0; node--) {
+      this.end[node] = Math.max(this.end[node], node + 1);
+      const parent = this.parent[node];
+      if (parent < 0) continue;
+      this.totalWeight[parent] += this.totalWeight[node];
+      this.totalSamples[parent] += this.totalSamples[node];
+      this.end[parent] = Math.max(this.end[parent], this.end[node]);
+    }
+  }
+
+  readSymbols() {
+    const { group_id, name, short_name, line, ...texts } = this.symbols;
+    const origins = this.origins.map((origin) => origin.name);
+    const text = (column) => column.ids.map((id) => (id < 0 ? null : visible(column.texts[id])));
+    this.names = name.map(visible);
+    this.shortNames = short_name.map((short, symbol) => (short === null ? this.names[symbol] : visible(short)));
+    this.group = Uint32Array.from(group_id);
+    this.line = line;
+    for (const column of ["module", "tier", "path", "unnamed_because"]) this[column] = text(texts[column]);
+    const originOfText = texts.origin.texts.map((origin) => Math.max(0, origins.indexOf(origin)));
+    this.originOf = Uint8Array.from(texts.origin.ids, (id) => originOfText[id]);
+    this.shadeOf = Uint8Array.from(this.names, shade);
+    delete this.symbols;
+  }
+
+  /** A symbol's name and its shorter forms, the longest first: without arguments, then without qualifiers. */
+  namesOf(symbol) {
+    const [full, short] = [this.names[symbol], this.shortNames[symbol]];
+    if (short === full) return [full];
+    const last = short.slice(Math.max(short.lastIndexOf("::") + 2, short.lastIndexOf(".") + 1));
+    return last && last !== short ? [full, short, last] : [full, short];
+  }
+
+  /** Where a symbol's source is, if known. */
+  place(symbol) {
+    const path = this.path[symbol];
+    return path && (this.line[symbol] ? `${path}:${this.line[symbol]}` : path);
+  }
+
+  /** Whether samples of a node count: it is of the chosen thread. */
+  inThread(node, thread) {
+    return thread === null || this.thread[node] === thread;
+  }
+}
+
+function shade(name) {
+  let hash = 0;
+  for (let i = 0; i < name.length; i++) hash = (Math.imul(hash, 31) + name.charCodeAt(i)) | 0;
+  return (hash >>> 7) % 3;
+}

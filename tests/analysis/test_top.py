@@ -1,0 +1,108 @@
+"""Weights against the profile that is known by heart."""
+
+import pytest
+from small_profile import MS, small_profile
+
+from perfuse.analysis.flame import FlameGraph
+from perfuse.analysis.sampled import Selection, events
+from perfuse.analysis.top import top_functions, top_groups
+from perfuse.errors import UsageError
+from profiles import recorded, with_tables
+
+
+@pytest.fixture
+def known():
+    return with_tables(small_profile())
+
+
+def test_functions_by_self_and_by_total(known):
+    weights = {row.name: (row.self_weight // MS, row.total_weight // MS) for row in top_functions(known)}
+    assert weights == {
+        "add": (2, 2),
+        "run": (1, 3),
+        "[unknown] app": (1, 1),
+        "sys_read": (1, 1),
+        "Entry": (1, 1),
+        "[no stack]": (1, 1),
+        "main": (0, 5),
+    }
+    assert top_functions(known, 1)[0].name == "add"
+    assert [row.name for row in top_functions(known, 2, order="total")] == ["main", "run"]
+
+
+def test_a_function_knows_what_it_is(known):
+    rows = {row.name: row for row in top_functions(known)}
+    run, unknown = rows["run"], rows["[unknown] app"]
+    assert (run.module, run.kind, run.path, run.line, run.function_id) == ("[jit] app", "jit", "app.js", 7, 1)
+    assert (unknown.function_id, unknown.unnamed_because) == (None, "no symbol covers this address")
+    assert {row.name: row.origin for row in rows.values()} == {
+        "add": "inlined",
+        "run": "baseline",
+        "[unknown] app": "unknown",
+        "sys_read": "kernel",
+        "Entry": "stub",
+        "[no stack]": "unknown",
+        "main": "native",
+    }
+    tiers = [row.tier for row in top_functions(known, by_tier=True) if row.name == "run"]
+    assert sorted(tiers) == ["sparkplug", "turbofan"]
+
+
+def test_groups(known):
+    def weights(by):
+        return {row.name: (row.self_samples, row.total_samples) for row in top_groups(known, by)}
+
+    assert weights("thread") == {"app 10/10": (5, 5), "worker;1 10/11": (2, 2)}
+    assert weights("module")["/opt/app"] == (1, 5)
+    assert weights("tier") == {"sparkplug": (1, 1), "turbofan": (2, 2), None: (4, 7)}
+    assert weights("reason") == {"no symbol covers this address": (1, 1), "no address was recorded": (1, 1)}
+
+
+def test_selections(known):
+    def total(**selection):
+        return sum(row.self_samples for row in top_functions(known, selection=Selection(**selection)))
+
+    assert total() == 7
+    assert total(threads=(1,)) == 2
+    assert total(processes=(7,)) == 0
+    assert total(time_ns=(5000 * MS, 5002 * MS)) == 2
+    with pytest.raises(UsageError, match="cycles") as error:
+        total(event="cycles")
+    assert error.value.hint == "there are cpu-clock"
+
+
+def test_one_event_is_chosen_because_weights_of_two_do_not_add_up(known):
+    known.add(
+        "samples", sample_id=7, ts_ns=9, thread_id=0, stack_id=0, weight=1, weight_unit="events", event="page-faults"
+    )
+    assert [(event.name, event.unit, event.num_samples) for event in events(known)] == [
+        ("cpu-clock", "ns", 7),
+        ("page-faults", "events", 1),
+    ]
+    assert FlameGraph.of(known).tree().total_samples == 7
+    assert FlameGraph.of(known, event="page-faults").tree().total_samples == 1
+    with pytest.raises(UsageError):
+        FlameGraph.of(known, weight="bytes")
+
+
+def test_sums_agree_with_sql(expected_script):
+    """Another way to the same numbers: the set of functions in each stack, counted by DuckDB."""
+    profile = recorded(expected_script)
+    event = events(profile)[0].name
+    sql = f"""
+        WITH RECURSIVE above AS (
+            SELECT stack_id AS leaf, stack_id, parent_stack_id, frame_id FROM stacks
+            UNION ALL
+            SELECT leaf, s.stack_id, s.parent_stack_id, s.frame_id
+            FROM above JOIN stacks s ON s.stack_id = above.parent_stack_id
+        ), passed AS (
+            SELECT DISTINCT leaf, fn.name, module_id, fn.path, fn.line, fn.column
+            FROM above JOIN frames USING (frame_id) JOIN functions fn USING (function_id)
+        )
+        SELECT name, count(*) FROM samples JOIN passed ON leaf = stack_id
+        WHERE event = '{event}' GROUP BY name, module_id, path, line, "column"
+    """
+    wanted = sorted(profile.sql(sql).fetchall())
+    found = sorted((row.name, row.total_samples) for row in top_functions(profile) if row.function_id is not None)
+    assert found == wanted
+    assert sum(row.self_samples for row in top_functions(profile)) == events(profile)[0].num_samples

@@ -1,0 +1,65 @@
+"""A browser, and the page in it. Nothing here is skipped in CI: there a missing browser is a failure."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perfuse.analysis.flame import FlameGraph
+
+CHROMIUM = next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
+)
+
+
+def _missing(what: str) -> None:
+    if os.environ.get("CI"):
+        pytest.fail(f"{what} is not installed, and CI must not skip the browser tests")
+    pytest.skip(f"{what} is not installed")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        _missing("playwright")
+    if CHROMIUM is None:
+        _missing("chromium")
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def show(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Shows the flame graph of a profile from disk; at the end holds the page to have been quiet."""
+    problems: list[str] = []
+    contexts = []
+
+    def show(profile: Any, address: str = "", *, theme: str = "light", **options: Any) -> Any:
+        path = tmp_path / "flame.html"
+        FlameGraph.of(profile, **options).save(path)
+        context = browser.new_context(viewport={"width": 1200, "height": 800}, color_scheme=theme)
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: problems.append(message.text))
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
+        page.on(
+            "request",
+            lambda request: problems.append(request.url) if not request.url.startswith(path.as_uri()) else None,
+        )
+        page.goto(path.as_uri() + address)
+        page.wait_for_selector("html[data-ready]", timeout=20_000)
+        return page
+
+    yield show
+    for context in contexts:
+        context.close()
+    assert problems == []

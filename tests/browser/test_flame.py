@@ -1,0 +1,275 @@
+"""What the page of a flame graph does, in a real browser."""
+
+import time
+
+import pytest
+from small_profile import small_profile
+
+from profiles import HOSTILE, hostile, many_stacks, with_tables
+
+ROW = 20
+
+
+def rows(page):
+    """Names of the table, top down."""
+    return page.locator("#functions tbody b").all_text_contents()
+
+
+def crumbs(page):
+    return page.locator("#crumbs button").all_text_contents()
+
+
+def colour(page, x, row):
+    """Red, green and blue of a pixel in the middle of a row."""
+    return page.evaluate(
+        """([x, y]) => {
+            const canvas = document.querySelector("#graph canvas");
+            const ratio = canvas.width / canvas.clientWidth;
+            const copy = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+            copy.drawImage(canvas, x * ratio, y * ratio, 1, 1, 0, 0, 1, 1);
+            return [...copy.getImageData(0, 0, 1, 1).data].slice(0, 3);
+        }""",
+        [x, row * ROW + 3],
+    )
+
+
+def tooltip_at(page, x, row):
+    page.mouse.move(0, 0)
+    page.hover("#graph", position={"x": x, "y": row * ROW + ROW / 2})
+    return page.locator("#tooltip").inner_text()
+
+
+def click(page, x, row):
+    page.click("#graph", position={"x": x, "y": row * ROW + ROW / 2})
+
+
+def width(page):
+    return page.evaluate("document.querySelector('#graph').clientWidth")
+
+
+@pytest.fixture
+def page(show):
+    return show(with_tables(small_profile()))
+
+
+def test_the_page_says_what_it_shows(page):
+    assert page.title() == "app --jit; demo · flame graph"
+    assert page.locator("#totals").inner_text() == "7 samples · 7 ms · cpu-clock"
+    assert rows(page) == ["add", "run", "[unknown] app", "sys_read", "Entry", "[no stack]", "main", "run"]
+    assert page.locator("#thread option").all_text_contents() == [
+        "all 2",
+        "app 10/10 · 71.4%",
+        "worker;1 10/11 · 28.6%",
+    ]
+    legend = page.locator("#legend button:visible").all_inner_texts()
+    assert [entry.replace("\n", " ") for entry in legend][:2] == ["Baseline JIT 14.3%", "Optimised JIT 0%"]
+
+
+def test_a_tooltip_tells_all_of_a_box(page):
+    text = tooltip_at(page, 5, 3)
+    for fact in ("add", "28.6% · 2 ms · 2 samples", "Inlined (turbofan)", "lib.js:2", "[jit] app"):
+        assert fact in text
+
+
+def test_zoom_in_and_out(page):
+    click(page, 5, 1)
+    assert crumbs(page) == ["all", "main"]
+    assert "add" in tooltip_at(page, width(page) / 3, 3)
+    page.keyboard.press("Backspace")
+    assert crumbs(page) == []
+    click(page, 5, 3)
+    assert crumbs(page) == ["all", "main", "run", "add"]
+    page.locator("#crumbs button", has_text="main").click()
+    assert crumbs(page) == ["all", "main"]
+    page.keyboard.press("Escape")
+    assert crumbs(page) == []
+
+
+def test_search_highlights_and_sums(page):
+    before = colour(page, 5, 3)
+    page.keyboard.press("/")
+    page.keyboard.type("^(add|sys_)")
+    assert page.locator("#matched").inner_text() == "42.9% matched"
+    assert rows(page) == ["add", "sys_read"]
+    assert colour(page, 5, 3) != before
+    page.keyboard.press("Enter")
+    page.keyboard.press("Escape")
+    assert page.locator("#matched").inner_text() == ""
+    assert colour(page, 5, 3) == before
+    page.fill("#search", "[unknown")
+    assert rows(page) == ["[unknown] app"], "what is no regular expression is a text"
+    page.fill("#search", "ADD")
+    assert rows(page) == [], "capitals count"
+
+
+def test_inverted_starts_from_what_ran(page):
+    assert "main" in tooltip_at(page, 5, 1)
+    page.keyboard.press("i")
+    assert "add" in tooltip_at(page, 5, 1)
+    assert "main" in tooltip_at(page, 5, 3)
+    page.keyboard.press("i")
+    assert "main" in tooltip_at(page, 5, 1)
+
+
+def test_a_page_can_open_inverted(show):
+    page = show(with_tables(small_profile()), inverted=True)
+    assert page.locator("[data-view=inverted]").get_attribute("aria-pressed") == "true"
+    assert page.url.endswith("#")
+
+
+def test_sandwich_shows_callers_and_callees(page):
+    page.locator("#functions tbody tr", has_text="run").first.dblclick()
+    assert page.locator("[data-view=sandwich]").get_attribute("aria-pressed") == "true"
+    callers = page.locator("#callers")
+    assert callers.is_visible()
+    assert "run" in tooltip_at(page, 5, 0)
+    callers.hover(position={"x": 5, "y": callers.bounding_box()["height"] - 1.5 * ROW})
+    assert "main" in page.locator("#tooltip").inner_text()
+    page.keyboard.press("Escape")
+    assert not callers.is_visible()
+
+
+def test_a_click_in_the_table_highlights(page):
+    before = colour(page, 5, 1)
+    page.locator("#functions tbody tr", has_text="add").click()
+    assert colour(page, 5, 1) != before
+    assert page.locator("#selected").inner_text() == "add 28.6% self · 28.6% total · lib.js:2"
+    page.locator("#functions tbody tr", has_text="add").click()
+    assert colour(page, 5, 1) == before
+
+
+def test_the_table_sorts(page):
+    page.click("th[data-order=total] button")
+    assert rows(page)[0] == "main"
+    assert page.locator("th[data-order=total]").get_attribute("aria-sort") == "descending"
+
+
+def test_threads_tiers_and_samples(page):
+    page.select_option("#thread", label="worker;1 10/11 · 28.6%")
+    assert page.locator("#totals").inner_text().startswith("2 samples")
+    assert rows(page) == ["Entry", "[no stack]"]
+    page.select_option("#thread", "")
+    page.check("#merge-tiers")
+    assert rows(page).count("run") == 1
+    page.click("[data-metric=samples]")
+    assert page.locator("#functions tbody td").first.inner_text() == "28.6%"
+
+
+def test_recursion_can_be_merged(show):
+    profile = with_tables(small_profile())
+    # main > run (turbofan) > run (turbofan) > run (turbofan) > sys_read
+    for stack, parent, frame in ((7, 2, 2), (8, 7, 2), (9, 8, 5)):
+        profile.add("stacks", stack_id=stack, parent_stack_id=parent, frame_id=frame, depth=0)
+    for stack in (8, 9, 9):
+        profile.add("samples", ts_ns=0, thread_id=0, stack_id=stack, weight=10**6, weight_unit="ns", event="cpu-clock")
+    page = show(profile)
+    assert "run" in tooltip_at(page, 5, 4)
+    page.check("#merge-recursion")
+    assert "run" in tooltip_at(page, 5, 2)
+    assert "50.0% · 5 ms · 5 samples" in tooltip_at(page, 5, 2)
+    assert "sys_read" in tooltip_at(page, width(page) / 10 * 3.5, 3) + tooltip_at(page, 5, 3)
+    page.keyboard.press("i")
+    assert "sys_read" in tooltip_at(page, 5, 1)
+    assert "run" in tooltip_at(page, 5, 2)
+    assert "main" in tooltip_at(page, 5, 3)
+
+
+def test_the_legend_highlights_an_origin(page):
+    before = colour(page, 5, 1)
+    page.locator("#legend button", has_text="Inlined").click()
+    assert colour(page, 5, 1) != before
+    page.locator("#legend button", has_text="Inlined").click()
+    assert colour(page, 5, 1) == before
+
+
+def test_the_address_keeps_the_state(show):
+    page = show(with_tables(small_profile()))
+    page.keyboard.press("i")
+    page.fill("#search", "a&b=c")
+    click(page, 5, 1)
+    page.select_option("#thread", label="app 10/10 · 71.4%")
+    address = page.evaluate("location.hash")
+    again = show(with_tables(small_profile()), address)
+    assert again.locator("[data-view=inverted]").get_attribute("aria-pressed") == "true"
+    assert again.input_value("#search") == "a&b=c"
+    assert crumbs(again) == ["all", "add"]
+    assert again.input_value("#thread") == "0"
+    again.evaluate("location.hash = '#view=nonsense&thread=999&zoom=9.9&origin=77&focus=123456'")
+    assert again.locator("[data-view=flame]").get_attribute("aria-pressed") == "true"
+
+
+def test_the_keyboard_walks_and_copies(page):
+    page.focus("#graph")
+    for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowRight"):
+        page.keyboard.press(key)
+    assert page.locator("#selected b").inner_text() == "run"
+    page.keyboard.press("c")
+    assert page.evaluate("navigator.clipboard.readText()") == "run"
+    page.keyboard.press("Enter")
+    assert crumbs(page) == ["all", "main", "run"]
+    page.keyboard.press("s")
+    assert page.locator("#callers").is_visible()
+    page.keyboard.press("t")
+    assert not page.locator("#functions").is_visible()
+    page.keyboard.press("?")
+    assert page.locator("dialog").is_visible()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_both_themes(show, theme):
+    page = show(with_tables(small_profile()), theme=theme)
+    background = colour(page, width(page) - 5, 12)
+    assert (min(background) > 240) if theme == "light" else (max(background) < 40)
+    page.emulate_media(media="print")
+
+
+def test_the_graph_follows_the_window(page):
+    page.set_viewport_size({"width": 700, "height": 500})
+    # The page's policy forbids the waiting functions of the driver, which evaluate text.
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert page.evaluate("document.querySelector('#graph canvas').clientWidth") == width(page)
+    click(page, 5, 1)
+    assert crumbs(page) == ["all", "main"]
+
+
+def test_hostile_names_are_only_text(show):
+    page = show(hostile())
+    shown = page.locator("#functions tbody tr td:last-child").evaluate_all(
+        "cells => cells.map(cell => cell.title.split('\\n')[0])"
+    )
+    assert HOSTILE[0] in shown
+    assert "\\u{202e}right to left\\u{202c} override" in shown
+    assert "line\\u{a}break\\u{d}\\u{9}tab\\u{0}null" in shown
+    assert page.evaluate("document.images.length + document.querySelectorAll('script').length") == 2
+    for view in ("inverted", "sandwich", "flame"):
+        page.click(f"[data-view={view}]")
+    page.fill("#search", "__proto__|constructor")
+    assert sorted(rows(page)) == ["__proto__", "constructor"]
+
+
+def test_a_profile_without_samples_is_an_empty_page(show):
+    from fake_profile import FakeProfile
+
+    page = show(with_tables(FakeProfile("nothing")))
+    for view in ("inverted", "sandwich", "flame"):
+        page.click(f"[data-view={view}]")
+    assert page.locator("#totals").inner_text() == "0 samples · 0 events"
+
+
+def test_fifty_thousand_stacks_open_at_once(show):
+    profile = many_stacks(50_000)
+    page = show(profile)
+    page.reload()
+    started = time.perf_counter()
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    # One frame after the last stroke is what somebody sees first.
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    seconds = time.perf_counter() - started
+    assert page.locator("#totals").inner_text().startswith("50,000 samples")
+    assert seconds < 2, f"first paint after {seconds:.2f} s"
+    for key in ("i", "i"):
+        started = time.perf_counter()
+        page.keyboard.press(key)
+        page.evaluate("new Promise((done) => requestAnimationFrame(done))")
+        assert time.perf_counter() - started < 1

@@ -1,0 +1,23 @@
+"""What all tests share: the corpus of real recordings and bad files, which is kept outside the repository."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def jitdump_corpus() -> Path:
+    """Its JITDUMP part. `PERFUSE_CORPUS` says where the corpus is; else it is beside the repository."""
+    beside = Path(__file__).parents[2] / "shared" / "corpus"
+    corpus = Path(os.environ.get("PERFUSE_CORPUS", beside)) / "jitdump"
+    if not corpus.is_dir():
+        absent(f"no corpus at {corpus}")
+    return corpus
+
+
+def absent(what: str) -> None:
+    """Skips a test for what this machine lacks; in CI, where everything is, that is a failure."""
+    if os.environ.get("CI"):
+        pytest.fail(what)
+    pytest.skip(what)

@@ -1,0 +1,156 @@
+"""Flame graphs as files: whole, escaped, self-contained. What the page does is tested in tests/browser."""
+
+import base64
+import html
+import io
+import json
+import re
+import struct
+import zlib
+from xml.etree import ElementTree
+
+import pytest
+from fake_profile import FakeProfile
+from small_profile import small_profile
+
+from perfuse.analysis.flame import FlameGraph
+from perfuse.errors import UsageError
+from perfuse.exporters import export
+from perfuse.exporters.html import script
+from perfuse.exporters.palette import ORIGINS, hexadecimal
+from perfuse.exporters.svg import visible
+from profiles import HOSTILE, hostile, with_tables
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def exported(profile, to, **options) -> str:
+    out = io.BytesIO()
+    export(profile, out, to, **options)
+    return out.getvalue().decode()
+
+
+def picture(profile, **options) -> ElementTree.Element:
+    return ElementTree.fromstring(exported(profile, "svg", **options))
+
+
+def boxes(svg: ElementTree.Element) -> dict[str, tuple[float, float, list[str]]]:
+    """Left, width and tooltip of each box by name."""
+    found = {}
+    for group in svg.iter(f"{SVG}g"):
+        rect = group.find(f"{SVG}rect")
+        name, *facts = group.findtext(f"{SVG}title").split("\n")
+        found[name] = (float(rect.get("x")), float(rect.get("width")), facts)
+    return found
+
+
+def data(page: str) -> tuple[dict, bytes]:
+    packed = re.search(r'id="profile">([^<]*)</script>', page)[1]
+    raw = zlib.decompress(base64.b64decode(packed))
+    (length,) = struct.unpack_from("<I", raw)
+    return json.loads(raw[4 : 4 + length]), raw[4 + length + -(4 + length) % 8 :]
+
+
+def test_a_picture_has_each_box_where_it_belongs():
+    found = boxes(picture(with_tables(small_profile()), width=724))
+    # 700 pixels for seven samples.
+    assert {name: (left, width) for name, (left, width, _) in found.items()} == {
+        "all": (12, 699),
+        "main": (12, 499),
+        "run": (212, 99),
+        "add": (12, 199),
+        "[unknown] app": (312, 99),
+        "sys_read": (412, 99),
+        "Entry": (512, 99),
+        "[no stack]": (612, 99),
+    }
+    assert found["add"][2] == ["28.57% · 2 ms · 2 samples", "Inlined (turbofan)", "lib.js:2"]
+
+
+def test_an_inverted_picture_starts_from_what_ran():
+    svg = picture(with_tables(small_profile()), inverted=True, width=724)
+    tops = {
+        float(rect.get("y")): rect for rect in svg.iter(f"{SVG}rect") if rect.get("class", "").startswith("inlined-")
+    }
+    assert min(tops) == min(float(rect.get("y")) for rect in svg.iter(f"{SVG}rect") if "-" in rect.get("class", ""))
+
+
+def test_pictures_by_samples_and_of_threads():
+    p = with_tables(small_profile())
+    p.add(
+        "samples", sample_id=9, ts_ns=9, thread_id=0, stack_id=6, weight=93_000_000, weight_unit="ns", event="cpu-clock"
+    )
+    assert boxes(picture(p, width=724))["Entry"][1] == pytest.approx(657, abs=1)
+    assert boxes(picture(p, width=724, weight="samples"))["Entry"][1] == pytest.approx(174, abs=1)
+    assert "main" not in boxes(picture(p, threads=(1,)))
+
+
+def test_names_cannot_break_out_of_a_picture():
+    svg = picture(hostile())
+    names = boxes(svg)
+    assert {visible(name) or "[unknown] null" for name in HOSTILE[:6]} <= set(names)
+    tags = {element.tag.removeprefix(SVG) for element in svg.iter()}
+    assert tags == {"svg", "title", "style", "rect", "text", "g"}
+    assert not any(attribute.startswith("on") for element in svg.iter() for attribute in element.attrib)
+
+
+def test_names_cannot_break_out_of_a_page():
+    page = exported(hostile(), "html")
+    assert page.count("<script") == page.count("</script>") == 2
+    assert "{{" not in page.replace(html.escape(hostile().title), "")
+    description, _ = data(page)
+    assert set(HOSTILE) - {""} <= set(description["symbols"]["name"])
+
+
+def test_a_page_needs_nothing_else():
+    page = exported(with_tables(small_profile()), "html")
+    assert not re.search(r"""(?:src|href)\s*=|@import|url\(|https?://(?!www\.w3\.org)""", page)
+    assert "default-src 'none'" in page
+    assert re.search(r"^(?:import|export)\b", script(), re.MULTILINE) is None
+
+
+def test_no_two_modules_of_the_viewer_have_a_name_in_common():
+    names = re.findall(r"^(?:async )?(?:function\*?|class|const|let) (\w+)", script(), re.MULTILINE)
+    assert sorted(names) == sorted(set(names))
+
+
+def test_a_page_holds_the_tree_by_thread():
+    description, nodes = data(exported(with_tables(small_profile()), "html", inverted=True))
+    num = len(nodes) // 24
+    assert description["inverted"] is True
+    assert [label for _, label in description["threads"]] == ["app 10/10", "worker;1 10/11"]
+    samples = struct.unpack_from(f"<{num}I", nodes, 12 * num)
+    assert sum(samples) == 7
+    assert [description["symbols"]["name"][i] for i in struct.unpack_from(f"<{num}I", nodes, 4 * num)].count("run") == 2
+
+
+@pytest.mark.parametrize("to", ["html", "svg"])
+def test_a_profile_without_samples_is_an_empty_graph(to):
+    assert "0 samples" in exported(with_tables(FakeProfile("nothing")), "svg")
+    assert exported(with_tables(FakeProfile("nothing")), to)
+
+
+@pytest.mark.parametrize("to", ["html", "svg"])
+def test_the_same_profile_gives_the_same_bytes(to):
+    assert exported(with_tables(small_profile()), to) == exported(with_tables(small_profile()), to)
+
+
+def test_a_flame_graph_saves_and_shows_itself(tmp_path):
+    flame = FlameGraph.of(with_tables(small_profile()), inverted=True)
+    flame.save(tmp_path / "flame.svg", width=400)
+    assert 'width="400"' in (tmp_path / "flame.svg").read_text()
+    flame.save(tmp_path / "flame.html")
+    assert data((tmp_path / "flame.html").read_text())[0]["inverted"]
+    with pytest.raises(UsageError, match=r"\.html or \.svg"):
+        flame.save(tmp_path / "flame.folded")
+    assert flame._repr_html_().startswith("<iframe srcdoc=")
+    assert flame._repr_html_().count("<") == 2
+
+
+def test_colours_are_those_of_the_standard():
+    # Values of the CSS Color 4 text and of its sample code.
+    assert hexadecimal(1, 0, 0) == "#ffffff"
+    assert hexadecimal(0, 0, 0) == "#000000"
+    assert hexadecimal(0.627955, 0.257683, 29.2339) == "#ff0000"
+    assert hexadecimal(0.519752, 0.176858, 142.4953) == "#008000"
+    assert len({origin.name for origin in ORIGINS}) == len(ORIGINS)

@@ -1,0 +1,81 @@
+"""Dumps whose times are not on the recording's clock are put there, and say how surely."""
+
+import struct
+from pathlib import Path
+
+import pytest
+
+import perfuse as pf
+
+LEAVES = """
+    SELECT sample_id, f.linkage_name FROM samples JOIN stacks USING (stack_id) JOIN frames USING (frame_id)
+    JOIN functions f USING (function_id) WHERE kind = 'jit' ORDER BY 1
+"""
+
+
+def in_ticks(dump: bytes, hz: int, zero: int) -> bytes:
+    """A copy of a dump with every time in ticks of a counter, as JITDUMP_FLAGS_ARCH_TIMESTAMP says."""
+    out = bytearray(dump)
+
+    def ticks(ns: int) -> int:
+        return zero + ns * hz // 1_000_000_000
+
+    struct.pack_into("<QQ", out, 24, ticks(struct.unpack_from("<Q", dump, 24)[0]), 1)
+    offset = 40
+    while offset + 16 <= len(dump):
+        _, size, time = struct.unpack_from("<IIQ", dump, offset)
+        struct.pack_into("<Q", out, offset + 8, ticks(time))
+        offset += size
+    return bytes(out)
+
+
+@pytest.mark.parametrize("hz", [2_596_100_000, 1_000_000_003, 3_400_000_000])
+def test_ticks_of_an_unknown_rate(jitdump_corpus: Path, tmp_path: Path, hz: int) -> None:
+    produced = jitdump_corpus / "produced"
+    perf, dump = produced / "openjdk17-jvmti.perf.data", produced / "openjdk17-jvmti.dump"
+    ticking = tmp_path / "jit-1176.dump"
+    ticking.write_bytes(in_ticks(dump.read_bytes(), hz, zero=123_456_789_000))
+    right = dict(pf.fuse(perf, dump).sql(LEAVES).fetchall())
+    profile = pf.fuse(perf, ticking)
+    found = dict(profile.sql(LEAVES).fetchall())
+    assert len(right) > 1000
+    assert sum(found.get(sample) == name for sample, name in right.items()) / len(right) > 0.99
+    assert not set(found.items()) - set(right.items())
+    (join,) = profile.joins
+    assert join.alignment == "marker_and_rate"
+    ((measured, source),) = profile.sql("SELECT hz, hz_source FROM clocks WHERE kind = 'tsc'").fetchall()
+    assert measured == pytest.approx(hz, rel=0.01)
+    assert source == "estimated"
+    assert "FU003" in {d.code for d in profile.diagnostics}
+
+
+def test_a_flag_over_nanoseconds_is_not_believed(jitdump_corpus: Path, tmp_path: Path) -> None:
+    produced = jitdump_corpus / "produced"
+    perf, dump = produced / "openjdk17-jvmti.perf.data", produced / "openjdk17-jvmti.dump"
+    flagged = bytearray(dump.read_bytes())
+    flagged[32] = 1
+    copy = tmp_path / "jit-1176.dump"
+    copy.write_bytes(flagged)
+    profile = pf.fuse(perf, copy)
+    assert profile.joins[0].alignment == "same_clock"
+    assert profile.sql(LEAVES).fetchall() == pf.fuse(perf, dump).sql(LEAVES).fetchall()
+
+
+def test_recorded_without_k_mono(jitdump_corpus: Path) -> None:
+    produced = jitdump_corpus / "produced"
+    profile = pf.fuse(produced / "node20-noclock.perf.data", produced / "node20-noclock.dump")
+    (join,) = profile.joins
+    assert (join.how, join.alignment, join.pid) == ("marker", "marker", 18494)
+    assert join.uncertainty_ns is not None
+    assert 0 < join.uncertainty_ns < 50_000_000
+    names = profile.sql(f"SELECT linkage_name, count(*) n FROM ({LEAVES}) GROUP BY 1 ORDER BY n DESC").fetchall()
+    assert names[0][0].startswith("JS:*fib ")
+    assert sum(n for _, n in names) > 150
+
+
+def test_pid_namespace(jitdump_corpus: Path) -> None:
+    produced = jitdump_corpus / "produced"
+    profile = pf.fuse(produced / "node20-nsz.perf.data", produced / "node20-nsz.dump")
+    assert [(join.pid, join.how) for join in profile.joins] == [(18443, "marker")]
+    assert "FU004" in {d.code for d in profile.diagnostics}
+    assert len(profile.sql(LEAVES).fetchall()) > 150
