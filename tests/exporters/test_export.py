@@ -99,7 +99,7 @@ def test_a_file_target_refuses_a_directory(small: FakeProfile, tmp_path: Path) -
 
 
 def test_a_target_of_several_files_wants_a_file_name(small: FakeProfile, tmp_path: Path) -> None:
-    for place in (io.BytesIO(), "-", tmp_path):
+    for place in (io.BytesIO(), "-", tmp_path, "/dev/null"):
         with pytest.raises(UsageError, match="perf-data cannot be written to") as error:
             export(small, place, to="perf-data")
         assert error.value.hint == "give a file name: others go beside it"

@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tools import need, output_of
+from tools import need
 
 import perfuse
 from perfuse.errors import ExportError, UsageError
@@ -112,11 +112,11 @@ def test_what_is_needed_is_said(postcards: perfuse.Profile, tmp_path: Path) -> N
     path = tmp_path / "x.perf.data"
     perf_data = gzip.decompress((POSTCARDS / "perf.data.gz").read_bytes())
     other = ROOT / "tests" / "cli" / "testdata" / "jit-2345.dump"
-    with pytest.raises(ExportError, match="there is no perf.data to put the code into"):
+    with pytest.raises(ExportError, match=r"there is no perf\.data to put the code into"):
         export(perfuse.fuse(POSTCARDS / "jit-32015.dump.gz"), path)
-    with pytest.raises(ExportError, match="there are 2 perf.data files"):
+    with pytest.raises(ExportError, match=r"there are 2 perf\.data files"):
         export(perfuse.fuse(perf_data, perf_data, other), path)
-    with pytest.raises(ExportError, match="no process of the perf.data has JIT code"):
+    with pytest.raises(ExportError, match=r"no process of the perf\.data has JIT code"):
         export(perfuse.fuse(perf_data), path)
     with pytest.raises(UsageError, match=r"perf does not read \.gz"):
         export(postcards, tmp_path / "x.perf.data.gz")
@@ -128,7 +128,7 @@ def test_files_are_replaced_whole(postcards: perfuse.Profile, tmp_path: Path) ->
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_text("not to be written to")
     elf.symlink_to(elsewhere)
-    export(postcards, path)
+    assert export(postcards, path) == (str(elf), str(path))
     assert not elf.is_symlink()
     assert elsewhere.read_text() == "not to be written to"
     before = path.read_bytes(), elf.read_bytes()

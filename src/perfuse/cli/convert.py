@@ -134,7 +134,8 @@ def command(
         between=between,
         thread=thread,
     )
-    profile.export(output, to=target.name, **chosen)
+    *others, _ = profile.export(output, to=target.name, **chosen) or ("",)
     if output != "-":
-        console.note(f"wrote {output}, {target.name}")
+        beside = f", and {', '.join(others)}" if others and "files" in target.outputs else ""
+        console.note(f"wrote {output}, {target.name}{beside}")
     return settle(console, profile.diagnostics)
