@@ -123,6 +123,12 @@ def test_options_as_text() -> None:
     assert option_named(collapsed, "annotate").parse("yes") is True
     assert option_named(perf_map, "at").parse("0.5") == 0.5
     assert option_named(perf_map, "pid").parse("12") == 12
+    svg = target_named("svg")
+    assert option_named(svg, "threads").parse("3,4,5") == (3, 4, 5)
+    assert option_named(svg, "time_ns").parse("3,4") == (3, 4)
+    with pytest.raises(UsageError, match="time_ns is not '3'") as error:
+        option_named(svg, "time_ns").parse("3")
+    assert error.value.hint == "time_ns is N,N"
     with pytest.raises(UsageError, match="root is not 'x'") as error:
         option_named(collapsed, "root").parse("x")
     assert error.value.hint == "root is process, thread, none"

@@ -20,7 +20,7 @@ class Option:
 
     Attributes:
         name: What stands before the `=`.
-        kind: Its type: `bool`, `int`, `float`, `str`, or a `Literal` of the values it may have.
+        kind: Its type: `bool`, `int`, `float`, `str`, a tuple of `int`, or a `Literal` of the values it may have.
         default: What it is where it is not given; None for nothing.
         about: What it means.
     """
@@ -35,6 +35,8 @@ class Option:
         """What may stand behind the `=`, for people."""
         if get_origin(self.kind) is Literal:
             return ", ".join(map(str, get_args(self.kind)))
+        if get_origin(self.kind) is tuple:
+            return "N,N,..." if Ellipsis in get_args(self.kind) else ",".join("N" for _ in get_args(self.kind))
         return "yes, no" if self.kind is bool else _KINDS[self.kind]
 
     @property
@@ -55,10 +57,17 @@ class Option:
                 return _TRUTHS[text.lower()]
         else:
             try:
-                return self.kind(text)
+                return self._numbers(text) if get_origin(self.kind) is tuple else self.kind(text)
             except ValueError:
                 pass
         raise UsageError(f"{self.name} is not {text!r}", field=self.name, hint=f"{self.name} is {self.values}")
+
+    def _numbers(self, text: str) -> tuple[int, ...]:
+        numbers = tuple(int(part) for part in text.split(","))
+        kinds = get_args(self.kind)
+        if Ellipsis not in kinds and len(numbers) != len(kinds):
+            raise ValueError(text)
+        return numbers
 
 
 def options_of(target: Target) -> list[Option]:
