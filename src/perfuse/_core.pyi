@@ -6,17 +6,21 @@ __all__ = [
     "ArrowStream",
     "CallTree",
     "Fusion",
+    "Images",
     "JitdumpEncoder",
     "Placed",
     "RecordIterator",
     "Recording",
     "__version__",
     "call_tree",
+    "code_pids",
     "diagnostics_table",
     "formats",
+    "inject_images",
     "perf_facts",
     "rules",
     "tables",
+    "write_images",
 ]
 
 __version__: str
@@ -221,11 +225,12 @@ class JitdumpEncoder:
     ) -> bytes: ...
     def inline_stack_body(self, code_addr: int, entries: Sequence[tuple[int, int, str, str]]) -> bytes: ...
 
+@final
 class Images:
     def facts(self) -> list[tuple[int, str, int, int, int, int]]: ...
 
-def code_pids(fusion: Any) -> list[int]: ...
-def write_images(fusion: Any, files: dict[int, int], machine: int) -> Images: ...
+def code_pids(fusion: Fusion) -> list[int]: ...
+def write_images(fusion: Fusion, files: Mapping[int, int], machine: int) -> Images: ...
 def inject_images(
-    fusion: Any, images: Images, paths: dict[int, str], out: int
+    fusion: Fusion, images: Images, paths: Mapping[int, str], out: int
 ) -> tuple[int, int, int] | None: ...

@@ -13,7 +13,7 @@ use super::lines::{self, Habits};
 use super::reader::{Reader, Step};
 use super::records::{DebugInfo, Load, RawRecord, UnwindOrder, UnwindingInfo};
 use super::rules::*;
-use crate::{Recording, Source, machine_name};
+use crate::{Recording, machine_name};
 
 pub use super::rules::RULES;
 
@@ -55,7 +55,7 @@ pub fn findings(dump: &JitDump, sink: &mut Diagnostics) {
 
 struct Check<'a> {
     index: &'a Index,
-    data: &'a Source,
+    data: &'a [u8],
     sink: &'a mut Diagnostics,
     /// Size and address of the code that has an index.
     places: FxHashMap<u64, (u64, u64)>,
@@ -321,15 +321,10 @@ impl<'a> Check<'a> {
     fn lines(&mut self) {
         let index = self.index;
         let mut rows = Vec::new();
-        let mut released = 0u64;
         for code in index.codes.iter().filter(|code| code.debug != NONE) {
             let Some((about, info)) = index.debug_info(self.data, code) else { continue };
             let habits = lines::decode(&info, &index.target(code), &mut rows);
             self.habits(about.offset, about.index, code, &info, &habits);
-            if about.offset.saturating_sub(released) > super::index::RELEASE {
-                self.data.release(released as usize..about.offset as usize);
-                released = about.offset;
-            }
         }
     }
 
