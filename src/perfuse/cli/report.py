@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from perfuse.analysis.sampled import events
 from perfuse.cli.console import Console
 from perfuse.cli.opening import open_profile, settle
 from perfuse.cli.options import FILES, JSON, limit, near_choice, profile_options, selection_options
@@ -12,7 +13,6 @@ from perfuse.reports.profile import profile_report
 from perfuse.reports.profile_text import profile_lines
 from perfuse.reports.recording import code_report
 from perfuse.reports.recording_text import code_lines
-from perfuse.reports.weights import events
 
 
 @verb(

@@ -14,8 +14,7 @@ from arro3.core import Table
 
 from perfuse import __version__
 from perfuse.analysis.flame import FlameGraph, Metric
-from perfuse.analysis.sampled import Sampled
-from perfuse.analysis.top import thread_labels
+from perfuse.analysis.sampled import Sampled, thread_labels
 from perfuse.exporters.palette import DARK, LIGHT, ORIGINS
 
 MODULES = (
