@@ -11,6 +11,7 @@ from perfuse import jitdump
 
 SECTION = re.compile(r"^(Args|Attributes|Raises|Returns):\s*$")
 ENTRY = re.compile(r"^(\*{0,2}[\w`. ]+): (.*)$")
+LONGEST = 90
 TITLES = {"Args": "Parameters", "Attributes": "Attributes", "Raises": "Raises", "Returns": "Returns"}
 
 CHAPTERS = {
@@ -66,14 +67,22 @@ def _signature(item: Any) -> str:
     except ValueError:
         return "(...)"
     parameters = [p for p in signature.parameters.values() if p.name != "self"]
-    text = str(signature.replace(parameters=parameters))
+    text = _readable(str(signature.replace(parameters=parameters)))
+    if len(text) < LONGEST:
+        return text
+    # One a line, with the bare star that makes the rest keywords.
+    rows = [_readable(str(parameter)) for parameter in parameters]
+    keywords = [i for i, p in enumerate(parameters) if p.kind is p.KEYWORD_ONLY]
+    if keywords and not any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        rows.insert(keywords[0], "*")
+    _, arrow, result = text.rpartition(" -> ")
+    return "(\n    " + ",\n    ".join(rows) + ",\n)" + arrow + result * bool(arrow)
+
+
+def _readable(text: str) -> str:
     text = re.sub(r"perfuse(?:\.\w+)+\.(\w+)", r"\1", text.replace("'", "").replace("<factory>", "..."))
     text = re.sub(r"(?:collections\.abc|typing|os|pathlib)\.", "", text)
-    if len(text) < 90:
-        return text
-    inner, _, result = text.rpartition(")")
-    parts = re.split(r", (?![^\[(]*[\])])", inner[1:])
-    return "(\n    " + ",\n    ".join(parts) + ",\n)" + result
+    return re.sub(r"Union\[((?:[^\[\]]|\[[^\[\]]*\])*)\]", lambda union: union[1].replace(", ", " | "), text)
 
 
 def _prose(item: Any) -> str:

@@ -91,7 +91,7 @@ def diagnostics() -> str:
 
 def cli() -> str:
     """Help of every verb."""
-    context = click.Context(app, info_name="perfuse", terminal_width=COLUMNS)
+    context = click.Context(app, info_name="perfuse", terminal_width=COLUMNS, **app.context_settings)
     out = ["# Command line\n", _block(app.get_help(context))]
     for name in VERBS:
         command = app.get_command(context, name)

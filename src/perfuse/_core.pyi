@@ -6,17 +6,21 @@ __all__ = [
     "ArrowStream",
     "CallTree",
     "Fusion",
+    "Images",
     "JitdumpEncoder",
     "Placed",
     "RecordIterator",
     "Recording",
     "__version__",
     "call_tree",
+    "code_pids",
     "diagnostics_table",
     "formats",
+    "inject_images",
     "perf_facts",
     "rules",
     "tables",
+    "write_images",
 ]
 
 __version__: str
@@ -140,7 +144,11 @@ class Placed:
 @final
 class Fusion:
     def __new__(
-        cls, placed: Sequence[Placed], symbol_dirs: Sequence[str | PathLike[str]], debug_info: bool
+        cls,
+        placed: Sequence[Placed],
+        symbol_dirs: Sequence[str | PathLike[str]],
+        debug_info: bool,
+        recorded_on: tuple[str, str] | None = None,
     ) -> Self: ...
     def table(self, name: str, with_bytes: bool = False) -> ArrowStream | None: ...
     def first_uses(self, samples: int, code: int) -> list[tuple[int, int]]: ...
@@ -221,11 +229,10 @@ class JitdumpEncoder:
     ) -> bytes: ...
     def inline_stack_body(self, code_addr: int, entries: Sequence[tuple[int, int, str, str]]) -> bytes: ...
 
+@final
 class Images:
     def facts(self) -> list[tuple[int, str, int, int, int, int]]: ...
 
-def code_pids(fusion: Any) -> list[int]: ...
-def write_images(fusion: Any, files: dict[int, int], machine: int) -> Images: ...
-def inject_images(
-    fusion: Any, images: Images, paths: dict[int, str], out: int
-) -> tuple[int, int, int] | None: ...
+def code_pids(fusion: Fusion) -> list[int]: ...
+def write_images(fusion: Fusion, files: dict[int, int], machine: int) -> Images: ...
+def inject_images(fusion: Fusion, images: Images, paths: dict[int, str], out: int) -> tuple[int, int, int] | None: ...

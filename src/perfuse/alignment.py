@@ -68,7 +68,8 @@ def align(match: Match, facts: PerfFacts, first_uses: list[tuple[int, int]]) -> 
         # The conversion leads to perf's own clock, and the samples are on another: its rate holds, its zero does not.
         shift, mult, _ = conversion
         offset = anchor.ns - (anchor.ticks * mult >> shift)
-        return Alignment("tsc", mult, 2**shift, offset, "marker", round(_SECOND * 2**shift / mult), "header", _MILLISECOND)
+        hz = round(_SECOND * 2**shift / mult)
+        return Alignment("tsc", mult, 2**shift, offset, "marker", hz, "header", _MILLISECOND)
     return _by_rate(anchor, first_uses, facts) if is_tsc else _by_offset(anchor, first_uses)
 
 

@@ -11,6 +11,7 @@ from perfuse.formats.perf_data import Marker, PerfFacts
 from perfuse.recording import Input, Recording, open
 
 _DUMP = re.compile(r"jit-.*\.dump(\.gz|\.zst)?$")
+_SLACK_NS = 1_000_000_000
 _RECORDING = re.compile(r"(perf\.data|.*\.perf\.data)(\.gz|\.zst)?$")
 
 
@@ -63,10 +64,35 @@ def match(dumps: Sequence[Recording], facts: PerfFacts, *, only: bool) -> list[M
     """
     found = [_match(dump, facts) for dump in dumps]
     open_markers = {m.pid: m for m in facts.markers if all(m.pid != f.pid for f in found)}
-    if only and len(found) == 1 and found[0].pid is None and len(open_markers) == 1:
+    if only and len(found) == 1 and found[0].pid is None and len(open_markers) == 1 and _overlaps(dumps[0], facts):
         ((pid, marker),) = open_markers.items()
         return [Match(found[0].dump, pid, marker, "only_one")]
     return found
+
+
+def is_of_a_later_run(dump: Recording, facts: PerfFacts) -> bool:
+    """Whether a dump was begun after the recording's end: the same pid came again.
+
+    One from before its start is no other run: perf may have been attached to a process that had compiled everything.
+    """
+    times = _on_one_clock(dump, facts)
+    return times is not None and times[0][0] > times[1][1] + _SLACK_NS
+
+
+def _overlaps(dump: Recording, facts: PerfFacts) -> bool:
+    """Whether both surely were written at the same time."""
+    times = _on_one_clock(dump, facts)
+    if times is None:
+        return False
+    (dump_first, dump_last), (first, last) = times
+    return dump_first <= last + _SLACK_NS and dump_last >= first - _SLACK_NS
+
+
+def _on_one_clock(dump: Recording, facts: PerfFacts) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    span = dump.summary.span_ns
+    if facts.clock != "monotonic" or span is None or facts.span is None:
+        return None
+    return span, facts.span
 
 
 def _match(dump: Recording, facts: PerfFacts) -> Match:
@@ -108,6 +134,10 @@ def from_markers(facts: PerfFacts, taken: set[int], *, strict: bool) -> tuple[li
             continue
         if dump.format != "jitdump" or int(dump.header["pid"]) not in {marker.pid, *_numbers(Path(marker.path).name)}:
             message = f"{path} has the header of process {dump.header.get('pid')}, not of {marker.pid}"
+            found.append(diagnostic("FU005", facts.path, message, marker.record_offset))
+            continue
+        if is_of_a_later_run(dump, facts):
+            message = f"{path} was begun after the end of this recording"
             found.append(diagnostic("FU005", facts.path, message, marker.record_offset))
             continue
         dumps.append(dump)

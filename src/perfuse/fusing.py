@@ -6,7 +6,7 @@ from os import PathLike, fspath
 from perfuse import _core
 from perfuse.alignment import Alignment, align, needs_samples
 from perfuse.diagnostics import Diagnostic, diagnostic
-from perfuse.discovery import Match, from_markers, match, open_inputs
+from perfuse.discovery import Match, from_markers, is_of_a_later_run, match, open_inputs
 from perfuse.errors import UsageError
 from perfuse.formats.perf_data import PerfFacts
 from perfuse.profile import Join, Profile, Progress
@@ -50,10 +50,11 @@ def fuse(
     for perf in perfs:
         say("finding dumps", 0.2)
         facts = PerfFacts.of(perf)
-        mine = match(left, facts, only=len(perfs) == 1)
-        mine = [m for m in mine if m.pid is not None]
+        mine = [m for m in match(left, facts, only=len(perfs) == 1) if m.pid is not None]
+        mine = [m for m in mine if not is_of_a_later_run(m.dump, facts)]
         left = [dump for dump in left if all(m.dump is not dump for m in mine)]
-        mine += [m for m in match(beside, facts, only=False) if m.pid is not None]
+        found_beside = [m for m in match(beside, facts, only=False) if m.pid is not None]
+        mine += [m for m in found_beside if not is_of_a_later_run(m.dump, facts)]
         taken |= {m.pid for m in mine if m.pid is not None}
         there, missing = from_markers(facts, taken, strict=strict)
         mine += [m for m in match(there, facts, only=False) if m.pid is not None]
@@ -70,7 +71,8 @@ def fuse(
     recordings = [*perfs, *(m.dump for m, _ in matches)]
     placed = [_placed(perf, None, _perf_clock(perf)) for perf in perfs]
     placed += [_placed(m.dump, m.pid, a) for (m, _), a in zip(matches, alignments, strict=True)]
-    fusion = _core.Fusion(placed, [fspath(path) for path in symbol_dirs], debug_info)
+    machine = PerfFacts.of(perfs[0]).machine if perfs else None
+    fusion = _core.Fusion(placed, [fspath(path) for path in symbol_dirs], debug_info, machine)
     titles = [PerfFacts.of(perf).command_line for perf in perfs]
     title = " + ".join(t for t in titles if t) or ", ".join(r.path for r in named)
     return Profile(recordings, fusion, joins=joins, found=found, title=title)
@@ -111,7 +113,7 @@ def _join(m: Match, a: Alignment) -> Join:
 
 
 def _no_process(dump: Recording) -> Diagnostic:
-    message = f"{dump.path} is of process {dump.header['pid']}, which the recording does not have"
+    message = f"{dump.path} is of process {dump.header['pid']}, which the recording does not have, or of another time"
     return diagnostic("FU001", dump.path, message)
 
 

@@ -79,3 +79,51 @@ def test_pid_namespace(jitdump_corpus: Path) -> None:
     assert [(join.pid, join.how) for join in profile.joins] == [(18443, "marker")]
     assert "FU004" in {d.code for d in profile.diagnostics}
     assert len(profile.sql(LEAVES).fetchall()) > 150
+
+
+def test_a_dump_of_another_run_names_nothing(jitdump_corpus: Path, tmp_path: Path) -> None:
+    produced = jitdump_corpus / "produced"
+    other = pf.fuse(produced / "node24.perf.data", produced / "node20.dump")
+    assert [join.pid for join in other.joins] == [None]
+    assert "FU001" in {d.code for d in other.diagnostics}
+    assert not other.sql(LEAVES).fetchall()
+    # The same pid came again: the header is right, the time is not.
+    again = bytearray((produced / "node20.dump").read_bytes())
+    offset = 40
+    while offset + 16 <= len(again):
+        _, size, time = struct.unpack_from("<IIQ", again, offset)
+        struct.pack_into("<Q", again, offset + 8, time + 3_600_000_000_000)
+        offset += size
+    later = tmp_path / "jit-29793.dump"
+    later.write_bytes(again)
+    assert not pf.fuse(produced / "node20.perf.data", later).sql(LEAVES).fetchall()
+    beside = tmp_path / "perf.data"
+    beside.write_bytes((produced / "node20.perf.data").read_bytes())
+    profile = pf.fuse(beside)
+    assert "FU005" in {d.code for d in profile.diagnostics}
+    assert not profile.sql(LEAVES).fetchall()
+
+
+def test_dumps_are_found(jitdump_corpus: Path, tmp_path: Path) -> None:
+    produced = jitdump_corpus / "produced"
+    directory = tmp_path / "recordings"
+    (directory / "below").mkdir(parents=True)
+    perf = directory / "perf.data"
+    perf.write_bytes((produced / "node24.perf.data").read_bytes())
+    dump = directory / "below" / "jit-2612.dump"
+    dump.write_bytes((produced / "node24.dump").read_bytes())
+    right = pf.fuse(perf, dump).sql(LEAVES).fetchall()
+    assert len(right) > 300
+    assert pf.fuse(directory).sql(LEAVES).fetchall() == right
+    assert pf.fuse(perf, directory / "below").sql(LEAVES).fetchall() == right
+    missing = pf.fuse(perf)
+    assert "FU002" in {d.code for d in missing.diagnostics}
+    dump.rename(directory / "jit-2612.dump")
+    assert pf.fuse(perf).sql(LEAVES).fetchall() == right
+
+
+def test_jsc_names_its_files_by_thread(jitdump_corpus: Path) -> None:
+    produced = jitdump_corpus / "produced"
+    profile = pf.fuse(produced / "jsc2.52.perf.data", produced / "jsc2.52.dump")
+    assert [(join.pid, join.how) for join in profile.joins] == [(7086, "marker")]
+    assert any(name.startswith("JSC-FTL: ") for _, name in profile.sql(LEAVES).fetchall())

@@ -44,4 +44,3 @@ def write_files(profile: ImageSource, unfinished: Path, path: Path) -> None:
     descriptor = os.open(unfinished / path.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as out:
         profile.images.inject(out, images, {pid: path.parent / name for pid, name in names.items()})
-
