@@ -157,6 +157,7 @@ def test_cut_output_says_so(perfuse: Perfuse) -> None:
         (("info", "jit-2346.dump"), 3, "jit-2346.dump", "did you mean jit-2345.dump?"),
         (("query", DUMP, "SELEC 1"), 2, "Parser Error", "LINE 1"),
         (("query", DUMP, "FROM nowhere"), 2, "nowhere", ""),
+        (("query", DUMP, "SELECT name::INTEGER FROM functions"), 2, "Conversion Error", "LINE "),
         (("query", DUMP), 2, "no SQL", ""),
         (("records", DUMP, "--kind", "JIT_CODE_LOD"), 2, "no record kind 'JIT_CODE_LOD'", "did you mean JIT_CODE_LOAD"),
         (("records", DUMP, "--range", "5"), 2, "is no range", ""),
