@@ -41,7 +41,7 @@ class UnreadableInput(PerfuseError):  # noqa: N818 - named for the input, which 
 
 
 class QueryError(PerfuseError):
-    """SQL that cannot be run: `str()` of it says why, `hint` where or what was meant; its cause is DuckDB's own error."""
+    """SQL that cannot be run; `hint` says where in it, or what was meant, and `__cause__` is DuckDB's own error."""
 
 
 class ExportError(PerfuseError):
