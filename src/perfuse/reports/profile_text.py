@@ -35,11 +35,12 @@ ALIGNED_BY = {
 }
 ADVICE = (
     ("file not found", "give the directory that has the binaries: --symbols DIR"),
-    ("build id", "this machine has another version; give the directory of the right one: --symbols DIR"),
+    ("anonymous memory", "a dump is missing: name the jit-PID.dump beside the perf.data; perfuse doctor tells how to record"),
+    ("build id differs", "this machine has another version; give the directory of the right one: --symbols DIR"),
     ("kallsyms", "record as root, or on the machine itself: sudo sysctl kernel.kptr_restrict=0"),
     ("kernel", "record as root, or on the machine itself: sudo sysctl kernel.kptr_restrict=0"),
     ("no symbol", "the binary is stripped; install its debug symbols, or give them with --symbols DIR"),
-    ("no code", "the runtime wrote no dump for this code; perfuse doctor tells how to record it"),
+    ("build id was not recorded", "a recording to a file, without -z, has build ids; perf.data of pipes has none"),
     ("no mapping", "the address is in no mapping perf recorded; perf record -g with frame pointers helps"),
 )
 
