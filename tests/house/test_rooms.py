@@ -4,6 +4,7 @@ import importlib
 import pkgutil
 import re
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -65,6 +66,10 @@ def test_exporters_are_in_the_registry() -> None:
         if set(writers.values()) & set(dir(importlib.import_module(f"perfuse.exporters.{name}")))
     }
     assert writing == {target.module for target in TARGETS}
+
+
+def _writes(module: ModuleType) -> bool:
+    return any(hasattr(module, name) for name in ("write", "write_directory", "write_files"))
 
 
 def test_verbs_are_in_the_registry() -> None:
