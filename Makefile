@@ -86,7 +86,7 @@ fuzz:
 ## bless    writes goldens, generated pages and pictures anew; read the diff
 .PHONY: bless
 bless: $(VENV)/tools.stamp $(VENV)/docs.stamp $(VENV)/built.stamp
-	PERFUSE_BLESS=1 pytest --quiet tests/cli tests/exporters tests/reports tests/docs
+	PERFUSE_BLESS=1 pytest --quiet tests/cli tests/exporters tests/reports
 	python docs/generate.py
 	python docs/picture.py
 
