@@ -144,7 +144,11 @@ class Placed:
 @final
 class Fusion:
     def __new__(
-        cls, placed: Sequence[Placed], symbol_dirs: Sequence[str | PathLike[str]], debug_info: bool
+        cls,
+        placed: Sequence[Placed],
+        symbol_dirs: Sequence[str | PathLike[str]],
+        debug_info: bool,
+        recorded_on: tuple[str, str] | None = None,
     ) -> Self: ...
     def table(self, name: str, with_bytes: bool = False) -> ArrowStream | None: ...
     def first_uses(self, samples: int, code: int) -> list[tuple[int, int]]: ...

@@ -71,7 +71,8 @@ def fuse(
     recordings = [*perfs, *(m.dump for m, _ in matches)]
     placed = [_placed(perf, None, _perf_clock(perf)) for perf in perfs]
     placed += [_placed(m.dump, m.pid, a) for (m, _), a in zip(matches, alignments, strict=True)]
-    fusion = _core.Fusion(placed, [fspath(path) for path in symbol_dirs], debug_info)
+    machine = PerfFacts.of(perfs[0]).machine if perfs else None
+    fusion = _core.Fusion(placed, [fspath(path) for path in symbol_dirs], debug_info, machine)
     titles = [PerfFacts.of(perf).command_line for perf in perfs]
     title = " + ".join(t for t in titles if t) or ", ".join(r.path for r in named)
     return Profile(recordings, fusion, joins=joins, found=found, title=title)

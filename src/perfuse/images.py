@@ -122,7 +122,7 @@ class CodeImages:
         if self._profile.selection.condition is not None:
             raise ExportError(
                 "a perf.data is written with all samples of the recording",
-                hint="leave time range and thread out here, and choose them with perf: `perf report --time`, `--comm`",
+                hint="leave the time range and the thread out, and choose them in perf: `perf report --time`, `--tid`",
             )
 
     def _machine(self) -> int:

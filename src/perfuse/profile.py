@@ -142,7 +142,9 @@ class Profile:
 
         return CodeImages(self)
 
-    def export(self, path: str | PathLike[str] | IO[bytes], *, to: str | None = None, **options: Any) -> None:
+    def export(
+        self, path: str | PathLike[str] | IO[bytes], *, to: str | None = None, **options: Any
+    ) -> tuple[str, ...]:
         """Writes the profile for another tool, whole or not at all.
 
         Args:
@@ -150,13 +152,16 @@ class Profile:
             to: Target (`firefox`, `collapsed`, ...); told from the file name where not given.
             options: The target's own.
 
+        Returns:
+            The files that were written; the one that was asked for last.
+
         Raises:
             UsageError: No such target, or the name tells none.
             ExportError: The profile has nothing for it, or it cannot be written.
         """
         from perfuse.exporters import export
 
-        export(self, path, to=to, **options)
+        return export(self, path, to=to, **options)
 
     def _build(self, name: str) -> "ArrowStream":
         if name == "samples" and self.selection.condition is not None:

@@ -1,7 +1,7 @@
-"""perf itself names every JIT address as perfuse does in what `convert --to perf-data` writes, with one ELF file.
+"""perf itself names every JIT address as perfuse does, in what `convert --to perf-data` writes, by one ELF file.
 
-That perfuse is right is what test_perf_answer shows for recordings that perf can inject. Here are also those it refuses
-(no `-k mono`, stray header flags, a newer perf's file) or passes over (pid namespaces, JSC's file names).
+That perfuse is right is what test_perf_answer shows for recordings that perf can inject. Here are also those it
+refuses (no `-k mono`, stray header flags, a newer perf's file) or passes over (pid namespaces, JSC's file names).
 """
 
 import os

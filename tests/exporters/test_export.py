@@ -11,7 +11,7 @@ import pytest
 from fake_profile import FakeProfile
 
 from perfuse.errors import ExportError, PerfuseError, UsageError
-from perfuse.exporters import TARGETS, export, target_for, target_named
+from perfuse.exporters import TARGETS, export, option_named, options_of, target_for, target_named
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
@@ -19,6 +19,7 @@ def test_every_entry_is_true(target: Any) -> None:
     exporter = target.load()
     assert ("file" in target.outputs) == hasattr(exporter, "write")
     assert ("directory" in target.outputs) == hasattr(exporter, "write_directory")
+    assert ("files" in target.outputs) == hasattr(exporter, "write_files")
     for output in target.outputs:
         target.options(output)
     assert target_named(target.name) is target
@@ -95,6 +96,45 @@ def test_a_missing_directory_is_said(small: FakeProfile, tmp_path: Path) -> None
 def test_a_file_target_refuses_a_directory(small: FakeProfile, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be written to directory"):
         export(small, tmp_path, to="firefox")
+
+
+def test_a_target_of_several_files_wants_a_file_name(small: FakeProfile, tmp_path: Path) -> None:
+    for place in (io.BytesIO(), "-", tmp_path, "/dev/null"):
+        with pytest.raises(UsageError, match="perf-data cannot be written to") as error:
+            export(small, place, to="perf-data")
+        assert error.value.hint == "give a file name: others go beside it"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_every_option_can_be_given_as_text(target: Any) -> None:
+    options = options_of(target)
+    assert {option.name for option in options} == {name for out in target.outputs for name in target.options(out)}
+    for option in options:
+        assert option.about, f"{target.name}: {option.name} is not explained in Args"
+        assert option.values
+        if option.default is not None:
+            assert option.parse(option.default_text) == option.default
+
+
+def test_options_as_text() -> None:
+    collapsed, perf_map = target_named("collapsed"), target_named("perf-map")
+    assert option_named(collapsed, "root").parse("thread") == "thread"
+    assert option_named(collapsed, "annotate").parse("yes") is True
+    assert option_named(perf_map, "at").parse("0.5") == 0.5
+    assert option_named(perf_map, "pid").parse("12") == 12
+    svg = target_named("svg")
+    assert option_named(svg, "threads").parse("3,4,5") == (3, 4, 5)
+    assert option_named(svg, "time_ns").parse("3,4") == (3, 4)
+    with pytest.raises(UsageError, match="time_ns is not '3'") as error:
+        option_named(svg, "time_ns").parse("3")
+    assert error.value.hint == "time_ns is N,N"
+    with pytest.raises(UsageError, match="root is not 'x'") as error:
+        option_named(collapsed, "root").parse("x")
+    assert error.value.hint == "root is process, thread, none"
+    with pytest.raises(UsageError, match="collapsed has no option 'rot'; it takes root, annotate, weight") as error:
+        option_named(collapsed, "rot")
+    assert error.value.hint == "did you mean root?"
 
 
 def test_errors_carry_their_facts() -> None:

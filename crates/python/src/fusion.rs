@@ -80,13 +80,21 @@ pub struct Fusion {
     after: Offsets,
     symbol_dirs: Vec<PathBuf>,
     debug_info: bool,
+    recorded_on: Option<(String, String)>,
     joined: OnceLock<Result<join::Tables, ColumnError>>,
 }
 
 #[pymethods]
 impl Fusion {
     #[new]
-    fn new(py: Python<'_>, placed: Vec<Py<PyPlaced>>, symbol_dirs: Vec<PathBuf>, debug_info: bool) -> Self {
+    #[pyo3(signature = (placed, symbol_dirs, debug_info, recorded_on=None))]
+    fn new(
+        py: Python<'_>,
+        placed: Vec<Py<PyPlaced>>,
+        symbol_dirs: Vec<PathBuf>,
+        debug_info: bool,
+        recorded_on: Option<(String, String)>,
+    ) -> Self {
         let identities = Arc::default();
         let mut after = Offsets::default();
         let mut all = Vec::new();
@@ -98,7 +106,7 @@ impl Fusion {
             after = after.plus(extent);
             all.push(Placed { how, placement });
         }
-        Self { placed: all, identities, after, symbol_dirs, debug_info, joined: OnceLock::new() }
+        Self { placed: all, identities, after, symbol_dirs, debug_info, recorded_on, joined: OnceLock::new() }
     }
 
     /// One of the common tables; None for a name that is none.
@@ -191,8 +199,12 @@ impl Fusion {
         let hit = TableRequest { code_objects: Some(located.code_objects.clone()), with_bytes: false };
         let lines = CodeLines::new(self.collect("line_rows", &hit), self.collect("inline_calls", &hit))?;
         let symbol_dirs = self.symbol_dirs.clone();
-        let symbolizer =
-            Symbolizer::new(Options { symbol_dirs, debug: self.debug_info, ..Options::default() });
+        let symbolizer = Symbolizer::new(Options {
+            symbol_dirs,
+            debug: self.debug_info,
+            recorded_on: self.recorded_on.clone(),
+            ..Options::default()
+        });
         let perf_maps = self.perf_maps();
         let native = NativeNames { symbolizer: &symbolizer, perf_maps: &perf_maps };
         let resolution = join::resolve(&located, &mappings, &names, &lines, &native)?;

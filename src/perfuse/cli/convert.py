@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from perfuse.cli.console import Console
 from perfuse.cli.opening import open_profile, settle
-from perfuse.cli.options import FILES, near_choice, output, profile_options, selection_options
+from perfuse.cli.options import FILES, output, profile_options, selection_options
 from perfuse.cli.verb import verb
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.style import Role
+
+if TYPE_CHECKING:
+    from perfuse.exporters import Target
 
 
 def _list_targets(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
@@ -26,17 +31,63 @@ def _list_targets(ctx: click.Context, _param: click.Parameter, value: bool) -> N
     ctx.exit()
 
 
+def _list_options(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if not value or ctx.resilient_parsing:
+        return
+    import sys
+
+    from perfuse.exporters import TARGETS, options_of, target_named
+
+    console = Console(sys.stdout, sys.stderr)
+    to = ctx.params.get("to")
+    targets = TARGETS if to is None else (target_named(to),)
+    rows: list[list[Cell]] = [
+        [target.name, option.name, option.values, option.default_text, option.about]
+        for target in targets
+        for option in options_of(target)
+    ]
+    columns = [
+        Column("target", role=Role.NAME),
+        Column("option", role=Role.NAME),
+        Column("values"),
+        Column("default"),
+        Column("what it means", shrinks=30),
+    ]
+    if rows:
+        console.lines(grid(columns, rows, console.style, indent=""))
+    else:
+        console.note(f"{to} has no options")
+    ctx.exit()
+
+
+def _parsed(target: Target, given: tuple[str, ...]) -> dict[str, Any]:
+    """`-O NAME=VALUE`, each as the value its target wants."""
+    from perfuse.exporters import option_named
+
+    options = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        option = option_named(target, name.strip().replace("-", "_"))
+        if not equals:
+            raise click.UsageError(f"-O {text} has no value: {option.name} is {option.values}")
+        options[option.name] = option.parse(value)
+    return options
+
+
 @verb(
     "convert",
     examples=[
         "perfuse convert perf.data jit-2345.dump -o profile.json --to firefox",
-        "perfuse convert perf.data jit-2345.dump -o - --to collapsed",
+        "perfuse convert perf.data jit-2345.dump -o - --to collapsed -O root=thread",
+        "perfuse convert perf.data jit-2345.dump -o named.perf.data",
         "perfuse convert --list",
+        "perfuse convert --to collapsed --list-options",
     ],
 )
 @FILES
 @output("File to write, or a directory where the target makes several", required=True)
-@click.option("--to", metavar="TARGET", help="Target; told by the name of OUT where not given.")
+@click.option("--to", metavar="TARGET", is_eager=True, help="Target; told by the name of OUT where not given.")
+@click.option("-O", "options", multiple=True, metavar="NAME=VALUE", help="Option of the target; repeats.")
 @click.option(
     "--list",
     is_flag=True,
@@ -45,6 +96,14 @@ def _list_targets(ctx: click.Context, _param: click.Parameter, value: bool) -> N
     callback=_list_targets,
     help="List the targets.",
 )
+@click.option(
+    "--list-options",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_list_options,
+    help="List the options of TARGET, or of all.",
+)
 @selection_options
 @profile_options
 def command(
@@ -52,6 +111,7 @@ def command(
     files: tuple[str, ...],
     output: str,
     to: str | None,
+    options: tuple[str, ...],
     between: tuple[float | None, float | None] | None,
     thread: str | None,
     symbol_dirs: tuple[str, ...],
@@ -59,14 +119,12 @@ def command(
     strict: bool,
 ) -> int:
     """OUT appears under its name only when it is complete."""
-    from perfuse.exporters import TARGETS, target_for
+    from perfuse.exporters import target_for, target_named
 
-    if to is not None:
-        near_choice(to, [target.name for target in TARGETS], "target")
-    elif output == "-":
+    if to is None and output == "-":
         raise click.UsageError("standard output has no name to tell the format by: give --to")
-    else:
-        to = target_for(output).name
+    target = target_for(output) if to is None else target_named(to)
+    chosen = _parsed(target, options)
     profile = open_profile(
         console,
         files,
@@ -76,7 +134,8 @@ def command(
         between=between,
         thread=thread,
     )
-    profile.export(output, to=to)
+    *others, _ = profile.export(output, to=target.name, **chosen) or ("",)
     if output != "-":
-        console.note(f"wrote {output}, {to}")
+        beside = f", and {', '.join(others)}" if others and "files" in target.outputs else ""
+        console.note(f"wrote {output}, {target.name}{beside}")
     return settle(console, profile.diagnostics)

@@ -10,7 +10,8 @@
 for each output its entry names. It is imported when it is used; its keyword arguments are its options.
 """
 
+from perfuse.exporters.options import Option, option_named, options_of
 from perfuse.exporters.output import export
 from perfuse.exporters.registry import TARGETS, Target, target_for, target_named
 
-__all__ = ["TARGETS", "Target", "export", "target_for", "target_named"]
+__all__ = ["TARGETS", "Option", "Target", "export", "option_named", "options_of", "target_for", "target_named"]

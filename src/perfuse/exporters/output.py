@@ -19,8 +19,8 @@ from perfuse.exporters.source import Source
 
 def export(
     profile: Source, to_path: str | os.PathLike[str] | IO[bytes], to: str | None = None, **options: Any
-) -> Target:
-    """Writes a profile in another tool's format, and tells in which.
+) -> tuple[str, ...]:
+    """Writes a profile in another tool's format.
 
     Args:
         profile: What to write.
@@ -28,6 +28,9 @@ def export(
             compressed. A target that can fill a directory does when the name is a directory's or ends in `/`.
         to: The target's name; without it the file name's ending decides.
         options: What the target takes besides: see its exporter.
+
+    Returns:
+        The files that were written, the one that was asked for last; none for a stream.
 
     Raises:
         UsageError: There is no such target or option, or the file name does not tell the target.
@@ -40,7 +43,7 @@ def export(
         if "file" not in target.outputs:
             raise _unfit(target, "a file object", path=None)
         _exporter(target, "file", options).write(profile, to_path, **options)
-        return target
+        return ()
     name = os.fspath(to_path)
     target = _target(to, name)
     path = Path(name)
@@ -49,20 +52,24 @@ def export(
     if name == "-":
         exporter.write(profile, sys.stdout.buffer, **options)
         sys.stdout.buffer.flush()
-        return target
+        return ()
     try:
         if output == "directory":
             with _new_directory(path) as unfinished:
                 exporter.write_directory(profile, unfinished, **options)
-        elif output == "files":
+                names = _names(unfinished)
+            return tuple(str(path / file) for file in names)
+        if output == "files":
             with _new_files(path) as unfinished:
                 exporter.write_files(profile, unfinished, path.resolve(), **options)
-        else:
-            with _new_file(path) as out:
-                exporter.write(profile, out, **options)
+                names = _names(unfinished, last=path.resolve().name)
+            beside = path.resolve() if path.is_symlink() else path
+            return tuple(str(beside.with_name(file)) for file in names)
+        with _new_file(path) as out:
+            exporter.write(profile, out, **options)
     except OSError as error:
         raise ExportError(f"cannot write {name}: {error.strerror or error}", path=name) from error
-    return target
+    return (name,)
 
 
 def _target(to: str | None, name: str | None) -> Target:
@@ -79,6 +86,8 @@ def _output(target: Target, name: str, path: Path) -> Output:
             if "directory" in target.outputs:
                 return "directory"
             raise _unfit(target, f"directory {name}", path=name)
+        if target.outputs == ("files",) and path.exists() and not path.is_file():
+            raise _unfit(target, f"device {name}", path=name)
         return target.outputs[0]
     if "file" in target.outputs:
         return "file"
@@ -138,8 +147,13 @@ def _new_files(path: Path) -> Iterator[Path]:
     path = path.resolve()
     with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as name:
         yield Path(name)
-        for file in sorted(Path(name).iterdir(), key=lambda file: file.name == path.name):
-            file.replace(path.with_name(file.name))
+        for file in _names(Path(name), last=path.name):
+            Path(name, file).replace(path.with_name(file))
+
+
+def _names(directory: Path, last: str | None = None) -> list[str]:
+    """The files in a directory, one of them last."""
+    return sorted((file.name for file in directory.iterdir()), key=lambda name: (name == last, name))
 
 
 @contextmanager
@@ -150,7 +164,7 @@ def _new_directory(path: Path) -> Iterator[Path]:
     try:
         yield unfinished
         path.mkdir(exist_ok=True)
-        for file in sorted(unfinished.iterdir()):
-            file.replace(path / file.name)
+        for file in _names(unfinished):
+            Path(unfinished, file).replace(path / file)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)

@@ -3,6 +3,7 @@
 import difflib
 import importlib
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Literal
@@ -37,11 +38,15 @@ class Target:
         """Its exporter."""
         return importlib.import_module(f"perfuse.exporters.{self.module}")
 
+    def writer(self, output: Output) -> Callable[..., None]:
+        """Its exporter's function for an output."""
+        name = {"file": "write", "directory": "write_directory", "files": "write_files"}[output]
+        write: Callable[..., None] = getattr(self.load(), name)
+        return write
+
     def options(self, output: Output) -> dict[str, inspect.Parameter]:
         """The options it takes, by name."""
-        exporter = self.load()
-        write = {"file": "write", "directory": "write_directory", "files": "write_files"}[output]
-        parameters = inspect.signature(getattr(exporter, write)).parameters
+        parameters = inspect.signature(self.writer(output)).parameters
         return {name: p for name, p in parameters.items() if p.kind is p.KEYWORD_ONLY}
 
 

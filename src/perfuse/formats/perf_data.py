@@ -40,6 +40,7 @@ class PerfFacts:
         span: First and last time stamp in nanoseconds.
         time_conv: `(shift, mult, zero)` from the processor's counter to nanoseconds, where recorded.
         cpu_hz: Nominal frequency in the processor's name; None where it has none.
+        machine: Host name and kernel release; None where not recorded.
     """
 
     recording: Recording
@@ -50,6 +51,7 @@ class PerfFacts:
     span: tuple[int, int] | None
     time_conv: tuple[int, int, int] | None
     cpu_hz: int | None
+    machine: tuple[str, str] | None
 
     @property
     def path(self) -> str:
@@ -70,6 +72,7 @@ class PerfFacts:
             span=recording.summary.span,
             time_conv=facts["time_conv"],
             cpu_hz=_nominal_hz(facts["cpu"] or ""),
+            machine=(facts["hostname"], facts["os_release"]) if facts["hostname"] and facts["os_release"] else None,
         )
 
 

@@ -23,15 +23,15 @@ pub(crate) struct RecordedKernel<'a> {
     pub(crate) reference: Option<(&'a str, u64)>,
     /// Whether it may be the one that runs here.
     pub(crate) may_be_live: bool,
+    /// Whether it ran on this very machine, and was of the release that runs here.
+    pub(crate) was_here: bool,
 }
 
 impl RecordedKernel<'_> {
     /// Its symbols: a copy of kallsyms in perf's cache, the running kernel's own, or a vmlinux; the last first where
     /// lines are wanted.
     pub(crate) fn symbols(&self, search: &SearchPath, with_dwarf: bool) -> Symbols {
-        let Some(id) = self.build_id else {
-            return Symbols::None("the kernel's build id was not recorded".into());
-        };
+        let Some(id) = self.build_id else { return self.without_build_id() };
         if with_dwarf && let Ok(symbols) = self.vmlinux(search, id) {
             return symbols;
         }
@@ -42,6 +42,17 @@ impl RecordedKernel<'_> {
             Err(reason) => self
                 .vmlinux(search, id)
                 .unwrap_or_else(|vmlinux| Symbols::None(vmlinux.unwrap_or(reason).into())),
+        }
+    }
+
+    /// Piped and packed recordings have no build ids: machine, release and address of the kernel must do then.
+    fn without_build_id(&self) -> Symbols {
+        if !(self.may_be_live && self.was_here && self.reference.is_some()) {
+            return Symbols::None("the kernel's build id was not recorded".into());
+        }
+        match live_kernel::symbols(self.reference) {
+            Ok(kallsyms) => Symbols::Kallsyms(kallsyms),
+            Err(reason) => Symbols::None(reason.into()),
         }
     }
 

@@ -16,6 +16,12 @@ pub(crate) fn build_id() -> Option<BuildId> {
     build_id_of_notes(&fs::read("/sys/kernel/notes").ok()?)
 }
 
+/// Whether this is the machine of that name, and that release of the kernel runs on it.
+pub(crate) fn is_this_machine(host: &str, release: &str) -> bool {
+    let told = |name| fs::read_to_string(format!("/proc/sys/kernel/{name}")).unwrap_or_default();
+    told("hostname").trim_end() == host && told("osrelease").trim_end() == release
+}
+
 /// All symbols of the running kernel.
 ///
 /// # Errors

@@ -27,6 +27,8 @@ pub struct Options {
     pub debug_dirs: Vec<PathBuf>,
     /// Whether the recording may be of this machine, so that the running kernel may be the recorded one.
     pub live_kernel: bool,
+    /// Host name and kernel release of the recorded machine, where they are known.
+    pub recorded_on: Option<(String, String)>,
 }
 
 impl Default for Options {
@@ -43,6 +45,7 @@ impl Default for Options {
             build_id_dirs: home.map(|home| home.join(".debug")).into_iter().collect(),
             debug_dirs: std::iter::once(PathBuf::from("/usr/lib/debug")).chain(debuginfod).collect(),
             live_kernel: true,
+            recorded_on: None,
         }
     }
 }
@@ -53,6 +56,7 @@ pub struct Symbolizer {
     search: SearchPath,
     debug: bool,
     live_kernel: bool,
+    was_here: bool,
     modules: Mutex<FxHashMap<ModuleKey, Arc<OnceLock<Arc<Module>>>>>,
 }
 
@@ -67,9 +71,11 @@ impl Symbolizer {
     /// A symbolizer that has opened nothing yet.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        let Options { symbol_dirs, debug, build_id_dirs, debug_dirs, live_kernel } = options;
+        let Options { symbol_dirs, debug, build_id_dirs, debug_dirs, live_kernel, recorded_on } = options;
+        let was_here =
+            recorded_on.is_some_and(|(host, release)| live_kernel::is_this_machine(&host, &release));
         let search = SearchPath { symbol_dirs, build_id_dirs, debug_dirs };
-        Self { search, debug, live_kernel, modules: Mutex::default() }
+        Self { search, debug, live_kernel, was_here, modules: Mutex::default() }
     }
 
     /// The module that a mapping's `path` names, of that build id in hexadecimal where one was recorded.
@@ -104,11 +110,13 @@ impl Symbolizer {
             RecordedPath::Kernel { reference } => {
                 let reference =
                     key.reference_address.filter(|_| !reference.is_empty()).map(|at| (reference, at));
-                let kernel = RecordedKernel { build_id, reference, may_be_live: self.live_kernel };
+                let (may_be_live, was_here) = (self.live_kernel, self.was_here);
+                let kernel = RecordedKernel { build_id, reference, may_be_live, was_here };
                 kernel.symbols(&self.search, self.debug)
             }
             RecordedPath::Guest => {
-                let kernel = RecordedKernel { build_id, reference: None, may_be_live: false };
+                let kernel =
+                    RecordedKernel { build_id, reference: None, may_be_live: false, was_here: false };
                 kernel.symbols(&self.search, self.debug)
             }
             RecordedPath::KernelModule(name) => {

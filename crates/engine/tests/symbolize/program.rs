@@ -89,6 +89,7 @@ pub fn options(debug: bool) -> Options {
         build_id_dirs: none.clone(),
         debug_dirs: none,
         live_kernel: false,
+        recorded_on: None,
     }
 }
 

@@ -15,7 +15,7 @@ use super::lines::Habits;
 use super::reader::{Reader, Step};
 use super::records::{DebugInfo, Load, RawRecord, UnwindOrder, UnwindingInfo};
 use super::rules::*;
-use crate::{Recording, machine_name};
+use crate::{Recording, Source, machine_name};
 
 pub use super::rules::RULES;
 
@@ -57,7 +57,7 @@ pub fn findings(dump: &JitDump, sink: &mut Diagnostics) {
 
 struct Check<'a> {
     index: &'a Index,
-    data: &'a [u8],
+    data: &'a Source,
     sink: &'a mut Diagnostics,
     /// Size and address of the code that has an index.
     places: FxHashMap<u64, (u64, u64)>,

@@ -36,10 +36,15 @@ impl Check<'_> {
     pub(super) fn lines(&mut self) {
         let index = self.index;
         let mut rows = Vec::new();
+        let mut released = 0u64;
         for code in index.codes.iter().filter(|code| code.debug != NONE) {
             let Some((about, info)) = index.debug_info(self.data, code) else { continue };
             let habits = lines::decode(&info, &index.target(code), &mut rows);
             self.habits(about.offset, about.index, code, &info, &habits);
+            if about.offset.saturating_sub(released) > crate::jitdump::index::RELEASE {
+                self.data.release(released as usize..about.offset as usize);
+                released = about.offset;
+            }
         }
     }
 

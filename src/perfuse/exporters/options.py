@@ -1,0 +1,110 @@
+"""The options of targets as text: what `perfuse convert -O NAME=VALUE` takes, and what it says of them."""
+
+import difflib
+import inspect
+import re
+from dataclasses import dataclass
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
+
+from perfuse.errors import UsageError
+from perfuse.exporters.registry import Target
+
+_TRUTHS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+_KINDS = {int: "a whole number", float: "a number", str: "text"}
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option of a target.
+
+    Attributes:
+        name: What stands before the `=`.
+        kind: Its type: `bool`, `int`, `float`, `str`, a tuple of `int`, or a `Literal` of the values it may have.
+        default: What it is where it is not given; None for nothing.
+        about: What it means.
+    """
+
+    name: str
+    kind: Any
+    default: Any
+    about: str
+
+    @property
+    def values(self) -> str:
+        """What may stand behind the `=`, for people."""
+        if get_origin(self.kind) is Literal:
+            return ", ".join(map(str, get_args(self.kind)))
+        if get_origin(self.kind) is tuple:
+            return "N,N,..." if Ellipsis in get_args(self.kind) else ",".join("N" for _ in get_args(self.kind))
+        return "yes, no" if self.kind is bool else _KINDS[self.kind]
+
+    @property
+    def default_text(self) -> str:
+        """The default as it would be given."""
+        if isinstance(self.default, bool):
+            return "yes" if self.default else "no"
+        return "" if self.default is None else str(self.default)
+
+    def parse(self, text: str) -> Any:
+        """The value a text stands for; raises `UsageError` where it stands for none."""
+        if get_origin(self.kind) is Literal:
+            known = {str(value): value for value in get_args(self.kind)}
+            if text in known:
+                return known[text]
+        elif self.kind is bool:
+            if text.lower() in _TRUTHS:
+                return _TRUTHS[text.lower()]
+        else:
+            try:
+                return self._numbers(text) if get_origin(self.kind) is tuple else self.kind(text)
+            except ValueError:
+                pass
+        raise UsageError(f"{self.name} is not {text!r}", field=self.name, hint=f"{self.name} is {self.values}")
+
+    def _numbers(self, text: str) -> tuple[int, ...]:
+        numbers = tuple(int(part) for part in text.split(","))
+        kinds = get_args(self.kind)
+        if Ellipsis not in kinds and len(numbers) != len(kinds):
+            raise ValueError(text)
+        return numbers
+
+
+def options_of(target: Target) -> list[Option]:
+    """What a target takes, for any of its outputs."""
+    found: dict[str, Option] = {}
+    for output in target.outputs:
+        meanings = _meanings(inspect.getdoc(target.writer(output)) or "")
+        for name, parameter in target.options(output).items():
+            default = None if parameter.default is parameter.empty else parameter.default
+            about = meanings.get(name, "")
+            found.setdefault(name, Option(name, _kind(parameter.annotation), default, about))
+    return list(found.values())
+
+
+def option_named(target: Target, name: str) -> Option:
+    """The option of that name; raises `UsageError` naming near and known ones."""
+    options = {option.name: option for option in options_of(target)}
+    if name in options:
+        return options[name]
+    close = difflib.get_close_matches(name, options, n=1)
+    known = f"it takes {', '.join(options)}" if options else "it takes none"
+    hint = f"did you mean {close[0]}?" if close else known
+    raise UsageError(f"{target.name} has no option {name!r}; {known}", field=name, hint=hint)
+
+
+def _kind(annotation: Any) -> Any:
+    """The type, without the None that stands for `not given`."""
+    if get_origin(annotation) is Literal:
+        return annotation
+    kinds = [kind for kind in get_args(annotation) if kind is not NoneType]
+    return kinds[0] if kinds else annotation
+
+
+def _meanings(doc: str) -> dict[str, str]:
+    """The `Args:` of a docstring, each on one line."""
+    section = re.search(r"^Args:\n((?:    .*\n?|\n)*)", doc, re.MULTILINE)
+    if section is None:
+        return {}
+    entries = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", section[1], re.MULTILINE)
+    return {name: " ".join(text.split()) for name, text in entries}
