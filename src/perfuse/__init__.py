@@ -13,7 +13,7 @@ Importing this package loads the compiled core and nothing else; DuckDB and Arro
 from typing import TYPE_CHECKING, Any
 
 from perfuse._core import __version__
-from perfuse.errors import ExportError, PerfuseError, UnreadableInput, UsageError
+from perfuse.errors import ExportError, PerfuseError, QueryError, UnreadableInput, UsageError
 
 if TYPE_CHECKING:
     from perfuse.diagnostics import Diagnostic, Rule, explain, rules
@@ -50,6 +50,7 @@ __all__ = [
     "Join",
     "PerfuseError",
     "Profile",
+    "QueryError",
     "Record",
     "Recording",
     "RepairResult",

@@ -62,7 +62,7 @@ def align(match: Match, facts: PerfFacts, first_uses: list[tuple[int, int]]) -> 
         shift, mult, zero = conversion
         return Alignment("tsc", mult, 2**shift, zero, "time_conv", round(_SECOND * 2**shift / mult), "header")
     if match.marker is None or dump.summary.span is None:
-        return Alignment("tsc" if is_tsc else "monotonic", how="none", hz=None if is_tsc else _SECOND)
+        return _always(facts, "tsc" if is_tsc else "monotonic")
     anchor = Anchor(_first_ticks(dump), match.marker.ts)
     if conversion is not None:
         # The conversion leads to perf's own clock, and the samples are on another: its rate holds, its zero does not.
@@ -71,6 +71,12 @@ def align(match: Match, facts: PerfFacts, first_uses: list[tuple[int, int]]) -> 
         hz = round(_SECOND * 2**shift / mult)
         return Alignment("tsc", mult, 2**shift, offset, "marker", hz, "header", _MILLISECOND)
     return _by_rate(anchor, first_uses, facts) if is_tsc else _by_offset(anchor, first_uses)
+
+
+def _always(facts: PerfFacts, kind: str) -> Alignment:
+    """No moment is known on both clocks: all code was there from the start, the last at an address where several were."""
+    start = facts.span[0] - _SECOND if facts.span else 0
+    return Alignment(kind, numerator=0, offset_ns=start, how="none", hz=None)
 
 
 def _by_offset(anchor: Anchor, first_uses: list[tuple[int, int]]) -> Alignment:
@@ -101,7 +107,7 @@ def _by_rate(anchor: Anchor, first_uses: list[tuple[int, int]], facts: PerfFacts
     elif second:
         tick_ns = _SECOND / second
     else:
-        return Alignment("tsc", how="none", hz=None, hz_source="estimated")
+        return _always(facts, "tsc")
     denominator = 1 << 40
     numerator = round(tick_ns * denominator)
     offset = anchor.ns - anchor.ticks * numerator // denominator

@@ -40,5 +40,9 @@ class UnreadableInput(PerfuseError):  # noqa: N818 - named for the input, which 
     """A file that is of no known format, or whose header cannot be read."""
 
 
+class QueryError(PerfuseError):
+    """SQL that cannot be run; `hint` says where in it, or what was meant, and `__cause__` is DuckDB's own error."""
+
+
 class ExportError(PerfuseError):
     """A result that could not be written, or that the profile has nothing for."""

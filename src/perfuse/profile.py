@@ -103,6 +103,10 @@ class Profile:
 
         Returns:
             A DuckDB relation: `.fetchall()`, `.df()`, `.pl()`, `.arrow()`, `.write_parquet(path)`; it prints itself.
+
+        Raises:
+            QueryError: It is no SQL, or names what there is not. What goes wrong only with the rows, a conversion say,
+                DuckDB raises itself when they are fetched.
         """
         return self._database.sql(query)
 

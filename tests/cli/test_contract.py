@@ -44,7 +44,7 @@ def test_info_goes_on_past_an_unreadable_file(perfuse: Perfuse, recordings: Path
 def test_report_of_samples(perfuse: Perfuse) -> None:
     report = json.loads(perfuse("report", "--json", "perf.data", DUMP).out)
     assert report["kind"] == "samples"
-    assert report["title"] == "../llvmjit 4000 ../prog.ll"
+    assert report["title"] == "llvmjit 4000 ../prog.ll"
     assert report["events"] == [{"name": "cpu-clock", "samples": 553, "weight": 138250000, "unit": "ns"}]
     (join,) = report["joins"]
     assert (join["path"], join["pid"], join["found_by"], join["alignment"]) == (DUMP, 14513, "marker", "same_clock")
@@ -157,6 +157,7 @@ def test_cut_output_says_so(perfuse: Perfuse) -> None:
         (("info", "jit-2346.dump"), 3, "jit-2346.dump", "did you mean jit-2345.dump?"),
         (("query", DUMP, "SELEC 1"), 2, "Parser Error", "LINE 1"),
         (("query", DUMP, "FROM nowhere"), 2, "nowhere", ""),
+        (("query", DUMP, "SELECT name::INTEGER FROM functions"), 2, "Conversion Error", "LINE "),
         (("query", DUMP), 2, "no SQL", ""),
         (("records", DUMP, "--kind", "JIT_CODE_LOD"), 2, "no record kind 'JIT_CODE_LOD'", "did you mean JIT_CODE_LOAD"),
         (("records", DUMP, "--range", "5"), 2, "is no range", ""),

@@ -114,6 +114,13 @@ def test_no_two_modules_of_the_viewer_have_a_name_in_common():
     assert sorted(names) == sorted(set(names))
 
 
+def test_the_kernel_is_one_module():
+    page, picture = (exported(with_tables(small_profile()), to) for to in ("html", "svg"))
+    assert "[kernel]" in data(page)[0]["symbols"]["module"]["texts"]
+    assert "[kernel]</title>" in picture
+    assert "kallsyms" not in picture
+
+
 def test_a_page_holds_the_tree_by_thread():
     description, nodes = data(exported(with_tables(small_profile()), "html", inverted=True))
     num = len(nodes) // 24

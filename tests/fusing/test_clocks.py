@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 
 import perfuse as pf
+from perfuse.alignment import align
+from perfuse.discovery import Match
+from perfuse.formats.perf_data import PerfFacts
 
 LEAVES = """
     SELECT sample_id, f.linkage_name FROM samples JOIN stacks USING (stack_id) JOIN frames USING (frame_id)
@@ -127,3 +130,13 @@ def test_jsc_names_its_files_by_thread(jitdump_corpus: Path) -> None:
     profile = pf.fuse(produced / "jsc2.52.perf.data", produced / "jsc2.52.dump")
     assert [(join.pid, join.how) for join in profile.joins] == [(7086, "marker")]
     assert any(name.startswith("JSC-FTL: ") for _, name in profile.sql(LEAVES).fetchall())
+
+
+def test_without_a_common_moment_code_was_always_there(jitdump_corpus: Path) -> None:
+    produced = jitdump_corpus / "produced"
+    perf, dump = pf.open(produced / "node20-noclock.perf.data"), pf.open(produced / "node20-noclock.dump")
+    facts = PerfFacts.of(perf)
+    found = align(Match(dump, 18494, None, "header_pid"), facts, [])
+    assert facts.span is not None
+    assert (found.how, found.numerator, found.uncertainty_ns) == ("none", 0, None)
+    assert found.offset_ns < facts.span[0]

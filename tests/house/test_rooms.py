@@ -4,6 +4,7 @@ import importlib
 import pkgutil
 import re
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -66,6 +67,10 @@ def test_exporters_are_in_the_registry() -> None:
     assert {name: outputs for name, outputs in writing.items() if outputs} == {
         target.module: set(target.outputs) for target in TARGETS
     }
+
+
+def _writes(module: ModuleType) -> bool:
+    return any(hasattr(module, name) for name in ("write", "write_directory", "write_files"))
 
 
 def test_verbs_are_in_the_registry() -> None:

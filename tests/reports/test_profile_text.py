@@ -1,17 +1,34 @@
 """The report of samples as a terminal shows it, from data of its own: no machine's symbols matter."""
 
 import os
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from perfuse.analysis.sampled import Event
+from perfuse.analysis.weights import FunctionWeight, GroupWeight
 from perfuse.reports.profile import DiagnosticCount, Input, JoinedDump, ProfileReport, Unnamed
 from perfuse.reports.profile_text import profile_lines
 from perfuse.reports.style import Style
-from perfuse.reports.weights import Event, FunctionWeight, Share
 
 GOLDENS = Path(__file__).parent / "goldens"
-CRC = FunctionWeight("crc32", "[jit] V8", "/srv/app/checksum.js", 12, "jit", ["turbofan", "maglev"], 620, 640, 62)
+
+
+def function(name: str, module: str | None, kind: str, weights: tuple[int, int], **known: Any) -> FunctionWeight:
+    """A function with self and total weight; a sample weighs 10."""
+    unknown = dict.fromkeys(("function_id", "path", "line", "unnamed_because"))
+    own, total = weights
+    counts = {"self_weight": own, "total_weight": total, "self_samples": own // 10, "total_samples": total // 10}
+    return FunctionWeight(
+        **{"tiers": (), **unknown, **counts, **known}, name=name, module=module, kind=kind, origin=kind
+    )
+
+
+CRC = function(
+    "crc32", "[jit] V8", "jit", (620, 640), path="/srv/app/checksum.js", line=12, tiers=("turbofan", "maglev")
+)
 VISIT = "R<int> v8::internal::Scavenger::Visit<v8::internal::FullHeapObjectSlot>(v8::internal::Object*)"
 REPORT = ProfileReport(
     title="node --perf-prof app.js",
@@ -26,21 +43,25 @@ REPORT = ProfileReport(
     ],
     start_ns=5_000_000_000,
     duration_ns=1_420_000_000,
-    events=[Event("cpu-clock", 100, 1000, "ns"), Event("cache-misses", 7, 7, "events")],
+    events=[Event("cpu-clock", "ns", 100, 1000), Event("cache-misses", "events", 7, 7)],
     top_self=[
         CRC,
-        FunctionWeight(VISIT, "/usr/bin/node", None, None, "native", [], 200, 210, 20),
-        FunctionWeight("clear_page_erms", "[kernel.kallsyms]", None, None, "kernel", [], 100, 100, 10),
-        FunctionWeight("[unknown]", "", None, None, "unknown", [], 80, 80, 8),
+        function(VISIT, "/usr/bin/node", "native", (200, 210)),
+        function("clear_page_erms", "[kernel.kallsyms]_text", "kernel", (100, 100)),
+        function("[unknown]", None, "unknown", (80, 80)),
     ],
     top_total=[
-        FunctionWeight("main \x1b[31m日本", "/usr/bin/node", None, None, "native", [], 0, 1000, 0),
+        function("main \x1b[31m日本", "/usr/bin/node", "native", (0, 1000)),
         CRC,
     ],
-    processes=[Share("node 2345", "", 1000, 100)],
-    threads=[Share("node 2345", "", 900, 90), Share("V8Worker 2346", "", 100, 10)],
-    modules=[Share(f"/usr/lib/lib{n}.so", "native", 100 - n, 10) for n in range(10)],
-    tiers=[Share("turbofan", "jit", 620, 62), Share("native", "native", 200, 20), Share("kernel", "kernel", 180, 18)],
+    processes=[GroupWeight("node 2345", "", 1000, 100)],
+    threads=[GroupWeight("node 2345", "", 900, 90), GroupWeight("V8Worker 2346", "", 100, 10)],
+    modules=[GroupWeight(f"/usr/lib/lib{n}.so", "native", 100 - n, 10) for n in range(10)],
+    tiers=[
+        GroupWeight("turbofan", "jit", 620, 62),
+        GroupWeight("native", "native", 200, 20),
+        GroupWeight("kernel", "kernel", 180, 18),
+    ],
     unnamed=[Unnamed("module file not found", "/opt/app/native.node", 5, 8), Unnamed("no mapping", "", 1, 0)],
     diagnostics=[DiagnosticCount("JD010", "data_loss", 1, 1), DiagnosticCount("JD007", "info", 2, 2)],
 )
@@ -54,3 +75,25 @@ def test_report(columns: int, colour: bool) -> None:
     if os.environ.get("PERFUSE_BLESS"):
         path.write_text(text, encoding="utf-8")
     assert text == path.read_text(encoding="utf-8")
+
+
+def test_json_is_as_documented() -> None:
+    told = REPORT.as_json()
+    assert told["events"][0] == {"name": "cpu-clock", "samples": 100, "weight": 1000, "unit": "ns"}
+    assert told["top_self"][3] == {
+        "name": "[unknown]",
+        "module": "",
+        "path": None,
+        "line": None,
+        "kind": "unknown",
+        "tiers": [],
+        "self_weight": 80,
+        "total_weight": 80,
+        "samples": 8,
+    }
+    assert told["tiers"][0] == {"name": "turbofan", "kind": "jit", "self_weight": 620, "samples": 62}
+    contract = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
+    rows = re.search(r"\| `title`.*?\n\n", contract.read_text(encoding="utf-8"), re.DOTALL)
+    assert rows is not None
+    named = {name for row in rows[0].splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1] if row else "")}
+    assert told.keys() == named | {"kind"}

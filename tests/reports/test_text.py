@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from perfuse import Hex
 from perfuse.reports.grid import Column, bar, grid
 from perfuse.reports.json_text import address_value, is_address, json_text
-from perfuse.reports.names import function_text, module_text
+from perfuse.reports.names import function_text, module_name, module_text
 from perfuse.reports.recording_text import sparkline
 from perfuse.reports.style import Role, Style
 from perfuse.reports.text import cell_width, cut, cut_middle, pad, printable
@@ -125,7 +125,9 @@ def test_function_names(name: str, shown: str) -> None:
 
 def test_module_names() -> None:
     assert module_text("/usr/lib/libc.so.6") == "libc.so.6"
-    assert module_text("[kernel.kallsyms]_text") == "[kernel]"
+    assert module_text("[kernel.kallsyms]_text") == module_text("[kernel]") == "[kernel]"
+    assert module_name("[kernel.vmlinux]") == "[kernel]"
+    assert module_name("/usr/lib/libc.so.6") == "/usr/lib/libc.so.6"
     assert module_text("[jit] V8") == "[jit] V8"
 
 

@@ -1,8 +1,8 @@
 """What analyses ask of a profile, and which of its events they look at."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
 
 from perfuse import _core
 from perfuse.errors import UsageError
@@ -34,11 +34,13 @@ class Event:
         name: Its name, such as `cpu-clock`.
         unit: What weights count: `ns` or `events`.
         num_samples: How many samples it has.
+        weight: Sum of their weights.
     """
 
     name: str
     unit: str
     num_samples: int
+    weight: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +60,17 @@ class Selection:
     processes: tuple[int, ...] | None = None
     time_ns: tuple[int, int] | None = None
 
+    def of(self, event: Event) -> "Selection":
+        """The same of that event."""
+        return replace(self, event=event.name)
+
 
 def events(profile: Sampled) -> list[Event]:
     """The events of a profile, that with the most samples first."""
-    query = "SELECT event::VARCHAR, min(weight_unit::VARCHAR), count(*) AS n FROM samples GROUP BY 1 ORDER BY n DESC, 1"
+    query = """
+        SELECT event::VARCHAR, min(weight_unit::VARCHAR), count(*) AS n, sum(weight)::HUGEINT
+        FROM samples GROUP BY 1 ORDER BY n DESC, 1
+    """
     return [Event(*row) for row in profile.sql(query).fetchall()]
 
 
@@ -76,7 +85,7 @@ def chosen_event(profile: Sampled, name: str | None) -> Event:
         if name is None or event.name == name:
             return event
     if name is None:
-        return Event("", "events", 0)
+        return Event("", "events", 0, 0)
     known = ", ".join(event.name for event in found)
     raise UsageError(
         f"there are no samples of event {name!r}", field="event", hint=f"there are {known or 'no samples at all'}"
@@ -93,3 +102,22 @@ def call_tree(profile: Sampled, selection: Selection, **options: Any) -> _core.C
         time_ns=selection.time_ns,
         **options,
     )
+
+
+def task_names(profile: Sampled, table: Literal["processes", "threads"]) -> dict[int, str]:
+    """What to call the process or the thread of each `thread_id`: its name and number, `MainThread 2612`."""
+    number = "tid" if table == "threads" else "pid"
+    query = f"""
+        SELECT thread_id, coalesce({table}.name::VARCHAR, '?') || ' ' || {number}
+        FROM threads JOIN processes USING (process_id)
+    """
+    return dict(profile.sql(query).fetchall())
+
+
+def thread_labels(profile: Sampled) -> list[tuple[int, str]]:
+    """Each `thread_id` with the thread's name, pid and tid in one text: unlike any other."""
+    query = """
+        SELECT thread_id, coalesce(t.name::VARCHAR, p.name::VARCHAR, 'thread') || ' ' || p.pid || '/' || t.tid
+        FROM threads t JOIN processes p USING (process_id) ORDER BY p.pid, t.tid
+    """
+    return [(key, label) for key, label in profile.sql(query).fetchall()]

@@ -8,7 +8,7 @@ import click
 
 from perfuse.cli.console import Console
 from perfuse.cli.opening import open_profile, settle
-from perfuse.cli.options import FILES, output, profile_options, selection_options
+from perfuse.cli.options import FILES, ProfileOptions, output, profile_options
 from perfuse.cli.verb import verb
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.style import Role
@@ -104,7 +104,6 @@ def _parsed(target: Target, given: tuple[str, ...]) -> dict[str, Any]:
     callback=_list_options,
     help="List the options of TARGET, or of all.",
 )
-@selection_options
 @profile_options
 def command(
     console: Console,
@@ -112,11 +111,7 @@ def command(
     output: str,
     to: str | None,
     options: tuple[str, ...],
-    between: tuple[float | None, float | None] | None,
-    thread: str | None,
-    symbol_dirs: tuple[str, ...],
-    no_debug_info: bool,
-    strict: bool,
+    how: ProfileOptions,
 ) -> int:
     """OUT appears under its name only when it is complete."""
     from perfuse.exporters import target_for, target_named
@@ -125,15 +120,7 @@ def command(
         raise click.UsageError("standard output has no name to tell the format by: give --to")
     target = target_for(output) if to is None else target_named(to)
     chosen = _parsed(target, options)
-    profile = open_profile(
-        console,
-        files,
-        symbol_dirs=symbol_dirs,
-        no_debug_info=no_debug_info,
-        strict=strict,
-        between=between,
-        thread=thread,
-    )
+    profile = open_profile(console, files, how)
     *others, _ = profile.export(output, to=target.name, **chosen) or ("",)
     if output != "-":
         beside = f", and {', '.join(others)}" if others and "files" in target.outputs else ""

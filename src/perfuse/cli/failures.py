@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from perfuse.cli import exit_codes
-from perfuse.errors import ExportError, PerfuseError, UsageError
+from perfuse.errors import ExportError, PerfuseError, QueryError, UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,8 @@ def failure(error: BaseException) -> Failure | None:
     if isinstance(error, click.ClickException):
         return _usage(error)
     if isinstance(error, PerfuseError):
-        exit_code = exit_codes.USAGE if isinstance(error, UsageError | ExportError) else exit_codes.UNREADABLE
+        asked = isinstance(error, UsageError | QueryError | ExportError)
+        exit_code = exit_codes.USAGE if asked else exit_codes.UNREADABLE
         hint = error.hint or (_near_files(error.path) if error.path else None)
         return Failure(_with_path(str(error), error.path), hint, exit_code)
     if isinstance(error, OSError):
@@ -34,14 +35,7 @@ def failure(error: BaseException) -> Failure | None:
         path = error.filename if isinstance(error.filename, str) else None
         hint = (_near_files(path) if path else None) or _os_hint(error)
         return Failure(_with_path(what[:1].lower() + what[1:], path), hint, exit_codes.UNREADABLE)
-    if is_sql_error(error):
-        return _sql(error)
     return None
-
-
-def is_sql_error(error: BaseException) -> bool:
-    """Whether DuckDB raised it; told by name, so that nothing here imports DuckDB."""
-    return any(base.__name__ == "Error" and "duckdb" in base.__module__ for base in type(error).__mro__)
 
 
 def _usage(error: click.ClickException) -> Failure:
@@ -53,12 +47,6 @@ def _usage(error: click.ClickException) -> Failure:
         # In a group that found no verb, the path is the program's name alone.
         hint = f"`{context.command_path if context else 'perfuse'} --help` shows what there is"
     return Failure(message, hint, exit_codes.USAGE)
-
-
-def _sql(error: BaseException) -> Failure:
-    # DuckDB's own pointer at the place takes several lines, and is worth them; the first says what is wrong.
-    lines = [line.rstrip() for line in str(error).splitlines() if line.strip()]
-    return Failure(lines[0] if lines else type(error).__name__, " ".join(lines[1:2]) or None, exit_codes.USAGE)
 
 
 def _with_path(message: str, path: str | None) -> str:

@@ -6,7 +6,7 @@ import click
 
 from perfuse.cli.console import Console
 from perfuse.cli.opening import open_profile, settle
-from perfuse.cli.options import FILES, output, profile_options, selection_options
+from perfuse.cli.options import FILES, ProfileOptions, output, profile_options
 from perfuse.cli.verb import verb
 
 
@@ -18,7 +18,6 @@ from perfuse.cli.verb import verb
 @output("The flame graph, flame.html or flame.svg", required=True)
 @click.option("--to", type=click.Choice(("html", "svg")), help="Format, where the name of OUT does not tell.")
 @click.option("--inverted", is_flag=True, help="Callers above: start from the innermost functions.")
-@selection_options
 @profile_options
 def command(
     console: Console,
@@ -26,24 +25,12 @@ def command(
     output: str,
     to: str | None,
     inverted: bool,
-    between: tuple[float | None, float | None] | None,
-    thread: str | None,
-    symbol_dirs: tuple[str, ...],
-    no_debug_info: bool,
-    strict: bool,
+    how: ProfileOptions,
 ) -> int:
     """The file needs no network and no other file. HTML zooms, searches, inverts and merges; SVG is a picture."""
     if to is None:
         to = "svg" if output.lower().endswith((".svg", ".svg.gz")) else "html"
-    profile = open_profile(
-        console,
-        files,
-        symbol_dirs=symbol_dirs,
-        no_debug_info=no_debug_info,
-        strict=strict,
-        between=between,
-        thread=thread,
-    )
+    profile = open_profile(console, files, how)
     profile.export(output, to=to, **({"inverted": True} if inverted else {}))
     if output != "-":
         console.note(f"wrote {output}")

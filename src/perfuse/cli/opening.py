@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import perfuse
 from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
+from perfuse.cli.options import ProfileOptions
 from perfuse.reports.findings import counts_text, severity_counts
 
 if TYPE_CHECKING:
@@ -19,26 +20,21 @@ ALL_SECONDS = 1e9
 """Longer than any recording, and still small enough for nanoseconds in 64 bits."""
 
 
-def open_profile(
-    console: Console,
-    files: Sequence[str],
-    *,
-    symbol_dirs: Sequence[str] = (),
-    no_debug_info: bool = False,
-    strict: bool = False,
-    between: tuple[float | None, float | None] | None = None,
-    thread: str | None = None,
-) -> Profile:
+def open_profile(console: Console, files: Sequence[str], how: ProfileOptions) -> Profile:
     """Files on one clock, cut to what was selected."""
     with console.progress() as progress:
         profile = perfuse.fuse(
-            *files, symbol_dirs=symbol_dirs, debug_info=not no_debug_info, strict=strict, progress=progress
+            *files,
+            symbol_dirs=how.symbol_dirs,
+            debug_info=not how.no_debug_info,
+            strict=how.strict,
+            progress=progress,
         )
-    if between is not None:
-        start_s, end_s = between
+    if how.between is not None:
+        start_s, end_s = how.between
         profile = profile.between(start_s or 0.0, ALL_SECONDS if end_s is None else end_s)
-    if thread is not None:
-        profile = profile.thread(int(thread) if thread.isdecimal() else thread)
+    if how.thread is not None:
+        profile = profile.thread(int(how.thread) if how.thread.isdecimal() else how.thread)
     return profile
 
 

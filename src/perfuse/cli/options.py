@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,29 +38,43 @@ def output(what: str, *, required: bool = False) -> Callable[[F], F]:
     )
 
 
-def profile_options(function: F) -> F:
-    """How files become a profile: symbols, debug information, strictness."""
+@dataclass(frozen=True, slots=True)
+class ProfileOptions:
+    """How files become a profile, and which part of it is looked at; the options of `profile_options`."""
+
+    symbol_dirs: tuple[str, ...] = ()
+    no_debug_info: bool = False
+    strict: bool = False
+    between: tuple[float | None, float | None] | None = None
+    thread: str | None = None
+
+    @property
+    def selects(self) -> bool:
+        """Whether some samples may have been left out."""
+        return self.between is not None or self.thread is not None
+
+
+def profile_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of every verb that makes a profile; the verb gets them as one, `how`."""
+
+    @wraps(function)
+    def gathered(*args: Any, **given: Any) -> Any:
+        how = ProfileOptions(**{field.name: given.pop(field.name) for field in fields(ProfileOptions)})
+        return function(*args, how=how, **given)
+
     for option in (
         STRICT,
         click.option("--no-debug-info", is_flag=True, help="No lines and inlined calls of native code: faster."),
         click.option(
             "--symbols", "symbol_dirs", multiple=True, metavar="DIR", help="Directory with binaries; repeats."
         ),
-    ):
-        function = option(function)
-    return function
-
-
-def selection_options(function: F) -> F:
-    """Which part of a profile: a time range, a thread."""
-    for option in (
         click.option("--thread", metavar="NAME|TID", help="Only threads of that name or id."),
         click.option(
             "--between", type=SecondsRange(), metavar="A..B", help="Only from second A to B of the recording."
         ),
     ):
-        function = option(function)
-    return function
+        gathered = option(gathered)
+    return gathered
 
 
 def near_choice(value: str, known: list[str], what: str) -> str:

@@ -8,7 +8,7 @@ import click
 
 from perfuse.cli.console import Console
 from perfuse.cli.opening import open_profile, settle
-from perfuse.cli.options import limit, output, profile_options, selection_options
+from perfuse.cli.options import ProfileOptions, limit, output, profile_options
 from perfuse.cli.result import FORMATS, write_result
 from perfuse.cli.verb import verb
 
@@ -30,7 +30,6 @@ SUFFIXES = {".csv": "csv", ".json": "json", ".parquet": "parquet", ".txt": "tabl
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json: an array, an object a row.")
 @limit(None, "rows [50 as a table]")
 @output("File to write")
-@selection_options
 @profile_options
 def command(
     console: Console,
@@ -39,11 +38,7 @@ def command(
     as_json: bool,
     limit: int | None,
     output: str | None,
-    between: tuple[float | None, float | None] | None,
-    thread: str | None,
-    symbol_dirs: tuple[str, ...],
-    no_debug_info: bool,
-    strict: bool,
+    how: ProfileOptions,
 ) -> int:
     """SQL is DuckDB's. `perfuse tables FILE` tells what there is to ask; only the tables a query names are built."""
     *files, sql = files_and_sql
@@ -54,15 +49,7 @@ def command(
         form = "json"
     if form is None:
         form = SUFFIXES.get(Path(output).suffix.lower(), "table") if output else "table"
-    profile = open_profile(
-        console,
-        files,
-        symbol_dirs=symbol_dirs,
-        no_debug_info=no_debug_info,
-        strict=strict,
-        between=between,
-        thread=thread,
-    )
+    profile = open_profile(console, files, how)
     relation = profile.sql(sql)
     if relation is None:
         raise click.UsageError("the SQL answers nothing: it must be a SELECT, or FROM a table")

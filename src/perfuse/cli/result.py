@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from perfuse.cli.console import Console
-from perfuse.cli.failures import is_sql_error
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.json_text import address_value, is_address, json_text
 from perfuse.reports.style import Role, Style
@@ -29,6 +28,13 @@ _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOU
 
 def write_result(console: Console, relation: DuckDBPyRelation, form: str, path: str | None, limit: int | None) -> None:
     """Writes what a query answers to a file, or to standard output where `path` is None."""
+    from perfuse.query import query_errors
+
+    with query_errors():
+        _write(console, relation, form, path, limit)
+
+
+def _write(console: Console, relation: DuckDBPyRelation, form: str, path: str | None, limit: int | None) -> None:
     if limit is None and form == "table":
         limit = TABLE_LIMIT
     shown = relation.limit(limit) if limit else relation
@@ -132,9 +138,9 @@ def _through_stdout(console: Console, write: Callable[[str], None]) -> None:
     thread.start()
     try:
         write(f"/dev/fd/{writer}")
-    except Exception as error:
+    except Exception:
         # Our own reader going away is what the write failed of: that is the error to tell.
-        if not (failed and is_sql_error(error)):
+        if not failed:
             raise
     finally:
         os.close(writer)

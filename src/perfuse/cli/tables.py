@@ -10,7 +10,7 @@ import click
 
 from perfuse.cli.console import Console
 from perfuse.cli.opening import open_profile
-from perfuse.cli.options import JSON, STRICT, limit, near_choice
+from perfuse.cli.options import JSON, STRICT, ProfileOptions, limit, near_choice
 from perfuse.cli.result import write_result
 from perfuse.cli.verb import verb
 from perfuse.reports.grid import Cell, Column, grid
@@ -43,7 +43,7 @@ def command(console: Console, arguments: tuple[str, ...], limit: int, as_json: b
         spec = specification(table)
         console.json(_spec_json(spec)) if as_json else console.lines(_spec_lines(spec, console.style))
         return
-    profile = open_profile(console, files, strict=strict)
+    profile = open_profile(console, files, ProfileOptions(strict=strict))
     if table is not None:
         write_result(console, profile.sql(f"FROM {table}"), "json" if as_json else "table", None, limit)
         return

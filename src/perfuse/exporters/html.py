@@ -14,9 +14,9 @@ from arro3.core import Table
 
 from perfuse import __version__
 from perfuse.analysis.flame import FlameGraph, Metric
-from perfuse.analysis.sampled import Sampled
-from perfuse.analysis.top import thread_labels
+from perfuse.analysis.sampled import Sampled, thread_labels
 from perfuse.exporters.palette import DARK, LIGHT, ORIGINS
+from perfuse.reports.names import module_name
 
 MODULES = (
     "format",
@@ -106,6 +106,8 @@ def _description(flame: FlameGraph, symbols: Table) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     for name in _SYMBOL_COLUMNS:
         values = symbols[name].to_pylist()
+        if name == "module":
+            values = [module_name(value) if value else None for value in values]
         if name in ("group_id", "line", "name"):
             columns[name] = values
         elif name == "short_name":

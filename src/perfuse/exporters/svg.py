@@ -11,6 +11,7 @@ from arro3.core import Table
 from perfuse.analysis.flame import FlameGraph, Metric
 from perfuse.analysis.sampled import Sampled
 from perfuse.exporters.palette import DARK, LIGHT, ORIGINS, hexadecimal
+from perfuse.reports.names import module_name
 
 ROW = 18
 MARGIN = 12
@@ -168,7 +169,7 @@ def _draw(box: Box, symbols: list[dict[str, Any]], whole: int, unit: str, by_sam
         if symbol["path"]:
             facts.append(visible(symbol["path"]) + (f":{symbol['line']}" if symbol["line"] else ""))
         elif symbol["module"]:
-            facts.append(visible(symbol["module"]))
+            facts.append(visible(module_name(symbol["module"])))
     tooltip = html.escape("\n".join([name, *facts]), quote=False)
     size = f'width="{max(box.width - gap, 0.3):.1f}" height="{ROW - 1}"'
     rect = f'<rect class="{style}" x="{box.left:.1f}" y="{top}" {size} rx="1.5"/>'

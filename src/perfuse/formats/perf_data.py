@@ -33,7 +33,7 @@ class PerfFacts:
 
     Attributes:
         recording: The open file.
-        command_line: What `perf record` was called with, without perf's own options.
+        command_line: What was recorded: the program by its base name, and its arguments, without perf's own.
         clock: `monotonic` where recorded with `-k mono`, else `perf` or another clock's name.
         markers: Dumps its processes mapped, in time order.
         pids: Processes it knows.
@@ -82,16 +82,24 @@ _WITH_VALUE = re.compile(
 
 
 def _program(arguments: list[str]) -> str | None:
-    """The recorded program's own command line: what follows `perf record` and its options."""
+    """The recorded program's own command line: what follows `perf record` and its options, the program by base name."""
+    words = _recorded(arguments)
+    if not words:
+        return None
+    program, *rest = words
+    return " ".join([program.rsplit("/", 1)[-1] or program, *rest])
+
+
+def _recorded(arguments: list[str]) -> list[str]:
     if "record" not in arguments:
-        return " ".join(arguments) or None
+        return arguments
     rest = arguments[arguments.index("record") + 1 :]
     if "--" in rest:
-        return " ".join(rest[rest.index("--") + 1 :])
+        return rest[rest.index("--") + 1 :]
     while rest and rest[0].startswith("-"):
         takes_value = _WITH_VALUE.fullmatch(rest[0]) and rest[0] not in ("-g", "-u")
         rest = rest[2:] if takes_value else rest[1:]
-    return " ".join(rest) or None
+    return rest
 
 
 def _nominal_hz(cpu: str) -> int | None:

@@ -1,11 +1,13 @@
-"""Names as a report's columns show them: short, and still telling. JSON has them whole."""
+"""Names for people, in reports and pictures: short, and still telling. JSON has them as they were recorded."""
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from perfuse import _core
 
+_KERNEL = re.compile(r"\[kernel[].]")
 _CLOSING = {"<": ">", "(": ")", "[": "]", "{": "}"}
 
 
@@ -43,9 +45,12 @@ def function_text(name: str) -> str:
 
 def module_text(module: str) -> str:
     """The last part of a path; the kernel's several spellings as one."""
-    if module.startswith("[kernel"):
-        return "[kernel]"
-    return module.rsplit("/", 1)[-1] if module.startswith("/") else module
+    return module.rsplit("/", 1)[-1] if module.startswith("/") else module_name(module)
+
+
+def module_name(module: str) -> str:
+    """A module's whole name, but for the kernel's several spellings, `[kernel.kallsyms]_text` and others, as one."""
+    return "[kernel]" if _KERNEL.match(module) else module
 
 
 @cache

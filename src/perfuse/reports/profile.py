@@ -6,10 +6,14 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from perfuse.reports.weights import Event, FunctionWeight, Share, Weights, events
+from perfuse.analysis.sampled import Event, Selection, events
+from perfuse.analysis.weights import FunctionWeight, GroupWeight, Weights
+from perfuse.errors import UsageError
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
+
+GROUPS = ("processes", "threads", "modules", "tiers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +71,10 @@ class ProfileReport:
     events: list[Event]
     top_self: list[FunctionWeight]
     top_total: list[FunctionWeight]
-    processes: list[Share]
-    threads: list[Share]
-    modules: list[Share]
-    tiers: list[Share]
+    processes: list[GroupWeight]
+    threads: list[GroupWeight]
+    modules: list[GroupWeight]
+    tiers: list[GroupWeight]
     unnamed: list[Unnamed]
     diagnostics: list[DiagnosticCount]
 
@@ -81,23 +85,43 @@ class ProfileReport:
 
     def as_json(self) -> dict[str, Any]:
         """The contract of `report --json` for samples."""
-        return {"kind": "samples", **asdict(self)}
+        groups = {name: list(map(_group_json, getattr(self, name))) for name in GROUPS}
+        functions = {name: list(map(_function_json, getattr(self, name))) for name in ("top_self", "top_total")}
+        events = [
+            {"name": one.name, "samples": one.num_samples, "weight": one.weight, "unit": one.unit}
+            for one in self.events
+        ]
+        return {"kind": "samples", **asdict(self), "events": events, **functions, **groups}
+
+
+def _function_json(one: FunctionWeight) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "module": one.module or "",
+        "path": one.path,
+        "line": one.line,
+        "kind": one.kind,
+        "tiers": list(one.tiers),
+        "self_weight": one.self_weight,
+        "total_weight": one.total_weight,
+        "samples": one.self_samples,
+    }
+
+
+def _group_json(one: GroupWeight) -> dict[str, Any]:
+    return {"name": one.name, "kind": one.kind, "self_weight": one.self_weight, "samples": one.self_samples}
 
 
 def profile_report(profile: Profile, limit: int = 20, event: str | None = None) -> ProfileReport:
     """Gathers the report of a profile with samples; `limit` functions, all with 0.
 
     Raises:
-        ValueError: There are no samples (of that event).
+        UsageError: There are no samples (of that event).
     """
-    found = events(profile)
-    if event is not None:
-        found.sort(key=lambda one: one.name != event)
-    if not found or (event is not None and found[0].name != event):
-        raise ValueError(f"no samples of event {event}" if event else "no samples")
-    name = found[0].name
+    weights = Weights(profile, Selection(event=event))
+    if not weights.event.num_samples:
+        raise UsageError("there are no samples to report")
     [(start, end)] = profile.sql("SELECT min(ts_ns), max(ts_ns) FROM samples").fetchall()
-    weights = Weights(profile, name)
     return ProfileReport(
         title=profile.title,
         inputs=inputs(profile),
@@ -107,14 +131,14 @@ def profile_report(profile: Profile, limit: int = 20, event: str | None = None) 
         ],
         start_ns=start,
         duration_ns=end - start,
-        events=found,
-        top_self=weights.functions("self", limit),
-        top_total=weights.functions("total", limit),
-        processes=weights.threads(_task_names(profile, "processes")),
-        threads=weights.threads(_task_names(profile, "threads")),
-        modules=weights.modules(),
-        tiers=weights.tiers(),
-        unnamed=_unnamed(profile, name),
+        events=sorted(events(profile), key=lambda one: one != weights.event),
+        top_self=[one for one in weights.functions(limit or None) if one.self_weight],
+        top_total=[one for one in weights.functions(limit or None, order="total") if one.total_weight],
+        processes=weights.groups("process"),
+        threads=weights.groups("thread"),
+        modules=weights.groups("module"),
+        tiers=weights.groups("tier"),
+        unnamed=_unnamed(profile, weights.event.name),
         diagnostics=diagnostic_counts(profile),
     )
 
@@ -138,15 +162,6 @@ def diagnostic_counts(profile: Profile) -> list[DiagnosticCount]:
     gravity = ("error", "data_loss", "warning", "info")
     ordered = sorted(counts.items(), key=lambda item: (gravity.index(item[0][1]), item[0][0]))
     return [DiagnosticCount(code, severity, count, len(paths[code])) for (code, severity), count in ordered]
-
-
-def _task_names(profile: Profile, table: str) -> dict[int, str]:
-    """What to call each thread's `threads` or `processes` row, by `thread_id`: `MainThread 2612`."""
-    number = "tid" if table == "threads" else "pid"
-    rows = profile.sql(f"""
-        SELECT thread_id, coalesce({table}.name::VARCHAR, '?') || ' ' || {number}
-        FROM threads JOIN processes USING (process_id)""").fetchall()
-    return dict(rows)
 
 
 def _unnamed(profile: Profile, event: str) -> list[Unnamed]:

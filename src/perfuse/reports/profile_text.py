@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from perfuse.analysis.sampled import Event
+from perfuse.analysis.weights import FunctionWeight, GroupWeight
 from perfuse.reports.findings import summary_lines
 from perfuse.reports.grid import Cell, Column, bar, fields, grid
 from perfuse.reports.names import format_titles, function_text, module_text
@@ -12,7 +14,6 @@ from perfuse.reports.section import section
 from perfuse.reports.style import ORIGIN_ROLES, Role, Style
 from perfuse.reports.text import cut_middle
 from perfuse.reports.units import count_text, counted, duration_text, percent_text
-from perfuse.reports.weights import Event, FunctionWeight, Share
 
 BAR_COLUMNS = 12
 NARROW_BAR_COLUMNS = 6
@@ -63,7 +64,7 @@ def profile_lines(report: ProfileReport, style: Style) -> Iterator[str]:
     yield from summary_lines(report.diagnostics, style)
 
 
-def share_lines(shares: Sequence[Share], whole: int, style: Style) -> Iterator[str]:
+def share_lines(shares: Sequence[GroupWeight], whole: int, style: Style) -> Iterator[str]:
     """Groups with their part of the whole, the rest counted."""
     most = max((share.self_weight for share in shares), default=0)
     rows: list[list[Cell]] = [
@@ -83,11 +84,11 @@ def share_lines(shares: Sequence[Share], whole: int, style: Style) -> Iterator[s
 def _header(report: ProfileReport) -> list[tuple[str, Cell]]:
     event = report.event
     rate = ""
-    if report.duration_ns > 0 and event.samples > 1:
+    if report.duration_ns > 0 and event.num_samples > 1:
         rate = f" over {duration_text(report.duration_ns)}"
-    pairs: list[tuple[str, Cell]] = [("samples", f"{count_text(event.samples)} of {event.name}{rate}")]
+    pairs: list[tuple[str, Cell]] = [("samples", f"{count_text(event.num_samples)} of {event.name}{rate}")]
     pairs += [
-        ("", f"{count_text(other.samples)} of {other.name} (--event {other.name})") for other in report.events[1:]
+        ("", f"{count_text(other.num_samples)} of {other.name} (--event {other.name})") for other in report.events[1:]
     ]
     tasks = [counted(len(report.processes), "process", "processes"), counted(len(report.threads), "thread")]
     pairs.append(("from", ", ".join(tasks)))
@@ -147,12 +148,12 @@ def _where(one: FunctionWeight) -> str:
     if one.kind == "jit" and one.path:
         name = one.path.rsplit("/", 1)[-1]
         return f"{name}:{one.line}" if one.line else name
-    return module_text(one.module) or f"[{one.kind}]"
+    return module_text(one.module or "") or f"[{one.kind}]"
 
 
 def _unnamed(unnamed: Sequence[Unnamed], event: Event, style: Style) -> Iterator[str]:
     leaves = sum(one.leaf_samples for one in unnamed)
-    part = f"innermost frame of {counted(leaves, 'sample')}, {percent_text(leaves, event.samples)}"
+    part = f"innermost frame of {counted(leaves, 'sample')}, {percent_text(leaves, event.num_samples)}"
     yield from section(
         "Not named", style, part if leaves else "callers only: what was running has a name in every sample"
     )

@@ -7,6 +7,7 @@ from typing import Any
 from perfuse.exporters.firefox.frame_rows import FRAME_ROWS
 from perfuse.exporters.firefox.strings import Strings, json_object
 from perfuse.exporters.source import Source, columns_as_json
+from perfuse.reports.names import module_text
 
 _FUNC_COLUMNS = ("name", "isJS", "relevantForJS", "resource", "source", "lineNumber", "columnNumber")
 # ResourceType of the front end.
@@ -31,7 +32,7 @@ def libs_json(profile: Source) -> str:
 
 
 def _lib(path: str, build_id: str | None, arch: str | None) -> dict[str, str | None]:
-    name = _file_name(path)
+    name = module_text(path)
     return {
         "arch": arch or "",
         "name": name,
@@ -123,7 +124,7 @@ def _funcs(profile: Source, strings: Strings) -> tuple[str, str, str]:
             values.append(value)
     columns["originalLocation"] = [None] * len(rows)
     resource_table: dict[str, list[Any]] = {
-        "name": [strings.index(_file_name(name) if kind == _LIBRARY else name) for name, kind in resources],
+        "name": [strings.index(module_text(name) if kind == _LIBRARY else name) for name, kind in resources],
         "host": [None] * len(resources),
         "type": [kind for _, kind in resources],
     }
@@ -136,10 +137,6 @@ def _funcs(profile: Source, strings: Strings) -> tuple[str, str, str]:
         "content": [texts.get(path) for path in sources],
     }
     return _table(columns), _table(resource_table), _table(source_table)
-
-
-def _file_name(path: str) -> str:
-    return path.rsplit("/", 1)[-1] or path
 
 
 def _native_symbols(profile: Source, strings: Strings) -> str:

@@ -5,7 +5,7 @@ from small_profile import MS, small_profile
 
 from perfuse.analysis.flame import FlameGraph
 from perfuse.analysis.sampled import Selection, events
-from perfuse.analysis.top import top_functions, top_groups
+from perfuse.analysis.weights import Weights
 from perfuse.errors import UsageError
 from profiles import recorded, with_tables
 
@@ -16,7 +16,7 @@ def known():
 
 
 def test_functions_by_self_and_by_total(known):
-    weights = {row.name: (row.self_weight // MS, row.total_weight // MS) for row in top_functions(known)}
+    weights = {row.name: (row.self_weight // MS, row.total_weight // MS) for row in Weights(known).functions()}
     assert weights == {
         "add": (2, 2),
         "run": (1, 3),
@@ -26,12 +26,12 @@ def test_functions_by_self_and_by_total(known):
         "[no stack]": (1, 1),
         "main": (0, 5),
     }
-    assert top_functions(known, 1)[0].name == "add"
-    assert [row.name for row in top_functions(known, 2, order="total")] == ["main", "run"]
+    assert Weights(known).functions(1)[0].name == "add"
+    assert [row.name for row in Weights(known).functions(2, order="total")] == ["main", "run"]
 
 
 def test_a_function_knows_what_it_is(known):
-    rows = {row.name: row for row in top_functions(known)}
+    rows = {row.name: row for row in Weights(known).functions()}
     run, unknown = rows["run"], rows["[unknown] app"]
     assert (run.module, run.kind, run.path, run.line, run.function_id) == ("[jit] app", "jit", "app.js", 7, 1)
     assert (unknown.function_id, unknown.unnamed_because) == (None, "no symbol covers this address")
@@ -44,23 +44,32 @@ def test_a_function_knows_what_it_is(known):
         "[no stack]": "unknown",
         "main": "native",
     }
-    tiers = [row.tier for row in top_functions(known, by_tier=True) if row.name == "run"]
-    assert sorted(tiers) == ["sparkplug", "turbofan"]
+    assert set(run.tiers) == {"sparkplug", "turbofan"}
+    assert all(row.tiers == () for row in rows.values() if row.kind != "jit")
 
 
 def test_groups(known):
     def weights(by):
-        return {row.name: (row.self_samples, row.total_samples) for row in top_groups(known, by)}
+        return {row.name: (row.kind, row.self_samples) for row in Weights(known).groups(by)}
 
-    assert weights("thread") == {"app 10/10": (5, 5), "worker;1 10/11": (2, 2)}
-    assert weights("module")["/opt/app"] == (1, 5)
-    assert weights("tier") == {"sparkplug": (1, 1), "turbofan": (2, 2), None: (4, 7)}
-    assert weights("reason") == {"no symbol covers this address": (1, 1), "no address was recorded": (1, 1)}
+    assert weights("thread") == {"app 10": ("", 5), "worker;1 11": ("", 2)}
+    assert weights("process") == {"app 10": ("", 7)}
+    assert weights("module")["/opt/app"] == ("native", 1)
+    assert weights("tier") == {
+        "turbofan": ("jit", 2),
+        "sparkplug": ("jit", 1),
+        "jit": ("jit", 1),
+        "native": ("native", 1),
+        "kernel": ("kernel", 1),
+        "unknown": ("unknown", 1),
+    }
+    for by in ("thread", "process", "module", "tier"):
+        assert sum(row.self_weight for row in Weights(known).groups(by)) == events(known)[0].weight
 
 
 def test_selections(known):
     def total(**selection):
-        return sum(row.self_samples for row in top_functions(known, selection=Selection(**selection)))
+        return sum(row.self_samples for row in Weights(known, Selection(**selection)).functions())
 
     assert total() == 7
     assert total(threads=(1,)) == 2
@@ -103,6 +112,6 @@ def test_sums_agree_with_sql(expected_script):
         WHERE event = '{event}' GROUP BY name, module_id, path, line, "column"
     """
     wanted = sorted(profile.sql(sql).fetchall())
-    found = sorted((row.name, row.total_samples) for row in top_functions(profile) if row.function_id is not None)
+    found = sorted((row.name, row.total_samples) for row in Weights(profile).functions() if row.function_id is not None)
     assert found == wanted
-    assert sum(row.self_samples for row in top_functions(profile)) == events(profile)[0].num_samples
+    assert sum(row.self_samples for row in Weights(profile).functions()) == events(profile)[0].num_samples
