@@ -74,7 +74,7 @@ def align(match: Match, facts: PerfFacts, first_uses: list[tuple[int, int]]) -> 
 
 
 def _always(facts: PerfFacts, kind: str) -> Alignment:
-    """No moment is known on both clocks: all code was there from the start, the last at an address where several were."""
+    """No moment is known on both clocks: all code was there from the start, the last of several at an address."""
     start = facts.span[0] - _SECOND if facts.span else 0
     return Alignment(kind, numerator=0, offset_ns=start, how="none", hz=None)
 
