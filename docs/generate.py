@@ -20,7 +20,7 @@ from perfuse.cli.verbs import VERBS
 from perfuse.exporters import TARGETS
 
 DOCS = Path(__file__).parent
-NOTICE = "<!-- Made from the code by docs/generate.py. -->\n\n"
+NOTICE = "\n\n<!-- Made from the code by docs/generate.py. -->\n"
 COLUMNS = 96
 LAYOUTS = re.compile(r"(<!-- layouts of (\w+) -->\n).*?(<!-- end of layouts -->\n)", re.DOTALL)
 
@@ -30,7 +30,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 where a page is old")
     check = parser.parse_args().check
-    wanted = {DOCS / "reference" / name: NOTICE + make() for name, make in PAGES.items()}
+    wanted = {DOCS / "reference" / name: make().replace("\n", NOTICE, 1) for name, make in PAGES.items()}
     wanted |= {page: _with_layouts(page.read_text(encoding="utf-8")) for page in (DOCS / "formats").glob("*.md")}
     old = [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     for path in old:

@@ -19,10 +19,16 @@ QUERIES = [query for page in PAGES for query in blocks(page, "sql")]
 @pytest.mark.parametrize("command", COMMANDS, ids=str)
 def test_command(command: Command, recorded: Path, environment: dict[str, str]) -> None:
     done = subprocess.run(
-        ["bash", "-c", command.line], cwd=recorded, env=environment, capture_output=True, text=True, check=False
+        ["bash", "-c", command.line],
+        cwd=recorded,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
     )
     findings = 1 if " check " in command.line else 0
-    assert done.returncode == findings, done.stderr
+    assert done.returncode == findings, done.stdout
     printed = iter(done.stdout.splitlines())
     anything_before = False
     for line in command.output:
