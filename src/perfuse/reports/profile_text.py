@@ -35,7 +35,7 @@ ALIGNED_BY = {
 }
 ADVICE = (
     ("file not found", "give the directory that has the binaries: --symbols DIR"),
-    ("anonymous memory", "a dump is missing: name the jit-PID.dump beside the perf.data; perfuse doctor tells how to record"),
+    ("anonymous memory", "a dump is missing: name the jit-PID.dump too; perfuse doctor tells how to record one"),
     ("build id differs", "this machine has another version; give the directory of the right one: --symbols DIR"),
     ("kallsyms", "record as root, or on the machine itself: sudo sysctl kernel.kptr_restrict=0"),
     ("kernel", "record as root, or on the machine itself: sudo sysctl kernel.kptr_restrict=0"),
