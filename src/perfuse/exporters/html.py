@@ -105,7 +105,7 @@ def packed(flame: FlameGraph) -> bytes:
 def _description(flame: FlameGraph, symbols: Table) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     for name in _SYMBOL_COLUMNS:
-        values: list[Any] = symbols[name].to_pylist()
+        values: list[Any] = list(symbols[name].to_pylist())
         if name == "module":
             values = [module_name(value) if value else None for value in values]
         if name in ("group_id", "line", "name"):
