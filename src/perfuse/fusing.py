@@ -1,6 +1,7 @@
 """Several recordings put together on one clock."""
 
 from collections.abc import Iterable
+from importlib import import_module
 from os import PathLike, fspath
 
 from perfuse import _core
@@ -43,6 +44,10 @@ def fuse(
         raise UsageError("nothing to open", hint="give a perf.data, a jit-PID.dump, or both")
     perfs = [recording for recording in named if recording.format == "perf_data"]
     dumps = [recording for recording in named if recording.format != "perf_data"]
+    for dump in dumps:
+        dump.read_ahead()
+    # What every profile is asked in takes as long to load as a dump to be read: both at once.
+    import_module("perfuse.query")
     found: list[Diagnostic] = []
     matches: list[tuple[Match, PerfFacts | None]] = []
     taken: set[int] = set()

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike, fspath
+from threading import Thread
 from typing import IO, TYPE_CHECKING, Any
 
 from perfuse import _core
@@ -74,6 +75,10 @@ class Recording:
     def summary(self) -> Summary:
         """Header facts and counts: one pass over the record headers, made once."""
         return Summary(**self._core.summary())
+
+    def read_ahead(self) -> None:
+        """Starts the pass over the record headers in the background; whoever needs it waits for its end."""
+        Thread(target=self._core.summary, daemon=True).start()
 
     @property
     def version(self) -> str | None:

@@ -1,5 +1,6 @@
 //! Column types of the table declarations: what is pushed, and the Arrow array it becomes.
 
+use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use arrow_array::types::{
 };
 use arrow_array::{ArrayRef, BooleanArray, DictionaryArray, Int32Array, StringArray};
 use arrow_schema::{DataType, Field};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
 
 /// A column type.
 pub trait Column {
@@ -105,29 +106,37 @@ pub struct Str;
 /// Interns strings; a run of one value costs a comparison.
 #[derive(Debug, Default)]
 pub struct StrBuilder {
-    ids: FxHashMap<Box<str>, i32>,
-    values: Vec<Box<str>>,
+    /// By hash. Of two texts with one hash only the first is found again: the other stands in the values more than once.
+    ids: FxHashMap<u64, i32>,
+    text: String,
+    ends: Vec<usize>,
     keys: Vec<Option<i32>>,
     last: Option<i32>,
 }
 
 impl StrBuilder {
+    fn value(&self, id: i32) -> &str {
+        let id = id as usize;
+        let start = id.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.text[start..self.ends[id]]
+    }
+
     #[inline]
     fn intern(&mut self, text: &str) -> i32 {
         if let Some(last) = self.last
-            && &*self.values[last as usize] == text
+            && self.value(last) == text
         {
             return last;
         }
-        let id = match self.ids.get(text) {
-            Some(&id) => id,
-            None => {
-                let id = i32::try_from(self.values.len()).unwrap_or(i32::MAX);
-                self.values.push(text.into());
-                self.ids.insert(text.into(), id);
-                id
-            }
-        };
+        let mut hasher = FxHasher::default();
+        text.hash(&mut hasher);
+        let next = i32::try_from(self.ends.len()).unwrap_or(i32::MAX);
+        let known = *self.ids.entry(hasher.finish()).or_insert(next);
+        let id = if known < next && self.value(known) == text { known } else { next };
+        if id == next {
+            self.text.push_str(text);
+            self.ends.push(self.text.len());
+        }
         self.last = Some(id);
         id
     }
@@ -146,9 +155,9 @@ impl Column for Str {
         builder.keys.push(Some(id));
     }
     fn finish(builder: &mut StrBuilder) -> ArrayRef {
-        let done = std::mem::take(builder);
-        let keys = Int32Array::from(done.keys);
-        let values = StringArray::from_iter_values(done.values.iter());
+        let mut done = std::mem::take(builder);
+        let keys = Int32Array::from(std::mem::take(&mut done.keys));
+        let values = StringArray::from_iter_values((0..done.ends.len()).map(|id| done.value(id as i32)));
         match DictionaryArray::<Int32Type>::try_new(keys, Arc::new(values)) {
             Ok(array) => Arc::new(array),
             Err(error) => unreachable!("every key was given by the interner: {error}"),
@@ -205,5 +214,28 @@ impl Column for List {
     }
     fn finish(builder: &mut Self::Builder) -> ArrayRef {
         Arc::new(builder.finish())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::cast::AsArray;
+
+    #[test]
+    fn strings_are_kept_once() {
+        let mut builder = StrBuilder::default();
+        for text in ["a", "bc", "a", "", "bc"] {
+            Str::push(&mut builder, text);
+        }
+        Str::push_null(&mut builder);
+        let array = Str::finish(&mut builder);
+        let keys = array.as_dictionary::<Int32Type>();
+        let values = keys.values().as_string::<i32>();
+        assert_eq!(values.iter().flatten().collect::<Vec<_>>(), ["a", "bc", ""]);
+        assert_eq!(
+            keys.keys().iter().collect::<Vec<_>>(),
+            [Some(0), Some(1), Some(0), Some(2), Some(1), None]
+        );
     }
 }

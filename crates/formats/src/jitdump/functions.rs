@@ -1,6 +1,8 @@
 //! Functions of a dump: each name as written is one, and is taken apart once.
 
-use rustc_hash::FxHashMap;
+use std::hash::{Hash, Hasher};
+
+use rustc_hash::{FxHashMap, FxHasher};
 
 use super::index::NONE;
 use super::inline::{Declaration, known};
@@ -85,7 +87,8 @@ const MAX_TIERS: usize = 256;
 /// Functions and tiers of a dump.
 #[derive(Debug, Default)]
 pub struct Functions {
-    known: FxHashMap<Box<[u8]>, Named>,
+    /// By hash of the name.
+    known: FxHashMap<u64, Named>,
     declared: FxHashMap<Box<[u8]>, u32>,
     rows: Vec<Function>,
     tiers: Vec<Box<str>>,
@@ -94,15 +97,26 @@ pub struct Functions {
 impl Functions {
     /// What a name as written stands for.
     pub fn intern(&mut self, raw: &[u8]) -> Named {
-        if let Some(known) = self.known.get(raw) {
-            return *known;
+        let mut hasher = FxHasher::default();
+        raw.hash(&mut hasher);
+        let hash = hasher.finish();
+        if let Some(known) =
+            self.known.get(&hash).copied().filter(|known| self.is_written(known.function, raw))
+        {
+            return known;
         }
         let (row, tier, stub) = Function::new(String::from_utf8_lossy(raw).into());
         let tier = tier.map_or(NONE, |tier| self.tier_id(&tier));
         let named = Named { function: self.rows.len() as u32, tier, stub };
         self.rows.push(row);
-        self.known.insert(raw.into(), named);
+        // Of two names with one hash the first is found again, the other is a function each time.
+        self.known.entry(hash).or_insert(named);
         named
+    }
+
+    fn is_written(&self, function: u32, raw: &[u8]) -> bool {
+        let name = self.rows.get(function as usize).map(|row| &*row.linkage_name);
+        name.is_some_and(|name| name.as_bytes() == raw || name == String::from_utf8_lossy(raw))
     }
 
     /// The function a debug record says was inlined: one for each name, file and place.

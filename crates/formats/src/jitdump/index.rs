@@ -155,6 +155,7 @@ impl Index {
     pub fn build(source: &Source, start: reader::Start) -> Self {
         let mut pass = Pass::new(start);
         let mut released = 0u64;
+        source.prepare(0..RELEASE as usize);
         let mut reader = Reader::new(source, start.endian, start.first_record, 0);
         while let Some(step) = reader.next() {
             match step {
@@ -167,6 +168,7 @@ impl Index {
             if reader.offset().saturating_sub(released) > RELEASE {
                 source.release(released as usize..reader.offset() as usize);
                 released = reader.offset();
+                source.prepare(released as usize..released.saturating_add(RELEASE) as usize);
             }
         }
         source.release(released as usize..source.len());
