@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike, fspath
-from threading import Thread
 from typing import IO, TYPE_CHECKING, Any
 
 from perfuse import _core
@@ -78,7 +77,7 @@ class Recording:
 
     def read_ahead(self) -> None:
         """Starts the pass over the record headers in the background; whoever needs it waits for its end."""
-        Thread(target=self._core.summary, daemon=True).start()
+        self._core.read_ahead()
 
     @property
     def version(self) -> str | None:

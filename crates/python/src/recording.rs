@@ -50,6 +50,13 @@ impl PyRecording {
         self.inner.source().unpack_error.as_deref()
     }
 
+    /// Starts the pass over the record headers in a thread of the core's own: it needs no GIL, so an interpreter that ends
+    /// meanwhile is not disturbed. Whoever needs the result waits for it.
+    fn read_ahead(&self) {
+        let inner = Arc::clone(&self.inner);
+        std::thread::spawn(move || drop(inner.summary()));
+    }
+
     /// Version, producer, counts: one pass over the record headers.
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let summary = py.detach(|| self.inner.summary());
