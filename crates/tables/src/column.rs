@@ -172,6 +172,76 @@ impl Nullable for Str {
     }
 }
 
+/// Words a [`Choice`] column has: made by `choices!`.
+pub trait Choices: Copy + Eq + std::fmt::Debug + Send + Sync + 'static {
+    /// All of them, in the order of their keys.
+    const ALL: &'static [Self];
+
+    /// The word in the table.
+    fn name(self) -> &'static str;
+
+    /// Its key.
+    fn key(self) -> i32;
+
+    /// A column of keys, which are those of [`key`](Self::key).
+    #[must_use]
+    fn array(keys: Vec<i32>) -> ArrayRef {
+        let values = StringArray::from_iter_values(Self::ALL.iter().map(|word| word.name()));
+        match DictionaryArray::<Int32Type>::try_new(Int32Array::from(keys), Arc::new(values)) {
+            Ok(array) => Arc::new(array),
+            Err(error) => unreachable!("keys are those of the words: {error}"),
+        }
+    }
+}
+
+/// A column of a few known words: text to whoever reads it, a number to whoever pushes it.
+#[derive(Debug)]
+pub struct Choice<C>(PhantomData<C>);
+
+impl<C: Choices> Column for Choice<C> {
+    type Item<'a> = C;
+    type Builder = Vec<i32>;
+    const NULLABLE: bool = false;
+    fn data_type() -> DataType {
+        Str::data_type()
+    }
+    #[inline]
+    fn push(builder: &mut Vec<i32>, item: C) {
+        builder.push(item.key());
+    }
+    fn finish(builder: &mut Vec<i32>) -> ArrayRef {
+        C::array(std::mem::take(builder))
+    }
+}
+
+/// Declares the words of a [`Choice`] column.
+macro_rules! choices {
+    ($(#[doc = $doc:literal])+ $name:ident { $($(#[doc = $wdoc:literal])+ $word:ident = $text:literal,)+ }) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum $name {
+            $($(#[doc = $wdoc])+ $word,)+
+        }
+
+        impl crate::Choices for $name {
+            const ALL: &'static [Self] = &[$(Self::$word),+];
+
+            fn name(self) -> &'static str {
+                match self {
+                    $(Self::$word => $text,)+
+                }
+            }
+
+            #[inline]
+            fn key(self) -> i32 {
+                self as i32
+            }
+        }
+    };
+}
+pub(crate) use choices;
+
 /// A column of byte strings.
 #[derive(Debug)]
 pub struct Bytes;

@@ -12,9 +12,11 @@ mod family;
 mod identities;
 mod schema;
 
+pub use column::Choices;
 pub use family::{
-    callchains, clocks, code_moves, code_objects, diagnostics, embedded_files, frames, functions,
-    inline_calls, line_rows, mappings, modules, processes, records, samples, sources, stacks, threads,
+    CallEvent, EndReason, SliceKind, StartReason, call_events, call_sums, callchains, clocks, code_moves,
+    code_objects, diagnostics, embedded_files, frames, functions, inline_calls, instants, line_rows,
+    mappings, modules, processes, records, samples, slices, sources, stacks, threads,
 };
 pub use identities::{Identities, Offsets};
 pub use schema::{ColumnSpec, TableSpec};
@@ -37,6 +39,10 @@ pub static TABLES: &[&TableSpec] = &[
     &frames::SPEC,
     &stacks::SPEC,
     &samples::SPEC,
+    &call_events::SPEC,
+    &call_sums::SPEC,
+    &slices::SPEC,
+    &instants::SPEC,
     &records::SPEC,
     &diagnostics::SPEC,
 ];

@@ -5,9 +5,11 @@ mod code;
 mod provenance;
 mod sampling;
 mod tasks;
+mod tracing;
 
 pub use callstacks::{frames, stacks};
 pub use code::{code_moves, code_objects, embedded_files, functions, inline_calls, line_rows, modules};
 pub use provenance::{clocks, diagnostics, records, sources};
 pub use sampling::{callchains, samples};
 pub use tasks::{mappings, processes, threads};
+pub use tracing::{CallEvent, EndReason, SliceKind, StartReason, call_events, call_sums, instants, slices};
