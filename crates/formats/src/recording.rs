@@ -172,11 +172,11 @@ pub struct Placement {
 impl Placement {
     /// A recording alone, on its own clock.
     #[must_use]
-    pub fn alone() -> Self {
+    pub fn alone(recording: &dyn Recording) -> Self {
         Self {
             source_id: 0,
             first: Offsets::default(),
-            clock: ClockMap::default(),
+            clock: recording.clock(Rate::Auto).map,
             pid: None,
             identities: Arc::default(),
         }
@@ -268,6 +268,11 @@ pub trait Recording: Send + Sync {
             uncertainty_ns: None,
             alignment: "same_clock",
         }
+    }
+
+    /// Bits of the numbers its functions have instead of names, where an instrumentation map is to name them.
+    fn function_id_bits(&self) -> Option<u32> {
+        None
     }
 
     /// How many keys of each kind its tables take.

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use perfuse_tables::Offsets;
 use perfuse_wire::{Diagnostics, ParseError, RecordView};
 
-use super::consts::{Action, EMULATED_HZ, Kind};
+use super::consts::{Action, EMULATED_HZ, FUNCTION_ID_BITS, Kind};
 use super::header::{Header, Mode};
 use super::rate::{self, Estimate, Pair};
 use super::survey::Survey;
@@ -137,7 +137,7 @@ impl XRay {
 /// Whether the header's rate may be the true one, for all the log shows.
 #[must_use]
 pub fn agrees(stated: u64, found: &Estimate) -> bool {
-    (stated as f64 / found.hz - 1.0).abs() <= found.relative_error.mul_add(4.0, 1e-5)
+    (stated as f64 / found.hz - 1.0).abs() <= found.relative_error + 1e-5
 }
 
 impl Recording for XRay {
@@ -201,7 +201,8 @@ impl Recording for XRay {
             Some((offset, spread)) => {
                 map.offset_ns = offset;
                 let span = self.span().map_or(0, |(first, last)| last.wrapping_sub(first));
-                let drift = map.around(0).ns(span) as f64 * relative_error.unwrap_or(0.0) / 2.0;
+                let span_ns = ClockMap { offset_ns: 0, ..map }.ns(span) as f64;
+                let drift = span_ns * relative_error.unwrap_or(0.0) / 2.0;
                 ("monotonic", "wall_time", Some(spread.saturating_add(drift as i64)))
             }
             None if emulated => ("realtime", "none", None),
@@ -209,6 +210,13 @@ impl Recording for XRay {
             None => ("unknown", "none", None),
         };
         Clock { kind, hz, hz_source, map, uncertainty_ns, alignment }
+    }
+
+    fn function_id_bits(&self) -> Option<u32> {
+        match self.header().mode {
+            Mode::Fdr => Some(FUNCTION_ID_BITS),
+            Mode::Basic | Mode::Profile => Some(u32::BITS),
+        }
     }
 
     fn extent(&self) -> Offsets {
