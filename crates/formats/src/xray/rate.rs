@@ -9,6 +9,9 @@ const MOST_PAIRS: usize = 4096;
 /// Resolution of WallTimeMarker.
 const WALL_RESOLUTION_NS: f64 = 1000.0;
 
+/// How much longer a thread may take between its two readings in its first buffer than in later ones.
+const FIRST_BUFFER_NS: f64 = 20_000.0;
+
 /// A rate as estimated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
@@ -70,9 +73,11 @@ fn least_squares(points: &[(f64, f64)]) -> Option<Estimate> {
     }
     let rest: f64 = points.iter().map(|(w, t)| ((t - t0) / slope - (w - w0)).powi(2)).sum();
     let freedom = (n - 2.0).max(1.0);
-    // Wall times are cut to the microsecond: points cannot fit better than that lets them.
-    let deviation = (rest / freedom).sqrt().max(WALL_RESOLUTION_NS / 12f64.sqrt());
-    let relative_error = student(points.len()) * deviation / wall.sqrt();
+    // Wall times are cut to the microsecond: that points fit better is chance.
+    let deviation = (rest / freedom).sqrt().max(WALL_RESOLUTION_NS);
+    let walls = points.iter().map(|(w, _)| *w);
+    let reach = walls.clone().fold(f64::MIN, f64::max) - walls.fold(f64::MAX, f64::min);
+    let relative_error = student(points.len()) * deviation / wall.sqrt() + FIRST_BUFFER_NS / reach;
     Some(Estimate { hz: slope * 1e9, relative_error, num_pairs: points.len() })
 }
 
@@ -117,7 +122,7 @@ mod tests {
     fn a_line_gives_its_slope() {
         let found = estimate(&pairs(2_596_126_000.0, 17, |_| 0)).unwrap();
         assert!((found.hz / 2_596_126_000.0 - 1.0).abs() < 1e-6, "{found:?}");
-        assert!(found.relative_error < 1e-5);
+        assert!(found.relative_error < 1e-4, "{found:?}");
     }
 
     #[test]
