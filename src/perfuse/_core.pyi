@@ -1,9 +1,10 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, Self, TypeAlias, TypedDict, final
+from typing import IO, Any, Literal, Self, TypeAlias, TypedDict, final
 
 __all__ = [
     "ArrowStream",
+    "CallTrace",
     "CallTree",
     "Fusion",
     "Images",
@@ -155,6 +156,33 @@ class Fusion:
     def table(self, name: str, with_bytes: bool = False) -> ArrowStream | None: ...
     def trace_span(self) -> tuple[int, int] | None: ...
     def first_uses(self, samples: int, code: int) -> list[tuple[int, int]]: ...
+
+@final
+class CallTrace:
+    def __new__(
+        cls,
+        fusion: Fusion,
+        *,
+        threads: Sequence[int] | None = None,
+        time_ns: tuple[int, int] | None = None,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> Self: ...
+    @property
+    def num_events(self) -> int: ...
+    @property
+    def num_instants(self) -> int: ...
+    @property
+    def first_ns(self) -> int | None: ...
+    @property
+    def thread_ids(self) -> list[int]: ...
+    @property
+    def clock(self) -> str | None: ...
+    def write_chrome(
+        self, out: int | IO[bytes], *, progress: Callable[[str, float], None] | None = None
+    ) -> None: ...
+    def write_perfetto(
+        self, out: int | IO[bytes], *, clock: int | None = None, progress: Callable[[str, float], None] | None = None
+    ) -> None: ...
 
 @final
 class CallTree:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from perfuse._core import ArrowStream
     from perfuse.analysis.flame import FlameGraph
+    from perfuse.call_trace import CallTrace
     from perfuse.images import CodeImages
     from perfuse.query import Database
     from perfuse.recording import Recording
@@ -44,7 +45,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What of a profile's samples is looked at."""
+    """What of a profile's samples and calls is looked at."""
 
     start_ns: int | None = None
     end_ns: int | None = None
@@ -58,12 +59,26 @@ class Selection:
             parts.append(f"ts_ns >= {self.start_ns}")
         if self.end_ns is not None:
             parts.append(f"ts_ns < {self.end_ns}")
-        if isinstance(self.thread, int):
-            parts.append(f"thread_id IN (SELECT thread_id FROM threads WHERE tid = {self.thread})")
-        elif self.thread is not None:
-            name = self.thread.replace("'", "''")
-            parts.append(f"thread_id IN (SELECT thread_id FROM threads WHERE name = '{name}')")
+        if self.threads is not None:
+            parts.append(f"thread_id IN ({self.threads})")
         return " AND ".join(parts) or None
+
+    @property
+    def threads(self) -> str | None:
+        """An SQL query for the keys of the selected threads; None where all are selected."""
+        if self.thread is None:
+            return None
+        name = str(self.thread).replace("'", "''")
+        condition = f"tid = {self.thread}" if isinstance(self.thread, int) else f"name = '{name}'"
+        return f"SELECT thread_id FROM threads WHERE {condition}"
+
+    @property
+    def time_ns(self) -> tuple[int, int] | None:
+        """Start and end, as far as any clock goes where one of them is open; None where all time is selected."""
+        if self.start_ns is None and self.end_ns is None:
+            return None
+        first, last = -(2**63), 2**63 - 1
+        return first if self.start_ns is None else self.start_ns, last if self.end_ns is None else self.end_ns
 
 
 class Profile:
@@ -146,14 +161,31 @@ class Profile:
 
         return CodeImages(self)
 
+    def call_trace(self, progress: "Progress | None" = None) -> "CallTrace | None":
+        """The calls and instants one by one, for files of timeline viewers; None where there are none.
+
+        Args:
+            progress: Called while they are looked over.
+        """
+        from perfuse.call_trace import CallTrace
+
+        trace = CallTrace(self, progress)
+        return trace if trace.num_events or trace.num_instants else None
+
     def export(
-        self, path: str | PathLike[str] | IO[bytes], *, to: str | None = None, **options: Any
+        self,
+        path: str | PathLike[str] | IO[bytes],
+        *,
+        to: str | None = None,
+        progress: "Progress | None" = None,
+        **options: Any,
     ) -> tuple[str, ...]:
         """Writes the profile for another tool, whole or not at all.
 
         Args:
             path: File to write, or directory for targets that make several files; `-` is standard output.
             to: Target (`firefox`, `collapsed`, ...); told from the file name where not given.
+            progress: Called with what is being done, and how much of it is, by targets that take long.
             options: The target's own.
 
         Returns:
@@ -165,7 +197,7 @@ class Profile:
         """
         from perfuse.exporters import export
 
-        return export(self, path, to=to, **options)
+        return export(self, path, to=to, progress=progress, **options)
 
     def _build(self, name: str) -> "ArrowStream":
         if name == "samples" and self.selection.condition is not None:

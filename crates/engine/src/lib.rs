@@ -8,6 +8,8 @@ pub mod code_mappings;
 pub mod elf_image;
 pub mod join;
 pub mod mappings;
+pub mod protobuf;
 pub mod stacks;
 pub mod symbolize;
 pub mod timed_space;
+pub mod trace_output;

@@ -11,6 +11,7 @@ mod perf_data;
 mod recording;
 mod registry;
 mod stacks;
+mod trace_output;
 
 use pyo3::prelude::*;
 
@@ -29,5 +30,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     fusion::register(module)?;
     images::register(module)?;
     stacks::register(module)?;
+    trace_output::register(module)?;
     registry::register(module)
 }
