@@ -22,6 +22,8 @@ __all__ = [
     "rules",
     "tables",
     "write_images",
+    "write_perf_samples",
+    "write_pprof",
 ]
 
 __version__: str
@@ -97,6 +99,27 @@ def call_tree(
     min_share: float = 0.0,
 ) -> CallTree: ...
 
+def write_perf_samples(
+    out: int | IO[bytes],
+    *,
+    samples: Any,
+    stacks: Any,
+    frames: Any,
+    threads: Any,
+    clock: int | None = None,
+    progress: Callable[[str, float], None] | None = None,
+) -> None: ...
+def write_pprof(
+    out: int | IO[bytes],
+    *,
+    samples: Any,
+    stacks: Any,
+    frames: Any,
+    events: Sequence[tuple[str, str, bool, int | None]],
+    title: str,
+    duration_ns: int,
+    progress: Callable[[str, float], None] | None = None,
+) -> None: ...
 @final
 class ArrowStream:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...

@@ -7,11 +7,14 @@ mod errors;
 mod fusion;
 mod images;
 mod jitdump;
+mod output;
 mod perf_data;
+mod profile_output;
 mod recording;
 mod registry;
 mod stacks;
 mod trace_output;
+mod waiting;
 
 use pyo3::prelude::*;
 
@@ -31,5 +34,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     images::register(module)?;
     stacks::register(module)?;
     trace_output::register(module)?;
+    profile_output::register(module)?;
     registry::register(module)
 }

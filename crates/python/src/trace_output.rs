@@ -1,24 +1,16 @@
 //! Call traces written for timeline viewers, while Python waits without its lock.
 
-use std::fs::File;
-use std::io::{self, Write};
 use std::ops::Range;
-use std::os::fd::RawFd;
-use std::time::{Duration, Instant};
 
 use perfuse_engine::calls::Selection;
 use perfuse_engine::trace_output::{Batches, Error, Survey, Tables, Trace, Tracks, chrome, perfetto};
 use perfuse_formats::TableRequest;
 use perfuse_tables::access::ColumnError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
-use crate::errors::table_error;
 use crate::fusion::Fusion;
-use crate::images::duplicate;
-
-/// How long Python is kept waiting for its signals.
-const PATIENCE: Duration = Duration::from_millis(50);
+use crate::output::{Output, Target};
+use crate::waiting::Waiting;
 
 /// The calls and instants of a fusion, looked over and ready to be written.
 #[pyclass(frozen, module = "perfuse._core")]
@@ -27,13 +19,6 @@ pub struct CallTrace {
     selection: Selection,
     survey: Survey,
     tracks: Tracks,
-}
-
-/// Where bytes go: a file by its descriptor, or a Python object that has `write`.
-#[derive(FromPyObject)]
-enum Target {
-    Descriptor(RawFd),
-    Object(Py<PyAny>),
 }
 
 #[pymethods]
@@ -122,10 +107,7 @@ impl CallTrace {
         progress: Option<Py<PyAny>>,
         write: impl FnOnce(&Trace<'_>, Output, &mut dyn FnMut(u64) -> bool) -> Result<(), Error> + Send,
     ) -> PyResult<()> {
-        let out = match out {
-            Target::Descriptor(descriptor) => Output::File(duplicate(descriptor)?),
-            Target::Object(object) => Output::Object(object),
-        };
+        let out = out.open()?;
         let mut waiting = Waiting::new(progress, Some(self.survey.num_events));
         let written = py.detach(|| {
             let fusion = self.fusion.get();
@@ -142,72 +124,6 @@ impl CallTrace {
 
 fn stream(fusion: &Fusion, name: &'static str) -> impl Fn() -> Batches {
     move || Box::new(fusion.stream(name, true))
-}
-
-/// A file, or a Python object that takes bytes from any thread.
-enum Output {
-    File(File),
-    Object(Py<PyAny>),
-}
-
-impl Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::File(file) => file.write(bytes),
-            Self::Object(object) => Python::attach(|py| {
-                let written = object.call_method1(py, "write", (PyBytes::new(py, bytes),))?;
-                // Buffered objects take everything, and some do not say so.
-                Ok(written.extract(py).unwrap_or(bytes.len()).min(bytes.len()))
-            }),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// A Python thread that waits for us: it wants its signals, and to be told how far we are.
-struct Waiting {
-    progress: Option<Py<PyAny>>,
-    /// Events there are in all, where that is known.
-    num_events: Option<u64>,
-    last: Instant,
-    raised: Option<PyErr>,
-}
-
-impl Waiting {
-    fn new(progress: Option<Py<PyAny>>, num_events: Option<u64>) -> Self {
-        Self { progress, num_events, last: Instant::now(), raised: None }
-    }
-
-    fn go_on(&mut self, done: u64) -> bool {
-        if self.last.elapsed() < PATIENCE {
-            return true;
-        }
-        self.last = Instant::now();
-        let Self { progress, num_events, raised, .. } = self;
-        *raised = Python::attach(|py| {
-            py.check_signals()?;
-            if let Some(progress) = progress {
-                let share = num_events.map_or(0.0, |all| done as f64 / all.max(1) as f64);
-                let what = if num_events.is_some() { "writing" } else { "looking over" };
-                progress.call1(py, (what, share.min(1.0)))?;
-            }
-            Ok(())
-        })
-        .err();
-        raised.is_none()
-    }
-
-    fn settle<T>(self, result: Result<T, Error>) -> PyResult<T> {
-        match (self.raised, result) {
-            (Some(raised), _) => Err(raised),
-            (None, Ok(value)) => Ok(value),
-            (None, Err(Error::Io(error))) => Err(error.into()),
-            (None, Err(error)) => Err(table_error(error)),
-        }
-    }
 }
 
 impl Fusion {

@@ -2,15 +2,32 @@
 
 from typing import IO
 
+from perfuse import _core
 from perfuse.errors import ExportError
+from perfuse.exporters.output_target import target_of
+from perfuse.exporters.sampled import FRAME_ROWS, IS_SUM, STACK_ROWS
 from perfuse.exporters.source import Progress, TraceSource
 
 CLOCKS = {"realtime": 1, "monotonic": 3}
 """Perfetto's `BuiltinClock` by our names."""
 
+_SAMPLES = f"""
+    SELECT ts_ns, pid, tid, s.cpu::UINTEGER AS cpu, s.stack_id::UINTEGER AS stack_id, weight::UBIGINT AS weight,
+        event::VARCHAR AS event, weight_unit::VARCHAR AS weight_unit, coalesce(f.kind::VARCHAR, 'unknown') AS mode
+    FROM samples s
+    JOIN threads USING (thread_id) JOIN processes USING (process_id)
+    LEFT JOIN stacks k ON k.stack_id = s.stack_id LEFT JOIN frames f ON f.frame_id = k.frame_id
+    WHERE NOT {IS_SUM} ORDER BY event::VARCHAR, ts_ns, sample_id
+"""
+_THREADS = f"""
+    SELECT thread_id::UINTEGER AS thread_id, pid, tid, t.name::VARCHAR AS name, p.name::VARCHAR AS process_name
+    FROM threads t JOIN processes p USING (process_id)
+    WHERE thread_id IN (SELECT thread_id FROM samples WHERE NOT {IS_SUM})
+"""
+
 
 def write(profile: TraceSource, out: IO[bytes], *, progress: Progress | None = None) -> None:
-    """Writes calls and instants as track events.
+    """Writes calls and instants as track events, and samples with their stacks.
 
     Args:
         profile: What to write.
@@ -18,9 +35,10 @@ def write(profile: TraceSource, out: IO[bytes], *, progress: Progress | None = N
         progress: Called with what is being done, and how much of it is.
 
     Raises:
-        ExportError: There are no calls and no instants.
+        ExportError: There is neither a call nor an instant nor a sample.
     """
     trace = profile.call_trace(progress)
-    if trace is None:
-        raise ExportError("there are no calls to show", hint="samples go into firefox and speedscope")
-    trace.write_perfetto(out, CLOCKS.get(trace.clock or ""), progress)
+    if trace is not None:
+        trace.write_perfetto(out, _clock(trace.clock), progress)
+    if profile.has_samples:
+        ...

@@ -1,4 +1,5 @@
-//! Call traces as files for timeline viewers, written while the events come: nothing is kept but the open calls.
+//! Traces and profiles in the formats of other people's viewers, written while the events come: of a call trace nothing is
+//! kept but the open calls.
 
 mod ahead;
 mod arguments;
@@ -6,7 +7,9 @@ pub mod chrome;
 mod instants;
 mod names;
 pub mod perfetto;
+pub mod pprof;
 mod spool;
+pub mod stacks;
 mod survey;
 mod tracks;
 
@@ -17,6 +20,7 @@ use perfuse_tables::access::ColumnError;
 use perfuse_tables::{CallEvent, EndReason};
 
 use crate::calls::{Calls, Selection, Visitor};
+use crate::stacks::StackError;
 pub use spool::Spool;
 pub use survey::Survey;
 pub use tracks::{Thread, Tracks};
@@ -56,6 +60,8 @@ pub struct Trace<'a> {
 pub enum Error {
     /// A table is not what it is declared to be.
     Column(ColumnError),
+    /// A query did not give what it should.
+    Stack(StackError),
     /// It could not be written.
     Io(io::Error),
     /// It was not to go on.
@@ -66,6 +72,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Column(error) => error.fmt(f),
+            Self::Stack(error) => error.fmt(f),
             Self::Io(error) => error.fmt(f),
             Self::Stopped => f.write_str("stopped"),
         }
@@ -77,6 +84,12 @@ impl std::error::Error for Error {}
 impl From<ColumnError> for Error {
     fn from(error: ColumnError) -> Self {
         Self::Column(error)
+    }
+}
+
+impl From<StackError> for Error {
+    fn from(error: StackError) -> Self {
+        Self::Stack(error)
     }
 }
 

@@ -1,9 +1,12 @@
 //! The threads of a trace, as viewers want them told.
 
-use arrow_array::RecordBatch;
+use arrow_array::{Int32Array, RecordBatch};
 use arrow_array::types::{Int32Type, UInt32Type};
 use perfuse_tables::access::{ColumnError, numbers, text};
 use rustc_hash::FxHashMap;
+
+use crate::stacks::StackError;
+use crate::stacks::columns::{self, Texts, column, text as words};
 
 /// A thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,6 +48,38 @@ impl Tracks {
             Thread { pid, tid: tids[row], name: names.get(row).map(str::to_owned), process_name }
         };
         Ok(Self { threads: ids.iter().enumerate().map(|(row, &id)| (id, thread(row))).collect() })
+    }
+
+    /// Threads in rows `thread_id`, `pid`, `tid`, `name` and `process_name`.
+    ///
+    /// # Errors
+    /// [`StackError`]
+    pub fn of_rows(rows: &[RecordBatch]) -> Result<Self, StackError> {
+        let mut texts = Texts::default();
+        let ids = columns::numbers(rows, "threads", "thread_id")?;
+        let names = words(rows, "threads", "name", &mut texts)?;
+        let process_names = words(rows, "threads", "process_name", &mut texts)?;
+        let (mut pids, mut tids) = (Vec::new(), Vec::new());
+        for batch in rows {
+            pids.extend_from_slice(column::<Int32Array>(batch, "threads", "pid")?.values());
+            tids.extend_from_slice(column::<Int32Array>(batch, "threads", "tid")?.values());
+        }
+        let text = |id| texts.get(id).map(str::to_owned);
+        let thread = |row: usize| Thread {
+            pid: pids[row],
+            tid: tids[row],
+            name: text(names[row]),
+            process_name: text(process_names[row]),
+        };
+        Ok(Self { threads: ids.iter().enumerate().map(|(row, &id)| (id, thread(row))).collect() })
+    }
+
+    /// All keys, sorted.
+    #[must_use]
+    pub fn ids(&self) -> Vec<u32> {
+        let mut ids: Vec<_> = self.threads.keys().copied().collect();
+        ids.sort_unstable();
+        ids
     }
 
     /// The thread of a key; one without ids for a key that none has.

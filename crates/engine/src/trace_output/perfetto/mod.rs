@@ -1,8 +1,12 @@
 //! Perfetto's own trace packets: <https://perfetto.dev/docs/reference/trace-packet-proto>.
 
 mod calls;
+mod clock;
 mod fields;
+mod interning;
 mod packets;
+mod samples;
+mod tracks;
 
 use std::io::Write;
 
@@ -11,6 +15,7 @@ use super::{Error, GoOn, Spool, Trace, drive};
 use crate::calls::Calls;
 use calls::PerfettoCalls;
 use packets::Packets;
+pub use samples::{Samples, write_samples};
 
 /// Writes a trace: a track for each thread, with its calls in the order of their starts, and its instants. `clock` is the number
 /// of the clock that times are of in Perfetto's `BuiltinClock`, where it is one of those.
@@ -24,7 +29,7 @@ pub fn write(
     go_on: &mut GoOn<'_>,
 ) -> Result<(), Error> {
     let mut packets = Packets::new(trace, Spool::new(out))?;
-    packets.clock(clock, trace.survey.first_ns.unwrap_or(0));
+    packets.first(clock, trace.survey.first_ns.unwrap_or(0));
     packets.threads(trace);
     let mut calls =
         Calls::new(PerfettoCalls::new(packets, trace), trace.selection.clone(), trace.survey.lost.clone());

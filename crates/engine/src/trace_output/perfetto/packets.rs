@@ -5,11 +5,10 @@ use perfuse_tables::{Choices, EndReason, StartReason};
 
 use super::super::instants::Instants;
 use super::super::names::Names;
-use super::super::{Spool, Thread, Trace};
-use super::fields::{
-    clock_snapshot, debug_annotation, interned_data, process_descriptor, thread_descriptor, trace,
-    trace_packet, trace_packet_defaults, track_descriptor, track_event,
-};
+use super::super::{Spool, Trace};
+use super::clock::{clock_is, timestamp};
+use super::fields::{debug_annotation, interned_data, trace, trace_packet, track_descriptor, track_event};
+use super::tracks::{cpu_track, describe, descriptor, thread_track};
 use crate::protobuf::Encoder;
 
 /// All packets are of one sequence, which names and defaults hold for.
@@ -31,20 +30,6 @@ pub struct Packets {
     told: Vec<bool>,
 }
 
-/// The track of a thread.
-fn thread_track(thread_id: u32) -> u64 {
-    u64::from(thread_id) + 1
-}
-
-/// The track that tells which processor a thread is on.
-fn cpu_track(thread_id: u32) -> u64 {
-    1 << 33 | u64::from(thread_id)
-}
-
-fn process_track(pid: i32) -> u64 {
-    1 << 32 | u64::from(pid.cast_unsigned())
-}
-
 impl Packets {
     /// Packets about the functions of a trace.
     pub fn new(trace: &Trace<'_>, spool: Spool) -> Result<Self, ColumnError> {
@@ -53,23 +38,10 @@ impl Packets {
     }
 
     /// Which clock times are of, and what is interned from the start.
-    pub fn clock(&mut self, clock: Option<u32>, first_ns: i64) {
-        if let Some(clock) = clock {
-            self.packet(trace_packet::SEQ_NEEDS_INCREMENTAL_STATE, |packet| {
-                packet.message(trace_packet::CLOCK_SNAPSHOT, |snapshot| {
-                    snapshot.message(clock_snapshot::CLOCKS, |reading| {
-                        reading.uint(clock_snapshot::CLOCK_ID, clock.into());
-                        reading.uint(clock_snapshot::TIMESTAMP, timestamp(first_ns));
-                    });
-                    snapshot.uint(clock_snapshot::PRIMARY_TRACE_CLOCK, clock.into());
-                });
-            });
-        }
+    pub fn first(&mut self, clock: Option<u32>, first_ns: i64) {
         self.packet(trace_packet::SEQ_INCREMENTAL_STATE_CLEARED, |packet| {
             if let Some(clock) = clock {
-                packet.message(trace_packet::TRACE_PACKET_DEFAULTS, |defaults| {
-                    defaults.uint(trace_packet_defaults::TIMESTAMP_CLOCK_ID, clock.into());
-                });
+                clock_is(packet, clock, first_ns);
             }
             packet.message(trace_packet::INTERNED_DATA, |data| {
                 for (iid, name) in (1..).zip(CATEGORIES) {
@@ -84,54 +56,17 @@ impl Packets {
 
     /// The tracks of threads and their processes.
     pub fn threads(&mut self, trace: &Trace<'_>) {
-        let mut told = None;
-        for (thread_id, thread) in trace.tracks.in_order(&trace.survey.thread_ids) {
-            if told.replace(thread.pid) != Some(thread.pid) {
-                self.process(&thread);
-            }
-            self.thread(thread_id, &thread);
-        }
-    }
-
-    fn process(&mut self, Thread { pid, process_name, .. }: &Thread) {
-        self.track(process_track(*pid), None, |track| {
-            track.message(track_descriptor::PROCESS, |process| {
-                process.int(process_descriptor::PID, i64::from(*pid));
-                if let Some(name) = process_name {
-                    process.data(process_descriptor::PROCESS_NAME, name.as_bytes());
-                }
-            });
-        });
-    }
-
-    fn thread(&mut self, thread_id: u32, Thread { pid, tid, name, .. }: &Thread) {
-        self.track(thread_track(thread_id), Some(process_track(*pid)), |track| {
-            track.message(track_descriptor::THREAD, |thread| {
-                thread.int(thread_descriptor::PID, i64::from(*pid));
-                thread.int(thread_descriptor::TID, i64::from(*tid));
-                if let Some(name) = name {
-                    thread.data(thread_descriptor::THREAD_NAME, name.as_bytes());
-                }
-            });
+        describe(trace.tracks, &trace.survey.thread_ids, |about| {
+            self.packet(trace_packet::SEQ_NEEDS_INCREMENTAL_STATE, about);
         });
     }
 
     /// A track that tells which processor a thread is on.
     pub fn cpus(&mut self, thread_id: u32) {
-        self.track(cpu_track(thread_id), Some(thread_track(thread_id)), |track| {
-            track.data(track_descriptor::NAME, b"cpu");
-            track.message(track_descriptor::COUNTER, |_| {});
-        });
-    }
-
-    fn track(&mut self, uuid: u64, parent: Option<u64>, about: impl FnOnce(&mut Encoder)) {
         self.packet(trace_packet::SEQ_NEEDS_INCREMENTAL_STATE, |packet| {
-            packet.message(trace_packet::TRACK_DESCRIPTOR, |track| {
-                track.uint(track_descriptor::UUID, uuid);
-                if let Some(parent) = parent {
-                    track.uint(track_descriptor::PARENT_UUID, parent);
-                }
-                about(track);
+            descriptor(packet, cpu_track(thread_id), Some(thread_track(thread_id)), |track| {
+                track.data(track_descriptor::NAME, b"cpu");
+                track.message(track_descriptor::COUNTER, |_| {});
             });
         });
     }
@@ -266,12 +201,6 @@ fn begin_packet(packet: &mut Encoder, ts_ns: i64) {
     packet.uint(trace_packet::TIMESTAMP, timestamp(ts_ns));
     packet.uint(trace_packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
     packet.uint(trace_packet::SEQUENCE_FLAGS, trace_packet::SEQ_NEEDS_INCREMENTAL_STATE);
-}
-
-/// Perfetto has no times before its clock's zero.
-#[inline]
-fn timestamp(ts_ns: i64) -> u64 {
-    ts_ns.max(0).cast_unsigned()
 }
 
 fn intern(data: &mut Encoder, field: u32, iid: u64, name: &[u8]) {
