@@ -3,11 +3,13 @@
 //! Volume leaves as Arrow through PyCapsules, inspection as plain values; work runs with the GIL released.
 
 mod arrow;
+mod calls;
 mod errors;
 mod fusion;
 mod images;
 mod jitdump;
 mod perf_data;
+mod read_ahead;
 mod recording;
 mod registry;
 mod stacks;
@@ -29,5 +31,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     fusion::register(module)?;
     images::register(module)?;
     stacks::register(module)?;
+    calls::register(module)?;
     registry::register(module)
 }
