@@ -1,5 +1,5 @@
-use object::elf;
-use object::read::elf::{Crel, FileHeader, SectionHeader, Sym, SymbolTable};
+use object::elf::{self, RelocationType};
+use object::read::elf::{Crel, FileHeader, Rel, SectionHeader, Sym, SymbolTable};
 use object::{Endianness, SymbolIndex};
 use rustc_hash::FxHashMap;
 
@@ -161,8 +161,11 @@ impl<'data> Relocations<'data> {
         match section.sh_type(endian) {
             elf::SHT_REL => {
                 let (all, _) = section.rel(endian, file.data).ok()??;
-                let entries = Box::new(all.iter().map(move |one| Crel::from_rel(one, endian)));
-                Some(Self { entries, has_addends: false })
+                let entries = all.iter().map(move |one| match mips {
+                    false => Crel::from_rel(one, endian),
+                    true => from_mips64el(one.r_offset(endian).into(), one.r_info(endian).into()),
+                });
+                Some(Self { entries: Box::new(entries), has_addends: false })
             }
             elf::SHT_RELA => {
                 let (all, _) = section.rela(endian, file.data).ok()??;
@@ -177,6 +180,12 @@ impl<'data> Relocations<'data> {
             _ => None,
         }
     }
+}
+
+/// Little-endian 64-bit MIPS has the symbol in the lower half, and the three types from the last byte on.
+fn from_mips64el(r_offset: u64, info: u64) -> Crel {
+    let r_type = RelocationType(((info >> 32) as u32).swap_bytes());
+    Crel { r_offset, r_sym: info as u32, r_type, r_addend: 0 }
 }
 
 fn is_relocations(kind: elf::SectionType) -> bool {

@@ -58,12 +58,7 @@ impl Reader<'_, '_> {
         let place = match self.map.relocated.get(&(at as u64)) {
             Some(relocated) => *relocated,
             None if self.container.is_relocatable => None,
-            None => {
-                let value = self.container.words.read(self.map.bytes, at)?;
-                let base =
-                    if version < RELATIVE_VERSION { 0 } else { self.map.address.wrapping_add(at as u64) };
-                Some(Place { section: None, address: self.container.words.wrap(base.wrapping_add(value)) })
-            }
+            None => Some(self.in_place(at, version)?),
         };
         match place {
             None => self.findings.at(UNRELOCATED, offset, || {
@@ -77,5 +72,21 @@ impl Reader<'_, '_> {
             Some(_) => {}
         }
         place
+    }
+
+    /// The address that a field holds by itself.
+    fn in_place(&self, at: usize, version: u8) -> Option<Place> {
+        let value = self.container.words.read(self.map.bytes, at)?;
+        let from = |base: u64| {
+            let address = self.container.words.wrap(base.wrapping_add(value));
+            Place { section: None, address }
+        };
+        let (absolute, relative) = (from(0), from(self.map.address.wrapping_add(at as u64)));
+        let (told, other) =
+            if version < RELATIVE_VERSION { (absolute, relative) } else { (relative, absolute) };
+        // clang 14 for Hexagon says version 0 and writes as in version 2.
+        let is_in_code = |place| self.container.code.contains(place);
+        let is_other = version != RELATIVE_VERSION && !is_in_code(told) && is_in_code(other);
+        Some(if is_other { other } else { told })
     }
 }

@@ -34,7 +34,7 @@ impl Dwarf {
             found.name = name.map(|name| name.name.slice().to_vec());
             found.declare(unit, entry);
         }
-        if found.path.is_none() || found.line.is_none() {
+        if found.line.is_none() {
             let location = self.context.find_location(address).ok()??;
             found.path = location.file.map(str::to_owned);
             found.line = location.line.filter(|&line| line != 0);
@@ -45,19 +45,20 @@ impl Dwarf {
 }
 
 impl Declaration {
-    /// Takes file, line and column from an entry, or from those it refers to.
+    /// Takes file, line and column from an entry; what it lacks, from those it refers to. A definition outside of its class
+    /// has its own line, and has the file only where that is another than the declaration's.
     fn declare(&mut self, unit: UnitRef<'_, Reader>, mut entry: Entry) {
         for _ in 0..MAX_REFERENCES {
-            let number = |name| entry.attr_value(name)?.udata_value().filter(|&number| number != 0);
-            if let Some(line) = number(constants::DW_AT_decl_line) {
-                let file = entry.attr_value(constants::DW_AT_decl_file).and_then(|value| match value {
-                    AttributeValue::FileIndex(file) => Some(file),
-                    other => other.udata_value(),
-                });
-                self.path = file.and_then(|file| path(unit, file));
-                self.line = u32::try_from(line).ok();
-                self.column =
-                    number(constants::DW_AT_decl_column).and_then(|column| u32::try_from(column).ok());
+            let value = |name| entry.attr_value(name);
+            let number = |name| u32::try_from(value(name)?.udata_value()?).ok().filter(|&number| number != 0);
+            self.line = self.line.or_else(|| number(constants::DW_AT_decl_line));
+            self.column = self.column.or_else(|| number(constants::DW_AT_decl_column));
+            let file = value(constants::DW_AT_decl_file).and_then(|value| match value {
+                AttributeValue::FileIndex(file) => Some(file),
+                other => other.udata_value(),
+            });
+            self.path = self.path.take().or_else(|| path(unit, file?));
+            if self.line.is_some() && self.path.is_some() {
                 return;
             }
             let origin = reference(&entry, constants::DW_AT_abstract_origin);

@@ -7,8 +7,8 @@ use std::process::Command;
 use flate2::read::GzDecoder;
 use perfuse_engine::sleds::{MapFile, SledKind};
 
-use crate::compiled::{run, symbolizer};
 use crate::extracted::{self, Line};
+use crate::tools::{run, symbolizer};
 
 /// The corpus' folder of XRay; `None` where the corpus is not there.
 pub fn corpus() -> Option<PathBuf> {
