@@ -2,6 +2,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::error::Error;
+use super::findings::{Finding, UNNAMED};
 use super::mach_o_names;
 use super::map::{Function, InstrumentationMap, Place};
 use crate::symbolize::{Image, Module, SymbolFrame, Symbolizer};
@@ -22,6 +23,19 @@ pub struct Names {
     pub build_id: Option<String>,
     /// Why a function without a name has none.
     pub unnamed_because: Option<Arc<str>>,
+}
+
+impl Names {
+    /// That some functions have no name, and why.
+    #[must_use]
+    pub fn finding(&self) -> Option<Finding> {
+        let num_unnamed = self.functions.iter().filter(|frame| frame.is_none()).count();
+        let because = self.unnamed_because.as_deref().unwrap_or(
+            "no symbol starts where they do: the file is stripped, and its debug file was not found",
+        );
+        let message = format!("{num_unnamed} of {} functions have no name: {because}", self.functions.len());
+        (num_unnamed > 0).then(|| Finding { code: UNNAMED, message, offset: None, count: 1 })
+    }
 }
 
 impl MapFile {

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use arrow_array::RecordBatch;
 use perfuse_tables::modules;
 
-use super::findings::{Finding, UNNAMED};
+use super::findings::Finding;
 use super::map::Function;
 use super::map_file::{MapFile, Names};
 use crate::symbolize::{SymbolFrame, Symbolizer};
@@ -68,16 +68,7 @@ impl<'a> NamedObjects<'a> {
 
     /// What has no name, and why, by file.
     pub(super) fn findings(&self) -> impl Iterator<Item = (String, Finding)> + '_ {
-        self.0.values().filter_map(|object| {
-            let num_unnamed = object.names.functions.iter().filter(|frame| frame.is_none()).count();
-            let why = object.names.unnamed_because.as_deref();
-            let why = why.unwrap_or(
-                "no symbol starts where they start; the file is stripped, or its debug file was not found",
-            );
-            let message = format!("{num_unnamed} of the functions in the log have no name: {why}");
-            let finding = Finding { code: UNNAMED, message, offset: None, count: 1 };
-            (num_unnamed > 0).then(|| (object.file.display(), finding))
-        })
+        self.0.values().filter_map(|object| Some((object.file.display(), object.names.finding()?)))
     }
 }
 
