@@ -34,7 +34,7 @@ impl Names {
             "no symbol starts where they do: the file is stripped, and its debug file was not found",
         );
         let message = format!("{num_unnamed} of {} functions have no name: {because}", self.functions.len());
-        (num_unnamed > 0).then(|| Finding { code: UNNAMED, message, offset: None, count: 1 })
+        (num_unnamed > 0).then_some(Finding { code: UNNAMED, message, offset: None, count: 1 })
     }
 }
 
