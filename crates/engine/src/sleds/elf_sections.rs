@@ -49,12 +49,13 @@ impl<'data, Elf: FileHeader<Endian = Endianness>> ElfSections<'data, Elf> {
         let mut sections = Vec::new();
         for (index, section) in headers {
             let Some((offset, size)) = section.file_range(self.endian) else { continue };
+            let offset = offset.min(self.data.len() as u64);
             let name = String::from_utf8_lossy(wanted);
             let start = usize::try_from(offset).unwrap_or(usize::MAX);
             let tail = self.data.get(start..).unwrap_or_default();
             let len = tail.len().min(usize::try_from(size).unwrap_or(usize::MAX));
             if (len as u64) < size {
-                findings.at(BEYOND_FILE, offset.min(self.data.len() as u64), || {
+                findings.at(BEYOND_FILE, offset, || {
                     format!("{name} has {size} bytes, and the file has {len} of them")
                 });
             }

@@ -15,7 +15,9 @@ pub(super) fn functions(
     findings: &mut Findings,
 ) -> Option<Vec<Function>> {
     let index = Index { container, section };
-    match index.ranges(Form::Counted).or_else(|_| index.ranges(Form::Absolute)) {
+    // The way that fits further is the likelier one.
+    let absolute = |counted| index.ranges(Form::Absolute).map_err(|entry: usize| entry.max(counted));
+    match index.ranges(Form::Counted).or_else(absolute) {
         Err(entry) => {
             let offset = section.file_offset.saturating_add((entry * index.entry_bytes()) as u64);
             findings.at(UNFIT_INDEX, offset, || {

@@ -79,9 +79,9 @@ impl<'data, Mach: MachHeader<Endian = Endianness>> Reader<'_, 'data, Mach> {
             let tail =
                 usize::try_from(offset).ok().and_then(|start| self.data.get(start..)).unwrap_or_default();
             let bytes = &tail[..tail.len().min(usize::try_from(size).unwrap_or(usize::MAX))];
-            let file_offset = self.base.saturating_add(offset);
+            let file_offset = self.base + offset.min(self.data.len() as u64);
             if (bytes.len() as u64) < size {
-                self.findings.at(BEYOND_FILE, file_offset.min(self.base + self.data.len() as u64), || {
+                self.findings.at(BEYOND_FILE, file_offset, || {
                     format!("{name} has {size} bytes, and the file has {} of them", bytes.len())
                 });
             }

@@ -22,9 +22,11 @@ impl Dwarf {
     /// starts there, the position is that of the instruction.
     pub(crate) fn declaration(&self, address: u64) -> Option<Declaration> {
         let mut frames = self.context.find_frames(address).skip_all_loads().ok()?;
-        let mut function = None;
+        // The outermost comes last. Its position is that of the call where another function is inlined at its start.
+        let (mut function, mut location) = (None, None);
         while let Ok(Some(frame)) = frames.next() {
             function = frame.dw_die_offset.map(|offset| (offset, frame.function));
+            location = frame.location;
         }
         let mut found = Declaration::default();
         if let Some((offset, name)) = function
@@ -34,8 +36,7 @@ impl Dwarf {
             found.name = name.map(|name| name.name.slice().to_vec());
             found.declare(unit, entry);
         }
-        if found.line.is_none() {
-            let location = self.context.find_location(address).ok()??;
+        if let Some(location) = location.filter(|_| found.line.is_none()) {
             found.path = location.file.map(str::to_owned);
             found.line = location.line.filter(|&line| line != 0);
             found.column = location.column.filter(|&column| column != 0);

@@ -3,6 +3,9 @@
 mod absolute;
 mod compiled;
 mod corpus;
+mod crafted;
+mod damage;
 mod extracted;
 mod linked;
+mod naming;
 mod tools;
