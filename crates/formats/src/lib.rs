@@ -15,6 +15,7 @@
 
 pub mod fusing;
 pub mod jitdump;
+pub mod mono;
 pub mod perf_data;
 pub mod registry;
 pub mod xray;
