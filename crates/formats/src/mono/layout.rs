@@ -64,5 +64,3 @@ layout! {
         method_base: u64,
     }
 }
-/// All.
-pub static LAYOUTS: &[&perfuse_wire::Layout] = &[&FileHeader::LAYOUT, &BufferHeader::LAYOUT];

@@ -33,6 +33,6 @@ pub static FORMAT: Format = Format {
     sniff: |head| head.starts_with(&consts::HEADER_ID.to_le_bytes()),
     open: |source| Ok(Arc::new(MonoLog::open(source)?)),
     rules: check::RULES,
-    layouts: layout::LAYOUTS,
+    layouts: layout::events::LAYOUTS,
     tables: &["records"],
 };

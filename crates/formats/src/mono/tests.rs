@@ -1,2 +1,4 @@
 //! Tests.
+
 mod corpus;
+mod layouts;

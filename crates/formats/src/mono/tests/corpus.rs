@@ -24,3 +24,25 @@ fn scan() {
         }
     }
 }
+#[test]
+fn rt() {
+    use crate::mono::{encode::Encoder, records::Event};
+    let root = std::env::var("PERFUSE_CORPUS").unwrap();
+    for set in ["crafted","tiny","v17","versions"] {
+        for e in std::fs::read_dir(format!("{root}/mono/{set}")).unwrap() {
+            let p = e.unwrap().path(); let p = p.to_str().unwrap().to_owned();
+            if !p.contains(".mlpd") { continue }
+            let log = MonoLog::open(Arc::new(Source::open(&p).unwrap())).unwrap();
+            let mut out = vec![]; log.header().write(&mut out);
+            let s = log.survey();
+            for b in &s.buffers.list {
+                let mut e = Encoder::like(s.dialect, &b.header);
+                let mut d = b.decoder(log.source(), s.dialect); let mut ev = Event::default();
+                while let Some(r) = d.read(&mut ev) { r.unwrap(); e.write(&mut ev).unwrap(); }
+                e.finish(&mut out).unwrap();
+            }
+            let src: &[u8] = log.source();
+            if out != src { let at = out.iter().zip(src).position(|(a,b)|a!=b); println!("{p} differs at {at:?} {} {}", out.len(), src.len()); }
+        }
+    }
+}
