@@ -23,6 +23,20 @@ macro_rules! event_bytes {
             /// Every one that is in some data version.
             pub const ALL: &'static [Self] = &[$(Self($value)),+];
 
+            /// Its bit in a [`KindSet`].
+            #[must_use]
+            pub(super) const fn bit(self) -> u64 {
+                let mut at = 0;
+                $(
+                    if self.0 == $value {
+                        return 1 << at;
+                    }
+                    at += 1;
+                )+
+                let _ = at;
+                0
+            }
+
             /// Its name, where it is known.
             #[must_use]
             pub const fn name(self) -> Option<&'static str> {
@@ -83,6 +97,60 @@ event_bytes! {
     COVERAGE_CLASS = 0x39, "COVERAGE_CLASS";
     SYNC_POINT = 0x0a, "SYNC_POINT";
     AOT_ID = 0x1a, "AOT_ID";
+}
+
+/// Kinds of events, as a set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KindSet(u64);
+
+/// Bits by first byte: looked up for every event.
+static BITS: [u64; 256] = {
+    let mut bits = [0; 256];
+    let mut byte = 0;
+    #[allow(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "worked out by the compiler")]
+    while byte < 256 {
+        bits[byte] = EventByte(byte as u8).bit();
+        byte += 1;
+    }
+    bits
+};
+
+impl KindSet {
+    /// Every kind.
+    #[must_use]
+    pub const fn all() -> Self {
+        Self(u64::MAX)
+    }
+
+    /// These kinds.
+    #[must_use]
+    pub const fn of(kinds: &[EventByte]) -> Self {
+        let mut set = 0;
+        let mut rest = kinds;
+        while let [kind, others @ ..] = rest {
+            set |= kind.bit();
+            rest = others;
+        }
+        Self(set)
+    }
+
+    /// Kinds of either.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Adds a kind.
+    #[inline]
+    pub fn add(&mut self, kind: EventByte) {
+        self.0 |= BITS.get(usize::from(kind.0)).copied().unwrap_or(0);
+    }
+
+    /// Whether both have a kind.
+    #[must_use]
+    pub const fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
 }
 
 impl fmt::Display for EventByte {

@@ -16,8 +16,10 @@ pub mod layout;
 pub mod reader;
 pub mod records;
 mod recording;
+pub mod names;
 mod repair;
 pub mod rules;
+pub mod stacks;
 pub mod survey;
 #[cfg(test)]
 mod tests;
@@ -34,5 +36,5 @@ pub static FORMAT: Format = Format {
     open: |source| Ok(Arc::new(MonoLog::open(source)?)),
     rules: check::RULES,
     layouts: layout::events::LAYOUTS,
-    tables: &["records"],
+    tables: ingest::TABLES,
 };

@@ -11,7 +11,9 @@ use perfuse_wire::{Diagnostics, Endian, ParseError, RecordView, Value};
 use super::consts::EventByte;
 use super::decode::State;
 use super::header::Header;
+use super::names::Names;
 use super::records::Event;
+use super::stacks::Stacks;
 use super::survey::Survey;
 use super::{FORMAT, check, describe, ingest, repair};
 use crate::{BatchStream, Format, Placement, Position, Recording, Repaired, Source, Summary, TableRequest};
@@ -30,6 +32,8 @@ pub struct Shared {
     /// The file header.
     pub header: Header,
     survey: OnceLock<Survey>,
+    names: OnceLock<Names>,
+    stacks: OnceLock<Stacks>,
     place: Mutex<Option<Place>>,
 }
 
@@ -49,6 +53,18 @@ impl Shared {
     pub fn survey(&self) -> &Survey {
         self.survey.get_or_init(|| Survey::make(&self.source, self.header.dialect(), self.header.size))
     }
+
+    /// What pointers stand for; made once.
+    #[must_use]
+    pub fn names(&self) -> &Names {
+        self.names.get_or_init(|| Names::new(self.survey()))
+    }
+
+    /// Every distinct stack; made once, by another pass.
+    #[must_use]
+    pub fn stacks(&self) -> &Stacks {
+        self.stacks.get_or_init(|| Stacks::new(self, self.names()))
+    }
 }
 
 impl MonoLog {
@@ -58,7 +74,7 @@ impl MonoLog {
     /// When there is none, or of no known data version.
     pub fn open(source: Arc<Source>) -> Result<Self, ParseError> {
         let header = Header::read(&source)?;
-        let shared = Shared { source, header, survey: OnceLock::new(), place: Mutex::new(None) };
+        let shared = Shared { source, header, survey: OnceLock::new(), names: OnceLock::new(), stacks: OnceLock::new(), place: Mutex::new(None) };
         Ok(Self { shared: Arc::new(shared) })
     }
 

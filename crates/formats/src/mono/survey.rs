@@ -3,10 +3,10 @@
 use perfuse_wire::ParseError;
 use rayon::prelude::*;
 
+use super::consts::{EventByte, KindSet};
 use super::dialect::Dialect;
 use super::reader::{Buffer, Buffers};
 use super::records::Event;
-use super::consts::EventByte;
 use facts::Facts;
 
 pub mod facts;
@@ -29,6 +29,10 @@ pub struct Survey {
     pub faults: Vec<(usize, ParseError)>,
     /// What was named, loaded, compiled.
     pub facts: Facts,
+    /// Kinds of events in each buffer: a table that needs few of them reads few buffers.
+    pub kinds: Vec<KindSet>,
+    /// Events in each buffer.
+    pub lengths: Vec<u64>,
 }
 
 impl Survey {
@@ -54,14 +58,25 @@ impl Survey {
     }
 
     fn of(dialect: Dialect, buffers: Buffers, part: Part) -> Self {
-        let Part { counts, span, faults, facts, .. } = part;
-        Self { dialect, buffers, counts, span, faults, facts }
+        let Part { counts, span, faults, facts, kinds, lengths } = part;
+        Self { dialect, buffers, counts, span, faults, facts, kinds, lengths }
     }
 
     /// Events of a kind.
     #[must_use]
     pub fn count(&self, byte: EventByte) -> u64 {
         self.counts.get(usize::from(byte.0)).copied().unwrap_or(0)
+    }
+
+    /// Index of the first event of each buffer.
+    #[must_use]
+    pub fn first_indices(&self) -> Vec<u64> {
+        let running = self.lengths.iter().scan(0u64, |next, length| {
+            let first = *next;
+            *next = next.saturating_add(*length);
+            Some(first)
+        });
+        running.collect()
     }
 
     /// All events that could be read.
@@ -76,11 +91,13 @@ struct Part {
     span: Option<(u64, u64)>,
     faults: Vec<(usize, ParseError)>,
     facts: Facts,
+    kinds: Vec<KindSet>,
+    lengths: Vec<u64>,
 }
 
 impl Part {
     fn new() -> Self {
-        Self { counts: [0; 256], span: None, faults: Vec::new(), facts: Facts::default() }
+        Self { counts: [0; 256], span: None, faults: Vec::new(), facts: Facts::default(), kinds: Vec::new(), lengths: Vec::new() }
     }
 
     fn merge(mut self, other: Self) -> Self {
@@ -93,6 +110,8 @@ impl Part {
         };
         self.faults.extend(other.faults);
         self.facts.append(other.facts);
+        self.kinds.extend(other.kinds);
+        self.lengths.extend(other.lengths);
         self
     }
 
@@ -100,6 +119,7 @@ impl Part {
         let mut decoder = buffer.decoder(data, dialect);
         let mut event = Event::default();
         let (mut first, mut last) = (u64::MAX, 0u64);
+        let (mut kinds, mut length) = (KindSet::default(), 0u64);
         self.facts.begin(number, buffer);
         while let Some(read) = decoder.read(&mut event) {
             if let Err(error) = read {
@@ -109,11 +129,15 @@ impl Part {
             if let Some(count) = self.counts.get_mut(usize::from(event.byte.0)) {
                 *count = count.wrapping_add(1);
             }
+            kinds.add(event.byte);
+            length = length.wrapping_add(1);
             if let Some(time) = event.time {
                 (first, last) = (first.min(time), last.max(time));
             }
             self.facts.note(&event);
         }
+        self.kinds.push(kinds);
+        self.lengths.push(length);
         if first <= last {
             let (a, b) = self.span.unwrap_or((first, last));
             self.span = Some((a.min(first), b.max(last)));

@@ -21,6 +21,12 @@ pub struct Facts {
     pub binaries: Vec<Binary>,
     /// Counters.
     pub counters: Vec<Counter>,
+    /// Heap shots that begin and end.
+    pub shots: Vec<ShotMark>,
+    /// Memory that holds roots, registered and given back.
+    pub roots: Vec<RootFact>,
+    /// Frames of all backtraces and samples, and instruction pointers.
+    pub num_frames: u64,
     /// Thread of the buffer that is read, and its number.
     buffer: (u64, usize),
     /// Time of the last timed event of it.
@@ -133,6 +139,36 @@ pub struct Binary {
     pub offset: u64,
 }
 
+/// A heap shot begins or ends.
+#[derive(Clone, Copy, Debug)]
+pub struct ShotMark {
+    /// Whether it begins.
+    pub begins: bool,
+    /// Thread that makes it.
+    pub thread: u64,
+    /// When.
+    pub time: u64,
+    /// Offset of its event.
+    pub offset: u64,
+}
+
+/// Memory that holds roots was registered, or given back.
+#[derive(Clone, Debug)]
+pub struct RootFact {
+    /// Its first address.
+    pub start: u64,
+    /// Its size; `None` where it is given back.
+    pub size: Option<u64>,
+    /// Where it comes from.
+    pub source: u64,
+    /// Whose it is.
+    pub key: u64,
+    /// What it is called.
+    pub name: Box<str>,
+    /// When.
+    pub time: u64,
+}
+
 /// A counter.
 #[derive(Clone, Debug)]
 pub struct Counter {
@@ -167,6 +203,9 @@ impl Facts {
         self.symbols.extend(other.symbols);
         self.binaries.extend(other.binaries);
         self.counters.extend(other.counters);
+        self.shots.extend(other.shots);
+        self.roots.extend(other.roots);
+        self.num_frames = self.num_frames.saturating_add(other.num_frames);
     }
 
     pub(super) fn begin(&mut self, number: usize, buffer: &Buffer) {
@@ -181,8 +220,24 @@ impl Facts {
         }
         let (time, offset) = (self.time, event.offset);
         let (thread, buffer) = self.buffer;
+        self.num_frames = self.num_frames.wrapping_add(event.frames.len() as u64);
         match &event.body {
             Body::Alloc { .. } | Body::Call { .. } | Body::HeapObject(_) | Body::GcMove => {}
+            Body::SampleHit { .. } => {
+                self.num_frames = self.num_frames.wrapping_add(event.addresses.len() as u64);
+            }
+            Body::HeapMark => {
+                let begins = event.byte == EventByte::HEAP_START;
+                self.shots.push(ShotMark { begins, thread, time, offset });
+            }
+            Body::RootRegister { start, size, source, key, name } => {
+                let (start, size, source, key) = (*start, Some(*size), *source, *key);
+                self.roots.push(RootFact { start, size, source, key, name: text(name), time });
+            }
+            Body::RootUnregister { start } => {
+                let start = *start;
+                self.roots.push(RootFact { start, size: None, source: 0, key: 0, name: text(b""), time });
+            }
             Body::Jit { method, code, size, name } => self.methods.push(Method {
                 method: *method,
                 code: *code,
