@@ -126,11 +126,11 @@ impl Fusion {
                 "frames" | "stacks" | "samples" | "functions" | "modules" => {
                     let tables = self.joined().map_err(table_error)?;
                     match name {
-                        "frames" => vec![tables.frames.clone()],
-                        "stacks" => vec![tables.stacks.clone()],
-                        "samples" => tables.samples.clone(),
-                        "functions" => self.all_and(name, &tables.functions),
-                        _ => self.all_and(name, &tables.modules),
+                        "frames" => self.all_and(name, [&tables.frames]),
+                        "stacks" => self.all_and(name, [&tables.stacks]),
+                        "samples" => self.all_and(name, &tables.samples),
+                        "functions" => self.all_and(name, [&tables.functions]),
+                        _ => self.all_and(name, [&tables.modules]),
                     }
                 }
                 _ => return Ok(Some(ArrowStream::new(schema, self.stream(name, with_bytes)))),
@@ -177,9 +177,10 @@ impl Fusion {
         self.identities.lock().map(|identities| identities.pids()).unwrap_or_default()
     }
 
-    fn all_and(&self, name: &str, last: &RecordBatch) -> Vec<RecordBatch> {
+    /// What recordings have of a table themselves, and behind it what joining made.
+    fn all_and<'a>(&self, name: &str, joined: impl IntoIterator<Item = &'a RecordBatch>) -> Vec<RecordBatch> {
         let mut all = self.collect(name, &TableRequest::default());
-        all.push(last.clone());
+        all.extend(joined.into_iter().cloned());
         all
     }
 

@@ -42,7 +42,9 @@ pub fn findings(log: &MonoLog, sink: &mut Diagnostics) {
     let survey = log.survey();
     for loss in &survey.buffers.losses {
         let (rule, offset, message): (&'static Rule, _, _) = match *loss {
-            Loss::Cut { offset, missing } => (&CUT, offset, format!("{missing} bytes of the buffer are missing")),
+            Loss::Cut { offset, missing } => {
+                (&CUT, offset, format!("{missing} bytes of the buffer are missing"))
+            }
             Loss::HeaderCut { offset } => (&HEADER_CUT, offset, "the file ends here".to_owned()),
             Loss::Length { offset, said } => {
                 (&BUFFER_LENGTH, offset, format!("length {said} leads past the next buffer"))
@@ -67,7 +69,8 @@ pub fn findings(log: &MonoLog, sink: &mut Diagnostics) {
 fn header(log: &MonoLog, sink: &mut Diagnostics) {
     let header = log.header();
     let fixed = header.fixed;
-    let mut tell = |rule, offset, field, message: String| sink.push(rule, offset, None, field, || message.into());
+    let mut tell =
+        |rule, offset, field, message: String| sink.push(rule, offset, None, field, || message.into());
     let flags = if fixed.major >= 3 { 28 } else { 20 };
     if header.flags != 0 {
         tell(&HEADER_FLAGS, flags, "flags", format!("flags are {:#x}", header.flags));
@@ -130,7 +133,9 @@ impl<'a> Check<'a> {
         let mut reused: Vec<_> = starts.into_iter().filter(|(_, count)| *count > 1).collect();
         reused.sort_unstable();
         for (thread, count) in reused {
-            sink.push(&THREAD_REUSED, 0, None, "thread", || format!("{count} threads were {thread:#x}").into());
+            sink.push(&THREAD_REUSED, 0, None, "thread", || {
+                format!("{count} threads were {thread:#x}").into()
+            });
         }
         Self {
             sink,
@@ -147,7 +152,13 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn tell(&mut self, rule: &'static Rule, offset: u64, field: &'static str, message: impl FnOnce() -> String) {
+    fn tell(
+        &mut self,
+        rule: &'static Rule,
+        offset: u64,
+        field: &'static str,
+        message: impl FnOnce() -> String,
+    ) {
         self.sink.push(rule, offset, Some(self.index), field, || Cow::Owned(message()));
     }
 
@@ -219,7 +230,9 @@ impl<'a> Check<'a> {
         match self.methods.get(&method) {
             Some(&told) if told <= offset => {}
             Some(_) => self.tell(&LATE_NAMES, offset, "method", || format!("{method:#x} is described later")),
-            None => self.tell(&UNKNOWN_METHOD, offset, "method", || format!("{method:#x} is never described")),
+            None => {
+                self.tell(&UNKNOWN_METHOD, offset, "method", || format!("{method:#x} is never described"))
+            }
         }
     }
 

@@ -188,9 +188,9 @@ numbers! {
         PRE_STOP_WORLD = 6,
         /// They are: the pause begins.
         POST_STOP_WORLD = 7,
-        /// They are about to run again.
+        /// They are about to run again: the pause is over.
         PRE_START_WORLD = 8,
-        /// They do: the pause is over.
+        /// They do.
         POST_START_WORLD = 9,
         /// About to stop, the collector's lock held (since data version 13).
         PRE_STOP_WORLD_LOCKED = 10,
@@ -353,8 +353,5 @@ pub fn helper_name(version: u8, kind: u64) -> &'static str {
         "exception handling",
     ];
     let number = if version < 14 { kind.checked_sub(1) } else { Some(kind) };
-    number
-        .and_then(|at| NAMES.get(usize::try_from(at).ok()?))
-        .copied()
-        .unwrap_or("unknown")
+    number.and_then(|at| NAMES.get(usize::try_from(at).ok()?)).copied().unwrap_or("unknown")
 }

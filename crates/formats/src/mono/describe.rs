@@ -6,15 +6,15 @@ use perfuse_wire::{RecordView, Value};
 
 use super::consts::EventByte;
 use super::dialect::Dialect;
+use super::records::CounterValue;
 use super::records::Event;
 use super::records::shape::{self, Codec};
-use super::records::CounterValue;
 
 type Fields<'a> = Vec<(&'static str, Value<'a>)>;
 
 /// An event with its fields. `thread` is that of its buffer.
 pub fn view<'a>(dialect: &Dialect, event: &mut Event<'a>, index: u64, thread: u64) -> RecordView<'a> {
-    let mut lister = Lister { dialect: *dialect, fields: vec![("thread", Value::Hex(thread))] };
+    let mut lister = Lister { dialect: *dialect, fields: vec![("thread_id", Value::Hex(thread))] };
     shape::fields(&mut lister, event);
     RecordView {
         index,

@@ -5,8 +5,8 @@ mod timeline;
 
 use rustc_hash::FxHashMap;
 
-use self::timeline::Timeline;
 pub use self::threads::{Thread, Threads};
+use self::timeline::Timeline;
 use super::consts::{EventByte, metadata as mtypes};
 use super::survey::Survey;
 use super::survey::facts::{Method, Symbol, Thing};
@@ -65,7 +65,8 @@ impl Names {
         let types: Vec<_> = with_module.collect();
         if survey.dialect.vtables() {
             let vtables = of(mtypes::VTABLE);
-            let told = vtables.filter_map(|(_, it)| Some((it.pointer, it.time, classes.at(it.class, it.time)?)));
+            let told =
+                vtables.filter_map(|(_, it)| Some((it.pointer, it.time, classes.at(it.class, it.time)?)));
             classes = Timeline::new(told.collect());
         }
         let (functions, methods) = functions(&survey.facts.methods, things, &types);

@@ -74,7 +74,14 @@ impl MonoLog {
     /// When there is none, or of no known data version.
     pub fn open(source: Arc<Source>) -> Result<Self, ParseError> {
         let header = Header::read(&source)?;
-        let shared = Shared { source, header, survey: OnceLock::new(), names: OnceLock::new(), stacks: OnceLock::new(), place: Mutex::new(None) };
+        let shared = Shared {
+            source,
+            header,
+            survey: OnceLock::new(),
+            names: OnceLock::new(),
+            stacks: OnceLock::new(),
+            place: Mutex::new(None),
+        };
         Ok(Self { shared: Arc::new(shared) })
     }
 

@@ -10,8 +10,8 @@ use super::layout::BufferHeader;
 use super::reader::Loss;
 use super::rules::*;
 use super::{MonoLog, check};
-use crate::recording::{Change, Repaired};
 use crate::Recording;
+use crate::recording::{Change, Repaired};
 
 /// Writes the repaired log.
 ///

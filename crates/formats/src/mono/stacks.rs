@@ -14,8 +14,8 @@ pub use self::tree::{Frame, Tree};
 use super::consts::{EventByte, KindSet};
 use super::names::Names;
 use super::reader::Buffer;
-use super::records::{Body, Event};
 use super::recording::Shared;
+use super::records::{Body, Event};
 use super::survey;
 
 /// Events with a stack.
@@ -77,7 +77,8 @@ impl Stacks {
         if methods.is_empty() || self.find(methods).is_some() {
             return;
         }
-        let frames: Vec<_> = methods.iter().map(|method| Frame::method(names.function(*method, time))).collect();
+        let frames: Vec<_> =
+            methods.iter().map(|method| Frame::method(names.function(*method, time))).collect();
         let stack = self.tree.add(&frames);
         if methods.iter().all(|method| names.is_constant(*method)) {
             self.remember(methods, stack);
@@ -139,7 +140,7 @@ pub fn sample_time(event: &Event<'_>, time: u64) -> u64 {
     }
 }
 
-/// Frames of a sample, outermost first: the managed stack, and on top the native address unless that is in its code.
+/// Frames of a sample, outermost first: the managed stack, and on top the native address unless that is in managed code.
 #[must_use]
 pub fn sample_frames(event: &Event<'_>, names: &Names, code: &CodeRanges, time: u64) -> Vec<Frame> {
     let managed = event.frames.iter().rev().map(|method| Frame::method(names.function(*method, time)));
@@ -151,7 +152,7 @@ pub fn sample_frames(event: &Event<'_>, names: &Names, code: &CodeRanges, time: 
     if frames.is_empty() {
         return event.addresses.iter().rev().map(native).collect();
     }
-    let top = event.addresses.first().map(native);
-    frames.extend(top.filter(|top| top.function != frames.last().and_then(|frame| frame.function)));
+    let top = event.addresses.first().filter(|ip| code.function(**ip, time).is_none());
+    frames.extend(top.map(native));
     frames
 }

@@ -97,7 +97,14 @@ struct Part {
 
 impl Part {
     fn new() -> Self {
-        Self { counts: [0; 256], span: None, faults: Vec::new(), facts: Facts::default(), kinds: Vec::new(), lengths: Vec::new() }
+        Self {
+            counts: [0; 256],
+            span: None,
+            faults: Vec::new(),
+            facts: Facts::default(),
+            kinds: Vec::new(),
+            lengths: Vec::new(),
+        }
     }
 
     fn merge(mut self, other: Self) -> Self {
@@ -120,7 +127,7 @@ impl Part {
         let mut event = Event::default();
         let (mut first, mut last) = (u64::MAX, 0u64);
         let (mut kinds, mut length) = (KindSet::default(), 0u64);
-        self.facts.begin(number, buffer);
+        self.facts.begin(number, buffer, dialect.pointer_mask());
         while let Some(read) = decoder.read(&mut event) {
             if let Err(error) = read {
                 self.faults.push((number, error));

@@ -7,8 +7,8 @@ use perfuse_tables::{CallEvent, call_events};
 use super::pass;
 use super::threads::ThreadKeys;
 use crate::mono::consts::{EventByte, KindSet};
-use crate::mono::records::Body;
 use crate::mono::recording::Shared;
+use crate::mono::records::Body;
 use crate::{BatchStream, Placement};
 
 pub fn call_events(log: &Arc<Shared>, placement: &Placement) -> BatchStream {

@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 
 use super::pass;
 use crate::mono::consts::{EventByte, KindSet, PERFCOUNTERS, counter, section_name, unit_name};
-use crate::mono::records::{Body, Value};
 use crate::mono::recording::Shared;
+use crate::mono::records::{Body, Value};
 use crate::mono::survey::facts::Counter;
 use crate::{BatchStream, Placement, one_batch};
 
@@ -37,7 +37,16 @@ pub fn counters(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
         let section = if performance { Some(&*it.category) } else { section_name(it.section) };
         let unit = if told && !performance { unit_name(it.unit) } else { None };
         let monotonic = (told && !performance).then_some(it.variance & MONOTONIC != 0);
-        table.push(id, &it.name, section, unit, kind_name(it.kind), monotonic, placement.source_id, it.offset);
+        table.push(
+            id,
+            &it.name,
+            section,
+            unit,
+            kind_name(it.kind),
+            monotonic,
+            placement.source_id,
+            it.offset,
+        );
     }
     one_batch(table.finish())
 }
@@ -59,7 +68,11 @@ pub fn counter_samples(log: &Arc<Shared>, placement: &Placement) -> BatchStream 
         let Body::Counters { ms } = event.body else { return };
         let ms = (!modern).then_some(ms);
         for it in &event.values {
-            let text = if let Value::Text(text) = it.value { Some(String::from_utf8_lossy(text).into()) } else { None };
+            let text = if let Value::Text(text) = it.value {
+                Some(String::from_utf8_lossy(text).into())
+            } else {
+                None
+            };
             let value = match it.value {
                 Value::Signed(number) => Value::Signed(number),
                 Value::Unsigned(number) => Value::Unsigned(number),
@@ -70,7 +83,8 @@ pub fn counter_samples(log: &Arc<Shared>, placement: &Placement) -> BatchStream 
         }
     });
     let facts = &log.survey().facts.counters;
-    let by_index: FxHashMap<u64, (u32, &Counter)> = facts.iter().zip(0..).map(|(it, at)| (it.index, (at, it))).collect();
+    let by_index: FxHashMap<u64, (u32, &Counter)> =
+        facts.iter().zip(0..).map(|(it, at)| (it.index, (at, it))).collect();
     let begin = stored.first().map_or(0, |first| first.time);
     let mut sums: FxHashMap<u64, u64> = FxHashMap::default();
     let mut table = counter_samples::Builder::new();

@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use perfuse_tables::{heap_objects, heap_references, heap_snapshots};
 
+use rustc_hash::FxHashMap;
+
 use super::{int_size, pass};
 use crate::mono::consts::{EventByte, KindSet};
 use crate::mono::reader::Buffer;
-use crate::mono::records::{Body, Event};
 use crate::mono::recording::Shared;
+use crate::mono::records::{Body, Event};
 use crate::{BatchStream, Placement, one_batch};
 
 /// A heap shot: what its thread writes between two places of the file.
 #[derive(Clone, Copy, Debug)]
 pub struct Shot {
-    thread: u64,
     start: u64,
     end: u64,
     time: u64,
@@ -23,39 +24,46 @@ pub struct Shot {
 
 /// The heap shots of a log, by their number.
 #[derive(Clone, Debug)]
-pub struct Shots(Vec<Shot>);
+pub struct Shots {
+    list: Vec<Shot>,
+    /// Numbers of each thread's, in the order of the file.
+    by_thread: FxHashMap<u64, Vec<u32>>,
+    mask: u64,
+}
 
 impl Shots {
     /// Pairs beginnings and ends; a shot without end goes on to the next one of its thread, or to the end of the file.
     pub fn new(log: &Shared) -> Self {
-        let mut shots: Vec<Shot> = Vec::new();
+        let mask = log.survey().dialect.pointer_mask();
+        let mut shots = Self { list: Vec::new(), by_thread: FxHashMap::default(), mask };
         for mark in &log.survey().facts.shots {
-            let open = shots.iter_mut().rev().find(|shot| shot.thread == mark.thread && shot.end == u64::MAX);
-            if let Some(shot) = open {
-                shot.end = mark.offset;
-                shot.end_time = (!mark.begins).then_some(mark.time);
+            let own = shots.by_thread.entry(mark.thread).or_default();
+            let last = own.last().and_then(|last| shots.list.get_mut(*last as usize));
+            if let Some(open) = last.filter(|shot| shot.end == u64::MAX) {
+                open.end = mark.offset;
+                open.end_time = (!mark.begins).then_some(mark.time);
             }
             if mark.begins {
-                let (thread, start, time) = (mark.thread, mark.offset, mark.time);
-                shots.push(Shot { thread, start, end: u64::MAX, time, end_time: None });
+                own.push(shots.list.len() as u32);
+                shots.list.push(Shot { start: mark.offset, end: u64::MAX, time: mark.time, end_time: None });
             }
         }
-        Self(shots)
+        shots
     }
 
     /// Number of the shot an event belongs to.
     pub fn of(&self, buffer: &Buffer, event: &Event<'_>) -> Option<u32> {
-        let next = self.0.partition_point(|shot| shot.start <= event.offset);
-        let before = self.0.get(..next)?.iter().enumerate().rev();
-        let mut own = before.filter(|(_, shot)| shot.thread == buffer.header.thread_id);
-        let (number, shot) = own.next()?;
-        (event.offset < shot.end).then_some(number as u32)
+        let own = self.by_thread.get(&(buffer.header.thread_id & self.mask))?;
+        let shot = |number: &u32| self.list.get(*number as usize);
+        let next = own.partition_point(|number| shot(number).is_some_and(|shot| shot.start <= event.offset));
+        let number = own.get(next.checked_sub(1)?)?;
+        (event.offset < shot(number)?.end).then_some(*number)
     }
 }
 
 pub fn snapshots(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     let mut table = heap_snapshots::Builder::new();
-    for (shot, id) in Shots::new(log).0.iter().zip(placement.first.snapshot..) {
+    for (shot, id) in Shots::new(log).list.iter().zip(placement.first.snapshot..) {
         let end = shot.end_time.map(|time| placement.clock.ns(time));
         table.push(id, placement.clock.ns(shot.time), end, placement.source_id, shot.start);
     }

@@ -8,8 +8,8 @@ use rustc_hash::FxHashMap;
 use super::threads::ThreadKeys;
 use super::{int_size, pass};
 use crate::mono::consts::{EventByte, KindSet, handle_name};
-use crate::mono::records::Body;
 use crate::mono::recording::Shared;
+use crate::mono::records::Body;
 use crate::{BatchStream, Placement, one_batch};
 
 pub fn allocations(log: &Arc<Shared>, placement: &Placement) -> BatchStream {

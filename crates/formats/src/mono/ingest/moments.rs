@@ -9,8 +9,8 @@ use perfuse_tables::{ExceptionEvent, LockEvent, exceptions, instants, lock_event
 use super::pass;
 use super::threads::ThreadKeys;
 use crate::mono::consts::{EventByte, KindSet, metadata as mtypes, monitor};
-use crate::mono::records::{Body, Metadata};
 use crate::mono::recording::Shared;
+use crate::mono::records::{Body, Metadata};
 use crate::{BatchStream, Placement};
 
 pub use spans::slices;

@@ -9,8 +9,8 @@ use rayon::prelude::*;
 use crate::BatchStream;
 use crate::mono::consts::KindSet;
 use crate::mono::reader::Buffer;
-use crate::mono::records::Event;
 use crate::mono::recording::Shared;
+use crate::mono::records::Event;
 
 /// Bytes of events in a batch.
 const BATCH_BYTES: u64 = 1 << 20;

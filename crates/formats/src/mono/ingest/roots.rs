@@ -8,8 +8,8 @@ use super::heap::Shots;
 use super::pass;
 use super::threads::ThreadKeys;
 use crate::mono::consts::{EventByte, KindSet, root_source_name, root_type_name};
-use crate::mono::records::Root;
 use crate::mono::recording::Shared;
+use crate::mono::records::Root;
 use crate::mono::survey::facts::RootFact;
 use crate::{BatchStream, Placement};
 
@@ -39,7 +39,9 @@ impl Registered {
         order.sort_by_key(|(_, fact)| (fact.start, fact.time));
         let mut ranges: Vec<Range> = Vec::new();
         for (fact, it) in order {
-            if let Some(open) = ranges.last_mut().filter(|last| last.start == it.start && last.until == u64::MAX) {
+            if let Some(open) =
+                ranges.last_mut().filter(|last| last.start == it.start && last.until == u64::MAX)
+            {
                 open.until = it.time;
             }
             if let Some(size) = it.size {
@@ -97,7 +99,18 @@ pub fn heap_roots(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
                 let source = placement.source_id;
                 let object = root.object;
                 table.push(
-                    snapshot, ts_ns, object, kind, name, slot, of, thread, pinning, weak, source, event.offset,
+                    snapshot,
+                    ts_ns,
+                    object,
+                    kind,
+                    name,
+                    slot,
+                    of,
+                    thread,
+                    pinning,
+                    weak,
+                    source,
+                    event.offset,
                 );
             };
             for root in &event.roots {
@@ -110,7 +123,8 @@ pub fn heap_roots(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
                     continue;
                 }
                 let slot = Some(root.slot);
-                let Some(it) = registered.at(root.slot, at.time).and_then(|fact| facts.roots.get(fact)) else {
+                let Some(it) = registered.at(root.slot, at.time).and_then(|fact| facts.roots.get(fact))
+                else {
                     push(root, "unknown", None, slot, None, None, None, None);
                     continue;
                 };

@@ -7,8 +7,8 @@ use perfuse_tables::{frames, samples, stacks};
 use super::pass;
 use super::threads::ThreadKeys;
 use crate::mono::consts::{EventByte, KindSet};
-use crate::mono::records::Body;
 use crate::mono::recording::Shared;
+use crate::mono::records::Body;
 use crate::mono::stacks::{CodeRanges, sample_frames, sample_time};
 use crate::{BatchStream, Placement, one_batch};
 
@@ -86,7 +86,8 @@ pub fn samples(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
         let time = sample_time(event, at.time);
         // Until data version 10 a sample is in a buffer of its thread.
         let own = log.survey().dialect.version < 11;
-        let number = if own { Some(names.threads.of_buffer(at.buffer)) } else { names.threads.at(thread, time) };
+        let number =
+            if own { Some(names.threads.of_buffer(at.buffer)) } else { names.threads.at(thread, time) };
         let number = number.unwrap_or_else(|| names.threads.of_buffer(at.buffer));
         let stack = stacks.tree.find(&sample_frames(event, names, &code, time));
         let event_name = event_name(kind);
@@ -97,7 +98,18 @@ pub fn samples(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     for (row, id) in rows.iter().zip(placement.first.sample..) {
         let stack = row.stack.map(|stack| placement.first.stack.saturating_add(stack));
         let ts_ns = placement.clock.ns(row.time);
-        table.push(id, ts_ns, row.thread, None, stack, 1, "events", row.event, placement.source_id, row.offset);
+        table.push(
+            id,
+            ts_ns,
+            row.thread,
+            None,
+            stack,
+            1,
+            "events",
+            row.event,
+            placement.source_id,
+            row.offset,
+        );
     }
     one_batch(table.finish())
 }

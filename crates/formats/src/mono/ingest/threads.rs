@@ -17,7 +17,12 @@ impl ThreadKeys {
         let threads = log.names().threads.list.iter().map(|thread| {
             let key = identities.native_thread(pid, thread.id, thread.incarnation);
             let ns = |time: Option<u64>| time.map(|time| placement.clock.ns(time));
-            identities.describe(key, thread.names.last().map(AsRef::as_ref), ns(thread.start), ns(thread.end));
+            identities.describe(
+                key,
+                thread.names.last().map(AsRef::as_ref),
+                ns(thread.start),
+                ns(thread.end),
+            );
             key
         });
         Self(threads.collect())

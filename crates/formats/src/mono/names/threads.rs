@@ -36,9 +36,10 @@ pub struct Threads {
 impl Threads {
     pub(super) fn new(survey: &Survey) -> Self {
         let mut all = Self::default();
+        let mask = survey.dialect.pointer_mask();
         let mut facts = survey.facts.threads.iter().peekable();
         for (number, buffer) in survey.buffers.list.iter().enumerate() {
-            let id = buffer.header.thread_id;
+            let id = buffer.header.thread_id & mask;
             let mut current = all.last(id).unwrap_or_else(|| all.begin(id, buffer.header.time_base));
             while let Some(fact) = facts.next_if(|fact| fact.buffer == number) {
                 if fact.own && fact.what == EventByte::METADATA_END_LOAD {

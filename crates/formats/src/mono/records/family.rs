@@ -202,7 +202,11 @@ pub(super) fn heap<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
             c.value("collections", &mut it.collections);
             c.entries("roots", num, &mut event.roots, |c, root| {
                 c.object("object", &mut root.object);
-                if bytes { c.byte("type", &mut root.kind) } else { c.value("type", &mut root.kind) }
+                if bytes {
+                    c.byte("type", &mut root.kind)
+                } else {
+                    c.value("type", &mut root.kind)
+                }
                 c.value("extra", &mut root.extra);
             });
         }
@@ -262,7 +266,11 @@ pub(super) fn sample<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
             c.text("name", name);
         }
         Body::SampleUbin { address, offset, size, name } => {
-            if version >= 14 { c.pointer("address", address) } else { c.absolute("address", address) }
+            if version >= 14 {
+                c.pointer("address", address)
+            } else {
+                c.absolute("address", address)
+            }
             c.value("offset", offset);
             c.value("size", size);
             c.text("name", name);
@@ -292,7 +300,11 @@ fn description<'a, C: Codec<'a>>(c: &mut C, it: &mut CounterDescription<'a>) {
 }
 
 fn value<'a, C: Codec<'a>>(c: &mut C, it: &mut CounterValue<'a>) {
-    if c.dialect().counter_bytes() { c.byte("type", &mut it.kind) } else { c.value("type", &mut it.kind) }
+    if c.dialect().counter_bytes() {
+        c.byte("type", &mut it.kind)
+    } else {
+        c.value("type", &mut it.kind)
+    }
     match it.kind {
         counter::INT | counter::WORD | counter::LONG | counter::TIME_INTERVAL => {
             let mut number = if let Value::Signed(number) = it.value { number } else { 0 };
@@ -345,10 +357,9 @@ pub(super) fn runtime<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
 /// Names of the texts and numbers of a coverage event.
 fn coverage_fields(byte: EventByte) -> (&'static [&'static str], &'static [&'static str]) {
     match byte {
-        EventByte::COVERAGE_ASSEMBLY => (
-            &["assembly", "guid", "file"],
-            &["num_methods", "num_fully_covered", "num_partially_covered"],
-        ),
+        EventByte::COVERAGE_ASSEMBLY => {
+            (&["assembly", "guid", "file"], &["num_methods", "num_fully_covered", "num_partially_covered"])
+        }
         EventByte::COVERAGE_METHOD => {
             (&["assembly", "class", "method", "signature", "file"], &["token", "method_id", "num_entries"])
         }

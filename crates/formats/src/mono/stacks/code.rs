@@ -54,7 +54,12 @@ impl CodeRanges {
                 break;
             }
             let Some(range) = self.ranges.get(at).filter(|range| range.end > address) else { continue };
-            let order = |range: &Range| (range.time <= time, if range.time <= time { range.time } else { u64::MAX.wrapping_sub(range.time) });
+            let order = |range: &Range| {
+                (
+                    range.time <= time,
+                    if range.time <= time { range.time } else { u64::MAX.wrapping_sub(range.time) },
+                )
+            };
             if best.is_none_or(|best| order(best) < order(range)) {
                 best = Some(range);
             }

@@ -208,8 +208,8 @@ impl Facts {
         self.num_frames = self.num_frames.saturating_add(other.num_frames);
     }
 
-    pub(super) fn begin(&mut self, number: usize, buffer: &Buffer) {
-        self.buffer = (buffer.header.thread_id, number);
+    pub(super) fn begin(&mut self, number: usize, buffer: &Buffer, mask: u64) {
+        self.buffer = (buffer.header.thread_id & mask, number);
         self.time = buffer.header.time_base;
     }
 
@@ -282,7 +282,14 @@ impl Facts {
         let (thread, buffer) = self.buffer;
         if it.mtype == mtypes::THREAD {
             let own = thread == it.pointer;
-            self.threads.push(ThreadFact { thread: it.pointer, what, name: text(it.name), time, buffer, own });
+            self.threads.push(ThreadFact {
+                thread: it.pointer,
+                what,
+                name: text(it.name),
+                time,
+                buffer,
+                own,
+            });
             return;
         }
         self.things.push(Thing {

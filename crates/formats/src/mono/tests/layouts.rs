@@ -57,7 +57,12 @@ impl<'a> Codec<'a> for Lister {
     fn growing(&mut self, field: &'static str, _: &mut u64, _: &mut u64) {
         self.note(field, "value");
     }
-    fn list<T: Default>(&mut self, field: &'static str, list: &mut Vec<T>, each: impl FnMut(&mut Self, &mut T)) {
+    fn list<T: Default>(
+        &mut self,
+        field: &'static str,
+        list: &mut Vec<T>,
+        each: impl FnMut(&mut Self, &mut T),
+    ) {
         self.entries(field, 1, list, each);
     }
     fn entries<T: Default>(
@@ -97,8 +102,10 @@ fn tables_say_what_is_read_in_every_data_version() {
                     metadata.mtype = table.mtype;
                 }
                 let rows = table.layout.fields.iter().zip(table.versions);
-                let rows: Vec<_> =
-                    rows.filter(|(_, versions)| versions.contains(&version)).map(|(field, _)| (field.name, field.ty)).collect();
+                let rows: Vec<_> = rows
+                    .filter(|(_, versions)| versions.contains(&version))
+                    .map(|(field, _)| (field.name, field.ty))
+                    .collect();
                 let thing = table.versions.iter().any(|versions| versions.contains(&version));
                 if !shape::exists(event.byte, &dialect) || !thing {
                     // A class could be unloaded from 11 on; its table is that of loading, which always was.
@@ -108,7 +115,11 @@ fn tables_say_what_is_read_in_every_data_version() {
                 }
                 let mut lister = Lister { dialect, fields: Vec::new() };
                 shape::fields(&mut lister, &mut event);
-                assert_eq!(lister.fields, rows, "{} {byte:#04x} in data version {version}", table.layout.name);
+                assert_eq!(
+                    lister.fields, rows,
+                    "{} {byte:#04x} in data version {version}",
+                    table.layout.name
+                );
             }
         }
     }

@@ -9,8 +9,8 @@ use super::LOCKS;
 use crate::mono::consts::{EventByte, KindSet, gc, monitor};
 use crate::mono::ingest::pass;
 use crate::mono::ingest::threads::ThreadKeys;
-use crate::mono::records::{Body, Event};
 use crate::mono::recording::Shared;
+use crate::mono::records::{Body, Event};
 use crate::{BatchStream, Placement, one_batch};
 
 /// What begins or ends; the same thread, kind and subject make a span.
@@ -61,7 +61,7 @@ fn edge(event: &Event<'_>) -> Option<(Subject, bool)> {
             gc::START => (Subject::Collection(generation), true),
             gc::END => (Subject::Collection(generation), false),
             gc::POST_STOP_WORLD => (Subject::Pause(generation), true),
-            gc::POST_START_WORLD => (Subject::Pause(generation), false),
+            gc::PRE_START_WORLD => (Subject::Pause(generation), false),
             _ => return None,
         },
         Body::Finalize => (Subject::Finalizers, event.byte == EventByte::GC_FINALIZE_START),
