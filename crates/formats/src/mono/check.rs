@@ -206,11 +206,10 @@ impl<'a> Check<'a> {
                 }
             }
             EventByte::HEAP_START => self.shot = Some(offset),
-            EventByte::HEAP_END => {
-                if self.shot.take().is_none() {
-                    self.tell(&OUTSIDE_SHOT, offset, "event", || "HEAP_END without HEAP_START".to_owned());
-                }
+            EventByte::HEAP_END if self.shot.is_none() => {
+                self.tell(&OUTSIDE_SHOT, offset, "event", || "HEAP_END without HEAP_START".to_owned());
             }
+            EventByte::HEAP_END => self.shot = None,
             EventByte::HEAP_OBJECT if self.shot.is_none() => {
                 self.tell(&OUTSIDE_SHOT, offset, "event", || "HEAP_OBJECT without HEAP_START".to_owned());
             }

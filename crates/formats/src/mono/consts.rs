@@ -26,12 +26,12 @@ macro_rules! event_bytes {
             /// Its bit in a [`KindSet`].
             #[must_use]
             pub(super) const fn bit(self) -> u64 {
-                let mut at = 0;
+                let mut at = 0u32;
                 $(
                     if self.0 == $value {
-                        return 1 << at;
+                        return 1u64.wrapping_shl(at);
                     }
-                    at += 1;
+                    at = at.wrapping_add(1);
                 )+
                 let _ = at;
                 0

@@ -39,8 +39,9 @@ impl Check<'_> {
             Body::Jit { code, size, .. } if *code == 0 || !(1..1 << 32).contains(size) => {
                 self.tell(&NO_CODE, offset, "size", || format!("code {code:#x}, size {:#x}", size));
             }
-            Body::Metadata(it) if it.mtype == mtypes::IMAGE && self.third => {
-                if event.byte == EventByte::METADATA_END_UNLOAD {
+            Body::Metadata(it) if it.mtype == mtypes::IMAGE => {
+                let unload = event.byte == EventByte::METADATA_END_UNLOAD;
+                if unload && self.third {
                     self.tell(&IMAGE_UNLOAD, offset, "mvid", || "an image is unloaded".to_owned());
                 }
             }
