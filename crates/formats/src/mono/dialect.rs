@@ -23,8 +23,6 @@ pub struct Dialect {
 pub struct Early {
     /// Data version 14 until July 2017: a sample still has its type.
     pub sample_type: bool,
-    /// Data version 14 until September 2017: the type of a root is a byte, as in 13.
-    pub root_type_byte: bool,
     /// Data version 15 in its first week: classes in the place of vtables, roots as in 14.
     pub class_pointers: bool,
     /// Data version 5 on its first day: text counters have no mark for null.
@@ -65,10 +63,8 @@ impl Dialect {
         let mut all = vec![*self];
         match self.version {
             5 => all.push(early(Early { bare_strings: true, ..Early::default() })),
-            14 => all.extend([
-                early(Early { root_type_byte: true, ..Early::default() }),
-                early(Early { root_type_byte: true, sample_type: true, ..Early::default() }),
-            ]),
+            // Until September 2017 the type of a root was a byte, too; those types are below 0x80, so that reads as a number.
+            14 => all.push(early(Early { sample_type: true, ..Early::default() })),
             15 => all.push(early(Early { class_pointers: true, ..Early::default() })),
             _ => {}
         }
@@ -114,7 +110,6 @@ impl Dialect {
     pub fn name(&self) -> String {
         let mark = match self.early {
             Early { sample_type: true, .. } => " (before 2017-07-08)",
-            Early { root_type_byte: true, .. } => " (before 2017-09-13)",
             Early { class_pointers: true, .. } => " (before 2017-12-07)",
             Early { bare_strings: true, .. } => " (first day)",
             _ => "",

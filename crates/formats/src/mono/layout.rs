@@ -1,7 +1,9 @@
 //! The fixed fields of a log, declared once as tables; what is not fixed follows in [`events`].
 
+mod declaration;
 pub mod events;
 
+pub use declaration::EventLayout;
 use perfuse_wire::layout;
 
 layout! {

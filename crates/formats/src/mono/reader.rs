@@ -152,15 +152,20 @@ impl Walk<'_> {
         header(self.data, offset).is_some()
     }
 
-    /// The first buffer that begins in a range; `strict` wants one whose length leads to another, or to the end.
+    /// The first buffer that begins in a range: one whose length leads to another or to the end, or, unless `strict`, one whose
+    /// length can be.
     fn search(&self, from: u64, to: u64, strict: bool) -> Option<u64> {
-        let to = to.min(self.file_end());
+        /// The profiler's buffers are of 64 KiB; larger ones hold one large event.
+        const LIKELY: u32 = 1 << 24;
+        // A magic may begin in the range and end behind it.
+        let to = to.saturating_add(3).min(self.file_end());
         let range = self.data.get(usize::try_from(from).ok()?..usize::try_from(to).ok()?)?;
         let hits = self.magic.find_iter(range).map(|at| from.saturating_add(at as u64));
         hits.into_iter().find(|&at| {
             let Some(header) = header(self.data, at) else { return false };
             let end = at.saturating_add(BufferHeader::SIZE).saturating_add(header.len.into());
-            !strict || end == self.file_end() || self.begins(end)
+            let leads_on = end == self.file_end() || self.begins(end);
+            leads_on || (!strict && header.len <= LIKELY)
         })
     }
 }

@@ -42,7 +42,10 @@ impl Survey {
         let buffers = Buffers::find(data, first);
         let part = pass(data, &buffers.list, dialect);
         let candidates = dialect.candidates();
-        if part.faults.is_empty() || candidates.len() < 2 {
+        // A buffer that was cut off ends in the middle of an event in every layout.
+        let cut = |number: &usize| buffers.list.get(*number).is_none_or(|it| it.len < it.header.len.into());
+        let misread = |part: &Part| part.faults.iter().filter(|(number, _)| !cut(number)).count();
+        if misread(&part) == 0 || candidates.len() < 2 {
             return Self::of(dialect, buffers, part);
         }
         // Nothing in the file tells the layouts that lived under one number apart: the one that reads most is it.
@@ -50,7 +53,7 @@ impl Survey {
         let mut chosen = dialect;
         for other in candidates.into_iter().skip(1) {
             let part = pass(data, &buffers.list, other);
-            if part.faults.len() < best.faults.len() {
+            if misread(&part) < misread(&best) {
                 (best, chosen) = (part, other);
             }
         }

@@ -1,4 +1,9 @@
-//! Tests.
+//! Tests. What is assembled here is assembled without the layouts and encoders under test.
 
-mod corpus;
+mod assemble;
+mod breaches;
+mod damage;
+mod early;
 mod layouts;
+mod round_trips;
+mod tables;

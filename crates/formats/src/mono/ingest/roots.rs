@@ -115,8 +115,8 @@ pub fn heap_roots(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
             };
             for root in &event.roots {
                 if !dialect.vtables() {
-                    // Data version 13 and early 14 have a byte for the type, where the flags are lost.
-                    let flags = dialect.version != 13 && !dialect.early.root_type_byte;
+                    // Data version 13 has a byte for the type, where the flags are lost.
+                    let flags = dialect.version != 13;
                     let flag = |bit: u64| flags.then_some(root.kind & bit != 0);
                     let kind = root_type_name(dialect.version, root.kind);
                     push(root, kind, None, None, None, None, flag(PINNING), flag(WEAK));

@@ -196,7 +196,7 @@ pub(super) fn heap<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
                     c.object("object", &mut root.object);
                 });
             }
-            let bytes = version == 13 || c.dialect().early.root_type_byte;
+            let bytes = version == 13;
             let mut num = event.roots.len() as u64;
             c.value("num_roots", &mut num);
             c.value("collections", &mut it.collections);
@@ -327,6 +327,9 @@ fn value<'a, C: Codec<'a>>(c: &mut C, it: &mut CounterValue<'a>) {
                 there = 1;
             } else {
                 c.byte("present", &mut there);
+            }
+            if there > 1 {
+                return c.refuse("present", there, "0 or 1");
             }
             if there == 0 {
                 it.value = Value::Null;
