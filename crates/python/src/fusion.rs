@@ -147,13 +147,18 @@ impl Fusion {
                 "frames" | "stacks" | "samples" => {
                     let tables = self.joined().map_err(table_error)?;
                     let traced = self.traced().map_err(table_error)?;
-                    let (mut taken, traced) = match name {
-                        "frames" => (vec![tables.frames.clone()], traced.map(|t| &t.sampled.frames)),
-                        "stacks" => (vec![tables.stacks.clone()], traced.map(|t| &t.sampled.stacks)),
-                        _ => (tables.samples.clone(), traced.map(|t| &t.samples)),
-                    };
-                    taken.extend(traced.cloned());
-                    taken
+                    let mut all = self.collect(name, &TableRequest::default());
+                    match name {
+                        "frames" => all.push(tables.frames.clone()),
+                        "stacks" => all.push(tables.stacks.clone()),
+                        _ => all.extend(tables.samples.iter().cloned()),
+                    }
+                    all.extend(traced.map(|traced| match name {
+                        "frames" => traced.sampled.frames.clone(),
+                        "stacks" => traced.sampled.stacks.clone(),
+                        _ => traced.samples.clone(),
+                    }));
+                    all
                 }
                 "slices" => {
                     let slices = self.slices().map_err(table_error)?;
@@ -162,11 +167,7 @@ impl Fusion {
                 "functions" | "modules" => {
                     let tables = self.joined().map_err(table_error)?;
                     let mut all = self.with_names(name).map_err(table_error)?;
-                    all.push(if name == "functions" {
-                        tables.functions.clone()
-                    } else {
-                        tables.modules.clone()
-                    });
+                    all.push(if name == "functions" { &tables.functions } else { &tables.modules }.clone());
                     all
                 }
                 _ => return Ok(Some(ArrowStream::new(schema, self.stream(name, with_bytes)))),
