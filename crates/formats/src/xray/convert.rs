@@ -6,27 +6,22 @@
 mod basic;
 mod cut;
 mod fdr;
-mod misfits;
 mod order;
 mod selection;
-mod sink;
 
 use std::fmt;
 use std::io::{self, Write};
 
 use super::header::Mode;
 use super::log::{Content, XRay};
-use super::writer::{BasicWriter, FdrWriter, LogSpec, WriteError};
+use super::writer::{
+    BUFFER_BYTES, BasicWriter, FdrWriter, Finish, LogSpec, Misfits, Sink, ToBasic, ToFdr, WriteError, Written,
+};
 use crate::Recording;
 
-pub use misfits::Misfits;
 pub use selection::Selection;
 
 use selection::Selected;
-use sink::{Finish, Sink, ToBasic, ToFdr};
-
-/// Size in bytes of the buffers of an FDR log that is made of one that has none.
-pub const BUFFER_BYTES: u64 = 1 << 16;
 
 /// A log of version 1 may have so many bytes of padding for each byte of records.
 const MOST_PADDING: u64 = 16;
@@ -65,25 +60,12 @@ impl Options {
     }
 }
 
-/// What was written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Converted {
-    /// Buffers of an FDR log.
-    pub num_buffers: u64,
-    /// Function records.
-    pub num_calls: u64,
-    /// Custom and typed events.
-    pub num_events: u64,
-    /// What did not fit.
-    pub misfits: Misfits,
-}
-
 /// Why nothing, or not all, was written.
 #[derive(Debug)]
 pub enum ConvertError {
     /// It cannot be written.
     Write(WriteError),
-    /// There is no log to be converted.
+    /// There is no log to be written.
     Nothing,
     /// A profile has no calls, only their sums.
     Profile,
@@ -128,7 +110,7 @@ impl From<WriteError> for ConvertError {
 ///
 /// # Errors
 /// When the sink refuses, the logs are none or not of one run, or version 1 would be nearly all padding.
-pub fn convert<W: Write>(logs: &[&XRay], options: &Options, out: W) -> Result<Converted, ConvertError> {
+pub fn convert<W: Write>(logs: &[&XRay], options: &Options, out: W) -> Result<Written, ConvertError> {
     let first = logs.first().ok_or(ConvertError::Nothing)?;
     let stated = first.header().file.cycle_frequency;
     for log in logs {
@@ -180,11 +162,11 @@ fn distance(
     Ok(size)
 }
 
-fn run<S: Finish>(logs: &[&XRay], selection: &Selection, mut sink: S) -> Result<Converted, ConvertError> {
+fn run<S: Finish>(logs: &[&XRay], selection: &Selection, mut sink: S) -> Result<Written, ConvertError> {
     let found = feed(logs, selection, &mut sink)?;
-    let mut converted = sink.finish()?;
-    converted.misfits.add(&found);
-    Ok(converted)
+    let mut written = sink.finish()?;
+    written.misfits.add(&found);
+    Ok(written)
 }
 
 /// Tells a sink what is in the logs, and counts what is in none.

@@ -4,6 +4,11 @@
 mod basic;
 mod buffer;
 mod fdr;
+mod log;
+mod misfits;
+mod sink;
+mod to_basic;
+mod to_fdr;
 
 use std::{fmt, io};
 
@@ -17,6 +22,14 @@ use super::records::Dialect;
 pub use basic::BasicWriter;
 pub use buffer::{Beginning, Buffer};
 pub use fdr::FdrWriter;
+pub use log::LogWriter;
+pub use misfits::Misfits;
+pub use sink::{Finish, Sink};
+pub use to_basic::ToBasic;
+pub use to_fdr::ToFdr;
+
+/// Size in bytes of the buffers of an FDR log that is made of what has none.
+pub const BUFFER_BYTES: u64 = 1 << 16;
 
 /// Process and thread; 0 where a log does not say.
 pub type Owner = (i32, i32);
@@ -90,6 +103,19 @@ impl LogSpec {
         let Self { mode, version, endian, cycle_frequency, tsc_flags, .. } = *self;
         encode::header(mode, version, tsc_flags, cycle_frequency, buffer_size, endian)
     }
+}
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Buffers of an FDR log.
+    pub num_buffers: u64,
+    /// Function records.
+    pub num_calls: u64,
+    /// Custom and typed events.
+    pub num_events: u64,
+    /// What did not fit.
+    pub misfits: Misfits,
 }
 
 /// Why a log cannot be written.

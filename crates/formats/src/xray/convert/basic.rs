@@ -3,9 +3,8 @@
 use super::super::basic::{Entry, Survey, entry_at, offset_of};
 use super::super::consts::Action;
 use super::super::log::XRay;
-use super::super::writer::{Moment, Told};
-use super::sink::Sink;
-use super::{ConvertError, Misfits, Selection};
+use super::super::writer::{Misfits, Moment, Sink, Told, WriteError};
+use super::Selection;
 use crate::Recording;
 
 /// The sink is asked for what it failed at every so many records.
@@ -18,7 +17,7 @@ pub fn records<S: Sink>(
     selection: &Selection,
     sink: &mut S,
     misfits: &mut Misfits,
-) -> Result<(), ConvertError> {
+) -> Result<(), WriteError> {
     let header = log.header();
     let version = header.dialect().version;
     let num = survey.order.as_ref().map_or(survey.num_records, Vec::len);

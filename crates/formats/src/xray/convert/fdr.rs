@@ -5,10 +5,9 @@ use super::super::consts::Action;
 use super::super::records::{Dialect, Event, Record};
 use super::super::survey::owner;
 use super::super::walk::{Step, Walk};
-use super::super::writer::{Beginning, Moment, Owner, Told};
+use super::super::writer::{Beginning, Misfits, Moment, Owner, Sink, Told, WriteError};
+use super::Selection;
 use super::order::Place;
-use super::sink::Sink;
-use super::{ConvertError, Misfits, Selection};
 use crate::Recording;
 
 /// Stands for the bytes of an event that were overwritten: no reader takes it for a record, as it might zeros.
@@ -20,7 +19,7 @@ pub fn block<S: Sink>(
     selection: &Selection,
     sink: &mut S,
     misfits: &mut Misfits,
-) -> Result<(), ConvertError> {
+) -> Result<(), WriteError> {
     let owner = owner(place.block);
     if !selection.has_thread(owner) {
         return Ok(());

@@ -5,10 +5,8 @@ use std::ops::Range;
 use rustc_hash::FxHashSet;
 
 use super::super::consts::Action;
-use super::super::writer::{Beginning, Moment, Owner, Told};
-use super::ConvertError;
+use super::super::writer::{Beginning, Moment, Owner, Sink, Told, WriteError};
 use super::cut::Cut;
-use super::sink::Sink;
 
 /// What of logs is written; all where nothing is said.
 #[derive(Clone, Debug, Default)]
@@ -69,7 +67,7 @@ impl<S: Sink> Sink for Selected<'_, S> {
         self.sink.begin(beginning);
     }
 
-    fn end(&mut self, _even_empty: bool) -> Result<(), ConvertError> {
+    fn end(&mut self, _even_empty: bool) -> Result<(), WriteError> {
         self.sink.end(false)
     }
 
@@ -96,7 +94,7 @@ impl<S: Sink> Sink for Selected<'_, S> {
         }
     }
 
-    fn check(&mut self) -> Result<(), ConvertError> {
+    fn check(&mut self) -> Result<(), WriteError> {
         self.sink.check()
     }
 }

@@ -12,9 +12,10 @@ use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
 use perfuse_wire::Endian;
 
-use super::{Converted, Options, convert};
+use super::{Options, convert};
 use crate::xray::XRay;
 use crate::xray::header::Mode;
+use crate::xray::writer::{Misfits, Written};
 use crate::{Placement, Recording, Source, TableRequest};
 
 fn corpus() -> PathBuf {
@@ -44,7 +45,7 @@ fn open(path: &Path) -> XRay {
     XRay::open(Arc::new(Source::open(path.to_str().unwrap()).unwrap())).unwrap()
 }
 
-fn converted(logs: &[&XRay], options: &Options) -> (Vec<u8>, Converted) {
+fn converted(logs: &[&XRay], options: &Options) -> (Vec<u8>, Written) {
     let mut out = Vec::new();
     let done = convert(logs, options, &mut out).unwrap();
     (out, done)

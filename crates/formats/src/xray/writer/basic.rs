@@ -92,13 +92,26 @@ impl<W: Write> BasicWriter<W> {
         true
     }
 
+    /// The sink.
+    pub fn get_mut(&mut self) -> &mut W {
+        &mut self.out
+    }
+
+    /// Hands everything on.
+    ///
+    /// # Errors
+    /// When the sink refuses.
+    pub fn flush(&mut self) -> Result<(), WriteError> {
+        self.drain()?;
+        Ok(self.out.flush()?)
+    }
+
     /// Hands everything on, and gives the sink back.
     ///
     /// # Errors
     /// When the sink refuses.
     pub fn finish(mut self) -> Result<W, WriteError> {
-        self.drain()?;
-        self.out.flush()?;
+        self.flush()?;
         Ok(self.out)
     }
 

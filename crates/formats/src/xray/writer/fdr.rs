@@ -65,12 +65,25 @@ impl<W: Write> FdrWriter<W> {
         Ok(())
     }
 
+    /// The sink.
+    pub fn get_mut(&mut self) -> &mut W {
+        &mut self.out
+    }
+
+    /// Hands everything on.
+    ///
+    /// # Errors
+    /// When the sink refuses.
+    pub fn flush(&mut self) -> Result<(), WriteError> {
+        Ok(self.out.flush()?)
+    }
+
     /// Hands everything on, and gives the sink back.
     ///
     /// # Errors
     /// When the sink refuses.
     pub fn finish(mut self) -> Result<W, WriteError> {
-        self.out.flush()?;
+        self.flush()?;
         Ok(self.out)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::xray::consts::Action;
-use crate::xray::convert::{ConvertError, Misfits};
+use crate::xray::convert::ConvertError;
 use crate::xray::writer::{BasicWriter, Beginning, Buffer, FdrWriter, LogSpec, Moment};
 
 fn spec(mode: Mode, version: u16, cycle_frequency: u64) -> LogSpec {

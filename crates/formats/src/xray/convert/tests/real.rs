@@ -71,7 +71,7 @@ fn a_log_as_it_should_be_comes_out_byte_for_byte() {
         let (twice, done) = converted(&[&log], &Options::like(&log));
         assert!(once == twice, "{}", path.display());
         let unknown_wall_times = done.misfits.unknown_wall_times;
-        assert_eq!(done.misfits, super::super::Misfits { unknown_wall_times, ..Default::default() });
+        assert_eq!(done.misfits, Misfits { unknown_wall_times, ..Default::default() });
     }
 }
 

@@ -1,13 +1,6 @@
-//! What takes in the content of logs: a log on its way out.
+//! What is told what threads did: a log on its way out.
 
-mod to_basic;
-mod to_fdr;
-
-use super::super::writer::{Beginning, Moment, Owner, Told};
-use super::{ConvertError, Converted};
-
-pub use to_basic::ToBasic;
-pub use to_fdr::ToFdr;
+use super::{Beginning, Moment, Owner, Told, WriteError, Written};
 
 /// Takes in what threads did: by buffers, or thread by thread in order of time.
 pub trait Sink {
@@ -15,7 +8,7 @@ pub trait Sink {
     fn begin(&mut self, beginning: &Beginning);
 
     /// The buffer ends. Without `even_empty` there was none if nothing was told.
-    fn end(&mut self, even_empty: bool) -> Result<(), ConvertError>;
+    fn end(&mut self, even_empty: bool) -> Result<(), WriteError>;
 
     /// The log has the counter whole here, and the processor.
     fn new_cpu(&mut self, at: Moment);
@@ -27,11 +20,11 @@ pub trait Sink {
     fn tell(&mut self, owner: Owner, at: Moment, told: Told<'_>);
 
     /// What failed since it was asked last.
-    fn check(&mut self) -> Result<(), ConvertError>;
+    fn check(&mut self) -> Result<(), WriteError>;
 }
 
 /// A sink that ends.
 pub trait Finish: Sink {
     /// Writes what is left, and says what was written.
-    fn finish(self) -> Result<Converted, ConvertError>;
+    fn finish(&mut self) -> Result<Written, WriteError>;
 }
