@@ -11,6 +11,7 @@ mod perf_data;
 mod recording;
 mod registry;
 mod stacks;
+mod xray_logs;
 
 use pyo3::prelude::*;
 
@@ -29,5 +30,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     fusion::register(module)?;
     images::register(module)?;
     stacks::register(module)?;
+    xray_logs::register(module)?;
     registry::register(module)
 }

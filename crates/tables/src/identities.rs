@@ -81,6 +81,13 @@ impl Identities {
         id
     }
 
+    /// Pid and tid of a thread, by its key.
+    #[must_use]
+    pub fn owner(&self, thread_id: u32) -> Option<(i32, i32)> {
+        let (process_id, thread) = self.threads.get(thread_id as usize)?;
+        Some((self.processes.get(*process_id as usize)?.id, thread.id))
+    }
+
     /// Process keys and their pids.
     #[must_use]
     pub fn pids(&self) -> Vec<(u32, i32)> {
@@ -147,6 +154,7 @@ mod tests {
         let a = ids.thread(7, 9);
         ids.name(7, 7, "main");
         assert_eq!(ids.thread(7, 9), a);
+        assert_eq!((ids.owner(a), ids.owner(a + 2)), (Some((7, 9)), None));
         assert_eq!(ids.processes().num_rows(), 1);
         assert_eq!(ids.threads().num_rows(), 2);
         assert_eq!(ids.processes().schema(), processes::SPEC.schema());

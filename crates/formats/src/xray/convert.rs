@@ -8,6 +8,7 @@ mod cut;
 mod fdr;
 mod order;
 mod selection;
+mod tables;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -20,6 +21,7 @@ use super::writer::{
 use crate::Recording;
 
 pub use selection::Selection;
+pub use tables::{FunctionNumbers, TablesError, tell_tables};
 
 use selection::Selected;
 

@@ -59,7 +59,8 @@ fn moment(clock: Clock) -> Moment {
 impl<S: Sink> Teller<'_, S> {
     fn tell(&mut self, mut walk: Walk<'_>, dialect: Dialect) {
         loop {
-            walk.functions(usize::MAX, |action, function_id, delta| self.call(action, function_id, delta));
+            let run = walk.functions(usize::MAX);
+            run.for_each(|action, function_id, delta| self.call(action, function_id, delta));
             let Some(step) = walk.next() else { return };
             let record = match step {
                 Step::Metadata { record, .. } => record,

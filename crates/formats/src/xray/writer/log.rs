@@ -4,7 +4,8 @@ use std::io::Write;
 
 use super::super::header::Mode;
 use super::{
-    BasicWriter, FdrWriter, Finish, LogSpec, Moment, Owner, Sink, ToBasic, ToFdr, Told, WriteError, Written,
+    BasicWriter, Beginning, FdrWriter, Finish, LogSpec, Moment, Owner, Sink, ToBasic, ToFdr, Told,
+    WriteError, Written,
 };
 
 /// Writes what threads did, each in the order of its time. FDR mode: their records are gathered into buffers.
@@ -32,39 +33,64 @@ impl<W: Write> LogWriter<W> {
         Ok(Self::Fdr(Box::new(fdr.with_monotonic_ticks(hz))))
     }
 
-    /// A thread did something.
-    ///
-    /// # Errors
-    /// When the sink refused.
-    pub fn tell(&mut self, owner: Owner, at: Moment, told: Told<'_>) -> Result<(), WriteError> {
-        match self {
-            Self::Fdr(fdr) => {
-                fdr.tell(owner, at, told);
-                fdr.check()
-            }
-            Self::Basic(basic) => {
-                basic.tell(owner, at, told);
-                basic.check()
-            }
-        }
-    }
-
-    /// Writes what is gathered, and says what was written in all.
-    ///
-    /// # Errors
-    /// When the sink refuses.
-    pub fn finish(&mut self) -> Result<Written, WriteError> {
-        match self {
-            Self::Fdr(fdr) => fdr.finish(),
-            Self::Basic(basic) => basic.finish(),
-        }
-    }
-
     /// The sink of its bytes.
     pub fn get_mut(&mut self) -> &mut W {
         match self {
             Self::Fdr(fdr) => fdr.get_mut(),
             Self::Basic(basic) => basic.get_mut(),
+        }
+    }
+}
+
+impl<W: Write> Sink for LogWriter<W> {
+    fn begin(&mut self, beginning: &Beginning) {
+        match self {
+            Self::Fdr(fdr) => fdr.begin(beginning),
+            Self::Basic(basic) => basic.begin(beginning),
+        }
+    }
+
+    fn end(&mut self, even_empty: bool) -> Result<(), WriteError> {
+        match self {
+            Self::Fdr(fdr) => fdr.end(even_empty),
+            Self::Basic(basic) => basic.end(even_empty),
+        }
+    }
+
+    fn new_cpu(&mut self, at: Moment) {
+        match self {
+            Self::Fdr(fdr) => fdr.new_cpu(at),
+            Self::Basic(basic) => basic.new_cpu(at),
+        }
+    }
+
+    fn wrap(&mut self, tsc: u64) {
+        match self {
+            Self::Fdr(fdr) => fdr.wrap(tsc),
+            Self::Basic(basic) => basic.wrap(tsc),
+        }
+    }
+
+    fn tell(&mut self, owner: Owner, at: Moment, told: Told<'_>) {
+        match self {
+            Self::Fdr(fdr) => fdr.tell(owner, at, told),
+            Self::Basic(basic) => basic.tell(owner, at, told),
+        }
+    }
+
+    fn check(&mut self) -> Result<(), WriteError> {
+        match self {
+            Self::Fdr(fdr) => fdr.check(),
+            Self::Basic(basic) => basic.check(),
+        }
+    }
+}
+
+impl<W: Write> Finish for LogWriter<W> {
+    fn finish(&mut self) -> Result<Written, WriteError> {
+        match self {
+            Self::Fdr(fdr) => fdr.finish(),
+            Self::Basic(basic) => basic.finish(),
         }
     }
 }
