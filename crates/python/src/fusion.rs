@@ -15,6 +15,7 @@ use perfuse_tables::{Identities, Offsets, clocks, diagnostics, sources};
 use pyo3::prelude::*;
 
 use crate::arrow::ArrowStream;
+use crate::calls::Traced;
 use crate::errors::table_error;
 use crate::recording::PyRecording;
 
@@ -77,11 +78,12 @@ pub struct Fusion {
     pub placed: Vec<Placed>,
     identities: Arc<Mutex<Identities>>,
     /// First keys behind all recordings' own.
-    after: Offsets,
+    pub after: Offsets,
     symbol_dirs: Vec<PathBuf>,
     debug_info: bool,
     recorded_on: Option<(String, String)>,
     joined: OnceLock<Result<join::Tables, ColumnError>>,
+    pub traced: OnceLock<Result<Traced, ColumnError>>,
 }
 
 #[pymethods]
@@ -106,7 +108,8 @@ impl Fusion {
             after = after.plus(extent);
             all.push(Placed { how, placement });
         }
-        Self { placed: all, identities, after, symbol_dirs, debug_info, recorded_on, joined: OnceLock::new() }
+        let (joined, traced) = Default::default();
+        Self { placed: all, identities, after, symbol_dirs, debug_info, recorded_on, joined, traced }
     }
 
     /// One of the common tables; None for a name that is none.
@@ -119,16 +122,28 @@ impl Fusion {
                 "sources" => vec![self.sources()],
                 "clocks" => vec![self.clocks()],
                 "processes" | "threads" => {
-                    self.joined().map_err(table_error)?;
+                    self.joined().and_then(|_| self.traced()).map_err(table_error)?;
                     let identities = self.identities.lock().map_err(table_error)?;
                     vec![if name == "processes" { identities.processes() } else { identities.threads() }]
                 }
-                "frames" | "stacks" | "samples" | "functions" | "modules" => {
+                "frames" | "stacks" | "samples" => {
+                    let tables = self.joined().map_err(table_error)?;
+                    let traced = self.traced().map_err(table_error)?;
+                    let (mut taken, traced) = match name {
+                        "frames" => (vec![tables.frames.clone()], traced.map(|t| &t.sampled.frames)),
+                        "stacks" => (vec![tables.stacks.clone()], traced.map(|t| &t.sampled.stacks)),
+                        _ => (tables.samples.clone(), traced.map(|t| &t.samples)),
+                    };
+                    taken.extend(traced.cloned());
+                    taken
+                }
+                "slices" => {
+                    let slices = self.slices().map_err(table_error)?;
+                    return Ok(Some(ArrowStream::new(schema, slices)));
+                }
+                "functions" | "modules" => {
                     let tables = self.joined().map_err(table_error)?;
                     match name {
-                        "frames" => vec![tables.frames.clone()],
-                        "stacks" => vec![tables.stacks.clone()],
-                        "samples" => tables.samples.clone(),
                         "functions" => self.all_and(name, &tables.functions),
                         _ => self.all_and(name, &tables.modules),
                     }
@@ -200,7 +215,7 @@ impl Fusion {
         all
     }
 
-    fn joined(&self) -> Result<&join::Tables, ColumnError> {
+    pub fn joined(&self) -> Result<&join::Tables, ColumnError> {
         self.joined.get_or_init(|| self.join()).as_ref().map_err(|error| *error)
     }
 

@@ -3,11 +3,13 @@
 //! Volume leaves as Arrow through PyCapsules, inspection as plain values; work runs with the GIL released.
 
 mod arrow;
+mod calls;
 mod errors;
 mod fusion;
 mod images;
 mod jitdump;
 mod perf_data;
+mod read_ahead;
 mod recording;
 mod registry;
 mod stacks;
@@ -31,5 +33,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     images::register(module)?;
     stacks::register(module)?;
     xray_logs::register(module)?;
+    calls::register(module)?;
     registry::register(module)
 }
