@@ -253,16 +253,16 @@ class _Wanted(TypedDict):
     endian: _Endian | None
     hz: int | None
     between_ns: tuple[int, int] | None
+    is_relative: bool
     tids: list[int] | None
     functions: set[int] | None
 
 def convert_xray(recordings: Sequence[Recording], out: int, wanted: _Wanted) -> _WrittenFacts: ...
 def write_xray(fusion: Fusion, out: int, wanted: _Wanted, is_monotonic: bool) -> tuple[_WrittenFacts, bool]: ...
+
 @final
 class XRayLogWriter:
-    def __new__(
-        cls, mode_name: _Mode, version: int, endian_name: _Endian, hz: int, is_monotonic: bool
-    ) -> Self: ...
+    def __new__(cls, mode_name: _Mode, version: int, endian_name: _Endian, hz: int, is_monotonic: bool) -> Self: ...
     def call(
         self,
         action: int,
@@ -272,8 +272,6 @@ class XRayLogWriter:
         owner: tuple[int, int],
         argument: int | None = None,
     ) -> None: ...
-    def event(
-        self, event_type: int | None, payload: bytes, tsc: int, cpu: int, owner: tuple[int, int]
-    ) -> None: ...
+    def event(self, event_type: int | None, payload: bytes, tsc: int, cpu: int, owner: tuple[int, int]) -> None: ...
     def take(self) -> bytes: ...
     def finish(self) -> _WrittenFacts: ...

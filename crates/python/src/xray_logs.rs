@@ -66,13 +66,15 @@ struct Wanted {
     endian: Option<String>,
     hz: Option<u64>,
     between_ns: Option<(i64, i64)>,
+    /// Whether that is from the first event on.
+    is_relative: bool,
     tids: Option<Vec<i32>>,
     functions: Option<HashSet<i64>>,
 }
 
 impl Wanted {
-    /// Over what a log is.
-    fn options(&self, mut options: Options, clock: &ClockMap) -> PyResult<Options> {
+    /// Over what a log is, whose first event is at `zero` nanoseconds.
+    fn options(&self, mut options: Options, clock: &ClockMap, zero: i64) -> PyResult<Options> {
         if let Some(name) = &self.mode {
             let wanted = mode(name)?;
             if wanted != options.mode {
@@ -86,7 +88,10 @@ impl Wanted {
         }
         options.hz = self.hz;
         options.selection = Selection {
-            ticks: self.between_ns.map(|(start, end)| ticks(start, clock)..ticks(end, clock)),
+            ticks: self.between_ns.map(|(start, end)| {
+                let zero = if self.is_relative { zero } else { 0 };
+                ticks(start.saturating_add(zero), clock)..ticks(end.saturating_add(zero), clock)
+            }),
             tids: self.tids.clone(),
             functions: self.functions.as_ref().map(|ids| ids.iter().map(|&id| id as u32).collect()),
         };
@@ -114,8 +119,12 @@ fn convert_xray(
         recordings.iter().map(|recording| recording.inner.as_any().downcast_ref::<XRay>()).collect();
     let logs = logs.ok_or_else(|| PyTypeError::new_err("not an XRay log"))?;
     let first = *logs.first().ok_or_else(|| PyValueError::new_err("no log to convert"))?;
-    let clock = py.detach(|| first.clock(Rate::Auto).map);
-    let options = wanted.options(Options::like(first), &clock)?;
+    let (clock, zero) = py.detach(|| {
+        let clock = first.clock(Rate::Auto).map;
+        let starts = logs.iter().filter_map(|log| log.span()).map(|(start, _)| clock.ns(start));
+        (clock, starts.min().unwrap_or(0))
+    });
+    let options = wanted.options(Options::like(first), &clock, zero)?;
     let written = py.detach(|| {
         let mut out = BufWriter::with_capacity(1 << 20, duplicate(out).map_err(WriteError::from)?);
         convert(&logs, &options, &mut out)
@@ -143,7 +152,7 @@ fn write_xray(
         hz: None,
         selection: Selection::default(),
     };
-    let Options { mode, version, endian, selection, .. } = wanted.options(like, &ClockMap::default())?;
+    let Options { mode, version, endian, selection, .. } = wanted.options(like, &ClockMap::default(), 0)?;
     let spec = LogSpec {
         mode,
         version,

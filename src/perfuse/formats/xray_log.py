@@ -2,15 +2,16 @@
 
     from perfuse.formats import xray_log
 
-    xray_log.convert("xray-log.old", output="new.xray", version=5)
-    xray_log.convert("run.1.xray", "run.2.xray", output="run.xray")            # several logs of one run
-    xray_log.convert("run.xray", output="slow.xray", between=(2.0, 2.5))       # seconds from the first event
+    xray_log.convert("old.xray", output="new.xray", version=5)
+    xray_log.convert("run.1.xray", "run.2.xray", output="run.xray")           # several logs of one run
+    xray_log.convert("run.xray", output="slow.xray", between=(2.0, 2.5))      # seconds from the first event
+
+Versions, modes and their fields are in the documentation of the format. No names are written: logs have none.
 """
 
 import os
 import tempfile
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
@@ -31,6 +32,26 @@ _LATEST: Mapping[Mode, int] = {"fdr": 5, "basic": 3}
 _ENTRY, _EXIT, _TAIL_EXIT = 0, 1, 2
 
 
+MISFITS: Mapping[str, str] = {
+    "pids": "buffers, or records of Basic mode, whose process could not be told",
+    "wall_times": "wall times of buffers that were left out, and with them what shows the counter's rate",
+    "unknown_wall_times": "buffers that were given wall time 0",
+    "unknown_counters": "buffers that were given a counter from 0 on, and processor 0",
+    "cpus": "records with 8 bits of their processor's number",
+    "tail_exits": "tail exits written as exits",
+    "arguments": "arguments that were left out",
+    "events": "custom and typed events that were left out",
+    "function_ids": "entries and exits that were left out: their function ids have more than 28 bits",
+    "payloads": "events whose bytes had been overwritten, written with as many 0xff",
+    "doubtful": "buffers in which bytes of events look like records, so that readers have to guess",
+    "orphans": "arguments of no entry, left out",
+    "unknown": "records of no known kind, left out",
+    "copies": "buffers, or records of Basic mode, that were there twice, written once",
+    "renumbered": "1 where functions have new numbers, as theirs have no place",
+}
+"""What may not fit a log, by its name in `Written.misfits`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Written:
     """What a log has.
@@ -39,13 +60,7 @@ class Written:
         num_buffers: Buffers of an FDR log; 0 in Basic mode.
         num_calls: Entries and exits.
         num_events: Custom and typed events.
-        misfits: What its version had no place for, or what was not there: how many by kind, those that are none left
-            out. `pids`: processes that could not be told; `wall_times`: wall times of buffers; `unknown_wall_times`:
-            buffers without one; `unknown_counters`: buffers without a counter and processor; `cpus`: processors of which
-            8 bits were written; `tail_exits`: written as exits; `arguments`, `events`: left out; `function_ids`: records
-            left out as their ids have more than 28 bits; `payloads`: events whose bytes their writer overwrote;
-            `doubtful`: buffers in which bytes of events look like records; `orphans`: arguments of no entry, left out;
-            `unknown`: records of no known kind, left out; `copies`: what was there twice, written once.
+        misfits: How many there were of what its version has no place for, or what was not there; see `MISFITS`.
     """
 
     num_buffers: int
@@ -83,8 +98,8 @@ def convert(
         version: 1 to 5 of FDR mode, 1 to 3 of Basic mode; the latest where the mode changes.
         endian: `little` or `big`.
         hz: Rate of the counter to state in the header, in ticks a second.
-        between: Only calls that overlap this range, in seconds from the first event. They are whole, and so are the calls
-            around them, so that stacks and durations are true; events are there where they are in the range.
+        between: Only calls that overlap this range, in seconds from the first event. They are whole, and so are the
+            calls around them, so that stacks and durations are true; events are there where they are in the range.
         tids: Only these threads.
         functions: Only functions of these ids.
 
@@ -102,7 +117,16 @@ def convert(
     for one in recordings:
         if one.format != "xray":
             raise UsageError(f"{one.path} is no XRay log, but {one.format}", path=one.path)
-    wanted = selected(recordings, mode, version, endian, hz, between, tids, functions)
+    wanted: _core._Wanted = {
+        "mode": mode,
+        "version": version,
+        "endian": endian,
+        "hz": hz,
+        "between_ns": None if between is None else (round(between[0] * _SECOND), round(between[1] * _SECOND)),
+        "is_relative": True,
+        "tids": None if tids is None else list(tids),
+        "functions": None if functions is None else set(functions),
+    }
     target = Path(fspath(output))
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.absolute().parent)
@@ -124,31 +148,7 @@ def convert(
     return Written.of(facts)
 
 
-def selected(
-    recordings: Collection[Recording],
-    mode: Mode | None,
-    version: int | None,
-    endian: Endian | None,
-    hz: int | None,
-    between: tuple[float, float] | None,
-    tids: Iterable[int] | None,
-    functions: Collection[int] | None,
-) -> "_core._Wanted":
-    """What the core is asked for."""
-    between_ns = None
-    if between is not None:
-        starts = [span[0] for one in recordings if (span := one.summary.span_ns) is not None]
-        zero = min(starts, default=0)
-        between_ns = (zero + round(between[0] * _SECOND), zero + round(between[1] * _SECOND))
-    return {
-        "mode": mode,
-        "version": version,
-        "endian": endian,
-        "hz": hz,
-        "between_ns": between_ns,
-        "tids": None if tids is None else list(tids),
-        "functions": None if functions is None else set(functions),
-    }
+_CALLS_A_WRITE = 1024
 
 
 class Writer:
@@ -183,8 +183,8 @@ class Writer:
             version: 1 to 5 of FDR mode, 1 to 3 of Basic mode; the latest where not given.
             endian: `little` or `big`.
             hz: Ticks a second of the counter.
-            monotonic: The counter began when CLOCK_MONOTONIC did. Then the buffers of FDR mode have true wall times, and the
-                log joins with others on that clock; without, they say 0.
+            monotonic: The counter began when CLOCK_MONOTONIC did. Then the buffers of FDR mode have true wall times,
+                and the log joins with others on that clock; without, they say 0.
 
         Raises:
             UsageError: There is no such mode, version or byte order.
@@ -197,7 +197,7 @@ class Writer:
             raise UsageError(str(error)) from None
         self.written: Written | None = None
         self._owned = isinstance(output, str | PathLike)
-        self._out: BinaryIO = Path(output).open("wb") if isinstance(output, str | PathLike) else output
+        self._out: BinaryIO = output if not isinstance(output, str | PathLike) else _create(output)
         self._take()
 
     def enter(
@@ -219,9 +219,7 @@ class Writer:
         """
         self._call(_ENTRY, function_id, tsc, cpu, (pid, tid), argument)
 
-    def exit(
-        self, function_id: int, tsc: int, *, tid: int, pid: int = 0, cpu: int = 0, tail: bool = False
-    ) -> None:
+    def exit(self, function_id: int, tsc: int, *, tid: int, pid: int = 0, cpu: int = 0, tail: bool = False) -> None:
         """A thread leaves a function; with `tail`, by jumping into the next.
 
         Raises:
@@ -256,8 +254,6 @@ class Writer:
             try:
                 self.written = Written.of(self._core.finish())
                 self._take()
-                with suppress(AttributeError):
-                    self._out.flush()
             finally:
                 if self._owned:
                     self._out.close()
@@ -297,4 +293,5 @@ class Writer:
             self._out.write(data)
 
 
-_CALLS_A_WRITE = 1024
+def _create(path: str | PathLike[str]) -> BinaryIO:
+    return Path(path).open("wb")
