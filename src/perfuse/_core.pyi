@@ -4,6 +4,7 @@ from typing import Any, Literal, Self, TypeAlias, TypedDict, final
 
 __all__ = [
     "ArrowStream",
+    "CallStatistics",
     "CallTree",
     "Fusion",
     "Images",
@@ -12,6 +13,7 @@ __all__ = [
     "RecordIterator",
     "Recording",
     "__version__",
+    "call_statistics",
     "call_tree",
     "code_pids",
     "diagnostics_table",
@@ -19,6 +21,7 @@ __all__ = [
     "inject_images",
     "perf_facts",
     "rules",
+    "selected_samples",
     "tables",
     "write_images",
 ]
@@ -96,6 +99,22 @@ def call_tree(
     min_share: float = 0.0,
 ) -> CallTree: ...
 
+def call_statistics(
+    fusion: Fusion,
+    *,
+    by: str = "function",
+    rank: str = "nearest",
+    threads: Sequence[int] | None = None,
+    time_ns: tuple[int, int] | None = None,
+    functions: Sequence[int] | None = None,
+    recursive_only: bool = False,
+    edges: bool = False,
+    paths: bool = False,
+) -> CallStatistics: ...
+def selected_samples(
+    fusion: Fusion, *, threads: Sequence[int] | None = None, time_ns: tuple[int, int] | None = None
+) -> ArrowStream: ...
+
 @final
 class ArrowStream:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
@@ -155,6 +174,30 @@ class Fusion:
     def table(self, name: str, with_bytes: bool = False) -> ArrowStream | None: ...
     def trace_span(self) -> tuple[int, int] | None: ...
     def first_uses(self, samples: int, code: int) -> list[tuple[int, int]]: ...
+
+@final
+class CallStatistics:
+    @property
+    def num_events(self) -> int: ...
+    @property
+    def num_calls(self) -> int: ...
+    @property
+    def num_unwound(self) -> int: ...
+    @property
+    def num_tail_calls(self) -> int: ...
+    @property
+    def num_truncated(self) -> int: ...
+    @property
+    def num_lost(self) -> int: ...
+    @property
+    def num_orphans(self) -> int: ...
+    @property
+    def span_ns(self) -> tuple[int, int] | None: ...
+    def functions(self) -> ArrowStream: ...
+    def edges(self) -> ArrowStream: ...
+    def paths(self) -> ArrowStream: ...
+    def threads(self) -> ArrowStream: ...
+    def migrations(self) -> ArrowStream: ...
 
 @final
 class CallTree:
