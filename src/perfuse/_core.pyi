@@ -98,7 +98,6 @@ def call_tree(
     time_ns: tuple[int, int] | None = None,
     min_share: float = 0.0,
 ) -> CallTree: ...
-
 def call_statistics(
     fusion: Fusion,
     *,

@@ -36,8 +36,8 @@ def fuse(
         symbol_dirs: Where to look for the programs and libraries of the recording, first.
         debug_info: Use DWARF for lines and inlined calls of native code.
         strict: Refuse files that depart from their specification in more than habit.
-        tsc_hz: Ticks a second of the processor's counter in call traces: `auto` for what the trace itself shows, or else
-            its header; `header`; or the rate.
+        tsc_hz: Ticks a second of the processor's counter in call traces: `auto` for what the trace itself shows, or
+            else its header; `header`; or the rate.
         progress: Called with what is being done, and how much of it is.
 
     Raises:

@@ -150,8 +150,8 @@ class Profile:
         """What the calls of its traces cost, of the selected threads and time.
 
         Args:
-            options: Those of the core: `by` (`function`, `thread` or `cpu`), `rank` (how percentiles are taken: `nearest`
-                or `llvm`), `functions` (keys), `recursive_only`, `edges`, `paths`.
+            options: Those of the core: `by` (`function`, `thread` or `cpu`), `rank` (how percentiles are taken:
+                `nearest` or `llvm`), `functions` (keys), `recursive_only`, `edges`, `paths`.
         """
         return _core.call_statistics(self._fusion, **self._chosen(), **options)
 
