@@ -4,6 +4,7 @@ from typing import Any, Literal, Self, TypeAlias, TypedDict, final
 
 __all__ = [
     "ArrowStream",
+    "CallStatistics",
     "CallTree",
     "Fusion",
     "Images",
@@ -14,6 +15,7 @@ __all__ = [
     "Recording",
     "XRayLogWriter",
     "__version__",
+    "call_statistics",
     "call_tree",
     "code_pids",
     "convert_xray",
@@ -22,6 +24,7 @@ __all__ = [
     "inject_images",
     "perf_facts",
     "rules",
+    "selected_samples",
     "tables",
     "write_images",
     "write_xray",
@@ -99,6 +102,21 @@ def call_tree(
     time_ns: tuple[int, int] | None = None,
     min_share: float = 0.0,
 ) -> CallTree: ...
+def call_statistics(
+    fusion: Fusion,
+    *,
+    by: str = "function",
+    rank: str = "nearest",
+    threads: Sequence[int] | None = None,
+    time_ns: tuple[int, int] | None = None,
+    functions: Sequence[int] | None = None,
+    recursive_only: bool = False,
+    edges: bool = False,
+    paths: bool = False,
+) -> CallStatistics: ...
+def selected_samples(
+    fusion: Fusion, *, threads: Sequence[int] | None = None, time_ns: tuple[int, int] | None = None
+) -> ArrowStream: ...
 
 @final
 class ArrowStream:
@@ -186,6 +204,30 @@ class InstrumentationMap:
     def __len__(self) -> int: ...
     def functions(self) -> ArrowStream: ...
     def sleds(self) -> ArrowStream: ...
+
+@final
+class CallStatistics:
+    @property
+    def num_events(self) -> int: ...
+    @property
+    def num_calls(self) -> int: ...
+    @property
+    def num_unwound(self) -> int: ...
+    @property
+    def num_tail_calls(self) -> int: ...
+    @property
+    def num_truncated(self) -> int: ...
+    @property
+    def num_lost(self) -> int: ...
+    @property
+    def num_orphans(self) -> int: ...
+    @property
+    def span_ns(self) -> tuple[int, int] | None: ...
+    def functions(self) -> ArrowStream: ...
+    def edges(self) -> ArrowStream: ...
+    def paths(self) -> ArrowStream: ...
+    def threads(self) -> ArrowStream: ...
+    def migrations(self) -> ArrowStream: ...
 
 @final
 class CallTree:
