@@ -14,6 +14,7 @@
 )]
 
 pub mod fusing;
+pub mod instrumentation_map;
 pub mod jitdump;
 pub mod mono;
 pub mod perf_data;

@@ -3,13 +3,17 @@
 //! Volume leaves as Arrow through PyCapsules, inspection as plain values; work runs with the GIL released.
 
 mod arrow;
+mod calls;
 mod errors;
 mod fusion;
 mod images;
 mod jitdump;
+mod naming;
 mod perf_data;
+mod read_ahead;
 mod recording;
 mod registry;
+mod sleds;
 mod stacks;
 
 use pyo3::prelude::*;
@@ -28,6 +32,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     perf_data::register(module)?;
     fusion::register(module)?;
     images::register(module)?;
+    sleds::register(module)?;
     stacks::register(module)?;
+    calls::register(module)?;
     registry::register(module)
 }
