@@ -12,9 +12,11 @@ __all__ = [
     "Placed",
     "RecordIterator",
     "Recording",
+    "XRayLogWriter",
     "__version__",
     "call_tree",
     "code_pids",
+    "convert_xray",
     "diagnostics_table",
     "formats",
     "inject_images",
@@ -22,6 +24,7 @@ __all__ = [
     "rules",
     "tables",
     "write_images",
+    "write_xray",
 ]
 
 __version__: str
@@ -267,3 +270,36 @@ class Images:
 def code_pids(fusion: Fusion) -> list[int]: ...
 def write_images(fusion: Fusion, files: dict[int, int], machine: int) -> Images: ...
 def inject_images(fusion: Fusion, images: Images, paths: dict[int, str], out: int) -> tuple[int, int, int] | None: ...
+
+_Mode: TypeAlias = Literal["fdr", "basic"]
+_Endian: TypeAlias = Literal["little", "big"]
+_WrittenFacts: TypeAlias = tuple[int, int, int, list[tuple[str, int]]]
+
+class _Wanted(TypedDict):
+    mode: _Mode | None
+    version: int | None
+    endian: _Endian | None
+    hz: int | None
+    between_ns: tuple[int, int] | None
+    is_relative: bool
+    tids: list[int] | None
+    functions: set[int] | None
+
+def convert_xray(recordings: Sequence[Recording], out: int, wanted: _Wanted) -> _WrittenFacts: ...
+def write_xray(fusion: Fusion, out: int, wanted: _Wanted, is_monotonic: bool) -> tuple[_WrittenFacts, bool]: ...
+
+@final
+class XRayLogWriter:
+    def __new__(cls, mode_name: _Mode, version: int, endian_name: _Endian, hz: int, is_monotonic: bool) -> Self: ...
+    def call(
+        self,
+        action: int,
+        function_id: int,
+        tsc: int,
+        cpu: int,
+        owner: tuple[int, int],
+        argument: int | None = None,
+    ) -> None: ...
+    def event(self, event_type: int | None, payload: bytes, tsc: int, cpu: int, owner: tuple[int, int]) -> None: ...
+    def take(self) -> bytes: ...
+    def finish(self) -> _WrittenFacts: ...

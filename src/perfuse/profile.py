@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from perfuse._core import ArrowStream
     from perfuse.analysis.flame import FlameGraph
+    from perfuse.call_log import CallLog
     from perfuse.images import CodeImages
     from perfuse.query import Database
     from perfuse.recording import Recording
@@ -154,6 +155,13 @@ class Profile:
         from perfuse.images import CodeImages
 
         return CodeImages(self)
+
+    @property
+    def call_log(self) -> "CallLog":
+        """What traces tell of calls, as an XRay log."""
+        from perfuse.call_log import CallLog
+
+        return CallLog(self)
 
     def export(
         self, path: str | PathLike[str] | IO[bytes], *, to: str | None = None, **options: Any

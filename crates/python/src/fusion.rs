@@ -231,6 +231,12 @@ impl Fusion {
         self.identities.lock().map(|identities| identities.pids()).unwrap_or_default()
     }
 
+    /// Pid and tid of a thread met so far, by its key; 0 where it was not.
+    pub fn owner(&self, thread_id: u32) -> (i32, i32) {
+        let known = self.identities.lock().ok().and_then(|identities| identities.owner(thread_id));
+        known.unwrap_or_default()
+    }
+
     pub fn joined(&self) -> Result<&join::Tables, ColumnError> {
         self.joined.get_or_init(|| self.join()).as_ref().map_err(|error| *error)
     }

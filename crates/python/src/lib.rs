@@ -15,6 +15,7 @@ mod recording;
 mod registry;
 mod sleds;
 mod stacks;
+mod xray_logs;
 
 use pyo3::prelude::*;
 
@@ -34,6 +35,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     images::register(module)?;
     sleds::register(module)?;
     stacks::register(module)?;
+    xray_logs::register(module)?;
     calls::register(module)?;
     registry::register(module)
 }

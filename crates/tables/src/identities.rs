@@ -128,6 +128,14 @@ impl Identities {
         }
     }
 
+    /// Pid and tid of a thread, by its key; 0 where it has none.
+    #[must_use]
+    pub fn owner(&self, thread_id: u32) -> Option<(i32, i32)> {
+        let (process_id, thread) = self.threads.get(thread_id as usize)?;
+        let process = self.processes.get(*process_id as usize)?;
+        Some((process.id.unwrap_or(0), thread.id.unwrap_or(0)))
+    }
+
     /// Process keys and their pids.
     #[must_use]
     pub fn pids(&self) -> Vec<(u32, i32)> {
@@ -205,6 +213,7 @@ mod tests {
         let a = ids.thread(7, 9);
         ids.name(7, 7, "main");
         assert_eq!(ids.thread(7, 9), a);
+        assert_eq!((ids.owner(a), ids.owner(a + 2)), (Some((7, 9)), None));
         assert_eq!(ids.processes().num_rows(), 1);
         assert_eq!(ids.threads().num_rows(), 2);
         assert_eq!(ids.processes().schema(), processes::SPEC.schema());
