@@ -7,14 +7,15 @@ from os import PathLike
 from typing import IO, TYPE_CHECKING, Any
 
 from perfuse import _core
-from perfuse.diagnostics import Diagnostic
+from perfuse.diagnostics import Diagnostic, diagnostic
 from perfuse.table import Table, Tables, names
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
-    from perfuse._core import ArrowStream
+    from perfuse._core import ArrowStream, CallStatistics
     from perfuse.analysis.flame import FlameGraph
+    from perfuse.call_log import CallLog
     from perfuse.call_trace import CallTrace
     from perfuse.images import CodeImages
     from perfuse.query import Database
@@ -129,23 +130,54 @@ class Profile:
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What reading the recordings and putting them together found; `Recording.check` tells every habit."""
         checked = [d for recording in self.recordings for d in recording.findings()]
-        return (*self._found, *checked)
+        naming = [
+            replace(diagnostic(code, path, message, offset), count=count)
+            for path, code, message, offset, count in self._fusion.naming_findings()
+        ]
+        return (*self._found, *naming, *checked)
+
+    @property
+    def has_samples(self) -> bool:
+        """Whether any of the recordings tells of samples, other than by what its calls add up to."""
+        return any({"callchains", "samples"} & {*recording.fills} for recording in self.recordings)
+
+    @property
+    def has_traces(self) -> bool:
+        """Whether any of the recordings tells of calls."""
+        return any({"call_events", "call_sums"} & {*recording.fills} for recording in self.recordings)
 
     @cached_property
     def span_ns(self) -> tuple[int, int] | None:
-        """Time of the first and the last sample; None without samples."""
+        """Time of the first and the last sample, or event of a call trace; None without any."""
+        traced = self._fusion.trace_span() if self.selection == Selection() else None
+        if traced and all("call_events" in recording.fills for recording in self.recordings):
+            return traced
         ((first, last),) = self.sql("SELECT min(ts_ns), max(ts_ns) FROM samples").fetchall()
-        return None if first is None else (first, last)
+        if first is None or traced is None:
+            return traced if first is None else (first, last)
+        return min(first, traced[0]), max(last, traced[1])
+
+    def call_statistics(self, **options: Any) -> "CallStatistics":
+        """What the calls of its traces cost, of the selected threads and time.
+
+        Args:
+            options: Those of the core: `by` (`function`, `thread` or `cpu`), `rank` (how percentiles are taken:
+                `nearest` or `llvm`), `functions` (keys), `recursive_only`, `edges`, `paths`.
+        """
+        return _core.call_statistics(self._fusion, **self._chosen(), **options)
 
     def between(self, start_s: float, end_s: float) -> "Profile":
-        """The samples of a time range, in seconds from the first sample; all other tables stay whole."""
+        """The samples and calls of a time range, in seconds from the first of them; all other tables stay whole.
+
+        Calls that reach over an end of the range are cut there.
+        """
         first = self._whole().span_ns
         zero = first[0] if first else 0
         start, end = zero + round(start_s * 1e9), zero + round(end_s * 1e9)
         return self._selected(replace(self.selection, start_ns=start, end_ns=end))
 
     def thread(self, thread: str | int) -> "Profile":
-        """The samples of one thread, by tid or name."""
+        """The samples and calls of one thread, by tid or name."""
         return self._selected(replace(self.selection, thread=thread))
 
     def flame(self, *, inverted: bool = False) -> "FlameGraph":
@@ -171,6 +203,13 @@ class Profile:
 
         trace = CallTrace(self, progress)
         return trace if trace.num_events or trace.num_instants else None
+
+    @property
+    def call_log(self) -> "CallLog":
+        """What traces tell of calls, as an XRay log."""
+        from perfuse.call_log import CallLog
+
+        return CallLog(self)
 
     def export(
         self,
@@ -202,6 +241,8 @@ class Profile:
     def _build(self, name: str) -> "ArrowStream":
         if name == "samples" and self.selection.condition is not None:
             whole = self._whole()
+            if self.has_traces:
+                return _core.selected_samples(self._fusion, **self._chosen())
             return whole.sql(f"SELECT * FROM samples WHERE {self.selection.condition}")  # type: ignore[return-value]
         if name == "diagnostics":
             return _core.diagnostics_table(
@@ -218,6 +259,12 @@ class Profile:
         from perfuse.query import Database
 
         return Database(self.tables)
+
+    def _chosen(self) -> dict[str, Any]:
+        """The selection, as the core takes it."""
+        query = self.selection.threads
+        threads = None if query is None else [key for (key,) in self._whole().sql(query).fetchall()]
+        return {"threads": threads, "time_ns": self.selection.time_ns}
 
     def _whole(self) -> "Profile":
         return self if self.selection == Selection() else self._selected(Selection())

@@ -9,6 +9,7 @@ pub mod elf_image;
 pub mod join;
 pub mod mappings;
 pub mod protobuf;
+pub mod sleds;
 pub mod stacks;
 pub mod symbolize;
 pub mod timed_space;

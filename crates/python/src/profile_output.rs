@@ -31,12 +31,7 @@ fn write_perf_samples(
     let written = py.detach(|| {
         let stacks = Stacks::of(&frames, &stacks)?;
         let tracks = Tracks::of_rows(&threads)?;
-        let samples = perfetto::Samples {
-            rows: &rows,
-            stacks: &stacks,
-            tracks: &tracks,
-            clock,
-        };
+        let samples = perfetto::Samples { rows: &rows, stacks: &stacks, tracks: &tracks, clock };
         perfetto::write_samples(&samples, out, &mut |done| waiting.go_on(done))
     });
     waiting.settle(written)

@@ -106,9 +106,7 @@ def _unfit(target: Target, to: str, path: str | None) -> UsageError:
     return UsageError(f"{target.name} cannot be written to {to}", path=path, field="path", hint=hint[target.outputs[0]])
 
 
-def _writer(
-    target: Target, output: Output, options: dict[str, Any], progress: Progress | None
-) -> Callable[..., None]:
+def _writer(target: Target, output: Output, options: dict[str, Any], progress: Progress | None) -> Callable[..., None]:
     """The exporter's function, with its options."""
     known = target.options(output)
     for option in options:

@@ -4,9 +4,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from perfuse.call_log import CallLog
     from perfuse.call_trace import CallTrace
     from perfuse.images import CodeImages
 
+SUMMED = "'wall-time', 'calls'"
+"""Events of call traces, as a list in SQL: a sample of these stands for all the calls of a path in a thread."""
 
 Progress = Callable[[str, float], None]
 """Called with what is being done and how much of it is, from 0 to 1."""
@@ -36,6 +39,11 @@ class Source(Protocol):
 class TraceSource(Source, Protocol):
     """A profile, as far as exporters of timelines know it."""
 
+    @property
+    def has_samples(self) -> bool:
+        """Whether it has samples that are no sums over calls."""
+        ...
+
     def call_trace(self, progress: Progress | None = None) -> "CallTrace | None":
         """Its calls and instants; None where there are none."""
         ...
@@ -47,6 +55,15 @@ class ImageSource(Protocol):
     @property
     def images(self) -> "CodeImages":
         """Its JIT code as ELF files."""
+        ...
+
+
+class CallSource(Protocol):
+    """A profile, as far as exporters of traces as logs know it."""
+
+    @property
+    def call_log(self) -> "CallLog":
+        """Its calls as a log."""
         ...
 
 

@@ -25,7 +25,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    fn has(&self, thread_id: u32) -> bool {
+    pub(super) fn has(&self, thread_id: u32) -> bool {
         self.threads.as_ref().is_none_or(|threads| threads.binary_search(&thread_id).is_ok())
     }
 }

@@ -26,8 +26,7 @@ impl Tree {
         for row in 0..batch.num_rows() {
             let path = &functions[ends[row] as usize..ends[row + 1] as usize];
             let thread_id = threads.value(row);
-            let selected = self.options().selection.threads.as_ref();
-            if path.is_empty() || selected.is_some_and(|threads| threads.binary_search(&thread_id).is_err()) {
+            if path.is_empty() || !self.options().selection.has(thread_id) {
                 continue;
             }
             // The recorder's arithmetic goes under where a stack was left by `longjmp`.
