@@ -15,7 +15,8 @@ from small_profile import small_profile
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-CORPUS = Path(os.environ.get("PERFUSE_CORPUS", ROOT.parent / "shared" / "corpus")) / "jitdump"
+CORPORA = Path(os.environ.get("PERFUSE_CORPUS", ROOT.parent / "shared" / "corpus"))
+CORPUS = CORPORA / "jitdump"
 
 
 @pytest.fixture
@@ -29,6 +30,14 @@ def corpus() -> Path:
     if not CORPUS.exists():
         pytest.skip(f"no corpus at {CORPUS}")
     return CORPUS
+
+
+@pytest.fixture(scope="session")
+def traces() -> Path:
+    """Real logs of calls, which are kept beside the repository."""
+    if not (CORPORA / "xray").exists():
+        pytest.skip(f"no corpus at {CORPORA / 'xray'}")
+    return CORPORA / "xray"
 
 
 @pytest.fixture(scope="session", params=["node24", "cpython313", "erlang27", "postgres15", "wasmtime50"])

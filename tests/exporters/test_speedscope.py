@@ -11,7 +11,9 @@ import pytest
 from fake_profile import FakeProfile
 from perf_script import perf_script
 from small_profile import MS
+from traced import NAMES, calls
 
+import perfuse
 from perfuse.errors import ExportError, UsageError
 from perfuse.exporters import export
 
@@ -22,6 +24,13 @@ const schema = read(require.resolve('speedscope/dist/release/file-format-schema.
 const validate = new Ajv({ allErrors: true, strict: false }).compile(schema);
 if (!validate(read(process.argv[1]))) { console.log(validate.errors); process.exit(1); }
 """
+
+
+def validate(path: Path, peers: Path) -> None:
+    done = subprocess.run(
+        ["node", "-e", _VALIDATE, str(path)], cwd=peers.parent, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def exported(profile: Any, **options: Any) -> Any:
@@ -82,10 +91,7 @@ def test_its_schema_and_our_stacks(expected_script: Path, peers: Path, tmp_path:
     profile = perf_script(expected_script)
     path = tmp_path / "p.speedscope.json"
     export(profile, path)
-    done = subprocess.run(
-        ["node", "-e", _VALIDATE, str(path)], cwd=peers.parent, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    validate(path, peers)
     written = json.loads(path.read_text())
     names = [frame["name"].replace(";", ":") for frame in written["shared"]["frames"]]
     theirs = Counter(
@@ -97,3 +103,34 @@ def test_its_schema_and_our_stacks(expected_script: Path, peers: Path, tmp_path:
     export(profile, out, to="collapsed", root="none")
     lines = (line.rpartition(" ") for line in out.getvalue().decode().splitlines())
     assert theirs == {stack: int(count) for stack, _, count in lines}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_call_of_a_trace(name: str, traces: Path, peers: Path, tmp_path: Path) -> None:
+    profile = perfuse.fuse(traces / "fdr" / f"{name}.xray")
+    path = tmp_path / "p.speedscope.json"
+    profile.export(path)
+    validate(path, peers)
+    written = json.loads(path.read_text())
+    assert set(written) == {"$schema", "exporter", "name", "activeProfileIndex", "profiles", "shared"}
+    names = [frame["name"] for frame in written["shared"]["frames"]]
+    theirs: Counter[tuple[int, str, int]] = Counter()
+    for track in written["profiles"]:
+        assert (track["type"], track["unit"]) == ("evented", "nanoseconds")
+        stack, last, tid = [], track["startValue"], int(track["name"].rpartition("/")[2])
+        for event in track["events"]:
+            assert last <= event["at"] <= track["endValue"]
+            last = event["at"]
+            if event["type"] == "O":
+                stack.append(event)
+            else:
+                begin = stack.pop()
+                assert begin["frame"] == event["frame"]
+                theirs[tid, names[event["frame"]], event["at"] - begin["at"]] += 1
+        assert not stack
+    expected: Counter[tuple[int, str, int]] = Counter()
+    for call, num in calls(profile).items():
+        expected[call.tid, call.name, call.duration_ns] += num
+    assert theirs == expected
+    most = [len(track["events"]) for track in written["profiles"]]
+    assert most[written["activeProfileIndex"]] == max(most)

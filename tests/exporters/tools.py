@@ -1,9 +1,11 @@
 """Other people's programs that exports are held against."""
 
+import importlib
 import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,3 +24,12 @@ def output_of(*command: str | Path, directory: Path | None = None) -> str:
     told = done.stderr.decode(errors="replace")
     assert (done.returncode, told) == (0, ""), f"{command[0]}: {told}"
     return done.stdout.decode(errors="replace")
+
+
+def need_module(name: str) -> Any:
+    """Imports a module of somebody else's; skips the test where it is not installed, and fails it under CI."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        assert not os.environ.get("CI"), f"not installed: {name}"
+        pytest.skip(f"not installed: {name}")

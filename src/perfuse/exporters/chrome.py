@@ -22,7 +22,7 @@ def write(profile: TraceSource, out: IO[bytes], *, progress: Progress | None = N
     """
     trace = profile.call_trace(progress)
     if trace is None:
-        raise ExportError("there are no calls to show", hint="samples go into firefox, speedscope and perfetto")
+        raise ExportError("there are no calls to show", hint="samples go into perfetto, firefox, speedscope and pprof")
     about = {
         "displayTimeUnit": "ns",
         "otherData": {"title": profile.title, "clock": trace.clock or "unknown", "start_ns": trace.first_ns},

@@ -25,6 +25,30 @@ impl Arguments {
             return Vec::new();
         }
         let start = self.0.partition_point(|&(of, _)| of < depth);
-        self.0.drain(start..).map(|(_, value)| value).collect()
+        // Calls within it that are outside of the selected time left theirs behind.
+        self.0.drain(start..).filter(|&(of, _)| of == depth).map(|(_, value)| value).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_call_has_its_own() {
+        let mut arguments = Arguments::default();
+        arguments.enter(0);
+        arguments.push(0, 1);
+        arguments.enter(1);
+        arguments.push(1, 2);
+        // That call is not told of; another takes its place.
+        arguments.enter(1);
+        arguments.push(1, 3);
+        arguments.push(1, 4);
+        assert_eq!(arguments.take(1), [3, 4]);
+        arguments.enter(1);
+        arguments.push(1, 5);
+        assert_eq!(arguments.take(0), [1]);
+        assert_eq!(arguments.take(0), []);
     }
 }

@@ -52,7 +52,7 @@ pub fn write(of: &Profile<'_>, out: impl Write + Send + 'static, go_on: &mut GoO
     let mut writer = Writer {
         spool: Spool::new(out),
         strings: Strings::default(),
-        places: Places::new(of.stacks),
+        places: Places::new(of.stacks, of.title),
         names: Texts::default(),
         columns: of.events.len() + of.events.iter().filter(|event| event.counted).count(),
         sample: None,

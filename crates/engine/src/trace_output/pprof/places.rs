@@ -41,6 +41,7 @@ impl Strings {
 #[derive(Debug)]
 pub struct Places<'a> {
     stacks: &'a Stacks,
+    title: &'a str,
     /// By frames, innermost first: a location has the function at an address and what was inlined into it.
     locations: FxHashMap<Box<[u32]>, u64>,
     /// Locations of the stack that was asked for last.
@@ -52,13 +53,13 @@ type Function = (u32, u32, u32, u32);
 
 impl<'a> Places<'a> {
     /// None yet.
-    pub fn new(stacks: &'a Stacks) -> Self {
-        Self { stacks, locations: FxHashMap::default(), found: Vec::new() }
+    pub fn new(stacks: &'a Stacks, title: &'a str) -> Self {
+        Self { stacks, title, locations: FxHashMap::default(), found: Vec::new() }
     }
 
     /// The locations of a stack, innermost first.
     pub fn locations(&mut self, stack: u32) -> &[u64] {
-        let Self { stacks, locations, found } = self;
+        let Self { stacks, locations, found, .. } = self;
         found.clear();
         let mut frames: Vec<u32> = Vec::new();
         let mut end = |frames: &mut Vec<u32>| {
@@ -96,9 +97,7 @@ impl<'a> Places<'a> {
             let mapping = self.mapping(&outer, &mut mappings, strings, out);
             out.message(profile::LOCATION, |out| {
                 out.uint(location::ID, id);
-                if mapping != 0 {
-                    out.uint(location::MAPPING_ID, mapping);
-                }
+                out.uint(location::MAPPING_ID, mapping);
                 if let Some(address) = self.address(&outer) {
                     out.uint(location::ADDRESS, address);
                 }
@@ -151,13 +150,12 @@ impl<'a> Places<'a> {
         strings: &mut Strings,
         out: &mut Encoder,
     ) -> u64 {
-        if frame.binary == NONE {
-            return 0;
-        }
         let next = mappings.len() as u64 + 1;
         let id = *mappings.entry((frame.binary, frame.build_id)).or_insert(next);
         if id == next {
-            let [path, build_id] = [frame.binary, frame.build_id].map(|text| self.string(text, strings));
+            // pprof wants to name what was run: what was recorded stands for a program that is not known.
+            let path = strings.id(self.stacks.texts.get(frame.binary).unwrap_or(self.title));
+            let build_id = self.string(frame.build_id, strings);
             out.message(profile::MAPPING, |out| {
                 out.uint(mapping::ID, id);
                 // Addresses are those in the binary, as if all of it were mapped at 0.

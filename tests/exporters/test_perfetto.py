@@ -1,0 +1,179 @@
+"""Perfetto's packets, read with its own classes and the rules of its trace processor."""
+
+import io
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_profile import FakeProfile
+from perf_script import perf_script
+from tools import need_module
+from traced import NAMES, Call, Instant, calls, in_json, instants
+
+import perfuse
+from perfuse.errors import ExportError
+from perfuse.exporters import export
+
+_CLEARED, _NEEDED = 1, 2
+
+
+def exported(profile: Any) -> Any:
+    messages = need_module("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+    out = io.BytesIO()
+    export(profile, out, to="perfetto")
+    trace = messages.Trace()
+    trace.ParseFromString(out.getvalue())
+    return trace
+
+
+class Reader:
+    """Packets in the order of their times; what is interned is looked up in its sequence."""
+
+    def __init__(self, trace: Any) -> None:
+        self.names: dict[tuple[int, str, int], Any] = {}
+        self.defaults: dict[int, Any] = {}
+        self.tracks: dict[int, Any] = {}
+        self.clocks: set[int] = set()
+        self.events: list[Any] = []
+        for packet in trace.packet:
+            self._packet(packet)
+        self.events.sort(key=lambda packet: packet.timestamp)
+
+    def _packet(self, packet: Any) -> None:
+        sequence = packet.trusted_packet_sequence_id
+        if packet.sequence_flags & _CLEARED:
+            assert sequence not in self.defaults
+            self.defaults[sequence] = packet.trace_packet_defaults
+        if packet.sequence_flags & _NEEDED:
+            assert sequence in self.defaults, "a packet before what it needs is dropped"
+        for field, entries in packet.interned_data.ListFields():
+            for entry in entries:
+                key = (sequence, field.name, entry.iid)
+                assert key not in self.names
+                self.names[key] = entry
+        if packet.HasField("clock_snapshot"):
+            self.clocks.add(packet.clock_snapshot.primary_trace_clock)
+        if packet.HasField("track_descriptor"):
+            self.tracks[packet.track_descriptor.uuid] = packet.track_descriptor
+        if packet.HasField("track_event") or packet.HasField("perf_sample"):
+            self.events.append(packet)
+
+    def name(self, packet: Any, kind: str, iid: int) -> Any:
+        return self.names[packet.trusted_packet_sequence_id, kind, iid]
+
+    def annotations(self, packet: Any) -> dict[str, Any]:
+        found = {}
+        for one in packet.track_event.debug_annotations:
+            name = self.name(packet, "debug_annotation_names", one.name_iid).name
+            value = one.WhichOneof("value")
+            found[name] = [item.uint_value for item in one.array_values] if value is None else getattr(one, value)
+        return found
+
+    def calls(self) -> Iterator[Call]:
+        open_calls: dict[int, list[tuple[str, int, str]]] = {}
+        for packet in self.events:
+            event = packet.track_event
+            stack = open_calls.setdefault(event.track_uuid, [])
+            args = self.annotations(packet)
+            if event.type == event.TYPE_SLICE_BEGIN:
+                (category,) = event.category_iids
+                assert self.name(packet, "event_categories", category).name == "call"
+                name = self.name(packet, "event_names", event.name_iid).name
+                stack.append((name, packet.timestamp, args.get("start_reason", "entry")))
+            elif event.type == event.TYPE_SLICE_END:
+                name, start_ns, start_reason = stack.pop()
+                thread = self.tracks[event.track_uuid].thread
+                end_reason, arguments = args.get("end_reason", "exit"), in_json(args.get("arguments", []))
+                yield Call(thread.tid, name, start_ns, packet.timestamp - start_ns, start_reason, end_reason, arguments)
+        assert not any(open_calls.values())
+
+    def instants(self) -> Iterator[Instant]:
+        for packet in self.events:
+            event = packet.track_event
+            if event.type == event.TYPE_INSTANT:
+                args = self.annotations(packet)
+                payload = args.get("payload", args.get("payload_hex", ""))
+                yield Instant(self.tracks[event.track_uuid].thread.tid, packet.timestamp, args["kind"], payload)
+
+    def stacks(self) -> Iterator[tuple[int, int, str, str]]:
+        """Thread, time, event and functions of each sample, outermost first."""
+        for packet in self.events:
+            if not packet.HasField("perf_sample"):
+                continue
+            sample, functions = packet.perf_sample, []
+            if sample.callstack_iid:
+                for iid in self.name(packet, "callstacks", sample.callstack_iid).frame_ids:
+                    frame = self.name(packet, "frames", iid)
+                    assert self.name(packet, "mappings", frame.mapping_id)
+                    functions.append(self.name(packet, "function_names", frame.function_name_id).str.decode())
+            timebase = self.defaults[packet.trusted_packet_sequence_id].perf_sample_defaults.timebase
+            yield sample.tid, packet.timestamp, timebase.name, ";".join(functions)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_calls_are_those_of_the_tables(name: str, traces: Path) -> None:
+    profile = perfuse.fuse(traces / "fdr" / f"{name}.xray")
+    read = Reader(exported(profile))
+    assert Counter(read.calls()) == calls(profile)
+    assert Counter(read.instants()) == instants(profile)
+    assert read.clocks == {3}
+    for track in read.tracks.values():
+        if track.HasField("thread"):
+            assert read.tracks[track.parent_uuid].process.pid == track.thread.pid
+
+
+def test_a_time_range_begins_what_reaches_into_it(traces: Path) -> None:
+    profile = perfuse.fuse(traces / "fdr" / "threads4-v5.xray").between(0.001, 0.004)
+    start, end = profile.selection.start_ns, profile.selection.end_ns
+    assert start is not None
+    assert end is not None
+    inside = sum(
+        num for call, num in calls(profile).items() if call.start_ns < end and call.start_ns + call.duration_ns >= start
+    )
+    read = list(Reader(exported(profile)).calls())
+    assert len(read) == inside
+    assert all(start <= call.start_ns <= call.start_ns + call.duration_ns <= end for call in read)
+
+
+def test_migrations_are_a_track(traces: Path) -> None:
+    """A thread that stays where it is has none; the others tell each processor once they are on it."""
+    profile = perfuse.fuse(traces / "fdr" / "sqmt-small-v5.xray")
+    read = Reader(exported(profile))
+    told: dict[int, list[int]] = {}
+    for packet in read.events:
+        event = packet.track_event
+        if event.type == event.TYPE_COUNTER:
+            thread = read.tracks[read.tracks[event.track_uuid].parent_uuid].thread
+            told.setdefault(thread.tid, []).append(event.counter_value)
+    rows = profile.sql("""
+        SELECT tid, list(cpu ORDER BY ts_ns, record_offset) FROM call_events JOIN threads USING (thread_id)
+        WHERE kind = 'enter' GROUP BY tid
+    """).fetchall()
+    runs = {tid: [cpu for cpu, before in zip(cpus, [None, *cpus], strict=False) if cpu != before] for tid, cpus in rows}
+    assert told == {tid: cpus for tid, cpus in runs.items() if len(cpus) > 1}
+    assert told
+
+
+def test_samples_of_the_small_profile(small: FakeProfile, golden: Any) -> None:
+    golden("small.perfetto.txt", str(exported(small)))
+
+
+def test_samples_are_those_of_the_tables(expected_script: Path) -> None:
+    profile = perf_script(expected_script)
+    read = Counter(Reader(exported(profile)).stacks())
+    out = io.BytesIO()
+    export(profile, out, to="collapsed", root="none")
+    lines = (line.rpartition(" ") for line in out.getvalue().decode().splitlines())
+    stacks: Counter[str] = Counter()
+    for (_, _, _, functions), num in read.items():
+        stacks[functions.replace("\n", " ") or "[no stack]"] += num
+    assert sum(stacks.values()) == profile.sql("SELECT count(*) FROM samples").fetchall()[0][0]
+    assert {stack.count(";") for stack in stacks}
+    assert stacks == {stack: int(count) for stack, _, count in lines}
+
+
+def test_nothing_to_show_is_said() -> None:
+    with pytest.raises(ExportError, match="neither calls nor samples"):
+        export(FakeProfile(), io.BytesIO(), to="perfetto")
