@@ -8,14 +8,17 @@ __all__ = [
     "CallTree",
     "Fusion",
     "Images",
+    "InstrumentationMap",
     "JitdumpEncoder",
     "Placed",
     "RecordIterator",
     "Recording",
+    "XRayLogWriter",
     "__version__",
     "call_statistics",
     "call_tree",
     "code_pids",
+    "convert_xray",
     "diagnostics_table",
     "formats",
     "inject_images",
@@ -24,6 +27,7 @@ __all__ = [
     "selected_samples",
     "tables",
     "write_images",
+    "write_xray",
 ]
 
 __version__: str
@@ -169,12 +173,15 @@ class Fusion:
         symbol_dirs: Sequence[str | PathLike[str]],
         debug_info: bool,
         recorded_on: tuple[str, str] | None = None,
+        maps: Sequence[tuple[int, str | PathLike[str]]] = (),
     ) -> Self: ...
     def table(self, name: str, with_bytes: bool = False) -> ArrowStream | None: ...
+    def naming_findings(self) -> list[tuple[str, str, str, int | None, int]]: ...
     def trace_span(self) -> tuple[int, int] | None: ...
     def first_uses(self, samples: int, code: int) -> list[tuple[int, int]]: ...
 
 @final
+<<<<<<< HEAD
 class CallStatistics:
     @property
     def num_events(self) -> int: ...
@@ -197,6 +204,31 @@ class CallStatistics:
     def paths(self) -> ArrowStream: ...
     def threads(self) -> ArrowStream: ...
     def migrations(self) -> ArrowStream: ...
+=======
+class InstrumentationMap:
+    @staticmethod
+    def open(
+        path: str | PathLike[str],
+        symbol_dirs: Sequence[str | PathLike[str]],
+        debug_info: bool,
+        architecture: str | None = None,
+    ) -> InstrumentationMap: ...
+    @property
+    def architecture(self) -> str: ...
+    @property
+    def pointer_bytes(self) -> int: ...
+    @property
+    def version(self) -> int | None: ...
+    @property
+    def versions(self) -> list[int]: ...
+    @property
+    def kinds(self) -> list[tuple[str, int]]: ...
+    @property
+    def findings(self) -> list[tuple[str, str, int | None, int]]: ...
+    def __len__(self) -> int: ...
+    def functions(self) -> ArrowStream: ...
+    def sleds(self) -> ArrowStream: ...
+>>>>>>> main
 
 @final
 class CallTree:
@@ -281,3 +313,36 @@ class Images:
 def code_pids(fusion: Fusion) -> list[int]: ...
 def write_images(fusion: Fusion, files: dict[int, int], machine: int) -> Images: ...
 def inject_images(fusion: Fusion, images: Images, paths: dict[int, str], out: int) -> tuple[int, int, int] | None: ...
+
+_Mode: TypeAlias = Literal["fdr", "basic"]
+_Endian: TypeAlias = Literal["little", "big"]
+_WrittenFacts: TypeAlias = tuple[int, int, int, list[tuple[str, int]]]
+
+class _Wanted(TypedDict):
+    mode: _Mode | None
+    version: int | None
+    endian: _Endian | None
+    hz: int | None
+    between_ns: tuple[int, int] | None
+    is_relative: bool
+    tids: list[int] | None
+    functions: set[int] | None
+
+def convert_xray(recordings: Sequence[Recording], out: int, wanted: _Wanted) -> _WrittenFacts: ...
+def write_xray(fusion: Fusion, out: int, wanted: _Wanted, is_monotonic: bool) -> tuple[_WrittenFacts, bool]: ...
+
+@final
+class XRayLogWriter:
+    def __new__(cls, mode_name: _Mode, version: int, endian_name: _Endian, hz: int, is_monotonic: bool) -> Self: ...
+    def call(
+        self,
+        action: int,
+        function_id: int,
+        tsc: int,
+        cpu: int,
+        owner: tuple[int, int],
+        argument: int | None = None,
+    ) -> None: ...
+    def event(self, event_type: int | None, payload: bytes, tsc: int, cpu: int, owner: tuple[int, int]) -> None: ...
+    def take(self) -> bytes: ...
+    def finish(self) -> _WrittenFacts: ...

@@ -7,7 +7,7 @@ from os import PathLike
 from typing import IO, TYPE_CHECKING, Any
 
 from perfuse import _core
-from perfuse.diagnostics import Diagnostic
+from perfuse.diagnostics import Diagnostic, diagnostic
 from perfuse.table import Table, Tables, names
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from perfuse._core import ArrowStream, CallStatistics
     from perfuse.analysis.flame import FlameGraph
+    from perfuse.call_log import CallLog
     from perfuse.images import CodeImages
     from perfuse.query import Database
     from perfuse.recording import Recording
@@ -128,7 +129,11 @@ class Profile:
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What reading the recordings and putting them together found; `Recording.check` tells every habit."""
         checked = [d for recording in self.recordings for d in recording.findings()]
-        return (*self._found, *checked)
+        naming = [
+            replace(diagnostic(code, path, message, offset), count=count)
+            for path, code, message, offset, count in self._fusion.naming_findings()
+        ]
+        return (*self._found, *naming, *checked)
 
     @property
     def has_traces(self) -> bool:
@@ -139,7 +144,7 @@ class Profile:
     def span_ns(self) -> tuple[int, int] | None:
         """Time of the first and the last sample, or event of a call trace; None without any."""
         traced = self._fusion.trace_span() if self.selection == Selection() else None
-        if traced and all("call_events" in recording.fills for recording in self.recordings):
+        if traced is not None and all("call_events" in recording.fills for recording in self.recordings):
             return traced
         ((first, last),) = self.sql("SELECT min(ts_ns), max(ts_ns) FROM samples").fetchall()
         if first is None or traced is None:
@@ -181,6 +186,13 @@ class Profile:
         from perfuse.images import CodeImages
 
         return CodeImages(self)
+
+    @property
+    def call_log(self) -> "CallLog":
+        """What traces tell of calls, as an XRay log."""
+        from perfuse.call_log import CallLog
+
+        return CallLog(self)
 
     def export(
         self, path: str | PathLike[str] | IO[bytes], *, to: str | None = None, **options: Any

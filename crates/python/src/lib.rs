@@ -8,11 +8,14 @@ mod errors;
 mod fusion;
 mod images;
 mod jitdump;
+mod naming;
 mod perf_data;
 mod read_ahead;
 mod recording;
 mod registry;
+mod sleds;
 mod stacks;
+mod xray_logs;
 
 use pyo3::prelude::*;
 
@@ -30,7 +33,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     perf_data::register(module)?;
     fusion::register(module)?;
     images::register(module)?;
+    sleds::register(module)?;
     stacks::register(module)?;
+    xray_logs::register(module)?;
     calls::register(module)?;
     registry::register(module)
 }

@@ -104,9 +104,13 @@ def call_tree(profile: Sampled, selection: Selection, **options: Any) -> _core.C
     )
 
 
+THREAD_NUMBER = "coalesce(tid, thread_id)"
+"""A thread's number for people, in SQL: the system's, else, where the recorder did not know that, its key."""
+
+
 def task_names(profile: Sampled, table: Literal["processes", "threads"]) -> dict[int, str]:
     """What to call the process or the thread of each `thread_id`: its name and number, `MainThread 2612`."""
-    number = "tid" if table == "threads" else "pid"
+    number = THREAD_NUMBER if table == "threads" else "pid"
     query = f"""
         SELECT thread_id, coalesce({table}.name::VARCHAR, '?') || ' ' || {number}
         FROM threads JOIN processes USING (process_id)
@@ -116,8 +120,8 @@ def task_names(profile: Sampled, table: Literal["processes", "threads"]) -> dict
 
 def thread_labels(profile: Sampled) -> list[tuple[int, str]]:
     """Each `thread_id` with the thread's name, pid and tid in one text: unlike any other."""
-    query = """
-        SELECT thread_id, coalesce(t.name::VARCHAR, p.name::VARCHAR, 'thread') || ' ' || p.pid || '/' || t.tid
-        FROM threads t JOIN processes p USING (process_id) ORDER BY p.pid, t.tid
+    query = f"""
+        SELECT thread_id, coalesce(t.name::VARCHAR, p.name::VARCHAR, 'thread') || ' ' || p.pid || '/' || {THREAD_NUMBER}
+        FROM threads t JOIN processes p USING (process_id) ORDER BY p.pid, {THREAD_NUMBER}
     """
     return [(key, label) for key, label in profile.sql(query).fetchall()]

@@ -9,7 +9,7 @@ from perfuse.exporters.tree import name_tree
 
 _ROOTS = {
     "process": "coalesce(p.name::VARCHAR, p.pid::VARCHAR)",
-    "thread": "coalesce(t.name::VARCHAR, p.name::VARCHAR, '') || '-' || p.pid || '/' || t.tid",
+    "thread": "coalesce(t.name::VARCHAR, p.name::VARCHAR, '') || '-' || p.pid || '/' || coalesce(t.tid, t.thread_id)",
     "none": "NULL::VARCHAR",
 }
 _WEIGHTS = {"samples": "count(*)", "events": "sum(weight)"}

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from perfuse.call_log import CallLog
     from perfuse.images import CodeImages
 
 
@@ -33,6 +34,15 @@ class ImageSource(Protocol):
     @property
     def images(self) -> "CodeImages":
         """Its JIT code as ELF files."""
+        ...
+
+
+class CallSource(Protocol):
+    """A profile, as far as exporters of traces as logs know it."""
+
+    @property
+    def call_log(self) -> "CallLog":
+        """Its calls as a log."""
         ...
 
 
