@@ -190,7 +190,9 @@ class CallAccount:
         columns = self._functions
         latencies = latencies_of(columns, rows)
         functions = [self.names.function(key) for (key,) in columns.take(rows, ["function_id"])]
-        threads = [self.names.threads[row] for (row,) in columns.take(rows, ["thread_id"])] if self.by == "thread" else []
+        threads = (
+            [self.names.threads[row] for (row,) in columns.take(rows, ["thread_id"])] if self.by == "thread" else []
+        )
         cpus = [cpu for (cpu,) in columns.take(rows, ["cpu"])] if self.by == "cpu" else []
         return [
             FunctionLatency(function, threads[i] if threads else None, cpus[i] if cpus else None, latencies[i])
@@ -204,7 +206,16 @@ class CallAccount:
     def threads(self) -> list[ThreadActivity]:
         """Threads, the busiest first."""
         columns = Columns(self.statistics.threads())
-        names = ("thread_id", "first_ns", "last_ns", "busy_ns", "num_events", "num_calls", "max_depth", "num_migrations")
+        names = (
+            "thread_id",
+            "first_ns",
+            "last_ns",
+            "busy_ns",
+            "num_events",
+            "num_calls",
+            "max_depth",
+            "num_migrations",
+        )
         rows = columns.take(range(len(columns)), names)
         found = [ThreadActivity(self.names.threads[key], *rest) for key, *rest in rows]
         return sorted(found, key=lambda one: (-one.busy_ns, one.thread.pid, one.thread.tid))

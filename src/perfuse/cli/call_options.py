@@ -65,12 +65,8 @@ def call_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--tree", is_flag=True, help="Calls: the call tree."),
         click.option("--graph", is_flag=True, help="Calls: who calls whom."),
         click.option("--stacks", is_flag=True, help="Calls: whole stacks, by time and by number."),
-        click.option(
-            "--function", metavar="PATTERN", help="Calls: only functions so named: part, glob or /regex/."
-        ),
-        click.option(
-            "--sort", type=click.Choice(ORDERS), metavar="ORDER", help=f"Calls: {', '.join(ORDERS)}. [self]"
-        ),
+        click.option("--function", metavar="PATTERN", help="Calls: only functions so named: part, glob or /regex/."),
+        click.option("--sort", type=click.Choice(ORDERS), metavar="ORDER", help=f"Calls: {', '.join(ORDERS)}. [self]"),
         click.option("--by", type=click.Choice(BY), metavar="WHAT", help=f"Calls: by {', '.join(BY)}. [function]"),
     ):
         gathered = option(gathered)

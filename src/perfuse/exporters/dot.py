@@ -4,14 +4,12 @@ from dataclasses import dataclass
 from typing import IO, Any, Literal
 
 from perfuse.analysis.callgraph import CallGraph
-from perfuse.analysis.latency import CallAccount, Latency
-from perfuse.analysis.sampled import Selection, chosen_event
-from perfuse.analysis.sampled_graph import SampledGraph, Weight
-from perfuse.errors import ExportError, UsageError
+from perfuse.analysis.latency import CallAccount
+from perfuse.errors import UsageError
 from perfuse.exporters.dot_text import Edge, Node, dot_lines, heat
 from perfuse.reports.latency_text import where_text
-from perfuse.reports.names import function_text, module_text
-from perfuse.reports.units import count_text, counted, duration_text, percent_text
+from perfuse.reports.names import function_text
+from perfuse.reports.units import counted, duration_text
 
 Statistic = Literal["none", "count", "self", "sum", "total", "min", "median", "p90", "p99", "max"]
 

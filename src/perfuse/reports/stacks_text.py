@@ -30,9 +30,7 @@ def stack_lines(top: StackList, style: Style) -> Iterator[str]:
         2 + max([len(head.title), *(len(row[index]) for row in numbers)]) for index, head in enumerate(heads)
     )
     room = None if style.width is None else style.width - taken
-    rows: list[list[Cell]] = [
-        [*row, path_text(one, room)] for row, one in zip(numbers, top.stacks, strict=True)
-    ]
+    rows: list[list[Cell]] = [[*row, path_text(one, room)] for row, one in zip(numbers, top.stacks, strict=True)]
     return grid([*heads, Column("stack, outermost first")], rows, style)
 
 
