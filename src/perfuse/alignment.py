@@ -15,10 +15,10 @@ class Alignment:
     """`ns = ticks * numerator / denominator + offset_ns`, and where that is from.
 
     Attributes:
-        kind: Clock the dump was written with: `monotonic` or `tsc`.
-        how: `same_clock`, `marker`, `marker_and_rate`, `time_conv` or `none`.
+        kind: Clock it was written with: `monotonic`, `tsc`, `realtime` or `unknown`.
+        how: `same_clock`, `marker`, `marker_and_rate`, `time_conv`, `wall_time` or `none`.
         hz: Ticks a second.
-        hz_source: `defined`, `header` or `estimated`.
+        hz_source: `defined`, `header`, `estimated`, `given` or `unknown`.
         uncertainty_ns: How far off times may be; None where exact or unknown.
     """
 

@@ -1,8 +1,9 @@
 """Several recordings put together on one clock."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from importlib import import_module
 from os import PathLike, fspath
+from typing import Literal
 
 from perfuse import _core
 from perfuse.alignment import Alignment, align, needs_samples
@@ -11,14 +12,20 @@ from perfuse.discovery import Match, from_markers, is_of_a_later_run, match, ope
 from perfuse.errors import UsageError
 from perfuse.formats.perf_data import PerfFacts
 from perfuse.profile import Join, Profile, Progress
+from perfuse.programs import Maps, find_maps
 from perfuse.recording import Input, Recording
+
+Rate = int | Literal["auto", "header"]
+"""Ticks a second, or where to take them from."""
 
 
 def fuse(
     *inputs: "Input | Recording",
-    symbol_dirs: Iterable[str | PathLike[str]] = (),
+    symbol_dirs: Sequence[str | PathLike[str]] = (),
     debug_info: bool = True,
     strict: bool = False,
+    maps: Maps | None = None,
+    tsc_hz: Rate = "auto",
     progress: Progress | None = None,
 ) -> Profile:
     """Opens recordings and joins them on one clock.
@@ -31,6 +38,11 @@ def fuse(
         symbol_dirs: Where to look for the programs and libraries of the recording, first.
         debug_info: Use DWARF for lines and inlined calls of native code.
         strict: Refuse files that depart from their specification in more than habit.
+        maps: Programs and libraries with instrumentation maps, by object number, which name the functions of XRay logs;
+            0 is the program itself. Where none is given, a program of the name in the log's own is looked for beside
+            it and in `symbol_dirs`.
+        tsc_hz: Ticks a second of the processor's counter in call traces: `auto` for what the trace itself shows, or
+            else its header; `header`; or the rate.
         progress: Called with what is being done, and how much of it is.
 
     Raises:
@@ -42,12 +54,14 @@ def fuse(
     named, beside = open_inputs(inputs, strict=strict)
     if not named:
         raise UsageError("nothing to open", hint="give a perf.data, a jit-PID.dump, or both")
-    perfs = [recording for recording in named if recording.format == "perf_data"]
-    dumps = [recording for recording in named if recording.format != "perf_data"]
-    for dump in dumps:
-        dump.read_ahead()
-    # What every profile is asked in takes as long to load as a dump to be read: both at once.
-    import_module("perfuse.query")
+    perfs = [recording for recording in named if "callchains" in recording.fills]
+    dumps = [recording for recording in named if "code_objects" in recording.fills]
+    traces = [recording for recording in named if recording not in perfs and recording not in dumps]
+    for recording in (*dumps, *traces):
+        recording.read_ahead()
+    if perfs or dumps:
+        # What every profile is asked in takes as long to load as a dump to be read: both at once.
+        import_module("perfuse.query")
     found: list[Diagnostic] = []
     matches: list[tuple[Match, PerfFacts | None]] = []
     taken: set[int] = set()
@@ -68,16 +82,22 @@ def fuse(
     if perfs:
         found += [_no_process(dump) for dump in left]
     matches += [(Match(dump, None, None, "unmatched"), None) for dump in left]
+    numbered = [trace for trace in traces if "call_events" in trace.fills]
+    objects, told = find_maps(numbered, maps or {}, symbol_dirs)
+    found += told
     say("joining", 0.5)
     alignments = [_aligned(m, facts) for m, facts in matches]
     joins = [_join(m, a) for (m, _), a in zip(matches, alignments, strict=True)] if perfs else []
     for (m, its_facts), alignment in zip(matches, alignments, strict=True):
         found += _told(m, its_facts, alignment)
-    recordings = [*perfs, *(m.dump for m, _ in matches)]
+    recordings = [*perfs, *(m.dump for m, _ in matches), *traces]
     placed = [_placed(perf, None, _perf_clock(perf)) for perf in perfs]
     placed += [_placed(m.dump, m.pid, a) for (m, _), a in zip(matches, alignments, strict=True)]
+    clocks = [_own_clock(trace, tsc_hz) for trace in traces]
+    found += [d for trace, clock in zip(traces, clocks, strict=True) for d in _clock_told(trace, clock, perfs)]
+    placed += [_placed(trace, None, clock) for trace, clock in zip(traces, clocks, strict=True)]
     machine = PerfFacts.of(perfs[0]).machine if perfs else None
-    fusion = _core.Fusion(placed, [fspath(path) for path in symbol_dirs], debug_info, machine)
+    fusion = _core.Fusion(placed, [fspath(path) for path in symbol_dirs], debug_info, machine, objects)
     titles = [PerfFacts.of(perf).command_line for perf in perfs]
     title = " + ".join(t for t in titles if t) or ", ".join(r.path for r in named)
     return Profile(recordings, fusion, joins=joins, found=found, title=title)
@@ -107,6 +127,18 @@ def _placed(recording: Recording, pid: int | None, a: Alignment) -> _core.Placed
         uncertainty_ns=a.uncertainty_ns,
         alignment=a.how,
     )
+
+
+def _own_clock(trace: Recording, tsc_hz: Rate) -> Alignment:
+    hz = tsc_hz if isinstance(tsc_hz, int) else None
+    return Alignment(**trace._core.clock(hz, tsc_hz == "header"))
+
+
+def _clock_told(trace: Recording, clock: Alignment, perfs: list[Recording]) -> list[Diagnostic]:
+    """That a trace is not on the samples' clock."""
+    if all(perf.summary.clock == clock.kind for perf in perfs):
+        return []
+    return [diagnostic("FU006", trace.path, f"{trace.path} is on another clock than {perfs[0].path}")]
 
 
 def _perf_clock(perf: Recording) -> Alignment:

@@ -62,8 +62,13 @@ class Recording:
 
     @property
     def format(self) -> str:
-        """Name of its format: `jitdump`, `perf_data`."""
+        """Name of its format: `jitdump`, `perf_data`, `xray`."""
         return self._core.format
+
+    @property
+    def fills(self) -> tuple[str, ...]:
+        """The common tables that files of its format fill."""
+        return _tables_of(self.format)
 
     @property
     def size_bytes(self) -> int:
@@ -114,7 +119,7 @@ class Recording:
     @cached_property
     def tables(self) -> Tables:
         """The common tables this file fills by itself, on its own clock."""
-        return Tables(self._table, (*_tables_of(self.format), "records"))
+        return Tables(self._table, (*self.fills, "records"))
 
     def read_bytes(self, offset: int, size: int) -> bytes:
         """Bytes of the file, after decompression; fewer where it ends."""

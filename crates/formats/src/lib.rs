@@ -16,8 +16,10 @@
 pub mod fusing;
 pub mod instrumentation_map;
 pub mod jitdump;
+pub mod mono;
 pub mod perf_data;
 pub mod registry;
+pub mod xray;
 
 mod machine;
 mod recording;
@@ -25,7 +27,7 @@ mod source;
 
 pub use machine::{machine_endian, machine_name, machine_pointer_bytes};
 pub use recording::{
-    BatchStream, Change, ClockMap, Format, Open, Placement, Position, Recording, Repaired, Summary,
-    TableRequest, one_batch,
+    BatchStream, Change, Clock, ClockMap, Format, Open, Placement, Position, Rate, Recording, Repaired,
+    Scale, Summary, TableRequest, one_batch,
 };
 pub use source::Source;

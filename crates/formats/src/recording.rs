@@ -47,7 +47,7 @@ pub struct Summary {
     pub producer: Option<String>,
     /// `monotonic`, `tsc`, `realtime`, `perf` or `unknown`.
     pub clock: &'static str,
-    /// First and last time stamp, in the file's own units.
+    /// First and last time stamp: in nanoseconds unless `clock` is `tsc` or `unknown`, then as the file has them.
     pub span: Option<(u64, u64)>,
     /// Records by kind, every one in the file, by the specification's name.
     pub counts: Vec<(String, u64)>,
@@ -86,6 +86,72 @@ impl ClockMap {
         };
         scaled.saturating_add(self.offset_ns)
     }
+
+    /// The same without a division for each time stamp, for those around `base`. Never goes back where ticks do not.
+    #[must_use]
+    pub fn around(&self, base: u64) -> Scale {
+        let (numerator, denominator) = (u128::from(self.numerator), u128::from(self.denominator));
+        let mut shift = 62u32;
+        let factor = loop {
+            let factor = numerator.saturating_mul(1 << shift).checked_div(denominator).unwrap_or(0);
+            match u64::try_from(factor) {
+                Ok(factor) if factor < 1 << 63 => break factor,
+                _ if shift == 0 => break u64::MAX >> 1,
+                _ => shift = shift.saturating_sub(1),
+            }
+        };
+        Scale { base, base_ns: self.ns(base), factor, shift }
+    }
+}
+
+/// A [`ClockMap`] for many time stamps around one.
+#[derive(Clone, Copy, Debug)]
+pub struct Scale {
+    base: u64,
+    base_ns: i64,
+    factor: u64,
+    shift: u32,
+}
+
+impl Scale {
+    /// A time stamp on the profile's clock. Saturates rather than wraps.
+    #[must_use]
+    #[inline]
+    pub fn ns(&self, ticks: u64) -> i64 {
+        let away = ticks.wrapping_sub(self.base) as i64;
+        let scaled = i128::from(away).wrapping_mul(i128::from(self.factor)) >> self.shift;
+        let scaled = i64::try_from(scaled).unwrap_or(if away < 0 { i64::MIN } else { i64::MAX });
+        self.base_ns.saturating_add(scaled)
+    }
+}
+
+/// What rate to take a processor's counter to tick at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rate {
+    /// What the recording itself shows, or else what its header says.
+    #[default]
+    Auto,
+    /// What the header says.
+    Header,
+    /// Ticks a second.
+    Hz(u64),
+}
+
+/// The clock of a recording's time stamps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clock {
+    /// `monotonic`, `tsc`, `realtime`, `perf` or `unknown`.
+    pub kind: &'static str,
+    /// Ticks a second, where known.
+    pub hz: Option<u64>,
+    /// Where the rate is from: `defined`, `header`, `estimated`, `given` or `unknown`.
+    pub hz_source: &'static str,
+    /// How time stamps become nanoseconds.
+    pub map: ClockMap,
+    /// How far off those may be; `None` where that is not known, or they are exact.
+    pub uncertainty_ns: Option<i64>,
+    /// How the offset was found; see table `clocks`.
+    pub alignment: &'static str,
 }
 
 /// Where a recording stands among the others of a profile: the keys it numbers on from, its clock, its process.
@@ -106,11 +172,11 @@ pub struct Placement {
 impl Placement {
     /// A recording alone, on its own clock.
     #[must_use]
-    pub fn alone() -> Self {
+    pub fn alone(recording: &dyn Recording) -> Self {
         Self {
             source_id: 0,
             first: Offsets::default(),
-            clock: ClockMap::default(),
+            clock: recording.clock(Rate::Auto).map,
             pid: None,
             identities: Arc::default(),
         }
@@ -191,6 +257,28 @@ pub trait Recording: Send + Sync {
     /// # Errors
     /// What the output says.
     fn repair(&self, out: &mut File) -> io::Result<Repaired>;
+
+    /// The clock of its time stamps. Nanoseconds of whatever clock the summary names, unless a format has another.
+    fn clock(&self, _rate: Rate) -> Clock {
+        Clock {
+            kind: self.summary().clock,
+            hz: Some(1_000_000_000),
+            hz_source: "defined",
+            map: ClockMap::default(),
+            uncertainty_ns: None,
+            alignment: "same_clock",
+        }
+    }
+
+    /// First and last time stamp, as the file has them.
+    fn span(&self) -> Option<(u64, u64)> {
+        self.summary().span
+    }
+
+    /// Bits of the numbers its functions have instead of names, where an instrumentation map is to name them.
+    fn function_id_bits(&self) -> Option<u32> {
+        None
+    }
 
     /// How many keys of each kind its tables take.
     fn extent(&self) -> Offsets;

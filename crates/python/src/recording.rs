@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::sync::{Arc, Mutex};
 
-use perfuse_formats::{Placement, Position, Recording, Source, TableRequest, registry};
+use perfuse_formats::{Placement, Position, Rate, Recording, Source, TableRequest, registry};
 use perfuse_wire::{Diagnostic, Diagnostics, RecordView, Value};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
@@ -55,6 +55,24 @@ impl PyRecording {
     fn read_ahead(&self) {
         let inner = Arc::clone(&self.inner);
         std::thread::spawn(move || drop(inner.summary()));
+    }
+
+    /// The clock of its time stamps, as `perfuse.alignment.Alignment` has it: the counter's rate is what the recording shows,
+    /// what its header says, or given.
+    #[pyo3(signature = (hz=None, header=false))]
+    fn clock<'py>(&self, py: Python<'py>, hz: Option<u64>, header: bool) -> PyResult<Bound<'py, PyDict>> {
+        let rate = hz.map_or(if header { Rate::Header } else { Rate::Auto }, Rate::Hz);
+        let clock = py.detach(|| self.inner.clock(rate));
+        let out = PyDict::new(py);
+        out.set_item("kind", clock.kind)?;
+        out.set_item("numerator", clock.map.numerator)?;
+        out.set_item("denominator", clock.map.denominator)?;
+        out.set_item("offset_ns", clock.map.offset_ns)?;
+        out.set_item("how", clock.alignment)?;
+        out.set_item("hz", clock.hz)?;
+        out.set_item("hz_source", clock.hz_source)?;
+        out.set_item("uncertainty_ns", clock.uncertainty_ns)?;
+        Ok(out)
     }
 
     /// Version, producer, counts: one pass over the record headers.
@@ -114,7 +132,7 @@ impl PyRecording {
     fn table(&self, py: Python<'_>, name: &str, with_bytes: bool) -> Option<ArrowStream> {
         let spec = perfuse_tables::table(name)?;
         let request = TableRequest { with_bytes, ..TableRequest::default() };
-        let placement = Placement::alone();
+        let placement = Placement::alone(&*self.inner);
         let stream = py.detach(|| self.inner.table(name, &placement, &request))?;
         Some(ArrowStream::new(spec.schema(), stream))
     }

@@ -7,6 +7,8 @@ use arrow_array::{
     Array, BinaryArray, BooleanArray, DictionaryArray, ListArray, PrimitiveArray, RecordBatch, StringArray,
 };
 
+use crate::Choices;
+
 /// A batch does not have the column its table declares, or not with that type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColumnError {
@@ -69,6 +71,37 @@ pub fn text<'a>(batch: &'a RecordBatch, name: &'static str) -> Result<Text<'a>, 
     let keys: &DictionaryArray<Int32Type> = column(batch, name)?;
     let values = keys.values().as_any().downcast_ref().ok_or(ColumnError { column: name })?;
     Ok(Text { keys, values })
+}
+
+/// A column of a few known words.
+///
+/// # Errors
+/// [`ColumnError`], also for a word that is none of them.
+pub fn choices<'a, C: Choices>(
+    batch: &'a RecordBatch,
+    name: &'static str,
+) -> Result<Chosen<'a, C>, ColumnError> {
+    let text = text(batch, name)?;
+    let known = |word: Option<&str>| C::ALL.iter().copied().find(|choice| Some(choice.name()) == word);
+    let words = text.values.iter().map(known).collect::<Option<Vec<_>>>();
+    let words = words.filter(|_| text.keys.null_count() == 0).ok_or(ColumnError { column: name })?;
+    Ok(Chosen { keys: text.keys.keys().values(), words })
+}
+
+/// Words by row.
+#[derive(Clone, Debug)]
+pub struct Chosen<'a, C> {
+    keys: &'a [i32],
+    words: Vec<C>,
+}
+
+impl<C: Choices> Chosen<'_, C> {
+    /// The word in a row.
+    #[must_use]
+    #[inline]
+    pub fn get(&self, row: usize) -> C {
+        self.words[self.keys[row] as usize]
+    }
 }
 
 /// Text by row.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{BinaryBuilder, ListBuilder, PrimitiveBuilder};
 use arrow_array::types::{
-    ArrowPrimitiveType, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowPrimitiveType, Float64Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{ArrayRef, BooleanArray, DictionaryArray, Int32Array, StringArray};
 use arrow_schema::{DataType, Field};
@@ -53,7 +53,7 @@ macro_rules! primitive {
         }
     )+};
 }
-primitive!(u8 => UInt8Type, u16 => UInt16Type, u32 => UInt32Type, u64 => UInt64Type, i32 => Int32Type, i64 => Int64Type);
+primitive!(u8 => UInt8Type, u16 => UInt16Type, u32 => UInt32Type, u64 => UInt64Type, i32 => Int32Type, i64 => Int64Type, f64 => Float64Type);
 
 /// A column type that can also hold null.
 pub trait Nullable: Column {
@@ -86,16 +86,22 @@ impl<T: Nullable> Column for Opt<T> {
 
 impl Column for bool {
     type Item<'a> = bool;
-    type Builder = Vec<bool>;
+    type Builder = Vec<Option<bool>>;
     const NULLABLE: bool = false;
     fn data_type() -> DataType {
         DataType::Boolean
     }
     fn push(builder: &mut Self::Builder, item: bool) {
-        builder.push(item);
+        builder.push(Some(item));
     }
     fn finish(builder: &mut Self::Builder) -> ArrayRef {
         Arc::new(BooleanArray::from(std::mem::take(builder)))
+    }
+}
+
+impl Nullable for bool {
+    fn push_null(builder: &mut Self::Builder) {
+        builder.push(None);
     }
 }
 
@@ -171,6 +177,76 @@ impl Nullable for Str {
         builder.keys.push(None);
     }
 }
+
+/// Words a [`Choice`] column has: made by `choices!`.
+pub trait Choices: Copy + Eq + std::fmt::Debug + Send + Sync + 'static {
+    /// All of them, in the order of their keys.
+    const ALL: &'static [Self];
+
+    /// The word in the table.
+    fn name(self) -> &'static str;
+
+    /// Its key.
+    fn key(self) -> i32;
+
+    /// A column of keys, which are those of [`key`](Self::key).
+    #[must_use]
+    fn array(keys: Vec<i32>) -> ArrayRef {
+        let values = StringArray::from_iter_values(Self::ALL.iter().map(|word| word.name()));
+        match DictionaryArray::<Int32Type>::try_new(Int32Array::from(keys), Arc::new(values)) {
+            Ok(array) => Arc::new(array),
+            Err(error) => unreachable!("keys are those of the words: {error}"),
+        }
+    }
+}
+
+/// A column of a few known words: text to whoever reads it, a number to whoever pushes it.
+#[derive(Debug)]
+pub struct Choice<C>(PhantomData<C>);
+
+impl<C: Choices> Column for Choice<C> {
+    type Item<'a> = C;
+    type Builder = Vec<i32>;
+    const NULLABLE: bool = false;
+    fn data_type() -> DataType {
+        Str::data_type()
+    }
+    #[inline]
+    fn push(builder: &mut Vec<i32>, item: C) {
+        builder.push(item.key());
+    }
+    fn finish(builder: &mut Vec<i32>) -> ArrayRef {
+        C::array(std::mem::take(builder))
+    }
+}
+
+/// Declares the words of a [`Choice`] column.
+macro_rules! choices {
+    ($(#[doc = $doc:literal])+ $name:ident { $($(#[doc = $wdoc:literal])+ $word:ident = $text:literal,)+ }) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum $name {
+            $($(#[doc = $wdoc])+ $word,)+
+        }
+
+        impl crate::Choices for $name {
+            const ALL: &'static [Self] = &[$(Self::$word),+];
+
+            fn name(self) -> &'static str {
+                match self {
+                    $(Self::$word => $text,)+
+                }
+            }
+
+            #[inline]
+            fn key(self) -> i32 {
+                self as i32
+            }
+        }
+    };
+}
+pub(crate) use choices;
 
 /// A column of byte strings.
 #[derive(Debug)]

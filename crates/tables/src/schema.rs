@@ -41,7 +41,7 @@ macro_rules! table {
         #[doc = concat!("Table `", stringify!($table), "`:", $($doc),+)]
         pub mod $table {
             #[allow(unused_imports, reason = "each table names the column types it needs")]
-            use crate::column::{Column, Bytes, List, Opt, Str};
+            use crate::column::{Bytes, Choice, Column, List, Opt, Str};
 
             /// The declaration.
             pub static SPEC: crate::TableSpec = crate::TableSpec {
@@ -54,6 +54,18 @@ macro_rules! table {
                     doc: concat!($($cdoc),+),
                 }),+],
             };
+
+            /// Rows whose columns are there already, in declared order and of the declared types.
+            ///
+            /// # Panics
+            /// When they are not, or are not of one length: the caller made them.
+            #[must_use]
+            pub fn batch(columns: Vec<arrow_array::ArrayRef>) -> arrow_array::RecordBatch {
+                match arrow_array::RecordBatch::try_new(SPEC.schema(), columns) {
+                    Ok(batch) => batch,
+                    Err(error) => unreachable!("{}: {error}", SPEC.name),
+                }
+            }
 
             /// Gathers rows into Arrow.
             #[derive(Debug, Default)]
@@ -92,12 +104,8 @@ macro_rules! table {
                 /// The rows as Arrow; the builder is empty again.
                 pub fn finish(&mut self) -> arrow_array::RecordBatch {
                     self.len = 0;
-                    let columns = vec![$(<$kind as Column>::finish(&mut self.$column)),+];
-                    match arrow_array::RecordBatch::try_new(SPEC.schema(), columns) {
-                        Ok(batch) => batch,
-                        // Columns and schema come from one declaration and grow together.
-                        Err(error) => unreachable!("{}: {error}", SPEC.name),
-                    }
+                    // Columns and schema come from one declaration and grow together.
+                    batch(vec![$(<$kind as Column>::finish(&mut self.$column)),+])
                 }
             }
         }

@@ -195,6 +195,8 @@ pub trait Put {
     fn put_u64(&mut self, value: u64, endian: Endian);
     /// Appends a `i32`.
     fn put_i32(&mut self, value: i32, endian: Endian);
+    /// Appends one `i64`.
+    fn put_i64(&mut self, value: i64, endian: Endian);
 }
 
 macro_rules! put_int {
@@ -213,6 +215,7 @@ impl Put for Vec<u8> {
     put_int!(put_u32, u32);
     put_int!(put_u64, u64);
     put_int!(put_i32, i32);
+    put_int!(put_i64, i64);
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 /// How a field lies in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldType {
+    /// Unsigned, 8 bits.
+    U8,
     /// Unsigned, 16 bits.
     U16,
     /// Unsigned, 32 bits.
@@ -9,12 +11,16 @@ pub enum FieldType {
     U64,
     /// Signed, 32 bits.
     I32,
+    /// Signed, 64 bits.
+    I64,
     /// Text up to and including a NUL.
     CString,
     /// Bytes whose number another field gives.
     Bytes,
     /// Entries whose number another field gives.
     Array,
+    /// An encoding of the format's own, by the name its page gives it.
+    Encoded(&'static str),
 }
 
 impl FieldType {
@@ -22,13 +28,16 @@ impl FieldType {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::U8 => "u8",
             Self::U16 => "u16",
             Self::U32 => "u32",
             Self::U64 => "u64",
             Self::I32 => "i32",
+            Self::I64 => "i64",
             Self::CString => "char[] NUL",
             Self::Bytes => "u8[]",
             Self::Array => "entry[]",
+            Self::Encoded(name) => name,
         }
     }
 }
@@ -107,14 +116,18 @@ macro_rules! layout {
             }
         }
     )+};
+    (@type u8) => { $crate::FieldType::U8 };
     (@type u16) => { $crate::FieldType::U16 };
     (@type u32) => { $crate::FieldType::U32 };
     (@type u64) => { $crate::FieldType::U64 };
     (@type i32) => { $crate::FieldType::I32 };
+    (@type i64) => { $crate::FieldType::I64 };
+    (@put u8, $out:expr, $value:expr, $endian:expr) => { $out.push($value) };
     (@put u16, $out:expr, $value:expr, $endian:expr) => { $crate::Put::put_u16($out, $value, $endian) };
     (@put u32, $out:expr, $value:expr, $endian:expr) => { $crate::Put::put_u32($out, $value, $endian) };
     (@put u64, $out:expr, $value:expr, $endian:expr) => { $crate::Put::put_u64($out, $value, $endian) };
     (@put i32, $out:expr, $value:expr, $endian:expr) => { $crate::Put::put_i32($out, $value, $endian) };
+    (@put i64, $out:expr, $value:expr, $endian:expr) => { $crate::Put::put_i64($out, $value, $endian) };
 }
 
 #[cfg(test)]

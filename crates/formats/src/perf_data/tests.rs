@@ -27,7 +27,7 @@ fn open(path: &std::path::Path) -> PerfData {
 }
 
 fn batches(perf: &PerfData, table: &str) -> Vec<RecordBatch> {
-    perf.table(table, &Placement::alone(), &TableRequest::default()).unwrap().collect()
+    perf.table(table, &Placement::alone(perf), &TableRequest::default()).unwrap().collect()
 }
 
 fn codes(perf: &PerfData) -> Vec<&'static str> {

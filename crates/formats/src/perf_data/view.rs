@@ -125,12 +125,14 @@ fn layout_fields<'a>(
     for field in layout.fields {
         let number = |value: u64| if is_hex(field.name) { Value::Hex(value) } else { Value::Unsigned(value) };
         let value = match field.ty {
+            FieldType::U8 => Value::Unsigned(cursor.u8(field.name)?.into()),
+            FieldType::I64 => Value::Signed(cursor.i64(field.name)?),
             FieldType::U16 => number(u64::from(cursor.u16(field.name)?)),
             FieldType::U32 => number(u64::from(cursor.u32(field.name)?)),
             FieldType::U64 => number(cursor.u64(field.name)?),
             FieldType::I32 => Value::Signed(i64::from(cursor.i32(field.name)?)),
             FieldType::CString => Value::Text(String::from_utf8_lossy(cursor.c_string(field.name)?)),
-            FieldType::Bytes => Value::Bytes(take_rest(cursor)),
+            FieldType::Bytes | FieldType::Encoded(_) => Value::Bytes(take_rest(cursor)),
             FieldType::Array => entries(layout, cursor, fields)?,
         };
         fields.push((field.name, value));

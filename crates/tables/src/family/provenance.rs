@@ -7,7 +7,7 @@ table! {
     sources {
         /// Surrogate key.
         source_id: u32,
-        /// Format name in the registry: `jitdump`, `perf_data`.
+        /// Format name in the registry: `jitdump`, `perf_data`, `xray`.
         format: Str,
         /// Version as the file states it.
         version: Opt<Str>,
@@ -39,13 +39,14 @@ table! {
         kind: Str,
         /// Ticks a second; 1,000,000,000 for nanosecond clocks.
         hz: Opt<u64>,
-        /// Where the rate is from: `defined`, `header` or `estimated`.
+        /// Where the rate is from: `defined`, `header`, `estimated` (from what the recording shows), `given` or `unknown`.
         hz_source: Str,
         /// Nanoseconds added to this source's times to put them on the profile's clock.
         offset_ns: i64,
         /// How far off that may be; null where it is exact.
         uncertainty_ns: Opt<i64>,
-        /// How the offset was found: `same_clock`, `marker`, `first_use`, `header_wall_clock`, `given`.
+        /// How the offset was found: `same_clock`, `marker`, `first_use`, `header_wall_clock`, `wall_time` (markers in
+        /// the recording), `given`, `none`.
         alignment: Str,
     }
 }

@@ -105,7 +105,7 @@ pub fn lines(dump: &JitDump) -> Vec<(u32, u64, u32, Option<u32>, String)> {
     use arrow_array::types::{UInt32Type, UInt64Type};
     use perfuse_tables::access::{nullable, numbers, text};
     let mut rows = Vec::new();
-    for batch in dump.table("line_rows", &Placement::alone(), &TableRequest::default()).unwrap() {
+    for batch in dump.table("line_rows", &Placement::alone(dump), &TableRequest::default()).unwrap() {
         let ids = numbers::<UInt32Type>(&batch, "code_object_id").unwrap();
         let offsets = numbers::<UInt64Type>(&batch, "code_offset").unwrap();
         let numbers_ = numbers::<UInt32Type>(&batch, "line").unwrap();

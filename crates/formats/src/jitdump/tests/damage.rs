@@ -23,7 +23,7 @@ fn everything(dump: &JitDump) {
     assert!(records <= size);
     let request = TableRequest { with_bytes: true, ..TableRequest::default() };
     for name in dump.format().tables.iter().copied().chain(["records"]) {
-        dump.table(name, &Placement::alone(), &request).unwrap().for_each(drop);
+        dump.table(name, &Placement::alone(dump), &request).unwrap().for_each(drop);
     }
 }
 

@@ -271,7 +271,7 @@ fn inlined_functions_fill_the_tables() {
 
     let dump = open(everything(Endian::Little, InlineDialect::Frames));
     let table =
-        |name| dump.table(name, &Placement::alone(), &TableRequest::default()).unwrap().next().unwrap();
+        |name| dump.table(name, &Placement::alone(&dump), &TableRequest::default()).unwrap().next().unwrap();
     assert_eq!(dump.extent().function, 2);
     let functions = &dump.index().functions;
     let inner = functions.get(0).unwrap();

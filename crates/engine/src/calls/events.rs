@@ -1,0 +1,138 @@
+//! Rows of table `call_events`.
+
+use std::ops::Range;
+
+use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, PrimitiveArray, RecordBatch};
+use perfuse_tables::CallEvent;
+use perfuse_tables::access::{Chosen, ColumnError, choices, numbers};
+
+/// The columns of a batch.
+#[derive(Debug)]
+pub struct Events<'a> {
+    ts_ns: &'a [i64],
+    threads: &'a [u32],
+    kinds: Chosen<'a, CallEvent>,
+    functions: &'a [u32],
+    sources: &'a [u32],
+    offsets: &'a [u64],
+    cpus: &'a PrimitiveArray<UInt32Type>,
+    values: &'a PrimitiveArray<UInt64Type>,
+}
+
+/// How many values at the start are the same. Looked at in pieces, each without a branch in it.
+fn same(values: &[u32]) -> usize {
+    let Some(&first) = values.first() else { return 0 };
+    let whole =
+        values.chunks(64).take_while(|piece| piece.iter().fold(0, |differ, v| differ | (v ^ first)) == 0);
+    let start = values.len().min(whole.count() * 64);
+    start + values[start..].iter().take_while(|&&value| value == first).count()
+}
+
+/// A row.
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    /// Time on the profile's clock.
+    pub ts_ns: i64,
+    /// Thread.
+    pub thread_id: u32,
+    /// What it tells.
+    pub kind: CallEvent,
+    /// Function.
+    pub function_id: u32,
+    /// File it is from.
+    pub source_id: u32,
+    /// Offset of its record.
+    pub record_offset: u64,
+}
+
+impl<'a> Events<'a> {
+    /// The columns of a batch of `call_events`.
+    ///
+    /// # Errors
+    /// [`ColumnError`]
+    pub fn new(batch: &'a RecordBatch) -> Result<Self, ColumnError> {
+        Ok(Self {
+            ts_ns: numbers::<Int64Type>(batch, "ts_ns")?.values(),
+            threads: numbers::<UInt32Type>(batch, "thread_id")?.values(),
+            kinds: choices(batch, "kind")?,
+            functions: numbers::<UInt32Type>(batch, "function_id")?.values(),
+            sources: numbers::<UInt32Type>(batch, "source_id")?.values(),
+            offsets: numbers::<UInt64Type>(batch, "record_offset")?.values(),
+            cpus: numbers(batch, "cpu")?,
+            values: numbers(batch, "value")?,
+        })
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ts_ns.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ts_ns.is_empty()
+    }
+
+    /// A row.
+    #[must_use]
+    #[inline]
+    pub fn get(&self, row: usize) -> Event {
+        Event {
+            ts_ns: self.ts_ns[row],
+            thread_id: self.threads[row],
+            kind: self.kinds.get(row),
+            function_id: self.functions[row],
+            source_id: self.sources[row],
+            record_offset: self.offsets[row],
+        }
+    }
+
+    /// Rows, with their numbers.
+    #[inline]
+    pub fn iter(&self, rows: Range<usize>) -> impl Iterator<Item = (usize, Event)> + '_ {
+        let numbers = self.threads[rows.clone()].iter().zip(&self.functions[rows.clone()]);
+        let origins = self.sources[rows.clone()].iter().zip(&self.offsets[rows.clone()]);
+        let times = &self.ts_ns[rows.clone()];
+        let columns = rows.zip(times).zip(numbers).zip(origins);
+        columns.map(|(((row, &ts_ns), (&thread_id, &function_id)), (&source_id, &record_offset))| {
+            let kind = self.kinds.get(row);
+            (row, Event { ts_ns, thread_id, kind, function_id, source_id, record_offset })
+        })
+    }
+
+    /// How many rows from `row` on are of its thread and file.
+    #[must_use]
+    pub fn run(&self, row: usize) -> usize {
+        let threads = same(&self.threads[row..]);
+        same(&self.sources[row..row + threads])
+    }
+
+    /// The times of some rows.
+    #[must_use]
+    pub fn times(&self, rows: Range<usize>) -> &[i64] {
+        &self.ts_ns[rows]
+    }
+
+    /// Whether some rows all tell that they are of this processor.
+    #[must_use]
+    pub fn all_on(&self, cpu: u32, rows: Range<usize>) -> bool {
+        let cpus = &self.cpus.values()[rows];
+        self.cpus.null_count() == 0 && cpus.first() == Some(&cpu) && same(cpus) == cpus.len()
+    }
+
+    /// The processor of a row.
+    #[must_use]
+    #[inline]
+    pub fn cpu(&self, row: usize) -> Option<u32> {
+        self.cpus.is_valid(row).then(|| self.cpus.value(row))
+    }
+
+    /// The argument of a row.
+    #[must_use]
+    pub fn value(&self, row: usize) -> u64 {
+        self.values.value(row)
+    }
+}

@@ -1,0 +1,297 @@
+//! The stack of each thread, and who is told of it.
+//!
+//! An exit closes the nearest open call of its function; calls above it were left without one (an exception, `longjmp`)
+//! and end there too, as unwound. An exit of a function that is not open, on an empty stack, is that of a call whose
+//! entry was lost at the start: it was around everything before it, which is only known behind, so a second pass starts
+//! with those calls open: they end with these exits and no others.
+
+use std::ops::Range;
+
+use arrow_array::RecordBatch;
+use perfuse_tables::access::ColumnError;
+use perfuse_tables::{CallEvent, EndReason, StartReason};
+use rustc_hash::FxHashMap;
+
+use super::events::{Event, Events};
+use super::visitor::{Entry, Frame, Leave, Visitor};
+
+/// Which calls are looked at. Those that reach over an end of the time range are cut there.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Keys of threads, sorted; all where none.
+    pub threads: Option<Vec<u32>>,
+    /// Time on the profile's clock.
+    pub time_ns: Option<Range<i64>>,
+}
+
+impl Selection {
+    pub(super) fn has(&self, thread_id: u32) -> bool {
+        self.threads.as_ref().is_none_or(|threads| threads.binary_search(&thread_id).is_ok())
+    }
+}
+
+/// Calls whose entries were lost at the start, by file and thread: as their exits came, so innermost first.
+#[derive(Clone, Debug, Default)]
+pub struct Lost(FxHashMap<(u32, u32), Vec<u32>>);
+
+impl Lost {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.values().map(Vec::len).sum()
+    }
+}
+
+/// The stacks of all threads. A thread has one in each file it is in: files come one after the other.
+#[derive(Debug)]
+pub struct Calls<V: Visitor> {
+    visitor: V,
+    selection: Selection,
+    source_id: u32,
+    threads: Vec<Option<Thread<V::Mark>>>,
+    lost: Lost,
+    orphans: Lost,
+}
+
+#[derive(Debug)]
+struct Thread<M> {
+    stack: Vec<Frame<M>>,
+    /// How often each function is in the stack; only kept from the first exit on that does not fit what is near.
+    open: Option<FxHashMap<u32, u32>>,
+    last_ns: i64,
+    last_offset: u64,
+}
+
+impl<M> Thread<M> {
+    /// How many calls are looked through before functions are counted.
+    const NEAR: usize = 64;
+
+    /// Whether a call of the function is open that an exit may unwind to. Not so a call whose entry was lost: it was found by
+    /// an exit that came when all within it had ended.
+    fn has_open(&mut self, function_id: u32) -> bool {
+        let was_entered = |frame: &&Frame<M>| frame.entry.start_reason == StartReason::Entry;
+        let mut near = self.stack.iter().rev().take(Self::NEAR).take_while(was_entered);
+        if near.any(|frame| frame.entry.function_id == function_id) {
+            return true;
+        }
+        if self.stack.len() <= Self::NEAR {
+            return false;
+        }
+        // Counted once, then kept up: a scan of a deep stack for every exit that does not fit takes the square of the depth.
+        let open = self.open.get_or_insert_with(|| {
+            let mut open = FxHashMap::default();
+            let entered = self.stack.iter().filter(was_entered);
+            entered.for_each(|frame| *open.entry(frame.entry.function_id).or_default() += 1);
+            open
+        });
+        open.contains_key(&function_id)
+    }
+}
+
+/// Tells a visitor of all calls. Where entries were lost at the start there are two passes, each with a visitor of its own.
+///
+/// # Errors
+/// [`ColumnError`] when the batches are not of `call_events`.
+pub fn visit<V: Visitor, B: Iterator<Item = RecordBatch>>(
+    events: impl Fn() -> B,
+    selection: &Selection,
+    visitor: impl Fn() -> V,
+) -> Result<V, ColumnError> {
+    let mut calls = Calls::new(visitor(), selection.clone(), Lost::default());
+    events().try_for_each(|batch| calls.push(&batch))?;
+    let (first, lost) = calls.finish();
+    if lost.is_empty() {
+        return Ok(first);
+    }
+    drop(first);
+    let mut calls = Calls::new(visitor(), selection.clone(), lost);
+    events().try_for_each(|batch| calls.push(&batch))?;
+    Ok(calls.finish().0)
+}
+
+impl<V: Visitor> Calls<V> {
+    /// No events yet; calls in `lost` are open from the start.
+    pub fn new(visitor: V, selection: Selection, lost: Lost) -> Self {
+        Self { visitor, selection, source_id: 0, threads: Vec::new(), lost, orphans: Lost::default() }
+    }
+
+    /// Who is told.
+    pub fn visitor(&mut self) -> &mut V {
+        &mut self.visitor
+    }
+
+    /// Takes a batch of `call_events`.
+    ///
+    /// # Errors
+    /// [`ColumnError`]
+    pub fn push(&mut self, batch: &RecordBatch) -> Result<(), ColumnError> {
+        let events = Events::new(batch)?;
+        let mut row = 0;
+        while row < events.len() {
+            let Event { thread_id, source_id, .. } = events.get(row);
+            let end = row + events.run(row);
+            if source_id != self.source_id {
+                self.end_source();
+                self.source_id = source_id;
+            }
+            if self.selection.has(thread_id) {
+                self.run(&events, row..end, thread_id);
+                self.visitor.rows(&events, row..end);
+            }
+            row = end;
+        }
+        Ok(())
+    }
+
+    /// Takes rows of one thread.
+    fn run(&mut self, events: &Events<'_>, rows: Range<usize>, thread_id: u32) {
+        let index = thread_id as usize;
+        if index >= self.threads.len() {
+            self.threads.resize_with(index + 1, || None);
+        }
+        let mut thread = match self.threads[index].take() {
+            Some(thread) => thread,
+            None => self.begin(&events.get(rows.start), events.cpu(rows.start)),
+        };
+        for (row, event) in events.iter(rows) {
+            match event.kind {
+                CallEvent::Enter => self.enter(&mut thread, &event, events.cpu(row), StartReason::Entry),
+                CallEvent::Exit => self.exit(&mut thread, &event, events, row, EndReason::Exit),
+                CallEvent::TailExit => self.exit(&mut thread, &event, events, row, EndReason::TailCall),
+                CallEvent::ExceptionExit => self.exit(&mut thread, &event, events, row, EndReason::Unwound),
+                CallEvent::Argument => {
+                    if let Some(call) = thread.stack.last() {
+                        self.visitor.argument(call, events.value(row));
+                    }
+                }
+            }
+            thread.last_ns = thread.last_ns.max(event.ts_ns);
+            thread.last_offset = event.record_offset;
+        }
+        self.threads[index] = Some(thread);
+    }
+
+    fn begin(&mut self, first: &Event, cpu: Option<u32>) -> Thread<V::Mark> {
+        let (last_ns, last_offset) = (first.ts_ns, first.record_offset);
+        let mut thread = Thread { stack: Vec::new(), open: None, last_ns, last_offset };
+        let lost = self.lost.0.remove(&(first.source_id, first.thread_id)).unwrap_or_default();
+        for function_id in lost.into_iter().rev() {
+            self.enter(&mut thread, &Event { function_id, ..*first }, cpu, StartReason::Lost);
+        }
+        thread
+    }
+
+    // Inlined, as are the others: handing events and calls over through memory costs half the time of all.
+    #[inline(always)]
+    fn enter(
+        &mut self,
+        thread: &mut Thread<V::Mark>,
+        event: &Event,
+        cpu: Option<u32>,
+        start_reason: StartReason,
+    ) {
+        let Event { ts_ns, thread_id, function_id, source_id, record_offset, .. } = *event;
+        let depth = thread.stack.len() as u32;
+        let entry = Entry {
+            thread_id,
+            function_id,
+            start_ns: ts_ns,
+            start_reason,
+            cpu,
+            depth,
+            source_id,
+            record_offset,
+        };
+        let mark = self.visitor.enter(&entry, thread.stack.last());
+        thread.stack.push(Frame { entry, mark, children_ns: 0 });
+        if let Some(open) = &mut thread.open {
+            *open.entry(function_id).or_default() += 1;
+        }
+    }
+
+    #[inline(always)]
+    fn exit(
+        &mut self,
+        thread: &mut Thread<V::Mark>,
+        event: &Event,
+        events: &Events<'_>,
+        row: usize,
+        reason: EndReason,
+    ) {
+        if thread.stack.last().is_none_or(|top| top.entry.function_id != event.function_id)
+            && !self.unwind(thread, event, events.cpu(row))
+        {
+            return;
+        }
+        self.close(thread, event.ts_ns, reason, event.record_offset);
+    }
+
+    /// Closes what lies above the nearest open call of the event's function; false where there is none.
+    #[cold]
+    fn unwind(&mut self, thread: &mut Thread<V::Mark>, event: &Event, cpu: Option<u32>) -> bool {
+        if !thread.has_open(event.function_id) {
+            match thread.stack.last() {
+                None => {
+                    let key = (event.source_id, event.thread_id);
+                    self.orphans.0.entry(key).or_default().push(event.function_id);
+                }
+                parent => self.visitor.orphan(event, cpu, parent),
+            }
+            return false;
+        }
+        while thread.stack.last().is_some_and(|top| top.entry.function_id != event.function_id) {
+            self.close(thread, event.ts_ns, EndReason::Unwound, event.record_offset);
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn close(&mut self, thread: &mut Thread<V::Mark>, end_ns: i64, reason: EndReason, record_offset: u64) {
+        let Some((call, around)) = thread.stack.split_last_mut() else { return };
+        if let Some(open) = &mut thread.open
+            && call.entry.start_reason == StartReason::Entry
+            && let Some(count) = open.get_mut(&call.entry.function_id)
+        {
+            *count -= 1;
+            if *count == 0 {
+                open.remove(&call.entry.function_id);
+            }
+        }
+        let Entry { start_ns, start_reason, .. } = call.entry;
+        let mut leave =
+            Leave { start_ns, start_reason, end_ns, reason, duration_ns: 0, self_ns: 0, record_offset };
+        if self.selection.time_ns.as_ref().is_none_or(|range| leave.cut(range)) {
+            leave.duration_ns = leave.end_ns.saturating_sub(leave.start_ns).max(0);
+            leave.self_ns = leave.duration_ns.saturating_sub(call.children_ns).max(0);
+            if let Some(parent) = around.last_mut() {
+                parent.children_ns = parent.children_ns.saturating_add(leave.duration_ns);
+            }
+            self.visitor.leave(call, &leave, around.last());
+        }
+        thread.stack.pop();
+    }
+
+    /// Closes what is still open, where the recording of its thread ends.
+    fn end_source(&mut self) {
+        for mut thread in std::mem::take(&mut self.threads).into_iter().flatten() {
+            while !thread.stack.is_empty() {
+                let (at, offset) = (thread.last_ns, thread.last_offset);
+                self.close(&mut thread, at, EndReason::Truncated, offset);
+            }
+        }
+    }
+
+    /// Closes what is still open. Gives the visitor back, and the calls whose entries were lost: where there are any, what
+    /// it was told has not all the calls around it.
+    #[must_use]
+    pub fn finish(mut self) -> (V, Lost) {
+        self.end_source();
+        (self.visitor, self.orphans)
+    }
+}

@@ -1,0 +1,329 @@
+//! One buffer, walked: whose it is, when it was, what is in it.
+
+use std::ops::Range;
+
+use perfuse_wire::ParseError;
+
+use super::consts::{Action, FUNCTION_BYTES, Kind};
+use super::ids::FunctionIds;
+use super::payloads::{payloads_follow, stop_before_stale};
+use super::reader::{Bound, Extent};
+use super::records::{Dialect, Event, EventTime, Record};
+use super::walk::{Step, Walk};
+
+/// A place to decode from is noted about every so many records.
+pub const RECORDS_A_UNIT: usize = 1 << 14;
+
+/// How many records of each kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Function records, by action; the last four are of no known one.
+    pub functions: [u64; 8],
+    /// Metadata records of known kinds.
+    pub metadata: [u64; 10],
+    /// Metadata records of others.
+    pub unknown: u64,
+}
+
+impl Counts {
+    /// Counts those of another place too.
+    pub fn add(&mut self, other: &Self) {
+        let pairs = self.functions.iter_mut().zip(other.functions);
+        for (mine, its) in pairs.chain(self.metadata.iter_mut().zip(other.metadata)) {
+            *mine = mine.saturating_add(its);
+        }
+        self.unknown = self.unknown.saturating_add(other.unknown);
+    }
+
+    /// Of one kind.
+    #[must_use]
+    pub fn of(&self, kind: Kind) -> u64 {
+        self.metadata.get(usize::from(kind.0)).copied().unwrap_or(self.unknown)
+    }
+
+    fn count(&mut self, kind: Kind) {
+        let count = self.metadata.get_mut(usize::from(kind.0)).unwrap_or(&mut self.unknown);
+        *count = count.saturating_add(1);
+    }
+
+    /// Records of any kind.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        let all = self.functions.iter().chain(&self.metadata);
+        all.fold(self.unknown, |sum, &count| sum.saturating_add(count))
+    }
+}
+
+/// The counter, and the processor it is of, at a place in a buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Clock {
+    /// The counter: whole once a record had it whole, until then what was added to it in this buffer.
+    pub tsc: u64,
+    /// Processor.
+    pub cpu: Option<u16>,
+    /// Whether a record had the counter whole.
+    pub is_whole: bool,
+}
+
+impl Clock {
+    /// The state behind a function record.
+    #[inline]
+    pub fn step(&mut self, tsc_delta: u32) {
+        self.tsc = self.tsc.wrapping_add(u64::from(tsc_delta));
+    }
+
+    /// The state behind a metadata record; for an event also when it was.
+    pub fn metadata(&mut self, record: &Record<'_>) -> Option<u64> {
+        match record {
+            Record::NewCpuId { cpu, tsc } => {
+                (self.tsc, self.cpu, self.is_whole) = (*tsc, Some(*cpu), true);
+                None
+            }
+            Record::TscWrap { tsc } => {
+                (self.tsc, self.is_whole) = (*tsc, true);
+                None
+            }
+            Record::Custom(Event { time, .. }) | Record::Typed(Event { time, .. }) => Some(match *time {
+                EventTime::Tsc(tsc) => tsc,
+                EventTime::Delta(delta) => {
+                    self.tsc = self.tsc.wrapping_add_signed(delta.into());
+                    self.tsc
+                }
+            }),
+            _ => None,
+        }
+    }
+
+    /// This state, where the buffer goes on from another's last.
+    #[must_use]
+    pub fn after(self, before: Self) -> Self {
+        if self.is_whole {
+            return self;
+        }
+        Self {
+            tsc: self.tsc.wrapping_add(before.tsc),
+            cpu: self.cpu.or(before.cpu),
+            is_whole: before.is_whole,
+        }
+    }
+}
+
+/// A buffer, or a part of one that begins with a NewBuffer of its own.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// Offset of BufferExtents, or else of the first record.
+    pub offset: u64,
+    /// Its records, BufferExtents not counted; up to where they can be read.
+    pub records: Range<usize>,
+    /// Where the buffer ends, readable or not.
+    pub end: usize,
+    /// How that is known.
+    pub bound: Bound,
+    /// Thread.
+    pub tid: Option<i32>,
+    /// Process.
+    pub pid: Option<i32>,
+    /// Seconds and microseconds of CLOCK_MONOTONIC when it was begun.
+    pub wall: Option<(i64, i32)>,
+    /// The counter that goes with the wall time: the first in the buffer.
+    pub first_cpu: Option<(u16, u64)>,
+    /// Whether bytes of events follow their markers.
+    pub payloads: bool,
+    /// What is in it.
+    pub counts: Counts,
+    /// Bytes of events.
+    pub event_bytes: u64,
+    /// The state behind its last record.
+    pub last: Clock,
+    /// Earliest and latest time in it, the counter whole or not.
+    pub span: Option<(u64, u64)>,
+    /// Where decoding can begin, with the state there.
+    pub units: Vec<(usize, Clock)>,
+    /// Why the end of it cannot be read.
+    pub broken: Option<ParseError>,
+    /// Bytes known to be missing at its end.
+    pub missing: u64,
+}
+
+/// Walks a buffer; where it has several beginnings it is several blocks. Function ids are noted in `ids`.
+#[must_use]
+pub fn walk(data: &[u8], extent: &Extent, dialect: Dialect, ids: &mut FunctionIds) -> Vec<Block> {
+    let payloads = dialect.version > 3 || payloads_follow(data, extent, dialect);
+    Pass::new(data, extent, Dialect { payloads, ..dialect }, ids).run()
+}
+
+impl Block {
+    /// Whether it has custom or typed events.
+    #[must_use]
+    pub fn has_events(&self) -> bool {
+        self.counts.of(Kind::CUSTOM_EVENT_MARKER) > 0 || self.counts.of(Kind::TYPED_EVENT_MARKER) > 0
+    }
+}
+
+/// A walk over one buffer.
+struct Pass<'a, 'b> {
+    data: &'a [u8],
+    extent: &'a Extent,
+    dialect: Dialect,
+    ids: &'b mut FunctionIds,
+    blocks: Vec<Block>,
+    clock: Clock,
+}
+
+impl<'a, 'b> Pass<'a, 'b> {
+    fn new(data: &'a [u8], extent: &'a Extent, dialect: Dialect, ids: &'b mut FunctionIds) -> Self {
+        Self { data, extent, dialect, ids, blocks: Vec::new(), clock: Clock::default() }
+    }
+
+    fn block(&self, start: usize) -> Block {
+        let missing = if let Bound::Cut(missing) = self.extent.bound { missing } else { 0 };
+        let extents = self.extent.extents.filter(|_| self.blocks.is_empty());
+        let mut counts = Counts::default();
+        if extents.is_some() {
+            counts.count(Kind::BUFFER_EXTENTS);
+        }
+        Block {
+            offset: extents.unwrap_or(start as u64),
+            records: start..start,
+            end: self.extent.records.end,
+            bound: self.extent.bound,
+            tid: None,
+            pid: None,
+            wall: None,
+            first_cpu: None,
+            payloads: self.dialect.payloads,
+            counts,
+            event_bytes: 0,
+            last: Clock::default(),
+            span: None,
+            units: Vec::new(),
+            broken: None,
+            missing,
+        }
+    }
+
+    fn run(mut self) -> Vec<Block> {
+        let mut walk = Walk::new(self.data, self.extent.records.clone(), self.dialect);
+        let mut block = self.block(walk.offset());
+        loop {
+            self.functions(&mut walk, &mut block);
+            match walk.next() {
+                None => break,
+                Some(Step::Function { .. }) => {}
+                Some(Step::Broken(error)) => {
+                    block.broken = Some(error);
+                    break;
+                }
+                Some(Step::Metadata { offset, record, .. }) => {
+                    if matches!(record, Record::NewBuffer { .. }) && offset > block.records.start {
+                        let next = self.block(offset);
+                        self.finish(std::mem::replace(&mut block, next), offset);
+                    }
+                    if self.metadata(&mut block, &record, offset, &mut walk) {
+                        break;
+                    }
+                }
+            }
+        }
+        let end = walk.offset();
+        self.finish(block, end);
+        self.blocks
+    }
+
+    fn finish(&mut self, mut block: Block, end: usize) {
+        block.records.end = end;
+        block.last = std::mem::take(&mut self.clock);
+        self.blocks.push(block);
+        if let [.., before, last] = self.blocks.as_mut_slice() {
+            before.end = last.records.start;
+            before.missing = 0;
+        }
+    }
+
+    /// Takes a run of function records.
+    fn functions(&mut self, walk: &mut Walk<'_>, block: &mut Block) {
+        loop {
+            let (offset, before) = (walk.offset(), self.clock);
+            let run = walk.functions(RECORDS_A_UNIT);
+            if run.is_empty() {
+                return;
+            }
+            let (mut tsc, counts, ids) = (self.clock.tsc, &mut block.counts.functions, &mut *self.ids);
+            run.for_each(|Action(action), id, delta| {
+                tsc = tsc.wrapping_add(u64::from(delta));
+                if let Some(count) = counts.get_mut(usize::from(action)) {
+                    *count = count.wrapping_add(1);
+                }
+                ids.insert(id);
+            });
+            self.clock.tsc = tsc;
+            self.note(block, before.tsc, tsc);
+            let far = block.units.last().is_none_or(|&(last, _)| {
+                offset.saturating_sub(last) >= RECORDS_A_UNIT.saturating_mul(FUNCTION_BYTES)
+            });
+            if far {
+                block.units.push((offset, before));
+            }
+        }
+    }
+
+    fn note(&self, block: &mut Block, first: u64, last: u64) {
+        let (low, high) = block.span.unwrap_or((first, last));
+        block.span = Some((low.min(first), high.max(last)));
+    }
+
+    /// Takes a metadata record; true where it ends the buffer.
+    fn metadata(
+        &mut self,
+        block: &mut Block,
+        record: &Record<'_>,
+        offset: usize,
+        walk: &mut Walk<'_>,
+    ) -> bool {
+        let kind = match record {
+            Record::NewBuffer { tid } => {
+                block.tid = Some(*tid);
+                Kind::NEW_BUFFER
+            }
+            Record::EndOfBuffer => Kind::END_OF_BUFFER,
+            Record::NewCpuId { cpu, tsc } => {
+                let _ = block.first_cpu.get_or_insert((*cpu, *tsc));
+                Kind::NEW_CPU_ID
+            }
+            Record::TscWrap { .. } => Kind::TSC_WRAP,
+            Record::WallTime { seconds, microseconds } => {
+                let _ = block.wall.get_or_insert((*seconds, *microseconds));
+                Kind::WALL_TIME_MARKER
+            }
+            Record::Custom(event) | Record::Typed(event) => {
+                block.event_bytes = block.event_bytes.saturating_add(event.payload.len() as u64);
+                if block.units.is_empty() {
+                    block.units.push((offset, self.clock));
+                }
+                if event.event_type.is_some() { Kind::TYPED_EVENT_MARKER } else { Kind::CUSTOM_EVENT_MARKER }
+            }
+            Record::CallArgument(_) => Kind::CALL_ARGUMENT,
+            Record::BufferExtents(_) => Kind::BUFFER_EXTENTS,
+            Record::Pid(pid) => {
+                let _ = block.pid.get_or_insert(*pid);
+                Kind::PID
+            }
+            Record::Unknown(kind) => *kind,
+            Record::Function { .. } => return false,
+        };
+        block.counts.count(kind);
+        let was_whole = self.clock.is_whole;
+        let event = self.clock.metadata(record);
+        if self.clock.is_whole && !was_whole {
+            // What was added before the counter was whole is of no use in the span.
+            block.span = None;
+        }
+        if let Some(tsc) = event.filter(|_| self.clock.is_whole) {
+            self.note(block, tsc, tsc);
+        }
+        if let Record::Custom(event) | Record::Typed(event) = record {
+            stop_before_stale(walk, event, self.dialect);
+        }
+        kind == Kind::END_OF_BUFFER && self.dialect.version == 1
+    }
+}

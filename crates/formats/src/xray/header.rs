@@ -1,0 +1,130 @@
+//! The header: which of the three formats, which version, which byte order.
+
+use perfuse_wire::{Cursor, Endian, ErrorKind, ParseError};
+
+use super::consts::{FDR_LOG, LAST_BASIC_VERSION, LAST_FDR_VERSION, NAIVE_LOG, PROFILE_MAGIC};
+use super::layout::{FileHeader, ProfileHeader};
+use super::records::Dialect;
+
+/// The highest version a header may state and still be taken for a log: later ones read as the latest that is known.
+const SNIFFED_VERSIONS: u16 = 15;
+
+/// Which of the three formats a file is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Buffers of variable records (flight data recorder).
+    Fdr,
+    /// Records of 32 bytes.
+    Basic,
+    /// Call paths, summed up.
+    Profile,
+}
+
+/// The header of a file.
+#[derive(Clone, Copy, Debug)]
+pub struct Header {
+    /// Its format.
+    pub mode: Mode,
+    /// Its byte order.
+    pub endian: Endian,
+    /// The header of a log; of a profile, what it has of these fields.
+    pub file: FileHeader,
+    /// The header of a profile.
+    pub profile: Option<ProfileHeader>,
+}
+
+/// Whether these first bytes are of a log or profile of XRay. There is no magic: version and type, both small.
+#[must_use]
+pub fn sniff(head: &[u8]) -> bool {
+    endian_of_log(head).is_some() || endian_of_profile(head).is_some()
+}
+
+fn endian_of_log(head: &[u8]) -> Option<Endian> {
+    let [a, b, c, d] = *head.first_chunk::<4>()?;
+    let small =
+        |version: u16, kind: u16| version <= SNIFFED_VERSIONS && kind <= 7 && (version, kind) != (0, 0);
+    if small(u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d])) {
+        Some(Endian::Little)
+    } else if small(u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])) {
+        Some(Endian::Big)
+    } else {
+        None
+    }
+}
+
+fn endian_of_profile(head: &[u8]) -> Option<Endian> {
+    let magic = *head.first_chunk::<8>()?;
+    if u64::from_le_bytes(magic) == PROFILE_MAGIC {
+        Some(Endian::Little)
+    } else if u64::from_be_bytes(magic) == PROFILE_MAGIC {
+        Some(Endian::Big)
+    } else {
+        None
+    }
+}
+
+impl Header {
+    /// Reads the header.
+    ///
+    /// # Errors
+    /// When the file is shorter than it, or of a type that is neither FDR nor Basic.
+    pub fn read(data: &[u8]) -> Result<Self, ParseError> {
+        if let Some(endian) = endian_of_profile(data) {
+            let profile = ProfileHeader::read(&mut Cursor::new(data, 0, endian))?;
+            let file = FileHeader {
+                version: 1,
+                r#type: u16::MAX,
+                flags: 0,
+                cycle_frequency: 0,
+                buffer_size: 0,
+                reserved: 0,
+            };
+            return Ok(Self { mode: Mode::Profile, endian, file, profile: Some(profile) });
+        }
+        let found = data.first_chunk::<4>().map_or(0, |bytes| u32::from_be_bytes(*bytes));
+        let endian = endian_of_log(data)
+            .ok_or_else(|| ParseError::new(ErrorKind::BadMagic { found }, 0, "version"))?;
+        let file = FileHeader::read(&mut Cursor::new(data, 0, endian))?;
+        let mode = match file.r#type {
+            NAIVE_LOG => Mode::Basic,
+            FDR_LOG => Mode::Fdr,
+            other => {
+                let kind = ErrorKind::Invalid { value: other.into(), expected: "0 (Basic) or 1 (FDR)" };
+                return Err(ParseError::new(kind, 2, "type"));
+            }
+        };
+        Ok(Self { mode, endian, file, profile: None })
+    }
+
+    /// Whether the version is one that was ever written.
+    #[must_use]
+    pub fn is_known_version(&self) -> bool {
+        let last = match self.mode {
+            Mode::Fdr => LAST_FDR_VERSION,
+            Mode::Basic => LAST_BASIC_VERSION,
+            Mode::Profile => 1,
+        };
+        (1..=last).contains(&self.file.version)
+    }
+
+    /// How records are read: those of an unknown version as the latest.
+    #[must_use]
+    pub fn dialect(&self) -> Dialect {
+        let version = match (self.is_known_version(), self.mode) {
+            (true, _) => self.file.version,
+            (false, Mode::Fdr) => LAST_FDR_VERSION,
+            (false, _) => LAST_BASIC_VERSION,
+        };
+        Dialect { version, endian: self.endian, payloads: true }
+    }
+
+    /// Whether the counter is said to tick at one rate, and through idle states.
+    #[must_use]
+    pub fn tsc_flags(&self) -> (bool, bool) {
+        let flags = self.file.flags;
+        match self.endian {
+            Endian::Little => (flags & 1 != 0, flags & 2 != 0),
+            Endian::Big => (flags & (1 << 31) != 0, flags & (1 << 30) != 0),
+        }
+    }
+}

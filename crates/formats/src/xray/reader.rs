@@ -1,0 +1,210 @@
+//! Finds the buffers of an FDR log, and goes on behind damage.
+
+use std::ops::Range;
+
+use super::consts::{HEADER_BYTES, Kind, METADATA_BYTES};
+use super::header::Header;
+use super::records::{Dialect, Record, metadata_byte};
+use super::walk::{Step, Walk};
+
+/// How the end of a buffer is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// By BufferExtents, and what follows agrees; in version 1 by `buffer_size`.
+    Stated,
+    /// The file ends before BufferExtents says: so many bytes are missing.
+    Cut(u64),
+    /// BufferExtents says more than there is before the next buffer.
+    TooLong(u64),
+    /// BufferExtents says less, but records go on up to the next buffer.
+    TooShort(u64),
+    /// There is no BufferExtents: the buffer ends where another begins, or with EndOfBuffer.
+    Unstated,
+}
+
+/// A buffer as it lies in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Offset of its BufferExtents, if it has one.
+    pub extents: Option<u64>,
+    /// Its records, BufferExtents not counted.
+    pub records: Range<usize>,
+    /// How its end is known.
+    pub bound: Bound,
+}
+
+/// What a file is made of, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// A buffer.
+    Buffer(Extent),
+    /// Bytes that are none.
+    Gap(Range<usize>),
+}
+
+/// Finds buffers, one after the other. Every byte is looked at a bounded number of times, whatever sizes the file states.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    data: &'a [u8],
+    dialect: Dialect,
+    /// Distance of buffers in version 1; 0 where it is not known.
+    stride: usize,
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader before the first buffer.
+    #[must_use]
+    pub fn new(data: &'a [u8], header: &Header) -> Self {
+        let dialect = header.dialect();
+        let mut reader = Self { data, dialect, stride: 0, at: HEADER_BYTES };
+        if dialect.version == 1 {
+            reader.stride = reader.first_stride(header.file.buffer_size);
+        }
+        reader
+    }
+
+    /// `buffer_size`, if buffers do lie that far apart.
+    fn first_stride(&self, buffer_size: u64) -> usize {
+        let Ok(stride) = usize::try_from(buffer_size) else { return 0 };
+        let second = HEADER_BYTES.saturating_add(stride);
+        let fits = second >= self.data.len() || self.is(second, Kind::NEW_BUFFER);
+        if stride >= METADATA_BYTES && fits { stride } else { 0 }
+    }
+
+    fn is(&self, at: usize, kind: Kind) -> bool {
+        self.data.get(at) == Some(&metadata_byte(kind, self.dialect.endian))
+    }
+
+    /// Whether a buffer begins here beyond doubt: its first metadata records are there.
+    fn is_preamble(&self, at: usize) -> bool {
+        self.is(at, Kind::NEW_BUFFER) && self.is(at.saturating_add(METADATA_BYTES), Kind::WALL_TIME_MARKER)
+    }
+
+    fn is_beginning(&self, at: usize) -> bool {
+        if self.dialect.version == 1 {
+            return self.is_preamble(at);
+        }
+        self.is(at, Kind::BUFFER_EXTENTS) && self.is_preamble(at.saturating_add(METADATA_BYTES))
+    }
+
+    /// The next place from `from` on where a buffer begins beyond doubt, or the end of the file.
+    fn next_beginning(&self, from: usize) -> usize {
+        let first = if self.dialect.version == 1 { Kind::NEW_BUFFER } else { Kind::BUFFER_EXTENTS };
+        let byte = metadata_byte(first, self.dialect.endian);
+        let rest = self.data.get(from..).unwrap_or_default();
+        memchr::memchr_iter(byte, rest)
+            .map(|found| from.saturating_add(found))
+            .find(|&at| self.is_beginning(at))
+            .unwrap_or(self.data.len())
+    }
+
+    fn v1(&mut self) -> Piece {
+        let (begin, len) = (self.at, self.data.len());
+        if self.stride > 0 {
+            let end = begin.saturating_add(self.stride);
+            self.at = end.min(len);
+            if !self.is(begin, Kind::NEW_BUFFER) {
+                return Piece::Gap(begin..self.at);
+            }
+            // The end of the last buffer may be cut off where nothing was written to it: the records tell.
+            return Piece::Buffer(Extent { extents: None, records: begin..self.at, bound: Bound::Stated });
+        }
+        if !self.is(begin, Kind::NEW_BUFFER) {
+            self.at = self.next_beginning(begin);
+            return Piece::Gap(begin..self.at);
+        }
+        let next = self.next_beginning(begin.saturating_add(1));
+        self.at = next;
+        Piece::Buffer(Extent { extents: None, records: begin..next, bound: Bound::Unstated })
+    }
+
+    fn v2(&mut self) -> Piece {
+        let (at, len) = (self.at, self.data.len());
+        let Some(size) = self.extents_at(at) else {
+            return self.without_extents();
+        };
+        let begin = at.saturating_add(METADATA_BYTES);
+        let stated = usize::try_from(size).ok().and_then(|size| begin.checked_add(size));
+        let buffer =
+            |records: Range<usize>, bound| Piece::Buffer(Extent { extents: Some(at as u64), records, bound });
+        match stated.filter(|&end| end <= len) {
+            Some(end) if end == len || self.extents_at(end).is_some() => {
+                self.at = end;
+                buffer(begin..end, Bound::Stated)
+            }
+            Some(end) => {
+                let next = self.next_beginning(end);
+                if self.holds(begin..next) {
+                    self.at = next;
+                    buffer(begin..next, Bound::TooShort(size))
+                } else {
+                    // The bytes behind it are a gap, found next.
+                    self.at = end;
+                    buffer(begin..end, Bound::Stated)
+                }
+            }
+            None => {
+                // A byte of garbage may pass for BufferExtents: the true one may lie within it.
+                let next = self.next_beginning(at.saturating_add(1));
+                self.at = next;
+                if next < begin {
+                    Piece::Gap(at..next)
+                } else if next < len {
+                    buffer(begin..next, Bound::TooLong(size))
+                } else {
+                    let there = len.saturating_sub(begin) as u64;
+                    buffer(begin..len, Bound::Cut(size.saturating_sub(there)))
+                }
+            }
+        }
+    }
+
+    fn without_extents(&mut self) -> Piece {
+        let at = self.at;
+        let next = self.next_beginning(at);
+        let preamble = self.is_preamble(at);
+        self.at = next;
+        if preamble {
+            Piece::Buffer(Extent { extents: None, records: at..next, bound: Bound::Unstated })
+        } else {
+            Piece::Gap(at..next)
+        }
+    }
+
+    fn extents_at(&self, at: usize) -> Option<u64> {
+        let bytes = self.data.get(at..)?;
+        if !self.is(at, Kind::BUFFER_EXTENTS) {
+            return None;
+        }
+        match Record::read(bytes, at as u64, self.dialect) {
+            Ok((Record::BufferExtents(size), _)) => Some(size),
+            _ => None,
+        }
+    }
+
+    /// Whether records lead through a range from end to end.
+    fn holds(&self, range: Range<usize>) -> bool {
+        let end = range.end;
+        let mut walk = Walk::new(self.data, range, self.dialect);
+        loop {
+            match walk.next() {
+                Some(Step::Function { action, .. }) if action.name().is_some() => {}
+                Some(Step::Metadata { record, .. }) if !matches!(record, Record::Unknown(_)) => {}
+                Some(_) => return false,
+                None => return walk.offset() == end,
+            }
+        }
+    }
+}
+
+impl Iterator for Reader<'_> {
+    type Item = Piece;
+
+    fn next(&mut self) -> Option<Piece> {
+        if self.at >= self.data.len() {
+            return None;
+        }
+        Some(if self.dialect.version == 1 { self.v1() } else { self.v2() })
+    }
+}

@@ -1,0 +1,224 @@
+//! The body of a record of an FDR log.
+
+use perfuse_wire::{Cursor, Endian, ParseError};
+
+use super::consts::{Action, FUNCTION_BYTES, Kind, METADATA_BYTES};
+use super::layout::{
+    BufferExtents, CallArgument, CustomEventV1, CustomEventV4, CustomEventV5, FunctionRecord, NewBuffer,
+    NewCpuId, Pid, TscWrap, TypedEventV3, TypedEventV5, WallTimeMarker,
+};
+
+/// How records of a log are to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dialect {
+    /// Version in the header; a later one than is known reads as the latest.
+    pub version: u16,
+    /// Byte order.
+    pub endian: Endian,
+    /// Whether the bytes of events follow their markers; LLVM 5 to 7 overwrite them with the next record.
+    pub payloads: bool,
+}
+
+/// When an event was, as its version tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventTime {
+    /// The counter; deltas do not go on from here.
+    Tsc(u64),
+    /// Ticks since the record before that had a time; deltas go on from here.
+    Delta(i32),
+}
+
+/// Bytes of the program's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event<'a> {
+    /// Size as stated.
+    pub size: i32,
+    /// When.
+    pub time: EventTime,
+    /// Processor, in version 4.
+    pub cpu: Option<u16>,
+    /// Number of the type, of a typed event.
+    pub event_type: Option<u16>,
+    /// The bytes; fewer than stated where the buffer ends or the writer overwrote them.
+    pub payload: &'a [u8],
+}
+
+/// A record of an FDR log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Record<'a> {
+    /// A function was entered or left.
+    Function {
+        /// Which of the two, and how.
+        action: Action,
+        /// Its id, 28 bits.
+        function_id: u32,
+        /// Ticks since the record before that had a time.
+        tsc_delta: u32,
+    },
+    /// Begins a buffer.
+    NewBuffer {
+        /// Its thread.
+        tid: i32,
+    },
+    /// Ends a buffer of version 1.
+    EndOfBuffer,
+    /// Which processor from here on.
+    NewCpuId {
+        /// Its number.
+        cpu: u16,
+        /// Counter.
+        tsc: u64,
+    },
+    /// The counter anew.
+    TscWrap {
+        /// Counter.
+        tsc: u64,
+    },
+    /// When the buffer was begun, on CLOCK_MONOTONIC.
+    WallTime {
+        /// Seconds.
+        seconds: i64,
+        /// Microseconds.
+        microseconds: i32,
+    },
+    /// A custom event.
+    Custom(Event<'a>),
+    /// A typed event.
+    Typed(Event<'a>),
+    /// The argument of the function entered before.
+    CallArgument(u64),
+    /// Size of the buffer that follows.
+    BufferExtents(u64),
+    /// The process.
+    Pid(i32),
+    /// A metadata record of a kind nobody knows.
+    Unknown(Kind),
+}
+
+/// Whether a record that begins with this byte is metadata.
+#[must_use]
+#[inline]
+pub fn is_metadata(first: u8, endian: Endian) -> bool {
+    match endian {
+        Endian::Little => first & 1 == 1,
+        Endian::Big => first & 0x80 != 0,
+    }
+}
+
+/// The kind of a metadata record, from its first byte.
+#[must_use]
+#[inline]
+pub fn metadata_kind(first: u8, endian: Endian) -> Kind {
+    match endian {
+        Endian::Little => Kind(first >> 1),
+        Endian::Big => Kind(first & 0x7f),
+    }
+}
+
+/// The first byte of a metadata record.
+#[must_use]
+pub fn metadata_byte(kind: Kind, endian: Endian) -> u8 {
+    match endian {
+        Endian::Little => (kind.0 << 1) | 1,
+        Endian::Big => 0x80 | kind.0,
+    }
+}
+
+/// Action and function id of the first word of a function record.
+#[must_use]
+#[inline]
+pub fn unpack(word: u32, endian: Endian) -> (Action, u32) {
+    match endian {
+        Endian::Little => (Action(((word >> 1) & 7) as u8), word >> 4),
+        Endian::Big => (Action(((word >> 28) & 7) as u8), word & 0x0fff_ffff),
+    }
+}
+
+/// The first word of a function record; only 28 bits of the id fit.
+#[must_use]
+pub fn pack(action: Action, function_id: u32, endian: Endian) -> u32 {
+    let (action, id) = (u32::from(action.0 & 7), function_id & 0x0fff_ffff);
+    match endian {
+        Endian::Little => (id << 4) | (action << 1),
+        Endian::Big => (action << 28) | id,
+    }
+}
+
+impl<'a> Record<'a> {
+    /// Reads one record at the front of `bytes`, which lie at `offset` in the file; also how many bytes it takes.
+    ///
+    /// # Errors
+    /// Where the bytes end inside the record: an event's size reaches over them, or is negative.
+    pub fn read(bytes: &'a [u8], offset: u64, dialect: Dialect) -> Result<(Self, usize), ParseError> {
+        let mut cursor = Cursor::new(bytes, offset, dialect.endian);
+        let first = Cursor::new(bytes, offset, dialect.endian).u8("kind")?;
+        if !is_metadata(first, dialect.endian) {
+            let FunctionRecord { word, tsc_delta } = FunctionRecord::read(&mut cursor)?;
+            let (action, function_id) = unpack(word, dialect.endian);
+            return Ok((Self::Function { action, function_id, tsc_delta }, FUNCTION_BYTES));
+        }
+        let mut body = cursor.split(METADATA_BYTES as u64, "data")?;
+        let record = match metadata_kind(first, dialect.endian) {
+            Kind::NEW_BUFFER => Self::NewBuffer { tid: NewBuffer::read(&mut body)?.tid },
+            Kind::END_OF_BUFFER => Self::EndOfBuffer,
+            Kind::NEW_CPU_ID => {
+                let NewCpuId { cpu_id, absolute_tsc, .. } = NewCpuId::read(&mut body)?;
+                Self::NewCpuId { cpu: cpu_id, tsc: absolute_tsc }
+            }
+            Kind::TSC_WRAP => Self::TscWrap { tsc: TscWrap::read(&mut body)?.absolute_tsc },
+            Kind::WALL_TIME_MARKER => {
+                let WallTimeMarker { seconds, microseconds, .. } = WallTimeMarker::read(&mut body)?;
+                Self::WallTime { seconds, microseconds }
+            }
+            Kind::CUSTOM_EVENT_MARKER => Self::Custom(Event::custom(&mut body, &mut cursor, dialect)?),
+            Kind::CALL_ARGUMENT => Self::CallArgument(CallArgument::read(&mut body)?.argument),
+            Kind::BUFFER_EXTENTS => Self::BufferExtents(BufferExtents::read(&mut body)?.size),
+            Kind::TYPED_EVENT_MARKER => Self::Typed(Event::typed(&mut body, &mut cursor, dialect)?),
+            Kind::PID => Self::Pid(Pid::read(&mut body)?.pid),
+            kind => Self::Unknown(kind),
+        };
+        let taken = bytes.len().saturating_sub(cursor.remaining());
+        Ok((record, taken))
+    }
+}
+
+impl<'a> Event<'a> {
+    fn custom(body: &mut Cursor<'_>, after: &mut Cursor<'a>, dialect: Dialect) -> Result<Self, ParseError> {
+        let (size, time, cpu) = match dialect.version {
+            0..=3 => {
+                let CustomEventV1 { event_size, absolute_tsc, .. } = CustomEventV1::read(body)?;
+                (event_size, EventTime::Tsc(absolute_tsc), None)
+            }
+            4 => {
+                let CustomEventV4 { event_size, absolute_tsc, cpu_id, .. } = CustomEventV4::read(body)?;
+                (event_size, EventTime::Tsc(absolute_tsc), Some(cpu_id))
+            }
+            _ => {
+                let CustomEventV5 { event_size, tsc_delta, .. } = CustomEventV5::read(body)?;
+                (event_size, EventTime::Delta(tsc_delta), None)
+            }
+        };
+        let payload = payload(after, size, dialect)?;
+        Ok(Self { size, time, cpu, event_type: None, payload })
+    }
+
+    fn typed(body: &mut Cursor<'_>, after: &mut Cursor<'a>, dialect: Dialect) -> Result<Self, ParseError> {
+        let (size, time, event_type) = if dialect.version < 5 {
+            let TypedEventV3 { event_size, absolute_tsc, event_type, .. } = TypedEventV3::read(body)?;
+            (event_size, EventTime::Tsc(absolute_tsc), event_type)
+        } else {
+            let TypedEventV5 { event_size, tsc_delta, event_type, .. } = TypedEventV5::read(body)?;
+            (event_size, EventTime::Delta(tsc_delta), event_type)
+        };
+        let payload = payload(after, size, dialect)?;
+        Ok(Self { size, time, cpu: None, event_type: Some(event_type), payload })
+    }
+}
+
+fn payload<'a>(after: &mut Cursor<'a>, size: i32, dialect: Dialect) -> Result<&'a [u8], ParseError> {
+    if !dialect.payloads {
+        return Ok(&[]);
+    }
+    // A negative size is too large for any buffer.
+    after.bytes(u64::try_from(size).unwrap_or(u64::MAX), "event")
+}

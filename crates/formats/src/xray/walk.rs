@@ -1,0 +1,186 @@
+//! Walks the records of a buffer.
+
+use std::ops::Range;
+
+use perfuse_wire::{Endian, ParseError};
+
+use super::consts::{Action, FUNCTION_BYTES};
+use super::records::{Dialect, Record, is_metadata, unpack};
+
+/// What stands at a place in a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step<'a> {
+    /// A function record.
+    Function {
+        /// Where.
+        offset: usize,
+        /// What it tells.
+        action: Action,
+        /// Its id.
+        function_id: u32,
+        /// Ticks since the record before that had a time.
+        tsc_delta: u32,
+    },
+    /// A metadata record.
+    Metadata {
+        /// Where.
+        offset: usize,
+        /// The bytes it takes, those of an event with it.
+        size: usize,
+        /// What it tells.
+        record: Record<'a>,
+    },
+    /// The buffer ends inside a record, or an event's size leads out of it: nothing is read behind.
+    Broken(ParseError),
+}
+
+/// Walks records up to the end of a range.
+#[derive(Clone, Debug)]
+pub struct Walk<'a> {
+    data: &'a [u8],
+    at: usize,
+    end: usize,
+    dialect: Dialect,
+}
+
+impl<'a> Walk<'a> {
+    /// A walk over a range of the file.
+    #[must_use]
+    pub fn new(data: &'a [u8], range: Range<usize>, dialect: Dialect) -> Self {
+        let end = range.end.min(data.len());
+        Self { data, at: range.start.min(end), end, dialect }
+    }
+
+    /// Offset of the next record.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.at
+    }
+
+    /// Ends the walk here.
+    pub fn stop(&mut self) {
+        self.end = self.at;
+    }
+
+    /// Ends the walk so many bytes earlier, but not before its next record.
+    pub fn shorten(&mut self, bytes: usize) {
+        self.end = self.end.saturating_sub(bytes).max(self.at);
+    }
+
+    /// Takes function records as long as there is nothing else, at most `limit` of them.
+    #[inline]
+    pub fn functions(&mut self, limit: usize) -> FunctionRun<'a> {
+        let bytes = self.data.get(self.at..self.end).unwrap_or_default();
+        let (records, _) = bytes.as_chunks::<FUNCTION_BYTES>();
+        let records = records.get(..limit).unwrap_or(records);
+        let marker = match self.dialect.endian {
+            Endian::Little => 1u8,
+            Endian::Big => 0x80,
+        };
+        let taken = records.iter().position(|[first, ..]| first & marker != 0).unwrap_or(records.len());
+        let run = FunctionRun {
+            offset: self.at,
+            records: records.get(..taken).unwrap_or(records),
+            endian: self.dialect.endian,
+        };
+        self.at = self.at.saturating_add(taken.saturating_mul(FUNCTION_BYTES));
+        run
+    }
+}
+
+/// Function records one behind the other, for loops that have no time to ask what each is.
+#[derive(Clone, Copy, Debug)]
+pub struct FunctionRun<'a> {
+    /// Where the first is.
+    pub offset: usize,
+    records: &'a [[u8; FUNCTION_BYTES]],
+    endian: Endian,
+}
+
+impl FunctionRun<'_> {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// The last one.
+    #[must_use]
+    pub fn last(&self) -> Option<(Action, u32)> {
+        let record = *self.records.last()?;
+        let (action, id, _) = match self.endian {
+            Endian::Little => little(record),
+            Endian::Big => big(record),
+        };
+        Some((action, id))
+    }
+
+    /// Action, function id and delta of each.
+    #[inline]
+    pub fn for_each(&self, each: impl FnMut(Action, u32, u32)) {
+        self.extend(&mut (), each);
+    }
+
+    /// Collects something of each.
+    #[inline]
+    pub fn extend<C, T>(&self, out: &mut C, mut map: impl FnMut(Action, u32, u32) -> T)
+    where
+        C: Extend<T>,
+    {
+        match self.endian {
+            Endian::Little => out.extend(self.records.iter().map(|&record| {
+                let (action, id, delta) = little(record);
+                map(action, id, delta)
+            })),
+            Endian::Big => out.extend(self.records.iter().map(|&record| {
+                let (action, id, delta) = big(record);
+                map(action, id, delta)
+            })),
+        }
+    }
+}
+
+#[inline]
+fn little(record: [u8; FUNCTION_BYTES]) -> (Action, u32, u32) {
+    let record = u64::from_le_bytes(record);
+    (Action(((record >> 1) & 7) as u8), (record as u32) >> 4, (record >> 32) as u32)
+}
+
+#[inline]
+fn big(record: [u8; FUNCTION_BYTES]) -> (Action, u32, u32) {
+    let record = u64::from_be_bytes(record);
+    let (action, id) = unpack((record >> 32) as u32, Endian::Big);
+    (action, id, record as u32)
+}
+
+impl<'a> Iterator for Walk<'a> {
+    type Item = Step<'a>;
+
+    fn next(&mut self) -> Option<Step<'a>> {
+        let offset = self.at;
+        let bytes = self.data.get(offset..self.end).filter(|bytes| !bytes.is_empty())?;
+        match Record::read(bytes, offset as u64, self.dialect) {
+            Ok((record, size)) => {
+                self.at = offset.saturating_add(size);
+                Some(match record {
+                    Record::Function { action, function_id, tsc_delta } => {
+                        Step::Function { offset, action, function_id, tsc_delta }
+                    }
+                    record => Step::Metadata { offset, size, record },
+                })
+            }
+            Err(error) => {
+                self.stop();
+                let what = bytes.first().map(|&first| is_metadata(first, self.dialect.endian));
+                let name = if what == Some(true) { "metadata record" } else { "Function Record" };
+                Some(Step::Broken(ParseError { record: Some(name), ..error }))
+            }
+        }
+    }
+}
