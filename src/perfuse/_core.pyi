@@ -1,10 +1,11 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, Self, TypeAlias, TypedDict, final
+from typing import IO, Any, Literal, Self, TypeAlias, TypedDict, final
 
 __all__ = [
     "ArrowStream",
     "CallStatistics",
+    "CallTrace",
     "CallTree",
     "Fusion",
     "Images",
@@ -27,6 +28,8 @@ __all__ = [
     "selected_samples",
     "tables",
     "write_images",
+    "write_perf_samples",
+    "write_pprof",
     "write_xray",
 ]
 
@@ -117,6 +120,27 @@ def call_statistics(
 def selected_samples(
     fusion: Fusion, *, threads: Sequence[int] | None = None, time_ns: tuple[int, int] | None = None
 ) -> ArrowStream: ...
+def write_perf_samples(
+    out: int | IO[bytes],
+    *,
+    samples: Any,
+    stacks: Any,
+    frames: Any,
+    threads: Any,
+    clock: int | None = None,
+    progress: Callable[[str, float], None] | None = None,
+) -> None: ...
+def write_pprof(
+    out: int | IO[bytes],
+    *,
+    samples: Any,
+    stacks: Any,
+    frames: Any,
+    events: Sequence[tuple[str, str, bool, int | None]],
+    title: str,
+    duration_ns: int,
+    progress: Callable[[str, float], None] | None = None,
+) -> None: ...
 
 @final
 class ArrowStream:
@@ -228,6 +252,31 @@ class CallStatistics:
     def paths(self) -> ArrowStream: ...
     def threads(self) -> ArrowStream: ...
     def migrations(self) -> ArrowStream: ...
+
+@final
+class CallTrace:
+    def __new__(
+        cls,
+        fusion: Fusion,
+        *,
+        threads: Sequence[int] | None = None,
+        time_ns: tuple[int, int] | None = None,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> Self: ...
+    @property
+    def num_events(self) -> int: ...
+    @property
+    def num_instants(self) -> int: ...
+    @property
+    def first_ns(self) -> int | None: ...
+    @property
+    def thread_ids(self) -> list[int]: ...
+    @property
+    def clock(self) -> str | None: ...
+    def write_chrome(self, out: int | IO[bytes], *, progress: Callable[[str, float], None] | None = None) -> None: ...
+    def write_perfetto(
+        self, out: int | IO[bytes], *, clock: int | None = None, progress: Callable[[str, float], None] | None = None
+    ) -> None: ...
 
 @final
 class CallTree:
