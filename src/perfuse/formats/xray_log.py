@@ -68,6 +68,10 @@ class Written:
     num_events: int
     misfits: Mapping[str, int]
 
+    def told(self) -> list[str]:
+        """What did not fit, a sentence each."""
+        return [f"{count:,} {MISFITS[name]}" for name, count in self.misfits.items()]
+
     @classmethod
     def of(cls, facts: tuple[int, int, int, list[tuple[str, int]]]) -> "Written":
         """What the core says of a log."""
