@@ -66,6 +66,7 @@ def tables() -> str:
 def diagnostics() -> str:
     """The numbered rules."""
     titles = {row["name"]: row["title"] for row in _core.formats()}
+    titles |= {"fusing": "Putting files together", "instrumentation_map": "XRay instrumentation maps"}
     out = [
         "# Diagnostics\n",
         "Every way a file departs from its specification has a code that stays. `perfuse check FILE` finds them, "
@@ -81,7 +82,7 @@ def diagnostics() -> str:
         ),
     ]
     for name, rules in groupby(_core.rules(), key=lambda rule: rule["format"]):
-        out.append(f"## {titles.get(name, 'Putting files together')}\n")
+        out.append(f"## {titles[name]}\n")
         for rule in rules:
             section = f" · section {rule['section']}" if rule["section"] else ""
             out += [f"### {rule['code']}: {rule['title']} {{ #{rule['code']} }}\n", f"*{rule['severity']}*{section}\n"]

@@ -7,7 +7,7 @@ from os import PathLike
 from typing import IO, TYPE_CHECKING, Any
 
 from perfuse import _core
-from perfuse.diagnostics import Diagnostic
+from perfuse.diagnostics import Diagnostic, diagnostic
 from perfuse.table import Table, Tables, names
 
 if TYPE_CHECKING:
@@ -115,13 +115,22 @@ class Profile:
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What reading the recordings and putting them together found; `Recording.check` tells every habit."""
         checked = [d for recording in self.recordings for d in recording.findings()]
-        return (*self._found, *checked)
+        naming = [
+            replace(diagnostic(code, path, message, offset), count=count)
+            for path, code, message, offset, count in self._fusion.naming_findings()
+        ]
+        return (*self._found, *naming, *checked)
 
     @cached_property
     def span_ns(self) -> tuple[int, int] | None:
-        """Time of the first and the last sample; None without samples."""
+        """Time of the first and the last sample, or event of a call trace; None without any."""
+        traced = self._fusion.trace_span()
+        if traced is not None and all("call_events" in recording.fills for recording in self.recordings):
+            return traced
         ((first, last),) = self.sql("SELECT min(ts_ns), max(ts_ns) FROM samples").fetchall()
-        return None if first is None else (first, last)
+        if first is None or traced is None:
+            return traced if first is None else (first, last)
+        return min(first, traced[0]), max(last, traced[1])
 
     def between(self, start_s: float, end_s: float) -> "Profile":
         """The samples of a time range, in seconds from the first sample; all other tables stay whole."""

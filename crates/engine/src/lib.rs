@@ -8,6 +8,7 @@ pub mod code_mappings;
 pub mod elf_image;
 pub mod join;
 pub mod mappings;
+pub mod sleds;
 pub mod stacks;
 pub mod symbolize;
 pub mod timed_space;

@@ -48,8 +48,8 @@ impl Fusion {
     fn as_samples(&self, paths: Paths, rows: &[PathRow]) -> Result<Traced, ColumnError> {
         let joined = self.joined()?;
         let first = FirstKeys {
-            frame: joined.frames.num_rows() as u32,
-            stack: joined.stacks.num_rows() as u32,
+            frame: self.after.frame + joined.frames.num_rows() as u32,
+            stack: self.after.stack + joined.stacks.num_rows() as u32,
             sample: self.after.sample,
         };
         let sampled = Sampled::of(&paths, first);
@@ -67,10 +67,8 @@ impl Fusion {
 
     /// Table `slices`: those that recordings have themselves, then the calls.
     pub fn slices(&self) -> Result<Box<dyn Iterator<Item = RecordBatch> + Send>, ColumnError> {
-        let own: Vec<RecordBatch> = self.stream("slices", false).collect();
-        let num: usize = own.iter().map(RecordBatch::num_rows).sum();
-        let calls = slices(|| self.call_events(), num as u64)?;
-        Ok(Box::new(own.into_iter().chain(calls)))
+        let calls = slices(|| self.call_events(), self.after.slice)?;
+        Ok(Box::new(self.stream("slices", false).chain(calls)))
     }
 }
 

@@ -8,6 +8,7 @@ use perfuse_engine::align::first_uses;
 use perfuse_engine::code_map::CodeMap;
 use perfuse_engine::join::{self, CodeLines, CodeNames, NativeNames, PerfMaps};
 use perfuse_engine::mappings::Mappings;
+use perfuse_engine::sleds::{Named, ObjectMaps};
 use perfuse_engine::symbolize::{Options, Symbolizer};
 use perfuse_formats::{ClockMap, Placement, Recording, TableRequest, registry};
 use perfuse_tables::access::ColumnError;
@@ -17,6 +18,7 @@ use pyo3::prelude::*;
 use crate::arrow::ArrowStream;
 use crate::calls::Traced;
 use crate::errors::table_error;
+use crate::naming::{FindingRow, open_maps};
 use crate::recording::PyRecording;
 
 /// How a recording is put among the others.
@@ -67,7 +69,7 @@ impl Placed {
         &self.how.get().recording
     }
 
-    fn table(&self, name: &str, request: &TableRequest) -> Vec<RecordBatch> {
+    pub fn table(&self, name: &str, request: &TableRequest) -> Vec<RecordBatch> {
         self.recording().table(name, &self.placement, request).into_iter().flatten().collect()
     }
 }
@@ -79,9 +81,12 @@ pub struct Fusion {
     identities: Arc<Mutex<Identities>>,
     /// First keys behind all recordings' own.
     pub after: Offsets,
-    symbol_dirs: Vec<PathBuf>,
-    debug_info: bool,
+    /// Files that name functions which recordings have only numbers of.
+    pub maps: ObjectMaps,
+    pub symbol_dirs: Vec<PathBuf>,
+    pub debug_info: bool,
     recorded_on: Option<(String, String)>,
+    pub named: OnceLock<Result<Vec<Named>, ColumnError>>,
     joined: OnceLock<Result<join::Tables, ColumnError>>,
     pub traced: OnceLock<Result<Traced, ColumnError>>,
 }
@@ -89,14 +94,16 @@ pub struct Fusion {
 #[pymethods]
 impl Fusion {
     #[new]
-    #[pyo3(signature = (placed, symbol_dirs, debug_info, recorded_on=None))]
+    #[pyo3(signature = (placed, symbol_dirs, debug_info, recorded_on=None, maps=Vec::new()))]
     fn new(
         py: Python<'_>,
         placed: Vec<Py<PyPlaced>>,
         symbol_dirs: Vec<PathBuf>,
         debug_info: bool,
         recorded_on: Option<(String, String)>,
-    ) -> Self {
+        maps: Vec<(u32, PathBuf)>,
+    ) -> PyResult<Self> {
+        let maps = open_maps(py, maps)?;
         let identities = Arc::default();
         let mut after = Offsets::default();
         let mut all = Vec::new();
@@ -108,8 +115,19 @@ impl Fusion {
             after = after.plus(extent);
             all.push(Placed { how, placement });
         }
-        let (joined, traced) = Default::default();
-        Self { placed: all, identities, after, symbol_dirs, debug_info, recorded_on, joined, traced }
+        let (named, joined, traced) = Default::default();
+        Ok(Self {
+            placed: all,
+            identities,
+            after,
+            maps,
+            symbol_dirs,
+            debug_info,
+            recorded_on,
+            named,
+            joined,
+            traced,
+        })
     }
 
     /// One of the common tables; None for a name that is none.
@@ -129,13 +147,18 @@ impl Fusion {
                 "frames" | "stacks" | "samples" => {
                     let tables = self.joined().map_err(table_error)?;
                     let traced = self.traced().map_err(table_error)?;
-                    let (mut taken, traced) = match name {
-                        "frames" => (vec![tables.frames.clone()], traced.map(|t| &t.sampled.frames)),
-                        "stacks" => (vec![tables.stacks.clone()], traced.map(|t| &t.sampled.stacks)),
-                        _ => (tables.samples.clone(), traced.map(|t| &t.samples)),
-                    };
-                    taken.extend(traced.cloned());
-                    taken
+                    let mut all = self.collect(name, &TableRequest::default());
+                    match name {
+                        "frames" => all.push(tables.frames.clone()),
+                        "stacks" => all.push(tables.stacks.clone()),
+                        _ => all.extend(tables.samples.iter().cloned()),
+                    }
+                    all.extend(traced.map(|traced| match name {
+                        "frames" => traced.sampled.frames.clone(),
+                        "stacks" => traced.sampled.stacks.clone(),
+                        _ => traced.samples.clone(),
+                    }));
+                    all
                 }
                 "slices" => {
                     let slices = self.slices().map_err(table_error)?;
@@ -143,10 +166,9 @@ impl Fusion {
                 }
                 "functions" | "modules" => {
                     let tables = self.joined().map_err(table_error)?;
-                    match name {
-                        "functions" => self.all_and(name, &tables.functions),
-                        _ => self.all_and(name, &tables.modules),
-                    }
+                    let mut all = self.with_names(name).map_err(table_error)?;
+                    all.push(if name == "functions" { &tables.functions } else { &tables.modules }.clone());
+                    all
                 }
                 _ => return Ok(Some(ArrowStream::new(schema, self.stream(name, with_bytes)))),
             };
@@ -163,6 +185,12 @@ impl Fusion {
             Some((clock.ns(first), clock.ns(last)))
         };
         py.detach(|| self.placed.iter().filter_map(spans).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))))
+    }
+
+    /// What is wrong with instrumentation maps, and with how they fit: `(path, code, message, offset, count)`.
+    #[pyo3(name = "naming_findings")]
+    fn py_naming_findings(&self, py: Python<'_>) -> PyResult<Vec<FindingRow>> {
+        py.detach(|| self.naming_findings()).map_err(table_error)
     }
 
     /// When code was made and first seen to run: `(created, sampled)` pairs, code of one recording against samples of
@@ -207,12 +235,6 @@ impl Fusion {
     pub fn owner(&self, thread_id: u32) -> (i32, i32) {
         let known = self.identities.lock().ok().and_then(|identities| identities.owner(thread_id));
         known.unwrap_or_default()
-    }
-
-    fn all_and(&self, name: &str, last: &RecordBatch) -> Vec<RecordBatch> {
-        let mut all = self.collect(name, &TableRequest::default());
-        all.push(last.clone());
-        all
     }
 
     pub fn joined(&self) -> Result<&join::Tables, ColumnError> {

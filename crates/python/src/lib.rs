@@ -8,10 +8,12 @@ mod errors;
 mod fusion;
 mod images;
 mod jitdump;
+mod naming;
 mod perf_data;
 mod read_ahead;
 mod recording;
 mod registry;
+mod sleds;
 mod stacks;
 mod xray_logs;
 
@@ -31,6 +33,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     perf_data::register(module)?;
     fusion::register(module)?;
     images::register(module)?;
+    sleds::register(module)?;
     stacks::register(module)?;
     xray_logs::register(module)?;
     calls::register(module)?;

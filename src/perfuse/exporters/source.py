@@ -6,6 +6,9 @@ if TYPE_CHECKING:
     from perfuse.call_log import CallLog
     from perfuse.images import CodeImages
 
+SUMMED = "'wall-time', 'calls'"
+"""Events of call traces, as a list in SQL: a sample of these stands for all the calls of a path in a thread."""
+
 
 class Relation(Protocol):
     """The result of a query."""
