@@ -135,7 +135,7 @@ def _layouts(layouts: Iterable["_core._Layout"]) -> str:
         rows = []
         for name, kind, doc in layout["fields"]:
             rows.append(("" if offset is None else str(offset), kind, f"`{name}`", doc))
-            size = {"u16": 2, "u32": 4, "i32": 4, "u64": 8}.get(kind)
+            size = {"u8": 1, "u16": 2, "u32": 4, "i32": 4, "u64": 8, "i64": 8}.get(kind)
             offset = None if offset is None or size is None else offset + size
         out.append(_table(("offset", "type", "field", "meaning"), rows))
     return "\n".join(out)

@@ -237,6 +237,20 @@ impl Fusion {
         known.unwrap_or_default()
     }
 
+    /// The kind of clock that all recordings are on; `None` where they differ.
+    pub fn clock_kind(&self) -> Option<&str> {
+        let mut kinds = self.placed.iter().map(|placed| placed.how.get().clock_kind.as_str());
+        let first = kinds.next()?;
+        kinds.all(|kind| kind == first).then_some(first)
+    }
+
+    /// Tables `processes` and `threads`, as far as they were met.
+    pub fn known_threads(&self) -> (RecordBatch, RecordBatch) {
+        let lock = self.identities.lock();
+        let identities = lock.unwrap_or_else(std::sync::PoisonError::into_inner);
+        (identities.processes(), identities.threads())
+    }
+
     pub fn joined(&self) -> Result<&join::Tables, ColumnError> {
         self.joined.get_or_init(|| self.join()).as_ref().map_err(|error| *error)
     }

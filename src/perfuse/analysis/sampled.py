@@ -36,7 +36,7 @@ class Event:
 
     Attributes:
         name: Its name, such as `cpu-clock`.
-        unit: What weights count: `ns` or `events`.
+        unit: What weights count: `ns`, `events` or `calls`.
         num_samples: How many samples it has.
         weight: Sum of their weights.
     """
@@ -70,10 +70,10 @@ class Selection:
 
 
 def events(profile: Queried) -> list[Event]:
-    """The events of a profile, that with the most samples first, of several a clock."""
+    """The events of a profile, that with the most samples first, and of those with as many the one that weighs time."""
     query = """
-        SELECT event::VARCHAR, min(weight_unit::VARCHAR), count(*) AS n, sum(weight)::HUGEINT
-        FROM samples GROUP BY 1 ORDER BY n DESC, min(weight_unit::VARCHAR) <> 'ns', 1
+        SELECT event::VARCHAR, min(weight_unit::VARCHAR) AS unit, count(*) AS n, sum(weight)::HUGEINT
+        FROM samples GROUP BY 1 ORDER BY n DESC, unit != 'ns', 1
     """
     return [Event(*row) for row in profile.sql(query).fetchall()]
 

@@ -22,8 +22,8 @@ layout! {
         /// Start of the program, in milliseconds since 1970, whole seconds; 0 from profiler 0.1.
         startup_time: u64,
     } then {
-        /// Since major 3: start of the program on the events' clock, in nanoseconds.
-        startup_ns: U64,
+        /// 8 bytes, since major 3 only: start of the program on the events' clock, in nanoseconds.
+        startup_ns: Bytes,
         /// What one reading of the clock costs, in nanoseconds; 0 from profiler 0.1.
         timer_overhead: U32,
         /// 0.

@@ -13,7 +13,7 @@ pub struct EventLayout {
     pub bytes: &'static [u8],
     /// What kind of METADATA; 0 for everything else.
     pub mtype: u64,
-    /// Data versions of each field, in the order of the table.
+    /// Data versions of each field behind the first byte, in the order of the table.
     pub versions: &'static [RangeInclusive<u8>],
 }
 
@@ -41,7 +41,7 @@ macro_rules! events {
     )+) => {
         /// Every event.
         pub static EVENTS: &[EventLayout] = &[$(EventLayout {
-            layout: events!(@layout $spec, $doc, $($field $kind $first $last $fdoc)*),
+            layout: events!(@layout $spec, $doc, $($byte)+, $($field $kind $first $last $fdoc)*),
             bytes: &[$($byte),+],
             mtype: 0 $(+ $mtype)?,
             versions: &[$($first..=$last),*],
@@ -51,16 +51,16 @@ macro_rules! events {
         pub static LAYOUTS: &[&Layout] = &[
             &$crate::mono::layout::FileHeader::LAYOUT,
             &$crate::mono::layout::BufferHeader::LAYOUT,
-            $(&events!(@layout $spec, $doc, $($field $kind $first $last $fdoc)*)),+
+            $(&events!(@layout $spec, $doc, $($byte)+, $($field $kind $first $last $fdoc)*)),+
         ];
     };
-    (@layout $spec:literal, $doc:literal, $($field:ident $kind:ident $first:literal $last:literal $fdoc:literal)*) => {
+    (@layout $spec:literal, $doc:literal, $($byte:literal)+, $($field:ident $kind:ident $first:literal $last:literal $fdoc:literal)*) => {
         Layout {
             name: $spec,
             section: "event format",
             doc: $doc,
             fixed_bytes: 1,
-            fields: &[$(Field {
+            fields: &[Field { name: "event", ty: FieldType::U8, doc: concat!($(stringify!($byte), " "),+) }, $(Field {
                 name: stringify!($field),
                 ty: encoded!($kind),
                 doc: concat!("(", $first, "-", $last, ") ", $fdoc),
