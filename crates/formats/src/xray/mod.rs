@@ -5,6 +5,7 @@ pub mod block;
 pub mod check;
 pub mod consts;
 mod describe;
+pub mod encode;
 pub mod header;
 mod ids;
 mod ingest;
@@ -16,7 +17,10 @@ pub mod rate;
 pub mod reader;
 pub mod records;
 mod repair;
+pub mod rules;
 pub mod survey;
+#[cfg(test)]
+mod tests;
 pub mod walk;
 
 use std::sync::Arc;

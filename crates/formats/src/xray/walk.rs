@@ -110,15 +110,24 @@ impl FunctionRun<'_> {
         self.records.is_empty()
     }
 
+    /// The first one.
+    #[must_use]
+    pub fn first(&self) -> Option<(Action, u32)> {
+        self.records.first().map(|&record| self.read(record))
+    }
+
     /// The last one.
     #[must_use]
     pub fn last(&self) -> Option<(Action, u32)> {
-        let record = *self.records.last()?;
+        self.records.last().map(|&record| self.read(record))
+    }
+
+    fn read(&self, record: [u8; FUNCTION_BYTES]) -> (Action, u32) {
         let (action, id, _) = match self.endian {
             Endian::Little => little(record),
             Endian::Big => big(record),
         };
-        Some((action, id))
+        (action, id)
     }
 
     /// Action, function id and delta of each.
