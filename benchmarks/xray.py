@@ -1,6 +1,6 @@
 """perfuse beside llvm-xray on one XRay log of 20 million records: account, timeline export, decoding.
 
-The log is the corpus' (lua, 161 MB unpacked), kept unpacked in $PERFUSE_BENCH_DIR (build/bench if not set); both have it
+The log is the corpus' (lua, 161 MB unpacked), kept in $PERFUSE_BENCH_DIR (build/bench if not set); both have it
 in the page cache.
 """
 

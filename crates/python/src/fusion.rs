@@ -139,6 +139,17 @@ impl Fusion {
         })
     }
 
+    /// Time from the first to the last event of the call traces among the recordings.
+    fn trace_span(&self, py: Python<'_>) -> Option<(i64, i64)> {
+        let spans = |placed: &Placed| {
+            let (recording, clock) = (placed.recording(), placed.placement.clock);
+            let is_trace = recording.format().tables.contains(&"call_events");
+            let (first, last) = if is_trace { recording.span() } else { None }?;
+            Some((clock.ns(first), clock.ns(last)))
+        };
+        py.detach(|| self.placed.iter().filter_map(spans).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))))
+    }
+
     /// When code was made and first seen to run: `(created, sampled)` pairs, code of one recording against samples of
     /// another, each on its own clock as placed.
     fn first_uses(&self, py: Python<'_>, samples: usize, code: usize) -> PyResult<Vec<(i64, i64)>> {

@@ -81,16 +81,6 @@ impl XRay {
         }
     }
 
-    /// Earliest and latest counter.
-    #[must_use]
-    pub fn span(&self) -> Option<(u64, u64)> {
-        match self.content() {
-            Content::Fdr(survey) => survey.span,
-            Content::Basic(survey) => survey.span,
-            Content::Profile(_) => None,
-        }
-    }
-
     /// Wall time and counter at the beginning of each buffer, copies left out.
     #[must_use]
     pub fn moments(&self) -> Vec<Pair> {
@@ -214,6 +204,14 @@ impl Recording for XRay {
             None => ("unknown", "none", None),
         };
         Clock { kind, hz, hz_source, map, uncertainty_ns, alignment }
+    }
+
+    fn span(&self) -> Option<(u64, u64)> {
+        match self.content() {
+            Content::Fdr(survey) => survey.span,
+            Content::Basic(survey) => survey.span,
+            Content::Profile(_) => None,
+        }
     }
 
     fn function_id_bits(&self) -> Option<u32> {
