@@ -2,8 +2,8 @@
 //!
 //! LLVM 5 to 7 do not step over the bytes of an event, so that the next record is written over them; from version 2 on
 //! the extents count them all the same. Later writers of version 3 have them. Both readings may hold together, by chance
-//! where sizes are multiples of 8: then that is right in which fewer calls are left by another function's exit. The bytes of an
-//! event that ends its buffer were never overwritten.
+//! where sizes are multiples of 8: then that is right in which fewer calls are left by another function's exit,
+//! or else fewer stay open. The bytes of an event that ends its buffer were never overwritten.
 
 use super::consts::Action;
 use super::reader::Extent;
@@ -20,6 +20,8 @@ struct Oddities {
     unreadable: u64,
     /// Exits of another function than was entered last.
     crossed: u64,
+    /// Calls that are not left.
+    open: usize,
 }
 
 /// Whether bytes follow the events of a buffer, of version 1 to 3.
@@ -79,6 +81,7 @@ fn oddities(data: &[u8], extent: &Extent, dialect: Dialect) -> Option<(Oddities,
             None => break,
         }
     }
+    found.open = stack.len();
     (events > 0).then_some((found, ends_with_event))
 }
 

@@ -91,7 +91,7 @@ rules! {
         "`perfuse repair` writes process 0.";
     NO_CPU = "XR034", Error, "NewCpuId Records", "a buffer has no NewCPUId before its first call",
         "It says where the counter stands. Times were counted from the last buffer of the thread, or else from 0.",
-        "`perfuse repair` writes one.";
+        "`perfuse repair` writes one, with the counter that its wall time shows.";
     CARRIED = "XR035", Warning, "NewCpuId Records", "a buffer goes on with the counter of the one before",
         "LLVM 5 writes NewCPUId in the first buffer of a thread only. llvm-xray refuses the file.",
         "perfuse carries counter and processor on. `perfuse repair` writes NewCPUId.";
@@ -111,13 +111,13 @@ rules! {
     OVERWRITTEN = "XR040", DataLoss, "CustomEventMarker Records", "the bytes of events were overwritten",
         "LLVM 5 to 7 (until September 2018) write the next record over the bytes of an event. Version 2 and 3 count them in \
          BufferExtents all the same. llvm-xray loses its way in such files.",
-        "When there was an event, and how large, was read; its bytes are gone. `perfuse repair` writes a single 0 for them.";
+        "When there was an event, and how large, was read; its bytes are gone. `perfuse repair` writes eight bytes 0 for them.";
     TYPED_CUT = "XR041", DataLoss, "version 5", "the end of the buffer was cut off",
         "LLVM 8 to 22 leave the 16 bytes of each TypedEventMarker out of BufferExtents, so that as many are missing at the end. llvm-xray refuses the file.",
         "Everything up to the cut was read. Avoid typed events, or log custom ones. `perfuse repair` ends the buffer behind its last whole record.";
     EMPTY_EVENT = "XR042", Info, "CustomEventMarker Records", "an event of no bytes",
         "Writers may; llvm-xray refuses the whole file.",
-        "Nothing has to be done. `perfuse repair` gives it a single byte 0, for llvm-xray's sake.";
+        "Nothing has to be done. `perfuse repair` gives it eight bytes 0, for llvm-xray's sake.";
     EVENT_SIZE = "XR043", Error, "CustomEventMarker Records", "the size of an event leads out of its buffer",
         "It is negative or too large. Nothing behind it in the buffer can be read.",
         "`perfuse repair` ends the buffer before it.";

@@ -221,7 +221,7 @@ impl Grammar {
     /// Whether a record that may not stand here is left out, rather than something before it missing.
     fn passes_over(&self, place: Place) -> bool {
         let in_body = self.before as u8 >= Place::Cpu as u8;
-        in_body || place as u8 <= self.before as u8
+        in_body || place == Place::Argument || place as u8 <= self.before as u8
     }
 
     /// Whether the buffer may end here; else what should follow.

@@ -192,7 +192,7 @@ impl Records<'_> {
 
     fn told(&mut self, broken: Broken, found: &str, offset: usize) {
         let (rule, expected) = carried(broken, self.is_carried);
-        let rule = if found == Place::Argument.name() && *rule == ORDER { &ORPHAN_ARGUMENT } else { rule };
+        let rule = if found == Place::Argument.name() { &ORPHAN_ARGUMENT } else { rule };
         self.tell(rule, offset, "", || format!("expected {expected}, found {found}"));
     }
 

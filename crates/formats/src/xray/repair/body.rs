@@ -14,6 +14,10 @@ use super::output::Output;
 use super::plan::Planned;
 use crate::Recording;
 
+/// What an event has instead of bytes that are gone, or never were: as many as keep function records at multiples of their
+/// size, since llvm-xray reads the padding of version 1 for such.
+const NO_BYTES: [u8; FUNCTION_BYTES] = [0; FUNCTION_BYTES];
+
 /// Writes a buffer, BufferExtents left to the caller.
 ///
 /// # Errors
@@ -23,7 +27,7 @@ pub fn write_buffer(log: &XRay, survey: &Survey, planned: &Planned, out: &mut Ou
     let dialect = Dialect { payloads: block.payloads, ..log.header().dialect() };
     let mut grammar = Grammar::new(dialect.version);
     grammar.before = if dialect.version == 1 { Place::Start } else { Place::Extents };
-    let clock = survey.clock(planned.index, Clock::default());
+    let clock = planned.clock;
     let mut body = Body { data: log.source(), dialect, grammar, clock, has_cpu: false, skipped: false, out };
     body.preamble(block, planned.wall)?;
     body.records(block)
@@ -76,6 +80,9 @@ impl Body<'_, '_, '_> {
                 Some(Step::Metadata { offset, record, .. }) => self.metadata(offset, &record)?,
                 Some(Step::Function { .. } | Step::Broken(_)) | None => break,
             }
+        }
+        if !self.has_cpu {
+            self.write_anchor(self.clock.tsc, &Anchor::Cpu)?;
         }
         if self.dialect.version == 1 {
             self.out.put(&Record::EndOfBuffer)?;
@@ -181,7 +188,7 @@ impl Body<'_, '_, '_> {
         }
     }
 
-    /// An event with a time that needs nothing more before it, and one byte at least: llvm-xray wants some.
+    /// An event with a time that needs nothing more before it, and with bytes: llvm-xray wants some.
     fn event<'e>(&mut self, event: Event<'e>) -> io::Result<Event<'e>> {
         let mut event = event;
         match &mut event.time {
@@ -197,7 +204,7 @@ impl Body<'_, '_, '_> {
             EventTime::Tsc(_) => {}
         }
         if event.payload.is_empty() {
-            (event.size, event.payload) = (1, &[0]);
+            (event.size, event.payload) = (NO_BYTES.len() as i32, &NO_BYTES);
         }
         Ok(event)
     }
