@@ -309,7 +309,10 @@ impl<'a, 'b> Pass<'a, 'b> {
             Record::CallArgument(_) => Kind::CALL_ARGUMENT,
             Record::BufferExtents(_) => Kind::BUFFER_EXTENTS,
             Record::Pid(pid) => {
-                let _ = block.pid.get_or_insert(*pid);
+                // Earlier versions have none: it stands there by accident.
+                if self.dialect.version >= 3 {
+                    let _ = block.pid.get_or_insert(*pid);
+                }
                 Kind::PID
             }
             Record::Unknown(kind) => *kind,

@@ -27,8 +27,16 @@ pub fn write_buffer(log: &XRay, survey: &Survey, planned: &Planned, out: &mut Ou
     let dialect = Dialect { payloads: block.payloads, ..log.header().dialect() };
     let mut grammar = Grammar::new(dialect.version);
     grammar.before = if dialect.version == 1 { Place::Start } else { Place::Extents };
-    let clock = planned.clock;
-    let mut body = Body { data: log.source(), dialect, grammar, clock, has_cpu: false, skipped: false, out };
+    let mut body = Body {
+        data: log.source(),
+        dialect,
+        grammar,
+        clock: planned.clock,
+        is_carried: planned.is_carried,
+        has_cpu: false,
+        skipped: false,
+        out,
+    };
     body.preamble(block, planned.wall)?;
     body.records(block)
 }
@@ -38,21 +46,12 @@ struct Body<'a, 'o, 'w> {
     dialect: Dialect,
     grammar: Grammar,
     clock: Clock,
+    is_carried: bool,
     /// Whether a NewCPUId was written: nothing of the body may come before it.
     has_cpu: bool,
     /// Whether a record that moved the counter was left out.
     skipped: bool,
     out: &'o mut Output<'w>,
-}
-
-/// What has to come before a record with a delta, so that its time stays what it was.
-enum Anchor {
-    /// Nothing: the record can stay as it is.
-    None,
-    /// NewCPUId.
-    Cpu,
-    /// TSCWrap.
-    Wrap,
 }
 
 impl Body<'_, '_, '_> {
@@ -81,9 +80,7 @@ impl Body<'_, '_, '_> {
                 Some(Step::Function { .. } | Step::Broken(_)) | None => break,
             }
         }
-        if !self.has_cpu {
-            self.write_anchor(self.clock.tsc, &Anchor::Cpu)?;
-        }
+        self.begin(self.clock.tsc)?;
         if self.dialect.version == 1 {
             self.out.put(&Record::EndOfBuffer)?;
         }
@@ -98,12 +95,10 @@ impl Body<'_, '_, '_> {
             let here = offset;
             offset = offset.saturating_add(FUNCTION_BYTES);
             let now = self.clock.tsc.wrapping_add(u64::from(delta));
-            let anchor = self.anchor(now);
-            if action.name().is_some() && matches!(anchor, Anchor::None) {
+            if action.name().is_some() && self.has_cpu && !self.needs_wrap(now) {
                 self.clock.tsc = now;
             } else if written.is_ok() {
-                written =
-                    self.copy(copied..here).and_then(|()| self.function(action, function_id, now, &anchor));
+                written = self.copy(copied..here).and_then(|()| self.function(action, function_id, now));
                 copied = offset;
             }
         });
@@ -120,35 +115,40 @@ impl Body<'_, '_, '_> {
         self.out.put_bytes(bytes, records as u64)
     }
 
-    fn function(&mut self, action: Action, function_id: u32, now: u64, anchor: &Anchor) -> io::Result<()> {
+    fn function(&mut self, action: Action, function_id: u32, now: u64) -> io::Result<()> {
+        self.begin(now)?;
         if action.name().is_none() {
             (self.clock.tsc, self.skipped) = (now, true);
             return Ok(());
         }
-        self.write_anchor(now, anchor)?;
-        self.out.put(&Record::Function { action, function_id, tsc_delta: 0 })
+        let tsc_delta = u32::try_from(self.step_to(now)?).unwrap_or(0);
+        self.out.put(&Record::Function { action, function_id, tsc_delta })
     }
 
-    fn anchor(&self, now: u64) -> Anchor {
-        match (self.has_cpu, self.skipped || now < self.clock.tsc) {
-            (false, _) => Anchor::Cpu,
-            (true, true) => Anchor::Wrap,
-            (true, false) => Anchor::None,
-        }
+    fn needs_wrap(&self, now: u64) -> bool {
+        self.skipped || now < self.clock.tsc
     }
 
-    /// The counter stands at `now` behind it.
-    fn write_anchor(&mut self, now: u64, anchor: &Anchor) -> io::Result<()> {
-        self.clock.tsc = now;
-        self.skipped = false;
-        match anchor {
-            Anchor::None => Ok(()),
-            Anchor::Cpu => {
-                self.has_cpu = true;
-                self.out.put(&Record::NewCpuId { cpu: self.clock.cpu.unwrap_or(0), tsc: now })
-            }
-            Anchor::Wrap => self.out.put(&Record::TscWrap { tsc: now }),
+    /// Writes NewCPUId before the first record of the body, which is of the time `now`.
+    fn begin(&mut self, now: u64) -> io::Result<()> {
+        if self.has_cpu {
+            return Ok(());
         }
+        if self.is_carried {
+            self.clock.tsc = now;
+        }
+        self.has_cpu = true;
+        self.out.put(&Record::NewCpuId { cpu: self.clock.cpu.unwrap_or(0), tsc: self.clock.tsc })
+    }
+
+    /// The delta of a record of the time `now`: 0 behind a TSCWrap, where no other leads there.
+    fn step_to(&mut self, now: u64) -> io::Result<u64> {
+        let before = std::mem::replace(&mut self.clock.tsc, now);
+        if std::mem::take(&mut self.skipped) || now < before {
+            self.out.put(&Record::TscWrap { tsc: now })?;
+            return Ok(0);
+        }
+        Ok(now.wrapping_sub(before))
     }
 
     fn metadata(&mut self, offset: usize, record: &Record<'_>) -> io::Result<()> {
@@ -169,10 +169,8 @@ impl Body<'_, '_, '_> {
                 self.out.put(&Record::NewCpuId { cpu, tsc })
             }
             Record::TscWrap { tsc } => {
+                self.begin(tsc)?;
                 self.clock.metadata(record);
-                if !self.has_cpu {
-                    self.write_anchor(tsc, &Anchor::Cpu)?;
-                }
                 self.skipped = false;
                 self.out.put(record)
             }
@@ -194,14 +192,10 @@ impl Body<'_, '_, '_> {
         match &mut event.time {
             EventTime::Delta(delta) => {
                 let now = self.clock.tsc.wrapping_add_signed(i64::from(*delta));
-                let anchor = self.anchor(now);
-                if !matches!(anchor, Anchor::None) {
-                    *delta = 0;
-                }
-                self.write_anchor(now, &anchor)?;
+                self.begin(now)?;
+                *delta = i32::try_from(self.step_to(now)?).unwrap_or(0);
             }
-            EventTime::Tsc(_) if !self.has_cpu => self.write_anchor(self.clock.tsc, &Anchor::Cpu)?,
-            EventTime::Tsc(_) => {}
+            EventTime::Tsc(_) => self.begin(self.clock.tsc)?,
         }
         if event.payload.is_empty() {
             (event.size, event.payload) = (NO_BYTES.len() as i32, &NO_BYTES);

@@ -16,6 +16,8 @@ pub struct Planned {
     pub wall: (i64, i32),
     /// Where the counter stands at its beginning, unless it says so itself.
     pub clock: Clock,
+    /// Whether that is the last time in the buffer before: what is due is the time of its own first record.
+    pub is_carried: bool,
 }
 
 /// Microseconds.
@@ -24,17 +26,18 @@ const SECOND: i64 = 1_000_000;
 /// All buffers that have something in them, copies left out: as they lie in the file where that is in the order of time for each
 /// thread, else in that order.
 pub fn plan(log: &XRay, survey: &Survey) -> Vec<Planned> {
-    let clock = log.clock(Rate::Auto);
-    let can_tell = clock.alignment == "wall_time" && log.header().dialect().version > 1;
+    let map = wall_clock(log, survey);
     let worth_it = survey.order.iter().filter_map(|&index| Some((index, survey.blocks.get(index)?)));
     let mut plan: Vec<Planned> = worth_it
         .filter(|(_, block)| is_worth_it(block))
         .map(|(index, block)| {
             let carried = survey.clock(index, Clock::default());
             let tsc = block.first_cpu.map_or(carried.tsc, |(_, tsc)| tsc);
-            let wall = block.wall.unwrap_or_else(|| wall_of(clock.map.ns(tsc)));
-            let tsc = if can_tell && block.wall.is_some() { tsc_of(wall, clock.map) } else { carried.tsc };
-            Planned { index, wall, clock: Clock { tsc, ..carried } }
+            let wall = block.wall.unwrap_or_else(|| wall_of(map.ns(tsc)));
+            // Version 1 does without NewCPUId and is exact; else it is lost, and the wall time tells the counter best.
+            let is_carried = carried.is_whole && log.header().dialect().version == 1;
+            let tsc = if is_carried || block.wall.is_none() { carried.tsc } else { tsc_of(wall, map) };
+            Planned { index, wall, clock: Clock { tsc, ..carried }, is_carried }
         })
         .collect();
     plan.sort_by_key(|planned| planned.index);
@@ -44,6 +47,22 @@ pub fn plan(log: &XRay, survey: &Survey) -> Vec<Planned> {
         plan.sort_by_key(|planned| (planned.wall, tsc(planned.index), planned.index));
     }
     plan
+}
+
+/// How wall times and the counter go together; where no buffer has both, the first that has a wall time is taken to begin
+/// where its times are counted from.
+fn wall_clock(log: &XRay, survey: &Survey) -> ClockMap {
+    let clock = log.clock(Rate::Auto);
+    if clock.alignment == "wall_time" {
+        return clock.map;
+    }
+    let mut walls = survey.order.iter().filter_map(|&index| Some((index, survey.blocks.get(index)?.wall?)));
+    let offset_ns = walls.next().map_or(0, |(index, (seconds, microseconds))| {
+        let begin = clock.map.ns(survey.clock(index, Clock::default()).tsc);
+        let micros = seconds.saturating_mul(SECOND).saturating_add(microseconds.into());
+        micros.saturating_mul(1000).saturating_sub(begin)
+    });
+    ClockMap { offset_ns, ..clock.map }
 }
 
 /// Whether there is more than the beginning of a preamble.

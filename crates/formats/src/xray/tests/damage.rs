@@ -21,8 +21,9 @@ const FIXTURES: [&[u8]; 12] = [
     include_bytes!("../testdata/profile.xray"),
 ];
 
-/// What is left to tell of a repaired log: see the README of the folder.
-const BEYOND_REPAIR: [&str; 6] = ["XR002", "XR005", "XR015", "XR027", "XR055", "XR072"];
+/// What is left to tell of a repaired log: see the README of the folder. Buffers that differed by damage alone are copies once it
+/// is mended.
+const BEYOND_REPAIR: [&str; 7] = ["XR002", "XR005", "XR015", "XR016", "XR027", "XR055", "XR072"];
 
 /// Does with a log whatever can be done with one.
 fn everything(log: &XRay) {
@@ -91,7 +92,7 @@ fn less_than_a_header_is_refused_with_its_place() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1024, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn flipped_bytes_and_cuts(

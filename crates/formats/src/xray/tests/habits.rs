@@ -103,8 +103,11 @@ fn small_things_are_told_once() {
     assert_eq!(codes(&checked(&case([clean.clone(), custom(1, b"")].concat()))), ["XR042"]);
     assert_eq!(codes(&checked(&case([enter(15 << 24 | 3, 5), exit(15 << 24 | 3, 5)].concat()))), ["XR055"]);
     assert_eq!(codes(&checked(&open(header(5)))), ["XR005"]);
-    assert_eq!(codes(&checked(&log(&[buffer(&[]), block(7, 1, 1000, &[clean.clone()])]))), ["XR017"]);
-    assert_eq!(codes(&checked(&log(&[block(-5, 1, 1000, &[clean.clone()])]))), ["XR027"]);
+    assert_eq!(
+        codes(&checked(&log(&[buffer(&[]), block(7, 1, 1000, std::slice::from_ref(&clean))]))),
+        ["XR017"]
+    );
+    assert_eq!(codes(&checked(&log(&[block(-5, 1, 1000, std::slice::from_ref(&clean))]))), ["XR027"]);
     let mut dirty = block(7, 1, 1000, &[clean.clone(), clean]);
     dirty[15] = 1;
     dirty[31] = 1;
@@ -165,7 +168,7 @@ fn calls_go_on_from_buffer_to_buffer() {
 #[test]
 fn basic_records_one_by_one() {
     let pair = [basic(0, 1, 10, 7), basic(1, 1, 20, 7)].concat();
-    assert_eq!(codes(&checked(&basic_log(&[pair.clone()]))), [""; 0]);
+    assert_eq!(codes(&checked(&basic_log(std::slice::from_ref(&pair)))), [""; 0]);
     let case = |record: Vec<u8>| basic_log(&[pair.clone(), record]);
     let mut odd_type = basic(0, 1, 30, 7);
     odd_type[0] = 7;
@@ -178,7 +181,11 @@ fn basic_records_one_by_one() {
         let log = case(record);
         assert_eq!(serious(&checked(&log)), [code]);
         assert_eq!(serious(&found(&log)), [code]);
-        assert_eq!(repaired(&log).source()[..], basic_log(&[pair.clone()]).source()[..], "{code}");
+        assert_eq!(
+            repaired(&log).source()[..],
+            basic_log(std::slice::from_ref(&pair)).source()[..],
+            "{code}"
+        );
     }
     let log = basic_log(&[basic(3, 1, 10, 7), basic_argument(1, 7, 5), basic(1, 1, 20, 7)]);
     assert_eq!((codes(&checked(&log)), calls(&log).len()), (vec![], 3));
