@@ -3,14 +3,23 @@
 //! Volume leaves as Arrow through PyCapsules, inspection as plain values; work runs with the GIL released.
 
 mod arrow;
+mod calls;
 mod errors;
 mod fusion;
 mod images;
 mod jitdump;
+mod naming;
+mod output;
 mod perf_data;
+mod profile_output;
+mod read_ahead;
 mod recording;
 mod registry;
+mod sleds;
 mod stacks;
+mod trace_output;
+mod waiting;
+mod xray_logs;
 
 use pyo3::prelude::*;
 
@@ -28,6 +37,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     perf_data::register(module)?;
     fusion::register(module)?;
     images::register(module)?;
+    sleds::register(module)?;
     stacks::register(module)?;
+    xray_logs::register(module)?;
+    calls::register(module)?;
+    trace_output::register(module)?;
+    profile_output::register(module)?;
     registry::register(module)
 }

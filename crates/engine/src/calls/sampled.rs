@@ -1,10 +1,13 @@
 //! Traces as if they had been sampled: so all that looks at samples looks at them too.
 
 use arrow_array::RecordBatch;
+use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
+use perfuse_tables::access::{ColumnError, nullable, numbers, text};
 use perfuse_tables::{frames, samples, stacks};
 use rustc_hash::FxHashMap;
 
 use super::NONE;
+use super::machine::Selection;
 use super::paths::{PathRow, Paths};
 
 /// First free keys.
@@ -58,8 +61,8 @@ impl Sampled {
         rows.sort_by_key(|row| (row.first_ns, row.thread_id, row.path));
         let mut samples = samples::Builder::new();
         for row in rows {
-            let own_ns = row.self_ns.unsigned_abs();
-            for (weight, unit, event) in [(own_ns, "ns", "wall-time"), (row.num_calls, "calls", "calls")] {
+            for (weight, unit, event) in [(row.self_ns, "ns", "wall-time"), (row.num_calls, "calls", "calls")]
+            {
                 let id = first.sample + samples.len() as u64;
                 let PathRow { first_ns, thread_id, source_id, record_offset, .. } = *row;
                 let stack = Some(first.stack + row.path);
@@ -78,5 +81,43 @@ impl Sampled {
             }
         }
         samples.finish()
+    }
+}
+
+impl Selection {
+    /// The rows of a batch of `samples` that were taken in the selected threads and time.
+    ///
+    /// # Errors
+    /// [`ColumnError`]
+    pub fn samples(&self, batch: &RecordBatch) -> Result<RecordBatch, ColumnError> {
+        let ids = numbers::<UInt64Type>(batch, "sample_id")?;
+        let times = numbers::<Int64Type>(batch, "ts_ns")?;
+        let threads = numbers::<UInt32Type>(batch, "thread_id")?;
+        let cpus = numbers::<UInt32Type>(batch, "cpu")?;
+        let stacks = numbers::<UInt32Type>(batch, "stack_id")?;
+        let weights = numbers::<UInt64Type>(batch, "weight")?;
+        let units = text(batch, "weight_unit")?;
+        let events = text(batch, "event")?;
+        let sources = numbers::<UInt32Type>(batch, "source_id")?;
+        let offsets = numbers::<UInt64Type>(batch, "record_offset")?;
+        let mut table = samples::Builder::new();
+        for row in 0..batch.num_rows() {
+            let is_within = self.time_ns.as_ref().is_none_or(|range| range.contains(&times.value(row)));
+            if is_within && self.has(threads.value(row)) {
+                table.push(
+                    ids.value(row),
+                    times.value(row),
+                    threads.value(row),
+                    nullable(cpus, row),
+                    nullable(stacks, row),
+                    weights.value(row),
+                    units.get(row).unwrap_or_default(),
+                    events.get(row).unwrap_or_default(),
+                    sources.value(row),
+                    offsets.value(row),
+                );
+            }
+        }
+        Ok(table.finish())
     }
 }

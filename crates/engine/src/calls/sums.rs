@@ -26,12 +26,11 @@ impl Tree {
         for row in 0..batch.num_rows() {
             let path = &functions[ends[row] as usize..ends[row + 1] as usize];
             let thread_id = threads.value(row);
-            let selected = self.options().selection.threads.as_ref();
-            if path.is_empty() || selected.is_some_and(|threads| threads.binary_search(&thread_id).is_err()) {
+            if path.is_empty() || !self.options().selection.has(thread_id) {
                 continue;
             }
             // The recorder's arithmetic goes under where a stack was left by `longjmp`.
-            let self_ns = selves.value(row).max(0);
+            let self_ns = selves.value(row).max(0).unsigned_abs();
             let group = self.group(thread_id, None);
             let mut node = self.thread(thread_id);
             for &function in path.iter().rev() {

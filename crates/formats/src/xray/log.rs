@@ -87,7 +87,8 @@ impl XRay {
         let Content::Fdr(survey) = self.content() else { return Vec::new() };
         let blocks = survey.order.iter().filter_map(|&index| survey.blocks.get(index));
         let moments = blocks.filter_map(|block| {
-            let (seconds, microseconds) = block.wall?;
+            // 0 is what a log made of one without wall times has.
+            let (seconds, microseconds) = block.wall.filter(|&wall| wall != (0, 0))?;
             let ns = seconds
                 .checked_mul(1_000_000_000)?
                 .checked_add(i64::from(microseconds).checked_mul(1000)?)?;

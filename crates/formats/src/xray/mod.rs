@@ -4,6 +4,7 @@ pub mod basic;
 pub mod block;
 pub mod check;
 pub mod consts;
+pub mod convert;
 mod describe;
 pub mod encode;
 pub mod header;
@@ -22,6 +23,7 @@ pub mod survey;
 #[cfg(test)]
 mod tests;
 pub mod walk;
+pub mod writer;
 
 use std::sync::Arc;
 
