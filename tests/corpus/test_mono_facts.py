@@ -17,7 +17,7 @@ KNOWN = [path for path in logs("tiny", "v17", "versions") if truth(path)]
 CLASS, VTABLE = 1, 7
 
 
-def _told_twice(path: str) -> set[str]:
+def _told_twice(path: Path) -> set[str]:
     """Types at addresses that belonged to one type after the other: the facts give all objects there to the last."""
     classes: dict[int, str] = {}
     at: dict[int, set[str]] = {}
@@ -94,9 +94,7 @@ def test_samples_by_leaf_and_thread(log: Log) -> None:
     assert log.rows(f"SELECT count(*) FROM {taken}") == [(said["total"],)]
     leaves = dict(log.rows(LEAVES))
     assert {name: leaves.get(name) for name, _ in said["leaf_top"]} == dict(said["leaf_top"])
-    threads = log.rows(
-        f"SELECT native_id, count(*) FROM (FROM {taken}) JOIN threads USING (thread_id) GROUP BY 1"
-    )
+    threads = log.rows(f"SELECT native_id, count(*) FROM (FROM {taken}) JOIN threads USING (thread_id) GROUP BY 1")
     assert {f"{native:x}": count for native, count in threads} == {
         thread: count for thread, _, count in said["by_thread"]
     }
