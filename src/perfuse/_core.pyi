@@ -1,9 +1,11 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, Self, TypeAlias, TypedDict, final
+from typing import IO, Any, Literal, Self, TypeAlias, TypedDict, final
 
 __all__ = [
     "ArrowStream",
+    "CallStatistics",
+    "CallTrace",
     "CallTree",
     "Fusion",
     "Images",
@@ -14,6 +16,7 @@ __all__ = [
     "Recording",
     "XRayLogWriter",
     "__version__",
+    "call_statistics",
     "call_tree",
     "code_pids",
     "convert_xray",
@@ -22,8 +25,11 @@ __all__ = [
     "inject_images",
     "perf_facts",
     "rules",
+    "selected_samples",
     "tables",
     "write_images",
+    "write_perf_samples",
+    "write_pprof",
     "write_xray",
 ]
 
@@ -99,6 +105,42 @@ def call_tree(
     time_ns: tuple[int, int] | None = None,
     min_share: float = 0.0,
 ) -> CallTree: ...
+def call_statistics(
+    fusion: Fusion,
+    *,
+    by: str = "function",
+    rank: str = "nearest",
+    threads: Sequence[int] | None = None,
+    time_ns: tuple[int, int] | None = None,
+    functions: Sequence[int] | None = None,
+    recursive_only: bool = False,
+    edges: bool = False,
+    paths: bool = False,
+) -> CallStatistics: ...
+def selected_samples(
+    fusion: Fusion, *, threads: Sequence[int] | None = None, time_ns: tuple[int, int] | None = None
+) -> ArrowStream: ...
+def write_perf_samples(
+    out: int | IO[bytes],
+    *,
+    samples: Any,
+    stacks: Any,
+    frames: Any,
+    threads: Any,
+    clock: int | None = None,
+    progress: Callable[[str, float], None] | None = None,
+) -> None: ...
+def write_pprof(
+    out: int | IO[bytes],
+    *,
+    samples: Any,
+    stacks: Any,
+    frames: Any,
+    events: Sequence[tuple[str, str, bool, int | None]],
+    title: str,
+    duration_ns: int,
+    progress: Callable[[str, float], None] | None = None,
+) -> None: ...
 
 @final
 class ArrowStream:
@@ -143,6 +185,7 @@ class Placed:
         clock_kind: str,
         hz: int | None,
         hz_source: str,
+        stated_hz: int | None,
         uncertainty_ns: int | None,
         alignment: str,
     ) -> Self: ...
@@ -186,6 +229,55 @@ class InstrumentationMap:
     def __len__(self) -> int: ...
     def functions(self) -> ArrowStream: ...
     def sleds(self) -> ArrowStream: ...
+
+@final
+class CallStatistics:
+    @property
+    def num_events(self) -> int: ...
+    @property
+    def num_calls(self) -> int: ...
+    @property
+    def num_unwound(self) -> int: ...
+    @property
+    def num_tail_calls(self) -> int: ...
+    @property
+    def num_truncated(self) -> int: ...
+    @property
+    def num_lost(self) -> int: ...
+    @property
+    def num_orphans(self) -> int: ...
+    @property
+    def span_ns(self) -> tuple[int, int] | None: ...
+    def functions(self) -> ArrowStream: ...
+    def edges(self) -> ArrowStream: ...
+    def paths(self) -> ArrowStream: ...
+    def threads(self) -> ArrowStream: ...
+    def migrations(self) -> ArrowStream: ...
+
+@final
+class CallTrace:
+    def __new__(
+        cls,
+        fusion: Fusion,
+        *,
+        threads: Sequence[int] | None = None,
+        time_ns: tuple[int, int] | None = None,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> Self: ...
+    @property
+    def num_events(self) -> int: ...
+    @property
+    def num_instants(self) -> int: ...
+    @property
+    def first_ns(self) -> int | None: ...
+    @property
+    def thread_ids(self) -> list[int]: ...
+    @property
+    def clock(self) -> str | None: ...
+    def write_chrome(self, out: int | IO[bytes], *, progress: Callable[[str, float], None] | None = None) -> None: ...
+    def write_perfetto(
+        self, out: int | IO[bytes], *, clock: int | None = None, progress: Callable[[str, float], None] | None = None
+    ) -> None: ...
 
 @final
 class CallTree:

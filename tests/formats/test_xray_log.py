@@ -43,7 +43,7 @@ def llvm_xray() -> str:
 def calls(path: Path | bytes) -> Counter[tuple[Any, ...]]:
     """Every event of a log, with its time and whose it is."""
     query = """
-        SELECT ts_ns, pid, tid, cpu, kind::VARCHAR, native_id, value
+        SELECT ts_ns, pid, tid, cpu, kind::VARCHAR, functions.native_id, value
         FROM call_events JOIN functions USING (function_id) JOIN threads USING (thread_id)
         JOIN processes USING (process_id)
     """

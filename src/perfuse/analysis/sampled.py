@@ -8,7 +8,15 @@ from perfuse import _core
 from perfuse.errors import UsageError
 
 
-class Sampled(Protocol):
+class Queried(Protocol):
+    """A profile that can be asked; `perfuse.Profile` is one."""
+
+    def sql(self, query: str, /) -> Any:
+        """Asks the common tables."""
+        ...
+
+
+class Sampled(Queried, Protocol):
     """A profile with samples, as far as analyses know it; `perfuse.Profile` is one."""
 
     @property
@@ -21,10 +29,6 @@ class Sampled(Protocol):
         """The common tables by name, each an Arrow stream."""
         ...
 
-    def sql(self, query: str, /) -> Any:
-        """Asks the common tables."""
-        ...
-
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -32,7 +36,7 @@ class Event:
 
     Attributes:
         name: Its name, such as `cpu-clock`.
-        unit: What weights count: `ns` or `events`.
+        unit: What weights count: `ns`, `events` or `calls`.
         num_samples: How many samples it has.
         weight: Sum of their weights.
     """
@@ -65,16 +69,16 @@ class Selection:
         return replace(self, event=event.name)
 
 
-def events(profile: Sampled) -> list[Event]:
-    """The events of a profile, that with the most samples first."""
+def events(profile: Queried) -> list[Event]:
+    """The events of a profile, that with the most samples first, and of those with as many the one that weighs time."""
     query = """
-        SELECT event::VARCHAR, min(weight_unit::VARCHAR), count(*) AS n, sum(weight)::HUGEINT
-        FROM samples GROUP BY 1 ORDER BY n DESC, 1
+        SELECT event::VARCHAR, min(weight_unit::VARCHAR) AS unit, count(*) AS n, sum(weight)::HUGEINT
+        FROM samples GROUP BY 1 ORDER BY n DESC, unit != 'ns', 1
     """
     return [Event(*row) for row in profile.sql(query).fetchall()]
 
 
-def chosen_event(profile: Sampled, name: str | None) -> Event:
+def chosen_event(profile: Queried, name: str | None) -> Event:
     """The event of that name, or the one with the most samples.
 
     Raises:

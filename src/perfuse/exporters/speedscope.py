@@ -30,7 +30,8 @@ def write(profile: Source, out: IO[bytes], *, weight: Literal["samples", "events
         raise UsageError(f"weight is 'samples' or 'events', not {weight!r}", field="weight")
     tracks = profile.sql(f"""
         SELECT pid, coalesce(tid, thread_id) AS number,
-            coalesce(t.name::VARCHAR, p.name::VARCHAR, 'thread'), event::VARCHAR, bool_and(weight_unit::VARCHAR = 'ns'),
+            coalesce(t.name::VARCHAR, p.name::VARCHAR, 'thread'), event::VARCHAR,
+            bool_and(weight_unit::VARCHAR = 'ns'),
             list(coalesce(stack_id::BIGINT, -1) ORDER BY ts_ns, sample_id),
             to_json(list({_WEIGHTS[weight]} ORDER BY ts_ns, sample_id)), sum({_WEIGHTS[weight]})
         FROM samples JOIN threads t USING (thread_id) JOIN processes p USING (process_id)

@@ -159,6 +159,8 @@ impl<V: Visitor> Calls<V> {
             Some(thread) => thread,
             None => self.begin(&events.get(rows.start), events.cpu(rows.start)),
         };
+        let latest_ns = events.times(rows.clone()).iter().copied().fold(thread.last_ns, i64::max);
+        let last = events.get(rows.end - 1);
         for (row, event) in events.iter(rows) {
             match event.kind {
                 CallEvent::Enter => self.enter(&mut thread, &event, events.cpu(row), StartReason::Entry),
@@ -171,9 +173,9 @@ impl<V: Visitor> Calls<V> {
                     }
                 }
             }
-            thread.last_ns = thread.last_ns.max(event.ts_ns);
-            thread.last_offset = event.record_offset;
         }
+        thread.last_ns = latest_ns;
+        thread.last_offset = last.record_offset;
         self.threads[index] = Some(thread);
     }
 
@@ -267,8 +269,10 @@ impl<V: Visitor> Calls<V> {
         let mut leave =
             Leave { start_ns, start_reason, end_ns, reason, duration_ns: 0, self_ns: 0, record_offset };
         if self.selection.time_ns.as_ref().is_none_or(|range| leave.cut(range)) {
-            leave.duration_ns = leave.end_ns.saturating_sub(leave.start_ns).max(0);
-            leave.self_ns = leave.duration_ns.saturating_sub(call.children_ns).max(0);
+            if leave.start_ns < leave.end_ns {
+                leave.duration_ns = leave.end_ns.abs_diff(leave.start_ns);
+            }
+            leave.self_ns = leave.duration_ns.saturating_sub(call.children_ns);
             if let Some(parent) = around.last_mut() {
                 parent.children_ns = parent.children_ns.saturating_add(leave.duration_ns);
             }

@@ -90,7 +90,7 @@ impl Threads {
             let done = done.entry(place.thread_id).or_default();
             done.num_calls += node.num_calls;
             done.max_depth = done.max_depth.max(place.depth + 1);
-            done.busy_ns = done.busy_ns.saturating_add(node.self_ns.unsigned_abs());
+            done.busy_ns = done.busy_ns.saturating_add(node.self_ns);
         }
         for (thread_id, _) in (0..).zip(&self.threads).filter(|(_, seen)| seen.num_events > 0) {
             done.entry(thread_id).or_default();

@@ -1,8 +1,10 @@
+use std::fmt::{self, Write};
 use std::sync::Arc;
 
+use arrow_array::builder::StringDictionaryBuilder;
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    ArrayRef, BooleanArray, DictionaryArray, RecordBatch, UInt8Array, UInt32Array, UInt64Array,
+    ArrayRef, BooleanArray, DictionaryArray, RecordBatch, StringArray, UInt8Array, UInt32Array, UInt64Array,
 };
 use arrow_schema::ArrowError;
 
@@ -21,7 +23,6 @@ impl InstrumentationMap {
         let all = || self.functions.iter();
         let sleds = |function: &Function| &self.sleds[function.sleds.clone()];
         let frames = || (0..self.functions.len()).map(|at| names.functions.get(at).and_then(Option::as_ref));
-        let kinds: Vec<String> = all().map(|function| kinds(sleds(function))).collect();
         let always = |function| sleds(function).iter().all(|sled| sled.always_instrument);
         let version = |function| sleds(function).first().map(|sled| sled.version);
         RecordBatch::try_from_iter_with_nullable([
@@ -32,8 +33,12 @@ impl InstrumentationMap {
             ),
             ("address", addresses(all().map(|function| function.place)), true),
             ("section", self.sections(all().map(|function| function.place)), true),
-            ("name", text(frames().map(|frame| Some(&*frame?.name))), true),
-            ("linkage_name", text(frames().map(|frame| frame.map(linkage_name))), true),
+            ("name", Arc::new(frames().map(|frame| Some(&*frame?.name)).collect::<StringArray>()), true),
+            (
+                "linkage_name",
+                Arc::new(frames().map(|frame| frame.map(linkage_name)).collect::<StringArray>()),
+                true,
+            ),
             ("path", text(frames().map(|frame| frame?.path.as_deref())), true),
             ("line", Arc::new(frames().map(|frame| frame?.line).collect::<UInt32Array>()), true),
             ("column", Arc::new(frames().map(|frame| frame?.column).collect::<UInt32Array>()), true),
@@ -42,7 +47,7 @@ impl InstrumentationMap {
                 Arc::new(all().map(|function| Some(function.sleds.len() as u32)).collect::<UInt32Array>()),
                 false,
             ),
-            ("kinds", text(kinds.iter().map(|kinds| Some(kinds.as_str()))), false),
+            ("kinds", written(all(), |function, out| write_kinds(sleds(function), out)), false),
             (
                 "always_instrument",
                 Arc::new(all().map(|function| Some(always(function))).collect::<BooleanArray>()),
@@ -62,13 +67,12 @@ impl InstrumentationMap {
         let all = || self.functions.iter().flat_map(sleds);
         let ids =
             self.functions.iter().flat_map(|function| std::iter::repeat_n(function.id, function.sleds.len()));
-        let kinds: Vec<String> = all().map(|sled| sled.kind.to_string()).collect();
         RecordBatch::try_from_iter_with_nullable([
             ("function_id", Arc::new(UInt32Array::from_iter_values(ids)) as ArrayRef, false),
             ("address", addresses(all().map(|sled| sled.place)), true),
             ("function_address", addresses(all().map(|sled| sled.function)), true),
             ("section", self.sections(all().map(|sled| sled.place)), true),
-            ("kind", text(kinds.iter().map(|kind| Some(kind.as_str()))), false),
+            ("kind", written(all(), |sled, out| write!(out, "{}", sled.kind)), false),
             (
                 "always_instrument",
                 Arc::new(all().map(|sled| Some(sled.always_instrument)).collect::<BooleanArray>()),
@@ -96,14 +100,28 @@ fn linkage_name(frame: &SymbolFrame) -> &str {
     frame.linkage_name.as_ref().unwrap_or(&frame.name)
 }
 
-/// The kinds there are among sleds, in their order: `function-enter, function-exit`.
-fn kinds(sleds: &[Sled]) -> String {
-    let mut seen = Vec::new();
-    for kind in sleds.iter().map(|sled| sled.kind) {
-        if !seen.contains(&kind) {
-            seen.push(kind);
+/// A column of texts of which there are few, written without a string of its own for each row.
+fn written<T>(rows: impl Iterator<Item = T>, write: impl Fn(T, &mut String) -> fmt::Result) -> ArrayRef {
+    let mut column = StringDictionaryBuilder::<Int32Type>::new();
+    let mut text = String::new();
+    for row in rows {
+        text.clear();
+        match write(row, &mut text) {
+            Ok(()) => column.append_value(&text),
+            Err(fmt::Error) => column.append_null(),
         }
     }
-    let names: Vec<String> = seen.iter().map(ToString::to_string).collect();
-    names.join(", ")
+    Arc::new(column.finish())
+}
+
+/// The kinds there are among sleds, in their order: `function-enter, function-exit`.
+fn write_kinds(sleds: &[Sled], out: &mut String) -> fmt::Result {
+    let mut seen = [false; 256];
+    for sled in sleds {
+        if !std::mem::replace(&mut seen[usize::from(sled.kind.0)], true) {
+            let gap = if out.is_empty() { "" } else { ", " };
+            write!(out, "{gap}{}", sled.kind)?;
+        }
+    }
+    Ok(())
 }

@@ -60,14 +60,16 @@ fn findings(named: &Named) -> Vec<(&str, &str)> {
     named.findings.iter().map(told).collect()
 }
 
-const OBJECT: u64 = 1 << 24;
+/// The native id of a function of an object.
+fn id(object: u64, function: u64) -> u64 {
+    (object << 24) | function
+}
 
 #[test]
 fn objects_have_their_own_functions() {
     let Some(corpus) = corpus() else { return };
     let maps = maps(&program_and_libraries(&corpus));
-    let named =
-        named(&[1, OBJECT | 1, OBJECT | 2, 17 * OBJECT | 2, 18 * OBJECT | 1], NativeIds::Bits32, &maps);
+    let named = named(&[1, id(1, 1), id(1, 2), id(17, 2), id(18, 1)], NativeIds::Bits32, &maps);
     assert_eq!(names(&named), ["mainfn(long)", "lib1_inner", "lib1_f", "lib17_f", "lib18_inner"]);
     assert_eq!(module_ids(&named), [Some(5), Some(6), Some(6), Some(7), Some(8)]);
     assert_eq!(named.findings, []);
@@ -81,7 +83,7 @@ fn objects_have_their_own_functions() {
 fn objects_that_fdr_logs_cannot_tell_apart_have_both_names() {
     let Some(corpus) = corpus() else { return };
     let all = maps(&program_and_libraries(&corpus));
-    let named = named(&[1, 2, OBJECT | 2, 3 * OBJECT | 2], NativeIds::Bits28, &all);
+    let named = named(&[1, 2, id(1, 2), id(3, 2)], NativeIds::Bits28, &all);
     // The program has one function, so that its second id is of object 16.
     assert_eq!(names(&named), ["mainfn(long) | lib16_inner", "lib16_f", "lib1_f | lib17_f", "lib3_f"]);
     assert_eq!(module_ids(&named)[0], None);
@@ -94,7 +96,7 @@ fn objects_that_fdr_logs_cannot_tell_apart_have_both_names() {
 fn an_object_above_15_alone_is_told() {
     let Some(corpus) = corpus() else { return };
     let only = maps(&[(0, corpus.join("dso/dso22")), (17, corpus.join("dso/libl17.so"))]);
-    let named = named(&[1, OBJECT | 1, OBJECT | 2], NativeIds::Bits28, &only);
+    let named = named(&[1, id(1, 1), id(1, 2)], NativeIds::Bits28, &only);
     assert_eq!(names(&named), ["mainfn(long)", "lib17_inner", "lib17_f"]);
     assert_eq!(findings(&named), [("XM012", "libl17.so")]);
     assert!(
@@ -108,10 +110,10 @@ fn an_object_above_15_alone_is_told() {
 fn ids_of_basic_logs_may_be_negative() {
     let Some(corpus) = corpus() else { return };
     let high = maps(&[(0, corpus.join("dso/dso22")), (200, corpus.join("dso/libl1.so"))]);
-    let id = 200 * OBJECT | 2;
-    let signed = i64::from(id as u32 as i32) as u64;
+    let unsigned = id(200, 2);
+    let signed = i64::from(unsigned as u32 as i32) as u64;
     assert!((signed as i64) < 0);
-    let named = named(&[id, signed, 1], NativeIds::Bits32, &high);
+    let named = named(&[unsigned, signed, 1], NativeIds::Bits32, &high);
     assert_eq!(names(&named), ["lib1_f", "lib1_f", "mainfn(long)"]);
     let mut more = ObjectMaps::new();
     let refused = more.insert(256, MapFile::open(&corpus.join("dso/dso22"), None).expect("a map"));
@@ -125,7 +127,7 @@ fn ids_of_basic_logs_may_be_negative() {
 fn what_has_no_map_keeps_its_name() {
     let Some(corpus) = corpus() else { return };
     let program = maps(&[(0, corpus.join("dso/dso22"))]);
-    let named = named(&[1, 9, OBJECT | 2, 1 << 40], NativeIds::Bits28, &program);
+    let named = named(&[1, 9, id(1, 2), 1 << 40], NativeIds::Bits28, &program);
     assert_eq!(names(&named), ["mainfn(long)", "function 9", "function 16777218", "function 1099511627776"]);
     assert_eq!(module_ids(&named), [Some(5), None, None, None]);
     assert_eq!(findings(&named), [("XM013", ""), ("XM014", "dso22")]);
@@ -137,7 +139,7 @@ fn what_has_no_map_keeps_its_name() {
     );
 
     let library = maps(&[(1, corpus.join("dso/libl1.so"))]);
-    let named = self::named(&[1, OBJECT | 2], NativeIds::Bits28, &library);
+    let named = self::named(&[1, id(1, 2)], NativeIds::Bits28, &library);
     assert_eq!(names(&named), ["function 1", "lib1_f"]);
     assert_eq!(findings(&named), [("XM013", "")]);
     assert_eq!(names(&self::named(&[], NativeIds::Bits28, &ObjectMaps::new())), [""; 0]);
