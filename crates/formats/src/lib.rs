@@ -17,6 +17,7 @@ pub mod fusing;
 pub mod jitdump;
 pub mod perf_data;
 pub mod registry;
+pub mod sframe;
 pub mod xray;
 
 mod machine;

@@ -17,6 +17,8 @@ pub struct Offsets {
     pub mapping: u32,
     /// Next `sample_id`.
     pub sample: u64,
+    /// Next `unwind_function_id`.
+    pub unwind_function: u32,
 }
 
 impl Offsets {
@@ -30,6 +32,7 @@ impl Offsets {
             code_object: self.code_object.saturating_add(count.code_object),
             mapping: self.mapping.saturating_add(count.mapping),
             sample: self.sample.saturating_add(count.sample),
+            unwind_function: self.unwind_function.saturating_add(count.unwind_function),
         }
     }
 }

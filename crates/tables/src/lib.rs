@@ -14,9 +14,10 @@ mod schema;
 
 pub use column::Choices;
 pub use family::{
-    CallEvent, EndReason, SliceKind, StartReason, call_events, call_sums, callchains, clocks, code_moves,
-    code_objects, diagnostics, embedded_files, frames, functions, inline_calls, instants, line_rows,
-    mappings, modules, processes, records, samples, slices, sources, stacks, threads,
+    CallEvent, EndReason, PcType, SliceKind, StartReason, UnwindOrigin, call_events, call_sums, callchains,
+    clocks, code_moves, code_objects, diagnostics, embedded_files, frames, functions, inline_calls, instants,
+    line_rows, mappings, modules, processes, records, samples, slices, sources, stacks, threads,
+    unwind_functions, unwind_rows,
 };
 pub use identities::{Identities, Offsets};
 pub use schema::{ColumnSpec, TableSpec};
@@ -35,6 +36,8 @@ pub static TABLES: &[&TableSpec] = &[
     &line_rows::SPEC,
     &inline_calls::SPEC,
     &embedded_files::SPEC,
+    &unwind_functions::SPEC,
+    &unwind_rows::SPEC,
     &callchains::SPEC,
     &frames::SPEC,
     &stacks::SPEC,

@@ -1,0 +1,125 @@
+//! Columns of `unwind_rows`, filled directly: a row costs a few stores, as there are many.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{BooleanBuilder, Int32Builder, Int64Builder};
+use arrow_array::types::Int32Type;
+use arrow_array::{ArrayRef, DictionaryArray, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use perfuse_tables::unwind_rows;
+use rustc_hash::FxHashMap;
+
+use crate::sframe::recovery::{Base, Expression, Recover, Recovery};
+
+/// Rows on their way into a batch.
+#[derive(Debug, Default)]
+pub struct Columns {
+    source_id: u32,
+    functions: Vec<u32>,
+    starts: Vec<u64>,
+    cfa: Rule,
+    fp: Rule,
+    ra: Rule,
+    mangled: BooleanBuilder,
+    outermost: BooleanBuilder,
+    offsets: Vec<u64>,
+}
+
+impl Columns {
+    /// No rows yet.
+    pub fn new(source_id: u32) -> Self {
+        Self { source_id, ..Self::default() }
+    }
+
+    /// Adds a row; one that says nothing has no rules.
+    #[inline]
+    pub fn push(&mut self, function: u32, start: u64, recovery: Option<Recovery>, offset: u64) {
+        self.functions.push(function);
+        self.starts.push(start);
+        self.offsets.push(offset);
+        let (cfa, fp, ra, mangled) = match recovery {
+            Some(Recovery::Caller { cfa, fp, ra, ra_mangled }) => (Some(cfa), place(fp), place(ra), ra_mangled),
+            Some(Recovery::Outermost) | None => (None, None, None, false),
+        };
+        self.cfa.push(cfa);
+        self.fp.push(fp);
+        self.ra.push(ra);
+        self.mangled.append_value(mangled);
+        self.outermost.append_value(recovery == Some(Recovery::Outermost));
+    }
+
+    /// The rows as Arrow.
+    pub fn finish(self) -> RecordBatch {
+        let Self { source_id, functions, starts, cfa, fp, ra, mut mangled, mut outermost, offsets } = self;
+        let num = functions.len();
+        let mut columns: Vec<ArrayRef> =
+            vec![Arc::new(UInt32Array::from(functions)), Arc::new(UInt64Array::from(starts))];
+        columns.extend(cfa.finish());
+        columns.extend(fp.finish());
+        columns.extend(ra.finish());
+        columns.push(Arc::new(mangled.finish()));
+        columns.push(Arc::new(outermost.finish()));
+        columns.push(Arc::new(UInt32Array::from(vec![source_id; num])));
+        columns.push(Arc::new(UInt64Array::from(offsets)));
+        unwind_rows::batch(columns)
+    }
+}
+
+fn place(rule: Recover) -> Option<Expression> {
+    match rule {
+        Recover::Same => None,
+        Recover::Fixed(offset) => Some(Expression { base: Base::Cfa, offset: offset.into(), deref: true }),
+        Recover::At(expression) => Some(expression),
+    }
+}
+
+/// The three columns of a rule: base, offset, and whether memory is read.
+#[derive(Debug, Default)]
+struct Rule {
+    bases: Int32Builder,
+    offsets: Int64Builder,
+    derefs: BooleanBuilder,
+    registers: FxHashMap<u32, i32>,
+    names: Vec<String>,
+}
+
+/// Bases that are no register's number, by their keys.
+const NAMED: [&str; 3] = ["sp", "fp", "cfa"];
+
+impl Rule {
+    #[inline]
+    fn push(&mut self, rule: Option<Expression>) {
+        let Some(Expression { base, offset, deref }) = rule else {
+            self.bases.append_null();
+            self.offsets.append_null();
+            self.derefs.append_value(false);
+            return;
+        };
+        let key = match base {
+            Base::Sp => 0,
+            Base::Fp => 1,
+            Base::Cfa => 2,
+            Base::Register(number) => self.register(number),
+        };
+        self.bases.append_value(key);
+        self.offsets.append_value(offset);
+        self.derefs.append_value(deref);
+    }
+
+    fn register(&mut self, number: u32) -> i32 {
+        *self.registers.entry(number).or_insert_with(|| {
+            let key = NAMED.len().saturating_add(self.names.len());
+            self.names.push(format!("r{number}"));
+            i32::try_from(key).unwrap_or(i32::MAX)
+        })
+    }
+
+    fn finish(mut self) -> [ArrayRef; 3] {
+        let names = NAMED.into_iter().chain(self.names.iter().map(String::as_str));
+        let values = Arc::new(StringArray::from_iter_values(names));
+        let bases: ArrayRef = match DictionaryArray::<Int32Type>::try_new(self.bases.finish(), values) {
+            Ok(array) => Arc::new(array),
+            Err(error) => unreachable!("every key has a name: {error}"),
+        };
+        [bases, Arc::new(self.offsets.finish()), Arc::new(self.derefs.finish())]
+    }
+}
