@@ -21,6 +21,16 @@ pub const FLAGS: &[(u8, &str)] = &[
     (SFRAME_F_FDE_FUNC_START_PCREL, "SFRAME_F_FDE_FUNC_START_PCREL"),
 ];
 
+/// Flags a version has.
+#[must_use]
+pub const fn known_flags(version: u8) -> u8 {
+    match version {
+        1 => SFRAME_F_FDE_SORTED | SFRAME_F_FRAME_POINTER,
+        2 => SFRAME_F_FDE_SORTED | SFRAME_F_FRAME_POINTER | SFRAME_F_FDE_FUNC_START_PCREL,
+        _ => SFRAME_F_FDE_SORTED | SFRAME_F_FDE_FUNC_START_PCREL,
+    }
+}
+
 /// `p_type` of the segment that holds the section.
 pub const PT_GNU_SFRAME: u32 = 0x6474_e554;
 /// `sh_type` since binutils 2.45; PROGBITS before.

@@ -4,7 +4,7 @@ use perfuse_wire::layout;
 
 layout! {
     /// Begins every section, and every piece of one that a linker put together without merging. The same in all versions.
-    Header = "sframe_header", section "Header" {
+    Header = "sframe_header", section "1.2" {
         /// 0xdee2 in the byte order of the machine the section is for.
         sfp_magic: u16,
         /// 1, 2 or 3.
@@ -35,7 +35,7 @@ layout! {
     }
 
     /// A function, in version 1.
-    FuncDescV1 = "sframe_func_desc_entry (version 1)", section "Function entries" {
+    FuncDescV1 = "sframe_func_desc_entry (version 1)", section "1.3" {
         /// Where it starts; from where that is counted depends on who linked the section.
         sfde_func_start_address: i32,
         /// Size in bytes.
@@ -49,7 +49,7 @@ layout! {
     }
 
     /// A function, in version 2.
-    FuncDescV2 = "sframe_func_desc_entry (version 2)", section "Function entries" {
+    FuncDescV2 = "sframe_func_desc_entry (version 2)", section "1.3" {
         /// Where it starts; from its own field where the flag says so.
         sfde_func_start_address: i32,
         /// Size in bytes.
@@ -67,7 +67,7 @@ layout! {
     }
 
     /// A function, in version 3: what a search needs.
-    FuncDescIdxV3 = "sframe_func_desc_idx_v3", section "Function entries" {
+    FuncDescIdxV3 = "sframe_func_desc_idx_v3", section "1.3" {
         /// Where it starts, from its own field where the flag says so, as it always does.
         sfdi_func_start_offset: i64,
         /// Size in bytes.
@@ -77,7 +77,7 @@ layout! {
     }
 
     /// A function, in version 3: the rest, just before its rows.
-    FuncDescAttrV3 = "sframe_func_desc_attr_v3", section "Function entries" {
+    FuncDescAttrV3 = "sframe_func_desc_attr_v3", section "1.3" {
         /// Rows it has.
         sfda_func_num_fres: u16,
         /// As in version 1; bit 7: the kernel entered it for a signal.
@@ -92,7 +92,7 @@ layout! {
 /// A row, which has no fixed fields: their sizes are in its function's entry and in its own info byte.
 pub const FRAME_ROW: perfuse_wire::Layout = perfuse_wire::Layout {
     name: "sframe_frame_row_entry",
-    section: "Rows",
+    section: "1.4",
     doc: "How to unwind from here on, up to the next row's start.",
     fixed_bytes: 0,
     fields: &[

@@ -58,10 +58,10 @@ impl Piece {
         self.header.sfp_flags & SFRAME_F_FDE_SORTED != 0
     }
 
-    /// Whether starts are said to count from their own fields.
+    /// Whether starts are said to count from their own fields, which version 1 cannot say.
     #[must_use]
     pub fn is_pcrel(&self) -> bool {
-        self.header.sfp_flags & SFRAME_F_FDE_FUNC_START_PCREL != 0
+        self.version() >= 2 && self.header.sfp_flags & SFRAME_F_FDE_FUNC_START_PCREL != 0
     }
 
     /// Size in bytes of a function entry; `None` for an unknown version.
@@ -188,6 +188,19 @@ pub fn pieces(section: &Section, index: usize, data: &[u8]) -> Result<(Vec<Piece
     Ok((pieces, data.len().saturating_sub(end)))
 }
 
+/// Where the function entries of a section are, and how large each of them is.
+pub(super) fn entries(data: &[u8]) -> Vec<(Range<usize>, usize)> {
+    let mut found = Vec::new();
+    let mut next = Some(0);
+    while let Some(piece) = next.and_then(|at| piece(data, at, 0, 0).ok()) {
+        if let Some(stride) = piece.entry_bytes() {
+            found.push((piece.entries.clone(), stride));
+        }
+        next = next_header(data, piece.end);
+    }
+    found
+}
+
 /// The next header: right behind, or at the next multiple of 8, where linkers align.
 fn next_header(data: &[u8], end: usize) -> Option<usize> {
     let aligned = end.checked_next_multiple_of(8)?;
@@ -268,10 +281,11 @@ fn fits(header: &Header, len: usize) -> bool {
     entries_end.max(rows_end) <= len as u64
 }
 
-/// Rows may be shared by functions, and a damaged table can have each function claim all of them. So many are walked in
-/// all that no honest section comes near; functions behind that have none.
+/// Rows may be shared by functions, and a damaged table can have each function claim all of them. As many are
+/// walked in all as the section has bytes, which is five times what sections have whose rows are shared; functions behind
+/// that have none.
 fn budget(section: &Section, data: &[u8], pieces: &mut [Piece]) {
-    let mut left = (data.len() as u64).saturating_mul(4).max(1 << 20);
+    let mut left = (data.len() as u64).max(1 << 16);
     let (file_offset, address) = (section.place.start as u64, section.address);
     for piece in pieces {
         let view = View { piece, data, file_offset, address };

@@ -119,6 +119,11 @@ impl<'a> Elf<'a> {
     /// # Errors
     /// When it is not a 64-bit ELF file, or ends within its header.
     pub fn parse(data: &'a [u8]) -> Result<Self, ParseError> {
+        let need = (IDENT_BYTES as u64).saturating_add(FileHeader::SIZE);
+        if (data.len() as u64) < need {
+            let kind = ErrorKind::Short { need, have: data.len() as u64 };
+            return Err(ParseError::new(kind, 0, "e_ident"));
+        }
         let endian = match data.get(4..6) {
             Some(&[2, 1]) => Endian::Little,
             Some(&[2, 2]) => Endian::Big,
@@ -130,10 +135,7 @@ impl<'a> Elf<'a> {
                 let kind = ErrorKind::Invalid { value: order.into(), expected: "1 or 2" };
                 return Err(ParseError::new(kind, 5, "ei_data"));
             }
-            _ => {
-                let kind = ErrorKind::Short { need: IDENT_BYTES as u64, have: data.len() as u64 };
-                return Err(ParseError::new(kind, 0, "e_ident"));
-            }
+            _ => return Err(ParseError::new(ErrorKind::Short { need, have: 0 }, 0, "e_ident")),
         };
         let body = data.get(IDENT_BYTES..).unwrap_or_default();
         let header = FileHeader::read(&mut Cursor::new(body, IDENT_BYTES as u64, endian))?;

@@ -3,6 +3,7 @@
 use perfuse_wire::{Cursor, Endian, layout};
 
 use super::elf::{Elf, SHT_RELA};
+use crate::sframe::reader;
 
 layout! {
     /// A relocation with an addend.
@@ -48,13 +49,17 @@ const R_390_PC64: u32 = 23;
 pub struct Relocated {
     /// Places that were filled, by their offset, sorted.
     pub applied: Vec<u64>,
-    /// Relocations that could not be: of another kind, outside the section, of a symbol that is not there.
+    /// Relocations that were not: of another kind, of no start field, of a symbol that is not there.
     pub refused: Vec<u64>,
 }
 
-/// Fills the start fields of a section.
+/// Fills the start fields of a section. Nothing else is changed: `ld -r` of old has written relocations into rows.
 pub fn apply(elf: &Elf<'_>, section_index: usize, bytes: &mut [u8]) -> Relocated {
     let mut done = Relocated::default();
+    let tables = reader::entries(bytes);
+    let is_start = |at: u64| {
+        usize::try_from(at).is_ok_and(|at| tables.iter().any(|(table, stride)| table.contains(&at) && at.wrapping_sub(table.start).is_multiple_of(*stride)))
+    };
     let Some(target) = elf.sections.get(section_index).copied() else { return done };
     // The tables of a file do not overlap either.
     let mut left = elf.data.len() as u64 / Rela::SIZE;
@@ -71,7 +76,7 @@ pub fn apply(elf: &Elf<'_>, section_index: usize, bytes: &mut [u8]) -> Relocated
             let value = symbol(symbols.unwrap_or_default(), entry.r_info >> 32, elf.endian)
                 .map(|symbol| symbol.st_value.wrapping_add_signed(entry.r_addend))
                 .map(|value| value.wrapping_sub(target.sh_addr.wrapping_add(entry.r_offset)));
-            let filled = value.and_then(|value| fill(bytes, &entry, value, elf));
+            let filled = value.filter(|_| is_start(entry.r_offset)).and_then(|value| fill(bytes, &entry, value, elf));
             match filled {
                 Some(()) => done.applied.push(entry.r_offset),
                 None => done.refused.push(entry.r_offset),

@@ -39,30 +39,38 @@ impl Contents {
             let what = "the flag SFRAME_F_FRAME_POINTER is gone";
             misfits.push(Misfit { function: None, row: None, what, left_out: false });
         }
-        let mut out = Self { version, flags, functions: Vec::new(), blocks: Vec::new(), ..self.clone() };
+        // Without the flag, unsorted sections are read as the assembler's, whose starts count from their fields.
+        let from_field = self.is_from_field() && flags & (SFRAME_F_FDE_FUNC_START_PCREL | SFRAME_F_FDE_SORTED) == 0;
+        let mut out = Self { version, flags, from_field, functions: Vec::new(), blocks: Vec::new(), ..self.clone() };
         // By block of this: blocks keep their order, and those that functions share stay shared where they are rewritten alike.
         let mut order: Vec<usize> = (0..self.functions.len()).collect();
         order.sort_by_key(|index| self.functions.get(*index).map(|function| (function.block, *index)));
         let mut converted: Vec<Option<Described>> = vec![None; self.functions.len()];
-        let mut last: Option<(usize, Described)> = None;
+        let mut last: Option<(Described, Option<Described>)> = None;
         for index in order {
             let Some(function) = self.functions.get(index) else { continue };
-            let before = misfits.len();
-            let (mut described, rows) = self.function_as(function, version, &mut misfits);
-            if misfits.get(before..).is_some_and(|new| new.iter().any(|misfit| misfit.left_out)) {
-                continue;
-            }
-            let written = |function: &Described| (function.info, function.fde_type, function.repeat_bytes);
-            match last {
-                Some((block, known)) if block == function.block && written(&known) == written(&described) => {
-                    described.block = known.block;
+            let kind = |function: &Described| (function.block, function.info, function.fde_type, function.repeat_bytes);
+            let described = match last {
+                Some((before, known)) if kind(&before) == kind(function) => {
+                    if known.is_none() {
+                        let what = "rows it shares with a function that is left out";
+                        misfits.push(Misfit { function: Some(function.start), row: None, what, left_out: true });
+                    }
+                    known.map(|known| Described { start: function.start, size: function.size, ..known })
                 }
                 _ => {
-                    described.block = out.blocks.len();
-                    out.blocks.push(rows);
+                    let before = misfits.len();
+                    let (described, rows) = self.function_as(function, version, &mut misfits);
+                    let fits = !misfits.get(before..).is_some_and(|new| new.iter().any(|misfit| misfit.left_out));
+                    let block = out.blocks.len();
+                    fits.then(|| {
+                        out.blocks.push(rows);
+                        Described { block, ..described }
+                    })
                 }
-            }
-            last = Some((function.block, described));
+            };
+            last = Some((*function, described));
+            let Some(described) = described else { continue };
             if let Some(slot) = converted.get_mut(index) {
                 *slot = Some(described);
             }

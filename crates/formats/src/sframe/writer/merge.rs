@@ -1,5 +1,7 @@
 //! One sorted section from the several that a linker put one behind the other.
 
+use rustc_hash::FxHashMap;
+
 use super::{Contents, Described, WriteError};
 
 /// A merged section, and what was not taken.
@@ -35,11 +37,14 @@ pub fn merge(pieces: Vec<Contents>) -> Result<Merged, WriteError> {
     all.from_field = false;
     all.sort();
     let before = all.functions.len();
-    let (functions, blocks) = (std::mem::take(&mut all.functions), &all.blocks);
+    let functions = std::mem::take(&mut all.functions);
+    let mut known = FxHashMap::default();
+    let equal: Vec<usize> =
+        all.blocks.iter().enumerate().map(|(index, block)| *known.entry(block).or_insert(index)).collect();
     let mut kept: Vec<Described> = Vec::with_capacity(functions.len());
     for function in functions {
         let same = |other: &Described| {
-            Described { block: function.block, ..*other } == function && blocks.get(other.block) == blocks.get(function.block)
+            Described { block: function.block, ..*other } == function && equal.get(other.block) == equal.get(function.block)
         };
         // A function of no size may stand beside another with the same start: all is compared.
         if function.size == 0 || !kept.last().is_some_and(same) {

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::Contents;
+use super::{Contents, Described};
 
 impl Contents {
     /// Has functions with equal rows share them (in version 3, where attributes are equal too). How many blocks are gone.
@@ -13,8 +13,15 @@ impl Contents {
         let mut by_block: Vec<usize> = (0..self.functions.len()).collect();
         by_block.sort_by_key(|index| self.functions.get(*index).map(|function| (function.block, *index)));
         let mut blocks = vec![0; self.functions.len()];
+        let mut last: Option<(Described, usize)> = None;
         for index in by_block {
             let Some(function) = self.functions.get(index) else { continue };
+            if let (Some((before, block)), Some(slot)) = (last, blocks.get_mut(index))
+                && shared_already(&before, function)
+            {
+                *slot = block;
+                continue;
+            }
             let mut bytes = vec![function.info.fre_type()];
             // What cannot be written is shared with nothing.
             if self.block(function, &mut bytes).is_err() {
@@ -25,6 +32,7 @@ impl Contents {
             if block == next {
                 kept.push(self.rows(function).to_vec());
             }
+            last = Some((*function, block));
             if let Some(slot) = blocks.get_mut(index) {
                 *slot = block;
             }
@@ -35,4 +43,8 @@ impl Contents {
         }
         before.saturating_sub(self.blocks.len())
     }
+}
+
+fn shared_already(before: &Described, function: &Described) -> bool {
+    Described { start: function.start, size: function.size, padding: function.padding, ..*before } == *function
 }
