@@ -11,6 +11,8 @@ __all__ = [
     "Placed",
     "RecordIterator",
     "Recording",
+    "SFrameSection",
+    "SFrameText",
     "__version__",
     "call_tree",
     "code_pids",
@@ -19,6 +21,10 @@ __all__ = [
     "inject_images",
     "perf_facts",
     "rules",
+    "sframe_at",
+    "sframe_find",
+    "sframe_pieces",
+    "sframe_put_back",
     "tables",
     "write_images",
 ]
@@ -75,6 +81,22 @@ class _PerfFacts(TypedDict):
     pids: list[int]
     time_conv: tuple[int, int, int] | None
     num_user_stacks: int
+
+class _SFramePiece(TypedDict):
+    section: int
+    member: str
+    offset: int
+    address: int
+    version: int
+    abi: str | None
+    flags: int
+    num_functions: int
+    num_rows: int
+    starts: str
+    because: str
+
+_SFrameRule: TypeAlias = tuple[str, int, bool]
+_SFrameRow: TypeAlias = tuple[int, _SFrameRule | None, _SFrameRule | None, _SFrameRule | None, bool]
 
 def rules() -> list[_Rule]: ...
 def formats() -> list[_Format]: ...
@@ -238,3 +260,39 @@ class Images:
 def code_pids(fusion: Fusion) -> list[int]: ...
 def write_images(fusion: Fusion, files: dict[int, int], machine: int) -> Images: ...
 def inject_images(fusion: Fusion, images: Images, paths: dict[int, str], out: int) -> tuple[int, int, int] | None: ...
+
+@final
+class SFrameText:
+    def __new__(cls, recording: Recording, style: str) -> Self: ...
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> bytes: ...
+
+@final
+class SFrameSection:
+    def __new__(cls, version: int, arch: str) -> Self: ...
+    @staticmethod
+    def all_of(recording: Recording) -> list[SFrameSection]: ...
+    @staticmethod
+    def merged(sections: Sequence[SFrameSection]) -> tuple[SFrameSection, int]: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def arch(self) -> str | None: ...
+    def __len__(self) -> int: ...
+    def add(
+        self,
+        start: int,
+        size: int,
+        rows: Sequence[_SFrameRow],
+        repeat_bytes: int = 0,
+        signal: bool = False,
+        key_b: bool = False,
+    ) -> None: ...
+    def convert(self, version: int) -> tuple[SFrameSection, list[tuple[int | None, int | None, str, bool]]]: ...
+    def optimised(self) -> tuple[SFrameSection, int]: ...
+    def encode(self, address: int, sort: bool = True) -> bytes: ...
+
+def sframe_at(path: str, data: bytes | None, address: int) -> Recording: ...
+def sframe_find(recording: Recording, addresses: bytes) -> ArrowStream: ...
+def sframe_pieces(recording: Recording) -> list[_SFramePiece]: ...
+def sframe_put_back(recording: Recording, section: int, data: bytes) -> bytes: ...

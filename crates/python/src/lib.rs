@@ -10,6 +10,7 @@ mod jitdump;
 mod perf_data;
 mod recording;
 mod registry;
+mod sframe;
 mod stacks;
 
 use pyo3::prelude::*;
@@ -23,6 +24,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     perf_data::register(module)?;
     fusion::register(module)?;
     images::register(module)?;
+    sframe::register(module)?;
     stacks::register(module)?;
     registry::register(module)
 }

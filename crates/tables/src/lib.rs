@@ -17,7 +17,7 @@ pub use family::{
     CallEvent, EndReason, PcType, SliceKind, StartReason, UnwindOrigin, call_events, call_sums, callchains,
     clocks, code_moves, code_objects, diagnostics, embedded_files, frames, functions, inline_calls, instants,
     line_rows, mappings, modules, processes, records, samples, slices, sources, stacks, threads,
-    unwind_functions, unwind_rows,
+    unwind_functions, unwind_lookups, unwind_rows,
 };
 pub use identities::{Identities, Offsets};
 pub use schema::{ColumnSpec, TableSpec};

@@ -12,7 +12,7 @@ use perfuse_wire::RecordView;
 
 use super::SFrame;
 use crate::{BatchStream, Placement, Position, Recording, one_batch};
-use columns::Columns;
+use columns::{Columns, Lookups};
 
 /// Functions of a batch.
 const BATCH: u32 = 1 << 13;
@@ -115,6 +115,32 @@ impl Iterator for RowBatches {
         }
         self.done.pop_front()
     }
+}
+
+/// Looks addresses up: table `unwind_lookups`, in their order.
+#[must_use]
+pub fn look_up(file: &SFrame, addresses: &[u64]) -> Vec<RecordBatch> {
+    let firsts: Vec<u32> = file
+        .pieces()
+        .iter()
+        .scan(0u32, |next, piece| Some(std::mem::replace(next, next.saturating_add(piece.num_functions))))
+        .collect();
+    // Made once, before threads ask for them.
+    let _ = (file.lookup(), file.survey());
+    let batch = |addresses: &[u64]| {
+        let mut table = Lookups::default();
+        for address in addresses {
+            let found = file.find(*address);
+            let function = found.as_ref().map(|found| {
+                let first = firsts.get(found.piece).copied().unwrap_or(0);
+                (first.saturating_add(found.function.index), found.function.start)
+            });
+            let row = found.and_then(|found| Some((found.row?.start.into(), found.recovery?.ok())));
+            table.push(*address, function, row);
+        }
+        table.finish()
+    };
+    addresses.par_chunks(BATCH as usize).map(batch).collect()
 }
 
 struct RecordBatches {

@@ -26,6 +26,7 @@ use std::sync::Arc;
 use crate::Format;
 
 pub use file::SFrame;
+pub use ingest::look_up;
 
 /// The format's entry in the registry.
 pub static FORMAT: Format = Format {

@@ -14,4 +14,4 @@ pub use provenance::{clocks, diagnostics, records, sources};
 pub use sampling::{callchains, samples};
 pub use tasks::{mappings, processes, threads};
 pub use tracing::{CallEvent, EndReason, SliceKind, StartReason, call_events, call_sums, instants, slices};
-pub use unwinding::{PcType, UnwindOrigin, unwind_functions, unwind_rows};
+pub use unwinding::{PcType, UnwindOrigin, unwind_functions, unwind_lookups, unwind_rows};

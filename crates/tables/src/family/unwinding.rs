@@ -89,3 +89,39 @@ table! {
         record_offset: u64,
     }
 }
+
+table! {
+    /// One row an address that was looked up. Not a table of profiles: the answer to `find`.
+    unwind_lookups {
+        /// The address.
+        address: u64,
+        /// Function it is in; null where none is known.
+        unwind_function_id: Opt<u32>,
+        /// First address of that function.
+        function_address: Opt<u64>,
+        /// Where the row that holds begins; null where the function has none there.
+        start_offset: Opt<u64>,
+        /// As in `unwind_rows`, as are the following.
+        cfa_base: Opt<Str>,
+        /// Added to it.
+        cfa_offset: Opt<i64>,
+        /// Whether the CFA is what memory has there.
+        cfa_deref: bool,
+        /// What the caller's frame pointer is found from.
+        fp_base: Opt<Str>,
+        /// Added to it.
+        fp_offset: Opt<i64>,
+        /// Whether it is what memory has there.
+        fp_deref: bool,
+        /// What the return address is found from.
+        ra_base: Opt<Str>,
+        /// Added to it.
+        ra_offset: Opt<i64>,
+        /// Whether it is what memory has there.
+        ra_deref: bool,
+        /// Whether the return address is signed (aarch64).
+        ra_mangled: bool,
+        /// Whether there is no caller.
+        outermost: bool,
+    }
+}

@@ -2,25 +2,21 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{BooleanBuilder, Int32Builder, Int64Builder};
+use arrow_array::builder::{BooleanBuilder, Int32Builder, Int64Builder, UInt32Builder, UInt64Builder};
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, DictionaryArray, RecordBatch, StringArray, UInt32Array, UInt64Array};
-use perfuse_tables::unwind_rows;
+use perfuse_tables::{unwind_lookups, unwind_rows};
 use rustc_hash::FxHashMap;
 
 use crate::sframe::recovery::{Base, Expression, Recover, Recovery};
 
-/// Rows on their way into a batch.
+/// Rows on their way into a batch of `unwind_rows`.
 #[derive(Debug, Default)]
 pub struct Columns {
     source_id: u32,
     functions: Vec<u32>,
     starts: Vec<u64>,
-    cfa: Rule,
-    fp: Rule,
-    ra: Rule,
-    mangled: BooleanBuilder,
-    outermost: BooleanBuilder,
+    rules: Rules,
     offsets: Vec<u64>,
 }
 
@@ -36,6 +32,67 @@ impl Columns {
         self.functions.push(function);
         self.starts.push(start);
         self.offsets.push(offset);
+        self.rules.push(recovery);
+    }
+
+    /// The rows as Arrow.
+    pub fn finish(self) -> RecordBatch {
+        let num = self.functions.len();
+        let mut columns: Vec<ArrayRef> =
+            vec![Arc::new(UInt32Array::from(self.functions)), Arc::new(UInt64Array::from(self.starts))];
+        columns.extend(self.rules.finish());
+        columns.push(Arc::new(UInt32Array::from(vec![self.source_id; num])));
+        columns.push(Arc::new(UInt64Array::from(self.offsets)));
+        unwind_rows::batch(columns)
+    }
+}
+
+/// Addresses that were looked up, on their way into a batch of `unwind_lookups`.
+#[derive(Debug, Default)]
+pub struct Lookups {
+    addresses: Vec<u64>,
+    ids: UInt32Builder,
+    functions: UInt64Builder,
+    starts: UInt64Builder,
+    rules: Rules,
+}
+
+impl Lookups {
+    /// Adds an address: key and first address of its function, start of its row, and what that says.
+    pub fn push(&mut self, address: u64, function: Option<(u32, u64)>, row: Option<(u64, Option<Recovery>)>) {
+        self.addresses.push(address);
+        self.ids.append_option(function.map(|(id, _)| id));
+        self.functions.append_option(function.map(|(_, start)| start));
+        self.starts.append_option(row.map(|(start, _)| start));
+        self.rules.push(row.and_then(|(_, recovery)| recovery));
+    }
+
+    /// The rows as Arrow.
+    pub fn finish(mut self) -> RecordBatch {
+        let mut columns: Vec<ArrayRef> = vec![
+            Arc::new(UInt64Array::from(self.addresses)),
+            Arc::new(self.ids.finish()),
+            Arc::new(self.functions.finish()),
+            Arc::new(self.starts.finish()),
+        ];
+        columns.extend(self.rules.finish());
+        unwind_lookups::batch(columns)
+    }
+}
+
+/// The columns that both tables have: three rules, and two truths.
+#[derive(Debug, Default)]
+struct Rules {
+    cfa: Rule,
+    fp: Rule,
+    ra: Rule,
+    mangled: BooleanBuilder,
+    outermost: BooleanBuilder,
+}
+
+impl Rules {
+    #[inline]
+    fn push(&mut self, recovery: Option<Recovery>) {
         let (cfa, fp, ra, mangled) = match recovery {
             Some(Recovery::Caller { cfa, fp, ra, ra_mangled }) => (Some(cfa), place(fp), place(ra), ra_mangled),
             Some(Recovery::Outermost) | None => (None, None, None, false),
@@ -47,20 +104,9 @@ impl Columns {
         self.outermost.append_value(recovery == Some(Recovery::Outermost));
     }
 
-    /// The rows as Arrow.
-    pub fn finish(self) -> RecordBatch {
-        let Self { source_id, functions, starts, cfa, fp, ra, mut mangled, mut outermost, offsets } = self;
-        let num = functions.len();
-        let mut columns: Vec<ArrayRef> =
-            vec![Arc::new(UInt32Array::from(functions)), Arc::new(UInt64Array::from(starts))];
-        columns.extend(cfa.finish());
-        columns.extend(fp.finish());
-        columns.extend(ra.finish());
-        columns.push(Arc::new(mangled.finish()));
-        columns.push(Arc::new(outermost.finish()));
-        columns.push(Arc::new(UInt32Array::from(vec![source_id; num])));
-        columns.push(Arc::new(UInt64Array::from(offsets)));
-        unwind_rows::batch(columns)
+    fn finish(mut self) -> impl Iterator<Item = ArrayRef> {
+        let truths: [ArrayRef; 2] = [Arc::new(self.mangled.finish()), Arc::new(self.outermost.finish())];
+        [self.cfa, self.fp, self.ra].into_iter().flat_map(Rule::finish).chain(truths)
     }
 }
 

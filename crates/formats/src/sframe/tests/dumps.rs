@@ -9,14 +9,33 @@ pub fn text(file: &SFrame, style: Style) -> String {
     String::from_utf8(blocks.concat()).expect("is text")
 }
 
-/// The readelf that made a dump, by the folder it is in.
+/// The readelf that made a dump, by the names of folder and file.
 fn style_of(path: &str) -> Style {
+    let is_of = |version: &str| path.contains(&format!("/{version}")) || path.contains(&format!("_{version}."));
     match path {
         _ if path.contains("llvm22.o") => Style::Readelf247,
-        _ if path.contains("/v1/") || path.contains("_v1.") => Style::Readelf240,
-        _ if path.contains("/v2/") || path.contains("_v2.") => Style::Readelf244,
+        _ if is_of("v1") => Style::Readelf240,
+        _ if is_of("v2") => Style::Readelf244,
         _ => Style::Readelf247,
     }
+}
+
+#[test]
+fn fixtures_read_as_readelf_says() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/sframe/testdata");
+    for name in ["v1_ld_r_broken.o", "v2_nest_llvm22.o", "lld22_v2.so", "v3_leaf.so"] {
+        let path = format!("{folder}/{name}");
+        let expected = bytes(format!("{path}.readelf.txt").as_ref());
+        let made = text(&open(bytes(path.as_ref()), None), style_of(&path));
+        assert_eq!(made, String::from_utf8_lossy(&expected), "{name}");
+    }
+}
+
+#[test]
+fn a_style_refuses_what_that_readelf_refuses() {
+    let file = open(super::hand_made::version3(), None);
+    let refused = Dump::of(&file, Style::Readelf240).map(drop).unwrap_err();
+    assert_eq!(refused.shown_by, Some("readelf-2.47"));
 }
 
 #[test]

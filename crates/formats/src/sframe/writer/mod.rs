@@ -202,6 +202,6 @@ impl Contents {
     /// Whether starts count from their own fields.
     #[must_use]
     pub fn is_from_field(&self) -> bool {
-        self.from_field || self.flags & SFRAME_F_FDE_FUNC_START_PCREL != 0
+        self.from_field || self.version >= 2 && self.flags & SFRAME_F_FDE_FUNC_START_PCREL != 0
     }
 }

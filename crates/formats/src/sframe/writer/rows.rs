@@ -96,6 +96,7 @@ fn by_position(
         if fixed != 0 {
             // What the header says for all functions is not said again.
             match rule {
+                Recover::Same => continue,
                 Recover::Fixed(at) if *at == fixed => continue,
                 Recover::At(Expression { base: Base::Cfa, offset, deref: true }) if *offset == fixed.into() => continue,
                 _ => return Err("a register that is not where the header says it always is"),
