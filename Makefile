@@ -73,10 +73,12 @@ check-docs: $(VENV)/docs.stamp $(VENV)/built.stamp
 	python docs/generate.py --check
 	mkdocs build --quiet --strict
 
-## bench    holds perfuse against perf on 100,000 functions; needs perf and node
+## bench    holds perfuse against perf and llvm-xray; needs perf, node, llvm-22 and the corpus
 .PHONY: bench
 bench: $(VENV)/built.stamp
 	python benchmarks/jitdump.py
+	@echo
+	python benchmarks/xray.py
 
 ## fuzz     fuzzes every format, SECONDS_TO_FUZZ=60 each; needs the nightly toolchain
 .PHONY: fuzz

@@ -5,36 +5,21 @@ cache. The goals are the ones perfuse holds itself to for 100,000 functions.
 """
 
 import argparse
-import json
 import os
 import platform
-import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import measure
 import recording
-from measure import Cost
+from measure import Cost, Goal
 
 PERFUSE = Path(sys.executable).with_name("perfuse")
-DECODE = Path(__file__).with_name("decode_lines.py")
 GOALS_ARE_FOR = 100_000
 """Functions; with fewer, starting Python is most of the time."""
 
 FOUND_SOMETHING = 1
 """Exit code of a report that has diagnostics to tell; it did its job."""
-
-
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """Something measured and what it has to be."""
-
-    what: str
-    is_met: bool
-
-    def __str__(self) -> str:
-        return f"{'met     ' if self.is_met else 'NOT MET '} {self.what}"
 
 
 def main() -> int:
@@ -45,17 +30,17 @@ def main() -> int:
     options = parser.parse_args()
     cache = Path(os.environ.get("PERFUSE_BENCH_DIR", "build/bench")).resolve()
     recorded = recording.make(cache, options.functions)
-    _warm(recorded)
+    measure.warm(recorded.perf_data, recorded.dump)
 
     dump_bytes = recorded.dump.stat().st_size
     print(f"{recorded.dump.name}: {dump_bytes:,} bytes; perf.data: {recorded.perf_data.stat().st_size:,} bytes")
-    print(f"{_said('perf', '--version')}, {_said(str(PERFUSE), '--version')}")
+    print(f"{measure.said('perf', '--version')}, {measure.said(PERFUSE, '--version')}")
     print(f"{platform.platform()}, {os.cpu_count()} processors\n")
 
     ours = measure.best([_perfuse_report(recorded, cache) for _ in range(options.runs)])
     inject, report = _perf(recorded, cache)
     theirs = inject + report
-    _print_costs(
+    measure.print_costs(
         {
             "perfuse report": ours,
             "perf inject --jit": inject,
@@ -64,7 +49,7 @@ def main() -> int:
         }
     )
 
-    decoding = [_decode(recorded) for _ in range(options.runs)]
+    decoding = [measure.decode(recorded.dump, "line_rows") for _ in range(options.runs)]
     seconds, num_rows = min(decoding)
     copied, decoded = measure.copy_rate(dump_bytes), dump_bytes / seconds
     print(f"\nevery debug entry decoded: {num_rows:,} line rows in {seconds:.3f} s, {decoded / 1e9:.2f} GB/s")
@@ -106,32 +91,6 @@ def _perf(recorded: recording.Recording, cache: Path) -> tuple[Cost, Cost]:
             if entry.name.startswith("jitted-"):
                 Path(entry.path).unlink()
     return inject, report
-
-
-def _decode(recorded: recording.Recording) -> tuple[float, int]:
-    done = subprocess.run([sys.executable, DECODE, recorded.dump], capture_output=True, text=True, check=True)
-    answer = json.loads(done.stdout)
-    return answer["seconds"], answer["num_rows"]
-
-
-def _print_costs(costs: dict[str, Cost]) -> None:
-    first = next(iter(costs.values()))
-    print(f"{'':20} {'wall s':>8} {'cpu s':>8} {'peak MB':>8} {'files':>8} {'ratio':>7}")
-    for name, cost in costs.items():
-        ratio = cost.wall_s / first.wall_s
-        times = f"{cost.wall_s:8.2f} {cost.cpu_s:8.2f}"
-        print(f"{name:20} {times} {cost.rss_bytes / 1e6:8.0f} {cost.num_files:8,} {ratio:6.1f}x")
-
-
-def _warm(recorded: recording.Recording) -> None:
-    for path in (recorded.perf_data, recorded.dump):
-        with path.open("rb", buffering=0) as file:
-            while file.read(1 << 24):
-                pass
-
-
-def _said(*command: str) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 if __name__ == "__main__":

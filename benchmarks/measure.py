@@ -1,9 +1,11 @@
 """What a command costs: wall and processor time, peak memory, files it leaves behind."""
 
+import json
 import os
 import subprocess
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +33,17 @@ class Cost:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """Something measured and what it has to be."""
+
+    what: str
+    is_met: bool
+
+    def __str__(self) -> str:
+        return f"{'met     ' if self.is_met else 'NOT MET '} {self.what}"
+
+
 def run(command: Sequence[str | Path], output: Path, watched: Path, accept: Sequence[int] = (0,)) -> Cost:
     """Runs a command with its output in a file; counts the files that are new in the directory `watched`."""
     before = _names(watched)
@@ -53,6 +66,38 @@ def run(command: Sequence[str | Path], output: Path, watched: Path, accept: Sequ
 def best(costs: Sequence[Cost]) -> Cost:
     """The run that was disturbed least."""
     return min(costs, key=lambda cost: cost.wall_s)
+
+
+def decode(path: Path, table: str) -> tuple[float, int]:
+    """Seconds it takes to stream a table of a file in a process of its own, and its rows."""
+    command: list[str | Path] = [sys.executable, Path(__file__).with_name("decode.py"), path, table]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    answer = json.loads(done.stdout)
+    return answer["seconds"], answer["num_rows"]
+
+
+def warm(*paths: Path) -> None:
+    """Has files in the page cache."""
+    for path in paths:
+        with path.open("rb", buffering=0) as file:
+            while file.read(1 << 24):
+                pass
+
+
+def said(*command: str | Path) -> str:
+    """What a command prints."""
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def print_costs(costs: Mapping[str, Cost]) -> None:
+    """A table of runs; the ratio is to the first."""
+    first = next(iter(costs.values()))
+    width = max(map(len, costs))
+    print(f"{'':{width}} {'wall s':>8} {'cpu s':>8} {'peak MB':>8} {'files':>8} {'ratio':>7}")
+    for name, cost in costs.items():
+        ratio = cost.wall_s / first.wall_s
+        times = f"{cost.wall_s:8.2f} {cost.cpu_s:8.2f}"
+        print(f"{name:{width}} {times} {cost.rss_bytes / 1e6:8.0f} {cost.num_files:8,} {ratio:6.1f}x")
 
 
 def copy_rate(num_bytes: int) -> float:

@@ -66,6 +66,7 @@ def tables() -> str:
 def diagnostics() -> str:
     """The numbered rules."""
     titles = {row["name"]: row["title"] for row in _core.formats()}
+    titles |= {"fusing": "Putting files together", "instrumentation_map": "XRay instrumentation maps"}
     out = [
         "# Diagnostics\n",
         "Every way a file departs from its specification has a code that stays. `perfuse check FILE` finds them, "
@@ -81,7 +82,7 @@ def diagnostics() -> str:
         ),
     ]
     for name, rules in groupby(_core.rules(), key=lambda rule: rule["format"]):
-        out.append(f"## {titles.get(name, 'Putting files together')}\n")
+        out.append(f"## {titles[name]}\n")
         for rule in rules:
             section = f" · section {rule['section']}" if rule["section"] else ""
             out += [f"### {rule['code']}: {rule['title']} {{ #{rule['code']} }}\n", f"*{rule['severity']}*{section}\n"]
@@ -134,7 +135,7 @@ def _layouts(layouts: Iterable["_core._Layout"]) -> str:
         rows = []
         for name, kind, doc in layout["fields"]:
             rows.append(("" if offset is None else str(offset), kind, f"`{name}`", doc))
-            size = {"u16": 2, "u32": 4, "i32": 4, "u64": 8}.get(kind)
+            size = {"u8": 1, "u16": 2, "u32": 4, "i32": 4, "u64": 8, "i64": 8}.get(kind)
             offset = None if offset is None or size is None else offset + size
         out.append(_table(("offset", "type", "field", "meaning"), rows))
     return "\n".join(out)

@@ -19,9 +19,20 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 @pytest.fixture(scope="session")
 def jitdump_corpus() -> Path:
-    """Its JITDUMP part. `PERFUSE_CORPUS` says where the corpus is; else it is beside the repository."""
+    """Its JITDUMP part."""
+    return _corpus("jitdump")
+
+
+@pytest.fixture(scope="session")
+def xray_corpus() -> Path:
+    """Its XRay part."""
+    return _corpus("xray")
+
+
+def _corpus(part: str) -> Path:
+    """A part of the corpus. `PERFUSE_CORPUS` says where it is; else it is beside the repository."""
     beside = Path(__file__).parents[2] / "shared" / "corpus"
-    corpus = Path(os.environ.get("PERFUSE_CORPUS", beside)) / "jitdump"
+    corpus = Path(os.environ.get("PERFUSE_CORPUS", beside)) / part
     if not corpus.is_dir():
         absent(f"no corpus at {corpus}")
     return corpus

@@ -4,29 +4,36 @@ from typing import Any, Literal, Self, TypeAlias, TypedDict, final
 
 __all__ = [
     "ArrowStream",
+    "CallStatistics",
     "CallTree",
     "Fusion",
     "Images",
+    "InstrumentationMap",
     "JitdumpEncoder",
     "Placed",
     "RecordIterator",
     "Recording",
     "SFrameSection",
     "SFrameText",
+    "XRayLogWriter",
     "__version__",
+    "call_statistics",
     "call_tree",
     "code_pids",
+    "convert_xray",
     "diagnostics_table",
     "formats",
     "inject_images",
     "perf_facts",
     "rules",
+    "selected_samples",
     "sframe_at",
     "sframe_find",
     "sframe_pieces",
     "sframe_put_back",
     "tables",
     "write_images",
+    "write_xray",
 ]
 
 __version__: str
@@ -117,6 +124,21 @@ def call_tree(
     time_ns: tuple[int, int] | None = None,
     min_share: float = 0.0,
 ) -> CallTree: ...
+def call_statistics(
+    fusion: Fusion,
+    *,
+    by: str = "function",
+    rank: str = "nearest",
+    threads: Sequence[int] | None = None,
+    time_ns: tuple[int, int] | None = None,
+    functions: Sequence[int] | None = None,
+    recursive_only: bool = False,
+    edges: bool = False,
+    paths: bool = False,
+) -> CallStatistics: ...
+def selected_samples(
+    fusion: Fusion, *, threads: Sequence[int] | None = None, time_ns: tuple[int, int] | None = None
+) -> ArrowStream: ...
 
 @final
 class ArrowStream:
@@ -173,9 +195,61 @@ class Fusion:
         symbol_dirs: Sequence[str | PathLike[str]],
         debug_info: bool,
         recorded_on: tuple[str, str] | None = None,
+        maps: Sequence[tuple[int, str | PathLike[str]]] = (),
     ) -> Self: ...
     def table(self, name: str, with_bytes: bool = False) -> ArrowStream | None: ...
+    def naming_findings(self) -> list[tuple[str, str, str, int | None, int]]: ...
+    def trace_span(self) -> tuple[int, int] | None: ...
     def first_uses(self, samples: int, code: int) -> list[tuple[int, int]]: ...
+
+@final
+class InstrumentationMap:
+    @staticmethod
+    def open(
+        path: str | PathLike[str],
+        symbol_dirs: Sequence[str | PathLike[str]],
+        debug_info: bool,
+        architecture: str | None = None,
+    ) -> InstrumentationMap: ...
+    @property
+    def architecture(self) -> str: ...
+    @property
+    def pointer_bytes(self) -> int: ...
+    @property
+    def version(self) -> int | None: ...
+    @property
+    def versions(self) -> list[int]: ...
+    @property
+    def kinds(self) -> list[tuple[str, int]]: ...
+    @property
+    def findings(self) -> list[tuple[str, str, int | None, int]]: ...
+    def __len__(self) -> int: ...
+    def functions(self) -> ArrowStream: ...
+    def sleds(self) -> ArrowStream: ...
+
+@final
+class CallStatistics:
+    @property
+    def num_events(self) -> int: ...
+    @property
+    def num_calls(self) -> int: ...
+    @property
+    def num_unwound(self) -> int: ...
+    @property
+    def num_tail_calls(self) -> int: ...
+    @property
+    def num_truncated(self) -> int: ...
+    @property
+    def num_lost(self) -> int: ...
+    @property
+    def num_orphans(self) -> int: ...
+    @property
+    def span_ns(self) -> tuple[int, int] | None: ...
+    def functions(self) -> ArrowStream: ...
+    def edges(self) -> ArrowStream: ...
+    def paths(self) -> ArrowStream: ...
+    def threads(self) -> ArrowStream: ...
+    def migrations(self) -> ArrowStream: ...
 
 @final
 class CallTree:
@@ -296,3 +370,36 @@ def sframe_at(path: str, data: bytes | None, address: int) -> Recording: ...
 def sframe_find(recording: Recording, addresses: bytes) -> ArrowStream: ...
 def sframe_pieces(recording: Recording) -> list[_SFramePiece]: ...
 def sframe_put_back(recording: Recording, section: int, data: bytes) -> bytes: ...
+
+_Mode: TypeAlias = Literal["fdr", "basic"]
+_Endian: TypeAlias = Literal["little", "big"]
+_WrittenFacts: TypeAlias = tuple[int, int, int, list[tuple[str, int]]]
+
+class _Wanted(TypedDict):
+    mode: _Mode | None
+    version: int | None
+    endian: _Endian | None
+    hz: int | None
+    between_ns: tuple[int, int] | None
+    is_relative: bool
+    tids: list[int] | None
+    functions: set[int] | None
+
+def convert_xray(recordings: Sequence[Recording], out: int, wanted: _Wanted) -> _WrittenFacts: ...
+def write_xray(fusion: Fusion, out: int, wanted: _Wanted, is_monotonic: bool) -> tuple[_WrittenFacts, bool]: ...
+
+@final
+class XRayLogWriter:
+    def __new__(cls, mode_name: _Mode, version: int, endian_name: _Endian, hz: int, is_monotonic: bool) -> Self: ...
+    def call(
+        self,
+        action: int,
+        function_id: int,
+        tsc: int,
+        cpu: int,
+        owner: tuple[int, int],
+        argument: int | None = None,
+    ) -> None: ...
+    def event(self, event_type: int | None, payload: bytes, tsc: int, cpu: int, owner: tuple[int, int]) -> None: ...
+    def take(self) -> bytes: ...
+    def finish(self) -> _WrittenFacts: ...

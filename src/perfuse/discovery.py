@@ -12,7 +12,7 @@ from perfuse.recording import Input, Recording, open
 
 _DUMP = re.compile(r"jit-.*\.dump(\.gz|\.zst)?$")
 _SLACK_NS = 1_000_000_000
-_RECORDING = re.compile(r"(perf\.data|.*\.perf\.data)(\.gz|\.zst)?$")
+_RECORDING = re.compile(r"(perf\.data|.*\.perf\.data|xray-log\..*|.*\.xray)(\.gz|\.zst)?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def open_inputs(inputs: Iterable["Input | Recording"], *, strict: bool) -> tuple
             beside += [open(path, strict=strict) for path in files if _DUMP.fullmatch(path.name)]
             if not (named or beside):
                 raise UsageError(
-                    f"no perf.data and no jit-*.dump in {directory}",
+                    f"no perf.data, jit-*.dump or xray-log.* in {directory}",
                     path=str(directory),
                     hint="name the files themselves",
                 )

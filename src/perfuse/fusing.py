@@ -1,6 +1,6 @@
 """Several recordings put together on one clock."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from importlib import import_module
 from os import PathLike, fspath
 from typing import Literal
@@ -12,6 +12,7 @@ from perfuse.discovery import Match, from_markers, is_of_a_later_run, match, ope
 from perfuse.errors import UsageError
 from perfuse.formats.perf_data import PerfFacts
 from perfuse.profile import Join, Profile, Progress
+from perfuse.programs import Maps, find_maps
 from perfuse.recording import Input, Recording
 
 Rate = int | Literal["auto", "header"]
@@ -20,9 +21,10 @@ Rate = int | Literal["auto", "header"]
 
 def fuse(
     *inputs: "Input | Recording",
-    symbol_dirs: Iterable[str | PathLike[str]] = (),
+    symbol_dirs: Sequence[str | PathLike[str]] = (),
     debug_info: bool = True,
     strict: bool = False,
+    maps: Maps | None = None,
     tsc_hz: Rate = "auto",
     progress: Progress | None = None,
 ) -> Profile:
@@ -36,8 +38,11 @@ def fuse(
         symbol_dirs: Where to look for the programs and libraries of the recording, first.
         debug_info: Use DWARF for lines and inlined calls of native code.
         strict: Refuse files that depart from their specification in more than habit.
-        tsc_hz: Ticks a second of the processor's counter in call traces: `auto` for what the trace itself shows, or else
-            its header; `header`; or the rate.
+        maps: Programs and libraries with instrumentation maps, by object number, which name the functions of XRay logs;
+            0 is the program itself. Where none is given, a program of the name in the log's own is looked for beside
+            it and in `symbol_dirs`.
+        tsc_hz: Ticks a second of the processor's counter in call traces: `auto` for what the trace itself shows, or
+            else its header; `header`; or the rate.
         progress: Called with what is being done, and how much of it is.
 
     Raises:
@@ -77,6 +82,9 @@ def fuse(
     if perfs:
         found += [_no_process(dump) for dump in left]
     matches += [(Match(dump, None, None, "unmatched"), None) for dump in left]
+    numbered = [trace for trace in traces if "call_events" in trace.fills]
+    objects, told = find_maps(numbered, maps or {}, symbol_dirs)
+    found += told
     say("joining", 0.5)
     alignments = [_aligned(m, facts) for m, facts in matches]
     joins = [_join(m, a) for (m, _), a in zip(matches, alignments, strict=True)] if perfs else []
@@ -89,7 +97,7 @@ def fuse(
     found += [d for trace, clock in zip(traces, clocks, strict=True) for d in _clock_told(trace, clock, perfs)]
     placed += [_placed(trace, None, clock) for trace, clock in zip(traces, clocks, strict=True)]
     machine = PerfFacts.of(perfs[0]).machine if perfs else None
-    fusion = _core.Fusion(placed, [fspath(path) for path in symbol_dirs], debug_info, machine)
+    fusion = _core.Fusion(placed, [fspath(path) for path in symbol_dirs], debug_info, machine, objects)
     titles = [PerfFacts.of(perf).command_line for perf in perfs]
     title = " + ".join(t for t in titles if t) or ", ".join(r.path for r in named)
     return Profile(recordings, fusion, joins=joins, found=found, title=title)

@@ -7,14 +7,15 @@ from os import PathLike
 from typing import IO, TYPE_CHECKING, Any
 
 from perfuse import _core
-from perfuse.diagnostics import Diagnostic
+from perfuse.diagnostics import Diagnostic, diagnostic
 from perfuse.table import Table, Tables, names
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
-    from perfuse._core import ArrowStream
+    from perfuse._core import ArrowStream, CallStatistics
     from perfuse.analysis.flame import FlameGraph
+    from perfuse.call_log import CallLog
     from perfuse.images import CodeImages
     from perfuse.query import Database
     from perfuse.recording import Recording
@@ -44,7 +45,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What of a profile's samples is looked at."""
+    """What of a profile's samples and calls is looked at."""
 
     start_ns: int | None = None
     end_ns: int | None = None
@@ -58,12 +59,26 @@ class Selection:
             parts.append(f"ts_ns >= {self.start_ns}")
         if self.end_ns is not None:
             parts.append(f"ts_ns < {self.end_ns}")
-        if isinstance(self.thread, int):
-            parts.append(f"thread_id IN (SELECT thread_id FROM threads WHERE tid = {self.thread})")
-        elif self.thread is not None:
-            name = self.thread.replace("'", "''")
-            parts.append(f"thread_id IN (SELECT thread_id FROM threads WHERE name = '{name}')")
+        if self.threads is not None:
+            parts.append(f"thread_id IN ({self.threads})")
         return " AND ".join(parts) or None
+
+    @property
+    def threads(self) -> str | None:
+        """An SQL query for the keys of the selected threads; None where all are selected."""
+        if self.thread is None:
+            return None
+        name = str(self.thread).replace("'", "''")
+        condition = f"tid = {self.thread}" if isinstance(self.thread, int) else f"name = '{name}'"
+        return f"SELECT thread_id FROM threads WHERE {condition}"
+
+    @property
+    def time_ns(self) -> tuple[int, int] | None:
+        """Start and end, as far as any clock goes where one of them is open; None where all time is selected."""
+        if self.start_ns is None and self.end_ns is None:
+            return None
+        first, last = -(2**63), 2**63 - 1
+        return first if self.start_ns is None else self.start_ns, last if self.end_ns is None else self.end_ns
 
 
 class Profile:
@@ -114,23 +129,49 @@ class Profile:
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What reading the recordings and putting them together found; `Recording.check` tells every habit."""
         checked = [d for recording in self.recordings for d in recording.findings()]
-        return (*self._found, *checked)
+        naming = [
+            replace(diagnostic(code, path, message, offset), count=count)
+            for path, code, message, offset, count in self._fusion.naming_findings()
+        ]
+        return (*self._found, *naming, *checked)
+
+    @property
+    def has_traces(self) -> bool:
+        """Whether any of the recordings tells of calls."""
+        return any({"call_events", "call_sums"} & {*recording.fills} for recording in self.recordings)
 
     @cached_property
     def span_ns(self) -> tuple[int, int] | None:
-        """Time of the first and the last sample; None without samples."""
+        """Time of the first and the last sample, or event of a call trace; None without any."""
+        traced = self._fusion.trace_span() if self.selection == Selection() else None
+        if traced and all("call_events" in recording.fills for recording in self.recordings):
+            return traced
         ((first, last),) = self.sql("SELECT min(ts_ns), max(ts_ns) FROM samples").fetchall()
-        return None if first is None else (first, last)
+        if first is None or traced is None:
+            return traced if first is None else (first, last)
+        return min(first, traced[0]), max(last, traced[1])
+
+    def call_statistics(self, **options: Any) -> "CallStatistics":
+        """What the calls of its traces cost, of the selected threads and time.
+
+        Args:
+            options: Those of the core: `by` (`function`, `thread` or `cpu`), `rank` (how percentiles are taken:
+                `nearest` or `llvm`), `functions` (keys), `recursive_only`, `edges`, `paths`.
+        """
+        return _core.call_statistics(self._fusion, **self._chosen(), **options)
 
     def between(self, start_s: float, end_s: float) -> "Profile":
-        """The samples of a time range, in seconds from the first sample; all other tables stay whole."""
+        """The samples and calls of a time range, in seconds from the first of them; all other tables stay whole.
+
+        Calls that reach over an end of the range are cut there.
+        """
         first = self._whole().span_ns
         zero = first[0] if first else 0
         start, end = zero + round(start_s * 1e9), zero + round(end_s * 1e9)
         return self._selected(replace(self.selection, start_ns=start, end_ns=end))
 
     def thread(self, thread: str | int) -> "Profile":
-        """The samples of one thread, by tid or name."""
+        """The samples and calls of one thread, by tid or name."""
         return self._selected(replace(self.selection, thread=thread))
 
     def flame(self, *, inverted: bool = False) -> "FlameGraph":
@@ -145,6 +186,13 @@ class Profile:
         from perfuse.images import CodeImages
 
         return CodeImages(self)
+
+    @property
+    def call_log(self) -> "CallLog":
+        """What traces tell of calls, as an XRay log."""
+        from perfuse.call_log import CallLog
+
+        return CallLog(self)
 
     def export(
         self, path: str | PathLike[str] | IO[bytes], *, to: str | None = None, **options: Any
@@ -170,6 +218,8 @@ class Profile:
     def _build(self, name: str) -> "ArrowStream":
         if name == "samples" and self.selection.condition is not None:
             whole = self._whole()
+            if self.has_traces:
+                return _core.selected_samples(self._fusion, **self._chosen())
             return whole.sql(f"SELECT * FROM samples WHERE {self.selection.condition}")  # type: ignore[return-value]
         if name == "diagnostics":
             return _core.diagnostics_table(
@@ -186,6 +236,12 @@ class Profile:
         from perfuse.query import Database
 
         return Database(self.tables)
+
+    def _chosen(self) -> dict[str, Any]:
+        """The selection, as the core takes it."""
+        query = self.selection.threads
+        threads = None if query is None else [key for (key,) in self._whole().sql(query).fetchall()]
+        return {"threads": threads, "time_ns": self.selection.time_ns}
 
     def _whole(self) -> "Profile":
         return self if self.selection == Selection() else self._selected(Selection())

@@ -1,12 +1,14 @@
 //! Tables in, tables out: what is too hot for Python. Knows no format.
 
 pub mod align;
+mod batch;
 pub mod calls;
 pub mod code_map;
 pub mod code_mappings;
 pub mod elf_image;
 pub mod join;
 pub mod mappings;
+pub mod sleds;
 pub mod stacks;
 pub mod symbolize;
 pub mod timed_space;

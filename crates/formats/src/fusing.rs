@@ -33,4 +33,13 @@ rules! {
         "The clocks differ and no moment is known on both, so code is taken to have been there all the time; where addresses were \
          used again the last code is shown.",
         "Record with `perf record -k mono`.";
+    PROGRAM_FOUND = "FU007", Info, "",
+        "functions are named by a program found by the log's name",
+        "A call trace has numbers for functions. XRay names its logs xray-log.PROGRAM.XXXXXX, and a file of that name with an \
+         instrumentation map is beside the log, or in a directory given for symbols.",
+        "Nothing has to be done if it is the program that was recorded, not one built since; else give that with `--map`.";
+    NO_PROGRAM = "FU008", Info, "",
+        "functions have numbers instead of names",
+        "A call trace has numbers for functions, and no instrumentation map was given or found that has their names.",
+        "Give the program that was recorded with `--map FILE`, and its libraries with `--map OBJECT=FILE`.";
 }

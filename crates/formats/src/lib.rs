@@ -14,7 +14,9 @@
 )]
 
 pub mod fusing;
+pub mod instrumentation_map;
 pub mod jitdump;
+pub mod mono;
 pub mod perf_data;
 pub mod registry;
 pub mod sframe;

@@ -47,7 +47,7 @@ pub struct Summary {
     pub producer: Option<String>,
     /// `monotonic`, `tsc`, `realtime`, `perf` or `unknown`.
     pub clock: &'static str,
-    /// First and last time stamp, in the file's own units.
+    /// First and last time stamp: in nanoseconds unless `clock` is `tsc` or `unknown`, then as the file has them.
     pub span: Option<(u64, u64)>,
     /// Records by kind, every one in the file, by the specification's name.
     pub counts: Vec<(String, u64)>,
@@ -268,6 +268,11 @@ pub trait Recording: Send + Sync {
             uncertainty_ns: None,
             alignment: "same_clock",
         }
+    }
+
+    /// First and last time stamp, as the file has them.
+    fn span(&self) -> Option<(u64, u64)> {
+        self.summary().span
     }
 
     /// Bits of the numbers its functions have instead of names, where an instrumentation map is to name them.

@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use perfuse_wire::{ErrorKind, ParseError, Rule};
 
-use crate::{Format, Recording, Source, fusing, jitdump, perf_data, sframe, xray};
+use crate::{
+    Format, Recording, Source, fusing, instrumentation_map, jitdump, mono, perf_data, sframe, xray,
+};
 
 /// Every format, in the order they are asked.
-pub static FORMATS: &[&Format] = &[&jitdump::FORMAT, &perf_data::FORMAT, &sframe::FORMAT, &xray::FORMAT];
+pub static FORMATS: &[&Format] =
+    &[&jitdump::FORMAT, &perf_data::FORMAT, &mono::FORMAT, &sframe::FORMAT, &xray::FORMAT];
 
 /// The format whose magic these first bytes have.
 #[must_use]
@@ -29,8 +32,9 @@ pub fn open(source: Arc<Source>) -> Result<Arc<dyn Recording>, ParseError> {
     }
 }
 
-/// Every rule, with the format it belongs to; those of no one format under `fusing`.
+/// Every rule, with the format it belongs to; those of no one format under `fusing` and `instrumentation_map`.
 pub fn rules() -> impl Iterator<Item = (&'static str, &'static Rule)> {
     let own = FORMATS.iter().flat_map(|format| format.rules.iter().map(|rule| (format.name, *rule)));
-    own.chain(fusing::RULES.iter().map(|rule| ("fusing", *rule)))
+    let others = [("fusing", fusing::RULES), ("instrumentation_map", instrumentation_map::RULES)];
+    own.chain(others.into_iter().flat_map(|(name, rules)| rules.iter().map(move |rule| (name, *rule))))
 }

@@ -32,6 +32,15 @@ pub fn io_error(py: Python<'_>, path: &str, error: &io::Error) -> PyErr {
     }
 }
 
+/// A file that has not what was wanted of it, as `perfuse.errors.UnreadableInput`.
+pub fn lacking(py: Python<'_>, path: &str, what: impl std::fmt::Display, hint: &str) -> PyErr {
+    let kwargs = PyDict::new(py);
+    match kwargs.set_item("path", path).and_then(|()| kwargs.set_item("hint", hint)) {
+        Ok(()) => raise(py, "UnreadableInput", &format!("{path}: {what}"), &kwargs),
+        Err(error) => error,
+    }
+}
+
 /// Something that cannot be written as asked, as `perfuse.errors.ExportError`.
 pub fn export_error(py: Python<'_>, error: impl std::fmt::Display) -> PyErr {
     raise(py, "ExportError", &error.to_string(), &PyDict::new(py))

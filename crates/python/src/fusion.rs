@@ -8,6 +8,7 @@ use perfuse_engine::align::first_uses;
 use perfuse_engine::code_map::CodeMap;
 use perfuse_engine::join::{self, CodeLines, CodeNames, NativeNames, PerfMaps};
 use perfuse_engine::mappings::Mappings;
+use perfuse_engine::sleds::{Named, ObjectMaps};
 use perfuse_engine::symbolize::{Options, Symbolizer};
 use perfuse_formats::{ClockMap, Placement, Recording, TableRequest, registry};
 use perfuse_tables::access::ColumnError;
@@ -15,7 +16,9 @@ use perfuse_tables::{Identities, Offsets, clocks, diagnostics, sources};
 use pyo3::prelude::*;
 
 use crate::arrow::ArrowStream;
+use crate::calls::Traced;
 use crate::errors::table_error;
+use crate::naming::{FindingRow, open_maps};
 use crate::recording::PyRecording;
 
 /// How a recording is put among the others.
@@ -66,7 +69,7 @@ impl Placed {
         &self.how.get().recording
     }
 
-    fn table(&self, name: &str, request: &TableRequest) -> Vec<RecordBatch> {
+    pub fn table(&self, name: &str, request: &TableRequest) -> Vec<RecordBatch> {
         self.recording().table(name, &self.placement, request).into_iter().flatten().collect()
     }
 }
@@ -77,24 +80,30 @@ pub struct Fusion {
     pub placed: Vec<Placed>,
     identities: Arc<Mutex<Identities>>,
     /// First keys behind all recordings' own.
-    after: Offsets,
-    symbol_dirs: Vec<PathBuf>,
-    debug_info: bool,
+    pub after: Offsets,
+    /// Files that name functions which recordings have only numbers of.
+    pub maps: ObjectMaps,
+    pub symbol_dirs: Vec<PathBuf>,
+    pub debug_info: bool,
     recorded_on: Option<(String, String)>,
+    pub named: OnceLock<Result<Vec<Named>, ColumnError>>,
     joined: OnceLock<Result<join::Tables, ColumnError>>,
+    pub traced: OnceLock<Result<Traced, ColumnError>>,
 }
 
 #[pymethods]
 impl Fusion {
     #[new]
-    #[pyo3(signature = (placed, symbol_dirs, debug_info, recorded_on=None))]
+    #[pyo3(signature = (placed, symbol_dirs, debug_info, recorded_on=None, maps=Vec::new()))]
     fn new(
         py: Python<'_>,
         placed: Vec<Py<PyPlaced>>,
         symbol_dirs: Vec<PathBuf>,
         debug_info: bool,
         recorded_on: Option<(String, String)>,
-    ) -> Self {
+        maps: Vec<(u32, PathBuf)>,
+    ) -> PyResult<Self> {
+        let maps = open_maps(py, maps)?;
         let identities = Arc::default();
         let mut after = Offsets::default();
         let mut all = Vec::new();
@@ -106,7 +115,19 @@ impl Fusion {
             after = after.plus(extent);
             all.push(Placed { how, placement });
         }
-        Self { placed: all, identities, after, symbol_dirs, debug_info, recorded_on, joined: OnceLock::new() }
+        let (named, joined, traced) = Default::default();
+        Ok(Self {
+            placed: all,
+            identities,
+            after,
+            maps,
+            symbol_dirs,
+            debug_info,
+            recorded_on,
+            named,
+            joined,
+            traced,
+        })
     }
 
     /// One of the common tables; None for a name that is none.
@@ -119,24 +140,57 @@ impl Fusion {
                 "sources" => vec![self.sources()],
                 "clocks" => vec![self.clocks()],
                 "processes" | "threads" => {
-                    self.joined().map_err(table_error)?;
+                    self.joined().and_then(|_| self.traced()).map_err(table_error)?;
                     let identities = self.identities.lock().map_err(table_error)?;
                     vec![if name == "processes" { identities.processes() } else { identities.threads() }]
                 }
-                "frames" | "stacks" | "samples" | "functions" | "modules" => {
+                "frames" | "stacks" | "samples" => {
                     let tables = self.joined().map_err(table_error)?;
+                    let traced = self.traced().map_err(table_error)?;
+                    let mut all = self.collect(name, &TableRequest::default());
                     match name {
-                        "frames" => vec![tables.frames.clone()],
-                        "stacks" => vec![tables.stacks.clone()],
-                        "samples" => tables.samples.clone(),
-                        "functions" => self.all_and(name, &tables.functions),
-                        _ => self.all_and(name, &tables.modules),
+                        "frames" => all.push(tables.frames.clone()),
+                        "stacks" => all.push(tables.stacks.clone()),
+                        _ => all.extend(tables.samples.iter().cloned()),
                     }
+                    all.extend(traced.map(|traced| match name {
+                        "frames" => traced.sampled.frames.clone(),
+                        "stacks" => traced.sampled.stacks.clone(),
+                        _ => traced.samples.clone(),
+                    }));
+                    all
+                }
+                "slices" => {
+                    let slices = self.slices().map_err(table_error)?;
+                    return Ok(Some(ArrowStream::new(schema, slices)));
+                }
+                "functions" | "modules" => {
+                    let tables = self.joined().map_err(table_error)?;
+                    let mut all = self.with_names(name).map_err(table_error)?;
+                    all.push(if name == "functions" { &tables.functions } else { &tables.modules }.clone());
+                    all
                 }
                 _ => return Ok(Some(ArrowStream::new(schema, self.stream(name, with_bytes)))),
             };
             Ok(Some(ArrowStream::new(schema, batches.into_iter())))
         })
+    }
+
+    /// Time from the first to the last event of the call traces among the recordings.
+    fn trace_span(&self, py: Python<'_>) -> Option<(i64, i64)> {
+        let spans = |placed: &Placed| {
+            let (recording, clock) = (placed.recording(), placed.placement.clock);
+            let is_trace = recording.format().tables.contains(&"call_events");
+            let (first, last) = if is_trace { recording.span() } else { None }?;
+            Some((clock.ns(first), clock.ns(last)))
+        };
+        py.detach(|| self.placed.iter().filter_map(spans).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))))
+    }
+
+    /// What is wrong with instrumentation maps, and with how they fit: `(path, code, message, offset, count)`.
+    #[pyo3(name = "naming_findings")]
+    fn py_naming_findings(&self, py: Python<'_>) -> PyResult<Vec<FindingRow>> {
+        py.detach(|| self.naming_findings()).map_err(table_error)
     }
 
     /// When code was made and first seen to run: `(created, sampled)` pairs, code of one recording against samples of
@@ -177,13 +231,13 @@ impl Fusion {
         self.identities.lock().map(|identities| identities.pids()).unwrap_or_default()
     }
 
-    fn all_and(&self, name: &str, last: &RecordBatch) -> Vec<RecordBatch> {
-        let mut all = self.collect(name, &TableRequest::default());
-        all.push(last.clone());
-        all
+    /// Pid and tid of a thread met so far, by its key; 0 where it was not.
+    pub fn owner(&self, thread_id: u32) -> (i32, i32) {
+        let known = self.identities.lock().ok().and_then(|identities| identities.owner(thread_id));
+        known.unwrap_or_default()
     }
 
-    fn joined(&self) -> Result<&join::Tables, ColumnError> {
+    pub fn joined(&self) -> Result<&join::Tables, ColumnError> {
         self.joined.get_or_init(|| self.join()).as_ref().map_err(|error| *error)
     }
 

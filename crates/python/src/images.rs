@@ -188,7 +188,7 @@ impl Fusion {
 const ANONYMOUS: &str = "//anon";
 
 /// The open file behind a descriptor that Python keeps.
-fn duplicate(descriptor: RawFd) -> io::Result<File> {
+pub fn duplicate(descriptor: RawFd) -> io::Result<File> {
     if descriptor < 0 {
         return Err(io::ErrorKind::InvalidInput.into());
     }

@@ -3,17 +3,27 @@
 //! Volume leaves as Arrow through PyCapsules, inspection as plain values; work runs with the GIL released.
 
 mod arrow;
+mod calls;
 mod errors;
 mod fusion;
 mod images;
 mod jitdump;
+mod naming;
 mod perf_data;
+mod read_ahead;
 mod recording;
 mod registry;
 mod sframe;
+mod sleds;
 mod stacks;
+mod xray_logs;
 
 use pyo3::prelude::*;
+
+/// Record batches are made in one thread and dropped in another: the system's allocator gives their pages back each time, and
+/// half of a decode's time is spent on getting them again.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -25,6 +35,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     fusion::register(module)?;
     images::register(module)?;
     sframe::register(module)?;
+    sleds::register(module)?;
     stacks::register(module)?;
+    xray_logs::register(module)?;
+    calls::register(module)?;
     registry::register(module)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{BinaryBuilder, ListBuilder, PrimitiveBuilder};
 use arrow_array::types::{
-    ArrowPrimitiveType, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowPrimitiveType, Float64Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{ArrayRef, BooleanArray, DictionaryArray, Int32Array, StringArray};
 use arrow_schema::{DataType, Field};
@@ -53,7 +53,7 @@ macro_rules! primitive {
         }
     )+};
 }
-primitive!(u8 => UInt8Type, u16 => UInt16Type, u32 => UInt32Type, u64 => UInt64Type, i32 => Int32Type, i64 => Int64Type);
+primitive!(u8 => UInt8Type, u16 => UInt16Type, u32 => UInt32Type, u64 => UInt64Type, i32 => Int32Type, i64 => Int64Type, f64 => Float64Type);
 
 /// A column type that can also hold null.
 pub trait Nullable: Column {
@@ -86,16 +86,22 @@ impl<T: Nullable> Column for Opt<T> {
 
 impl Column for bool {
     type Item<'a> = bool;
-    type Builder = Vec<bool>;
+    type Builder = Vec<Option<bool>>;
     const NULLABLE: bool = false;
     fn data_type() -> DataType {
         DataType::Boolean
     }
     fn push(builder: &mut Self::Builder, item: bool) {
-        builder.push(item);
+        builder.push(Some(item));
     }
     fn finish(builder: &mut Self::Builder) -> ArrayRef {
         Arc::new(BooleanArray::from(std::mem::take(builder)))
+    }
+}
+
+impl Nullable for bool {
+    fn push_null(builder: &mut Self::Builder) {
+        builder.push(None);
     }
 }
 

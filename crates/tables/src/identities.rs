@@ -19,6 +19,18 @@ pub struct Offsets {
     pub sample: u64,
     /// Next `unwind_function_id`.
     pub unwind_function: u32,
+    /// Next `slice_id`.
+    pub slice: u64,
+    /// Next `frame_id`.
+    pub frame: u32,
+    /// Next `stack_id`.
+    pub stack: u32,
+    /// Next `type_id`.
+    pub type_: u32,
+    /// Next `counter_id`.
+    pub counter: u32,
+    /// Next `snapshot_id`.
+    pub snapshot: u32,
 }
 
 impl Offsets {
@@ -33,6 +45,12 @@ impl Offsets {
             mapping: self.mapping.saturating_add(count.mapping),
             sample: self.sample.saturating_add(count.sample),
             unwind_function: self.unwind_function.saturating_add(count.unwind_function),
+            slice: self.slice.saturating_add(count.slice),
+            frame: self.frame.saturating_add(count.frame),
+            stack: self.stack.saturating_add(count.stack),
+            type_: self.type_.saturating_add(count.type_),
+            counter: self.counter.saturating_add(count.counter),
+            snapshot: self.snapshot.saturating_add(count.snapshot),
         }
     }
 }
@@ -44,6 +62,7 @@ impl Offsets {
 pub struct Identities {
     by_pid: FxHashMap<i32, u32>,
     by_tid: FxHashMap<(i32, i32), u32>,
+    by_native_id: FxHashMap<(i32, u64, u32), u32>,
     processes: Vec<Known>,
     threads: Vec<(u32, Known)>,
 }
@@ -51,7 +70,8 @@ pub struct Identities {
 /// What is known of a process or thread.
 #[derive(Clone, Debug, Default)]
 struct Known {
-    id: i32,
+    id: Option<i32>,
+    native_id: Option<u64>,
     name: Option<String>,
     start_ns: Option<i64>,
     end_ns: Option<i64>,
@@ -59,7 +79,7 @@ struct Known {
 
 impl Known {
     fn with_id(id: i32) -> Self {
-        Self { id, ..Self::default() }
+        Self { id: Some(id), ..Self::default() }
     }
 }
 
@@ -84,10 +104,45 @@ impl Identities {
         id
     }
 
+    /// Key of a thread that the recorder knows by an id of its own; `incarnation` tells threads apart that had one id one
+    /// after the other.
+    pub fn native_thread(&mut self, pid: i32, native_id: u64, incarnation: u32) -> u32 {
+        let process_id = self.process(pid);
+        let next = self.threads.len() as u32;
+        let id = *self.by_native_id.entry((pid, native_id, incarnation)).or_insert(next);
+        if id == next {
+            self.threads.push((process_id, Known { native_id: Some(native_id), ..Known::default() }));
+        }
+        id
+    }
+
+    /// Says what is known of a thread, by its key.
+    pub fn describe(
+        &mut self,
+        thread_id: u32,
+        name: Option<&str>,
+        start_ns: Option<i64>,
+        end_ns: Option<i64>,
+    ) {
+        if let Some((_, known)) = self.threads.get_mut(thread_id as usize) {
+            known.name = name.map(str::to_owned).or(known.name.take());
+            known.start_ns = start_ns.or(known.start_ns);
+            known.end_ns = end_ns.or(known.end_ns);
+        }
+    }
+
+    /// Pid and tid of a thread, by its key; 0 where it has none.
+    #[must_use]
+    pub fn owner(&self, thread_id: u32) -> Option<(i32, i32)> {
+        let (process_id, thread) = self.threads.get(thread_id as usize)?;
+        let process = self.processes.get(*process_id as usize)?;
+        Some((process.id.unwrap_or(0), thread.id.unwrap_or(0)))
+    }
+
     /// Process keys and their pids.
     #[must_use]
     pub fn pids(&self) -> Vec<(u32, i32)> {
-        (0..).zip(&self.processes).map(|(id, process)| (id, process.id)).collect()
+        (0..).zip(&self.processes).filter_map(|(id, process)| Some((id, process.id?))).collect()
     }
 
     /// Names a thread, and its process when it is the main thread.
@@ -124,7 +179,7 @@ impl Identities {
     pub fn processes(&self) -> arrow_array::RecordBatch {
         let mut table = processes::Builder::new();
         for (id, p) in self.processes.iter().enumerate() {
-            table.push(id as u32, p.id, p.name.as_deref(), p.start_ns, p.end_ns);
+            table.push(id as u32, p.id.unwrap_or(0), p.name.as_deref(), p.start_ns, p.end_ns);
         }
         table.finish()
     }
@@ -134,7 +189,8 @@ impl Identities {
     pub fn threads(&self) -> arrow_array::RecordBatch {
         let mut table = threads::Builder::new();
         for (id, (process_id, t)) in self.threads.iter().enumerate() {
-            table.push(id as u32, *process_id, t.id, t.name.as_deref(), t.start_ns, t.end_ns);
+            let name = t.name.as_deref();
+            table.push(id as u32, *process_id, t.id, t.native_id, name, t.start_ns, t.end_ns);
         }
         table.finish()
     }
@@ -145,11 +201,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn one_native_id_may_be_several_threads() {
+        let mut ids = Identities::default();
+        let first = ids.native_thread(7, 0x7f00, 0);
+        assert_ne!(ids.native_thread(7, 0x7f00, 1), first);
+        assert_eq!(ids.native_thread(7, 0x7f00, 0), first);
+        ids.describe(first, Some("main"), Some(1), None);
+        assert_eq!(ids.threads().num_rows(), 2);
+    }
+
+    #[test]
     fn two_sources_agree_on_a_thread() {
         let mut ids = Identities::default();
         let a = ids.thread(7, 9);
         ids.name(7, 7, "main");
         assert_eq!(ids.thread(7, 9), a);
+        assert_eq!((ids.owner(a), ids.owner(a + 2)), (Some((7, 9)), None));
         assert_eq!(ids.processes().num_rows(), 1);
         assert_eq!(ids.threads().num_rows(), 2);
         assert_eq!(ids.processes().schema(), processes::SPEC.schema());

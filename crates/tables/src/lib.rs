@@ -14,9 +14,11 @@ mod schema;
 
 pub use column::Choices;
 pub use family::{
-    CallEvent, EndReason, PcType, SliceKind, StartReason, UnwindOrigin, call_events, call_sums, callchains,
-    clocks, code_moves, code_objects, diagnostics, embedded_files, frames, functions, inline_calls, instants,
-    line_rows, mappings, modules, processes, records, samples, slices, sources, stacks, threads,
+    CallEvent, EndReason, ExceptionEvent, LockEvent, PcType, SliceKind, StartReason, UnwindOrigin,
+    allocations, call_events, call_sums, callchains, clocks, code_moves, code_objects, counter_samples,
+    counters, diagnostics, embedded_files, exceptions, frames, functions, gc_handles, heap_objects,
+    heap_references, heap_roots, heap_snapshots, inline_calls, instants, line_rows, lock_events, mappings,
+    modules, object_moves, processes, records, samples, slices, sources, stacks, threads, types,
     unwind_functions, unwind_lookups, unwind_rows,
 };
 pub use identities::{Identities, Offsets};
@@ -46,6 +48,18 @@ pub static TABLES: &[&TableSpec] = &[
     &call_sums::SPEC,
     &slices::SPEC,
     &instants::SPEC,
+    &lock_events::SPEC,
+    &exceptions::SPEC,
+    &counters::SPEC,
+    &counter_samples::SPEC,
+    &types::SPEC,
+    &allocations::SPEC,
+    &object_moves::SPEC,
+    &gc_handles::SPEC,
+    &heap_snapshots::SPEC,
+    &heap_objects::SPEC,
+    &heap_references::SPEC,
+    &heap_roots::SPEC,
     &records::SPEC,
     &diagnostics::SPEC,
 ];

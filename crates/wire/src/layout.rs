@@ -21,6 +21,8 @@ pub enum FieldType {
     Bytes,
     /// Entries whose number another field gives.
     Array,
+    /// An encoding of the format's own, by the name its page gives it.
+    Encoded(&'static str),
 }
 
 impl FieldType {
@@ -38,6 +40,7 @@ impl FieldType {
             Self::CString => "char[] NUL",
             Self::Bytes => "u8[]",
             Self::Array => "entry[]",
+            Self::Encoded(name) => name,
         }
     }
 }

@@ -8,7 +8,15 @@ from perfuse import _core
 from perfuse.errors import UsageError
 
 
-class Sampled(Protocol):
+class Queried(Protocol):
+    """A profile that can be asked; `perfuse.Profile` is one."""
+
+    def sql(self, query: str, /) -> Any:
+        """Asks the common tables."""
+        ...
+
+
+class Sampled(Queried, Protocol):
     """A profile with samples, as far as analyses know it; `perfuse.Profile` is one."""
 
     @property
@@ -21,10 +29,6 @@ class Sampled(Protocol):
         """The common tables by name, each an Arrow stream."""
         ...
 
-    def sql(self, query: str, /) -> Any:
-        """Asks the common tables."""
-        ...
-
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -32,7 +36,7 @@ class Event:
 
     Attributes:
         name: Its name, such as `cpu-clock`.
-        unit: What weights count: `ns` or `events`.
+        unit: What weights count: `ns`, `events` or `calls`.
         num_samples: How many samples it has.
         weight: Sum of their weights.
     """
@@ -65,16 +69,16 @@ class Selection:
         return replace(self, event=event.name)
 
 
-def events(profile: Sampled) -> list[Event]:
-    """The events of a profile, that with the most samples first."""
+def events(profile: Queried) -> list[Event]:
+    """The events of a profile, that with the most samples first, and of those with as many the one that weighs time."""
     query = """
-        SELECT event::VARCHAR, min(weight_unit::VARCHAR), count(*) AS n, sum(weight)::HUGEINT
-        FROM samples GROUP BY 1 ORDER BY n DESC, 1
+        SELECT event::VARCHAR, min(weight_unit::VARCHAR) AS unit, count(*) AS n, sum(weight)::HUGEINT
+        FROM samples GROUP BY 1 ORDER BY n DESC, unit != 'ns', 1
     """
     return [Event(*row) for row in profile.sql(query).fetchall()]
 
 
-def chosen_event(profile: Sampled, name: str | None) -> Event:
+def chosen_event(profile: Queried, name: str | None) -> Event:
     """The event of that name, or the one with the most samples.
 
     Raises:
@@ -104,9 +108,13 @@ def call_tree(profile: Sampled, selection: Selection, **options: Any) -> _core.C
     )
 
 
+THREAD_NUMBER = "coalesce(tid, thread_id)"
+"""A thread's number for people, in SQL: the system's, else, where the recorder did not know that, its key."""
+
+
 def task_names(profile: Sampled, table: Literal["processes", "threads"]) -> dict[int, str]:
     """What to call the process or the thread of each `thread_id`: its name and number, `MainThread 2612`."""
-    number = "tid" if table == "threads" else "pid"
+    number = THREAD_NUMBER if table == "threads" else "pid"
     query = f"""
         SELECT thread_id, coalesce({table}.name::VARCHAR, '?') || ' ' || {number}
         FROM threads JOIN processes USING (process_id)
@@ -116,8 +124,8 @@ def task_names(profile: Sampled, table: Literal["processes", "threads"]) -> dict
 
 def thread_labels(profile: Sampled) -> list[tuple[int, str]]:
     """Each `thread_id` with the thread's name, pid and tid in one text: unlike any other."""
-    query = """
-        SELECT thread_id, coalesce(t.name::VARCHAR, p.name::VARCHAR, 'thread') || ' ' || p.pid || '/' || t.tid
-        FROM threads t JOIN processes p USING (process_id) ORDER BY p.pid, t.tid
+    query = f"""
+        SELECT thread_id, coalesce(t.name::VARCHAR, p.name::VARCHAR, 'thread') || ' ' || p.pid || '/' || {THREAD_NUMBER}
+        FROM threads t JOIN processes p USING (process_id) ORDER BY p.pid, {THREAD_NUMBER}
     """
     return [(key, label) for key, label in profile.sql(query).fetchall()]

@@ -3,16 +3,17 @@
 from collections import Counter
 from typing import IO, Literal
 
+from perfuse.analysis.sampled import chosen_event
 from perfuse.errors import UsageError
-from perfuse.exporters.source import Source
+from perfuse.exporters.source import SUMMED, Source, text
 from perfuse.exporters.tree import name_tree
 
 _ROOTS = {
     "process": "coalesce(p.name::VARCHAR, p.pid::VARCHAR)",
-    "thread": "coalesce(t.name::VARCHAR, p.name::VARCHAR, '') || '-' || p.pid || '/' || t.tid",
+    "thread": "coalesce(t.name::VARCHAR, p.name::VARCHAR, '') || '-' || p.pid || '/' || coalesce(t.tid, t.thread_id)",
     "none": "NULL::VARCHAR",
 }
-_WEIGHTS = {"samples": "count(*)", "events": "sum(weight)"}
+_WEIGHTS = {"samples": f"sum(if(event::VARCHAR IN ({SUMMED}), weight, 1))", "events": "sum(weight)"}
 
 # The suffixes flamegraph.pl --color=java and inferno colour by.
 _ANNOTATED = """
@@ -31,6 +32,7 @@ def write(
     root: Literal["process", "thread", "none"] = "process",
     annotate: bool = False,
     weight: Literal["samples", "events"] = "samples",
+    event: str | None = None,
 ) -> None:
     """Writes collapsed stacks, sorted.
 
@@ -43,10 +45,12 @@ def write(
         root: What stands before the outermost function: the process's name, the thread as `name-pid/tid`, or
             nothing.
         annotate: Whether to add `_[j]` to JIT code, `_[k]` to the kernel's and `_[i]` to inlined functions.
-        weight: What is counted: samples, or what they stand for (nanoseconds where the event is a clock).
+        weight: What is counted: samples, or what they stand for (nanoseconds where the event is a clock). Of a call
+            trace it is what they stand for in any case: `wall-time` or `calls`.
+        event: Event; by default the one with the most samples.
 
     Raises:
-        UsageError: An option has no such value.
+        UsageError: An option has no such value, or there are no samples of that event.
     """
     for option, value, known in (("root", root, _ROOTS), ("weight", weight, _WEIGHTS)):
         if value not in known:
@@ -56,6 +60,7 @@ def write(
     rows = profile.sql(f"""
         SELECT {_ROOTS[root]} AS root, stack_id, {_WEIGHTS[weight]}
         FROM samples JOIN threads t USING (thread_id) JOIN processes p USING (process_id)
+        WHERE event::VARCHAR = {text(chosen_event(profile, event).name)}
         GROUP BY ALL
     """).fetchall()
     counts: Counter[tuple[str | None, int]] = Counter()

@@ -67,6 +67,8 @@ TARGETS: tuple[Target, ...] = (
            "gdb, addr2line, objdump: machine code, symbols, lines, inlined calls"),
     Target("perf-data", "perf.data", (".perf.data", ".data"), "perf_data", ("files",),
            "perf report, annotate, script: JIT code named, from one ELF file beside it"),
+    Target("xray", "XRay log", (".xray",), "xray", ("file",),
+           "llvm-xray, perfuse: calls, of any version, mode and byte order"),
 )  # fmt: skip
 """Every target, in the order they are listed to people."""
 

@@ -3,7 +3,11 @@
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from perfuse.call_log import CallLog
     from perfuse.images import CodeImages
+
+SUMMED = "'wall-time', 'calls'"
+"""Events of call traces, as a list in SQL: a sample of these stands for all the calls of a path in a thread."""
 
 
 class Relation(Protocol):
@@ -33,6 +37,15 @@ class ImageSource(Protocol):
     @property
     def images(self) -> "CodeImages":
         """Its JIT code as ELF files."""
+        ...
+
+
+class CallSource(Protocol):
+    """A profile, as far as exporters of traces as logs know it."""
+
+    @property
+    def call_log(self) -> "CallLog":
+        """Its calls as a log."""
         ...
 
 

@@ -29,12 +29,13 @@ def write(profile: Source, out: IO[bytes], *, weight: Literal["samples", "events
     if weight not in _WEIGHTS:
         raise UsageError(f"weight is 'samples' or 'events', not {weight!r}", field="weight")
     tracks = profile.sql(f"""
-        SELECT pid, tid, coalesce(t.name::VARCHAR, p.name::VARCHAR, 'thread'), event::VARCHAR,
+        SELECT pid, coalesce(tid, thread_id) AS number,
+            coalesce(t.name::VARCHAR, p.name::VARCHAR, 'thread'), event::VARCHAR,
             bool_and(weight_unit::VARCHAR = 'ns'),
             list(coalesce(stack_id::BIGINT, -1) ORDER BY ts_ns, sample_id),
             to_json(list({_WEIGHTS[weight]} ORDER BY ts_ns, sample_id)), sum({_WEIGHTS[weight]})
         FROM samples JOIN threads t USING (thread_id) JOIN processes p USING (process_id)
-        GROUP BY pid, tid, t.name, p.name, event ORDER BY pid, tid <> pid, tid, event::VARCHAR
+        GROUP BY pid, tid, number, t.name, p.name, event ORDER BY pid, tid IS DISTINCT FROM pid, number, event::VARCHAR
     """).fetchall()
     if not tracks:
         raise ExportError("there are no samples to show", hint="open the perf.data that goes with the dump as well")

@@ -1,5 +1,7 @@
 //! Rows of table `call_events`.
 
+use std::ops::Range;
+
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, PrimitiveArray, RecordBatch};
 use perfuse_tables::CallEvent;
@@ -16,6 +18,15 @@ pub struct Events<'a> {
     offsets: &'a [u64],
     cpus: &'a PrimitiveArray<UInt32Type>,
     values: &'a PrimitiveArray<UInt64Type>,
+}
+
+/// How many values at the start are the same. Looked at in pieces, each without a branch in it.
+fn same(values: &[u32]) -> usize {
+    let Some(&first) = values.first() else { return 0 };
+    let whole =
+        values.chunks(64).take_while(|piece| piece.iter().fold(0, |differ, v| differ | (v ^ first)) == 0);
+    let start = values.len().min(whole.count() * 64);
+    start + values[start..].iter().take_while(|&&value| value == first).count()
 }
 
 /// A row.
@@ -77,6 +88,39 @@ impl<'a> Events<'a> {
             source_id: self.sources[row],
             record_offset: self.offsets[row],
         }
+    }
+
+    /// Rows, with their numbers.
+    #[inline]
+    pub fn iter(&self, rows: Range<usize>) -> impl Iterator<Item = (usize, Event)> + '_ {
+        let numbers = self.threads[rows.clone()].iter().zip(&self.functions[rows.clone()]);
+        let origins = self.sources[rows.clone()].iter().zip(&self.offsets[rows.clone()]);
+        let times = &self.ts_ns[rows.clone()];
+        let columns = rows.zip(times).zip(numbers).zip(origins);
+        columns.map(|(((row, &ts_ns), (&thread_id, &function_id)), (&source_id, &record_offset))| {
+            let kind = self.kinds.get(row);
+            (row, Event { ts_ns, thread_id, kind, function_id, source_id, record_offset })
+        })
+    }
+
+    /// How many rows from `row` on are of its thread and file.
+    #[must_use]
+    pub fn run(&self, row: usize) -> usize {
+        let threads = same(&self.threads[row..]);
+        same(&self.sources[row..row + threads])
+    }
+
+    /// The times of some rows.
+    #[must_use]
+    pub fn times(&self, rows: Range<usize>) -> &[i64] {
+        &self.ts_ns[rows]
+    }
+
+    /// Whether some rows all tell that they are of this processor.
+    #[must_use]
+    pub fn all_on(&self, cpu: u32, rows: Range<usize>) -> bool {
+        let cpus = &self.cpus.values()[rows];
+        self.cpus.null_count() == 0 && cpus.first() == Some(&cpu) && same(cpus) == cpus.len()
     }
 
     /// The processor of a row.

@@ -3,7 +3,7 @@
 //! An exit closes the nearest open call of its function; calls above it were left without one (an exception, `longjmp`)
 //! and end there too, as unwound. An exit of a function that is not open, on an empty stack, is that of a call whose
 //! entry was lost at the start: it was around everything before it, which is only known behind, so a second pass starts
-//! with those calls open.
+//! with those calls open: they end with these exits and no others.
 
 use std::ops::Range;
 
@@ -13,6 +13,7 @@ use perfuse_tables::{CallEvent, EndReason, StartReason};
 use rustc_hash::FxHashMap;
 
 use super::events::{Event, Events};
+use super::visitor::{Entry, Frame, Leave, Visitor};
 
 /// Which calls are looked at. Those that reach over an end of the time range are cut there.
 #[derive(Clone, Debug, Default)]
@@ -23,73 +24,15 @@ pub struct Selection {
     pub time_ns: Option<Range<i64>>,
 }
 
-/// A call begins.
-#[derive(Clone, Copy, Debug)]
-pub struct Entry {
-    /// Thread.
-    pub thread_id: u32,
-    /// Function.
-    pub function_id: u32,
-    /// When; for a lost start, when the recording of the thread begins.
-    pub start_ns: i64,
-    /// How that is known.
-    pub start_reason: StartReason,
-    /// Processor.
-    pub cpu: Option<u32>,
-    /// Number of calls around it.
-    pub depth: u32,
-    /// File it is from.
-    pub source_id: u32,
-    /// Offset of its record; of the first record of the thread for a lost start.
-    pub record_offset: u64,
+impl Selection {
+    pub(super) fn has(&self, thread_id: u32) -> bool {
+        self.threads.as_ref().is_none_or(|threads| threads.binary_search(&thread_id).is_ok())
+    }
 }
 
-/// An open call, with what a visitor keeps for it.
-#[derive(Clone, Copy, Debug)]
-pub struct Frame<M> {
-    /// How it began.
-    pub entry: Entry,
-    /// What [`Visitor::enter`] returned.
-    pub mark: M,
-    children_ns: i64,
-}
-
-/// A call ends.
-#[derive(Clone, Copy, Debug)]
-pub struct Leave {
-    /// When.
-    pub end_ns: i64,
-    /// How.
-    pub reason: EndReason,
-    /// Time since the start, within the selection.
-    pub duration_ns: i64,
-    /// Part of it that is in no call within it.
-    pub self_ns: i64,
-    /// Offset of the record that ended it.
-    pub record_offset: u64,
-}
-
-/// Is told of calls, in time order for each thread.
-pub trait Visitor {
-    /// What is kept for an open call, and seen by the calls within it.
-    type Mark: Copy;
-
-    /// A call begins, within `parent`.
-    fn enter(&mut self, entry: &Entry, parent: Option<&Frame<Self::Mark>>) -> Self::Mark;
-
-    /// A call ends, within `parent`.
-    fn leave(&mut self, call: &Frame<Self::Mark>, leave: &Leave, parent: Option<&Frame<Self::Mark>>);
-
-    /// The call entered last has an argument.
-    fn argument(&mut self, _call: &Frame<Self::Mark>, _value: u64) {}
-
-    /// A call ends that is not open, in the middle of others: nothing is known of its start.
-    fn orphan(&mut self, _event: &Event) {}
-}
-
-/// Calls whose entries were lost at the start, by thread: as their exits came, so innermost first.
+/// Calls whose entries were lost at the start, by file and thread: as their exits came, so innermost first.
 #[derive(Clone, Debug, Default)]
-pub struct Lost(FxHashMap<u32, Vec<u32>>);
+pub struct Lost(FxHashMap<(u32, u32), Vec<u32>>);
 
 impl Lost {
     /// Whether there are none.
@@ -105,11 +48,12 @@ impl Lost {
     }
 }
 
-/// The stacks of all threads.
+/// The stacks of all threads. A thread has one in each file it is in: files come one after the other.
 #[derive(Debug)]
 pub struct Calls<V: Visitor> {
     visitor: V,
     selection: Selection,
+    source_id: u32,
     threads: Vec<Option<Thread<V::Mark>>>,
     lost: Lost,
     orphans: Lost,
@@ -118,10 +62,36 @@ pub struct Calls<V: Visitor> {
 #[derive(Debug)]
 struct Thread<M> {
     stack: Vec<Frame<M>>,
-    /// How often each function is in the stack; only kept from the first exit on that does not fit.
+    /// How often each function is in the stack; only kept from the first exit on that does not fit what is near.
     open: Option<FxHashMap<u32, u32>>,
     last_ns: i64,
     last_offset: u64,
+}
+
+impl<M> Thread<M> {
+    /// How many calls are looked through before functions are counted.
+    const NEAR: usize = 64;
+
+    /// Whether a call of the function is open that an exit may unwind to. Not so a call whose entry was lost: it was found by
+    /// an exit that came when all within it had ended.
+    fn has_open(&mut self, function_id: u32) -> bool {
+        let was_entered = |frame: &&Frame<M>| frame.entry.start_reason == StartReason::Entry;
+        let mut near = self.stack.iter().rev().take(Self::NEAR).take_while(was_entered);
+        if near.any(|frame| frame.entry.function_id == function_id) {
+            return true;
+        }
+        if self.stack.len() <= Self::NEAR {
+            return false;
+        }
+        // Counted once, then kept up: a scan of a deep stack for every exit that does not fit takes the square of the depth.
+        let open = self.open.get_or_insert_with(|| {
+            let mut open = FxHashMap::default();
+            let entered = self.stack.iter().filter(was_entered);
+            entered.for_each(|frame| *open.entry(frame.entry.function_id).or_default() += 1);
+            open
+        });
+        open.contains_key(&function_id)
+    }
 }
 
 /// Tells a visitor of all calls. Where entries were lost at the start there are two passes, each with a visitor of its own.
@@ -148,7 +118,7 @@ pub fn visit<V: Visitor, B: Iterator<Item = RecordBatch>>(
 impl<V: Visitor> Calls<V> {
     /// No events yet; calls in `lost` are open from the start.
     pub fn new(visitor: V, selection: Selection, lost: Lost) -> Self {
-        Self { visitor, selection, threads: Vec::new(), lost, orphans: Lost::default() }
+        Self { visitor, selection, source_id: 0, threads: Vec::new(), lost, orphans: Lost::default() }
     }
 
     /// Who is told.
@@ -164,36 +134,37 @@ impl<V: Visitor> Calls<V> {
         let events = Events::new(batch)?;
         let mut row = 0;
         while row < events.len() {
-            let thread_id = events.get(row).thread_id;
-            if self.selection.threads.as_ref().is_some_and(|ids| ids.binary_search(&thread_id).is_err()) {
-                row += 1;
-                continue;
+            let Event { thread_id, source_id, .. } = events.get(row);
+            let end = row + events.run(row);
+            if source_id != self.source_id {
+                self.end_source();
+                self.source_id = source_id;
             }
-            row = self.run(&events, row, thread_id);
+            if self.selection.has(thread_id) {
+                self.run(&events, row..end, thread_id);
+                self.visitor.rows(&events, row..end);
+            }
+            row = end;
         }
         Ok(())
     }
 
-    /// Takes the rows of one thread from `row` on; the first row that is not taken.
-    fn run(&mut self, events: &Events<'_>, mut row: usize, thread_id: u32) -> usize {
+    /// Takes rows of one thread.
+    fn run(&mut self, events: &Events<'_>, rows: Range<usize>, thread_id: u32) {
         let index = thread_id as usize;
         if index >= self.threads.len() {
             self.threads.resize_with(index + 1, || None);
         }
         let mut thread = match self.threads[index].take() {
             Some(thread) => thread,
-            None => self.begin(&events.get(row), events.cpu(row)),
+            None => self.begin(&events.get(rows.start), events.cpu(rows.start)),
         };
-        while row < events.len() {
-            let event = events.get(row);
-            if event.thread_id != thread_id {
-                break;
-            }
+        for (row, event) in events.iter(rows) {
             match event.kind {
                 CallEvent::Enter => self.enter(&mut thread, &event, events.cpu(row), StartReason::Entry),
-                CallEvent::Exit => self.exit(&mut thread, &event, EndReason::Exit),
-                CallEvent::TailExit => self.exit(&mut thread, &event, EndReason::TailCall),
-                CallEvent::ExceptionExit => self.exit(&mut thread, &event, EndReason::Unwound),
+                CallEvent::Exit => self.exit(&mut thread, &event, events, row, EndReason::Exit),
+                CallEvent::TailExit => self.exit(&mut thread, &event, events, row, EndReason::TailCall),
+                CallEvent::ExceptionExit => self.exit(&mut thread, &event, events, row, EndReason::Unwound),
                 CallEvent::Argument => {
                     if let Some(call) = thread.stack.last() {
                         self.visitor.argument(call, events.value(row));
@@ -202,22 +173,22 @@ impl<V: Visitor> Calls<V> {
             }
             thread.last_ns = thread.last_ns.max(event.ts_ns);
             thread.last_offset = event.record_offset;
-            row += 1;
         }
         self.threads[index] = Some(thread);
-        row
     }
 
     fn begin(&mut self, first: &Event, cpu: Option<u32>) -> Thread<V::Mark> {
         let (last_ns, last_offset) = (first.ts_ns, first.record_offset);
         let mut thread = Thread { stack: Vec::new(), open: None, last_ns, last_offset };
-        for function_id in self.lost.0.remove(&first.thread_id).unwrap_or_default().into_iter().rev() {
+        let lost = self.lost.0.remove(&(first.source_id, first.thread_id)).unwrap_or_default();
+        for function_id in lost.into_iter().rev() {
             self.enter(&mut thread, &Event { function_id, ..*first }, cpu, StartReason::Lost);
         }
         thread
     }
 
-    #[inline]
+    // Inlined, as are the others: handing events and calls over through memory costs half the time of all.
+    #[inline(always)]
     fn enter(
         &mut self,
         thread: &mut Thread<V::Mark>,
@@ -244,10 +215,17 @@ impl<V: Visitor> Calls<V> {
         }
     }
 
-    #[inline]
-    fn exit(&mut self, thread: &mut Thread<V::Mark>, event: &Event, reason: EndReason) {
+    #[inline(always)]
+    fn exit(
+        &mut self,
+        thread: &mut Thread<V::Mark>,
+        event: &Event,
+        events: &Events<'_>,
+        row: usize,
+        reason: EndReason,
+    ) {
         if thread.stack.last().is_none_or(|top| top.entry.function_id != event.function_id)
-            && !self.unwind(thread, event)
+            && !self.unwind(thread, event, events.cpu(row))
         {
             return;
         }
@@ -256,19 +234,14 @@ impl<V: Visitor> Calls<V> {
 
     /// Closes what lies above the nearest open call of the event's function; false where there is none.
     #[cold]
-    fn unwind(&mut self, thread: &mut Thread<V::Mark>, event: &Event) -> bool {
-        let stack = &thread.stack;
-        // Counted once, then kept up: a scan for every exit that does not fit would take the square of the depth.
-        let open = thread.open.get_or_insert_with(|| {
-            let mut open = FxHashMap::default();
-            stack.iter().for_each(|frame| *open.entry(frame.entry.function_id).or_default() += 1);
-            open
-        });
-        if open.get(&event.function_id).is_none_or(|&count| count == 0) {
-            if stack.is_empty() {
-                self.orphans.0.entry(event.thread_id).or_default().push(event.function_id);
-            } else {
-                self.visitor.orphan(event);
+    fn unwind(&mut self, thread: &mut Thread<V::Mark>, event: &Event, cpu: Option<u32>) -> bool {
+        if !thread.has_open(event.function_id) {
+            match thread.stack.last() {
+                None => {
+                    let key = (event.source_id, event.thread_id);
+                    self.orphans.0.entry(key).or_default().push(event.function_id);
+                }
+                parent => self.visitor.orphan(event, cpu, parent),
             }
             return false;
         }
@@ -278,10 +251,11 @@ impl<V: Visitor> Calls<V> {
         true
     }
 
-    #[inline]
+    #[inline(always)]
     fn close(&mut self, thread: &mut Thread<V::Mark>, end_ns: i64, reason: EndReason, record_offset: u64) {
-        let Some(call) = thread.stack.pop() else { return };
+        let Some((call, around)) = thread.stack.split_last_mut() else { return };
         if let Some(open) = &mut thread.open
+            && call.entry.start_reason == StartReason::Entry
             && let Some(count) = open.get_mut(&call.entry.function_id)
         {
             *count -= 1;
@@ -289,35 +263,35 @@ impl<V: Visitor> Calls<V> {
                 open.remove(&call.entry.function_id);
             }
         }
-        let parent = thread.stack.last_mut();
-        let duration_ns = match &self.selection.time_ns {
-            None => end_ns.saturating_sub(call.entry.start_ns).max(0),
-            Some(range) => {
-                let (start, end) = (call.entry.start_ns.max(range.start), end_ns.min(range.end));
-                if start >= range.end || end < range.start || end < start {
-                    return;
-                }
-                end.saturating_sub(start)
+        let Entry { start_ns, start_reason, .. } = call.entry;
+        let mut leave =
+            Leave { start_ns, start_reason, end_ns, reason, duration_ns: 0, self_ns: 0, record_offset };
+        if self.selection.time_ns.as_ref().is_none_or(|range| leave.cut(range)) {
+            leave.duration_ns = leave.end_ns.saturating_sub(leave.start_ns).max(0);
+            leave.self_ns = leave.duration_ns.saturating_sub(call.children_ns).max(0);
+            if let Some(parent) = around.last_mut() {
+                parent.children_ns = parent.children_ns.saturating_add(leave.duration_ns);
             }
-        };
-        let self_ns = duration_ns.saturating_sub(call.children_ns).max(0);
-        let leave = Leave { end_ns, reason, duration_ns, self_ns, record_offset };
-        if let Some(parent) = parent {
-            parent.children_ns = parent.children_ns.saturating_add(duration_ns);
+            self.visitor.leave(call, &leave, around.last());
         }
-        self.visitor.leave(&call, &leave, thread.stack.last());
+        thread.stack.pop();
     }
 
-    /// Closes what is still open, where the recording of its thread ends. Gives the visitor back, and the calls whose entries
-    /// were lost: where there are any, what it was told has not all the calls around it.
-    #[must_use]
-    pub fn finish(mut self) -> (V, Lost) {
+    /// Closes what is still open, where the recording of its thread ends.
+    fn end_source(&mut self) {
         for mut thread in std::mem::take(&mut self.threads).into_iter().flatten() {
             while !thread.stack.is_empty() {
                 let (at, offset) = (thread.last_ns, thread.last_offset);
                 self.close(&mut thread, at, EndReason::Truncated, offset);
             }
         }
+    }
+
+    /// Closes what is still open. Gives the visitor back, and the calls whose entries were lost: where there are any, what
+    /// it was told has not all the calls around it.
+    #[must_use]
+    pub fn finish(mut self) -> (V, Lost) {
+        self.end_source();
         (self.visitor, self.orphans)
     }
 }

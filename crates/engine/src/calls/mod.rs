@@ -1,9 +1,37 @@
 //! Calls, out of the events that tell where they begin and end.
+//!
+//! [`Calls`] rebuilds the stack of each thread and tells a [`Visitor`] of every call. [`account`] tells what calls cost: one
+//! pass adds them up by call path in a [`Tree`], of which everything else is made: figures of functions and of who calls
+//! whom, threads, and the `frames`, `stacks` and `samples` that profiles of samples consist of too. [`slices`] tells each
+//! call by itself.
 
+mod account;
+mod durations;
 mod events;
+mod graph;
 mod machine;
+mod migrations;
+mod paths;
+mod sampled;
+mod slices;
+mod statistics;
+mod sums;
 #[cfg(test)]
 mod tests;
+mod tree;
+mod visitor;
 
+pub use account::{Account, Options, Totals, account, path_rows};
+pub use durations::{Durations, Figures, Rank};
 pub use events::{Event, Events};
-pub use machine::{Calls, Entry, Frame, Leave, Lost, Selection, Visitor, visit};
+pub use machine::{Calls, Lost, Selection, visit};
+pub use migrations::Threads;
+pub use paths::{PathRow, Paths};
+pub use sampled::{FirstKeys, Sampled};
+pub use slices::{Slices, slices};
+pub use statistics::By;
+pub use tree::{Counts, Node, Tree};
+pub use visitor::{Entry, Frame, Leave, Visitor};
+
+/// Stands for "none" in columns of keys.
+const NONE: u32 = u32::MAX;

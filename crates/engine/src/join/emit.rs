@@ -24,7 +24,7 @@ pub struct Tables {
     pub modules: RecordBatch,
 }
 
-/// Writes the tables. `first` are the first free keys of functions and modules.
+/// Writes the tables. `first` are the first free keys of functions, modules, frames and stacks.
 ///
 /// # Errors
 /// When a batch is not of table `callchains`.
@@ -36,7 +36,7 @@ pub fn emit(
 ) -> Result<Tables, ColumnError> {
     let mut natives = Natives::new(mappings, first);
     let (frames, frame_ranges) = frames_table(located, resolution, mappings, &mut natives);
-    let (stacks, tops) = stacks_table(located, &frame_ranges);
+    let (stacks, tops) = stacks_table(located, &frame_ranges, first);
     let samples = located.samples.iter().map(|(batch, nodes)| samples_table(batch, nodes, &tops));
     Ok(Tables {
         frames,
@@ -108,7 +108,7 @@ fn frames_table<'a>(
     let mut table = frames::Builder::new();
     let mut ranges = Vec::with_capacity(located.locations.len());
     for (location, all) in located.locations.iter().zip(&resolution.frames) {
-        let first = table.len() as u32;
+        let first = natives.first.frame + table.len() as u32;
         let is_kernel = location.is_kernel();
         let (code_object_id, mapping_id) = match location.place {
             Place::Jit { code_object_id, .. } => (Some(code_object_id), None),
@@ -124,7 +124,7 @@ fn frames_table<'a>(
                 Function::Unnamed(because) => (None, Some(because.as_str())),
             };
             table.push(
-                table.len() as u32,
+                natives.first.frame + table.len() as u32,
                 function_id,
                 code_object_id,
                 mapping_id,
@@ -139,7 +139,7 @@ fn frames_table<'a>(
                 because,
             );
         }
-        ranges.push((first, table.len() as u32));
+        ranges.push((first, natives.first.frame + table.len() as u32));
     }
     (table.finish(), ranges)
 }
@@ -156,7 +156,7 @@ fn kind(location: &Location, named: bool) -> &'static str {
 }
 
 /// Every node becomes as many stacks as its location has frames; a node's own stack is the innermost of them.
-fn stacks_table(located: &Located, frame_ranges: &[(u32, u32)]) -> (RecordBatch, Vec<u32>) {
+fn stacks_table(located: &Located, frame_ranges: &[(u32, u32)], keys: Offsets) -> (RecordBatch, Vec<u32>) {
     let mut table = stacks::Builder::new();
     let mut tops: Vec<u32> = Vec::with_capacity(located.nodes.len());
     let mut depths: Vec<u32> = Vec::with_capacity(located.nodes.len());
@@ -167,7 +167,7 @@ fn stacks_table(located: &Located, frame_ranges: &[(u32, u32)]) -> (RecordBatch,
         };
         let (first, end) = frame_ranges[location as usize];
         for frame in first..end {
-            let id = table.len() as u32;
+            let id = keys.stack + table.len() as u32;
             table.push(id, top, frame, depth);
             top = Some(id);
             depth += 1;

@@ -67,7 +67,7 @@ impl Origin {
             _ if inlined => Self::Inlined,
             "jit" if matches!(code_kind, "stub" | "helper") => Self::Stub,
             "jit" => tier.map_or(Self::Jit, Self::of_tier),
-            "native" if named => Self::Native,
+            "native" | "traced" if named => Self::Native,
             _ => Self::Unknown,
         }
     }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
-use arrow_schema::{Field, Schema};
 
 use super::short_name::short_name;
 use super::tree::{CallTree, Node};
 use super::{By, NONE, Symbol};
+use crate::batch;
 
 /// One row of [`CallTree::weights`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,7 +41,7 @@ impl CallTree {
         let wide = |value: fn(&Node) -> u64| -> ArrayRef {
             Arc::new(UInt64Array::from_iter_values(nodes.iter().map(value)))
         };
-        batch(vec![
+        batch::of(vec![
             ("node_id", Arc::new(UInt32Array::from_iter_values(0..nodes.len() as u32))),
             ("parent_node_id", numbers(nodes.iter().map(|node| node.parent))),
             ("symbol_id", numbers(nodes.iter().map(|node| node.symbol))),
@@ -63,7 +63,7 @@ impl CallTree {
         let text = |ids: Vec<u32>| -> ArrayRef {
             Arc::new(ids.into_iter().map(|id| self.symbols.texts.get(id)).collect::<StringArray>())
         };
-        batch(vec![
+        batch::of(vec![
             ("symbol_id", Arc::new(UInt32Array::from_iter_values(0..symbols.len() as u32))),
             ("group_id", numbers(symbols.iter().map(|symbol| symbol.group))),
             ("name", text(symbols.iter().map(|symbol| symbol.name).collect())),
@@ -130,7 +130,7 @@ pub fn weights_batch(tree: &CallTree, rows: &[WeightRow], by: By) -> RecordBatch
         symbols.iter().map(|&symbol| function(symbol).map(|symbol| symbol.origin.name())).collect();
     let threads =
         rows.iter().map(|row| tree.nodes().get(row.example as usize).map_or(NONE, |node| node.thread));
-    batch(vec![
+    batch::of(vec![
         ("name", Arc::new(names)),
         ("function_id", numbers(id(|symbol| symbol.function_id))),
         ("thread_id", numbers(threads.map(|thread| if by == By::Thread { thread } else { NONE }))),
@@ -150,13 +150,4 @@ pub fn weights_batch(tree: &CallTree, rows: &[WeightRow], by: By) -> RecordBatch
 
 fn numbers(values: impl Iterator<Item = u32>) -> ArrayRef {
     Arc::new(values.map(|value| (value != NONE).then_some(value)).collect::<UInt32Array>())
-}
-
-fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
-    let fields = columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true));
-    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    match RecordBatch::try_new(schema, columns.into_iter().map(|(_, array)| array).collect()) {
-        Ok(batch) => batch,
-        Err(error) => unreachable!("columns of one length, typed by themselves: {error}"),
-    }
 }

@@ -58,8 +58,8 @@ fn tables(stacks: &[(Option<u32>, u32)], samples: &[(u32, Option<u32>, u64, i64)
     code_objects.push(0, 1, 0, None, "jit", Some("ignition"), 0, None, 0, 64, None, 0, 1, 0);
     code_objects.push(1, 1, 0, None, "jit", Some("turbofan"), 0, None, 64, 64, None, 1, 1, 0);
     let mut threads = t::threads::Builder::new();
-    threads.push(0, 0, 10, Some("app"), None, None);
-    threads.push(1, 1, 11, Some("worker"), None, None);
+    threads.push(0, 0, Some(10), None, Some("app"), None, None);
+    threads.push(1, 1, Some(11), None, Some("worker"), None, None);
     let mut all_stacks = t::stacks::Builder::new();
     for (number, &(parent, frame)) in stacks.iter().enumerate() {
         all_stacks.push(number as u32, parent, frame, 0);

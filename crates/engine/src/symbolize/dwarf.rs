@@ -7,7 +7,7 @@ use object::{Object, ObjectSection};
 
 use super::image::Image;
 
-type Reader = EndianSlice<'static, RunTimeEndian>;
+pub(super) type Reader = EndianSlice<'static, RunTimeEndian>;
 
 /// A packed section may unpack to this many times its size; real ones stay below 40.
 const MAX_UNPACK_RATIO: u64 = 256;
@@ -16,7 +16,7 @@ const MAX_UNPACKED_BYTES: u64 = 4 << 30;
 /// Lines and inlined calls, read from DWARF as they are asked for.
 pub(crate) struct Dwarf {
     /// Borrows from `held`, and so comes before it: fields are dropped in order.
-    context: Context<Reader>,
+    pub(super) context: Context<Reader>,
     _held: Held,
 }
 

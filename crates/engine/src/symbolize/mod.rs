@@ -5,6 +5,7 @@
 
 mod address_space;
 mod build_id;
+mod declaration;
 mod dwarf;
 mod elf_module;
 mod elf_symbols;
@@ -22,6 +23,9 @@ mod search_path;
 mod symbol_index;
 mod symbolizer;
 
+pub(crate) use image::Image;
 pub use module::{Module, Resolved, SymbolFrame};
+pub(crate) use names::NameCache;
 pub use perf_map::{PerfMap, PerfMapEntry};
+pub(crate) use symbol_index::by_familiarity;
 pub use symbolizer::{Options, Symbolizer};

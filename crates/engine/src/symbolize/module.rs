@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -150,6 +151,25 @@ impl Module {
         }
     }
 
+    /// The function that starts at each of these addresses, which are those of the module's own symbol table; `None` where
+    /// none is known to. Its position is that of its declaration, else of its first instruction.
+    #[must_use]
+    pub fn functions_at(&self, addresses: &[Option<u64>]) -> Vec<Option<SymbolFrame>> {
+        let Symbols::Elf(elf) = &self.symbols else { return vec![None; addresses.len()] };
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let dwarf = self.dwarf(elf).map(|dwarf| dwarf.lock().unwrap_or_else(PoisonError::into_inner));
+        let function = |&address: &Option<u64>| function_at(elf, dwarf.as_deref(), address?, &mut names);
+        addresses.iter().map(function).collect()
+    }
+
+    /// The address, for [`Module::functions_at`], of an offset in a section of a file that is not linked; `None` where the
+    /// section has no code.
+    #[must_use]
+    pub fn section_address(&self, section: u32, offset: u64) -> Option<u64> {
+        let Symbols::Elf(elf) = &self.symbols else { return None };
+        elf.space.section_start(section as usize)?.checked_add(offset)
+    }
+
     fn dwarf(&self, elf: &ElfModule) -> Option<&Mutex<Dwarf>> {
         let open = || Some(Mutex::new(Dwarf::open(elf.dwarf_image()?, self.supplement.as_ref()).ok()?));
         self.dwarf.get_or_init(|| self.with_dwarf.then(open).flatten()).as_ref()
@@ -171,6 +191,19 @@ fn resolve_elf(elf: &ElfModule, dwarf: Option<&Dwarf>, position: u64, names: &mu
     let unnamed_because = frames.is_empty().then(|| names.text(elf.why_no_symbol()));
     let symbol_address = symbol.map(|symbol| symbol.address);
     Resolved { frames, relative_address: Some(address), symbol_address, unnamed_because }
+}
+
+fn function_at(
+    elf: &ElfModule,
+    dwarf: Option<&Dwarf>,
+    address: u64,
+    names: &mut NameCache,
+) -> Option<SymbolFrame> {
+    let symbol = elf.symbol(address).filter(|symbol| symbol.address == address);
+    let declaration = dwarf.and_then(|dwarf| dwarf.declaration(address)).unwrap_or_default();
+    let name = symbol.map(|symbol| symbol.name).or(declaration.name.map(Cow::Owned))?;
+    let path = declaration.path.map(|path| names.text(&path));
+    Some(SymbolFrame::new(names.name(&name), (path, declaration.line, declaration.column)))
 }
 
 fn resolve_kallsyms(kallsyms: &Kallsyms, position: u64, names: &mut NameCache) -> Resolved {

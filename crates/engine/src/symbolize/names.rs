@@ -75,7 +75,22 @@ pub(crate) fn demangle(raw: &str) -> Option<String> {
         return None;
     }
     let style = DemangleOptions::default().no_return_type().recursion_limit(MAX_NESTING);
-    bounded(|out| symbol.structured_demangle(out, &style))
+    bounded(|out| symbol.structured_demangle(out, &style)).map(with_literal_operators)
+}
+
+/// `operator"" _km` for user-defined literals, which the demangler writes as `operator_km::operator ""`.
+fn with_literal_operators(mut name: String) -> String {
+    const WRITTEN: &str = "::operator \"\"";
+    let mut from = 0;
+    while let Some(at) = name[from..].find(WRITTEN).map(|at| from + at) {
+        from = at + WRITTEN.len();
+        if let Some(start) = name[..at].rfind("operator") {
+            let right = format!("operator\"\" {}", &name[start + "operator".len()..at]);
+            name.replace_range(start..from, &right);
+            from = start + right.len();
+        }
+    }
+    name
 }
 
 /// Rust's old names are Itanium ones that end in a hash of 16 digits.
@@ -119,6 +134,11 @@ mod tests {
             ("_Z3maxIiET_S0_S0_", "max<int>(int, int)"),
             ("_Z3fooi.part.0", "foo(int) [clone .part.0]"),
             ("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt"),
+            (
+                "_ZN5units3sumIXadL_ZNS_li3_kmEyEEEEvv",
+                "units::sum<&units::operator\"\" _km(unsigned long long)>()",
+            ),
+            ("_Zli3_kmy", "operator\"\" _km(unsigned long long)"),
             ("_RNvCs1234_7mycrate3foo", "mycrate::foo"),
             ("_Z3foov@plt", "foo()@plt"),
         ] {

@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
@@ -84,6 +84,19 @@ impl Symbolizer {
     #[must_use]
     pub fn module(&self, path: &str, build_id: Option<&str>) -> Arc<Module> {
         self.open(path, build_id, None)
+    }
+
+    /// The program, library or object file at a path: this very one, or one of the given directories with its build id, which
+    /// may have the symbols it was stripped of.
+    #[must_use]
+    pub fn file(&self, path: &Path) -> Module {
+        let name = path.to_string_lossy();
+        let image = match Image::open(path) {
+            Ok(image) => image,
+            Err(error) => return Module::unknown(&name, format!("module file cannot be read: {error}")),
+        };
+        let same = image.build_id().and_then(|id| find_image(&self.search, &name, false, Some(&id)).ok());
+        self.elf_module(&name, same.unwrap_or_else(|| Arc::new(image)))
     }
 
     /// A kernel. `reference_address` is where the symbol was loaded whose name follows the bracket in `path`: the file

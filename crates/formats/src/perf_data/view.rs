@@ -133,7 +133,7 @@ fn layout_fields<'a>(
             FieldType::U64 => number(cursor.u64(field.name)?),
             FieldType::I32 => Value::Signed(i64::from(cursor.i32(field.name)?)),
             FieldType::CString => Value::Text(String::from_utf8_lossy(cursor.c_string(field.name)?)),
-            FieldType::Bytes => Value::Bytes(take_rest(cursor)),
+            FieldType::Bytes | FieldType::Encoded(_) => Value::Bytes(take_rest(cursor)),
             FieldType::Array => entries(layout, cursor, fields)?,
         };
         fields.push((field.name, value));

@@ -244,18 +244,18 @@ impl<'a, 'b> Pass<'a, 'b> {
     fn functions(&mut self, walk: &mut Walk<'_>, block: &mut Block) {
         loop {
             let (offset, before) = (walk.offset(), self.clock);
-            let (mut tsc, counts) = (self.clock.tsc, &mut block.counts.functions);
-            let ids = &mut *self.ids;
-            let taken = walk.functions(RECORDS_A_UNIT, |Action(action), id, delta| {
+            let run = walk.functions(RECORDS_A_UNIT);
+            if run.is_empty() {
+                return;
+            }
+            let (mut tsc, counts, ids) = (self.clock.tsc, &mut block.counts.functions, &mut *self.ids);
+            run.for_each(|Action(action), id, delta| {
                 tsc = tsc.wrapping_add(u64::from(delta));
                 if let Some(count) = counts.get_mut(usize::from(action)) {
                     *count = count.wrapping_add(1);
                 }
                 ids.insert(id);
             });
-            if taken == 0 {
-                return;
-            }
             self.clock.tsc = tsc;
             self.note(block, before.tsc, tsc);
             let far = block.units.last().is_none_or(|&(last, _)| {

@@ -8,7 +8,7 @@ mod sums;
 use perfuse_tables::{Identities, functions};
 
 use super::log::{Content, XRay};
-use crate::{BatchStream, Placement, Scale, one_batch};
+use crate::{BatchStream, Placement, Recording, Scale, one_batch};
 
 /// One of the tables; `None` for others.
 pub fn table(log: &XRay, name: &str, placement: &Placement) -> Option<BatchStream> {

@@ -81,23 +81,14 @@ impl XRay {
         }
     }
 
-    /// Earliest and latest counter.
-    #[must_use]
-    pub fn span(&self) -> Option<(u64, u64)> {
-        match self.content() {
-            Content::Fdr(survey) => survey.span,
-            Content::Basic(survey) => survey.span,
-            Content::Profile(_) => None,
-        }
-    }
-
     /// Wall time and counter at the beginning of each buffer, copies left out.
     #[must_use]
     pub fn moments(&self) -> Vec<Pair> {
         let Content::Fdr(survey) = self.content() else { return Vec::new() };
         let blocks = survey.order.iter().filter_map(|&index| survey.blocks.get(index));
         let moments = blocks.filter_map(|block| {
-            let (seconds, microseconds) = block.wall?;
+            // 0 is what a log made of one without wall times has.
+            let (seconds, microseconds) = block.wall.filter(|&wall| wall != (0, 0))?;
             let ns = seconds
                 .checked_mul(1_000_000_000)?
                 .checked_add(i64::from(microseconds).checked_mul(1000)?)?;
@@ -210,6 +201,14 @@ impl Recording for XRay {
             None => ("unknown", "none", None),
         };
         Clock { kind, hz, hz_source, map, uncertainty_ns, alignment }
+    }
+
+    fn span(&self) -> Option<(u64, u64)> {
+        match self.content() {
+            Content::Fdr(survey) => survey.span,
+            Content::Basic(survey) => survey.span,
+            Content::Profile(_) => None,
+        }
     }
 
     fn function_id_bits(&self) -> Option<u32> {

@@ -4,7 +4,9 @@ pub mod basic;
 pub mod block;
 pub mod check;
 pub mod consts;
+pub mod convert;
 mod describe;
+pub mod encode;
 pub mod header;
 mod ids;
 mod ingest;
@@ -18,6 +20,7 @@ pub mod records;
 mod repair;
 pub mod survey;
 pub mod walk;
+pub mod writer;
 
 use std::sync::Arc;
 

@@ -42,7 +42,7 @@ fn oddities(data: &[u8], extent: &Extent, dialect: Dialect) -> Option<Oddities> 
     let mut has_events = false;
     let mut stack: Vec<u32> = Vec::new();
     loop {
-        walk.functions(usize::MAX, |action, id, _| match action {
+        walk.functions(usize::MAX).for_each(|action, id, _| match action {
             Action::ENTRY | Action::ENTRY_ARGS => {
                 if stack.len() < DEEPEST {
                     stack.push(id);

@@ -67,39 +67,96 @@ impl<'a> Walk<'a> {
         self.end = self.end.saturating_sub(bytes).max(self.at);
     }
 
-    /// Takes function records as long as there is nothing else, at most `limit` of them: first words and deltas, for a loop that
-    /// has no time to ask what each is.
+    /// Takes function records as long as there is nothing else, at most `limit` of them.
     #[inline]
-    pub fn functions(&mut self, limit: usize, mut each: impl FnMut(Action, u32, u32)) -> usize {
+    pub fn functions(&mut self, limit: usize) -> FunctionRun<'a> {
         let bytes = self.data.get(self.at..self.end).unwrap_or_default();
-        let (chunks, _) = bytes.as_chunks::<FUNCTION_BYTES>();
-        let mut taken = 0usize;
-        match self.dialect.endian {
-            Endian::Little => {
-                for chunk in chunks.iter().take(limit) {
-                    let record = u64::from_le_bytes(*chunk);
-                    if record & 1 == 1 {
-                        break;
-                    }
-                    each(Action(((record >> 1) & 7) as u8), (record as u32) >> 4, (record >> 32) as u32);
-                    taken = taken.wrapping_add(1);
-                }
-            }
-            Endian::Big => {
-                for chunk in chunks.iter().take(limit) {
-                    let record = u64::from_be_bytes(*chunk);
-                    if record >> 63 == 1 {
-                        break;
-                    }
-                    let (action, id) = unpack((record >> 32) as u32, Endian::Big);
-                    each(action, id, record as u32);
-                    taken = taken.wrapping_add(1);
-                }
-            }
-        }
+        let (records, _) = bytes.as_chunks::<FUNCTION_BYTES>();
+        let records = records.get(..limit).unwrap_or(records);
+        let marker = match self.dialect.endian {
+            Endian::Little => 1u8,
+            Endian::Big => 0x80,
+        };
+        let taken = records.iter().position(|[first, ..]| first & marker != 0).unwrap_or(records.len());
+        let run = FunctionRun {
+            offset: self.at,
+            records: records.get(..taken).unwrap_or(records),
+            endian: self.dialect.endian,
+        };
         self.at = self.at.saturating_add(taken.saturating_mul(FUNCTION_BYTES));
-        taken
+        run
     }
+}
+
+/// Function records one behind the other, for loops that have no time to ask what each is.
+#[derive(Clone, Copy, Debug)]
+pub struct FunctionRun<'a> {
+    /// Where the first is.
+    pub offset: usize,
+    records: &'a [[u8; FUNCTION_BYTES]],
+    endian: Endian,
+}
+
+impl FunctionRun<'_> {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// The last one.
+    #[must_use]
+    pub fn last(&self) -> Option<(Action, u32)> {
+        let record = *self.records.last()?;
+        let (action, id, _) = match self.endian {
+            Endian::Little => little(record),
+            Endian::Big => big(record),
+        };
+        Some((action, id))
+    }
+
+    /// Action, function id and delta of each.
+    #[inline]
+    pub fn for_each(&self, each: impl FnMut(Action, u32, u32)) {
+        self.extend(&mut (), each);
+    }
+
+    /// Collects something of each.
+    #[inline]
+    pub fn extend<C, T>(&self, out: &mut C, mut map: impl FnMut(Action, u32, u32) -> T)
+    where
+        C: Extend<T>,
+    {
+        match self.endian {
+            Endian::Little => out.extend(self.records.iter().map(|&record| {
+                let (action, id, delta) = little(record);
+                map(action, id, delta)
+            })),
+            Endian::Big => out.extend(self.records.iter().map(|&record| {
+                let (action, id, delta) = big(record);
+                map(action, id, delta)
+            })),
+        }
+    }
+}
+
+#[inline]
+fn little(record: [u8; FUNCTION_BYTES]) -> (Action, u32, u32) {
+    let record = u64::from_le_bytes(record);
+    (Action(((record >> 1) & 7) as u8), (record as u32) >> 4, (record >> 32) as u32)
+}
+
+#[inline]
+fn big(record: [u8; FUNCTION_BYTES]) -> (Action, u32, u32) {
+    let record = u64::from_be_bytes(record);
+    let (action, id) = unpack((record >> 32) as u32, Endian::Big);
+    (action, id, record as u32)
 }
 
 impl<'a> Iterator for Walk<'a> {

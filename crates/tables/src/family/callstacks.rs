@@ -25,9 +25,10 @@ table! {
         column: Opt<u32>,
         /// 0 for the outermost function at an address, then the calls inlined into it.
         inline_depth: u32,
-        /// `jit`, `native`, `kernel`, `hypervisor` or `unknown`.
+        /// `jit`, `native`, `kernel`, `hypervisor`, `traced` (a function that told of its calls itself) or `unknown`.
         kind: Str,
-        /// What found the frame: `sampled` (the interrupted address), `callchain` (the recorder's own walk).
+        /// What found the frame: `sampled` (the interrupted address), `callchain` (the recorder's own walk), `trace` (the
+        /// call's own events).
         unwound_by: Str,
         /// Why the frame has no name; null where it has one.
         unnamed_because: Opt<Str>,

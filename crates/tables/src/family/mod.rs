@@ -2,16 +2,26 @@
 
 mod callstacks;
 mod code;
+mod heap;
+mod locks;
+mod memory;
+mod metrics;
 mod provenance;
 mod sampling;
 mod tasks;
+mod throws;
 mod tracing;
 mod unwinding;
 
 pub use callstacks::{frames, stacks};
 pub use code::{code_moves, code_objects, embedded_files, functions, inline_calls, line_rows, modules};
+pub use heap::{heap_objects, heap_references, heap_roots, heap_snapshots};
+pub use locks::{LockEvent, lock_events};
+pub use memory::{allocations, gc_handles, object_moves, types};
+pub use metrics::{counter_samples, counters};
 pub use provenance::{clocks, diagnostics, records, sources};
 pub use sampling::{callchains, samples};
 pub use tasks::{mappings, processes, threads};
+pub use throws::{ExceptionEvent, exceptions};
 pub use tracing::{CallEvent, EndReason, SliceKind, StartReason, call_events, call_sums, instants, slices};
 pub use unwinding::{PcType, UnwindOrigin, unwind_functions, unwind_lookups, unwind_rows};

@@ -29,11 +29,11 @@ table! {
 }
 
 table! {
-    /// One row a sample, joined.
+    /// One row a sample, joined. A call trace has two rows for each thread and call path, events `wall-time` and `calls`.
     samples {
-        /// Zero-based, in time order.
+        /// Zero-based, in time order; those of call traces come last.
         sample_id: u64,
-        /// Time on the profile's clock.
+        /// Time on the profile's clock; of a call path, when its first call began.
         ts_ns: i64,
         /// Thread it was taken in.
         thread_id: u32,
@@ -41,11 +41,11 @@ table! {
         cpu: Opt<u32>,
         /// Innermost stack; null where the sample has no address at all.
         stack_id: Opt<u32>,
-        /// Events the sample stands for.
+        /// Events the sample stands for; of a call path, the time in it that is in no call within, or its calls.
         weight: u64,
-        /// `ns` for clock events, else `events`.
+        /// `ns` for clock events and `wall-time`, `calls` for calls, else `events`.
         weight_unit: Str,
-        /// Event name.
+        /// Event name; `wall-time` and `calls` for call traces.
         event: Str,
         /// File the row is from.
         source_id: u32,

@@ -25,8 +25,10 @@ table! {
         thread_id: u32,
         /// Its process.
         process_id: u32,
-        /// Thread id, in the namespace of the recorder.
-        tid: i32,
+        /// Thread id, in the namespace of the recorder; null where it has none of the system's.
+        tid: Opt<i32>,
+        /// The recorder's own id of it, such as a `pthread_t`: another thread may have had it before.
+        native_id: Opt<u64>,
         /// Last command name.
         name: Opt<Str>,
         /// Start (fork), where recorded.

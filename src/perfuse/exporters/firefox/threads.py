@@ -30,12 +30,12 @@ def threads_json(profile: Source, interval_ns: int, weight: str) -> str:
             FROM samples CROSS JOIN origin LEFT JOIN numbered USING (stack_id)
             GROUP BY thread_id, event
         )
-        SELECT pid, tid, p.name::VARCHAR, t.name::VARCHAR,
+        SELECT pid, coalesce(tid, thread_id), p.name::VARCHAR, t.name::VARCHAR,
             (p.start_ns - first_ns) / 1e6, (p.end_ns - first_ns) / 1e6,
             (t.start_ns - first_ns) / 1e6, (t.end_ns - first_ns) / 1e6, event,
             (SELECT count(DISTINCT event) FROM tracks), in_ns, length, stack, time, cpu, weight
         FROM tracks CROSS JOIN origin JOIN threads t USING (thread_id) JOIN processes p USING (process_id)
-        ORDER BY pid, tid <> pid, tid, event
+        ORDER BY pid, tid IS DISTINCT FROM pid, coalesce(tid, thread_id), event
     """).fetchall()
     return "[" + ",".join(_thread(row, weight) for row in rows) + "]"
 

@@ -6,19 +6,19 @@ use arrow_array::builder::{UInt32Builder, UInt64Builder};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array, UInt64Array};
 use perfuse_tables::{CallEvent, Choices, call_events};
 
-use super::super::consts::Action;
+use super::super::block::Clock;
+use super::super::consts::{Action, FUNCTION_BYTES};
+use super::super::ids::FunctionKeys;
+use super::super::walk::FunctionRun;
+use crate::Scale;
 
 /// Rows on their way into a batch.
 #[derive(Debug, Default)]
 pub struct Columns {
-    /// `ts_ns`
-    pub ts_ns: Vec<i64>,
-    /// `kind`, as keys.
-    pub kinds: Vec<i32>,
-    /// `function_id`
-    pub functions: Vec<u32>,
-    /// `record_offset`
-    pub offsets: Vec<u64>,
+    ts_ns: Vec<i64>,
+    kinds: Vec<i32>,
+    functions: Vec<u32>,
+    offsets: Vec<u64>,
     /// Runs of `thread_id` and `cpu`: each holds up to the next one's first row.
     runs: Vec<(usize, u32, Option<u32>)>,
     /// Rows that have a `value`.
@@ -64,6 +64,38 @@ impl Columns {
         self.kinds.push(kind);
         self.functions.push(function_id);
         self.offsets.push(record_offset);
+    }
+
+    /// Adds a row for each record of a run, column by column.
+    pub fn functions(
+        &mut self,
+        run: &FunctionRun<'_>,
+        clock: &mut Clock,
+        scale: &Scale,
+        keys: &FunctionKeys,
+    ) {
+        let begin = run.offset as u64;
+        let mut odd = false;
+        run.for_each(|action, _, _| odd |= key(action).is_none());
+        if odd {
+            let mut offset = begin;
+            run.for_each(|action, id, delta| {
+                clock.step(delta);
+                if let Some(kind) = key(action) {
+                    self.push(scale.ns(clock.tsc), kind, keys.get(id), offset);
+                }
+                offset = offset.wrapping_add(FUNCTION_BYTES as u64);
+            });
+            return;
+        }
+        run.extend(&mut self.ts_ns, |_, _, delta| {
+            clock.step(delta);
+            scale.ns(clock.tsc)
+        });
+        run.extend(&mut self.kinds, |action, _, _| key(action).unwrap_or_default());
+        run.extend(&mut self.functions, |_, id, _| keys.get(id));
+        let end = begin.saturating_add((run.len() as u64).saturating_mul(FUNCTION_BYTES as u64));
+        self.offsets.extend((begin..end).step_by(FUNCTION_BYTES));
     }
 
     /// Adds the row of an argument.

@@ -9,7 +9,7 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::super::basic;
 use super::super::block::{Clock, RECORDS_A_UNIT};
-use super::super::consts::{BASIC_BYTES, FUNCTION_BYTES};
+use super::super::consts::{Action, BASIC_BYTES, FUNCTION_BYTES};
 use super::super::ids::FunctionKeys;
 use super::super::log::{Content, XRay};
 use super::super::records::{Dialect, Record};
@@ -146,18 +146,10 @@ impl Decoder {
         let mut entered = None;
         columns.run(unit.thread_id, clock.cpu.map(u32::from));
         loop {
-            let mut offset = walk.offset() as u64;
-            let mut last = None;
-            let taken = walk.functions(usize::MAX, |action, id, delta| {
-                clock.step(delta);
-                if let Some(kind) = key(action) {
-                    columns.push(self.scale.ns(clock.tsc), kind, self.keys.get(id), offset);
-                }
-                last = Some((action, id));
-                offset = offset.wrapping_add(FUNCTION_BYTES as u64);
-            });
-            if taken > 0 {
-                entered = last.filter(|(action, _)| matches!(action.0, 0 | 3)).map(|(_, id)| id);
+            let run = walk.functions(usize::MAX);
+            if let Some((action, id)) = run.last() {
+                columns.functions(&run, &mut clock, &self.scale, &self.keys);
+                entered = matches!(action, Action::ENTRY | Action::ENTRY_ARGS).then_some(id);
             }
             match walk.next() {
                 Some(Step::Metadata { record: Record::CallArgument(value), offset, .. }) => {
@@ -200,7 +192,7 @@ impl Decoder {
                 basic::Entry::Normal(record) => {
                     let ts_ns = self.scale.ns(record.tsc);
                     entered = (record.kind == 3).then_some((entry, ts_ns));
-                    if let Some(kind) = key(super::super::consts::Action(record.kind)) {
+                    if let Some(kind) = key(Action(record.kind)) {
                         columns.run(thread_id, Some(record.cpu.into()));
                         let function = self.keys.get(record.function_id.cast_unsigned());
                         columns.push(ts_ns, kind, function, offset);

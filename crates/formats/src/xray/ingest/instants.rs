@@ -32,7 +32,7 @@ fn block(log: &XRay, placement: &Placement, scale: Scale, index: usize) -> Optio
     let mut walk = Walk::new(log.source(), start..block.records.end, dialect);
     let mut table = instants::Builder::new();
     loop {
-        walk.functions(usize::MAX, |_, _, delta| clock.step(delta));
+        walk.functions(usize::MAX).for_each(|_, _, delta| clock.step(delta));
         let Some(step) = walk.next() else { break };
         let Step::Metadata { offset, record, .. } = step else { continue };
         let (Some(tsc), Record::Custom(event) | Record::Typed(event)) = (clock.metadata(&record), record)

@@ -1,6 +1,10 @@
+//! Which calls the events make.
+
+use perfuse_tables::CallEvent::{Enter, ExceptionExit, Exit, TailExit};
 use perfuse_tables::{CallEvent, call_events};
 
-use super::*;
+use super::batch;
+use crate::calls::*;
 
 /// Calls as text: `function@start+duration/self reason`, by depth.
 #[derive(Debug, Default)]
@@ -12,26 +16,20 @@ impl Visitor for Told {
     fn enter(&mut self, _entry: &Entry, _parent: Option<&Frame<()>>) {}
 
     fn leave(&mut self, call: &Frame<()>, leave: &Leave, _parent: Option<&Frame<()>>) {
-        let Entry { function_id, start_ns, depth, .. } = call.entry;
-        let Leave { duration_ns, self_ns, reason, .. } = leave;
+        let Entry { function_id, depth, .. } = call.entry;
+        let Leave { start_ns, duration_ns, self_ns, reason, .. } = leave;
         self.0.push(format!("{depth}: {function_id}@{start_ns}+{duration_ns}/{self_ns} {reason:?}"));
     }
 
-    fn orphan(&mut self, event: &Event) {
+    fn orphan(&mut self, event: &Event, _cpu: Option<u32>, _parent: Option<&Frame<()>>) {
         self.0.push(format!("orphan {}", event.function_id));
     }
 }
 
 fn told(events: &[(i64, CallEvent, u32)], selection: &Selection) -> Vec<String> {
-    let mut table = call_events::Builder::new();
-    for (row, &(ts_ns, kind, function)) in (0u64..).zip(events) {
-        table.push(ts_ns, 0, None, kind, function, None, 0, row);
-    }
-    let batch = table.finish();
+    let batch = batch(events);
     visit(|| std::iter::once(batch.clone()), selection, Told::default).unwrap().0
 }
-
-use CallEvent::{Enter, Exit, TailExit};
 
 #[test]
 fn nested_calls_have_their_own_time() {
@@ -75,5 +73,38 @@ fn the_recording_ends_before_its_calls() {
 fn a_time_range_cuts_calls() {
     let events = [(0, Enter, 1), (2, Enter, 2), (5, Exit, 2), (9, Exit, 1)];
     let selection = Selection { time_ns: Some(3..7), threads: None };
-    assert_eq!(told(&events, &selection), ["1: 2@2+2/2 Exit", "0: 1@0+4/2 Exit"]);
+    assert_eq!(told(&events, &selection), ["1: 2@3+2/2 Exit", "0: 1@3+4/2 Truncated"]);
+}
+
+#[test]
+fn calls_outside_of_a_time_range_are_not_told_of() {
+    let events = [(0, Enter, 1), (1, Exit, 1), (3, Enter, 2), (4, Exit, 2), (7, Enter, 3), (8, Exit, 3)];
+    let selection = Selection { time_ns: Some(3..7), threads: None };
+    assert_eq!(told(&events, &selection), ["0: 2@3+1/1 Exit"]);
+}
+
+#[test]
+fn an_exception_ends_a_call_that_is_on_top() {
+    let events = [(0, Enter, 1), (2, ExceptionExit, 1)];
+    assert_eq!(told(&events, &Selection::default()), ["0: 1@0+2/2 Unwound"]);
+}
+
+#[test]
+fn a_thread_has_a_stack_in_each_file() {
+    let mut table = call_events::Builder::new();
+    table.push(0, 0, None, Enter, 1, None, 0, 0);
+    table.push(9, 0, None, Exit, 2, None, 0, 1);
+    table.push(2, 0, None, Exit, 1, None, 1, 0);
+    let batch = table.finish();
+    let told = visit(|| std::iter::once(batch.clone()), &Selection::default(), Told::default).unwrap().0;
+    assert_eq!(told, ["orphan 2", "0: 1@0+9/9 Truncated", "0: 1@2+0/0 Exit"]);
+}
+
+#[test]
+fn exits_that_fit_nothing_are_found_fast_in_a_deep_stack() {
+    let enter = (0..200_000).map(|depth| (i64::from(depth), Enter, depth % 1000));
+    let orphans = (0..200_000).map(|late| (200_000 + i64::from(late), Exit, 5000));
+    let told = told(&enter.chain(orphans).collect::<Vec<_>>(), &Selection::default());
+    assert_eq!(told.len(), 400_000);
+    assert_eq!(told[399_999], "0: 0@0+399999/1 Truncated");
 }

@@ -1,0 +1,151 @@
+//! What the calls of a trace cost, in one pass.
+
+use std::ops::Range;
+
+use arrow_array::RecordBatch;
+use perfuse_tables::access::ColumnError;
+
+use super::durations::Rank;
+use super::events::{Event, Events};
+use super::machine::{Selection, visit};
+use super::migrations::Threads;
+use super::paths::{PathRow, Paths};
+use super::statistics::By;
+use super::tree::{Counts, Tree};
+use super::visitor::{Entry, Frame, Leave, Visitor};
+use super::{graph, statistics};
+
+/// What to look at, and what to tell of it.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Threads and time.
+    pub selection: Selection,
+    /// What functions are told apart by.
+    pub by: By,
+    /// How percentiles are taken.
+    pub rank: Rank,
+    /// Keys of the functions to tell figures of, sorted; all where none.
+    pub functions: Option<Vec<u32>>,
+    /// Only durations of calls that were made while the function was already on the stack.
+    pub recursive_only: bool,
+    /// Figures by who calls whom too.
+    pub edges: bool,
+}
+
+/// Numbers of the whole selection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Rows of `call_events`.
+    pub num_events: u64,
+    /// Calls.
+    pub num_calls: u64,
+    /// Those of them that did not simply begin and end.
+    pub counts: Counts,
+    /// First and last time stamp.
+    pub span_ns: Option<(i64, i64)>,
+}
+
+/// What calls cost.
+#[derive(Debug)]
+pub struct Account {
+    /// One row a function, told apart as was asked.
+    pub functions: RecordBatch,
+    /// One row a caller and callee, where that was asked.
+    pub edges: Option<RecordBatch>,
+    /// One row a thread.
+    pub threads: RecordBatch,
+    /// One row a thread and pair of processors it went between.
+    pub migrations: RecordBatch,
+    /// Every call path.
+    pub paths: Paths,
+    /// What threads spent in them.
+    pub path_rows: Vec<PathRow>,
+    /// Of all functions, whichever were asked for.
+    pub totals: Totals,
+}
+
+/// Accounts for the calls of `call_events` streams, which are asked for once more where calls were already open when a
+/// recording began, and for those of `call_sums`, which are left out where a time is selected: they have none.
+///
+/// # Errors
+/// [`ColumnError`] when the batches are not of these tables.
+pub fn account<B: Iterator<Item = RecordBatch>>(
+    events: impl Fn() -> B,
+    mut sums: impl Iterator<Item = RecordBatch>,
+    options: &Options,
+) -> Result<Account, ColumnError> {
+    let selection = &options.selection;
+    let Accountant { mut tree, threads } = visit(events, selection, || Accountant::new(options))?;
+    if selection.time_ns.is_none() {
+        sums.try_for_each(|batch| tree.add_sums(&batch))?;
+    }
+    let mut paths = Paths::default();
+    let path_rows = paths.add(&tree);
+    let totals = Totals {
+        num_events: threads.num_events(),
+        num_calls: tree.nodes.iter().map(|node| node.num_calls).sum(),
+        counts: tree.counts,
+        span_ns: threads.span_ns(),
+    };
+    Ok(Account {
+        functions: statistics::functions(&mut tree, options.rank),
+        edges: options.edges.then(|| graph::edges(&mut tree, options.rank)),
+        threads: threads.batch(&tree),
+        migrations: threads.migrations(),
+        paths,
+        path_rows,
+        totals,
+    })
+}
+
+/// What threads spent in each path, of a part of what `paths` are of.
+///
+/// # Errors
+/// [`ColumnError`]
+pub fn path_rows<B: Iterator<Item = RecordBatch>>(
+    events: impl Fn() -> B,
+    mut sums: impl Iterator<Item = RecordBatch>,
+    selection: &Selection,
+    paths: &Paths,
+) -> Result<Vec<PathRow>, ColumnError> {
+    let options = Options { selection: selection.clone(), functions: Some(Vec::new()), ..Options::default() };
+    let mut tree = visit(events, selection, || Tree::new(&options))?;
+    if selection.time_ns.is_none() {
+        sums.try_for_each(|batch| tree.add_sums(&batch))?;
+    }
+    Ok(paths.rows(&tree))
+}
+
+/// Adds up calls and looks at threads at once.
+struct Accountant {
+    tree: Tree,
+    threads: Threads,
+}
+
+impl Accountant {
+    fn new(options: &Options) -> Self {
+        Self { tree: Tree::new(options), threads: Threads::new(options.selection.time_ns.clone()) }
+    }
+}
+
+impl Visitor for Accountant {
+    type Mark = u32;
+
+    #[inline(always)]
+    fn enter(&mut self, entry: &Entry, parent: Option<&Frame<u32>>) -> u32 {
+        self.tree.enter(entry, parent)
+    }
+
+    #[inline(always)]
+    fn leave(&mut self, call: &Frame<u32>, leave: &Leave, parent: Option<&Frame<u32>>) {
+        self.tree.leave(call, leave, parent);
+    }
+
+    fn orphan(&mut self, event: &Event, cpu: Option<u32>, parent: Option<&Frame<u32>>) {
+        self.tree.orphan(event, cpu, parent);
+    }
+
+    fn rows(&mut self, events: &Events<'_>, rows: Range<usize>) {
+        self.threads.rows(events, rows);
+    }
+}

@@ -1,0 +1,149 @@
+//! Threads: when they were seen, how much they did, and how they went from processor to processor.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array, UInt64Array};
+
+use super::NONE;
+use super::events::Events;
+use super::statistics::keys;
+use super::tree::Tree;
+use crate::batch;
+
+/// What was seen of each thread.
+#[derive(Debug, Default)]
+pub struct Threads {
+    time_ns: Option<Range<i64>>,
+    threads: Vec<Seen>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    num_events: u64,
+    first_ns: i64,
+    last_ns: i64,
+    cpu: Option<u32>,
+    migrations: BTreeMap<(u32, u32), u64>,
+}
+
+impl Threads {
+    /// Nothing was seen yet. Only events within `time_ns` will be.
+    #[must_use]
+    pub fn new(time_ns: Option<Range<i64>>) -> Self {
+        Self { time_ns, threads: Vec::new() }
+    }
+
+    /// Rows of one thread.
+    pub fn rows(&mut self, events: &Events<'_>, rows: Range<usize>) {
+        let index = events.get(rows.start).thread_id as usize;
+        if index >= self.threads.len() {
+            self.threads.resize(index + 1, Seen::default());
+        }
+        let seen = &mut self.threads[index];
+        match &self.time_ns {
+            None => seen.rows(events, rows),
+            Some(range) => {
+                let within = |&row: &usize| range.contains(&events.get(row).ts_ns);
+                rows.filter(within).for_each(|row| seen.rows(events, row..row + 1));
+            }
+        }
+    }
+
+    /// Number of events.
+    #[must_use]
+    pub fn num_events(&self) -> u64 {
+        self.threads.iter().map(|seen| seen.num_events).sum()
+    }
+
+    /// First and last time stamp.
+    #[must_use]
+    pub fn span_ns(&self) -> Option<(i64, i64)> {
+        let seen = || self.threads.iter().filter(|seen| seen.num_events > 0);
+        Some((seen().map(|seen| seen.first_ns).min()?, seen().map(|seen| seen.last_ns).max()?))
+    }
+
+    /// One row a thread and pair of processors: `thread_id, from_cpu, to_cpu, num_migrations`.
+    #[must_use]
+    pub fn migrations(&self) -> RecordBatch {
+        let rows = || {
+            (0u32..).zip(&self.threads).flat_map(|(thread, seen)| {
+                seen.migrations.iter().map(move |(&(from, to), &count)| (thread, from, to, count))
+            })
+        };
+        let counts = UInt64Array::from_iter_values(rows().map(|(.., count)| count));
+        batch::of(vec![
+            ("thread_id", keys(rows().map(|(thread, ..)| thread))),
+            ("from_cpu", keys(rows().map(|(_, from, ..)| from))),
+            ("to_cpu", keys(rows().map(|(_, _, to, _)| to))),
+            ("num_migrations", Arc::new(counts)),
+        ])
+    }
+
+    /// One row a thread: `thread_id, first_ns, last_ns, num_events, num_calls, max_depth, busy_ns, num_migrations`. Depth is
+    /// the number of calls on the stack, busy the time in calls. Times are null where only sums were recorded.
+    #[must_use]
+    pub fn batch(&self, tree: &Tree) -> RecordBatch {
+        let mut done: BTreeMap<u32, Done> = BTreeMap::new();
+        for (node, place) in tree.nodes.iter().zip(&tree.places).filter(|(node, _)| node.num_calls > 0) {
+            let done = done.entry(place.thread_id).or_default();
+            done.num_calls += node.num_calls;
+            done.max_depth = done.max_depth.max(place.depth + 1);
+            done.busy_ns = done.busy_ns.saturating_add(node.self_ns.unsigned_abs());
+        }
+        for (thread_id, _) in (0..).zip(&self.threads).filter(|(_, seen)| seen.num_events > 0) {
+            done.entry(thread_id).or_default();
+        }
+        let none = Seen::default();
+        let seen = || done.keys().map(|&thread| self.threads.get(thread as usize).unwrap_or(&none));
+        let time = |value: fn(&Seen) -> i64| -> ArrayRef {
+            Arc::new(seen().map(|seen| (seen.num_events > 0).then_some(value(seen))).collect::<Int64Array>())
+        };
+        let number = |value: fn(&Done) -> u64| -> ArrayRef {
+            Arc::new(UInt64Array::from_iter_values(done.values().map(value)))
+        };
+        let depths = UInt32Array::from_iter_values(done.values().map(|done| done.max_depth));
+        let events = UInt64Array::from_iter_values(seen().map(|seen| seen.num_events));
+        let migrations = UInt64Array::from_iter_values(seen().map(|seen| seen.migrations.values().sum()));
+        batch::of(vec![
+            ("thread_id", keys(done.keys().copied())),
+            ("first_ns", time(|seen| seen.first_ns)),
+            ("last_ns", time(|seen| seen.last_ns)),
+            ("num_events", Arc::new(events)),
+            ("num_calls", number(|done| done.num_calls)),
+            ("max_depth", Arc::new(depths)),
+            ("busy_ns", number(|done| done.busy_ns)),
+            ("num_migrations", Arc::new(migrations)),
+        ])
+    }
+}
+
+#[derive(Default)]
+struct Done {
+    num_calls: u64,
+    max_depth: u32,
+    busy_ns: u64,
+}
+
+impl Seen {
+    fn rows(&mut self, events: &Events<'_>, rows: Range<usize>) {
+        let times = events.times(rows.clone());
+        let (Some(&first), Some(&last)) = (times.first(), times.last()) else { return };
+        if self.num_events == 0 {
+            (self.first_ns, self.last_ns) = (first, last);
+        }
+        self.first_ns = self.first_ns.min(first);
+        self.last_ns = self.last_ns.max(last);
+        self.num_events += times.len() as u64;
+        if self.cpu.is_some_and(|cpu| events.all_on(cpu, rows.clone())) {
+            return;
+        }
+        for cpu in rows.filter_map(|row| events.cpu(row)) {
+            let before = self.cpu.replace(cpu).unwrap_or(NONE);
+            if before != cpu && before != NONE {
+                *self.migrations.entry((before, cpu)).or_default() += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Call paths: the tree of what calls what, the same for all threads, and what each thread spent where in it.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array, UInt64Array};
+use rustc_hash::FxHashMap;
+
+use super::NONE;
+use super::statistics::keys;
+use super::tree::{Node, Place, Tree};
+use crate::batch;
+
+/// A function with all the functions that led to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// Path of the caller, a lesser number; `u32::MAX` where it is outermost.
+    pub parent: u32,
+    /// Function.
+    pub function_id: u32,
+    /// Number of functions that led to it.
+    pub depth: u32,
+}
+
+/// What a thread spent in the calls of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathRow {
+    /// Number of the path.
+    pub path: u32,
+    /// Thread.
+    pub thread_id: u32,
+    /// How many calls.
+    pub num_calls: u64,
+    /// Time in them.
+    pub total_ns: i64,
+    /// Part of it that is in no call within them.
+    pub self_ns: i64,
+    /// Start of the first.
+    pub first_ns: i64,
+    /// File the first is from.
+    pub source_id: u32,
+    /// Offset of its record.
+    pub record_offset: u64,
+}
+
+/// Every call path, once.
+#[derive(Clone, Debug, Default)]
+pub struct Paths {
+    all: Vec<Path>,
+    known: FxHashMap<(u32, u32), u32>,
+}
+
+impl Paths {
+    /// Puts the paths of a tree among them; what its threads spent in each, by path, then thread.
+    pub fn add(&mut self, tree: &Tree) -> Vec<PathRow> {
+        rows(tree, |parent, function_id, depth| {
+            *self.known.entry((parent, function_id)).or_insert_with(|| {
+                self.all.push(Path { parent, function_id, depth });
+                self.all.len() as u32 - 1
+            })
+        })
+    }
+
+    /// What the threads of a tree spent in each path. Its paths are among them: it is of a part of the same calls.
+    #[must_use]
+    pub fn rows(&self, tree: &Tree) -> Vec<PathRow> {
+        rows(tree, |parent, function_id, _| self.known.get(&(parent, function_id)).copied().unwrap_or(NONE))
+    }
+
+    /// All paths; the number of each is its place.
+    #[must_use]
+    pub fn all(&self) -> &[Path] {
+        &self.all
+    }
+
+    /// One row a path and thread: `path_id, parent_path_id, function_id, depth, thread_id, num_calls, total_ns, self_ns,
+    /// first_ns`. A parent's number is less than its children's.
+    #[must_use]
+    pub fn batch(&self, rows: &[PathRow]) -> RecordBatch {
+        let path = |row: &PathRow| self.all[row.path as usize];
+        let number = |value: fn(&PathRow) -> i64| -> ArrayRef {
+            Arc::new(UInt64Array::from_iter_values(rows.iter().map(|row| value(row).unsigned_abs())))
+        };
+        let calls = UInt64Array::from_iter_values(rows.iter().map(|row| row.num_calls));
+        batch::of(vec![
+            ("path_id", keys(rows.iter().map(|row| row.path))),
+            ("parent_path_id", keys(rows.iter().map(|row| path(row).parent))),
+            ("function_id", keys(rows.iter().map(|row| path(row).function_id))),
+            ("depth", Arc::new(UInt32Array::from_iter_values(rows.iter().map(|row| path(row).depth)))),
+            ("thread_id", keys(rows.iter().map(|row| row.thread_id))),
+            ("num_calls", Arc::new(calls)),
+            ("total_ns", number(|row| row.total_ns)),
+            ("self_ns", number(|row| row.self_ns)),
+            ("first_ns", Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.first_ns)))),
+        ])
+    }
+}
+
+/// Rows of a tree, whose paths are numbered by parent, function and depth.
+fn rows(tree: &Tree, mut number: impl FnMut(u32, u32, u32) -> u32) -> Vec<PathRow> {
+    // What was entered outside of the selected time has no calls, nor has what it called.
+    let mut has_calls: Vec<bool> = tree.nodes.iter().map(|node| node.num_calls > 0).collect();
+    for (index, node) in tree.nodes.iter().enumerate().rev() {
+        if has_calls[index] && node.parent != NONE {
+            has_calls[node.parent as usize] = true;
+        }
+    }
+    let mut path_of = vec![NONE; tree.nodes.len()];
+    let mut rows = Vec::new();
+    for (index, (node, place)) in tree.nodes.iter().zip(&tree.places).enumerate() {
+        if !has_calls[index] || node.parent == NONE {
+            continue;
+        }
+        let path = number(path_of[node.parent as usize], node.function_id, place.depth);
+        path_of[index] = path;
+        if node.num_calls == 0 || path == NONE {
+            continue;
+        }
+        let Node { num_calls, total_ns, self_ns, .. } = *node;
+        let Place { thread_id, first_ns, source_id, record_offset, .. } = *place;
+        rows.push(PathRow {
+            path,
+            thread_id,
+            num_calls,
+            total_ns,
+            self_ns,
+            first_ns,
+            source_id,
+            record_offset,
+        });
+    }
+    rows.sort_by_key(|row| (row.path, row.thread_id, row.first_ns));
+    // Nodes told apart by processor are one path.
+    rows.dedup_by(|row, kept| {
+        let is_same = (row.path, row.thread_id) == (kept.path, kept.thread_id);
+        if is_same {
+            kept.num_calls += row.num_calls;
+            kept.total_ns = kept.total_ns.saturating_add(row.total_ns);
+            kept.self_ns = kept.self_ns.saturating_add(row.self_ns);
+        }
+        is_same
+    });
+    rows
+}

@@ -1,0 +1,123 @@
+//! Traces as if they had been sampled: so all that looks at samples looks at them too.
+
+use arrow_array::RecordBatch;
+use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
+use perfuse_tables::access::{ColumnError, nullable, numbers, text};
+use perfuse_tables::{frames, samples, stacks};
+use rustc_hash::FxHashMap;
+
+use super::NONE;
+use super::machine::Selection;
+use super::paths::{PathRow, Paths};
+
+/// First free keys.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FirstKeys {
+    /// Next `frame_id`.
+    pub frame: u32,
+    /// Next `stack_id`.
+    pub stack: u32,
+    /// Next `sample_id`.
+    pub sample: u64,
+}
+
+/// Rows of the tables that profiles of samples consist of.
+#[derive(Clone, Debug)]
+pub struct Sampled {
+    /// A row of `frames` for each function.
+    pub frames: RecordBatch,
+    /// A row of `stacks` for each path.
+    pub stacks: RecordBatch,
+}
+
+impl Sampled {
+    /// Frames and stacks of all paths.
+    #[must_use]
+    pub fn of(paths: &Paths, first: FirstKeys) -> Self {
+        let mut frames = frames::Builder::new();
+        let mut stacks = stacks::Builder::new();
+        let mut frame_of = FxHashMap::default();
+        for (path, stack_id) in paths.all().iter().zip(first.stack..) {
+            let frame = *frame_of.entry(path.function_id).or_insert_with(|| {
+                let id = first.frame + frames.len() as u32;
+                let function = Some(path.function_id);
+                #[rustfmt::skip]
+                frames.push(
+                    id, function, None, None, None, None, None, None, None, 0, "traced", "trace", None,
+                );
+                id
+            });
+            let parent = (path.parent != NONE).then(|| first.stack + path.parent);
+            stacks.push(stack_id, parent, frame, path.depth);
+        }
+        Self { frames: frames.finish(), stacks: stacks.finish() }
+    }
+
+    /// Two rows of `samples` for what a thread spent in a path, by the time of its first call: event `wall-time` weighs own
+    /// time in nanoseconds, event `calls` weighs calls.
+    #[must_use]
+    pub fn samples(rows: &[PathRow], first: FirstKeys) -> RecordBatch {
+        let mut rows: Vec<&PathRow> = rows.iter().collect();
+        rows.sort_by_key(|row| (row.first_ns, row.thread_id, row.path));
+        let mut samples = samples::Builder::new();
+        for row in rows {
+            let own_ns = row.self_ns.unsigned_abs();
+            for (weight, unit, event) in [(own_ns, "ns", "wall-time"), (row.num_calls, "calls", "calls")] {
+                let id = first.sample + samples.len() as u64;
+                let PathRow { first_ns, thread_id, source_id, record_offset, .. } = *row;
+                let stack = Some(first.stack + row.path);
+                samples.push(
+                    id,
+                    first_ns,
+                    thread_id,
+                    None,
+                    stack,
+                    weight,
+                    unit,
+                    event,
+                    source_id,
+                    record_offset,
+                );
+            }
+        }
+        samples.finish()
+    }
+}
+
+impl Selection {
+    /// The rows of a batch of `samples` that were taken in the selected threads and time.
+    ///
+    /// # Errors
+    /// [`ColumnError`]
+    pub fn samples(&self, batch: &RecordBatch) -> Result<RecordBatch, ColumnError> {
+        let ids = numbers::<UInt64Type>(batch, "sample_id")?;
+        let times = numbers::<Int64Type>(batch, "ts_ns")?;
+        let threads = numbers::<UInt32Type>(batch, "thread_id")?;
+        let cpus = numbers::<UInt32Type>(batch, "cpu")?;
+        let stacks = numbers::<UInt32Type>(batch, "stack_id")?;
+        let weights = numbers::<UInt64Type>(batch, "weight")?;
+        let units = text(batch, "weight_unit")?;
+        let events = text(batch, "event")?;
+        let sources = numbers::<UInt32Type>(batch, "source_id")?;
+        let offsets = numbers::<UInt64Type>(batch, "record_offset")?;
+        let mut table = samples::Builder::new();
+        for row in 0..batch.num_rows() {
+            let is_within = self.time_ns.as_ref().is_none_or(|range| range.contains(&times.value(row)));
+            if is_within && self.has(threads.value(row)) {
+                table.push(
+                    ids.value(row),
+                    times.value(row),
+                    threads.value(row),
+                    nullable(cpus, row),
+                    nullable(stacks, row),
+                    weights.value(row),
+                    units.get(row).unwrap_or_default(),
+                    events.get(row).unwrap_or_default(),
+                    sources.value(row),
+                    offsets.value(row),
+                );
+            }
+        }
+        Ok(table.finish())
+    }
+}

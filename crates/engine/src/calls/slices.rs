@@ -1,0 +1,154 @@
+//! Each call by itself: rows of table `slices`.
+
+use std::fmt::Write;
+
+use arrow_array::RecordBatch;
+use perfuse_tables::access::ColumnError;
+use perfuse_tables::{CallEvent, EndReason, SliceKind, StartReason, slices as table};
+use rustc_hash::FxHashMap;
+
+use super::events::Event;
+use super::machine::{Calls, Lost, Selection};
+use super::visitor::{Entry, Frame, Leave, Visitor};
+
+/// Rows that are gathered before they are handed on.
+const BATCH_ROWS: usize = 1 << 16;
+
+/// Calls in batches of table `slices`, made as they are pulled.
+#[derive(Debug)]
+pub struct Slices<B> {
+    events: B,
+    /// None behind the last event.
+    calls: Option<Calls<Writer>>,
+}
+
+/// The calls of `call_events` streams as slices, numbered from `first_id` on. There are two passes over the events, the first
+/// at once: it looks for calls whose entries were lost.
+///
+/// # Errors
+/// [`ColumnError`] when the batches are not of `call_events`.
+pub fn slices<B: Iterator<Item = RecordBatch>>(
+    events: impl Fn() -> B,
+    first_id: u64,
+) -> Result<Slices<B>, ColumnError> {
+    let mut lost = Calls::new(Nobody, Selection::default(), Lost::default());
+    events().try_for_each(|batch| lost.push(&batch))?;
+    let (_, lost) = lost.finish();
+    let writer = Writer { next_id: first_id, ..Writer::default() };
+    Ok(Slices { events: events(), calls: Some(Calls::new(writer, Selection::default(), lost)) })
+}
+
+impl<B: Iterator<Item = RecordBatch>> Iterator for Slices<B> {
+    type Item = RecordBatch;
+
+    fn next(&mut self) -> Option<RecordBatch> {
+        let mut calls = self.calls.take()?;
+        while calls.visitor().rows.len() < BATCH_ROWS {
+            // The first pass has seen that all batches are what they should be.
+            let Some(batch) = self.events.next().filter(|batch| calls.push(batch).is_ok()) else {
+                let mut rows = calls.finish().0.rows;
+                return (!rows.is_empty()).then(|| rows.finish());
+            };
+            drop(batch);
+        }
+        let rows = calls.visitor().rows.finish();
+        self.calls = Some(calls);
+        Some(rows)
+    }
+}
+
+/// Wants nothing but to know what was lost.
+#[derive(Debug)]
+struct Nobody;
+
+impl Visitor for Nobody {
+    type Mark = ();
+    #[inline]
+    fn enter(&mut self, _entry: &Entry, _parent: Option<&Frame<()>>) {}
+    #[inline]
+    fn leave(&mut self, _call: &Frame<()>, _leave: &Leave, _parent: Option<&Frame<()>>) {}
+}
+
+#[derive(Debug, Default)]
+struct Writer {
+    next_id: u64,
+    /// Arguments of open calls, as a JSON array that is not closed yet.
+    args: FxHashMap<u64, String>,
+    rows: table::Builder,
+}
+
+impl Writer {
+    fn id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id - 1
+    }
+}
+
+impl Visitor for Writer {
+    type Mark = u64;
+
+    #[inline]
+    fn enter(&mut self, _entry: &Entry, _parent: Option<&Frame<u64>>) -> u64 {
+        self.id()
+    }
+
+    fn leave(&mut self, call: &Frame<u64>, leave: &Leave, parent: Option<&Frame<u64>>) {
+        let args = if self.args.is_empty() { None } else { self.args.remove(&call.mark) };
+        let args = args.map(|open| open + "]");
+        let Entry { thread_id, depth, function_id, cpu, source_id, .. } = call.entry;
+        let is_lost = leave.start_reason == StartReason::Lost;
+        let record_offset = if is_lost { leave.record_offset } else { call.entry.record_offset };
+        self.rows.push(
+            call.mark,
+            thread_id,
+            leave.start_ns,
+            leave.duration_ns,
+            leave.self_ns,
+            depth,
+            parent.map(|parent| parent.mark),
+            Some(function_id),
+            None,
+            SliceKind::Call,
+            leave.start_reason,
+            leave.reason,
+            cpu,
+            args.as_deref(),
+            source_id,
+            record_offset,
+        );
+    }
+
+    fn argument(&mut self, call: &Frame<u64>, value: u64) {
+        let args = self.args.entry(call.mark).or_default();
+        let separator = if args.is_empty() { '[' } else { ',' };
+        // Writing to a string cannot fail.
+        let _ = write!(args, "{separator}{value}");
+    }
+
+    fn orphan(&mut self, event: &Event, cpu: Option<u32>, parent: Option<&Frame<u64>>) {
+        let id = self.id();
+        let end_reason = match event.kind {
+            CallEvent::TailExit => EndReason::TailCall,
+            CallEvent::ExceptionExit => EndReason::Unwound,
+            CallEvent::Enter | CallEvent::Exit | CallEvent::Argument => EndReason::Exit,
+        };
+        self.rows.push(
+            id,
+            event.thread_id,
+            event.ts_ns,
+            0,
+            0,
+            parent.map_or(0, |parent| parent.entry.depth + 1),
+            parent.map(|parent| parent.mark),
+            Some(event.function_id),
+            None,
+            SliceKind::Call,
+            StartReason::Lost,
+            end_reason,
+            cpu,
+            None,
+            event.source_id,
+            event.record_offset,
+        );
+    }
+}

@@ -1,0 +1,181 @@
+//! What calls cost, by function.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, UInt32Array, UInt64Array};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use super::NONE;
+use super::durations::{Durations, Figures, Rank};
+use super::tree::{Counts, Node, Series, Tree};
+use crate::batch;
+
+/// What functions are told apart by, beside themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum By {
+    /// Nothing.
+    #[default]
+    Function,
+    /// Thread.
+    Thread,
+    /// Processor the call began on.
+    Cpu,
+}
+
+impl By {
+    /// Every grouping with the name it goes by.
+    pub const ALL: [(&'static str, Self); 3] =
+        [("function", Self::Function), ("thread", Self::Thread), ("cpu", Self::Cpu)];
+}
+
+/// What the calls of a series cost together.
+#[derive(Debug, Default)]
+pub struct Row {
+    pub caller_id: u32,
+    pub function_id: u32,
+    pub group: u32,
+    num_calls: u64,
+    recursive_calls: u64,
+    self_ns: i64,
+    total_ns: i64,
+    counts: Counts,
+    num_timed: u64,
+    figures: Option<Figures>,
+}
+
+impl Row {
+    fn add(&mut self, node: &Node, is_recursive: bool) {
+        self.num_calls += node.num_calls;
+        self.self_ns = self.self_ns.saturating_add(node.self_ns);
+        if is_recursive {
+            self.recursive_calls += node.num_calls;
+        } else {
+            self.total_ns = self.total_ns.saturating_add(node.total_ns);
+        }
+    }
+}
+
+/// Rows of all series, by caller, function and group. `series_of` says which series a node's calls are in, `is_recursive`
+/// which nodes lie within another of what the series are of.
+pub fn rows(
+    tree: &Tree,
+    series: Vec<Series>,
+    series_of: impl Fn(&Node) -> u32,
+    is_recursive: &[bool],
+    rank: Rank,
+) -> Vec<Row> {
+    let mut known = FxHashMap::default();
+    let mut rows: Vec<(Row, Durations)> = Vec::new();
+    let mut row_of = Vec::with_capacity(series.len());
+    let mut durations = Vec::with_capacity(series.len());
+    for Series { caller_id, function_id, group, durations: its, counts } in series {
+        let row = *known.entry((caller_id, function_id, group)).or_insert_with(|| {
+            rows.push((Row { caller_id, function_id, group, ..Row::default() }, Durations::default()));
+            rows.len() - 1
+        });
+        rows[row].0.counts.merge(counts);
+        row_of.push(row);
+        durations.push(its);
+    }
+    let recursive_only = tree.options().recursive_only;
+    for (node, &is_recursive) in tree.nodes.iter().zip(is_recursive) {
+        let index = series_of(node) as usize;
+        let Some(&row) = row_of.get(index) else { continue };
+        rows[row].0.add(node, is_recursive);
+        if is_recursive || !recursive_only {
+            rows[row].1.append(std::mem::take(&mut durations[index]));
+        }
+    }
+    // Of what was entered outside of the selected time there is nothing to tell.
+    rows.retain(|(row, _)| row.num_calls > 0 || row.total_ns > 0 || row.counts.num_orphans > 0);
+    // One function often has most of the calls: rows are taken one by one, the long ones first.
+    rows.sort_by_key(|(_, durations)| std::cmp::Reverse(durations.len()));
+    let finish = |(mut row, durations): (Row, Durations)| {
+        row.num_timed = durations.len() as u64;
+        row.figures = durations.figures(rank);
+        row
+    };
+    let mut rows: Vec<Row> = rows.into_par_iter().with_max_len(1).map(finish).collect();
+    rows.sort_by_key(|row| (row.function_id, row.caller_id, row.group));
+    rows
+}
+
+/// One row a function: what its calls cost, in nanoseconds.
+pub fn functions(tree: &mut Tree, rank: Rank) -> RecordBatch {
+    let series = std::mem::take(&mut tree.series.list);
+    let is_recursive = recursion(&tree.nodes, |node| u64::from(node.function_id));
+    let rows = rows(tree, series, |node| node.series, &is_recursive, rank);
+    let by = tree.options().by;
+    let group = |wanted: By| keys(rows.iter().map(|row| if by == wanted { row.group } else { NONE }));
+    let mut columns = vec![
+        ("function_id", keys(rows.iter().map(|row| row.function_id))),
+        ("thread_id", group(By::Thread)),
+        ("cpu", group(By::Cpu)),
+    ];
+    columns.extend(figures(&rows));
+    batch::of(columns)
+}
+
+/// The columns that rows of functions and of edges share.
+pub fn figures(rows: &[Row]) -> Vec<(&'static str, ArrayRef)> {
+    let number = |value: fn(&Row) -> u64| -> ArrayRef {
+        Arc::new(UInt64Array::from_iter_values(rows.iter().map(value)))
+    };
+    let figure = |value: fn(&Figures) -> u64| -> ArrayRef {
+        Arc::new(rows.iter().map(|row| row.figures.as_ref().map(value)).collect::<UInt64Array>())
+    };
+    vec![
+        ("num_calls", number(|row| row.num_calls)),
+        ("num_timed", number(|row| row.num_timed)),
+        ("min_ns", figure(|figures| figures.min_ns)),
+        ("median_ns", figure(|figures| figures.median_ns)),
+        ("p90_ns", figure(|figures| figures.p90_ns)),
+        ("p99_ns", figure(|figures| figures.p99_ns)),
+        ("max_ns", figure(|figures| figures.max_ns)),
+        ("sum_ns", number(|row| row.figures.map_or(0, |figures| figures.sum_ns))),
+        ("self_ns", number(|row| row.self_ns.unsigned_abs())),
+        ("total_ns", number(|row| row.total_ns.unsigned_abs())),
+        ("recursive_calls", number(|row| row.recursive_calls)),
+        ("num_unwound", number(|row| row.counts.num_unwound)),
+        ("num_tail_calls", number(|row| row.counts.num_tail_calls)),
+        ("num_truncated", number(|row| row.counts.num_truncated)),
+        ("num_lost", number(|row| row.counts.num_lost)),
+        ("num_orphans", number(|row| row.counts.num_orphans)),
+    ]
+}
+
+/// A column of keys; [`NONE`] is null.
+pub fn keys(values: impl Iterator<Item = u32>) -> ArrayRef {
+    Arc::new(values.map(|value| (value != NONE).then_some(value)).collect::<UInt32Array>())
+}
+
+/// Which nodes have another of the same key above them. One walk over the tree, however deep it is.
+pub fn recursion(nodes: &[Node], key: impl Fn(&Node) -> u64) -> Vec<bool> {
+    let mut first_child = vec![NONE; nodes.len()];
+    let mut next_sibling = vec![NONE; nodes.len()];
+    for (index, node) in nodes.iter().enumerate().rev() {
+        if node.parent != NONE {
+            next_sibling[index] = std::mem::replace(&mut first_child[node.parent as usize], index as u32);
+        }
+    }
+    let mut on_path: FxHashMap<u64, u32> = FxHashMap::default();
+    let mut found = vec![false; nodes.len()];
+    for thread in (0..nodes.len()).filter(|&index| nodes[index].parent == NONE) {
+        let mut at = first_child[thread];
+        while at != NONE {
+            let node = at as usize;
+            let count = on_path.entry(key(&nodes[node])).or_default();
+            found[node] = *count > 0;
+            *count += 1;
+            at = first_child[node];
+            let mut left = node;
+            while at == NONE && left != thread {
+                on_path.entry(key(&nodes[left])).and_modify(|count| *count -= 1);
+                at = next_sibling[left];
+                left = nodes[left].parent as usize;
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,131 @@
+//! Any events at all, held against a reading of them that does nothing at once.
+
+use std::collections::BTreeMap;
+
+use arrow_array::RecordBatch;
+use perfuse_tables::CallEvent::{self, Enter, ExceptionExit, Exit, TailExit};
+use perfuse_tables::call_events;
+use proptest::prelude::*;
+
+use super::told;
+use crate::calls::*;
+
+/// Of a thread: what happens, to which function, how long after the event before.
+type Step = (u32, CallEvent, u32, i64);
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let kind = prop_oneof![4 => Just(Enter), 3 => Just(Exit), 1 => Just(TailExit), 1 => Just(ExceptionExit)];
+    prop::collection::vec((0u32..3, kind, 0u32..4, 0i64..20), 0..120)
+}
+
+fn table(steps: &[Step]) -> Vec<RecordBatch> {
+    let mut now = 0;
+    let mut table = call_events::Builder::new();
+    let mut batches = Vec::new();
+    for (row, &(thread, kind, function, after)) in (0..).zip(steps) {
+        now += after;
+        table.push(now, thread, Some(thread / 2), kind, function, None, 0, row);
+        if row % 7 == 6 {
+            batches.push(table.finish());
+        }
+    }
+    batches.push(table.finish());
+    batches
+}
+
+/// Durations of each function's calls that were seen whole, sorted.
+fn durations(steps: &[Step]) -> BTreeMap<u32, Vec<u64>> {
+    let mut durations: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    let mut stacks: [Vec<(u32, i64)>; 3] = Default::default();
+    let mut now = 0;
+    for &(thread, kind, function, after) in steps {
+        now += after;
+        let stack = &mut stacks[thread as usize];
+        if kind == Enter {
+            stack.push((function, now));
+        } else if let Some(open) = stack.iter().rposition(|&(open, _)| open == function) {
+            for (function, from) in stack.drain(open..) {
+                durations.entry(function).or_default().push((now - from) as u64);
+            }
+        }
+    }
+    durations.values_mut().for_each(|all| all.sort_unstable());
+    durations
+}
+
+/// Sum of a column of numbers.
+fn sum(batch: &RecordBatch, column: &str) -> u64 {
+    told(batch, &[column]).iter().map(|value| value.parse::<u64>().unwrap()).sum()
+}
+
+proptest! {
+    #[test]
+    fn figures_are_those_of_the_sorted_durations(steps in steps()) {
+        let batches = table(&steps);
+        let account = account(|| batches.iter().cloned(), std::iter::empty(), &Options::default()).unwrap();
+        let columns = ["function_id", "num_timed", "min_ns", "median_ns", "p90_ns", "p99_ns", "max_ns", "sum_ns"];
+        let timed = |row: &String| row.split(' ').nth(1) != Some("0");
+        let told: Vec<_> = told(&account.functions, &columns).into_iter().filter(timed).collect();
+        let expected = durations(&steps).into_iter().map(|(function, all)| {
+            let share = |percent: usize| all.iter().copied().nth((all.len() * percent).div_ceil(100) - 1).unwrap();
+            let (num, sum) = (all.len(), all.iter().sum::<u64>());
+            format!("{function} {num} {} {} {} {} {} {sum}", all[0], share(50), share(90), share(99), all[num - 1])
+        });
+        prop_assert_eq!(told, expected.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn however_calls_are_told_apart_they_are_the_same_calls(steps in steps(), from in 0i64..500, length in 0i64..900) {
+        let batches = table(&steps);
+        for time_ns in [None, Some(from..from + length)] {
+            let selection = Selection { threads: None, time_ns };
+            let of = |by, recursive_only| {
+                let selection = selection.clone();
+                let options = Options { by, selection, recursive_only, edges: true, ..Options::default() };
+                account(|| batches.iter().cloned(), std::iter::empty(), &options).unwrap()
+            };
+            let whole = of(By::Function, false);
+            let (calls, busy) = (whole.totals.num_calls, sum(&whole.threads, "busy_ns"));
+            let paths = whole.paths.batch(&whole.path_rows);
+            prop_assert_eq!((sum(&paths, "num_calls"), sum(&paths, "self_ns")), (calls, busy));
+            let rows = path_rows(|| batches.iter().cloned(), std::iter::empty(), &selection, &whole.paths);
+            prop_assert_eq!(&rows.unwrap(), &whole.path_rows);
+            for (by, recursive_only) in [(By::Thread, false), (By::Cpu, false), (By::Function, true)] {
+                let other = of(by, recursive_only);
+                prop_assert_eq!(&other.path_rows, &whole.path_rows);
+                prop_assert_eq!(other.totals, whole.totals);
+                for told in [&other.functions, other.edges.as_ref().unwrap()] {
+                    prop_assert_eq!((sum(told, "num_calls"), sum(told, "self_ns")), (calls, busy));
+                }
+                for column in ["total_ns", "recursive_calls", "num_unwound", "num_lost", "num_truncated"] {
+                    prop_assert_eq!(sum(&other.functions, column), sum(&whole.functions, column), "{}", column);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn slices_lie_within_each_other(steps in steps()) {
+        let batches = table(&steps);
+        let made: Vec<_> = slices(|| batches.iter().cloned(), 0).unwrap().collect();
+        let columns = ["slice_id", "parent_slice_id", "thread_id", "start_ns", "duration_ns", "depth", "self_ns"];
+        let rows = made.iter().flat_map(|batch| told(batch, &columns));
+        let row = |row: String| row.split(' ').map(|value| value.parse().ok()).collect::<Vec<Option<i64>>>();
+        let by_id: BTreeMap<i64, Vec<Option<i64>>> = rows.map(row).map(|row| (row[0].unwrap(), row)).collect();
+        let whole = account(|| batches.iter().cloned(), std::iter::empty(), &Options::default()).unwrap();
+        prop_assert_eq!(by_id.len() as u64, whole.totals.num_calls + whole.totals.counts.num_orphans);
+        prop_assert!(by_id.keys().copied().eq(0..by_id.len() as i64));
+        let busy: i64 = by_id.values().map(|row| row[6].unwrap()).sum();
+        prop_assert_eq!(busy as u64, sum(&whole.threads, "busy_ns"));
+        for row in by_id.values() {
+            let Some(parent) = row[1] else {
+                prop_assert_eq!(row[5], Some(0));
+                continue;
+            };
+            let (row, parent) = (row.iter().map(|v| v.unwrap()).collect::<Vec<_>>(), &by_id[&parent]);
+            let [id, thread, start, length, depth] = [0, 2, 3, 4, 5].map(|column| parent[column].unwrap());
+            prop_assert!(id < row[0] && thread == row[2] && depth + 1 == row[5]);
+            prop_assert!(start <= row[3] && row[3] + row[4] <= start + length);
+        }
+    }
+}

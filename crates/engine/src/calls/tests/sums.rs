@@ -1,0 +1,48 @@
+//! What the recorder added up itself.
+
+use arrow_array::RecordBatch;
+use perfuse_tables::call_sums;
+
+use super::{batch, told};
+use crate::calls::*;
+
+fn of(sums: &[(u32, &[u64], u64, i64)], options: &Options) -> Account {
+    let mut table = call_sums::Builder::new();
+    for (row, &(thread, functions, num_calls, self_ns)) in (0..).zip(sums) {
+        table.push(thread, functions, num_calls, self_ns, 0, row);
+    }
+    let no_events = batch(&[]);
+    account(|| std::iter::once(no_events.clone()), std::iter::once(table.finish()), options).unwrap()
+}
+
+const SUMS: [(u32, &[u64], u64, i64); 4] =
+    [(0, &[1], 1, 10), (0, &[2, 1], 5, 30), (0, &[1, 2, 1], 2, -7), (4, &[2], 3, 1)];
+
+#[test]
+fn sums_are_calls_without_durations() {
+    let account = of(&SUMS, &Options::default());
+    let columns =
+        ["function_id", "num_calls", "num_timed", "max_ns", "self_ns", "total_ns", "recursive_calls"];
+    assert_eq!(told(&account.functions, &columns), ["1 3 0 - 10 40 2", "2 8 0 - 31 31 0"]);
+    let columns = ["thread_id", "first_ns", "num_calls", "max_depth", "busy_ns"];
+    assert_eq!(told(&account.threads, &columns), ["0 - 8 3 40", "4 - 3 1 1"]);
+    let columns = ["path_id", "parent_path_id", "thread_id", "num_calls", "total_ns", "self_ns"];
+    let expected = ["0 - 0 1 40 10", "1 0 0 5 30 30", "2 1 0 2 0 0", "3 - 4 3 1 1"];
+    assert_eq!(told(&account.paths.batch(&account.path_rows), &columns), expected);
+}
+
+#[test]
+fn sums_have_threads_but_no_time() {
+    let only = |selection| of(&SUMS, &Options { selection, ..Options::default() }).totals.num_calls;
+    assert_eq!(only(Selection { threads: Some(vec![4]), time_ns: None }), 3);
+    assert_eq!(only(Selection { threads: None, time_ns: Some(0..i64::MAX) }), 0);
+}
+
+#[test]
+fn deep_paths_take_no_more_time_than_they_are_long() {
+    let deep: Vec<u64> = (0..200_000).collect();
+    let account = of(&[(0, &deep, 1, 5), (0, &[], 9, 9)], &Options::default());
+    assert_eq!(account.functions.num_rows(), 200_000);
+    let last: RecordBatch = account.paths.batch(&account.path_rows);
+    assert_eq!(told(&last, &["path_id", "depth", "self_ns"]), ["199999 199999 5"]);
+}

@@ -1,0 +1,293 @@
+//! Calls added up by call path: what every account of calls is made of.
+//!
+//! A node is a path of one thread. It is looked up when a call begins and handed through the stack as its mark, so that the
+//! end of a call is a few additions. Where calls are told apart by processor, so are nodes.
+
+use perfuse_tables::{EndReason, StartReason};
+use rustc_hash::FxHashMap;
+
+use super::durations::Durations;
+use super::events::Event;
+use super::statistics::By;
+use super::visitor::{Entry, Frame, Leave, Visitor};
+use super::{NONE, Options};
+
+/// Calls of one function with the same calls around them, in one thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Node {
+    /// Node of the caller, always less than its own; that of the thread for the outermost calls.
+    pub parent: u32,
+    /// Function; `u32::MAX` for a thread.
+    pub function_id: u32,
+    /// Thread or processor, where calls are told apart by that; else `u32::MAX`.
+    pub group: u32,
+    /// The child that was entered last.
+    latest: u32,
+    /// Where its durations are; `u32::MAX` where they are not wanted.
+    pub(super) series: u32,
+    /// The same, by caller.
+    pub(super) edge: u32,
+    /// How many there were.
+    pub num_calls: u64,
+    /// Time in them; saturates.
+    pub total_ns: i64,
+    /// Part of it that is in no call within them; saturates.
+    pub self_ns: i64,
+}
+
+/// Where the calls of a node are, and the first of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    pub thread_id: u32,
+    pub depth: u32,
+    pub first_ns: i64,
+    pub source_id: u32,
+    pub record_offset: u64,
+}
+
+/// Calls whose figures are told together.
+#[derive(Clone, Debug)]
+pub struct Series {
+    pub caller_id: u32,
+    pub function_id: u32,
+    pub group: u32,
+    pub durations: Durations,
+    pub counts: Counts,
+}
+
+/// How many calls did not simply begin and end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Left without an exit, by an exception or `longjmp`.
+    pub num_unwound: u64,
+    /// Ended by jumping into the next function.
+    pub num_tail_calls: u64,
+    /// Still open at the end of the recording, or of the selected time.
+    pub num_truncated: u64,
+    /// Already open at its start.
+    pub num_lost: u64,
+    /// Exits in the middle of other calls that belong to no entry: not calls.
+    pub num_orphans: u64,
+}
+
+impl Counts {
+    fn add(&mut self, leave: &Leave) {
+        match leave.reason {
+            EndReason::Exit => {}
+            EndReason::TailCall => self.num_tail_calls += 1,
+            EndReason::Unwound => self.num_unwound += 1,
+            EndReason::Truncated => self.num_truncated += 1,
+        }
+        self.num_lost += u64::from(leave.start_reason == StartReason::Lost);
+    }
+
+    pub(super) fn merge(&mut self, other: Self) {
+        self.num_unwound += other.num_unwound;
+        self.num_tail_calls += other.num_tail_calls;
+        self.num_truncated += other.num_truncated;
+        self.num_lost += other.num_lost;
+        self.num_orphans += other.num_orphans;
+    }
+}
+
+impl Series {
+    #[inline]
+    fn add(&mut self, leave: &Leave) {
+        self.counts.add(leave);
+        // How long a call took is only known of one that was seen whole.
+        if leave.start_reason == StartReason::Entry && leave.reason != EndReason::Truncated {
+            self.durations.push(leave.duration_ns);
+        }
+    }
+}
+
+/// Series by what they are of.
+#[derive(Debug, Default)]
+pub struct SeriesList {
+    pub list: Vec<Series>,
+    known: FxHashMap<(u32, u32, u32), u32>,
+}
+
+impl SeriesList {
+    /// The series of a caller (or none), a function and a group.
+    fn of(&mut self, caller_id: u32, function_id: u32, group: u32) -> u32 {
+        let next = self.list.len() as u32;
+        let found = *self.known.entry((caller_id, function_id, group)).or_insert(next);
+        if found == next { self.new_of(caller_id, function_id, group) } else { found }
+    }
+
+    fn new_of(&mut self, caller_id: u32, function_id: u32, group: u32) -> u32 {
+        let (durations, counts) = Default::default();
+        self.list.push(Series { caller_id, function_id, group, durations, counts });
+        self.list.len() as u32 - 1
+    }
+}
+
+/// Calls by path.
+#[derive(Debug)]
+pub struct Tree {
+    options: Options,
+    pub(super) nodes: Vec<Node>,
+    pub(super) places: Vec<Place>,
+    /// Node of each thread.
+    threads: Vec<u32>,
+    children: FxHashMap<(u32, u32, u32), u32>,
+    pub(super) series: SeriesList,
+    pub(super) edges: SeriesList,
+    pub(super) counts: Counts,
+}
+
+impl Tree {
+    /// No calls yet; of the options, those of figures count.
+    #[must_use]
+    pub fn new(options: &Options) -> Self {
+        Self {
+            options: options.clone(),
+            nodes: Vec::new(),
+            places: Vec::new(),
+            threads: Vec::new(),
+            children: FxHashMap::default(),
+            series: SeriesList::default(),
+            edges: SeriesList::default(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Node of a thread.
+    #[inline]
+    pub(super) fn thread(&mut self, thread_id: u32) -> u32 {
+        match self.threads.get(thread_id as usize) {
+            Some(&node) if node != NONE => node,
+            _ => self.new_thread(thread_id),
+        }
+    }
+
+    #[cold]
+    fn new_thread(&mut self, thread_id: u32) -> u32 {
+        let index = thread_id as usize;
+        if index >= self.threads.len() {
+            self.threads.resize(index + 1, NONE);
+        }
+        let place = Place { thread_id, depth: 0, first_ns: 0, source_id: 0, record_offset: 0 };
+        self.threads[index] = self.push(NONE, NONE, NONE, place);
+        self.threads[index]
+    }
+
+    /// Node of a call of a function within the calls of another node.
+    #[inline]
+    pub(super) fn child(&mut self, parent: u32, function_id: u32, group: u32) -> u32 {
+        let latest = self.nodes[parent as usize].latest;
+        if let Some(node) = self.nodes.get(latest as usize)
+            && (node.function_id, node.group) == (function_id, group)
+        {
+            return latest;
+        }
+        let next = self.nodes.len() as u32;
+        let found = *self.children.entry((parent, function_id, group)).or_insert(next);
+        if found == next {
+            self.new_child(parent, function_id, group);
+        }
+        self.nodes[parent as usize].latest = found;
+        found
+    }
+
+    #[cold]
+    fn new_child(&mut self, parent: u32, function_id: u32, group: u32) {
+        let Place { thread_id, depth, .. } = self.places[parent as usize];
+        let is_outermost = self.nodes[parent as usize].function_id == NONE;
+        let depth = if is_outermost { 0 } else { depth + 1 };
+        let place = Place { thread_id, depth, first_ns: 0, source_id: 0, record_offset: 0 };
+        let node = self.push(parent, function_id, group, place) as usize;
+        let Options { functions, recursive_only, edges, .. } = &self.options;
+        if functions.as_ref().is_some_and(|wanted| wanted.binary_search(&function_id).is_err()) {
+            return;
+        }
+        // Which nodes are recursive is only known in the end: until then each has its own durations, where that counts.
+        let series = if *recursive_only { SeriesList::new_of } else { SeriesList::of };
+        self.nodes[node].series = series(&mut self.series, NONE, function_id, group);
+        if *edges {
+            let caller_id = self.nodes[parent as usize].function_id;
+            self.nodes[node].edge = series(&mut self.edges, caller_id, function_id, NONE);
+        }
+    }
+
+    fn push(&mut self, parent: u32, function_id: u32, group: u32, place: Place) -> u32 {
+        self.nodes.push(Node {
+            parent,
+            function_id,
+            group,
+            latest: NONE,
+            series: NONE,
+            edge: NONE,
+            num_calls: 0,
+            total_ns: 0,
+            self_ns: 0,
+        });
+        self.places.push(place);
+        self.nodes.len() as u32 - 1
+    }
+
+    #[inline]
+    pub(super) fn group(&self, thread_id: u32, cpu: Option<u32>) -> u32 {
+        match self.options.by {
+            By::Function => NONE,
+            By::Thread => thread_id,
+            By::Cpu => cpu.unwrap_or(NONE),
+        }
+    }
+
+    /// Every node; that of a thread stands for no calls.
+    #[must_use]
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    pub(super) fn options(&self) -> &Options {
+        &self.options
+    }
+}
+
+impl Visitor for Tree {
+    type Mark = u32;
+
+    #[inline(always)]
+    fn enter(&mut self, entry: &Entry, parent: Option<&Frame<u32>>) -> u32 {
+        let group = self.group(entry.thread_id, entry.cpu);
+        let parent = parent.map_or_else(|| self.thread(entry.thread_id), |parent| parent.mark);
+        self.child(parent, entry.function_id, group)
+    }
+
+    #[inline(always)]
+    fn leave(&mut self, call: &Frame<u32>, leave: &Leave, _parent: Option<&Frame<u32>>) {
+        let index = call.mark as usize;
+        let node = &mut self.nodes[index];
+        if node.num_calls == 0 {
+            let Entry { source_id, record_offset, .. } = call.entry;
+            self.places[index] =
+                Place { first_ns: leave.start_ns, source_id, record_offset, ..self.places[index] };
+        }
+        node.num_calls += 1;
+        node.total_ns = node.total_ns.saturating_add(leave.duration_ns);
+        node.self_ns = node.self_ns.saturating_add(leave.self_ns);
+        self.counts.add(leave);
+        if let Some(series) = self.series.list.get_mut(node.series as usize) {
+            series.add(leave);
+        }
+        if let Some(edge) = self.edges.list.get_mut(node.edge as usize) {
+            edge.add(leave);
+        }
+    }
+
+    fn orphan(&mut self, event: &Event, cpu: Option<u32>, _parent: Option<&Frame<u32>>) {
+        if self.options.selection.time_ns.as_ref().is_some_and(|range| !range.contains(&event.ts_ns)) {
+            return;
+        }
+        self.counts.num_orphans += 1;
+        let wanted = &self.options.functions;
+        if wanted.as_ref().is_none_or(|wanted| wanted.binary_search(&event.function_id).is_ok()) {
+            let group = self.group(event.thread_id, cpu);
+            let series = self.series.of(NONE, event.function_id, group) as usize;
+            self.series.list[series].counts.num_orphans += 1;
+        }
+    }
+}

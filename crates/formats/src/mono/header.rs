@@ -1,0 +1,129 @@
+//! The file header, whose length depends on what is in it.
+
+use perfuse_wire::{Cursor, Endian, ErrorKind, ParseError, Put};
+
+use super::consts::{HEADER_ID, NEWEST};
+use super::dialect::Dialect;
+use super::layout::FileHeader;
+
+/// Longest text of the header that is believed: command lines end far earlier.
+const MAX_TEXT: u32 = 1 << 20;
+
+/// The header of a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The fields every version has in one place.
+    pub fixed: FileHeader,
+    /// Start of the program on the events' clock, in ns; 0 before profiler 3.
+    pub startup_ns: u64,
+    /// What one reading of the clock costs, in ns.
+    pub timer_overhead: u32,
+    /// 0.
+    pub flags: u32,
+    /// Process id.
+    pub pid: u32,
+    /// Port for commands.
+    pub port: u16,
+    /// 0, only in headers of 32 bytes.
+    pub sysid: u16,
+    /// Options, architecture and operating system as stored, their NULs included; none before profiler 1.
+    pub texts: Option<[Vec<u8>; 3]>,
+    /// Whole size in bytes: where the first buffer lies.
+    pub size: u64,
+}
+
+impl Header {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// `BadMagic`; short data; a data version that is not known, or a pointer size that cannot be.
+    pub fn read(data: &[u8]) -> Result<Self, ParseError> {
+        let mut at = Cursor::new(data, 0, Endian::Little);
+        let found = data.first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes));
+        if found != HEADER_ID {
+            return Err(ParseError::new(ErrorKind::BadMagic { found: found.swap_bytes() }, 0, "id"));
+        }
+        let fixed = FileHeader::read(&mut at)?;
+        if fixed.format > NEWEST {
+            let kind = ErrorKind::Invalid { value: fixed.format.into(), expected: "a data version up to 17" };
+            return Err(ParseError::new(kind, 6, "format"));
+        }
+        if ![4, 8].contains(&fixed.ptrsize) {
+            let kind = ErrorKind::Invalid { value: fixed.ptrsize.into(), expected: "4 or 8" };
+            return Err(ParseError::new(kind, 7, "ptrsize"));
+        }
+        let startup_ns = if fixed.major >= 3 { at.u64("startup_ns")? } else { 0 };
+        let (timer_overhead, flags) = (at.u32("timer_overhead")?, at.u32("flags")?);
+        let (pid, port) = (at.u32("pid")?, at.u16("port")?);
+        // A foreign producer writes data version 0 under major 1, and a header of 32 bytes.
+        let bare = fixed.major == 0 || fixed.format == 0;
+        let sysid = if bare { at.u16("sysid")? } else { 0 };
+        let texts = if bare {
+            None
+        } else {
+            Some([text(&mut at, "args")?, text(&mut at, "arch")?, text(&mut at, "os")?])
+        };
+        let size = at.offset();
+        Ok(Self { fixed, startup_ns, timer_overhead, flags, pid, port, sysid, texts, size })
+    }
+
+    /// Appends it.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let endian = Endian::Little;
+        self.fixed.write(out, endian);
+        if self.fixed.major >= 3 {
+            out.put_u64(self.startup_ns, endian);
+        }
+        out.put_u32(self.timer_overhead, endian);
+        out.put_u32(self.flags, endian);
+        out.put_u32(self.pid, endian);
+        out.put_u16(self.port, endian);
+        if self.fixed.major == 0 || self.fixed.format == 0 {
+            out.put_u16(self.sysid, endian);
+            return;
+        }
+        for text in self.texts.as_ref().unwrap_or(&Default::default()) {
+            out.put_u32(u32::try_from(text.len()).unwrap_or(u32::MAX), endian);
+            out.extend_from_slice(text);
+        }
+    }
+
+    /// The same for another layout of events: what that version's header has no place for is left out.
+    #[must_use]
+    pub fn converted(&self, to: &Dialect) -> Self {
+        let mut fixed = FileHeader { format: to.version, major: to.major, minor: to.minor, ..self.fixed };
+        fixed.ptrsize = to.pointer_bytes;
+        let empty = || [vec![0], vec![0], vec![0]];
+        Self {
+            fixed,
+            startup_ns: if to.major >= 3 { self.startup_ns } else { 0 },
+            port: if to.version >= 4 { self.port } else { 0 },
+            texts: (to.major >= 1).then(|| self.texts.clone().unwrap_or_else(empty)),
+            ..self.clone()
+        }
+    }
+
+    /// How events are written.
+    #[must_use]
+    pub fn dialect(&self) -> Dialect {
+        Dialect::of(&self.fixed)
+    }
+
+    /// One of the three texts, without its NUL.
+    #[must_use]
+    pub fn text(&self, which: usize) -> Option<String> {
+        let bytes = self.texts.as_ref()?.get(which)?;
+        let end = memchr::memchr(0, bytes).unwrap_or(bytes.len());
+        Some(String::from_utf8_lossy(bytes.get(..end)?).into_owned())
+    }
+}
+
+fn text(at: &mut Cursor<'_>, field: &'static str) -> Result<Vec<u8>, ParseError> {
+    let start = at.offset();
+    let len = at.u32(field)?;
+    if len > MAX_TEXT {
+        let kind = ErrorKind::Invalid { value: len.into(), expected: "the length of a text" };
+        return Err(ParseError::new(kind, start, field));
+    }
+    Ok(at.bytes(len.into(), field)?.to_vec())
+}

@@ -1,0 +1,118 @@
+//! Heap shots.
+
+use std::sync::Arc;
+
+use perfuse_tables::{heap_objects, heap_references, heap_snapshots};
+
+use rustc_hash::FxHashMap;
+
+use super::{int_size, pass};
+use crate::mono::consts::{EventByte, KindSet};
+use crate::mono::reader::Buffer;
+use crate::mono::recording::Shared;
+use crate::mono::records::{Body, Event};
+use crate::{BatchStream, Placement, one_batch};
+
+/// A heap shot: what its thread writes between two places of the file.
+#[derive(Clone, Copy, Debug)]
+pub struct Shot {
+    start: u64,
+    end: u64,
+    time: u64,
+    end_time: Option<u64>,
+}
+
+/// The heap shots of a log, by their number.
+#[derive(Clone, Debug)]
+pub struct Shots {
+    list: Vec<Shot>,
+    /// Numbers of each thread's, in the order of the file.
+    by_thread: FxHashMap<u64, Vec<u32>>,
+    mask: u64,
+}
+
+impl Shots {
+    /// Pairs beginnings and ends; a shot without end goes on to the next one of its thread, or to the end of the file.
+    pub fn new(log: &Shared) -> Self {
+        let mask = log.survey().dialect.pointer_mask();
+        let mut shots = Self { list: Vec::new(), by_thread: FxHashMap::default(), mask };
+        for mark in &log.survey().facts.shots {
+            let own = shots.by_thread.entry(mark.thread).or_default();
+            let last = own.last().and_then(|last| shots.list.get_mut(*last as usize));
+            if let Some(open) = last.filter(|shot| shot.end == u64::MAX) {
+                open.end = mark.offset;
+                open.end_time = (!mark.begins).then_some(mark.time);
+            }
+            if mark.begins {
+                own.push(shots.list.len() as u32);
+                shots.list.push(Shot { start: mark.offset, end: u64::MAX, time: mark.time, end_time: None });
+            }
+        }
+        shots
+    }
+
+    /// Number of the shot an event belongs to.
+    pub fn of(&self, buffer: &Buffer, event: &Event<'_>) -> Option<u32> {
+        let own = self.by_thread.get(&(buffer.header.thread_id & self.mask))?;
+        let shot = |number: &u32| self.list.get(*number as usize);
+        let next = own.partition_point(|number| shot(number).is_some_and(|shot| shot.start <= event.offset));
+        let number = own.get(next.checked_sub(1)?)?;
+        (event.offset < shot(number)?.end).then_some(*number)
+    }
+}
+
+pub fn snapshots(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
+    let mut table = heap_snapshots::Builder::new();
+    for (shot, id) in Shots::new(log).list.iter().zip(placement.first.snapshot..) {
+        let end = shot.end_time.map(|time| placement.clock.ns(time));
+        table.push(id, placement.clock.ns(shot.time), end, placement.source_id, shot.start);
+    }
+    one_batch(table.finish())
+}
+
+const KINDS: KindSet = KindSet::of(&[EventByte::HEAP_OBJECT]);
+
+pub fn objects(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
+    let shots = Shots::new(log);
+    let placement = placement.clone();
+    pass::batches(log, KINDS, move |log, group| {
+        let names = log.names();
+        let generations = log.survey().dialect.third();
+        let mut table = heap_objects::Builder::new();
+        pass::each(log, group, |at, buffer, event| {
+            let Body::HeapObject(it) = event.body else { return };
+            // A record of size 0 goes on with the references of an object that has its row.
+            let Some(shot) = shots.of(buffer, event).filter(|_| it.size != 0) else { return };
+            table.push(
+                placement.first.snapshot.saturating_add(shot),
+                it.object,
+                names.object_type(it.class, at.time).map(|of| placement.first.type_.saturating_add(of)),
+                int_size(it.size),
+                generations.then(|| u8::try_from(it.generation).unwrap_or(u8::MAX)),
+                placement.source_id,
+                event.offset,
+            );
+        });
+        table.finish()
+    })
+}
+
+pub fn references(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
+    let shots = Shots::new(log);
+    let placement = placement.clone();
+    pass::batches(log, KINDS, move |log, group| {
+        let offsets = log.survey().dialect.version >= 2;
+        let mut table = heap_references::Builder::new();
+        pass::each(log, group, |_, buffer, event| {
+            let Body::HeapObject(it) = event.body else { return };
+            let Some(shot) = shots.of(buffer, event) else { return };
+            let snapshot = placement.first.snapshot.saturating_add(shot);
+            for reference in &event.references {
+                let offset = offsets.then_some(reference.offset);
+                let (owner, target) = (it.object, reference.target);
+                table.push(snapshot, owner, target, offset, placement.source_id, event.offset);
+            }
+        });
+        table.finish()
+    })
+}

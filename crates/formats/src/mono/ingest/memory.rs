@@ -1,0 +1,127 @@
+//! Allocations, moves, handles.
+
+use std::sync::Arc;
+
+use perfuse_tables::{allocations, gc_handles, object_moves};
+use rustc_hash::FxHashMap;
+
+use super::threads::ThreadKeys;
+use super::{int_size, pass};
+use crate::mono::consts::{EventByte, KindSet, handle_name};
+use crate::mono::recording::Shared;
+use crate::mono::records::Body;
+use crate::{BatchStream, Placement, one_batch};
+
+pub fn allocations(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
+    const KINDS: KindSet = KindSet::of(&[EventByte::ALLOC, EventByte::ALLOC_BT]);
+    let threads = ThreadKeys::new(log, placement);
+    let placement = placement.clone();
+    pass::batches(log, KINDS, move |log, group| {
+        let (names, stacks) = (log.names(), log.stacks());
+        let mut table = allocations::Builder::new();
+        pass::each(log, group, |at, _, event| {
+            if let Body::Alloc { class, object, size } = event.body {
+                let stack = stacks.of_backtrace(&event.frames, names, at.time);
+                table.push(
+                    placement.clock.ns(at.time),
+                    threads.of_buffer(log, at.buffer),
+                    names.object_type(class, at.time).map(|it| placement.first.type_.saturating_add(it)),
+                    object,
+                    int_size(size),
+                    stack.map(|stack| placement.first.stack.saturating_add(stack)),
+                    placement.source_id,
+                    event.offset,
+                );
+            }
+        });
+        table.finish()
+    })
+}
+
+pub fn object_moves(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
+    let placement = placement.clone();
+    pass::batches(log, KindSet::of(&[EventByte::GC_MOVE]), move |log, group| {
+        let mut table = object_moves::Builder::new();
+        pass::each(log, group, |at, _, event| {
+            if event.byte == EventByte::GC_MOVE {
+                for pair in event.addresses.chunks_exact(2) {
+                    if let [old, new] = *pair {
+                        let ts_ns = placement.clock.ns(at.time);
+                        table.push(ts_ns, old, new, placement.source_id, event.offset);
+                    }
+                }
+            }
+        });
+        table.finish()
+    })
+}
+
+/// A handle was made, or freed.
+struct HandleFact {
+    time: u64,
+    thread: u32,
+    kind: u64,
+    handle: u64,
+    object: Option<u64>,
+    stack: Option<u32>,
+    offset: u64,
+}
+
+pub fn gc_handles(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
+    const KINDS: KindSet = KindSet::of(&[
+        EventByte::GC_HANDLE_CREATED,
+        EventByte::GC_HANDLE_CREATED_BT,
+        EventByte::GC_HANDLE_DESTROYED,
+        EventByte::GC_HANDLE_DESTROYED_BT,
+    ]);
+    let threads = ThreadKeys::new(log, placement);
+    let (names, stacks) = (log.names(), log.stacks());
+    let mut facts = pass::gather(log, KINDS, |at, _, event, found| {
+        let (kind, handle, object) = match event.body {
+            Body::HandleCreated { kind, handle, object } => (kind, handle, Some(object)),
+            Body::HandleDestroyed { kind, handle } => (kind, handle, None),
+            _ => return,
+        };
+        let stack = stacks.of_backtrace(&event.frames, names, at.time);
+        let thread = threads.of_buffer(log, at.buffer);
+        found.push(HandleFact { time: at.time, thread, kind, handle, object, stack, offset: event.offset });
+    });
+    facts.sort_by_key(|fact| fact.time);
+    let mut table = gc_handles::Builder::new();
+    let mut push = |made: Option<&HandleFact>, freed: Option<&HandleFact>| {
+        let Some(first) = made.or(freed) else { return };
+        let ns = |fact: Option<&HandleFact>| fact.map(|fact| placement.clock.ns(fact.time));
+        let stack = |fact: Option<&HandleFact>| {
+            fact.and_then(|fact| fact.stack).map(|stack| placement.first.stack.saturating_add(stack))
+        };
+        table.push(
+            first.handle,
+            handle_name(first.kind),
+            made.and_then(|fact| fact.object),
+            ns(made),
+            ns(freed),
+            made.map(|fact| fact.thread),
+            freed.map(|fact| fact.thread),
+            stack(made),
+            stack(freed),
+            placement.source_id,
+            first.offset,
+        );
+    };
+    let mut open = FxHashMap::default();
+    for fact in &facts {
+        let made = match fact.object {
+            Some(_) => open.insert((fact.kind, fact.handle), fact),
+            None => {
+                push(open.remove(&(fact.kind, fact.handle)), Some(fact));
+                None
+            }
+        };
+        // The runtime uses numbers again: the freeing of this one was not recorded.
+        push(made, None);
+    }
+    let mut leaked: Vec<_> = open.into_values().collect();
+    leaked.sort_by_key(|fact| fact.time);
+    leaked.into_iter().for_each(|fact| push(Some(fact), None));
+    one_batch(table.finish())
+}

@@ -1,0 +1,40 @@
+//! Logs of Mono's log profiler (`.mlpd`), data versions 1 to 17. See this folder's README.
+
+use std::sync::Arc;
+
+use crate::Format;
+
+pub mod check;
+pub mod consts;
+pub mod decode;
+mod describe;
+pub mod dialect;
+pub mod encode;
+pub mod header;
+mod ingest;
+pub mod layout;
+pub mod names;
+pub mod reader;
+mod recording;
+pub mod records;
+mod repair;
+pub mod rules;
+pub mod stacks;
+pub mod survey;
+#[cfg(test)]
+mod tests;
+pub mod writer;
+
+pub use recording::{MonoLog, Shared};
+
+/// The format's entry in the registry.
+pub static FORMAT: Format = Format {
+    name: "mono",
+    title: "Mono log",
+    about: "what Mono's log profiler writes: allocations, collections, heap shots, calls, samples, locks, exceptions and counters",
+    sniff: |head| head.starts_with(&consts::HEADER_ID.to_le_bytes()),
+    open: |source| Ok(Arc::new(MonoLog::open(source)?)),
+    rules: check::RULES,
+    layouts: layout::events::LAYOUTS,
+    tables: ingest::TABLES,
+};

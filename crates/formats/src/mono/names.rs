@@ -1,0 +1,167 @@
+//! What the pointers of a log stand for, at a time: addresses are used again, and names come late.
+
+mod threads;
+mod timeline;
+
+use rustc_hash::FxHashMap;
+
+pub use self::threads::{Thread, Threads};
+use self::timeline::Timeline;
+use super::consts::{EventByte, metadata as mtypes};
+use super::survey::Survey;
+use super::survey::facts::{Method, Symbol, Thing};
+
+/// Everything that has a name.
+#[derive(Debug)]
+pub struct Names {
+    /// Methods, by their number: each a place in [`Facts::methods`](super::survey::facts::Facts).
+    pub functions: Vec<Function>,
+    /// Classes, by their number.
+    pub types: Vec<Type>,
+    /// Images, by their number: each a place in [`Facts::things`](super::survey::facts::Facts).
+    pub modules: Vec<usize>,
+    /// Native symbols by address, each once.
+    pub symbols: Vec<Symbol>,
+    /// Threads.
+    pub threads: Threads,
+    methods: Timeline,
+    classes: Timeline,
+}
+
+/// A method.
+#[derive(Clone, Copy, Debug)]
+pub struct Function {
+    /// Its first place in the facts.
+    pub fact: usize,
+    /// Image it is in, where its class tells.
+    pub module: Option<u32>,
+}
+
+/// A class.
+#[derive(Clone, Copy, Debug)]
+pub struct Type {
+    /// Its place in the facts.
+    pub fact: usize,
+    /// Image it is in.
+    pub module: Option<u32>,
+}
+
+impl Names {
+    /// Gathers what a survey found.
+    #[must_use]
+    pub fn new(survey: &Survey) -> Self {
+        let things = &survey.facts.things;
+        let of = |mtype| {
+            let loads = things.iter().enumerate().filter(|(_, it)| it.what == EventByte::METADATA_END_LOAD);
+            loads.filter(move |(_, it)| it.mtype == mtype)
+        };
+        let (modules, images) = numbered(of(mtypes::IMAGE));
+        let (type_facts, mut classes) = numbered(of(mtypes::CLASS));
+        let types: Vec<_> = type_facts.into_iter().map(|fact| Type { fact, module: None }).collect();
+        let with_module = types.into_iter().map(|it| {
+            let module = things.get(it.fact).and_then(|thing| images.at(thing.image, thing.time));
+            Type { module, ..it }
+        });
+        let types: Vec<_> = with_module.collect();
+        if survey.dialect.vtables() {
+            let vtables = of(mtypes::VTABLE);
+            let told =
+                vtables.filter_map(|(_, it)| Some((it.pointer, it.time, classes.at(it.class, it.time)?)));
+            classes = Timeline::new(told.collect());
+        }
+        let (functions, methods) = functions(&survey.facts.methods, things, &types);
+        let mut symbols = survey.facts.symbols.clone();
+        symbols.sort_by_key(|symbol| symbol.address);
+        symbols.dedup_by_key(|symbol| symbol.address);
+        let threads = Threads::new(survey);
+        Self { functions, types, modules, symbols, threads, methods, classes }
+    }
+
+    /// Number of what a method is at a time; that of [`unknown_function`](Self::unknown_function) for one never described.
+    #[must_use]
+    #[inline]
+    pub fn function(&self, method: u64, time: u64) -> u32 {
+        self.methods.at(method, time).unwrap_or(self.unknown_function())
+    }
+
+    /// Whether a method is always the same one.
+    #[must_use]
+    #[inline]
+    pub fn is_constant(&self, method: u64) -> bool {
+        self.methods.is_constant(method)
+    }
+
+    /// Number of the function that stands for methods that are never described.
+    #[must_use]
+    #[inline]
+    pub fn unknown_function(&self) -> u32 {
+        self.functions.len() as u32
+    }
+
+    /// Number of the first native symbol's function.
+    #[must_use]
+    pub fn first_symbol(&self) -> u32 {
+        self.unknown_function().saturating_add(1)
+    }
+
+    /// Number of the native symbol an address is in.
+    #[must_use]
+    pub fn symbol(&self, address: u64) -> Option<u32> {
+        /// The profiler looks symbols up by sampled address and writes no size: the one before is it, unless far away.
+        const FAR: u64 = 1 << 16;
+        let at = self.symbols.partition_point(|symbol| symbol.address <= address).checked_sub(1)?;
+        let symbol = self.symbols.get(at)?;
+        let size = if symbol.size == 0 { FAR } else { symbol.size };
+        let inside = address.wrapping_sub(symbol.address) < size;
+        inside.then(|| self.first_symbol().saturating_add(u32::try_from(at).unwrap_or(u32::MAX)))
+    }
+
+    /// Number of the type of an object, by its class or vtable.
+    #[must_use]
+    #[inline]
+    pub fn object_type(&self, class: u64, time: u64) -> Option<u32> {
+        self.classes.at(class, time)
+    }
+}
+
+/// Things numbered by address and name, in file order.
+fn numbered<'a>(things: impl Iterator<Item = (usize, &'a Thing)>) -> (Vec<usize>, Timeline) {
+    let mut known = FxHashMap::default();
+    let (mut first, mut told) = (Vec::new(), Vec::new());
+    for (fact, thing) in things {
+        let next = first.len() as u32;
+        let number = *known.entry((thing.pointer, &*thing.name)).or_insert(next);
+        if number == next {
+            first.push(fact);
+        }
+        told.push((thing.pointer, thing.time, number));
+    }
+    (first, Timeline::new(told))
+}
+
+fn functions(methods: &[Method], things: &[Thing], types: &[Type]) -> (Vec<Function>, Timeline) {
+    let mut by_class = FxHashMap::default();
+    for it in types {
+        if let Some(thing) = things.get(it.fact) {
+            by_class.entry(&*thing.name).or_insert(it.module);
+        }
+    }
+    let mut known = FxHashMap::default();
+    let (mut functions, mut told) = (Vec::new(), Vec::new());
+    for (fact, method) in methods.iter().enumerate() {
+        let next = functions.len() as u32;
+        let number = *known.entry((method.method, &*method.name)).or_insert(next);
+        if number == next {
+            let class = class_name(&method.name);
+            functions.push(Function { fact, module: class.and_then(|name| *by_class.get(name)?) });
+        }
+        told.push((method.method, method.time, number));
+    }
+    (functions, Timeline::new(told))
+}
+
+/// The class in `Ns.Class:Method (args)`; none in wrappers, which are of no image.
+fn class_name(method: &str) -> Option<&str> {
+    let (class, _) = method.split_once(':')?;
+    (!class.starts_with('(')).then_some(class)
+}

@@ -1,0 +1,158 @@
+//! Every distinct stack of a log, once: backtraces and samples become numbers.
+//!
+//! A backtrace is looked up whole, by its methods as they are in the file; only one that is new is taken apart into frames.
+
+mod code;
+mod tree;
+
+use rayon::prelude::*;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::hash::BuildHasher;
+
+pub use self::code::{CodeRanges, code_size};
+pub use self::tree::{Frame, Tree};
+use super::consts::{EventByte, KindSet};
+use super::names::Names;
+use super::reader::Buffer;
+use super::recording::Shared;
+use super::records::{Body, Event};
+use super::survey;
+
+/// Events with a stack.
+pub const WITH_STACK: KindSet = KindSet::of(&[
+    EventByte::ALLOC_BT,
+    EventByte::GC_HANDLE_CREATED_BT,
+    EventByte::GC_HANDLE_DESTROYED_BT,
+    EventByte::THROW_BT,
+    EventByte::MONITOR_BT,
+    EventByte::MONITOR_CONTENTION_BT,
+    EventByte::SAMPLE_HIT,
+]);
+
+/// The stacks of a log.
+#[derive(Debug, Default)]
+pub struct Stacks {
+    /// Frames and who called whom.
+    pub tree: Tree,
+    /// Backtraces by hash: where in `words` they lie, and which stack they are.
+    known: FxHashMap<u64, (usize, usize, u32)>,
+    words: Vec<u64>,
+}
+
+impl Stacks {
+    /// Gathers them, on all processors.
+    #[must_use]
+    pub fn new(log: &Shared, names: &Names) -> Self {
+        let found = log.survey();
+        let code = CodeRanges::new(found, names);
+        let tasks = survey::tasks(&found.buffers.list);
+        let parts = tasks.into_par_iter().map(|(first, buffers)| {
+            let mut part = Self::default();
+            for (buffer, number) in buffers.iter().zip(first..) {
+                if found.kinds.get(number).is_some_and(|kinds| kinds.meets(WITH_STACK)) {
+                    part.read(log, names, &code, buffer);
+                }
+            }
+            part
+        });
+        parts.reduce(Self::default, Self::merge)
+    }
+
+    fn read(&mut self, log: &Shared, names: &Names, code: &CodeRanges, buffer: &Buffer) {
+        let mut decoder = buffer.decoder(&log.source, log.survey().dialect);
+        let mut event = Event::default();
+        let mut time = buffer.header.time_base;
+        while let Some(Ok(())) = decoder.read(&mut event) {
+            time = event.time.unwrap_or(time);
+            if event.byte == EventByte::SAMPLE_HIT {
+                let frames = sample_frames(&event, names, code, sample_time(&event, time));
+                self.tree.add(&frames);
+            } else if event.has_backtrace() {
+                self.backtrace(&event.frames, names, time);
+            }
+        }
+    }
+
+    fn backtrace(&mut self, methods: &[u64], names: &Names, time: u64) {
+        if methods.is_empty() || self.find(methods).is_some() {
+            return;
+        }
+        let frames: Vec<_> =
+            methods.iter().map(|method| Frame::method(names.function(*method, time))).collect();
+        let stack = self.tree.add(&frames);
+        if methods.iter().all(|method| names.is_constant(*method)) {
+            self.remember(methods, stack);
+        }
+    }
+
+    fn remember(&mut self, methods: &[u64], stack: u32) {
+        let start = self.words.len();
+        self.words.extend_from_slice(methods);
+        self.known.insert(hash(methods), (start, self.words.len(), stack));
+    }
+
+    #[inline]
+    fn find(&self, methods: &[u64]) -> Option<u32> {
+        let (start, end, stack) = *self.known.get(&hash(methods))?;
+        (self.words.get(start..end)? == methods).then_some(stack)
+    }
+
+    fn merge(mut self, other: Self) -> Self {
+        if self.tree.is_empty() {
+            return other;
+        }
+        let numbers = self.tree.append(&other.tree);
+        for (start, end, stack) in other.known.into_values() {
+            let methods = other.words.get(start..end).unwrap_or_default();
+            if let Some(stack) = numbers.get(stack as usize).filter(|_| self.find(methods).is_none()) {
+                self.remember(methods, *stack);
+            }
+        }
+        self
+    }
+
+    /// Number of an event's backtrace; `None` where it has none, or an empty one.
+    #[must_use]
+    #[inline]
+    pub fn of_backtrace(&self, methods: &[u64], names: &Names, time: u64) -> Option<u32> {
+        if methods.is_empty() {
+            return None;
+        }
+        self.find(methods).or_else(|| {
+            let frames: Vec<_> =
+                methods.iter().map(|method| Frame::method(names.function(*method, time))).collect();
+            self.tree.find(&frames)
+        })
+    }
+}
+
+#[inline]
+fn hash(methods: &[u64]) -> u64 {
+    FxBuildHasher.hash_one(methods)
+}
+
+/// When a sample was taken: its own stamp until data version 12, the event's time since.
+#[must_use]
+pub fn sample_time(event: &Event<'_>, time: u64) -> u64 {
+    match event.body {
+        Body::SampleHit { stamp, .. } if event.time.is_none() => stamp,
+        _ => time,
+    }
+}
+
+/// Frames of a sample, outermost first: the managed stack, and on top the native address unless that is in managed code.
+#[must_use]
+pub fn sample_frames(event: &Event<'_>, names: &Names, code: &CodeRanges, time: u64) -> Vec<Frame> {
+    let managed = event.frames.iter().rev().map(|method| Frame::method(names.function(*method, time)));
+    let mut frames: Vec<_> = managed.collect();
+    let native = |ip: &u64| match code.function(*ip, time) {
+        Some(function) => Frame { function: Some(function), address: Some(*ip) },
+        None => Frame { function: names.symbol(*ip), address: Some(*ip) },
+    };
+    if frames.is_empty() {
+        return event.addresses.iter().rev().map(native).collect();
+    }
+    let top = event.addresses.first().filter(|ip| code.function(**ip, time).is_none());
+    frames.extend(top.map(native));
+    frames
+}

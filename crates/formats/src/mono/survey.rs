@@ -1,0 +1,188 @@
+//! One pass over all buffers, on all processors: counts, damage, and what is named.
+
+use perfuse_wire::ParseError;
+use rayon::prelude::*;
+
+use super::consts::{EventByte, KindSet};
+use super::dialect::Dialect;
+use super::reader::{Buffer, Buffers};
+use super::records::Event;
+use facts::Facts;
+
+pub mod facts;
+
+/// Bytes of events a task reads.
+const TASK_BYTES: u64 = 1 << 20;
+
+/// What one pass over a log finds.
+#[derive(Debug)]
+pub struct Survey {
+    /// The layout its events have.
+    pub dialect: Dialect,
+    /// Its buffers.
+    pub buffers: Buffers,
+    /// Events by their first byte.
+    pub counts: [u64; 256],
+    /// Time of the earliest and the latest event.
+    pub span: Option<(u64, u64)>,
+    /// What ended the reading of a buffer, and which buffer.
+    pub faults: Vec<(usize, ParseError)>,
+    /// What was named, loaded, compiled.
+    pub facts: Facts,
+    /// Kinds of events in each buffer: a table that needs few of them reads few buffers.
+    pub kinds: Vec<KindSet>,
+    /// Events in each buffer.
+    pub lengths: Vec<u64>,
+}
+
+impl Survey {
+    /// Reads a log whose first buffer lies at `first`.
+    #[must_use]
+    pub fn make(data: &[u8], dialect: Dialect, first: u64) -> Self {
+        let buffers = Buffers::find(data, first);
+        let part = pass(data, &buffers.list, dialect);
+        let candidates = dialect.candidates();
+        // A buffer that was cut off ends in the middle of an event in every layout.
+        let cut = |number: &usize| buffers.list.get(*number).is_none_or(|it| it.len < it.header.len.into());
+        let misread = |part: &Part| part.faults.iter().filter(|(number, _)| !cut(number)).count();
+        if misread(&part) == 0 || candidates.len() < 2 {
+            return Self::of(dialect, buffers, part);
+        }
+        // Nothing in the file tells the layouts that lived under one number apart: the one that reads most is it.
+        let mut best = part;
+        let mut chosen = dialect;
+        for other in candidates.into_iter().skip(1) {
+            let part = pass(data, &buffers.list, other);
+            if misread(&part) < misread(&best) {
+                (best, chosen) = (part, other);
+            }
+        }
+        Self::of(chosen, buffers, best)
+    }
+
+    fn of(dialect: Dialect, buffers: Buffers, part: Part) -> Self {
+        let Part { counts, span, faults, facts, kinds, lengths } = part;
+        Self { dialect, buffers, counts, span, faults, facts, kinds, lengths }
+    }
+
+    /// Events of a kind.
+    #[must_use]
+    pub fn count(&self, byte: EventByte) -> u64 {
+        self.counts.get(usize::from(byte.0)).copied().unwrap_or(0)
+    }
+
+    /// Index of the first event of each buffer.
+    #[must_use]
+    pub fn first_indices(&self) -> Vec<u64> {
+        let running = self.lengths.iter().scan(0u64, |next, length| {
+            let first = *next;
+            *next = next.saturating_add(*length);
+            Some(first)
+        });
+        running.collect()
+    }
+
+    /// All events that could be read.
+    #[must_use]
+    pub fn num_events(&self) -> u64 {
+        self.counts.iter().fold(0, |sum, count| sum.saturating_add(*count))
+    }
+}
+
+struct Part {
+    counts: [u64; 256],
+    span: Option<(u64, u64)>,
+    faults: Vec<(usize, ParseError)>,
+    facts: Facts,
+    kinds: Vec<KindSet>,
+    lengths: Vec<u64>,
+}
+
+impl Part {
+    fn new() -> Self {
+        Self {
+            counts: [0; 256],
+            span: None,
+            faults: Vec::new(),
+            facts: Facts::default(),
+            kinds: Vec::new(),
+            lengths: Vec::new(),
+        }
+    }
+
+    fn merge(mut self, other: Self) -> Self {
+        for (count, more) in self.counts.iter_mut().zip(other.counts) {
+            *count = count.saturating_add(more);
+        }
+        self.span = match (self.span, other.span) {
+            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+            (a, b) => a.or(b),
+        };
+        self.faults.extend(other.faults);
+        self.facts.append(other.facts);
+        self.kinds.extend(other.kinds);
+        self.lengths.extend(other.lengths);
+        self
+    }
+
+    fn read(&mut self, data: &[u8], number: usize, buffer: &Buffer, dialect: Dialect) {
+        let mut decoder = buffer.decoder(data, dialect);
+        let mut event = Event::default();
+        let (mut first, mut last) = (u64::MAX, 0u64);
+        let (mut kinds, mut length) = (KindSet::default(), 0u64);
+        self.facts.begin(number, buffer, dialect.pointer_mask());
+        while let Some(read) = decoder.read(&mut event) {
+            if let Err(error) = read {
+                self.faults.push((number, error));
+                break;
+            }
+            if let Some(count) = self.counts.get_mut(usize::from(event.byte.0)) {
+                *count = count.wrapping_add(1);
+            }
+            kinds.add(event.byte);
+            length = length.wrapping_add(1);
+            if let Some(time) = event.time {
+                (first, last) = (first.min(time), last.max(time));
+            }
+            self.facts.note(&event);
+        }
+        self.kinds.push(kinds);
+        self.lengths.push(length);
+        if first <= last {
+            let (a, b) = self.span.unwrap_or((first, last));
+            self.span = Some((a.min(first), b.max(last)));
+        }
+    }
+}
+
+fn pass(data: &[u8], buffers: &[Buffer], dialect: Dialect) -> Part {
+    let tasks = tasks(buffers);
+    let parts = tasks.into_par_iter().map(|(first, list)| {
+        let mut part = Part::new();
+        for (at, buffer) in list.iter().enumerate() {
+            part.read(data, first.saturating_add(at), buffer, dialect);
+        }
+        part
+    });
+    parts.reduce(Part::new, Part::merge)
+}
+
+/// Runs of buffers of about as many bytes each, with the number of the first.
+pub fn tasks(buffers: &[Buffer]) -> Vec<(usize, &[Buffer])> {
+    let mut tasks = Vec::new();
+    let (mut rest, mut first) = (buffers, 0usize);
+    while !rest.is_empty() {
+        let mut bytes = 0u64;
+        let len = rest.iter().take_while(|buffer| {
+            let more = bytes < TASK_BYTES;
+            bytes = bytes.saturating_add(buffer.len).saturating_add(1);
+            more
+        });
+        let len = len.count().max(1);
+        let (task, behind) = rest.split_at_checked(len).unwrap_or((rest, &[]));
+        tasks.push((first, task));
+        first = first.saturating_add(len);
+        rest = behind;
+    }
+    tasks
+}

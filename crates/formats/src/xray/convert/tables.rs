@@ -1,0 +1,227 @@
+//! A log from the common tables: of calls that any recorder told.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, RecordBatch};
+use perfuse_tables::CallEvent;
+use perfuse_tables::access::{ColumnError, bytes, choices, nullable, numbers, text};
+use rustc_hash::FxHashMap;
+
+use super::super::consts::Action;
+use super::super::writer::{Moment, Owner, Sink, Told, WriteError};
+use super::Selection;
+use super::selection::Selected;
+
+/// Why a log cannot be made of tables.
+#[derive(Debug)]
+pub enum TablesError {
+    /// It cannot be written.
+    Write(WriteError),
+    /// A table is not what it should be.
+    Column(ColumnError),
+}
+
+impl fmt::Display for TablesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Write(error) => error.fmt(f),
+            Self::Column(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for TablesError {}
+
+impl From<WriteError> for TablesError {
+    fn from(error: WriteError) -> Self {
+        Self::Write(error)
+    }
+}
+
+impl From<ColumnError> for TablesError {
+    fn from(error: ColumnError) -> Self {
+        Self::Column(error)
+    }
+}
+
+/// The function id of each function: the file's own, where all of them fit and none is of two names; else they are numbered
+/// from 1 on.
+#[derive(Clone, Debug, Default)]
+pub struct FunctionNumbers {
+    numbers: FxHashMap<u32, u32>,
+    /// Whether the ids are the files' own.
+    pub are_native: bool,
+}
+
+impl FunctionNumbers {
+    /// Of rows of table `functions`; ids have so many bits.
+    ///
+    /// # Errors
+    /// When that is not what the rows are.
+    pub fn new(functions: impl IntoIterator<Item = RecordBatch>, bits: u32) -> Result<Self, ColumnError> {
+        let mut numbered = Self { numbers: FxHashMap::default(), are_native: true };
+        let mut native = FxHashMap::default();
+        let mut names: FxHashMap<u32, String> = FxHashMap::default();
+        for batch in functions {
+            let keys = numbers::<UInt32Type>(&batch, "function_id")?;
+            let ids = numbers::<UInt64Type>(&batch, "native_id")?;
+            let texts = text(&batch, "name")?;
+            for row in 0..batch.num_rows() {
+                let key = keys.value(row);
+                let next = u32::try_from(numbered.numbers.len()).unwrap_or(u32::MAX).saturating_add(1);
+                numbered.numbers.insert(key, next);
+                let id = nullable(ids, row).filter(|id| id.checked_shr(bits).unwrap_or(0) == 0);
+                let Some(id) = id.and_then(|id| u32::try_from(id).ok()) else {
+                    numbered.are_native = false;
+                    continue;
+                };
+                let name = texts.get(row).unwrap_or_default();
+                numbered.are_native &= names.entry(id).or_insert_with(|| name.to_owned()) == name;
+                native.insert(key, id);
+            }
+        }
+        if numbered.are_native {
+            numbered.numbers = native;
+        }
+        Ok(numbered)
+    }
+
+    fn get(&self, key: u32) -> u32 {
+        self.numbers.get(&key).copied().unwrap_or(0)
+    }
+}
+
+/// A row of table `instants`, kept until its thread comes to its time.
+struct Instant {
+    ts_ns: i64,
+    cpu: Option<u32>,
+    event_type: Option<u16>,
+    payload: Vec<u8>,
+}
+
+/// Tells a sink what is in `call_events` and `instants`, a tick for a nanosecond. Instants are kept until their time comes.
+///
+/// # Errors
+/// When the sink refuses, or those are other tables.
+pub fn tell_tables<S: Sink>(
+    call_events: impl Iterator<Item = RecordBatch>,
+    instants: impl Iterator<Item = RecordBatch>,
+    functions: &FunctionNumbers,
+    owner: impl FnMut(u32) -> Owner,
+    selection: &Selection,
+    sink: &mut S,
+) -> Result<(), TablesError> {
+    let mut sink = Selected::new(selection, sink);
+    let mut teller =
+        Teller { owner, selection, threads: FxHashMap::default(), kept: keep(instants)?, sink: &mut sink };
+    for batch in call_events {
+        teller.batch(&batch, functions)?;
+        teller.sink.check()?;
+    }
+    let mut left: Vec<u32> = teller.kept.keys().copied().collect();
+    left.sort_unstable();
+    for thread in left {
+        let owner = teller.owner(thread);
+        teller.instants(thread, owner, i64::MAX);
+    }
+    Ok(teller.sink.check()?)
+}
+
+fn keep(
+    instants: impl Iterator<Item = RecordBatch>,
+) -> Result<FxHashMap<u32, VecDeque<Instant>>, ColumnError> {
+    let mut kept: FxHashMap<u32, VecDeque<Instant>> = FxHashMap::default();
+    for batch in instants {
+        let times = numbers::<Int64Type>(&batch, "ts_ns")?;
+        let threads = numbers::<UInt32Type>(&batch, "thread_id")?;
+        let cpus = numbers::<UInt32Type>(&batch, "cpu")?;
+        let types = numbers::<UInt32Type>(&batch, "event_type")?;
+        let (names, payloads) = (text(&batch, "name")?, bytes(&batch, "payload")?);
+        for row in 0..batch.num_rows() {
+            let payload = match payloads.is_valid(row) {
+                true => payloads.value(row),
+                false => names.get(row).unwrap_or_default().as_bytes(),
+            };
+            kept.entry(threads.value(row)).or_default().push_back(Instant {
+                ts_ns: times.value(row),
+                cpu: nullable(cpus, row),
+                event_type: nullable(types, row).map(|number| number as u16),
+                payload: payload.to_vec(),
+            });
+        }
+    }
+    Ok(kept)
+}
+
+fn moment(ts_ns: i64, cpu: Option<u32>) -> Moment {
+    Moment { tsc: u64::try_from(ts_ns).unwrap_or(0), cpu: cpu.unwrap_or(0) as u16 }
+}
+
+struct Teller<'a, F, S> {
+    owner: F,
+    selection: &'a Selection,
+    threads: FxHashMap<u32, Owner>,
+    kept: FxHashMap<u32, VecDeque<Instant>>,
+    sink: &'a mut S,
+}
+
+impl<F: FnMut(u32) -> Owner, S: Sink> Teller<'_, F, S> {
+    fn owner(&mut self, thread: u32) -> Owner {
+        *self.threads.entry(thread).or_insert_with(|| (self.owner)(thread))
+    }
+
+    fn batch(&mut self, batch: &RecordBatch, functions: &FunctionNumbers) -> Result<(), ColumnError> {
+        let times = numbers::<Int64Type>(batch, "ts_ns")?;
+        let threads = numbers::<UInt32Type>(batch, "thread_id")?;
+        let cpus = numbers::<UInt32Type>(batch, "cpu")?;
+        let kinds = choices::<CallEvent>(batch, "kind")?;
+        let keys = numbers::<UInt32Type>(batch, "function_id")?;
+        let values = numbers::<UInt64Type>(batch, "value")?;
+        let mut last: Option<(u32, Owner)> = None;
+        for row in 0..batch.num_rows() {
+            let (thread, ts_ns) = (threads.value(row), times.value(row));
+            let owner = match last {
+                Some((of, owner)) if of == thread => owner,
+                _ => self.owner(thread),
+            };
+            last = Some((thread, owner));
+            if !self.selection.has_thread(owner) {
+                continue;
+            }
+            let at = moment(ts_ns, nullable(cpus, row));
+            let action = match kinds.get(row) {
+                CallEvent::Enter => Action::ENTRY,
+                CallEvent::Exit | CallEvent::ExceptionExit => Action::EXIT,
+                CallEvent::TailExit => Action::TAIL_EXIT,
+                CallEvent::Argument => {
+                    self.sink.tell(owner, at, Told::Argument(nullable(values, row).unwrap_or(0)));
+                    continue;
+                }
+            };
+            self.instants(thread, owner, ts_ns);
+            let function_id = functions.get(keys.value(row));
+            self.sink.tell(owner, at, Told::Call { action, function_id });
+        }
+        Ok(())
+    }
+
+    /// Tells the kept moments of a thread before a time.
+    fn instants(&mut self, thread: u32, owner: Owner, until: i64) {
+        if self.kept.is_empty() {
+            return;
+        }
+        let Some(kept) = self.kept.get_mut(&thread) else { return };
+        while kept.front().is_some_and(|instant| instant.ts_ns < until) {
+            let Some(Instant { ts_ns, cpu, event_type, payload }) = kept.pop_front() else { break };
+            if self.selection.has_thread(owner) {
+                let told = Told::Event { event_type, payload: &payload };
+                self.sink.tell(owner, moment(ts_ns, cpu), told);
+            }
+        }
+        if kept.is_empty() {
+            self.kept.remove(&thread);
+        }
+    }
+}

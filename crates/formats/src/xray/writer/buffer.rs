@@ -1,0 +1,202 @@
+//! One buffer of an FDR log on its way out.
+
+use perfuse_wire::Endian;
+
+use super::super::consts::{Action, FUNCTION_ID_BITS, Kind};
+use super::super::encode::{self, Unwritable, action_of_version, has_kind};
+use super::super::payloads::payloads_follow;
+use super::super::reader::{Bound, Extent};
+use super::super::records::{Dialect, Event, EventTime, Record, pack};
+use super::{Moment, Owner};
+
+/// What a buffer begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beginning {
+    /// Process and thread; the process is written from version 3 on, unless it is 0.
+    pub owner: Owner,
+    /// Seconds and microseconds of CLOCK_MONOTONIC when it was begun; both 0 where that is not known.
+    pub wall: (i64, i32),
+    /// The counter at that time.
+    pub at: Moment,
+}
+
+/// Gathers the records of a buffer. Times may come in any order: where a delta does not reach, TSCWrap is written, and
+/// NewCPUId where the processor is another.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    dialect: Dialect,
+    bytes: Vec<u8>,
+    /// Where its records begin.
+    preamble: usize,
+    /// What deltas are added to.
+    base: Moment,
+    /// The entry that an argument would belong to, and where its record is.
+    entry: Option<(usize, u32)>,
+    has_events: bool,
+    /// Where the last event ends.
+    event_end: usize,
+}
+
+impl Buffer {
+    /// A buffer with NewBuffer, WallTimeMarker, Pid where the version has it, and NewCPUId.
+    #[must_use]
+    pub fn new(dialect: Dialect, beginning: &Beginning) -> Self {
+        let mut buffer = Self {
+            dialect,
+            bytes: Vec::new(),
+            preamble: 0,
+            base: beginning.at,
+            entry: None,
+            has_events: false,
+            event_end: 0,
+        };
+        buffer.restart(beginning);
+        buffer
+    }
+
+    /// Makes it a new one that keeps the memory of the old.
+    pub fn restart(&mut self, beginning: &Beginning) {
+        self.bytes.clear();
+        (self.entry, self.has_events, self.event_end) = (None, false, 0);
+        let (pid, tid) = beginning.owner;
+        let (seconds, microseconds) = beginning.wall;
+        self.record(&Record::NewBuffer { tid });
+        self.record(&Record::WallTime { seconds, microseconds });
+        if pid != 0 && has_kind(self.dialect.version, Kind::PID) {
+            self.record(&Record::Pid(pid));
+        }
+        self.new_cpu(beginning.at);
+        self.preamble = self.bytes.len();
+    }
+
+    /// Whether nothing is in it but its beginning.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bytes.len() == self.preamble
+    }
+
+    /// Ends it. Versions 1 to 3 do not say whether the bytes of events are there, but they show it where a record follows: so
+    /// one does.
+    pub fn seal(&mut self) {
+        if self.dialect.version < 4 && self.has_events && self.event_end == self.bytes.len() {
+            self.new_cpu(self.base);
+        }
+    }
+
+    /// Whether a reader may take bytes of its events for records: versions 1 to 3 do not say that they are there.
+    #[must_use]
+    pub fn is_doubtful(&self) -> bool {
+        let extent = Extent { extents: None, records: 0..self.bytes.len(), bound: Bound::Stated };
+        self.has_events && self.dialect.version < 4 && !payloads_follow(&self.bytes, &extent, self.dialect)
+    }
+
+    /// Its records, without BufferExtents and EndOfBuffer.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Appends NewCPUId.
+    pub fn new_cpu(&mut self, at: Moment) {
+        self.record(&Record::NewCpuId { cpu: at.cpu, tsc: at.tsc });
+        self.base = at;
+    }
+
+    /// Appends TSCWrap.
+    pub fn wrap(&mut self, tsc: u64) {
+        self.record(&Record::TscWrap { tsc });
+        self.base.tsc = tsc;
+    }
+
+    /// Appends a function record.
+    ///
+    /// # Errors
+    /// For an id of more than 28 bits.
+    #[inline]
+    pub fn call(&mut self, at: Moment, action: Action, function_id: u32) -> Result<(), Unwritable> {
+        if function_id >> FUNCTION_ID_BITS != 0 {
+            return Err(Unwritable::FunctionId(function_id));
+        }
+        let delta = at.tsc.wrapping_sub(self.base.tsc);
+        let tsc_delta = match u32::try_from(delta) {
+            Ok(delta) if at.cpu == self.base.cpu && delta <= self.largest_delta() => delta,
+            _ => {
+                self.go_to(at);
+                0
+            }
+        };
+        self.base.tsc = at.tsc;
+        let is_entry = matches!(action, Action::ENTRY | Action::ENTRY_ARGS);
+        self.entry = is_entry.then_some((self.bytes.len(), function_id));
+        let action = action_of_version(self.dialect.version, action);
+        encode::function(action, function_id, tsc_delta, self.dialect.endian, &mut self.bytes);
+        Ok(())
+    }
+
+    /// Appends an argument of the function entered last; false, and nothing is, where another record came since.
+    pub fn argument(&mut self, argument: u64) -> bool {
+        let Some((place, function_id)) = self.entry else { return false };
+        let Dialect { version, endian, .. } = self.dialect;
+        let word = pack(action_of_version(version, Action::ENTRY_ARGS), function_id, endian);
+        if let Some(bytes) = self.bytes.get_mut(place..).and_then(|rest| rest.first_chunk_mut::<4>()) {
+            *bytes = match endian {
+                Endian::Little => word.to_le_bytes(),
+                Endian::Big => word.to_be_bytes(),
+            };
+        }
+        self.record(&Record::CallArgument(argument));
+        true
+    }
+
+    /// Appends a custom event, or a typed one.
+    ///
+    /// # Errors
+    /// Where the version has no such event, or it has more than 2 GiB.
+    pub fn event(&mut self, at: Moment, event_type: Option<u16>, payload: &[u8]) -> Result<(), Unwritable> {
+        let version = self.dialect.version;
+        let kind = if event_type.is_some() { Kind::TYPED_EVENT_MARKER } else { Kind::CUSTOM_EVENT_MARKER };
+        if !has_kind(version, kind) {
+            return Err(Unwritable::Kind { kind, version });
+        }
+        let size = i32::try_from(payload.len()).map_err(|_| Unwritable::EventSize(payload.len()))?;
+        let says_cpu = version == 4 && event_type.is_none();
+        if at.cpu != self.base.cpu && !says_cpu {
+            self.new_cpu(at);
+        }
+        let time = if version < 5 {
+            EventTime::Tsc(at.tsc)
+        } else {
+            let delta = i32::try_from(at.tsc.wrapping_sub(self.base.tsc).cast_signed());
+            let delta = delta.unwrap_or_else(|_| {
+                self.wrap(at.tsc);
+                0
+            });
+            self.base.tsc = at.tsc;
+            EventTime::Delta(delta)
+        };
+        let event = Event { size, time, cpu: says_cpu.then_some(at.cpu), event_type, payload };
+        self.record(&if event_type.is_some() { Record::Typed(event) } else { Record::Custom(event) });
+        (self.entry, self.has_events, self.event_end) = (None, true, self.bytes.len());
+        Ok(())
+    }
+
+    /// The runtime of version 5 begins anew where a delta does not fit 31 bits, those before where not 32.
+    #[inline]
+    fn largest_delta(&self) -> u32 {
+        if self.dialect.version < 5 { u32::MAX } else { i32::MAX.unsigned_abs() }
+    }
+
+    #[cold]
+    fn go_to(&mut self, at: Moment) {
+        if at.cpu == self.base.cpu { self.wrap(at.tsc) } else { self.new_cpu(at) }
+    }
+
+    /// Appends metadata that the version is known to have.
+    fn record(&mut self, record: &Record<'_>) {
+        let written = record.encode(self.dialect, &mut self.bytes);
+        debug_assert_eq!(written, Ok(()), "{record:?}");
+        if !matches!(record, Record::CallArgument(_)) {
+            self.entry = None;
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! A log of any mode and version, written thread by thread.
+
+use std::io::Write;
+
+use super::super::header::Mode;
+use super::{
+    BasicWriter, Beginning, FdrWriter, Finish, LogSpec, Moment, Owner, Sink, ToBasic, ToFdr, Told,
+    WriteError, Written,
+};
+
+/// Writes what threads did, each in the order of its time. FDR mode: their records are gathered into buffers.
+#[derive(Debug)]
+pub enum LogWriter<W: Write> {
+    /// An FDR log.
+    Fdr(Box<ToFdr<W>>),
+    /// A Basic mode log.
+    Basic(Box<ToBasic<W>>),
+}
+
+impl<W: Write> LogWriter<W> {
+    /// Begins a log with its header. `is_monotonic` says that the counter began when CLOCK_MONOTONIC did: then buffers are
+    /// given wall times.
+    ///
+    /// # Errors
+    /// When there is no such version, or the sink refuses.
+    pub fn new(out: W, spec: LogSpec, is_monotonic: bool) -> Result<Self, WriteError> {
+        if spec.mode == Mode::Basic {
+            let writer = BasicWriter::new(out, spec)?;
+            return Ok(Self::Basic(Box::new(ToBasic::new(writer, spec.version))));
+        }
+        let fdr = ToFdr::new(FdrWriter::new(out, spec)?, spec);
+        let hz = if is_monotonic { spec.cycle_frequency } else { 0 };
+        Ok(Self::Fdr(Box::new(fdr.with_monotonic_ticks(hz))))
+    }
+
+    /// The sink of its bytes.
+    pub fn get_mut(&mut self) -> &mut W {
+        match self {
+            Self::Fdr(fdr) => fdr.get_mut(),
+            Self::Basic(basic) => basic.get_mut(),
+        }
+    }
+}
+
+impl<W: Write> Sink for LogWriter<W> {
+    fn begin(&mut self, beginning: &Beginning) {
+        match self {
+            Self::Fdr(fdr) => fdr.begin(beginning),
+            Self::Basic(basic) => basic.begin(beginning),
+        }
+    }
+
+    fn end(&mut self, even_empty: bool) -> Result<(), WriteError> {
+        match self {
+            Self::Fdr(fdr) => fdr.end(even_empty),
+            Self::Basic(basic) => basic.end(even_empty),
+        }
+    }
+
+    fn new_cpu(&mut self, at: Moment) {
+        match self {
+            Self::Fdr(fdr) => fdr.new_cpu(at),
+            Self::Basic(basic) => basic.new_cpu(at),
+        }
+    }
+
+    fn wrap(&mut self, tsc: u64) {
+        match self {
+            Self::Fdr(fdr) => fdr.wrap(tsc),
+            Self::Basic(basic) => basic.wrap(tsc),
+        }
+    }
+
+    fn tell(&mut self, owner: Owner, at: Moment, told: Told<'_>) {
+        match self {
+            Self::Fdr(fdr) => fdr.tell(owner, at, told),
+            Self::Basic(basic) => basic.tell(owner, at, told),
+        }
+    }
+
+    fn check(&mut self) -> Result<(), WriteError> {
+        match self {
+            Self::Fdr(fdr) => fdr.check(),
+            Self::Basic(basic) => basic.check(),
+        }
+    }
+}
+
+impl<W: Write> Finish for LogWriter<W> {
+    fn finish(&mut self) -> Result<Written, WriteError> {
+        match self {
+            Self::Fdr(fdr) => fdr.finish(),
+            Self::Basic(basic) => basic.finish(),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Instrumentation maps of XRay.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use perfuse_engine::sleds::{CODES, Error, MapFile, Names};
+use perfuse_engine::symbolize::{Options, Symbolizer};
+use perfuse_formats::instrumentation_map::RULES;
+use pyo3::prelude::*;
+
+use crate::arrow::ArrowStream;
+use crate::errors::{io_error, lacking, table_error};
+
+/// Every finding of the engine has its rule, by the same code.
+const _: () = {
+    assert!(CODES.len() == RULES.len());
+    let mut at = 0;
+    while at < CODES.len() {
+        let (code, rule) = (CODES[at].as_bytes(), RULES[at].code.as_bytes());
+        assert!(code.len() == 5 && rule.len() == 5 && code[3] == rule[3] && code[4] == rule[4]);
+        at += 1;
+    }
+};
+
+/// A program, a library or an object file with sleds.
+#[pyclass(frozen, module = "perfuse._core")]
+pub struct InstrumentationMap {
+    file: MapFile,
+    symbolizer: Symbolizer,
+    names: OnceLock<Names>,
+}
+
+/// `(code, message, offset, count)`.
+type FindingRow = (&'static str, String, Option<u64>, u64);
+
+#[pymethods]
+impl InstrumentationMap {
+    /// Opens a file and reads its map; names are looked up when they are asked for. `architecture` chooses a part of a
+    /// universal file.
+    #[staticmethod]
+    #[pyo3(signature = (path, symbol_dirs, debug_info, architecture=None))]
+    fn open(
+        py: Python<'_>,
+        path: PathBuf,
+        symbol_dirs: Vec<PathBuf>,
+        debug_info: bool,
+        architecture: Option<String>,
+    ) -> PyResult<Self> {
+        let opened = py.detach(|| MapFile::open(&path, architecture.as_deref()));
+        let file = opened.map_err(|error| {
+            let path = path.to_string_lossy();
+            match error {
+                Error::Io(error) => io_error(py, &path, &error),
+                Error::NotAnObject(_) => lacking(py, &path, error, "give the program that was recorded"),
+                Error::NoMap(_) => {
+                    lacking(py, &path, error, "compile and link with `clang -fxray-instrument`")
+                }
+            }
+        })?;
+        let symbolizer = Symbolizer::new(Options { symbol_dirs, debug: debug_info, ..Options::default() });
+        Ok(Self { file, symbolizer, names: OnceLock::new() })
+    }
+
+    /// What the code is for: `x86_64`, `aarch64`.
+    #[getter]
+    fn architecture(&self) -> &'static str {
+        self.file.map().architecture
+    }
+
+    /// Size of an address.
+    #[getter]
+    fn pointer_bytes(&self) -> u8 {
+        self.file.map().pointer_bytes
+    }
+
+    /// Version of its entries; `None` where they have none, or several.
+    #[getter]
+    fn version(&self) -> Option<u8> {
+        let versions = self.file.map().versions();
+        versions.first().copied().filter(|_| versions.len() == 1)
+    }
+
+    /// Versions of its entries.
+    #[getter]
+    fn versions(&self) -> Vec<u8> {
+        self.file.map().versions()
+    }
+
+    /// Number of functions.
+    fn __len__(&self) -> usize {
+        self.file.map().functions.len()
+    }
+
+    /// Number of sleds by kind, in the order of kinds.
+    #[getter]
+    fn kinds(&self) -> Vec<(String, u64)> {
+        let mut counts = BTreeMap::new();
+        self.file.map().sleds.iter().for_each(|sled| *counts.entry(sled.kind).or_insert(0) += 1);
+        counts.into_iter().map(|(kind, count)| (kind.to_string(), count)).collect()
+    }
+
+    /// What is wrong with the map, and with the names of its functions.
+    #[getter]
+    fn findings(&self, py: Python<'_>) -> Vec<FindingRow> {
+        let unnamed = py.detach(|| self.names().finding());
+        let all = self.file.map().findings.iter().cloned().chain(unnamed);
+        all.map(|finding| (finding.code, finding.message, finding.offset, finding.count)).collect()
+    }
+
+    /// One row a function.
+    fn functions(&self, py: Python<'_>) -> PyResult<ArrowStream> {
+        let batch = py.detach(|| self.file.map().functions_batch(self.names()));
+        batch.map(ArrowStream::of).map_err(table_error)
+    }
+
+    /// One row a sled.
+    fn sleds(&self, py: Python<'_>) -> PyResult<ArrowStream> {
+        let batch = py.detach(|| self.file.map().sleds_batch());
+        batch.map(ArrowStream::of).map_err(table_error)
+    }
+}
+
+impl InstrumentationMap {
+    fn names(&self) -> &Names {
+        self.names.get_or_init(|| self.file.names(&self.file.map().functions, &self.symbolizer))
+    }
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<InstrumentationMap>()
+}

@@ -1,0 +1,275 @@
+//! Writes XRay logs: from logs, from tables, from what a program tells.
+
+use std::collections::HashSet;
+use std::io::BufWriter;
+use std::os::fd::RawFd;
+use std::sync::{Mutex, MutexGuard};
+
+use perfuse_formats::xray::XRay;
+use perfuse_formats::xray::consts::{Action, FUNCTION_ID_BITS};
+use perfuse_formats::xray::convert::{
+    ConvertError, FunctionNumbers, Options, Selection, TablesError, convert, tell_tables,
+};
+use perfuse_formats::xray::header::Mode;
+use perfuse_formats::xray::writer::{
+    BUFFER_BYTES, Finish, LogSpec, LogWriter, Moment, Sink, Told, WriteError, Written,
+};
+use perfuse_formats::{ClockMap, Rate, Recording};
+use perfuse_wire::Endian;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::errors::{export_error, table_error};
+use crate::fusion::Fusion;
+use crate::images::duplicate;
+use crate::recording::PyRecording;
+
+/// Nanoseconds in a second: the rate of a log made of tables.
+const NANOSECONDS: u64 = 1_000_000_000;
+
+/// `(buffers, function records, events, what did not fit by name)`.
+type WrittenFacts = (u64, u64, u64, Vec<(&'static str, u64)>);
+
+fn facts(written: &Written) -> WrittenFacts {
+    let Written { num_buffers, num_calls, num_events, misfits } = written;
+    (*num_buffers, *num_calls, *num_events, misfits.counts().to_vec())
+}
+
+fn mode(name: &str) -> PyResult<Mode> {
+    match name {
+        "fdr" => Ok(Mode::Fdr),
+        "basic" => Ok(Mode::Basic),
+        other => Err(PyValueError::new_err(format!("mode is 'fdr' or 'basic', not {other:?}"))),
+    }
+}
+
+fn endian(name: &str) -> PyResult<Endian> {
+    match name {
+        "little" => Ok(Endian::Little),
+        "big" => Ok(Endian::Big),
+        other => Err(PyValueError::new_err(format!("endian is 'little' or 'big', not {other:?}"))),
+    }
+}
+
+/// The latest version of a mode.
+fn latest(mode: Mode) -> u16 {
+    if mode == Mode::Basic { 3 } else { 5 }
+}
+
+/// What a caller wants of the log; what is not given stays as it is.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Wanted {
+    mode: Option<String>,
+    version: Option<u16>,
+    endian: Option<String>,
+    hz: Option<u64>,
+    between_ns: Option<(i64, i64)>,
+    /// Whether that is from the first event on.
+    is_relative: bool,
+    tids: Option<Vec<i32>>,
+    functions: Option<HashSet<i64>>,
+}
+
+impl Wanted {
+    /// Over what a log is, whose first event is at `zero` nanoseconds.
+    fn options(&self, mut options: Options, clock: &ClockMap, zero: i64) -> PyResult<Options> {
+        if let Some(name) = &self.mode {
+            let wanted = mode(name)?;
+            if wanted != options.mode {
+                options.version = latest(wanted);
+            }
+            options.mode = wanted;
+        }
+        options.version = self.version.unwrap_or(options.version);
+        if let Some(name) = &self.endian {
+            options.endian = endian(name)?;
+        }
+        options.hz = self.hz;
+        options.selection = Selection {
+            ticks: self.between_ns.map(|(start, end)| {
+                let zero = if self.is_relative { zero } else { 0 };
+                ticks(start.saturating_add(zero), clock)..ticks(end.saturating_add(zero), clock)
+            }),
+            tids: self.tids.clone(),
+            functions: self.functions.as_ref().map(|ids| ids.iter().map(|&id| id as u32).collect()),
+        };
+        Ok(options)
+    }
+}
+
+/// The counter at a time: the first tick that is not before it.
+fn ticks(ns: i64, clock: &ClockMap) -> u64 {
+    let away = i128::from(ns) - i128::from(clock.offset_ns);
+    let numerator = i128::from(clock.numerator.max(1));
+    let ticks = (away * i128::from(clock.denominator) + numerator - 1).div_euclid(numerator);
+    u64::try_from(ticks.max(0)).unwrap_or(u64::MAX)
+}
+
+/// Writes one log of logs of a run to a file, given as its descriptor.
+#[pyfunction]
+fn convert_xray(
+    py: Python<'_>,
+    recordings: Vec<PyRef<'_, PyRecording>>,
+    out: RawFd,
+    wanted: Wanted,
+) -> PyResult<WrittenFacts> {
+    let logs: Option<Vec<&XRay>> =
+        recordings.iter().map(|recording| recording.inner.as_any().downcast_ref::<XRay>()).collect();
+    let logs = logs.ok_or_else(|| PyTypeError::new_err("not an XRay log"))?;
+    let first = *logs.first().ok_or_else(|| PyValueError::new_err("no log to convert"))?;
+    let (clock, zero) = py.detach(|| {
+        let clock = first.clock(Rate::Auto).map;
+        let starts = logs.iter().filter_map(|log| log.span()).map(|(start, _)| clock.ns(start));
+        (clock, starts.min().unwrap_or(0))
+    });
+    let options = wanted.options(Options::like(first), &clock, zero)?;
+    let written = py.detach(|| {
+        let mut out = BufWriter::with_capacity(1 << 20, duplicate(out).map_err(WriteError::from)?);
+        convert(&logs, &options, &mut out)
+    });
+    match written {
+        Ok(written) => Ok(facts(&written)),
+        Err(ConvertError::Write(error)) => Err(refused(error)),
+        Err(error) => Err(export_error(py, error)),
+    }
+}
+
+/// Writes the calls of a fusion as a log, a tick a nanosecond; also whether functions kept their numbers.
+#[pyfunction]
+fn write_xray(
+    py: Python<'_>,
+    fusion: &Fusion,
+    out: RawFd,
+    wanted: Wanted,
+    is_monotonic: bool,
+) -> PyResult<(WrittenFacts, bool)> {
+    let like = Options {
+        mode: Mode::Fdr,
+        version: latest(Mode::Fdr),
+        endian: Endian::Little,
+        hz: None,
+        selection: Selection::default(),
+    };
+    let Options { mode, version, endian, selection, .. } = wanted.options(like, &ClockMap::default(), 0)?;
+    let spec = LogSpec {
+        mode,
+        version,
+        endian,
+        cycle_frequency: NANOSECONDS,
+        tsc_flags: (true, true),
+        buffer_size: BUFFER_BYTES,
+    };
+    let written = py.detach(|| -> Result<_, TablesError> {
+        let out = BufWriter::with_capacity(1 << 20, duplicate(out).map_err(WriteError::from)?);
+        let mut writer = LogWriter::new(out, spec, is_monotonic)?;
+        let bits = if mode == Mode::Basic { 32 } else { FUNCTION_ID_BITS };
+        let numbers = FunctionNumbers::new(fusion.stream("functions", false), bits)?;
+        let (calls, instants) = (fusion.stream("call_events", false), fusion.stream("instants", true));
+        tell_tables(calls, instants, &numbers, |thread| fusion.owner(thread), &selection, &mut writer)?;
+        Ok((writer.finish()?, numbers.are_native))
+    });
+    match written {
+        Ok((written, are_native)) => Ok((facts(&written), are_native)),
+        Err(TablesError::Write(error)) => Err(refused(error)),
+        Err(TablesError::Column(error)) => Err(table_error(error)),
+    }
+}
+
+/// Appends records to a buffer that `take` empties.
+#[pyclass(frozen, module = "perfuse._core")]
+pub struct XRayLogWriter {
+    writer: Mutex<LogWriter<Vec<u8>>>,
+    mode: Mode,
+}
+
+#[allow(clippy::too_many_arguments, reason = "one argument a field of the record")]
+#[pymethods]
+impl XRayLogWriter {
+    #[new]
+    fn new(mode_name: &str, version: u16, endian_name: &str, hz: u64, is_monotonic: bool) -> PyResult<Self> {
+        let mode = mode(mode_name)?;
+        let spec = LogSpec {
+            mode,
+            version,
+            endian: endian(endian_name)?,
+            cycle_frequency: hz,
+            tsc_flags: (true, true),
+            buffer_size: BUFFER_BYTES,
+        };
+        let writer = LogWriter::new(Vec::new(), spec, is_monotonic).map_err(refused)?;
+        Ok(Self { writer: Mutex::new(writer), mode })
+    }
+
+    /// A function was entered (0) or left (1, by a tail call 2), with its argument.
+    #[pyo3(signature = (action, function_id, tsc, cpu, owner, argument=None))]
+    fn call(
+        &self,
+        action: u8,
+        function_id: i32,
+        tsc: u64,
+        cpu: u16,
+        owner: (i32, i32),
+        argument: Option<u64>,
+    ) -> PyResult<()> {
+        let function_id = function_id.cast_unsigned();
+        if self.mode == Mode::Fdr && function_id >> FUNCTION_ID_BITS != 0 {
+            return Err(PyValueError::new_err(format!(
+                "function id {} does not fit the {FUNCTION_ID_BITS} bits of FDR mode",
+                function_id.cast_signed()
+            )));
+        }
+        let mut writer = self.lock()?;
+        let at = Moment { tsc, cpu };
+        writer.tell(owner, at, Told::Call { action: Action(action), function_id });
+        if let Some(argument) = argument {
+            writer.tell(owner, at, Told::Argument(argument));
+        }
+        writer.check().map_err(refused)
+    }
+
+    /// A custom event, or a typed one.
+    fn event(
+        &self,
+        event_type: Option<u16>,
+        payload: &[u8],
+        tsc: u64,
+        cpu: u16,
+        owner: (i32, i32),
+    ) -> PyResult<()> {
+        let mut writer = self.lock()?;
+        writer.tell(owner, Moment { tsc, cpu }, Told::Event { event_type, payload });
+        writer.check().map_err(refused)
+    }
+
+    /// The bytes that are ready since the last call.
+    fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = std::mem::take(self.lock()?.get_mut());
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Ends the log: what is gathered becomes ready.
+    fn finish(&self) -> PyResult<WrittenFacts> {
+        Ok(facts(&self.lock()?.finish().map_err(refused)?))
+    }
+}
+
+impl XRayLogWriter {
+    fn lock(&self) -> PyResult<MutexGuard<'_, LogWriter<Vec<u8>>>> {
+        self.writer.lock().map_err(table_error)
+    }
+}
+
+fn refused(error: WriteError) -> PyErr {
+    match error {
+        WriteError::Io(error) => error.into(),
+        error => PyValueError::new_err(error.to_string()),
+    }
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<XRayLogWriter>()?;
+    module.add_function(wrap_pyfunction!(convert_xray, module)?)?;
+    module.add_function(wrap_pyfunction!(write_xray, module)?)
+}

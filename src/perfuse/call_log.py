@@ -1,0 +1,91 @@
+"""The calls of a profile as an XRay log."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from perfuse import _core
+from perfuse.errors import ExportError, UsageError
+from perfuse.formats.xray_log import Endian, Mode, Written
+
+if TYPE_CHECKING:
+    from perfuse.profile import Profile
+
+
+class CallLog:
+    """Writes what a profile's traces tell of calls; `Profile.call_log` is one."""
+
+    def __init__(self, profile: "Profile") -> None:
+        self._profile = profile
+
+    def write(
+        self,
+        descriptor: int,
+        *,
+        mode: Mode | None = None,
+        version: int | None = None,
+        endian: Endian | None = None,
+    ) -> Written:
+        """Writes a log to an open file, given as its descriptor: what the profile selects of it.
+
+        XRay logs are written with the ticks they have, as `perfuse.formats.xray_log.convert` does. Calls that others
+        told are written with a tick for each nanosecond, and where XRay has no room for the ids of their functions,
+        those are numbered from 1 on: `renumbered` is then among the misfits.
+
+        Args:
+            descriptor: The file.
+            mode: `fdr` or `basic`; that of the first XRay log, else `fdr`, where not given.
+            version: 1 to 5 of FDR mode, 1 to 3 of Basic mode.
+            endian: `little` or `big`.
+
+        Raises:
+            ExportError: The profile has no calls, or its logs are not of one run.
+            UsageError: There is no such version.
+        """
+        tracing = [r for r in self._profile.recordings if self._tells_calls(r.format)]
+        if not tracing:
+            raise ExportError("the profile tells of no calls", hint="give an XRay log")
+        selection = self._profile.selection
+        between_ns = None
+        if selection.start_ns is not None or selection.end_ns is not None:
+            end = _LATEST if selection.end_ns is None else selection.end_ns
+            between_ns = (selection.start_ns or 0, end)
+        wanted: _core._Wanted = {
+            "mode": mode,
+            "version": version,
+            "endian": endian,
+            "hz": None,
+            "between_ns": between_ns,
+            "is_relative": False,
+            "tids": self._tids(),
+            "functions": None,
+        }
+        try:
+            if all(r.format == "xray" for r in tracing):
+                return Written.of(_core.convert_xray([r._core for r in tracing], descriptor, wanted))
+            facts, numbered_as_recorded = _core.write_xray(
+                self._profile._fusion, descriptor, wanted, self._is_monotonic()
+            )
+        except (ValueError, OverflowError) as error:
+            raise UsageError(str(error), field="version") from error
+        written = Written.of(facts)
+        misfits = dict(written.misfits) if numbered_as_recorded else {**written.misfits, "renumbered": 1}
+        return replace(written, misfits=misfits)
+
+    def _tids(self) -> list[int] | None:
+        thread = self._profile.selection.thread
+        if thread is None or isinstance(thread, int):
+            return None if thread is None else [thread]
+        name = thread.replace("'", "''")
+        rows = self._profile.sql(f"SELECT tid FROM threads WHERE name = '{name}'").fetchall()
+        return [tid for (tid,) in rows]
+
+    def _is_monotonic(self) -> bool:
+        kinds = self._profile.sql("SELECT DISTINCT kind FROM clocks").fetchall()
+        return kinds == [("monotonic",)]
+
+    @staticmethod
+    def _tells_calls(name: str) -> bool:
+        return any(one["name"] == name and "call_events" in one["tables"] for one in _core.formats())
+
+
+_LATEST = 2**63 - 1

@@ -1,0 +1,30 @@
+"""XRay logs: llvm-xray reads them, and perfuse."""
+
+import shutil
+import tempfile
+from typing import IO, Literal
+
+from perfuse.exporters.source import CallSource
+
+
+def write(
+    profile: CallSource,
+    out: IO[bytes],
+    *,
+    mode: Literal["fdr", "basic"] | None = None,
+    version: int | None = None,
+    endian: Literal["little", "big"] | None = None,
+) -> None:
+    """Writes the calls of a profile as a log.
+
+    Args:
+        profile: What to write.
+        out: Where to.
+        mode: Mode of the log: as the first log has it.
+        version: Version of that mode, 1 to 5 of fdr, 1 to 3 of basic: as the first log has it, or the latest.
+        endian: Byte order: as the first log has it.
+    """
+    with tempfile.TemporaryFile() as log:
+        profile.call_log.write(log.fileno(), mode=mode, version=version, endian=endian)
+        log.seek(0)
+        shutil.copyfileobj(log, out, 1 << 20)

@@ -1,0 +1,101 @@
+"""Calls of every XRay log are what `llvm-xray account` tells of it, to the last digit, where that is right."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+from arro3.core import Table
+
+from perfuse import _core
+
+Figures = tuple[str, ...]
+"""Number of calls; shortest, median, 90 %, 99 %, longest, all together, in seconds as llvm-xray prints them."""
+
+KEPT_GOING = {"threads2-tinybuf-v5", "threads4-rotate-v5"}
+"""llvm-xray had to be told to go on behind exits of calls whose entries lie in buffers that were lost."""
+
+COUNTED_TWICE = {
+    # The child process had not written out its parent's records yet, and wrote its copy of them too.
+    "basic-fork-v3": {2: (2, 3)},
+    # A buffer that was written twice, in the place of another.
+    "blocked-thread-dup-v5": {2: (20, 40), 4: (1, 2)},
+    # The same; entries and exits of the two copies interleave there, so that durations differ too.
+    "threads_nc-v3": {1: (360, 420), 2: (8451, 9328), 3: (90, 105), 4: (90, 105), 5: (18, 20)},
+}
+"""By log and function: calls there are, and calls llvm-xray counts."""
+
+NAMES = [
+    "basic-fork-v3",
+    "basic-small-emultsc-v3",
+    "basic-small-v3",
+    "basic-sqlite-v3",
+    "basic-threads-v3",
+    "blocked-thread-dup-v5",
+    "inmemory-v5",
+    "lua-small-v5",
+    "lz4-small-v5",
+    "quoted-names-v5",
+    "small-thresh5us-v5",
+    "small-v5",
+    "small_nc-v1",
+    "small_nc-v2",
+    "small_nc-v3",
+    "small_nc-v4",
+    "sqlite-small-v5",
+    "sqlite-thresh-v5",
+    "sqmt-small-v5",
+    "threads2-tinybuf-v5",
+    "threads4-emultsc-v5",
+    "threads4-rotate-v5",
+    "threads4-v5",
+    "threads_custom-v4",
+    "threads_nc-v3",
+    "threads_nc-v4",
+    "wrap-v5",
+    "wrong-frequency-v5",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_account(name: str, xray_corpus: Path) -> None:
+    (log,) = xray_corpus.glob(f"*/{name}.xray")
+    (expected,) = (xray_corpus / "expected").glob(f"{name}.account*.csv")
+    told, statistics = _account(log)
+    with expected.open() as file:
+        columns = ("count", "min", "median", "90%ile", "99%ile", "max", "sum")
+        native = {int(row["funcid"]): tuple(row[column] for column in columns) for row in csv.DictReader(file)}
+    assert told.keys() == native.keys()
+    differ = {key: (int(told[key][0]), int(native[key][0])) for key in told if told[key] != native[key]}
+    assert differ == COUNTED_TWICE.get(name, {})
+    assert (statistics.num_lost > 0) == (name in KEPT_GOING)
+    assert statistics.num_truncated == statistics.num_orphans == 0
+
+
+def test_every_account_is_held_against(xray_corpus: Path) -> None:
+    found = {path.name.split(".account")[0] for path in (xray_corpus / "expected").glob("*.account*.csv")}
+    assert found == {*NAMES}
+
+
+def _account(log: Path) -> tuple[dict[int, Figures], _core.CallStatistics]:
+    """Figures by the log's own function ids. Times are left as ticks, which is what llvm-xray reckons in."""
+    recording = _core.Recording.open(str(log))
+    hz = int(recording.summary()["header"]["cycle_frequency"])
+    clock: dict[str, Any] = {
+        "numerator": 1,
+        "denominator": 1,
+        "offset_ns": 0,
+        "clock_kind": "tsc",
+        "hz_source": "header",
+    }
+    placed = _core.Placed(recording, pid=None, hz=hz, uncertainty_ns=None, alignment="none", **clock)
+    fusion = _core.Fusion([placed], [], False)
+    statistics = _core.call_statistics(fusion, rank="llvm")
+    functions, names = Table.from_arrow(statistics.functions()), Table.from_arrow(fusion.table("functions"))
+    ids = dict(zip(names["function_id"].to_pylist(), names["native_id"].to_pylist(), strict=True))
+    columns = ("function_id", "num_timed", "min_ns", "median_ns", "p90_ns", "p99_ns", "max_ns", "sum_ns")
+    rows = zip(*(functions[column].to_pylist() for column in columns), strict=True)
+    told = {
+        ids[key]: (str(count), *(f"{ticks / hz:.6e}" for ticks in figures)) for key, count, *figures in rows if count
+    }
+    return told, statistics
