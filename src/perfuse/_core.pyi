@@ -89,19 +89,6 @@ class _PerfFacts(TypedDict):
     time_conv: tuple[int, int, int] | None
     num_user_stacks: int
 
-class _SFramePiece(TypedDict):
-    section: int
-    member: str
-    offset: int
-    address: int
-    version: int
-    abi: str | None
-    flags: int
-    num_functions: int
-    num_rows: int
-    starts: str
-    because: str
-
 _SFrameRule: TypeAlias = tuple[str, int, bool]
 _SFrameRow: TypeAlias = tuple[int, _SFrameRule | None, _SFrameRule | None, _SFrameRule | None, bool]
 
@@ -368,7 +355,7 @@ class SFrameSection:
 
 def sframe_at(path: str, data: bytes | None, address: int) -> Recording: ...
 def sframe_find(recording: Recording, addresses: bytes) -> ArrowStream: ...
-def sframe_pieces(recording: Recording) -> list[_SFramePiece]: ...
+def sframe_pieces(recording: Recording) -> list[dict[str, Any]]: ...
 def sframe_put_back(recording: Recording, section: int, data: bytes) -> bytes: ...
 
 _Mode: TypeAlias = Literal["fdr", "basic"]

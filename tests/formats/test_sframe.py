@@ -70,8 +70,8 @@ def test_the_outermost_frame_has_no_place_in_version_1() -> None:
 def test_equal_rows_are_shared() -> None:
     whole, shared = section(3).encode(0), section(3).optimise().encode(0)
     assert len(whole) - len(shared) == 5 + 3 + 4
-    expected = sframe.open(whole).recording.tables["unwind_rows"].to_arrow().select(["start_offset", "cfa_offset"])
-    assert sframe.open(shared).recording.tables["unwind_rows"].to_arrow().select(["start_offset", "cfa_offset"]) == expected
+    rows = [sframe.open(data).recording.tables["unwind_rows"].to_arrow() for data in (whole, shared)]
+    assert rows[0].drop_columns(["record_offset"]) == rows[1].drop_columns(["record_offset"])
 
 
 def test_an_offset_that_is_too_far_is_refused() -> None:
@@ -85,13 +85,15 @@ def test_an_offset_that_is_too_far_is_refused() -> None:
 def test_sections_that_lld_put_together_are_merged_in_place(tmp_path: Path) -> None:
     opened = sframe.open(FIXTURES / "lld22_v2.so")
     assert [piece.starts for piece in opened.pieces] == ["field"] * 3
-    assert {d.code for d in opened.recording.check() if d.is_finding} == {"SF021", "SF060"}
+    assert {d.code for d in opened.recording.check() if d.is_finding} == {"SF060"}
     opened.replace(opened.merge(), tmp_path / "merged.so")
     merged = sframe.open(tmp_path / "merged.so")
     assert [(piece.num_functions, piece.starts) for piece in merged.pieces] == [(3, "section")]
     assert not [d for d in merged.recording.check() if d.is_finding]
-    starts = [table.to_arrow()["start_address"].to_pylist() for table in (
-        opened.recording.tables["unwind_functions"], merged.recording.tables["unwind_functions"])]
+    starts = [
+        table.to_arrow()["start_address"].to_pylist()
+        for table in (opened.recording.tables["unwind_functions"], merged.recording.tables["unwind_functions"])
+    ]
     assert sorted(starts[0]) == starts[1]
 
 
@@ -105,8 +107,8 @@ def test_a_larger_section_is_not_put_back(tmp_path: Path) -> None:
     opened = sframe.open(FIXTURES / "v3_leaf.so")
     with pytest.raises(ExportError, match="larger"):
         opened.replace(section(3, "s390x"), tmp_path / "new.so")
+    objects = sframe.open(FIXTURES / "v1_ld_r_broken.o")
     with pytest.raises(ExportError, match="object files"):
-        objects = sframe.open(FIXTURES / "v1_ld_r_broken.o")
         objects.replace(objects.sections[0], tmp_path / "new.o")
 
 

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use perfuse_formats::sframe::consts::Abi;
 use perfuse_formats::sframe::readelf::{Dump, Style};
-use perfuse_formats::sframe::recovery::{Base, Context, Expression, Recover, Recovery};
 use perfuse_formats::sframe::records::FuncInfo;
+use perfuse_formats::sframe::recovery::{Base, Context, Expression, Recover, Recovery};
 use perfuse_formats::sframe::writer::{self, Contents, Described};
 use perfuse_formats::sframe::{self, SFrame};
 use perfuse_formats::{Recording, Source};
@@ -31,7 +31,8 @@ fn sframe_at(py: Python<'_>, path: &str, data: Option<Vec<u8>>, address: u64) ->
     });
     let source = source.map_err(|error| io_error(py, path, &error))?;
     let file = py.detach(|| SFrame::open_at(Arc::new(source), Some(address)));
-    let file = file.map_err(|error| unreadable(py, path, &error, "an SFrame section begins with the magic 0xdee2"))?;
+    let file =
+        file.map_err(|error| unreadable(py, path, &error, "an SFrame section begins with the magic 0xdee2"))?;
     Ok(PyRecording { inner: Arc::new(file) })
 }
 
@@ -39,10 +40,8 @@ fn sframe_at(py: Python<'_>, path: &str, data: Option<Vec<u8>>, address: u64) ->
 #[pyfunction]
 fn sframe_find(py: Python<'_>, recording: &PyRecording, addresses: &[u8]) -> PyResult<ArrowStream> {
     let file = sframe(recording)?;
-    let addresses: Vec<u64> = addresses
-        .chunks_exact(8)
-        .map(|bytes| bytes.try_into().map_or(0, u64::from_ne_bytes))
-        .collect();
+    let addresses: Vec<u64> =
+        addresses.chunks_exact(8).map(|bytes| bytes.try_into().map_or(0, u64::from_ne_bytes)).collect();
     let batches = py.detach(|| sframe::look_up(file, &addresses));
     Ok(ArrowStream::new(perfuse_tables::unwind_lookups::SPEC.schema(), batches.into_iter()))
 }
@@ -86,8 +85,12 @@ impl SFrameText {
         match Dump::of(sframe(recording)?, style) {
             Ok(dump) => Ok(Self { dump: Mutex::new(dump) }),
             Err(refused) => {
-                let hint = refused.shown_by.map_or(String::new(), |style| format!("; --style {style} shows it"));
-                Err(PyValueError::new_err(format!("that readelf shows nothing of it: {}{hint}", refused.message)))
+                let hint =
+                    refused.shown_by.map_or(String::new(), |style| format!("; --style {style} shows it"));
+                Err(PyValueError::new_err(format!(
+                    "that readelf shows nothing of it: {}{hint}",
+                    refused.message
+                )))
             }
         }
     }
@@ -97,7 +100,8 @@ impl SFrameText {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let block = py.detach(|| self.dump.lock().map(|mut dump| dump.next()).map_err(crate::errors::table_error))?;
+        let block =
+            py.detach(|| self.dump.lock().map(|mut dump| dump.next()).map_err(crate::errors::table_error))?;
         Ok(block.map(|block| PyBytes::new(py, &block)))
     }
 }
@@ -157,13 +161,27 @@ impl SFrameSection {
 
     /// Adds a function with its rows.
     #[pyo3(signature = (start, size, rows, repeat_bytes=0, signal=false, key_b=false))]
-    fn add(&self, start: u64, size: u32, rows: Vec<Row>, repeat_bytes: u8, signal: bool, key_b: bool) -> PyResult<()> {
+    fn add(
+        &self,
+        start: u64,
+        size: u32,
+        rows: Vec<Row>,
+        repeat_bytes: u8,
+        signal: bool,
+        key_b: bool,
+    ) -> PyResult<()> {
         let mut contents = self.lock()?;
         let (version, repeats) = (contents.version, repeat_bytes != 0);
         if signal && version < 3 {
-            return Err(PyValueError::new_err("only version 3 can say that a function is entered for a signal"));
+            return Err(PyValueError::new_err(
+                "only version 3 can say that a function is entered for a signal",
+            ));
         }
-        let furthest = rows.iter().map(|row| row.0).max().unwrap_or(0).max(if repeats { repeat_bytes.into() } else { size });
+        let furthest = rows.iter().map(|row| row.0).max().unwrap_or(0).max(if repeats {
+            repeat_bytes.into()
+        } else {
+            size
+        });
         let fre_type = if furthest < 1 << 8 { 0 } else { 2 - u8::from(furthest < 1 << 16) };
         let mut described = Described {
             start,
@@ -179,7 +197,9 @@ impl SFrameSection {
         let context = contents.context(&described);
         let as_type = |fde_type| {
             let context = Context { fde_type, ..context };
-            rows.iter().map(|(start, recovery)| writer::row_of(*start, recovery, &context)).collect::<Result<Vec<_>, _>>()
+            rows.iter()
+                .map(|(start, recovery)| writer::row_of(*start, recovery, &context))
+                .collect::<Result<Vec<_>, _>>()
         };
         let written = match as_type(0) {
             Err(_) if version >= 3 => {
@@ -238,7 +258,8 @@ fn sframe_put_back<'py>(
     data: &[u8],
 ) -> PyResult<Bound<'py, PyBytes>> {
     let file = sframe(recording)?;
-    let section = file.sections().get(section).ok_or_else(|| PyValueError::new_err("there is no such section"))?;
+    let section =
+        file.sections().get(section).ok_or_else(|| PyValueError::new_err("there is no such section"))?;
     let bytes = writer::put_back(file.source(), section, data).map_err(|error| export_error(py, error))?;
     Ok(PyBytes::new(py, &bytes))
 }
@@ -254,9 +275,17 @@ fn expression((base, offset, deref): Rule) -> PyResult<Expression> {
         "sp" => Base::Sp,
         "fp" => Base::Fp,
         "cfa" => Base::Cfa,
-        other => match other.strip_prefix('r').and_then(|number| number.parse().ok()).filter(|number| *number < 1 << 29) {
+        other => match other
+            .strip_prefix('r')
+            .and_then(|number| number.parse().ok())
+            .filter(|number| *number < 1 << 29)
+        {
             Some(number) => Base::Register(number),
-            None => return Err(PyValueError::new_err(format!("{other:?} is not sp, fp, cfa or a register such as r10"))),
+            None => {
+                return Err(PyValueError::new_err(format!(
+                    "{other:?} is not sp, fp, cfa or a register such as r10"
+                )));
+            }
         },
     };
     Ok(Expression { base, offset, deref })

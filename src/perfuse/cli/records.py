@@ -60,7 +60,9 @@ class RecordRange(click.ParamType[Any]):
 @click.option("--range", "span", type=RecordRange(), metavar="A..B", help="Indexes 10..20 or offsets 0x100..0x200.")
 @limit(None, f"records [{TEXT_LIMIT} as text]")
 @click.option("--hex", "with_hex", is_flag=True, help="Each record's bytes too.")
-@click.option("--style", metavar="NAME", help="The text of another tool: readelf-2.40, readelf-2.44 or readelf-2.47 (SFrame).")
+@click.option(
+    "--style", metavar="NAME", help="The text of another tool: readelf-2.40, readelf-2.44 or readelf-2.47 (SFrame)."
+)
 @JSON
 @STRICT
 def command(
@@ -78,7 +80,9 @@ def command(
     recording = perfuse.open(file, strict=strict)
     if style is not None:
         if kinds or span or with_hex or as_json:
-            raise click.UsageError("--style is the whole text of another tool: it takes no --kind, --range, --hex or --json")
+            raise click.UsageError(
+                "--style is the whole text of another tool: it takes no --kind, --range, --hex or --json"
+            )
         _write_styled(console, recording, style)
         return
     known = dict(recording.summary.records)

@@ -1,11 +1,11 @@
 """SFrame: addresses looked up, sections converted, made smaller, merged and written.
 
-    import perfuse as pf
+import perfuse as pf
 
-    program = pf.sframe.open("a.out")
-    program.find([0x401136, 0x401160]).to_arrow()       # function, row and rules for each address
-    section = program.sections[0].convert(3).section.optimise()
-    program.replace(section, "a.out.new")
+program = pf.sframe.open("a.out")
+program.find([0x401136, 0x401160]).to_arrow()       # function, row and rules for each address
+section = program.sections[0].convert(3).section.optimise()
+program.replace(section, "a.out.new")
 """
 
 from __future__ import annotations

@@ -26,7 +26,13 @@ struct Checked<'a, 's> {
 }
 
 impl Checked<'_, '_> {
-    fn tell(&mut self, rule: &'static Rule, at: usize, field: &'static str, message: impl FnOnce() -> Cow<'static, str>) {
+    fn tell(
+        &mut self,
+        rule: &'static Rule,
+        at: usize,
+        field: &'static str,
+        message: impl FnOnce() -> Cow<'static, str>,
+    ) {
         // An offset into a section that is cut short still is one into the file.
         let offset = self.view.offset(at.min(self.view.data.len()));
         self.sink.push(rule, offset, Some(self.record), field, message);

@@ -80,8 +80,12 @@ impl Abi {
     pub const S390X_ENDIAN_BIG: Self = Self(4);
 
     /// All that are defined.
-    pub const ALL: [Self; 4] =
-        [Self::AARCH64_ENDIAN_BIG, Self::AARCH64_ENDIAN_LITTLE, Self::AMD64_ENDIAN_LITTLE, Self::S390X_ENDIAN_BIG];
+    pub const ALL: [Self; 4] = [
+        Self::AARCH64_ENDIAN_BIG,
+        Self::AARCH64_ENDIAN_LITTLE,
+        Self::AMD64_ENDIAN_LITTLE,
+        Self::S390X_ENDIAN_BIG,
+    ];
 
     /// Machine, as `uname -m` spells it.
     #[must_use]
@@ -109,7 +113,9 @@ impl Abi {
     #[must_use]
     pub const fn registers(self) -> Option<Registers> {
         match self {
-            Self::AARCH64_ENDIAN_BIG | Self::AARCH64_ENDIAN_LITTLE => Some(Registers { sp: 31, fp: 29, ra: 30 }),
+            Self::AARCH64_ENDIAN_BIG | Self::AARCH64_ENDIAN_LITTLE => {
+                Some(Registers { sp: 31, fp: 29, ra: 30 })
+            }
             Self::AMD64_ENDIAN_LITTLE => Some(Registers { sp: 7, fp: 6, ra: 16 }),
             Self::S390X_ENDIAN_BIG => Some(Registers { sp: 15, fp: 11, ra: 14 }),
             _ => None,

@@ -117,7 +117,8 @@ fn entry_record<'a>(view: View<'a>, function: &Function) -> RecordView<'a> {
     let size = view.piece.entry_bytes().unwrap_or(0) as u64;
     let start = Value::Signed(function.start_field);
     let address = Value::Hex(function.start);
-    let (func_size, fre_off) = (Value::Unsigned(function.size.into()), Value::Unsigned(function.start_fre_off.into()));
+    let (func_size, fre_off) =
+        (Value::Unsigned(function.size.into()), Value::Unsigned(function.start_fre_off.into()));
     if view.piece.version() >= 3 {
         let fields = vec![
             ("sfdi_func_start_offset", start),
@@ -143,7 +144,8 @@ fn entry_record<'a>(view: View<'a>, function: &Function) -> RecordView<'a> {
 }
 
 fn attributes_record<'a>(view: View<'a>, function: &Function) -> Option<RecordView<'a>> {
-    let at = function.rows_at.filter(|_| view.piece.version() >= 3)?.checked_sub(FuncDescAttrV3::SIZE as usize)?;
+    let at =
+        function.rows_at.filter(|_| view.piece.version() >= 3)?.checked_sub(FuncDescAttrV3::SIZE as usize)?;
     let fde_type = match function.fde_type {
         SFRAME_FDE_TYPE_DEFAULT => Cow::Borrowed("DEFAULT"),
         SFRAME_FDE_TYPE_FLEX => Cow::Borrowed("FLEX"),

@@ -184,11 +184,7 @@ impl Recording for SFrame {
 
     fn extent(&self) -> Offsets {
         let functions = self.pieces().iter().map(|piece| piece.num_functions);
-        Offsets {
-            source: 1,
-            unwind_function: functions.fold(0, u32::saturating_add),
-            ..Offsets::default()
-        }
+        Offsets { source: 1, unwind_function: functions.fold(0, u32::saturating_add), ..Offsets::default() }
     }
 
     fn table(&self, name: &str, placement: &Placement, _request: &TableRequest) -> Option<BatchStream> {

@@ -22,7 +22,11 @@ pub fn table(file: &SFrame, name: &str, placement: &Placement) -> Option<BatchSt
     Some(match name {
         "unwind_functions" => one_batch(functions(file, placement)),
         "unwind_rows" => Box::new(RowBatches::new(file.clone(), placement)),
-        "records" => Box::new(RecordBatches { file: file.clone(), source_id: placement.source_id, at: Some(Position::default()) }),
+        "records" => Box::new(RecordBatches {
+            file: file.clone(),
+            source_id: placement.source_id,
+            at: Some(Position::default()),
+        }),
         _ => return None,
     })
 }
@@ -84,20 +88,24 @@ impl RowBatches {
             id = id.saturating_add(num);
         }
         // An empty table still has one batch, so that its schema is seen.
-        let done = todo.is_empty().then(|| Columns::new(0).finish()).into_iter().collect();
+        let done = todo.is_empty().then(|| Columns::with_capacity(0, 0).finish()).into_iter().collect();
         Self { file, source_id: placement.source_id, todo, done }
     }
 
     fn batch(&self, group: Group) -> RecordBatch {
-        let mut columns = Columns::new(self.source_id);
-        if let Some(piece) = self.file.pieces().get(group.piece) {
-            let view = self.file.view(piece);
-            let functions = (group.from..group.to).zip(group.id..).filter_map(|(index, id)| Some((view.function(index)?, id)));
-            for (function, id) in functions {
-                let context = piece.context(&function);
-                for row in view.rows(&function).map_while(Result::ok) {
-                    columns.push(id, row.start.into(), context.meaning(&row).ok(), view.offset(row.at));
-                }
+        let Some(piece) = self.file.pieces().get(group.piece) else {
+            return Columns::with_capacity(self.source_id, 0).finish();
+        };
+        let view = self.file.view(piece);
+        let functions: Vec<_> = (group.from..group.to).map_while(|index| view.function(index)).collect();
+        // What functions claim, as far as honest ones go.
+        let claimed =
+            functions.iter().map(|function| function.num_rows as usize).fold(0, usize::saturating_add);
+        let mut columns = Columns::with_capacity(self.source_id, claimed.min(1 << 17));
+        for (function, id) in functions.iter().zip(group.id..) {
+            let context = piece.context(function);
+            for row in view.rows(function).map_while(Result::ok) {
+                columns.push(id, row.start.into(), context.meaning(&row).ok(), view.offset(row.at));
             }
         }
         columns.finish()
@@ -128,7 +136,7 @@ pub fn look_up(file: &SFrame, addresses: &[u64]) -> Vec<RecordBatch> {
     // Made once, before threads ask for them.
     let _ = (file.lookup(), file.survey());
     let batch = |addresses: &[u64]| {
-        let mut table = Lookups::default();
+        let mut table = Lookups::with_capacity(addresses.len());
         for address in addresses {
             let found = file.find(*address);
             let function = found.as_ref().map(|found| {

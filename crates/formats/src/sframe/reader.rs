@@ -4,9 +4,7 @@ use std::ops::Range;
 
 use perfuse_wire::{Cursor, Endian, ErrorKind, ParseError};
 
-use super::consts::{
-    Abi, SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED, SFRAME_MAGIC,
-};
+use super::consts::{Abi, SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED, SFRAME_MAGIC};
 use super::container::Section;
 use super::layout::{FuncDescAttrV3, Header};
 use super::records::{self, Function};
@@ -116,7 +114,9 @@ impl<'a> View<'a> {
         }
         let bytes = self.data.get(rows..piece.rows.end).unwrap_or_default();
         Some(match records::with_attributes(function, bytes, piece.endian) {
-            Some(function) => Function { rows_at: rows.checked_add(FuncDescAttrV3::SIZE as usize), ..function },
+            Some(function) => {
+                Function { rows_at: rows.checked_add(FuncDescAttrV3::SIZE as usize), ..function }
+            }
             None => function,
         })
     }

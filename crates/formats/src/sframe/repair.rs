@@ -21,7 +21,9 @@ pub fn repair(file: &SFrame, out: &mut File) -> io::Result<Repaired> {
     let records: u64 = file.survey().counts().iter().map(|(_, count)| *count).sum();
     let mut done = Repaired { records_in: records, records_out: records, ..Repaired::default() };
     let found: Vec<_> = sink.into_rows();
-    let needed = found.iter().any(|row| row.rule.severity >= Severity::Warning && !std::ptr::eq(row.rule, &LATE_FIRST_ROW));
+    let needed = found
+        .iter()
+        .any(|row| row.rule.severity >= Severity::Warning && !std::ptr::eq(row.rule, &LATE_FIRST_ROW));
     let mut bytes: Vec<u8> = file.source().to_vec();
     if needed {
         for (index, section) in file.sections().iter().enumerate() {
@@ -84,7 +86,11 @@ fn sound(view: View<'_>, done: &mut Repaired) -> Option<Contents> {
         done.changes.push(change(&ENTRIES_PAST_END, view.offset(view.piece.at), message));
     }
     if header.sfh_fre_len as usize > view.piece.rows.len() {
-        done.changes.push(change(&ROWS_PAST_END, view.offset(view.piece.at), "sfh_fre_len is what is there".to_owned()));
+        done.changes.push(change(
+            &ROWS_PAST_END,
+            view.offset(view.piece.at),
+            "sfh_fre_len is what is there".to_owned(),
+        ));
     }
     if !contents.auxiliary.is_empty() {
         done.changes.push(change(&AUXILIARY, view.offset(view.piece.at), "left out".to_owned()));
@@ -102,7 +108,11 @@ fn sound(view: View<'_>, done: &mut Repaired) -> Option<Contents> {
         done.changes.push(change(rule, view.offset(function.at), message));
     }
     if num_rows != u64::from(header.sfh_num_fres) {
-        done.changes.push(change(&NUM_ROWS, view.offset(view.piece.at), format!("sfh_num_fres is {num_rows}")));
+        done.changes.push(change(
+            &NUM_ROWS,
+            view.offset(view.piece.at),
+            format!("sfh_num_fres is {num_rows}"),
+        ));
     }
     contents.functions = kept;
     Some(contents)
@@ -122,7 +132,11 @@ fn within(
     if inside == rows.len() {
         return described;
     }
-    let message = format!("{} rows of function {} start behind it, and were left out", rows.len().saturating_sub(inside), function.index);
+    let message = format!(
+        "{} rows of function {} start behind it, and were left out",
+        rows.len().saturating_sub(inside),
+        function.index
+    );
     done.changes.push(change(&ROW_PAST_FUNCTION, view.offset(function.at), message));
     let rows = rows.iter().take(inside).cloned().collect();
     blocks.push(rows);

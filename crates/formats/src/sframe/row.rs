@@ -85,7 +85,9 @@ impl<'a> Row<'a> {
     pub fn word(&self, index: usize) -> Option<i32> {
         Some(match *self.bytes_of(index)? {
             [byte] => i32::from(byte.cast_signed()),
-            [a, b] => i32::from(number(u16::from_le_bytes, u16::from_be_bytes, [a, b], self.endian).cast_signed()),
+            [a, b] => {
+                i32::from(number(u16::from_le_bytes, u16::from_be_bytes, [a, b], self.endian).cast_signed())
+            }
             [a, b, c, d] => {
                 number(u32::from_le_bytes, u32::from_be_bytes, [a, b, c, d], self.endian).cast_signed()
             }
@@ -125,7 +127,12 @@ impl<'a> Row<'a> {
 }
 
 #[inline]
-fn number<const N: usize, T>(le: fn([u8; N]) -> T, be: fn([u8; N]) -> T, bytes: [u8; N], endian: Endian) -> T {
+fn number<const N: usize, T>(
+    le: fn([u8; N]) -> T,
+    be: fn([u8; N]) -> T,
+    bytes: [u8; N],
+    endian: Endian,
+) -> T {
     match endian {
         Endian::Little => le(bytes),
         Endian::Big => be(bytes),

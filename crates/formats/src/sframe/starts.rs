@@ -68,7 +68,9 @@ fn of(section: &Section, data: &[u8], piece: &Piece, several: bool) -> Starts {
         std::cmp::Ordering::Equal if piece.is_sorted() => {
             Starts::FromSection("sorted entries are GNU ld's, which counts from the section")
         }
-        std::cmp::Ordering::Equal => Starts::FromField("unsorted entries are the assembler's, relocated as they stood"),
+        std::cmp::Ordering::Equal => {
+            Starts::FromField("unsorted entries are the assembler's, relocated as they stood")
+        }
     }
 }
 

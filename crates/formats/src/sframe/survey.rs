@@ -102,6 +102,9 @@ impl Survey {
             (ATTRIBUTES, self.attributes),
             (ROW, self.rows),
         ];
-        all.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name.to_owned(), count)).collect()
+        all.into_iter()
+            .filter(|(_, count)| *count > 0)
+            .map(|(name, count)| (name.to_owned(), count))
+            .collect()
     }
 }

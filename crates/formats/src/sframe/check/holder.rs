@@ -22,7 +22,8 @@ pub(super) fn check(file: &SFrame, sink: &mut Diagnostics) {
         {
             let num = pieces.len();
             sink.push(&NOT_MERGED, start, None, "", || format!("{num} headers in one section").into());
-            let other = rest.iter().find(|piece| (piece.version(), piece.abi()) != (first.version(), first.abi()));
+            let other =
+                rest.iter().find(|piece| (piece.version(), piece.abi()) != (first.version(), first.abi()));
             if let Some(other) = other {
                 let offset = start.saturating_add(other.at as u64);
                 sink.push(&SEVERAL_VERSIONS, offset, None, "sfp_version", || {

@@ -52,7 +52,13 @@ fn glibc(checked: &Checked<'_, '_>) -> Vec<&'static str> {
     if piece.at != 0 {
         reasons.push("it stands behind another, which alone is seen");
     }
-    if !matches!(piece.abi(), Abi::AMD64_ENDIAN_LITTLE | Abi::AARCH64_ENDIAN_LITTLE | Abi::AARCH64_ENDIAN_BIG | Abi::S390X_ENDIAN_BIG) {
+    if !matches!(
+        piece.abi(),
+        Abi::AMD64_ENDIAN_LITTLE
+            | Abi::AARCH64_ENDIAN_LITTLE
+            | Abi::AARCH64_ENDIAN_BIG
+            | Abi::S390X_ENDIAN_BIG
+    ) {
         reasons.push("its ABI is not known");
     }
     reasons
@@ -62,7 +68,9 @@ fn libsframe(checked: &Checked<'_, '_>) -> Vec<&'static str> {
     let piece = checked.view.piece;
     let mut reasons = Vec::new();
     match piece.version() {
-        2 if !piece.is_pcrel() => reasons.push("it takes starts to count from their fields, and finds only some functions"),
+        2 if !piece.is_pcrel() => {
+            reasons.push("it takes starts to count from their fields, and finds only some functions")
+        }
         2 | 3 => {}
         _ => reasons.push("it reads versions 2 and 3"),
     }

@@ -128,7 +128,8 @@ impl<'a> Elf<'a> {
             Some(&[2, 1]) => Endian::Little,
             Some(&[2, 2]) => Endian::Big,
             Some(&[class, _]) if class != 2 => {
-                let kind = ErrorKind::Invalid { value: class.into(), expected: "2: SFrame is for 64-bit ELF files" };
+                let kind =
+                    ErrorKind::Invalid { value: class.into(), expected: "2: SFrame is for 64-bit ELF files" };
                 return Err(ParseError::new(kind, 4, "ei_class"));
             }
             Some(&[_, order]) => {
@@ -140,7 +141,8 @@ impl<'a> Elf<'a> {
         let body = data.get(IDENT_BYTES..).unwrap_or_default();
         let header = FileHeader::read(&mut Cursor::new(body, IDENT_BYTES as u64, endian))?;
         let mut elf = Self { data, endian, header, sections: Vec::new(), segments: Vec::new() };
-        elf.segments = elf.table(header.e_phoff, header.e_phnum.into(), header.e_phentsize, ProgramHeader::read);
+        elf.segments =
+            elf.table(header.e_phoff, header.e_phnum.into(), header.e_phentsize, ProgramHeader::read);
         let first = elf.table(header.e_shoff, 1, header.e_shentsize, SectionHeader::read);
         let num_sections = match (header.e_shnum, first.first()) {
             (0, Some(first)) => first.sh_size,
@@ -211,8 +213,7 @@ impl<'a> Elf<'a> {
     #[must_use]
     pub fn code(&self) -> Arc<[Range<u64>]> {
         let sections = self.sections.iter().filter(|s| s.sh_flags & SHF_EXECINSTR != 0 && s.sh_size != 0);
-        let mut code: Vec<_> =
-            sections.map(|s| s.sh_addr..s.sh_addr.saturating_add(s.sh_size)).collect();
+        let mut code: Vec<_> = sections.map(|s| s.sh_addr..s.sh_addr.saturating_add(s.sh_size)).collect();
         if code.is_empty() {
             let segments = self.segments.iter().filter(|s| s.p_type == PT_LOAD && s.p_flags & PF_X != 0);
             code = segments.map(|s| s.p_vaddr..s.p_vaddr.saturating_add(s.p_memsz)).collect();

@@ -76,7 +76,8 @@ pub fn sniff(head: &[u8]) -> bool {
 fn sniff_bare(head: &[u8]) -> bool {
     let Some(&[a, b, version, _flags, abi]) = head.first_chunk::<5>() else { return false };
     let magic = u16::from_le_bytes([a, b]);
-    (magic == SFRAME_MAGIC || magic.swap_bytes() == SFRAME_MAGIC) && ((1..=3).contains(&version) || (1..=4).contains(&abi))
+    (magic == SFRAME_MAGIC || magic.swap_bytes() == SFRAME_MAGIC)
+        && ((1..=3).contains(&version) || (1..=4).contains(&abi))
 }
 
 /// Every section of a file.
@@ -145,7 +146,9 @@ fn of_elf(elf: &Elf<'_>, start: usize, member: &str) -> Vec<Section> {
         if !elf.is_named(header, b".sframe") {
             continue;
         }
-        let Some(bytes) = elf.bytes(header).filter(|bytes| !bytes.is_empty() || found.is_empty()) else { continue };
+        let Some(bytes) = elf.bytes(header).filter(|bytes| !bytes.is_empty() || found.is_empty()) else {
+            continue;
+        };
         let Some(rest) = left.checked_sub(bytes.len()) else { break };
         left = rest;
         let relocated = elf.is_object().then(|| {

@@ -58,7 +58,11 @@ pub fn apply(elf: &Elf<'_>, section_index: usize, bytes: &mut [u8]) -> Relocated
     let mut done = Relocated::default();
     let tables = reader::entries(bytes);
     let is_start = |at: u64| {
-        usize::try_from(at).is_ok_and(|at| tables.iter().any(|(table, stride)| table.contains(&at) && at.wrapping_sub(table.start).is_multiple_of(*stride)))
+        usize::try_from(at).is_ok_and(|at| {
+            tables.iter().any(|(table, stride)| {
+                table.contains(&at) && at.wrapping_sub(table.start).is_multiple_of(*stride)
+            })
+        })
     };
     let Some(target) = elf.sections.get(section_index).copied() else { return done };
     // The tables of a file do not overlap either.
@@ -76,7 +80,8 @@ pub fn apply(elf: &Elf<'_>, section_index: usize, bytes: &mut [u8]) -> Relocated
             let value = symbol(symbols.unwrap_or_default(), entry.r_info >> 32, elf.endian)
                 .map(|symbol| symbol.st_value.wrapping_add_signed(entry.r_addend))
                 .map(|value| value.wrapping_sub(target.sh_addr.wrapping_add(entry.r_offset)));
-            let filled = value.filter(|_| is_start(entry.r_offset)).and_then(|value| fill(bytes, &entry, value, elf));
+            let filled =
+                value.filter(|_| is_start(entry.r_offset)).and_then(|value| fill(bytes, &entry, value, elf));
             match filled {
                 Some(()) => done.applied.push(entry.r_offset),
                 None => done.refused.push(entry.r_offset),
@@ -102,7 +107,9 @@ fn fill(bytes: &mut [u8], entry: &Rela, value: u64, elf: &Elf<'_>) -> Option<()>
     let place = bytes.get_mut(at..at.checked_add(width)?)?;
     let value = match elf.endian {
         Endian::Little => value.to_le_bytes(),
-        Endian::Big => value.wrapping_shl(64u32.saturating_sub((width as u32).saturating_mul(8))).to_be_bytes(),
+        Endian::Big => {
+            value.wrapping_shl(64u32.saturating_sub((width as u32).saturating_mul(8))).to_be_bytes()
+        }
     };
     place.copy_from_slice(value.get(..width)?);
     Some(())

@@ -2,16 +2,20 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{BooleanBuilder, Int32Builder, Int64Builder, UInt32Builder, UInt64Builder};
+use arrow_array::builder::{BooleanBufferBuilder, UInt32Builder, UInt64Builder};
 use arrow_array::types::Int32Type;
-use arrow_array::{ArrayRef, DictionaryArray, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use arrow_array::{
+    ArrayRef, BooleanArray, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray, UInt32Array,
+    UInt64Array,
+};
+use arrow_buffer::NullBuffer;
 use perfuse_tables::{unwind_lookups, unwind_rows};
 use rustc_hash::FxHashMap;
 
 use crate::sframe::recovery::{Base, Expression, Recover, Recovery};
 
 /// Rows on their way into a batch of `unwind_rows`.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Columns {
     source_id: u32,
     functions: Vec<u32>,
@@ -21,9 +25,15 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// No rows yet.
-    pub fn new(source_id: u32) -> Self {
-        Self { source_id, ..Self::default() }
+    /// Room for so many rows.
+    pub fn with_capacity(source_id: u32, rows: usize) -> Self {
+        Self {
+            source_id,
+            functions: Vec::with_capacity(rows),
+            starts: Vec::with_capacity(rows),
+            rules: Rules::with_capacity(rows),
+            offsets: Vec::with_capacity(rows),
+        }
     }
 
     /// Adds a row; one that says nothing has no rules.
@@ -48,7 +58,7 @@ impl Columns {
 }
 
 /// Addresses that were looked up, on their way into a batch of `unwind_lookups`.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Lookups {
     addresses: Vec<u64>,
     ids: UInt32Builder,
@@ -58,6 +68,17 @@ pub struct Lookups {
 }
 
 impl Lookups {
+    /// Room for so many addresses.
+    pub fn with_capacity(rows: usize) -> Self {
+        Self {
+            addresses: Vec::with_capacity(rows),
+            ids: UInt32Builder::with_capacity(rows),
+            functions: UInt64Builder::with_capacity(rows),
+            starts: UInt64Builder::with_capacity(rows),
+            rules: Rules::with_capacity(rows),
+        }
+    }
+
     /// Adds an address: key and first address of its function, start of its row, and what that says.
     pub fn push(&mut self, address: u64, function: Option<(u32, u64)>, row: Option<(u64, Option<Recovery>)>) {
         self.addresses.push(address);
@@ -81,31 +102,44 @@ impl Lookups {
 }
 
 /// The columns that both tables have: three rules, and two truths.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Rules {
     cfa: Rule,
     fp: Rule,
     ra: Rule,
-    mangled: BooleanBuilder,
-    outermost: BooleanBuilder,
+    mangled: BooleanBufferBuilder,
+    outermost: BooleanBufferBuilder,
 }
 
 impl Rules {
+    fn with_capacity(rows: usize) -> Self {
+        Self {
+            cfa: Rule::with_capacity(rows),
+            fp: Rule::with_capacity(rows),
+            ra: Rule::with_capacity(rows),
+            mangled: BooleanBufferBuilder::new(rows),
+            outermost: BooleanBufferBuilder::new(rows),
+        }
+    }
+
     #[inline]
     fn push(&mut self, recovery: Option<Recovery>) {
         let (cfa, fp, ra, mangled) = match recovery {
-            Some(Recovery::Caller { cfa, fp, ra, ra_mangled }) => (Some(cfa), place(fp), place(ra), ra_mangled),
+            Some(Recovery::Caller { cfa, fp, ra, ra_mangled }) => {
+                (Some(cfa), place(fp), place(ra), ra_mangled)
+            }
             Some(Recovery::Outermost) | None => (None, None, None, false),
         };
         self.cfa.push(cfa);
         self.fp.push(fp);
         self.ra.push(ra);
-        self.mangled.append_value(mangled);
-        self.outermost.append_value(recovery == Some(Recovery::Outermost));
+        self.mangled.append(mangled);
+        self.outermost.append(recovery == Some(Recovery::Outermost));
     }
 
     fn finish(mut self) -> impl Iterator<Item = ArrayRef> {
-        let truths: [ArrayRef; 2] = [Arc::new(self.mangled.finish()), Arc::new(self.outermost.finish())];
+        let truths = [self.mangled.finish(), self.outermost.finish()];
+        let truths = truths.map(|truth| Arc::new(BooleanArray::new(truth, None)) as ArrayRef);
         [self.cfa, self.fp, self.ra].into_iter().flat_map(Rule::finish).chain(truths)
     }
 }
@@ -119,11 +153,12 @@ fn place(rule: Recover) -> Option<Expression> {
 }
 
 /// The three columns of a rule: base, offset, and whether memory is read.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Rule {
-    bases: Int32Builder,
-    offsets: Int64Builder,
-    derefs: BooleanBuilder,
+    bases: Vec<i32>,
+    offsets: Vec<i64>,
+    derefs: BooleanBufferBuilder,
+    valid: BooleanBufferBuilder,
     registers: FxHashMap<u32, i32>,
     names: Vec<String>,
 }
@@ -132,23 +167,31 @@ struct Rule {
 const NAMED: [&str; 3] = ["sp", "fp", "cfa"];
 
 impl Rule {
+    fn with_capacity(rows: usize) -> Self {
+        Self {
+            bases: Vec::with_capacity(rows),
+            offsets: Vec::with_capacity(rows),
+            derefs: BooleanBufferBuilder::new(rows),
+            valid: BooleanBufferBuilder::new(rows),
+            registers: FxHashMap::default(),
+            names: Vec::new(),
+        }
+    }
+
     #[inline]
     fn push(&mut self, rule: Option<Expression>) {
-        let Some(Expression { base, offset, deref }) = rule else {
-            self.bases.append_null();
-            self.offsets.append_null();
-            self.derefs.append_value(false);
-            return;
-        };
+        let is_there = rule.is_some();
+        let Expression { base, offset, deref } = rule.unwrap_or(NOWHERE);
         let key = match base {
             Base::Sp => 0,
             Base::Fp => 1,
             Base::Cfa => 2,
             Base::Register(number) => self.register(number),
         };
-        self.bases.append_value(key);
-        self.offsets.append_value(offset);
-        self.derefs.append_value(deref);
+        self.bases.push(key);
+        self.offsets.push(offset);
+        self.derefs.append(deref);
+        self.valid.append(is_there);
     }
 
     fn register(&mut self, number: u32) -> i32 {
@@ -162,10 +205,16 @@ impl Rule {
     fn finish(mut self) -> [ArrayRef; 3] {
         let names = NAMED.into_iter().chain(self.names.iter().map(String::as_str));
         let values = Arc::new(StringArray::from_iter_values(names));
-        let bases: ArrayRef = match DictionaryArray::<Int32Type>::try_new(self.bases.finish(), values) {
+        let valid = Some(NullBuffer::new(self.valid.finish())).filter(|valid| valid.null_count() > 0);
+        let keys = Int32Array::new(self.bases.into(), valid.clone());
+        let bases: ArrayRef = match DictionaryArray::<Int32Type>::try_new(keys, values) {
             Ok(array) => Arc::new(array),
             Err(error) => unreachable!("every key has a name: {error}"),
         };
-        [bases, Arc::new(self.offsets.finish()), Arc::new(self.derefs.finish())]
+        let offsets = Int64Array::new(self.offsets.into(), valid);
+        [bases, Arc::new(offsets), Arc::new(BooleanArray::new(self.derefs.finish(), None))]
     }
 }
+
+/// What stands where there is no rule, under a null.
+const NOWHERE: Expression = Expression { base: Base::Sp, offset: 0, deref: false };

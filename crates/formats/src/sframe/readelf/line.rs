@@ -27,7 +27,8 @@ pub(super) fn header(piece: &Piece, style: Style) -> Vec<u8> {
         header.sfp_version
     );
     if style != Style::Readelf240 {
-        for (offset, name) in [(header.sfh_cfa_fixed_fp_offset, "FP"), (header.sfh_cfa_fixed_ra_offset, "RA")] {
+        for (offset, name) in [(header.sfh_cfa_fixed_fp_offset, "FP"), (header.sfh_cfa_fixed_ra_offset, "RA")]
+        {
             if offset != 0 {
                 text.push_str(&format!("    CFA fixed {name} offset: {offset}\n"));
             }

@@ -37,8 +37,11 @@ pub struct Refused {
 
 impl Style {
     /// By their names on the command line.
-    pub const ALL: [(&'static str, Self); 3] =
-        [("readelf-2.40", Self::Readelf240), ("readelf-2.44", Self::Readelf244), ("readelf-2.47", Self::Readelf247)];
+    pub const ALL: [(&'static str, Self); 3] = [
+        ("readelf-2.40", Self::Readelf240),
+        ("readelf-2.44", Self::Readelf244),
+        ("readelf-2.47", Self::Readelf247),
+    ];
 
     /// The style of a name.
     #[must_use]
@@ -111,7 +114,9 @@ impl Dump {
         let next = match shown {
             Shown::All => 0,
             Shown::Header => {
-                head.extend_from_slice(b"\n No further information can be displayed.  SFrame version not supported\n");
+                head.extend_from_slice(
+                    b"\n No further information can be displayed.  SFrame version not supported\n",
+                );
                 u32::MAX
             }
         };

@@ -11,7 +11,8 @@ pub fn text(file: &SFrame, style: Style) -> String {
 
 /// The readelf that made a dump, by the names of folder and file.
 fn style_of(path: &str) -> Style {
-    let is_of = |version: &str| path.contains(&format!("/{version}")) || path.contains(&format!("_{version}."));
+    let is_of =
+        |version: &str| path.contains(&format!("/{version}")) || path.contains(&format!("_{version}."));
     match path {
         _ if path.contains("llvm22.o") => Style::Readelf247,
         _ if is_of("v1") => Style::Readelf240,

@@ -81,7 +81,8 @@ fn lookups_find_what_a_walk_finds() {
     for path in files(|path| path.ends_with("libsqlite.so") || path.ends_with("v3/s390x/fp.so")) {
         let file = open(bytes(&path), None);
         for view in file.views() {
-            for function in view.functions().filter(|function| function.size > 0 && !function.info.repeats()) {
+            for function in view.functions().filter(|function| function.size > 0 && !function.info.repeats())
+            {
                 for row in view.rows(&function).flatten() {
                     let found = file.find(function.start + u64::from(row.start)).expect("is in a function");
                     let last = view.rows(&function).flatten().filter(|other| other.start == row.start).last();

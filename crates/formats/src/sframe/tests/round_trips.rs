@@ -71,7 +71,8 @@ fn pieces_become_one_sorted_section() {
         let file = open(bytes(&path), None);
         let section = &file.sections()[0];
         assert_eq!(file.pieces().len(), 3, "{}", path.display());
-        let merged = merge(contents(&file)).expect("are alike").contents.encode(section.address).expect("fits");
+        let merged =
+            merge(contents(&file)).expect("are alike").contents.encode(section.address).expect("fits");
         let put = crate::sframe::writer::put_back(&bytes(&path), section, &merged).expect("is smaller");
         let again = open(put, None);
         assert_eq!(again.pieces().len(), 1);

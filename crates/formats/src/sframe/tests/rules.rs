@@ -92,7 +92,13 @@ fn what_producers_write_is_clean_but_for_what_is_known() {
 
 fn repaired(file: &SFrame) -> (SFrame, usize) {
     let path = std::env::temp_dir().join(format!("perfuse-sframe-{:?}", std::thread::current().id()));
-    let mut out = std::fs::File::options().read(true).write(true).create(true).truncate(true).open(&path).expect("opens");
+    let mut out = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(&path)
+        .expect("opens");
     std::fs::remove_file(&path).expect("is there");
     let done = file.repair(&mut out).expect("is written");
     let mut bytes = Vec::new();
@@ -108,7 +114,9 @@ fn repaired_files_are_clean() {
     let mut wrong = Vec::new();
     for path in files(|path| path.contains("/bad/") || path.contains("/concat/") && path.ends_with(".so")) {
         let name = path.to_string_lossy().into_owned();
-        let Ok(file) = SFrame::open(Arc::new(Source::from_bytes("bad", bytes(&path)).expect("no file is needed"))) else {
+        let Ok(file) =
+            SFrame::open(Arc::new(Source::from_bytes("bad", bytes(&path)).expect("no file is needed")))
+        else {
             continue;
         };
         // An unknown version or ABI cannot be made a known one.

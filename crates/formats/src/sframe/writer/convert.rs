@@ -40,8 +40,10 @@ impl Contents {
             misfits.push(Misfit { function: None, row: None, what, left_out: false });
         }
         // Without the flag, unsorted sections are read as the assembler's, whose starts count from their fields.
-        let from_field = self.is_from_field() && flags & (SFRAME_F_FDE_FUNC_START_PCREL | SFRAME_F_FDE_SORTED) == 0;
-        let mut out = Self { version, flags, from_field, functions: Vec::new(), blocks: Vec::new(), ..self.clone() };
+        let from_field =
+            self.is_from_field() && flags & (SFRAME_F_FDE_FUNC_START_PCREL | SFRAME_F_FDE_SORTED) == 0;
+        let mut out =
+            Self { version, flags, from_field, functions: Vec::new(), blocks: Vec::new(), ..self.clone() };
         // By block of this: blocks keep their order, and those that functions share stay shared where they are rewritten alike.
         let mut order: Vec<usize> = (0..self.functions.len()).collect();
         order.sort_by_key(|index| self.functions.get(*index).map(|function| (function.block, *index)));
@@ -49,19 +51,27 @@ impl Contents {
         let mut last: Option<(Described, Option<Described>)> = None;
         for index in order {
             let Some(function) = self.functions.get(index) else { continue };
-            let kind = |function: &Described| (function.block, function.info, function.fde_type, function.repeat_bytes);
+            let kind = |function: &Described| {
+                (function.block, function.info, function.fde_type, function.repeat_bytes)
+            };
             let described = match last {
                 Some((before, known)) if kind(&before) == kind(function) => {
                     if known.is_none() {
                         let what = "rows it shares with a function that is left out";
-                        misfits.push(Misfit { function: Some(function.start), row: None, what, left_out: true });
+                        misfits.push(Misfit {
+                            function: Some(function.start),
+                            row: None,
+                            what,
+                            left_out: true,
+                        });
                     }
                     known.map(|known| Described { start: function.start, size: function.size, ..known })
                 }
                 _ => {
                     let before = misfits.len();
                     let (described, rows) = self.function_as(function, version, &mut misfits);
-                    let fits = !misfits.get(before..).is_some_and(|new| new.iter().any(|misfit| misfit.left_out));
+                    let fits =
+                        !misfits.get(before..).is_some_and(|new| new.iter().any(|misfit| misfit.left_out));
                     let block = out.blocks.len();
                     fits.then(|| {
                         out.blocks.push(rows);
@@ -80,7 +90,12 @@ impl Contents {
         (out, misfits)
     }
 
-    fn function_as(&self, function: &Described, version: u8, misfits: &mut Vec<Misfit>) -> (Described, Vec<OwnedRow>) {
+    fn function_as(
+        &self,
+        function: &Described,
+        version: u8,
+        misfits: &mut Vec<Misfit>,
+    ) -> (Described, Vec<OwnedRow>) {
         let rows = self.rows(function);
         let mut tell = |row: Option<usize>, what, left_out| {
             let row = row.and_then(|row| u32::try_from(row).ok());
@@ -88,7 +103,12 @@ impl Contents {
         };
         let info = function.info;
         let mut described = Described { padding: 0, fde_type: SFRAME_FDE_TYPE_DEFAULT, ..*function };
-        described.info = FuncInfo::new(info.fre_type(), info.repeats(), info.pauth_key_b(), info.is_signal() && version >= 3);
+        described.info = FuncInfo::new(
+            info.fre_type(),
+            info.repeats(),
+            info.pauth_key_b(),
+            info.is_signal() && version >= 3,
+        );
         if info.is_signal() && version < 3 {
             tell(None, "that the kernel enters it for a signal", false);
         }
@@ -98,8 +118,12 @@ impl Contents {
         if info.repeats() {
             let far = rows.iter().any(|row| row.start != 0);
             match version {
-                1 if function.repeat_bytes != VERSION_1_REPEAT_BYTES && far => tell(None, "a block that repeats and is not 16 bytes", true),
-                1 if function.repeat_bytes != VERSION_1_REPEAT_BYTES => tell(None, "the size of a block that repeats; it reads as 16 bytes", false),
+                1 if function.repeat_bytes != VERSION_1_REPEAT_BYTES && far => {
+                    tell(None, "a block that repeats and is not 16 bytes", true)
+                }
+                1 if function.repeat_bytes != VERSION_1_REPEAT_BYTES => {
+                    tell(None, "the size of a block that repeats; it reads as 16 bytes", false)
+                }
                 _ => {}
             }
         } else if version < 2 {

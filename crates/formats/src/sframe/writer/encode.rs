@@ -21,12 +21,14 @@ impl Contents {
     /// # Errors
     /// [`WriteError`] for what its version has no room for.
     pub fn encode(&self, address: u64) -> Result<Vec<u8>, WriteError> {
-        let entry_bytes = entry_bytes(self.version).ok_or(WriteError { function: None, what: "no such version" })?;
+        let entry_bytes =
+            entry_bytes(self.version).ok_or(WriteError { function: None, what: "no such version" })?;
         let entries_bytes = entry_bytes.checked_mul(self.functions.len());
         let written = self.blocks_written()?;
         let too_many = WriteError { function: None, what: "more than 4 GiB of functions or rows" };
         let count = |number: usize| u32::try_from(number).map_err(|_| too_many.clone());
-        let num_rows = self.functions.iter().map(|function| self.rows(function).len()).fold(0, usize::saturating_add);
+        let num_rows =
+            self.functions.iter().map(|function| self.rows(function).len()).fold(0, usize::saturating_add);
         let auxiliary = self.auxiliary.get(..self.auxiliary.len().min(255)).unwrap_or_default();
         let header = Header {
             sfp_magic: SFRAME_MAGIC,
@@ -55,7 +57,13 @@ impl Contents {
         Ok(out)
     }
 
-    fn entry(&self, function: &Described, field: i64, at: u32, out: &mut Vec<u8>) -> Result<(), &'static str> {
+    fn entry(
+        &self,
+        function: &Described,
+        field: i64,
+        at: u32,
+        out: &mut Vec<u8>,
+    ) -> Result<(), &'static str> {
         let num_rows = u32::try_from(self.rows(function).len()).map_err(|_| "more than 2^32 rows")?;
         let near = || i32::try_from(field).map_err(|_| "its code is more than 2 GiB away");
         let (endian, size) = (self.endian, function.size);
@@ -78,8 +86,12 @@ impl Contents {
                 sfde_func_padding2: function.padding,
             }
             .write(out, endian),
-            _ => FuncDescIdxV3 { sfdi_func_start_offset: field, sfdi_func_size: size, sfdi_func_start_fre_off: at }
-                .write(out, endian),
+            _ => FuncDescIdxV3 {
+                sfdi_func_start_offset: field,
+                sfdi_func_size: size,
+                sfdi_func_start_fre_off: at,
+            }
+            .write(out, endian),
         }
         Ok(())
     }
@@ -124,7 +136,8 @@ impl Contents {
             };
             attributes.write(out, self.endian);
         }
-        let start_bytes = function.info.row_start_bytes().ok_or("a type of row starts that nobody defined")?;
+        let start_bytes =
+            function.info.row_start_bytes().ok_or("a type of row starts that nobody defined")?;
         rows.iter().try_for_each(|row| self::row(row, start_bytes, self.endian, out))
     }
 }
@@ -133,15 +146,23 @@ fn attributes(function: &Described) -> (u8, u8, u8) {
     (function.info.0, function.fde_type, function.repeat_bytes)
 }
 
-pub(super) fn row(row: &OwnedRow, start_bytes: usize, endian: Endian, out: &mut Vec<u8>) -> Result<(), &'static str> {
-    number(i64::from(row.start), start_bytes, endian, out).ok_or("a row starts further than its type of starts goes")?;
+pub(super) fn row(
+    row: &OwnedRow,
+    start_bytes: usize,
+    endian: Endian,
+    out: &mut Vec<u8>,
+) -> Result<(), &'static str> {
+    number(i64::from(row.start), start_bytes, endian, out)
+        .ok_or("a row starts further than its type of starts goes")?;
     out.push(row.info.0);
     if row.words.len() != usize::from(row.info.num_words()) {
         return Err("a row has another number of words than it says");
     }
     let word_bytes = row.info.word_bytes().unwrap_or(0);
     let mut words = row.words.iter();
-    words.try_for_each(|word| number((*word).into(), word_bytes, endian, out)).ok_or("a word is larger than its size")
+    words
+        .try_for_each(|word| number((*word).into(), word_bytes, endian, out))
+        .ok_or("a word is larger than its size")
 }
 
 /// A number that has to fit in so many bytes, signed or unsigned.
@@ -149,7 +170,8 @@ fn number(value: i64, bytes: usize, endian: Endian, out: &mut Vec<u8>) -> Option
     match bytes {
         1 => out.push(u8::try_from(value).or_else(|_| i8::try_from(value).map(i8::cast_unsigned)).ok()?),
         2 => {
-            let value = u16::try_from(value).or_else(|_| i16::try_from(value).map(i16::cast_unsigned)).ok()?;
+            let value =
+                u16::try_from(value).or_else(|_| i16::try_from(value).map(i16::cast_unsigned)).ok()?;
             out.put_u16(value, endian);
         }
         4 => out.put_u32(value as u32, endian),

@@ -31,7 +31,8 @@ pub fn merge(pieces: Vec<Contents>) -> Result<Merged, WriteError> {
         }
         let first = all.blocks.len();
         all.blocks.extend(piece.blocks);
-        let moved = |function: Described| Described { block: function.block.saturating_add(first), ..function };
+        let moved =
+            |function: Described| Described { block: function.block.saturating_add(first), ..function };
         all.functions.extend(piece.functions.into_iter().map(moved));
     }
     all.from_field = false;
@@ -44,7 +45,8 @@ pub fn merge(pieces: Vec<Contents>) -> Result<Merged, WriteError> {
     let mut kept: Vec<Described> = Vec::with_capacity(functions.len());
     for function in functions {
         let same = |other: &Described| {
-            Described { block: function.block, ..*other } == function && equal.get(other.block) == equal.get(function.block)
+            Described { block: function.block, ..*other } == function
+                && equal.get(other.block) == equal.get(function.block)
         };
         // A function of no size may stand beside another with the same start: all is compared.
         if function.size == 0 || !kept.last().is_some_and(same) {

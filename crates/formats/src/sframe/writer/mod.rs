@@ -134,7 +134,8 @@ impl Contents {
             from_field: !piece.is_pcrel() && matches!(piece.starts, Starts::FromField(_)),
             ..Self::new(piece.version(), piece.abi())
         };
-        let mut places: Vec<_> = view.functions().map(|function| (function.start_fre_off, function)).collect();
+        let mut places: Vec<_> =
+            view.functions().map(|function| (function.start_fre_off, function)).collect();
         // Blocks keep the order they have in the file, which need not be that of the functions.
         places.sort_by_key(|(at, function)| (*at, function.index));
         let mut known = FxHashMap::default();
@@ -145,7 +146,11 @@ impl Contents {
             let block = *known.entry(attributes).or_insert(next);
             if block == next {
                 let rows = view.rows(function).map_while(Result::ok);
-                let rows = rows.map(|row| OwnedRow { start: row.start, info: row.info, words: row.words().collect() });
+                let rows = rows.map(|row| OwnedRow {
+                    start: row.start,
+                    info: row.info,
+                    words: row.words().collect(),
+                });
                 contents.blocks.push(rows.collect());
             }
             if let Some(slot) = blocks.get_mut(function.index as usize) {

@@ -15,7 +15,9 @@ pub fn put_back(file: &[u8], section: &Section, bytes: &[u8]) -> Result<Vec<u8>,
     let refused = |what| WriteError { function: None, what };
     match section.holder {
         Holder::Bare => return Ok(bytes.to_vec()),
-        Holder::Object => return Err(refused("sections of object files stay as they are: relocations point into them")),
+        Holder::Object => {
+            return Err(refused("sections of object files stay as they are: relocations point into them"));
+        }
         Holder::Linked | Holder::Segment => {}
     }
     let mut out = file.to_vec();

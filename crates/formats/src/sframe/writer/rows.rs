@@ -98,7 +98,11 @@ fn by_position(
             match rule {
                 Recover::Same => continue,
                 Recover::Fixed(at) if *at == fixed => continue,
-                Recover::At(Expression { base: Base::Cfa, offset, deref: true }) if *offset == fixed.into() => continue,
+                Recover::At(Expression { base: Base::Cfa, offset, deref: true })
+                    if *offset == fixed.into() =>
+                {
+                    continue;
+                }
                 _ => return Err("a register that is not where the header says it always is"),
             }
         }

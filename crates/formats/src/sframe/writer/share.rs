@@ -46,5 +46,6 @@ impl Contents {
 }
 
 fn shared_already(before: &Described, function: &Described) -> bool {
-    Described { start: function.start, size: function.size, padding: function.padding, ..*before } == *function
+    Described { start: function.start, size: function.size, padding: function.padding, ..*before }
+        == *function
 }
