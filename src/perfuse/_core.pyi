@@ -185,6 +185,7 @@ class Placed:
         clock_kind: str,
         hz: int | None,
         hz_source: str,
+        stated_hz: int | None,
         uncertainty_ns: int | None,
         alignment: str,
     ) -> Self: ...

@@ -30,6 +30,7 @@ pub struct PyPlaced {
     clock_kind: String,
     hz: Option<u64>,
     hz_source: String,
+    stated_hz: Option<u64>,
     uncertainty_ns: Option<i64>,
     alignment: String,
 }
@@ -38,7 +39,8 @@ pub struct PyPlaced {
 impl PyPlaced {
     #[new]
     #[pyo3(signature = (
-        recording, *, numerator, denominator, offset_ns, pid, clock_kind, hz, hz_source, uncertainty_ns, alignment
+        recording, *, numerator, denominator, offset_ns, pid, clock_kind, hz, hz_source, stated_hz, uncertainty_ns,
+        alignment
     ))]
     #[allow(clippy::too_many_arguments, reason = "one a column of table clocks")]
     fn new(
@@ -50,12 +52,13 @@ impl PyPlaced {
         clock_kind: String,
         hz: Option<u64>,
         hz_source: String,
+        stated_hz: Option<u64>,
         uncertainty_ns: Option<i64>,
         alignment: String,
     ) -> Self {
         let clock = ClockMap { numerator, denominator: denominator.max(1), offset_ns };
         let recording = Arc::clone(&recording.inner);
-        Self { recording, clock, pid, clock_kind, hz, hz_source, uncertainty_ns, alignment }
+        Self { recording, clock, pid, clock_kind, hz, hz_source, stated_hz, uncertainty_ns, alignment }
     }
 }
 
@@ -321,6 +324,7 @@ impl Fusion {
                 &how.clock_kind,
                 how.hz,
                 &how.hz_source,
+                how.stated_hz,
                 how.clock.offset_ns,
                 how.uncertainty_ns,
                 &how.alignment,

@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use perfuse_engine::calls::Selection;
 use perfuse_engine::trace_output::{Batches, Error, Survey, Tables, Trace, Tracks, chrome, perfetto};
-use perfuse_formats::TableRequest;
 use perfuse_tables::access::ColumnError;
 use pyo3::prelude::*;
 
@@ -112,7 +111,7 @@ impl CallTrace {
         let written = py.detach(|| {
             let fusion = self.fusion.get();
             let (call_events, instants) = (stream(fusion, "call_events"), stream(fusion, "instants"));
-            let functions = fusion.collect("functions", &TableRequest::default());
+            let functions = fusion.with_names("functions")?;
             let tables = Tables { call_events: &call_events, instants: &instants, functions: &functions };
             let Self { selection, survey, tracks, .. } = self;
             let trace = Trace { tables, selection, survey, tracks };

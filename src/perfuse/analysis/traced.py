@@ -24,7 +24,7 @@ class Traced(Protocol):
 
     @property
     def has_traces(self) -> bool:
-        """Whether it tells of calls."""
+        """Whether there are any."""
         ...
 
     def call_statistics(self, **options: Any) -> "_core.CallStatistics":

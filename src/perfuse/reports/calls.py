@@ -224,7 +224,7 @@ def _tree_json(tree: CallTree) -> dict[str, Any]:
 
 
 def _edge_order(order: Order) -> Order:
-    # What a function takes itself is spread over those who call it; what it takes in all is what an edge is looked at for.
+    # What a function takes itself is spread over those who call it: an edge is looked at for what it takes in all.
     return "sum" if order == "self" else order
 
 

@@ -66,7 +66,7 @@ def body_lines(report: CallsReport, style: Style) -> Iterator[str]:
 
 def clock_text(clock: Clock) -> str:
     """`counter at 2,596.13 MHz, measured in the log itself, sure to ± 1.2 µs; its header says 3,700.00 MHz`"""
-    if clock.kind != "tsc":
+    if clock.hz_source == "defined":
         return {"monotonic": "monotonic, in nanoseconds", "perf": "perf's own"}.get(clock.kind, clock.kind)
     if clock.hz is None:
         return "processor's counter, of unknown rate"

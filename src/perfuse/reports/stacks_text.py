@@ -14,7 +14,7 @@ from perfuse.reports.style import Role, Style
 from perfuse.reports.text import ELLIPSIS, cell_width, cut, printable
 from perfuse.reports.units import count_text, duration_text, percent_text
 
-ARROW = " › "
+ARROW = " > "
 INDENT_MOST = 40
 """A call tree goes no further to the right than this; deeper nodes tell their depth by a number."""
 
@@ -90,7 +90,7 @@ def names_of(stack: CallStack) -> list[str]:
     told = []
     for function, run in groupby(stack.functions):
         times = sum(1 for _ in run)
-        told.append(printable(_name(function)) + (f" ×{times}" if times > 1 else ""))
+        told.append(printable(_name(function)) + (f" (x{times})" if times > 1 else ""))
     return told
 
 

@@ -200,7 +200,8 @@ impl Recording for XRay {
             None if hz.is_some() => ("tsc", "none", None),
             None => ("unknown", "none", None),
         };
-        Clock { kind, hz, hz_source, map, uncertainty_ns, alignment }
+        let stated_hz = Some(self.header().file.cycle_frequency).filter(|&hz| hz > 0);
+        Clock { kind, hz, hz_source, stated_hz, map, uncertainty_ns, alignment }
     }
 
     fn span(&self) -> Option<(u64, u64)> {
