@@ -234,7 +234,7 @@ impl Fusion {
         self.identities.lock().map(|identities| identities.pids()).unwrap_or_default()
     }
 
-    /// Pid and tid of a thread met so far, by its key; 0 where it was not.
+    /// Pid and tid of a thread met so far, by its key; 0 where it has none.
     pub fn owner(&self, thread_id: u32) -> (i32, i32) {
         let known = self.identities.lock().ok().and_then(|identities| identities.owner(thread_id));
         known.unwrap_or_default()

@@ -177,6 +177,10 @@ impl Recording for XRay {
         check::check(self, sink);
     }
 
+    fn findings(&self, sink: &mut Diagnostics) {
+        check::findings(self, sink);
+    }
+
     fn repair(&self, out: &mut File) -> io::Result<Repaired> {
         repair::repair(self, out)
     }
