@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 
 use crate::fusion::Fusion;
 use crate::output::{Output, Target};
+use crate::read_ahead::ReadAhead;
 use crate::waiting::Waiting;
 
 /// The calls and instants of a fusion, looked over and ready to be written.
@@ -122,7 +123,7 @@ impl CallTrace {
 }
 
 fn stream(fusion: &Fusion, name: &'static str) -> impl Fn() -> Batches {
-    move || Box::new(fusion.stream(name, true))
+    move || Box::new(ReadAhead::new(fusion.stream(name, true)))
 }
 
 impl Fusion {

@@ -63,6 +63,8 @@ TARGETS: tuple[Target, ...] = (
            "chrome://tracing, ui.perfetto.dev, speedscope: each call on the timeline of its thread"),
     Target("perfetto", "Perfetto", (".pftrace", ".perfetto-trace"), "perfetto", ("file",),
            "ui.perfetto.dev and its trace processor: calls, instants and samples, a third of the size"),
+    Target("pprof", "pprof", (".pb", ".pprof"), "pprof", ("file",),
+           "go tool pprof, Pyroscope, Parca: profile.proto; .pb.gz is what it is usually called"),
     Target("collapsed", "collapsed stacks", (".collapsed", ".folded"), "collapsed", ("file",),
            "FlameGraph, inferno, grep: a;b;c N a line"),
     Target("perf-map", "perf map", (".map",), "perf_map", ("file", "directory"),
