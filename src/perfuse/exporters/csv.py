@@ -7,6 +7,7 @@ from dataclasses import astuple
 from typing import IO, Any
 
 from perfuse.analysis.columns import Columns
+from perfuse.analysis.columns import Columns
 from perfuse.analysis.latency import LATENCY_COLUMNS, CallAccount, FunctionLatency, Grouping, Order
 from perfuse.analysis.traced import Function, Traced
 from perfuse.errors import ExportError, UsageError
@@ -79,15 +80,14 @@ def _line(values: list[Any]) -> str:
 def _llvm_lines(
     profile: Traced, order: Order | None, pattern: str | None, limit: int | None, recursive_only: bool
 ) -> Iterator[str]:
-    """As there, and to the last digit."""
     account = CallAccount(profile, rank="llvm", recursive_only=recursive_only)
-    hz = _ticks_a_second(profile)
+    ns_a_second = _stated_second(profile)
     rows = account.functions(None if order is None else limit, order=order or "name", pattern=pattern)
     if order is None:
         rows = sorted(rows, key=lambda one: _signed(one.function))[:limit]
     yield ",".join(_LLVM) + "\n"
     for one in rows:
-        times = [(getattr(one.latency, name) or 0) / hz for name in _LLVM_TIMES]
+        times = [(getattr(one.latency, name) or 0) / ns_a_second for name in _LLVM_TIMES]
         numbers = [str(_signed(one.function)), str(one.latency.num_timed), *(f"{time:e}" for time in times)]
         texts = [_debug(one.function), one.function.name]
         # Calls of which none was seen whole are not in its account.
@@ -95,11 +95,16 @@ def _llvm_lines(
             yield ",".join([*numbers, *('"' + text.replace('"', '""') + '"' for text in texts)]) + "\n"
 
 
-def _ticks_a_second(profile: Traced) -> int:
-    """What times are divided by: they are ticks of the log's own counter where the rate was given as 1 GHz."""
+def _stated_second(profile: Traced) -> float:
+    """What llvm-xray takes for a second, in ours: it believes the rate in the header, and where there is none, counts."""
     clocks = Columns(profile.tables["clocks"])
-    stated = {rate for rate, source in zip(clocks["stated_hz"], clocks["hz_source"], strict=True) if source == "given"}
-    return (stated.pop() if len(stated) == 1 else None) or 1_000_000_000
+    rates = {*zip(clocks["hz"], clocks["stated_hz"], strict=True)}
+    if len(rates) > 1:
+        raise ExportError("clocks of different rates", hint="llvm-xray accounts for one log at a time")
+    ((hz, stated_hz),) = rates
+    if hz is None or stated_hz is None:
+        return 1e9
+    return (stated_hz or 1) * 1e9 / hz
 
 
 def _signed(function: Function) -> int:
