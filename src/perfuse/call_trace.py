@@ -40,6 +40,13 @@ class CallTrace:
         """
         self._core.write_chrome(descriptor_of(out), progress=progress)
 
+    def write_speedscope(self, out: IO[bytes], progress: Callable[[str, float], None] | None = None) -> None:
+        """Writes the members of a speedscope file that are about calls: `activeProfileIndex`, `profiles` and `shared`.
+
+        Times are nanoseconds from `first_ns` on.
+        """
+        self._core.write_speedscope(descriptor_of(out), progress=progress)
+
     def write_perfetto(
         self, out: IO[bytes], clock: int | None, progress: Callable[[str, float], None] | None = None
     ) -> None:

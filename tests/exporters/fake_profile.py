@@ -13,6 +13,7 @@ _TYPES = {
     "UInt64": "UBIGINT",
     "Int32": "INTEGER",
     "Int64": "BIGINT",
+    "Float64": "DOUBLE",
     "Boolean": "BOOLEAN",
     "Binary": "BLOB",
     "List(UInt64)": "UBIGINT[]",

@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use perfuse_engine::calls::Selection;
-use perfuse_engine::trace_output::{Batches, Error, Survey, Tables, Trace, Tracks, chrome, perfetto};
+use perfuse_engine::trace_output::{
+    Batches, Error, Survey, Tables, Trace, Tracks, chrome, perfetto, speedscope,
+};
 use perfuse_tables::access::ColumnError;
 use pyo3::prelude::*;
 
@@ -84,6 +86,12 @@ impl CallTrace {
     #[pyo3(signature = (out, *, progress=None))]
     fn write_chrome(&self, py: Python<'_>, out: Target, progress: Option<Py<PyAny>>) -> PyResult<()> {
         self.write(py, out, progress, |trace, out, go_on| chrome::write(trace, out, go_on))
+    }
+
+    /// Writes the members of a speedscope file that are about calls.
+    #[pyo3(signature = (out, *, progress=None))]
+    fn write_speedscope(&self, py: Python<'_>, out: Target, progress: Option<Py<PyAny>>) -> PyResult<()> {
+        self.write(py, out, progress, |trace, out, go_on| speedscope::write(trace, out, go_on))
     }
 
     /// Writes Perfetto's packets. `clock` is a number of its `BuiltinClock`.

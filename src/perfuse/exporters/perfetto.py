@@ -12,15 +12,17 @@ CLOCKS = {"realtime": 1, "monotonic": 3}
 """Perfetto's `BuiltinClock` by our names."""
 
 _SAMPLES = f"""
-    SELECT ts_ns, pid, coalesce(tid, thread_id)::INTEGER AS tid, s.cpu::UINTEGER AS cpu, s.stack_id::UINTEGER AS stack_id, weight::UBIGINT AS weight,
-        event::VARCHAR AS event, weight_unit::VARCHAR AS weight_unit, coalesce(f.kind::VARCHAR, 'unknown') AS mode
+    SELECT ts_ns, pid, coalesce(tid, thread_id)::INTEGER AS tid, s.cpu::UINTEGER AS cpu,
+        s.stack_id::UINTEGER AS stack_id, weight::UBIGINT AS weight, event::VARCHAR AS event,
+        weight_unit::VARCHAR AS weight_unit, coalesce(f.kind::VARCHAR, 'unknown') AS mode
     FROM samples s
     JOIN threads USING (thread_id) JOIN processes USING (process_id)
     LEFT JOIN stacks k ON k.stack_id = s.stack_id LEFT JOIN frames f ON f.frame_id = k.frame_id
     WHERE NOT {IS_SUM} ORDER BY event::VARCHAR, ts_ns, sample_id
 """
 _THREADS = f"""
-    SELECT thread_id::UINTEGER AS thread_id, pid, coalesce(tid, thread_id)::INTEGER AS tid, t.name::VARCHAR AS name, p.name::VARCHAR AS process_name
+    SELECT thread_id::UINTEGER AS thread_id, pid, coalesce(tid, thread_id)::INTEGER AS tid,
+        t.name::VARCHAR AS name, p.name::VARCHAR AS process_name
     FROM threads t JOIN processes p USING (process_id)
     WHERE thread_id IN (SELECT thread_id FROM samples WHERE NOT {IS_SUM})
 """

@@ -6,7 +6,7 @@ from perfuse.exporters.source import SUMMED
 FRAME_ROWS = f"""
     SELECT frame_id::UINTEGER AS frame_id, label AS name, coalesce(linkage_name, label) AS system_name,
         coalesce(path, function_path) AS path, function_line::UINTEGER AS start_line, line::UINTEGER AS line,
-        coalesce(mapping, module, '[unknown]') AS binary, coalesce(mapping_build_id, module_build_id) AS build_id,
+        coalesce(mapping, module) AS binary, coalesce(mapping_build_id, module_build_id) AS build_id,
         kind, address::UBIGINT AS address, relative_address::UBIGINT AS relative_address,
         inline_depth::UINTEGER AS inline_depth
     FROM ({FRAMES}) ORDER BY frame_id

@@ -4,9 +4,12 @@
 mod arguments;
 pub mod chrome;
 mod instants;
+mod json;
 mod names;
+mod ordered;
 pub mod perfetto;
 pub mod pprof;
+pub mod speedscope;
 mod spool;
 pub mod stacks;
 mod survey;
