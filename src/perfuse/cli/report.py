@@ -92,12 +92,19 @@ def _samples(
         near_choice(event, sampled, "event")
     if sampled:
         samples = profile_report(profile, limit, event)
-        console.json(samples.as_json()) if as_json else console.lines(profile_lines(samples, console.style))
-        if profile.has_traces and not as_json and event is None:
+        traced = None
+        if profile.has_traces and event is None:
             from perfuse.reports.calls import calls_report
-            from perfuse.reports.calls_text import body_lines
 
-            console.lines(body_lines(calls_report(profile, calls.request(limit)), console.style))
+            traced = calls_report(profile, calls.request(limit))
+        if as_json:
+            console.json({**samples.as_json(), **({"calls": traced.as_json()} if traced else {})})
+        else:
+            console.lines(profile_lines(samples, console.style))
+            if traced:
+                from perfuse.reports.calls_text import body_lines
+
+                console.lines(body_lines(traced, console.style))
     else:
         if how.selects:
             raise click.UsageError("no samples are left to report: --between or --thread leave none")
