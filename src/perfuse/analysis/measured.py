@@ -127,9 +127,7 @@ def _sampled(profile: Any, event: str | None) -> Measured:
 
 
 def _of_calls(one: Latency) -> Values:
-    return {
-        name: getattr(one, "num_calls" if name == "count" else f"{name}_ns") for name in STATISTICS
-    }
+    return {name: getattr(one, "num_calls" if name == "count" else f"{name}_ns") for name in STATISTICS}
 
 
 def _of_samples(one: Weight) -> Values:

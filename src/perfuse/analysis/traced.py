@@ -27,11 +27,6 @@ class Traced(Protocol):
         """Whether there are any."""
         ...
 
-    @property
-    def has_traces(self) -> bool:
-        """Whether any of its recordings tells of calls."""
-        ...
-
     def call_statistics(self, **options: Any) -> "_core.CallStatistics":
         """The calls of its traces, summed up; `options` are those of `_core.call_statistics`."""
         ...

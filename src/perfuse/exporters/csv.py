@@ -7,7 +7,6 @@ from dataclasses import astuple
 from typing import IO, Any
 
 from perfuse.analysis.columns import Columns
-from perfuse.analysis.columns import Columns
 from perfuse.analysis.latency import LATENCY_COLUMNS, CallAccount, FunctionLatency, Grouping, Order
 from perfuse.analysis.traced import Function, Traced
 from perfuse.errors import ExportError, UsageError
@@ -96,15 +95,14 @@ def _llvm_lines(
 
 
 def _stated_second(profile: Traced) -> float:
-    """What llvm-xray takes for a second, in ours: it believes the rate in the header, and where there is none, counts."""
+    """Nanoseconds in what llvm-xray takes for a second: it believes the header's rate, and tells ticks without one."""
     clocks = Columns(profile.tables["clocks"])
-    rates = {*zip(clocks["hz"], clocks["stated_hz"], strict=True)}
+    rates = {*zip(clocks["hz"], clocks["stated_hz"], strict=True)} - {(hz, None) for hz in clocks["hz"]}
     if len(rates) > 1:
         raise ExportError("clocks of different rates", hint="llvm-xray accounts for one log at a time")
-    ((hz, stated_hz),) = rates
-    if hz is None or stated_hz is None:
-        return 1e9
-    return (stated_hz or 1) * 1e9 / hz
+    for hz, stated_hz in rates:
+        return (stated_hz or 1) * 1e9 / (hz or 1e9)
+    return 1e9
 
 
 def _signed(function: Function) -> int:

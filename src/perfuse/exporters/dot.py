@@ -35,7 +35,7 @@ def write(
     min_share: float = 0.005,
     event: str | None = None,
 ) -> None:
-    """Writes a directed graph, of traced calls where there are any, else of samples: `dot -Tsvg calls.dot -o calls.svg`.
+    """Writes a directed graph, of traced calls where there are any, else of samples; `dot -Tsvg` makes a picture of it.
 
     Samples have no durations of single calls: of the statistics they know `count`, `self` and `total`.
 

@@ -57,7 +57,8 @@ def dot_lines(title: str, notes: Iterable[str], nodes: Iterable[Node], edges: It
     for node in nodes:
         label = r"\n".join(_escaped(cut_middle(printable(line), _LONGEST_LABEL)) for line in node.lines)
         yield _statement(
-            node.key, {"label": label, "tooltip": _escaped_lines(node.tooltip), "fillcolor": node.fill, **node.attributes}
+            node.key,
+            {"label": label, "tooltip": _escaped_lines(node.tooltip), "fillcolor": node.fill, **node.attributes},
         )
     for edge in edges:
         drawn = {"penwidth": f"{0.6 + 3.4 * edge.heat:.2f}", "color": ink(edge.heat)}
