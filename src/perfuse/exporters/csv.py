@@ -79,15 +79,14 @@ def _line(values: list[Any]) -> str:
 def _llvm_lines(
     profile: Traced, order: Order | None, pattern: str | None, limit: int | None, recursive_only: bool
 ) -> Iterator[str]:
-    """As there, and to the last digit."""
     account = CallAccount(profile, rank="llvm", recursive_only=recursive_only)
-    hz = _ticks_a_second(profile)
+    ns_a_second = _stated_second(profile)
     rows = account.functions(None if order is None else limit, order=order or "name", pattern=pattern)
     if order is None:
         rows = sorted(rows, key=lambda one: _signed(one.function))[:limit]
     yield ",".join(_LLVM) + "\n"
     for one in rows:
-        times = [(getattr(one.latency, name) or 0) / hz for name in _LLVM_TIMES]
+        times = [(getattr(one.latency, name) or 0) / ns_a_second for name in _LLVM_TIMES]
         numbers = [str(_signed(one.function)), str(one.latency.num_timed), *(f"{time:e}" for time in times)]
         texts = [_debug(one.function), one.function.name]
         # Calls of which none was seen whole are not in its account.
@@ -95,11 +94,15 @@ def _llvm_lines(
             yield ",".join([*numbers, *('"' + text.replace('"', '""') + '"' for text in texts)]) + "\n"
 
 
-def _ticks_a_second(profile: Traced) -> int:
-    """What times are divided by: they are ticks of the log's own counter where the rate was given as 1 GHz."""
+def _stated_second(profile: Traced) -> float:
+    """Nanoseconds in what llvm-xray takes for a second: it believes the header's rate, and tells ticks without one."""
     clocks = Columns(profile.tables["clocks"])
-    stated = {rate for rate, source in zip(clocks["stated_hz"], clocks["hz_source"], strict=True) if source == "given"}
-    return (stated.pop() if len(stated) == 1 else None) or 1_000_000_000
+    rates = {*zip(clocks["hz"], clocks["stated_hz"], strict=True)} - {(hz, None) for hz in clocks["hz"]}
+    if len(rates) > 1:
+        raise ExportError("clocks of different rates", hint="llvm-xray accounts for one log at a time")
+    for hz, stated_hz in rates:
+        return (stated_hz or 1) * 1e9 / (hz or 1e9)
+    return 1e9
 
 
 def _signed(function: Function) -> int:
