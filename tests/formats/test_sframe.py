@@ -134,3 +134,46 @@ def test_a_style_that_shows_nothing_says_which_does() -> None:
     opened = sframe.open(FIXTURES / "v3_leaf.so")
     with pytest.raises(UsageError, match=r"--style readelf-2\.47"):
         opened.readelf("readelf-2.40")
+
+
+RARE = """
+    func idx [0]: pc = 0x1000, size = 128 bytes, attr = "SF"
+    STARTPC         CFA       FP        RA           
+    0000000000001000  r10+0     c-16      U            
+    0000000000001001  (sp+16)   u         f            
+    0000000000001002  sp+16     c+8       U            
+    0000000000001003  sp+16     u         c-24         
+    0000000000001004  sp+300    (r40-7)   r33+1000     
+    0000000000001005  RA undefined
+"""  # noqa: W291 - as readelf 2.47.50 writes it
+
+
+def test_rare_rows_are_shown_as_readelf_shows_them() -> None:
+    made = sframe.Section(3, "x86_64")
+    rows = [
+        Row(0, Rule("r10"), fp=Rule("cfa", -16, deref=True)),
+        Row(1, Rule("sp", 16, deref=True)),
+        Row(2, SP_16, fp=Rule("cfa", 8)),
+        Row(3, SP_16, ra=Rule("cfa", -24, deref=True)),
+        Row(4, Rule("sp", 300), fp=Rule("r40", -7, deref=True), ra=Rule("r33", 1000)),
+        Row(5, None),
+    ]
+    made.add(0x1000, 0x80, rows, signal=True)
+    text = b"".join(sframe.open(made.encode(0)).readelf("readelf-2.47")).decode()
+    assert text.partition("Function Index :\n")[2] == RARE
+
+
+def test_registers_that_keep_values_on_s390x() -> None:
+    made = sframe.Section(2, "s390x")
+    made.add(
+        0x2000, 0x80, [Row(0, Rule("sp", 320), ra=Rule("r16"), fp=Rule("r17")), Row(6, Rule("sp", 320), fp=Rule("r17"))]
+    )
+    text = b"".join(sframe.open(made.encode(0)).readelf("readelf-2.47")).decode()
+    assert [line.split() for line in text.splitlines()[-2:]] == [
+        ["0000000000002000", "sp+320", "r17", "r16"],
+        ["0000000000002006", "sp+320", "r17", "U"],
+    ]
+    newer, misfits = (converted := made.convert(3)).section, converted.misfits
+    assert not misfits
+    found = sframe.open(newer.encode(0)).find([0x2001]).to_arrow()
+    assert (found["ra_base"][0].as_py(), found["fp_base"][0].as_py()) == ("r16", "r17")

@@ -95,10 +95,12 @@ impl Counts {
 impl Series {
     #[inline(always)]
     fn add(&mut self, leave: &Leave) {
-        self.counts.add(leave);
+        let was_begun = leave.start_reason == StartReason::Entry;
+        if !(was_begun && leave.reason == EndReason::Exit) {
+            self.counts.add(leave);
+        }
         // How long a call took is only known of one that was seen whole.
-        let was_whole = leave.start_reason == StartReason::Entry && leave.reason != EndReason::Truncated;
-        if was_whole && self.is_wanted {
+        if was_begun && leave.reason != EndReason::Truncated && self.is_wanted {
             self.durations.push(leave.duration_ns);
         }
     }

@@ -162,12 +162,12 @@ fn attributes_record<'a>(view: View<'a>, function: &Function) -> Option<RecordVi
 }
 
 fn row_record<'a>(view: View<'a>, function: &Function, row: &Row<'a>) -> RecordView<'a> {
-    let words: Vec<_> = row.words().map(|word| vec![("word", Value::Signed(word.into()))]).collect();
+    let words: Vec<_> = row.words().map(|word| word.to_string()).collect();
     let mut fields = vec![
         ("start_address", Value::Hex(function.start.wrapping_add(row.start.into()))),
         ("sfre_start_address", Value::Unsigned(row.start.into())),
         ("sfre_info", Value::Text(row.info.to_string().into())),
-        ("sfre_words", Value::Entries(words)),
+        ("sfre_words", Value::Text(words.join(", ").into())),
     ];
     match view.piece.context(function).meaning(row) {
         Ok(Recovery::Outermost) => fields.push(("cfa", Value::Text("outermost".into()))),

@@ -176,20 +176,21 @@ impl Context {
     fn by_control_words(&self, row: &Row<'_>) -> Result<Recovery, Meaningless> {
         let registers = self.abi.registers().ok_or(Meaningless::Abi)?;
         let mut next = 0usize;
-        let mut pair = |fixed: i8| -> Result<Recover, Meaningless> {
+        let mut pair = |fixed: i8, is_last: bool| -> Result<Recover, Meaningless> {
             let default = if fixed == 0 { Recover::Same } else { Recover::Fixed(fixed) };
             let Some(control) = row.control(next) else { return Ok(default) };
-            if control == 0 {
+            let offset = row.word(next.saturating_add(1));
+            // What stands behind a control word 0 is the next control word; nothing is behind the last one but its offset.
+            if control == 0 && !(is_last && offset.is_some()) {
                 next = next.saturating_add(1);
                 return Ok(default);
             }
-            let offset = row.word(next.saturating_add(1)).ok_or(Meaningless::NoOffset)?;
             next = next.saturating_add(2);
-            Ok(Recover::At(expression(control, offset, registers)))
+            Ok(Recover::At(expression(control, offset.ok_or(Meaningless::NoOffset)?, registers)))
         };
-        let Recover::At(mut cfa) = pair(0)? else { return Err(Meaningless::CfaFromItself) };
-        let ra = pair(self.fixed_ra)?;
-        let fp = pair(self.fixed_fp)?;
+        let Recover::At(mut cfa) = pair(0, false)? else { return Err(Meaningless::CfaFromItself) };
+        let ra = pair(self.fixed_ra, false)?;
+        let fp = pair(self.fixed_fp, true)?;
         if cfa.base == Base::Cfa {
             return Err(Meaningless::CfaFromItself);
         }

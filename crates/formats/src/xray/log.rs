@@ -110,6 +110,8 @@ impl XRay {
         match rate {
             Rate::Hz(hz) => (Some(hz.max(1)), "given", None),
             Rate::Header => header,
+            // Nanoseconds of a clock that is read in place of a counter.
+            Rate::Auto if stated == Some(EMULATED_HZ) => (stated, "header", Some(0.0)),
             Rate::Auto => match (stated, self.estimate()) {
                 (Some(stated), Some(found)) if agrees(stated, &found) => {
                     (Some(stated), "header", Some(found.relative_error))

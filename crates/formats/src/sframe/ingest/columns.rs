@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{BooleanBufferBuilder, UInt32Builder, UInt64Builder};
+use arrow_array::builder::{UInt32Builder, UInt64Builder};
 use arrow_array::types::Int32Type;
 use arrow_array::{
     ArrayRef, BooleanArray, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray, UInt32Array,
@@ -107,8 +107,8 @@ struct Rules {
     cfa: Rule,
     fp: Rule,
     ra: Rule,
-    mangled: BooleanBufferBuilder,
-    outermost: BooleanBufferBuilder,
+    mangled: Vec<bool>,
+    outermost: Vec<bool>,
 }
 
 impl Rules {
@@ -117,8 +117,8 @@ impl Rules {
             cfa: Rule::with_capacity(rows),
             fp: Rule::with_capacity(rows),
             ra: Rule::with_capacity(rows),
-            mangled: BooleanBufferBuilder::new(rows),
-            outermost: BooleanBufferBuilder::new(rows),
+            mangled: Vec::with_capacity(rows),
+            outermost: Vec::with_capacity(rows),
         }
     }
 
@@ -133,13 +133,12 @@ impl Rules {
         self.cfa.push(cfa);
         self.fp.push(fp);
         self.ra.push(ra);
-        self.mangled.append(mangled);
-        self.outermost.append(recovery == Some(Recovery::Outermost));
+        self.mangled.push(mangled);
+        self.outermost.push(recovery == Some(Recovery::Outermost));
     }
 
-    fn finish(mut self) -> impl Iterator<Item = ArrayRef> {
-        let truths = [self.mangled.finish(), self.outermost.finish()];
-        let truths = truths.map(|truth| Arc::new(BooleanArray::new(truth, None)) as ArrayRef);
+    fn finish(self) -> impl Iterator<Item = ArrayRef> {
+        let truths = [self.mangled, self.outermost].map(|truth| Arc::new(BooleanArray::from(truth)) as ArrayRef);
         [self.cfa, self.fp, self.ra].into_iter().flat_map(Rule::finish).chain(truths)
     }
 }
@@ -157,8 +156,8 @@ fn place(rule: Recover) -> Option<Expression> {
 struct Rule {
     bases: Vec<i32>,
     offsets: Vec<i64>,
-    derefs: BooleanBufferBuilder,
-    valid: BooleanBufferBuilder,
+    derefs: Vec<bool>,
+    valid: Vec<bool>,
     registers: FxHashMap<u32, i32>,
     names: Vec<String>,
 }
@@ -171,8 +170,8 @@ impl Rule {
         Self {
             bases: Vec::with_capacity(rows),
             offsets: Vec::with_capacity(rows),
-            derefs: BooleanBufferBuilder::new(rows),
-            valid: BooleanBufferBuilder::new(rows),
+            derefs: Vec::with_capacity(rows),
+            valid: Vec::with_capacity(rows),
             registers: FxHashMap::default(),
             names: Vec::new(),
         }
@@ -190,8 +189,8 @@ impl Rule {
         };
         self.bases.push(key);
         self.offsets.push(offset);
-        self.derefs.append(deref);
-        self.valid.append(is_there);
+        self.derefs.push(deref);
+        self.valid.push(is_there);
     }
 
     fn register(&mut self, number: u32) -> i32 {
@@ -202,17 +201,17 @@ impl Rule {
         })
     }
 
-    fn finish(mut self) -> [ArrayRef; 3] {
+    fn finish(self) -> [ArrayRef; 3] {
         let names = NAMED.into_iter().chain(self.names.iter().map(String::as_str));
         let values = Arc::new(StringArray::from_iter_values(names));
-        let valid = Some(NullBuffer::new(self.valid.finish())).filter(|valid| valid.null_count() > 0);
+        let valid = Some(NullBuffer::from(self.valid)).filter(|valid| valid.null_count() > 0);
         let keys = Int32Array::new(self.bases.into(), valid.clone());
         let bases: ArrayRef = match DictionaryArray::<Int32Type>::try_new(keys, values) {
             Ok(array) => Arc::new(array),
             Err(error) => unreachable!("every key has a name: {error}"),
         };
         let offsets = Int64Array::new(self.offsets.into(), valid);
-        [bases, Arc::new(offsets), Arc::new(BooleanArray::new(self.derefs.finish(), None))]
+        [bases, Arc::new(offsets), Arc::new(BooleanArray::from(self.derefs))]
     }
 }
 

@@ -89,17 +89,18 @@ impl<'a> Lines<'a> {
         self.text.extend_from_slice(b"    ");
         hexadecimal(&mut self.text, base.wrapping_add(row.start.into()));
         self.text.extend_from_slice(b"  ");
+        let version = context.version;
         match context.meaning(row) {
             Ok(Recovery::Outermost) => self.text.extend_from_slice(b"RA undefined"),
             Ok(Recovery::Caller { cfa, fp, ra, ra_mangled }) => {
-                self.cell(10, |text| place(text, &cfa, true));
-                self.cell(10, |text| recover(text, &fp, b"u", b"f"));
+                self.cell(10, |text| place(text, &cfa, version, true));
+                self.cell(10, |text| recover(text, &fp, version, b"u", b"f"));
                 let fixed: &[u8] = if self.style == Style::Readelf240 { b"u" } else { b"f" };
                 let padded = ra_is_padded(row, context);
                 self.cell(13, |text| {
                     match padded {
                         true => text.push(b'U'),
-                        false => recover(text, &ra, b"u", fixed),
+                        false => recover(text, &ra, version, b"u", fixed),
                     }
                     text.extend_from_slice(if ra_mangled { b"[s]" } else { b"" });
                 });
@@ -126,16 +127,16 @@ fn ra_is_padded(row: &Row<'_>, context: &Context) -> bool {
     row.control(2) == Some(0)
 }
 
-fn recover(text: &mut Vec<u8>, rule: &Recover, same: &[u8], fixed: &[u8]) {
+fn recover(text: &mut Vec<u8>, rule: &Recover, version: u8, same: &[u8], fixed: &[u8]) {
     match rule {
         Recover::Same => text.extend_from_slice(same),
         Recover::Fixed(_) => text.extend_from_slice(fixed),
-        Recover::At(expression) => place(text, expression, false),
+        Recover::At(expression) => place(text, expression, version, false),
     }
 }
 
 /// `sp+8`, `c-16`, `(fp-8)`. What is saved at an offset from the CFA has no parentheses, though memory is read there.
-fn place(text: &mut Vec<u8>, expression: &Expression, is_cfa: bool) {
+fn place(text: &mut Vec<u8>, expression: &Expression, version: u8, is_cfa: bool) {
     let Expression { base, offset, deref } = *expression;
     let parentheses = deref && (is_cfa || base != Base::Cfa);
     if parentheses {
@@ -148,6 +149,10 @@ fn place(text: &mut Vec<u8>, expression: &Expression, is_cfa: bool) {
         Base::Register(number) => {
             text.push(b'r');
             decimal(text, number.into());
+            // Version 2 has registers that keep a value, for s390x, and no offset beside them.
+            if version == 2 {
+                return;
+            }
         }
     }
     text.push(if offset < 0 { b'-' } else { b'+' });

@@ -137,6 +137,9 @@ fn by_control_words(
     }
     let mut words = pair(cfa, cfa_offset(cfa.offset, context)?).to_vec();
     match (ra, fp) {
+        (Recover::At(Expression { base: Base::Cfa, deref: false, .. }), _) => {
+            return Err("a return address that is an address of the stack");
+        }
         (Recover::At(ra), _) => words.extend(pair(ra, offset(ra.offset)?)),
         (_, Recover::At(_)) => words.push(Word::Control(0)),
         _ => {}
