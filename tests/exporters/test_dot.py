@@ -12,9 +12,12 @@ from tools import need, output_of
 
 import perfuse
 from perfuse.analysis.callgraph import CallGraph
+from perfuse.analysis.diff import Difference
 from perfuse.analysis.latency import CallAccount
+from perfuse.analysis.measured import measured
 from perfuse.errors import ExportError, UsageError
 from perfuse.exporters import export
+from perfuse.exporters.dot_diff import dot_diff_lines
 from profiles import HOSTILE, hostile, with_tables
 
 EDGE = re.compile(r'[fF](\d+) -> [fF](\d+) \[label="([\d,]+)')
@@ -82,10 +85,28 @@ def test_graphviz_draws_hostile_names() -> None:
     need("dot")
     out = io.BytesIO()
     export(hostile(), out, to="dot", min_share=0.0)
-    drawn = ET.fromstring(output_of("dot", "-Tsvg", given=out.getvalue()))
-    texts = [element.text for element in drawn.iter("{http://www.w3.org/2000/svg}text")]
-    for name in (HOSTILE[0], HOSTILE[2], r"line\nbreak\r\ttab\x00null", HOSTILE[5]):
-        assert name in texts
+    both = measured(hostile(), edges=True)
+    difference = "\n".join(dot_diff_lines(Difference(both, both), min_share=0.0))
+    for graph in (out.getvalue(), difference.encode("utf-8")):
+        drawn = ET.fromstring(output_of("dot", "-Tsvg", given=graph))
+        texts = [element.text for element in drawn.iter("{http://www.w3.org/2000/svg}text")]
+        for name in (HOSTILE[0], HOSTILE[2], r"line\nbreak\r\ttab\x00null", HOSTILE[5]):
+            assert name in texts
+
+
+def test_colours_of_a_difference_tell_its_sign(xray_corpus: Path) -> None:
+    program = {0: xray_corpus / "bin" / "small22"}
+    logs = [xray_corpus / "fdr" / "small-v5.xray", xray_corpus / "basic" / "basic-small-v3.xray"]
+    sides = [measured(perfuse.fuse(log, maps=program), edges=True) for log in logs]
+    difference = Difference(*sides)
+    signs = set()
+    drawn = "\n".join(dot_diff_lines(difference, min_share=0.0))
+    for one in difference.functions:
+        (colour,) = re.findall(rf'^  f{one.key} \[.*fillcolor="#(\w+)"', drawn, re.MULTILINE)
+        red, green = int(colour[:2], 16), int(colour[2:4], 16)
+        assert (red > green) == (one.figures["self"].difference > 0)
+        signs.add(red > green)
+    assert signs == {True, False}
 
 
 def test_what_cannot_be_is_said(small: FakeProfile) -> None:
