@@ -14,6 +14,8 @@ __all__ = [
     "Placed",
     "RecordIterator",
     "Recording",
+    "SFrameSection",
+    "SFrameText",
     "XRayLogWriter",
     "__version__",
     "call_statistics",
@@ -26,6 +28,10 @@ __all__ = [
     "perf_facts",
     "rules",
     "selected_samples",
+    "sframe_at",
+    "sframe_find",
+    "sframe_pieces",
+    "sframe_put_back",
     "tables",
     "write_images",
     "write_perf_samples",
@@ -85,6 +91,9 @@ class _PerfFacts(TypedDict):
     pids: list[int]
     time_conv: tuple[int, int, int] | None
     num_user_stacks: int
+
+_SFrameRule: TypeAlias = tuple[str, int, bool]
+_SFrameRow: TypeAlias = tuple[int, _SFrameRule | None, _SFrameRule | None, _SFrameRule | None, bool]
 
 def rules() -> list[_Rule]: ...
 def formats() -> list[_Format]: ...
@@ -185,6 +194,7 @@ class Placed:
         clock_kind: str,
         hz: int | None,
         hz_source: str,
+        stated_hz: int | None,
         uncertainty_ns: int | None,
         alignment: str,
     ) -> Self: ...
@@ -274,6 +284,9 @@ class CallTrace:
     @property
     def clock(self) -> str | None: ...
     def write_chrome(self, out: int | IO[bytes], *, progress: Callable[[str, float], None] | None = None) -> None: ...
+    def write_speedscope(
+        self, out: int | IO[bytes], *, progress: Callable[[str, float], None] | None = None
+    ) -> None: ...
     def write_perfetto(
         self, out: int | IO[bytes], *, clock: int | None = None, progress: Callable[[str, float], None] | None = None
     ) -> None: ...
@@ -362,6 +375,42 @@ def code_pids(fusion: Fusion) -> list[int]: ...
 def write_images(fusion: Fusion, files: dict[int, int], machine: int) -> Images: ...
 def inject_images(fusion: Fusion, images: Images, paths: dict[int, str], out: int) -> tuple[int, int, int] | None: ...
 
+@final
+class SFrameText:
+    def __new__(cls, recording: Recording, style: str) -> Self: ...
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> bytes: ...
+
+@final
+class SFrameSection:
+    def __new__(cls, version: int, arch: str) -> Self: ...
+    @staticmethod
+    def all_of(recording: Recording) -> list[SFrameSection]: ...
+    @staticmethod
+    def merged(sections: Sequence[SFrameSection]) -> tuple[SFrameSection, int]: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def arch(self) -> str | None: ...
+    def __len__(self) -> int: ...
+    def add(
+        self,
+        start: int,
+        size: int,
+        rows: Sequence[_SFrameRow],
+        repeat_bytes: int = 0,
+        signal: bool = False,
+        key_b: bool = False,
+    ) -> None: ...
+    def convert(self, version: int) -> tuple[SFrameSection, list[tuple[int | None, int | None, str, bool]]]: ...
+    def optimised(self) -> tuple[SFrameSection, int]: ...
+    def encode(self, address: int, sort: bool = True) -> bytes: ...
+
+def sframe_at(path: str, data: bytes | None, address: int) -> Recording: ...
+def sframe_find(recording: Recording, addresses: bytes) -> ArrowStream: ...
+def sframe_pieces(recording: Recording) -> list[dict[str, Any]]: ...
+def sframe_put_back(recording: Recording, section: int, data: bytes) -> bytes: ...
+
 _Mode: TypeAlias = Literal["fdr", "basic"]
 _Endian: TypeAlias = Literal["little", "big"]
 _WrittenFacts: TypeAlias = tuple[int, int, int, list[tuple[str, int]]]
@@ -377,7 +426,7 @@ class _Wanted(TypedDict):
     functions: set[int] | None
 
 def convert_xray(recordings: Sequence[Recording], out: int, wanted: _Wanted) -> _WrittenFacts: ...
-def write_xray(fusion: Fusion, out: int, wanted: _Wanted, is_monotonic: bool) -> tuple[_WrittenFacts, bool]: ...
+def write_xray(fusion: Fusion, out: int, wanted: _Wanted, is_monotonic: bool) -> tuple[_WrittenFacts, int, int]: ...
 
 @final
 class XRayLogWriter:

@@ -1,10 +1,10 @@
 """The calls of a profile, one by one, on their way into a file."""
 
 from collections.abc import Callable
-from io import FileIO
 from typing import IO, TYPE_CHECKING
 
 from perfuse import _core
+from perfuse.descriptors import descriptor_of
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
@@ -38,7 +38,14 @@ class CallTrace:
 
         Times are microseconds from `first_ns` on.
         """
-        self._core.write_chrome(_target(out), progress=progress)
+        self._core.write_chrome(descriptor_of(out), progress=progress)
+
+    def write_speedscope(self, out: IO[bytes], progress: Callable[[str, float], None] | None = None) -> None:
+        """Writes the members of a speedscope file that are about calls: `activeProfileIndex`, `profiles` and `shared`.
+
+        Times are nanoseconds from `first_ns` on.
+        """
+        self._core.write_speedscope(descriptor_of(out), progress=progress)
 
     def write_perfetto(
         self, out: IO[bytes], clock: int | None, progress: Callable[[str, float], None] | None = None
@@ -50,12 +57,4 @@ class CallTrace:
             clock: The number of `clock` among Perfetto's; None where it has none for it.
             progress: Called with how much is done.
         """
-        self._core.write_perfetto(_target(out), clock=clock, progress=progress)
-
-
-def _target(out: IO[bytes]) -> int | IO[bytes]:
-    """A plain file as its descriptor, which takes bytes without Python; anything else as it is."""
-    if not isinstance(getattr(out, "raw", None), FileIO):
-        return out
-    out.flush()
-    return out.fileno()
+        self._core.write_perfetto(descriptor_of(out), clock=clock, progress=progress)

@@ -137,6 +137,11 @@ class Profile:
         return (*self._found, *naming, *checked)
 
     @property
+    def has_samples(self) -> bool:
+        """Whether any of the recordings tells of samples, other than by what its calls add up to."""
+        return any({"callchains", "samples"} & {*recording.fills} for recording in self.recordings)
+
+    @property
     def has_traces(self) -> bool:
         """Whether any of the recordings tells of calls."""
         return any({"call_events", "call_sums"} & {*recording.fills} for recording in self.recordings)

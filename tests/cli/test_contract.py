@@ -14,6 +14,7 @@ import pytest
 from command_line import Perfuse
 
 DUMP = "jit-2345.dump"
+LOG = "xray-log.server.uocuES"
 
 
 def test_info_json(perfuse: Perfuse) -> None:
@@ -268,6 +269,7 @@ def _names(value: object) -> set[str]:
         (("tables", "--json", DUMP), set()),
         (("report", "--json", DUMP), set()),
         (("report", "--json", "perf.data", DUMP), set()),
+        (("report", "--json", "--graph", "--tree", "--stacks", "--per-thread", LOG), set()),
         (("doctor", "--json"), set()),
     ],
 )

@@ -15,6 +15,7 @@ mod profile_output;
 mod read_ahead;
 mod recording;
 mod registry;
+mod sframe;
 mod sleds;
 mod stacks;
 mod trace_output;
@@ -37,6 +38,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     perf_data::register(module)?;
     fusion::register(module)?;
     images::register(module)?;
+    sframe::register(module)?;
     sleds::register(module)?;
     stacks::register(module)?;
     xray_logs::register(module)?;

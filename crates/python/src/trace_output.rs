@@ -3,13 +3,15 @@
 use std::ops::Range;
 
 use perfuse_engine::calls::Selection;
-use perfuse_engine::trace_output::{Batches, Error, Survey, Tables, Trace, Tracks, chrome, perfetto};
-use perfuse_formats::TableRequest;
+use perfuse_engine::trace_output::{
+    Batches, Error, Survey, Tables, Trace, Tracks, chrome, perfetto, speedscope,
+};
 use perfuse_tables::access::ColumnError;
 use pyo3::prelude::*;
 
 use crate::fusion::Fusion;
 use crate::output::{Output, Target};
+use crate::read_ahead::ReadAhead;
 use crate::waiting::Waiting;
 
 /// The calls and instants of a fusion, looked over and ready to be written.
@@ -86,6 +88,12 @@ impl CallTrace {
         self.write(py, out, progress, |trace, out, go_on| chrome::write(trace, out, go_on))
     }
 
+    /// Writes the members of a speedscope file that are about calls.
+    #[pyo3(signature = (out, *, progress=None))]
+    fn write_speedscope(&self, py: Python<'_>, out: Target, progress: Option<Py<PyAny>>) -> PyResult<()> {
+        self.write(py, out, progress, |trace, out, go_on| speedscope::write(trace, out, go_on))
+    }
+
     /// Writes Perfetto's packets. `clock` is a number of its `BuiltinClock`.
     #[pyo3(signature = (out, *, clock=None, progress=None))]
     fn write_perfetto(
@@ -112,7 +120,7 @@ impl CallTrace {
         let written = py.detach(|| {
             let fusion = self.fusion.get();
             let (call_events, instants) = (stream(fusion, "call_events"), stream(fusion, "instants"));
-            let functions = fusion.collect("functions", &TableRequest::default());
+            let functions = fusion.with_names("functions")?;
             let tables = Tables { call_events: &call_events, instants: &instants, functions: &functions };
             let Self { selection, survey, tracks, .. } = self;
             let trace = Trace { tables, selection, survey, tracks };
@@ -123,7 +131,7 @@ impl CallTrace {
 }
 
 fn stream(fusion: &Fusion, name: &'static str) -> impl Fn() -> Batches {
-    move || Box::new(fusion.stream(name, true))
+    move || Box::new(ReadAhead::new(fusion.stream(name, true)))
 }
 
 impl Fusion {

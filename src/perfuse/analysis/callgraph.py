@@ -150,7 +150,7 @@ class CallPaths:
             max_depth: Nodes below this depth are left out.
         """
         nodes = self._nodes
-        least = max(min_share * self.whole_ns, 1)
+        least = min_share * self.whole_ns
         children: dict[int, list[int]] = defaultdict(list)
         for row, total in enumerate(nodes.total_ns):
             if total >= least:

@@ -203,6 +203,11 @@ class CallAccount:
         """How many rows `functions` has without a limit."""
         return sum(1 for _ in self._rows(pattern))
 
+    @property
+    def num_called(self) -> int:
+        """How many functions there are."""
+        return len({*self._functions["function_id"]})
+
     def threads(self) -> list[ThreadActivity]:
         """Threads, the busiest first."""
         columns = Columns(self.statistics.threads())

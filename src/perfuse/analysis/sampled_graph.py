@@ -63,7 +63,7 @@ def _walk(nodes: Columns, groups: list[int]) -> Iterator[tuple[int, int | None, 
         caller = stack[-1][1] if stack else None
         seen = open_functions.get(function, 0)
         seen_edge = 0 if caller is None else open_edges.get((caller, function), 0)
-        yield function, caller, tuple(weights), not seen, not seen_edge  # type: ignore[misc]
+        yield function, caller, tuple(weights), not seen, not seen_edge
         stack.append((node, function))
         open_functions[function] = seen + 1
         if caller is not None:

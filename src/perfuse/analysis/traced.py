@@ -22,6 +22,11 @@ class Traced(Protocol):
         """The common tables by name, each an Arrow stream."""
         ...
 
+    @property
+    def has_traces(self) -> bool:
+        """Whether there are any."""
+        ...
+
     def call_statistics(self, **options: Any) -> "_core.CallStatistics":
         """The calls of its traces, summed up; `options` are those of `_core.call_statistics`."""
         ...

@@ -28,11 +28,21 @@ class CallOptions:
     per_thread: bool = False
     recursive_only: bool = False
     llvm_compat: bool = False
+    output_format: str = "text"
 
     @property
     def given(self) -> list[str]:
         """Those that were given, as they were written."""
-        return [f"--{one.name.replace('_', '-')}" for one in fields(self) if getattr(self, one.name)]
+        return [
+            f"--{one.name.replace('_', '-')}"
+            for one in fields(self)
+            if getattr(self, one.name) not in (None, False, "text")
+        ]
+
+    @property
+    def as_csv(self) -> bool:
+        """Whether rows are wanted as comma-separated values."""
+        return self.output_format == "csv"
 
     def request(self, limit: int) -> CallsRequest:
         """What is to be reported."""
@@ -59,6 +69,14 @@ def call_options(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args, calls=calls, **given)
 
     for option in (
+        click.option(
+            "--format",
+            "output_format",
+            type=click.Choice(("text", "csv")),
+            default="text",
+            metavar="FORMAT",
+            help="Calls: text, or csv with a line a function. [text]",
+        ),
         click.option("--llvm-compat", is_flag=True, help="Calls: as llvm-xray account counts, to compare."),
         click.option("--recursive-only", is_flag=True, help="Calls: only of functions already on the stack."),
         click.option("--per-thread", is_flag=True, help="Calls: each thread by itself."),

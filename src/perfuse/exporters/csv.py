@@ -1,4 +1,4 @@
-"""Statistics of calls as comma-separated values: ours in nanoseconds, or as `llvm-xray account -format=csv` has them."""
+"""Statistics of calls as comma-separated values, in nanoseconds, or as `llvm-xray account -format=csv` has them."""
 
 import csv
 import io
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import astuple
 from typing import IO, Any
 
+from perfuse.analysis.columns import Columns
 from perfuse.analysis.latency import LATENCY_COLUMNS, CallAccount, FunctionLatency, Grouping, Order
 from perfuse.analysis.traced import Function, Traced
 from perfuse.errors import ExportError, UsageError
@@ -37,13 +38,14 @@ def write(
         function: Only functions of such names: a part of them, a glob, or a regular expression between slashes.
         limit: At most so many lines; 0 for all.
         recursive_only: Only durations of calls made while their function was on the stack already.
-        llvm: Columns, percentiles and seconds as llvm-xray has them.
+        llvm: Columns, percentiles and seconds as llvm-xray has them: fuse with `tsc_hz=1_000_000_000`, so that times
+            are ticks, which are then divided by the rate the log states, as there.
 
     Raises:
         UsageError: An option has no such value.
         ExportError: There are no calls.
     """
-    if not profile.has_calls:
+    if not profile.has_traces:
         raise ExportError("there are no calls", hint="statistics of calls are made of call traces")
     if llvm and by != "function":
         raise UsageError("llvm-xray accounts by function only", field="by")
@@ -77,20 +79,30 @@ def _line(values: list[Any]) -> str:
 def _llvm_lines(
     profile: Traced, order: Order | None, pattern: str | None, limit: int | None, recursive_only: bool
 ) -> Iterator[str]:
-    """Ticks of the counter, divided by the rate the file states: as there, and to the last digit."""
-    account = CallAccount(profile, rank="llvm", recursive_only=recursive_only, ticks=True)
+    account = CallAccount(profile, rank="llvm", recursive_only=recursive_only)
+    ns_a_second = _stated_second(profile)
     rows = account.functions(None if order is None else limit, order=order or "name", pattern=pattern)
     if order is None:
         rows = sorted(rows, key=lambda one: _signed(one.function))[:limit]
     yield ",".join(_LLVM) + "\n"
     for one in rows:
-        hz = account.stated_hz or 1
-        times = [(getattr(one.latency, name) or 0) / hz for name in _LLVM_TIMES]
+        times = [(getattr(one.latency, name) or 0) / ns_a_second for name in _LLVM_TIMES]
         numbers = [str(_signed(one.function)), str(one.latency.num_timed), *(f"{time:e}" for time in times)]
         texts = [_debug(one.function), one.function.name]
         # Calls of which none was seen whole are not in its account.
         if one.latency.num_timed:
             yield ",".join([*numbers, *('"' + text.replace('"', '""') + '"' for text in texts)]) + "\n"
+
+
+def _stated_second(profile: Traced) -> float:
+    """Nanoseconds in what llvm-xray takes for a second: it believes the header's rate, and tells ticks without one."""
+    clocks = Columns(profile.tables["clocks"])
+    rates = {*zip(clocks["hz"], clocks["stated_hz"], strict=True)} - {(hz, None) for hz in clocks["hz"]}
+    if len(rates) > 1:
+        raise ExportError("clocks of different rates", hint="llvm-xray accounts for one log at a time")
+    for hz, stated_hz in rates:
+        return (stated_hz or 1) * 1e9 / (hz or 1e9)
+    return 1e9
 
 
 def _signed(function: Function) -> int:

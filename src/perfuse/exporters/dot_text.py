@@ -19,7 +19,7 @@ class Node:
     Attributes:
         key: What edges name it by.
         lines: Its text; the first is its title.
-        tooltip: What is told where the pointer rests on it.
+        tooltip: What is told where the pointer rests on it, line by line.
         fill: Its colour, `#rrggbb`.
         attributes: Anything more Graphviz knows.
     """
@@ -57,11 +57,12 @@ def dot_lines(title: str, notes: Iterable[str], nodes: Iterable[Node], edges: It
     for node in nodes:
         label = r"\n".join(_escaped(cut_middle(printable(line), _LONGEST_LABEL)) for line in node.lines)
         yield _statement(
-            node.key, {"label": label, "tooltip": _escaped(node.tooltip), "fillcolor": node.fill, **node.attributes}
+            node.key,
+            {"label": label, "tooltip": _escaped_lines(node.tooltip), "fillcolor": node.fill, **node.attributes},
         )
     for edge in edges:
         drawn = {"penwidth": f"{0.6 + 3.4 * edge.heat:.2f}", "color": ink(edge.heat)}
-        told = {"label": _escaped(edge.label), "tooltip": _escaped(edge.tooltip)}
+        told = {"label": _escaped_lines(edge.label), "tooltip": _escaped_lines(edge.tooltip)}
         yield _statement(f"{edge.tail} -> {edge.head}", {**told, **drawn, **edge.attributes})
     yield "}"
 
@@ -80,6 +81,10 @@ def ink(share: float) -> str:
 def _statement(subject: str, attributes: dict[str, str]) -> str:
     told = ", ".join(f'{name}="{value}"' for name, value in attributes.items() if value)
     return f"  {subject} [{told}];"
+
+
+def _escaped_lines(text: str) -> str:
+    return r"\n".join(_escaped(line) for line in text.split("\n"))
 
 
 def _escaped(text: str) -> str:

@@ -1,11 +1,12 @@
 """Samples and their stacks, as the core writes them for viewers: queries, so that names are those of all exports."""
 
 from perfuse.exporters.frames import FRAMES
+from perfuse.exporters.source import SUMMED
 
 FRAME_ROWS = f"""
     SELECT frame_id::UINTEGER AS frame_id, label AS name, coalesce(linkage_name, label) AS system_name,
         coalesce(path, function_path) AS path, function_line::UINTEGER AS start_line, line::UINTEGER AS line,
-        coalesce(mapping, module, '[unknown]') AS binary, coalesce(mapping_build_id, module_build_id) AS build_id,
+        coalesce(mapping, module) AS binary, coalesce(mapping_build_id, module_build_id) AS build_id,
         kind, address::UBIGINT AS address, relative_address::UBIGINT AS relative_address,
         inline_depth::UINTEGER AS inline_depth
     FROM ({FRAMES}) ORDER BY frame_id
@@ -18,8 +19,5 @@ STACK_ROWS = """
 """
 """A row a stack; a parent is before its children."""
 
-SUMMED_EVENTS = ("wall-time", "calls")
-"""Events whose samples are sums over calls, and of no moment."""
-
-IS_SUM = f"event::VARCHAR IN {SUMMED_EVENTS}"
-"""Whether a sample is such a sum."""
+IS_SUM = f"event::VARCHAR IN ({SUMMED})"
+"""Whether a sample is of a call trace: it stands for many calls, and is of no moment."""

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 SUMMED = "'wall-time', 'calls'"
 """Events of call traces, as a list in SQL: a sample of these stands for all the calls of a path in a thread."""
 
-
 Progress = Callable[[str, float], None]
 """Called with what is being done and how much of it is, from 0 to 1."""
 
@@ -39,6 +38,11 @@ class Source(Protocol):
 
 class TraceSource(Source, Protocol):
     """A profile, as far as exporters of timelines know it."""
+
+    @property
+    def has_samples(self) -> bool:
+        """Whether it has samples that are no sums over calls."""
+        ...
 
     def call_trace(self, progress: Progress | None = None) -> "CallTrace | None":
         """Its calls and instants; None where there are none."""

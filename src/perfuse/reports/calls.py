@@ -19,6 +19,7 @@ from perfuse.analysis.latency import (
     Totals,
 )
 from perfuse.analysis.traced import Function, Thread
+from perfuse.reports.clock_text import Clock
 from perfuse.reports.profile import DiagnosticCount, Input, diagnostic_counts, inputs
 
 if TYPE_CHECKING:
@@ -51,18 +52,6 @@ class CallsRequest:
     def whole_screen(self) -> bool:
         """Whether no view was asked for by itself."""
         return not (self.stacks or self.graph or self.tree)
-
-
-@dataclass(frozen=True, slots=True)
-class Clock:
-    """Clock of a file: its rate, where that is from, how far off times may be, and what the file itself says."""
-
-    path: str
-    kind: str
-    hz: int | None
-    hz_source: str
-    stated_hz: int | None
-    uncertainty_ns: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +92,7 @@ class CallsReport:
     clocks: list[Clock]
     totals: Totals
     request: CallsRequest
+    num_called: int
     num_functions: int
     whole_ns: int
     functions: list[FunctionLatency]
@@ -115,6 +105,11 @@ class CallsReport:
     moments: list[MomentCount]
     diagnostics: list[DiagnosticCount]
 
+    @property
+    def unit(self) -> str:
+        """What times are in: `ns`, or `ticks` where no file tells how long a tick is."""
+        return "ns" if any(clock.hz for clock in self.clocks) else "ticks"
+
     def as_json(self) -> dict[str, Any]:
         """The contract of `report --json` for calls."""
         asked = self.request
@@ -123,10 +118,12 @@ class CallsReport:
             "title": self.title,
             "inputs": [asdict(one) for one in self.inputs],
             "clocks": [asdict(one) for one in self.clocks],
+            "unit": self.unit,
             "totals": asdict(self.totals),
             "by": asked.by,
             "sort": asked.order,
             "percentiles": asked.rank,
+            "num_called": self.num_called,
             "num_functions": self.num_functions,
             "functions": [function_json(one) for one in self.functions],
             "edges": [_edge_json(one) for one in self.edges] if asked.graph else None,
@@ -165,6 +162,7 @@ def calls_report(profile: Profile, request: CallsRequest) -> CallsReport:
         clocks=_clocks(profile),
         totals=account.totals,
         request=request,
+        num_called=account.num_called,
         num_functions=account.num_functions(pattern),
         whole_ns=sum(one.busy_ns for one in threads),
         functions=account.functions(limit, order=request.order, pattern=pattern),
@@ -224,7 +222,7 @@ def _tree_json(tree: CallTree) -> dict[str, Any]:
 
 
 def _edge_order(order: Order) -> Order:
-    # What a function takes itself is spread over those who call it; what it takes in all is what an edge is looked at for.
+    # What a function takes itself is spread over those who call it: an edge is looked at for what it takes in all.
     return "sum" if order == "self" else order
 
 

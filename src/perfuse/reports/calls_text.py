@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from perfuse.analysis.latency import Migration, ThreadActivity, Totals
-from perfuse.reports.calls import CallsReport, Clock, MomentCount, StackList
+from perfuse.reports.calls import CallsReport, MomentCount, StackList
+from perfuse.reports.clock_text import clock_lines
 from perfuse.reports.findings import summary_lines
 from perfuse.reports.fitting import Ranked, fitted
 from perfuse.reports.grid import Cell, Column, bar, fields, grid
-from perfuse.reports.latency_text import edge_lines, function_lines
+from perfuse.reports.latency_text import Time, edge_lines, function_lines
 from perfuse.reports.profile_text import input_text
 from perfuse.reports.section import section
 from perfuse.reports.stacks_text import stack_blocks, stack_lines, tree_lines
 from perfuse.reports.style import Role, Style
-from perfuse.reports.units import count_text, counted, duration_text, percent_text
+from perfuse.reports.units import count_text, counted, duration_text, percent_text, ticks_text
 
 BAR_COLUMNS = 12
 ROWS_SHOWN = 8
-_BY = {"function": "", "thread": " and thread", "cpu": " and processor"}
+_BY = {"function": "", "thread": " by thread", "cpu": " by processor"}
 _WORDS = {
     "self": "time in themselves",
     "sum": "sum of durations",
@@ -50,45 +51,25 @@ def body_lines(report: CallsReport, style: Style) -> Iterator[str]:
         yield from _functions(report, style)
     if asked.graph:
         yield from section("Who calls whom", style, f"by {_WORDS['sum' if asked.order == 'self' else asked.order]}")
-        yield from edge_lines(report.edges, asked.order, style)
+        yield from edge_lines(report.edges, asked.order, style, _time(report))
         yield from _more(report.num_edges - len(report.edges), style)
     for tree in report.trees:
         of = f" of {tree.thread.label}" if tree.thread else ""
         yield from section(f"Call tree{of}", style, "callers above what they called; light branches left out")
-        yield from tree_lines(tree, style)
+        yield from tree_lines(tree, style, _time(report))
     for top in report.stacks:
-        yield from _stacks(top, asked.whole_screen, style)
+        yield from _stacks(top, asked.whole_screen, style, _time(report))
     if asked.whole_screen:
-        yield from _threads(report.threads, style)
+        yield from _threads(report.threads, style, _time(report))
         yield from _migrations(report.migrations, style)
         yield from _moments(report.moments, style)
-
-
-def clock_text(clock: Clock) -> str:
-    """`counter at 2,596.13 MHz, measured in the log itself, sure to ± 1.2 µs; its header says 3,700.00 MHz`"""
-    if clock.kind != "tsc":
-        return {"monotonic": "monotonic, in nanoseconds", "perf": "perf's own"}.get(clock.kind, clock.kind)
-    if clock.hz is None:
-        return "processor's counter, of unknown rate"
-    sources = {"estimated": ", measured in the log itself", "header": ", as its header says", "given": ", as given"}
-    sure = "" if clock.uncertainty_ns is None else f", sure to ± {duration_text(clock.uncertainty_ns)}"
-    told = f"processor's counter at {clock.hz / 1e6:,.2f} MHz{sources.get(clock.hz_source, '')}{sure}"
-    if clock.stated_hz is None or clock.hz_source == "header":
-        return told
-    if not clock.stated_hz:
-        return f"{told}; its header says nothing"
-    off = clock.stated_hz / clock.hz - 1
-    apart = f": {off:+.1%}" if abs(off) >= 0.001 else ""
-    return f"{told}; its header says {clock.stated_hz / 1e6:,.2f} MHz{apart}"
 
 
 def _header(report: CallsReport) -> list[tuple[str, Cell]]:
     totals = report.totals
     first, last = totals.span_ns or (0, 0)
     over = f" over {duration_text(last - first)}" if last > first else ""
-    functions = counted(len({one.function.function_id for one in report.functions}), "function")
-    if report.request.by == "function" and report.request.pattern is None:
-        functions = counted(report.num_functions, "function")
+    functions = counted(report.num_called, "function")
     pairs: list[tuple[str, Cell]] = [("calls", f"{count_text(totals.num_calls)} of {functions}{over}")]
     pairs += [("", (told, Role.FAINT)) for told in [_endings(totals)] if told]
     processes = len({one.thread.pid for one in report.threads})
@@ -96,11 +77,15 @@ def _header(report: CallsReport) -> list[tuple[str, Cell]]:
     pairs.append(("from", ", ".join(tasks)))
     files = [input_text(one) for one in report.inputs]
     pairs += [("file" if len(files) == 1 else "files" if i == 0 else "", text) for i, text in enumerate(files)]
-    clocks = list(dict.fromkeys(clock_text(clock) for clock in report.clocks))
+    clocks = list(dict.fromkeys(line for clock in report.clocks for line in clock_lines(clock)))
     pairs += [("clock" if i == 0 else "", text) for i, text in enumerate(clocks)]
     if report.request.rank == "llvm":
         pairs.append(("compare", "percentiles and rate as llvm-xray account takes them"))
     return pairs
+
+
+def _time(report: CallsReport) -> Time:
+    return duration_text if report.unit == "ns" else ticks_text
 
 
 def _endings(totals: Totals) -> str:
@@ -117,17 +102,17 @@ def _functions(report: CallsReport, style: Style) -> Iterator[str]:
     asked = report.request
     only = " of recursive calls only" if asked.recursive_only else ""
     yield from section(f"Functions{_BY[asked.by]}", style, f"by {_WORDS[asked.order]}{only}")
-    yield from function_lines(report.functions, report.whole_ns, asked.order, style)
+    yield from function_lines(report.functions, report.whole_ns, asked.order, style, _time(report))
     yield from _more(report.num_functions - len(report.functions), style)
 
 
-def _stacks(top: StackList, short: bool, style: Style) -> Iterator[str]:
+def _stacks(top: StackList, short: bool, style: Style, time: Time) -> Iterator[str]:
     of = f" of {top.thread.label}" if top.thread else ""
     yield from section(f"Top stacks{of}", style, f"by {_STACKS[top.order]}; {count_text(top.num_stacks)} in all")
-    yield from (stack_lines if short else stack_blocks)(top, style)
+    yield from (stack_lines if short else stack_blocks)(top, style, time)
 
 
-def _threads(threads: Sequence[ThreadActivity], style: Style) -> Iterator[str]:
+def _threads(threads: Sequence[ThreadActivity], style: Style, time: Time) -> Iterator[str]:
     if len(threads) < 2:
         return
     yield from section("Threads", style, "time with any call open")
@@ -137,7 +122,7 @@ def _threads(threads: Sequence[ThreadActivity], style: Style) -> Iterator[str]:
         (bar(one.busy_ns / most if most else 0, BAR_COLUMNS).ljust(BAR_COLUMNS), Role.JIT) for one in shown
     ]
     columns = [
-        Ranked(Column("busy", right=True), [duration_text(one.busy_ns) for one in shown]),
+        Ranked(Column("busy", right=True), [time(one.busy_ns) for one in shown]),
         Ranked(Column("", right=True), [_share(one) for one in shown]),
         Ranked(Column(""), bars, 2),
         Ranked(Column("calls", right=True), [count_text(one.num_calls) for one in shown]),
@@ -159,7 +144,7 @@ def _migrations(migrations: Sequence[Migration], style: Style) -> Iterator[str]:
     if not migrations:
         return
     total = sum(one.num_migrations for one in migrations)
-    yield from section("Processors", style, f"threads were moved {counted(total, 'time')}")
+    yield from section("Processors", style, f"threads were moved between them {counted(total, 'time')}")
     rows: list[list[Cell]] = [
         [counted(one.num_migrations, "time"), f"{one.from_cpu} → {one.to_cpu}", one.thread.label]
         for one in migrations[:ROWS_SHOWN]

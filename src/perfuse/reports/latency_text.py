@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from perfuse.analysis.callgraph import CallEdge
 from perfuse.analysis.latency import FunctionLatency, Latency
@@ -23,7 +23,13 @@ _FUNCTION_RANKS = {"min": 9, "p90": 8, "sum": 5, "total": 10, "max": 2, "p99": 1
 _EDGE_RANKS = {"min": 9, "p90": 8, "sum": 1, "total": 10, "max": 3, "p99": 2, "median": 2}
 
 
-def function_lines(rows: Sequence[FunctionLatency], whole_ns: int, order: str, style: Style) -> Iterator[str]:
+Time = Callable[[int], str]
+"""How a length of time is shown."""
+
+
+def function_lines(
+    rows: Sequence[FunctionLatency], whole_ns: int, order: str, style: Style, time: Time = duration_text
+) -> Iterator[str]:
     """Functions with their statistics; `whole_ns` is what shares are of."""
     latencies = [one.latency for one in rows]
     most = max((one.self_ns for one in latencies), default=0)
@@ -31,11 +37,11 @@ def function_lines(rows: Sequence[FunctionLatency], whole_ns: int, order: str, s
         (bar(one.self_ns / most if most else 0, BAR_COLUMNS).ljust(BAR_COLUMNS), Role.JIT) for one in latencies
     ]
     columns = [
-        Ranked(Column("self", right=True), [duration_text(one.self_ns) for one in latencies]),
+        Ranked(Column("self", right=True), [time(one.self_ns) for one in latencies]),
         Ranked(Column("", right=True), [percent_text(one.self_ns, whole_ns) for one in latencies], 3),
         Ranked(Column(""), bars, 6),
         Ranked(Column("calls", right=True), [count_text(one.num_calls) for one in latencies]),
-        *_figures(latencies, _FUNCTION_RANKS, order),
+        *_figures(latencies, _FUNCTION_RANKS, order, time),
     ]
     if any(one.thread for one in rows):
         threads = [one.thread.label if one.thread else "" for one in rows]
@@ -48,12 +54,12 @@ def function_lines(rows: Sequence[FunctionLatency], whole_ns: int, order: str, s
     return fitted(columns, style)
 
 
-def edge_lines(edges: Sequence[CallEdge], order: str, style: Style) -> Iterator[str]:
+def edge_lines(edges: Sequence[CallEdge], order: str, style: Style, time: Time = duration_text) -> Iterator[str]:
     """Edges of the call graph with their statistics."""
     latencies = [one.latency for one in edges]
     columns = [
         Ranked(Column("calls", right=True), [count_text(one.num_calls) for one in latencies]),
-        *_figures(latencies, _EDGE_RANKS, order),
+        *_figures(latencies, _EDGE_RANKS, order, time),
         _name("caller", [one.caller for one in edges]),
         _name("callee", [one.callee for one in edges]),
         *_notes(latencies),
@@ -74,12 +80,14 @@ def endings_text(one: Latency) -> str:
     return ", ".join(f"{count_text(count)} {what}" for count, what in counts if count)
 
 
-def _figures(latencies: Sequence[Latency], ranks: dict[str, int], order: str) -> list[Ranked]:
+def _figures(latencies: Sequence[Latency], ranks: dict[str, int], order: str, time: Time) -> list[Ranked]:
     columns = []
     for name in _FIGURES:
-        values = [getattr(one, f"{name}_ns") for one in latencies]
-        cells = ["-" if value is None else duration_text(value) for value in values]
-        columns.append(Ranked(Column(name, right=True), cells, 0 if name == order else ranks[name]))
+        values = [None if name == "sum" and not one.num_timed else getattr(one, f"{name}_ns") for one in latencies]
+        # Of sums alone, without single calls, there are no durations.
+        if any(value is not None for value in values):
+            cells = ["-" if value is None else time(value) for value in values]
+            columns.append(Ranked(Column(name, right=True), cells, 0 if name == order else ranks[name]))
     return columns
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
 from perfuse.analysis.callgraph import CallStack
@@ -14,16 +14,15 @@ from perfuse.reports.style import Role, Style
 from perfuse.reports.text import ELLIPSIS, cell_width, cut, printable
 from perfuse.reports.units import count_text, duration_text, percent_text
 
-ARROW = " › "
+ARROW = " → "
 INDENT_MOST = 40
 """A call tree goes no further to the right than this; deeper nodes tell their depth by a number."""
 
 
-def stack_lines(top: StackList, style: Style) -> Iterator[str]:
+def stack_lines(top: StackList, style: Style, time: Callable[[int], str] = duration_text) -> Iterator[str]:
     """A line a stack: the innermost functions, and the outermost, as far as there is room."""
     numbers = [
-        [duration_text(one.self_ns), percent_text(one.self_ns, top.whole_ns), count_text(one.num_calls)]
-        for one in top.stacks
+        [time(one.self_ns), percent_text(one.self_ns, top.whole_ns), count_text(one.num_calls)] for one in top.stacks
     ]
     heads = [Column("self", right=True), Column("", right=True), Column("calls", right=True)]
     taken = 2 + sum(
@@ -34,15 +33,15 @@ def stack_lines(top: StackList, style: Style) -> Iterator[str]:
     return grid([*heads, Column("stack, outermost first")], rows, style)
 
 
-def stack_blocks(top: StackList, style: Style) -> Iterator[str]:
+def stack_blocks(top: StackList, style: Style, time: Callable[[int], str] = duration_text) -> Iterator[str]:
     """A paragraph a stack, with all its functions."""
     for index, one in enumerate(top.stacks):
         if index:
             yield ""
         share = one.total_ns if top.order == "total" else one.self_ns
         numbers = {
-            "self": f"{duration_text(one.self_ns)} self",
-            "total": f"{duration_text(one.total_ns)} in all",
+            "self": f"{time(one.self_ns)} self",
+            "total": f"{time(one.total_ns)} in all",
             "count": f"{count_text(one.num_calls)} call{'' if one.num_calls == 1 else 's'}",
         }
         lead = numbers.pop(top.order)
@@ -51,16 +50,16 @@ def stack_blocks(top: StackList, style: Style) -> Iterator[str]:
         yield from _wrapped(names_of(one), style)
 
 
-def tree_lines(tree: CallTree, style: Style) -> Iterator[str]:
+def tree_lines(tree: CallTree, style: Style, time: Callable[[int], str] = duration_text) -> Iterator[str]:
     """A line a node, indented by its depth."""
     rows: list[list[Cell]] = []
     for node in tree.nodes:
         depth = node.depth if node.depth <= INDENT_MOST else INDENT_MOST
         deeper = f"{node.depth}: " if node.depth > INDENT_MOST else ""
         name = "  " * depth + deeper + function_text(node.function.name)
-        own: Cell = duration_text(node.self_ns) if node.self_ns else ("-", Role.FAINT)
+        own: Cell = time(node.self_ns) if node.self_ns else ("-", Role.FAINT)
         part = percent_text(node.total_ns, tree.whole_ns)
-        rows.append([duration_text(node.total_ns), part, own, count_text(node.num_calls), name])
+        rows.append([time(node.total_ns), part, own, count_text(node.num_calls), name])
     columns = [
         Column("total", right=True),
         Column("", right=True),
@@ -90,7 +89,7 @@ def names_of(stack: CallStack) -> list[str]:
     told = []
     for function, run in groupby(stack.functions):
         times = sum(1 for _ in run)
-        told.append(printable(_name(function)) + (f" ×{times}" if times > 1 else ""))
+        told.append(printable(_name(function)) + (f" (x{times})" if times > 1 else ""))
     return told
 
 

@@ -149,24 +149,25 @@ impl<V: Visitor> Calls<V> {
         Ok(())
     }
 
-    /// Takes rows of one thread.
+    /// Takes rows of one thread on one processor.
     fn run(&mut self, events: &Events<'_>, rows: Range<usize>, thread_id: u32) {
         let index = thread_id as usize;
         if index >= self.threads.len() {
             self.threads.resize_with(index + 1, || None);
         }
+        let cpu = events.cpu(rows.start);
         let mut thread = match self.threads[index].take() {
             Some(thread) => thread,
-            None => self.begin(&events.get(rows.start), events.cpu(rows.start)),
+            None => self.begin(&events.get(rows.start), cpu),
         };
         let latest_ns = events.times(rows.clone()).iter().copied().fold(thread.last_ns, i64::max);
         let last = events.get(rows.end - 1);
         for (row, event) in events.iter(rows) {
             match event.kind {
-                CallEvent::Enter => self.enter(&mut thread, &event, events.cpu(row), StartReason::Entry),
-                CallEvent::Exit => self.exit(&mut thread, &event, events, row, EndReason::Exit),
-                CallEvent::TailExit => self.exit(&mut thread, &event, events, row, EndReason::TailCall),
-                CallEvent::ExceptionExit => self.exit(&mut thread, &event, events, row, EndReason::Unwound),
+                CallEvent::Enter => self.enter(&mut thread, &event, cpu, StartReason::Entry),
+                CallEvent::Exit => self.exit(&mut thread, &event, cpu, EndReason::Exit),
+                CallEvent::TailExit => self.exit(&mut thread, &event, cpu, EndReason::TailCall),
+                CallEvent::ExceptionExit => self.exit(&mut thread, &event, cpu, EndReason::Unwound),
                 CallEvent::Argument => {
                     if let Some(call) = thread.stack.last() {
                         self.visitor.argument(call, events.value(row));
@@ -218,16 +219,9 @@ impl<V: Visitor> Calls<V> {
     }
 
     #[inline(always)]
-    fn exit(
-        &mut self,
-        thread: &mut Thread<V::Mark>,
-        event: &Event,
-        events: &Events<'_>,
-        row: usize,
-        reason: EndReason,
-    ) {
+    fn exit(&mut self, thread: &mut Thread<V::Mark>, event: &Event, cpu: Option<u32>, reason: EndReason) {
         if thread.stack.last().is_none_or(|top| top.entry.function_id != event.function_id)
-            && !self.unwind(thread, event, events.cpu(row))
+            && !self.unwind(thread, event, cpu)
         {
             return;
         }

@@ -93,12 +93,14 @@ impl Counts {
 }
 
 impl Series {
-    #[inline]
+    #[inline(always)]
     fn add(&mut self, leave: &Leave) {
-        self.counts.add(leave);
+        let was_begun = leave.start_reason == StartReason::Entry;
+        if !(was_begun && leave.reason == EndReason::Exit) {
+            self.counts.add(leave);
+        }
         // How long a call took is only known of one that was seen whole.
-        let was_whole = leave.start_reason == StartReason::Entry && leave.reason != EndReason::Truncated;
-        if was_whole && self.is_wanted {
+        if was_begun && leave.reason != EndReason::Truncated && self.is_wanted {
             self.durations.push(leave.duration_ns);
         }
     }
@@ -175,14 +177,16 @@ impl Tree {
     }
 
     /// Node of a call of a function within the calls of another node.
-    #[inline]
+    #[inline(always)]
     pub(super) fn child(&mut self, parent: u32, function_id: u32, group: u32) -> u32 {
         let latest = self.nodes[parent as usize].latest;
-        if let Some(node) = self.nodes.get(latest as usize)
-            && (node.function_id, node.group) == (function_id, group)
-        {
-            return latest;
+        match self.nodes.get(latest as usize) {
+            Some(node) if node.function_id == function_id && node.group == group => latest,
+            _ => self.other_child(parent, function_id, group),
         }
+    }
+
+    fn other_child(&mut self, parent: u32, function_id: u32, group: u32) -> u32 {
         let next = self.nodes.len() as u32;
         let found = *self.children.entry((parent, function_id, group)).or_insert(next);
         if found == next {

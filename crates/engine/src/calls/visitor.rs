@@ -89,6 +89,6 @@ pub trait Visitor {
     /// A call ends that is not open, in the middle of others: nothing is known of its start. `parent` is the call it is in.
     fn orphan(&mut self, _event: &Event, _cpu: Option<u32>, _parent: Option<&Frame<Self::Mark>>) {}
 
-    /// Rows that follow each other and are of one thread of one file; what they tell was told.
+    /// Rows that follow each other and are of one thread of one file on one processor; what they tell was told.
     fn rows(&mut self, _events: &Events<'_>, _rows: Range<usize>) {}
 }

@@ -1,13 +1,15 @@
 //! Traces and profiles in the formats of other people's viewers, written while the events come: of a call trace nothing is
 //! kept but the open calls.
 
-mod ahead;
 mod arguments;
 pub mod chrome;
 mod instants;
+mod json;
 mod names;
+mod ordered;
 pub mod perfetto;
 pub mod pprof;
+pub mod speedscope;
 mod spool;
 pub mod stacks;
 mod survey;
@@ -108,7 +110,7 @@ fn end_reason(kind: CallEvent) -> EndReason {
     }
 }
 
-/// Takes all events through the stacks of their threads; the batches are made in another thread meanwhile.
+/// Takes all events through the stacks of their threads.
 fn drive<V: Visitor>(
     batches: Batches,
     calls: &mut Calls<V>,
@@ -116,7 +118,7 @@ fn drive<V: Visitor>(
     failed: impl Fn(&V) -> bool,
 ) -> Result<(), Error> {
     let mut done = 0;
-    for batch in ahead::ahead(batches) {
+    for batch in batches {
         calls.push(&batch)?;
         done += batch.num_rows() as u64;
         if failed(calls.visitor()) {

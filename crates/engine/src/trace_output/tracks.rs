@@ -2,7 +2,7 @@
 
 use arrow_array::types::{Int32Type, UInt32Type};
 use arrow_array::{Int32Array, RecordBatch};
-use perfuse_tables::access::{ColumnError, numbers, text};
+use perfuse_tables::access::{ColumnError, nullable, numbers, text};
 use rustc_hash::FxHashMap;
 
 use crate::stacks::StackError;
@@ -39,13 +39,15 @@ impl Tracks {
             numbers::<UInt32Type>(processes, "process_id")?.values().iter().copied().zip(0..).collect();
         let ids = numbers::<UInt32Type>(threads, "thread_id")?.values();
         let process_ids = numbers::<UInt32Type>(threads, "process_id")?.values();
-        let tids = numbers::<Int32Type>(threads, "tid")?.values();
+        let tids = numbers::<Int32Type>(threads, "tid")?;
         let names = text(threads, "name")?;
         let thread = |row: usize| {
             let process = process_rows.get(&process_ids[row]).copied();
             let process_name = process.and_then(|row| process_names.get(row)).map(str::to_owned);
             let pid = process.map_or(0, |row| pids[row]);
-            Thread { pid, tid: tids[row], name: names.get(row).map(str::to_owned), process_name }
+            // A thread that is not known by a number of the system's goes by ours.
+            let tid = nullable(tids, row).unwrap_or(ids[row].cast_signed());
+            Thread { pid, tid, name: names.get(row).map(str::to_owned), process_name }
         };
         Ok(Self { threads: ids.iter().enumerate().map(|(row, &id)| (id, thread(row))).collect() })
     }

@@ -5,8 +5,7 @@ use perfuse_tables::{Choices, EndReason, StartReason};
 
 use super::super::instants::Instants;
 use super::super::names::Names;
-use super::super::{Spool, Thread, Trace};
-use super::json;
+use super::super::{Spool, Thread, Trace, json};
 
 /// Where events are written to.
 #[derive(Debug)]

@@ -5,7 +5,6 @@
 
 mod calls;
 mod event;
-mod json;
 
 use std::io::Write;
 

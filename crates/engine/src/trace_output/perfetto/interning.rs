@@ -123,7 +123,9 @@ impl<'a> Interner<'a> {
         data.message(interned_data::MAPPINGS, |entry| {
             entry.uint(mapping::IID, next);
             entry.uint(mapping::BUILD_ID, build_id);
-            entry.uint(mapping::PATH_STRING_IDS, path);
+            if path != 0 {
+                entry.uint(mapping::PATH_STRING_IDS, path);
+            }
         });
         next
     }

@@ -11,6 +11,7 @@ mod tracks;
 use std::io::Write;
 
 use super::instants::Instants;
+use super::ordered::Ordered;
 use super::{Error, GoOn, Spool, Trace, drive};
 use crate::calls::Calls;
 use calls::PerfettoCalls;
@@ -31,21 +32,25 @@ pub fn write(
     let mut packets = Packets::new(trace, Spool::new(out))?;
     packets.first(clock, trace.survey.first_ns.unwrap_or(0));
     packets.threads(trace);
-    let mut calls =
-        Calls::new(PerfettoCalls::new(packets, trace), trace.selection.clone(), trace.survey.lost.clone());
+    let ordered = Ordered::new(PerfettoCalls::new(packets), trace.selection);
+    let mut calls = Calls::new(ordered, trace.selection.clone(), trace.survey.lost.clone());
     let told = tell(trace, &mut calls, go_on);
     // Whatever happened, nothing is written any more once this returns.
-    let written = calls.finish().0.finish();
+    let written = calls.finish().0.into_sink().finish();
     told?;
     Ok(written?)
 }
 
-fn tell(trace: &Trace<'_>, calls: &mut Calls<PerfettoCalls>, go_on: &mut GoOn<'_>) -> Result<(), Error> {
+fn tell(
+    trace: &Trace<'_>,
+    calls: &mut Calls<Ordered<PerfettoCalls>>,
+    go_on: &mut GoOn<'_>,
+) -> Result<(), Error> {
     for batch in (trace.tables.instants)() {
         let instants = Instants::new(&batch)?;
         for row in instants.selected(trace.selection) {
-            calls.visitor().packets().instant(&instants, row);
+            calls.visitor().sink().packets().instant(&instants, row);
         }
     }
-    drive((trace.tables.call_events)(), calls, go_on, PerfettoCalls::failed)
+    drive((trace.tables.call_events)(), calls, go_on, Ordered::failed)
 }

@@ -5,6 +5,7 @@ use perfuse_tables::{Choices, EndReason, StartReason};
 
 use super::super::instants::Instants;
 use super::super::names::Names;
+use super::super::ordered::End;
 use super::super::{Spool, Trace};
 use super::clock::{clock_is, timestamp};
 use super::fields::{debug_annotation, interned_data, trace, trace_packet, track_descriptor, track_event};
@@ -132,7 +133,8 @@ impl Packets {
 
     /// The innermost call of a thread ends.
     #[inline]
-    pub fn ends(&mut self, thread_id: u32, end_ns: i64, end_reason: EndReason, arguments: &[u64]) {
+    pub fn ends(&mut self, thread_id: u32, end: &End<'_>) {
+        let End { end_ns, reason, arguments } = *end;
         self.event(end_ns, track_event::TYPE_SLICE_END, thread_track(thread_id), |event| {
             if !arguments.is_empty() {
                 annotation(event, "arguments", |list| {
@@ -143,8 +145,8 @@ impl Packets {
                     }
                 });
             }
-            if end_reason != EndReason::Exit {
-                text(event, "end_reason", end_reason.name());
+            if reason != EndReason::Exit {
+                text(event, "end_reason", reason.name());
             }
         });
     }

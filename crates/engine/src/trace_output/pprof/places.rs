@@ -96,7 +96,9 @@ impl<'a> Places<'a> {
             let mapping = self.mapping(&outer, &mut mappings, strings, out);
             out.message(profile::LOCATION, |out| {
                 out.uint(location::ID, id);
-                out.uint(location::MAPPING_ID, mapping);
+                if mapping != 0 {
+                    out.uint(location::MAPPING_ID, mapping);
+                }
                 if let Some(address) = self.address(&outer) {
                     out.uint(location::ADDRESS, address);
                 }
@@ -149,6 +151,9 @@ impl<'a> Places<'a> {
         strings: &mut Strings,
         out: &mut Encoder,
     ) -> u64 {
+        if frame.binary == NONE {
+            return 0;
+        }
         let next = mappings.len() as u64 + 1;
         let id = *mappings.entry((frame.binary, frame.build_id)).or_insert(next);
         if id == next {

@@ -109,8 +109,8 @@ fn bytes_that_look_like_records_are_told() {
     let at = Moment { tsc: 1, cpu: 0 };
     let mut writer = FdrWriter::new(Vec::new(), spec(Mode::Fdr, 5, 1000)).unwrap();
     let mut buffer = Buffer::new(writer.dialect(), &Beginning { owner: (1, 1), wall: (1, 0), at });
-    // An entry and an exit of function 1.
-    buffer.event(at, None, &[0x10, 0, 0, 0, 0, 0, 0, 0, 0x12, 0, 0, 0, 0, 0, 0, 0]).unwrap();
+    // An entry of function 5 and its exit.
+    buffer.event(at, None, b"\x50\0\0\0\x01\0\0\0\x52\0\0\0\x01\0\0\0").unwrap();
     buffer.call(at, Action::ENTRY, 1).unwrap();
     buffer.call(at, Action::EXIT, 1).unwrap();
     writer.write(&mut buffer).unwrap();
