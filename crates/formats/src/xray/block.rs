@@ -142,7 +142,7 @@ pub struct Block {
     /// Where decoding can begin, with the state there.
     pub units: Vec<(usize, Clock)>,
     /// Why the end of it cannot be read.
-    pub broken: Option<ParseError>,
+    pub broken: Option<Box<ParseError>>,
     /// Bytes known to be missing at its end.
     pub missing: u64,
 }
@@ -215,7 +215,7 @@ impl<'a, 'b> Pass<'a, 'b> {
                 None => break,
                 Some(Step::Function { .. }) => {}
                 Some(Step::Broken(error)) => {
-                    block.broken = Some(error);
+                    block.broken = Some(Box::new(error));
                     break;
                 }
                 Some(Step::Metadata { offset, record, .. }) => {

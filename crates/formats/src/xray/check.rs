@@ -12,10 +12,10 @@ mod records;
 use std::borrow::Cow;
 
 use perfuse_wire::{Diagnostics, Rule};
-use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::log::{Content, XRay};
-use super::survey::Survey;
+use super::survey::{Stretch, Survey, stretches};
 use crate::Recording;
 
 pub use super::rules::RULES;
@@ -72,15 +72,18 @@ fn every_buffer(log: &XRay, survey: &Survey) -> Diagnostics {
             first
         })
         .collect();
-    let told = survey.blocks.par_iter().zip(&firsts).enumerate().fold(
-        Diagnostics::default,
-        |mut sink, (index, (block, first_record))| {
+    let jobs = stretches(&survey.blocks, |block| block.records.clone());
+    let told = jobs.into_par_iter().fold(Diagnostics::default, |mut sink, Stretch { items, bytes }| {
+        let first = items.start;
+        let blocks = survey.blocks.get(items.clone()).unwrap_or_default().iter();
+        let firsts = firsts.get(items).unwrap_or_default();
+        for (index, (block, first_record)) in (first..).zip(blocks.zip(firsts)) {
             buffers::tell(log, survey, index, block, &mut sink);
             records::tell(log, survey, index, *first_record, &mut sink);
-            log.source().release(block.records.clone());
-            sink
-        },
-    );
+        }
+        log.source().release(bytes);
+        sink
+    });
     told.reduce(Diagnostics::default, Diagnostics::followed_by)
 }
 

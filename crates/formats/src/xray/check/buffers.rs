@@ -200,7 +200,7 @@ pub fn is_typed_cut(log: &XRay, block: &Block) -> bool {
     if version < 5 || block.bound != Bound::Stated || cut_bytes(block) == 0 {
         return false;
     }
-    match &block.broken {
+    match block.broken.as_deref() {
         Some(ParseError { kind: ErrorKind::Short { need, have }, .. }) => {
             // The marker that was read last may itself be one more.
             need.saturating_sub(*have) <= cut_bytes(block).saturating_add(METADATA_BYTES as u64)

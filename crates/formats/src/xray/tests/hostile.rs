@@ -57,7 +57,7 @@ fn what_is_kept_of_a_log_is_in_proportion_to_it() {
     let log = many(5, &[extents(1), vec![1]].concat(), 10_000);
     let Content::Fdr(survey) = log.content() else { panic!("an FDR log") };
     let kept = survey.blocks.capacity() * size_of::<block::Block>();
-    assert!(kept <= 64 * log.source().len(), "{kept}");
+    assert!(kept <= 32 * log.source().len(), "{kept}");
     let told = checked(&log);
     assert!(told.len() < 4000, "a rule is told a thousand times, then counted");
     assert_eq!(told.iter().filter(|d| d.rule.code == "XR022").map(|d| d.count).sum::<u64>(), 10_000);
