@@ -68,13 +68,14 @@ __all__ = [
     "repair",
     "rules",
     "sframe",
+    "xray",
 ]
 
 
 def __getattr__(name: str) -> Any:
     import importlib
 
-    if name in ("jitdump", "sframe"):
+    if name in ("jitdump", "sframe", "xray"):
         return importlib.import_module(f"perfuse.formats.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'perfuse' has no attribute {name!r}")

@@ -1,10 +1,11 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, Self, TypeAlias, TypedDict, final
+from typing import IO, Any, Literal, Self, TypeAlias, TypedDict, final
 
 __all__ = [
     "ArrowStream",
     "CallStatistics",
+    "CallTrace",
     "CallTree",
     "Fusion",
     "Images",
@@ -33,6 +34,8 @@ __all__ = [
     "sframe_put_back",
     "tables",
     "write_images",
+    "write_perf_samples",
+    "write_pprof",
     "write_xray",
 ]
 
@@ -126,6 +129,27 @@ def call_statistics(
 def selected_samples(
     fusion: Fusion, *, threads: Sequence[int] | None = None, time_ns: tuple[int, int] | None = None
 ) -> ArrowStream: ...
+def write_perf_samples(
+    out: int | IO[bytes],
+    *,
+    samples: Any,
+    stacks: Any,
+    frames: Any,
+    threads: Any,
+    clock: int | None = None,
+    progress: Callable[[str, float], None] | None = None,
+) -> None: ...
+def write_pprof(
+    out: int | IO[bytes],
+    *,
+    samples: Any,
+    stacks: Any,
+    frames: Any,
+    events: Sequence[tuple[str, str, bool, int | None]],
+    title: str,
+    duration_ns: int,
+    progress: Callable[[str, float], None] | None = None,
+) -> None: ...
 
 @final
 class ArrowStream:
@@ -170,6 +194,7 @@ class Placed:
         clock_kind: str,
         hz: int | None,
         hz_source: str,
+        stated_hz: int | None,
         uncertainty_ns: int | None,
         alignment: str,
     ) -> Self: ...
@@ -182,7 +207,7 @@ class Fusion:
         symbol_dirs: Sequence[str | PathLike[str]],
         debug_info: bool,
         recorded_on: tuple[str, str] | None = None,
-        maps: Sequence[tuple[int, str | PathLike[str]]] = (),
+        maps: Sequence[tuple[int, str | PathLike[str]]] | None = None,
     ) -> Self: ...
     def table(self, name: str, with_bytes: bool = False) -> ArrowStream | None: ...
     def naming_findings(self) -> list[tuple[str, str, str, int | None, int]]: ...
@@ -237,6 +262,34 @@ class CallStatistics:
     def paths(self) -> ArrowStream: ...
     def threads(self) -> ArrowStream: ...
     def migrations(self) -> ArrowStream: ...
+
+@final
+class CallTrace:
+    def __new__(
+        cls,
+        fusion: Fusion,
+        *,
+        threads: Sequence[int] | None = None,
+        time_ns: tuple[int, int] | None = None,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> Self: ...
+    @property
+    def num_events(self) -> int: ...
+    @property
+    def num_instants(self) -> int: ...
+    @property
+    def first_ns(self) -> int | None: ...
+    @property
+    def thread_ids(self) -> list[int]: ...
+    @property
+    def clock(self) -> str | None: ...
+    def write_chrome(self, out: int | IO[bytes], *, progress: Callable[[str, float], None] | None = None) -> None: ...
+    def write_speedscope(
+        self, out: int | IO[bytes], *, progress: Callable[[str, float], None] | None = None
+    ) -> None: ...
+    def write_perfetto(
+        self, out: int | IO[bytes], *, clock: int | None = None, progress: Callable[[str, float], None] | None = None
+    ) -> None: ...
 
 @final
 class CallTree:
@@ -373,7 +426,7 @@ class _Wanted(TypedDict):
     functions: set[int] | None
 
 def convert_xray(recordings: Sequence[Recording], out: int, wanted: _Wanted) -> _WrittenFacts: ...
-def write_xray(fusion: Fusion, out: int, wanted: _Wanted, is_monotonic: bool) -> tuple[_WrittenFacts, bool]: ...
+def write_xray(fusion: Fusion, out: int, wanted: _Wanted, is_monotonic: bool) -> tuple[_WrittenFacts, int, int]: ...
 
 @final
 class XRayLogWriter:

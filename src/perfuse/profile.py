@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from perfuse._core import ArrowStream, CallStatistics
     from perfuse.analysis.flame import FlameGraph
     from perfuse.call_log import CallLog
+    from perfuse.call_trace import CallTrace
     from perfuse.images import CodeImages
     from perfuse.query import Database
     from perfuse.recording import Recording
@@ -136,6 +137,11 @@ class Profile:
         return (*self._found, *naming, *checked)
 
     @property
+    def has_samples(self) -> bool:
+        """Whether any of the recordings tells of samples, other than by what its calls add up to."""
+        return any({"callchains", "samples"} & {*recording.fills} for recording in self.recordings)
+
+    @property
     def has_traces(self) -> bool:
         """Whether any of the recordings tells of calls."""
         return any({"call_events", "call_sums"} & {*recording.fills} for recording in self.recordings)
@@ -194,14 +200,31 @@ class Profile:
 
         return CallLog(self)
 
+    def call_trace(self, progress: "Progress | None" = None) -> "CallTrace | None":
+        """The calls and instants one by one, for files of timeline viewers; None where there are none.
+
+        Args:
+            progress: Called while they are looked over.
+        """
+        from perfuse.call_trace import CallTrace
+
+        trace = CallTrace(self, progress)
+        return trace if trace.num_events or trace.num_instants else None
+
     def export(
-        self, path: str | PathLike[str] | IO[bytes], *, to: str | None = None, **options: Any
+        self,
+        path: str | PathLike[str] | IO[bytes],
+        *,
+        to: str | None = None,
+        progress: "Progress | None" = None,
+        **options: Any,
     ) -> tuple[str, ...]:
         """Writes the profile for another tool, whole or not at all.
 
         Args:
             path: File to write, or directory for targets that make several files; `-` is standard output.
             to: Target (`firefox`, `collapsed`, ...); told from the file name where not given.
+            progress: Called with what is being done, and how much of it is, by targets that take long.
             options: The target's own.
 
         Returns:
@@ -213,7 +236,7 @@ class Profile:
         """
         from perfuse.exporters import export
 
-        return export(self, path, to=to, **options)
+        return export(self, path, to=to, progress=progress, **options)
 
     def _build(self, name: str) -> "ArrowStream":
         if name == "samples" and self.selection.condition is not None:

@@ -9,15 +9,17 @@ import pytest
 from command_line import Done, Perfuse
 
 from perfuse.cli import run
+from xray_program import program
 
 HERE = Path(__file__).parent
 
 
 @pytest.fixture
 def recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current directory, with a dump, its perf.data and a damaged copy of the dump."""
+    """The current directory: a dump, its perf.data, a damaged copy of the dump, an XRay log with its program."""
     for file in (HERE / "testdata").iterdir():
         shutil.copy(file, tmp_path)
+    (tmp_path / "server").write_bytes(program())
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -13,6 +13,7 @@ _TYPES = {
     "UInt64": "UBIGINT",
     "Int32": "INTEGER",
     "Int64": "BIGINT",
+    "Float64": "DOUBLE",
     "Boolean": "BOOLEAN",
     "Binary": "BLOB",
     "List(UInt64)": "UBIGINT[]",
@@ -23,6 +24,8 @@ _DEFAULTS = {"source_id": 0, "record_offset": 0, "code_index": 0, "size_bytes": 
 
 class FakeProfile:
     """Answers SQL over tables of the real schema."""
+
+    has_traces = False
 
     def __init__(self, title: str = "made by hand") -> None:
         self.title = title
@@ -36,6 +39,13 @@ class FakeProfile:
 
     def sql(self, query: str) -> duckdb.DuckDBPyRelation:
         return self._connection.sql(query)
+
+    @property
+    def has_samples(self) -> bool:
+        return self.sql("SELECT count(*) FROM samples").fetchall() != [(0,)]
+
+    def call_trace(self, _progress: Any = None) -> None:
+        """It has no recordings, whose calls alone are told one by one."""
 
     def add(self, table: str, **columns: Any) -> None:
         """One row; columns left out are null."""

@@ -9,13 +9,17 @@ mod fusion;
 mod images;
 mod jitdump;
 mod naming;
+mod output;
 mod perf_data;
+mod profile_output;
 mod read_ahead;
 mod recording;
 mod registry;
 mod sframe;
 mod sleds;
 mod stacks;
+mod trace_output;
+mod waiting;
 mod xray_logs;
 
 use pyo3::prelude::*;
@@ -39,5 +43,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     stacks::register(module)?;
     xray_logs::register(module)?;
     calls::register(module)?;
+    trace_output::register(module)?;
+    profile_output::register(module)?;
     registry::register(module)
 }

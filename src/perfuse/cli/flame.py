@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from perfuse.cli.console import Console
@@ -31,7 +33,8 @@ def command(
     if to is None:
         to = "svg" if output.lower().endswith((".svg", ".svg.gz")) else "html"
     profile = open_profile(console, files, how)
-    profile.export(output, to=to, **({"inverted": True} if inverted else {}))
+    options: dict[str, Any] = {"inverted": True} if inverted else {}
+    profile.export(output, to=to, **options)
     if output != "-":
         console.note(f"wrote {output}")
     return settle(console, profile.diagnostics)

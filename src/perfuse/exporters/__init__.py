@@ -7,7 +7,8 @@
 - ``write_files(profile, unfinished, path, **options)``, which fills an empty directory with what will be at `path`
   and beside it,
 
-for each output its entry names. It is imported when it is used; its keyword arguments are its options.
+for each output its entry names. It is imported when it is used; its keyword arguments are its options, but for
+``progress``, which those take that need long.
 """
 
 from perfuse.exporters.options import Option, option_named, options_of

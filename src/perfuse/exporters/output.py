@@ -6,19 +6,24 @@ import secrets
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from io import BufferedIOBase, BufferedWriter, RawIOBase
 from pathlib import Path
 from typing import IO, Any, cast
 
 from perfuse.errors import ExportError, UsageError
 from perfuse.exporters.registry import Output, Target, target_for, target_named
-from perfuse.exporters.source import Source
+from perfuse.exporters.source import Progress, Source
 
 
 def export(
-    profile: Source, to_path: str | os.PathLike[str] | IO[bytes], to: str | None = None, **options: Any
+    profile: Source,
+    to_path: str | os.PathLike[str] | IO[bytes],
+    to: str | None = None,
+    progress: Progress | None = None,
+    **options: Any,
 ) -> tuple[str, ...]:
     """Writes a profile in another tool's format.
 
@@ -27,6 +32,7 @@ def export(
         to_path: A file name, `-` for standard output, or a binary file object. A name that ends in `.gz` is
             compressed. A target that can fill a directory does when the name is a directory's or ends in `/`.
         to: The target's name; without it the file name's ending decides.
+        progress: Called with what is being done, and how much of it is, by targets that take long.
         options: What the target takes besides: see its exporter.
 
     Returns:
@@ -42,31 +48,32 @@ def export(
         target = _target(to, None)
         if "file" not in target.outputs:
             raise _unfit(target, "a file object", path=None)
-        _exporter(target, "file", options).write(profile, to_path, **options)
+        write = _writer(target, "file", options, progress)
+        write(profile, to_path)
         return ()
     name = os.fspath(to_path)
     target = _target(to, name)
     path = Path(name)
     output = _output(target, name, path)
-    exporter = _exporter(target, output, options)
+    write = _writer(target, output, options, progress)
     if name == "-":
-        exporter.write(profile, sys.stdout.buffer, **options)
+        write(profile, sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return ()
     try:
         if output == "directory":
             with _new_directory(path) as unfinished:
-                exporter.write_directory(profile, unfinished, **options)
+                write(profile, unfinished)
                 names = _names(unfinished)
             return tuple(str(path / file) for file in names)
         if output == "files":
             with _new_files(path) as unfinished:
-                exporter.write_files(profile, unfinished, path.resolve(), **options)
+                write(profile, unfinished, path.resolve())
                 names = _names(unfinished, last=path.resolve().name)
             beside = path.resolve() if path.is_symlink() else path
             return tuple(str(beside.with_name(file)) for file in names)
         with _new_file(path) as out:
-            exporter.write(profile, out, **options)
+            write(profile, out)
     except OSError as error:
         raise ExportError(f"cannot write {name}: {error.strerror or error}", path=name) from error
     return (name,)
@@ -99,13 +106,16 @@ def _unfit(target: Target, to: str, path: str | None) -> UsageError:
     return UsageError(f"{target.name} cannot be written to {to}", path=path, field="path", hint=hint[target.outputs[0]])
 
 
-def _exporter(target: Target, output: Output, options: dict[str, Any]) -> Any:
+def _writer(target: Target, output: Output, options: dict[str, Any], progress: Progress | None) -> Callable[..., None]:
+    """The exporter's function, with its options."""
     known = target.options(output)
     for option in options:
         if option not in known:
             takes = f"it takes {', '.join(known)}" if known else "it takes none"
             raise UsageError(f"{target.name} has no option {option!r}; {takes}", field=option, hint=takes)
-    return target.load()
+    if target.tells_progress(output):
+        options = {**options, "progress": progress}
+    return partial(target.writer(output), **options)
 
 
 @contextmanager

@@ -47,7 +47,11 @@ class Target:
     def options(self, output: Output) -> dict[str, inspect.Parameter]:
         """The options it takes, by name."""
         parameters = inspect.signature(self.writer(output)).parameters
-        return {name: p for name, p in parameters.items() if p.kind is p.KEYWORD_ONLY}
+        return {name: p for name, p in parameters.items() if p.kind is p.KEYWORD_ONLY and name != "progress"}
+
+    def tells_progress(self, output: Output) -> bool:
+        """Whether it takes `progress`."""
+        return "progress" in inspect.signature(self.writer(output)).parameters
 
 
 TARGETS: tuple[Target, ...] = (
@@ -55,6 +59,12 @@ TARGETS: tuple[Target, ...] = (
            "profiler.firefox.com: timeline, call tree, flame graph"),
     Target("speedscope", "speedscope", (".speedscope.json",), "speedscope", ("file",),
            "speedscope.app: time order, left heavy, sandwich"),
+    Target("chrome", "Chrome trace events", (".trace.json", ".chrome.json"), "chrome", ("file",),
+           "chrome://tracing, ui.perfetto.dev, speedscope: each call on the timeline of its thread"),
+    Target("perfetto", "Perfetto", (".pftrace", ".perfetto-trace"), "perfetto", ("file",),
+           "ui.perfetto.dev and its trace processor: calls, instants and samples, a third of the size"),
+    Target("pprof", "pprof", (".pb", ".pprof"), "pprof", ("file",),
+           "go tool pprof, Pyroscope, Parca: profile.proto; .pb.gz is what it is usually called"),
     Target("collapsed", "collapsed stacks", (".collapsed", ".folded"), "collapsed", ("file",),
            "FlameGraph, inferno, grep: a;b;c N a line"),
     Target("perf-map", "perf map", (".map",), "perf_map", ("file", "directory"),
@@ -67,6 +77,10 @@ TARGETS: tuple[Target, ...] = (
            "gdb, addr2line, objdump: machine code, symbols, lines, inlined calls"),
     Target("perf-data", "perf.data", (".perf.data", ".data"), "perf_data", ("files",),
            "perf report, annotate, script: JIT code named, from one ELF file beside it"),
+    Target("dot", "Graphviz", (".dot", ".gv"), "dot", ("file",),
+           "dot, xdot and editors: who calls whom, warm where the time goes"),
+    Target("csv", "CSV", (".csv",), "csv", ("file",),
+           "spreadsheets, scripts: statistics of calls, a line a function; also as llvm-xray has them"),
     Target("xray", "XRay log", (".xray",), "xray", ("file",),
            "llvm-xray, perfuse: calls, of any version, mode and byte order"),
 )  # fmt: skip

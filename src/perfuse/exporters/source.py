@@ -1,13 +1,18 @@
 """What an exporter asks of a profile: SQL over the common tables, and a title. Never a format."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from perfuse.call_log import CallLog
+    from perfuse.call_trace import CallTrace
     from perfuse.images import CodeImages
 
 SUMMED = "'wall-time', 'calls'"
 """Events of call traces, as a list in SQL: a sample of these stands for all the calls of a path in a thread."""
+
+Progress = Callable[[str, float], None]
+"""Called with what is being done and how much of it is, from 0 to 1."""
 
 
 class Relation(Protocol):
@@ -28,6 +33,19 @@ class Source(Protocol):
 
     def sql(self, query: str, /) -> Relation:
         """Asks the common tables, which are visible by name and built only when named."""
+        ...
+
+
+class TraceSource(Source, Protocol):
+    """A profile, as far as exporters of timelines know it."""
+
+    @property
+    def has_samples(self) -> bool:
+        """Whether it has samples that are no sums over calls."""
+        ...
+
+    def call_trace(self, progress: Progress | None = None) -> "CallTrace | None":
+        """Its calls and instants; None where there are none."""
         ...
 
 

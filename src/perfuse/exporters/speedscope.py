@@ -5,7 +5,7 @@ from typing import IO, Any, Literal
 
 from perfuse.errors import ExportError, UsageError
 from perfuse.exporters.frames import FRAMES
-from perfuse.exporters.source import Source
+from perfuse.exporters.source import Progress, Source, TraceSource
 from perfuse.exporters.tree import PARENTS_FIRST
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
@@ -13,21 +13,41 @@ _COUNTED = "if(weight_unit::VARCHAR = 'ns', weight, 1)"
 _WEIGHTS = {"samples": _COUNTED, "events": "weight"}
 
 
-def write(profile: Source, out: IO[bytes], *, weight: Literal["samples", "events"] = "samples") -> None:
+def write(
+    profile: TraceSource,
+    out: IO[bytes],
+    *,
+    weight: Literal["samples", "events"] = "samples",
+    progress: Progress | None = None,
+) -> None:
     """Writes a speedscope file: one profile a thread and event, the one with the most samples shown first.
+
+    Where there are calls and no samples, each call is told: one profile a thread, the one with the most calls first.
 
     Args:
         profile: What to write.
         out: Where to.
         weight: How long a sample is where its event is no clock: `samples`, each 1, or `events`, as many as
             it stands for. Where the event is a clock, a sample is as long as the nanoseconds it stands for.
+        progress: Called with what is being done, and how much of it is.
 
     Raises:
         UsageError: `weight` is neither.
-        ExportError: There are no samples.
+        ExportError: There are neither samples nor calls.
     """
     if weight not in _WEIGHTS:
         raise UsageError(f"weight is 'samples' or 'events', not {weight!r}", field="weight")
+    about = {"$schema": _SCHEMA, "exporter": "perfuse", "name": profile.title}
+    trace = None if profile.has_samples else profile.call_trace(progress)
+    if trace is not None and trace.num_events:
+        out.write(json.dumps(about, ensure_ascii=False)[:-1].encode() + b", ")
+        trace.write_speedscope(out, progress)
+        out.write(b"}\n")
+    else:
+        _write_samples(profile, out, about, weight)
+
+
+def _write_samples(profile: Source, out: IO[bytes], about: dict[str, Any], weight: str) -> None:
     tracks = profile.sql(f"""
         SELECT pid, coalesce(tid, thread_id) AS number,
             coalesce(t.name::VARCHAR, p.name::VARCHAR, 'thread'), event::VARCHAR,
@@ -42,22 +62,20 @@ def write(profile: Source, out: IO[bytes], *, weight: Literal["samples", "events
     frames, stacks = _stacks(profile)
     busiest = max(range(len(tracks)), key=lambda track: len(tracks[track][5]))
     head = {
-        "$schema": _SCHEMA,
-        "exporter": "perfuse",
-        "name": profile.title,
+        **about,
         "activeProfileIndex": busiest,
         "shared": {"frames": frames},
     }
     out.write(json.dumps(head, ensure_ascii=False)[:-1].encode() + b', "profiles": [')
     for number, (pid, tid, name, event, in_ns, samples, weights, end) in enumerate(tracks):
-        about = {
+        track = {
             "type": "sampled",
             "name": f"{name} {pid}/{tid} {event}",
             "unit": "nanoseconds" if in_ns else "none",
             "startValue": 0,
             "endValue": end,
         }
-        out.write((", " if number else "").encode() + json.dumps(about, ensure_ascii=False)[:-1].encode())
+        out.write((", " if number else "").encode() + json.dumps(track, ensure_ascii=False)[:-1].encode())
         out.write(b', "samples": [' + ",".join(map(stacks.__getitem__, samples)).encode() + b"]")
         out.write(b', "weights": ' + weights.encode() + b"}")
     out.write(b"]}\n")

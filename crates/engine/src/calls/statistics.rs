@@ -37,8 +37,8 @@ pub struct Row {
     pub group: u32,
     num_calls: u64,
     recursive_calls: u64,
-    self_ns: i64,
-    total_ns: i64,
+    self_ns: u64,
+    total_ns: u64,
     counts: Counts,
     num_timed: u64,
     figures: Option<Figures>,
@@ -69,22 +69,26 @@ pub fn rows(
     let mut rows: Vec<(Row, Durations)> = Vec::new();
     let mut row_of = Vec::with_capacity(series.len());
     let mut durations = Vec::with_capacity(series.len());
-    for Series { caller_id, function_id, group, durations: its, counts } in series {
+    for Series { caller_id, function_id, group, is_wanted, durations: its, counts } in series {
+        durations.push(its);
+        if !is_wanted {
+            row_of.push(usize::MAX);
+            continue;
+        }
         let row = *known.entry((caller_id, function_id, group)).or_insert_with(|| {
             rows.push((Row { caller_id, function_id, group, ..Row::default() }, Durations::default()));
             rows.len() - 1
         });
         rows[row].0.counts.merge(counts);
         row_of.push(row);
-        durations.push(its);
     }
     let recursive_only = tree.options().recursive_only;
     for (node, &is_recursive) in tree.nodes.iter().zip(is_recursive) {
         let index = series_of(node) as usize;
-        let Some(&row) = row_of.get(index) else { continue };
-        rows[row].0.add(node, is_recursive);
+        let Some((row, all)) = row_of.get(index).and_then(|&row| rows.get_mut(row)) else { continue };
+        row.add(node, is_recursive);
         if is_recursive || !recursive_only {
-            rows[row].1.append(std::mem::take(&mut durations[index]));
+            all.append(std::mem::take(&mut durations[index]));
         }
     }
     // Of what was entered outside of the selected time there is nothing to tell.
@@ -134,8 +138,8 @@ pub fn figures(rows: &[Row]) -> Vec<(&'static str, ArrayRef)> {
         ("p99_ns", figure(|figures| figures.p99_ns)),
         ("max_ns", figure(|figures| figures.max_ns)),
         ("sum_ns", number(|row| row.figures.map_or(0, |figures| figures.sum_ns))),
-        ("self_ns", number(|row| row.self_ns.unsigned_abs())),
-        ("total_ns", number(|row| row.total_ns.unsigned_abs())),
+        ("self_ns", number(|row| row.self_ns)),
+        ("total_ns", number(|row| row.total_ns)),
         ("recursive_calls", number(|row| row.recursive_calls)),
         ("num_unwound", number(|row| row.counts.num_unwound)),
         ("num_tail_calls", number(|row| row.counts.num_tail_calls)),

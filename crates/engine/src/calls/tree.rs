@@ -23,16 +23,16 @@ pub struct Node {
     pub group: u32,
     /// The child that was entered last.
     latest: u32,
-    /// Where its durations are; `u32::MAX` where they are not wanted.
+    /// Where its durations are; those of a thread are nowhere.
     pub(super) series: u32,
-    /// The same, by caller.
+    /// Where they are by caller, if that is wanted.
     pub(super) edge: u32,
     /// How many there were.
     pub num_calls: u64,
     /// Time in them; saturates.
-    pub total_ns: i64,
+    pub total_ns: u64,
     /// Part of it that is in no call within them; saturates.
-    pub self_ns: i64,
+    pub self_ns: u64,
 }
 
 /// Where the calls of a node are, and the first of them.
@@ -51,6 +51,8 @@ pub struct Series {
     pub caller_id: u32,
     pub function_id: u32,
     pub group: u32,
+    /// Whether it is to be told of; of others calls are counted all the same.
+    pub is_wanted: bool,
     pub durations: Durations,
     pub counts: Counts,
 }
@@ -91,11 +93,14 @@ impl Counts {
 }
 
 impl Series {
-    #[inline]
+    #[inline(always)]
     fn add(&mut self, leave: &Leave) {
-        self.counts.add(leave);
+        let was_begun = leave.start_reason == StartReason::Entry;
+        if !(was_begun && leave.reason == EndReason::Exit) {
+            self.counts.add(leave);
+        }
         // How long a call took is only known of one that was seen whole.
-        if leave.start_reason == StartReason::Entry && leave.reason != EndReason::Truncated {
+        if was_begun && leave.reason != EndReason::Truncated && self.is_wanted {
             self.durations.push(leave.duration_ns);
         }
     }
@@ -110,15 +115,15 @@ pub struct SeriesList {
 
 impl SeriesList {
     /// The series of a caller (or none), a function and a group.
-    fn of(&mut self, caller_id: u32, function_id: u32, group: u32) -> u32 {
+    fn of(&mut self, caller_id: u32, function_id: u32, group: u32, is_wanted: bool) -> u32 {
         let next = self.list.len() as u32;
         let found = *self.known.entry((caller_id, function_id, group)).or_insert(next);
-        if found == next { self.new_of(caller_id, function_id, group) } else { found }
+        if found == next { self.new_of(caller_id, function_id, group, is_wanted) } else { found }
     }
 
-    fn new_of(&mut self, caller_id: u32, function_id: u32, group: u32) -> u32 {
+    fn new_of(&mut self, caller_id: u32, function_id: u32, group: u32, is_wanted: bool) -> u32 {
         let (durations, counts) = Default::default();
-        self.list.push(Series { caller_id, function_id, group, durations, counts });
+        self.list.push(Series { caller_id, function_id, group, is_wanted, durations, counts });
         self.list.len() as u32 - 1
     }
 }
@@ -134,7 +139,6 @@ pub struct Tree {
     children: FxHashMap<(u32, u32, u32), u32>,
     pub(super) series: SeriesList,
     pub(super) edges: SeriesList,
-    pub(super) counts: Counts,
 }
 
 impl Tree {
@@ -149,7 +153,6 @@ impl Tree {
             children: FxHashMap::default(),
             series: SeriesList::default(),
             edges: SeriesList::default(),
-            counts: Counts::default(),
         }
     }
 
@@ -174,14 +177,16 @@ impl Tree {
     }
 
     /// Node of a call of a function within the calls of another node.
-    #[inline]
+    #[inline(always)]
     pub(super) fn child(&mut self, parent: u32, function_id: u32, group: u32) -> u32 {
         let latest = self.nodes[parent as usize].latest;
-        if let Some(node) = self.nodes.get(latest as usize)
-            && (node.function_id, node.group) == (function_id, group)
-        {
-            return latest;
+        match self.nodes.get(latest as usize) {
+            Some(node) if node.function_id == function_id && node.group == group => latest,
+            _ => self.other_child(parent, function_id, group),
         }
+    }
+
+    fn other_child(&mut self, parent: u32, function_id: u32, group: u32) -> u32 {
         let next = self.nodes.len() as u32;
         let found = *self.children.entry((parent, function_id, group)).or_insert(next);
         if found == next {
@@ -198,16 +203,13 @@ impl Tree {
         let depth = if is_outermost { 0 } else { depth + 1 };
         let place = Place { thread_id, depth, first_ns: 0, source_id: 0, record_offset: 0 };
         let node = self.push(parent, function_id, group, place) as usize;
-        let Options { functions, recursive_only, edges, .. } = &self.options;
-        if functions.as_ref().is_some_and(|wanted| wanted.binary_search(&function_id).is_err()) {
-            return;
-        }
+        let is_wanted = self.options.has(function_id);
         // Which nodes are recursive is only known in the end: until then each has its own durations, where that counts.
-        let series = if *recursive_only { SeriesList::new_of } else { SeriesList::of };
-        self.nodes[node].series = series(&mut self.series, NONE, function_id, group);
-        if *edges {
+        let series = if self.options.recursive_only { SeriesList::new_of } else { SeriesList::of };
+        self.nodes[node].series = series(&mut self.series, NONE, function_id, group, is_wanted);
+        if self.options.edges {
             let caller_id = self.nodes[parent as usize].function_id;
-            self.nodes[node].edge = series(&mut self.edges, caller_id, function_id, NONE);
+            self.nodes[node].edge = series(&mut self.edges, caller_id, function_id, NONE, is_wanted);
         }
     }
 
@@ -242,6 +244,13 @@ impl Tree {
         &self.nodes
     }
 
+    /// How many calls, of whatever function, did not simply begin and end.
+    pub(super) fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        self.series.list.iter().for_each(|series| counts.merge(series.counts));
+        counts
+    }
+
     pub(super) fn options(&self) -> &Options {
         &self.options
     }
@@ -269,7 +278,6 @@ impl Visitor for Tree {
         node.num_calls += 1;
         node.total_ns = node.total_ns.saturating_add(leave.duration_ns);
         node.self_ns = node.self_ns.saturating_add(leave.self_ns);
-        self.counts.add(leave);
         if let Some(series) = self.series.list.get_mut(node.series as usize) {
             series.add(leave);
         }
@@ -282,12 +290,9 @@ impl Visitor for Tree {
         if self.options.selection.time_ns.as_ref().is_some_and(|range| !range.contains(&event.ts_ns)) {
             return;
         }
-        self.counts.num_orphans += 1;
-        let wanted = &self.options.functions;
-        if wanted.as_ref().is_none_or(|wanted| wanted.binary_search(&event.function_id).is_ok()) {
-            let group = self.group(event.thread_id, cpu);
-            let series = self.series.of(NONE, event.function_id, group) as usize;
-            self.series.list[series].counts.num_orphans += 1;
-        }
+        let group = self.group(event.thread_id, cpu);
+        let wanted = self.options.has(event.function_id);
+        let series = self.series.of(NONE, event.function_id, group, wanted) as usize;
+        self.series.list[series].counts.num_orphans += 1;
     }
 }

@@ -3,7 +3,7 @@
 //! [`call_tree`] takes the common tables as they stand: samples are added up by stack, stacks that read the same are
 //! merged, and the result is a [`CallTree`] in preorder. [`CallTree::weights`] answers what is heavy.
 
-mod columns;
+pub(crate) mod columns;
 mod invert;
 mod layout;
 mod origin;

@@ -1,0 +1,52 @@
+//! What functions are called, ready to be written.
+
+use arrow_array::RecordBatch;
+use arrow_array::types::UInt32Type;
+use perfuse_tables::access::{ColumnError, numbers, text};
+
+/// What functions without a name are told as.
+const NO_NAME: &str = "(no name)";
+
+/// A piece of output for each function.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    bytes: Vec<u8>,
+    /// The piece of functions that are in no row.
+    unknown: Vec<u8>,
+    /// Where in `bytes` a function's piece is, by key; empty for keys that no function has.
+    places: Vec<(usize, usize)>,
+}
+
+impl Names {
+    /// The pieces that `write` makes of names in batches of table `functions`.
+    ///
+    /// # Errors
+    /// [`ColumnError`]
+    pub fn of(functions: &[RecordBatch], write: impl Fn(&str, &mut Vec<u8>)) -> Result<Self, ColumnError> {
+        let mut names = Self::default();
+        write(NO_NAME, &mut names.unknown);
+        for batch in functions {
+            let (ids, texts) = (numbers::<UInt32Type>(batch, "function_id")?, text(batch, "name")?);
+            for (row, &id) in ids.values().iter().enumerate() {
+                let start = names.bytes.len();
+                let name = texts.get(row).filter(|name| !name.is_empty());
+                write(name.unwrap_or(NO_NAME), &mut names.bytes);
+                let id = id as usize;
+                if id >= names.places.len() {
+                    names.places.resize(id + 1, (0, 0));
+                }
+                names.places[id] = (start, names.bytes.len());
+            }
+        }
+        Ok(names)
+    }
+
+    /// The piece of a function.
+    #[inline]
+    pub fn get(&self, function_id: u32) -> &[u8] {
+        match self.places.get(function_id as usize) {
+            Some(&(start, end)) if start < end => &self.bytes[start..end],
+            _ => &self.unknown,
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! The tracks of threads and their processes.
+
+use super::super::{Thread, Tracks};
+use super::fields::{process_descriptor, thread_descriptor, trace_packet, track_descriptor};
+use crate::protobuf::Encoder;
+
+/// The track of a thread.
+pub fn thread_track(thread_id: u32) -> u64 {
+    u64::from(thread_id) + 1
+}
+
+/// The track that tells which processor a thread is on.
+pub fn cpu_track(thread_id: u32) -> u64 {
+    1 << 33 | u64::from(thread_id)
+}
+
+fn process_track(pid: i32) -> u64 {
+    1 << 32 | u64::from(pid.cast_unsigned())
+}
+
+/// Tells of threads and their processes; `packet` makes a packet of what it is given.
+pub fn describe(tracks: &Tracks, thread_ids: &[u32], mut packet: impl FnMut(&dyn Fn(&mut Encoder))) {
+    let mut told = None;
+    for (thread_id, thread) in tracks.in_order(thread_ids) {
+        let Thread { pid, tid, name, process_name } = &thread;
+        if told.replace(*pid) != Some(*pid) {
+            packet(&|packet| {
+                descriptor(packet, process_track(*pid), None, |track| {
+                    track.message(track_descriptor::PROCESS, |process| {
+                        process.int(process_descriptor::PID, (*pid).into());
+                        if let Some(name) = process_name {
+                            process.data(process_descriptor::PROCESS_NAME, name.as_bytes());
+                        }
+                    });
+                });
+            });
+        }
+        packet(&|packet| {
+            descriptor(packet, thread_track(thread_id), Some(process_track(*pid)), |track| {
+                track.message(track_descriptor::THREAD, |thread| {
+                    thread.int(thread_descriptor::PID, (*pid).into());
+                    thread.int(thread_descriptor::TID, (*tid).into());
+                    if let Some(name) = name {
+                        thread.data(thread_descriptor::THREAD_NAME, name.as_bytes());
+                    }
+                });
+            });
+        });
+    }
+}
+
+/// A track within another.
+pub fn descriptor(packet: &mut Encoder, uuid: u64, parent: Option<u64>, about: impl FnOnce(&mut Encoder)) {
+    packet.message(trace_packet::TRACK_DESCRIPTOR, |track| {
+        track.uint(track_descriptor::UUID, uuid);
+        if let Some(parent) = parent {
+            track.uint(track_descriptor::PARENT_UUID, parent);
+        }
+        about(track);
+    });
+}

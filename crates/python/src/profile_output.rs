@@ -1,0 +1,78 @@
+//! Samples written for viewers that want them as Protocol Buffers.
+
+use arrow_array::RecordBatch;
+use perfuse_engine::trace_output::stacks::Stacks;
+use perfuse_engine::trace_output::{Error, Tracks, perfetto, pprof};
+use pyo3::prelude::*;
+
+use crate::arrow::batches;
+use crate::output::Target;
+use crate::waiting::Waiting;
+
+/// Writes rows of samples as Perfetto's packets. `threads` are those that have some, `clock` is a number of
+/// Perfetto's `BuiltinClock`.
+#[pyfunction]
+#[pyo3(signature = (out, *, samples, stacks, frames, threads, clock=None, progress=None))]
+#[allow(clippy::too_many_arguments, reason = "one argument a table or option")]
+fn write_perf_samples(
+    py: Python<'_>,
+    out: Target,
+    samples: &Bound<'_, PyAny>,
+    stacks: &Bound<'_, PyAny>,
+    frames: &Bound<'_, PyAny>,
+    threads: &Bound<'_, PyAny>,
+    clock: Option<u32>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<()> {
+    let (rows, frames, stacks) = (batches(samples)?, batches(frames)?, batches(stacks)?);
+    let threads = batches(threads)?;
+    let out = out.open()?;
+    let mut waiting = Waiting::new(progress, Some(num_rows(&rows)));
+    let written = py.detach(|| {
+        let stacks = Stacks::of(&frames, &stacks)?;
+        let tracks = Tracks::of_rows(&threads)?;
+        let samples = perfetto::Samples { rows: &rows, stacks: &stacks, tracks: &tracks, clock };
+        perfetto::write_samples(&samples, out, &mut |done| waiting.go_on(done))
+    });
+    waiting.settle(written)
+}
+
+/// `(name, unit, counted, period)`; see [`pprof::Event`].
+type Event = (String, String, bool, Option<i64>);
+
+/// Writes sums of samples as pprof's `profile.proto`, not packed.
+#[pyfunction]
+#[pyo3(signature = (out, *, samples, stacks, frames, events, title, duration_ns, progress=None))]
+#[allow(clippy::too_many_arguments, reason = "one argument a table or option")]
+fn write_pprof(
+    py: Python<'_>,
+    out: Target,
+    samples: &Bound<'_, PyAny>,
+    stacks: &Bound<'_, PyAny>,
+    frames: &Bound<'_, PyAny>,
+    events: Vec<Event>,
+    title: &str,
+    duration_ns: i64,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<()> {
+    let (rows, frames, stacks) = (batches(samples)?, batches(frames)?, batches(stacks)?);
+    let event = |(name, unit, counted, period)| pprof::Event { name, unit, counted, period };
+    let events: Vec<_> = events.into_iter().map(event).collect();
+    let out = out.open()?;
+    let mut waiting = Waiting::new(progress, Some(num_rows(&rows)));
+    let written = py.detach(|| -> Result<(), Error> {
+        let stacks = Stacks::of(&frames, &stacks)?;
+        let profile = pprof::Profile { rows: &rows, stacks: &stacks, events: &events, title, duration_ns };
+        pprof::write(&profile, out, &mut |done| waiting.go_on(done))
+    });
+    waiting.settle(written)
+}
+
+fn num_rows(batches: &[RecordBatch]) -> u64 {
+    batches.iter().map(|batch| batch.num_rows() as u64).sum()
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(write_perf_samples, module)?)?;
+    module.add_function(wrap_pyfunction!(write_pprof, module)?)
+}

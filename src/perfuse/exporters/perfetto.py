@@ -1,0 +1,65 @@
+"""Perfetto's own packets: ui.perfetto.dev draws the threads of large traces, and its trace processor takes SQL."""
+
+from typing import IO
+
+from perfuse import _core
+from perfuse.descriptors import descriptor_of
+from perfuse.errors import ExportError
+from perfuse.exporters.sampled import FRAME_ROWS, IS_SUM, STACK_ROWS
+from perfuse.exporters.source import Progress, Source, TraceSource
+
+CLOCKS = {"realtime": 1, "monotonic": 3}
+"""Perfetto's `BuiltinClock` by our names."""
+
+_SAMPLES = f"""
+    SELECT ts_ns, pid, coalesce(tid, thread_id)::INTEGER AS tid, s.cpu::UINTEGER AS cpu,
+        s.stack_id::UINTEGER AS stack_id, weight::UBIGINT AS weight, event::VARCHAR AS event,
+        weight_unit::VARCHAR AS weight_unit, coalesce(f.kind::VARCHAR, 'unknown') AS mode
+    FROM samples s
+    JOIN threads USING (thread_id) JOIN processes USING (process_id)
+    LEFT JOIN stacks k ON k.stack_id = s.stack_id LEFT JOIN frames f ON f.frame_id = k.frame_id
+    WHERE NOT {IS_SUM} ORDER BY event::VARCHAR, ts_ns, sample_id
+"""
+_THREADS = f"""
+    SELECT thread_id::UINTEGER AS thread_id, pid, coalesce(tid, thread_id)::INTEGER AS tid,
+        t.name::VARCHAR AS name, p.name::VARCHAR AS process_name
+    FROM threads t JOIN processes p USING (process_id)
+    WHERE thread_id IN (SELECT thread_id FROM samples WHERE NOT {IS_SUM})
+"""
+
+
+def write(profile: TraceSource, out: IO[bytes], *, progress: Progress | None = None) -> None:
+    """Writes calls and instants as track events, and samples with their stacks.
+
+    Args:
+        profile: What to write.
+        out: Where to.
+        progress: Called with what is being done, and how much of it is.
+
+    Raises:
+        ExportError: There is neither a call nor an instant nor a sample.
+    """
+    trace = profile.call_trace(progress)
+    if trace is not None:
+        trace.write_perfetto(out, CLOCKS.get(trace.clock or ""), progress)
+    threads = profile.sql(_THREADS) if profile.has_samples else None
+    if threads is not None and threads.fetchall():
+        _core.write_perf_samples(
+            descriptor_of(out),
+            samples=profile.sql(_SAMPLES),
+            stacks=profile.sql(STACK_ROWS),
+            frames=profile.sql(FRAME_ROWS),
+            threads=profile.sql(_THREADS),
+            clock=_clock(profile),
+            progress=progress,
+        )
+    elif trace is None:
+        raise ExportError(
+            "there are neither calls nor samples to show", hint="open the recording that has them as well"
+        )
+
+
+def _clock(profile: Source) -> int | None:
+    """Perfetto's number of the clock that samples are on, where that is one of its own."""
+    kinds = profile.sql("SELECT DISTINCT kind::VARCHAR FROM clocks").fetchall()
+    return CLOCKS.get(kinds[0][0]) if len(kinds) == 1 else None
