@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import perfuse
-from perfuse import jitdump
+from perfuse import jitdump, sframe, xray
 
 SECTION = re.compile(r"^(Args|Attributes|Raises|Returns):\s*$")
 ENTRY = re.compile(r"^(\*{0,2}[\w`. ]+): (.*)$")
@@ -22,11 +22,15 @@ CHAPTERS = {
     "Errors": ("PerfuseError", "UsageError", "UnreadableInput", "QueryError", "ExportError"),
 }
 WRITING = ("Writer", "Declaration", "InlineCall", "Line", "Unwinding", "Misfits", "from_record")
+MODULES = (
+    ("XRay", xray, ("InstrumentationMap", "convert", "Writer", "Written")),
+    ("SFrame", sframe, ("open", "SFrame", "Section", "Piece", "Row", "Rule", "Lookups", "Converted", "Misfit")),
+)
 
 
 def page() -> str:
     """The page, in Markdown."""
-    told = {name for names in CHAPTERS.values() for name in names} | {"__version__", "jitdump"}
+    told = {name for names in CHAPTERS.values() for name in names} | {"__version__", "jitdump", "sframe", "xray"}
     assert told == set(perfuse.__all__), told ^ set(perfuse.__all__)
     out = ["# Python API\n", "```python\nimport perfuse as pf\n```\n"]
     for chapter, names in CHAPTERS.items():
@@ -36,6 +40,10 @@ def page() -> str:
     out += ["## Writing JITDUMP\n", "`pf.jitdump` also has a typed class for every record: `from_record` makes them.\n"]
     for name in WRITING:
         out += _entry(f"pf.jitdump.{name}", getattr(jitdump, name), 3)
+    for title, module, names in MODULES:
+        out.append(f"## {title}\n")
+        for name in names:
+            out += _entry(f"{module.__name__.replace('perfuse.formats', 'pf')}.{name}", getattr(module, name), 3)
     return "\n".join(out)
 
 

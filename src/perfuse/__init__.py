@@ -67,14 +67,16 @@ __all__ = [
     "open",
     "repair",
     "rules",
+    "sframe",
+    "xray",
 ]
 
 
 def __getattr__(name: str) -> Any:
     import importlib
 
-    if name == "jitdump":
-        return importlib.import_module("perfuse.formats.jitdump")
+    if name in ("jitdump", "sframe", "xray"):
+        return importlib.import_module(f"perfuse.formats.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'perfuse' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)

@@ -19,6 +19,7 @@ class Alignment:
         how: `same_clock`, `marker`, `marker_and_rate`, `time_conv`, `wall_time` or `none`.
         hz: Ticks a second.
         hz_source: `defined`, `header`, `estimated`, `given` or `unknown`.
+        stated_hz: Rate that the file itself states; None where it states none.
         uncertainty_ns: How far off times may be; None where exact or unknown.
     """
 
@@ -29,6 +30,7 @@ class Alignment:
     how: str = "same_clock"
     hz: int | None = _SECOND
     hz_source: str = "defined"
+    stated_hz: int | None = None
     uncertainty_ns: int | None = None
 
 

@@ -29,7 +29,7 @@ class CallLog:
 
         XRay logs are written with the ticks they have, as `perfuse.formats.xray_log.convert` does. Calls that others
         told are written with a tick for each nanosecond, and where XRay has no room for the ids of their functions,
-        those are numbered from 1 on: `renumbered` is then among the misfits.
+        those are numbered from 1 on.
 
         Args:
             descriptor: The file.
@@ -62,21 +62,23 @@ class CallLog:
         try:
             if all(r.format == "xray" for r in tracing):
                 return Written.of(_core.convert_xray([r._core for r in tracing], descriptor, wanted))
-            facts, numbered_as_recorded = _core.write_xray(
+            facts, functions, threads = _core.write_xray(
                 self._profile._fusion, descriptor, wanted, self._is_monotonic()
             )
         except (ValueError, OverflowError) as error:
             raise UsageError(str(error), field="version") from error
         written = Written.of(facts)
-        misfits = dict(written.misfits) if numbered_as_recorded else {**written.misfits, "renumbered": 1}
-        return replace(written, misfits=misfits)
+        new = {"new_function_ids": functions, "new_tids": threads}
+        return replace(written, misfits={**written.misfits, **{name: count for name, count in new.items() if count}})
 
     def _tids(self) -> list[int] | None:
         thread = self._profile.selection.thread
         if thread is None or isinstance(thread, int):
             return None if thread is None else [thread]
         name = thread.replace("'", "''")
-        rows = self._profile.sql(f"SELECT tid FROM threads WHERE name = '{name}'").fetchall()
+        # As the core numbers threads that have no tid.
+        tid = "coalesce(tid, 2147483647 - thread_id)"
+        rows = self._profile.sql(f"SELECT {tid} FROM threads WHERE name = '{name}'").fetchall()
         return [tid for (tid,) in rows]
 
     def _is_monotonic(self) -> bool:

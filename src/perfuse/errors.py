@@ -46,3 +46,7 @@ class QueryError(PerfuseError):
 
 class ExportError(PerfuseError):
     """A result that could not be written, or that the profile has nothing for."""
+
+
+class ExportWarning(UserWarning):
+    """Something of a profile that had no place in what was written."""

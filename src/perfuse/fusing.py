@@ -124,6 +124,7 @@ def _placed(recording: Recording, pid: int | None, a: Alignment) -> _core.Placed
         clock_kind=a.kind,
         hz=a.hz,
         hz_source=a.hz_source,
+        stated_hz=a.stated_hz,
         uncertainty_ns=a.uncertainty_ns,
         alignment=a.how,
     )

@@ -193,6 +193,13 @@ class Profile:
 
         return CodeImages(self)
 
+    @property
+    def call_log(self) -> "CallLog":
+        """What traces tell of calls, as an XRay log."""
+        from perfuse.call_log import CallLog
+
+        return CallLog(self)
+
     def call_trace(self, progress: "Progress | None" = None) -> "CallTrace | None":
         """The calls and instants one by one, for files of timeline viewers; None where there are none.
 
@@ -203,13 +210,6 @@ class Profile:
 
         trace = CallTrace(self, progress)
         return trace if trace.num_events or trace.num_instants else None
-
-    @property
-    def call_log(self) -> "CallLog":
-        """What traces tell of calls, as an XRay log."""
-        from perfuse.call_log import CallLog
-
-        return CallLog(self)
 
     def export(
         self,

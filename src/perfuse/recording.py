@@ -80,6 +80,17 @@ class Recording:
         """Header facts and counts: one pass over the record headers, made once."""
         return Summary(**self._core.summary())
 
+    @cached_property
+    def clock(self) -> Mapping[str, Any]:
+        """What is known of the clock of its time stamps, as in table `clocks`.
+
+        `kind`, `hz`, `hz_source` (`defined`, `header`, `estimated` from what the file shows, `unknown`), `stated_hz`
+        (what its header says), `uncertainty_ns`.
+        """
+        names = ("kind", "hz", "hz_source", "stated_hz", "uncertainty_ns")
+        known = self._core.clock()
+        return {name: known[name] for name in names}
+
     def read_ahead(self) -> None:
         """Starts the pass over the record headers in the background; whoever needs it waits for its end."""
         self._core.read_ahead()

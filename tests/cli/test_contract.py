@@ -14,6 +14,7 @@ import pytest
 from command_line import Perfuse
 
 DUMP = "jit-2345.dump"
+LOG = "xray-log.server.uocuES"
 
 
 def test_info_json(perfuse: Perfuse) -> None:
@@ -149,7 +150,7 @@ def test_cut_output_says_so(perfuse: Perfuse) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "told", "hint"),
     [
-        (("inof", DUMP), 2, "no verb 'inof'", "did you mean info?"),
+        (("inof", DUMP), 2, "no verb 'inof'", "did you mean info"),
         ((DUMP,), 2, f"no verb '{DUMP}'", "a verb comes first"),
         (("info",), 2, "missing argument 'FILE...'", "`perfuse info --help`"),
         (("info", "--jsn", DUMP), 2, "no such option", "`perfuse info --help`"),
@@ -268,6 +269,7 @@ def _names(value: object) -> set[str]:
         (("tables", "--json", DUMP), set()),
         (("report", "--json", DUMP), set()),
         (("report", "--json", "perf.data", DUMP), set()),
+        (("report", "--json", "--graph", "--tree", "--stacks", "--per-thread", LOG), set()),
         (("doctor", "--json"), set()),
     ],
 )

@@ -5,6 +5,9 @@ from collections.abc import Callable
 import pytest
 from command_line import Perfuse, plain
 
+LOG = "xray-log.server.uocuES"
+LATER_LOG = "xray-log.server.Qd81xw"
+
 Golden = Callable[[str, str], None]
 
 COMMANDS = {
@@ -18,6 +21,14 @@ COMMANDS = {
     "tables-columns": ("tables", "code_moves"),
     "query": ("query", "jit-2345.dump", "SELECT start_address, size_bytes, code_index FROM code_objects ORDER BY ALL"),
     "report-code": ("report", "jit-2345.dump"),
+    "info-xray": ("info", LOG),
+    "report-calls": ("report", LOG),
+    "report-stacks": ("report", LOG, "--stacks", "--limit", "2"),
+    "report-graph": ("report", LOG, "--graph", "--sort", "count", "--limit", "5"),
+    "report-tree": ("report", LOG, "--tree"),
+    "report-by-thread": ("report", LOG, "--per-thread", "--sort", "p99", "--limit", "4"),
+    "report-map": ("report", "--map", "server", "--limit", "4"),
+    "diff": ("diff", LOG, LATER_LOG),
     "explain": ("explain", "JD010"),
 }
 
@@ -31,7 +42,9 @@ def test_text(perfuse: Perfuse, golden: Golden, name: str, columns: int) -> None
     golden(f"{name}-{columns}.txt", done.out)
 
 
-@pytest.mark.parametrize("name", ["info", "check", "tables", "report-code", "records"])
+@pytest.mark.parametrize(
+    "name", ["info", "check", "tables", "report-code", "report-calls", "report-stacks", "report-tree", "records"]
+)
 def test_colour_changes_nothing_but_colour(perfuse: Perfuse, name: str) -> None:
     verb, *rest = COMMANDS[name]
     coloured = perfuse(verb, "--color", "always", *rest)
@@ -42,6 +55,15 @@ def test_colour_changes_nothing_but_colour(perfuse: Perfuse, name: str) -> None:
 
 
 def test_lines_keep_to_the_terminal(perfuse: Perfuse) -> None:
-    for name in ("info", "check", "report-code", "tables"):
+    for name in (
+        "info",
+        "check",
+        "report-code",
+        "report-calls",
+        "report-stacks",
+        "report-graph",
+        "report-tree",
+        "tables",
+    ):
         done = perfuse(*COMMANDS[name], columns=72)
         assert max(map(len, done.out.splitlines())) <= 72, name

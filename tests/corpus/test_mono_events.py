@@ -1,13 +1,14 @@
 """Logs of every data version: hand-made ones event by event, real ones by their counts."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import perfuse as pf
-from perfuse.recording import Record
+from perfuse.records import Record
 
 from .mono_logs import CORPUS, counts, logs, stem
 
@@ -16,13 +17,20 @@ COVERED = {0: "COVERAGE_ASSEMBLY", 1: "COVERAGE_METHOD", 2: "COVERAGE_STATEMENT"
 CALLS = {"ENTER", "LEAVE", "EXC_LEAVE", "JIT"}
 # What the hand-made files' description calls a field, and what the specification does.
 FIELDS = {
-    "obj": "object", "ptr": "pointer", "text": "name", "sampled_thread": "thread", "stamp": "timestamp",
-    "addr": "address", "raw_type": "type", "num_gc": "collections",
-}  # fmt: skip
+    "obj": "object",
+    "ptr": "pointer",
+    "text": "name",
+    "addr": "address",
+    "raw_type": "type",
+    "num_gc": "collections",
+}
+DESCRIPTION = ("section", "category", "name", "type", "unit", "variance", "index")
+
+Event = dict[str, Any]
 METADATA, MONITOR, THREAD = "METADATA", "MONITOR", "thread_id"
 
 
-def _name(event: dict[str, Any]) -> str:
+def _name(event: Event) -> str:
     kind = str(event["event"])
     if kind == METADATA:
         return LOADED[event["sub"]]
@@ -35,45 +43,53 @@ def _entries(record: Record, field: str, *keys: str) -> list[list[Any]]:
     return [[entry.get(key) for key in keys] for entry in record.fields[field]]
 
 
-def _field(record: Record, event: dict[str, Any], key: str) -> Any:
+def _moves(record: Record, _: Event) -> list[list[int]]:
+    flat = [entry["object"] for entry in record.fields["objects"]]
+    return [list(pair) for pair in zip(flat[::2], flat[1::2], strict=True)]
+
+
+def _frames(record: Record, event: Event) -> list[int] | None:
+    # Samples before data version 6 have none.
+    return None if event["frames"] is None else [entry["method"] for entry in record.fields["frames"]]
+
+
+def _roots(record: Record, event: Event) -> list[list[Any]]:
+    return _entries(record, "roots", *(("object", "type", "extra") if "num_gc" in event else ("slot", "object")))
+
+
+def _monitor(record: Record, _: Event) -> int:
+    # Before data version 14 the event is in the record's name.
+    return int(record.fields.get("event", 0) or record.name.split("_")[1][2:])
+
+
+def _coverage(record: Record, _: Event) -> list[Any]:
+    return [value for name, value in record.fields.items() if name != THREAD]
+
+
+READ: dict[str, Callable[[Record, Event], Any]] = {
+    "time": lambda record, _: record.timestamp,
+    "frames": _frames,
+    "ips": lambda record, _: [entry["ip"] for entry in record.fields["ips"]],
+    "moves": _moves,
+    "refs": lambda record, _: _entries(record, "references", "offset", "object"),
+    "roots": _roots,
+    "values": lambda record, _: [_value(entry) for entry in record.fields["values"]],
+    "counters": lambda record, _: _entries(record, "counters", *DESCRIPTION),
+    "stamp": lambda record, _: record.fields.get("timestamp", record.timestamp),
+    "sampled_thread": lambda record, event: record.fields.get("thread") if event["sampled_thread"] else None,
+    "COVERAGE values": _coverage,
+    "MONITOR type": _monitor,
+    "MONITOR_BT type": _monitor,
+    "GC_EVENT type": lambda record, _: record.fields["event"],
+    "AOT_ID text": lambda record, _: record.fields["id"],
+}
+"""How to read what the description has under a key; anything else is the field of that name."""
+
+
+def _field(record: Record, event: Event, key: str) -> Any:
     """What a record has where the description has `key`, in the description's own form."""
-    match event["event"], key:
-        case _, "time":
-            return record.timestamp
-        case _, "frames" if event[key] is None:
-            return record.fields.get(key)
-        case _, "frames":
-            return [entry["method"] for entry in record.fields["frames"]]
-        case _, "ips":
-            return [entry["ip"] for entry in record.fields["ips"]]
-        case _, "moves":
-            flat = [entry["object"] for entry in record.fields["objects"]]
-            return [list(pair) for pair in zip(flat[::2], flat[1::2], strict=True)]
-        case _, "refs":
-            return _entries(record, "references", "offset", "object")
-        case _, "roots" if "num_gc" in event:
-            return _entries(record, "roots", "object", "type", "extra")
-        case _, "roots":
-            return _entries(record, "roots", "slot", "object")
-        case "COVERAGE", "values":
-            return [value for name, value in record.fields.items() if name != THREAD]
-        case _, "values":
-            return [_value(entry) for entry in record.fields["values"]]
-        case _, "counters":
-            names = ("section", "category", "name", "type", "unit", "variance", "index")
-            return _entries(record, "counters", *names)
-        case "MONITOR" | "MONITOR_BT", "type":
-            # Before data version 14 the event is in the record's name.
-            return record.fields["event"] if "event" in record.fields else int(record.name.split("_")[1][2:])
-        case "GC_EVENT", "type":
-            return record.fields["event"]
-        case "AOT_ID", "text":
-            return record.fields["id"]
-        case "SAMPLE_HIT", "stamp" if "timestamp" not in record.fields:
-            return record.timestamp
-        case "SAMPLE_HIT", "sampled_thread" if event[key] is None:
-            return None
-    return record.fields.get(FIELDS.get(key, key))
+    read = READ.get(f"{event['event']} {key}") or READ.get(key)
+    return read(record, event) if read else record.fields.get(FIELDS.get(key, key))
 
 
 def _value(entry: dict[str, Any]) -> list[Any]:
@@ -81,7 +97,7 @@ def _value(entry: dict[str, Any]) -> list[Any]:
     return [entry["index"], entry["type"], float(value) if entry["type"] == 5 and value else value]
 
 
-def _expected(event: dict[str, Any], key: str) -> Any:
+def _expected(event: Event, key: str) -> Any:
     if key == "counters":
         names = ("section", "section_name", "text", "type", "unit", "variance", "index")
         return [[counter[name] for name in names] for counter in event[key]]
@@ -115,7 +131,9 @@ def test_damage_is_told_with_its_place(path: Path) -> None:
     try:
         log = pf.open(path)
     except pf.PerfuseError as error:
-        assert error.offset is not None
+        log, place = None, error.offset
+    if log is None:
+        assert place is not None
         return
     size = log.size_bytes
     assert all(d.offset is None or d.offset <= size for d in log.check())

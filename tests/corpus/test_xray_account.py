@@ -88,7 +88,7 @@ def _account(log: Path) -> tuple[dict[int, Figures], _core.CallStatistics]:
         "clock_kind": "tsc",
         "hz_source": "header",
     }
-    placed = _core.Placed(recording, pid=None, hz=hz, uncertainty_ns=None, alignment="none", **clock)
+    placed = _core.Placed(recording, pid=None, hz=hz, stated_hz=hz, uncertainty_ns=None, alignment="none", **clock)
     fusion = _core.Fusion([placed], [], False)
     statistics = _core.call_statistics(fusion, rank="llvm")
     functions, names = Table.from_arrow(statistics.functions()), Table.from_arrow(fusion.table("functions"))

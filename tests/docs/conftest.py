@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "postcards"
+TRACED = ROOT / "examples" / "xray_server"
 DUMPS = ("jit-32015.dump", "jit-4242.dump")
 
 
@@ -21,6 +22,10 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     dump = gzip.decompress((EXAMPLE / "jit-32015.dump.gz").read_bytes())
     for name in DUMPS:
         (tmp_path / name).write_bytes(dump)
+    log = next(TRACED.glob("xray-log.*.zst"))
+    shutil.copy(log, tmp_path)
+    # Of the program, the part that has the names is kept.
+    shutil.copy(TRACED / "server.o", tmp_path / "server")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

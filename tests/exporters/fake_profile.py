@@ -25,6 +25,8 @@ _DEFAULTS = {"source_id": 0, "record_offset": 0, "code_index": 0, "size_bytes": 
 class FakeProfile:
     """Answers SQL over tables of the real schema."""
 
+    has_traces = False
+
     def __init__(self, title: str = "made by hand") -> None:
         self.title = title
         self._connection = duckdb.connect()

@@ -5,6 +5,7 @@ import io
 import os
 import shutil
 import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 import perfuse
 from perfuse import _core
-from perfuse.errors import ExportError, UsageError
+from perfuse.errors import ExportError, ExportWarning, UsageError
 from perfuse.formats import xray_log
 from perfuse.formats.xray_log import MISFITS, Writer
 
@@ -43,7 +44,7 @@ def llvm_xray() -> str:
 def calls(path: Path | bytes) -> Counter[tuple[Any, ...]]:
     """Every event of a log, with its time and whose it is."""
     query = """
-        SELECT ts_ns, pid, tid, cpu, kind::VARCHAR, native_id, value
+        SELECT ts_ns, pid, tid, cpu, kind::VARCHAR, functions.native_id, value
         FROM call_events JOIN functions USING (function_id) JOIN threads USING (thread_id)
         JOIN processes USING (process_id)
     """
@@ -204,8 +205,10 @@ def test_tables_make_a_log_of_the_same_calls(xray_corpus: Path, tmp_path: Path, 
     out = tmp_path / "out.xray"
     ((kind,),) = profile.sql("SELECT kind FROM clocks").fetchall()
     with out.open("wb") as file:
-        facts, is_native = _core.write_xray(profile._fusion, file.fileno(), WANTED, kind == "monotonic")
-    assert is_native
+        facts, new_functions, new_threads = _core.write_xray(
+            profile._fusion, file.fileno(), WANTED, kind == "monotonic"
+        )
+    assert (new_functions, new_threads) == (0, 0)
     # Wall times are told to the microsecond: a clock that is put on them is off by less.
     before, after = (_untimed(one) for one in (path, out))
     assert after == before
@@ -260,3 +263,36 @@ def _account(llvm_xray: str, path: Path) -> list[dict[str, str]]:
     rows = list(csv.DictReader(text.splitlines()))
     assert rows
     return sorted(rows, key=lambda row: int(row["funcid"]))
+
+
+@pytest.mark.parametrize("name", ["tiny/v17-calls", "v17/callspec"])
+def test_the_calls_of_another_recorder(xray_corpus: Path, llvm_xray: str, tmp_path: Path, name: str) -> None:
+    """Methods of Mono have addresses for ids: they are numbered, and that is told."""
+    profile = perfuse.fuse(xray_corpus.parent / "mono" / f"{name}.mlpd")
+    out = tmp_path / "out.xray"
+    with pytest.warns(ExportWarning, match="functions with new numbers"):
+        profile.export(out)
+    kinds = "CASE kind::VARCHAR WHEN 'exception_exit' THEN 'exit' ELSE kind::VARCHAR END"
+    tid = "coalesce(tid, 2147483647 - thread_id) AS tid"
+    query = f"SELECT {tid}, {kinds}, count(*) FROM call_events JOIN threads USING (thread_id) GROUP BY ALL ORDER BY ALL"
+    before = profile.sql(query).fetchall()
+    assert before
+    # Mono gives no tids: each thread has one of ours.
+    assert perfuse.fuse(out).sql(query).fetchall() == before
+    subprocess.run([llvm_xray, "fdr-dump", "--verify", out], capture_output=True, check=True)
+
+
+def test_the_command_line_tells_what_does_not_fit(tmp_path: Path) -> None:
+    source, out = tmp_path / "in.xray", tmp_path / "out.xray"
+    source.write_bytes(_log())
+    options = ["-O", "mode=basic", "-O", "version=1"]
+    command = [sys.executable, "-m", "perfuse", "convert", source, "-o", out, *options]
+    done = subprocess.run(command, capture_output=True, check=True, text=True)
+    told = [line.removeprefix("perfuse: ") for line in done.stderr.splitlines()]
+    assert told == [
+        "buffers, or records of Basic mode, whose process could not be told: 4",
+        "tail exits written as exits: 1",
+        "arguments that were left out: 1",
+        "custom and typed events that were left out: 2",
+        f"wrote {out}, xray",
+    ]

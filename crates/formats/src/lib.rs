@@ -19,6 +19,7 @@ pub mod jitdump;
 pub mod mono;
 pub mod perf_data;
 pub mod registry;
+pub mod sframe;
 pub mod xray;
 
 mod machine;

@@ -146,6 +146,8 @@ pub struct Clock {
     pub hz: Option<u64>,
     /// Where the rate is from: `defined`, `header`, `estimated`, `given` or `unknown`.
     pub hz_source: &'static str,
+    /// Rate that the file states, where it states one.
+    pub stated_hz: Option<u64>,
     /// How time stamps become nanoseconds.
     pub map: ClockMap,
     /// How far off those may be; `None` where that is not known, or they are exact.
@@ -264,6 +266,7 @@ pub trait Recording: Send + Sync {
             kind: self.summary().clock,
             hz: Some(1_000_000_000),
             hz_source: "defined",
+            stated_hz: None,
             map: ClockMap::default(),
             uncertainty_ns: None,
             alignment: "same_clock",

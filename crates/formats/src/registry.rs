@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use perfuse_wire::{ErrorKind, ParseError, Rule};
 
-use crate::{Format, Recording, Source, fusing, instrumentation_map, jitdump, mono, perf_data, xray};
+use crate::{Format, Recording, Source, fusing, instrumentation_map, jitdump, mono, perf_data, sframe, xray};
 
 /// Every format, in the order they are asked.
-pub static FORMATS: &[&Format] = &[&jitdump::FORMAT, &perf_data::FORMAT, &mono::FORMAT, &xray::FORMAT];
+pub static FORMATS: &[&Format] =
+    &[&jitdump::FORMAT, &perf_data::FORMAT, &mono::FORMAT, &sframe::FORMAT, &xray::FORMAT];
 
 /// The format whose magic these first bytes have.
 #[must_use]

@@ -30,6 +30,7 @@ pub struct PyPlaced {
     clock_kind: String,
     hz: Option<u64>,
     hz_source: String,
+    stated_hz: Option<u64>,
     uncertainty_ns: Option<i64>,
     alignment: String,
 }
@@ -38,7 +39,8 @@ pub struct PyPlaced {
 impl PyPlaced {
     #[new]
     #[pyo3(signature = (
-        recording, *, numerator, denominator, offset_ns, pid, clock_kind, hz, hz_source, uncertainty_ns, alignment
+        recording, *, numerator, denominator, offset_ns, pid, clock_kind, hz, hz_source, stated_hz, uncertainty_ns,
+        alignment
     ))]
     #[allow(clippy::too_many_arguments, reason = "one a column of table clocks")]
     fn new(
@@ -50,12 +52,13 @@ impl PyPlaced {
         clock_kind: String,
         hz: Option<u64>,
         hz_source: String,
+        stated_hz: Option<u64>,
         uncertainty_ns: Option<i64>,
         alignment: String,
     ) -> Self {
         let clock = ClockMap { numerator, denominator: denominator.max(1), offset_ns };
         let recording = Arc::clone(&recording.inner);
-        Self { recording, clock, pid, clock_kind, hz, hz_source, uncertainty_ns, alignment }
+        Self { recording, clock, pid, clock_kind, hz, hz_source, stated_hz, uncertainty_ns, alignment }
     }
 }
 
@@ -94,16 +97,16 @@ pub struct Fusion {
 #[pymethods]
 impl Fusion {
     #[new]
-    #[pyo3(signature = (placed, symbol_dirs, debug_info, recorded_on=None, maps=Vec::new()))]
+    #[pyo3(signature = (placed, symbol_dirs, debug_info, recorded_on=None, maps=None))]
     fn new(
         py: Python<'_>,
         placed: Vec<Py<PyPlaced>>,
         symbol_dirs: Vec<PathBuf>,
         debug_info: bool,
         recorded_on: Option<(String, String)>,
-        maps: Vec<(u32, PathBuf)>,
+        maps: Option<Vec<(u32, PathBuf)>>,
     ) -> PyResult<Self> {
-        let maps = open_maps(py, maps)?;
+        let maps = open_maps(py, maps.unwrap_or_default())?;
         let identities = Arc::default();
         let mut after = Offsets::default();
         let mut all = Vec::new();
@@ -231,6 +234,12 @@ impl Fusion {
         self.identities.lock().map(|identities| identities.pids()).unwrap_or_default()
     }
 
+    /// Pid and tid of a thread met so far, by its key; 0 where it has none.
+    pub fn owner(&self, thread_id: u32) -> (i32, i32) {
+        let known = self.identities.lock().ok().and_then(|identities| identities.owner(thread_id));
+        known.unwrap_or_default()
+    }
+
     /// The kind of clock that all recordings are on; `None` where they differ.
     pub fn clock_kind(&self) -> Option<&str> {
         let mut kinds = self.placed.iter().map(|placed| placed.how.get().clock_kind.as_str());
@@ -243,12 +252,6 @@ impl Fusion {
         let lock = self.identities.lock();
         let identities = lock.unwrap_or_else(std::sync::PoisonError::into_inner);
         (identities.processes(), identities.threads())
-    }
-
-    /// Pid and tid of a thread met so far, by its key; 0 where it was not.
-    pub fn owner(&self, thread_id: u32) -> (i32, i32) {
-        let known = self.identities.lock().ok().and_then(|identities| identities.owner(thread_id));
-        known.unwrap_or_default()
     }
 
     pub fn joined(&self) -> Result<&join::Tables, ColumnError> {
@@ -321,6 +324,7 @@ impl Fusion {
                 &how.clock_kind,
                 how.hz,
                 &how.hz_source,
+                how.stated_hz,
                 how.clock.offset_ns,
                 how.uncertainty_ns,
                 &how.alignment,

@@ -15,6 +15,7 @@ mod profile_output;
 mod read_ahead;
 mod recording;
 mod registry;
+mod sframe;
 mod sleds;
 mod stacks;
 mod trace_output;
@@ -37,11 +38,12 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     perf_data::register(module)?;
     fusion::register(module)?;
     images::register(module)?;
+    sframe::register(module)?;
     sleds::register(module)?;
     stacks::register(module)?;
-    trace_output::register(module)?;
-    profile_output::register(module)?;
     xray_logs::register(module)?;
     calls::register(module)?;
+    trace_output::register(module)?;
+    profile_output::register(module)?;
     registry::register(module)
 }

@@ -71,6 +71,7 @@ impl PyRecording {
         out.set_item("how", clock.alignment)?;
         out.set_item("hz", clock.hz)?;
         out.set_item("hz_source", clock.hz_source)?;
+        out.set_item("stated_hz", clock.stated_hz)?;
         out.set_item("uncertainty_ns", clock.uncertainty_ns)?;
         Ok(out)
     }

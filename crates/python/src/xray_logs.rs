@@ -136,7 +136,7 @@ fn convert_xray(
     }
 }
 
-/// Writes the calls of a fusion as a log, a tick a nanosecond; also whether functions kept their numbers.
+/// Writes the calls of a fusion as a log, a tick a nanosecond; also how many functions and threads have new numbers.
 #[pyfunction]
 fn write_xray(
     py: Python<'_>,
@@ -144,7 +144,7 @@ fn write_xray(
     out: RawFd,
     wanted: Wanted,
     is_monotonic: bool,
-) -> PyResult<(WrittenFacts, bool)> {
+) -> PyResult<(WrittenFacts, u64, u64)> {
     let like = Options {
         mode: Mode::Fdr,
         version: latest(Mode::Fdr),
@@ -166,12 +166,21 @@ fn write_xray(
         let mut writer = LogWriter::new(out, spec, is_monotonic)?;
         let bits = if mode == Mode::Basic { 32 } else { FUNCTION_ID_BITS };
         let numbers = FunctionNumbers::new(fusion.stream("functions", false), bits)?;
+        let mut num_new = 0;
+        let owner = |thread: u32| {
+            let (pid, tid) = fusion.owner(thread);
+            if tid != 0 {
+                return (pid, tid);
+            }
+            num_new += 1;
+            (pid, i32::MAX.wrapping_sub_unsigned(thread))
+        };
         let (calls, instants) = (fusion.stream("call_events", false), fusion.stream("instants", true));
-        tell_tables(calls, instants, &numbers, |thread| fusion.owner(thread), &selection, &mut writer)?;
-        Ok((writer.finish()?, numbers.are_native))
+        tell_tables(calls, instants, &numbers, owner, &selection, &mut writer)?;
+        Ok((writer.finish()?, numbers.num_new, num_new))
     });
     match written {
-        Ok((written, are_native)) => Ok((facts(&written), are_native)),
+        Ok((written, functions, threads)) => Ok((facts(&written), functions, threads)),
         Err(TablesError::Write(error)) => Err(refused(error)),
         Err(TablesError::Column(error)) => Err(table_error(error)),
     }

@@ -1,6 +1,7 @@
 //! Reading columns of a common table back, by name.
 
 use std::fmt;
+use std::ops::Range;
 
 use arrow_array::types::{ArrowPrimitiveType, Int32Type};
 use arrow_array::{
@@ -101,6 +102,12 @@ impl<C: Choices> Chosen<'_, C> {
     #[inline]
     pub fn get(&self, row: usize) -> C {
         self.words[self.keys[row] as usize]
+    }
+
+    /// The words in some rows.
+    #[inline]
+    pub fn iter(&self, rows: Range<usize>) -> impl ExactSizeIterator<Item = C> + '_ {
+        self.keys[rows].iter().map(|&key| self.words[key as usize])
     }
 }
 

@@ -17,6 +17,8 @@ pub struct Offsets {
     pub mapping: u32,
     /// Next `sample_id`.
     pub sample: u64,
+    /// Next `unwind_function_id`.
+    pub unwind_function: u32,
     /// Next `slice_id`.
     pub slice: u64,
     /// Next `frame_id`.
@@ -42,6 +44,7 @@ impl Offsets {
             code_object: self.code_object.saturating_add(count.code_object),
             mapping: self.mapping.saturating_add(count.mapping),
             sample: self.sample.saturating_add(count.sample),
+            unwind_function: self.unwind_function.saturating_add(count.unwind_function),
             slice: self.slice.saturating_add(count.slice),
             frame: self.frame.saturating_add(count.frame),
             stack: self.stack.saturating_add(count.stack),

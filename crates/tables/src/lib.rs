@@ -14,11 +14,12 @@ mod schema;
 
 pub use column::Choices;
 pub use family::{
-    CallEvent, EndReason, ExceptionEvent, LockEvent, SliceKind, StartReason, allocations, call_events,
-    call_sums, callchains, clocks, code_moves, code_objects, counter_samples, counters, diagnostics,
-    embedded_files, exceptions, frames, functions, gc_handles, heap_objects, heap_references, heap_roots,
-    heap_snapshots, inline_calls, instants, line_rows, lock_events, mappings, modules, object_moves,
-    processes, records, samples, slices, sources, stacks, threads, types,
+    CallEvent, EndReason, ExceptionEvent, LockEvent, PcType, SliceKind, StartReason, UnwindOrigin,
+    allocations, call_events, call_sums, callchains, clocks, code_moves, code_objects, counter_samples,
+    counters, diagnostics, embedded_files, exceptions, frames, functions, gc_handles, heap_objects,
+    heap_references, heap_roots, heap_snapshots, inline_calls, instants, line_rows, lock_events, mappings,
+    modules, object_moves, processes, records, samples, slices, sources, stacks, threads, types,
+    unwind_functions, unwind_lookups, unwind_rows,
 };
 pub use identities::{Identities, Offsets};
 pub use schema::{ColumnSpec, TableSpec};
@@ -37,6 +38,8 @@ pub static TABLES: &[&TableSpec] = &[
     &line_rows::SPEC,
     &inline_calls::SPEC,
     &embedded_files::SPEC,
+    &unwind_functions::SPEC,
+    &unwind_rows::SPEC,
     &callchains::SPEC,
     &frames::SPEC,
     &stacks::SPEC,

@@ -93,6 +93,12 @@ impl<'a> Cursor<'a> {
         Ok(self.array::<1>(field)?[0])
     }
 
+    /// Reads one signed byte.
+    #[inline]
+    pub fn i8(&mut self, field: &'static str) -> Result<i8, ParseError> {
+        Ok(self.u8(field)?.cast_signed())
+    }
+
     /// Takes the next `len` bytes.
     #[inline]
     pub fn bytes(&mut self, len: u64, field: &'static str) -> Result<&'a [u8], ParseError> {

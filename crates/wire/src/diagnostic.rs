@@ -112,6 +112,20 @@ impl Diagnostics {
         self.rows.push(Diagnostic { rule, message: message(), offset, record_index, field, count: 1 });
     }
 
+    /// Adds what another sink of this limit found behind: as if it had been told to this one.
+    #[must_use]
+    pub fn followed_by(mut self, other: Self) -> Self {
+        for row in other.rows {
+            let Diagnostic { rule, message, offset, record_index, field, count } = row;
+            self.push(rule, offset, record_index, field, || message);
+            let last = self.seen.iter().find(|(code, ..)| *code == rule.code).map(|(_, _, last)| *last);
+            if let Some(row) = last.and_then(|last| self.rows.get_mut(last)) {
+                row.count = row.count.saturating_add(count.saturating_sub(1));
+            }
+        }
+        self
+    }
+
     /// The rows, in the order they were found.
     #[must_use]
     pub fn rows(&self) -> &[Diagnostic] {
@@ -162,5 +176,17 @@ mod tests {
         let counts: Vec<_> = sink.rows().iter().map(|d| (d.offset, d.count)).collect();
         assert_eq!(counts, [(0, 1), (1, 4)]);
         assert_eq!(RULES.len(), 1);
+    }
+
+    #[test]
+    fn sinks_side_by_side_tell_what_one_would() {
+        let told = |offsets: std::ops::Range<u64>| {
+            let mut sink = Diagnostics::with_limit(2);
+            offsets.for_each(|offset| sink.push(&ODD, offset, None, "", || Cow::Borrowed("odd")));
+            sink
+        };
+        for middle in 0..=5 {
+            assert_eq!(told(0..middle).followed_by(told(middle..5)).into_rows(), told(0..5).into_rows());
+        }
     }
 }

@@ -3,6 +3,8 @@
 pub enum FieldType {
     /// Unsigned, 8 bits.
     U8,
+    /// Signed, 8 bits.
+    I8,
     /// Unsigned, 16 bits.
     U16,
     /// Unsigned, 32 bits.
@@ -29,6 +31,7 @@ impl FieldType {
     pub const fn name(self) -> &'static str {
         match self {
             Self::U8 => "u8",
+            Self::I8 => "i8",
             Self::U16 => "u16",
             Self::U32 => "u32",
             Self::U64 => "u64",
@@ -117,12 +120,14 @@ macro_rules! layout {
         }
     )+};
     (@type u8) => { $crate::FieldType::U8 };
+    (@type i8) => { $crate::FieldType::I8 };
     (@type u16) => { $crate::FieldType::U16 };
     (@type u32) => { $crate::FieldType::U32 };
     (@type u64) => { $crate::FieldType::U64 };
     (@type i32) => { $crate::FieldType::I32 };
     (@type i64) => { $crate::FieldType::I64 };
     (@put u8, $out:expr, $value:expr, $endian:expr) => { $out.push($value) };
+    (@put i8, $out:expr, $value:expr, $endian:expr) => { $out.push($value.cast_unsigned()) };
     (@put u16, $out:expr, $value:expr, $endian:expr) => { $crate::Put::put_u16($out, $value, $endian) };
     (@put u32, $out:expr, $value:expr, $endian:expr) => { $crate::Put::put_u32($out, $value, $endian) };
     (@put u64, $out:expr, $value:expr, $endian:expr) => { $crate::Put::put_u64($out, $value, $endian) };

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -114,6 +115,7 @@ def command(
     how: ProfileOptions,
 ) -> int:
     """OUT appears under its name only when it is complete."""
+    from perfuse.errors import ExportWarning
     from perfuse.exporters import target_for, target_named
 
     if to is None and output == "-":
@@ -121,7 +123,14 @@ def command(
     target = target_for(output) if to is None else target_named(to)
     chosen = _parsed(target, options)
     profile = open_profile(console, files, how)
-    *others, _ = profile.export(output, to=target.name, **chosen) or ("",)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", ExportWarning)
+        *others, _ = profile.export(output, to=target.name, **chosen) or ("",)
+    for warning in told:
+        if issubclass(warning.category, ExportWarning):
+            console.note(str(warning.message))
+        else:
+            warnings.showwarning(warning.message, warning.category, warning.filename, warning.lineno)
     if output != "-":
         beside = f", and {', '.join(others)}" if others and "files" in target.outputs else ""
         console.note(f"wrote {output}, {target.name}{beside}")

@@ -28,6 +28,8 @@ def open_profile(console: Console, files: Sequence[str], how: ProfileOptions) ->
             symbol_dirs=how.symbol_dirs,
             debug_info=not how.no_debug_info,
             strict=how.strict,
+            maps=dict(how.maps),
+            tsc_hz=how.tsc_hz,
             progress=progress,
         )
     if how.between is not None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import click
 
@@ -16,6 +16,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 JSON = click.option("--json", "as_json", is_flag=True, help="JSON, in a documented and stable shape.")
 STRICT = click.option("--strict", is_flag=True, help="Refuse files that break their specification.")
+LAST_OBJECT = 255
+"""The highest number XRay gives to a library."""
 FILES = click.argument("files", nargs=-1, required=True, metavar="FILE...")
 
 
@@ -47,6 +49,8 @@ class ProfileOptions:
     strict: bool = False
     between: tuple[float | None, float | None] | None = None
     thread: str | None = None
+    maps: tuple[tuple[int, str], ...] = ()
+    tsc_hz: int | Literal["auto", "header"] = "auto"
 
     @property
     def selects(self) -> bool:
@@ -64,6 +68,21 @@ def profile_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
     for option in (
         STRICT,
+        click.option(
+            "--tsc-hz",
+            type=TscRate(),
+            default="auto",
+            metavar="HZ",
+            help="Rate of the counter in call traces: auto (from the trace itself), header, or ticks a second. [auto]",
+        ),
+        click.option(
+            "--map",
+            "maps",
+            type=ObjectFile(),
+            multiple=True,
+            metavar="[N=]FILE",
+            help="Program whose XRay map names functions; with N=, library N; repeats.",
+        ),
         click.option("--no-debug-info", is_flag=True, help="No lines and inlined calls of native code: faster."),
         click.option(
             "--symbols", "symbol_dirs", multiple=True, metavar="DIR", help="Directory with binaries; repeats."
@@ -85,6 +104,41 @@ def near_choice(value: str, known: list[str], what: str) -> str:
     near = difflib.get_close_matches(value, known, n=3, cutoff=0.5)
     error.hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}"  # type: ignore[attr-defined]
     raise error
+
+
+class TscRate(click.ParamType[Any]):
+    """`auto`, `header`, or ticks a second; `2596.1e6` too."""
+
+    name = "rate"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        """The rate, or where to take it from."""
+        if value in ("auto", "header") or isinstance(value, int):
+            return value  # type: ignore[no-any-return]
+        try:
+            hz = round(float(value))
+        except (OverflowError, ValueError):
+            hz = 0
+        if hz <= 0:
+            self.fail(f"{value!r} is no rate: write auto, header, or ticks a second such as 2596.1e6", param, ctx)
+        return hz
+
+
+class ObjectFile(click.ParamType[Any]):
+    """`FILE`, or `N=FILE` for library number N."""
+
+    name = "map"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, str]:
+        """Number of the object, and its file."""
+        if isinstance(value, tuple):
+            return value
+        number, equals, path = value.partition("=")
+        if not (equals and number.isdecimal()):
+            return 0, value
+        if int(number) > LAST_OBJECT:
+            self.fail(f"object {number} cannot be: XRay numbers them from 0 to {LAST_OBJECT}", param, ctx)
+        return int(number), path
 
 
 class SecondsRange(click.ParamType[Any]):

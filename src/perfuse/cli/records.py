@@ -19,7 +19,7 @@ from perfuse.reports.style import Role
 from perfuse.reports.units import count_text
 
 if TYPE_CHECKING:
-    from perfuse import Record
+    from perfuse import Record, Recording
 
 TEXT_LIMIT = 100
 
@@ -52,6 +52,7 @@ class RecordRange(click.ParamType[Any]):
         "perfuse records jit-2345.dump --limit 5",
         "perfuse records jit-2345.dump --kind JIT_CODE_LOAD --range 2..5 --hex",
         "perfuse records --json jit-2345.dump",
+        "perfuse records --style readelf-2.47 libleaf.so",
     ],
 )
 @click.argument("file")
@@ -59,6 +60,9 @@ class RecordRange(click.ParamType[Any]):
 @click.option("--range", "span", type=RecordRange(), metavar="A..B", help="Indexes 10..20 or offsets 0x100..0x200.")
 @limit(None, f"records [{TEXT_LIMIT} as text]")
 @click.option("--hex", "with_hex", is_flag=True, help="Each record's bytes too.")
+@click.option(
+    "--style", metavar="NAME", help="The text of another tool: readelf-2.40, readelf-2.44 or readelf-2.47 (SFrame)."
+)
 @JSON
 @STRICT
 def command(
@@ -68,11 +72,19 @@ def command(
     span: tuple[Callable[[Record], int], int, int | None] | None,
     limit: int | None,
     with_hex: bool,
+    style: str | None,
     as_json: bool,
     strict: bool,
 ) -> None:
     """Records are named as the specification spells them. With --json, each is a JSON object on a line of its own."""
     recording = perfuse.open(file, strict=strict)
+    if style is not None:
+        if kinds or span or with_hex or as_json:
+            raise click.UsageError(
+                "--style is the whole text of another tool: it takes no --kind, --range, --hex or --json"
+            )
+        _write_styled(console, recording, style)
+        return
     known = dict(recording.summary.records)
     wanted = [near_choice(kind, list(known), "record kind") for kind in kinds]
     found = _within(recording.records(wanted or None), span)
@@ -95,6 +107,17 @@ def command(
         console.note(f"{count_text(rest)} more records", "--limit 0 shows all")
     elif rest:
         console.line(console.style.paint(f"… {count_text(rest)} more records (--limit 0 shows all)", Role.FAINT))
+
+
+def _write_styled(console: Console, recording: Recording, style: str) -> None:
+    from perfuse.formats import sframe
+
+    near_choice(style, list(sframe.STYLES), "style")
+    blocks = sframe.open(recording).readelf(style)
+    console.out.flush()
+    for block in blocks:
+        console.out.buffer.write(block)
+    console.out.buffer.flush()
 
 
 def record_json(record: Record) -> dict[str, Any]:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import click
 
-from perfuse.analysis.sampled import events
+from perfuse.cli import exit_codes
+from perfuse.cli.call_options import CallOptions, call_options
 from perfuse.cli.console import Console
 from perfuse.cli.opening import open_profile, settle
-from perfuse.cli.options import FILES, JSON, ProfileOptions, limit, near_choice, profile_options
+from perfuse.cli.options import JSON, ProfileOptions, limit, near_choice, profile_options
 from perfuse.cli.verb import verb
-from perfuse.reports.profile import profile_report
-from perfuse.reports.profile_text import profile_lines
-from perfuse.reports.recording import code_report
-from perfuse.reports.recording_text import code_lines
+
+if TYPE_CHECKING:
+    from perfuse import Profile
+
+SAMPLES = frozenset({"callchains", "samples"})
+"""Tables of files that have samples."""
 
 
 @verb(
@@ -21,11 +28,15 @@ from perfuse.reports.recording_text import code_lines
         "perfuse report perf.data jit-2345.dump",
         "perfuse report jit-2345.dump",
         "perfuse report --json perf.data",
+        "perfuse report xray-log.server.uocuES --map server",
+        "perfuse report xray-log.server.uocuES --function 'render*' --graph",
+        "perfuse report --map server",
     ],
 )
-@FILES
+@click.argument("files", nargs=-1, metavar="[FILE]...")
 @click.option("--event", metavar="NAME", help="Event to report, where several were sampled.")
 @limit(10, "functions a list")
+@call_options
 @profile_options
 @JSON
 def command(
@@ -33,23 +44,111 @@ def command(
     files: tuple[str, ...],
     event: str | None,
     limit: int,
+    calls: CallOptions,
     how: ProfileOptions,
     as_json: bool,
 ) -> int:
     """With samples (perf.data): the functions that cost most, by thread, module and tier, and what has no name.
 
+    A call trace (XRay): how often functions were called and how long they took, to the last percentile; threads,
+    stacks, who calls whom. --map alone: the functions of a program with an XRay map.
+
     A code dump alone: what was compiled, when, how often, how big.
     """
+    if not files:
+        return _map_alone(console, how, limit, as_json)
+    if calls.llvm_compat:
+        # Its definitions: durations in ticks, at the rate the header states.
+        how = replace(how, tsc_hz=1_000_000_000 if calls.as_csv else "header")
     profile = open_profile(console, files, how)
+    if calls.given and not profile.has_traces:
+        raise click.UsageError(f"{calls.given[0]} is about call traces, and there is none among the files")
+    if profile.has_traces and event is None and not _has_samples(profile):
+        return _calls(console, profile, calls, limit, as_json)
+    return _samples(console, profile, calls, event, limit, how, as_json)
+
+
+def _has_samples(profile: Profile) -> bool:
+    return any(SAMPLES & {*recording.fills} for recording in profile.recordings)
+
+
+def _samples(
+    console: Console,
+    profile: Profile,
+    calls: CallOptions,
+    event: str | None,
+    limit: int,
+    how: ProfileOptions,
+    as_json: bool,
+) -> int:
+    from perfuse.analysis.sampled import events
+    from perfuse.reports.profile import profile_report
+    from perfuse.reports.profile_text import profile_lines
+    from perfuse.reports.recording import code_report
+    from perfuse.reports.recording_text import code_lines
+
     sampled = [one.name for one in events(profile)]
     if event is not None:
         near_choice(event, sampled, "event")
     if sampled:
         samples = profile_report(profile, limit, event)
-        console.json(samples.as_json()) if as_json else console.lines(profile_lines(samples, console.style))
+        traced = None
+        if profile.has_traces and event is None:
+            from perfuse.reports.calls import calls_report
+
+            traced = calls_report(profile, calls.request(limit))
+        if as_json:
+            console.json({**samples.as_json(), **({"calls": traced.as_json()} if traced else {})})
+        else:
+            console.lines(profile_lines(samples, console.style))
+            if traced:
+                from perfuse.reports.calls_text import body_lines
+
+                console.lines(body_lines(traced, console.style))
     else:
         if how.selects:
             raise click.UsageError("no samples are left to report: --between or --thread leave none")
         code = code_report(profile, limit)
         console.json(code.as_json()) if as_json else console.lines(code_lines(code, console.style))
     return settle(console, profile.diagnostics)
+
+
+def _calls(console: Console, profile: Profile, calls: CallOptions, limit: int, as_json: bool) -> int:
+    """The report of call traces alone: it asks the core, without loading a database."""
+    request = calls.request(limit)
+    if calls.as_csv:
+        from perfuse.exporters.csv import write
+
+        write(
+            profile,
+            sys.stdout.buffer,
+            by=request.by,
+            order=request.order if calls.sort else None,
+            function=request.pattern,
+            recursive_only=request.recursive_only,
+            llvm=calls.llvm_compat,
+        )
+    else:
+        from perfuse.reports.calls import calls_report
+        from perfuse.reports.calls_text import calls_lines
+
+        report = calls_report(profile, request)
+        console.json(report.as_json()) if as_json else console.lines(calls_lines(report, console.style))
+    return settle(console, profile.diagnostics)
+
+
+def _map_alone(console: Console, how: ProfileOptions, limit: int, as_json: bool) -> int:
+    """What an instrumentation map has."""
+    if not how.maps:
+        raise click.UsageError("nothing to report: give a recording, or a program with --map")
+    from perfuse.formats.xray_map import InstrumentationMap
+    from perfuse.reports.sled_map import sled_map_report
+    from perfuse.reports.sled_map_text import sled_map_lines
+
+    worst = exit_codes.CLEAN
+    for _, path in how.maps:
+        opened = InstrumentationMap.open(path, symbol_dirs=how.symbol_dirs, debug_info=not how.no_debug_info)
+        report = sled_map_report(opened, limit)
+        console.json(report.as_json()) if as_json else console.lines(sled_map_lines(report, console.style))
+        worst = max(worst, settle(console, opened.findings))
+    return worst

@@ -77,6 +77,10 @@ TARGETS: tuple[Target, ...] = (
            "gdb, addr2line, objdump: machine code, symbols, lines, inlined calls"),
     Target("perf-data", "perf.data", (".perf.data", ".data"), "perf_data", ("files",),
            "perf report, annotate, script: JIT code named, from one ELF file beside it"),
+    Target("dot", "Graphviz", (".dot", ".gv"), "dot", ("file",),
+           "dot, xdot and editors: who calls whom, warm where the time goes"),
+    Target("csv", "CSV", (".csv",), "csv", ("file",),
+           "spreadsheets, scripts: statistics of calls, a line a function; also as llvm-xray has them"),
     Target("xray", "XRay log", (".xray",), "xray", ("file",),
            "llvm-xray, perfuse: calls, of any version, mode and byte order"),
 )  # fmt: skip

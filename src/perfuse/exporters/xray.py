@@ -2,8 +2,10 @@
 
 import shutil
 import tempfile
+import warnings
 from typing import IO, Literal
 
+from perfuse.errors import ExportWarning
 from perfuse.exporters.source import CallSource
 
 
@@ -15,7 +17,7 @@ def write(
     version: int | None = None,
     endian: Literal["little", "big"] | None = None,
 ) -> None:
-    """Writes the calls of a profile as a log.
+    """Writes the calls of a profile as a log. What has no place in it is told as `ExportWarning`.
 
     Args:
         profile: What to write.
@@ -25,6 +27,8 @@ def write(
         endian: Byte order: as the first log has it.
     """
     with tempfile.TemporaryFile() as log:
-        profile.call_log.write(log.fileno(), mode=mode, version=version, endian=endian)
+        written = profile.call_log.write(log.fileno(), mode=mode, version=version, endian=endian)
         log.seek(0)
         shutil.copyfileobj(log, out, 1 << 20)
+    for told in written.told():
+        warnings.warn(told, ExportWarning, stacklevel=2)

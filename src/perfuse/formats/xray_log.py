@@ -47,7 +47,8 @@ MISFITS: Mapping[str, str] = {
     "orphans": "arguments of no entry, left out",
     "unknown": "records of no known kind, left out",
     "copies": "buffers, or records of Basic mode, that were there twice, written once",
-    "renumbered": "1 where functions have new numbers, as theirs have no place",
+    "new_function_ids": "functions with new numbers, from 1 on: those of their recorder have no place",
+    "new_tids": "threads with new numbers, from 2147483647 down: their recorder gives none of the system's",
 }
 """What may not fit a log, by its name in `Written.misfits`."""
 
@@ -67,6 +68,10 @@ class Written:
     num_calls: int
     num_events: int
     misfits: Mapping[str, int]
+
+    def told(self) -> list[str]:
+        """What did not fit, a line each."""
+        return [f"{MISFITS[name]}: {count:,}" for name, count in self.misfits.items()]
 
     @classmethod
     def of(cls, facts: tuple[int, int, int, list[tuple[str, int]]]) -> "Written":

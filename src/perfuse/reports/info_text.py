@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from perfuse.reports.clock_text import Clock, clock_lines
 from perfuse.reports.findings import counts_text
 from perfuse.reports.grid import Cell, Column, bar, fields, grid
 from perfuse.reports.names import format_titles
@@ -23,14 +24,15 @@ def info_lines(recording: Recording, severities: Mapping[str, int], style: Style
     summary = recording.summary
     yield style.paint(recording.path, Role.TITLE)
     yield ""
-    version = f" version {summary.version}" if summary.version else ""
+    # A mode of a format that has no version, such as XRay's profiling mode, is told by its name.
+    version = f" {'version ' if summary.version[0].isdigit() else ''}{summary.version}" if summary.version else ""
     byte_order = f"{summary.endian}-endian"
     pointers = f", {summary.pointer_bytes * 8}-bit" if summary.pointer_bytes else ""
     pairs: list[tuple[str, Cell]] = [
         ("format", f"{format_titles().get(recording.format, recording.format)}{version}"),
         ("producer", summary.producer or ("unknown", Role.FAINT)),
         ("machine", f"{summary.arch or 'unknown'}{pointers}, {byte_order}"),
-        ("clock", summary.clock),
+        *(("" if index else "clock", line) for index, line in enumerate(_clock(recording))),
         ("span", _span(recording)),
         ("size", bytes_text(recording.size_bytes)),
         ("health", _health(severities)),
@@ -49,6 +51,11 @@ def value_text(value: Any) -> str:
     if isinstance(value, bytes):
         return value.hex(" ")
     return str(value)
+
+
+def _clock(recording: Recording) -> list[str]:
+    clock = Clock(recording.path, **recording.clock)
+    return [recording.summary.clock] if clock.hz_source == "defined" else clock_lines(clock)
 
 
 def _span(recording: Recording) -> Cell:

@@ -44,6 +44,11 @@ def duration_text(ns: int) -> str:
     return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {seconds:02} s"
 
 
+def ticks_text(ticks: int) -> str:
+    """`1,234 ticks`: time on a clock whose rate nobody knows."""
+    return counted(ticks, "tick")
+
+
 def percent_text(part: float, whole: float) -> str:
     """`31.2%`; a dash where there is no whole."""
     return f"{100 * part / whole:.1f}%" if whole else "-"

@@ -32,6 +32,13 @@ pub struct Options {
     pub edges: bool,
 }
 
+impl Options {
+    /// Whether figures of a function are to be told.
+    pub(super) fn has(&self, function_id: u32) -> bool {
+        self.functions.as_ref().is_none_or(|functions| functions.binary_search(&function_id).is_ok())
+    }
+}
+
 /// Numbers of the whole selection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
@@ -84,7 +91,7 @@ pub fn account<B: Iterator<Item = RecordBatch>>(
     let totals = Totals {
         num_events: threads.num_events(),
         num_calls: tree.nodes.iter().map(|node| node.num_calls).sum(),
-        counts: tree.counts,
+        counts: tree.counts(),
         span_ns: threads.span_ns(),
     };
     Ok(Account {

@@ -51,13 +51,12 @@ pub struct Durations {
 }
 
 impl Durations {
-    /// One more; below 0 counts as 0.
+    /// One more.
     #[inline]
-    pub fn push(&mut self, duration_ns: i64) {
+    pub fn push(&mut self, duration_ns: u64) {
         match u32::try_from(duration_ns) {
             Ok(short) => self.short.push(short),
-            Err(_) if duration_ns < 0 => self.short.push(0),
-            Err(_) => self.long.push(duration_ns.unsigned_abs()),
+            Err(_) => self.long.push(duration_ns),
         }
     }
 

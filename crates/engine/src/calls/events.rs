@@ -90,37 +90,34 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// Rows, with their numbers.
+    /// The rows of a [`run`](Self::run), with their numbers.
     #[inline]
     pub fn iter(&self, rows: Range<usize>) -> impl Iterator<Item = (usize, Event)> + '_ {
-        let numbers = self.threads[rows.clone()].iter().zip(&self.functions[rows.clone()]);
-        let origins = self.sources[rows.clone()].iter().zip(&self.offsets[rows.clone()]);
-        let times = &self.ts_ns[rows.clone()];
-        let columns = rows.zip(times).zip(numbers).zip(origins);
-        columns.map(|(((row, &ts_ns), (&thread_id, &function_id)), (&source_id, &record_offset))| {
-            let kind = self.kinds.get(row);
+        let (thread_id, source_id) = (self.threads[rows.start], self.sources[rows.start]);
+        let whens = self.ts_ns[rows.clone()].iter().zip(&self.offsets[rows.clone()]);
+        let whats = self.kinds.iter(rows.clone()).zip(&self.functions[rows.clone()]);
+        let columns = rows.zip(whens).zip(whats);
+        columns.map(move |((row, (&ts_ns, &record_offset)), (kind, &function_id))| {
             (row, Event { ts_ns, thread_id, kind, function_id, source_id, record_offset })
         })
     }
 
-    /// How many rows from `row` on are of its thread and file.
+    /// How many rows from `row` on are of its thread, file and processor.
     #[must_use]
     pub fn run(&self, row: usize) -> usize {
         let threads = same(&self.threads[row..]);
-        same(&self.sources[row..row + threads])
+        let sources = same(&self.sources[row..row + threads]);
+        if self.cpus.null_count() == 0 {
+            return same(&self.cpus.values()[row..row + sources]);
+        }
+        let cpu = self.cpu(row);
+        (row..row + sources).take_while(|&other| self.cpu(other) == cpu).count()
     }
 
     /// The times of some rows.
     #[must_use]
     pub fn times(&self, rows: Range<usize>) -> &[i64] {
         &self.ts_ns[rows]
-    }
-
-    /// Whether some rows all tell that they are of this processor.
-    #[must_use]
-    pub fn all_on(&self, cpu: u32, rows: Range<usize>) -> bool {
-        let cpus = &self.cpus.values()[rows];
-        self.cpus.null_count() == 0 && cpus.first() == Some(&cpu) && same(cpus) == cpus.len()
     }
 
     /// The processor of a row.

@@ -149,31 +149,33 @@ impl<V: Visitor> Calls<V> {
         Ok(())
     }
 
-    /// Takes rows of one thread.
+    /// Takes rows of one thread on one processor.
     fn run(&mut self, events: &Events<'_>, rows: Range<usize>, thread_id: u32) {
         let index = thread_id as usize;
         if index >= self.threads.len() {
             self.threads.resize_with(index + 1, || None);
         }
+        let cpu = events.cpu(rows.start);
         let mut thread = match self.threads[index].take() {
             Some(thread) => thread,
-            None => self.begin(&events.get(rows.start), events.cpu(rows.start)),
+            None => self.begin(&events.get(rows.start), cpu),
         };
+        let last = events.get(rows.end - 1);
         for (row, event) in events.iter(rows) {
             match event.kind {
-                CallEvent::Enter => self.enter(&mut thread, &event, events.cpu(row), StartReason::Entry),
-                CallEvent::Exit => self.exit(&mut thread, &event, events, row, EndReason::Exit),
-                CallEvent::TailExit => self.exit(&mut thread, &event, events, row, EndReason::TailCall),
-                CallEvent::ExceptionExit => self.exit(&mut thread, &event, events, row, EndReason::Unwound),
+                CallEvent::Enter => self.enter(&mut thread, &event, cpu, StartReason::Entry),
+                CallEvent::Exit => self.exit(&mut thread, &event, cpu, EndReason::Exit),
+                CallEvent::TailExit => self.exit(&mut thread, &event, cpu, EndReason::TailCall),
+                CallEvent::ExceptionExit => self.exit(&mut thread, &event, cpu, EndReason::Unwound),
                 CallEvent::Argument => {
                     if let Some(call) = thread.stack.last() {
                         self.visitor.argument(call, events.value(row));
                     }
                 }
             }
-            thread.last_ns = thread.last_ns.max(event.ts_ns);
-            thread.last_offset = event.record_offset;
         }
+        thread.last_ns = thread.last_ns.max(last.ts_ns);
+        thread.last_offset = last.record_offset;
         self.threads[index] = Some(thread);
     }
 
@@ -216,16 +218,9 @@ impl<V: Visitor> Calls<V> {
     }
 
     #[inline(always)]
-    fn exit(
-        &mut self,
-        thread: &mut Thread<V::Mark>,
-        event: &Event,
-        events: &Events<'_>,
-        row: usize,
-        reason: EndReason,
-    ) {
+    fn exit(&mut self, thread: &mut Thread<V::Mark>, event: &Event, cpu: Option<u32>, reason: EndReason) {
         if thread.stack.last().is_none_or(|top| top.entry.function_id != event.function_id)
-            && !self.unwind(thread, event, events.cpu(row))
+            && !self.unwind(thread, *event, cpu)
         {
             return;
         }
@@ -234,14 +229,14 @@ impl<V: Visitor> Calls<V> {
 
     /// Closes what lies above the nearest open call of the event's function; false where there is none.
     #[cold]
-    fn unwind(&mut self, thread: &mut Thread<V::Mark>, event: &Event, cpu: Option<u32>) -> bool {
+    fn unwind(&mut self, thread: &mut Thread<V::Mark>, event: Event, cpu: Option<u32>) -> bool {
         if !thread.has_open(event.function_id) {
             match thread.stack.last() {
                 None => {
                     let key = (event.source_id, event.thread_id);
                     self.orphans.0.entry(key).or_default().push(event.function_id);
                 }
-                parent => self.visitor.orphan(event, cpu, parent),
+                parent => self.visitor.orphan(&event, cpu, parent),
             }
             return false;
         }
@@ -267,8 +262,10 @@ impl<V: Visitor> Calls<V> {
         let mut leave =
             Leave { start_ns, start_reason, end_ns, reason, duration_ns: 0, self_ns: 0, record_offset };
         if self.selection.time_ns.as_ref().is_none_or(|range| leave.cut(range)) {
-            leave.duration_ns = leave.end_ns.saturating_sub(leave.start_ns).max(0);
-            leave.self_ns = leave.duration_ns.saturating_sub(call.children_ns).max(0);
+            if leave.start_ns < leave.end_ns {
+                leave.duration_ns = leave.end_ns.abs_diff(leave.start_ns);
+            }
+            leave.self_ns = leave.duration_ns.saturating_sub(call.children_ns);
             if let Some(parent) = around.last_mut() {
                 parent.children_ns = parent.children_ns.saturating_add(leave.duration_ns);
             }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array, UInt64Array};
 
-use super::NONE;
 use super::events::Events;
 use super::statistics::keys;
 use super::tree::Tree;
@@ -35,7 +34,7 @@ impl Threads {
         Self { time_ns, threads: Vec::new() }
     }
 
-    /// Rows of one thread.
+    /// Rows of one thread on one processor.
     pub fn rows(&mut self, events: &Events<'_>, rows: Range<usize>) {
         let index = events.get(rows.start).thread_id as usize;
         if index >= self.threads.len() {
@@ -90,7 +89,7 @@ impl Threads {
             let done = done.entry(place.thread_id).or_default();
             done.num_calls += node.num_calls;
             done.max_depth = done.max_depth.max(place.depth + 1);
-            done.busy_ns = done.busy_ns.saturating_add(node.self_ns.unsigned_abs());
+            done.busy_ns = done.busy_ns.saturating_add(node.self_ns);
         }
         for (thread_id, _) in (0..).zip(&self.threads).filter(|(_, seen)| seen.num_events > 0) {
             done.entry(thread_id).or_default();
@@ -136,14 +135,10 @@ impl Seen {
         self.first_ns = self.first_ns.min(first);
         self.last_ns = self.last_ns.max(last);
         self.num_events += times.len() as u64;
-        if self.cpu.is_some_and(|cpu| events.all_on(cpu, rows.clone())) {
-            return;
-        }
-        for cpu in rows.filter_map(|row| events.cpu(row)) {
-            let before = self.cpu.replace(cpu).unwrap_or(NONE);
-            if before != cpu && before != NONE {
-                *self.migrations.entry((before, cpu)).or_default() += 1;
-            }
+        let Some(cpu) = events.cpu(rows.start) else { return };
+        match self.cpu.replace(cpu) {
+            Some(before) if before != cpu => *self.migrations.entry((before, cpu)).or_default() += 1,
+            _ => {}
         }
     }
 }

@@ -31,9 +31,9 @@ pub struct PathRow {
     /// How many calls.
     pub num_calls: u64,
     /// Time in them.
-    pub total_ns: i64,
+    pub total_ns: u64,
     /// Part of it that is in no call within them.
-    pub self_ns: i64,
+    pub self_ns: u64,
     /// Start of the first.
     pub first_ns: i64,
     /// File the first is from.
@@ -77,17 +77,16 @@ impl Paths {
     #[must_use]
     pub fn batch(&self, rows: &[PathRow]) -> RecordBatch {
         let path = |row: &PathRow| self.all[row.path as usize];
-        let number = |value: fn(&PathRow) -> i64| -> ArrayRef {
-            Arc::new(UInt64Array::from_iter_values(rows.iter().map(|row| value(row).unsigned_abs())))
+        let number = |value: fn(&PathRow) -> u64| -> ArrayRef {
+            Arc::new(UInt64Array::from_iter_values(rows.iter().map(value)))
         };
-        let calls = UInt64Array::from_iter_values(rows.iter().map(|row| row.num_calls));
         batch::of(vec![
             ("path_id", keys(rows.iter().map(|row| row.path))),
             ("parent_path_id", keys(rows.iter().map(|row| path(row).parent))),
             ("function_id", keys(rows.iter().map(|row| path(row).function_id))),
             ("depth", Arc::new(UInt32Array::from_iter_values(rows.iter().map(|row| path(row).depth)))),
             ("thread_id", keys(rows.iter().map(|row| row.thread_id))),
-            ("num_calls", Arc::new(calls)),
+            ("num_calls", number(|row| row.num_calls)),
             ("total_ns", number(|row| row.total_ns)),
             ("self_ns", number(|row| row.self_ns)),
             ("first_ns", Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.first_ns)))),

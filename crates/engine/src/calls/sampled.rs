@@ -61,8 +61,8 @@ impl Sampled {
         rows.sort_by_key(|row| (row.first_ns, row.thread_id, row.path));
         let mut samples = samples::Builder::new();
         for row in rows {
-            let own_ns = row.self_ns.unsigned_abs();
-            for (weight, unit, event) in [(own_ns, "ns", "wall-time"), (row.num_calls, "calls", "calls")] {
+            for (weight, unit, event) in [(row.self_ns, "ns", "wall-time"), (row.num_calls, "calls", "calls")]
+            {
                 let id = first.sample + samples.len() as u64;
                 let PathRow { first_ns, thread_id, source_id, record_offset, .. } = *row;
                 let stack = Some(first.stack + row.path);

@@ -69,6 +69,11 @@ impl Visitor for Nobody {
     fn leave(&mut self, _call: &Frame<()>, _leave: &Leave, _parent: Option<&Frame<()>>) {}
 }
 
+/// As the table has it; longer than 292 years is as long as it gets.
+fn signed(ns: u64) -> i64 {
+    i64::try_from(ns).unwrap_or(i64::MAX)
+}
+
 #[derive(Debug, Default)]
 struct Writer {
     next_id: u64,
@@ -102,8 +107,8 @@ impl Visitor for Writer {
             call.mark,
             thread_id,
             leave.start_ns,
-            leave.duration_ns,
-            leave.self_ns,
+            signed(leave.duration_ns),
+            signed(leave.self_ns),
             depth,
             parent.map(|parent| parent.mark),
             Some(function_id),

@@ -30,7 +30,7 @@ impl Tree {
                 continue;
             }
             // The recorder's arithmetic goes under where a stack was left by `longjmp`.
-            let self_ns = selves.value(row).max(0);
+            let self_ns = selves.value(row).max(0).unsigned_abs();
             let group = self.group(thread_id, None);
             let mut node = self.thread(thread_id);
             for &function in path.iter().rev() {

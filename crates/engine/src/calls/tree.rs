@@ -3,6 +3,8 @@
 //! A node is a path of one thread. It is looked up when a call begins and handed through the stack as its mark, so that the
 //! end of a call is a few additions. Where calls are told apart by processor, so are nodes.
 
+use std::hash::{Hash, Hasher};
+
 use perfuse_tables::{EndReason, StartReason};
 use rustc_hash::FxHashMap;
 
@@ -23,16 +25,16 @@ pub struct Node {
     pub group: u32,
     /// The child that was entered last.
     latest: u32,
-    /// Where its durations are; `u32::MAX` where they are not wanted.
+    /// What it is counted with; see [`SeriesList`].
     pub(super) series: u32,
-    /// The same, by caller.
+    /// The same by caller, if that is wanted.
     pub(super) edge: u32,
     /// How many there were.
     pub num_calls: u64,
     /// Time in them; saturates.
-    pub total_ns: i64,
+    pub total_ns: u64,
     /// Part of it that is in no call within them; saturates.
-    pub self_ns: i64,
+    pub self_ns: u64,
 }
 
 /// Where the calls of a node are, and the first of them.
@@ -45,13 +47,28 @@ pub struct Place {
     pub record_offset: u64,
 }
 
+/// What a node is found by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Child {
+    parent: u32,
+    function_id: u32,
+    group: u32,
+}
+
+impl Hash for Child {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // As two numbers, which is faster than as three.
+        state.write_u64(u64::from(self.parent) << 32 | u64::from(self.function_id));
+        state.write_u32(self.group);
+    }
+}
+
 /// Calls whose figures are told together.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Series {
     pub caller_id: u32,
     pub function_id: u32,
     pub group: u32,
-    pub durations: Durations,
     pub counts: Counts,
 }
 
@@ -90,23 +107,17 @@ impl Counts {
     }
 }
 
-impl Series {
-    #[inline]
-    fn add(&mut self, leave: &Leave) {
-        self.counts.add(leave);
-        // How long a call took is only known of one that was seen whole.
-        if leave.start_reason == StartReason::Entry && leave.reason != EndReason::Truncated {
-            self.durations.push(leave.duration_ns);
-        }
-    }
-}
-
-/// Series by what they are of.
+/// Series, and the durations of each. A node has the number of its series, with [`UNWANTED`] added where only the other counts
+/// of it are looked at: then there are no durations of that number.
 #[derive(Debug, Default)]
 pub struct SeriesList {
     pub list: Vec<Series>,
+    /// By themselves, because they are needed for every call.
+    pub durations: Vec<Durations>,
     known: FxHashMap<(u32, u32, u32), u32>,
 }
+
+const UNWANTED: u32 = 1 << 31;
 
 impl SeriesList {
     /// The series of a caller (or none), a function and a group.
@@ -117,9 +128,27 @@ impl SeriesList {
     }
 
     fn new_of(&mut self, caller_id: u32, function_id: u32, group: u32) -> u32 {
-        let (durations, counts) = Default::default();
-        self.list.push(Series { caller_id, function_id, group, durations, counts });
+        self.list.push(Series { caller_id, function_id, group, counts: Counts::default() });
+        self.durations.push(Durations::default());
         self.list.len() as u32 - 1
+    }
+
+    /// A call of a series ends.
+    #[inline(always)]
+    fn add(&mut self, series: u32, leave: &Leave) {
+        let was_begun = leave.start_reason == StartReason::Entry;
+        if !(was_begun && leave.reason == EndReason::Exit)
+            && let Some(series) = self.list.get_mut((series & !UNWANTED) as usize)
+        {
+            series.counts.add(leave);
+        }
+        // How long a call took is only known of one that was seen whole.
+        if was_begun
+            && leave.reason != EndReason::Truncated
+            && let Some(durations) = self.durations.get_mut(series as usize)
+        {
+            durations.push(leave.duration_ns);
+        }
     }
 }
 
@@ -131,10 +160,9 @@ pub struct Tree {
     pub(super) places: Vec<Place>,
     /// Node of each thread.
     threads: Vec<u32>,
-    children: FxHashMap<(u32, u32, u32), u32>,
+    children: FxHashMap<Child, u32>,
     pub(super) series: SeriesList,
     pub(super) edges: SeriesList,
-    pub(super) counts: Counts,
 }
 
 impl Tree {
@@ -149,7 +177,6 @@ impl Tree {
             children: FxHashMap::default(),
             series: SeriesList::default(),
             edges: SeriesList::default(),
-            counts: Counts::default(),
         }
     }
 
@@ -174,16 +201,18 @@ impl Tree {
     }
 
     /// Node of a call of a function within the calls of another node.
-    #[inline]
+    #[inline(always)]
     pub(super) fn child(&mut self, parent: u32, function_id: u32, group: u32) -> u32 {
         let latest = self.nodes[parent as usize].latest;
-        if let Some(node) = self.nodes.get(latest as usize)
-            && (node.function_id, node.group) == (function_id, group)
-        {
-            return latest;
+        match self.nodes.get(latest as usize) {
+            Some(node) if node.function_id == function_id && node.group == group => latest,
+            _ => self.other_child(parent, function_id, group),
         }
+    }
+
+    fn other_child(&mut self, parent: u32, function_id: u32, group: u32) -> u32 {
         let next = self.nodes.len() as u32;
-        let found = *self.children.entry((parent, function_id, group)).or_insert(next);
+        let found = *self.children.entry(Child { parent, function_id, group }).or_insert(next);
         if found == next {
             self.new_child(parent, function_id, group);
         }
@@ -198,16 +227,13 @@ impl Tree {
         let depth = if is_outermost { 0 } else { depth + 1 };
         let place = Place { thread_id, depth, first_ns: 0, source_id: 0, record_offset: 0 };
         let node = self.push(parent, function_id, group, place) as usize;
-        let Options { functions, recursive_only, edges, .. } = &self.options;
-        if functions.as_ref().is_some_and(|wanted| wanted.binary_search(&function_id).is_err()) {
-            return;
-        }
+        let unwanted = if self.options.has(function_id) { 0 } else { UNWANTED };
         // Which nodes are recursive is only known in the end: until then each has its own durations, where that counts.
-        let series = if *recursive_only { SeriesList::new_of } else { SeriesList::of };
-        self.nodes[node].series = series(&mut self.series, NONE, function_id, group);
-        if *edges {
+        let series = if self.options.recursive_only { SeriesList::new_of } else { SeriesList::of };
+        self.nodes[node].series = series(&mut self.series, NONE, function_id, group) | unwanted;
+        if self.options.edges {
             let caller_id = self.nodes[parent as usize].function_id;
-            self.nodes[node].edge = series(&mut self.edges, caller_id, function_id, NONE);
+            self.nodes[node].edge = series(&mut self.edges, caller_id, function_id, NONE) | unwanted;
         }
     }
 
@@ -242,6 +268,13 @@ impl Tree {
         &self.nodes
     }
 
+    /// How many calls, of whatever function, did not simply begin and end.
+    pub(super) fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        self.series.list.iter().for_each(|series| counts.merge(series.counts));
+        counts
+    }
+
     pub(super) fn options(&self) -> &Options {
         &self.options
     }
@@ -269,12 +302,10 @@ impl Visitor for Tree {
         node.num_calls += 1;
         node.total_ns = node.total_ns.saturating_add(leave.duration_ns);
         node.self_ns = node.self_ns.saturating_add(leave.self_ns);
-        self.counts.add(leave);
-        if let Some(series) = self.series.list.get_mut(node.series as usize) {
-            series.add(leave);
-        }
-        if let Some(edge) = self.edges.list.get_mut(node.edge as usize) {
-            edge.add(leave);
+        let Node { series, edge, .. } = *node;
+        self.series.add(series, leave);
+        if edge != NONE {
+            self.edges.add(edge, leave);
         }
     }
 
@@ -282,12 +313,8 @@ impl Visitor for Tree {
         if self.options.selection.time_ns.as_ref().is_some_and(|range| !range.contains(&event.ts_ns)) {
             return;
         }
-        self.counts.num_orphans += 1;
-        let wanted = &self.options.functions;
-        if wanted.as_ref().is_none_or(|wanted| wanted.binary_search(&event.function_id).is_ok()) {
-            let group = self.group(event.thread_id, cpu);
-            let series = self.series.of(NONE, event.function_id, group) as usize;
-            self.series.list[series].counts.num_orphans += 1;
-        }
+        let group = self.group(event.thread_id, cpu);
+        let series = self.series.of(NONE, event.function_id, group) as usize;
+        self.series.list[series].counts.num_orphans += 1;
     }
 }

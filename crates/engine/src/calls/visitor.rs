@@ -34,7 +34,7 @@ pub struct Frame<M> {
     pub entry: Entry,
     /// What [`Visitor::enter`] returned.
     pub mark: M,
-    pub(super) children_ns: i64,
+    pub(super) children_ns: u64,
 }
 
 /// A call ends. What of it lies outside of a selected time is cut off.
@@ -48,10 +48,10 @@ pub struct Leave {
     pub end_ns: i64,
     /// How; `Truncated` also where it ends after the selected time.
     pub reason: EndReason,
-    /// Time between.
-    pub duration_ns: i64,
+    /// Time between; 0 where time went back.
+    pub duration_ns: u64,
     /// Part of it that is in no call within it.
-    pub self_ns: i64,
+    pub self_ns: u64,
     /// Offset of the record that ended it.
     pub record_offset: u64,
 }
@@ -89,6 +89,6 @@ pub trait Visitor {
     /// A call ends that is not open, in the middle of others: nothing is known of its start. `parent` is the call it is in.
     fn orphan(&mut self, _event: &Event, _cpu: Option<u32>, _parent: Option<&Frame<Self::Mark>>) {}
 
-    /// Rows that follow each other and are of one thread of one file; what they tell was told.
+    /// Rows that follow each other and are of one thread of one file on one processor; what they tell was told.
     fn rows(&mut self, _events: &Events<'_>, _rows: Range<usize>) {}
 }

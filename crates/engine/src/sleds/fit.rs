@@ -39,11 +39,12 @@ impl Fit {
             found.push((path, Finding { code, message, offset: None, count: 1 }));
         };
         for (object, functions) in &self.unmapped {
-            let message = format!(
-                "{} of object {object} have no names: no map was given for it",
-                functions_text(functions)
+            let text = functions_text(functions);
+            push(
+                None,
+                UNMAPPED_OBJECT,
+                format!("no map was given for object {object}, which has {text} in the log"),
             );
-            push(None, UNMAPPED_OBJECT, message);
         }
         for (object, functions) in &self.unknown {
             let files =
@@ -53,7 +54,8 @@ impl Fit {
                 let last = functions.last().copied().unwrap_or_default();
                 let text = functions_text(functions);
                 let message = format!(
-                    "{text} of the log, up to id {last}, are not in the map, which has {most}: it is of another build, or the log of another program"
+                    "the map ends at id {most}, and the log has {text} beyond, up to id {last}: the file is another \
+                     build, or another program"
                 );
                 push(Some(largest), UNKNOWN_FUNCTION, message);
             }

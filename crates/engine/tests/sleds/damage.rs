@@ -224,6 +224,32 @@ fn any_cut_and_any_flipped_byte_do_no_harm() {
     }
 }
 
+/// A small generator, so that a failure can be repeated.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % limit
+    }
+}
+
+#[test]
+fn many_changed_bytes_do_no_harm() {
+    let scratch = Scratch::new("changed");
+    for (victim, whole) in victims(&scratch).iter().enumerate() {
+        let mut random = Random(victim as u64);
+        for round in 0..2000 {
+            let mut bytes = whole.clone();
+            for _ in 0..=random.below(12) {
+                let at = random.below(bytes.len());
+                bytes[at] = [0, 1, 0x7f, 0x80, 0xff, random.below(256) as u8][random.below(6)];
+            }
+            holds(&bytes, || format!("{victim}, round {round}"));
+        }
+    }
+}
+
 /// Sections that all claim the same bytes, so that a small file could make much of itself.
 #[test]
 fn sections_that_share_their_bytes_are_read_once() {

@@ -98,6 +98,7 @@ pub fn extent(log: &Shared) -> Offsets {
         type_: count(names.types.len()),
         counter: count(survey.facts.counters.len()),
         snapshot: count(survey.facts.shots.len()),
+        ..Offsets::default()
     }
 }
 

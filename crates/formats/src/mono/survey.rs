@@ -141,7 +141,8 @@ impl Part {
             }
             kinds.add(event.byte);
             length = length.wrapping_add(1);
-            if let Some(time) = event.time {
+            // Mono 4.6 writes 0 as the time of the first values of counters.
+            if let Some(time) = event.time.filter(|time| *time != 0) {
                 (first, last) = (first.min(time), last.max(time));
             }
             self.facts.note(&event);

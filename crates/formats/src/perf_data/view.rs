@@ -127,6 +127,7 @@ fn layout_fields<'a>(
         let value = match field.ty {
             FieldType::U8 => Value::Unsigned(cursor.u8(field.name)?.into()),
             FieldType::I64 => Value::Signed(cursor.i64(field.name)?),
+            FieldType::I8 => Value::Signed(cursor.i8(field.name)?.into()),
             FieldType::U16 => number(u64::from(cursor.u16(field.name)?)),
             FieldType::U32 => number(u64::from(cursor.u32(field.name)?)),
             FieldType::U64 => number(cursor.u64(field.name)?),

@@ -97,7 +97,25 @@ pub fn entry_at(data: &[u8], index: usize, endian: Endian) -> Option<Entry> {
     Entry::read(data.get(at..at.checked_add(BASIC_BYTES)?)?, at as u64, endian)
 }
 
+impl BasicArgument {
+    /// Whether it is of the call that was entered right before it.
+    #[must_use]
+    #[inline]
+    pub fn is_of(&self, entered: Option<BasicRecord>) -> bool {
+        entered.is_some_and(|entered| {
+            entered.kind == 3 && (entered.function_id, entered.tid) == (self.function_id, self.tid)
+        })
+    }
+}
+
 impl Survey {
+    /// Indexes of the records, in the order of their times.
+    pub fn indexes(&self) -> impl Iterator<Item = usize> {
+        let sorted = self.order.iter().flatten().map(|&index| index as usize);
+        let as_they_are = if self.order.is_none() { 0..self.num_records } else { 0..0 };
+        sorted.chain(as_they_are)
+    }
+
     /// Reads every record.
     #[must_use]
     pub fn new(source: &Source, header: &Header) -> Self {
@@ -116,7 +134,7 @@ impl Survey {
                 Entry::Normal(record) => {
                     survey.normal(&record, offset as u64);
                     ids.insert(record.function_id.cast_unsigned());
-                    entered = (record.kind == 3).then_some((record.function_id, record.tid));
+                    entered = Some(record);
                     let owner = entry.owner(version).unwrap_or_default();
                     let before = last.entry(owner).or_insert_with(|| {
                         survey.owners.push(owner);
@@ -129,7 +147,7 @@ impl Survey {
                 }
                 Entry::Argument(argument) => {
                     survey.arguments = survey.arguments.saturating_add(1);
-                    if entered != Some((argument.function_id, argument.tid)) {
+                    if !argument.is_of(entered) {
                         survey.orphans = survey.orphans.saturating_add(1);
                         let _ = survey.first_orphan.get_or_insert(offset as u64);
                     }

@@ -119,6 +119,8 @@ pub struct Block {
     pub end: usize,
     /// How that is known.
     pub bound: Bound,
+    /// Whether it begins with a NewBuffer inside the buffer of the block before.
+    pub is_later_part: bool,
     /// Thread.
     pub tid: Option<i32>,
     /// Process.
@@ -131,7 +133,7 @@ pub struct Block {
     pub payloads: bool,
     /// What is in it.
     pub counts: Counts,
-    /// Bytes of events.
+    /// Bytes of events, as their markers state them.
     pub event_bytes: u64,
     /// The state behind its last record.
     pub last: Clock,
@@ -140,7 +142,7 @@ pub struct Block {
     /// Where decoding can begin, with the state there.
     pub units: Vec<(usize, Clock)>,
     /// Why the end of it cannot be read.
-    pub broken: Option<ParseError>,
+    pub broken: Option<Box<ParseError>>,
     /// Bytes known to be missing at its end.
     pub missing: u64,
 }
@@ -177,7 +179,8 @@ impl<'a, 'b> Pass<'a, 'b> {
 
     fn block(&self, start: usize) -> Block {
         let missing = if let Bound::Cut(missing) = self.extent.bound { missing } else { 0 };
-        let extents = self.extent.extents.filter(|_| self.blocks.is_empty());
+        let is_later_part = start != self.extent.records.start;
+        let extents = self.extent.extents.filter(|_| !is_later_part);
         let mut counts = Counts::default();
         if extents.is_some() {
             counts.count(Kind::BUFFER_EXTENTS);
@@ -187,6 +190,7 @@ impl<'a, 'b> Pass<'a, 'b> {
             records: start..start,
             end: self.extent.records.end,
             bound: self.extent.bound,
+            is_later_part,
             tid: None,
             pid: None,
             wall: None,
@@ -211,7 +215,7 @@ impl<'a, 'b> Pass<'a, 'b> {
                 None => break,
                 Some(Step::Function { .. }) => {}
                 Some(Step::Broken(error)) => {
-                    block.broken = Some(error);
+                    block.broken = Some(Box::new(error));
                     break;
                 }
                 Some(Step::Metadata { offset, record, .. }) => {
@@ -296,7 +300,7 @@ impl<'a, 'b> Pass<'a, 'b> {
                 Kind::WALL_TIME_MARKER
             }
             Record::Custom(event) | Record::Typed(event) => {
-                block.event_bytes = block.event_bytes.saturating_add(event.payload.len() as u64);
+                block.event_bytes = block.event_bytes.saturating_add(u64::try_from(event.size).unwrap_or(0));
                 if block.units.is_empty() {
                     block.units.push((offset, self.clock));
                 }
@@ -305,7 +309,10 @@ impl<'a, 'b> Pass<'a, 'b> {
             Record::CallArgument(_) => Kind::CALL_ARGUMENT,
             Record::BufferExtents(_) => Kind::BUFFER_EXTENTS,
             Record::Pid(pid) => {
-                let _ = block.pid.get_or_insert(*pid);
+                // Earlier versions have none: it stands there by accident.
+                if self.dialect.version >= 3 {
+                    let _ = block.pid.get_or_insert(*pid);
+                }
                 Kind::PID
             }
             Record::Unknown(kind) => *kind,

@@ -2,7 +2,9 @@
 
 use perfuse_wire::{Cursor, Endian, ErrorKind, ParseError};
 
-use super::consts::{FDR_LOG, LAST_BASIC_VERSION, LAST_FDR_VERSION, NAIVE_LOG, PROFILE_MAGIC};
+use super::consts::{
+    FDR_LOG, LAST_BASIC_VERSION, LAST_FDR_VERSION, NAIVE_LOG, PROFILE_MAGIC, PROFILE_VERSION,
+};
 use super::layout::{FileHeader, ProfileHeader};
 use super::records::Dialect;
 
@@ -102,7 +104,7 @@ impl Header {
         let last = match self.mode {
             Mode::Fdr => LAST_FDR_VERSION,
             Mode::Basic => LAST_BASIC_VERSION,
-            Mode::Profile => 1,
+            Mode::Profile => return self.profile.is_some_and(|profile| profile.version == PROFILE_VERSION),
         };
         (1..=last).contains(&self.file.version)
     }
@@ -116,6 +118,15 @@ impl Header {
             (false, _) => LAST_BASIC_VERSION,
         };
         Dialect { version, endian: self.endian, payloads: true }
+    }
+
+    /// The bits of `flags` that mean something.
+    #[must_use]
+    pub fn tsc_flag_bits(&self) -> u32 {
+        match self.endian {
+            Endian::Little => 1 | (1 << 1),
+            Endian::Big => (1 << 31) | (1 << 30),
+        }
     }
 
     /// Whether the counter is said to tick at one rate, and through idle states.

@@ -2,6 +2,8 @@
 
 use perfuse_wire::layout;
 
+use super::consts::Kind;
+
 layout! {
     /// Begins a log of FDR or Basic mode: 32 bytes.
     FileHeader = "XRayFileHeader", section "Header Section" {
@@ -226,4 +228,25 @@ layout! {
         /// A record a call path: function ids from the innermost out as i32, a 0, calls as u64, ticks in the innermost function as i64.
         records: Array,
     }
+}
+
+/// Bytes of a metadata record of a version that fields take; the rest of its 16 is reserved.
+#[must_use]
+pub fn fields_of(kind: Kind, version: u16) -> Option<u64> {
+    Some(match kind {
+        Kind::NEW_BUFFER => NewBuffer::SIZE,
+        Kind::END_OF_BUFFER => EndOfBuffer::SIZE,
+        Kind::NEW_CPU_ID => NewCpuId::SIZE,
+        Kind::TSC_WRAP => TscWrap::SIZE,
+        Kind::WALL_TIME_MARKER => WallTimeMarker::SIZE,
+        Kind::CUSTOM_EVENT_MARKER if version < 4 => CustomEventV1::SIZE,
+        Kind::CUSTOM_EVENT_MARKER if version == 4 => CustomEventV4::SIZE,
+        Kind::CUSTOM_EVENT_MARKER => CustomEventV5::SIZE,
+        Kind::CALL_ARGUMENT => CallArgument::SIZE,
+        Kind::BUFFER_EXTENTS => BufferExtents::SIZE,
+        Kind::TYPED_EVENT_MARKER if version < 5 => TypedEventV3::SIZE,
+        Kind::TYPED_EVENT_MARKER => TypedEventV5::SIZE,
+        Kind::PID => Pid::SIZE,
+        _ => return None,
+    })
 }

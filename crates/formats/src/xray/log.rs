@@ -110,6 +110,8 @@ impl XRay {
         match rate {
             Rate::Hz(hz) => (Some(hz.max(1)), "given", None),
             Rate::Header => header,
+            // Nanoseconds of a clock that is read in place of a counter.
+            Rate::Auto if stated == Some(EMULATED_HZ) => (stated, "header", Some(0.0)),
             Rate::Auto => match (stated, self.estimate()) {
                 (Some(stated), Some(found)) if agrees(stated, &found) => {
                     (Some(stated), "header", Some(found.relative_error))
@@ -177,6 +179,10 @@ impl Recording for XRay {
         check::check(self, sink);
     }
 
+    fn findings(&self, sink: &mut Diagnostics) {
+        check::findings(self, sink);
+    }
+
     fn repair(&self, out: &mut File) -> io::Result<Repaired> {
         repair::repair(self, out)
     }
@@ -200,7 +206,8 @@ impl Recording for XRay {
             None if hz.is_some() => ("tsc", "none", None),
             None => ("unknown", "none", None),
         };
-        Clock { kind, hz, hz_source, map, uncertainty_ns, alignment }
+        let stated_hz = Some(self.header().file.cycle_frequency).filter(|&hz| hz > 0);
+        Clock { kind, hz, hz_source, stated_hz, map, uncertainty_ns, alignment }
     }
 
     fn span(&self) -> Option<(u64, u64)> {

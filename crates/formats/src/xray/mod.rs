@@ -18,7 +18,10 @@ pub mod rate;
 pub mod reader;
 pub mod records;
 mod repair;
+pub mod rules;
 pub mod survey;
+#[cfg(test)]
+mod tests;
 pub mod walk;
 pub mod writer;
 

@@ -2,7 +2,8 @@
 //!
 //! LLVM 5 to 7 do not step over the bytes of an event, so that the next record is written over them; from version 2 on
 //! the extents count them all the same. Later writers of version 3 have them. Both readings may hold together, by chance
-//! where sizes are multiples of 8: then that is right in which fewer calls are left by another function's exit.
+//! where sizes are multiples of 8: then that is right in which fewer calls are left by another function's exit,
+//! or else fewer stay open. The bytes of an event that ends its buffer were never overwritten.
 
 use super::consts::Action;
 use super::reader::Extent;
@@ -19,30 +20,36 @@ struct Oddities {
     unreadable: u64,
     /// Exits of another function than was entered last.
     crossed: u64,
+    /// Calls that are not left.
+    open: usize,
 }
 
 /// Whether bytes follow the events of a buffer, of version 1 to 3.
 #[must_use]
 pub fn payloads_follow(data: &[u8], extent: &Extent, dialect: Dialect) -> bool {
     let present = Dialect { payloads: true, ..dialect };
-    let Some(with) = oddities(data, extent, present) else { return true };
+    let Some((with, _)) = oddities(data, extent, present) else { return true };
     let absent = Dialect { payloads: false, ..dialect };
     match oddities(data, extent, absent) {
         // Versions 1 and 2 were only written by runtimes that overwrite them.
-        Some(without) if dialect.version < 3 => with < without,
-        Some(without) => with <= without,
+        Some((without, ends_with_event)) if dialect.version < 3 && !ends_with_event => with < without,
+        Some((without, _)) => with <= without,
         None => true,
     }
 }
 
-/// Reads a buffer that way; `None` where it has no events.
-fn oddities(data: &[u8], extent: &Extent, dialect: Dialect) -> Option<Oddities> {
+/// Reads a buffer that way, and whether its only event is its last record; `None` where it has no events.
+fn oddities(data: &[u8], extent: &Extent, dialect: Dialect) -> Option<(Oddities, bool)> {
     let mut walk = Walk::new(data, extent.records.clone(), dialect);
     let mut found = Oddities::default();
-    let mut has_events = false;
+    let (mut events, mut ends_with_event) = (0u64, false);
     let mut stack: Vec<u32> = Vec::new();
     loop {
-        walk.functions(usize::MAX).for_each(|action, id, _| match action {
+        let run = walk.functions(usize::MAX);
+        ends_with_event &= run.is_empty();
+        run.for_each(|action, id, _| match action {
+            // Ids begin with 1: these are zeros, read for a record.
+            Action::ENTRY if id == 0 => found.unreadable = found.unreadable.saturating_add(1),
             Action::ENTRY | Action::ENTRY_ARGS => {
                 if stack.len() < DEEPEST {
                     stack.push(id);
@@ -54,9 +61,12 @@ fn oddities(data: &[u8], extent: &Extent, dialect: Dialect) -> Option<Oddities> 
             }
             _ => found.unreadable = found.unreadable.saturating_add(1),
         });
-        match walk.next() {
+        let step = walk.next();
+        ends_with_event &= step.is_none();
+        match step {
             Some(Step::Metadata { record: Record::Custom(event) | Record::Typed(event), .. }) => {
-                has_events = true;
+                events = events.saturating_add(1);
+                ends_with_event = events == 1;
                 stop_before_stale(&mut walk, &event, dialect);
             }
             Some(Step::Metadata { record: Record::EndOfBuffer, .. }) if dialect.version == 1 => break,
@@ -71,7 +81,8 @@ fn oddities(data: &[u8], extent: &Extent, dialect: Dialect) -> Option<Oddities> 
             None => break,
         }
     }
-    has_events.then_some(found)
+    found.open = stack.len();
+    (events > 0).then_some((found, ends_with_event))
 }
 
 /// The extents count bytes that were overwritten: as many at the end of the buffer are stale.

@@ -93,10 +93,12 @@ impl<'a> Reader<'a> {
         let first = if self.dialect.version == 1 { Kind::NEW_BUFFER } else { Kind::BUFFER_EXTENTS };
         let byte = metadata_byte(first, self.dialect.endian);
         let rest = self.data.get(from..).unwrap_or_default();
-        memchr::memchr_iter(byte, rest)
+        let found = memchr::memchr_iter(byte, rest)
             .map(|found| from.saturating_add(found))
             .find(|&at| self.is_beginning(at))
-            .unwrap_or(self.data.len())
+            .unwrap_or(self.data.len());
+        look_at(found.saturating_sub(from));
+        found
     }
 
     fn v1(&mut self) -> Piece {
@@ -207,4 +209,22 @@ impl Iterator for Reader<'_> {
         }
         Some(if self.dialect.version == 1 { self.v1() } else { self.v2() })
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    static LOOKED_AT: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// Bytes that this thread looked at to find buffers and to walk them.
+#[cfg(test)]
+pub fn looked_at() -> u64 {
+    LOOKED_AT.get()
+}
+
+/// Counts bytes looked at, for the test that they are in proportion to the file.
+#[inline]
+pub fn look_at(_bytes: usize) {
+    #[cfg(test)]
+    LOOKED_AT.set(LOOKED_AT.get() + _bytes as u64);
 }

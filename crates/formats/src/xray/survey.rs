@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rustc_hash::FxHashMap;
 
 use super::block::{Block, Clock, Counts, walk};
@@ -10,6 +10,9 @@ use super::header::Header;
 use super::ids::FunctionIds;
 use super::reader::{Extent, Piece, Reader};
 use crate::Source;
+
+/// Bytes that are read together.
+const STRETCH: usize = 1 << 20;
 
 /// What one pass over an FDR log finds.
 #[derive(Debug, Default)]
@@ -32,6 +35,32 @@ pub struct Survey {
     pub span: Option<(u64, u64)>,
 }
 
+/// Neighbours that are read together: small buffers are not worth a call of the operating system each.
+#[derive(Clone, Debug)]
+pub struct Stretch {
+    /// Their indexes.
+    pub items: Range<usize>,
+    /// Their bytes.
+    pub bytes: Range<usize>,
+}
+
+/// Parts a list, in the order of the file, into stretches of about a megabyte.
+#[must_use]
+pub fn stretches<T>(items: &[T], bytes_of: impl Fn(&T) -> Range<usize>) -> Vec<Stretch> {
+    let mut stretches: Vec<Stretch> = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let bytes = bytes_of(item);
+        match stretches.last_mut() {
+            Some(last) if last.bytes.len() < STRETCH => {
+                last.items.end = index.saturating_add(1);
+                last.bytes.end = bytes.end.max(last.bytes.end);
+            }
+            _ => stretches.push(Stretch { items: index..index.saturating_add(1), bytes }),
+        }
+    }
+    stretches
+}
+
 /// Whose a block is; 0 where that is not known.
 #[must_use]
 pub fn owner(block: &Block) -> (i32, i32) {
@@ -51,23 +80,23 @@ impl Survey {
             }
         }
         let dialect = header.dialect();
-        let walked = extents.par_iter().fold(
-            || (Vec::new(), FunctionIds::default()),
-            |(mut blocks, mut ids), extent| {
-                source.prepare(extent.records.clone());
-                blocks.extend(walk(source, extent, dialect, &mut ids));
-                source.release(extent.records.clone());
+        let jobs = stretches(&extents, |extent| extent.records.clone());
+        let walked: Vec<(Vec<Block>, FunctionIds)> = jobs
+            .into_par_iter()
+            .map(|Stretch { items, bytes }| {
+                let mut ids = FunctionIds::default();
+                source.prepare(bytes.clone());
+                let extents = extents.get(items).unwrap_or_default().iter();
+                let blocks = extents.flat_map(|extent| walk(source, extent, dialect, &mut ids)).collect();
+                source.release(bytes);
                 (blocks, ids)
-            },
-        );
-        let (mut blocks, ids) = walked.reduce(
-            || (Vec::new(), FunctionIds::default()),
-            |(mut blocks, ids), (more, its)| {
-                blocks.extend(more);
-                (blocks, ids.union(its))
-            },
-        );
-        blocks.sort_by_key(|block| block.records.start);
+            })
+            .collect();
+        let mut blocks = Vec::with_capacity(walked.iter().map(|(blocks, _)| blocks.len()).sum());
+        let ids = walked.into_iter().fold(FunctionIds::default(), |ids, (more, its)| {
+            blocks.extend(more);
+            ids.union(its)
+        });
         let mut survey = Self { gaps, function_ids: ids.sorted(), ..Self::default() };
         survey.counts = blocks.iter().fold(Counts::default(), |mut counts, block| {
             counts.add(&block.counts);

@@ -5,6 +5,7 @@ use std::ops::Range;
 use perfuse_wire::{Endian, ParseError};
 
 use super::consts::{Action, FUNCTION_BYTES};
+use super::reader::look_at;
 use super::records::{Dialect, Record, is_metadata, unpack};
 
 /// What stands at a place in a buffer.
@@ -83,6 +84,7 @@ impl<'a> Walk<'a> {
             records: records.get(..taken).unwrap_or(records),
             endian: self.dialect.endian,
         };
+        look_at(taken.saturating_mul(FUNCTION_BYTES));
         self.at = self.at.saturating_add(taken.saturating_mul(FUNCTION_BYTES));
         run
     }
@@ -110,15 +112,24 @@ impl FunctionRun<'_> {
         self.records.is_empty()
     }
 
+    /// The first one.
+    #[must_use]
+    pub fn first(&self) -> Option<(Action, u32)> {
+        self.records.first().map(|&record| self.read(record))
+    }
+
     /// The last one.
     #[must_use]
     pub fn last(&self) -> Option<(Action, u32)> {
-        let record = *self.records.last()?;
+        self.records.last().map(|&record| self.read(record))
+    }
+
+    fn read(&self, record: [u8; FUNCTION_BYTES]) -> (Action, u32) {
         let (action, id, _) = match self.endian {
             Endian::Little => little(record),
             Endian::Big => big(record),
         };
-        Some((action, id))
+        (action, id)
     }
 
     /// Action, function id and delta of each.
@@ -167,6 +178,7 @@ impl<'a> Iterator for Walk<'a> {
         let bytes = self.data.get(offset..self.end).filter(|bytes| !bytes.is_empty())?;
         match Record::read(bytes, offset as u64, self.dialect) {
             Ok((record, size)) => {
+                look_at(size);
                 self.at = offset.saturating_add(size);
                 Some(match record {
                     Record::Function { action, function_id, tsc_delta } => {

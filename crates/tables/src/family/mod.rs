@@ -11,6 +11,7 @@ mod sampling;
 mod tasks;
 mod throws;
 mod tracing;
+mod unwinding;
 
 pub use callstacks::{frames, stacks};
 pub use code::{code_moves, code_objects, embedded_files, functions, inline_calls, line_rows, modules};
@@ -23,3 +24,4 @@ pub use sampling::{callchains, samples};
 pub use tasks::{mappings, processes, threads};
 pub use throws::{ExceptionEvent, exceptions};
 pub use tracing::{CallEvent, EndReason, SliceKind, StartReason, call_events, call_sums, instants, slices};
+pub use unwinding::{PcType, UnwindOrigin, unwind_functions, unwind_lookups, unwind_rows};

@@ -41,6 +41,8 @@ table! {
         hz: Opt<u64>,
         /// Where the rate is from: `defined`, `header`, `estimated` (from what the recording shows), `given` or `unknown`.
         hz_source: Str,
+        /// Rate that the file itself states; null where it states none.
+        stated_hz: Opt<u64>,
         /// Nanoseconds added to this source's times to put them on the profile's clock.
         offset_ns: i64,
         /// How far off that may be; null where it is exact.

@@ -64,8 +64,10 @@ struct Stored {
 
 pub fn counter_samples(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     let modern = log.survey().dialect.modern();
-    let stored = pass::gather(log, KindSet::of(&[EventByte::COUNTERS]), |at, _, event, found| {
+    let stored = pass::gather(log, KindSet::of(&[EventByte::COUNTERS]), |at, buffer, event, found| {
         let Body::Counters { ms } = event.body else { return };
+        // Mono 4.6 writes 0 as the time of the first values.
+        let time = if at.time == 0 { buffer.header.time_base } else { at.time };
         let ms = (!modern).then_some(ms);
         for it in &event.values {
             let text = if let Value::Text(text) = it.value {
@@ -79,7 +81,7 @@ pub fn counter_samples(log: &Arc<Shared>, placement: &Placement) -> BatchStream 
                 Value::Double(bits) => Value::Double(bits),
                 Value::Null | Value::Text(_) => Value::Null,
             };
-            found.push(Stored { time: at.time, ms, index: it.index, value, text, offset: event.offset });
+            found.push(Stored { time, ms, index: it.index, value, text, offset: event.offset });
         }
     });
     let facts = &log.survey().facts.counters;

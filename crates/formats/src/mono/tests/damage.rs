@@ -45,7 +45,10 @@ fn fixtures_lose_nothing() {
 
 #[test]
 fn a_cut_anywhere_loses_only_what_is_cut_off_and_says_so() {
-    for (name, whole) in small() {
+    // One of each family of layouts: all would only take longer.
+    let kinds = ["v01-32bit", "v05", "v12", "v13", "v14", "v17"];
+    let chosen = |name: &str| kinds.iter().any(|kind| name == format!("crafted-{kind}"));
+    for (name, whole) in small().into_iter().filter(|(name, _)| chosen(name)) {
         let first = open(whole.clone()).header().size as usize;
         let ends: Vec<_> =
             open(whole.clone()).survey().buffers.list.iter().map(|b| b.end() as usize).collect();

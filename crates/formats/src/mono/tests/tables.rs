@@ -169,6 +169,17 @@ fn a_handle_that_is_never_freed_has_no_end() {
 }
 
 #[test]
+fn values_of_counters_at_time_0_are_of_the_time_of_their_buffer() {
+    let describe = [uleb(0x200), text_("plain"), vec![3, 0, 0, 1]].concat();
+    let values = [vec![0x47], uleb((TIME + 1).wrapping_neg()), vec![1, 3, 5, 0]].concat();
+    let later = [vec![0x81], uleb(TIME + 9)].concat();
+    let log = log(&[buffer(&[event(0x37, &[&[1], &describe]), values, later])]);
+    assert_eq!(log.survey().span, Some((TIME + 1, TIME + 9)));
+    let batches = rows(&log, "counter_samples");
+    assert_eq!(numbers::<Int64Type>(&batches[0], "ts_ns").unwrap().values().to_vec(), [TIME as i64]);
+}
+
+#[test]
 fn counters_add_up_but_performance_counters() {
     let describe =
         |section: &[u8], name: &[u8], index: u8| [section, name, &[3], &[0], &[0], &[index]].concat();

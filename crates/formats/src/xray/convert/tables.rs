@@ -51,8 +51,8 @@ impl From<ColumnError> for TablesError {
 #[derive(Clone, Debug, Default)]
 pub struct FunctionNumbers {
     numbers: FxHashMap<u32, u32>,
-    /// Whether the ids are the files' own.
-    pub are_native: bool,
+    /// Functions whose number is not the file's own: all or none.
+    pub num_new: u64,
 }
 
 impl FunctionNumbers {
@@ -61,7 +61,8 @@ impl FunctionNumbers {
     /// # Errors
     /// When that is not what the rows are.
     pub fn new(functions: impl IntoIterator<Item = RecordBatch>, bits: u32) -> Result<Self, ColumnError> {
-        let mut numbered = Self { numbers: FxHashMap::default(), are_native: true };
+        let mut numbered = Self::default();
+        let mut all_fit = true;
         let mut native = FxHashMap::default();
         let mut names: FxHashMap<u32, String> = FxHashMap::default();
         for batch in functions {
@@ -74,16 +75,18 @@ impl FunctionNumbers {
                 numbered.numbers.insert(key, next);
                 let id = nullable(ids, row).filter(|id| id.checked_shr(bits).unwrap_or(0) == 0);
                 let Some(id) = id.and_then(|id| u32::try_from(id).ok()) else {
-                    numbered.are_native = false;
+                    all_fit = false;
                     continue;
                 };
                 let name = texts.get(row).unwrap_or_default();
-                numbered.are_native &= names.entry(id).or_insert_with(|| name.to_owned()) == name;
+                all_fit &= names.entry(id).or_insert_with(|| name.to_owned()) == name;
                 native.insert(key, id);
             }
         }
-        if numbered.are_native {
+        if all_fit {
             numbered.numbers = native;
+        } else {
+            numbered.num_new = numbered.numbers.len() as u64;
         }
         Ok(numbered)
     }
@@ -93,6 +96,10 @@ impl FunctionNumbers {
     }
 }
 
+/// The kinds of XRay's own instants.
+const OWN_CUSTOM: &str = "custom_event";
+const OWN_TYPED: &str = "typed_event";
+
 /// A row of table `instants`, kept until its thread comes to its time.
 struct Instant {
     ts_ns: i64,
@@ -101,7 +108,8 @@ struct Instant {
     payload: Vec<u8>,
 }
 
-/// Tells a sink what is in `call_events` and `instants`, a tick for a nanosecond. Instants are kept until their time comes.
+/// Tells a sink what is in `call_events` and `instants`, a tick for a nanosecond. Instants are kept until their time comes;
+/// those of other recorders become custom events that say their kind and name.
 ///
 /// # Errors
 /// When the sink refuses, or those are other tables.
@@ -138,17 +146,21 @@ fn keep(
         let threads = numbers::<UInt32Type>(&batch, "thread_id")?;
         let cpus = numbers::<UInt32Type>(&batch, "cpu")?;
         let types = numbers::<UInt32Type>(&batch, "event_type")?;
-        let (names, payloads) = (text(&batch, "name")?, bytes(&batch, "payload")?);
+        let (kinds, names) = (text(&batch, "kind")?, text(&batch, "name")?);
+        let payloads = bytes(&batch, "payload")?;
         for row in 0..batch.num_rows() {
-            let payload = match payloads.is_valid(row) {
-                true => payloads.value(row),
-                false => names.get(row).unwrap_or_default().as_bytes(),
+            let payload = match (kinds.get(row).unwrap_or_default(), names.get(row)) {
+                (OWN_CUSTOM | OWN_TYPED, _) if payloads.is_valid(row) => payloads.value(row).to_vec(),
+                (OWN_CUSTOM | OWN_TYPED, name) => name.unwrap_or_default().into(),
+                (kind, Some(name)) => format!("{kind}: {name}").into(),
+                (kind, None) => kind.into(),
             };
+            let is_typed = kinds.get(row) == Some(OWN_TYPED);
             kept.entry(threads.value(row)).or_default().push_back(Instant {
                 ts_ns: times.value(row),
                 cpu: nullable(cpus, row),
-                event_type: nullable(types, row).map(|number| number as u16),
-                payload: payload.to_vec(),
+                event_type: nullable(types, row).filter(|_| is_typed).map(|number| number as u16),
+                payload,
             });
         }
     }

@@ -109,7 +109,10 @@ fn bytes_that_look_like_records_are_told() {
     let at = Moment { tsc: 1, cpu: 0 };
     let mut writer = FdrWriter::new(Vec::new(), spec(Mode::Fdr, 5, 1000)).unwrap();
     let mut buffer = Buffer::new(writer.dialect(), &Beginning { owner: (1, 1), wall: (1, 0), at });
-    buffer.event(at, None, &[0; 16]).unwrap();
+    // An entry of function 5 and its exit.
+    buffer.event(at, None, b"\x50\0\0\0\x01\0\0\0\x52\0\0\0\x01\0\0\0").unwrap();
+    buffer.call(at, Action::ENTRY, 1).unwrap();
+    buffer.call(at, Action::EXIT, 1).unwrap();
     writer.write(&mut buffer).unwrap();
     let log = of_bytes(&writer.finish().unwrap());
     let doubtful = |version| converted(&[&log], &to(Mode::Fdr, version, Endian::Little)).1.misfits.doubtful;

@@ -1,0 +1,213 @@
+//! Function entries: three layouts, one meaning.
+
+use std::fmt;
+
+use perfuse_wire::{Cursor, Endian};
+
+use super::consts::{SFRAME_FDE_TYPE_FLEX, SFRAME_FDE_TYPE_PCMASK, VERSION_1_REPEAT_BYTES};
+use super::layout::{FuncDescAttrV3, FuncDescIdxV3, FuncDescV1, FuncDescV2};
+
+/// The info byte of a function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct FuncInfo(pub u8);
+
+impl FuncInfo {
+    /// Bits 0-3: how row starts are written.
+    #[must_use]
+    pub const fn fre_type(self) -> u8 {
+        self.0 & 0xf
+    }
+
+    /// Size in bytes of a row's start; `None` for a type nobody defined.
+    #[must_use]
+    pub const fn row_start_bytes(self) -> Option<usize> {
+        match self.fre_type() {
+            0 => Some(1),
+            1 => Some(2),
+            2 => Some(4),
+            _ => None,
+        }
+    }
+
+    /// Bit 4: PCINC (0) or PCMASK (1).
+    #[must_use]
+    pub const fn pc_type(self) -> u8 {
+        self.0 >> 4 & 1
+    }
+
+    /// Whether rows are about a block of code that repeats.
+    #[must_use]
+    pub const fn repeats(self) -> bool {
+        self.pc_type() == SFRAME_FDE_TYPE_PCMASK
+    }
+
+    /// Bit 5, aarch64: return addresses are signed with key B.
+    #[must_use]
+    pub const fn pauth_key_b(self) -> bool {
+        self.0 & 0x20 != 0
+    }
+
+    /// Bit 7, version 3: the kernel enters it for a signal.
+    #[must_use]
+    pub const fn is_signal(self) -> bool {
+        self.0 & 0x80 != 0
+    }
+
+    /// The byte for these.
+    #[must_use]
+    pub const fn new(fre_type: u8, repeats: bool, pauth_key_b: bool, is_signal: bool) -> Self {
+        Self(fre_type & 0xf | (repeats as u8) << 4 | (pauth_key_b as u8) << 5 | (is_signal as u8) << 7)
+    }
+}
+
+impl fmt::Display for FuncInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.row_start_bytes() {
+            Some(bytes) => write!(f, "ADDR{bytes}")?,
+            None => write!(f, "Unknown FRE type {}", self.fre_type())?,
+        }
+        f.write_str(if self.repeats() { " PCMASK" } else { " PCINC" })?;
+        f.write_str(if self.pauth_key_b() { " B_KEY" } else { "" })?;
+        f.write_str(if self.is_signal() { " SIGNAL" } else { "" })
+    }
+}
+
+/// A function entry of any version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Zero-based index in its table.
+    pub index: u32,
+    /// Offset of its entry in the section.
+    pub at: usize,
+    /// The start field as the file has it (after relocation, in an object file).
+    pub start_field: i64,
+    /// First address.
+    pub start: u64,
+    /// Size in bytes.
+    pub size: u32,
+    /// Offset of its rows (version 3: attributes) from the first of all.
+    pub start_fre_off: u32,
+    /// Rows it says it has.
+    pub num_rows: u32,
+    /// The info byte.
+    pub info: FuncInfo,
+    /// Version 3: DEFAULT or FLEX; 0 before.
+    pub fde_type: u8,
+    /// Version 3: bits of the second info byte that mean nothing.
+    pub unused_bits: u8,
+    /// PCMASK: size in bytes of the block that repeats; 0 where version 1 has no field for it and the code does not repeat.
+    pub repeat_bytes: u8,
+    /// Version 2: padding, 0.
+    pub padding: u16,
+    /// Offset of its first row in the section; `None` where that is outside of it.
+    pub rows_at: Option<usize>,
+}
+
+impl Function {
+    /// Address behind its last byte.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.start.saturating_add(u64::from(self.size))
+    }
+
+    /// Whether rows name registers.
+    #[must_use]
+    pub const fn is_flex(&self) -> bool {
+        self.fde_type == SFRAME_FDE_TYPE_FLEX
+    }
+
+    /// What row starts are compared with for a byte of the function: its offset, or its offset in the block that repeats.
+    /// `None` where a block of no size repeats.
+    #[must_use]
+    pub fn row_offset(&self, code_offset: u64) -> Option<u64> {
+        if self.info.repeats() {
+            code_offset.checked_rem(u64::from(self.repeat_bytes))
+        } else {
+            Some(code_offset)
+        }
+    }
+}
+
+/// A function of nothing.
+pub(super) const BLANK: Function = Function {
+    index: 0,
+    at: 0,
+    start_field: 0,
+    start: 0,
+    size: 0,
+    start_fre_off: 0,
+    num_rows: 0,
+    info: FuncInfo(0),
+    fde_type: 0,
+    unused_bits: 0,
+    repeat_bytes: 0,
+    padding: 0,
+    rows_at: None,
+};
+
+/// Size in bytes of an entry in the table; `None` for a version nobody defined.
+#[must_use]
+pub const fn entry_bytes(version: u8) -> Option<usize> {
+    match version {
+        1 => Some(FuncDescV1::SIZE as usize),
+        2 => Some(FuncDescV2::SIZE as usize),
+        3 => Some(FuncDescIdxV3::SIZE as usize),
+        _ => None,
+    }
+}
+
+/// An entry as its bytes have it: start and rows are not placed yet.
+pub(super) fn decode(version: u8, entry: &[u8], endian: Endian) -> Option<Function> {
+    let cursor = &mut Cursor::new(entry, 0, endian);
+    Some(match version {
+        1 => {
+            let entry = FuncDescV1::read(cursor).ok()?;
+            let info = FuncInfo(entry.sfde_func_info);
+            Function {
+                start_field: entry.sfde_func_start_address.into(),
+                size: entry.sfde_func_size,
+                start_fre_off: entry.sfde_func_start_fre_off,
+                num_rows: entry.sfde_func_num_fres,
+                info,
+                repeat_bytes: if info.repeats() { VERSION_1_REPEAT_BYTES } else { 0 },
+                ..BLANK
+            }
+        }
+        2 => {
+            let entry = FuncDescV2::read(cursor).ok()?;
+            Function {
+                start_field: entry.sfde_func_start_address.into(),
+                size: entry.sfde_func_size,
+                start_fre_off: entry.sfde_func_start_fre_off,
+                num_rows: entry.sfde_func_num_fres,
+                info: FuncInfo(entry.sfde_func_info),
+                repeat_bytes: entry.sfde_func_rep_size,
+                padding: entry.sfde_func_padding2,
+                ..BLANK
+            }
+        }
+        3 => {
+            let entry = FuncDescIdxV3::read(cursor).ok()?;
+            Function {
+                start_field: entry.sfdi_func_start_offset,
+                size: entry.sfdi_func_size,
+                start_fre_off: entry.sfdi_func_start_fre_off,
+                ..BLANK
+            }
+        }
+        _ => return None,
+    })
+}
+
+/// Version 3: adds what stands before the rows.
+pub(super) fn with_attributes(function: Function, bytes: &[u8], endian: Endian) -> Option<Function> {
+    let attributes = FuncDescAttrV3::read(&mut Cursor::new(bytes, 0, endian)).ok()?;
+    Some(Function {
+        num_rows: attributes.sfda_func_num_fres.into(),
+        info: FuncInfo(attributes.sfda_func_info),
+        fde_type: attributes.sfda_func_info2 & 0x1f,
+        unused_bits: attributes.sfda_func_info2 & 0xe0,
+        repeat_bytes: attributes.sfda_func_rep_size,
+        ..function
+    })
+}

@@ -1,0 +1,214 @@
+//! What a row means: how the caller's registers are found. This is what unwinders and tables take.
+
+use std::fmt;
+
+use super::consts::{
+    Abi, Registers, S390X_CFA_ADJUSTMENT, S390X_CFA_SCALE, SFRAME_FDE_TYPE_DEFAULT, SFRAME_FDE_TYPE_FLEX,
+};
+use super::row::Row;
+
+/// What an offset is counted from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Base {
+    /// The stack pointer, in this frame.
+    Sp,
+    /// The frame pointer, in this frame.
+    Fp,
+    /// The canonical frame address: the stack pointer before the call.
+    Cfa,
+    /// Another register, by its DWARF number; known in the innermost frame only.
+    Register(u32),
+}
+
+impl fmt::Display for Base {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sp => f.write_str("sp"),
+            Self::Fp => f.write_str("fp"),
+            Self::Cfa => f.write_str("cfa"),
+            Self::Register(number) => write!(f, "r{number}"),
+        }
+    }
+}
+
+/// `base + offset`, or what memory has there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Expression {
+    /// What the offset is counted from.
+    pub base: Base,
+    /// Bytes.
+    pub offset: i64,
+    /// Whether the value is read from memory there.
+    pub deref: bool,
+}
+
+/// How the caller's value of a register is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Recover {
+    /// It is in the register still.
+    Same,
+    /// It is in memory, as far from the CFA as the header says for all functions.
+    Fixed(i8),
+    /// A place, or a value.
+    At(Expression),
+}
+
+/// What a row says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Recovery {
+    /// There is no caller: unwinding ends here.
+    Outermost,
+    /// There is one.
+    Caller {
+        /// The CFA.
+        cfa: Expression,
+        /// The caller's frame pointer.
+        fp: Recover,
+        /// The return address.
+        ra: Recover,
+        /// Whether the return address is signed, and the signature has to be taken off (aarch64).
+        ra_mangled: bool,
+    },
+}
+
+/// Why a row has no meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Meaningless {
+    /// The ABI is not known, so neither are its registers.
+    Abi,
+    /// The type of the function is not known.
+    FdeType,
+    /// There are words nobody defined.
+    ExtraWords,
+    /// A control word has no offset behind it.
+    NoOffset,
+    /// The CFA is counted from the CFA.
+    CfaFromItself,
+}
+
+impl fmt::Display for Meaningless {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Abi => "the ABI is not known",
+            Self::FdeType => "the type of its function is not known",
+            Self::ExtraWords => "it has words that nobody defined",
+            Self::NoOffset => "a control word has no offset",
+            Self::CfaFromItself => "the CFA is counted from itself",
+        })
+    }
+}
+
+/// What of a section and a function the meaning of rows depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct Context {
+    /// Version of the format.
+    pub version: u8,
+    /// ABI.
+    pub abi: Abi,
+    /// From the header; 0 where rows tell.
+    pub fixed_fp: i8,
+    /// From the header; 0 where rows tell.
+    pub fixed_ra: i8,
+    /// DEFAULT or FLEX.
+    pub fde_type: u8,
+}
+
+impl Context {
+    /// What a row says.
+    ///
+    /// # Errors
+    /// [`Meaningless`] where it says nothing.
+    #[inline]
+    pub fn meaning(&self, row: &Row<'_>) -> Result<Recovery, Meaningless> {
+        if row.info.num_words() == 0 {
+            return Ok(Recovery::Outermost);
+        }
+        match self.fde_type {
+            SFRAME_FDE_TYPE_DEFAULT => self.by_position(row),
+            SFRAME_FDE_TYPE_FLEX => self.by_control_words(row),
+            _ => Err(Meaningless::FdeType),
+        }
+    }
+
+    fn by_position(&self, row: &Row<'_>) -> Result<Recovery, Meaningless> {
+        let base = if row.info.cfa_from_sp() { Base::Sp } else { Base::Fp };
+        let offset = self.cfa_offset(row.word(0).ok_or(Meaningless::NoOffset)?);
+        let mut next = 1usize;
+        let mut saved = |fixed: i8| match fixed {
+            0 => {
+                let word = row.word(next);
+                next = next.saturating_add(1);
+                word.map_or(Recover::Same, |word| self.saved(word))
+            }
+            fixed => Recover::Fixed(fixed),
+        };
+        let ra = saved(self.fixed_ra);
+        let fp = saved(self.fixed_fp);
+        if usize::from(row.info.num_words()) > next {
+            return Err(Meaningless::ExtraWords);
+        }
+        let cfa = Expression { base, offset, deref: false };
+        Ok(Recovery::Caller { cfa, fp, ra, ra_mangled: row.info.ra_mangled() })
+    }
+
+    /// Where a register is saved. s390x: 0 for nowhere, and in version 2 an odd number for a register that keeps it.
+    fn saved(&self, word: i32) -> Recover {
+        if self.abi == Abi::S390X_ENDIAN_BIG {
+            if word == 0 {
+                return Recover::Same;
+            }
+            if self.version == 2 && word & 1 == 1 {
+                let base = Base::Register((word >> 1).cast_unsigned());
+                return Recover::At(Expression { base, offset: 0, deref: false });
+            }
+        }
+        Recover::At(Expression { base: Base::Cfa, offset: word.into(), deref: true })
+    }
+
+    fn cfa_offset(&self, word: i32) -> i64 {
+        if self.abi == Abi::S390X_ENDIAN_BIG {
+            i64::from(word).saturating_mul(S390X_CFA_SCALE).saturating_add(S390X_CFA_ADJUSTMENT)
+        } else {
+            word.into()
+        }
+    }
+
+    fn by_control_words(&self, row: &Row<'_>) -> Result<Recovery, Meaningless> {
+        let registers = self.abi.registers().ok_or(Meaningless::Abi)?;
+        let mut next = 0usize;
+        let mut pair = |fixed: i8, is_last: bool| -> Result<Recover, Meaningless> {
+            let default = if fixed == 0 { Recover::Same } else { Recover::Fixed(fixed) };
+            let Some(control) = row.control(next) else { return Ok(default) };
+            let offset = row.word(next.saturating_add(1));
+            // What stands behind a control word 0 is the next control word; nothing is behind the last one but its offset.
+            if control == 0 && !(is_last && offset.is_some()) {
+                next = next.saturating_add(1);
+                return Ok(default);
+            }
+            next = next.saturating_add(2);
+            Ok(Recover::At(expression(control, offset.ok_or(Meaningless::NoOffset)?, registers)))
+        };
+        let Recover::At(mut cfa) = pair(0, false)? else { return Err(Meaningless::CfaFromItself) };
+        let ra = pair(self.fixed_ra, false)?;
+        let fp = pair(self.fixed_fp, true)?;
+        if cfa.base == Base::Cfa {
+            return Err(Meaningless::CfaFromItself);
+        }
+        if usize::from(row.info.num_words()) > next {
+            return Err(Meaningless::ExtraWords);
+        }
+        cfa.offset = self.cfa_offset(cfa.offset as i32);
+        Ok(Recovery::Caller { cfa, fp, ra, ra_mangled: row.info.ra_mangled() })
+    }
+}
+
+/// A control word: bit 0 says that it names a register, bit 1 that memory is read, bits 3 and up are the register's number.
+fn expression(control: u32, offset: i32, registers: Registers) -> Expression {
+    let base = match (control & 1, control >> 3) {
+        (0, _) => Base::Cfa,
+        (_, number) if number == registers.sp => Base::Sp,
+        (_, number) if number == registers.fp => Base::Fp,
+        (_, number) => Base::Register(number),
+    };
+    Expression { base, offset: offset.into(), deref: control & 2 != 0 }
+}

@@ -1,0 +1,227 @@
+//! Rows, as their bytes have them.
+
+use std::fmt;
+
+use perfuse_wire::{Endian, ErrorKind, ParseError};
+
+/// The info byte of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RowInfo(pub u8);
+
+impl RowInfo {
+    /// Bit 0: the CFA is counted from the stack pointer, else from the frame pointer.
+    #[must_use]
+    pub const fn cfa_from_sp(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    /// Bits 1-4: number of words.
+    #[must_use]
+    pub const fn num_words(self) -> u8 {
+        self.0 >> 1 & 0xf
+    }
+
+    /// Bits 5-6: how words are written.
+    #[must_use]
+    pub const fn word_size_code(self) -> u8 {
+        self.0 >> 5 & 3
+    }
+
+    /// Size in bytes of a word; `None` for the code nobody defined.
+    #[must_use]
+    pub const fn word_bytes(self) -> Option<usize> {
+        match self.word_size_code() {
+            0 => Some(1),
+            1 => Some(2),
+            2 => Some(4),
+            _ => None,
+        }
+    }
+
+    /// Bit 7, aarch64: the return address is signed.
+    #[must_use]
+    pub const fn ra_mangled(self) -> bool {
+        self.0 & 0x80 != 0
+    }
+
+    /// The byte for these.
+    #[must_use]
+    pub const fn new(cfa_from_sp: bool, num_words: u8, word_size_code: u8, ra_mangled: bool) -> Self {
+        Self(cfa_from_sp as u8 | (num_words & 0xf) << 1 | (word_size_code & 3) << 5 | (ra_mangled as u8) << 7)
+    }
+}
+
+impl fmt::Display for RowInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.cfa_from_sp() { "SP" } else { "FP" })?;
+        write!(f, " {} words", self.num_words())?;
+        match self.word_bytes() {
+            Some(bytes) => write!(f, " of {bytes}B")?,
+            None => f.write_str(" of unknown size")?,
+        }
+        f.write_str(if self.ra_mangled() { " MANGLED_RA" } else { "" })
+    }
+}
+
+/// A row.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    /// Its offset in the section.
+    pub at: usize,
+    /// Where it begins to hold: offset from the function's start, or in the block that repeats.
+    pub start: u32,
+    /// The info byte.
+    pub info: RowInfo,
+    /// Size in bytes.
+    pub size: usize,
+    words: &'a [u8],
+    endian: Endian,
+}
+
+impl<'a> Row<'a> {
+    /// A word as a signed offset.
+    #[must_use]
+    #[inline]
+    pub fn word(&self, index: usize) -> Option<i32> {
+        Some(match *self.bytes_of(index)? {
+            [byte] => i32::from(byte.cast_signed()),
+            [a, b] => {
+                i32::from(number(u16::from_le_bytes, u16::from_be_bytes, [a, b], self.endian).cast_signed())
+            }
+            [a, b, c, d] => {
+                number(u32::from_le_bytes, u32::from_be_bytes, [a, b, c, d], self.endian).cast_signed()
+            }
+            _ => return None,
+        })
+    }
+
+    /// A word as FLEX writes control words: unsigned.
+    #[must_use]
+    #[inline]
+    pub fn control(&self, index: usize) -> Option<u32> {
+        Some(match *self.bytes_of(index)? {
+            [byte] => u32::from(byte),
+            [a, b] => u32::from(number(u16::from_le_bytes, u16::from_be_bytes, [a, b], self.endian)),
+            [a, b, c, d] => number(u32::from_le_bytes, u32::from_be_bytes, [a, b, c, d], self.endian),
+            _ => return None,
+        })
+    }
+
+    /// All words, signed.
+    pub fn words(self) -> impl Iterator<Item = i32> + 'a {
+        (0..usize::from(self.info.num_words())).map_while(move |index| self.word(index))
+    }
+
+    /// Info byte and words, by which rows that say the same are known.
+    #[must_use]
+    pub fn says_the_same(&self, other: &Row<'_>) -> bool {
+        self.info == other.info && self.words == other.words
+    }
+
+    #[inline]
+    fn bytes_of(&self, index: usize) -> Option<&'a [u8]> {
+        let size = self.info.word_bytes()?;
+        let from = index.checked_mul(size)?;
+        self.words.get(from..from.checked_add(size)?)
+    }
+}
+
+#[inline]
+fn number<const N: usize, T>(
+    le: fn([u8; N]) -> T,
+    be: fn([u8; N]) -> T,
+    bytes: [u8; N],
+    endian: Endian,
+) -> T {
+    match endian {
+        Endian::Little => le(bytes),
+        Endian::Big => be(bytes),
+    }
+}
+
+/// Walks the rows of a function; ends behind the first that cannot be read.
+#[derive(Clone, Debug)]
+pub struct Rows<'a> {
+    data: &'a [u8],
+    at: usize,
+    start_bytes: Option<usize>,
+    left: u32,
+    endian: Endian,
+    file_offset: u64,
+}
+
+impl<'a> Rows<'a> {
+    /// Rows from an offset in a section on; `data` is the section up to where rows end.
+    pub(super) fn new(
+        data: &'a [u8],
+        at: usize,
+        start_bytes: Option<usize>,
+        num_rows: u32,
+        endian: Endian,
+        file_offset: u64,
+    ) -> Self {
+        Self { data, at, start_bytes, left: num_rows, endian, file_offset }
+    }
+
+    /// Goes on at the row that begins at an offset of the section, with so many of all gone.
+    pub(super) fn skip_to(&mut self, at: usize, gone: u32) {
+        self.at = at;
+        self.left = self.left.saturating_sub(gone);
+    }
+
+    #[inline]
+    fn read(&self) -> Result<Row<'a>, ParseError> {
+        let at = self.at;
+        let error = |kind, at: usize, field| Err(ParseError::new(kind, self.offset(at), field));
+        let Some(start_bytes) = self.start_bytes else {
+            let kind = ErrorKind::Invalid { value: 3, expected: "an FRE type of 0, 1 or 2" };
+            return error(kind, at, "fre_type");
+        };
+        let rest = self.data.get(at..).unwrap_or_default();
+        let short = |need: usize| ErrorKind::Short { need: need as u64, have: rest.len() as u64 };
+        let (start, info) = match (start_bytes, rest) {
+            (1, &[a, info, ..]) => (u32::from(a), info),
+            (2, &[a, b, info, ..]) => {
+                (u32::from(number(u16::from_le_bytes, u16::from_be_bytes, [a, b], self.endian)), info)
+            }
+            (4, &[a, b, c, d, info, ..]) => {
+                (number(u32::from_le_bytes, u32::from_be_bytes, [a, b, c, d], self.endian), info)
+            }
+            _ => return error(short(start_bytes.saturating_add(1)), at, "sfre_start_address"),
+        };
+        let info = RowInfo(info);
+        let fixed = start_bytes.saturating_add(1);
+        let words_bytes = match info.word_bytes() {
+            Some(bytes) => bytes.saturating_mul(usize::from(info.num_words())),
+            None if info.num_words() == 0 => 0,
+            None => {
+                let kind = ErrorKind::Invalid { value: 3, expected: "a word size code of 0, 1 or 2" };
+                return error(kind, at.saturating_add(start_bytes), "sfre_info");
+            }
+        };
+        let size = fixed.saturating_add(words_bytes);
+        match rest.get(fixed..size) {
+            Some(words) => Ok(Row { at, start, info, size, words, endian: self.endian }),
+            None => error(short(size), at, "sfre_words"),
+        }
+    }
+
+    fn offset(&self, at: usize) -> u64 {
+        self.file_offset.saturating_add(at as u64)
+    }
+}
+
+impl<'a> Iterator for Rows<'a> {
+    type Item = Result<Row<'a>, ParseError>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        let row = self.read();
+        match &row {
+            Ok(row) => self.at = self.at.saturating_add(row.size),
+            Err(_) => self.left = 0,
+        }
+        Some(row)
+    }
+}

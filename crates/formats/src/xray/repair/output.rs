@@ -1,0 +1,87 @@
+//! Where records go: to a file, or only into a sum where their size has to be known first.
+
+use std::io::{self, Write};
+
+use super::super::encode::Unwritable;
+use super::super::records::{Dialect, Record};
+
+/// Bytes that are kept before they are passed on.
+const KEPT: usize = 1 << 16;
+
+/// Takes records of a dialect.
+pub struct Output<'w> {
+    sink: Option<&'w mut dyn Write>,
+    dialect: Dialect,
+    kept: Vec<u8>,
+    /// Bytes taken.
+    pub len: u64,
+    /// Records taken.
+    pub records: u64,
+}
+
+impl<'w> Output<'w> {
+    /// Writes them to a sink.
+    pub fn to(sink: &'w mut dyn Write, dialect: Dialect) -> Self {
+        Self { sink: Some(sink), dialect, kept: Vec::new(), len: 0, records: 0 }
+    }
+
+    /// Counts their bytes.
+    pub fn counting(dialect: Dialect) -> Self {
+        Self { sink: None, dialect, kept: Vec::new(), len: 0, records: 0 }
+    }
+
+    /// Takes a record.
+    ///
+    /// # Errors
+    /// What the sink says.
+    pub fn put(&mut self, record: &Record<'_>) -> io::Result<()> {
+        record
+            .encode(self.dialect, &mut self.kept)
+            .map_err(|error: Unwritable| io::Error::other(error.to_string()))?;
+        self.records = self.records.saturating_add(1);
+        self.pass_on(KEPT)
+    }
+
+    /// Takes records that are bytes already.
+    ///
+    /// # Errors
+    /// What the sink says.
+    pub fn put_bytes(&mut self, bytes: &[u8], records: u64) -> io::Result<()> {
+        self.records = self.records.saturating_add(records);
+        self.kept.extend_from_slice(bytes);
+        self.pass_on(KEPT)
+    }
+
+    /// Takes so many bytes 0.
+    ///
+    /// # Errors
+    /// What the sink says.
+    pub fn pad(&mut self, mut bytes: u64) -> io::Result<()> {
+        while bytes > 0 {
+            let now = bytes.min(KEPT as u64);
+            self.kept.resize(self.kept.len().saturating_add(now as usize), 0);
+            self.pass_on(KEPT)?;
+            bytes = bytes.saturating_sub(now);
+        }
+        Ok(())
+    }
+
+    /// Passes all on.
+    ///
+    /// # Errors
+    /// What the sink says.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.pass_on(1)
+    }
+
+    fn pass_on(&mut self, from: usize) -> io::Result<()> {
+        if self.kept.len() >= from {
+            self.len = self.len.saturating_add(self.kept.len() as u64);
+            if let Some(sink) = &mut self.sink {
+                sink.write_all(&self.kept)?;
+            }
+            self.kept.clear();
+        }
+        Ok(())
+    }
+}

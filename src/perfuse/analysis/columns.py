@@ -1,0 +1,49 @@
+"""A table of the core, column by column: values become Python objects only where they are looked at."""
+
+from collections.abc import Callable, Iterable, Sequence
+from heapq import nsmallest
+from typing import Any
+
+
+class Columns:
+    """The columns of an Arrow stream; a column is unpacked when it is first asked for, and kept.
+
+    Args:
+        stream: Anything that offers the Arrow C stream interface.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        from arro3.core import Table
+
+        self._table = Table.from_arrow(stream)
+        self._lists: dict[str, list[Any]] = {}
+
+    def __len__(self) -> int:
+        return self._table.num_rows
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._table.column_names
+
+    def __getitem__(self, name: str) -> list[Any]:
+        """A whole column."""
+        if name not in self._lists:
+            self._lists[name] = self._table[name].to_pylist()
+        return self._lists[name]
+
+    def take(self, rows: Sequence[int], names: Iterable[str]) -> list[tuple[Any, ...]]:
+        """Some columns of some rows, a tuple a row."""
+        columns = [self._some(name, rows) for name in names]
+        return list(zip(*columns, strict=True))
+
+    def _some(self, name: str, rows: Sequence[int]) -> list[Any]:
+        # A value on its own costs as much as some fifty in bulk.
+        if name in self._lists or len(rows) * 50 > len(self):
+            column = self[name]
+            return [column[row] for row in rows]
+        lazy = self._table[name]
+        return [lazy[row].as_py() for row in rows]
+
+
+def first(rows: Iterable[int], limit: int | None, key: Callable[[int], Any]) -> list[int]:
+    """The rows whose keys are least, in their order; all of them where `limit` is None."""
+    return sorted(rows, key=key) if limit is None else nsmallest(limit, rows, key=key)

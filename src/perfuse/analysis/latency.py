@@ -1,0 +1,285 @@
+"""How long calls took: exact statistics of functions, of threads, of processors."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from fnmatch import translate
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+from perfuse.analysis.columns import Columns, first
+from perfuse.analysis.traced import Function, Names, Thread, Traced
+from perfuse.errors import UsageError
+
+Grouping = Literal["function", "thread", "cpu"]
+Rank = Literal["nearest", "llvm"]
+Order = Literal["self", "sum", "total", "count", "min", "median", "p90", "p99", "max", "name"]
+
+ORDERS: tuple[str, ...] = get_args(Order)
+_COLUMN_OF = {"count": "num_calls"}
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Calls of a kind, and how long they took. Times are in nanoseconds, null where no call has one.
+
+    Attributes:
+        num_calls: How many there are.
+        num_timed: Of them, those whose start and end are known: only their durations are counted.
+        min_ns: Shortest duration.
+        median_ns: Half of the calls took no longer.
+        p90_ns: 90 % of them took no longer.
+        p99_ns: 99 % of them took no longer.
+        max_ns: Longest duration.
+        sum_ns: Sum of the durations; calls within calls of the same function are counted each.
+        self_ns: Time in the function itself, without what it called.
+        total_ns: Time with the function on the stack, recursion counted once.
+        recursive_calls: Calls made while the function was on the stack already.
+        num_tail_calls: Calls that ended by jumping into another function.
+        num_unwound: Calls left without an exit, by an exception or `longjmp`; their durations are counted.
+        num_truncated: Calls that were still open where the recording ends; their durations are not known.
+        num_lost: Calls whose start was not recorded, at the beginning; their durations are not known.
+        num_orphans: Ends without a start, in the middle of other calls.
+    """
+
+    num_calls: int
+    num_timed: int
+    min_ns: int | None
+    median_ns: int | None
+    p90_ns: int | None
+    p99_ns: int | None
+    max_ns: int | None
+    sum_ns: int
+    self_ns: int
+    total_ns: int
+    recursive_calls: int
+    num_tail_calls: int
+    num_unwound: int
+    num_truncated: int
+    num_lost: int
+    num_orphans: int
+
+
+LATENCY_COLUMNS = tuple(one.name for one in fields(Latency))
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionLatency:
+    """The calls of a function; of one thread, or begun on one processor, where they were asked for by these.
+
+    Attributes:
+        function: Which function.
+        thread: Which thread; None for all.
+        cpu: Which processor; None for all, and where none was recorded.
+        latency: How many calls, and how long.
+    """
+
+    function: Function
+    thread: Thread | None
+    cpu: int | None
+    latency: Latency
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadActivity:
+    """What a thread did.
+
+    Attributes:
+        thread: Which.
+        first_ns: Its first event, on the profile's clock; None where only sums were recorded.
+        last_ns: Its last event.
+        busy_ns: Time with any call open.
+        num_events: Events recorded.
+        num_calls: Calls.
+        max_depth: Most calls open at a time.
+        num_migrations: Changes of the processor.
+    """
+
+    thread: Thread
+    first_ns: int | None
+    last_ns: int | None
+    busy_ns: int
+    num_events: int
+    num_calls: int
+    max_depth: int
+    num_migrations: int
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """How often a thread went from one processor to another."""
+
+    thread: Thread
+    from_cpu: int
+    to_cpu: int
+    num_migrations: int
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What a trace has in all.
+
+    Attributes:
+        num_events: Events recorded.
+        num_calls: Calls put together from them, of every kind but orphans.
+        num_unwound: Of them, those left without an exit.
+        num_truncated: Of them, those open at the end.
+        num_lost: Of them, those whose start was lost.
+        num_orphans: Ends without a start, in the middle of other calls.
+        span_ns: First and last event; None where there are none.
+    """
+
+    num_events: int
+    num_calls: int
+    num_unwound: int
+    num_truncated: int
+    num_lost: int
+    num_orphans: int
+    span_ns: tuple[int, int] | None
+
+
+class CallAccount:
+    """What the calls of a profile cost: computed in one pass, then asked as often as needed.
+
+    Args:
+        profile: Whose calls.
+        by: Whether a function's calls are taken together, by thread, or by the processor they began on.
+        rank: What percentiles are: `nearest`, the least duration that so many percent of the calls do not exceed, or
+            `llvm`, element `floor(n * p)` of the sorted durations, as `llvm-xray account` takes it.
+        recursive_only: Only durations of calls made while their function was on the stack already.
+        edges: Whether `CallGraph` will ask who called whom.
+        paths: Whether `CallPaths` will ask for whole stacks.
+    """
+
+    def __init__(
+        self,
+        profile: Traced,
+        *,
+        by: Grouping = "function",
+        rank: Rank = "nearest",
+        recursive_only: bool = False,
+        edges: bool = False,
+        paths: bool = False,
+    ) -> None:
+        for option, value, known in (("by", by, get_args(Grouping)), ("rank", rank, get_args(Rank))):
+            if value not in known:
+                raise UsageError(f"{option} is one of {', '.join(known)}, not {value!r}", field=option)
+        self.names = Names(profile.tables)
+        self.by: Grouping = by
+        self.statistics = profile.call_statistics(
+            by=by, rank=rank, recursive_only=recursive_only, edges=edges, paths=paths
+        )
+
+    @property
+    def totals(self) -> Totals:
+        """What the trace has in all."""
+        told = self.statistics
+        return Totals(**{one.name: getattr(told, one.name) for one in fields(Totals)})
+
+    def functions(
+        self, limit: int | None = None, *, order: Order = "self", pattern: str | None = None
+    ) -> list[FunctionLatency]:
+        """Functions, those with the greatest value first.
+
+        Args:
+            limit: How many; None for all.
+            order: By what; `name` is from A to Z.
+            pattern: Only functions of such names: see `matcher`.
+        """
+        rows = first(self._rows(pattern), limit, ordering(self._functions, order, self.names))
+        columns = self._functions
+        latencies = latencies_of(columns, rows)
+        functions = [self.names.function(key) for (key,) in columns.take(rows, ["function_id"])]
+        threads = (
+            [self.names.threads[row] for (row,) in columns.take(rows, ["thread_id"])] if self.by == "thread" else []
+        )
+        cpus = [cpu for (cpu,) in columns.take(rows, ["cpu"])] if self.by == "cpu" else []
+        return [
+            FunctionLatency(function, threads[i] if threads else None, cpus[i] if cpus else None, latencies[i])
+            for i, function in enumerate(functions)
+        ]
+
+    def num_functions(self, pattern: str | None = None) -> int:
+        """How many rows `functions` has without a limit."""
+        return sum(1 for _ in self._rows(pattern))
+
+    @property
+    def num_called(self) -> int:
+        """How many functions there are."""
+        return len({*self._functions["function_id"]})
+
+    def threads(self) -> list[ThreadActivity]:
+        """Threads, the busiest first."""
+        columns = Columns(self.statistics.threads())
+        names = (
+            "thread_id",
+            "first_ns",
+            "last_ns",
+            "busy_ns",
+            "num_events",
+            "num_calls",
+            "max_depth",
+            "num_migrations",
+        )
+        rows = columns.take(range(len(columns)), names)
+        found = [ThreadActivity(self.names.threads[key], *rest) for key, *rest in rows]
+        return sorted(found, key=lambda one: (-one.busy_ns, one.thread.pid, one.thread.tid))
+
+    def migrations(self) -> list[Migration]:
+        """Changes of the processor, the most frequent first."""
+        columns = Columns(self.statistics.migrations())
+        rows = columns.take(range(len(columns)), ("thread_id", "from_cpu", "to_cpu", "num_migrations"))
+        found = [Migration(self.names.threads[key], *rest) for key, *rest in rows]
+        return sorted(found, key=lambda one: (-one.num_migrations, one.thread.tid, one.from_cpu, one.to_cpu))
+
+    def _rows(self, pattern: str | None) -> Iterator[int]:
+        if pattern is None:
+            return iter(range(len(self._functions)))
+        matches, name = matcher(pattern), self.names.name
+        return (row for row, key in enumerate(self._functions["function_id"]) if matches(name(key)))
+
+    @cached_property
+    def _functions(self) -> Columns:
+        return Columns(self.statistics.functions())
+
+
+def latencies_of(columns: Columns, rows: list[int]) -> list[Latency]:
+    """The statistics in some rows of a table of the core."""
+    return [Latency(*row) for row in columns.take(rows, LATENCY_COLUMNS)]
+
+
+def ordering(columns: Columns, order: str, names: Names) -> Callable[[int], Any]:
+    """What rows of statistics are sorted by.
+
+    Raises:
+        UsageError: There is no such order.
+    """
+    if order not in ORDERS:
+        raise UsageError(f"order is one of {', '.join(ORDERS)}, not {order!r}", field="order")
+    keys = columns["function_id"]
+    if order == "name":
+        return lambda row: (names.name(keys[row]), keys[row], row)
+    values = columns[_COLUMN_OF.get(order, f"{order}_ns")]
+    return lambda row: (-1 if values[row] is None else -values[row] - 2, row)
+
+
+def matcher(pattern: str) -> Callable[[str], bool]:
+    """Whether a name is meant: by a regular expression between slashes, a glob, or a part of it.
+
+    >>> [matcher(pattern)("luaV_execute") for pattern in ("lua*", "V_exe", "/^V/")]
+    [True, True, False]
+
+    Raises:
+        UsageError: It is no regular expression.
+    """
+    if len(pattern) > 1 and pattern.startswith("/") and pattern.endswith("/"):
+        text = pattern[1:-1]
+    elif any(char in pattern for char in "*?["):
+        text = rf"\A{translate(pattern)}"
+    else:
+        text = re.escape(pattern)
+    try:
+        found = re.compile(text).search
+    except re.error as error:
+        raise UsageError(f"{pattern} is no regular expression: {error}", field="function") from error
+    return lambda name: found(name) is not None

@@ -1,0 +1,76 @@
+"""`perfuse diff`"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import click
+
+from perfuse.analysis.diff import Difference
+from perfuse.analysis.measured import STATISTICS, measured
+from perfuse.cli.console import Console
+from perfuse.cli.opening import open_profile, settle
+from perfuse.cli.options import ObjectFile, ProfileOptions, limit, profile_options
+from perfuse.cli.verb import verb
+from perfuse.exporters.dot_diff import dot_diff_lines
+from perfuse.reports.diff import csv_lines, diff_report
+from perfuse.reports.diff_text import diff_lines
+
+FORMATS = ("text", "csv", "json", "dot")
+ORDERS = (*STATISTICS, "name")
+
+
+@verb(
+    "diff",
+    examples=[
+        "perfuse diff xray-log.server.uocuES xray-log.server.Qd81xw",
+        "perfuse diff xray-log.server.uocuES xray-log.server.Qd81xw --map-a server --map-b server --sort p99",
+        "perfuse diff xray-log.server.uocuES xray-log.server.Qd81xw --format dot",
+    ],
+)
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@click.option("--event", metavar="NAME", help="Event to compare, where several were sampled.")
+@click.option("--sort", type=click.Choice(ORDERS), default="self", metavar="ORDER", help=f"{', '.join(ORDERS)}. [self]")
+@limit(10, "functions")
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="text", metavar="FORM", help=f"{', '.join(FORMATS)}. [text]"
+)
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json, in a documented and stable shape.")
+@click.option("--map-a", type=ObjectFile(), multiple=True, metavar="[N=]FILE", help="--map for A alone; repeats.")
+@click.option("--map-b", type=ObjectFile(), multiple=True, metavar="[N=]FILE", help="--map for B alone; repeats.")
+@profile_options
+def command(
+    console: Console,
+    a: str,
+    b: str,
+    event: str | None,
+    sort: str,
+    limit: int,
+    form: str,
+    as_json: bool,
+    map_a: tuple[tuple[int, str], ...],
+    map_b: tuple[tuple[int, str], ...],
+    how: ProfileOptions,
+) -> int:
+    """A and B are two call traces, or two recordings with samples; a directory stands for the recordings in it.
+
+    Told are functions that changed, that are new, that are gone; they are matched by name and module. `--format dot`
+    draws the call graph with the numbers of both.
+    """
+    form = "json" if as_json else form
+    before = open_profile(console, [a], replace(how, maps=(*how.maps, *map_a)))
+    after = open_profile(console, [b], replace(how, maps=(*how.maps, *map_b)))
+    edges = form == "dot"
+    first = measured(before, event, edges=edges)
+    same_event = event if after.has_traces else event or first.event
+    difference = Difference(first, measured(after, same_event, edges=edges))
+    if form == "dot":
+        console.lines(dot_diff_lines(difference, order="self" if sort == "name" else sort))
+    else:
+        report = diff_report((before, after), difference, order=sort, limit=limit or None)
+        if form == "json":
+            console.json(report.as_json())
+        else:
+            console.lines(csv_lines(report) if form == "csv" else diff_lines(report, console.style))
+    return settle(console, [*before.diagnostics, *after.diagnostics])

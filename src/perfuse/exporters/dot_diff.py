@@ -1,0 +1,97 @@
+"""Two profiles as one call graph for Graphviz: red is where time was added, green where it was saved."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from perfuse.analysis.diff import Change, Difference, FunctionChange
+from perfuse.exporters.dot_text import Edge, Node, dot_lines, heat
+from perfuse.exporters.palette import hexadecimal
+from perfuse.reports.diff_text import change_text
+from perfuse.reports.measured_text import number_text, where_text
+from perfuse.reports.names import function_text
+
+MORE, LESS = 28.0, 152.0
+"""Hues of what grew and of what shrank."""
+_STYLES = {"new": "bold", "gone": "dashed"}
+
+
+def dot_diff_lines(difference: Difference, *, order: str = "self", min_share: float = 0.005) -> Iterator[str]:
+    """The graph, line by line.
+
+    Args:
+        difference: What to draw; both profiles measured with edges.
+        order: The statistic that boxes tell and colours show.
+        min_share: Functions and calls with less than this share (0 to 1) of the whole on the stack, on both sides, are
+            left out.
+    """
+    least = min_share * max(difference.a.whole, difference.b.whole)
+    kept = [one for one in difference.functions if _weight(one.figures) >= least]
+    keys = {one.key for one in kept}
+    edges = [
+        one
+        for one in difference.edges
+        if one.caller.key in keys and one.callee.key in keys and _weight(one.figures) >= least
+    ]
+    most_of_nodes = _most((one.figures for one in kept), order)
+    most_of_edges = _most((one.figures for one in edges), "total")
+    nodes = (
+        Node(
+            f"f{one.key}",
+            (function_text(one.named.name), _change(difference, one.figures, order), *_presence(one)),
+            "\n".join(filter(None, (one.named.name, where_text(one.named), _everything(difference, one.figures)))),
+            _fill(one.figures[order].difference / most_of_nodes),
+            {"style": f"filled,rounded,{_STYLES[one.state]}"} if one.state in _STYLES else {},
+        )
+        for one in kept
+    )
+    arrows = (
+        Edge(
+            f"f{one.caller.key}",
+            f"f{one.callee.key}",
+            _change(difference, one.figures, "count"),
+            f"{one.caller.named.name} calls {one.callee.named.name}\n{_everything(difference, one.figures)}",
+            _weight(one.figures) / (max(difference.a.whole, difference.b.whole) or 1),
+            {"color": _ink(one.figures["total"].difference / most_of_edges)},
+        )
+        for one in edges
+    )
+    left_out = len(difference.functions) - len(kept)
+    notes = [f"to: {difference.b.title}", "red: more; green: less; bold: new; dashed: gone"]
+    if left_out:
+        notes.append(f"{left_out} functions with less than {min_share:.2%} of the time left out")
+    return dot_lines(f"from: {difference.a.title}", notes, nodes, arrows)
+
+
+def _change(difference: Difference, figures: Mapping[str, Change], statistic: str) -> str:
+    """`1.20 ms > 1.42 ms (+18.3%)`, or `1.20 ms (=)`"""
+    unit, change = difference.a.unit, figures[statistic]
+    if change.a == change.b:
+        return f"{number_text(change.a, statistic, unit)} (=)"
+    _, ratio = change_text(change, statistic, unit)
+    told = f"{number_text(change.a, statistic, unit)} > {number_text(change.b, statistic, unit)}"
+    return f"{told} ({ratio})" if ratio else told
+
+
+def _everything(difference: Difference, figures: Mapping[str, Change]) -> str:
+    return "\n".join(f"{name} {_change(difference, figures, name)}" for name in figures)
+
+
+def _presence(one: FunctionChange) -> tuple[str, ...]:
+    return (one.state,) if one.state in _STYLES else ()
+
+
+def _weight(figures: Mapping[str, Change]) -> int:
+    total = figures["total"]
+    return max(total.a or 0, total.b or 0, 0)
+
+
+def _most(figures: Iterable[Mapping[str, Change]], statistic: str) -> int:
+    """The greatest change, to divide by."""
+    return max((abs(one[statistic].difference) for one in figures), default=0) or 1
+
+
+def _fill(share: float) -> str:
+    return heat(abs(share), MORE if share > 0 else LESS)
+
+
+def _ink(share: float) -> str:
+    return hexadecimal(0.74 - 0.16 * abs(share), 0.01 + 0.13 * abs(share), MORE if share > 0 else LESS)

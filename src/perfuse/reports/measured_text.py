@@ -1,0 +1,40 @@
+"""Numbers of functions and calls, for people."""
+
+from __future__ import annotations
+
+from perfuse.analysis.measured import Measured, MeasuredFunction, Values
+from perfuse.reports.names import module_text
+from perfuse.reports.units import count_text, counted, duration_text
+
+
+def number_text(value: int | None, statistic: str, unit: str) -> str:
+    """`1.42 s`, or `1,234` where it is no time; a dash for what is not known."""
+    if value is None:
+        return "-"
+    return duration_text(value) if unit == "ns" and statistic != "count" else count_text(value)
+
+
+def value_text(values: Values, statistic: str, measured: Measured) -> str:
+    """One of the numbers with what it counts: `1.42 s`, `12 calls`, `80,000 events`."""
+    value = values.get(statistic)
+    if value is None:
+        return "-"
+    if statistic == "count":
+        return counted(value, measured.kind.removesuffix("s"))
+    return duration_text(value) if measured.unit == "ns" else f"{count_text(value)} {measured.unit}"
+
+
+def everything_text(values: Values, measured: Measured) -> str:
+    """All numbers, a line each."""
+    return "\n".join(
+        value_text(values, name, measured) if name == "count" else f"{name} {value_text(values, name, measured)}"
+        for name in measured.statistics
+    )
+
+
+def where_text(function: MeasuredFunction) -> str:
+    """`lvm.c:1151`, or the module where the source is not known."""
+    if function.path:
+        name = function.path.rsplit("/", 1)[-1]
+        return f"{name}:{function.line}" if function.line else name
+    return module_text(function.module or "")

@@ -1,0 +1,110 @@
+"""`perfuse report` of call traces: JSON and CSV that scripts rely on, options, what it does not load."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Perfuse
+
+LOG = "xray-log.server.uocuES"
+
+
+def told(perfuse: Perfuse, *words: str) -> Any:
+    done = perfuse("report", "--json", LOG, *words)
+    assert done.code == 0, done.err
+    return json.loads(done.out)
+
+
+def test_json(perfuse: Perfuse) -> None:
+    report = told(perfuse)
+    assert (report["kind"], report["unit"], report["by"], report["sort"]) == ("calls", "ns", "function", "self")
+    assert report["totals"]["num_calls"] == 102
+    assert (report["num_called"], report["num_functions"], len(report["functions"])) == (17, 17, 10)
+    first = report["functions"][0]
+    assert (first["name"], first["native_id"], first["num_calls"]) == ("demo::thrower(int)", 8, 16)
+    assert (first["num_unwound"], first["recursive_calls"], first["thread"], first["cpu"]) == (16, 12, None, None)
+    (clock,) = report["clocks"]
+    assert (clock["stated_hz"], clock["hz_source"]) == (2596127000, "header")
+    assert report["moments"] == [{"kind": "custom_event", "event_type": None, "count": 4}]
+    assert report["edges"] is report["trees"] is None
+    whole = sum(one["busy_ns"] for one in report["threads"])
+    assert sum(one["self_ns"] for one in told(perfuse, "--limit", "0")["functions"]) == whole
+
+
+def test_views(perfuse: Perfuse) -> None:
+    report = told(perfuse, "--graph", "--tree", "--stacks", "--limit", "0")
+    assert [one["sort"] for one in report["stacks"]] == ["self", "total", "count"]
+    assert sum(edge["num_calls"] for edge in report["edges"]) == 102
+    assert [edge["callee"]["name"] for edge in report["edges"] if edge["caller"] is None] == ["run(int)"]
+    (tree,) = report["trees"]
+    assert (tree["nodes"][0]["function"], tree["nodes"][0]["depth"]) == ("run(int)", 0)
+
+
+def test_a_part(perfuse: Perfuse) -> None:
+    chained = told(perfuse, "--function", "demo::chain*", "--sort", "name")
+    assert [one["name"] for one in chained["functions"]] == ["demo::chain_a(long)", "demo::chain_b(long)"]
+    by_cpu = told(perfuse, "--by", "cpu")
+    assert {one["cpu"] for one in by_cpu["functions"]} == {0}
+    (thread,) = told(perfuse, "--per-thread")["threads"]
+    (list_of_one,) = told(perfuse, "--per-thread")["stacks"]
+    assert list_of_one["thread"] == thread["thread"]
+    recursive = told(perfuse, "--recursive-only")["functions"]
+    assert {one["name"]: one["num_timed"] for one in recursive if one["num_timed"]} == {"demo::thrower(int)": 12}
+
+
+def test_a_rate_that_is_given_stretches_time(perfuse: Perfuse) -> None:
+    at_header, at_half = (
+        next(one["sum_ns"] for one in told(perfuse, "--tsc-hz", rate)["functions"] if one["name"] == "run(int)")
+        for rate in ("header", "1298063500")
+    )
+    assert at_half == pytest.approx(2 * at_header, abs=2)
+
+
+def test_csv_has_every_function(perfuse: Perfuse) -> None:
+    rows = list(csv.DictReader(perfuse("report", LOG, "--format", "csv").out.splitlines()))
+    report = told(perfuse, "--limit", "0")
+    assert [row["function"] for row in rows] == [one["name"] for one in report["functions"]]
+    assert [int(row["sum_ns"]) for row in rows] == [one["sum_ns"] for one in report["functions"]]
+
+
+def test_csv_as_llvm_has_it(perfuse: Perfuse) -> None:
+    lines = perfuse("report", LOG, "--format", "csv", "--llvm-compat").out.splitlines()
+    assert lines[:3] == [
+        "funcid,count,min,median,90%ile,99%ile,max,sum,debug,function",
+        # llvm-xray 22's own lines of this log.
+        "1,20,3.004476e-08,4.005967e-08,5.007459e-08,6.008951e-08,6.008951e-08,8.512681e-07,"
+        '"<invalid>:0:0","demo::Acc::add(long)"',
+        "2,1,5.007459e-08,5.007459e-08,5.007459e-08,5.007459e-08,5.007459e-08,5.007459e-08,"
+        '"<invalid>:0:0","demo::Acc::total() const"',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("jit-2345.dump", "--stacks"), "--stacks is about call traces"),
+        ((LOG, "--sort", "slf"), "'slf' is not one of"),
+        ((LOG, "--function", "/(/"), "no regular expression"),
+        ((), "nothing to report"),
+    ],
+)
+def test_what_makes_no_sense_is_said(perfuse: Perfuse, words: tuple[str, ...], said: str) -> None:
+    done = perfuse("report", *words)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+
+
+def test_nothing_heavy_is_loaded(recordings: Path) -> None:
+    code = (
+        f"import sys; from perfuse.cli import run; run(['report', {LOG!r}]);"
+        "print([m for m in ('duckdb', 'numpy', 'pyarrow', 'rich') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=recordings, env={**os.environ}, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"

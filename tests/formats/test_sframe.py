@@ -1,0 +1,179 @@
+"""SFrame from Python: sections written, converted, merged, looked up."""
+
+import struct
+from array import array
+from pathlib import Path
+
+import pytest
+
+import perfuse as pf
+from perfuse import sframe
+from perfuse.errors import ExportError, UnreadableInput, UsageError
+from perfuse.formats.sframe import Row, Rule
+
+FIXTURES = Path(__file__).parents[2] / "crates" / "formats" / "src" / "sframe" / "testdata"
+SP_8, SP_16 = Rule("sp", 8), Rule("sp", 16)
+
+
+def section(version: int, arch: str = "x86_64") -> sframe.Section:
+    """Two functions, the second before the first, with equal rows."""
+    made = sframe.Section(version, arch)
+    ra = None if arch == "x86_64" else Rule("cfa", -8, deref=True)
+    rows = [Row(0, SP_8), Row(1, SP_16, fp=Rule("cfa", -16, deref=True), ra=ra)]
+    made.add(0x2000, 0x20, rows)
+    made.add(0x1000, 0x20, rows)
+    return made
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("arch", ["x86_64", "aarch64", "aarch64_be"])
+def test_what_is_written_is_found(version: int, arch: str) -> None:
+    opened = sframe.open(section(version, arch).encode(0x8000), address=0x8000)
+    assert [(piece.version, piece.abi, piece.num_rows) for piece in opened.pieces] == [(version, arch, 4)]
+    found = opened.find([0x1000, 0x1001, 0x101F, 0x1020, 0x2001]).to_arrow()
+    assert found["function_address"].to_pylist() == [0x1000, 0x1000, 0x1000, None, 0x2000]
+    assert found["cfa_offset"].to_pylist() == [8, 16, 16, None, 16]
+    assert found["fp_offset"].to_pylist() == [None, -16, -16, None, -16]
+    ra = found["ra_offset"].to_pylist()
+    assert ra == ([-8, -8, -8, None, -8] if arch == "x86_64" else [None, -8, -8, None, -8])
+
+
+def test_addresses_come_as_numbers_or_as_a_buffer() -> None:
+    opened = sframe.open(section(2).encode(0), address=0)
+    as_numbers = opened.find(iter([0x1001])).to_arrow()
+    assert opened.find(array("Q", [0x1001])).to_arrow() == as_numbers
+    with pytest.raises(UsageError, match="64-bit"):
+        opened.find(array("I", [0x1001]))
+
+
+def test_flex_rows_need_version_3() -> None:
+    row = Row(0, Rule("r10", 0), fp=Rule("fp", 0, deref=True))
+    with pytest.raises(ValueError, match="not counted from stack or frame pointer"):
+        sframe.Section(2, "x86_64").add(0x1000, 16, [row])
+    made = sframe.Section(3, "x86_64")
+    made.add(0x1000, 16, [row])
+    made.add(0x1100, 16, [Row(0, SP_8)])
+    found = sframe.open(made.encode(0)).find([0x1003]).to_arrow()
+    assert (found["cfa_base"][0].as_py(), found["fp_deref"][0].as_py()) == ("r10", True)
+    older, misfits = (converted := made.convert(2)).section, converted.misfits
+    assert [(misfit.function, misfit.row, misfit.left_out) for misfit in misfits] == [(0x1000, 0, True)]
+    assert len(older) == 1
+
+
+def test_the_outermost_frame_has_no_place_in_version_1() -> None:
+    made = sframe.Section(2, "x86_64")
+    made.add(0x1000, 16, [Row(0, None)])
+    assert sframe.open(made.encode(0)).find([0x1001]).to_arrow()["outermost"][0].as_py()
+    assert [misfit.what for misfit in made.convert(1).misfits] == ["the outermost frame"]
+
+
+def test_equal_rows_are_shared() -> None:
+    whole, shared = section(3).encode(0), section(3).optimise().encode(0)
+    assert len(whole) - len(shared) == 5 + 3 + 4
+    rows = [sframe.open(data).recording.tables["unwind_rows"].to_arrow() for data in (whole, shared)]
+    assert rows[0].drop_columns(["record_offset"]) == rows[1].drop_columns(["record_offset"])
+
+
+def test_an_offset_that_is_too_far_is_refused() -> None:
+    made = sframe.Section(2, "x86_64")
+    made.add(1 << 40, 16, [Row(0, SP_8)])
+    with pytest.raises(ExportError, match="2 GiB"):
+        made.encode(0)
+    assert len(made.convert(3).section.encode(0)) == 28 + 16 + 5 + 3
+
+
+def test_sections_that_lld_put_together_are_merged_in_place(tmp_path: Path) -> None:
+    opened = sframe.open(FIXTURES / "lld22_v2.so")
+    assert [piece.starts for piece in opened.pieces] == ["field"] * 3
+    assert {d.code for d in opened.recording.check() if d.is_finding} == {"SF060"}
+    opened.replace(opened.merge(), tmp_path / "merged.so")
+    merged = sframe.open(tmp_path / "merged.so")
+    assert [(piece.num_functions, piece.starts) for piece in merged.pieces] == [(3, "section")]
+    assert not [d for d in merged.recording.check() if d.is_finding]
+    starts = [
+        table.to_arrow()["start_address"].to_pylist()
+        for table in (opened.recording.tables["unwind_functions"], merged.recording.tables["unwind_functions"])
+    ]
+    assert sorted(starts[0]) == starts[1]
+
+
+def test_repair_merges_too(tmp_path: Path) -> None:
+    done = pf.repair(FIXTURES / "lld22_v2.so", tmp_path / "repaired.so")
+    assert {change.code for change in done.changes} == {"SF060"}
+    assert not [d for d in pf.check(tmp_path / "repaired.so") if d.is_finding]
+
+
+def test_a_larger_section_is_not_put_back(tmp_path: Path) -> None:
+    opened = sframe.open(FIXTURES / "v3_leaf.so")
+    with pytest.raises(ExportError, match="larger"):
+        opened.replace(section(3, "s390x"), tmp_path / "new.so")
+    objects = sframe.open(FIXTURES / "v1_ld_r_broken.o")
+    with pytest.raises(ExportError, match="object files"):
+        objects.replace(objects.sections[0], tmp_path / "new.o")
+
+
+def test_an_archive_is_its_members() -> None:
+    member = (FIXTURES / "v2_nest_llvm22.o").read_bytes()
+    header = "{:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n"
+    archive = b"!<arch>\n" + b"".join(
+        header.format(name, 0, 0, 0, 644, len(member)).encode() + member for name in ("one.o/", "two.o/")
+    )
+    opened = sframe.open(archive)
+    assert [piece.member for piece in opened.pieces] == ["one.o", "two.o"]
+    members = opened.recording.tables["unwind_functions"].to_arrow()["member"].to_pylist()
+    assert members == ["one.o"] * 5 + ["two.o"] * 5
+
+
+def test_files_without_a_section_are_refused() -> None:
+    elf = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 0, 0, 0, 64, 56, 0, 64, 0, 0)
+    with pytest.raises(UnreadableInput, match=r"\.sframe section"):
+        pf.open(elf)
+
+
+def test_a_style_that_shows_nothing_says_which_does() -> None:
+    opened = sframe.open(FIXTURES / "v3_leaf.so")
+    with pytest.raises(UsageError, match=r"--style readelf-2\.47"):
+        opened.readelf("readelf-2.40")
+
+
+RARE = """
+    func idx [0]: pc = 0x1000, size = 128 bytes, attr = "SF"
+    STARTPC         CFA       FP        RA           
+    0000000000001000  r10+0     c-16      U            
+    0000000000001001  (sp+16)   u         f            
+    0000000000001002  sp+16     c+8       U            
+    0000000000001003  sp+16     u         c-24         
+    0000000000001004  sp+300    (r40-7)   r33+1000     
+    0000000000001005  RA undefined
+"""  # noqa: W291 - as readelf 2.47.50 writes it
+
+
+def test_rare_rows_are_shown_as_readelf_shows_them() -> None:
+    made = sframe.Section(3, "x86_64")
+    rows = [
+        Row(0, Rule("r10"), fp=Rule("cfa", -16, deref=True)),
+        Row(1, Rule("sp", 16, deref=True)),
+        Row(2, SP_16, fp=Rule("cfa", 8)),
+        Row(3, SP_16, ra=Rule("cfa", -24, deref=True)),
+        Row(4, Rule("sp", 300), fp=Rule("r40", -7, deref=True), ra=Rule("r33", 1000)),
+        Row(5, None),
+    ]
+    made.add(0x1000, 0x80, rows, signal=True)
+    text = b"".join(sframe.open(made.encode(0)).readelf("readelf-2.47")).decode()
+    assert text.partition("Function Index :\n")[2] == RARE
+
+
+def test_registers_that_keep_values_on_s390x() -> None:
+    made = sframe.Section(2, "s390x")
+    made.add(
+        0x2000, 0x80, [Row(0, Rule("sp", 320), ra=Rule("r16"), fp=Rule("r17")), Row(6, Rule("sp", 320), fp=Rule("r17"))]
+    )
+    text = b"".join(sframe.open(made.encode(0)).readelf("readelf-2.47")).decode()
+    assert [line.split() for line in text.splitlines()[-2:]] == [
+        ["0000000000002000", "sp+320", "r17", "r16"],
+        ["0000000000002006", "sp+320", "r17", "U"],
+    ]
+    newer, misfits = (converted := made.convert(3)).section, converted.misfits
+    assert not misfits
+    found = sframe.open(newer.encode(0)).find([0x2001]).to_arrow()
+    assert (found["ra_base"][0].as_py(), found["fp_base"][0].as_py()) == ("r16", "r17")
