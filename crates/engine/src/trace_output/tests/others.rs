@@ -9,7 +9,7 @@ fn made() -> Made {
 
 #[test]
 fn speedscope_has_a_profile_a_thread() {
-    let written = made().write(|trace, out| super::super::speedscope::write(trace, out, &mut |_| true));
+    let written = made().write(|trace, out| speedscope::write(trace, out, &mut |_| true));
     let expected = concat!(
         r#""activeProfileIndex":0,"profiles":["#,
         r#"{"type":"evented","name":"app \"1\" 10/10","unit":"nanoseconds","startValue":0,"endValue":4000,"events":["#,
@@ -59,7 +59,7 @@ fn fields(mut bytes: &[u8]) -> Vec<(u64, u64, &[u8])> {
 #[test]
 fn perfetto_begins_and_ends_calls_in_order() {
     let written =
-        made().write(|trace, out| super::super::perfetto::write(trace, Some(3), out, &mut |_| true));
+        made().write(|trace, out| perfetto::write(trace, Some(3), out, &mut |_| true));
     let mut told = Vec::new();
     for (number, _, packet) in fields(&written) {
         assert_eq!(number, 1);
