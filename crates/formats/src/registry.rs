@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use perfuse_wire::{ErrorKind, ParseError, Rule};
 
-use crate::{
-    Format, Recording, Source, fusing, instrumentation_map, jitdump, mono, perf_data, sframe, xray,
-};
+use crate::{Format, Recording, Source, fusing, instrumentation_map, jitdump, mono, perf_data, sframe, xray};
 
 /// Every format, in the order they are asked.
 pub static FORMATS: &[&Format] =

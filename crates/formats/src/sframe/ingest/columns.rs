@@ -138,7 +138,8 @@ impl Rules {
     }
 
     fn finish(self) -> impl Iterator<Item = ArrayRef> {
-        let truths = [self.mangled, self.outermost].map(|truth| Arc::new(BooleanArray::from(truth)) as ArrayRef);
+        let truths =
+            [self.mangled, self.outermost].map(|truth| Arc::new(BooleanArray::from(truth)) as ArrayRef);
         [self.cfa, self.fp, self.ra].into_iter().flat_map(Rule::finish).chain(truths)
     }
 }
