@@ -27,9 +27,10 @@ DOCS := mkdocs-material
 CRATES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 RUST := find crates fuzz -name '*.rs' -not -path '*/target/*' -print0
 
+TRACED := examples/xray_server/xray-log.server.KJtK6H.zst
 EXAMPLE := examples/postcards/perf.data.gz examples/postcards/jit-32015.dump.gz
 
-## demo     reports on a recorded node program and leaves its flame graph in demo-out/
+## demo     reports on a recorded node program and a traced C program; leaves pictures in demo-out/
 .PHONY: demo
 demo: $(VENV)/built.stamp
 	@mkdir -p demo-out
@@ -37,12 +38,18 @@ demo: $(VENV)/built.stamp
 	@perfuse report $(EXAMPLE)
 	@echo; echo '$$ perfuse flame $(EXAMPLE) -o demo-out/flame.html'; echo
 	@perfuse flame $(EXAMPLE) -o demo-out/flame.html
+	@echo; echo '$$ perfuse report $(TRACED)'; echo
+	@perfuse report $(TRACED)
+	@echo; echo '$$ perfuse convert $(TRACED) -o demo-out/server.pftrace'; echo
+	@perfuse convert $(TRACED) -o demo-out/server.pftrace
 	@echo
 	@echo 'Open demo-out/flame.html in a browser. What to look at:'
 	@echo '  render    the wide green boxes are the ray tracer, optimised by V8; click one to zoom in'
 	@echo '  colours   yellow is interpreted JavaScript, orange baseline, green optimised, blue C++, red the kernel'
 	@echo '  /         search for shade: the page says what share of the time has it on the stack'
 	@echo 'The same for a program of your own: docs/guides/node.md'
+	@echo
+	@echo 'demo-out/server.pftrace is every call of a C program, for ui.perfetto.dev: docs/guides/xray.md'
 
 ## test     runs every test, Rust and Python
 .PHONY: test

@@ -12,14 +12,16 @@ from perfuse.cli import run
 from xray_program import program
 
 HERE = Path(__file__).parent
+SFRAME = HERE.parents[1] / "crates" / "formats" / "src" / "sframe" / "testdata"
 
 
 @pytest.fixture
 def recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current directory: a dump, its perf.data, a damaged copy of the dump, an XRay log with its program."""
+    """The current directory: a dump, its perf.data, a damaged copy of the dump, XRay logs with their program, an object file."""
     for file in (HERE / "testdata").iterdir():
         shutil.copy(file, tmp_path)
     (tmp_path / "server").write_bytes(program())
+    shutil.copy(SFRAME / "v2_nest_llvm22.o", tmp_path / "a.out")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -150,7 +150,7 @@ def test_cut_output_says_so(perfuse: Perfuse) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "told", "hint"),
     [
-        (("inof", DUMP), 2, "no verb 'inof'", "did you mean info?"),
+        (("inof", DUMP), 2, "no verb 'inof'", "did you mean info"),
         ((DUMP,), 2, f"no verb '{DUMP}'", "a verb comes first"),
         (("info",), 2, "missing argument 'FILE...'", "`perfuse info --help`"),
         (("info", "--jsn", DUMP), 2, "no such option", "`perfuse info --help`"),

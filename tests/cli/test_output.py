@@ -6,6 +6,7 @@ import pytest
 from command_line import Perfuse, plain
 
 LOG = "xray-log.server.uocuES"
+LATER_LOG = "xray-log.server.Qd81xw"
 
 Golden = Callable[[str, str], None]
 
@@ -27,6 +28,7 @@ COMMANDS = {
     "report-tree": ("report", LOG, "--tree"),
     "report-by-thread": ("report", LOG, "--per-thread", "--sort", "p99", "--limit", "4"),
     "report-map": ("report", "--map", "server", "--limit", "4"),
+    "diff": ("diff", LOG, LATER_LOG),
     "explain": ("explain", "JD010"),
 }
 

@@ -16,9 +16,9 @@ def need(*commands: str) -> None:
         pytest.skip(f"not installed: {', '.join(missing)}")
 
 
-def output_of(*command: str | Path, directory: Path | None = None) -> str:
-    """What a program prints; it has to end well and complain of nothing."""
-    done = subprocess.run(command, cwd=directory, capture_output=True, check=False)
+def output_of(*command: str | Path, directory: Path | None = None, given: bytes | None = None) -> str:
+    """What a program prints, `given` its standard input; it has to end well and complain of nothing."""
+    done = subprocess.run(command, cwd=directory, input=given, capture_output=True, check=False)
     told = done.stderr.decode(errors="replace")
     assert (done.returncode, told) == (0, ""), f"{command[0]}: {told}"
     return done.stdout.decode(errors="replace")

@@ -97,16 +97,16 @@ pub struct Fusion {
 #[pymethods]
 impl Fusion {
     #[new]
-    #[pyo3(signature = (placed, symbol_dirs, debug_info, recorded_on=None, maps=Vec::new()))]
+    #[pyo3(signature = (placed, symbol_dirs, debug_info, recorded_on=None, maps=None))]
     fn new(
         py: Python<'_>,
         placed: Vec<Py<PyPlaced>>,
         symbol_dirs: Vec<PathBuf>,
         debug_info: bool,
         recorded_on: Option<(String, String)>,
-        maps: Vec<(u32, PathBuf)>,
+        maps: Option<Vec<(u32, PathBuf)>>,
     ) -> PyResult<Self> {
-        let maps = open_maps(py, maps)?;
+        let maps = open_maps(py, maps.unwrap_or_default())?;
         let identities = Arc::default();
         let mut after = Offsets::default();
         let mut all = Vec::new();

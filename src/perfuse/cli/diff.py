@@ -23,9 +23,9 @@ ORDERS = (*STATISTICS, "name")
 @verb(
     "diff",
     examples=[
-        "perfuse diff before.xray after.xray --map-a prog-1 --map-b prog-2",
-        "perfuse diff before.xray after.xray --sort p99 --limit 20",
-        "perfuse diff before.data after.data --format dot | dot -Tsvg -o diff.svg",
+        "perfuse diff xray-log.server.uocuES xray-log.server.Qd81xw",
+        "perfuse diff xray-log.server.uocuES xray-log.server.Qd81xw --map-a server --map-b server --sort p99",
+        "perfuse diff xray-log.server.uocuES xray-log.server.Qd81xw --format dot",
     ],
 )
 @click.argument("a", metavar="A")

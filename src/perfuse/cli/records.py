@@ -52,7 +52,7 @@ class RecordRange(click.ParamType[Any]):
         "perfuse records jit-2345.dump --limit 5",
         "perfuse records jit-2345.dump --kind JIT_CODE_LOAD --range 2..5 --hex",
         "perfuse records --json jit-2345.dump",
-        "perfuse records --style readelf-2.47 a.out",
+        "perfuse records --style readelf-2.47 libleaf.so",
     ],
 )
 @click.argument("file")

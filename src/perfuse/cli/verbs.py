@@ -29,7 +29,7 @@ VERBS = {
         VerbEntry("explain", "explain [CODE...]", "Explain what a diagnostic means and what to do.", TRUST),
         VerbEntry("repair", "repair FILE -o OUT", "Write the longest valid file that can be saved.", TRUST),
         VerbEntry("report", "report FILE...", "Report where the time went, or what code was made.", UNDERSTAND),
-        VerbEntry("diff", "diff A B", "Tell which functions changed from one recording to another.", UNDERSTAND),
+        VerbEntry("diff", "diff A B", "Tell what changed from one recording to another.", UNDERSTAND),
         VerbEntry("flame", "flame FILE... -o OUT", "Draw a flame graph as one HTML or SVG file.", UNDERSTAND),
         VerbEntry("convert", "convert FILE... -o OUT", "Write a profile in another tool's format.", UNDERSTAND),
         VerbEntry("doctor", "doctor", "Tell which producers and viewers this machine has.", MACHINE),

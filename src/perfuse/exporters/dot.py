@@ -82,7 +82,7 @@ def _lines(graph: Measured, choice: Choice, min_share: float) -> Iterator[str]:
         Node(
             f"f{key}",
             (function_text(one.name), *_node_label(one, choice.node_label, graph)),
-            f"{one.name}\n{where_text(one)}\n{everything_text(one.values, graph)}",
+            "\n".join(filter(None, (one.name, where_text(one), everything_text(one.values, graph)))),
             heat(_value(one.values, choice.node_color) / warmest),
         )
         for key, one in kept.items()

@@ -37,7 +37,7 @@ def dot_diff_lines(difference: Difference, *, order: str = "self", min_share: fl
         Node(
             f"f{one.key}",
             (function_text(one.named.name), _change(difference, one.figures, order), *_presence(one)),
-            f"{one.named.name}\n{where_text(one.named)}\n{_everything(difference, one.figures)}",
+            "\n".join(filter(None, (one.named.name, where_text(one.named), _everything(difference, one.figures)))),
             _fill(one.figures[order].difference / most_of_nodes),
             {"style": f"filled,rounded,{_STYLES[one.state]}"} if one.state in _STYLES else {},
         )
@@ -62,8 +62,10 @@ def dot_diff_lines(difference: Difference, *, order: str = "self", min_share: fl
 
 
 def _change(difference: Difference, figures: Mapping[str, Change], statistic: str) -> str:
-    """`1.20 ms > 1.42 ms (+18.3%)`"""
+    """`1.20 ms > 1.42 ms (+18.3%)`, or `1.20 ms (=)`"""
     unit, change = difference.a.unit, figures[statistic]
+    if change.a == change.b:
+        return f"{number_text(change.a, statistic, unit)} (=)"
     _, ratio = change_text(change, statistic, unit)
     told = f"{number_text(change.a, statistic, unit)} > {number_text(change.b, statistic, unit)}"
     return f"{told} ({ratio})" if ratio else told

@@ -10,7 +10,7 @@ use crate::batch;
 /// One row a caller and the function it calls, the caller null for outermost calls: what these calls cost, in nanoseconds.
 /// `recursive_calls` and `total_ns` look at this pair: a call is recursive where another from the same caller is open.
 pub fn edges(tree: &mut Tree, rank: Rank) -> RecordBatch {
-    let series = std::mem::take(&mut tree.edges.list);
+    let series = std::mem::take(&mut tree.edges);
     let nodes = &tree.nodes;
     let caller = |parent: u32| nodes.get(parent as usize).map_or(0, |parent| u64::from(parent.function_id));
     let is_recursive = recursion(nodes, |node| caller(node.parent) << 32 | u64::from(node.function_id));

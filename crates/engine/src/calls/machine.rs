@@ -160,7 +160,6 @@ impl<V: Visitor> Calls<V> {
             Some(thread) => thread,
             None => self.begin(&events.get(rows.start), cpu),
         };
-        let latest_ns = events.times(rows.clone()).iter().copied().fold(thread.last_ns, i64::max);
         let last = events.get(rows.end - 1);
         for (row, event) in events.iter(rows) {
             match event.kind {
@@ -175,7 +174,7 @@ impl<V: Visitor> Calls<V> {
                 }
             }
         }
-        thread.last_ns = latest_ns;
+        thread.last_ns = thread.last_ns.max(last.ts_ns);
         thread.last_offset = last.record_offset;
         self.threads[index] = Some(thread);
     }
@@ -221,7 +220,7 @@ impl<V: Visitor> Calls<V> {
     #[inline(always)]
     fn exit(&mut self, thread: &mut Thread<V::Mark>, event: &Event, cpu: Option<u32>, reason: EndReason) {
         if thread.stack.last().is_none_or(|top| top.entry.function_id != event.function_id)
-            && !self.unwind(thread, event, cpu)
+            && !self.unwind(thread, *event, cpu)
         {
             return;
         }
@@ -230,14 +229,14 @@ impl<V: Visitor> Calls<V> {
 
     /// Closes what lies above the nearest open call of the event's function; false where there is none.
     #[cold]
-    fn unwind(&mut self, thread: &mut Thread<V::Mark>, event: &Event, cpu: Option<u32>) -> bool {
+    fn unwind(&mut self, thread: &mut Thread<V::Mark>, event: Event, cpu: Option<u32>) -> bool {
         if !thread.has_open(event.function_id) {
             match thread.stack.last() {
                 None => {
                     let key = (event.source_id, event.thread_id);
                     self.orphans.0.entry(key).or_default().push(event.function_id);
                 }
-                parent => self.visitor.orphan(event, cpu, parent),
+                parent => self.visitor.orphan(&event, cpu, parent),
             }
             return false;
         }

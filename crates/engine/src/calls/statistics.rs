@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::NONE;
 use super::durations::{Durations, Figures, Rank};
-use super::tree::{Counts, Node, Series, Tree};
+use super::tree::{Counts, Node, Series, SeriesList, Tree};
 use crate::batch;
 
 /// What functions are told apart by, beside themselves.
@@ -60,21 +60,15 @@ impl Row {
 /// which nodes lie within another of what the series are of.
 pub fn rows(
     tree: &Tree,
-    series: Vec<Series>,
+    series: SeriesList,
     series_of: impl Fn(&Node) -> u32,
     is_recursive: &[bool],
     rank: Rank,
 ) -> Vec<Row> {
     let mut known = FxHashMap::default();
     let mut rows: Vec<(Row, Durations)> = Vec::new();
-    let mut row_of = Vec::with_capacity(series.len());
-    let mut durations = Vec::with_capacity(series.len());
-    for Series { caller_id, function_id, group, is_wanted, durations: its, counts } in series {
-        durations.push(its);
-        if !is_wanted {
-            row_of.push(usize::MAX);
-            continue;
-        }
+    let mut row_of = Vec::with_capacity(series.list.len());
+    for Series { caller_id, function_id, group, counts } in series.list {
         let row = *known.entry((caller_id, function_id, group)).or_insert_with(|| {
             rows.push((Row { caller_id, function_id, group, ..Row::default() }, Durations::default()));
             rows.len() - 1
@@ -82,17 +76,22 @@ pub fn rows(
         rows[row].0.counts.merge(counts);
         row_of.push(row);
     }
+    let mut durations = series.durations;
     let recursive_only = tree.options().recursive_only;
     for (node, &is_recursive) in tree.nodes.iter().zip(is_recursive) {
         let index = series_of(node) as usize;
-        let Some((row, all)) = row_of.get(index).and_then(|&row| rows.get_mut(row)) else { continue };
+        let Some(&row) = row_of.get(index) else { continue };
+        let (row, all) = &mut rows[row];
         row.add(node, is_recursive);
         if is_recursive || !recursive_only {
             all.append(std::mem::take(&mut durations[index]));
         }
     }
-    // Of what was entered outside of the selected time there is nothing to tell.
-    rows.retain(|(row, _)| row.num_calls > 0 || row.total_ns > 0 || row.counts.num_orphans > 0);
+    // Of what was entered outside of the selected time there is nothing to tell, and of some functions nothing is asked.
+    rows.retain(|(row, _)| {
+        let has_calls = row.num_calls > 0 || row.total_ns > 0 || row.counts.num_orphans > 0;
+        has_calls && tree.options().has(row.function_id)
+    });
     // One function often has most of the calls: rows are taken one by one, the long ones first.
     rows.sort_by_key(|(_, durations)| std::cmp::Reverse(durations.len()));
     let finish = |(mut row, durations): (Row, Durations)| {
@@ -107,7 +106,7 @@ pub fn rows(
 
 /// One row a function: what its calls cost, in nanoseconds.
 pub fn functions(tree: &mut Tree, rank: Rank) -> RecordBatch {
-    let series = std::mem::take(&mut tree.series.list);
+    let series = std::mem::take(&mut tree.series);
     let is_recursive = recursion(&tree.nodes, |node| u64::from(node.function_id));
     let rows = rows(tree, series, |node| node.series, &is_recursive, rank);
     let by = tree.options().by;

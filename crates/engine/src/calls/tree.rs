@@ -3,6 +3,8 @@
 //! A node is a path of one thread. It is looked up when a call begins and handed through the stack as its mark, so that the
 //! end of a call is a few additions. Where calls are told apart by processor, so are nodes.
 
+use std::hash::{Hash, Hasher};
+
 use perfuse_tables::{EndReason, StartReason};
 use rustc_hash::FxHashMap;
 
@@ -23,9 +25,9 @@ pub struct Node {
     pub group: u32,
     /// The child that was entered last.
     latest: u32,
-    /// Where its durations are; those of a thread are nowhere.
+    /// What it is counted with; see [`SeriesList`].
     pub(super) series: u32,
-    /// Where they are by caller, if that is wanted.
+    /// The same by caller, if that is wanted.
     pub(super) edge: u32,
     /// How many there were.
     pub num_calls: u64,
@@ -45,15 +47,28 @@ pub struct Place {
     pub record_offset: u64,
 }
 
+/// What a node is found by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Child {
+    parent: u32,
+    function_id: u32,
+    group: u32,
+}
+
+impl Hash for Child {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // As two numbers, which is faster than as three.
+        state.write_u64(u64::from(self.parent) << 32 | u64::from(self.function_id));
+        state.write_u32(self.group);
+    }
+}
+
 /// Calls whose figures are told together.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Series {
     pub caller_id: u32,
     pub function_id: u32,
     pub group: u32,
-    /// Whether it is to be told of; of others calls are counted all the same.
-    pub is_wanted: bool,
-    pub durations: Durations,
     pub counts: Counts,
 }
 
@@ -92,39 +107,48 @@ impl Counts {
     }
 }
 
-impl Series {
-    #[inline(always)]
-    fn add(&mut self, leave: &Leave) {
-        let was_begun = leave.start_reason == StartReason::Entry;
-        if !(was_begun && leave.reason == EndReason::Exit) {
-            self.counts.add(leave);
-        }
-        // How long a call took is only known of one that was seen whole.
-        if was_begun && leave.reason != EndReason::Truncated && self.is_wanted {
-            self.durations.push(leave.duration_ns);
-        }
-    }
-}
-
-/// Series by what they are of.
+/// Series, and the durations of each. A node has the number of its series, with [`UNWANTED`] added where only the other counts
+/// of it are looked at: then there are no durations of that number.
 #[derive(Debug, Default)]
 pub struct SeriesList {
     pub list: Vec<Series>,
+    /// By themselves, because they are needed for every call.
+    pub durations: Vec<Durations>,
     known: FxHashMap<(u32, u32, u32), u32>,
 }
 
+const UNWANTED: u32 = 1 << 31;
+
 impl SeriesList {
     /// The series of a caller (or none), a function and a group.
-    fn of(&mut self, caller_id: u32, function_id: u32, group: u32, is_wanted: bool) -> u32 {
+    fn of(&mut self, caller_id: u32, function_id: u32, group: u32) -> u32 {
         let next = self.list.len() as u32;
         let found = *self.known.entry((caller_id, function_id, group)).or_insert(next);
-        if found == next { self.new_of(caller_id, function_id, group, is_wanted) } else { found }
+        if found == next { self.new_of(caller_id, function_id, group) } else { found }
     }
 
-    fn new_of(&mut self, caller_id: u32, function_id: u32, group: u32, is_wanted: bool) -> u32 {
-        let (durations, counts) = Default::default();
-        self.list.push(Series { caller_id, function_id, group, is_wanted, durations, counts });
+    fn new_of(&mut self, caller_id: u32, function_id: u32, group: u32) -> u32 {
+        self.list.push(Series { caller_id, function_id, group, counts: Counts::default() });
+        self.durations.push(Durations::default());
         self.list.len() as u32 - 1
+    }
+
+    /// A call of a series ends.
+    #[inline(always)]
+    fn add(&mut self, series: u32, leave: &Leave) {
+        let was_begun = leave.start_reason == StartReason::Entry;
+        if !(was_begun && leave.reason == EndReason::Exit)
+            && let Some(series) = self.list.get_mut((series & !UNWANTED) as usize)
+        {
+            series.counts.add(leave);
+        }
+        // How long a call took is only known of one that was seen whole.
+        if was_begun
+            && leave.reason != EndReason::Truncated
+            && let Some(durations) = self.durations.get_mut(series as usize)
+        {
+            durations.push(leave.duration_ns);
+        }
     }
 }
 
@@ -136,7 +160,7 @@ pub struct Tree {
     pub(super) places: Vec<Place>,
     /// Node of each thread.
     threads: Vec<u32>,
-    children: FxHashMap<(u32, u32, u32), u32>,
+    children: FxHashMap<Child, u32>,
     pub(super) series: SeriesList,
     pub(super) edges: SeriesList,
 }
@@ -188,7 +212,7 @@ impl Tree {
 
     fn other_child(&mut self, parent: u32, function_id: u32, group: u32) -> u32 {
         let next = self.nodes.len() as u32;
-        let found = *self.children.entry((parent, function_id, group)).or_insert(next);
+        let found = *self.children.entry(Child { parent, function_id, group }).or_insert(next);
         if found == next {
             self.new_child(parent, function_id, group);
         }
@@ -203,13 +227,13 @@ impl Tree {
         let depth = if is_outermost { 0 } else { depth + 1 };
         let place = Place { thread_id, depth, first_ns: 0, source_id: 0, record_offset: 0 };
         let node = self.push(parent, function_id, group, place) as usize;
-        let is_wanted = self.options.has(function_id);
+        let unwanted = if self.options.has(function_id) { 0 } else { UNWANTED };
         // Which nodes are recursive is only known in the end: until then each has its own durations, where that counts.
         let series = if self.options.recursive_only { SeriesList::new_of } else { SeriesList::of };
-        self.nodes[node].series = series(&mut self.series, NONE, function_id, group, is_wanted);
+        self.nodes[node].series = series(&mut self.series, NONE, function_id, group) | unwanted;
         if self.options.edges {
             let caller_id = self.nodes[parent as usize].function_id;
-            self.nodes[node].edge = series(&mut self.edges, caller_id, function_id, NONE, is_wanted);
+            self.nodes[node].edge = series(&mut self.edges, caller_id, function_id, NONE) | unwanted;
         }
     }
 
@@ -278,11 +302,10 @@ impl Visitor for Tree {
         node.num_calls += 1;
         node.total_ns = node.total_ns.saturating_add(leave.duration_ns);
         node.self_ns = node.self_ns.saturating_add(leave.self_ns);
-        if let Some(series) = self.series.list.get_mut(node.series as usize) {
-            series.add(leave);
-        }
-        if let Some(edge) = self.edges.list.get_mut(node.edge as usize) {
-            edge.add(leave);
+        let Node { series, edge, .. } = *node;
+        self.series.add(series, leave);
+        if edge != NONE {
+            self.edges.add(edge, leave);
         }
     }
 
@@ -291,8 +314,7 @@ impl Visitor for Tree {
             return;
         }
         let group = self.group(event.thread_id, cpu);
-        let wanted = self.options.has(event.function_id);
-        let series = self.series.of(NONE, event.function_id, group, wanted) as usize;
+        let series = self.series.of(NONE, event.function_id, group) as usize;
         self.series.list[series].counts.num_orphans += 1;
     }
 }

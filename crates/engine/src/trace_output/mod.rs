@@ -13,6 +13,8 @@ pub mod speedscope;
 mod spool;
 pub mod stacks;
 mod survey;
+#[cfg(test)]
+mod tests;
 mod tracks;
 
 use std::{fmt, io};

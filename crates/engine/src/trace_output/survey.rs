@@ -11,9 +11,9 @@ use crate::calls::{Calls, Entry, Events, Frame, Leave, Lost, Selection, Visitor}
 pub struct Survey {
     /// Calls that were open when the recording began.
     pub lost: Lost,
-    /// Keys of threads that have events or instants, sorted.
+    /// Keys of the threads that are there in the selected time, sorted.
     pub thread_ids: Vec<u32>,
-    /// Time of the first of them; `None` where there is none.
+    /// When the first of them is; `None` where there is none.
     pub first_ns: Option<i64>,
     /// Rows of `call_events`.
     pub num_events: u64,
@@ -27,56 +27,50 @@ impl Survey {
     /// # Errors
     /// [`Error::Column`] and [`Error::Stopped`].
     pub fn of(tables: Tables<'_>, selection: &Selection, go_on: &mut GoOn<'_>) -> Result<Self, Error> {
-        let scout =
-            Scout { range: selection.time_ns.clone().unwrap_or(i64::MIN..i64::MAX), ..Scout::default() };
-        let mut calls = Calls::new(scout, selection.clone(), Lost::default());
+        let mut calls = Calls::new(Scout::default(), selection.clone(), Lost::default());
         drive((tables.call_events)(), &mut calls, go_on, |_| false)?;
         let (mut scout, lost) = calls.finish();
         let num_events = scout.num_rows;
         for batch in (tables.instants)() {
-            scout.instants(&Instants::new(&batch)?, selection);
+            let instants = Instants::new(&batch)?;
+            for row in instants.selected(selection) {
+                scout.meet(instants.thread_id(row), &[instants.ts_ns(row)]);
+            }
         }
-        let thread_ids = (0..).zip(&scout.threads).filter(|(_, there)| **there).map(|(id, _)| id).collect();
+        let (thread_ids, since): (Vec<_>, Vec<_>) = scout.there(selection).into_iter().unzip();
         let num_instants = scout.num_rows - num_events;
-        Ok(Self { lost, thread_ids, first_ns: scout.first_ns, num_events, num_instants })
-    }
-
-    /// Whether there is neither a call nor an instant.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.thread_ids.is_empty()
+        Ok(Self { lost, thread_ids, first_ns: since.into_iter().min(), num_events, num_instants })
     }
 }
 
 #[derive(Debug, Default)]
 struct Scout {
-    range: Range<i64>,
-    first_ns: Option<i64>,
     num_rows: u64,
-    threads: Vec<bool>,
+    /// First and last time of each thread, by key.
+    spans: Vec<Option<(i64, i64)>>,
 }
 
 impl Scout {
     fn meet(&mut self, thread_id: u32, times: &[i64]) {
-        // Calls reach from one event to the next, so that those around the range count too.
         let (Some(&first), Some(&last)) = (times.iter().min(), times.iter().max()) else { return };
         self.num_rows += times.len() as u64;
-        if last < self.range.start || first >= self.range.end {
-            return;
-        }
-        let first = first.max(self.range.start);
-        self.first_ns = Some(self.first_ns.map_or(first, |known| known.min(first)));
         let index = thread_id as usize;
-        if index >= self.threads.len() {
-            self.threads.resize(index + 1, false);
+        if index >= self.spans.len() {
+            self.spans.resize(index + 1, None);
         }
-        self.threads[index] = true;
+        let known = self.spans[index].get_or_insert((first, last));
+        *known = (known.0.min(first), known.1.max(last));
     }
 
-    fn instants(&mut self, instants: &Instants<'_>, selection: &Selection) {
-        for row in instants.selected(selection) {
-            self.meet(instants.thread_id(row), &[instants.ts_ns(row)]);
-        }
+    /// Threads that are there in the selected time, and since when. Calls reach from one event to another, so that threads
+    /// with events around it count too.
+    fn there(&self, selection: &Selection) -> Vec<(u32, i64)> {
+        let range = selection.time_ns.clone().unwrap_or(i64::MIN..i64::MAX);
+        let there = |(thread_id, span): (u32, &Option<(i64, i64)>)| {
+            let (first, last) = (*span)?;
+            (first < range.end && last >= range.start).then_some((thread_id, first.max(range.start)))
+        };
+        (0..).zip(&self.spans).filter_map(there).collect()
     }
 }
 

@@ -73,7 +73,7 @@ impl SFrame {
             let row = view.row_behind(function, *at);
             row.is_some_and(|row| u64::from(row.start) <= offset)
         };
-        let strides = self.survey().strides(number, function.index);
+        let strides = self.survey().strides(number, function);
         let skipped = strides.partition_point(begins_before);
         let rows = self.survey().rows_from_stride(number, view, function, skipped);
         rows.map_while(Result::ok).take_while(|row| u64::from(row.start) <= offset).last()

@@ -76,7 +76,7 @@ impl Survey {
         stride: usize,
     ) -> Rows<'a> {
         let mut rows = view.rows(function);
-        let at = stride.checked_sub(1).and_then(|last| self.strides(number, function.index).get(last));
+        let at = stride.checked_sub(1).and_then(|last| self.strides(number, function).get(last));
         match at {
             Some(at) => rows.skip_to(*at, (stride as u32).saturating_mul(STRIDE)),
             None if stride > 0 => rows.skip_to(0, u32::MAX),
@@ -87,8 +87,12 @@ impl Survey {
 
     /// Where in the section every [`STRIDE`]th row of a function begins, but the first.
     #[must_use]
-    pub fn strides(&self, number: usize, function: u32) -> &[usize] {
-        self.strides.get(&(number, function)).map_or(&[], Vec::as_slice)
+    pub fn strides(&self, number: usize, function: &Function) -> &[usize] {
+        // Most functions are short, and need not be asked for.
+        match function.num_rows > STRIDE {
+            true => self.strides.get(&(number, function.index)).map_or(&[], Vec::as_slice),
+            false => &[],
+        }
     }
 
     /// Records by the specification's names; those there are none of are left out.

@@ -1,16 +1,18 @@
 //! Calls as events: each is written once something else happens in its thread.
 //!
-//! A call is one event (`X`) with a time and a length. Where another call of its thread begins or ends in the very moment
-//! it ends, viewers that add time and length up may get a sum that is a little off, and nest it wrongly. Such calls are
-//! told as two events (`B` and `E`), whose times are the same to them.
+//! A call is one event (`X`) with a time and a length, as long as that says all. Viewers add the two up, in numbers that are
+//! not exact: where another call begins or ends in the very moment a call ends, they may come to nest them wrongly. Such calls
+//! are two events (`B` and `E`), whose times are the same to them. So are then the calls that begin in the same moment as one
+//! of these, as viewers put an `X` before a `B`.
 
 use std::ops::Range;
 
-use perfuse_tables::{EndReason, StartReason};
+use perfuse_tables::StartReason;
 
 use super::super::arguments::Arguments;
 use super::super::{Trace, end_reason};
-use super::event::{About, Events};
+use super::bundle::{Bundle, Ended};
+use super::event::Events;
 use crate::calls::{Entry, Event, Frame, Leave, Visitor};
 
 /// Tells of calls as they end.
@@ -22,28 +24,24 @@ pub struct ChromeCalls {
 }
 
 /// A thread, and the calls that ended last in it.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct Thread {
     arguments: Arguments,
     /// They ended in the same moment, innermost first, each within the next.
-    ended: Vec<Ended>,
+    ended: Vec<Place>,
+    /// Calls that wait for the call around them, which began when they did; by the depth of that call.
+    waiting: Vec<(u32, Bundle)>,
 }
 
-#[derive(Clone, Debug)]
-struct Ended {
-    function_id: u32,
-    start_ns: i64,
-    end_ns: i64,
-    start_reason: StartReason,
-    end_reason: EndReason,
-    arguments: Vec<u64>,
-}
-
-impl Ended {
-    fn about(&self) -> About<'_> {
-        let Self { start_reason, end_reason, .. } = *self;
-        About { arguments: &self.arguments, start_reason, end_reason }
-    }
+/// A call that ended, and where.
+#[derive(Debug)]
+struct Place {
+    call: Ended,
+    depth: u32,
+    /// Whether the call around it began when it did.
+    is_first: bool,
+    /// Its own such calls.
+    first: Option<Bundle>,
 }
 
 impl ChromeCalls {
@@ -83,38 +81,47 @@ impl ChromeCalls {
     #[inline]
     fn settle(&mut self, thread_id: u32, next_start_ns: Option<i64>) {
         let Self { events, threads, .. } = self;
-        let ended = &mut threads[thread_id as usize].ended;
-        match ended.as_slice() {
-            [] => return,
-            [call] if next_start_ns != Some(call.end_ns) || call.start_ns == call.end_ns => {
-                events.complete(thread_id, call.function_id, call.start_ns, call.end_ns, &call.about());
+        let thread = &mut threads[thread_id as usize];
+        match thread.ended.as_slice() {
+            [] => {}
+            [Place { call, is_first: false, first: None, .. }] if next_start_ns != Some(call.end_ns) => {
+                call.write(thread_id, events);
+                thread.ended.clear();
             }
-            calls => together(events, thread_id, calls),
+            _ => thread.settle_together(thread_id, next_start_ns, events),
         }
-        ended.clear();
     }
 
-    fn end(&mut self, thread_id: u32, call: Ended) {
-        if self.thread(thread_id).ended.last().is_some_and(|last| last.end_ns != call.end_ns) {
+    fn end(&mut self, thread_id: u32, call: Ended, depth: u32, parent: Option<&Frame<()>>) {
+        let earliest = self.time_ns.as_ref().map_or(i64::MIN, |range| range.start);
+        let is_first = parent.is_some_and(|parent| parent.entry.start_ns.max(earliest) == call.start_ns);
+        if self.thread(thread_id).ended.last().is_some_and(|last| last.call.end_ns != call.end_ns) {
             self.settle(thread_id, None);
         }
-        self.threads[thread_id as usize].ended.push(call);
+        let thread = &mut self.threads[thread_id as usize];
+        let first = thread.waiting.pop_if(|(of, _)| *of == depth).map(|(_, bundle)| bundle);
+        thread.ended.push(Place { call, depth, is_first, first });
     }
 }
 
-/// Writes calls within each other that ended in the same moment, innermost first.
-fn together(events: &mut Events, thread_id: u32, calls: &[Ended]) {
-    // Those of no length stand in one event: an end that comes before its beginning is what some viewers would read.
-    let is_long = |call: &&Ended| call.start_ns < call.end_ns;
-    for call in calls.iter().rev() {
-        if is_long(&call) {
-            events.begins(thread_id, call.function_id, call.start_ns);
-        } else {
-            events.complete(thread_id, call.function_id, call.start_ns, call.end_ns, &call.about());
+impl Thread {
+    #[cold]
+    fn settle_together(&mut self, thread_id: u32, next_start_ns: Option<i64>, events: &mut Events) {
+        let mut bundle = Bundle::default();
+        if self.ended.len() > 1 {
+            bundle.tie();
         }
-    }
-    for call in calls.iter().filter(is_long) {
-        events.ends(thread_id, call.function_id, call.end_ns, &call.about());
+        let mut waits_for = None;
+        for Place { call, depth, is_first, first } in self.ended.drain(..) {
+            if next_start_ns == Some(call.end_ns) && call.is_long() {
+                bundle.tie();
+            }
+            waits_for = depth.checked_sub(1).filter(|_| is_first);
+            bundle = bundle.within(call, first.unwrap_or_default());
+        }
+        let Some(depth) = waits_for else { return bundle.write(thread_id, events) };
+        let before = self.waiting.pop_if(|(of, _)| *of == depth).map(|(_, before)| before);
+        self.waiting.push((depth, before.unwrap_or_default().and(bundle)));
     }
 }
 
@@ -128,27 +135,30 @@ impl Visitor for ChromeCalls {
     }
 
     #[inline]
-    fn leave(&mut self, call: &Frame<()>, leave: &Leave, _parent: Option<&Frame<()>>) {
+    fn leave(&mut self, call: &Frame<()>, leave: &Leave, parent: Option<&Frame<()>>) {
         let Entry { thread_id, function_id, depth, .. } = call.entry;
         let arguments = self.thread(thread_id).arguments.take(depth);
         let Leave { start_ns, start_reason, end_ns, reason: end_reason, .. } = *leave;
         // Clocks that run backwards make calls of no length.
         let end_ns = end_ns.max(start_ns);
-        self.end(thread_id, Ended { function_id, start_ns, end_ns, start_reason, end_reason, arguments });
+        let ended = Ended { function_id, start_ns, end_ns, start_reason, end_reason, arguments };
+        self.end(thread_id, ended, depth, parent);
     }
 
     fn argument(&mut self, call: &Frame<()>, value: u64) {
         self.thread(call.entry.thread_id).arguments.push(call.entry.depth, value);
     }
 
-    fn orphan(&mut self, event: &Event, _cpu: Option<u32>, _parent: Option<&Frame<()>>) {
+    fn orphan(&mut self, event: &Event, _cpu: Option<u32>, parent: Option<&Frame<()>>) {
         let Event { thread_id, function_id, ts_ns, .. } = *event;
         if self.time_ns.as_ref().is_some_and(|range| !range.contains(&ts_ns)) {
             return;
         }
-        let end_reason = end_reason(event.kind);
-        let start_reason = StartReason::Lost;
+        let (start_reason, end_reason) = (StartReason::Lost, end_reason(event.kind));
         let (start_ns, end_ns, arguments) = (ts_ns, ts_ns, Vec::new());
-        self.end(thread_id, Ended { function_id, start_ns, end_ns, start_reason, end_reason, arguments });
+        let ended = Ended { function_id, start_ns, end_ns, start_reason, end_reason, arguments };
+        self.thread(thread_id);
+        self.settle(thread_id, Some(ts_ns));
+        self.end(thread_id, ended, parent.map_or(0, |parent| parent.entry.depth + 1), parent);
     }
 }

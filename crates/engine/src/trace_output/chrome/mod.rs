@@ -3,6 +3,7 @@
 //! Times are microseconds from [`Survey::first_ns`](super::Survey::first_ns) on: viewers keep them as doubles, which hold
 //! nanoseconds for some days only.
 
+mod bundle;
 mod calls;
 mod event;
 

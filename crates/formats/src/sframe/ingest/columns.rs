@@ -107,8 +107,8 @@ struct Rules {
     cfa: Rule,
     fp: Rule,
     ra: Rule,
-    mangled: Vec<bool>,
-    outermost: Vec<bool>,
+    mangled: Uniform<bool>,
+    outermost: Uniform<bool>,
 }
 
 impl Rules {
@@ -117,8 +117,8 @@ impl Rules {
             cfa: Rule::with_capacity(rows),
             fp: Rule::with_capacity(rows),
             ra: Rule::with_capacity(rows),
-            mangled: Vec::with_capacity(rows),
-            outermost: Vec::with_capacity(rows),
+            mangled: Uniform::EMPTY,
+            outermost: Uniform::EMPTY,
         }
     }
 
@@ -138,8 +138,8 @@ impl Rules {
     }
 
     fn finish(self) -> impl Iterator<Item = ArrayRef> {
-        let truths =
-            [self.mangled, self.outermost].map(|truth| Arc::new(BooleanArray::from(truth)) as ArrayRef);
+        let truths = [self.mangled, self.outermost];
+        let truths = truths.map(|truth| Arc::new(BooleanArray::from(truth.finish())) as ArrayRef);
         [self.cfa, self.fp, self.ra].into_iter().flat_map(Rule::finish).chain(truths)
     }
 }
@@ -152,13 +152,47 @@ fn place(rule: Recover) -> Option<Expression> {
     }
 }
 
+/// A column that has one value in most files, and is only counted until another comes.
+#[derive(Debug)]
+struct Uniform<T> {
+    first: Option<T>,
+    len: usize,
+    values: Vec<T>,
+}
+
+impl<T: Copy + PartialEq> Uniform<T> {
+    const EMPTY: Self = Self { first: None, len: 0, values: Vec::new() };
+
+    #[inline]
+    fn push(&mut self, value: T) {
+        if self.values.is_empty() {
+            let first = *self.first.get_or_insert(value);
+            if first == value {
+                self.len = self.len.saturating_add(1);
+                return;
+            }
+            self.values = vec![first; self.len];
+        }
+        self.values.push(value);
+    }
+
+    fn finish(self) -> Vec<T> {
+        match self.first {
+            Some(first) if self.values.is_empty() => vec![first; self.len],
+            _ => self.values,
+        }
+    }
+}
+
 /// The three columns of a rule: base, offset, and whether memory is read.
 #[derive(Debug)]
 struct Rule {
+    /// All that was pushed, while it is one and the same: return addresses of amd64 are.
+    same: Option<(Option<Expression>, usize)>,
     bases: Vec<i32>,
     offsets: Vec<i64>,
-    derefs: Vec<bool>,
-    valid: Vec<bool>,
+    derefs: Uniform<bool>,
+    valid: Uniform<bool>,
     registers: FxHashMap<u32, i32>,
     names: Vec<String>,
 }
@@ -169,10 +203,11 @@ const NAMED: [&str; 3] = ["sp", "fp", "cfa"];
 impl Rule {
     fn with_capacity(rows: usize) -> Self {
         Self {
+            same: None,
             bases: Vec::with_capacity(rows),
             offsets: Vec::with_capacity(rows),
-            derefs: Vec::with_capacity(rows),
-            valid: Vec::with_capacity(rows),
+            derefs: Uniform::EMPTY,
+            valid: Uniform::EMPTY,
             registers: FxHashMap::default(),
             names: Vec::new(),
         }
@@ -180,7 +215,39 @@ impl Rule {
 
     #[inline]
     fn push(&mut self, rule: Option<Expression>) {
-        let is_there = rule.is_some();
+        match &mut self.same {
+            Some((same, num)) if *same == rule => *num = num.saturating_add(1),
+            Some(_) => {
+                self.spread();
+                self.put(rule);
+            }
+            None if self.bases.is_empty() => self.same = Some((rule, 1)),
+            None => self.put(rule),
+        }
+    }
+
+    /// Writes out what was counted; nothing else was pushed yet.
+    fn spread(&mut self) {
+        if let Some((rule, num)) = self.same.take() {
+            let (key, offset, deref) = self.parts(rule);
+            self.bases.resize(num, key);
+            self.offsets.resize(num, offset);
+            self.derefs = Uniform { first: Some(deref), len: num, values: Vec::new() };
+            self.valid = Uniform { first: Some(rule.is_some()), len: num, values: Vec::new() };
+        }
+    }
+
+    #[inline]
+    fn put(&mut self, rule: Option<Expression>) {
+        let (key, offset, deref) = self.parts(rule);
+        self.bases.push(key);
+        self.offsets.push(offset);
+        self.derefs.push(deref);
+        self.valid.push(rule.is_some());
+    }
+
+    #[inline]
+    fn parts(&mut self, rule: Option<Expression>) -> (i32, i64, bool) {
         let Expression { base, offset, deref } = rule.unwrap_or(NOWHERE);
         let key = match base {
             Base::Sp => 0,
@@ -188,10 +255,7 @@ impl Rule {
             Base::Cfa => 2,
             Base::Register(number) => self.register(number),
         };
-        self.bases.push(key);
-        self.offsets.push(offset);
-        self.derefs.push(deref);
-        self.valid.push(is_there);
+        (key, offset, deref)
     }
 
     fn register(&mut self, number: u32) -> i32 {
@@ -202,17 +266,18 @@ impl Rule {
         })
     }
 
-    fn finish(self) -> [ArrayRef; 3] {
+    fn finish(mut self) -> [ArrayRef; 3] {
+        self.spread();
         let names = NAMED.into_iter().chain(self.names.iter().map(String::as_str));
         let values = Arc::new(StringArray::from_iter_values(names));
-        let valid = Some(NullBuffer::from(self.valid)).filter(|valid| valid.null_count() > 0);
+        let valid = Some(NullBuffer::from(self.valid.finish())).filter(|valid| valid.null_count() > 0);
         let keys = Int32Array::new(self.bases.into(), valid.clone());
         let bases: ArrayRef = match DictionaryArray::<Int32Type>::try_new(keys, values) {
             Ok(array) => Arc::new(array),
             Err(error) => unreachable!("every key has a name: {error}"),
         };
         let offsets = Int64Array::new(self.offsets.into(), valid);
-        [bases, Arc::new(offsets), Arc::new(BooleanArray::from(self.derefs))]
+        [bases, Arc::new(offsets), Arc::new(BooleanArray::from(self.derefs.finish()))]
     }
 }
 
