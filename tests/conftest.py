@@ -1,6 +1,7 @@
 """What all tests share: the corpus of real recordings and bad files, which is kept outside the repository."""
 
 import os
+import shutil
 from collections.abc import Generator
 from pathlib import Path
 
@@ -36,6 +37,15 @@ def _corpus(part: str) -> Path:
     if not corpus.is_dir():
         absent(f"no corpus at {corpus}")
     return corpus
+
+
+@pytest.fixture(scope="session")
+def llvm_xray() -> str:
+    """LLVM's own reader of XRay logs, of the newest release there is."""
+    found = shutil.which("llvm-xray-22")
+    if found is None:
+        absent("no llvm-xray-22")
+    return str(found)
 
 
 def absent(what: str) -> None:

@@ -17,7 +17,7 @@ SFRAME = HERE.parents[1] / "crates" / "formats" / "src" / "sframe" / "testdata"
 
 @pytest.fixture
 def recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current directory: a dump, its perf.data, a damaged copy of the dump, XRay logs with their program, an object file."""
+    """The current directory: a dump, its perf.data, a damaged dump, XRay logs with their program, an object file."""
     for file in (HERE / "testdata").iterdir():
         shutil.copy(file, tmp_path)
     (tmp_path / "server").write_bytes(program())

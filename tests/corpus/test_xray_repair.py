@@ -1,26 +1,14 @@
 """What is repaired, llvm-xray accepts: its own verifier is the judge, where it knows the format at all."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from tests.conftest import absent
 
 import perfuse
 
-LLVM_XRAY = ["llvm-xray-22", "llvm-xray"]
 ACCEPTED = ["fdr", "fdr-old", "dso", "synthetic", "malformed"]
 """Folders with little-endian FDR logs; llvm-xray verifies no other."""
-
-
-@pytest.fixture(scope="module")
-def llvm_xray() -> str:
-    found = next(filter(None, map(shutil.which, LLVM_XRAY)), None)
-    if found is None:
-        absent("no llvm-xray")
-    assert found is not None
-    return found
 
 
 def is_fdr(path: Path) -> bool:

@@ -3,7 +3,6 @@
 import csv
 import io
 import os
-import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -31,14 +30,6 @@ def xray_corpus() -> Path:
     if not corpus.is_dir():
         absent(f"no corpus at {corpus}")
     return corpus
-
-
-@pytest.fixture(scope="session")
-def llvm_xray() -> str:
-    found = shutil.which("llvm-xray-22")
-    if found is None:
-        absent("no llvm-xray-22")
-    return str(found)
 
 
 def calls(path: Path | bytes) -> Counter[tuple[Any, ...]]:

@@ -27,7 +27,8 @@ class Columns:
     def __getitem__(self, name: str) -> list[Any]:
         """A whole column."""
         if name not in self._lists:
-            self._lists[name] = self._table[name].to_pylist()
+            column: Any = self._table[name]
+            self._lists[name] = column.to_pylist()
         return self._lists[name]
 
     def take(self, rows: Sequence[int], names: Iterable[str]) -> list[tuple[Any, ...]]:

@@ -60,7 +60,7 @@ def write(
     rows = profile.sql(f"""
         SELECT {_ROOTS[root]} AS root, stack_id, {_WEIGHTS[weight]}
         FROM samples JOIN threads t USING (thread_id) JOIN processes p USING (process_id)
-        WHERE event::VARCHAR = {text(chosen_event(profile, event).name)}
+        WHERE coalesce(event::VARCHAR, '') = {text(chosen_event(profile, event).name or "")}
         GROUP BY ALL
     """).fetchall()
     counts: Counter[tuple[str | None, int]] = Counter()

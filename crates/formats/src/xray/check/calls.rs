@@ -55,7 +55,7 @@ impl Balance {
     fn tell(self, sink: &mut Diagnostics) {
         let mut tell = |rule: &'static Rule, tally: Tally, what: &str| {
             if let Some(first) = tally.first {
-                say(sink, rule, first, "", format!("{} {what}, of {} threads", tally.num, self.threads));
+                say(sink, rule, first, "", format!("{what}: {}; threads: {}", tally.num, self.threads));
             }
         };
         tell(&NO_ENTRY, self.no_entry, "exits without entry");

@@ -152,9 +152,9 @@ fn calls_that_do_not_pair_are_counted() {
     let body = [exit(9, 1), enter(1, 1), enter(2, 1), enter(3, 1), exit(1, 1), exit(3, 1), enter(4, 1)];
     let told = checked(&log(&[block(7, 1, 1000, &body)]));
     let of = |code| told.iter().find(|d| d.rule.code == code).unwrap().message.to_string();
-    assert_eq!(of("XR050"), "2 exits without entry, of 1 threads");
-    assert_eq!(of("XR051"), "1 calls without exit, of 1 threads");
-    assert_eq!(of("XR052"), "2 calls left without an exit of their own, of 1 threads");
+    assert_eq!(of("XR050"), "exits without entry: 2; threads: 1");
+    assert_eq!(of("XR051"), "calls without exit: 1; threads: 1");
+    assert_eq!(of("XR052"), "calls left without an exit of their own: 2; threads: 1");
     let tail = log(&[block(7, 1, 1000, &[enter(1, 1), function(2, 1, 1), enter(2, 1), exit(2, 1)])]);
     assert_eq!(codes(&checked(&tail)), [""; 0], "a tail exit names the function that is left");
 }
