@@ -1,5 +1,7 @@
 """pprof's profiles, read by pprof itself."""
 
+import io
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,9 @@ import perfuse
 from perfuse.errors import ExportError
 from perfuse.exporters import export
 
+_FUNCTION = re.compile(r" \S*:\d+:\d+ s=\d+(\(.*\))?$")
+"""File, line, column and system name behind a name."""
+
 
 def pprof(path: Path, *options: str) -> str:
     need("go")
@@ -22,7 +27,7 @@ def pprof(path: Path, *options: str) -> str:
 
 def test_small_profile(small: FakeProfile, golden: Any, tmp_path: Path) -> None:
     export(small, tmp_path / "p.pb.gz")
-    golden("small.pprof.txt", pprof(tmp_path / "p.pb.gz", "-raw"))
+    golden("small.pprof.txt", pprof(tmp_path / "p.pb.gz", "-symbolize=none", "-raw"))
 
 
 def test_another_event_is_another_value(small: FakeProfile, tmp_path: Path) -> None:
@@ -37,7 +42,7 @@ def test_another_event_is_another_value(small: FakeProfile, tmp_path: Path) -> N
         event="cache-misses",
     )
     export(small, tmp_path / "p.pb")
-    raw = pprof(tmp_path / "p.pb", "-raw")
+    raw = pprof(tmp_path / "p.pb", "-symbolize=none", "-raw")
     assert "cpu-clock-samples/count cpu-clock/nanoseconds[dflt] cache-misses-samples/count cache-misses/count" in raw, (
         raw
     )
@@ -48,23 +53,32 @@ def test_stacks_are_those_of_the_tables(expected_script: Path, tmp_path: Path) -
     profile = perf_script(expected_script)
     path = tmp_path / "p.pb.gz"
     export(profile, path)
-    theirs: Counter[str] = Counter()
-    stack: list[str] = []
-    count = 0
-    # A sample is its value and innermost function on one line, its callers on the next ones.
-    for line in pprof(path, "-traces", "-sample_index=samples").splitlines():
-        if line.startswith("-"):
-            if count:
-                theirs[";".join(reversed(stack))] += count
-            stack, count = [], 0
-        elif line.strip() and not line.lstrip().startswith(("pid:", "tid:", "thread:")):
-            value, _, name = line.strip().partition("   ")
-            if value.isdigit() and not stack:
-                stack, count = [name.strip()], int(value)
-            elif stack:
-                stack.append(line.strip())
-    weights = dict(profile.sql("SELECT coalesce(stack_id, -1), count(*) FROM samples GROUP BY 1").fetchall())
-    assert sum(theirs.values()) == sum(num for stack_id, num in weights.items() if stack_id >= 0)
+    out = io.BytesIO()
+    export(profile, out, to="collapsed", root="none")
+    lines = (line.rpartition(" ") for line in out.getvalue().decode().splitlines())
+    ours = {stack: int(count) for stack, _, count in lines if stack != "[no stack]"}
+    assert traces(pprof(path, "-symbolize=none", "-raw")) == ours
+
+
+def traces(raw: str) -> Counter[str]:
+    """Samples of each stack, as `-raw` shows them: locations by number, each with a line for every function at it."""
+    samples, _, rest = raw.partition("\nLocations\n")
+    functions: dict[str, list[str]] = {}
+    for line in rest.partition("\nMappings\n")[0].splitlines():
+        number, is_new, at = line.partition(": 0x")
+        if is_new and number.strip().isdigit():
+            names = functions.setdefault(number.strip(), [])
+            at = at.partition(" M=")[2].partition(" ")[2]
+        names.append(_FUNCTION.sub("", at.strip()))
+    found: Counter[str] = Counter()
+    for line in samples.splitlines():
+        values, is_sample, locations = line.partition(":")
+        if is_sample and values.split() and all(value.isdigit() for value in values.split()):
+            stack = [name for location in locations.split() for name in functions[location]]
+            found[";".join(" ".join(name.replace(";", ":").split()) for name in reversed(stack))] += int(
+                values.split()[0]
+            )
+    return Counter({stack: num for stack, num in found.items() if stack})
 
 
 @pytest.mark.parametrize("name", ["small-v5", "sqmt-small-v5", "lua-small-v5"])

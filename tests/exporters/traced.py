@@ -33,7 +33,8 @@ NAMES = ["small-v5", "quoted-names-v5", "threads4-v5", "threads4-rotate-v5", "sq
 def calls(profile: Any) -> Counter[Call]:
     """Every call of a profile."""
     rows = profile.sql("""
-        SELECT tid, f.name::VARCHAR, slices.start_ns, duration_ns, start_reason::VARCHAR, end_reason::VARCHAR, args::VARCHAR
+        SELECT tid, f.name::VARCHAR, slices.start_ns, duration_ns,
+            start_reason::VARCHAR, end_reason::VARCHAR, args::VARCHAR
         FROM slices JOIN functions f USING (function_id) JOIN threads USING (thread_id)
     """).fetchall()
     return Counter(Call(*row, in_json(json.loads(args or "[]"))) for *row, args in rows)

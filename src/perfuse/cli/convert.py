@@ -125,7 +125,8 @@ def command(
     profile = open_profile(console, files, how)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", ExportWarning)
-        *others, _ = profile.export(output, to=target.name, **chosen) or ("",)
+        with console.progress() as progress:
+            *others, _ = profile.export(output, to=target.name, progress=progress, **chosen) or ("",)
     for warning in told:
         if issubclass(warning.category, ExportWarning):
             console.note(str(warning.message))
