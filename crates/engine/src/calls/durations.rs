@@ -86,37 +86,38 @@ impl Durations {
     #[must_use]
     pub fn figures(mut self, rank: Rank) -> Option<Figures> {
         let num = self.len();
-        let longest = self.long.iter().copied().max();
-        let max_ns = longest.or_else(|| self.short.iter().copied().max().map(u64::from))?;
-        let shortest = self.short.iter().copied().min().map(u64::from);
-        let min_ns = shortest.or_else(|| self.long.iter().copied().min())?;
+        if num == 0 {
+            return None;
+        }
         let short_sum: u64 = self.short.iter().map(|&short| u64::from(short)).sum();
         let sum_ns = self.long.iter().fold(short_sum, |sum, &long| sum.saturating_add(long));
-        // Each looks only through what lies above the one before.
-        let (mut from_short, mut from_long) = (0, 0);
-        let mut select = |percent| {
+        let (short, long) = (&mut self.short[..], &mut self.long[..]);
+        let median = rank.index(num, 50);
+        let median_ns = select(short, long, median);
+        // What is below lies before it now, what is above behind it.
+        let least = |below: &[u32]| below.iter().copied().min().map(u64::from);
+        let min_ns = least(&short[..short.len().min(median + 1)])
+            .or_else(|| long[..=median - short.len()].iter().copied().min())?;
+        let mut above = |from: &mut usize, percent| {
             let index = rank.index(num, percent);
-            match index.checked_sub(self.short.len()) {
-                None => {
-                    let above = &mut self.short[from_short..];
-                    let at = *above.select_nth_unstable(index - from_short).1;
-                    from_short = index;
-                    u64::from(at)
-                }
-                Some(index) => {
-                    let at = *self.long[from_long..].select_nth_unstable(index - from_long).1;
-                    from_long = index;
-                    at
-                }
-            }
+            let in_long = from.saturating_sub(short.len());
+            let in_short = (*from).min(short.len());
+            let at = select(&mut short[in_short..], &mut long[in_long..], index - *from);
+            *from = index;
+            at
         };
-        Some(Figures {
-            min_ns,
-            median_ns: select(50),
-            p90_ns: select(90),
-            p99_ns: select(99),
-            max_ns,
-            sum_ns,
-        })
+        let mut from = median;
+        let (p90_ns, p99_ns) = (above(&mut from, 90), above(&mut from, 99));
+        let most = long[from.saturating_sub(short.len())..].iter().copied().max();
+        let max_ns = most.or_else(|| short[from.min(short.len())..].iter().copied().max().map(u64::from))?;
+        Some(Figures { min_ns, median_ns, p90_ns, p99_ns, max_ns, sum_ns })
+    }
+}
+
+/// Element `index` of both as if they were sorted, one behind the other; what is not above it comes before it.
+fn select(short: &mut [u32], long: &mut [u64], index: usize) -> u64 {
+    match index.checked_sub(short.len()) {
+        None => u64::from(*short.select_nth_unstable(index).1),
+        Some(index) => *long.select_nth_unstable(index).1,
     }
 }

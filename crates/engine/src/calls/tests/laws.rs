@@ -58,7 +58,30 @@ fn sum(batch: &RecordBatch, column: &str) -> u64 {
     told(batch, &[column]).iter().map(|value| value.parse::<u64>().unwrap()).sum()
 }
 
+/// Durations on both sides of where they need 64 bits.
+fn lengths() -> impl Strategy<Value = Vec<u64>> {
+    let around = u64::from(u32::MAX);
+    prop::collection::vec(prop_oneof![0u64..9, around - 3..around + 3, 1u64 << 40..(1 << 40) + 9], 1..60)
+}
+
 proptest! {
+    #[test]
+    fn long_durations_have_the_same_figures(mut lengths in lengths()) {
+        let mut durations = Durations::default();
+        lengths.iter().for_each(|&length| durations.push(length));
+        lengths.sort_unstable();
+        let num = lengths.len();
+        let of = |indexes: [usize; 3]| {
+            let [median_ns, p90_ns, p99_ns] = indexes.map(|index| lengths[index]);
+            let (min_ns, max_ns, sum_ns) = (lengths[0], lengths[num - 1], lengths.iter().sum());
+            Some(Figures { min_ns, median_ns, p90_ns, p99_ns, max_ns, sum_ns })
+        };
+        let nearest = of([50, 90, 99].map(|percent| (num * percent).div_ceil(100) - 1));
+        prop_assert_eq!(durations.clone().figures(Rank::Nearest), nearest);
+        let llvm = of([num / 2, (num as f64 * 0.9) as usize, (num as f64 * 0.99) as usize]);
+        prop_assert_eq!(durations.figures(Rank::Llvm), llvm);
+    }
+
     #[test]
     fn figures_are_those_of_the_sorted_durations(steps in steps()) {
         let batches = table(&steps);
