@@ -10,7 +10,7 @@ use perfuse_engine::join::{self, CodeLines, CodeNames, NativeNames, PerfMaps};
 use perfuse_engine::mappings::Mappings;
 use perfuse_engine::sleds::{Named, ObjectMaps};
 use perfuse_engine::symbolize::{Options, Symbolizer};
-use perfuse_formats::{ClockMap, Placement, Recording, TableRequest, registry};
+use perfuse_formats::{BatchStream, ClockMap, Placement, Recording, TableRequest, registry};
 use perfuse_tables::access::ColumnError;
 use perfuse_tables::{Identities, Offsets, clocks, diagnostics, sources};
 use pyo3::prelude::*;
@@ -222,6 +222,14 @@ impl Fusion {
             let request = TableRequest { with_bytes, ..TableRequest::default() };
             recording.table(&name, &placement, &request).into_iter().flatten()
         })
+    }
+
+    /// Such a table in parts, each of which can be made without the others.
+    pub fn segments(&self, name: &str) -> Vec<BatchStream> {
+        let of = |placed: &Placed| {
+            placed.recording().segments(name, &placed.placement, &TableRequest::default()).unwrap_or_default()
+        };
+        self.placed.iter().flat_map(of).collect()
     }
 
     /// Such a table whole.
