@@ -1,5 +1,6 @@
 //! Heap shots.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use perfuse_tables::{heap_objects, heap_references, heap_snapshots};
@@ -11,7 +12,7 @@ use crate::mono::consts::{EventByte, KindSet};
 use crate::mono::reader::Buffer;
 use crate::mono::recording::Shared;
 use crate::mono::records::{Body, Event};
-use crate::{BatchStream, Placement, one_batch};
+use crate::{BatchStream, Placement, TableRequest, one_batch};
 
 /// A heap shot: what its thread writes between two places of the file.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +52,22 @@ impl Shots {
         shots
     }
 
+    /// Those that are wanted, and where in the file they lie.
+    pub fn wanted(log: &Shared, placement: &Placement, request: &TableRequest) -> (Self, Range<u64>) {
+        let mut shots = Self::new(log);
+        let Some(only) = request.snapshot else { return (shots, 0..u64::MAX) };
+        let mut part = 0..0;
+        for (shot, id) in shots.list.iter_mut().zip(placement.first.snapshot..) {
+            if id == only {
+                part = shot.start..shot.end;
+            } else {
+                // Holds nothing.
+                shot.end = shot.start;
+            }
+        }
+        (shots, part)
+    }
+
     /// Number of the shot an event belongs to.
     pub fn of(&self, buffer: &Buffer, event: &Event<'_>) -> Option<u32> {
         let own = self.by_thread.get(&(buffer.header.thread_id & self.mask))?;
@@ -72,10 +89,10 @@ pub fn snapshots(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
 
 const KINDS: KindSet = KindSet::of(&[EventByte::HEAP_OBJECT]);
 
-pub fn objects(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
-    let shots = Shots::new(log);
+pub fn objects(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
+    let (shots, part) = Shots::wanted(log, placement, request);
     let placement = placement.clone();
-    pass::batches(log, KINDS, move |log, group| {
+    pass::batches_of(log, KINDS, &part, move |log, group| {
         let names = log.names();
         let generations = log.survey().dialect.third();
         let mut table = heap_objects::Builder::new();
@@ -97,10 +114,10 @@ pub fn objects(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     })
 }
 
-pub fn references(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
-    let shots = Shots::new(log);
+pub fn references(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
+    let (shots, part) = Shots::wanted(log, placement, request);
     let placement = placement.clone();
-    pass::batches(log, KINDS, move |log, group| {
+    pass::batches_of(log, KINDS, &part, move |log, group| {
         let offsets = log.survey().dialect.version >= 2;
         let mut table = heap_references::Builder::new();
         pass::each(log, group, |_, buffer, event| {

@@ -11,7 +11,7 @@ use crate::mono::consts::{EventByte, KindSet, root_source_name, root_type_name};
 use crate::mono::recording::Shared;
 use crate::mono::records::Root;
 use crate::mono::survey::facts::RootFact;
-use crate::{BatchStream, Placement};
+use crate::{BatchStream, Placement, TableRequest};
 
 /// Registered ranges that are looked at for one address; stacks hold others, but not so many.
 const MOST_OVERLAPS: usize = 4096;
@@ -84,16 +84,20 @@ const HANDLE: u64 = 14;
 const PINNING: u64 = 0x100;
 const WEAK: u64 = 0x200;
 
-pub fn heap_roots(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
-    let shots = Shots::new(log);
+pub fn heap_roots(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
+    let (shots, part) = Shots::wanted(log, placement, request);
+    let of_one_shot = request.snapshot.is_some();
     let registered = Registered::new(&log.survey().facts.roots);
     let threads = ThreadKeys::new(log, placement);
     let placement = placement.clone();
-    pass::batches(log, KindSet::of(&[EventByte::HEAP_ROOT]), move |log, group| {
+    pass::batches_of(log, KindSet::of(&[EventByte::HEAP_ROOT]), &part, move |log, group| {
         let (names, facts, dialect) = (log.names(), &log.survey().facts, log.survey().dialect);
         let mut table = heap_roots::Builder::new();
         pass::each(log, group, |at, buffer, event| {
             let snapshot = shots.of(buffer, event).map(|shot| placement.first.snapshot.saturating_add(shot));
+            if of_one_shot && snapshot.is_none() {
+                return;
+            }
             let ts_ns = event.time.map(|time| placement.clock.ns(time));
             let mut push = |root: &Root, kind: &str, name: Option<&str>, slot, of, thread, pinning, weak| {
                 let source = placement.source_id;
