@@ -3,7 +3,7 @@
 use std::iter;
 
 use arrow_array::RecordBatch;
-use perfuse_engine::heap::{Error, Heap, Kept, Lives, Objects, Shots, sites};
+use perfuse_engine::heap::{Error, Heap, Kept, Lives, Objects, Shots, site_sums, sites};
 use perfuse_formats::TableRequest;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -190,6 +190,16 @@ impl HeapShot {
     /// Groups of objects that look the same.
     fn duplicates(&self, py: Python<'_>, least_references: usize) -> ArrowStream {
         ArrowStream::of(py.detach(|| self.heap.duplicate_rows(least_references)))
+    }
+
+    /// Where its objects were allocated, as far as that was recorded: sums by type and stack.
+    fn sites(&self, py: Python<'_>) -> PyResult<ArrowStream> {
+        let sums = py.detach(|| {
+            let shots = shots(&self.recordings)?.only(self.snapshot);
+            let objects = |snapshot| of_shot(&self.recordings, "heap_objects", snapshot);
+            site_sums(sites(lives(&self.recordings)?, shots, objects))
+        });
+        Ok(ArrowStream::of(sums.map_err(table_error)?))
     }
 
     /// What came and what went since an earlier shot, by type: `(type_id, num_new, new_bytes, num_gone, gone_bytes)`.

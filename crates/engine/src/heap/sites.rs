@@ -1,13 +1,18 @@
 //! Where the objects of shots were allocated.
 
-use arrow_array::RecordBatch;
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, UInt32Array, UInt64Array};
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use perfuse_tables::access::{nullable, numbers};
 use perfuse_tables::heap_sites;
+use rustc_hash::FxHashMap;
 
 use super::lives::{Life, Lives, Replay};
 use super::objects::Objects;
 use super::{Error, NONE};
+use crate::batch;
 
 /// The heap shots of a recording, in the order of time.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +38,12 @@ impl Shots {
     /// Keys, in the order of time.
     pub fn ids(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
         self.0.iter().map(|&(id, _)| id)
+    }
+
+    /// One of them alone; none where there is no such shot.
+    #[must_use]
+    pub fn only(self, snapshot: u32) -> Self {
+        Self(self.0.into_iter().filter(|(id, _)| *id == snapshot).collect())
     }
 
     /// When one was done: objects lie where it tells from then on.
@@ -91,6 +102,32 @@ fn found(replay: &Replay, snapshot: u32, objects: &RecordBatch) -> Result<Record
         table.push(snapshot, address, of, size, made.ts_ns, thread, stack, made.address, num_moves);
     }
     Ok(table.finish())
+}
+
+/// Sums of rows of `heap_sites` by type and stack: what takes most comes first.
+pub fn site_sums(rows: impl Iterator<Item = Result<RecordBatch, Error>>) -> Result<RecordBatch, Error> {
+    let mut sums = FxHashMap::<(Option<u32>, Option<u32>), (u64, u64)>::default();
+    for batch in rows {
+        let batch = batch?;
+        let sizes = numbers::<UInt64Type>(&batch, "size_bytes")?.values();
+        let types = numbers::<UInt32Type>(&batch, "type_id")?;
+        let stacks = numbers::<UInt32Type>(&batch, "stack_id")?;
+        for (row, size) in sizes.iter().enumerate() {
+            let (count, bytes) = sums.entry((nullable(types, row), nullable(stacks, row))).or_default();
+            *count += 1;
+            *bytes = bytes.saturating_add(*size);
+        }
+    }
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by_key(|&(key, (_, bytes))| (Reverse(bytes), key));
+    let types: UInt32Array = sums.iter().map(|((of, _), _)| *of).collect();
+    let stacks: UInt32Array = sums.iter().map(|((_, stack), _)| *stack).collect();
+    Ok(batch::of(vec![
+        ("type_id", Arc::new(types)),
+        ("stack_id", Arc::new(stacks)),
+        ("num_objects", Arc::new(UInt64Array::from_iter_values(sums.iter().map(|(_, (count, _))| *count)))),
+        ("size_bytes", Arc::new(UInt64Array::from_iter_values(sums.iter().map(|(_, (_, bytes))| *bytes)))),
+    ]))
 }
 
 /// Which object of an earlier shot each one of a later shot is; [`NONE`] for those that are new.
