@@ -25,6 +25,7 @@ __all__ = [
     "convert_xray",
     "diagnostics_table",
     "formats",
+    "heap_sizes",
     "inject_images",
     "perf_facts",
     "rules",
@@ -127,6 +128,7 @@ def call_statistics(
     edges: bool = False,
     paths: bool = False,
 ) -> CallStatistics: ...
+def heap_sizes(fusion: Fusion) -> list[tuple[int, int, int]]: ...
 def selected_samples(
     fusion: Fusion, *, threads: Sequence[int] | None = None, time_ns: tuple[int, int] | None = None
 ) -> ArrowStream: ...

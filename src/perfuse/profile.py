@@ -211,6 +211,10 @@ class Profile:
             raise UsageError("no heap shot was recorded" if not shots else f"no heap shot {snapshot}", hint=hint)
         return Heap(self, chosen[0], _core.HeapShot(self._fusion, chosen[0].snapshot_id))
 
+    def heap_sizes(self) -> dict[int, tuple[int, int]]:
+        """Objects of each heap shot and their size in bytes, by its key; those of empty shots are left out."""
+        return {shot: (count, size) for shot, count, size in _core.heap_sizes(self._fusion)}
+
     @property
     def images(self) -> "CodeImages":
         """The JIT code as ELF files, and the perf.data that maps them."""

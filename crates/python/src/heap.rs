@@ -3,7 +3,7 @@
 use std::iter;
 
 use arrow_array::RecordBatch;
-use perfuse_engine::heap::{Error, Heap, Kept, Lives, Objects, Shots, site_sums, sites};
+use perfuse_engine::heap::{Error, Heap, Kept, Lives, Objects, Shots, shot_sizes, site_sums, sites};
 use perfuse_formats::TableRequest;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -244,6 +244,14 @@ impl HeapShot {
     }
 }
 
+/// Objects of each heap shot and their size: `(snapshot_id, num_objects, size_bytes)`.
+#[pyfunction]
+fn heap_sizes(py: Python<'_>, fusion: &Fusion) -> PyResult<Vec<(u32, u64, u64)>> {
+    let sizes = py.detach(|| shot_sizes(ReadAhead::new(fusion.stream("heap_objects", false))));
+    Ok(sizes.map_err(table_error)?.into_iter().map(|(shot, (count, bytes))| (shot, count, bytes)).collect())
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<HeapShot>()
+    module.add_class::<HeapShot>()?;
+    module.add_function(wrap_pyfunction!(heap_sizes, module)?)
 }

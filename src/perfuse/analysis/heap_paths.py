@@ -34,7 +34,7 @@ class Root:
     def __str__(self) -> str:
         text = ROOTS.get(self.kind, self.kind.replace("_", " ")).format(owner=self.owner or "an unknown owner")
         # The names of statics and stacks say no more than their kind.
-        return text if self.name is None or self.owner else f"{text} ({self.name})"
+        return text if self.name is None or self.owner else f"{text}: {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Path:
     steps: tuple[Step, ...]
 
     def __str__(self) -> str:
-        """`static field of Cache → Entry[] → Entry +16 → String`"""
+        """`static field of Cache → Entry[] → Entry (at +16)`"""
         begin = "nothing refers to it" if self.root is None else str(self.root)
         return " → ".join([begin, *(_step_text(step) for step in self.steps)])
 

@@ -30,13 +30,15 @@ pub struct Shots {
     /// Numbers of each thread's, in the order of the file.
     by_thread: FxHashMap<u64, Vec<u32>>,
     mask: u64,
+    /// The only one that is wanted.
+    only: Option<u32>,
 }
 
 impl Shots {
     /// Pairs beginnings and ends; a shot without end goes on to the next one of its thread, or to the end of the file.
     pub fn new(log: &Shared) -> Self {
         let mask = log.survey().dialect.pointer_mask();
-        let mut shots = Self { list: Vec::new(), by_thread: FxHashMap::default(), mask };
+        let mut shots = Self { list: Vec::new(), by_thread: FxHashMap::default(), mask, only: None };
         for mark in &log.survey().facts.shots {
             let own = shots.by_thread.entry(mark.thread).or_default();
             let last = own.last().and_then(|last| shots.list.get_mut(*last as usize));
@@ -55,26 +57,37 @@ impl Shots {
     /// Those that are wanted, and where in the file they lie.
     pub fn wanted(log: &Shared, placement: &Placement, request: &TableRequest) -> (Self, Range<u64>) {
         let mut shots = Self::new(log);
-        let Some(only) = request.snapshot else { return (shots, 0..u64::MAX) };
-        let mut part = 0..0;
-        for (shot, id) in shots.list.iter_mut().zip(placement.first.snapshot..) {
-            if id == only {
-                part = shot.start..shot.end;
-            } else {
-                // Holds nothing.
-                shot.end = shot.start;
-            }
-        }
+        let Some(key) = request.snapshot else { return (shots, 0..u64::MAX) };
+        // That of another recording is a number this one does not have.
+        let number = key.checked_sub(placement.first.snapshot).unwrap_or(u32::MAX);
+        shots.only = Some(number);
+        let part = shots.list.get(number as usize).map_or(0..0, |shot| shot.start..shot.end);
         (shots, part)
     }
 
-    /// Number of the shot an event belongs to.
+    /// Number of the shot an event belongs to, if that is wanted.
     pub fn of(&self, buffer: &Buffer, event: &Event<'_>) -> Option<u32> {
+        let (own, next) = self.around(buffer, event.offset)?;
+        let number = *own.get(next.checked_sub(1)?)?;
+        (event.offset < self.list.get(number as usize)?.end && self.is_wanted(number)).then_some(number)
+    }
+
+    /// Number of the next shot of an event's thread, if that is wanted, and where it begins.
+    pub fn behind(&self, buffer: &Buffer, event: &Event<'_>) -> Option<(u32, u64)> {
+        let (own, next) = self.around(buffer, event.offset)?;
+        let number = *own.get(next)?;
+        self.is_wanted(number).then_some((number, self.list.get(number as usize)?.start))
+    }
+
+    /// The shots of a buffer's thread, and how many of them begin before an offset.
+    fn around(&self, buffer: &Buffer, offset: u64) -> Option<(&[u32], usize)> {
         let own = self.by_thread.get(&(buffer.header.thread_id & self.mask))?;
-        let shot = |number: &u32| self.list.get(*number as usize);
-        let next = own.partition_point(|number| shot(number).is_some_and(|shot| shot.start <= event.offset));
-        let number = own.get(next.checked_sub(1)?)?;
-        (event.offset < shot(number)?.end).then_some(*number)
+        let begins = |number: &u32| self.list.get(*number as usize).is_some_and(|shot| shot.start <= offset);
+        Some((own, own.partition_point(begins)))
+    }
+
+    fn is_wanted(&self, number: u32) -> bool {
+        self.only.is_none_or(|only| only == number)
     }
 }
 
