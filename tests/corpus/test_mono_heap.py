@@ -1,5 +1,4 @@
-"""Heap shots of real logs: retained sizes worked out by hand and by another program, roots of every data version, allocation
-sites."""
+"""Heap shots of real logs: retained sizes worked out by hand and by another program, roots, paths, sites."""
 
 import json
 from pathlib import Path
@@ -61,7 +60,9 @@ def test_tables_say_the_same(graph: Profile) -> None:
         WHERE d.retained_bytes != d.size_bytes + coalesce(below.bytes, 0) OR d.num_retained != 1 + coalesce(num, 0)
         """)
     assert wrong.fetchall() == [(0,)]
-    tops = "SELECT sum(retained_bytes)::BIGINT FROM heap_dominators WHERE dominator_address IS NULL GROUP BY snapshot_id"
+    tops = (
+        "SELECT sum(retained_bytes)::BIGINT FROM heap_dominators WHERE dominator_address IS NULL GROUP BY snapshot_id"
+    )
     assert sorted(graph.sql(tops).fetchall()) == sorted((shot["bytes"],) for shot in GRAPH)
     # A path gets a step nearer with every reference, over references there are.
     far = """
@@ -105,14 +106,14 @@ def test_every_living_object_has_its_site() -> None:
         SELECT count(*), count(s.object_address), count(a.ts_ns) FROM heap_objects o
         LEFT JOIN heap_sites s ON s.snapshot_id = o.snapshot_id AND s.object_address = o.object_address
         LEFT JOIN allocations a ON a.ts_ns = s.allocated_ns AND a.object_address = s.allocated_address
-            AND a.type_id = o.type_id AND a.size_bytes = o.size_bytes""").fetchall()
+            -- In a shot an object is as large as the room the collector gave it.
+            AND a.type_id = o.type_id AND a.size_bytes <= o.size_bytes""").fetchall()
     num_objects = sum(heap.num_objects for heap in map(profile.heap, range(3)))
     assert found == [(num_objects, num_objects, num_objects)]
-    sites = {one.type: one for one in profile.heap(0).sites(limit=None) if one.num_objects >= 100}
-    assert {name: (sites[name].num_objects, sites[name].stack[0]) for name in ("Chain", "Box")} == {
-        "Chain": (1000, "Graph:Build ()"),
-        "Box": (100, "Graph:Build ()"),
-    }
+    # The fast and the slow way of an allocation make two stacks.
+    built = [one for one in profile.heap(0).sites(limit=None) if "Graph:Build ()" in one.stack]
+    made = {name: sum(one.num_objects for one in built if one.type == name) for name in ("Chain", "Box", "OwnerA")}
+    assert made == {"Chain": 1002, "Box": 101, "OwnerA": 1}
 
 
 @pytest.mark.parametrize("path", SHOTS, ids=stem)

@@ -305,4 +305,6 @@ class Heap:
         return None
 
     def __repr__(self) -> str:
-        return f"<perfuse heap shot {self.snapshot.snapshot_id}: {self.num_objects:,} objects, {self.size_bytes:,} bytes>"
+        return (
+            f"<perfuse heap shot {self.snapshot.snapshot_id}: {self.num_objects:,} objects, {self.size_bytes:,} bytes>"
+        )

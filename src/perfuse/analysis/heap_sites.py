@@ -91,9 +91,7 @@ def stack_names(profile: "Profile", stack_ids: Iterable[int | None]) -> dict[int
     return {leaf: tuple(names) for leaf, names in rows}
 
 
-def site_rows(
-    profile: "Profile", sums: Sequence[tuple[str | None, int | None, int, int]]
-) -> list[Site]:
+def site_rows(profile: "Profile", sums: Sequence[tuple[str | None, int | None, int, int]]) -> list[Site]:
     """Sites with the names of their stacks, of `(type, stack_id, num_objects, size_bytes)`."""
     stacks = stack_names(profile, [stack for _, stack, _, _ in sums])
     return [

@@ -96,7 +96,9 @@ def _facts(report: HeapReport) -> list[tuple[str, Cell]]:
     if not heap.has_roots:
         facts.append(("roots", "none were recorded: objects that nothing refers to stand for them"))
     elif heap.num_unreachable:
-        size = f"{bytes_text(heap.unreachable_bytes or 0)} ({percent_text(heap.unreachable_bytes or 0, heap.size_bytes)})"
+        size = (
+            f"{bytes_text(heap.unreachable_bytes or 0)} ({percent_text(heap.unreachable_bytes or 0, heap.size_bytes)})"
+        )
         facts.append(("unreachable", f"{counted(heap.num_unreachable, 'object')}, {size}, kept alive by no root"))
     if not heap.is_complete:
         facts.append(("cut short", "its end was not recorded: objects and what refers to them may be missing"))

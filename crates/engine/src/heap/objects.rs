@@ -93,6 +93,11 @@ impl Objects {
         self.addresses.len()
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.addresses.is_empty()
+    }
+
     /// Address of an object.
     #[inline]
     pub fn address(&self, object: u32) -> u64 {

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, UInt32Array, UInt64Array};
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
+use arrow_array::{RecordBatch, UInt32Array, UInt64Array};
 use perfuse_tables::access::{nullable, numbers};
 use perfuse_tables::heap_sites;
 use rustc_hash::FxHashMap;
@@ -152,11 +152,11 @@ pub fn kept(lives: Lives, earlier: (&Objects, i64), later: (&Objects, i64)) -> V
     replay.go_on(later.1);
     let (earlier, later) = (earlier.0, later.0);
     let origin = |object: u32| {
-        let Life::Old { address, .. } = replay.at(later.address(object)) else { return None };
+        let Life::Old { address, num_moves } = replay.at(later.address(object)) else { return None };
         let origin = earlier.find(address)?;
-        // An object stays of its type and size; anything else came to lie there unrecorded.
-        let is_same =
-            earlier.type_id(origin) == later.type_id(object) && earlier.size(origin) == later.size(object);
+        // Anything else at a place came there unrecorded. The collector may round a size up otherwise where it moves an object.
+        let is_same = earlier.type_id(origin) == later.type_id(object)
+            && (num_moves > 0 || earlier.size(origin) == later.size(object));
         is_same.then_some(origin)
     };
     (0..later.len() as u32).map(|object| origin(object).unwrap_or(NONE)).collect()

@@ -57,8 +57,9 @@ fn an_object_is_the_same_wherever_it_goes() {
     let earlier = plain(4, &[], &[]).heap();
     let mut later = plain(6, &[], &[]);
     later.objects[3].2 = 24;
+    later.objects[4].2 = 32;
     let later = later.heap();
-    // 1 moves to 5 and something new comes to 1; 2 stays; 3 is gone, what is there was allocated since; 4 has grown, so it is
+    // 1 moves to 5, where it takes more room, and something new comes to 1; 2 stays; 3 is gone, what is there was allocated since; 4 has grown, so it is
     // another; 6 came from somewhere that the earlier shot does not have.
     let lives = lives(&[(5, 0x999, 0), (15, 0x10, 0), (16, 0x30, 0)], &[(12, 0x10, 0x50), (14, 0x800, 0x60)]);
     let kept = Kept::new(lives, (earlier.objects(), 10), (later.objects(), 20));

@@ -4,7 +4,6 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{UInt32Type, UInt64Type};
 
 use super::{Made, of, plain};
-use crate::heap::Heap;
 
 #[test]
 fn what_two_keep_alive_neither_retains() {
