@@ -51,6 +51,9 @@ impl Objects {
         if !all.addresses.is_sorted_by(|a, b| a < b) {
             all.sort();
         }
+        all.addresses.shrink_to_fit();
+        all.sizes.shrink_to_fit();
+        all.classes.shrink_to_fit();
         all.index();
         Ok(all)
     }

@@ -1,5 +1,7 @@
 //! What objects refer to, gathered by owner.
 
+use std::ops::Range;
+
 use arrow_array::RecordBatch;
 use arrow_array::types::UInt64Type;
 use perfuse_tables::access::{nullable, numbers};
@@ -60,32 +62,39 @@ impl References {
         for object in 0..objects.len() {
             starts[object + 1] += starts[object];
         }
-        let Rows { targets, fields, .. } =
+        let Rows { mut targets, mut fields, .. } =
             if rows.owners.is_sorted() { rows } else { rows.by_owner(&starts) };
+        targets.shrink_to_fit();
+        fields.shrink_to_fit();
         Ok(Self { starts, targets, fields, num_dangling })
     }
 
     /// Objects an object refers to, each as often as it does.
     #[inline]
     pub fn of(&self, object: u32) -> &[u32] {
-        &self.targets[self.range(object)]
+        &self.targets[self.places(object)]
     }
 
     /// Where in it the references lie.
     pub fn fields(&self, object: u32) -> &[u32] {
-        &self.fields[self.range(object)]
+        &self.fields[self.places(object)]
+    }
+
+    fn places(&self, object: u32) -> Range<usize> {
+        let Range { start, end } = self.range(object);
+        start as usize..end as usize
     }
 
     /// Where those of an object lie among all.
     #[inline]
-    pub fn range(&self, object: u32) -> std::ops::Range<usize> {
-        self.starts[object as usize] as usize..self.starts[object as usize + 1] as usize
+    pub fn range(&self, object: u32) -> Range<u32> {
+        self.starts[object as usize]..self.starts[object as usize + 1]
     }
 
     /// The target of one among all.
     #[inline]
-    pub fn target(&self, at: usize) -> u32 {
-        self.targets[at]
+    pub fn target(&self, at: u32) -> u32 {
+        self.targets[at as usize]
     }
 
     /// How many there are.
