@@ -9,6 +9,7 @@ import pytest
 import perfuse
 from perfuse import Profile
 from perfuse.analysis.heap import snapshots
+from perfuse.analysis.heap_sites import leaked_handles
 
 from .mono_logs import CORPUS, logs, stem
 
@@ -114,6 +115,17 @@ def test_every_living_object_has_its_site() -> None:
     built = [one for one in profile.heap(0).sites(limit=None) if "Graph:Build ()" in one.stack]
     made = {name: sum(one.num_objects for one in built if one.type == name) for name in ("Chain", "Box", "OwnerA")}
     assert made == {"Chain": 1002, "Box": 101, "OwnerA": 1}
+
+
+def test_leaked_handles_and_what_they_keep(graph: Profile) -> None:
+    profile = perfuse.fuse(CORPUS / "v17" / "everything.mlpd")
+    handles = leaked_handles(profile, profile.heap())
+    # src/Kitchen.cs frees all of its handles but one, of a Node.
+    kitchen = {one.stack[-2]: one for one in handles if any("Kitchen:Handles" in name for name in one.stack)}
+    ((_, leaked),) = kitchen.items()
+    assert (leaked.kind, leaked.num_handles, leaked.types) == ("normal", 1, ("Node",))
+    assert leaked.retained_bytes
+    assert leaked_handles(graph, graph.heap()) == []
 
 
 @pytest.mark.parametrize("path", SHOTS, ids=stem)

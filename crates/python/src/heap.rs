@@ -3,7 +3,9 @@
 use std::iter;
 
 use arrow_array::RecordBatch;
-use perfuse_engine::heap::{Error, Heap, Kept, Lives, Objects, Shots, shot_sizes, site_sums, sites};
+use perfuse_engine::heap::{
+    Error, Heap, Kept, Lives, Objects, Shots, shot_sizes, site_sums, sites, whereabouts,
+};
 use perfuse_formats::TableRequest;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -200,6 +202,17 @@ impl HeapShot {
             site_sums(sites(lives(&self.recordings)?, shots, objects))
         });
         Ok(ArrowStream::of(sums.map_err(table_error)?))
+    }
+
+    /// Where objects lie in the shot that were at an address at a time before it, `(ts_ns, address)`, in the order of time.
+    /// None for those that nothing is known of, or that are no object of the shot.
+    fn whereabouts(&self, py: Python<'_>, known: Vec<(i64, u64)>) -> PyResult<Vec<Option<u64>>> {
+        let places = py.detach(|| {
+            let done_ns = shots(&self.recordings)?.done_ns(self.snapshot).unwrap_or(i64::MAX);
+            Ok::<_, Error>(whereabouts(lives(&self.recordings)?, &known, done_ns))
+        });
+        let is_there = |address: &u64| self.heap.objects().find(*address).is_some();
+        Ok(places.map_err(table_error)?.into_iter().map(|place| place.filter(is_there)).collect())
     }
 
     /// What came and what went since an earlier shot, by type: `(type_id, num_new, new_bytes, num_gone, gone_bytes)`.

@@ -1,5 +1,6 @@
 """A heap shot: what keeps objects alive, and how much each keeps alive."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -259,6 +260,19 @@ class Heap:
         columns = Columns(self._shot.sites())
         rows = columns.take(range(len(columns))[:limit], ("type_id", "stack_id", "num_objects", "size_bytes"))
         return site_rows(self._profile, [(self._type(of), *rest) for of, *rest in rows])
+
+    def whereabouts(self, known: Sequence[tuple[int, int]]) -> "list[HeapObject | None]":
+        """Objects found again, wherever they were moved.
+
+        Args:
+            known: When each was at an address, `(ts_ns, address)`, in the order of time.
+
+        Returns:
+            For each the object in this shot; None where it is no longer there.
+        """
+        places = self._shot.whereabouts(known)
+        found = {place: self.retained(place) for place in set(places) if place is not None}
+        return [None if place is None else found[place] for place in places]
 
     def _changes(self, earlier: Snapshot) -> list[tuple[int | None, int, int, int, int]]:
         return self._shot.changes(earlier.snapshot_id)

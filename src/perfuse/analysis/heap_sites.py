@@ -1,10 +1,11 @@
 """Where what is still there was made: allocation sites of living objects, handles that were never freed."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from perfuse.analysis.heap import Heap, HeapObject
     from perfuse.profile import Profile
 
 
@@ -38,7 +39,8 @@ class LeakedHandles:
         last_ns: When the last was made.
         stack: Functions that were running, the innermost first; empty where no stack was taken.
         stack_id: Key in table `stacks`; None where no stack was taken.
-        objects: Addresses their objects had when the handles were made, the first few.
+        types: Types of their objects in the heap shot that was asked, each once; empty without one.
+        retained_bytes: What those objects retain there; None without a shot, and for weak handles, which keep nothing.
     """
 
     kind: str
@@ -47,7 +49,8 @@ class LeakedHandles:
     last_ns: int
     stack: tuple[str, ...]
     stack_id: int | None
-    objects: tuple[int, ...]
+    types: tuple[str, ...] = ()
+    retained_bytes: int | None = None
 
     @property
     def keeps_objects(self) -> bool:
@@ -55,19 +58,41 @@ class LeakedHandles:
         return not self.kind.startswith("weak")
 
 
-def leaked_handles(profile: "Profile") -> list[LeakedHandles]:
-    """Handles that were made and never freed, by kind and stack: those that keep objects alive first, then the most."""
+def leaked_handles(profile: "Profile", heap: "Heap | None" = None) -> list[LeakedHandles]:
+    """Handles that were made and never freed, by kind and stack: those that keep objects alive first,
+    then those whose objects retain most.
+
+    Args:
+        profile: With a recording of handles.
+        heap: A heap shot to find their objects in, wherever they were moved.
+    """
     rows = profile.sql("""
-        SELECT kind::VARCHAR, count(*), min(created_ns), max(created_ns), created_stack_id,
-               list(object_address ORDER BY created_ns)[:5]
-        FROM gc_handles WHERE created_ns IS NOT NULL AND destroyed_ns IS NULL
-        GROUP BY kind, created_stack_id""").fetchall()
-    stacks = stack_names(profile, [stack for *_, stack, _ in rows])
-    handles = [
-        LeakedHandles(kind, num, first, last, stacks.get(stack, ()), stack, tuple(objects))
-        for kind, num, first, last, stack, objects in rows
-    ]
-    return sorted(handles, key=lambda one: (not one.keeps_objects, -one.num_handles, one.first_ns))
+        SELECT kind::VARCHAR, created_stack_id, created_ns, object_address FROM gc_handles
+        WHERE created_ns IS NOT NULL AND destroyed_ns IS NULL ORDER BY created_ns""").fetchall()
+    if not rows:
+        return []
+    held: list[HeapObject | None] = [None] * len(rows)
+    if heap is not None:
+        held = heap.whereabouts([(created, address or 0) for *_, created, address in rows])
+    groups: dict[tuple[str, int | None], list[tuple[int, HeapObject | None]]] = {}
+    for (kind, stack, created, _), found in zip(rows, held, strict=True):
+        groups.setdefault((kind, stack), []).append((created, found))
+    stacks = stack_names(profile, [stack for _, stack in groups])
+    handles = []
+    for (kind, stack), members in groups.items():
+        objects = {found.address: found for _, found in members if found is not None}
+        types = dict.fromkeys(found.type for found in objects.values() if found.type)
+        retained = sum(found.retained_bytes for found in objects.values())
+        known = LeakedHandles(
+            kind, len(members), members[0][0], members[-1][0], stacks.get(stack, ()) if stack is not None else (), stack
+        )
+        handles.append(
+            replace(known, types=tuple(types), retained_bytes=retained if heap and known.keeps_objects else None)
+        )
+    return sorted(
+        handles,
+        key=lambda one: (not one.keeps_objects, -(one.retained_bytes or 0), -one.num_handles, one.first_ns),
+    )
 
 
 def stack_names(profile: "Profile", stack_ids: Iterable[int | None]) -> dict[int, tuple[str, ...]]:

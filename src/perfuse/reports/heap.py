@@ -82,9 +82,7 @@ class MemoryReport:
 
     def as_json(self) -> dict[str, Any]:
         """What `report --json` has of it: `heap` and `leaked_handles`, each where there is something to tell."""
-        handles = [
-            {**_row(one), "objects": [address_value(address) for address in one.objects]} for one in self.leaked_handles
-        ]
+        handles = [_row(one) for one in self.leaked_handles]
         return {
             **({"heap": self.heap.as_json()} if self.heap else {}),
             **({"leaked_handles": handles} if handles else {}),
@@ -100,7 +98,8 @@ def memory_report(profile: Profile, limit: int = 10) -> MemoryReport | None:
     """
     if not profile.has_heap_shots:
         return None
-    return MemoryReport(_heap_report(profile, limit), leaked_handles(profile))
+    heap = _heap_report(profile, limit)
+    return MemoryReport(heap, leaked_handles(profile, heap.heap if heap else None))
 
 
 def _heap_report(profile: Profile, limit: int = 10) -> HeapReport | None:

@@ -55,8 +55,19 @@ def _heap(report: HeapReport, style: Style) -> Iterator[str]:
 
 
 def _handles(handles: Sequence[LeakedHandles], style: Style) -> Iterator[str]:
-    columns = [Column("handles", right=True), Column("kind"), Column("made by", shrinks=20)]
-    rows: list[list[Cell]] = [[count_text(one.num_handles), _kind(one), _stack(one.stack)] for one in handles]
+    found = any(one.types for one in handles)
+    columns = [
+        Column("handles", right=True),
+        Column("kind"),
+        *([Column("retain", right=True), Column("objects", shrinks=16, cut=cut_middle)] if found else []),
+        Column("made by", shrinks=20, role=Role.FAINT),
+    ]
+    rows: list[list[Cell]] = []
+    for one in handles:
+        retained: Cell = ("-", Role.FAINT) if one.retained_bytes is None else bytes_text(one.retained_bytes)
+        objects: Cell = ", ".join(one.types) or ("not in the last shot", Role.FAINT)
+        told = [retained, objects] if found else []
+        rows.append([count_text(one.num_handles), _kind(one), *told, _stack(one.stack)])
     return grid(columns, rows, style)
 
 

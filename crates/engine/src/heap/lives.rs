@@ -1,10 +1,11 @@
 //! Objects followed over allocations and moves: which one lies at an address, at a time.
 
+use std::collections::HashMap;
+
 use arrow_array::RecordBatch;
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use perfuse_tables::access::{nullable, numbers};
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 
 use super::{Error, MOST, NONE};
 
@@ -43,7 +44,7 @@ pub struct Lives {
     moves: Vec<Move>,
 }
 
-/// What lies at an address that something was done to.
+/// Which object lies at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
     /// An object that was there when the replay began, and where it was then.
@@ -52,6 +53,17 @@ pub enum Life {
     New { allocation: u32, num_moves: u32 },
     /// Nothing that is known: what was there has been moved.
     Gone,
+}
+
+impl Life {
+    /// The same for an object wherever it lies.
+    fn key(self) -> Option<(bool, u64)> {
+        match self {
+            Self::Old { address, .. } => Some((false, address)),
+            Self::New { allocation, .. } => Some((true, allocation.into())),
+            Self::Gone => None,
+        }
+    }
 }
 
 impl Lives {
@@ -99,7 +111,7 @@ impl Lives {
         let is_before = |ts_ns: i64| after_ns.is_some_and(|after| ts_ns <= after);
         let next_allocation = self.allocations.partition_point(|it| is_before(it.ts_ns));
         let next_move = self.moves.partition_point(|it| is_before(it.ts_ns));
-        Replay { lives: self, next_allocation, next_move, touched: FxHashMap::default() }
+        Replay { lives: self, next_allocation, next_move, touched: HashMap::new() }
     }
 }
 
@@ -109,7 +121,7 @@ pub struct Replay {
     lives: Lives,
     next_allocation: usize,
     next_move: usize,
-    touched: FxHashMap<u64, Life>,
+    touched: HashMap<u64, Life>,
 }
 
 impl Replay {
@@ -154,6 +166,29 @@ impl Replay {
     /// An allocation by its number.
     pub fn allocation(&self, number: u32) -> &Allocation {
         &self.lives.allocations[number as usize]
+    }
+
+    /// Where objects lie now that were told apart before: an address for each of `lives` that is still known.
+    pub fn places(&self, lives: &[Life]) -> Vec<Option<u64>> {
+        let mut wanted = HashMap::<_, Vec<usize>>::new();
+        for (number, key) in lives.iter().enumerate().filter_map(|(number, life)| Some((number, life.key()?)))
+        {
+            wanted.entry(key).or_default().push(number);
+        }
+        let mut places = vec![None; lives.len()];
+        let untouched = lives.iter().enumerate().filter_map(|(number, life)| match life {
+            Life::Old { address, .. } if !self.touched.contains_key(address) => Some((number, *address)),
+            _ => None,
+        });
+        for (number, address) in untouched {
+            places[number] = Some(address);
+        }
+        for (&address, life) in &self.touched {
+            for &number in life.key().and_then(|key| wanted.get(&key)).into_iter().flatten() {
+                places[number] = Some(address);
+            }
+        }
+        places
     }
 
     /// What lies at an address now.

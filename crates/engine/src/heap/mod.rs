@@ -33,7 +33,7 @@ use self::references::References;
 use self::retained::{Class, Retained, Tree, classes};
 pub use self::roots::{Root, Roots};
 pub use self::rows::{Change, Kept};
-pub use self::sites::{Shots, shot_sizes, site_sums, sites};
+pub use self::sites::{Shots, shot_sizes, site_sums, sites, whereabouts};
 use self::walk::Walk;
 
 /// Stands for "none" among numbers.

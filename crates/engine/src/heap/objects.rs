@@ -1,5 +1,7 @@
 //! The objects of a shot, numbered in the order of their addresses.
 
+use std::collections::HashMap;
+
 use arrow_array::RecordBatch;
 use arrow_array::types::{UInt32Type, UInt64Type};
 use perfuse_tables::access::{nullable, numbers};
@@ -19,8 +21,8 @@ pub struct Objects {
     classes: Vec<u32>,
     /// Types, by the number of the class they make.
     types: Vec<Option<u32>>,
-    /// Where the objects of each piece of memory begin and end.
-    pieces: FxHashMap<u64, (u32, u32)>,
+    /// Where the objects of each piece of memory begin and end. Nobody can choose addresses that its hashes mistake.
+    pieces: HashMap<u64, (u32, u32)>,
     num_repeated: u64,
 }
 

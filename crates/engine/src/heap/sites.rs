@@ -146,6 +146,18 @@ pub fn site_sums(rows: impl Iterator<Item = Result<RecordBatch, Error>>) -> Resu
     ]))
 }
 
+/// Where objects lie in a shot that were at an address at a time, `(ts_ns, address)`; in the order of time.
+pub fn whereabouts(lives: Lives, known: &[(i64, u64)], done_ns: i64) -> Vec<Option<u64>> {
+    let mut replay = lives.replay(None);
+    let told = known.iter().map(|&(ts_ns, address)| {
+        replay.go_on(ts_ns);
+        replay.at(address)
+    });
+    let told: Vec<_> = told.collect();
+    replay.go_on(done_ns);
+    replay.places(&told)
+}
+
 /// Which object of an earlier shot each one of a later shot is; [`NONE`] for those that are new.
 pub fn kept(lives: Lives, earlier: (&Objects, i64), later: (&Objects, i64)) -> Vec<u32> {
     let mut replay = lives.replay(Some(earlier.1));

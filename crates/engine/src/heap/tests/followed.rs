@@ -6,7 +6,7 @@ use arrow_array::types::{UInt32Type, UInt64Type};
 use perfuse_tables::{allocations, heap_snapshots, object_moves};
 
 use super::{Made, plain};
-use crate::heap::{Change, Kept, Lives, Shots, sites};
+use crate::heap::{Change, Kept, Lives, Shots, sites, whereabouts};
 
 fn lives(made: &[(i64, u64, u32)], moved: &[(i64, u64, u64)]) -> Lives {
     let mut table = allocations::Builder::new();
@@ -69,4 +69,15 @@ fn an_object_is_the_same_wherever_it_goes() {
     let mut addresses = new["object_address"].as_primitive::<UInt64Type>().values().to_vec();
     addresses.sort_unstable();
     assert_eq!(addresses, [0x10, 0x30, 0x40, 0x60]);
+}
+
+#[test]
+fn an_object_is_found_again() {
+    let lives =
+        lives(&[(5, 0x10, 0), (30, 0x20, 0)], &[(10, 0x10, 0x20), (20, 0x20, 0x30), (25, 0x70, 0x80)]);
+    // The one allocated at 5, asked for before and after it has moved; one that was there before anything was recorded, and one
+    // that stays; what came to 0x20 later; and what was at 0x10 when nothing was there any more.
+    let known = [(6, 0x10), (7, 0x70), (7, 0x60), (12, 0x20), (15, 0x10), (31, 0x20)];
+    let found = whereabouts(lives, &known, 40);
+    assert_eq!(found, [Some(0x30), Some(0x80), Some(0x60), Some(0x30), None, Some(0x20)]);
 }
