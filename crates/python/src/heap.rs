@@ -1,10 +1,11 @@
 //! Heap shots: what keeps objects alive, and where they were allocated.
 
+use std::collections::HashMap;
 use std::iter;
 
 use arrow_array::RecordBatch;
 use perfuse_engine::heap::{
-    Error, Heap, Kept, Lives, Objects, Shots, shot_sizes, site_sums, sites, whereabouts,
+    Error, Folded, Heap, Kept, Lives, Objects, Shots, shot_sizes, site_sums, sites, whereabouts,
 };
 use perfuse_formats::TableRequest;
 use pyo3::exceptions::PyKeyError;
@@ -213,6 +214,13 @@ impl HeapShot {
         });
         let is_there = |address: &u64| self.heap.objects().find(*address).is_some();
         Ok(places.map_err(table_error)?.into_iter().map(|place| place.filter(is_there)).collect())
+    }
+
+    /// The shot as stacks and samples, in tables by name; `types` are the names of its types.
+    fn folded(&self, py: Python<'_>, types: HashMap<u32, String>) -> HashMap<&'static str, ArrowStream> {
+        let Folded { functions, frames, stacks, samples } = py.detach(|| self.heap.folded(&types));
+        let tables = [("functions", functions), ("frames", frames), ("stacks", stacks), ("samples", samples)];
+        tables.into_iter().map(|(name, rows)| (name, ArrowStream::of(rows))).collect()
     }
 
     /// What came and what went since an earlier shot, by type: `(type_id, num_new, new_bytes, num_gone, gone_bytes)`.

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from perfuse.analysis.columns import Columns
+from perfuse.analysis.heap_flame import RetainedSizes
 from perfuse.analysis.heap_growth import ClassGrowth, class_growth
 from perfuse.analysis.heap_paths import Path, Root, Step
 from perfuse.analysis.heap_sites import Site, site_rows
@@ -13,6 +14,7 @@ from perfuse.errors import UsageError
 
 if TYPE_CHECKING:
     from perfuse import _core
+    from perfuse.analysis.flame import FlameGraph
     from perfuse.profile import Profile
 
 
@@ -260,6 +262,13 @@ class Heap:
         columns = Columns(self._shot.sites())
         rows = columns.take(range(len(columns))[:limit], ("type_id", "stack_id", "num_objects", "size_bytes"))
         return site_rows(self._profile, [(self._type(of), *rest) for of, *rest in rows])
+
+    def flame(self) -> "FlameGraph":
+        """The flame graph of what is retained: widths are bytes, on each root and object lies what it alone keeps alive."""
+        from perfuse.analysis.flame import FlameGraph
+
+        title = f"{self._profile.title}, heap shot {self.snapshot.snapshot_id}"
+        return FlameGraph.of(RetainedSizes(title, self._shot.folded(self._types)))
 
     def whereabouts(self, known: Sequence[tuple[int, int]]) -> "list[HeapObject | None]":
         """Objects found again, wherever they were moved.

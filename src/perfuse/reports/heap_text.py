@@ -212,9 +212,19 @@ def _sites(sites: Sequence[Site], style: Style) -> Iterator[str]:
 def _stack(names: Sequence[str]) -> Cell:
     if not names:
         return ("no stack was taken", Role.FAINT)
-    # What the runtime put between says little, and parameters would push callers out of the line.
-    written = [name.split(" (", 1)[0] for name in names if not name.startswith("(wrapper ")]
+    # What the runtime put between says little.
+    written = [_method(name) for name in names if not name.startswith("(wrapper ")]
     return " ← ".join(written[:FRAMES_SHOWN]) + (" ← …" if len(written) > FRAMES_SHOWN else "")
+
+
+def _method(name: str) -> str:
+    """Class and method: namespaces and parameters would push callers out of the line.
+
+    >>> _method("System.Collections.Generic.List`1<Ns.Page>:Add (Ns.Page)")
+    'List`1:Add'
+    """
+    type_name, colon, method = name.split(" (", 1)[0].partition(":")
+    return type_name.split("<")[0].rsplit(".", 1)[-1] + colon + method if colon else name
 
 
 def _type(name: str | None) -> Cell:

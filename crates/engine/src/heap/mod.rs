@@ -7,6 +7,7 @@
 
 mod dominators;
 mod duplicates;
+mod folded;
 mod lives;
 mod objects;
 mod paths;
@@ -26,6 +27,7 @@ use arrow_array::RecordBatch;
 use perfuse_tables::access::ColumnError;
 
 use self::dominators::dominators;
+pub use self::folded::Folded;
 pub use self::lives::Lives;
 pub use self::objects::Objects;
 pub use self::paths::Paths;

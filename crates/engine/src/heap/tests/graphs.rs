@@ -1,5 +1,6 @@
 //! Small graphs whose answers one can see.
 
+use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{UInt32Type, UInt64Type};
 
@@ -138,4 +139,42 @@ fn a_chain_as_deep_as_memory_is_no_stack() {
     assert_eq!(of(&heap, num * 16), (16, Some((num - 1) * 16)));
     assert_eq!(heap.paths().distance(num as u32 - 1), Some(num as u32 - 1));
     assert_eq!(heap.class_rows(0).num_rows(), 1);
+}
+
+#[test]
+fn a_shot_as_stacks() {
+    // A list of three nodes, the last with a text; an object that two of them refer to; a text nothing keeps alive.
+    let made = Made {
+        objects: [0, 0, 0, 1, 2, 1].iter().zip(1..).map(|(of, at)| (at * 16, Some(*of), 16)).collect(),
+        references: vec![(0x10, 0x20), (0x20, 0x30), (0x30, 0x40), (0x10, 0x50), (0x30, 0x50)],
+        roots: vec![(0x10, "gc_handle"), (0x30, "stack")],
+    };
+    let types = [(0, "Node".to_owned()), (1, "Text".to_owned())].into();
+    let folded = made.heap().folded(&types);
+    let names = perfuse_tables::access::text(&folded.functions, "name").expect("declared");
+    let frames = folded.stacks["frame_id"].as_primitive::<UInt32Type>();
+    let parents = folded.stacks["parent_stack_id"].as_primitive::<UInt32Type>();
+    let weights = folded.samples["weight"].as_primitive::<UInt64Type>();
+    let stacks = folded.samples["stack_id"].as_primitive::<UInt32Type>();
+    let mut told: Vec<_> = (0..folded.samples.num_rows())
+        .map(|row| {
+            let mut at = Some(stacks.value(row) as usize);
+            let mut way = Vec::new();
+            while let Some(stack) = at {
+                way.push(names.get(frames.value(stack) as usize).unwrap_or_default());
+                at = parents.is_valid(stack).then(|| parents.value(stack) as usize);
+            }
+            way.reverse();
+            (way.join(" "), weights.value(row))
+        })
+        .collect();
+    told.sort();
+    let expected = [
+        ("[gc handle] Node", 32),
+        ("[kept by no root] Text", 16),
+        ("[several ways] [never described]", 16),
+        ("[stack] Node", 16),
+        ("[stack] Node Text", 16),
+    ];
+    assert_eq!(told, expected.map(|(way, bytes)| (way.to_owned(), bytes)));
 }
