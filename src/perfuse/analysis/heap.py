@@ -264,7 +264,7 @@ class Heap:
         return site_rows(self._profile, [(self._type(of), *rest) for of, *rest in rows])
 
     def flame(self) -> "FlameGraph":
-        """The flame graph of what is retained: widths are bytes, on each root and object lies what it alone keeps alive."""
+        """The flame graph of retained sizes, in bytes: on each root and object lies what it alone keeps alive."""
         from perfuse.analysis.flame import FlameGraph
 
         title = f"{self._profile.title}, heap shot {self.snapshot.snapshot_id}"
