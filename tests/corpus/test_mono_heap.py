@@ -117,6 +117,20 @@ def test_every_living_object_has_its_site() -> None:
     assert made == {"Chain": 1002, "Box": 101, "OwnerA": 1}
 
 
+def test_two_logs_have_nothing_in_common() -> None:
+    paths = [CORPUS / "v17" / f"{name}.mlpd" for name in ("graph-alloc", "everything")]
+    both = perfuse.fuse(*paths)
+    sites = "SELECT count(*), sum(num_moves)::BIGINT FROM heap_sites"
+    alone = [perfuse.fuse(path).sql(sites).fetchall()[0] for path in paths]
+    assert both.sql(sites).fetchall() == [tuple(sum(pair) for pair in zip(*alone, strict=True))]
+    shots = snapshots(both)
+    for shot in (shots[0], shots[-1]):
+        heap = both.heap(shot.snapshot_id)
+        assert heap.num_dangling == heap.num_unreachable == 0
+        others = next(other for other in shots if other.source_id != shot.source_id)
+        assert len(heap.new_objects(others, limit=None)) == heap.num_objects
+
+
 def test_leaked_handles_and_what_they_keep(graph: Profile) -> None:
     profile = perfuse.fuse(CORPUS / "v17" / "everything.mlpd")
     handles = leaked_handles(profile, profile.heap())

@@ -83,6 +83,11 @@ impl Placed {
 pub struct Recordings(Vec<(Arc<dyn Recording>, Placement)>);
 
 impl Recordings {
+    /// Each by itself: addresses of one process mean nothing in another.
+    pub fn each(self) -> impl Iterator<Item = Self> {
+        self.0.into_iter().map(|one| Self(vec![one]))
+    }
+
     /// What is wanted of a table, of one recording after the other.
     pub fn rows(
         self,
@@ -193,8 +198,7 @@ impl Fusion {
                     all
                 }
                 "heap_dominators" | "heap_classes" | "heap_sites" => {
-                    let rows = heap::table(self.recordings(), name).map_err(table_error)?;
-                    return Ok(Some(ArrowStream::trying(schema, rows)));
+                    return Ok(Some(ArrowStream::trying(schema, heap::table(self.recordings(), spec.name))));
                 }
                 _ => return Ok(Some(ArrowStream::new(schema, self.stream(name, with_bytes)))),
             };

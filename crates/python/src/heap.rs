@@ -19,26 +19,32 @@ use crate::read_ahead::ReadAhead;
 type Rows = Box<dyn Iterator<Item = Result<RecordBatch, Error>> + Send>;
 
 /// Tables that are worked out of heap shots; one shot is looked at after the other, as rows are pulled.
-pub fn table(recordings: Recordings, name: &str) -> Result<Rows, Error> {
-    let shots = shots(&recordings)?;
+pub fn table(recordings: Recordings, name: &'static str) -> Rows {
+    Box::new(recordings.each().flat_map(move |recording| rows(recording, name).unwrap_or_else(failed)))
+}
+
+fn failed(error: Error) -> Rows {
+    Box::new(iter::once(Err(error)))
+}
+
+fn rows(recording: Recordings, name: &str) -> Result<Rows, Error> {
+    let shots = shots(&recording)?;
     if name == "heap_sites" {
-        let lives = lives(&recordings)?;
-        let objects = move |snapshot| of_shot(&recordings, "heap_objects", snapshot);
-        return Ok(Box::new(sites(lives, shots, objects)));
+        let lives = lives(&recording)?;
+        return Ok(Box::new(sites(lives, shots, move |shot| of_shot(&recording, "heap_objects", shot))));
     }
     let ids: Vec<_> = shots.ids().collect();
-    let read = move |snapshot| heap(&recordings, snapshot).map(|heap| (snapshot, heap));
-    let heaps = ids.into_iter().map(read);
+    let heaps = ids.into_iter().map(move |shot| heap(&recording, shot).map(|heap| (shot, heap)));
     Ok(if name == "heap_classes" {
-        Box::new(heaps.map(|read| read.map(|(snapshot, heap)| heap.class_rows(snapshot))))
+        Box::new(heaps.map(|read| read.map(|(shot, heap)| heap.class_rows(shot))))
     } else {
         Box::new(heaps.flat_map(|read| -> Rows {
             match read {
-                Ok((snapshot, heap)) => {
+                Ok((shot, heap)) => {
                     let pieces = heap.pieces();
-                    Box::new(pieces.map(move |piece| Ok(heap.dominator_rows(snapshot, piece))))
+                    Box::new(pieces.map(move |piece| Ok(heap.dominator_rows(shot, piece))))
                 }
-                Err(error) => Box::new(iter::once(Err(error))),
+                Err(error) => failed(error),
             }
         }))
     })
@@ -68,7 +74,9 @@ fn heap(recordings: &Recordings, snapshot: u32) -> Result<Heap, Error> {
 pub struct HeapShot {
     heap: Heap,
     snapshot: u32,
-    recordings: Recordings,
+    /// That it is of.
+    recording: Recordings,
+    shots: Shots,
 }
 
 /// `(kind, name, slot_address, owner_type_id, owner_thread_id)` of a root.
@@ -79,9 +87,18 @@ impl HeapShot {
     /// Reads the shot with that key.
     #[new]
     fn new(py: Python<'_>, fusion: &Fusion, snapshot: u32) -> PyResult<Self> {
-        let recordings = fusion.recordings();
-        let heap = py.detach(|| heap(&recordings, snapshot)).map_err(table_error)?;
-        Ok(Self { heap, snapshot, recordings })
+        let read = || {
+            for recording in fusion.recordings().each() {
+                let shots = shots(&recording)?;
+                if shots.done_ns(snapshot).is_some() {
+                    let heap = heap(&recording, snapshot)?;
+                    return Ok(Some(Self { heap, snapshot, recording, shots }));
+                }
+            }
+            Ok(None)
+        };
+        let found = py.detach(read).map_err(|error: Error| table_error(error))?;
+        found.ok_or_else(|| PyKeyError::new_err(format!("no heap shot {snapshot}")))
     }
 
     /// Key of the shot.
@@ -198,9 +215,8 @@ impl HeapShot {
     /// Where its objects were allocated, as far as that was recorded: sums by type and stack.
     fn sites(&self, py: Python<'_>) -> PyResult<ArrowStream> {
         let sums = py.detach(|| {
-            let shots = shots(&self.recordings)?.only(self.snapshot);
-            let objects = |snapshot| of_shot(&self.recordings, "heap_objects", snapshot);
-            site_sums(sites(lives(&self.recordings)?, shots, objects))
+            let objects = |snapshot| of_shot(&self.recording, "heap_objects", snapshot);
+            site_sums(sites(lives(&self.recording)?, self.shots.clone().only(self.snapshot), objects))
         });
         Ok(ArrowStream::of(sums.map_err(table_error)?))
     }
@@ -208,10 +224,8 @@ impl HeapShot {
     /// Where objects lie in the shot that were at an address at a time before it, `(ts_ns, address)`, in the order of time.
     /// None for those that nothing is known of, or that are no object of the shot.
     fn whereabouts(&self, py: Python<'_>, known: Vec<(i64, u64)>) -> PyResult<Vec<Option<u64>>> {
-        let places = py.detach(|| {
-            let done_ns = shots(&self.recordings)?.done_ns(self.snapshot).unwrap_or(i64::MAX);
-            Ok::<_, Error>(whereabouts(lives(&self.recordings)?, &known, done_ns))
-        });
+        let places =
+            py.detach(|| Ok::<_, Error>(whereabouts(lives(&self.recording)?, &known, self.done_ns())));
         let is_there = |address: &u64| self.heap.objects().find(*address).is_some();
         Ok(places.map_err(table_error)?.into_iter().map(|place| place.filter(is_there)).collect())
     }
@@ -254,13 +268,16 @@ impl HeapShot {
         found.ok_or_else(|| PyKeyError::new_err(format!("no object at {address:#x}")))
     }
 
+    fn done_ns(&self) -> i64 {
+        self.shots.done_ns(self.snapshot).unwrap_or(i64::MAX)
+    }
+
+    /// The objects of an earlier shot of the recording, and which of them are still there.
     fn since(&self, earlier: u32) -> Result<(Objects, Kept), Error> {
-        let shots = shots(&self.recordings)?;
-        let done = |snapshot| shots.done_ns(snapshot).unwrap_or_default();
-        let objects = Objects::read(of_shot(&self.recordings, "heap_objects", earlier))?;
-        let lives = lives(&self.recordings)?;
-        let later = (self.heap.objects(), done(self.snapshot));
-        let kept = Kept::new(lives, (&objects, done(earlier)), later);
+        let objects = Objects::read(of_shot(&self.recording, "heap_objects", earlier))?;
+        let done_ns = self.shots.done_ns(earlier).unwrap_or(i64::MIN);
+        let later = (self.heap.objects(), self.done_ns());
+        let kept = Kept::new(lives(&self.recording)?, (&objects, done_ns), later);
         Ok((objects, kept))
     }
 }

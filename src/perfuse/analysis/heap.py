@@ -26,11 +26,13 @@ class Snapshot:
         snapshot_id: Key in table `heap_snapshots`.
         ts_ns: When it was begun, on the profile's clock.
         end_ns: When it was done; None where the recording ended first: objects may be missing.
+        source_id: File it is from. Addresses are only told apart within one: shots of two files have nothing in common.
     """
 
     snapshot_id: int
     ts_ns: int
     end_ns: int | None
+    source_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ class Duplicates:
 
 def snapshots(profile: "Profile") -> list[Snapshot]:
     """The heap shots of a profile, in the order of time."""
-    query = "SELECT snapshot_id, ts_ns, end_ns FROM heap_snapshots ORDER BY ts_ns, snapshot_id"
+    query = "SELECT snapshot_id, ts_ns, end_ns, source_id FROM heap_snapshots ORDER BY ts_ns, snapshot_id"
     return [Snapshot(*row) for row in profile.sql(query).fetchall()]
 
 

@@ -67,22 +67,24 @@ def leaked_handles(profile: "Profile", heap: "Heap | None" = None) -> list[Leake
         heap: A heap shot to find their objects in, wherever they were moved.
     """
     rows = profile.sql("""
-        SELECT kind::VARCHAR, created_stack_id, created_ns, object_address FROM gc_handles
+        SELECT kind::VARCHAR, created_stack_id, created_ns, object_address, source_id FROM gc_handles
         WHERE created_ns IS NOT NULL AND destroyed_ns IS NULL ORDER BY created_ns""").fetchall()
     if not rows:
         return []
-    held: list[HeapObject | None] = [None] * len(rows)
+    held: dict[int, HeapObject | None] = {}
     if heap is not None:
-        held = heap.whereabouts([(created, address or 0) for *_, created, address in rows])
+        own = [number for number, row in enumerate(rows) if row[-1] == heap.snapshot.source_id]
+        found = heap.whereabouts([(rows[number][2], rows[number][3] or 0) for number in own])
+        held = dict(zip(own, found, strict=True))
     groups: dict[tuple[str, int | None], list[tuple[int, HeapObject | None]]] = {}
-    for (kind, stack, created, _), found in zip(rows, held, strict=True):
-        groups.setdefault((kind, stack), []).append((created, found))
+    for number, (kind, stack, created, *_) in enumerate(rows):
+        groups.setdefault((kind, stack), []).append((created, held.get(number)))
     stacks = stack_names(profile, [stack for _, stack in groups])
     handles = []
     for (kind, stack), members in groups.items():
-        objects = {found.address: found for _, found in members if found is not None}
-        types = dict.fromkeys(found.type for found in objects.values() if found.type)
-        retained = sum(found.retained_bytes for found in objects.values())
+        objects = {one.address: one for _, one in members if one is not None}
+        types = dict.fromkeys(one.type for one in objects.values() if one.type)
+        retained = sum(one.retained_bytes for one in objects.values())
         known = LeakedHandles(
             kind, len(members), members[0][0], members[-1][0], stacks.get(stack, ()) if stack is not None else (), stack
         )

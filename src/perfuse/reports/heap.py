@@ -36,7 +36,7 @@ class Retainer:
 
 @dataclass(frozen=True, slots=True)
 class HeapReport:
-    """Heap shots, the last of them by class, and what grew since the first."""
+    """The heap shots of a file, of several that with the last one: this by class, and what grew since the first."""
 
     shots: list[ShotSize]
     heap: Heap
@@ -103,9 +103,11 @@ def memory_report(profile: Profile, limit: int = 10) -> MemoryReport | None:
 
 
 def _heap_report(profile: Profile, limit: int = 10) -> HeapReport | None:
-    shots = snapshots(profile)
-    if not shots:
+    every = snapshots(profile)
+    if not every:
         return None
+    # Of one file: programs have no objects in common.
+    shots = [shot for shot in every if shot.source_id == every[-1].source_id]
     # One shot is in memory at a time: they may be as large as the program was.
     earlier = profile.heap(shots[0].snapshot_id).classes() if len(shots) > 1 else []
     heap = profile.heap(shots[-1].snapshot_id)
