@@ -221,6 +221,8 @@ pub type BatchStream = Box<dyn Iterator<Item = RecordBatch> + Send>;
 pub struct TableRequest {
     /// Only rows of these code objects (keys as placed), sorted; all where none.
     pub code_objects: Option<Vec<u32>>,
+    /// Only rows of this heap shot (key as placed); all where none.
+    pub snapshot: Option<u32>,
     /// Whether to fill columns of raw bytes such as `code_objects.code`.
     pub with_bytes: bool,
 }
