@@ -6,20 +6,25 @@ use std::sync::{Arc, Mutex, OnceLock};
 use arrow_array::RecordBatch;
 use perfuse_engine::align::first_uses;
 use perfuse_engine::code_map::CodeMap;
-use perfuse_engine::join::{self, CodeLines, CodeNames, NativeNames, PerfMaps};
+use perfuse_engine::join::{self, CodeLines, CodeNames, NativeNames, PerfMaps, Places};
 use perfuse_engine::mappings::Mappings;
 use perfuse_engine::sleds::{Named, ObjectMaps};
 use perfuse_engine::symbolize::{Options, Symbolizer};
+use perfuse_engine::unwind::{Chains, Modules, Totals, Unwinder};
+use perfuse_formats::perf_data::PerfData;
 use perfuse_formats::{ClockMap, Placement, Recording, TableRequest, registry};
 use perfuse_tables::access::ColumnError;
 use perfuse_tables::{Identities, Offsets, clocks, diagnostics, sources};
+use perfuse_wire::Endian;
 use pyo3::prelude::*;
 
 use crate::arrow::ArrowStream;
 use crate::calls::Traced;
 use crate::errors::table_error;
 use crate::naming::{FindingRow, open_maps};
+use crate::read_ahead::ReadAhead;
 use crate::recording::PyRecording;
+use crate::unwinding::KnownFormats;
 
 /// How a recording is put among the others.
 #[pyclass(frozen, name = "Placed", module = "perfuse._core")]
@@ -91,6 +96,8 @@ pub struct Fusion {
     recorded_on: Option<(String, String)>,
     pub named: OnceLock<Result<Vec<Named>, ColumnError>>,
     joined: OnceLock<Result<join::Tables, ColumnError>>,
+    /// How unwinding went; set by the join, where there was anything to unwind.
+    unwound: OnceLock<Totals>,
     pub traced: OnceLock<Result<Traced, ColumnError>>,
 }
 
@@ -118,7 +125,7 @@ impl Fusion {
             after = after.plus(extent);
             all.push(Placed { how, placement });
         }
-        let (named, joined, traced) = Default::default();
+        let (named, joined, unwound, traced) = Default::default();
         Ok(Self {
             placed: all,
             identities,
@@ -129,6 +136,7 @@ impl Fusion {
             recorded_on,
             named,
             joined,
+            unwound,
             traced,
         })
     }
@@ -266,9 +274,6 @@ impl Fusion {
         let codes = CodeMap::new(&code_objects, &code_moves)?;
         let names = CodeNames::new(&code_objects)?;
         let mappings = Mappings::new(&mapping_rows)?;
-        let located = join::locate(self.stream("callchains", false), &codes, &mappings)?;
-        let hit = TableRequest { code_objects: Some(located.code_objects.clone()), with_bytes: false };
-        let lines = CodeLines::new(self.collect("line_rows", &hit), self.collect("inline_calls", &hit))?;
         let symbol_dirs = self.symbol_dirs.clone();
         let symbolizer = Symbolizer::new(Options {
             symbol_dirs,
@@ -276,10 +281,37 @@ impl Fusion {
             recorded_on: self.recorded_on.clone(),
             ..Options::default()
         });
+        let places = Places { codes: &codes, mappings: &mappings };
+        let located = if self.has_user_stacks() {
+            let formats = KnownFormats { placed: &self.placed };
+            let modules = Modules::new(places, &symbolizer, &formats);
+            let mut unwinder = Unwinder::new(&modules, self.big_endian_sources());
+            let chains = ReadAhead::new(self.stream("callchains", true));
+            let located = join::locate(chains.map(|batch| unwinder.unwind(batch)), places)?;
+            let _ = self.unwound.set(*unwinder.totals());
+            located
+        } else {
+            join::locate(self.stream("callchains", false).map(|batch| Ok(Chains::from(batch))), places)?
+        };
+        let hit = TableRequest { code_objects: Some(located.code_objects.clone()), with_bytes: false };
+        let lines = CodeLines::new(self.collect("line_rows", &hit), self.collect("inline_calls", &hit))?;
         let perf_maps = self.perf_maps();
         let native = NativeNames { symbolizer: &symbolizer, perf_maps: &perf_maps };
         let resolution = join::resolve(&located, &mappings, &names, &lines, &native)?;
         join::emit(&located, &resolution, &mappings, self.after)
+    }
+
+    /// Whether any samples have copies of their stacks.
+    fn has_user_stacks(&self) -> bool {
+        let perf = |placed: &Placed| {
+            placed.recording().as_any().downcast_ref::<PerfData>().is_some_and(|it| it.num_user_stacks() > 0)
+        };
+        self.placed.iter().any(perf)
+    }
+
+    fn big_endian_sources(&self) -> Vec<u32> {
+        let is_big = |placed: &&Placed| placed.recording().summary().endian == Endian::Big;
+        self.placed.iter().filter(is_big).map(|placed| placed.placement.source_id).collect()
     }
 
     /// Maps lie where the user says, beside the recordings, or where runtimes write them.

@@ -19,6 +19,7 @@ mod sframe;
 mod sleds;
 mod stacks;
 mod trace_output;
+mod unwinding;
 mod waiting;
 mod xray_logs;
 

@@ -11,17 +11,26 @@ use super::consts::RecordType;
 use super::features::{BuildIds, text};
 use super::order::{Key, TimeOrder};
 use super::reader::{File, Releaser};
+use super::recording::PerfData;
 use super::records::Mapping;
 use super::tasks::TaskFactKind;
-use crate::{BatchStream, Placement, one_batch};
+use super::user_registers::UserRegisters;
+use crate::{BatchStream, Placement, TableRequest, one_batch};
 
 /// Rows of a record batch.
 const BATCH_ROWS: usize = 65_536;
-/// A batch of deep call chains ends earlier.
+/// A batch of deep call chains ends earlier, and so does one of copied stacks.
 const BATCH_ADDRESSES: usize = 4 << 20;
+const BATCH_STACK_BYTES: usize = 8 << 20;
 
 /// The table of that name, where this format fills it.
-pub fn table(file: &Arc<File>, name: &str, placement: &Placement) -> Option<BatchStream> {
+pub fn table(
+    perf: &PerfData,
+    name: &str,
+    placement: &Placement,
+    request: &TableRequest,
+) -> Option<BatchStream> {
+    let file = perf.file();
     match name {
         "processes" | "threads" => {
             identify(file, placement);
@@ -40,6 +49,8 @@ pub fn table(file: &Arc<File>, name: &str, placement: &Placement) -> Option<Batc
         "callchains" => {
             identify(file, placement);
             let order = TimeOrder::new(file, |record, _| record.record_type == RecordType::SAMPLE);
+            let user_registers = |attribute| UserRegisters::of(attribute, perf.arch().map(|(name, _)| name));
+            let attributes = file.attributes.list().iter();
             Some(Box::new(CallchainRows {
                 file: file.clone(),
                 placement: placement.clone(),
@@ -47,6 +58,8 @@ pub fn table(file: &Arc<File>, name: &str, placement: &Placement) -> Option<Batc
                 threads: FxHashMap::default(),
                 next_id: placement.first.sample,
                 addresses: Vec::new(),
+                user_registers: attributes.filter(|_| request.with_bytes).map(user_registers).collect(),
+                pairs: Vec::new(),
                 releaser: Releaser::default(),
             }))
         }
@@ -121,12 +134,16 @@ struct CallchainRows {
     threads: FxHashMap<(i32, i32), (u32, u32)>,
     next_id: u64,
     addresses: Vec<u64>,
+    /// By attribute; empty where no bytes are wanted.
+    user_registers: Vec<UserRegisters>,
+    pairs: Vec<u64>,
     releaser: Releaser,
 }
 
 impl CallchainRows {
-    fn push(&mut self, key: Key, table: &mut callchains::Builder) -> Option<usize> {
-        let Self { file, placement, threads, addresses, .. } = self;
+    /// Adds a sample; returns how many addresses and bytes of stack it has.
+    fn push(&mut self, key: Key, table: &mut callchains::Builder) -> Option<(usize, usize)> {
+        let Self { file, placement, threads, addresses, pairs, .. } = self;
         let record = file.at(key.location)?;
         let (index, _) = file.attributes.of(record.record_type, record.body, file.endian)?;
         let attribute = file.attributes.list().get(index)?;
@@ -141,6 +158,14 @@ impl CallchainRows {
         if addresses.is_empty() {
             addresses.extend(head.ip);
         }
+        pairs.clear();
+        let mut stack = None;
+        if let Some(registers) = self.user_registers.get(index).filter(|registers| !registers.is_empty())
+            && let Ok(sample) = file.sample(&record)
+        {
+            registers.pairs(sample.user_regs, pairs);
+            stack = sample.user_stack.filter(|stack| !stack.is_empty() && !pairs.is_empty());
+        }
         table.push(
             self.next_id,
             placement.clock.ns(head.time.unwrap_or(0)),
@@ -150,11 +175,13 @@ impl CallchainRows {
             head.period.unwrap_or_else(|| attribute.fixed_period()).max(1),
             &attribute.name,
             addresses,
+            pairs,
+            stack,
             placement.source_id,
             record.offset,
         );
         self.next_id = self.next_id.saturating_add(1);
-        Some(self.addresses.len())
+        Some((self.addresses.len(), stack.map_or(0, <[u8]>::len)))
     }
 }
 
@@ -163,11 +190,13 @@ impl Iterator for CallchainRows {
 
     fn next(&mut self) -> Option<RecordBatch> {
         let mut table = callchains::Builder::new();
-        let mut num_addresses = 0usize;
+        let (mut num_addresses, mut stack_bytes) = (0usize, 0usize);
         let file = self.file.clone();
-        while table.len() < BATCH_ROWS && num_addresses < BATCH_ADDRESSES {
+        while table.len() < BATCH_ROWS && num_addresses < BATCH_ADDRESSES && stack_bytes < BATCH_STACK_BYTES {
             let Some(key) = self.order.next(&file) else { break };
-            num_addresses = num_addresses.saturating_add(self.push(key, &mut table).unwrap_or(0));
+            let (addresses, bytes) = self.push(key, &mut table).unwrap_or_default();
+            num_addresses = num_addresses.saturating_add(addresses);
+            stack_bytes = stack_bytes.saturating_add(bytes);
         }
         self.releaser.done_before(&file, self.order.oldest());
         (!table.is_empty()).then(|| table.finish())

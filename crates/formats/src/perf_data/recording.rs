@@ -154,7 +154,7 @@ impl PerfData {
     }
 
     /// What the recorded machine is, as the `sources` table spells it.
-    fn arch(&self) -> Option<(&'static str, u8)> {
+    pub(super) fn arch(&self) -> Option<(&'static str, u8)> {
         Some(match self.feature(Feature::ARCH)?.as_str() {
             "x86_64" => ("x86_64", 8),
             "i386" | "i486" | "i586" | "i686" => ("i386", 4),
@@ -258,8 +258,8 @@ impl Recording for PerfData {
         }
     }
 
-    fn table(&self, name: &str, placement: &Placement, _request: &TableRequest) -> Option<BatchStream> {
-        ingest::table(&self.file, name, placement)
+    fn table(&self, name: &str, placement: &Placement, request: &TableRequest) -> Option<BatchStream> {
+        ingest::table(self, name, placement, request)
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -1,0 +1,204 @@
+use std::sync::Arc;
+
+use arrow_array::types::{Int64Type, UInt32Type};
+use arrow_array::{Array, ArrayRef, ListArray, RecordBatch, UInt64Array};
+use arrow_buffer::OffsetBuffer;
+use perfuse_tables::access::{ColumnError, bytes, lists, numbers};
+use rayon::prelude::*;
+
+use super::lookup::{Lookup, Modules};
+use super::memory::Stack;
+use super::registers::Registers;
+use super::step::Origin;
+use super::totals::Totals;
+use super::walk::{Frame, walk};
+
+/// What precedes the user's part of a chain.
+const CONTEXT_USER: u64 = (-512i64) as u64;
+/// Addresses from here on are markers.
+const CONTEXT_MAX: u64 = (-4095i64) as u64;
+
+/// A batch of table `callchains`, unwound as far as it could be.
+#[derive(Debug)]
+pub struct Chains {
+    /// The batch.
+    pub batch: RecordBatch,
+    /// What found each of its addresses; empty where all are as recorded.
+    pub marks: Vec<Option<Mark>>,
+}
+
+/// An address that unwinding found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// What found it.
+    pub origin: Origin,
+    /// Whether it is a return address.
+    pub is_return: bool,
+}
+
+impl From<RecordBatch> for Chains {
+    fn from(batch: RecordBatch) -> Self {
+        Self { batch, marks: Vec::new() }
+    }
+}
+
+/// Unwinds batches of table `callchains` that have the columns `user_registers` and `user_stack`.
+pub struct Unwinder<'a> {
+    lookups: Vec<Lookup<'a>>,
+    /// Sources of big-endian machines, sorted.
+    big_endian: Vec<u32>,
+    totals: Totals,
+}
+
+impl<'a> Unwinder<'a> {
+    /// Unwinds on all processors. `big_endian` are the keys of sources from big-endian machines.
+    #[must_use]
+    pub fn new(modules: &'a Modules<'a>, mut big_endian: Vec<u32>) -> Self {
+        big_endian.sort_unstable();
+        let lookups = (0..rayon::current_num_threads()).map(|_| Lookup::new(modules)).collect();
+        Self { lookups, big_endian, totals: Totals::default() }
+    }
+
+    /// How it went so far.
+    #[must_use]
+    pub fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// Puts the frames of each row's stack in the place of the user's part of its chain; rows without a stack stay as they
+    /// are.
+    ///
+    /// # Errors
+    /// When the batch is not of table `callchains`.
+    pub fn unwind(&mut self, batch: RecordBatch) -> Result<Chains, ColumnError> {
+        let rows = Rows::new(&batch)?;
+        let num = batch.num_rows();
+        let share = num.div_ceil(self.lookups.len()).max(1);
+        let big_endian = &self.big_endian;
+        let parts: Vec<Part> = self
+            .lookups
+            .par_iter_mut()
+            .enumerate()
+            .map(|(at, lookup)| {
+                let mut part = Part::default();
+                for row in (at * share).min(num)..((at + 1) * share).min(num) {
+                    part.push(&rows, row, lookup, big_endian);
+                }
+                part
+            })
+            .collect();
+        parts.iter().for_each(|part| self.totals.merge(&part.totals));
+        let lens = parts.iter().flat_map(|part| part.lens.iter().copied());
+        let offsets = OffsetBuffer::<i32>::from_lengths(lens);
+        let addresses: Vec<u64> = parts.iter().flat_map(|part| part.addresses.iter().copied()).collect();
+        let marks = parts.into_iter().flat_map(|part| part.marks).collect();
+        let batch = with_addresses(&batch, offsets, addresses)?;
+        Ok(Chains { batch, marks })
+    }
+}
+
+fn with_addresses(
+    batch: &RecordBatch,
+    offsets: OffsetBuffer<i32>,
+    addresses: Vec<u64>,
+) -> Result<RecordBatch, ColumnError> {
+    let refused = |_| ColumnError { column: "addresses" };
+    let schema = batch.schema();
+    let at = schema.index_of("addresses").map_err(refused)?;
+    let arrow_schema::DataType::List(field) = schema.field(at).data_type() else {
+        return Err(ColumnError { column: "addresses" });
+    };
+    let values = Arc::new(UInt64Array::from(addresses));
+    let list = ListArray::try_new(Arc::clone(field), offsets, values, None).map_err(refused)?;
+    let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
+    columns[at] = Arc::new(list);
+    RecordBatch::try_new(schema, columns).map_err(refused)
+}
+
+/// Columns of a batch.
+struct Rows<'a> {
+    processes: &'a [u32],
+    times: &'a [i64],
+    sources: &'a [u32],
+    addresses: Lists<'a>,
+    registers: Lists<'a>,
+    stacks: &'a arrow_array::BinaryArray,
+}
+
+struct Lists<'a> {
+    offsets: &'a [i32],
+    values: &'a [u64],
+}
+
+impl<'a> Lists<'a> {
+    fn new(batch: &'a RecordBatch, column: &'static str) -> Result<Self, ColumnError> {
+        let lists = lists(batch, column)?;
+        let values = lists.values().as_any().downcast_ref::<UInt64Array>().ok_or(ColumnError { column })?;
+        Ok(Self { offsets: lists.value_offsets(), values: values.values() })
+    }
+
+    fn get(&self, row: usize) -> &'a [u64] {
+        &self.values[self.offsets[row] as usize..self.offsets[row + 1] as usize]
+    }
+}
+
+impl<'a> Rows<'a> {
+    fn new(batch: &'a RecordBatch) -> Result<Self, ColumnError> {
+        Ok(Self {
+            processes: numbers::<UInt32Type>(batch, "process_id")?.values(),
+            times: numbers::<Int64Type>(batch, "ts_ns")?.values(),
+            sources: numbers::<UInt32Type>(batch, "source_id")?.values(),
+            addresses: Lists::new(batch, "addresses")?,
+            registers: Lists::new(batch, "user_registers")?,
+            stacks: bytes(batch, "user_stack")?,
+        })
+    }
+}
+
+/// What one thread makes of its rows.
+#[derive(Default)]
+struct Part {
+    addresses: Vec<u64>,
+    lens: Vec<usize>,
+    marks: Vec<Option<Mark>>,
+    frames: Vec<Frame>,
+    totals: Totals,
+}
+
+impl Part {
+    fn push(&mut self, rows: &Rows<'_>, row: usize, lookup: &mut Lookup<'_>, big_endian: &[u32]) {
+        let before = self.addresses.len();
+        let recorded = rows.addresses.get(row);
+        let registers = Registers::from_pairs(rows.registers.get(row)).filter(|_| rows.stacks.is_valid(row));
+        let stack = registers.as_ref().and_then(|registers| {
+            let big_endian = big_endian.binary_search(&rows.sources[row]).is_ok();
+            Some(Stack { start: registers.sp()?, bytes: rows.stacks.value(row), big_endian })
+        });
+        match (registers, stack) {
+            (Some(registers), Some(stack)) => {
+                lookup.look_at(rows.processes[row], rows.times[row], registers.machine());
+                self.frames.clear();
+                let stop = walk(&registers, &stack, lookup, &mut self.frames);
+                self.totals.add(&self.frames, stop, stack.bytes.len());
+                let kernel = kernel_part(recorded);
+                self.addresses.extend(kernel);
+                self.addresses.push(CONTEXT_USER);
+                self.marks.resize(self.addresses.len(), None);
+                self.addresses.extend(self.frames.iter().map(|frame| frame.pc));
+                let mark = |frame: &Frame| Some(Mark { origin: frame.origin, is_return: frame.is_return });
+                self.marks.extend(self.frames.iter().map(mark));
+            }
+            _ => {
+                self.addresses.extend(recorded);
+                self.marks.resize(self.addresses.len(), None);
+            }
+        }
+        self.lens.push(self.addresses.len() - before);
+    }
+}
+
+/// What of a chain is the kernel's, markers included.
+fn kernel_part(chain: &[u64]) -> &[u64] {
+    let is_user = |address: &u64| *address == CONTEXT_USER || (*address < CONTEXT_MAX && address >> 63 == 0);
+    &chain[..chain.iter().position(is_user).unwrap_or(chain.len())]
+}

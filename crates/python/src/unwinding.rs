@@ -1,0 +1,90 @@
+//! What formats say of unwinding, for the engine, which knows none of them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use perfuse_engine::unwind::{Base, CodeFrames, Formats, Machine, Origin, Rows, Rule, Step};
+use perfuse_formats::jitdump::JitDump;
+use perfuse_formats::sframe::SFrame;
+use perfuse_formats::sframe::recovery::{self, Expression, Recover, Recovery};
+use perfuse_formats::{Source, jitdump};
+use perfuse_wire::Endian;
+
+use crate::fusion::Placed;
+
+/// Unwinding rows and records of the formats there are.
+pub struct KnownFormats<'a> {
+    pub placed: &'a [Placed],
+}
+
+impl Formats for KnownFormats<'_> {
+    fn rows(&self, machine: Machine, path: &Path, bytes: &[u8]) -> Option<Box<dyn Rows>> {
+        let name = path.to_string_lossy();
+        // What is no file is small: the vdso.
+        let source = if path.is_file() {
+            Source::open(&name).ok()?
+        } else {
+            Source::from_bytes(&name, bytes.to_vec()).ok()?
+        };
+        Some(Box::new(SFrameRows { file: SFrame::open(Arc::new(source)).ok()?, machine }))
+    }
+
+    fn code(&self, code_object_id: u32) -> Option<CodeFrames> {
+        self.placed.iter().find_map(|placed| {
+            let id = code_object_id.checked_sub(placed.placement.first.code_object)?;
+            let dump = placed.recording().as_any().downcast_ref::<JitDump>()?;
+            code_frames(dump, id)
+        })
+    }
+}
+
+fn code_frames(dump: &JitDump, id: u32) -> Option<CodeFrames> {
+    let index = dump.index();
+    let code = index.codes.get(id as usize)?;
+    let jitdump::Unwinding { eh_frame, address, is_own } = dump.unwinding(id)?;
+    let big_endian = index.endian == Endian::Big;
+    Some(CodeFrames { eh_frame: eh_frame.into(), code_address: code.start, address, is_own, big_endian })
+}
+
+/// The SFrame sections of a file.
+pub struct SFrameRows {
+    pub file: SFrame,
+    pub machine: Machine,
+}
+
+impl Rows for SFrameRows {
+    fn step(&self, address: u64) -> Option<Step> {
+        let found = self.file.find(address)?;
+        // A function without rows that is entered by a signal is one the assembler could not translate.
+        let is_signal =
+            found.function.info.is_signal() && self.file.pieces().get(found.piece)?.version() >= 3;
+        match found.recovery?.ok()? {
+            Recovery::Outermost => Some(Step::outermost(Origin::SFrame, self.machine.ra())),
+            Recovery::Caller { cfa, fp, ra, ra_mangled: _ } => {
+                let rules = [(self.machine.ra(), self.rule(ra)?), (self.machine.fp(), self.rule(fp)?)];
+                let (origin, cfa, rules) = (Origin::SFrame, self.at(cfa)?, rules.into());
+                Some(Step { origin, cfa, rules, kept: 0, is_signal })
+            }
+        }
+    }
+}
+
+impl SFrameRows {
+    fn rule(&self, recover: Recover) -> Option<Rule> {
+        Some(match recover {
+            Recover::Same => Rule::Same,
+            Recover::Fixed(offset) => Rule::At(Base::Cfa, offset.into()),
+            Recover::At(expression) => self.at(expression)?,
+        })
+    }
+
+    fn at(&self, Expression { base, offset, deref }: Expression) -> Option<Rule> {
+        let base = match base {
+            recovery::Base::Cfa => Base::Cfa,
+            recovery::Base::Sp => Base::Register(self.machine.sp()),
+            recovery::Base::Fp => Base::Register(self.machine.fp()),
+            recovery::Base::Register(number) => Base::Register(u8::try_from(number).ok()?),
+        };
+        Some(if deref { Rule::At(base, offset) } else { Rule::Is(base, offset) })
+    }
+}
