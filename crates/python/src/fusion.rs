@@ -17,6 +17,7 @@ use perfuse_tables::access::ColumnError;
 use perfuse_tables::{Identities, Offsets, clocks, diagnostics, sources};
 use perfuse_wire::Endian;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::arrow::ArrowStream;
 use crate::calls::Traced;
@@ -24,7 +25,7 @@ use crate::errors::table_error;
 use crate::naming::{FindingRow, open_maps};
 use crate::read_ahead::ReadAhead;
 use crate::recording::PyRecording;
-use crate::unwinding::KnownFormats;
+use crate::unwinding::{self, KnownFormats};
 
 /// How a recording is put among the others.
 #[pyclass(frozen, name = "Placed", module = "perfuse._core")]
@@ -97,7 +98,7 @@ pub struct Fusion {
     pub named: OnceLock<Result<Vec<Named>, ColumnError>>,
     joined: OnceLock<Result<join::Tables, ColumnError>>,
     /// How unwinding went; set by the join, where there was anything to unwind.
-    unwound: OnceLock<Totals>,
+    pub unwound: OnceLock<Totals>,
     pub traced: OnceLock<Result<Traced, ColumnError>>,
 }
 
@@ -204,6 +205,13 @@ impl Fusion {
         py.detach(|| self.naming_findings()).map_err(table_error)
     }
 
+    /// How unwinding copies of stacks went: see `perfuse.profile.Unwinding`. None where there are none.
+    #[pyo3(name = "unwinding")]
+    fn py_unwinding<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let totals = py.detach(|| self.unwinding()).map_err(table_error)?;
+        totals.map(|totals| unwinding::totals(py, totals)).transpose()
+    }
+
     /// When code was made and first seen to run: `(created, sampled)` pairs, code of one recording against samples of
     /// another, each on its own clock as placed.
     fn first_uses(&self, py: Python<'_>, samples: usize, code: usize) -> PyResult<Vec<(i64, i64)>> {
@@ -302,7 +310,7 @@ impl Fusion {
     }
 
     /// Whether any samples have copies of their stacks.
-    fn has_user_stacks(&self) -> bool {
+    pub fn has_user_stacks(&self) -> bool {
         let perf = |placed: &Placed| {
             placed.recording().as_any().downcast_ref::<PerfData>().is_some_and(|it| it.num_user_stacks() > 0)
         };

@@ -3,14 +3,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use perfuse_engine::unwind::{Base, CodeFrames, Formats, Machine, Origin, Rows, Rule, Step};
+use perfuse_engine::unwind::{Base, CodeFrames, Formats, Machine, Origin, Rows, Rule, Step, Stop, Totals};
 use perfuse_formats::jitdump::JitDump;
 use perfuse_formats::sframe::SFrame;
 use perfuse_formats::sframe::recovery::{self, Expression, Recover, Recovery};
 use perfuse_formats::{Source, jitdump};
+use perfuse_tables::access::ColumnError;
 use perfuse_wire::Endian;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
-use crate::fusion::Placed;
+use crate::fusion::{Fusion, Placed};
 
 /// Unwinding rows and records of the formats there are.
 pub struct KnownFormats<'a> {
@@ -43,7 +46,7 @@ fn code_frames(dump: &JitDump, id: u32) -> Option<CodeFrames> {
     let code = index.codes.get(id as usize)?;
     let jitdump::Unwinding { eh_frame, address, is_own } = dump.unwinding(id)?;
     let big_endian = index.endian == Endian::Big;
-    Some(CodeFrames { eh_frame: eh_frame.into(), code_address: code.start, address, is_own, big_endian })
+    Some(CodeFrames::new(eh_frame, code.start, address, is_own, big_endian))
 }
 
 /// The SFrame sections of a file.
@@ -87,4 +90,31 @@ impl SFrameRows {
         };
         Some(if deref { Rule::At(base, offset) } else { Rule::Is(base, offset) })
     }
+}
+
+impl Fusion {
+    /// How unwinding copies of stacks went; `None` where there are none.
+    pub fn unwinding(&self) -> Result<Option<&Totals>, ColumnError> {
+        if self.has_user_stacks() {
+            self.joined()?;
+        }
+        Ok(self.unwound.get())
+    }
+}
+
+/// As `perfuse.profile.Unwinding` has it.
+pub fn totals<'py>(py: Python<'py>, totals: &Totals) -> PyResult<Bound<'py, PyDict>> {
+    let (frames, stops) = (PyDict::new(py), PyDict::new(py));
+    for (origin, count) in Origin::ALL.into_iter().zip(totals.frames).filter(|(_, count)| *count != 0) {
+        frames.set_item(origin.name(), count)?;
+    }
+    for (stop, count) in Stop::ALL.into_iter().zip(totals.stops).filter(|(_, count)| *count != 0) {
+        stops.set_item(stop.name(), count)?;
+    }
+    let all = PyDict::new(py);
+    all.set_item("num_stacks", totals.num_stacks)?;
+    all.set_item("frames", frames)?;
+    all.set_item("stops", stops)?;
+    all.set_item("cut_bytes", (totals.cut_bytes != 0).then_some(totals.cut_bytes))?;
+    Ok(all)
 }

@@ -46,6 +46,14 @@ pub(super) struct Section<'a> {
     pub(super) origin: Origin,
 }
 
+/// Takes back that V8 says of data for exception handlers that it has none, in a way that the reader of entries refuses:
+/// augmentation `zLR` with an `L` of "omit". As a second `R` it is read, and the one behind it holds.
+pub(super) fn without_omitted_pointers(eh_frame: &mut [u8]) {
+    if let [_, _, _, _, 0, 0, 0, 0, _, b'z', letter @ b'L', b'R', 0, _, _, _, _, 0xff, ..] = eh_frame {
+        *letter = b'R';
+    }
+}
+
 /// Where the entry of each function is; made when first needed.
 pub(super) type Index = OnceLock<Vec<(Range<u64>, usize)>>;
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use object::{Object, ObjectSection, ObjectSegment, SegmentFlags, elf};
 
-use super::cfi::{Index, Section};
+use super::cfi::{Index, Section, without_omitted_pointers};
 use super::machine::Machine;
 use super::memory::number;
 use super::step::{Origin, Step};
@@ -29,18 +29,26 @@ pub trait Rows: Send + Sync {
 #[derive(Clone, Debug)]
 pub struct CodeFrames {
     /// `.eh_frame`.
-    pub eh_frame: Arc<[u8]>,
+    eh_frame: Vec<u8>,
     /// Address of the code when it was made.
-    pub code_address: u64,
+    code_address: u64,
     /// Address that `.eh_frame` has, or that its pointers take it to have.
-    pub address: u64,
-    /// Whether it is of this code alone.
-    pub is_own: bool,
-    /// Whether numbers are big-endian.
-    pub big_endian: bool,
+    address: u64,
+    /// Whether it is of this code alone; else of all code of an object file.
+    is_own: bool,
+    big_endian: bool,
 }
 
 impl CodeFrames {
+    /// Of `.eh_frame` as a dump has it. `address` is where that is, or where its pointers take it to be; `code_address` is
+    /// where the code was made. `is_own` says that it is of this code alone.
+    #[must_use]
+    pub fn new(eh_frame: &[u8], code_address: u64, address: u64, is_own: bool, big_endian: bool) -> Self {
+        let mut eh_frame = eh_frame.to_vec();
+        without_omitted_pointers(&mut eh_frame);
+        Self { eh_frame, code_address, address, is_own, big_endian }
+    }
+
     /// How to get out of the code at an offset.
     pub(super) fn step(&self, code_offset: u64, machine: Machine) -> Option<Step> {
         let section = Section {
