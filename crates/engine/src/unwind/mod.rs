@@ -16,6 +16,8 @@ mod memory;
 mod module;
 mod registers;
 mod step;
+#[cfg(test)]
+mod tests;
 mod totals;
 mod walk;
 

@@ -43,7 +43,8 @@ impl Registers {
     #[must_use]
     #[inline]
     pub fn get(&self, number: u8) -> Option<u64> {
-        (self.known >> (number & 63) & 1 == 1).then(|| self.values[usize::from(number)])
+        let value = *self.values.get(usize::from(number))?;
+        (self.known >> number & 1 == 1).then_some(value)
     }
 
     /// Sets a register; those that nothing is unwound through are passed over.
@@ -52,6 +53,14 @@ impl Registers {
         if let Some(slot) = self.values.get_mut(usize::from(number)) {
             *slot = value;
             self.known |= 1 << number;
+        }
+    }
+
+    /// Forgets a register.
+    #[inline]
+    pub(super) fn forget(&mut self, number: u8) {
+        if usize::from(number) < NUM_REGISTERS {
+            self.known &= !(1 << number);
         }
     }
 

@@ -155,7 +155,7 @@ impl Machinery<'_> {
                 Ok(value) => caller.set(*register, value),
                 Err(stop) if *register == machine.ra() => return Err(stop),
                 // Whether it is missed is seen where it is needed.
-                Err(_) => caller.keep(!(1 << register)),
+                Err(_) => caller.forget(*register),
             }
         }
         // Callers lie above what they call. A leaf with a link register may have no frame, a handler a stack of its own.
