@@ -112,7 +112,7 @@ def _unwound(unwound: Unwound) -> list[str]:
     found = {by: count for by, count in unwound.frames.items() if by != "sampled"}
     callers = sum(found.values())
     ordered = sorted(found.items(), key=lambda item: -item[1])
-    shares = [f"{percent_text(count, callers)} by {UNWOUND_BY.get(by, by)}" for by, count in ordered]
+    shares = [f"{percent_text(count, callers)} {UNWOUND_BY.get(by, by)}" for by, count in ordered]
     told = counted(unwound.num_stacks, "stack")
     if shares:
         told += ": callers " + ", ".join(shares)
