@@ -15,7 +15,6 @@ use perfuse_formats::perf_data::PerfData;
 use perfuse_formats::{ClockMap, Placement, Recording, TableRequest, registry};
 use perfuse_tables::access::ColumnError;
 use perfuse_tables::{Identities, Offsets, clocks, diagnostics, sources};
-use perfuse_wire::Endian;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -293,8 +292,8 @@ impl Fusion {
         let located = if self.has_user_stacks() {
             let formats = KnownFormats { placed: &self.placed };
             let modules = Modules::new(places, &symbolizer, &formats);
-            let mut unwinder = Unwinder::new(&modules, self.big_endian_sources());
-            let chains = ReadAhead::new(self.stream("callchains", true));
+            let mut unwinder = Unwinder::new(&modules);
+            let chains = ReadAhead::new(self.stream("callchains", false));
             let located = join::locate(chains.map(|batch| unwinder.unwind(batch)), places)?;
             let _ = self.unwound.set(*unwinder.totals());
             located
@@ -315,11 +314,6 @@ impl Fusion {
             placed.recording().as_any().downcast_ref::<PerfData>().is_some_and(|it| it.num_user_stacks() > 0)
         };
         self.placed.iter().any(perf)
-    }
-
-    fn big_endian_sources(&self) -> Vec<u32> {
-        let is_big = |placed: &&Placed| placed.recording().summary().endian == Endian::Big;
-        self.placed.iter().filter(is_big).map(|placed| placed.placement.source_id).collect()
     }
 
     /// Maps lie where the user says, beside the recordings, or where runtimes write them.

@@ -3,8 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use perfuse_engine::unwind::{Base, CodeFrames, Formats, Machine, Origin, Rows, Rule, Step, Stop, Totals};
+use perfuse_engine::unwind::{
+    Base, CodeFrames, Formats, Machine, Origin, Rows, Rule, Step, Stop, Totals, UserStack,
+};
 use perfuse_formats::jitdump::JitDump;
+use perfuse_formats::perf_data::PerfData;
 use perfuse_formats::sframe::SFrame;
 use perfuse_formats::sframe::recovery::{self, Expression, Recover, Recovery};
 use perfuse_formats::{Source, jitdump};
@@ -38,6 +41,13 @@ impl Formats for KnownFormats<'_> {
             let dump = placed.recording().as_any().downcast_ref::<JitDump>()?;
             code_frames(dump, id)
         })
+    }
+
+    fn user_stack(&self, source_id: u32, number: u64, registers: &mut Vec<u64>) -> Option<UserStack<'_>> {
+        let placed = self.placed.iter().find(|placed| placed.placement.source_id == source_id)?;
+        let perf = placed.recording().as_any().downcast_ref::<PerfData>()?;
+        let big_endian = perf.endian() == Endian::Big;
+        Some(UserStack { bytes: perf.user_stack(number, registers)?, big_endian })
     }
 }
 

@@ -69,7 +69,7 @@ pub fn locate(
     for chains in callchains {
         let Chains { mut batch, marks } = chains?;
         let nodes = walk.batch(&batch, &marks)?;
-        for done_with in ["addresses", "user_registers", "user_stack"] {
+        for done_with in ["addresses", "user_stack"] {
             if let Ok(at) = batch.schema().index_of(done_with) {
                 batch.remove_column(at);
             }

@@ -1,13 +1,14 @@
 use std::sync::Arc;
 
-use arrow_array::types::{Int64Type, UInt32Type};
-use arrow_array::{Array, ArrayRef, ListArray, RecordBatch, UInt64Array};
+use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, ListArray, PrimitiveArray, RecordBatch, UInt64Array};
 use arrow_buffer::OffsetBuffer;
-use perfuse_tables::access::{ColumnError, bytes, lists, numbers};
+use perfuse_tables::access::{ColumnError, lists, nullable, numbers};
 use rayon::prelude::*;
 
 use super::lookup::{Lookup, Modules};
 use super::memory::Stack;
+use super::module::UserStack;
 use super::registers::Registers;
 use super::step::Origin;
 use super::totals::Totals;
@@ -42,21 +43,18 @@ impl From<RecordBatch> for Chains {
     }
 }
 
-/// Unwinds batches of table `callchains` that have the columns `user_registers` and `user_stack`.
+/// Unwinds batches of table `callchains`.
 pub struct Unwinder<'a> {
     lookups: Vec<Lookup<'a>>,
-    /// Sources of big-endian machines, sorted.
-    big_endian: Vec<u32>,
     totals: Totals,
 }
 
 impl<'a> Unwinder<'a> {
-    /// Unwinds on all processors. `big_endian` are the keys of sources from big-endian machines.
+    /// Unwinds on all processors.
     #[must_use]
-    pub fn new(modules: &'a Modules<'a>, mut big_endian: Vec<u32>) -> Self {
-        big_endian.sort_unstable();
+    pub fn new(modules: &'a Modules<'a>) -> Self {
         let lookups = (0..rayon::current_num_threads()).map(|_| Lookup::new(modules)).collect();
-        Self { lookups, big_endian, totals: Totals::default() }
+        Self { lookups, totals: Totals::default() }
     }
 
     /// How it went so far.
@@ -74,7 +72,6 @@ impl<'a> Unwinder<'a> {
         let rows = Rows::new(&batch)?;
         let num = batch.num_rows();
         let share = num.div_ceil(self.lookups.len()).max(1);
-        let big_endian = &self.big_endian;
         let parts: Vec<Part> = self
             .lookups
             .par_iter_mut()
@@ -82,7 +79,7 @@ impl<'a> Unwinder<'a> {
             .map(|(at, lookup)| {
                 let mut part = Part::default();
                 for row in (at * share).min(num)..((at + 1) * share).min(num) {
-                    part.push(&rows, row, lookup, big_endian);
+                    part.push(&rows, row, lookup);
                 }
                 part
             })
@@ -121,8 +118,7 @@ struct Rows<'a> {
     times: &'a [i64],
     sources: &'a [u32],
     addresses: Lists<'a>,
-    registers: Lists<'a>,
-    stacks: &'a arrow_array::BinaryArray,
+    stacks: &'a PrimitiveArray<UInt64Type>,
 }
 
 struct Lists<'a> {
@@ -149,8 +145,7 @@ impl<'a> Rows<'a> {
             times: numbers::<Int64Type>(batch, "ts_ns")?.values(),
             sources: numbers::<UInt32Type>(batch, "source_id")?.values(),
             addresses: Lists::new(batch, "addresses")?,
-            registers: Lists::new(batch, "user_registers")?,
-            stacks: bytes(batch, "user_stack")?,
+            stacks: numbers::<UInt64Type>(batch, "user_stack")?,
         })
     }
 }
@@ -161,18 +156,20 @@ struct Part {
     addresses: Vec<u64>,
     lens: Vec<usize>,
     marks: Vec<Option<Mark>>,
+    registers: Vec<u64>,
     frames: Vec<Frame>,
     totals: Totals,
 }
 
 impl Part {
-    fn push(&mut self, rows: &Rows<'_>, row: usize, lookup: &mut Lookup<'_>, big_endian: &[u32]) {
+    fn push(&mut self, rows: &Rows<'_>, row: usize, lookup: &mut Lookup<'_>) {
         let before = self.addresses.len();
         let recorded = rows.addresses.get(row);
-        let registers = Registers::from_pairs(rows.registers.get(row)).filter(|_| rows.stacks.is_valid(row));
-        let stack = registers.as_ref().and_then(|registers| {
-            let big_endian = big_endian.binary_search(&rows.sources[row]).is_ok();
-            Some(Stack { start: registers.sp()?, bytes: rows.stacks.value(row), big_endian })
+        let copied = nullable(rows.stacks, row)
+            .and_then(|number| lookup.user_stack(rows.sources[row], number, &mut self.registers));
+        let registers = copied.and_then(|_| Registers::from_pairs(&self.registers));
+        let stack = registers.zip(copied).and_then(|(registers, UserStack { bytes, big_endian })| {
+            Some(Stack { start: registers.sp()?, bytes, big_endian })
         });
         match (registers, stack) {
             (Some(registers), Some(stack)) => {

@@ -4,9 +4,9 @@ use rustc_hash::FxHashMap;
 
 use super::frame_pointer;
 use super::machine::Machine;
-use super::module::{Formats, Module};
+use super::module::{Formats, Module, UserStack};
 use super::step::Step;
-use super::walk::Code;
+use super::walk::{Code, StepId};
 use crate::join::{Place, Places};
 use crate::mappings::Mapping;
 use crate::symbolize::{Module as Symbols, Symbolizer};
@@ -68,6 +68,7 @@ const MAX_KNOWN: usize = 1 << 19;
 pub struct Lookup<'a> {
     modules: &'a Modules<'a>,
     known: FxHashMap<(u32, u64, bool), Known>,
+    steps: Vec<Step>,
     process_id: u32,
     at_ns: i64,
     machine: Machine,
@@ -77,19 +78,34 @@ pub struct Lookup<'a> {
 struct Known {
     from_ns: i64,
     until_ns: i64,
-    step: Option<Arc<Step>>,
+    step: Option<StepId>,
 }
 
 impl<'a> Lookup<'a> {
     /// Nothing is known yet.
     #[must_use]
     pub fn new(modules: &'a Modules<'a>) -> Self {
-        Self { modules, known: FxHashMap::default(), process_id: 0, at_ns: 0, machine: Machine::Amd64 }
+        let (known, steps) = Default::default();
+        Self { modules, known, steps, process_id: 0, at_ns: 0, machine: Machine::Amd64 }
     }
 
     /// Looks at a process at a time.
     pub fn look_at(&mut self, process_id: u32, at_ns: i64, machine: Machine) {
         (self.process_id, self.at_ns, self.machine) = (process_id, at_ns, machine);
+        if self.steps.len() >= MAX_KNOWN {
+            self.known.clear();
+            self.steps.clear();
+        }
+    }
+
+    /// The copy of a stack that a source has under a number.
+    pub(super) fn user_stack(
+        &self,
+        source_id: u32,
+        number: u64,
+        registers: &mut Vec<u64>,
+    ) -> Option<UserStack<'a>> {
+        self.modules.formats.user_stack(source_id, number, registers)
     }
 
     fn mapped(&self, address: u64) -> Option<(&'a Mapping, &'a Opened)> {
@@ -105,20 +121,25 @@ impl<'a> Lookup<'a> {
 
 impl Code for Lookup<'_> {
     #[inline]
-    fn step(&mut self, pc: u64, all_registers: bool) -> Option<Arc<Step>> {
+    fn find(&mut self, pc: u64, all_registers: bool) -> Option<StepId> {
         let key = (self.process_id, pc, all_registers);
         if let Some(known) = self.known.get(&key)
             && (known.from_ns..known.until_ns).contains(&self.at_ns)
         {
-            return known.step.clone();
+            return known.step;
         }
         let (place, from_ns, until_ns) = self.modules.places.user(self.process_id, pc, self.at_ns);
-        let step = self.modules.step(place, pc, self.machine, all_registers).map(Arc::new);
-        if self.known.len() >= MAX_KNOWN {
-            self.known.clear();
-        }
-        self.known.insert(key, Known { from_ns, until_ns, step: step.clone() });
+        let step = self.modules.step(place, pc, self.machine, all_registers).map(|step| {
+            self.steps.push(step);
+            StepId(self.steps.len() as u32 - 1)
+        });
+        self.known.insert(key, Known { from_ns, until_ns, step });
         step
+    }
+
+    #[inline]
+    fn step(&self, id: StepId) -> &Step {
+        &self.steps[id.0 as usize]
     }
 
     fn is_code(&self, address: u64) -> bool {

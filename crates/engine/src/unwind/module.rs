@@ -17,6 +17,19 @@ pub trait Formats: Sync {
 
     /// The unwinding information that came with JIT code.
     fn code(&self, code_object_id: u32) -> Option<CodeFrames>;
+
+    /// The copy of a stack that a source has under a number, and into `registers` their numbers and values in turn, the
+    /// program counter last.
+    fn user_stack(&self, source_id: u32, number: u64, registers: &mut Vec<u64>) -> Option<UserStack<'_>>;
+}
+
+/// A copy of the innermost part of a stack.
+#[derive(Clone, Copy, Debug)]
+pub struct UserStack<'a> {
+    /// Its bytes, from the stack pointer up.
+    pub bytes: &'a [u8],
+    /// Whether numbers are big-endian.
+    pub big_endian: bool,
 }
 
 /// Unwinding rows of a file.

@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use super::expression::{Context, evaluate};
 use super::machine::Machine;
 use super::memory::Stack;
@@ -69,10 +67,17 @@ pub struct Frame {
     pub is_return: bool,
 }
 
+/// A step that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepId(pub u32);
+
 /// The code that a stack is unwound through.
 pub trait Code {
-    /// How to get out of the function an address is in. With `all_registers` only from what tells of all of them.
-    fn step(&mut self, pc: u64, all_registers: bool) -> Option<Arc<Step>>;
+    /// Finds how to get out of the function an address is in. With `all_registers` only from what tells of all of them.
+    fn find(&mut self, pc: u64, all_registers: bool) -> Option<StepId>;
+
+    /// A step that was found since the walk began.
+    fn step(&self, id: StepId) -> &Step;
 
     /// Whether code lies at an address.
     fn is_code(&self, address: u64) -> bool;
@@ -111,10 +116,11 @@ fn walk_with(
         let pc = frame.registers.pc;
         let sp = frame.registers.sp().unwrap_or(0);
         frames.push(Frame { pc, sp, origin, is_return });
-        let Some(step) = code.step(pc.wrapping_sub(u64::from(is_return)), all_registers) else {
+        let Some(id) = code.find(pc.wrapping_sub(u64::from(is_return)), all_registers) else {
             return Stop::NoRule;
         };
-        if let Err(stop) = frame.leave(&step, is_return, code) {
+        let step = code.step(id);
+        if let Err(stop) = frame.leave(step, is_return, code) {
             let is_guess =
                 step.origin == Origin::FramePointer && !matches!(stop, Stop::Outermost | Stop::Cut);
             return if is_guess { Stop::NoRule } else { stop };

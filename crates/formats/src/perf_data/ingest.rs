@@ -11,26 +11,19 @@ use super::consts::RecordType;
 use super::features::{BuildIds, text};
 use super::order::{Key, TimeOrder};
 use super::reader::{File, Releaser};
-use super::recording::PerfData;
 use super::records::Mapping;
 use super::tasks::TaskFactKind;
-use super::user_registers::UserRegisters;
-use crate::{BatchStream, Placement, TableRequest, one_batch};
+use crate::{BatchStream, Placement, one_batch};
 
 /// Rows of a record batch.
 const BATCH_ROWS: usize = 65_536;
-/// A batch of deep call chains ends earlier, and so does one of copied stacks.
+/// Rows of one with stacks to unwind, which is a batch's dearest part.
+const BATCH_STACKS: usize = 4096;
+/// A batch of deep call chains ends earlier.
 const BATCH_ADDRESSES: usize = 4 << 20;
-const BATCH_STACK_BYTES: usize = 8 << 20;
 
 /// The table of that name, where this format fills it.
-pub fn table(
-    perf: &PerfData,
-    name: &str,
-    placement: &Placement,
-    request: &TableRequest,
-) -> Option<BatchStream> {
-    let file = perf.file();
+pub fn table(file: &Arc<File>, name: &str, placement: &Placement) -> Option<BatchStream> {
     match name {
         "processes" | "threads" => {
             identify(file, placement);
@@ -49,8 +42,6 @@ pub fn table(
         "callchains" => {
             identify(file, placement);
             let order = TimeOrder::new(file, |record, _| record.record_type == RecordType::SAMPLE);
-            let user_registers = |attribute| UserRegisters::of(attribute, perf.arch().map(|(name, _)| name));
-            let attributes = file.attributes.list().iter();
             Some(Box::new(CallchainRows {
                 file: file.clone(),
                 placement: placement.clone(),
@@ -58,8 +49,6 @@ pub fn table(
                 threads: FxHashMap::default(),
                 next_id: placement.first.sample,
                 addresses: Vec::new(),
-                user_registers: attributes.filter(|_| request.with_bytes).map(user_registers).collect(),
-                pairs: Vec::new(),
                 releaser: Releaser::default(),
             }))
         }
@@ -134,16 +123,13 @@ struct CallchainRows {
     threads: FxHashMap<(i32, i32), (u32, u32)>,
     next_id: u64,
     addresses: Vec<u64>,
-    /// By attribute; empty where no bytes are wanted.
-    user_registers: Vec<UserRegisters>,
-    pairs: Vec<u64>,
     releaser: Releaser,
 }
 
 impl CallchainRows {
-    /// Adds a sample; returns how many addresses and bytes of stack it has.
-    fn push(&mut self, key: Key, table: &mut callchains::Builder) -> Option<(usize, usize)> {
-        let Self { file, placement, threads, addresses, pairs, .. } = self;
+    /// Adds a sample; returns how many addresses it has, and whether it has a stack to unwind.
+    fn push(&mut self, key: Key, table: &mut callchains::Builder) -> Option<(usize, bool)> {
+        let Self { file, placement, threads, addresses, .. } = self;
         let record = file.at(key.location)?;
         let (index, _) = file.attributes.of(record.record_type, record.body, file.endian)?;
         let attribute = file.attributes.list().get(index)?;
@@ -158,14 +144,7 @@ impl CallchainRows {
         if addresses.is_empty() {
             addresses.extend(head.ip);
         }
-        pairs.clear();
-        let mut stack = None;
-        if let Some(registers) = self.user_registers.get(index).filter(|registers| !registers.is_empty())
-            && let Ok(sample) = file.sample(&record)
-        {
-            registers.pairs(sample.user_regs, pairs);
-            stack = sample.user_stack.filter(|stack| !stack.is_empty() && !pairs.is_empty());
-        }
+        let has_stack = file.user_registers().get(index).is_some_and(|registers| !registers.is_empty());
         table.push(
             self.next_id,
             placement.clock.ns(head.time.unwrap_or(0)),
@@ -175,13 +154,12 @@ impl CallchainRows {
             head.period.unwrap_or_else(|| attribute.fixed_period()).max(1),
             &attribute.name,
             addresses,
-            pairs,
-            stack,
+            has_stack.then_some(key.location.number()),
             placement.source_id,
             record.offset,
         );
         self.next_id = self.next_id.saturating_add(1);
-        Some((self.addresses.len(), stack.map_or(0, <[u8]>::len)))
+        Some((self.addresses.len(), has_stack))
     }
 }
 
@@ -190,13 +168,13 @@ impl Iterator for CallchainRows {
 
     fn next(&mut self) -> Option<RecordBatch> {
         let mut table = callchains::Builder::new();
-        let (mut num_addresses, mut stack_bytes) = (0usize, 0usize);
+        let (mut num_addresses, mut num_stacks) = (0usize, 0usize);
         let file = self.file.clone();
-        while table.len() < BATCH_ROWS && num_addresses < BATCH_ADDRESSES && stack_bytes < BATCH_STACK_BYTES {
+        while table.len() < BATCH_ROWS && num_stacks < BATCH_STACKS && num_addresses < BATCH_ADDRESSES {
             let Some(key) = self.order.next(&file) else { break };
-            let (addresses, bytes) = self.push(key, &mut table).unwrap_or_default();
+            let (addresses, has_stack) = self.push(key, &mut table).unwrap_or_default();
             num_addresses = num_addresses.saturating_add(addresses);
-            stack_bytes = stack_bytes.saturating_add(bytes);
+            num_stacks = num_stacks.saturating_add(has_stack.into());
         }
         self.releaser.done_before(&file, self.order.oldest());
         (!table.is_empty()).then(|| table.finish())

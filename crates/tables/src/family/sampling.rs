@@ -21,11 +21,9 @@ table! {
         event: Str,
         /// Addresses, innermost first, with the kernel's context markers (0xffffffffffffff80 and the like) in place.
         addresses: List,
-        /// Registers of the user's code, for unwinding: a DWARF number and its value in turn, last the program counter. Empty
-        /// unless asked for with bytes, and where none were recorded.
-        user_registers: List,
-        /// The user's stack from its stack pointer up, as far as it was copied; null unless asked for with bytes.
-        user_stack: Opt<Bytes>,
+        /// Where the registers and the copy of the user's stack are that it was recorded with, for unwinding: a number of the
+        /// format's own. Null where the recorder walked the stack itself.
+        user_stack: Opt<u64>,
         /// File the row is from.
         source_id: u32,
         /// Offset of its record.

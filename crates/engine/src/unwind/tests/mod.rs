@@ -3,9 +3,8 @@ mod garbage;
 mod walks;
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use super::{Code, Frame, Machine, Registers, Stack, Step, Stop, walk};
+use super::{Code, Frame, Machine, Registers, Stack, Step, StepId, Stop, walk};
 
 /// Code whose steps are told one by one; the frame pointer has to do for the rest.
 #[derive(Default)]
@@ -14,6 +13,7 @@ struct Told {
     /// Steps that hold where all registers are wanted.
     full: HashMap<u64, Step>,
     frame_pointer: Option<Step>,
+    found: Vec<Step>,
 }
 
 impl Told {
@@ -24,9 +24,15 @@ impl Told {
 }
 
 impl Code for Told {
-    fn step(&mut self, pc: u64, all_registers: bool) -> Option<Arc<Step>> {
+    fn find(&mut self, pc: u64, all_registers: bool) -> Option<StepId> {
         let full = self.full.get(&pc).filter(|_| all_registers);
-        full.or(self.steps.get(&pc)).or(self.frame_pointer.as_ref()).cloned().map(Arc::new)
+        let step = full.or(self.steps.get(&pc)).or(self.frame_pointer.as_ref()).cloned()?;
+        self.found.push(step);
+        Some(StepId(self.found.len() as u32 - 1))
+    }
+
+    fn step(&self, id: StepId) -> &Step {
+        &self.found[id.0 as usize]
     }
 
     fn is_code(&self, address: u64) -> bool {
