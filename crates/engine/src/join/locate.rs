@@ -97,7 +97,7 @@ struct Walk<'a> {
     location_ids: FxHashMap<Location, u32>,
     node_ids: FxHashMap<(u32, u32), u32>,
     /// What an address was last found to be, and for how long that holds.
-    recent: FxHashMap<(u32, u64, bool, Origin), (i64, i64, u32)>,
+    recent: FxHashMap<(u32, u64, Mark), (i64, i64, u32)>,
 }
 
 impl Walk<'_> {
@@ -160,7 +160,7 @@ impl Walk<'_> {
 
     fn location(&mut self, process_id: Option<u32>, address: u64, mark: Mark, at_ns: i64) -> u32 {
         let Mark { origin, is_return } = mark;
-        let key = (process_id.unwrap_or(NONE), address, is_return, origin);
+        let key = (process_id.unwrap_or(NONE), address, mark);
         if let Some(&(from, until, id)) = self.recent.get(&key)
             && (from..until).contains(&at_ns)
         {

@@ -29,7 +29,7 @@ pub struct Chains {
 }
 
 /// An address that unwinding found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mark {
     /// What found it.
     pub origin: Origin,
