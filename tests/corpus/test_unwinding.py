@@ -20,3 +20,32 @@ def test_a_stack_is_as_perf_unwinds_it(name: str) -> None:
     ours = perf_chains.of(profile)
     assert ours.keys() == truth.keys()
     assert {ts: ours[ts] for ts in ours if ours[ts] != truth[ts]} == {}
+
+
+def test_the_report_tells_how_frames_were_found() -> None:
+    if not VERSIONS:
+        pytest.skip("no corpus")
+    profile = pf.fuse(RECORDED / "small_v1.data", symbol_dirs=[RECORDED])
+    told = profile.unwinding
+    assert told is not None
+    assert told.num_stacks == told.stops["outermost"] == told.frames["sampled"] == 63
+    found = dict(
+        profile.sql("""
+            WITH RECURSIVE up AS (
+                SELECT stack_id FROM samples
+                UNION ALL
+                SELECT parent_stack_id FROM up JOIN stacks USING (stack_id) WHERE parent_stack_id IS NOT NULL)
+            SELECT unwound_by::VARCHAR, count(*) FROM up JOIN stacks USING (stack_id) JOIN frames USING (frame_id)
+            WHERE inline_depth = 0 GROUP BY 1""").fetchall()
+    )
+    assert found == told.frames
+
+
+def test_without_its_program_a_recording_still_opens() -> None:
+    if not VERSIONS:
+        pytest.skip("no corpus")
+    profile = pf.fuse(RECORDED / "small_v1.data")
+    told = profile.unwinding
+    assert told is not None
+    assert told.stops == {"no_rule": 63}
+    assert "FU010" in {found.code for found in profile.diagnostics}

@@ -87,8 +87,13 @@ impl<'a> Unwinder<'a> {
         parts.iter().for_each(|part| self.totals.merge(&part.totals));
         let lens = parts.iter().flat_map(|part| part.lens.iter().copied());
         let offsets = OffsetBuffer::<i32>::from_lengths(lens);
-        let addresses: Vec<u64> = parts.iter().flat_map(|part| part.addresses.iter().copied()).collect();
-        let marks = parts.into_iter().flat_map(|part| part.marks).collect();
+        let num_addresses = parts.iter().map(|part| part.addresses.len()).sum();
+        let mut addresses = Vec::with_capacity(num_addresses);
+        let mut marks = Vec::with_capacity(num_addresses);
+        for part in &parts {
+            addresses.extend_from_slice(&part.addresses);
+            marks.extend_from_slice(&part.marks);
+        }
         let batch = with_addresses(&batch, offsets, addresses)?;
         Ok(Chains { batch, marks })
     }
