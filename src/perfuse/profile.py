@@ -164,7 +164,7 @@ class Profile:
         stops.pop("outermost", 0)
         path = next(recording.path for recording in self.recordings if "callchains" in recording.fills)
         if cut := stops.pop("cut", 0):
-            message = f"{cut:,} {whole} end where the copy of {self.unwinding.cut_bytes:,} bytes does"
+            message = f"{cut:,} {whole} end where the copy of {self.unwinding.cut_bytes or 0:,} bytes does"
             told.append(replace(diagnostic("FU009", path, message), count=cut))
         if lost := sum(stops.values()):
             why = ", ".join(f"{count:,} {stop.replace('_', ' ')}" for stop, count in stops.items())

@@ -22,9 +22,8 @@ use crate::arrow::ArrowStream;
 use crate::calls::Traced;
 use crate::errors::table_error;
 use crate::naming::{FindingRow, open_maps};
-use crate::read_ahead::ReadAhead;
 use crate::recording::PyRecording;
-use crate::unwinding::{self, KnownFormats};
+use crate::unwinding::{self, KnownFormats, unwind_and_locate};
 
 /// How a recording is put among the others.
 #[pyclass(frozen, name = "Placed", module = "perfuse._core")]
@@ -292,11 +291,10 @@ impl Fusion {
         let located = if self.has_user_stacks() {
             let formats = KnownFormats { placed: &self.placed };
             let modules = Modules::new(places, &symbolizer, &formats);
-            let mut unwinder = Unwinder::new(&modules);
-            let chains = ReadAhead::new(self.stream("callchains", false));
-            let located = join::locate(chains.map(|batch| unwinder.unwind(batch)), places)?;
-            let _ = self.unwound.set(*unwinder.totals());
-            located
+            let (located, totals) =
+                unwind_and_locate(Unwinder::new(&modules), self.stream("callchains", false), places);
+            let _ = self.unwound.set(totals);
+            located?
         } else {
             join::locate(self.stream("callchains", false).map(|batch| Ok(Chains::from(batch))), places)?
         };

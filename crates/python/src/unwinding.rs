@@ -2,9 +2,12 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
 
+use arrow_array::RecordBatch;
+use perfuse_engine::join::{self, Located, Places};
 use perfuse_engine::unwind::{
-    Base, CodeFrames, Formats, Machine, Origin, Rows, Rule, Step, Stop, Totals, UserStack,
+    Base, CodeFrames, Formats, Machine, Origin, Rows, Rule, Step, Stop, Totals, Unwinder, UserStack,
 };
 use perfuse_formats::jitdump::JitDump;
 use perfuse_formats::perf_data::PerfData;
@@ -17,6 +20,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::fusion::{Fusion, Placed};
+use crate::read_ahead::ReadAhead;
 
 /// Unwinding rows and records of the formats there are.
 pub struct KnownFormats<'a> {
@@ -73,24 +77,24 @@ impl Rows for SFrameRows {
             found.function.info.is_signal() && self.file.pieces().get(found.piece)?.version() >= 3;
         match found.recovery?.ok()? {
             Recovery::Outermost => Some(Step::outermost(Origin::SFrame, self.machine.ra())),
+            // Signatures are taken off any return address.
             Recovery::Caller { cfa, fp, ra, ra_mangled: _ } => {
-                let rules = [(self.machine.ra(), self.rule(ra)?), (self.machine.fp(), self.rule(fp)?)];
+                let (mut rules, mut kept) = (Vec::with_capacity(2), 0);
+                for (register, recover) in [(self.machine.ra(), ra), (self.machine.fp(), fp)] {
+                    match recover {
+                        Recover::Same => kept |= 1 << register,
+                        Recover::Fixed(offset) => rules.push((register, Rule::At(Base::Cfa, offset.into()))),
+                        Recover::At(expression) => rules.push((register, self.at(expression)?)),
+                    }
+                }
                 let (origin, cfa, rules) = (Origin::SFrame, self.at(cfa)?, rules.into());
-                Some(Step { origin, cfa, rules, kept: 0, is_signal })
+                Some(Step { origin, cfa, rules, kept, is_signal })
             }
         }
     }
 }
 
 impl SFrameRows {
-    fn rule(&self, recover: Recover) -> Option<Rule> {
-        Some(match recover {
-            Recover::Same => Rule::Same,
-            Recover::Fixed(offset) => Rule::At(Base::Cfa, offset.into()),
-            Recover::At(expression) => self.at(expression)?,
-        })
-    }
-
     fn at(&self, Expression { base, offset, deref }: Expression) -> Option<Rule> {
         let base = match base {
             recovery::Base::Cfa => Base::Cfa,
@@ -100,6 +104,28 @@ impl SFrameRows {
         };
         Some(if deref { Rule::At(base, offset) } else { Rule::Is(base, offset) })
     }
+}
+
+/// Batches that may wait between decoding, unwinding and locating.
+const WAITING: usize = 4;
+
+/// Unwinds in one thread and finds what addresses lie in in another, while the next chains are decoded.
+pub fn unwind_and_locate(
+    mut unwinder: Unwinder<'_>,
+    chains: impl Iterator<Item = RecordBatch> + Send + 'static,
+    places: Places<'_>,
+) -> (Result<Located, ColumnError>, Totals) {
+    std::thread::scope(|scope| {
+        let (make, made) = sync_channel(WAITING);
+        let thread = scope.spawn(move || {
+            // Nobody waits for the rest once the other end is gone.
+            let chains = ReadAhead::new(chains);
+            let _ = chains.map(|batch| make.send(unwinder.unwind(batch))).take_while(Result::is_ok).count();
+            *unwinder.totals()
+        });
+        let located = join::locate(made.into_iter(), places);
+        (located, thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
 }
 
 impl Fusion {

@@ -32,6 +32,9 @@ impl Stack<'_> {
     /// Whether an address lies behind the last byte that was copied, on the same stack for all one can tell.
     #[must_use]
     pub fn is_cut_before(&self, address: u64) -> bool {
+        if self.bytes.is_empty() {
+            return false;
+        }
         let end = self.start.saturating_add(self.bytes.len() as u64);
         // A word may begin before the end and reach over it.
         (end.saturating_sub(7)..end.saturating_add(USUAL_STACK_BYTES)).contains(&address)

@@ -72,8 +72,6 @@ pub enum Base {
 pub enum Rule {
     /// It is not: the frame has overwritten it.
     Lost,
-    /// It is in the register still.
-    Same,
     /// It is this address.
     Is(Base, i64),
     /// It is in memory there.
@@ -89,7 +87,7 @@ pub struct Step {
     pub cfa: Rule,
     /// Registers with a rule. The return address is among them; where it is [`Rule::Lost`] there is no caller.
     pub rules: Box<[(u8, Rule)]>,
-    /// Bits of the registers that a rule need not name, because the frame left them as they were.
+    /// Bits of the registers that have no rule because the frame left them as they were.
     pub kept: u64,
     /// Whether the frame was entered by a signal: what it returns to was interrupted, and called nothing.
     pub is_signal: bool,
@@ -107,5 +105,12 @@ impl Step {
     #[must_use]
     pub fn is_outermost(&self, ra: u8) -> bool {
         self.rules.iter().any(|(register, rule)| *register == ra && *rule == Rule::Lost)
+    }
+
+    /// Whether any rule is about registers of the frame rather than its CFA alone.
+    pub(super) fn needs_registers(&self) -> bool {
+        let is_plain =
+            |rule: &Rule| matches!(rule, Rule::At(Base::Cfa, _) | Rule::Is(Base::Cfa, _) | Rule::Lost);
+        !self.rules.iter().all(|(_, rule)| is_plain(rule))
     }
 }

@@ -150,26 +150,20 @@ impl Machinery<'_> {
             return Err(Stop::Outermost);
         }
         self.cfa = None;
-        let cfa = self.value(&step.cfa, None, code)?;
+        let cfa = self.value(&step.cfa, code)?;
         self.cfa = Some(cfa);
-        let mut caller = self.registers;
-        caller.keep(step.kept);
         let sp = cfa.wrapping_sub(machine.cfa_above_sp());
-        caller.set(machine.sp(), sp);
-        for (register, rule) in &step.rules {
-            match self.value(rule, Some(*register), code) {
-                Ok(value) => caller.set(*register, value),
-                Err(stop) if *register == machine.ra() => return Err(stop),
-                // Whether it is missed is seen where it is needed.
-                Err(_) => caller.forget(*register),
-            }
-        }
         // Callers lie above what they call. A leaf with a link register may have no frame, a handler a stack of its own.
         let leaf = !is_return && machine.has_link_register();
         if !(step.is_signal || sp > self.low || (leaf && sp == self.low)) {
             return Err(Stop::NotMonotonic);
         }
-        let pc = machine.unsigned(caller.get(machine.ra()).ok_or(Stop::LostRegister)?);
+        let ra = if step.needs_registers() {
+            self.by_registers(step, sp, code)
+        } else {
+            self.in_place(step, sp, code)
+        }?;
+        let pc = machine.unsigned(ra);
         // Beyond the user's half are the kernel's addresses, and the markers of call chains.
         match pc {
             0 => return Err(Stop::Outermost),
@@ -177,18 +171,50 @@ impl Machinery<'_> {
             _ if by_frame_pointer && !code.is_code(pc.wrapping_sub(1)) => {
                 return Err(Stop::NoRule);
             }
-            _ => caller.pc = pc,
+            _ => self.registers.pc = pc,
         }
         self.low = if step.is_signal { 0 } else { sp };
-        self.registers = caller;
         Ok(())
     }
 
+    /// Sets the caller's registers, all of which are found from the CFA; returns the return address.
     #[inline]
-    fn value(&self, rule: &Rule, register: Option<u8>, code: &impl Code) -> Result<u64, Stop> {
+    fn in_place(&mut self, step: &Step, sp: u64, code: &impl Code) -> Result<u64, Stop> {
+        let machine = self.registers.machine();
+        self.registers.keep(step.kept);
+        self.registers.set(machine.sp(), sp);
+        for (register, rule) in &step.rules {
+            match self.value(rule, code) {
+                Ok(value) => self.registers.set(*register, value),
+                Err(stop) if *register == machine.ra() => return Err(stop),
+                // Whether it is missed is seen where it is needed.
+                Err(_) => self.registers.forget(*register),
+            }
+        }
+        self.registers.get(machine.ra()).ok_or(Stop::LostRegister)
+    }
+
+    /// The same where rules name registers, which are those before any has changed.
+    fn by_registers(&mut self, step: &Step, sp: u64, code: &impl Code) -> Result<u64, Stop> {
+        let machine = self.registers.machine();
+        let mut caller = self.registers;
+        caller.keep(step.kept);
+        caller.set(machine.sp(), sp);
+        for (register, rule) in &step.rules {
+            match self.value(rule, code) {
+                Ok(value) => caller.set(*register, value),
+                Err(stop) if *register == machine.ra() => return Err(stop),
+                Err(_) => caller.forget(*register),
+            }
+        }
+        self.registers = caller;
+        self.registers.get(machine.ra()).ok_or(Stop::LostRegister)
+    }
+
+    #[inline]
+    fn value(&self, rule: &Rule, code: &impl Code) -> Result<u64, Stop> {
         match rule {
             Rule::Lost => Err(Stop::LostRegister),
-            Rule::Same => register.and_then(|it| self.registers.get(it)).ok_or(Stop::LostRegister),
             Rule::Is(base, offset) => Ok(self.base(base, code)?.wrapping_add_signed(*offset)),
             Rule::At(base, offset) => {
                 let address = self.base(base, code)?.wrapping_add_signed(*offset);

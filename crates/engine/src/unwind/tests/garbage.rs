@@ -43,7 +43,6 @@ fn rules() -> impl Strategy<Value = Rule> {
     let offset = prop_oneof![-64i64..64, any::<i64>()];
     prop_oneof![
         Just(Rule::Lost),
-        Just(Rule::Same),
         (bases(), offset.clone()).prop_map(|(base, offset)| Rule::Is(base, offset)),
         (bases(), offset).prop_map(|(base, offset)| Rule::At(base, offset)),
     ]
