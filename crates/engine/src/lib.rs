@@ -15,3 +15,4 @@ pub mod stacks;
 pub mod symbolize;
 pub mod timed_space;
 pub mod trace_output;
+pub mod unwind;

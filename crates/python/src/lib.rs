@@ -18,9 +18,11 @@ mod read_ahead;
 mod recording;
 mod registry;
 mod sframe;
+mod sframe_unwind;
 mod sleds;
 mod stacks;
 mod trace_output;
+mod unwinding;
 mod waiting;
 mod xray_logs;
 
@@ -42,6 +44,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     fusion::register(module)?;
     images::register(module)?;
     sframe::register(module)?;
+    sframe_unwind::register(module)?;
     sleds::register(module)?;
     stacks::register(module)?;
     xray_logs::register(module)?;

@@ -17,7 +17,7 @@ use crate::arrow::ArrowStream;
 use crate::errors::{export_error, io_error, unreadable};
 use crate::recording::PyRecording;
 
-fn sframe(recording: &PyRecording) -> PyResult<&SFrame> {
+pub fn sframe(recording: &PyRecording) -> PyResult<&SFrame> {
     let sframe = recording.inner.as_any().downcast_ref::<SFrame>();
     sframe.ok_or_else(|| PyTypeError::new_err("not an SFrame file"))
 }

@@ -4,6 +4,7 @@ import perfuse as pf
 
 program = pf.sframe.open("a.out")
 program.find([0x401136, 0x401160]).to_arrow()       # function, row and rules for each address
+program.unwind({"pc": 0x401136, "sp": 0x7ffd3000, "fp": 0}, stack).frames
 section = program.sections[0].convert(3).section.optimise()
 program.replace(section, "a.out.new")
 """
@@ -11,7 +12,7 @@ program.replace(section, "a.out.new")
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike, fspath
@@ -24,7 +25,20 @@ from perfuse.recording import Input, Recording
 from perfuse.recording import open as open_recording
 from perfuse.table import Table
 
-__all__ = ["STYLES", "Converted", "Lookups", "Misfit", "Piece", "Row", "Rule", "SFrame", "Section", "open"]
+__all__ = [
+    "STYLES",
+    "Converted",
+    "Frame",
+    "Lookups",
+    "Misfit",
+    "Piece",
+    "Row",
+    "Rule",
+    "SFrame",
+    "Section",
+    "Unwound",
+    "open",
+]
 
 STYLES = ("readelf-2.40", "readelf-2.44", "readelf-2.47")
 """Versions of readelf whose text `SFrame.readelf` writes."""
@@ -109,6 +123,32 @@ class Piece:
     num_rows: int
     starts: str
     because: str
+
+
+class Frame(NamedTuple):
+    """A frame of a stack that was unwound.
+
+    Attributes:
+        pc: Where it runs; of all but the innermost, where it returns to.
+        sp: Its stack pointer.
+    """
+
+    pc: int
+    sp: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unwound:
+    """A stack that was unwound.
+
+    Attributes:
+        frames: Its frames, innermost first.
+        stop: Why there are no more: `outermost`, `cut` (the next lies behind the bytes given), `no_rule` (no row for an
+            address), `bad_read`, `lost_register`, `not_monotonic`, `bad_return_address` or `depth_limit`.
+    """
+
+    frames: tuple[Frame, ...]
+    stop: str
 
 
 class Section:
@@ -254,6 +294,22 @@ class SFrame:
         """
         data = _native(addresses)
         return Lookups("unwind_lookups", lambda: _core.sframe_find(self.recording._core, data))
+
+    def unwind(self, registers: Mapping[str, int], stack: bytes | bytearray | memoryview, *, bias: int = 0) -> Unwound:
+        """Unwinds a stack by the rows of this file alone; a `perf.data` is unwound by `perfuse.fuse`.
+
+        Args:
+            registers: `pc` and `sp` at least; `fp`, on machines with a link register `ra`, and others by their DWARF
+                number such as `r10`, where rows name them.
+            stack: Bytes from the stack pointer up, as the machine had them.
+            bias: What was added to the file's addresses when it was loaded.
+
+        Raises:
+            ValueError: There is no such register, `pc` or `sp` is missing, or the machine is unknown.
+        """
+        data = bytes(stack)
+        frames, stop = _core.sframe_unwind(self.recording._core, registers, data, bias)
+        return Unwound(tuple(Frame(*frame) for frame in frames), stop)
 
     def readelf(self, style: str) -> Iterator[bytes]:
         """The text of `readelf --sframe` as one of its versions writes it, in blocks.
