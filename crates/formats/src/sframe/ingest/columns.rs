@@ -12,7 +12,7 @@ use arrow_buffer::NullBuffer;
 use perfuse_tables::{unwind_lookups, unwind_rows};
 use rustc_hash::FxHashMap;
 
-use crate::sframe::recovery::{Base, Expression, Recover, Recovery};
+use crate::sframe::recovery::{Base, Expression, Recovery};
 
 /// Rows on their way into a batch of `unwind_rows`.
 #[derive(Debug)]
@@ -126,7 +126,7 @@ impl Rules {
     fn push(&mut self, recovery: Option<Recovery>) {
         let (cfa, fp, ra, mangled) = match recovery {
             Some(Recovery::Caller { cfa, fp, ra, ra_mangled }) => {
-                (Some(cfa), place(fp), place(ra), ra_mangled)
+                (Some(cfa), fp.expression(), ra.expression(), ra_mangled)
             }
             Some(Recovery::Outermost) | None => (None, None, None, false),
         };
@@ -141,14 +141,6 @@ impl Rules {
         let truths = [self.mangled, self.outermost];
         let truths = truths.map(|truth| Arc::new(BooleanArray::from(truth.finish())) as ArrayRef);
         [self.cfa, self.fp, self.ra].into_iter().flat_map(Rule::finish).chain(truths)
-    }
-}
-
-fn place(rule: Recover) -> Option<Expression> {
-    match rule {
-        Recover::Same => None,
-        Recover::Fixed(offset) => Some(Expression { base: Base::Cfa, offset: offset.into(), deref: true }),
-        Recover::At(expression) => Some(expression),
     }
 }
 
