@@ -37,6 +37,13 @@ pub struct Expression {
     pub deref: bool,
 }
 
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { base, offset, deref } = self;
+        if *deref { write!(f, "[{base}{offset:+}]") } else { write!(f, "{base}{offset:+}") }
+    }
+}
+
 /// How the caller's value of a register is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Recover {
@@ -56,6 +63,15 @@ impl Recover {
             Self::Same => None,
             Self::Fixed(offset) => Some(Expression { base: Base::Cfa, offset: offset.into(), deref: true }),
             Self::At(expression) => Some(expression),
+        }
+    }
+}
+
+impl fmt::Display for Recover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.expression() {
+            Some(expression) => expression.fmt(f),
+            None => f.write_str("same"),
         }
     }
 }

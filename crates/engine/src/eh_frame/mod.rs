@@ -5,6 +5,7 @@
 //! from the other.
 
 mod augmentation;
+mod cross_check;
 mod error;
 mod object_file;
 mod reader;
@@ -15,9 +16,10 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use cross_check::{CrossCheck, Differs, Disagreement, cross_check};
 pub use error::Error;
 pub use object_file::SectionBases;
 pub use reader::{Bytes, Unread, read};
 pub use registers::Registers;
-pub use section::EhFrame;
+pub use section::{Code, EhFrame};
 pub use table::{Function, Row, Says, Stub, Unsayable, UnwindTable};

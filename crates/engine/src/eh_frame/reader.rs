@@ -130,33 +130,10 @@ impl<'a> Walk<'a> {
         let start = fde.initial_address();
         let cie = fde.cie();
         let (is_key_b, is_signal) = self.key_b.of(cie.offset(), cie.is_signal_trampoline());
-        let column = cie.return_address_register();
         let first = self.table.rows.len();
-        let mut rows =
-            fde.rows(self.rules.section, self.bases, &mut self.context).map_err(|e| e.to_string())?;
-        loop {
-            match rows.next_row() {
-                Ok(None) => break,
-                Ok(Some(row)) => {
-                    // Rows of no length stand where instructions advance by nothing, and behind the function's end.
-                    let offset = row.start_address().wrapping_sub(start);
-                    if offset >= u64::from(size.max(1))
-                        || row.end_address() <= row.start_address() && size != 0
-                    {
-                        continue;
-                    }
-                    let says = self.rules.of(row, column);
-                    let last = self.table.rows[first..].last();
-                    if last.is_none_or(|last| last.says != says) {
-                        self.table.rows.push(Row { start: offset as u32, says });
-                    }
-                }
-                Err(error) => {
-                    drop(rows);
-                    self.table.rows.truncate(first);
-                    return Err(error.to_string());
-                }
-            }
+        if let Err(error) = self.rows(fde, size) {
+            self.table.rows.truncate(first);
+            return Err(error.to_string());
         }
         let function = Function {
             start,
@@ -170,6 +147,26 @@ impl<'a> Walk<'a> {
             num_rows: (self.table.rows.len() - first) as u32,
         };
         self.table.functions.push(function);
+        Ok(())
+    }
+
+    fn rows(&mut self, fde: &gimli::FrameDescriptionEntry<Slice<'a>>, size: u32) -> gimli::Result<()> {
+        let first = self.table.rows.len();
+        let column = fde.cie().return_address_register();
+        let mut rows = fde.rows(self.rules.section, self.bases, &mut self.context)?;
+        while let Some(row) = rows.next_row()? {
+            // Rows of no length stand where instructions advance by nothing, and behind the function's end.
+            let offset = row.start_address().wrapping_sub(fde.initial_address());
+            let is_empty = row.end_address() <= row.start_address() && size != 0;
+            if offset >= u64::from(size.max(1)) || is_empty {
+                continue;
+            }
+            let says = self.rules.of(row, column);
+            let last = self.table.rows[first..].last();
+            if last.is_none_or(|last| last.says != says) {
+                self.table.rows.push(Row { start: offset as u32, says });
+            }
+        }
         Ok(())
     }
 }

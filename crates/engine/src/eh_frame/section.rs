@@ -1,13 +1,24 @@
 use std::borrow::Cow;
 
 use gimli::RunTimeEndian;
-use object::{Object, ObjectKind, ObjectSection};
+use object::{Object, ObjectKind, ObjectSection, SectionKind};
 
 use super::error::Error;
 use super::object_file::SectionBases;
 use super::reader::{Bytes, Unread, read};
 use super::registers::Registers;
 use super::table::UnwindTable;
+
+/// A section of code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Code {
+    /// First address; in an object file where it was put.
+    pub start: u64,
+    /// Address behind its last byte.
+    pub end: u64,
+    /// Its name.
+    pub name: String,
+}
 
 /// The `.eh_frame` of an ELF file, read.
 #[derive(Debug)]
@@ -22,6 +33,8 @@ pub struct EhFrame {
     pub size_bytes: u64,
     /// Offset of the section in the file.
     pub file_offset: u64,
+    /// Sections of code, by address.
+    pub code: Vec<Code>,
 }
 
 impl EhFrame {
@@ -37,6 +50,7 @@ impl EhFrame {
         let not_read = |error: object::Error| Error::NotElf(error.to_string());
         let mut data = Cow::Borrowed(section.data().map_err(not_read)?);
         let bases = (elf.kind() == ObjectKind::Relocatable).then(|| SectionBases::of(&elf));
+        let code = code(&elf, bases.as_ref());
         let address = bases.as_ref().map_or(section.address(), SectionBases::end);
         if let Some(bases) = &bases {
             bases.relocate(&elf, &section, address, data.to_mut());
@@ -50,6 +64,28 @@ impl EhFrame {
             bases,
             size_bytes: section.size().saturating_add(index),
             file_offset: section.file_range().map_or(0, |(offset, _)| offset),
+            code,
         })
     }
+
+    /// The section of code an address is in.
+    #[must_use]
+    pub fn code_at(&self, address: u64) -> Option<&Code> {
+        let behind = self.code.partition_point(|code| code.start <= address);
+        self.code[..behind].last().filter(|code| address < code.end)
+    }
+}
+
+fn code(elf: &object::File<'_>, bases: Option<&SectionBases>) -> Vec<Code> {
+    let sections =
+        elf.sections().filter(|section| section.kind() == SectionKind::Text && section.size() != 0);
+    let mut code: Vec<Code> = sections
+        .filter_map(|section| {
+            let start = bases.map_or(Some(section.address()), |bases| bases.base(section.index().0))?;
+            let name = String::from_utf8_lossy(section.name_bytes().unwrap_or_default()).into_owned();
+            Some(Code { start, end: start.checked_add(section.size())?, name })
+        })
+        .collect();
+    code.sort_by_key(|code| code.start);
+    code
 }

@@ -1,5 +1,6 @@
 //! Sections as values, and as bytes again.
 
+mod add;
 mod convert;
 mod encode;
 mod merge;
@@ -20,6 +21,7 @@ use super::recovery::Context;
 use super::row::RowInfo;
 use super::starts::Starts;
 
+pub use add::Added;
 pub use convert::Misfit;
 pub use merge::{Merged, merge};
 pub use place::put_back;

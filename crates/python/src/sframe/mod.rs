@@ -1,0 +1,133 @@
+//! What only SFrame has: addresses looked up, readelf's text, sections that can be changed and written.
+
+mod cross_check;
+mod section;
+
+use std::sync::{Arc, Mutex};
+
+use perfuse_formats::sframe::readelf::{Dump, Style};
+use perfuse_formats::sframe::{self, SFrame, writer};
+use perfuse_formats::{Recording, Source};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::arrow::ArrowStream;
+use crate::errors::{export_error, io_error, unreadable};
+use crate::recording::PyRecording;
+
+pub use cross_check::check;
+use section::SFrameSection;
+
+fn sframe(recording: &PyRecording) -> PyResult<&SFrame> {
+    let sframe = recording.inner.as_any().downcast_ref::<SFrame>();
+    sframe.ok_or_else(|| PyTypeError::new_err("not an SFrame file"))
+}
+
+/// Opens a bare section that is loaded to an address.
+#[pyfunction]
+fn sframe_at(py: Python<'_>, path: &str, data: Option<Vec<u8>>, address: u64) -> PyResult<PyRecording> {
+    let source = py.detach(|| match data {
+        Some(data) => Source::from_bytes(path, data),
+        None => Source::open(path),
+    });
+    let source = source.map_err(|error| io_error(py, path, &error))?;
+    let file = py.detach(|| SFrame::open_at(Arc::new(source), Some(address)));
+    let file =
+        file.map_err(|error| unreadable(py, path, &error, "an SFrame section begins with the magic 0xdee2"))?;
+    Ok(PyRecording { inner: Arc::new(file) })
+}
+
+/// Looks addresses up: native 64-bit numbers, one behind the other.
+#[pyfunction]
+fn sframe_find(py: Python<'_>, recording: &PyRecording, addresses: &[u8]) -> PyResult<ArrowStream> {
+    let file = sframe(recording)?;
+    let addresses: Vec<u64> =
+        addresses.chunks_exact(8).map(|bytes| bytes.try_into().map_or(0, u64::from_ne_bytes)).collect();
+    let batches = py.detach(|| sframe::look_up(file, &addresses));
+    Ok(ArrowStream::new(perfuse_tables::unwind_lookups::SPEC.schema(), batches.into_iter()))
+}
+
+/// Facts of each piece: `section, member, offset, address, version, abi, flags, num_functions, num_rows, starts, because`.
+#[pyfunction]
+fn sframe_pieces<'py>(py: Python<'py>, recording: &PyRecording) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let file = sframe(recording)?;
+    file.views()
+        .map(|view| {
+            let piece = view.piece;
+            let section = file.sections().get(piece.section);
+            let row = PyDict::new(py);
+            row.set_item("section", piece.section)?;
+            row.set_item("member", section.map_or("", |section| &section.member))?;
+            row.set_item("offset", view.offset(piece.at))?;
+            row.set_item("address", view.address.wrapping_add(piece.at as u64))?;
+            row.set_item("version", piece.version())?;
+            row.set_item("abi", piece.abi().arch())?;
+            row.set_item("flags", piece.header.sfp_flags)?;
+            row.set_item("num_functions", piece.header.sfh_num_fdes)?;
+            row.set_item("num_rows", piece.header.sfh_num_fres)?;
+            row.set_item("starts", piece.starts.name())?;
+            row.set_item("because", piece.starts.reason())?;
+            Ok(row)
+        })
+        .collect()
+}
+
+/// The text of a version of readelf, in blocks.
+#[pyclass(frozen, module = "perfuse._core")]
+pub struct SFrameText {
+    dump: Mutex<Dump>,
+}
+
+#[pymethods]
+impl SFrameText {
+    #[new]
+    fn new(recording: &PyRecording, style: &str) -> PyResult<Self> {
+        let style = Style::named(style).ok_or_else(|| PyValueError::new_err(format!("no style {style}")))?;
+        match Dump::of(sframe(recording)?, style) {
+            Ok(dump) => Ok(Self { dump: Mutex::new(dump) }),
+            Err(refused) => {
+                let hint =
+                    refused.shown_by.map_or(String::new(), |style| format!("; --style {style} shows it"));
+                Err(PyValueError::new_err(format!(
+                    "that readelf shows nothing of it: {}{hint}",
+                    refused.message
+                )))
+            }
+        }
+    }
+
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let block =
+            py.detach(|| self.dump.lock().map(|mut dump| dump.next()).map_err(crate::errors::table_error))?;
+        Ok(block.map(|block| PyBytes::new(py, &block)))
+    }
+}
+
+/// A file with other bytes for one of its sections.
+#[pyfunction]
+fn sframe_put_back<'py>(
+    py: Python<'py>,
+    recording: &PyRecording,
+    section: usize,
+    data: &[u8],
+) -> PyResult<Bound<'py, PyBytes>> {
+    let file = sframe(recording)?;
+    let section =
+        file.sections().get(section).ok_or_else(|| PyValueError::new_err("there is no such section"))?;
+    let bytes = writer::put_back(file.source(), section, data).map_err(|error| export_error(py, error))?;
+    Ok(PyBytes::new(py, &bytes))
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<SFrameText>()?;
+    module.add_class::<SFrameSection>()?;
+    module.add_function(wrap_pyfunction!(sframe_at, module)?)?;
+    module.add_function(wrap_pyfunction!(sframe_find, module)?)?;
+    module.add_function(wrap_pyfunction!(sframe_pieces, module)?)?;
+    module.add_function(wrap_pyfunction!(sframe_put_back, module)?)
+}
