@@ -6,6 +6,8 @@ program = pf.sframe.open("a.out")
 program.find([0x401136, 0x401160]).to_arrow()       # function, row and rules for each address
 section = program.sections[0].convert(3).section.optimise()
 program.replace(section, "a.out.new")
+made = pf.sframe.from_eh_frame("/usr/bin/git")      # a section for a program that has none; made.misfits tells what is missing
+made.section.write_into("/usr/bin/git", "git.sframe")
 """
 
 from __future__ import annotations
@@ -20,11 +22,24 @@ from typing import NamedTuple, Self
 
 from perfuse import _core
 from perfuse.errors import UsageError
+from perfuse.formats.sframe_coverage import Coverage, coverage_of
 from perfuse.recording import Input, Recording
 from perfuse.recording import open as open_recording
 from perfuse.table import Table
 
-__all__ = ["STYLES", "Converted", "Lookups", "Misfit", "Piece", "Row", "Rule", "SFrame", "Section", "open"]
+__all__ = [
+    "STYLES",
+    "Converted",
+    "Lookups",
+    "Misfit",
+    "Piece",
+    "Row",
+    "Rule",
+    "SFrame",
+    "Section",
+    "from_eh_frame",
+    "open",
+]
 
 STYLES = ("readelf-2.40", "readelf-2.44", "readelf-2.47")
 """Versions of readelf whose text `SFrame.readelf` writes."""
@@ -68,7 +83,7 @@ class Misfit:
 
     Attributes:
         function: First address of the function; None for what is about the whole section.
-        row: Zero-based index of the row, where it is about one.
+        row: Zero-based index of the row, where it is about one (of `.eh_frame`, in a section made of that).
         what: What does not fit.
         left_out: Whether the function was left out, because with the rest of its rows stacks would be unwound
             wrongly.
@@ -94,6 +109,10 @@ class Piece:
         flags: As in the header.
         num_functions: Functions, as the header says.
         num_rows: Rows, as the header says.
+        header_bytes: Size of the header, and of what follows it before the functions.
+        entries_bytes: Size of the function entries.
+        rows_bytes: Size of the rows; in version 3 with functions' attributes.
+        size_bytes: Size of all.
         starts: What start fields count from: `section` or `field`.
         because: How that is known.
     """
@@ -107,6 +126,10 @@ class Piece:
     flags: int
     num_functions: int
     num_rows: int
+    header_bytes: int
+    entries_bytes: int
+    rows_bytes: int
+    size_bytes: int
     starts: str
     because: str
 
@@ -192,6 +215,24 @@ class Section:
         """
         return self._core.encode(address, sort)
 
+    def write_into(self, program: str | PathLike[str], path: str | PathLike[str]) -> None:
+        """Writes a program or library with this section, which is loaded with it; the program itself stays as it is.
+
+        It takes the place of a section that is there already where it fits there, else it is put behind all that is in the
+        file, in a segment of its own. Functions are sorted.
+
+        Args:
+            program: ELF file.
+            path: File to write; executable if the program is.
+
+        Raises:
+            UnreadableInput: The program cannot be read.
+            ExportError: It is an object file, or code is more than 2 GiB away (versions 1 and 2).
+        """
+        data = _core.sframe_into(fspath(program), self._core, True)
+        Path(path).write_bytes(data)
+        Path(path).chmod(Path(program).stat().st_mode & 0o777)
+
     @staticmethod
     def merge(sections: Sequence[Section]) -> Section:
         """One sorted section of several, each function once.
@@ -242,6 +283,14 @@ class SFrame:
     def sections(self) -> tuple[Section, ...]:
         """A section to change and write for each piece."""
         return tuple(Section._of(core) for core in _core.SFrameSection.all_of(self.recording._core))
+
+    @cached_property
+    def coverage(self) -> list[Coverage]:
+        """How much of the program's code has rows, which functions have none, and how far rows agree with `.eh_frame`.
+
+        One for each section of a file that has an `.eh_frame` too.
+        """
+        return coverage_of(self.recording)
 
     def find(self, addresses: Iterable[int]) -> Lookups:
         """Function and row of each address, in their order.
@@ -310,6 +359,24 @@ def open(source: Input | Recording, *, address: int | None = None) -> SFrame:
         return SFrame(Recording(_core.sframe_at(path, None, address), path))
     data = bytes(source) if isinstance(source, bytes | bytearray | memoryview) else source.read()
     return SFrame(Recording(_core.sframe_at("<bytes>", data, address), "<bytes>"))
+
+
+def from_eh_frame(program: str | PathLike[str], *, version: int = 3) -> Converted:
+    """A section made of a finished program's `.eh_frame`, whatever it was built with.
+
+    Args:
+        program: ELF program, library or object file, for x86_64, aarch64 or s390x.
+        version: 1, 2 or 3. Version 3 has words for the most.
+
+    Returns:
+        The section, and every function that is not in it, with the reason.
+
+    Raises:
+        UnreadableInput: It is no such file, or has no `.eh_frame`.
+        ValueError: There is no such version.
+    """
+    core, misfits = _core.sframe_from_eh_frame(fspath(program), version)
+    return Converted(Section._of(core), [Misfit(*misfit) for misfit in misfits])
 
 
 def _native(addresses: Iterable[int]) -> bytes:

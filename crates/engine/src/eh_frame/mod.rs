@@ -5,6 +5,7 @@
 //! from the other.
 
 mod augmentation;
+mod coverage;
 mod cross_check;
 mod error;
 mod object_file;
@@ -16,6 +17,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use coverage::{Coverage, Covered, Known, Without};
 pub use cross_check::{CrossCheck, Differs, Disagreement, cross_check};
 pub use error::Error;
 pub use object_file::SectionBases;

@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 
 use gimli::RunTimeEndian;
-use object::{Object, ObjectKind, ObjectSection, SectionKind};
+use object::{Architecture, Object, ObjectKind, ObjectSection, SectionKind};
 
 use super::error::Error;
 use super::object_file::SectionBases;
@@ -23,6 +23,8 @@ pub struct Code {
 /// The `.eh_frame` of an ELF file, read.
 #[derive(Debug)]
 pub struct EhFrame {
+    /// Machine, as `uname -m` spells it.
+    pub arch: &'static str,
     /// Functions, sorted, with their rows.
     pub table: UnwindTable,
     /// What could not be read.
@@ -58,7 +60,14 @@ impl EhFrame {
         let endian = if elf.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
         let (table, unread) = read(Bytes { data: &data, address, endian, registers });
         let index = elf.section_by_name(".eh_frame_hdr").map_or(0, |index| index.size());
+        let arch = match (elf.architecture(), elf.is_little_endian()) {
+            (Architecture::X86_64, _) => "x86_64",
+            (Architecture::Aarch64, true) => "aarch64",
+            (Architecture::Aarch64, false) => "aarch64_be",
+            _ => "s390x",
+        };
         Ok(Self {
+            arch,
             table,
             unread,
             bases,

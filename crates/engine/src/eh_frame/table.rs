@@ -90,9 +90,11 @@ pub enum Unsayable {
     Meaningless,
 }
 
-impl fmt::Display for Unsayable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Unsayable {
+    /// In words.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
             Self::CfaExpression => "a CFA that is an expression",
             Self::ReturnColumn => "a return address in another register than the ABI's",
             Self::RaExpression => "a return address that is an expression",
@@ -100,7 +102,13 @@ impl fmt::Display for Unsayable {
             Self::FpExpression => "a frame pointer that is an expression",
             Self::FpValue => "a frame pointer that is a distance from the CFA",
             Self::Meaningless => "a row that says nothing",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Unsayable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
     }
 }
 

@@ -12,6 +12,8 @@ use perfuse_wire::{Diagnostics, Rule};
 
 /// A section of SFrame, and the `.eh_frame` beside it.
 pub struct Beside {
+    /// Index of the section in the file.
+    pub section: usize,
     /// The functions and rows of SFrame, by the addresses of `.eh_frame`.
     pub table: UnwindTable,
     /// Offset of each row in the file.
@@ -30,7 +32,7 @@ impl Beside {
     fn of_section(file: &SFrame, index: usize, section: &Section) -> Option<Self> {
         let elf = file.source().get(section.elf.clone()).filter(|elf| !elf.is_empty())?;
         let eh_frame = EhFrame::of_elf(elf).ok()?;
-        let mut beside = Self { table: UnwindTable::default(), row_offsets: Vec::new(), eh_frame };
+        let mut beside = Self { section: index, table: UnwindTable::default(), row_offsets: Vec::new(), eh_frame };
         for view in file.views().filter(|view| view.piece.section == index) {
             beside.add(section, view);
         }

@@ -1,7 +1,9 @@
 //! What only SFrame has: addresses looked up, readelf's text, sections that can be changed and written.
 
+mod coverage;
 mod cross_check;
 mod section;
+mod synthesis;
 
 use std::sync::{Arc, Mutex};
 
@@ -66,6 +68,10 @@ fn sframe_pieces<'py>(py: Python<'py>, recording: &PyRecording) -> PyResult<Vec<
             row.set_item("flags", piece.header.sfp_flags)?;
             row.set_item("num_functions", piece.header.sfh_num_fdes)?;
             row.set_item("num_rows", piece.header.sfh_num_fres)?;
+            row.set_item("header_bytes", piece.entries.start - piece.at)?;
+            row.set_item("entries_bytes", piece.entries.len())?;
+            row.set_item("rows_bytes", piece.rows.len())?;
+            row.set_item("size_bytes", piece.end.min(view.data.len()) - piece.at)?;
             row.set_item("starts", piece.starts.name())?;
             row.set_item("because", piece.starts.reason())?;
             Ok(row)
@@ -123,11 +129,31 @@ fn sframe_put_back<'py>(
     Ok(PyBytes::new(py, &bytes))
 }
 
+/// The bytes of a program or library with a section: in the place of the one it has, where it fits there, else behind all else.
+#[pyfunction]
+fn sframe_into<'py>(
+    py: Python<'py>,
+    path: &str,
+    section: &SFrameSection,
+    sort: bool,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let source = py.detach(|| Source::open(path)).map_err(|error| io_error(py, path, &error))?;
+    let mut contents = section.contents()?;
+    if sort {
+        contents.sort();
+    }
+    let bytes = py.detach(|| writer::put_into(Arc::new(source), &contents));
+    Ok(PyBytes::new(py, &bytes.map_err(|error| export_error(py, error))?))
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<SFrameText>()?;
     module.add_class::<SFrameSection>()?;
     module.add_function(wrap_pyfunction!(sframe_at, module)?)?;
     module.add_function(wrap_pyfunction!(sframe_find, module)?)?;
+    module.add_function(wrap_pyfunction!(coverage::sframe_coverage, module)?)?;
+    module.add_function(wrap_pyfunction!(synthesis::sframe_from_eh_frame, module)?)?;
     module.add_function(wrap_pyfunction!(sframe_pieces, module)?)?;
+    module.add_function(wrap_pyfunction!(sframe_into, module)?)?;
     module.add_function(wrap_pyfunction!(sframe_put_back, module)?)
 }

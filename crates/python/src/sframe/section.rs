@@ -118,6 +118,10 @@ impl SFrameSection {
         Self { contents: Mutex::new(contents) }
     }
 
+    pub(super) fn contents(&self) -> PyResult<Contents> {
+        Ok(self.lock()?.clone())
+    }
+
     fn lock(&self) -> PyResult<MutexGuard<'_, Contents>> {
         self.contents.lock().map_err(crate::errors::table_error)
     }

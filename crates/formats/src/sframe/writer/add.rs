@@ -20,7 +20,26 @@ pub struct Added {
     pub is_key_b: bool,
 }
 
+/// How far a section has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    functions: usize,
+    blocks: usize,
+}
+
 impl Contents {
+    /// How far it has come, to go back to.
+    #[must_use]
+    pub fn mark(&self) -> Mark {
+        Mark { functions: self.functions.len(), blocks: self.blocks.len() }
+    }
+
+    /// Takes away what was added since.
+    pub fn back_to(&mut self, mark: Mark) {
+        self.functions.truncate(mark.functions);
+        self.blocks.truncate(mark.blocks);
+    }
+
     /// Adds a function; in version 3 with rows that name registers where they have to.
     ///
     /// # Errors
