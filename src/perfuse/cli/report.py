@@ -58,8 +58,8 @@ def command(
 
     A code dump alone: what was compiled, when, how often, how big.
 
-    Programs with SFrame sections: what code they cover, what is missing and why, whether they agree with .eh_frame, and who
-    would unwind by them.
+    Programs with SFrame sections: what code they cover, what is missing and why, whether they agree with
+    .eh_frame, and who would unwind by them.
     """
     if not files:
         return _map_alone(console, how, limit, as_json)
@@ -146,10 +146,11 @@ def _calls(console: Console, profile: Profile, calls: CallOptions, limit: int, a
 
 
 def _unwind_tables(console: Console, profile: Profile, limit: int, as_json: bool) -> int:
+    from perfuse.formats.sframe import SFrame
     from perfuse.reports.unwind_tables import unwind_report
     from perfuse.reports.unwind_tables_text import unwind_lines
 
-    reports = [unwind_report(recording, limit) for recording in profile.recordings]
+    reports = [unwind_report(SFrame(recording), limit) for recording in profile.recordings]
     if as_json:
         shown = [report.as_json() for report in reports]
         console.json(shown[0] if len(shown) == 1 else {"kind": "unwind_tables", "files": shown})

@@ -40,20 +40,20 @@ class Address(click.ParamType[int]):
 @verb(
     "sframe",
     examples=[
-        "perfuse sframe from-eh-frame a.out -o a.sframe",
-        "perfuse sframe from-eh-frame a.out --into a.out -o a.out.unwindable",
+        "perfuse sframe from-eh-frame libsmall.so -o small.sframe",
+        "perfuse sframe from-eh-frame libsmall.so --into libsmall.so -o libsmall.new.so",
         "perfuse sframe optimise a.out -o a.sframe",
         "perfuse sframe convert a.out --version 3 -o a.sframe",
-        "perfuse sframe merge linked-by-lld.so -o merged.sframe",
-        "perfuse sframe find a.out 0x1139 0x1140",
+        "perfuse sframe merge libsmall.so -o merged.sframe",
+        "perfuse sframe find a.out 0x2 0x8",
     ],
 )
 @click.argument("action", type=click.Choice(ACTIONS), metavar="ACTION")
 @click.argument("file")
 @click.argument("addresses", nargs=-1, type=Address(), metavar="[ADDRESS]...")
 @output("File to write: the section, or with --into the program with it")
-@click.option("--version", type=click.IntRange(1, 3), metavar="N", help="Version to write: 1, 2 or 3. [as it is, or 3]")
-@click.option("--into", metavar="PROGRAM", help="Program or library to put the section into, as OUT; itself it is kept.")
+@click.option("--version", type=click.IntRange(1, 3), metavar="N", help="Version to write. [as it is, or 3]")
+@click.option("--into", metavar="PROGRAM", help="Program or library that OUT is to be, with the section.")
 @limit(20, "functions that are left out")
 @JSON
 def command(

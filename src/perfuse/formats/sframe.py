@@ -6,7 +6,7 @@ program = pf.sframe.open("a.out")
 program.find([0x401136, 0x401160]).to_arrow()       # function, row and rules for each address
 section = program.sections[0].convert(3).section.optimise()
 program.replace(section, "a.out.new")
-made = pf.sframe.from_eh_frame("/usr/bin/git")      # a section for a program that has none; made.misfits tells what is missing
+made = pf.sframe.from_eh_frame("/usr/bin/git")      # for a program that has none; made.misfits are what it lacks
 made.section.write_into("/usr/bin/git", "git.sframe")
 """
 
@@ -218,8 +218,8 @@ class Section:
     def write_into(self, program: str | PathLike[str], path: str | PathLike[str]) -> None:
         """Writes a program or library with this section, which is loaded with it; the program itself stays as it is.
 
-        It takes the place of a section that is there already where it fits there, else it is put behind all that is in the
-        file, in a segment of its own. Functions are sorted.
+        It takes the place of a section that is there already where it fits there, else it is put behind all that is
+        in the file, in a segment of its own. Functions are sorted.
 
         Args:
             program: ELF file.

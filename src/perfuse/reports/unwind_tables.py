@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from perfuse.formats import sframe
+from perfuse.errors import ExportError
 from perfuse.reports.units import hex_text
 
 if TYPE_CHECKING:
     from perfuse.diagnostics import Diagnostic
-    from perfuse.formats.sframe import Piece
+    from perfuse.formats.sframe import Piece, SFrame
     from perfuse.formats.sframe_coverage import Agreement, CodeSection, WithoutRows
-    from perfuse.recording import Recording
 
 READERS = {
     "SF080": "Linux (series of January 2026)",
@@ -67,28 +66,29 @@ class UnwindReport:
             "kind": "unwind_tables",
             "path": self.path,
             "sections": [_with_hex_addresses(asdict(one)) for one in self.sections],
-            "readers": [{"name": one.name, "takes_it": not one.refuses, "why_not": one.refuses} for one in self.readers],
+            "readers": [
+                {"name": one.name, "takes_it": not one.refuses, "why_not": one.refuses} for one in self.readers
+            ],
             "findings": [{name: getattr(found, name) for name in told} for found in self.findings],
         }
 
 
-def unwind_report(recording: Recording, limit: int = 0) -> UnwindReport:
-    """Gathers the report; at most `limit` functions without rows, all with 0."""
-    opened = sframe.SFrame(recording)
-    found = recording.check(limit=limit)
+def unwind_report(opened: SFrame, limit: int = 0) -> UnwindReport:
+    """Gathers the report; at most `limit` functions without rows, and places a rule, all with 0."""
+    found = opened.recording.check(limit=limit)
     refused = {one.code: one.message for one in found if one.code in READERS}
     # Who would load a section that is in no program, nobody can say.
     linked = any(piece.address for piece in opened.pieces)
     numbers = sorted({piece.section for piece in opened.pieces})
     return UnwindReport(
-        path=recording.path,
+        path=opened.recording.path,
         sections=[_section(opened, number, limit) for number in numbers],
         readers=[Reader(name, refused.get(code, "")) for code, name in READERS.items()] if linked else [],
         findings=[one for one in found if one.code not in READERS],
     )
 
 
-def _section(opened: sframe.SFrame, number: int, limit: int) -> SectionReport:
+def _section(opened: SFrame, number: int, limit: int) -> SectionReport:
     pieces = [piece for piece in opened.pieces if piece.section == number]
     coverage = next((one for one in opened.coverage if one.section == number), None)
     without = coverage.without if coverage else []
@@ -107,10 +107,8 @@ def _section(opened: sframe.SFrame, number: int, limit: int) -> SectionReport:
     )
 
 
-def _shared_bytes(opened: sframe.SFrame, number: int) -> int | None:
+def _shared_bytes(opened: SFrame, number: int) -> int | None:
     """What a section would be with equal rows shared; None for one that cannot be written."""
-    from perfuse.errors import ExportError
-
     pieces = zip(opened.pieces, opened.sections, strict=True)
     try:
         return sum(

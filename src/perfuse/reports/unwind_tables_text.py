@@ -56,7 +56,9 @@ def _facts(one: SectionReport) -> list[tuple[str, Cell]]:
         facts.append(("", f"{ratio:.2f} times .eh_frame and its index, {bytes_text(one.eh_frame_bytes)}"))
     if one.shared_bytes is not None and one.shared_bytes < one.size_bytes:
         saved = percent_text(one.size_bytes - one.shared_bytes, one.size_bytes)
-        facts.append(("", f"{bytes_text(one.shared_bytes)} with equal rows shared, {saved} less: perfuse sframe optimise"))
+        facts.append(
+            ("", f"{bytes_text(one.shared_bytes)} with equal rows shared, {saved} less: perfuse sframe optimise")
+        )
     if one.num_functions is not None:
         there = one.num_functions - one.num_without
         share = percent_text(there, one.num_functions)

@@ -4,7 +4,7 @@ use object::{Object, ObjectSymbol, SymbolKind};
 use rustc_hash::FxHashMap;
 
 use super::section::EhFrame;
-use super::table::{Function, Says, UnwindTable, Unsayable};
+use super::table::{Function, Says, Unsayable, UnwindTable};
 use crate::symbolize::demangled;
 
 /// How much of a module's code has rows.
@@ -113,7 +113,8 @@ fn functions<'a>(file: &'a [u8], eh_frame: &EhFrame) -> Vec<Named<'a>> {
     let elf = object::File::parse(file).ok();
     let symbols: Vec<_> = elf.iter().flat_map(|elf| elf.symbols().chain(elf.dynamic_symbols())).collect();
     let mut by_address: FxHashMap<u64, Named<'a>> = FxHashMap::default();
-    for symbol in symbols.iter().filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition()) {
+    for symbol in symbols.iter().filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
+    {
         let base = match (&eh_frame.bases, symbol.section_index()) {
             (None, _) => Some(0),
             (Some(bases), Some(section)) => bases.base(section.0),

@@ -32,7 +32,8 @@ impl Beside {
     fn of_section(file: &SFrame, index: usize, section: &Section) -> Option<Self> {
         let elf = file.source().get(section.elf.clone()).filter(|elf| !elf.is_empty())?;
         let eh_frame = EhFrame::of_elf(elf).ok()?;
-        let mut beside = Self { section: index, table: UnwindTable::default(), row_offsets: Vec::new(), eh_frame };
+        let mut beside =
+            Self { section: index, table: UnwindTable::default(), row_offsets: Vec::new(), eh_frame };
         for view in file.views().filter(|view| view.piece.section == index) {
             beside.add(section, view);
         }

@@ -4,7 +4,8 @@
 use super::{Contents, WriteError};
 use crate::sframe::consts::{PT_GNU_SFRAME, SHT_GNU_SFRAME};
 use crate::sframe::container::elf::{
-    Elf, FileHeader, IDENT_BYTES, PF_R, PT_LOAD, PT_PHDR, ProgramHeader, SHF_ALLOC, SHT_PROGBITS, SectionHeader,
+    Elf, FileHeader, IDENT_BYTES, PF_R, PT_LOAD, PT_PHDR, ProgramHeader, SHF_ALLOC, SHT_PROGBITS,
+    SectionHeader,
 };
 
 const NAME: &[u8] = b".sframe";
