@@ -1,5 +1,7 @@
 //! Rows of this very program's `.eh_frame`, and of sections made by hand.
 
+mod tables;
+
 use gimli::RunTimeEndian;
 use perfuse_tables::{Base, Expression, Recover, Recovery};
 
