@@ -119,7 +119,9 @@ def _made(action: str, file: str, version: int | None) -> tuple[Converted, int, 
     if action == "from-eh-frame":
         return sframe.from_eh_frame(file, version=version or 3), 0, None
     opened = sframe.open(file)
-    pieces = [piece for piece in opened.pieces if piece.section == 0]
+    pieces = list(opened.pieces)
+    if any(piece.section for piece in pieces):
+        raise click.UsageError(f"{file} has several members with sections: take one out with `ar x`")
     if action != "merge" and len(pieces) > 1:
         raise click.UsageError(f"{file} has {len(pieces)} sections one behind the other: `perfuse sframe merge` first")
     section = opened.merge() if action == "merge" else opened.sections[0]
