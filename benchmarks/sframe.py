@@ -21,8 +21,9 @@ from measure import Goal
 
 PERFUSE = Path(sys.executable).with_name("perfuse")
 CORPUS = Path(os.environ.get("PERFUSE_CORPUS", Path(__file__).parents[2] / "shared" / "corpus")) / "sframe" / "large"
-LIBSFRAME_PER_S = 4.8e6
-"""The most lookups a second of libsframe 2.46 on such a section, on a machine of the corpus' kind."""
+LIBSFRAME_PER_S = {1: 2.5e6, 2: 2.5e6, 3: 4.8e6}
+"""The most lookups a second of libsframe 2.46 on such a section by version, on a machine of two processors; of
+version 1, which it does not read, that of version 2."""
 COPIES = 10
 SPAN = 1 << 26
 """Bytes of code between two copies of a section."""
@@ -99,8 +100,8 @@ def main() -> int:
         Goal(f"a function of 60,001 rows {faster(long):.0f} times faster, at least 50", faster(long) >= 50),
         Goal(f"rows decoded in 1/{decoding:.0f} of readelf's time, at most 1/20", decoding >= 20),
         Goal(
-            f"{lookups_per_s / 1e6:.1f} million lookups a second, libsframe's {LIBSFRAME_PER_S / 1e6} at least",
-            lookups_per_s >= LIBSFRAME_PER_S,
+            f"{lookups_per_s / 1e6:.1f} million lookups a second, as libsframe {LIBSFRAME_PER_S[version] / 1e6}",
+            lookups_per_s >= LIBSFRAME_PER_S[version],
         ),
     ]
     print(*goals, sep="\n")

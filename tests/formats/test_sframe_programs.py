@@ -1,6 +1,7 @@
 """Sections put into programs: they run as before, and binutils reads what was put there."""
 
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
@@ -89,6 +90,37 @@ def test_what_a_linker_did_not_merge_is_merged_into_the_library(tmp_path: Path) 
     assert merged.coverage[0].agreement.num_disagreements == 0
     codes = {found.code for found in pf.check(tmp_path / "merged.so") if found.is_finding}
     assert codes == set()
+
+
+def test_a_jitdump_tells_how_to_unwind_its_code(tmp_path: Path) -> None:
+    # rbp is saved behind the first instruction, and restored before the last.
+    frame = bytes((0x41, 0x0E, 0x10, 0x86, 0x02, 0x43, 0x0D, 0x06, 0x47, 0x0C, 0x07, 0x08))
+    cie = struct.pack("<II", 20, 0) + b"\x01zR\0\x01\x78\x10\x01\x1b\x0c\x07\x08\x90\x01\0\0"
+    fde = struct.pack("<IIiI", 28, len(cie) + 4, -(len(cie) + 8), 12) + b"\0" + frame
+    eh_frame = cie + fde.ljust(32, b"\0") + bytes(4)
+    index = struct.pack("<BBBBiIii", 1, 0x1B, 3, 0x3B, -len(eh_frame), 1, -len(eh_frame), 0)
+    dump = tmp_path / "jit-1.dump"
+    with pf.jitdump.Writer(dump, arch="x86_64", pid=1) as writer:
+        for address in (0x10000, 0x20000):
+            writer.code_load("compiled", address, bytes(12), unwind=pf.jitdump.Unwinding(eh_frame, index))
+    made = sframe.from_eh_frame(dump)
+    assert made.misfits == []
+    found = sframe.open(made.section.encode(0)).find([0x10000, 0x10001, 0x20004, 0x2000B, 0x2000C]).to_arrow()
+    assert found["function_address"].to_pylist() == [0x10000, 0x10000, 0x20000, 0x20000, None]
+    assert found["cfa_base"].to_pylist() == ["sp", "sp", "fp", "sp", None]
+    assert found["fp_offset"].to_pylist() == [None, -16, -16, -16, None]
+
+
+def test_the_other_byte_order_says_the_same() -> None:
+    made = sframe.Section(3, "aarch64")
+    made.add(0x1000, 0x20, [sframe.Row(0, sframe.Rule("sp", 0)), sframe.Row(4, sframe.Rule("sp", 0x1234))])
+    swapped = made.convert(3, arch="aarch64_be")
+    assert swapped.misfits == []
+    opened = sframe.open(swapped.section.encode(0))
+    assert opened.pieces[0].abi == "aarch64_be"
+    assert opened.find([0x1004]).to_arrow()["cfa_offset"].to_pylist() == [0x1234]
+    with pytest.raises(ExportError, match="registers of one machine"):
+        made.convert(3, arch="s390x")
 
 
 def test_object_files_and_files_without_eh_frame_are_refused(tmp_path: Path) -> None:

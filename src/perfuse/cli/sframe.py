@@ -53,6 +53,7 @@ class Address(click.ParamType[int]):
 @click.argument("addresses", nargs=-1, type=Address(), metavar="[ADDRESS]...")
 @output("File to write: the section, or with --into the program with it")
 @click.option("--version", type=click.IntRange(1, 3), metavar="N", help="Version to write. [as it is, or 3]")
+@click.option("--arch", metavar="NAME", help="convert: aarch64 or aarch64_be, for the other byte order.")
 @click.option("--into", metavar="PROGRAM", help="Program or library that OUT is to be, with the section.")
 @limit(20, "functions that are left out")
 @JSON
@@ -63,13 +64,14 @@ def command(
     addresses: tuple[int, ...],
     output: str | None,
     version: int | None,
+    arch: str | None,
     into: str | None,
     limit: int,
     as_json: bool,
 ) -> int:
     """ACTION is one of:
 
-    from-eh-frame: a section made of a program's .eh_frame, whatever it was built with.
+    from-eh-frame: a section made of a program's .eh_frame, whatever it was built with, or of a JITDUMP.
     Functions that it has no words for are listed, and why. Then it exits with 1.
 
     optimise: the same in fewer bytes: functions with equal rows share them.
@@ -86,7 +88,7 @@ def command(
         raise click.UsageError(f"{action} takes no addresses")
     if output is None or (output == "-" and into is not None):
         raise click.UsageError(f"{action} needs a file to write: -o OUT")
-    made, address, before = _made(action, file, version)
+    made, address, before = _made(action, file, version, arch)
     section = made.section
     if into is not None:
         section.write_into(into, output)
@@ -112,7 +114,7 @@ def command(
     return exit_codes.FINDINGS if left_out else exit_codes.CLEAN
 
 
-def _made(action: str, file: str, version: int | None) -> tuple[Converted, int, int | None]:
+def _made(action: str, file: str, version: int | None, arch: str | None) -> tuple[Converted, int, int | None]:
     """The section, the address it is for, and the size of the one it was made of."""
     from perfuse.formats import sframe
 
@@ -126,10 +128,10 @@ def _made(action: str, file: str, version: int | None) -> tuple[Converted, int, 
         raise click.UsageError(f"{file} has {len(pieces)} sections one behind the other: `perfuse sframe merge` first")
     section = opened.merge() if action == "merge" else opened.sections[0]
     made = sframe.Converted(section, [])
-    if version is not None and version != section.version:
-        made = section.convert(version)
-    elif action == "convert" and version is None:
-        raise click.UsageError("convert to which version? give --version")
+    if (version or section.version, arch or section.arch) != (section.version, section.arch):
+        made = section.convert(version or section.version, arch=arch)
+    elif action == "convert" and version is None and arch is None:
+        raise click.UsageError("convert to what? give --version or --arch")
     if action == "optimise":
         made = sframe.Converted(made.section.optimise(), made.misfits)
     return made, pieces[0].address, sum(piece.size_bytes for piece in pieces)

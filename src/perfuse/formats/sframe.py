@@ -193,9 +193,17 @@ class Section:
         """
         self._core.add(start, size, list(rows), repeat_bytes, signal, key_b)
 
-    def convert(self, version: int) -> Converted:
-        """The same in another version, with everything that does not fit."""
-        core, misfits = self._core.convert(version)
+    def convert(self, version: int, *, arch: str | None = None) -> Converted:
+        """The same in another version, with everything that does not fit.
+
+        Args:
+            version: 1, 2 or 3.
+            arch: `aarch64` or `aarch64_be`: the other byte order.
+
+        Raises:
+            ExportError: The machine is of another kind; rows are about the registers of one.
+        """
+        core, misfits = (self._core if arch is None else self._core.for_arch(arch)).convert(version)
         return Converted(Section._of(core), [Misfit(*misfit) for misfit in misfits])
 
     def optimise(self) -> Section:
@@ -364,8 +372,10 @@ def open(source: Input | Recording, *, address: int | None = None) -> SFrame:
 def from_eh_frame(program: str | PathLike[str], *, version: int = 3) -> Converted:
     """A section made of a finished program's `.eh_frame`, whatever it was built with.
 
+    Of a JITDUMP it is made of the unwinding records of the code that is there at its end.
+
     Args:
-        program: ELF program, library or object file, for x86_64, aarch64 or s390x.
+        program: ELF program, library or object file, for x86_64, aarch64 or s390x; or a JITDUMP.
         version: 1, 2 or 3. Version 3 has words for the most.
 
     Returns:

@@ -20,6 +20,7 @@ mod tests;
 pub use coverage::{Coverage, Covered, Known, Without};
 pub use cross_check::{CrossCheck, Differs, Disagreement, cross_check};
 pub use error::Error;
+pub use gimli::RunTimeEndian;
 pub use object_file::SectionBases;
 pub use reader::{Bytes, Unread, read};
 pub use registers::Registers;

@@ -75,7 +75,9 @@ fn why(function: &Without, beside: &Beside, (version, abi): (u8, Abi)) -> String
         Known::Rows(at) => match why_not(table, &table.functions[*at], version, abi) {
             Some(why) => why,
             None => match beside.eh_frame.code_at(function.start) {
-                Some(code) if code.name.starts_with(".plt") => "left out by the linker, which writes PLTs".to_owned(),
+                Some(code) if code.name.starts_with(".plt") => {
+                    "left out by the linker, which writes PLTs".to_owned()
+                }
                 _ => "assembled without --gsframe".to_owned(),
             },
         },

@@ -2,6 +2,7 @@
 
 mod coverage;
 mod cross_check;
+mod jit_code;
 mod section;
 mod synthesis;
 

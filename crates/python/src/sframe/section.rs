@@ -29,8 +29,7 @@ pub struct SFrameSection {
 impl SFrameSection {
     #[new]
     fn new(version: u8, arch: &str) -> PyResult<Self> {
-        let abi = Abi::ALL.into_iter().find(|abi| abi.arch() == Some(arch));
-        let abi = abi.ok_or_else(|| PyValueError::new_err(format!("SFrame has no ABI for {arch}")))?;
+        let abi = abi_of(arch)?;
         if !(1..=3).contains(&version) {
             return Err(PyValueError::new_err("SFrame has versions 1, 2 and 3"));
         }
@@ -83,6 +82,12 @@ impl SFrameSection {
         self.lock()?.add(function, &rows).map_err(|(_, why)| PyValueError::new_err(why))
     }
 
+    /// The same for a machine of the other byte order.
+    fn for_arch(&self, py: Python<'_>, arch: &str) -> PyResult<Self> {
+        let changed = self.lock()?.in_byte_order_of(abi_of(arch)?);
+        Ok(Self::of(changed.map_err(|error| export_error(py, error))?))
+    }
+
     /// The same in another version, and what does not fit: `(function, row, what, left out)`.
     fn convert(&self, py: Python<'_>, version: u8) -> PyResult<(Self, Vec<MisfitRow>)> {
         let contents = self.lock()?;
@@ -107,6 +112,11 @@ impl SFrameSection {
         let bytes = py.detach(|| contents.encode(address)).map_err(|error| export_error(py, error))?;
         Ok(PyBytes::new(py, &bytes))
     }
+}
+
+fn abi_of(arch: &str) -> PyResult<Abi> {
+    let abi = Abi::ALL.into_iter().find(|abi| abi.arch() == Some(arch));
+    abi.ok_or_else(|| PyValueError::new_err(format!("SFrame has no ABI for {arch}")))
 }
 
 pub(super) fn misfit_row(misfit: &Misfit) -> MisfitRow {

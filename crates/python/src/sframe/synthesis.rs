@@ -1,20 +1,24 @@
 //! Sections made of `.eh_frame`, and the functions that have no place in them.
 
+use std::sync::Arc;
+
 use perfuse_engine::eh_frame::{EhFrame, Error, Function, Row, Says, Stub, UnwindTable};
 use perfuse_formats::Source;
+use perfuse_formats::jitdump::{self, JitDump};
 use perfuse_formats::sframe::consts::{Abi, VERSION_1_REPEAT_BYTES};
 use perfuse_formats::sframe::recovery::Recovery;
 use perfuse_formats::sframe::writer::{Added, Contents};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use super::jit_code;
 use super::section::SFrameSection;
-use crate::errors::{io_error, lacking};
+use crate::errors::{io_error, lacking, unreadable};
 
 /// `(function, row, what, left out)`.
 pub type LeftOut = (Option<u64>, Option<u32>, String, bool);
 
-/// A section of a finished file's `.eh_frame`, and what has no place in it.
+/// A section of a finished file's `.eh_frame`, or of what a JITDUMP has of it, and what has no place in it.
 #[pyfunction]
 pub fn sframe_from_eh_frame(
     py: Python<'_>,
@@ -25,6 +29,9 @@ pub fn sframe_from_eh_frame(
         return Err(PyValueError::new_err("SFrame has versions 1, 2 and 3"));
     }
     let source = py.detach(|| Source::open(path)).map_err(|error| io_error(py, path, &error))?;
+    if (jitdump::FORMAT.sniff)(source.get(..SNIFFED).unwrap_or(&source)) {
+        return of_dump(py, path, source, version);
+    }
     let made = py.detach(|| EhFrame::of_elf(&source).map(|eh_frame| of_eh_frame(&eh_frame, version)));
     let (contents, left_out) = made.map_err(|error| {
         let hint = match error {
@@ -37,13 +44,35 @@ pub fn sframe_from_eh_frame(
     Ok((SFrameSection::of(contents), left_out))
 }
 
-/// A section of all functions that a version has words for.
-pub fn of_eh_frame(eh_frame: &EhFrame, version: u8) -> (Contents, Vec<LeftOut>) {
-    let abi = Abi::ALL.into_iter().find(|abi| abi.arch() == Some(eh_frame.arch));
+/// First bytes that tell a format.
+const SNIFFED: usize = 64;
+
+fn of_dump(
+    py: Python<'_>,
+    path: &str,
+    source: Source,
+    version: u8,
+) -> PyResult<(SFrameSection, Vec<LeftOut>)> {
+    let dump = JitDump::open(Arc::new(source));
+    let dump = dump.map_err(|error| unreadable(py, path, &error, "a JITDUMP begins with JiTD"))?;
+    let made = py.detach(|| jit_code::of_dump(&dump, version));
+    let (contents, left_out) = made.ok_or_else(|| {
+        lacking(py, path, Error::Machine, "SFrame is defined for x86_64, aarch64 and s390x")
+    })?;
+    Ok((SFrameSection::of(contents), left_out))
+}
+
+/// A section of all functions of a table that a version has words for.
+pub fn of_table(table: &UnwindTable, arch: &str, version: u8) -> (Contents, Vec<LeftOut>) {
+    let abi = Abi::ALL.into_iter().find(|abi| abi.arch() == Some(arch));
     let mut made = Made { contents: Contents::new(version, abi.unwrap_or(Abi(0))), left_out: Vec::new() };
-    for function in &eh_frame.table.functions {
-        made.function(&eh_frame.table, function);
-    }
+    table.functions.iter().for_each(|function| made.function(table, function));
+    (made.contents, made.left_out)
+}
+
+fn of_eh_frame(eh_frame: &EhFrame, version: u8) -> (Contents, Vec<LeftOut>) {
+    let (contents, left_out) = of_table(&eh_frame.table, eh_frame.arch, version);
+    let mut made = Made { contents, left_out };
     for unread in &eh_frame.unread {
         let start = unread.function.map(|(start, _)| start);
         made.left_out.push((start, None, format!("an entry that cannot be read: {}", unread.why), true));
