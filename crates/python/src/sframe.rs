@@ -22,7 +22,7 @@ use crate::recording::PyRecording;
 pub use cross_check::check;
 use section::SFrameSection;
 
-fn sframe(recording: &PyRecording) -> PyResult<&SFrame> {
+pub fn sframe(recording: &PyRecording) -> PyResult<&SFrame> {
     let sframe = recording.inner.as_any().downcast_ref::<SFrame>();
     sframe.ok_or_else(|| PyTypeError::new_err("not an SFrame file"))
 }
