@@ -5,6 +5,7 @@ mod batch;
 pub mod calls;
 pub mod code_map;
 pub mod code_mappings;
+pub mod eh_frame;
 pub mod elf_image;
 pub mod heap;
 pub mod join;

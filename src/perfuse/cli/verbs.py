@@ -32,6 +32,7 @@ VERBS = {
         VerbEntry("diff", "diff A B", "Tell what changed from one recording to another.", UNDERSTAND),
         VerbEntry("flame", "flame FILE... -o OUT", "Draw a flame graph as one HTML or SVG file.", UNDERSTAND),
         VerbEntry("convert", "convert FILE... -o OUT", "Write a profile in another tool's format.", UNDERSTAND),
+        VerbEntry("sframe", "sframe ACTION FILE", "Make, shrink, merge, convert unwind tables.", UNDERSTAND),
         VerbEntry("doctor", "doctor", "Tell which producers and viewers this machine has.", MACHINE),
         VerbEntry("help", "help [VERB]", "Show the help of a verb.", MACHINE),
     )
