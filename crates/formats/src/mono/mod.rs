@@ -6,10 +6,12 @@ use crate::Format;
 
 pub mod check;
 pub mod consts;
+pub mod convert;
 pub mod decode;
 mod describe;
 pub mod dialect;
 pub mod encode;
+pub mod fill;
 pub mod header;
 mod ingest;
 pub mod layout;
