@@ -11,6 +11,7 @@ __all__ = [
     "Images",
     "InstrumentationMap",
     "JitdumpEncoder",
+    "MonoLogWriter",
     "Placed",
     "RecordIterator",
     "Recording",
@@ -21,10 +22,13 @@ __all__ = [
     "call_statistics",
     "call_tree",
     "code_pids",
+    "convert_mono",
     "convert_xray",
     "diagnostics_table",
     "formats",
     "inject_images",
+    "mono_kinds",
+    "mono_misfits",
     "perf_facts",
     "rules",
     "selected_samples",
@@ -443,3 +447,35 @@ class XRayLogWriter:
     def event(self, event_type: int | None, payload: bytes, tsc: int, cpu: int, owner: tuple[int, int]) -> None: ...
     def take(self) -> bytes: ...
     def finish(self) -> _WrittenFacts: ...
+
+_MonoFacts: TypeAlias = tuple[int, int, list[tuple[str, int]], list[tuple[str, int]]]
+
+class _MonoWanted(TypedDict):
+    version: int | None
+    between_ns: tuple[int, int] | None
+    is_relative: bool
+    threads: list[int | str] | None
+    kinds: list[str] | None
+    any_run: bool
+
+class _MonoHeader(TypedDict):
+    version: int
+    pointer_bytes: int
+    profiler: tuple[int, int] | None
+    startup_ms: int
+    startup_ns: int
+    timer_overhead_ns: int
+    pid: int
+    port: int
+    texts: tuple[str, str, str]
+
+def convert_mono(recordings: Sequence[Recording], out: IO[bytes], wanted: _MonoWanted) -> _MonoFacts: ...
+def mono_kinds() -> list[str]: ...
+def mono_misfits() -> list[tuple[str, str]]: ...
+
+@final
+class MonoLogWriter:
+    def __new__(cls, header: _MonoHeader) -> Self: ...
+    def event(self, thread_id: int, name: str, timestamp: int | None, fields: Mapping[str, Any]) -> None: ...
+    def take(self) -> bytes: ...
+    def flush(self) -> None: ...

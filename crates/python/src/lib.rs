@@ -8,6 +8,7 @@ mod errors;
 mod fusion;
 mod images;
 mod jitdump;
+mod mono_logs;
 mod naming;
 mod output;
 mod perf_data;
@@ -42,6 +43,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     sleds::register(module)?;
     stacks::register(module)?;
     xray_logs::register(module)?;
+    mono_logs::register(module)?;
     calls::register(module)?;
     trace_output::register(module)?;
     profile_output::register(module)?;

@@ -100,7 +100,7 @@ impl Wanted {
 }
 
 /// The counter at a time: the first tick that is not before it.
-fn ticks(ns: i64, clock: &ClockMap) -> u64 {
+pub fn ticks(ns: i64, clock: &ClockMap) -> u64 {
     let away = i128::from(ns) - i128::from(clock.offset_ns);
     let numerator = i128::from(clock.numerator.max(1));
     let ticks = (away * i128::from(clock.denominator) + numerator - 1).div_euclid(numerator);

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from perfuse.call_log import CallLog
     from perfuse.call_trace import CallTrace
     from perfuse.images import CodeImages
+    from perfuse.runtime_log import RuntimeLog
 
 SUMMED = "'wall-time', 'calls'"
 """Events of call traces, as a list in SQL: a sample of these stands for all the calls of a path in a thread."""
@@ -64,6 +65,15 @@ class CallSource(Protocol):
     @property
     def call_log(self) -> "CallLog":
         """Its calls as a log."""
+        ...
+
+
+class RuntimeSource(Protocol):
+    """A profile, as far as exporters of runtimes' own logs know it."""
+
+    @property
+    def runtime_log(self) -> "RuntimeLog":
+        """What its runtime logged."""
         ...
 
 
