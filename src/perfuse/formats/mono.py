@@ -1,6 +1,7 @@
-"""What only Mono's log profiler has: logs as they are converted and written, and a running profiler that is asked for a shot."""
+"""What only Mono's log profiler has: logs converted and written, and heap shots of a running program."""
 
+from perfuse.formats.mono_heapshot import heapshot
 from perfuse.formats.mono_log import MISFITS, Written, convert, kinds_like
 from perfuse.formats.mono_writer import Writer
 
-__all__ = ["MISFITS", "Writer", "Written", "convert", "kinds_like"]
+__all__ = ["MISFITS", "Writer", "Written", "convert", "heapshot", "kinds_like"]

@@ -1,11 +1,11 @@
 """Mono logs: converting, cutting and merging them.
 
-    import perfuse as pf
+import perfuse as pf
 
-    pf.mono.convert("new.mlpd", output="old.mlpd", version=12)                # for tools of that time
-    pf.mono.convert("run.mlpd", output="slow.mlpd", between=(2.0, 2.5))       # seconds from the first event
-    pf.mono.convert("run.mlpd", output="shots.mlpd.gz", kinds=["HEAP_*"])
-    pf.mono.convert("a.mlpd", "b.mlpd", output="ab.mlpd")                     # several parts of one run
+pf.mono.convert("new.mlpd", output="old.mlpd", version=12)                # for tools of that time
+pf.mono.convert("run.mlpd", output="slow.mlpd", between=(2.0, 2.5))       # seconds from the first event
+pf.mono.convert("run.mlpd", output="shots.mlpd.gz", kinds=["HEAP_*"])
+pf.mono.convert("a.mlpd", "b.mlpd", output="ab.mlpd")                     # several parts of one run
 """
 
 import fnmatch
