@@ -24,10 +24,8 @@ MOST_KINDS = 4
     "watch", examples=["perfuse watch --for 1 jit-2345.dump", "perfuse watch --for 1 --every 0.2 --json jit-2345.dump"]
 )
 @click.argument("file")
-@click.option("--every", type=click.FloatRange(0.05), default=1.0, metavar="SECONDS", help="From look to look. [1]")
-@click.option(
-    "--for", "seconds", type=click.FloatRange(0), metavar="SECONDS", help="How long; else until it is closed."
-)
+@click.option("--every", type=Seconds(), default=1.0, metavar="SECONDS", help="From look to look. [1]")
+@click.option("--for", "seconds", type=Seconds(), metavar="SECONDS", help="How long; else until it is closed.")
 @JSON
 def command(console: Console, file: str, every: float, seconds: float | None, as_json: bool) -> int:
     """Records that have come, by kind, and how many a second. With --json, each look is a JSON object on its own line.
