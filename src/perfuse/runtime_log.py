@@ -6,6 +6,7 @@ from typing import IO, TYPE_CHECKING
 from perfuse import _core
 from perfuse.errors import ExportError, UsageError
 from perfuse.formats.mono_log import Written, kinds_like
+from perfuse.runtime_rows import write_rows
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
@@ -20,7 +21,8 @@ class RuntimeLog:
     def write(
         self, out: IO[bytes], *, version: int | None = None, kinds: Iterable[str] | None = None, any_run: bool = False
     ) -> Written:
-        """Writes one log, as `perfuse.mono.convert` does.
+        """Writes one log: of Mono logs, as `perfuse.mono.convert` does; else of what other recorders told of
+        allocations, calls and samples, as data version 17.
 
         Args:
             out: Where to.
@@ -29,12 +31,16 @@ class RuntimeLog:
             any_run: Write logs of several runs as one.
 
         Raises:
-            ExportError: The profile has no Mono log, or they are not of one run.
+            ExportError: The profile tells of nothing a log has, or its logs are not of one run.
             UsageError: There is no such data version or kind of event.
         """
         logs = [r for r in self._profile.recordings if r.format == "mono"]
         if not logs:
-            raise ExportError("the profile has no log of a runtime", hint="give a Mono log (.mlpd)")
+            if version not in (None, 17) or kinds is not None:
+                raise ExportError(
+                    "what no Mono logged is written as data version 17, whole", hint="convert the log that was written"
+                )
+            return write_rows(self._profile, out)
         selection = self._profile.selection
         wanted: _core._MonoWanted = {
             "version": version,

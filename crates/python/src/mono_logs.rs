@@ -1,8 +1,9 @@
 //! Writes Mono logs: from logs, and from events.
 
-use std::io::BufWriter;
+use std::io::{BufWriter, Write};
 use std::sync::{Mutex, MutexGuard};
 
+use arrow_schema::ArrowError;
 use perfuse_formats::mono::MonoLog;
 use perfuse_formats::mono::consts::{EventByte, HEADER_ID, NEWEST};
 use perfuse_formats::mono::convert::{
@@ -12,12 +13,15 @@ use perfuse_formats::mono::dialect::Dialect;
 use perfuse_formats::mono::fill::{self, Field, Given};
 use perfuse_formats::mono::header::Header;
 use perfuse_formats::mono::layout::FileHeader;
+use perfuse_formats::mono::rows::{self, Stacks};
 use perfuse_formats::mono::writer::{WriteError, Writer};
 use perfuse_formats::{Rate, Recording};
+use perfuse_tables::access::ColumnError;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::arrow::{batches, reader};
 use crate::errors::{export_error, table_error};
 use crate::output::Target;
 use crate::recording::PyRecording;
@@ -172,6 +176,7 @@ impl HeaderFields {
 #[pyclass(frozen, module = "perfuse._core")]
 pub struct MonoLogWriter {
     writer: Mutex<Writer<Vec<u8>>>,
+    stacks: Mutex<Stacks>,
     dialect: Dialect,
 }
 
@@ -181,7 +186,7 @@ impl MonoLogWriter {
     fn new(header: HeaderFields) -> PyResult<Self> {
         let header = header.header()?;
         let writer = Writer::new(Vec::new(), &header)?;
-        Ok(Self { writer: Mutex::new(writer), dialect: header.dialect() })
+        Ok(Self { writer: Mutex::new(writer), stacks: Mutex::default(), dialect: header.dialect() })
     }
 
     /// An event of a thread.
@@ -203,6 +208,38 @@ impl MonoLogWriter {
         }
     }
 
+    /// Adds stacks that rows name.
+    fn stacks(&self, stacks: &Bound<'_, PyAny>) -> PyResult<()> {
+        let mut known = self.stacks.lock().map_err(table_error)?;
+        for batch in batches(stacks)? {
+            known.add(&batch).map_err(table_error)?;
+        }
+        Ok(())
+    }
+
+    /// Events of rows of tables, in the order of their time: how many.
+    fn rows(&self, py: Python<'_>, events: &Bound<'_, PyAny>, out: Target) -> PyResult<u64> {
+        let (events, mut out) = (reader(events)?, out.open()?);
+        let written = py.detach(|| -> Result<u64, RowsError> {
+            let known = self.stacks.lock().map_err(|error| RowsError(error.to_string()))?;
+            let mut num_events = 0;
+            for batch in events {
+                // Not held while the next batch is made: DuckDB may want Python for it.
+                let batch = batch?;
+                let mut writer = self.writer.lock().map_err(|error| RowsError(error.to_string()))?;
+                rows::events(&batch, &known, |thread, event| {
+                    writer.event(thread, event).map_err(|error| RowsError(error.to_string()))
+                })?;
+                num_events += batch.num_rows() as u64;
+                let bytes = std::mem::take(writer.get_mut());
+                drop(writer);
+                out.write_all(&bytes)?;
+            }
+            Ok(num_events)
+        });
+        written.map_err(table_error)
+    }
+
     /// The bytes that are ready since the last call.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = std::mem::take(self.lock()?.get_mut());
@@ -212,6 +249,33 @@ impl MonoLogWriter {
     /// Makes all events so far ready.
     fn flush(&self) -> PyResult<()> {
         self.lock()?.flush().map_err(table_error)
+    }
+}
+
+/// Why rows are not written.
+struct RowsError(String);
+
+impl std::fmt::Display for RowsError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<ColumnError> for RowsError {
+    fn from(error: ColumnError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<ArrowError> for RowsError {
+    fn from(error: ArrowError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<std::io::Error> for RowsError {
+    fn from(error: std::io::Error) -> Self {
+        Self(error.to_string())
     }
 }
 

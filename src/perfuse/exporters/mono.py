@@ -15,7 +15,9 @@ def write(
     kinds: str | None = None,
     any_run: bool = False,
 ) -> None:
-    """Writes the Mono logs of a profile as one. What has no place in it is told as `ExportWarning`.
+    """Writes the Mono logs of a profile as one; of other recorders, their allocations, calls and samples.
+
+    What has no place in it is told as `ExportWarning`.
 
     Args:
         profile: What to write.

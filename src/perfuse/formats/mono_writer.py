@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import IO, Any, Self
 
 from perfuse import _core
 from perfuse.errors import UsageError
@@ -32,7 +32,7 @@ class Writer:
 
     def __init__(
         self,
-        output: str | PathLike[str] | BinaryIO,
+        output: str | PathLike[str] | IO[bytes],
         *,
         version: int | None = None,
         header: Mapping[str, Any] | None = None,
@@ -92,7 +92,7 @@ class Writer:
         self.num_events = 0
         self._is_open = True
         self._owned = isinstance(output, str | PathLike)
-        self._out: BinaryIO = output if not isinstance(output, str | PathLike) else _create(output)
+        self._out: IO[bytes] = output if not isinstance(output, str | PathLike) else _create(output)
         self._take()
 
     def write(self, record: Record) -> None:
@@ -105,14 +105,14 @@ class Writer:
         fields = dict(record.fields)
         self._event(record.name, fields.pop("thread_id"), record.timestamp, fields)
 
-    def event(self, name: str, thread_id: int, timestamp: int | None = None, **fields: Any) -> None:
+    def event(self, kind: str, thread_id: int, timestamp: int | None = None, /, **fields: Any) -> None:
         """Appends an event of a thread.
 
             writer.event("METHOD_ENTER", thread, 1_000, method=0x5500)
             writer.event("ALLOC_BT", thread, 1_200, vtable=0x77a0, object=0x7f00, size=24, frames=[{"method": 0x5500}])
 
         Args:
-            name: What it is, as the specification spells it.
+            kind: What it is, as the specification spells it.
             thread_id: The thread whose buffer it is in.
             timestamp: When, in ns of the events' clock; None for events that have no time in the data version.
             fields: Its fields; lists are lists of dicts.
@@ -121,7 +121,7 @@ class Writer:
             ValueError: It has not the fields that the data version has, or no data version has it.
             OSError: The file cannot be written.
         """
-        self._event(name, thread_id, timestamp, fields)
+        self._event(kind, thread_id, timestamp, fields)
 
     def flush(self) -> None:
         """Writes out what is gathered, as the profiler does at a sync point.
@@ -175,5 +175,5 @@ class Writer:
             self._out.write(data)
 
 
-def _create(path: str | PathLike[str]) -> BinaryIO:
+def _create(path: str | PathLike[str]) -> IO[bytes]:
     return Path(path).open("wb")

@@ -20,6 +20,7 @@ pub mod reader;
 mod recording;
 pub mod records;
 mod repair;
+pub mod rows;
 pub mod rules;
 pub mod stacks;
 pub mod survey;
