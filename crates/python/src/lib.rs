@@ -4,6 +4,7 @@
 
 mod arrow;
 mod calls;
+mod early;
 mod errors;
 mod fusion;
 mod images;
@@ -35,6 +36,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     arrow::register(module)?;
     recording::register(module)?;
+    early::register(module)?;
     jitdump::register(module)?;
     perf_data::register(module)?;
     fusion::register(module)?;
