@@ -17,7 +17,7 @@ _UNKNOWN = 0xFFF_FFFF
 """The method of frames that have no function."""
 _SUMMED = "'wall-time', 'calls'"
 """Events whose samples are sums over calls, which are written themselves."""
-_THREAD = "coalesce(t.tid::UBIGINT, 4294967296 + 16 * t.thread_id::UBIGINT)"
+_THREAD_ID = "coalesce(t.tid::UBIGINT, 4294967296 + 16 * t.thread_id::UBIGINT)"
 _KINDS = "CASE kind::VARCHAR WHEN 'enter' THEN 1 WHEN 'exception_exit' THEN 3 ELSE 2 END"
 
 
@@ -46,7 +46,7 @@ def write_rows(profile: "Profile", out: IO[bytes]) -> Written:
         """)
         writer._core.stacks(stacks)
         events = profile.sql(f"""
-            SELECT ts_ns, {_THREAD}::UBIGINT AS thread, kind::UTINYINT AS kind, a::UBIGINT AS a, b::UBIGINT AS b,
+            SELECT ts_ns, {_THREAD_ID}::UBIGINT AS thread, kind::UTINYINT AS kind, a::UBIGINT AS a, b::UBIGINT AS b,
                 c::UBIGINT AS c, stack_id::UINTEGER AS stack_id
             FROM ({" UNION ALL ".join(parts)}) e JOIN threads t USING (thread_id)
             ORDER BY ts_ns, source_id, record_offset
@@ -88,7 +88,7 @@ def _write_names(profile: "Profile", writer: Writer, start: int) -> None:
     functions = profile.sql("SELECT function_id, name::VARCHAR FROM functions").fetchall()
     for key, name in [*functions, (_UNKNOWN, "[unknown]")]:
         writer.event("METHOD_JIT", thread, start, method=_METHODS + 16 * key, code=0, size=0, name=name or "")
-    threads = profile.sql(f"SELECT {_THREAD}::UBIGINT, name::VARCHAR FROM threads t").fetchall()
+    threads = profile.sql(f"SELECT {_THREAD_ID}::UBIGINT, name::VARCHAR FROM threads t").fetchall()
     for key, name in threads:
         if name:
             writer.event("METADATA_name", key, start, mtype=_THREAD, pointer=key, name=name)
