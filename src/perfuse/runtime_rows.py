@@ -3,6 +3,7 @@
 from typing import IO, TYPE_CHECKING
 
 from perfuse.errors import ExportError
+from perfuse.exporters.source import SUMMED
 from perfuse.formats.mono_log import Written
 from perfuse.formats.mono_writer import Writer
 
@@ -15,8 +16,6 @@ _METHODS, _TYPES, _VTABLES, _AN_IMAGE, _A_DOMAIN = 0x1_0000_0000, 0x2_0000_0000,
 """Where what is numbered is said to lie: 16 bytes each."""
 _UNKNOWN = 0xFFF_FFFF
 """The method of frames that have no function."""
-_SUMMED = "'wall-time', 'calls'"
-"""Events whose samples are sums over calls, which are written themselves."""
 _THREAD_ID = "coalesce(t.tid::UBIGINT, 4294967296 + 16 * t.thread_id::UBIGINT)"
 _KINDS = "CASE kind::VARCHAR WHEN 'enter' THEN 1 WHEN 'exception_exit' THEN 3 ELSE 2 END"
 
@@ -72,7 +71,7 @@ def _parts(profile: "Profile") -> list[str]:
     if profile.has_samples:
         parts["samples"] = f"""
             SELECT ts_ns, thread_id, 4 AS kind, 0 AS a, 0 AS b, 0 AS c, stack_id, {place} FROM samples
-            WHERE event NOT IN ({_SUMMED})"""
+            WHERE event NOT IN ({SUMMED})"""
     return [part for part in parts.values() if profile.sql(f"{part} LIMIT 1").fetchall()]
 
 

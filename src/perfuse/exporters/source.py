@@ -82,6 +82,11 @@ def text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
+def is_sum(event: str) -> bool:
+    """Whether an event's samples are sums over calls, of which there are no numbers to tell."""
+    return text(event) in SUMMED.split(", ")
+
+
 def columns_as_json(profile: Source, columns: dict[str, str], query: str) -> dict[str, str]:
     """Columns of a query as JSON arrays, in the order of its column `i`, and its `length`.
 
