@@ -24,6 +24,7 @@ class CallLog:
         mode: Mode | None = None,
         version: int | None = None,
         endian: Endian | None = None,
+        hz: int | None = None,
     ) -> Written:
         """Writes a log to an open file, given as its descriptor: what the profile selects of it.
 
@@ -36,6 +37,7 @@ class CallLog:
             mode: `fdr` or `basic`; that of the first XRay log, else `fdr`, where not given.
             version: 1 to 5 of FDR mode, 1 to 3 of Basic mode.
             endian: `little` or `big`.
+            hz: Rate of the counter to state for XRay logs, whose headers may then differ.
 
         Raises:
             ExportError: The profile has no calls, or its logs are not of one run.
@@ -53,7 +55,7 @@ class CallLog:
             "mode": mode,
             "version": version,
             "endian": endian,
-            "hz": None,
+            "hz": hz,
             "between_ns": between_ns,
             "is_relative": False,
             "tids": self._tids(),

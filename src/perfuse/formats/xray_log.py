@@ -102,7 +102,8 @@ def convert(
         mode: `fdr` or `basic`.
         version: 1 to 5 of FDR mode, 1 to 3 of Basic mode; the latest where the mode changes.
         endian: `little` or `big`.
-        hz: Rate of the counter to state in the header, in ticks a second.
+        hz: Rate of the counter to state in the header, in ticks a second. Logs whose headers state different rates are
+            written as one only with it: they are of one machine then, and its counter has this rate.
         between: Only calls that overlap this range, in seconds from the first event. They are whole, and so are the
             calls around them, so that stacks and durations are true; events are there where they are in the range.
         tids: Only these threads.

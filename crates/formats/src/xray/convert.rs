@@ -88,7 +88,8 @@ impl fmt::Display for ConvertError {
             Self::Profile => f.write_str("a profile has sums of calls, and a log would need each"),
             Self::Rates(first, other) => write!(
                 f,
-                "the logs are not of one run: their counters tick at {first} and {other} Hz, as their headers say"
+                "the logs are not of one run: their counters tick at {first} and {other} Hz, as their headers say; \
+                 if they are of one machine, give the rate to state for all (hz)"
             ),
             Self::Padding { bytes } => {
                 write!(
@@ -120,7 +121,8 @@ pub fn convert<W: Write>(logs: &[&XRay], options: &Options, out: W) -> Result<Wr
             return Err(ConvertError::Profile);
         }
         let other = log.header().file.cycle_frequency;
-        if other != stated {
+        // A rate that is given is that of the machine's one counter: headers of its programs may be rounded otherwise.
+        if other != stated && options.hz.is_none() {
             return Err(ConvertError::Rates(stated, other));
         }
     }
