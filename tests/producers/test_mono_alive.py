@@ -86,6 +86,7 @@ def test_a_shot_on_demand(running: Running) -> None:
         pf.mono.heapshot(running.log, port=port)
 
 
+@pytest.mark.parametrize("running", ["plain"], indirect=True)
 def test_watch_ends_with_the_program(running: Running) -> None:
     command = [sys.executable, "-m", "perfuse", "watch", "--every", "0.2", "--json", running.log]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watch:

@@ -1,4 +1,5 @@
 mod cuts;
+mod hostile;
 mod merged;
 mod versions;
 
