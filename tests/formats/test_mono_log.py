@@ -149,6 +149,18 @@ def test_tables_of_a_converted_log(mono_corpus: Path, tmp_path: Path, version: i
     assert pf.fuse(out).sql(query).fetchall() == pf.fuse(source).sql(query).fetchall()
 
 
+@pytest.mark.parametrize("version", [4, 10, 12, 14])
+def test_samples_of_a_converted_log(mono_corpus: Path, tmp_path: Path, version: int) -> None:
+    """Each with its time, its innermost function and its thread, though before version 11 the buffer tells the thread."""
+    source, out = mono_corpus / "v17" / "sample.mlpd", tmp_path / "out.mlpd"
+    pf.mono.convert(source, output=out, version=version)
+    query = """
+        SELECT ts_ns, t.native_id, f.name FROM samples JOIN threads t USING (thread_id) JOIN stacks USING (stack_id)
+        JOIN frames USING (frame_id) LEFT JOIN functions f USING (function_id) ORDER BY ALL
+    """
+    assert pf.fuse(out).sql(query).fetchall() == pf.fuse(source).sql(query).fetchall() != []
+
+
 def test_parts(mono_corpus: Path, tmp_path: Path) -> None:
     source, out = mono_corpus / "v17" / "calls.mlpd", tmp_path / "part.mlpd"
     log = pf.open(source)

@@ -78,8 +78,6 @@ misfits! {
     SampleStacks = "sample_stacks",
     ///frames of samples whose place in their method was left out, or is not known (IL offset -1)
     SamplePlaces = "sample_places",
-    ///threads of samples that were left out
-    SampleThreads = "sample_threads",
     ///counters, or values of them, that were left out
     Counters = "counters",
     ///counters whose unit and variance were left out
