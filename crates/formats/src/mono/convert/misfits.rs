@@ -48,8 +48,6 @@ misfits! {
     Backtraces = "backtraces",
     ///sizes of allocations that were rounded up to 8 bytes, as all profilers but the first do
     Sizes = "sizes",
-    ///vtables that were left out: types are given as classes
-    Vtables = "vtables",
     ///classes that were given a vtable, at their own address and of no domain
     MadeVtables = "made_vtables",
     ///objects of vtables that are described nowhere: the vtable stands where the class should
