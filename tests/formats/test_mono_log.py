@@ -181,7 +181,7 @@ def test_parts(mono_corpus: Path, tmp_path: Path) -> None:
 
 
 def test_parts_become_the_whole_again(mono_corpus: Path, tmp_path: Path) -> None:
-    source = mono_corpus / "v17" / "calls.mlpd"
+    source = mono_corpus / "tiny" / "v17-calls.mlpd"
     threads = sorted({record.fields["thread_id"] for record in pf.open(source).records()})
     parts = []
     for number, thread in enumerate(threads):
