@@ -7,6 +7,7 @@ mod calls;
 mod early;
 mod errors;
 mod fusion;
+mod heap;
 mod images;
 mod jitdump;
 mod mono_logs;
@@ -47,6 +48,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     xray_logs::register(module)?;
     mono_logs::register(module)?;
     calls::register(module)?;
+    heap::register(module)?;
     trace_output::register(module)?;
     profile_output::register(module)?;
     registry::register(module)

@@ -7,4 +7,5 @@ mod early;
 mod filled;
 mod layouts;
 mod round_trips;
+mod shots;
 mod tables;
