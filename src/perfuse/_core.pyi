@@ -12,6 +12,7 @@ __all__ = [
     "Images",
     "InstrumentationMap",
     "JitdumpEncoder",
+    "MonoLogWriter",
     "Placed",
     "RecordIterator",
     "Recording",
@@ -22,11 +23,14 @@ __all__ = [
     "call_statistics",
     "call_tree",
     "code_pids",
+    "convert_mono",
     "convert_xray",
     "diagnostics_table",
     "formats",
     "heap_sizes",
     "inject_images",
+    "mono_kinds",
+    "mono_misfits",
     "perf_facts",
     "rules",
     "selected_samples",
@@ -481,7 +485,7 @@ class _Wanted(TypedDict):
     tids: list[int] | None
     functions: set[int] | None
 
-def convert_xray(recordings: Sequence[Recording], out: int, wanted: _Wanted) -> _WrittenFacts: ...
+def convert_xray(recordings: Sequence[Recording], out: int, wanted: _Wanted, yaml: bool = False) -> _WrittenFacts: ...
 def write_xray(fusion: Fusion, out: int, wanted: _Wanted, is_monotonic: bool) -> tuple[_WrittenFacts, int, int]: ...
 
 @final
@@ -499,3 +503,37 @@ class XRayLogWriter:
     def event(self, event_type: int | None, payload: bytes, tsc: int, cpu: int, owner: tuple[int, int]) -> None: ...
     def take(self) -> bytes: ...
     def finish(self) -> _WrittenFacts: ...
+
+_MonoFacts: TypeAlias = tuple[int, int, list[tuple[str, int]], list[tuple[str, int]]]
+
+class _MonoWanted(TypedDict):
+    version: int | None
+    between_ns: tuple[int, int] | None
+    is_relative: bool
+    threads: list[int | str] | None
+    kinds: list[str] | None
+    any_run: bool
+
+class _MonoHeader(TypedDict):
+    version: int
+    pointer_bytes: int
+    profiler: tuple[int, int] | None
+    startup_ms: int
+    startup_ns: int
+    timer_overhead_ns: int
+    pid: int
+    port: int
+    texts: tuple[str, str, str]
+
+def convert_mono(recordings: Sequence[Recording], out: IO[bytes], wanted: _MonoWanted) -> _MonoFacts: ...
+def mono_kinds() -> list[str]: ...
+def mono_misfits() -> list[tuple[str, str]]: ...
+
+@final
+class MonoLogWriter:
+    def __new__(cls, header: _MonoHeader) -> Self: ...
+    def event(self, thread_id: int, name: str, timestamp: int | None, fields: Mapping[str, Any]) -> None: ...
+    def stacks(self, stacks: Any) -> None: ...
+    def rows(self, events: Any, out: IO[bytes]) -> int: ...
+    def take(self) -> bytes: ...
+    def flush(self) -> None: ...

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from perfuse.images import CodeImages
     from perfuse.query import Database
     from perfuse.recording import Recording
+    from perfuse.runtime_log import RuntimeLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +270,13 @@ class Profile:
         from perfuse.call_log import CallLog
 
         return CallLog(self)
+
+    @property
+    def runtime_log(self) -> "RuntimeLog":
+        """What its runtime logged, as a Mono log."""
+        from perfuse.runtime_log import RuntimeLog
+
+        return RuntimeLog(self)
 
     def call_trace(self, progress: "Progress | None" = None) -> "CallTrace | None":
         """The calls and instants one by one, for files of timeline viewers; None where there are none.

@@ -10,6 +10,7 @@ mod fusion;
 mod heap;
 mod images;
 mod jitdump;
+mod mono_logs;
 mod naming;
 mod output;
 mod perf_data;
@@ -48,6 +49,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     sleds::register(module)?;
     stacks::register(module)?;
     xray_logs::register(module)?;
+    mono_logs::register(module)?;
     calls::register(module)?;
     heap::register(module)?;
     trace_output::register(module)?;
