@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from perfuse import _core
 from perfuse.diagnostics import Diagnostic, diagnostic
+from perfuse.selection import Selection
 from perfuse.table import Table, Tables, names
 
 if TYPE_CHECKING:
@@ -42,44 +43,6 @@ class Join:
     alignment: str
     offset_ns: int
     uncertainty_ns: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """What of a profile's samples and calls is looked at."""
-
-    start_ns: int | None = None
-    end_ns: int | None = None
-    thread: str | int | None = None
-
-    @property
-    def condition(self) -> str | None:
-        """The selection as an SQL condition over `samples`; None where everything is selected."""
-        parts = []
-        if self.start_ns is not None:
-            parts.append(f"ts_ns >= {self.start_ns}")
-        if self.end_ns is not None:
-            parts.append(f"ts_ns < {self.end_ns}")
-        if self.threads is not None:
-            parts.append(f"thread_id IN ({self.threads})")
-        return " AND ".join(parts) or None
-
-    @property
-    def threads(self) -> str | None:
-        """An SQL query for the keys of the selected threads; None where all are selected."""
-        if self.thread is None:
-            return None
-        name = str(self.thread).replace("'", "''")
-        condition = f"tid = {self.thread}" if isinstance(self.thread, int) else f"name = '{name}'"
-        return f"SELECT thread_id FROM threads WHERE {condition}"
-
-    @property
-    def time_ns(self) -> tuple[int, int] | None:
-        """Start and end, as far as any clock goes where one of them is open; None where all time is selected."""
-        if self.start_ns is None and self.end_ns is None:
-            return None
-        first, last = -(2**63), 2**63 - 1
-        return first if self.start_ns is None else self.start_ns, last if self.end_ns is None else self.end_ns
 
 
 class Profile:
@@ -139,12 +102,16 @@ class Profile:
     @property
     def has_samples(self) -> bool:
         """Whether any of the recordings tells of samples, other than by what its calls add up to."""
-        return any({"callchains", "samples"} & {*recording.fills} for recording in self.recordings)
+        return self.has("callchains") or self.has("samples")
 
     @property
     def has_traces(self) -> bool:
         """Whether any of the recordings tells of calls."""
-        return any({"call_events", "call_sums"} & {*recording.fills} for recording in self.recordings)
+        return self.has("call_events") or self.has("call_sums")
+
+    def has(self, table: str) -> bool:
+        """Whether any of the recordings has rows for a table, as far as that can be told without making it."""
+        return any(recording.has(table) for recording in self.recordings)
 
     @cached_property
     def span_ns(self) -> tuple[int, int] | None:
@@ -165,6 +132,22 @@ class Profile:
                 `nearest` or `llvm`), `functions` (keys), `recursive_only`, `edges`, `paths`.
         """
         return _core.call_statistics(self._fusion, **self._chosen(), **options)
+
+    def allocation_sums(self, by: str | None = None) -> "ArrowStream":
+        """What the selected threads allocated in the selected time, added up in one pass: a row each.
+
+        Args:
+            by: `type`, `stack` or `thread`; by all three where not given.
+        """
+        return _core.allocation_sums(self._fusion, by=by, **self._chosen())
+
+    def object_origins(self, objects: Sequence[tuple[int, int]]) -> "ArrowStream":
+        """Where objects were allocated, given as addresses with a time each: the collector's moves are followed back.
+
+        A row for each, null where its allocation was not recorded.
+        """
+        addresses, times = [address for address, _ in objects], [ts_ns for _, ts_ns in objects]
+        return _core.object_origins(self._fusion, addresses, times)
 
     def between(self, start_s: float, end_s: float) -> "Profile":
         """The samples and calls of a time range, in seconds from the first of them; all other tables stay whole.
@@ -241,7 +224,7 @@ class Profile:
     def _build(self, name: str) -> "ArrowStream":
         if name == "samples" and self.selection.condition is not None:
             whole = self._whole()
-            if self.has_traces:
+            if self.has_traces or self.has("allocations"):
                 return _core.selected_samples(self._fusion, **self._chosen())
             return whole.sql(f"SELECT * FROM samples WHERE {self.selection.condition}")  # type: ignore[return-value]
         if name == "diagnostics":

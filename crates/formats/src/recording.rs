@@ -286,6 +286,12 @@ pub trait Recording: Send + Sync {
     /// How many keys of each kind its tables take.
     fn extent(&self) -> Offsets;
 
+    /// Whether a table has rows of this file, as far as that can be told without making it; where it cannot, whether its
+    /// format fills it.
+    fn fills(&self, table: &str) -> bool {
+        self.format().tables.contains(&table)
+    }
+
     /// One of the common tables in [`Format::tables`]; `None` for a table it does not fill.
     fn table(&self, name: &str, placement: &Placement, request: &TableRequest) -> Option<BatchStream>;
 

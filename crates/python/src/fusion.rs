@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use arrow_array::RecordBatch;
 use perfuse_engine::align::first_uses;
+use perfuse_engine::allocated::Sums;
 use perfuse_engine::code_map::CodeMap;
 use perfuse_engine::join::{self, CodeLines, CodeNames, NativeNames, PerfMaps};
 use perfuse_engine::mappings::Mappings;
@@ -92,6 +93,7 @@ pub struct Fusion {
     pub named: OnceLock<Result<Vec<Named>, ColumnError>>,
     joined: OnceLock<Result<join::Tables, ColumnError>>,
     pub traced: OnceLock<Result<Traced, ColumnError>>,
+    pub allocated: OnceLock<Result<Sums, ColumnError>>,
 }
 
 #[pymethods]
@@ -118,7 +120,7 @@ impl Fusion {
             after = after.plus(extent);
             all.push(Placed { how, placement });
         }
-        let (named, joined, traced) = Default::default();
+        let (named, joined, traced, allocated) = Default::default();
         Ok(Self {
             placed: all,
             identities,
@@ -130,6 +132,7 @@ impl Fusion {
             named,
             joined,
             traced,
+            allocated,
         })
     }
 
@@ -161,6 +164,9 @@ impl Fusion {
                         "stacks" => traced.sampled.stacks.clone(),
                         _ => traced.samples.clone(),
                     }));
+                    if name == "samples" {
+                        all.extend(self.allocated_samples(None).map_err(table_error)?);
+                    }
                     all
                 }
                 "slices" => {

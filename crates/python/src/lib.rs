@@ -2,6 +2,7 @@
 //!
 //! Volume leaves as Arrow through PyCapsules, inspection as plain values; work runs with the GIL released.
 
+mod allocated;
 mod arrow;
 mod calls;
 mod errors;
@@ -32,6 +33,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    allocated::register(module)?;
     arrow::register(module)?;
     recording::register(module)?;
     jitdump::register(module)?;

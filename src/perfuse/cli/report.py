@@ -13,13 +13,12 @@ from perfuse.cli.call_options import CallOptions, call_options
 from perfuse.cli.console import Console
 from perfuse.cli.opening import open_profile, settle
 from perfuse.cli.options import JSON, ProfileOptions, limit, near_choice, profile_options
+from perfuse.cli.runtime_options import RuntimeOptions, runtime_options
 from perfuse.cli.verb import verb
 
 if TYPE_CHECKING:
     from perfuse import Profile
-
-SAMPLES = frozenset({"callchains", "samples"})
-"""Tables of files that have samples."""
+    from perfuse.reports.runtime.gathering import RuntimeRequest
 
 
 @verb(
@@ -31,12 +30,15 @@ SAMPLES = frozenset({"callchains", "samples"})
         "perfuse report xray-log.server.uocuES --map server",
         "perfuse report xray-log.server.uocuES --function 'render*' --graph",
         "perfuse report --map server",
+        "perfuse report output.mlpd",
+        "perfuse report output.mlpd --section allocations --stacks",
     ],
 )
 @click.argument("files", nargs=-1, metavar="[FILE]...")
 @click.option("--event", metavar="NAME", help="Event to report, where several were sampled.")
-@limit(10, "functions a list")
+@limit(10, "rows a list")
 @call_options
+@runtime_options
 @profile_options
 @JSON
 def command(
@@ -45,6 +47,7 @@ def command(
     event: str | None,
     limit: int,
     calls: CallOptions,
+    runtime: RuntimeOptions,
     how: ProfileOptions,
     as_json: bool,
 ) -> int:
@@ -52,6 +55,8 @@ def command(
 
     A call trace (XRay): how often functions were called and how long they took, to the last percentile; threads,
     stacks, who calls whom. --map alone: the functions of a program with an XRay map.
+
+    A Mono log: what was allocated and where, collections and their pauses, locks, exceptions, counters, samples, calls.
 
     A code dump alone: what was compiled, when, how often, how big.
     """
@@ -61,15 +66,24 @@ def command(
         # Its definitions: durations in ticks, at the rate the header states.
         how = replace(how, tsc_hz=1_000_000_000 if calls.as_csv else "header")
     profile = open_profile(console, files, how)
+    if profile.has("types") and event is None and not calls.alone:
+        return _runtime(console, profile, runtime.request(limit, calls.sort, calls.stacks), as_json)
+    if runtime.given:
+        raise click.UsageError(f"{runtime.given[0]} is about managed runtimes, and none of the files is of one")
     if calls.given and not profile.has_traces:
         raise click.UsageError(f"{calls.given[0]} is about call traces, and there is none among the files")
-    if profile.has_traces and event is None and not _has_samples(profile):
+    if profile.has_traces and event is None and not profile.has_samples:
         return _calls(console, profile, calls, limit, as_json)
     return _samples(console, profile, calls, event, limit, how, as_json)
 
 
-def _has_samples(profile: Profile) -> bool:
-    return any(SAMPLES & {*recording.fills} for recording in profile.recordings)
+def _runtime(console: Console, profile: Profile, request: RuntimeRequest, as_json: bool) -> int:
+    """What a managed runtime tells of a program."""
+    from perfuse.reports.runtime.report import runtime_lines, runtime_report
+
+    report = runtime_report(profile, request)
+    console.json(report.as_json()) if as_json else console.lines(runtime_lines(report, console.style))
+    return settle(console, profile.diagnostics)
 
 
 def _samples(

@@ -2,7 +2,10 @@
 
 mod calls;
 mod counters;
+mod coverage;
+mod evidence;
 mod heap;
+mod lifetime;
 mod memory;
 mod moments;
 mod pass;
@@ -13,6 +16,7 @@ mod threads;
 
 use std::sync::Arc;
 
+pub use evidence::fills;
 use perfuse_tables::Offsets;
 
 use super::consts::EventByte;
@@ -45,6 +49,7 @@ pub const TABLES: &[&str] = &[
     "heap_objects",
     "heap_references",
     "heap_roots",
+    "coverage",
 ];
 
 /// One table of a log, in batches.
@@ -73,6 +78,7 @@ pub fn table(log: &Arc<Shared>, name: &str, placement: &Placement) -> Option<Bat
         "heap_objects" => heap::objects(log, placement),
         "heap_references" => heap::references(log, placement),
         "heap_roots" => roots::heap_roots(log, placement),
+        "coverage" => coverage::coverage(log, placement),
         "records" => program::records(log, placement),
         _ => return None,
     })

@@ -221,6 +221,10 @@ impl Recording for MonoLog {
         repair::repair(self, out)
     }
 
+    fn fills(&self, table: &str) -> bool {
+        ingest::fills(&self.shared, table)
+    }
+
     fn extent(&self) -> Offsets {
         ingest::extent(&self.shared)
     }
