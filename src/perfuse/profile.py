@@ -163,11 +163,19 @@ class Profile:
         """The samples and calls of one thread, by tid or name."""
         return self._selected(replace(self.selection, thread=thread))
 
-    def flame(self, *, inverted: bool = False) -> "FlameGraph":
-        """The flame graph of the samples."""
+    def flame(self, *, inverted: bool = False, event: str | None = None) -> "FlameGraph":
+        """The flame graph of the samples; where none were taken, of recorded calls, else of allocations.
+
+        Args:
+            inverted: Whether to start from the functions that ran and go to their callers.
+            event: Event: `allocated-bytes` and `allocations` are those of allocations.
+
+        Raises:
+            UsageError: The profile has no such event.
+        """
         from perfuse.analysis.flame import FlameGraph
 
-        return FlameGraph.of(self, inverted=inverted)
+        return FlameGraph.of(self, inverted=inverted, event=event)
 
     @property
     def images(self) -> "CodeImages":

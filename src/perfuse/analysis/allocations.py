@@ -85,8 +85,7 @@ class Allocations:
             limit: How many; None for all.
             order: By `bytes` or `count`.
         """
-        key = (lambda one: -one.bytes) if order == "bytes" else (lambda one: -one.count)
-        return sorted(self._by_name.values(), key=lambda one: (key(one), one.name))[:limit]
+        return sorted(self._by_name.values(), key=lambda one: (-getattr(one, order), one.name))[:limit]
 
     def of_type(self, name: str) -> TypeAllocations | None:
         """Allocations of the type of that name."""

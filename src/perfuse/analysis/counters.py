@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 from perfuse.analysis.runtime import Managed
 
-TIMED = ("ts_ns", "value")
-
 
 @dataclass(frozen=True, slots=True)
 class CounterValues:
@@ -48,4 +46,9 @@ def counters(profile: Managed) -> list[CounterValues]:
             USING (counter_id)
         GROUP BY counter_id, section ORDER BY min(counter_id) OVER (PARTITION BY section), counter_id
     """).fetchall()
-    return [CounterValues(*told, [(point["t"], point["v"]) for point in points or []]) for *told, points in rows]
+    found = []
+    for row in rows:
+        section, name, unit, kind, monotonic, last, text, least, most, points = row
+        values = [(point["t"], point["v"]) for point in points or []]
+        found.append(CounterValues(section, name, unit, kind, monotonic, last, text, least, most, values))
+    return found

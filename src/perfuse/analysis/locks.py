@@ -102,9 +102,11 @@ def contention(profile: Managed, objects: Objects) -> Contention:
     by_type: dict[str | None, list[_Lock]] = {}
     for lock in locks.values():
         by_type.setdefault(lock.type_name, []).append(lock)
-    counts = {kind: sum(lock.counts[kind] for lock in locks.values()) for kind in ("contention", "acquired", "failed")}
+    every = list(locks.values())
     return Contention(
-        *counts.values(),
+        num_contentions=sum(lock.counts["contention"] for lock in every),
+        num_acquired=sum(lock.counts["acquired"] for lock in every),
+        num_failed=sum(lock.counts["failed"] for lock in every),
         waits=spread([wait for lock in locks.values() for wait in lock.waits]),
         by_type=_longest([_told(some, None) for some in by_type.values()]),
         by_lock=_longest(by_lock),
@@ -117,9 +119,15 @@ def contention(profile: Managed, objects: Objects) -> Contention:
 
 
 def _told(locks: list[_Lock], address: int | None) -> LockContention:
-    counts = [sum(lock.counts[kind] for lock in locks) for kind in ("contention", "acquired", "failed")]
-    waits = spread([wait for lock in locks for wait in lock.waits])
-    return LockContention(locks[0].type_name, address, len(locks), *counts, waits)
+    return LockContention(
+        type_name=locks[0].type_name,
+        object_address=address,
+        num_locks=len(locks),
+        num_contentions=sum(lock.counts["contention"] for lock in locks),
+        num_acquired=sum(lock.counts["acquired"] for lock in locks),
+        num_failed=sum(lock.counts["failed"] for lock in locks),
+        waits=spread([wait for lock in locks for wait in lock.waits]),
+    )
 
 
 def _longest(locks: list[LockContention]) -> list[LockContention]:
