@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
     from perfuse._core import ArrowStream, CallStatistics
+    from perfuse.analysis.allocations import Allocations
+    from perfuse.analysis.exceptions import Exceptions
     from perfuse.analysis.flame import FlameGraph
+    from perfuse.analysis.gc import GcActivity, Pause
+    from perfuse.analysis.locks import Contention
     from perfuse.call_log import CallLog
     from perfuse.call_trace import CallTrace
     from perfuse.images import CodeImages
@@ -123,6 +127,39 @@ class Profile:
         if first is None or traced is None:
             return traced if first is None else (first, last)
         return min(first, traced[0]), max(last, traced[1])
+
+    def allocations(self) -> "Allocations":
+        """What the selected threads allocated in the selected time: by type, by place, by thread."""
+        from perfuse.analysis.allocations import Allocations
+
+        return Allocations(self)
+
+    def gc_pauses(self) -> "list[Pause]":
+        """The times the world stood still for the garbage collector, in the selected time."""
+        from perfuse.analysis.gc import gc_pauses
+
+        return gc_pauses(self)
+
+    def gc_activity(self) -> "GcActivity":
+        """What the garbage collector did: pauses, collections, the size of the heap, finalizers."""
+        from perfuse.analysis.gc import gc_activity
+        from perfuse.analysis.objects import Objects
+
+        return gc_activity(self, Objects(self))
+
+    def contention(self) -> "Contention":
+        """Who waited for which lock, and how long."""
+        from perfuse.analysis.locks import contention
+        from perfuse.analysis.objects import Objects
+
+        return contention(self, Objects(self))
+
+    def exceptions(self) -> "Exceptions":
+        """What was thrown and where, and what handled it."""
+        from perfuse.analysis.exceptions import exceptions
+        from perfuse.analysis.objects import Objects
+
+        return exceptions(self, Objects(self))
 
     def call_statistics(self, **options: Any) -> "CallStatistics":
         """What the calls of its traces cost, of the selected threads and time.

@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "postcards"
 TRACED = ROOT / "examples" / "xray_server"
+MANAGED = ROOT / "examples" / "mono_shop" / "output.mlpd.zst"
 DUMPS = ("jit-32015.dump", "jit-4242.dump")
 
 
@@ -26,6 +27,7 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copy(log, tmp_path)
     # Of the program, the part that has the names is kept.
     shutil.copy(TRACED / "server.o", tmp_path / "server")
+    shutil.copy(MANAGED, tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

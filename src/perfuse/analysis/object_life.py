@@ -17,7 +17,7 @@ class Moment:
 
     Attributes:
         ts_ns: When.
-        what: `allocated`, `moved`, `handle`, `handle freed`, `lock`, `thrown` or `in heap shot`.
+        what: `allocated`, `moved`, `handle`, `lock`, `exception` or `in heap shot`.
         object_address: Its address, after that.
         detail: What more there is to say.
         thread_id: Thread that did it; None where that was not recorded.
@@ -168,7 +168,7 @@ _MEETINGS = {
         SELECT created_ns AS ts_ns, 'handle', kind::VARCHAR || ' ' || handle, created_thread_id, created_stack_id
         FROM gc_handles WHERE {here} AND created_ns IS NOT NULL""",
     "lock_events": "SELECT ts_ns, 'lock', kind::VARCHAR, thread_id, stack_id FROM lock_events WHERE {here}",
-    "exceptions": "SELECT ts_ns, 'thrown', kind::VARCHAR, thread_id, stack_id FROM exceptions WHERE {here}",
+    "exceptions": "SELECT ts_ns, 'exception', kind::VARCHAR, thread_id, stack_id FROM exceptions WHERE {here}",
     "heap_objects": """
         SELECT s.ts_ns, 'in heap shot', s.snapshot_id || coalesce(': ' || t.name::VARCHAR, ''), NULL, NULL
         FROM heap_objects h JOIN heap_snapshots s USING (snapshot_id) LEFT JOIN types t USING (type_id) WHERE {here}""",

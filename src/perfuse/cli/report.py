@@ -32,10 +32,18 @@ if TYPE_CHECKING:
         "perfuse report --map server",
         "perfuse report output.mlpd",
         "perfuse report output.mlpd --section allocations --stacks",
+        "perfuse report output.mlpd --assert 'allocations.bytes < 50MB' --assert 'gc.pauses.p99 < 10ms'",
     ],
 )
 @click.argument("files", nargs=-1, metavar="[FILE]...")
 @click.option("--event", metavar="NAME", help="Event to report, where several were sampled.")
+@click.option(
+    "--assert",
+    "assertions",
+    multiple=True,
+    metavar="FACT",
+    help="Instead of a report, check a fact: 'allocations.bytes < 50MB'; exit 1 where it fails; repeats.",
+)
 @limit(10, "rows a list")
 @call_options
 @runtime_options
@@ -45,6 +53,7 @@ def command(
     console: Console,
     files: tuple[str, ...],
     event: str | None,
+    assertions: tuple[str, ...],
     limit: int,
     calls: CallOptions,
     runtime: RuntimeOptions,
@@ -65,6 +74,8 @@ def command(
     if calls.llvm_compat:
         # Its definitions: durations in ticks, at the rate the header states.
         how = replace(how, tsc_hz=1_000_000_000 if calls.as_csv else "header")
+    if assertions:
+        return _asserted(console, files, assertions, how, as_json)
     profile = open_profile(console, files, how)
     if profile.has("types") and event is None and not calls.alone:
         return _runtime(console, profile, runtime.request(limit, calls.sort, calls.stacks), as_json)
@@ -75,6 +86,26 @@ def command(
     if profile.has_traces and event is None and not profile.has_samples:
         return _calls(console, profile, calls, limit, as_json)
     return _samples(console, profile, calls, event, limit, how, as_json)
+
+
+def _asserted(
+    console: Console, files: tuple[str, ...], assertions: tuple[str, ...], how: ProfileOptions, as_json: bool
+) -> int:
+    """Checks facts; findings are those that fail."""
+    from perfuse.analysis.assertions import judge, parse
+    from perfuse.analysis.facts import facts_of
+    from perfuse.reports.assertions_text import verdict_lines
+
+    parsed = [parse(text) for text in assertions]
+    profile = open_profile(console, files, how)
+    verdicts = judge(parsed, facts_of(profile))
+    if as_json:
+        told = [{"assertion": one.assertion.text, "value": one.value, "holds": one.holds} for one in verdicts]
+        console.json({"kind": "assertions", "title": profile.title, "assertions": told})
+    else:
+        console.lines(verdict_lines(verdicts, console.style))
+    failed = exit_codes.CLEAN if all(one.holds for one in verdicts) else exit_codes.FINDINGS
+    return max(failed, settle(console, profile.diagnostics))
 
 
 def _runtime(console: Console, profile: Profile, request: RuntimeRequest, as_json: bool) -> int:

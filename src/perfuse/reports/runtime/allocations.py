@@ -72,7 +72,8 @@ def lines(told: Told, asked: RuntimeRequest, style: Style) -> Iterator[str]:
     )
     yield from rest(told.num_types - len(told.by_type), "allocations", asked, style)
     if told.by_site:
-        yield from section("Allocated from", style, f"{counted(told.num_sites, 'place')}; outermost function first")
+        first = "innermost" if asked.stacks else "outermost"
+        yield from section("Allocated from", style, f"{counted(told.num_sites, 'place')}; {first} function first")
         yield from _sites(told, asked, style)
     if len(told.by_thread) > 1 and not asked.is_overview:
         yield from section("Allocated by", style)

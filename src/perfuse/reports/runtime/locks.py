@@ -54,7 +54,7 @@ def lines(told: Told, asked: RuntimeRequest, style: Style) -> Iterator[str]:
         return
     yield from section("By object", style)
     yield from _locks(found.by_lock, "address", asked, style)
-    yield from section("Waited in", style, "outermost function first")
+    yield from section("Waited in", style, f"{'innermost' if asked.stacks else 'outermost'} function first")
     shown = found.by_site[: asked.limit]
     for one in shown:
         yield f"  {duration_text(one.waits.sum)} in {counted(one.waits.count, 'wait')}"
