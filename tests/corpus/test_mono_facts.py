@@ -74,7 +74,7 @@ def test_allocations_by_class(log: Log) -> None:
 
 LEAVES = """
     WITH RECURSIVE up AS (
-        SELECT sample_id, stack_id, 0 AS up FROM samples WHERE event NOT IN ('calls', 'wall-time')
+        SELECT sample_id, stack_id, 0 AS up FROM samples WHERE event NOT IN ('calls', 'wall-time', 'allocated-bytes', 'allocations')
         UNION ALL
         SELECT sample_id, parent_stack_id, up + 1 FROM up JOIN stacks USING (stack_id)
         JOIN frames USING (frame_id) WHERE kind <> 'jit'
@@ -90,7 +90,7 @@ LEAVES = """
 
 def test_samples_by_leaf_and_thread(log: Log) -> None:
     said = log.facts["samples"]
-    taken = "samples WHERE event NOT IN ('calls', 'wall-time')"  # those are made of the calls
+    taken = "samples WHERE event NOT IN ('calls', 'wall-time', 'allocated-bytes', 'allocations')"  # those are made of the calls
     assert log.rows(f"SELECT count(*) FROM {taken}") == [(said["total"],)]
     leaves = dict(log.rows(LEAVES))
     assert {name: leaves.get(name) for name, _ in said["leaf_top"]} == dict(said["leaf_top"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from perfuse.analysis.locks import Contention, LockContention, contention
@@ -39,7 +39,10 @@ def gather(of: Gathering) -> Told | None:
 def as_json(told: Told) -> Any:
     """Locks by type, by object, by site and by thread."""
     threads = [{"thread": name, "waits": plain(waits)} for name, waits in told.by_thread]
-    return {**plain(told.contention), "by_thread": threads}
+    found = {
+        one.name: plain(getattr(told.contention, one.name)) for one in fields(Contention) if one.name != "by_thread"
+    }
+    return {**found, "by_thread": threads}
 
 
 def lines(told: Told, asked: RuntimeRequest, style: Style) -> Iterator[str]:
