@@ -90,17 +90,9 @@ impl ClockMap {
     /// The same without a division for each time stamp, for those around `base`. Never goes back where ticks do not.
     #[must_use]
     pub fn around(&self, base: u64) -> Scale {
-        let (numerator, denominator) = (u128::from(self.numerator), u128::from(self.denominator));
-        let mut shift = 62u32;
-        let factor = loop {
-            let factor = numerator.saturating_mul(1 << shift).checked_div(denominator).unwrap_or(0);
-            match u64::try_from(factor) {
-                Ok(factor) if factor < 1 << 63 => break factor,
-                _ if shift == 0 => break u64::MAX >> 1,
-                _ => shift = shift.saturating_sub(1),
-            }
-        };
-        Scale { base, base_ns: self.ns(base), factor, shift }
+        let factor =
+            (u128::from(self.numerator) << 64).checked_div(u128::from(self.denominator)).unwrap_or(0);
+        Scale { base, base_ns: self.ns(base), whole: (factor >> 64) as u64, fraction: factor as u64 }
     }
 }
 
@@ -109,8 +101,9 @@ impl ClockMap {
 pub struct Scale {
     base: u64,
     base_ns: i64,
-    factor: u64,
-    shift: u32,
+    /// Nanoseconds in a tick: whole ones, and a rest in units of 2^-64.
+    whole: u64,
+    fraction: u64,
 }
 
 impl Scale {
@@ -118,10 +111,45 @@ impl Scale {
     #[must_use]
     #[inline]
     pub fn ns(&self, ticks: u64) -> i64 {
-        let away = ticks.wrapping_sub(self.base) as i64;
-        let scaled = i128::from(away).wrapping_mul(i128::from(self.factor)) >> self.shift;
+        let away = i128::from(ticks.wrapping_sub(self.base) as i64);
+        let rest = away.wrapping_mul(i128::from(self.fraction)) >> 64;
+        let scaled = away.wrapping_mul(i128::from(self.whole)).saturating_add(rest);
         let scaled = i64::try_from(scaled).unwrap_or(if away < 0 { i64::MIN } else { i64::MAX });
         self.base_ns.saturating_add(scaled)
+    }
+
+    /// The same for time stamps that follow `ticks` in at most `num` steps, which is faster; `None` where that might saturate, or
+    /// a tick is a nanosecond or more.
+    #[must_use]
+    pub fn from(&self, ticks: u64, num: usize) -> Option<Steps> {
+        const FAR: i64 = 1 << 61;
+        let away = ticks.wrapping_sub(self.base) as i64;
+        let is_near = (-FAR..FAR).contains(&away) && (-FAR..FAR).contains(&self.base_ns) && num < 1 << 28;
+        let position = i128::from(away).wrapping_mul(i128::from(self.fraction));
+        (is_near && self.whole == 0).then_some(Steps {
+            position,
+            base_ns: self.base_ns,
+            fraction: self.fraction,
+        })
+    }
+}
+
+/// Time stamps one behind the other.
+#[derive(Clone, Copy, Debug)]
+pub struct Steps {
+    /// Nanoseconds since `base_ns`, in units of 2^-64.
+    position: i128,
+    base_ns: i64,
+    fraction: u64,
+}
+
+impl Steps {
+    /// Goes on by so many ticks: the time on the profile's clock.
+    #[inline]
+    pub fn step(&mut self, ticks: u32) -> i64 {
+        let further = u128::from(ticks).wrapping_mul(u128::from(self.fraction));
+        self.position = self.position.wrapping_add_unsigned(further);
+        self.base_ns.wrapping_add((self.position >> 64) as i64)
     }
 }
 

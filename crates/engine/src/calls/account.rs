@@ -12,7 +12,7 @@ use super::migrations::Threads;
 use super::paths::{PathRow, Paths};
 use super::statistics::By;
 use super::tree::{Counts, Tree};
-use super::visitor::{Entry, Frame, Leave, Visitor};
+use super::visitor::{Entry, Frame, Leave, Level, Visitor};
 use super::{graph, statistics};
 
 /// What to look at, and what to tell of it.
@@ -144,12 +144,12 @@ impl Visitor for Accountant {
     }
 
     #[inline(always)]
-    fn leave(&mut self, call: &Frame<u32>, leave: &Leave, parent: Option<&Frame<u32>>) {
-        self.tree.leave(call, leave, parent);
+    fn leave(&mut self, call: &Frame<u32>, level: Level, leave: &Leave, parent: Option<&Frame<u32>>) {
+        self.tree.leave(call, level, leave, parent);
     }
 
-    fn orphan(&mut self, event: &Event, cpu: Option<u32>, parent: Option<&Frame<u32>>) {
-        self.tree.orphan(event, cpu, parent);
+    fn orphan(&mut self, event: &Event, cpu: Option<u32>, depth: u32, parent: Option<&Frame<u32>>) {
+        self.tree.orphan(event, cpu, depth, parent);
     }
 
     fn rows(&mut self, events: &Events<'_>, rows: Range<usize>) {

@@ -43,37 +43,83 @@ pub struct Figures {
     pub sum_ns: u64,
 }
 
-/// Durations in no order, 4 bytes for each that is below 4.29 seconds.
+/// Durations in no order. Most calls are short and take one of few lengths of time: where there are many, short ones are
+/// counted by their length.
 #[derive(Clone, Debug, Default)]
 pub struct Durations {
+    /// The last ones, not looked at yet.
+    latest: Vec<u32>,
+    /// How many took 0 ns, 1 ns and so on; empty until there are many.
+    counts: Vec<u64>,
+    num_counted: usize,
     short: Vec<u32>,
     long: Vec<u64>,
 }
 
 impl Durations {
+    /// How many are looked at together.
+    const MANY: usize = 1 << 13;
+    /// Those below are counted.
+    const COUNTED_NS: usize = 1 << 11;
+
     /// One more.
     #[inline]
     pub fn push(&mut self, duration_ns: u64) {
         match u32::try_from(duration_ns) {
-            Ok(short) => self.short.push(short),
+            Ok(short) => {
+                if self.latest.len() == self.latest.capacity() {
+                    self.make_room();
+                }
+                self.latest.push(short);
+            }
             Err(_) => self.long.push(duration_ns),
         }
+    }
+
+    #[cold]
+    fn make_room(&mut self) {
+        if self.latest.len() < Self::MANY {
+            self.latest.reserve_exact(self.latest.len().clamp(4, Self::MANY - self.latest.len()));
+        } else {
+            self.count();
+        }
+    }
+
+    fn count(&mut self) {
+        self.counts.resize(Self::COUNTED_NS, 0);
+        let before = self.short.len();
+        for &duration in &self.latest {
+            match self.counts.get_mut(duration as usize) {
+                Some(count) => *count += 1,
+                None => self.short.push(duration),
+            }
+        }
+        self.num_counted += self.latest.len() - (self.short.len() - before);
+        self.latest.clear();
     }
 
     /// All of another.
     pub fn append(&mut self, mut other: Self) {
         if self.is_empty() {
             *self = other;
-        } else {
-            self.short.append(&mut other.short);
-            self.long.append(&mut other.long);
+            return;
+        }
+        if !other.counts.is_empty() {
+            self.counts.resize(Self::COUNTED_NS, 0);
+            self.counts.iter_mut().zip(&other.counts).for_each(|(mine, its)| *mine += its);
+            self.num_counted += other.num_counted;
+        }
+        self.short.append(&mut other.short);
+        self.long.append(&mut other.long);
+        for &duration in &other.latest {
+            self.push(duration.into());
         }
     }
 
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.short.len() + self.long.len()
+        self.latest.len() + self.num_counted + self.short.len() + self.long.len()
     }
 
     /// Whether there are none.
@@ -85,39 +131,59 @@ impl Durations {
     /// Exact figures; none of no durations.
     #[must_use]
     pub fn figures(mut self, rank: Rank) -> Option<Figures> {
-        let num = self.len();
-        if num == 0 {
-            return None;
+        if self.counts.is_empty() {
+            self.short.append(&mut self.latest);
+        } else {
+            self.count();
         }
-        let short_sum: u64 = self.short.iter().map(|&short| u64::from(short)).sum();
-        let sum_ns = self.long.iter().fold(short_sum, |sum, &long| sum.saturating_add(long));
-        let (short, long) = (&mut self.short[..], &mut self.long[..]);
-        let median = rank.index(num, 50);
-        let median_ns = select(short, long, median);
-        // What is below lies before it now, what is above behind it.
-        let least = |below: &[u32]| below.iter().copied().min().map(u64::from);
-        let min_ns = least(&short[..short.len().min(median + 1)])
-            .or_else(|| long[..=median - short.len()].iter().copied().min())?;
-        let mut above = |from: &mut usize, percent| {
-            let index = rank.index(num, percent);
-            let in_long = from.saturating_sub(short.len());
-            let in_short = (*from).min(short.len());
-            let at = select(&mut short[in_short..], &mut long[in_long..], index - *from);
-            *from = index;
-            at
-        };
-        let mut from = median;
-        let (p90_ns, p99_ns) = (above(&mut from, 90), above(&mut from, 99));
-        let most = long[from.saturating_sub(short.len())..].iter().copied().max();
-        let max_ns = most.or_else(|| short[from.min(short.len())..].iter().copied().max().map(u64::from))?;
-        Some(Figures { min_ns, median_ns, p90_ns, p99_ns, max_ns, sum_ns })
+        let num = self.len();
+        let [median_ns, p90_ns, p99_ns] = [50, 90, 99].map(|percent| self.at(rank.index(num, percent)));
+        Some(Figures {
+            min_ns: self.min()?,
+            median_ns,
+            p90_ns,
+            p99_ns,
+            max_ns: self.max()?,
+            sum_ns: self.sum(),
+        })
     }
-}
 
-/// Element `index` of both as if they were sorted, one behind the other; what is not above it comes before it.
-fn select(short: &mut [u32], long: &mut [u64], index: usize) -> u64 {
-    match index.checked_sub(short.len()) {
-        None => u64::from(*short.select_nth_unstable(index).1),
-        Some(index) => *long.select_nth_unstable(index).1,
+    /// Those that are counted, with how many there are.
+    fn counted(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> {
+        let some = |&(_, &count): &(usize, &u64)| count > 0;
+        self.counts.iter().enumerate().filter(some).map(|(duration, &count)| (duration as u64, count))
+    }
+
+    /// Element `index` of all as if they were sorted; what is not above it comes before it then.
+    fn at(&mut self, index: usize) -> u64 {
+        let Some(index) = index.checked_sub(self.num_counted) else {
+            let mut left = index as u64;
+            let is_there =
+                |&(_, count): &(u64, u64)| left.checked_sub(count).map(|less| left = less).is_none();
+            return self.counted().find(is_there).map_or(0, |(duration, _)| duration);
+        };
+        match index.checked_sub(self.short.len()) {
+            None => u64::from(*self.short.select_nth_unstable(index).1),
+            Some(index) if index < self.long.len() => *self.long.select_nth_unstable(index).1,
+            Some(_) => 0,
+        }
+    }
+
+    fn min(&self) -> Option<u64> {
+        let counted = self.counted().next().map(|(duration, _)| duration);
+        let short = || self.short.iter().min().copied().map(u64::from);
+        counted.or_else(short).or_else(|| self.long.iter().min().copied())
+    }
+
+    fn max(&self) -> Option<u64> {
+        let short = || self.short.iter().max().copied().map(u64::from);
+        let counted = || self.counted().next_back().map(|(duration, _)| duration);
+        self.long.iter().max().copied().or_else(short).or_else(counted)
+    }
+
+    fn sum(&self) -> u64 {
+        let short = self.short.iter().map(|&short| u64::from(short)).sum::<u64>();
+        let counted = self.counted().map(|(duration, count)| duration * count).sum::<u64>();
+        self.long.iter().fold(short + counted, |sum, &long| sum.saturating_add(long))
     }
 }

@@ -13,7 +13,7 @@ use perfuse_tables::{CallEvent, EndReason, StartReason};
 use rustc_hash::FxHashMap;
 
 use super::events::{Event, Events};
-use super::visitor::{Entry, Frame, Leave, Visitor};
+use super::visitor::{Entry, Frame, Leave, Level, Visitor};
 
 /// Which calls are looked at. Those that reach over an end of the time range are cut there.
 #[derive(Clone, Debug, Default)]
@@ -68,6 +68,7 @@ pub struct Calls<V: Visitor> {
 
 #[derive(Debug)]
 struct Thread<M> {
+    id: u32,
     stack: Vec<Frame<M>>,
     /// How often each function is in the stack; only kept from the first exit on that does not fit what is near.
     open: Option<FxHashMap<u32, u32>>,
@@ -82,9 +83,9 @@ impl<M> Thread<M> {
     /// Whether a call of the function is open that an exit may unwind to. Not so a call whose entry was lost: it was found by
     /// an exit that came when all within it had ended.
     fn has_open(&mut self, function_id: u32) -> bool {
-        let was_entered = |frame: &&Frame<M>| frame.entry.start_reason == StartReason::Entry;
+        let was_entered = |frame: &&Frame<M>| frame.start_reason == StartReason::Entry;
         let mut near = self.stack.iter().rev().take(Self::NEAR).take_while(was_entered);
-        if near.any(|frame| frame.entry.function_id == function_id) {
+        if near.any(|frame| frame.function_id == function_id) {
             return true;
         }
         if self.stack.len() <= Self::NEAR {
@@ -94,7 +95,7 @@ impl<M> Thread<M> {
         let open = self.open.get_or_insert_with(|| {
             let mut open = FxHashMap::default();
             let entered = self.stack.iter().filter(was_entered);
-            entered.for_each(|frame| *open.entry(frame.entry.function_id).or_default() += 1);
+            entered.for_each(|frame| *open.entry(frame.function_id).or_default() += 1);
             open
         });
         open.contains_key(&function_id)
@@ -175,8 +176,10 @@ impl<V: Visitor> Calls<V> {
                 CallEvent::TailExit => self.exit(&mut thread, &event, cpu, EndReason::TailCall),
                 CallEvent::ExceptionExit => self.exit(&mut thread, &event, cpu, EndReason::Unwound),
                 CallEvent::Argument => {
-                    if let Some(call) = thread.stack.last() {
-                        self.visitor.argument(call, events.value(row));
+                    if let Some((call, around)) = thread.stack.split_last() {
+                        let depth = around.len() as u32;
+                        let level = Level { source_id: event.source_id, thread_id, depth };
+                        self.visitor.argument(call, level, events.value(row));
                     }
                 }
             }
@@ -188,7 +191,8 @@ impl<V: Visitor> Calls<V> {
 
     fn begin(&mut self, first: &Event, cpu: Option<u32>) -> Thread<V::Mark> {
         let (last_ns, last_offset) = (first.ts_ns, first.record_offset);
-        let mut thread = Thread { stack: Vec::new(), open: None, last_ns, last_offset };
+        let id = first.thread_id;
+        let mut thread = Thread { id, stack: Vec::new(), open: None, last_ns, last_offset };
         let lost = self.lost.0.remove(&(first.source_id, first.thread_id)).unwrap_or_default();
         for function_id in lost.into_iter().rev() {
             self.enter(&mut thread, &Event { function_id, ..*first }, cpu, StartReason::Lost);
@@ -218,7 +222,7 @@ impl<V: Visitor> Calls<V> {
             record_offset,
         };
         let mark = self.visitor.enter(&entry, thread.stack.last());
-        thread.stack.push(Frame { entry, mark, children_ns: 0 });
+        thread.stack.push(Frame { start_ns: ts_ns, function_id, start_reason, mark, children_ns: 0 });
         if let Some(open) = &mut thread.open {
             *open.entry(function_id).or_default() += 1;
         }
@@ -226,7 +230,7 @@ impl<V: Visitor> Calls<V> {
 
     #[inline(always)]
     fn exit(&mut self, thread: &mut Thread<V::Mark>, event: &Event, cpu: Option<u32>, reason: EndReason) {
-        if thread.stack.last().is_none_or(|top| top.entry.function_id != event.function_id)
+        if thread.stack.last().is_none_or(|top| top.function_id != event.function_id)
             && !self.unwind(thread, *event, cpu)
         {
             return;
@@ -243,11 +247,11 @@ impl<V: Visitor> Calls<V> {
                     let key = (event.source_id, event.thread_id);
                     self.orphans.0.entry(key).or_default().push(event.function_id);
                 }
-                parent => self.visitor.orphan(&event, cpu, parent),
+                parent => self.visitor.orphan(&event, cpu, thread.stack.len() as u32, parent),
             }
             return false;
         }
-        while thread.stack.last().is_some_and(|top| top.entry.function_id != event.function_id) {
+        while thread.stack.last().is_some_and(|top| top.function_id != event.function_id) {
             self.close(thread, event.ts_ns, EndReason::Unwound, event.record_offset);
         }
         true
@@ -257,15 +261,15 @@ impl<V: Visitor> Calls<V> {
     fn close(&mut self, thread: &mut Thread<V::Mark>, end_ns: i64, reason: EndReason, record_offset: u64) {
         let Some((call, around)) = thread.stack.split_last_mut() else { return };
         if let Some(open) = &mut thread.open
-            && call.entry.start_reason == StartReason::Entry
-            && let Some(count) = open.get_mut(&call.entry.function_id)
+            && call.start_reason == StartReason::Entry
+            && let Some(count) = open.get_mut(&call.function_id)
         {
             *count -= 1;
             if *count == 0 {
-                open.remove(&call.entry.function_id);
+                open.remove(&call.function_id);
             }
         }
-        let Entry { start_ns, start_reason, .. } = call.entry;
+        let Frame { start_ns, start_reason, .. } = *call;
         let mut leave =
             Leave { start_ns, start_reason, end_ns, reason, duration_ns: 0, self_ns: 0, record_offset };
         if self.selection.time_ns.as_ref().is_none_or(|range| leave.cut(range)) {
@@ -276,7 +280,9 @@ impl<V: Visitor> Calls<V> {
             if let Some(parent) = around.last_mut() {
                 parent.children_ns = parent.children_ns.saturating_add(leave.duration_ns);
             }
-            self.visitor.leave(call, &leave, around.last());
+            let (source_id, depth) = (self.source_id, around.len() as u32);
+            let level = Level { source_id, thread_id: thread.id, depth };
+            self.visitor.leave(call, level, &leave, around.last());
         }
         thread.stack.pop();
     }

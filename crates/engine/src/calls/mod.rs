@@ -31,7 +31,7 @@ pub use sampled::{FirstKeys, Sampled};
 pub use slices::{Slices, slices};
 pub use statistics::By;
 pub use tree::{Counts, Node, Tree};
-pub use visitor::{Entry, Frame, Leave, Visitor};
+pub use visitor::{Entry, Frame, Leave, Level, Visitor};
 
 /// Stands for "none" in columns of keys.
 const NONE: u32 = u32::MAX;

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::events::Event;
 use super::machine::{Calls, Lost, Selection};
-use super::visitor::{Entry, Frame, Leave, Visitor};
+use super::visitor::{Entry, Frame, Leave, Level, Visitor};
 
 /// Rows that are gathered before they are handed on.
 const BATCH_ROWS: usize = 1 << 16;
@@ -66,7 +66,7 @@ impl Visitor for Nobody {
     #[inline]
     fn enter(&mut self, _entry: &Entry, _parent: Option<&Frame<()>>) {}
     #[inline]
-    fn leave(&mut self, _call: &Frame<()>, _leave: &Leave, _parent: Option<&Frame<()>>) {}
+    fn leave(&mut self, _call: &Frame<()>, _level: Level, _leave: &Leave, _parent: Option<&Frame<()>>) {}
 }
 
 /// As the table has it; longer than 292 years is as long as it gets.
@@ -89,29 +89,38 @@ impl Writer {
     }
 }
 
+/// What a row needs of where its call began.
+#[derive(Clone, Copy, Debug)]
+struct Begun {
+    slice_id: u64,
+    cpu: Option<u32>,
+    record_offset: u64,
+}
+
 impl Visitor for Writer {
-    type Mark = u64;
+    type Mark = Begun;
 
     #[inline]
-    fn enter(&mut self, _entry: &Entry, _parent: Option<&Frame<u64>>) -> u64 {
-        self.id()
+    fn enter(&mut self, entry: &Entry, _parent: Option<&Frame<Begun>>) -> Begun {
+        Begun { slice_id: self.id(), cpu: entry.cpu, record_offset: entry.record_offset }
     }
 
-    fn leave(&mut self, call: &Frame<u64>, leave: &Leave, parent: Option<&Frame<u64>>) {
-        let args = if self.args.is_empty() { None } else { self.args.remove(&call.mark) };
+    fn leave(&mut self, call: &Frame<Begun>, level: Level, leave: &Leave, parent: Option<&Frame<Begun>>) {
+        let Begun { slice_id, cpu, record_offset } = call.mark;
+        let args = if self.args.is_empty() { None } else { self.args.remove(&slice_id) };
         let args = args.map(|open| open + "]");
-        let Entry { thread_id, depth, function_id, cpu, source_id, .. } = call.entry;
+        let Level { source_id, thread_id, depth } = level;
         let is_lost = leave.start_reason == StartReason::Lost;
-        let record_offset = if is_lost { leave.record_offset } else { call.entry.record_offset };
+        let record_offset = if is_lost { leave.record_offset } else { record_offset };
         self.rows.push(
-            call.mark,
+            slice_id,
             thread_id,
             leave.start_ns,
             signed(leave.duration_ns),
             signed(leave.self_ns),
             depth,
-            parent.map(|parent| parent.mark),
-            Some(function_id),
+            parent.map(|parent| parent.mark.slice_id),
+            Some(call.function_id),
             None,
             SliceKind::Call,
             leave.start_reason,
@@ -123,14 +132,14 @@ impl Visitor for Writer {
         );
     }
 
-    fn argument(&mut self, call: &Frame<u64>, value: u64) {
-        let args = self.args.entry(call.mark).or_default();
+    fn argument(&mut self, call: &Frame<Begun>, _level: Level, value: u64) {
+        let args = self.args.entry(call.mark.slice_id).or_default();
         let separator = if args.is_empty() { '[' } else { ',' };
         // Writing to a string cannot fail.
         let _ = write!(args, "{separator}{value}");
     }
 
-    fn orphan(&mut self, event: &Event, cpu: Option<u32>, parent: Option<&Frame<u64>>) {
+    fn orphan(&mut self, event: &Event, cpu: Option<u32>, depth: u32, parent: Option<&Frame<Begun>>) {
         let id = self.id();
         let end_reason = match event.kind {
             CallEvent::TailExit => EndReason::TailCall,
@@ -143,8 +152,8 @@ impl Visitor for Writer {
             event.ts_ns,
             0,
             0,
-            parent.map_or(0, |parent| parent.entry.depth + 1),
-            parent.map(|parent| parent.mark),
+            depth,
+            parent.map(|parent| parent.mark.slice_id),
             Some(event.function_id),
             None,
             SliceKind::Call,

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use super::durations::Durations;
 use super::events::Event;
 use super::statistics::By;
-use super::visitor::{Entry, Frame, Leave, Visitor};
+use super::visitor::{Entry, Frame, Leave, Level, Visitor};
 use super::{NONE, Options};
 
 /// Calls of one function with the same calls around them, in one thread.
@@ -23,8 +23,6 @@ pub struct Node {
     pub function_id: u32,
     /// Thread or processor, where calls are told apart by that; else `u32::MAX`.
     pub group: u32,
-    /// The child that was entered last.
-    latest: u32,
     /// What it is counted with; see [`SeriesList`].
     pub(super) series: u32,
     /// The same by caller, if that is wanted.
@@ -35,6 +33,13 @@ pub struct Node {
     pub total_ns: u64,
     /// Part of it that is in no call within them; saturates.
     pub self_ns: u64,
+}
+
+impl Node {
+    #[inline]
+    fn is(&self, child: Child) -> bool {
+        (self.parent, self.function_id, self.group) == (child.parent, child.function_id, child.group)
+    }
 }
 
 /// Where the calls of a node are, and the first of them.
@@ -53,6 +58,19 @@ struct Child {
     parent: u32,
     function_id: u32,
     group: u32,
+}
+
+/// How many nodes are found without a look into the map.
+const NUM_RECENT: usize = 1 << 12;
+
+impl Child {
+    /// Where it is noted as one of the recent.
+    #[inline]
+    fn slot(self) -> usize {
+        let mixed =
+            self.parent.wrapping_mul(0x9e37_79b1) ^ self.function_id.wrapping_mul(0x85eb_ca6b) ^ self.group;
+        (mixed ^ (mixed >> 15)) as usize % NUM_RECENT
+    }
 }
 
 impl Hash for Child {
@@ -161,6 +179,7 @@ pub struct Tree {
     /// Node of each thread.
     threads: Vec<u32>,
     children: FxHashMap<Child, u32>,
+    recent: Box<[u32; NUM_RECENT]>,
     pub(super) series: SeriesList,
     pub(super) edges: SeriesList,
 }
@@ -175,6 +194,7 @@ impl Tree {
             places: Vec::new(),
             threads: Vec::new(),
             children: FxHashMap::default(),
+            recent: Box::new([NONE; NUM_RECENT]),
             series: SeriesList::default(),
             edges: SeriesList::default(),
         }
@@ -203,25 +223,27 @@ impl Tree {
     /// Node of a call of a function within the calls of another node.
     #[inline(always)]
     pub(super) fn child(&mut self, parent: u32, function_id: u32, group: u32) -> u32 {
-        let latest = self.nodes[parent as usize].latest;
-        match self.nodes.get(latest as usize) {
-            Some(node) if node.function_id == function_id && node.group == group => latest,
-            _ => self.other_child(parent, function_id, group),
+        let child = Child { parent, function_id, group };
+        let known = self.recent[child.slot()];
+        match self.nodes.get(known as usize) {
+            Some(node) if node.is(child) => known,
+            _ => self.other_child(child),
         }
     }
 
-    fn other_child(&mut self, parent: u32, function_id: u32, group: u32) -> u32 {
+    #[inline(never)]
+    fn other_child(&mut self, child: Child) -> u32 {
         let next = self.nodes.len() as u32;
-        let found = *self.children.entry(Child { parent, function_id, group }).or_insert(next);
+        let found = *self.children.entry(child).or_insert(next);
         if found == next {
-            self.new_child(parent, function_id, group);
+            self.new_child(child);
         }
-        self.nodes[parent as usize].latest = found;
+        self.recent[child.slot()] = found;
         found
     }
 
     #[cold]
-    fn new_child(&mut self, parent: u32, function_id: u32, group: u32) {
+    fn new_child(&mut self, Child { parent, function_id, group }: Child) {
         let Place { thread_id, depth, .. } = self.places[parent as usize];
         let is_outermost = self.nodes[parent as usize].function_id == NONE;
         let depth = if is_outermost { 0 } else { depth + 1 };
@@ -242,7 +264,6 @@ impl Tree {
             parent,
             function_id,
             group,
-            latest: NONE,
             series: NONE,
             edge: NONE,
             num_calls: 0,
@@ -287,17 +308,21 @@ impl Visitor for Tree {
     fn enter(&mut self, entry: &Entry, parent: Option<&Frame<u32>>) -> u32 {
         let group = self.group(entry.thread_id, entry.cpu);
         let parent = parent.map_or_else(|| self.thread(entry.thread_id), |parent| parent.mark);
-        self.child(parent, entry.function_id, group)
+        let node = self.child(parent, entry.function_id, group);
+        if self.nodes[node as usize].num_calls == 0 {
+            // One of them ends before the next begins: this is the first, unless it is not of the selected time.
+            let place = &mut self.places[node as usize];
+            (place.source_id, place.record_offset) = (entry.source_id, entry.record_offset);
+        }
+        node
     }
 
     #[inline(always)]
-    fn leave(&mut self, call: &Frame<u32>, leave: &Leave, _parent: Option<&Frame<u32>>) {
+    fn leave(&mut self, call: &Frame<u32>, _level: Level, leave: &Leave, _parent: Option<&Frame<u32>>) {
         let index = call.mark as usize;
         let node = &mut self.nodes[index];
         if node.num_calls == 0 {
-            let Entry { source_id, record_offset, .. } = call.entry;
-            self.places[index] =
-                Place { first_ns: leave.start_ns, source_id, record_offset, ..self.places[index] };
+            self.places[index].first_ns = leave.start_ns;
         }
         node.num_calls += 1;
         node.total_ns = node.total_ns.saturating_add(leave.duration_ns);
@@ -309,7 +334,7 @@ impl Visitor for Tree {
         }
     }
 
-    fn orphan(&mut self, event: &Event, cpu: Option<u32>, _parent: Option<&Frame<u32>>) {
+    fn orphan(&mut self, event: &Event, cpu: Option<u32>, _depth: u32, _parent: Option<&Frame<u32>>) {
         if self.options.selection.time_ns.as_ref().is_some_and(|range| !range.contains(&event.ts_ns)) {
             return;
         }

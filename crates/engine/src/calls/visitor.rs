@@ -27,14 +27,29 @@ pub struct Entry {
     pub record_offset: u64,
 }
 
-/// An open call, with what a visitor keeps for it.
+/// An open call, with what a visitor keeps for it. Small, since there is one for each call.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<M> {
-    /// How it began.
-    pub entry: Entry,
+    /// When it began.
+    pub start_ns: i64,
+    /// Function.
+    pub function_id: u32,
+    /// How its start is known.
+    pub start_reason: StartReason,
     /// What [`Visitor::enter`] returned.
     pub mark: M,
     pub(super) children_ns: u64,
+}
+
+/// Where calls begin and end.
+#[derive(Clone, Copy, Debug)]
+pub struct Level {
+    /// File.
+    pub source_id: u32,
+    /// Thread.
+    pub thread_id: u32,
+    /// Number of calls around.
+    pub depth: u32,
 }
 
 /// A call ends. What of it lies outside of a selected time is cut off.
@@ -81,13 +96,26 @@ pub trait Visitor {
     fn enter(&mut self, entry: &Entry, parent: Option<&Frame<Self::Mark>>) -> Self::Mark;
 
     /// A call ends, within `parent`. Not told of calls outside of the selected time.
-    fn leave(&mut self, call: &Frame<Self::Mark>, leave: &Leave, parent: Option<&Frame<Self::Mark>>);
+    fn leave(
+        &mut self,
+        call: &Frame<Self::Mark>,
+        level: Level,
+        leave: &Leave,
+        parent: Option<&Frame<Self::Mark>>,
+    );
 
     /// The call entered last has an argument.
-    fn argument(&mut self, _call: &Frame<Self::Mark>, _value: u64) {}
+    fn argument(&mut self, _call: &Frame<Self::Mark>, _level: Level, _value: u64) {}
 
     /// A call ends that is not open, in the middle of others: nothing is known of its start. `parent` is the call it is in.
-    fn orphan(&mut self, _event: &Event, _cpu: Option<u32>, _parent: Option<&Frame<Self::Mark>>) {}
+    fn orphan(
+        &mut self,
+        _event: &Event,
+        _cpu: Option<u32>,
+        _depth: u32,
+        _parent: Option<&Frame<Self::Mark>>,
+    ) {
+    }
 
     /// Rows that follow each other and are of one thread of one file on one processor; what they tell was told.
     fn rows(&mut self, _events: &Events<'_>, _rows: Range<usize>) {}

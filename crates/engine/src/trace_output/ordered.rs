@@ -6,7 +6,7 @@ use perfuse_tables::{EndReason, StartReason};
 
 use super::arguments::Arguments;
 use super::end_reason;
-use crate::calls::{Entry, Event, Frame, Leave, Selection, Visitor};
+use crate::calls::{Entry, Event, Frame, Leave, Level, Selection, Visitor};
 
 /// Is told when calls begin and end.
 pub trait Sink {
@@ -116,8 +116,8 @@ impl<S: Sink> Visitor for Ordered<S> {
     }
 
     #[inline]
-    fn leave(&mut self, call: &Frame<()>, leave: &Leave, _parent: Option<&Frame<()>>) {
-        let Entry { thread_id, function_id, depth, .. } = call.entry;
+    fn leave(&mut self, call: &Frame<()>, level: Level, leave: &Leave, _parent: Option<&Frame<()>>) {
+        let (Level { thread_id, depth, .. }, function_id) = (level, call.function_id);
         self.begin_early(thread_id, depth as usize + 1);
         let arguments = self.thread(thread_id).arguments.take(depth);
         // Clocks that run backwards make calls of no length.
@@ -126,17 +126,17 @@ impl<S: Sink> Visitor for Ordered<S> {
         self.sink.ends(thread_id, function_id, &end);
     }
 
-    fn argument(&mut self, call: &Frame<()>, value: u64) {
-        self.thread(call.entry.thread_id).arguments.push(call.entry.depth, value);
+    fn argument(&mut self, _call: &Frame<()>, level: Level, value: u64) {
+        self.thread(level.thread_id).arguments.push(level.depth, value);
     }
 
-    fn orphan(&mut self, event: &Event, _cpu: Option<u32>, parent: Option<&Frame<()>>) {
+    fn orphan(&mut self, event: &Event, _cpu: Option<u32>, depth: u32, _parent: Option<&Frame<()>>) {
         let Event { thread_id, function_id, ts_ns, .. } = *event;
         if self.time_ns.as_ref().is_some_and(|range| !range.contains(&ts_ns)) {
             return;
         }
         self.thread(thread_id);
-        self.begin_early(thread_id, parent.map_or(0, |parent| parent.entry.depth as usize + 1));
+        self.begin_early(thread_id, depth as usize);
         let end = End { end_ns: ts_ns, reason: end_reason(event.kind), arguments: &[] };
         self.sink.begins(thread_id, function_id, ts_ns, StartReason::Lost);
         self.sink.ends(thread_id, function_id, &end);

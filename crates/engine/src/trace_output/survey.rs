@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::instants::Instants;
 use super::{Error, GoOn, Tables, drive};
-use crate::calls::{Calls, Entry, Events, Frame, Leave, Lost, Selection, Visitor};
+use crate::calls::{Calls, Entry, Events, Frame, Leave, Level, Lost, Selection, Visitor};
 
 /// What has to be known before the first event is written.
 #[derive(Clone, Debug, Default)]
@@ -81,7 +81,7 @@ impl Visitor for Scout {
     fn enter(&mut self, _entry: &Entry, _parent: Option<&Frame<()>>) {}
 
     #[inline]
-    fn leave(&mut self, _call: &Frame<()>, _leave: &Leave, _parent: Option<&Frame<()>>) {}
+    fn leave(&mut self, _call: &Frame<()>, _level: Level, _leave: &Leave, _parent: Option<&Frame<()>>) {}
 
     fn rows(&mut self, events: &Events<'_>, rows: Range<usize>) {
         self.meet(events.get(rows.start).thread_id, events.times(rows));

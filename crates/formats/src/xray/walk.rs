@@ -78,7 +78,15 @@ impl<'a> Walk<'a> {
             Endian::Little => 1u8,
             Endian::Big => 0x80,
         };
-        let taken = records.iter().position(|[first, ..]| first & marker != 0).unwrap_or(records.len());
+        // In pieces, each without a branch in it.
+        let is_other = |word: u64| word.to_le_bytes().first().is_some_and(|first| first & marker != 0);
+        let all = |records: &[[u8; FUNCTION_BYTES]]| {
+            records.iter().fold(0, |all, &record| all | u64::from_le_bytes(record))
+        };
+        let whole = records.chunks(64).take_while(|piece| !is_other(all(piece))).count().saturating_mul(64);
+        let rest = records.get(whole..).unwrap_or_default();
+        let more = rest.iter().take_while(|&&record| !is_other(u64::from_le_bytes(record))).count();
+        let taken = records.len().min(whole).saturating_add(more);
         let run = FunctionRun {
             offset: self.at,
             records: records.get(..taken).unwrap_or(records),
@@ -122,6 +130,18 @@ impl FunctionRun<'_> {
     #[must_use]
     pub fn last(&self) -> Option<(Action, u32)> {
         self.records.last().map(|&record| self.read(record))
+    }
+
+    /// Whether any has an action that means nothing: one from 4 on.
+    #[must_use]
+    pub fn has_unknown_action(&self) -> bool {
+        let all = self.records.iter().fold(0, |all, &record| all | u64::from_le_bytes(record));
+        let [first, ..] = all.to_le_bytes();
+        let highest = match self.endian {
+            Endian::Little => 0b1000,
+            Endian::Big => 0b0100_0000,
+        };
+        first & highest != 0
     }
 
     fn read(&self, record: [u8; FUNCTION_BYTES]) -> (Action, u32) {

@@ -58,10 +58,12 @@ fn sum(batch: &RecordBatch, column: &str) -> u64 {
     told(batch, &[column]).iter().map(|value| value.parse::<u64>().unwrap()).sum()
 }
 
-/// Durations on both sides of where they need 64 bits.
+/// Durations on both sides of where they are counted and of where they need 64 bits, few and many of them.
 fn lengths() -> impl Strategy<Value = Vec<u64>> {
     let around = u64::from(u32::MAX);
-    prop::collection::vec(prop_oneof![0u64..9, around - 3..around + 3, 1u64 << 40..(1 << 40) + 9], 1..60)
+    let one = prop_oneof![0u64..9, 2044u64..2052, around - 3..around + 3, 1u64 << 40..(1 << 40) + 9];
+    let some = prop::collection::vec(one, 1..60);
+    (some, prop_oneof![Just(1), 1usize..900]).prop_map(|(some, times)| some.repeat(times))
 }
 
 proptest! {
@@ -69,6 +71,14 @@ proptest! {
     fn long_durations_have_the_same_figures(mut lengths in lengths()) {
         let mut durations = Durations::default();
         lengths.iter().for_each(|&length| durations.push(length));
+        let (front, back) = lengths.split_at(lengths.len() / 3);
+        let [mut joined, other] = [front, back].map(|lengths| {
+            let mut durations = Durations::default();
+            lengths.iter().for_each(|&length| durations.push(length));
+            durations
+        });
+        joined.append(other);
+        prop_assert_eq!(joined.figures(Rank::Nearest), durations.clone().figures(Rank::Nearest));
         lengths.sort_unstable();
         let num = lengths.len();
         let of = |indexes: [usize; 3]| {

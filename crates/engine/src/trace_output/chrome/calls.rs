@@ -13,7 +13,7 @@ use super::super::arguments::Arguments;
 use super::super::{Trace, end_reason};
 use super::bundle::{Bundle, Ended};
 use super::event::Events;
-use crate::calls::{Entry, Event, Frame, Leave, Visitor};
+use crate::calls::{Entry, Event, Frame, Leave, Level, Visitor};
 
 /// Tells of calls as they end.
 #[derive(Debug)]
@@ -94,7 +94,7 @@ impl ChromeCalls {
 
     fn end(&mut self, thread_id: u32, call: Ended, depth: u32, parent: Option<&Frame<()>>) {
         let earliest = self.time_ns.as_ref().map_or(i64::MIN, |range| range.start);
-        let is_first = parent.is_some_and(|parent| parent.entry.start_ns.max(earliest) == call.start_ns);
+        let is_first = parent.is_some_and(|parent| parent.start_ns.max(earliest) == call.start_ns);
         if self.thread(thread_id).ended.last().is_some_and(|last| last.call.end_ns != call.end_ns) {
             self.settle(thread_id, None);
         }
@@ -135,8 +135,8 @@ impl Visitor for ChromeCalls {
     }
 
     #[inline]
-    fn leave(&mut self, call: &Frame<()>, leave: &Leave, parent: Option<&Frame<()>>) {
-        let Entry { thread_id, function_id, depth, .. } = call.entry;
+    fn leave(&mut self, call: &Frame<()>, level: Level, leave: &Leave, parent: Option<&Frame<()>>) {
+        let (Level { thread_id, depth, .. }, function_id) = (level, call.function_id);
         let arguments = self.thread(thread_id).arguments.take(depth);
         let Leave { start_ns, start_reason, end_ns, reason: end_reason, .. } = *leave;
         // Clocks that run backwards make calls of no length.
@@ -145,11 +145,11 @@ impl Visitor for ChromeCalls {
         self.end(thread_id, ended, depth, parent);
     }
 
-    fn argument(&mut self, call: &Frame<()>, value: u64) {
-        self.thread(call.entry.thread_id).arguments.push(call.entry.depth, value);
+    fn argument(&mut self, _call: &Frame<()>, level: Level, value: u64) {
+        self.thread(level.thread_id).arguments.push(level.depth, value);
     }
 
-    fn orphan(&mut self, event: &Event, _cpu: Option<u32>, parent: Option<&Frame<()>>) {
+    fn orphan(&mut self, event: &Event, _cpu: Option<u32>, depth: u32, parent: Option<&Frame<()>>) {
         let Event { thread_id, function_id, ts_ns, .. } = *event;
         if self.time_ns.as_ref().is_some_and(|range| !range.contains(&ts_ns)) {
             return;
@@ -159,6 +159,6 @@ impl Visitor for ChromeCalls {
         let ended = Ended { function_id, start_ns, end_ns, start_reason, end_reason, arguments };
         self.thread(thread_id);
         self.settle(thread_id, Some(ts_ns));
-        self.end(thread_id, ended, parent.map_or(0, |parent| parent.entry.depth + 1), parent);
+        self.end(thread_id, ended, depth, parent);
     }
 }

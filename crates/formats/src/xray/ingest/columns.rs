@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{UInt32Builder, UInt64Builder};
+use arrow_array::builder::{BooleanBufferBuilder, UInt64Builder};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array, UInt64Array};
+use arrow_buffer::NullBuffer;
 use perfuse_tables::{CallEvent, Choices, call_events};
 
 use super::super::block::Clock;
@@ -25,11 +26,14 @@ pub struct Columns {
     values: Vec<(usize, u64)>,
 }
 
-/// The key in `kind` of an action.
-#[inline]
-pub fn key(action: Action) -> Option<i32> {
+/// The key in `kind` of each action; an entry with arguments is an entry.
+const KEYS: [i32; 4] = {
     const ENTER: i32 = CallEvent::Enter as i32;
-    const KEYS: [i32; 4] = [ENTER, CallEvent::Exit as i32, CallEvent::TailExit as i32, ENTER];
+    [ENTER, CallEvent::Exit as i32, CallEvent::TailExit as i32, ENTER]
+};
+
+/// The key in `kind` of an action; none for those that mean nothing.
+pub fn key(action: Action) -> Option<i32> {
     KEYS.get(usize::from(action.0)).copied()
 }
 
@@ -75,9 +79,7 @@ impl Columns {
         keys: &FunctionKeys,
     ) {
         let begin = run.offset as u64;
-        let mut odd = false;
-        run.for_each(|action, _, _| odd |= key(action).is_none());
-        if odd {
+        if run.has_unknown_action() {
             let mut offset = begin;
             run.for_each(|action, id, delta| {
                 clock.step(delta);
@@ -88,11 +90,19 @@ impl Columns {
             });
             return;
         }
-        run.extend(&mut self.ts_ns, |_, _, delta| {
-            clock.step(delta);
-            scale.ns(clock.tsc)
+        match scale.from(clock.tsc, run.len()) {
+            Some(mut steps) => {
+                run.extend(&mut self.ts_ns, |_, _, delta| steps.step(delta));
+                run.for_each(|_, _, delta| clock.step(delta));
+            }
+            None => run.extend(&mut self.ts_ns, |_, _, delta| {
+                clock.step(delta);
+                scale.ns(clock.tsc)
+            }),
+        }
+        run.extend(&mut self.kinds, |Action(action), _, _| {
+            KEYS.get(usize::from(action & 3)).copied().unwrap_or_default()
         });
-        run.extend(&mut self.kinds, |action, _, _| key(action).unwrap_or_default());
         run.extend(&mut self.functions, |_, id, _| keys.get(id));
         let end = begin.saturating_add((run.len() as u64).saturating_mul(FUNCTION_BYTES as u64));
         self.offsets.extend((begin..end).step_by(FUNCTION_BYTES));
@@ -123,18 +133,19 @@ impl Columns {
     }
 
     fn run_columns(&self) -> (ArrayRef, ArrayRef) {
-        let mut threads = Vec::with_capacity(self.len());
-        let mut cpus = UInt32Builder::with_capacity(self.len());
-        let ends = self.runs.iter().skip(1).map(|&(row, ..)| row).chain([self.len()]);
-        for (&(row, thread_id, cpu), end) in self.runs.iter().zip(ends) {
-            let rows = end.saturating_sub(row);
-            threads.resize(end, thread_id);
-            match cpu {
-                Some(cpu) => cpus.append_value_n(cpu, rows),
-                None => cpus.append_nulls(rows),
-            }
-        }
-        (Arc::new(UInt32Array::from(threads)), Arc::new(cpus.finish()))
+        let rows = self.len();
+        let ends = self.runs.iter().skip(1).map(|&(row, ..)| row).chain([rows]);
+        let runs = || self.runs.iter().zip(ends.clone());
+        let mut threads = Vec::with_capacity(rows);
+        runs().for_each(|(&(_, thread_id, _), end)| threads.resize(end, thread_id));
+        let mut cpus = Vec::with_capacity(rows);
+        runs().for_each(|(&(.., cpu), end)| cpus.resize(end, cpu.unwrap_or_default()));
+        let unknown = self.runs.iter().any(|(.., cpu)| cpu.is_none()).then(|| {
+            let mut known = BooleanBufferBuilder::new(rows);
+            runs().for_each(|(&(row, _, cpu), end)| known.append_n(end.saturating_sub(row), cpu.is_some()));
+            NullBuffer::new(known.finish())
+        });
+        (Arc::new(UInt32Array::from(threads)), Arc::new(UInt32Array::new(cpus.into(), unknown)))
     }
 
     fn value_column(&self) -> ArrayRef {

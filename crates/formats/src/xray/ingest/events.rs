@@ -9,7 +9,7 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::super::basic;
 use super::super::block::{Clock, RECORDS_A_UNIT};
-use super::super::consts::{Action, BASIC_BYTES, FUNCTION_BYTES};
+use super::super::consts::{Action, FUNCTION_BYTES};
 use super::super::ids::FunctionKeys;
 use super::super::log::{Content, XRay};
 use super::super::records::{Dialect, Record};
@@ -20,6 +20,9 @@ use crate::{BatchStream, Placement, Recording, Scale};
 
 /// Bytes of records in a batch, about.
 const BATCH_BYTES: usize = RECORDS_A_UNIT * FUNCTION_BYTES;
+
+/// Ranges that are closer to each other are read as one.
+const PAGE: usize = 4096;
 
 /// Batches that are decoded at a time.
 const AT_A_TIME: usize = 8;
@@ -102,7 +105,10 @@ impl Iterator for Batches {
             let take = AT_A_TIME.min(self.jobs.len());
             let jobs: Vec<Job> = self.jobs.drain(..take).collect();
             let decoder = &self.decoder;
+            let (source, stretches) = (decoder.log.source(), decoder.stretches(&jobs));
+            stretches.iter().for_each(|bytes| source.prepare(bytes.clone()));
             let batches: Vec<RecordBatch> = jobs.par_iter().map(|job| decoder.batch(job)).collect();
+            stretches.into_iter().for_each(|bytes| source.release(bytes));
             self.ready.extend(batches);
         }
         self.ready.pop_front()
@@ -117,6 +123,28 @@ struct Decoder {
 }
 
 impl Decoder {
+    /// The bytes that some jobs read, neighbours together: the operating system is asked for as few ranges as will do.
+    fn stretches(&self, jobs: &[Job]) -> Vec<Range<usize>> {
+        let in_order = matches!(self.log.content(), Content::Basic(survey) if survey.order.is_none());
+        let mut stretches: Vec<Range<usize>> = Vec::new();
+        let mut add = |range: Range<usize>| match stretches.last_mut() {
+            Some(last) if last.end <= range.start && range.start.saturating_sub(last.end) < PAGE => {
+                last.end = range.end;
+            }
+            _ => stretches.push(range),
+        };
+        for job in jobs {
+            match job {
+                Job::Fdr(units) => units.iter().for_each(|unit| add(unit.range.clone())),
+                Job::Basic(places) if in_order => {
+                    add(basic::offset_of(places.start)..basic::offset_of(places.end))
+                }
+                Job::Basic(_) => {}
+            }
+        }
+        stretches
+    }
+
     fn batch(&self, job: &Job) -> RecordBatch {
         let columns = match (job, self.log.content()) {
             (Job::Fdr(units), Content::Fdr(survey)) => self.fdr(survey, units),
@@ -129,12 +157,10 @@ impl Decoder {
     fn fdr(&self, survey: &Survey, units: &[Unit]) -> Columns {
         let bytes = units.iter().fold(0usize, |sum, unit| sum.saturating_add(unit.range.len()));
         let mut columns = Columns::with_capacity(bytes.checked_div(FUNCTION_BYTES).unwrap_or(0));
-        let source = self.log.source();
         for unit in units {
             let Some(block) = survey.blocks.get(unit.block) else { continue };
             let dialect = Dialect { payloads: block.payloads, ..self.log.header().dialect() };
             self.unit(unit, dialect, &mut columns);
-            source.release(unit.range.clone());
         }
         columns
     }
@@ -175,7 +201,7 @@ impl Decoder {
         let version = header.dialect().version;
         let mut threads: Vec<((i32, i32), u32)> = Vec::new();
         let mut entered: Option<(basic::Entry, i64)> = self.entry_before(survey, places.start);
-        for place in places.clone() {
+        for place in places {
             let Some(index) = place_of(survey, place) else { continue };
             let Some(entry) = basic::entry_at(source, index, header.endian) else { continue };
             let Some(owner) = entry.owner(version) else { continue };
@@ -209,10 +235,6 @@ impl Decoder {
                 }
                 basic::Entry::Unknown(_) => {}
             }
-        }
-        if survey.order.is_none() {
-            let at = basic::offset_of(places.start);
-            source.release(at..at.saturating_add(places.len().saturating_mul(BASIC_BYTES)));
         }
         columns
     }
