@@ -80,12 +80,14 @@ check-docs: $(VENV)/docs.stamp $(VENV)/built.stamp
 	python docs/generate.py --check
 	mkdocs build --quiet --strict
 
-## bench    holds perfuse against perf and llvm-xray; needs perf, node, llvm-22 and the corpus
+## bench    holds perfuse against perf, llvm-xray and mprof-report; needs them, node, mono and the corpus
 .PHONY: bench
 bench: $(VENV)/built.stamp
 	python benchmarks/jitdump.py
 	@echo
 	python benchmarks/xray.py
+	@echo
+	python benchmarks/mono.py
 
 ## fuzz     fuzzes every format, SECONDS_TO_FUZZ=60 each; needs the nightly toolchain
 .PHONY: fuzz

@@ -170,13 +170,21 @@ class Profile:
         """
         return _core.call_statistics(self._fusion, **self._chosen(), **options)
 
-    def allocation_sums(self, by: str | None = None) -> "ArrowStream":
+    def allocation_sums(self, by: str | None = None, *, stacks: bool = True) -> "ArrowStream":
         """What the selected threads allocated in the selected time, added up in one pass: a row each.
 
         Args:
             by: `type`, `stack` or `thread`; by all three where not given.
+            stacks: Whether to look at stacks, which takes most of the time.
         """
-        return _core.allocation_sums(self._fusion, by=by, **self._chosen())
+        return _core.allocation_sums(self._fusion, by=by, stacks=stacks, **self._chosen())
+
+    def event_stacks(self, table: str) -> "ArrowStream":
+        """Table `stacks` or `frames` without what only allocations have, which is most of it and takes longest."""
+        stream = self._fusion.table(table, no_allocation_stacks=True)
+        if stream is None:
+            raise KeyError(table)
+        return stream
 
     def object_origins(self, objects: Sequence[tuple[int, int]]) -> "ArrowStream":
         """Where objects were allocated, given as addresses with a time each: the collector's moves are followed back.

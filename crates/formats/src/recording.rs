@@ -223,6 +223,9 @@ pub struct TableRequest {
     pub code_objects: Option<Vec<u32>>,
     /// Whether to fill columns of raw bytes such as `code_objects.code`.
     pub with_bytes: bool,
+    /// Whether to leave out the stacks of allocations, which are most of a log's: then `allocations` has none, and `stacks` and
+    /// `frames` have not those only allocations need. All others keep their keys.
+    pub no_allocation_stacks: bool,
 }
 
 /// Where a walk over records stands; the default is the first record.

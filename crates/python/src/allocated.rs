@@ -3,6 +3,7 @@
 use arrow_array::RecordBatch;
 use perfuse_engine::allocated::{By, Sums, origin_rows, origins, samples};
 use perfuse_engine::calls::Selection;
+use perfuse_formats::TableRequest;
 use perfuse_tables::access::ColumnError;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -20,13 +21,14 @@ impl Fusion {
     }
 
     /// Allocations decoded in another thread while they are added up in this one.
-    fn allocations(&self) -> ReadAhead {
-        ReadAhead::new(self.stream("allocations", false))
+    fn allocations(&self, with_stacks: bool) -> ReadAhead {
+        let request = TableRequest { no_allocation_stacks: !with_stacks, ..TableRequest::default() };
+        ReadAhead::new(self.requested("allocations", request))
     }
 
     /// All allocations, added up.
     fn allocated(&self) -> Result<&Sums, ColumnError> {
-        let sums = self.allocated.get_or_init(|| Sums::of(self.allocations(), &Selection::default()));
+        let sums = self.allocated.get_or_init(|| Sums::of(self.allocations(true), &Selection::default()));
         sums.as_ref().map_err(|error| *error)
     }
 
@@ -42,28 +44,30 @@ impl Fusion {
         let first = self.after.sample + traced;
         Ok(Some(match selected {
             None => samples(self.allocated()?, first),
-            Some(selection) => samples(&Sums::of(self.allocations(), selection)?, first),
+            Some(selection) => samples(&Sums::of(self.allocations(true), selection)?, first),
         }))
     }
 }
 
-/// Allocations added up by thread, type and stack, or `by` one of them; of some threads (`thread_id`) and a time.
+/// Allocations added up by thread, type and stack, or `by` one of them, which is quicker without `stacks`; of some threads (`thread_id`) and a time.
 #[pyfunction]
-#[pyo3(signature = (fusion, *, by=None, threads=None, time_ns=None))]
+#[pyo3(signature = (fusion, *, by=None, stacks=true, threads=None, time_ns=None))]
 fn allocation_sums(
     py: Python<'_>,
     fusion: &Fusion,
     by: Option<&str>,
+    stacks: bool,
     threads: Option<Vec<u32>>,
     time_ns: Option<(i64, i64)>,
 ) -> PyResult<ArrowStream> {
     let by = by.map(|name| chosen("by", name, &By::ALL)).transpose()?;
     let batch = py.detach(|| {
-        if threads.is_none() && time_ns.is_none() {
+        let is_whole = threads.is_none() && time_ns.is_none();
+        if is_whole && (stacks || fusion.allocated.get().is_some()) {
             return Ok(fusion.allocated()?.batch(by));
         }
         let selection = selection(threads, time_ns);
-        Sums::of(fusion.allocations(), &selection).map(|sums| sums.batch(by))
+        Sums::of(fusion.allocations(stacks), &selection).map(|sums| sums.batch(by))
     });
     batch.map(ArrowStream::of).map_err(table_error)
 }
@@ -83,7 +87,7 @@ fn object_origins(
     let asked: Vec<_> = addresses.into_iter().zip(times_ns).collect();
     let found = py.detach(|| {
         let moves = || ReadAhead::new(fusion.stream("object_moves", false));
-        origins(&asked, moves, fusion.allocations())
+        origins(&asked, moves, fusion.allocations(false))
     });
     Ok(ArrowStream::of(origin_rows(&found.map_err(table_error)?)))
 }

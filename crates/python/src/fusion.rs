@@ -137,8 +137,14 @@ impl Fusion {
     }
 
     /// One of the common tables; None for a name that is none.
-    #[pyo3(signature = (name, with_bytes=false))]
-    fn table(&self, py: Python<'_>, name: &str, with_bytes: bool) -> PyResult<Option<ArrowStream>> {
+    #[pyo3(signature = (name, with_bytes=false, no_allocation_stacks=false))]
+    fn table(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        with_bytes: bool,
+        no_allocation_stacks: bool,
+    ) -> PyResult<Option<ArrowStream>> {
         let Some(spec) = perfuse_tables::table(name) else { return Ok(None) };
         let schema = spec.schema();
         py.detach(|| {
@@ -153,7 +159,8 @@ impl Fusion {
                 "frames" | "stacks" | "samples" => {
                     let tables = self.joined().map_err(table_error)?;
                     let traced = self.traced().map_err(table_error)?;
-                    let mut all = self.collect(name, &TableRequest::default());
+                    let request = TableRequest { no_allocation_stacks, ..TableRequest::default() };
+                    let mut all = self.collect(name, &request);
                     match name {
                         "frames" => all.push(tables.frames.clone()),
                         "stacks" => all.push(tables.stacks.clone()),
@@ -221,11 +228,19 @@ impl Fusion {
 impl Fusion {
     /// A table that every recording fills by itself, one after the other, made as it is pulled.
     pub fn stream(&self, name: &str, with_bytes: bool) -> impl Iterator<Item = RecordBatch> + Send + 'static {
+        self.requested(name, TableRequest { with_bytes, ..TableRequest::default() })
+    }
+
+    /// The same, of what of it is wanted.
+    pub fn requested(
+        &self,
+        name: &str,
+        request: TableRequest,
+    ) -> impl Iterator<Item = RecordBatch> + Send + 'static {
         let name = name.to_owned();
         let all: Vec<_> =
             self.placed.iter().map(|p| (Arc::clone(p.recording()), p.placement.clone())).collect();
         all.into_iter().flat_map(move |(recording, placement)| {
-            let request = TableRequest { with_bytes, ..TableRequest::default() };
             recording.table(&name, &placement, &request).into_iter().flatten()
         })
     }
@@ -273,7 +288,7 @@ impl Fusion {
         let names = CodeNames::new(&code_objects)?;
         let mappings = Mappings::new(&mapping_rows)?;
         let located = join::locate(self.stream("callchains", false), &codes, &mappings)?;
-        let hit = TableRequest { code_objects: Some(located.code_objects.clone()), with_bytes: false };
+        let hit = TableRequest { code_objects: Some(located.code_objects.clone()), ..TableRequest::default() };
         let lines = CodeLines::new(self.collect("line_rows", &hit), self.collect("inline_calls", &hit))?;
         let symbol_dirs = self.symbol_dirs.clone();
         let symbolizer = Symbolizer::new(Options {

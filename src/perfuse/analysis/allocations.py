@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
-from perfuse.analysis.backtraces import Backtrace, backtraces
+from perfuse.analysis.backtraces import Backtrace, allocation_backtraces
 from perfuse.analysis.columns import Columns, first
 from perfuse.analysis.objects import type_names
 from perfuse.analysis.runtime import Managed
@@ -70,9 +70,10 @@ class Allocations:
 
     def __init__(self, profile: Managed) -> None:
         self._profile = profile
-        self._types = Columns(profile.allocation_sums("type"))
-        self.count: int = sum(self._types["num_objects"])
-        self.bytes: int = sum(self._types["size_bytes"])
+        # By thread and type at once: one pass over the allocations.
+        self._sums = Columns(profile.allocation_sums(stacks=False))
+        self.count: int = sum(self._sums["num_objects"])
+        self.bytes: int = sum(self._sums["size_bytes"])
 
     def __len__(self) -> int:
         """How many types were allocated."""
@@ -99,7 +100,7 @@ class Allocations:
         values = whole[_COLUMNS[order]]
         rows = first(range(len(whole)), limit, lambda row: (-values[row], row))
         picked = whole.take(rows, ("stack_id", "type_id", "num_types", "num_objects", "size_bytes"))
-        stacks, names = backtraces(self._profile, [stack for stack, *_ in picked]), type_names(self._profile)
+        stacks, names = allocation_backtraces(self._profile, [stack for stack, *_ in picked]), type_names(self._profile)
         return [AllocationSite(stacks[stack], names.get(type_id, UNKNOWN), *rest) for stack, type_id, *rest in picked]
 
     @property
@@ -109,9 +110,12 @@ class Allocations:
 
     def by_thread(self) -> list[ThreadAllocations]:
         """Threads, the one with the most bytes first."""
-        columns = Columns(self._profile.allocation_sums("thread"))
-        rows = columns.take(range(len(columns)), ("thread_id", "num_objects", "size_bytes"))
-        return sorted((ThreadAllocations(*row) for row in rows), key=lambda one: (-one.bytes, one.thread_id))
+        found: dict[int, ThreadAllocations] = {}
+        columns = ("thread_id", "num_objects", "size_bytes")
+        for thread, count, size in self._sums.take(range(len(self._sums)), columns):
+            known = found.get(thread, ThreadAllocations(thread, 0, 0))
+            found[thread] = ThreadAllocations(thread, known.count + count, known.bytes + size)
+        return sorted(found.values(), key=lambda one: (-one.bytes, one.thread_id))
 
     @cached_property
     def _by_name(self) -> dict[str, TypeAllocations]:
@@ -119,7 +123,7 @@ class Allocations:
         names = type_names(self._profile)
         found: dict[str, TypeAllocations] = {}
         columns = ("type_id", "num_objects", "size_bytes", "largest_bytes")
-        for type_id, count, size, largest in self._types.take(range(len(self._types)), columns):
+        for type_id, count, size, largest in self._sums.take(range(len(self._sums)), columns):
             name = names.get(type_id, UNKNOWN)
             known = found.get(name, TypeAllocations(name, 0, 0, 0))
             most = max(known.largest_bytes, largest)

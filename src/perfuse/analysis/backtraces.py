@@ -2,14 +2,37 @@
 
 from collections.abc import Iterable
 
+from perfuse.analysis.columns import Columns
 from perfuse.analysis.runtime import Managed
+from perfuse.analysis.traced import Names
 
 Backtrace = tuple[str, ...]
 """Names of functions, outermost first."""
 
 
 def backtraces(profile: Managed, stack_ids: Iterable[int | None]) -> dict[int | None, Backtrace]:
-    """The stacks of some keys; none for None."""
+    """The stacks of some keys of events other than allocations; none for None."""
+    wanted = {key for key in stack_ids if key is not None}
+    if not wanted:
+        return {None: ()}
+    stacks, frames = Columns(profile.event_stacks("stacks")), Columns(profile.event_stacks("frames"))
+    names = Names(profile.tables)
+    functions = dict(zip(frames["frame_id"], frames["function_id"], strict=True))
+    rows = zip(stacks["stack_id"], stacks["parent_stack_id"], stacks["frame_id"], strict=True)
+    known = {key: (parent, frame) for key, parent, frame in rows}
+    found: dict[int | None, Backtrace] = {None: ()}
+    for key in wanted:
+        path, at = [], key
+        while at in known:
+            at, frame = known[at]
+            function = functions[frame]
+            path.append("[unknown]" if function is None else names.name(function))
+        found[key] = tuple(reversed(path))
+    return found
+
+
+def allocation_backtraces(profile: Managed, stack_ids: Iterable[int | None]) -> dict[int | None, Backtrace]:
+    """The stacks of any keys; none for None."""
     wanted = sorted({key for key in stack_ids if key is not None})
     if not wanted:
         return {None: ()}

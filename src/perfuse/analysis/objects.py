@@ -20,13 +20,11 @@ class KnownObject:
         type_name: Its type; None where neither it nor its allocation was recorded.
         object_address: The address it was allocated at; that where it was met, where its allocation was not recorded.
         allocated_ns: When; None where that was not recorded.
-        stack_id: Stack of the allocation.
     """
 
     type_name: str | None
     object_address: int
     allocated_ns: int | None
-    stack_id: int | None
 
 
 class Objects:
@@ -42,7 +40,7 @@ class Objects:
 
     def at(self, address: int, ts_ns: int) -> KnownObject:
         """The object that was at an address at a time."""
-        return self._known.get((address, ts_ns)) or KnownObject(None, address, None, None)
+        return self._known.get((address, ts_ns)) or KnownObject(None, address, None)
 
 
 def known_objects(profile: Managed, asked: list[tuple[int, int]]) -> dict[tuple[int, int], KnownObject]:
@@ -51,11 +49,11 @@ def known_objects(profile: Managed, asked: list[tuple[int, int]]) -> dict[tuple[
         return {}
     types = type_names(profile)
     origins = Columns(profile.object_origins(asked))
-    names = ("type_id", "ts_ns", "object_address", "stack_id")
+    names = ("type_id", "ts_ns", "object_address")
     rows = zip(asked, *(origins[name] for name in names), strict=True)
     return {
-        where: KnownObject(types.get(type_id), address, allocated, stack)
-        for where, type_id, allocated, address, stack in rows
+        where: KnownObject(types.get(type_id), address, allocated)
+        for where, type_id, allocated, address in rows
         if allocated is not None
     }
 

@@ -38,8 +38,12 @@ class Managed(Protocol):
         """Whether a table has rows, as far as that can be told without making it."""
         ...
 
-    def allocation_sums(self, by: str | None = None) -> "_core.ArrowStream":
+    def allocation_sums(self, by: str | None = None, *, stacks: bool = True) -> "_core.ArrowStream":
         """What was allocated, added up by thread, type and stack, or by one of them."""
+        ...
+
+    def event_stacks(self, table: str) -> "_core.ArrowStream":
+        """Table `stacks` or `frames` without what only allocations have."""
         ...
 
     def object_origins(self, objects: list[tuple[int, int]]) -> "_core.ArrowStream":

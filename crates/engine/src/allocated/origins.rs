@@ -23,8 +23,6 @@ pub struct Origin {
     pub address: u64,
     /// Its size.
     pub size_bytes: u64,
-    /// Stack of the allocation.
-    pub stack_id: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +65,7 @@ where
     Ok(asked.iter().map(|&(address, time)| origin(&arrivals, address, time)).collect())
 }
 
-/// A row for each: `type_id, ts_ns, object_address, size_bytes, stack_id`, null where nothing is known.
+/// A row for each: `type_id, ts_ns, object_address, size_bytes`, null where nothing is known.
 #[must_use]
 pub fn origin_rows(found: &[Option<Origin>]) -> RecordBatch {
     let all = || found.iter().map(Option::as_ref);
@@ -76,7 +74,6 @@ pub fn origin_rows(found: &[Option<Origin>]) -> RecordBatch {
         ("ts_ns", Arc::new(all().map(|it| it.map(|it| it.ts_ns)).collect::<Int64Array>())),
         ("object_address", Arc::new(all().map(|it| it.map(|it| it.address)).collect::<UInt64Array>())),
         ("size_bytes", Arc::new(all().map(|it| it.map(|it| it.size_bytes)).collect::<UInt64Array>())),
-        ("stack_id", Arc::new(all().map(|it| it.and_then(|it| it.stack_id)).collect::<UInt32Array>())),
     ])
 }
 
@@ -130,7 +127,6 @@ fn gather_allocations(
         let types = numbers::<UInt32Type>(&batch, "type_id")?;
         let objects = numbers::<UInt64Type>(&batch, "object_address")?.values();
         let sizes = numbers::<UInt64Type>(&batch, "size_bytes")?.values();
-        let stacks = numbers::<UInt32Type>(&batch, "stack_id")?;
         for (row, &address) in objects.iter().enumerate() {
             if addresses.contains(&address) {
                 let origin = Origin {
@@ -138,7 +134,6 @@ fn gather_allocations(
                     ts_ns: times[row],
                     address,
                     size_bytes: sizes[row],
-                    stack_id: nullable(stacks, row),
                 };
                 arrivals.entry(address).or_default().push((times[row], Arrival::Allocated(origin)));
             }

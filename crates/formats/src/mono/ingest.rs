@@ -21,7 +21,7 @@ use perfuse_tables::Offsets;
 
 use super::consts::EventByte;
 use super::recording::Shared;
-use crate::{BatchStream, Placement};
+use crate::{BatchStream, Placement, TableRequest};
 
 /// The tables it fills, beside `sources`, `clocks` and `diagnostics`.
 pub const TABLES: &[&str] = &[
@@ -53,7 +53,13 @@ pub const TABLES: &[&str] = &[
 ];
 
 /// One table of a log, in batches.
-pub fn table(log: &Arc<Shared>, name: &str, placement: &Placement) -> Option<BatchStream> {
+pub fn table(
+    log: &Arc<Shared>,
+    name: &str,
+    placement: &Placement,
+    request: &TableRequest,
+) -> Option<BatchStream> {
+    let all_stacks = !request.no_allocation_stacks;
     Some(match name {
         "processes" | "threads" => threads::table(log, name, placement),
         "mappings" => program::mappings(log, placement),
@@ -61,8 +67,8 @@ pub fn table(log: &Arc<Shared>, name: &str, placement: &Placement) -> Option<Bat
         "functions" => program::functions(log, placement),
         "code_objects" => program::code_objects(log, placement),
         "types" => program::types(log, placement),
-        "frames" => stacked::frames(log, placement),
-        "stacks" => stacked::stacks(log, placement),
+        "frames" => stacked::frames(log, placement, all_stacks),
+        "stacks" => stacked::stacks(log, placement, all_stacks),
         "samples" => stacked::samples(log, placement),
         "call_events" => calls::call_events(log, placement),
         "slices" => moments::slices(log, placement),
@@ -71,7 +77,7 @@ pub fn table(log: &Arc<Shared>, name: &str, placement: &Placement) -> Option<Bat
         "exceptions" => moments::exceptions(log, placement),
         "counters" => counters::counters(log, placement),
         "counter_samples" => counters::counter_samples(log, placement),
-        "allocations" => memory::allocations(log, placement),
+        "allocations" => memory::allocations(log, placement, all_stacks),
         "object_moves" => memory::object_moves(log, placement),
         "gc_handles" => memory::gc_handles(log, placement),
         "heap_snapshots" => heap::snapshots(log, placement),

@@ -19,6 +19,8 @@ from perfuse.reports.units import bytes_text, count_text, counted, percent_text
 
 BAR_COLUMNS = 8
 SITE_WIDTH = 70
+SITES_BYTES = 128 << 20
+"""Of larger logs an overview does not look at the backtraces of allocations, which takes as long as all the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +34,16 @@ class Told:
     num_sites: int
     by_site: list[AllocationSite]
     by_thread: list[tuple[str, int, int]]
+    has_more: bool
+    """Whether there are backtraces that were not looked at."""
 
 
 def gather(of: Gathering) -> Told | None:
     """Allocations of the selected threads and time."""
     found = Allocations(of.profile)
     asked = of.request
-    has_stacks = of.profile.has("stacks")
+    size = sum(recording.size_bytes for recording in of.profile.recordings)
+    has_stacks = of.profile.has("stacks") and (size <= SITES_BYTES or not asked.is_overview)
     return Told(
         count=found.count,
         bytes=found.bytes,
@@ -47,13 +52,16 @@ def gather(of: Gathering) -> Told | None:
         num_sites=found.num_sites if has_stacks else 0,
         by_site=found.by_site(asked.rows(5), order=asked.order) if has_stacks else [],
         by_thread=[(of.thread_labels.get(one.thread_id, "?"), one.count, one.bytes) for one in found.by_thread()],
+        has_more=of.profile.has("stacks") and not has_stacks,
     )
 
 
 def as_json(told: Told) -> Any:
     """Lists of types, sites and threads, the heaviest first."""
     threads = [{"thread": name, "count": count, "bytes": size} for name, count, size in told.by_thread]
-    return {**plain(told), "by_thread": threads}
+    found = plain(told)
+    del found["has_more"]
+    return {**found, "by_thread": threads}
 
 
 def lines(told: Told, asked: RuntimeRequest, style: Style) -> Iterator[str]:
@@ -75,6 +83,8 @@ def lines(told: Told, asked: RuntimeRequest, style: Style) -> Iterator[str]:
         first = "innermost" if asked.stacks else "outermost"
         yield from section("Allocated from", style, f"{counted(told.num_sites, 'place')}; {first} function first")
         yield from _sites(told, asked, style)
+    elif told.has_more:
+        yield style.paint("  from where: --section allocations", Role.FAINT)
     if len(told.by_thread) > 1 and not asked.is_overview:
         yield from section("Allocated by", style)
         rows = [(size, count) for _, count, size in told.by_thread]

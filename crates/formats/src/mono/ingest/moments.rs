@@ -29,7 +29,7 @@ pub fn lock_events(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     let threads = ThreadKeys::new(log, placement);
     let placement = placement.clone();
     pass::batches(log, LOCKS, move |log, group| {
-        let (names, stacks) = (log.names(), log.stacks());
+        let (names, stacks) = (log.names(), log.event_stacks());
         let mut table = lock_events::Builder::new();
         pass::each(log, group, |at, _, event| {
             let Body::Monitor { event: what, object } = event.body else { return };
@@ -58,7 +58,7 @@ pub fn exceptions(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     let threads = ThreadKeys::new(log, placement);
     let placement = placement.clone();
     pass::batches(log, KINDS, move |log, group| {
-        let (names, stacks) = (log.names(), log.stacks());
+        let (names, stacks) = (log.names(), log.event_stacks());
         let told = log.survey().dialect.version >= 14;
         let mut table = exceptions::Builder::new();
         pass::each(log, group, |at, _, event| {
