@@ -92,6 +92,8 @@ bench: $(VENV)/built.stamp
 	python benchmarks/unwind.py
 	@echo
 	python benchmarks/sframe.py
+	@echo
+	python benchmarks/mono.py
 
 ## fuzz     fuzzes every format, SECONDS_TO_FUZZ=60 each; needs the nightly toolchain
 .PHONY: fuzz

@@ -74,6 +74,10 @@ class Recording:
         """The common tables that files of its format fill."""
         return _tables_of(self.format)
 
+    def has(self, table: str) -> bool:
+        """Whether a table has rows of this file, as far as that can be told without making it."""
+        return self._core.has(table)
+
     @property
     def size_bytes(self) -> int:
         """Size in bytes, after decompression."""

@@ -16,6 +16,7 @@ EXAMPLE = ROOT / "examples" / "postcards"
 TRACED = ROOT / "examples" / "xray_server"
 UNWOUND = ROOT / "examples" / "unwind_tables"
 SFRAME = ROOT / "crates" / "formats" / "src" / "sframe" / "testdata"
+MANAGED = ROOT / "examples" / "mono_shop" / "output.mlpd.zst"
 DUMPS = ("jit-32015.dump", "jit-4242.dump")
 
 
@@ -36,6 +37,7 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     # What a command of the page before makes.
     sframe.from_eh_frame(UNWOUND / "orders").section.write_into(UNWOUND / "orders", tmp_path / "orders.new")
     shutil.copy(SFRAME / "lld22_v2.so", tmp_path / "libsmall.so")
+    shutil.copy(MANAGED, tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -1,6 +1,7 @@
 //! Tables in, tables out: what is too hot for Python. Knows no format.
 
 pub mod align;
+pub mod allocated;
 mod batch;
 pub mod calls;
 pub mod code_map;

@@ -2,6 +2,7 @@
 //!
 //! Volume leaves as Arrow through PyCapsules, inspection as plain values; work runs with the GIL released.
 
+mod allocated;
 mod arrow;
 mod calls;
 mod early;
@@ -10,6 +11,7 @@ mod fusion;
 mod heap;
 mod images;
 mod jitdump;
+mod joining;
 mod mono_logs;
 mod naming;
 mod output;
@@ -37,6 +39,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    allocated::register(module)?;
     arrow::register(module)?;
     recording::register(module)?;
     early::register(module)?;

@@ -133,6 +133,11 @@ impl PyRecording {
         Ok((changes, diagnostic_rows(done.lost), done.records_in, done.records_out))
     }
 
+    /// Whether a table has rows of this file, as far as that can be told without making it.
+    fn has(&self, py: Python<'_>, table: &str) -> bool {
+        py.detach(|| self.inner.fills(table))
+    }
+
     /// One of the tables its format fills, alone on its own clock; None for one it does not fill.
     #[pyo3(signature = (name, with_bytes=false))]
     fn table(&self, py: Python<'_>, name: &str, with_bytes: bool) -> Option<ArrowStream> {

@@ -13,6 +13,7 @@ from perfuse.analysis.sampled import Sampled
 from perfuse.exporters.palette import DARK, LIGHT, ORIGINS, hexadecimal
 from perfuse.exporters.source import is_sum
 from perfuse.reports.names import module_name
+from perfuse.reports.units import bytes_text
 
 ROW = 18
 MARGIN = 12
@@ -209,7 +210,9 @@ def _shade(name: str) -> int:
 
 
 def weight_text(weight: int, unit: str) -> str:
-    """A weight with its unit: `1.25 s`, `12,000 events`."""
+    """A weight with its unit: `1.25 s`, `12,000 events`, `1.9 MiB`."""
+    if unit == "bytes":
+        return bytes_text(weight)
     if unit != "ns":
         return f"{weight:,} {unit}"
     for size, name in ((10**9, "s"), (10**6, "ms"), (10**3, "µs")):
