@@ -10,8 +10,9 @@ use super::events::{Event, Events};
 use super::machine::Selection;
 use super::migrations::Threads;
 use super::paths::{PathRow, Paths};
+use super::series::Counts;
 use super::statistics::By;
-use super::tree::{Counts, Tree};
+use super::tree::Tree;
 use super::visitor::{Entry, Frame, Leave, Level, Visitor};
 use super::{graph, segment, statistics};
 

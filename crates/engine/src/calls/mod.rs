@@ -14,6 +14,7 @@ mod migrations;
 mod paths;
 mod sampled;
 mod segment;
+mod series;
 mod slices;
 mod statistics;
 mod sums;
@@ -29,9 +30,10 @@ pub use machine::{Calls, Lost, Selection, visit};
 pub use migrations::Threads;
 pub use paths::{PathRow, Paths};
 pub use sampled::{FirstKeys, Sampled};
+pub use series::Counts;
 pub use slices::{Slices, slices};
 pub use statistics::By;
-pub use tree::{Counts, Node, Tree};
+pub use tree::{Node, Tree};
 pub use visitor::{Entry, Frame, Leave, Level, Visitor};
 
 /// Stands for "none" in columns of keys.

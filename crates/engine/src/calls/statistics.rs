@@ -8,7 +8,8 @@ use rustc_hash::FxHashMap;
 
 use super::NONE;
 use super::durations::{Durations, Figures, Rank};
-use super::tree::{Counts, Node, Series, SeriesList, Tree};
+use super::series::{Counts, Series, SeriesList};
+use super::tree::{Node, Tree};
 use crate::batch;
 
 /// What functions are told apart by, beside themselves.
