@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from perfuse import _core
 from perfuse.diagnostics import Diagnostic, diagnostic
+from perfuse.errors import UsageError
 from perfuse.table import Table, Tables, names
 
 if TYPE_CHECKING:
@@ -15,11 +16,13 @@ if TYPE_CHECKING:
 
     from perfuse._core import ArrowStream, CallStatistics
     from perfuse.analysis.flame import FlameGraph
+    from perfuse.analysis.heap import Heap
     from perfuse.call_log import CallLog
     from perfuse.call_trace import CallTrace
     from perfuse.images import CodeImages
     from perfuse.query import Database
     from perfuse.recording import Recording
+    from perfuse.runtime_log import RuntimeLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,25 @@ class Join:
     alignment: str
     offset_ns: int
     uncertainty_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unwinding:
+    """How copies of stacks, of `perf record --call-graph dwarf`, were unwound.
+
+    Attributes:
+        num_stacks: Stacks that were unwound.
+        frames: Frames by what found them, as in column `frames.unwound_by`.
+        stops: Stacks by why they end where they do: `outermost` (they are whole), `cut` (the rest was not copied),
+            `no_rule` (nothing tells how to leave a function), `bad_read`, `lost_register`, `not_monotonic`,
+            `bad_return_address` or `depth_limit`.
+        cut_bytes: Size of the copies that stacks were cut at; None where none were.
+    """
+
+    num_stacks: int
+    frames: dict[str, int]
+    stops: dict[str, int]
+    cut_bytes: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +156,23 @@ class Profile:
             replace(diagnostic(code, path, message, offset), count=count)
             for path, code, message, offset, count in self._fusion.naming_findings()
         ]
-        return (*self._found, *naming, *checked)
+        return (*self._found, *naming, *self._stacks_lost(), *checked)
+
+    def _stacks_lost(self) -> list[Diagnostic]:
+        """That not all stacks could be unwound to their ends."""
+        if self.unwinding is None:
+            return []
+        told, whole = [], f"of {self.unwinding.num_stacks:,} stacks"
+        stops = dict(self.unwinding.stops)
+        stops.pop("outermost", 0)
+        path = next(recording.path for recording in self.recordings if "callchains" in recording.fills)
+        if cut := stops.pop("cut", 0):
+            message = f"{cut:,} {whole} end where the copy of {self.unwinding.cut_bytes or 0:,} bytes does"
+            told.append(replace(diagnostic("FU009", path, message), count=cut))
+        if lost := sum(stops.values()):
+            why = ", ".join(f"{count:,} {stop.replace('_', ' ')}" for stop, count in stops.items())
+            told.append(replace(diagnostic("FU010", path, f"{lost:,} {whole} are not whole: {why}"), count=lost))
+        return told
 
     @property
     def has_samples(self) -> bool:
@@ -145,6 +183,12 @@ class Profile:
     def has_traces(self) -> bool:
         """Whether any of the recordings tells of calls."""
         return any({"call_events", "call_sums"} & {*recording.fills} for recording in self.recordings)
+
+    @cached_property
+    def unwinding(self) -> Unwinding | None:
+        """How copies of stacks were unwound; None where nothing was to be unwound."""
+        told = self._fusion.unwinding()
+        return Unwinding(**told) if told else None
 
     @cached_property
     def span_ns(self) -> tuple[int, int] | None:
@@ -187,6 +231,33 @@ class Profile:
         return FlameGraph.of(self, inverted=inverted)
 
     @property
+    def has_heap_shots(self) -> bool:
+        """Whether any of the recordings can tell of heap shots; whether one does, table `heap_snapshots` says."""
+        return any("heap_snapshots" in recording.fills for recording in self.recordings)
+
+    def heap(self, snapshot: int | None = None) -> "Heap":
+        """A heap shot: what each object retains, what keeps it alive, what grew since another shot.
+
+        Args:
+            snapshot: Its key (`snapshot_id`); without one, the last shot.
+
+        Raises:
+            UsageError: There is none, or none with that key.
+        """
+        from perfuse.analysis.heap import Heap, snapshots
+
+        shots = snapshots(self)
+        chosen = shots[-1:] if snapshot is None else [shot for shot in shots if shot.snapshot_id == snapshot]
+        if not chosen:
+            hint = f"there are {', '.join(str(shot.snapshot_id) for shot in shots)}" if shots else None
+            raise UsageError("no heap shot was recorded" if not shots else f"no heap shot {snapshot}", hint=hint)
+        return Heap(self, chosen[0], _core.HeapShot(self._fusion, chosen[0].snapshot_id))
+
+    def heap_sizes(self) -> dict[int, tuple[int, int]]:
+        """Objects of each heap shot and their size in bytes, by its key; those of empty shots are left out."""
+        return {shot: (count, size) for shot, count, size in _core.heap_sizes(self._fusion)}
+
+    @property
     def images(self) -> "CodeImages":
         """The JIT code as ELF files, and the perf.data that maps them."""
         from perfuse.images import CodeImages
@@ -199,6 +270,13 @@ class Profile:
         from perfuse.call_log import CallLog
 
         return CallLog(self)
+
+    @property
+    def runtime_log(self) -> "RuntimeLog":
+        """What its runtime logged, as a Mono log."""
+        from perfuse.runtime_log import RuntimeLog
+
+        return RuntimeLog(self)
 
     def call_trace(self, progress: "Progress | None" = None) -> "CallTrace | None":
         """The calls and instants one by one, for files of timeline viewers; None where there are none.
@@ -291,4 +369,4 @@ class Profile:
 Progress = Callable[[str, float], None]
 """Called with what is being done and how much of it is, from 0 to 1."""
 
-__all__ = ["Join", "Profile", "Progress", "Selection", "Table"]
+__all__ = ["Join", "Profile", "Progress", "Selection", "Table", "Unwinding"]

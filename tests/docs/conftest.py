@@ -30,6 +30,8 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copy(log, tmp_path)
     # Of the program, the part that has the names is kept.
     shutil.copy(TRACED / "server.o", tmp_path / "server")
+    shots = (ROOT / "examples" / "mono_sessions" / "sessions.mlpd.gz").read_bytes()
+    (tmp_path / "sessions.mlpd").write_bytes(gzip.decompress(shots))
     shutil.copy(UNWOUND / "orders", tmp_path)
     # What a command of the page before makes.
     sframe.from_eh_frame(UNWOUND / "orders").section.write_into(UNWOUND / "orders", tmp_path / "orders.new")

@@ -1,5 +1,6 @@
 //! Arrow over the C stream interface: out as a capsule that any Arrow library takes, in from any object that offers one.
 
+use std::error::Error;
 use std::ffi::CStr;
 use std::sync::Mutex;
 
@@ -23,6 +24,15 @@ impl ArrowStream {
     pub fn new(schema: SchemaRef, batches: impl Iterator<Item = RecordBatch> + Send + 'static) -> Self {
         let reader = RecordBatchIterator::new(batches.map(Ok::<_, ArrowError>), schema);
         Self { reader: Mutex::new(Some(Box::new(reader))) }
+    }
+
+    /// Batches that may turn out not to be made.
+    pub fn trying<E: Error + Send + Sync + 'static>(
+        schema: SchemaRef,
+        batches: impl Iterator<Item = Result<RecordBatch, E>> + Send + 'static,
+    ) -> Self {
+        let batches = batches.map(|batch| batch.map_err(|error| ArrowError::ExternalError(Box::new(error))));
+        Self { reader: Mutex::new(Some(Box::new(RecordBatchIterator::new(batches, schema)))) }
     }
 
     /// One batch.
@@ -50,13 +60,17 @@ impl ArrowStream {
 
 /// All batches of any Python object that offers the Arrow C stream interface.
 pub fn batches(object: &Bound<'_, PyAny>) -> PyResult<Vec<RecordBatch>> {
+    reader(object)?.collect::<Result<_, _>>().map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// The batches of such an object, one by one.
+pub fn reader(object: &Bound<'_, PyAny>) -> PyResult<RecordBatchStreamReader> {
     let capsule = object.call_method0("__arrow_c_stream__")?;
     let capsule = capsule.cast::<PyCapsule>().map_err(|_| PyTypeError::new_err("not an Arrow stream"))?;
     let pointer = capsule.pointer_checked(Some(STREAM))?;
     // SAFETY: the name was checked, so this is an ArrowArrayStream; from_raw moves it out and leaves a released one.
-    let reader = unsafe { RecordBatchStreamReader::from_raw(pointer.cast().as_ptr()) }
-        .map_err(|error| PyValueError::new_err(error.to_string()))?;
-    reader.collect::<Result<_, _>>().map_err(|error| PyValueError::new_err(error.to_string()))
+    unsafe { RecordBatchStreamReader::from_raw(pointer.cast().as_ptr()) }
+        .map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

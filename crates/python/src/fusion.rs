@@ -6,20 +6,25 @@ use std::sync::{Arc, Mutex, OnceLock};
 use arrow_array::RecordBatch;
 use perfuse_engine::align::first_uses;
 use perfuse_engine::code_map::CodeMap;
-use perfuse_engine::join::{self, CodeLines, CodeNames, NativeNames, PerfMaps};
+use perfuse_engine::join::{self, CodeLines, CodeNames, NativeNames, PerfMaps, Places};
 use perfuse_engine::mappings::Mappings;
 use perfuse_engine::sleds::{Named, ObjectMaps};
 use perfuse_engine::symbolize::{Options, Symbolizer};
-use perfuse_formats::{ClockMap, Placement, Recording, TableRequest, registry};
+use perfuse_engine::unwind::{Chains, Modules, Totals, Unwinder};
+use perfuse_formats::perf_data::PerfData;
+use perfuse_formats::{BatchStream, ClockMap, Placement, Recording, TableRequest, registry};
 use perfuse_tables::access::ColumnError;
 use perfuse_tables::{Identities, Offsets, clocks, diagnostics, sources};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::arrow::ArrowStream;
 use crate::calls::Traced;
 use crate::errors::table_error;
+use crate::heap;
 use crate::naming::{FindingRow, open_maps};
 use crate::recording::PyRecording;
+use crate::unwinding::{self, KnownFormats, unwind_and_locate};
 
 /// How a recording is put among the others.
 #[pyclass(frozen, name = "Placed", module = "perfuse._core")]
@@ -77,6 +82,29 @@ impl Placed {
     }
 }
 
+/// Recordings, each with its place, for rows that are made when they are pulled.
+#[derive(Clone)]
+pub struct Recordings(Vec<(Arc<dyn Recording>, Placement)>);
+
+impl Recordings {
+    /// Each by itself: addresses of one process mean nothing in another.
+    pub fn each(self) -> impl Iterator<Item = Self> {
+        self.0.into_iter().map(|one| Self(vec![one]))
+    }
+
+    /// What is wanted of a table, of one recording after the other.
+    pub fn rows(
+        self,
+        name: &str,
+        request: TableRequest,
+    ) -> impl Iterator<Item = RecordBatch> + Send + 'static {
+        let name = name.to_owned();
+        self.0.into_iter().flat_map(move |(recording, placement)| {
+            recording.table(&name, &placement, &request).into_iter().flatten()
+        })
+    }
+}
+
 /// Recordings, placed; their tables, joined when first asked for.
 #[pyclass(frozen, module = "perfuse._core")]
 pub struct Fusion {
@@ -91,6 +119,8 @@ pub struct Fusion {
     recorded_on: Option<(String, String)>,
     pub named: OnceLock<Result<Vec<Named>, ColumnError>>,
     joined: OnceLock<Result<join::Tables, ColumnError>>,
+    /// How unwinding went; set by the join, where there was anything to unwind.
+    pub unwound: OnceLock<Totals>,
     pub traced: OnceLock<Result<Traced, ColumnError>>,
 }
 
@@ -118,7 +148,7 @@ impl Fusion {
             after = after.plus(extent);
             all.push(Placed { how, placement });
         }
-        let (named, joined, traced) = Default::default();
+        let (named, joined, unwound, traced) = Default::default();
         Ok(Self {
             placed: all,
             identities,
@@ -129,6 +159,7 @@ impl Fusion {
             recorded_on,
             named,
             joined,
+            unwound,
             traced,
         })
     }
@@ -173,6 +204,9 @@ impl Fusion {
                     all.push(if name == "functions" { &tables.functions } else { &tables.modules }.clone());
                     all
                 }
+                "heap_dominators" | "heap_classes" | "heap_sites" => {
+                    return Ok(Some(ArrowStream::trying(schema, heap::table(self.recordings(), spec.name))));
+                }
                 _ => return Ok(Some(ArrowStream::new(schema, self.stream(name, with_bytes)))),
             };
             Ok(Some(ArrowStream::new(schema, batches.into_iter())))
@@ -196,6 +230,13 @@ impl Fusion {
         py.detach(|| self.naming_findings()).map_err(table_error)
     }
 
+    /// How unwinding copies of stacks went: see `perfuse.profile.Unwinding`. None where there are none.
+    #[pyo3(name = "unwinding")]
+    fn py_unwinding<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let totals = py.detach(|| self.unwinding()).map_err(table_error)?;
+        totals.map(|totals| unwinding::totals(py, totals)).transpose()
+    }
+
     /// When code was made and first seen to run: `(created, sampled)` pairs, code of one recording against samples of
     /// another, each on its own clock as placed.
     fn first_uses(&self, py: Python<'_>, samples: usize, code: usize) -> PyResult<Vec<(i64, i64)>> {
@@ -215,13 +256,21 @@ impl Fusion {
 impl Fusion {
     /// A table that every recording fills by itself, one after the other, made as it is pulled.
     pub fn stream(&self, name: &str, with_bytes: bool) -> impl Iterator<Item = RecordBatch> + Send + 'static {
-        let name = name.to_owned();
-        let all: Vec<_> =
-            self.placed.iter().map(|p| (Arc::clone(p.recording()), p.placement.clone())).collect();
-        all.into_iter().flat_map(move |(recording, placement)| {
-            let request = TableRequest { with_bytes, ..TableRequest::default() };
-            recording.table(&name, &placement, &request).into_iter().flatten()
-        })
+        self.recordings().rows(name, TableRequest { with_bytes, ..TableRequest::default() })
+    }
+
+    /// The recordings, as something that tables can keep.
+    pub fn recordings(&self) -> Recordings {
+        let of = |placed: &Placed| (Arc::clone(placed.recording()), placed.placement.clone());
+        Recordings(self.placed.iter().map(of).collect())
+    }
+
+    /// Such a table in parts, each of which can be made without the others.
+    pub fn segments(&self, name: &str) -> Vec<BatchStream> {
+        let of = |placed: &Placed| {
+            placed.recording().segments(name, &placed.placement, &TableRequest::default()).unwrap_or_default()
+        };
+        self.placed.iter().flat_map(of).collect()
     }
 
     /// Such a table whole.
@@ -266,9 +315,6 @@ impl Fusion {
         let codes = CodeMap::new(&code_objects, &code_moves)?;
         let names = CodeNames::new(&code_objects)?;
         let mappings = Mappings::new(&mapping_rows)?;
-        let located = join::locate(self.stream("callchains", false), &codes, &mappings)?;
-        let hit = TableRequest { code_objects: Some(located.code_objects.clone()), with_bytes: false };
-        let lines = CodeLines::new(self.collect("line_rows", &hit), self.collect("inline_calls", &hit))?;
         let symbol_dirs = self.symbol_dirs.clone();
         let symbolizer = Symbolizer::new(Options {
             symbol_dirs,
@@ -276,10 +322,32 @@ impl Fusion {
             recorded_on: self.recorded_on.clone(),
             ..Options::default()
         });
+        let places = Places { codes: &codes, mappings: &mappings };
+        let located = if self.has_user_stacks() {
+            let formats = KnownFormats { placed: &self.placed };
+            let modules = Modules::new(places, &symbolizer, &formats);
+            let (located, totals) =
+                unwind_and_locate(Unwinder::new(&modules), self.stream("callchains", false), places);
+            let _ = self.unwound.set(totals);
+            located?
+        } else {
+            join::locate(self.stream("callchains", false).map(|batch| Ok(Chains::from(batch))), places)?
+        };
+        let hit =
+            TableRequest { code_objects: Some(located.code_objects.clone()), ..TableRequest::default() };
+        let lines = CodeLines::new(self.collect("line_rows", &hit), self.collect("inline_calls", &hit))?;
         let perf_maps = self.perf_maps();
         let native = NativeNames { symbolizer: &symbolizer, perf_maps: &perf_maps };
         let resolution = join::resolve(&located, &mappings, &names, &lines, &native)?;
         join::emit(&located, &resolution, &mappings, self.after)
+    }
+
+    /// Whether any samples have copies of their stacks.
+    pub fn has_user_stacks(&self) -> bool {
+        let perf = |placed: &Placed| {
+            placed.recording().as_any().downcast_ref::<PerfData>().is_some_and(|it| it.num_user_stacks() > 0)
+        };
+        self.placed.iter().any(perf)
     }
 
     /// Maps lie where the user says, beside the recordings, or where runtimes write them.

@@ -7,8 +7,10 @@ mod calls;
 mod early;
 mod errors;
 mod fusion;
+mod heap;
 mod images;
 mod jitdump;
+mod mono_logs;
 mod naming;
 mod output;
 mod perf_data;
@@ -17,9 +19,11 @@ mod read_ahead;
 mod recording;
 mod registry;
 mod sframe;
+mod sframe_unwind;
 mod sleds;
 mod stacks;
 mod trace_output;
+mod unwinding;
 mod waiting;
 mod xray_logs;
 
@@ -41,10 +45,13 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     fusion::register(module)?;
     images::register(module)?;
     sframe::register(module)?;
+    sframe_unwind::register(module)?;
     sleds::register(module)?;
     stacks::register(module)?;
     xray_logs::register(module)?;
+    mono_logs::register(module)?;
     calls::register(module)?;
+    heap::register(module)?;
     trace_output::register(module)?;
     profile_output::register(module)?;
     registry::register(module)

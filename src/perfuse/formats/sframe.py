@@ -4,6 +4,7 @@ import perfuse as pf
 
 program = pf.sframe.open("a.out")
 program.find([0x401136, 0x401160]).to_arrow()       # function, row and rules for each address
+program.unwind({"pc": 0x401136, "sp": 0x7ffd3000, "fp": 0}, stack).frames
 section = program.sections[0].convert(3).section.optimise()
 program.replace(section, "a.out.new")
 made = pf.sframe.from_eh_frame("/usr/bin/git")      # for a program that has none; made.misfits are what it lacks
@@ -13,11 +14,12 @@ made.section.write_into("/usr/bin/git", "git.sframe")
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
+from typing import NamedTuple
 
 from perfuse import _core
 from perfuse.errors import UsageError
@@ -30,6 +32,7 @@ from perfuse.table import Table
 __all__ = [
     "STYLES",
     "Converted",
+    "Frame",
     "Lookups",
     "Misfit",
     "Piece",
@@ -37,6 +40,7 @@ __all__ = [
     "Rule",
     "SFrame",
     "Section",
+    "Unwound",
     "from_eh_frame",
     "open",
 ]
@@ -82,6 +86,32 @@ class Piece:
     size_bytes: int
     starts: str
     because: str
+
+
+class Frame(NamedTuple):
+    """A frame of a stack that was unwound.
+
+    Attributes:
+        pc: Where it runs; of all but the innermost, where it returns to.
+        sp: Its stack pointer.
+    """
+
+    pc: int
+    sp: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unwound:
+    """A stack that was unwound.
+
+    Attributes:
+        frames: Its frames, innermost first.
+        stop: Why there are no more: `outermost`, `cut` (the next lies behind the bytes given), `no_rule` (no row for an
+            address), `bad_read`, `lost_register`, `not_monotonic`, `bad_return_address` or `depth_limit`.
+    """
+
+    frames: tuple[Frame, ...]
+    stop: str
 
 
 class Lookups(Table):
@@ -130,6 +160,22 @@ class SFrame:
         """
         data = _native(addresses)
         return Lookups("unwind_lookups", lambda: _core.sframe_find(self.recording._core, data))
+
+    def unwind(self, registers: Mapping[str, int], stack: bytes | bytearray | memoryview, *, bias: int = 0) -> Unwound:
+        """Unwinds a stack by the rows of this file alone; a `perf.data` is unwound by `perfuse.fuse`.
+
+        Args:
+            registers: `pc` and `sp` at least; `fp`, on machines with a link register `ra`, and others by their DWARF
+                number such as `r10`, where rows name them.
+            stack: Bytes from the stack pointer up, as the machine had them.
+            bias: What was added to the file's addresses when it was loaded.
+
+        Raises:
+            ValueError: There is no such register, `pc` or `sp` is missing, or the machine is unknown.
+        """
+        data = bytes(stack)
+        frames, stop = _core.sframe_unwind(self.recording._core, registers, data, bias)
+        return Unwound(tuple(Frame(*frame) for frame in frames), stop)
 
     def readelf(self, style: str) -> Iterator[bytes]:
         """The text of `readelf --sframe` as one of its versions writes it, in blocks.
