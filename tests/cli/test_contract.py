@@ -281,3 +281,44 @@ def test_every_name_is_in_the_written_contract(perfuse: Perfuse, words: tuple[st
     contract = (Path(__file__).parents[2] / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
     missing = [name for name in _names(document) if f'"{name}"' not in contract and f"`{name}`" not in contract]
     assert missing == []
+
+
+def test_report_of_unwind_tables(perfuse: Perfuse) -> None:
+    report = json.loads(perfuse("report", "--json", "orders").out)
+    assert report["kind"] == "unwind_tables"
+    (section,) = report["sections"]
+    assert [piece["version"] for piece in section["pieces"]] == [1]
+    assert (section["num_functions"], section["num_without"]) == (7, 3)
+    assert [one["address"] for one in section["without"]] == ["0x1080", "0x1140", "0x12a0"]
+    assert section["agreement"]["num_disagreements"] == 0
+    assert [one["takes_it"] for one in report["readers"]] == [False, False, False]
+    several = json.loads(perfuse("report", "--json", "orders", "libsmall.so").out)
+    assert [one["path"] for one in several["files"]] == ["orders", "libsmall.so"]
+
+
+def test_sframe_tells_what_has_no_place(perfuse: Perfuse) -> None:
+    done = perfuse("sframe", "from-eh-frame", "orders", "--version", "2", "-o", "orders.sframe", "--json")
+    told = json.loads(done.out)
+    assert done.code == 1
+    assert (told["version"], told["functions"], told["before_bytes"]) == (2, 7, None)
+    assert [(one["function"], one["left_out"]) for one in told["misfits"]] == [("0x12a0", True)]
+    found = json.loads(perfuse("sframe", "find", "orders", "0x10c4", "--json").out)["lookups"]
+    assert [(one["function_address"], one["cfa_base"], one["cfa_offset"]) for one in found] == [("0x1090", "sp", 48)]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("optimise", "orders", "0x1", "-o", "x"),
+        ("optimise", "orders"),
+        ("optimise", "libsmall.so", "-o", "x"),
+        ("convert", "orders", "-o", "x"),
+        ("find", "orders"),
+        ("find", "orders", "here"),
+        ("from-eh-frame", "orders", "--into", "orders", "-o", "-"),
+    ],
+)
+def test_sframe_says_what_it_lacks(perfuse: Perfuse, words: tuple[str, ...]) -> None:
+    done = perfuse("sframe", *words)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("perfuse: ")
