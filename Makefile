@@ -80,12 +80,14 @@ check-docs: $(VENV)/docs.stamp $(VENV)/built.stamp
 	python docs/generate.py --check
 	mkdocs build --quiet --strict
 
-## bench    holds perfuse against perf and llvm-xray; needs perf, gcc, node, llvm-22 and the corpus
+## bench    holds perfuse against perf, llvm-xray and mprof-report; needs perf, gcc, node, llvm-22, mono and the corpus
 .PHONY: bench
 bench: $(VENV)/built.stamp
 	python benchmarks/jitdump.py
 	@echo
 	python benchmarks/xray.py
+	@echo
+	python benchmarks/mono_heap.py
 	@echo
 	python benchmarks/unwind.py
 

@@ -26,6 +26,8 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copy(log, tmp_path)
     # Of the program, the part that has the names is kept.
     shutil.copy(TRACED / "server.o", tmp_path / "server")
+    shots = (ROOT / "examples" / "mono_sessions" / "sessions.mlpd.gz").read_bytes()
+    (tmp_path / "sessions.mlpd").write_bytes(gzip.decompress(shots))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -12,7 +12,7 @@ use perfuse_engine::sleds::{Named, ObjectMaps};
 use perfuse_engine::symbolize::{Options, Symbolizer};
 use perfuse_engine::unwind::{Chains, Modules, Totals, Unwinder};
 use perfuse_formats::perf_data::PerfData;
-use perfuse_formats::{ClockMap, Placement, Recording, TableRequest, registry};
+use perfuse_formats::{BatchStream, ClockMap, Placement, Recording, TableRequest, registry};
 use perfuse_tables::access::ColumnError;
 use perfuse_tables::{Identities, Offsets, clocks, diagnostics, sources};
 use pyo3::prelude::*;
@@ -21,6 +21,7 @@ use pyo3::types::PyDict;
 use crate::arrow::ArrowStream;
 use crate::calls::Traced;
 use crate::errors::table_error;
+use crate::heap;
 use crate::naming::{FindingRow, open_maps};
 use crate::recording::PyRecording;
 use crate::unwinding::{self, KnownFormats, unwind_and_locate};
@@ -78,6 +79,29 @@ impl Placed {
 
     pub fn table(&self, name: &str, request: &TableRequest) -> Vec<RecordBatch> {
         self.recording().table(name, &self.placement, request).into_iter().flatten().collect()
+    }
+}
+
+/// Recordings, each with its place, for rows that are made when they are pulled.
+#[derive(Clone)]
+pub struct Recordings(Vec<(Arc<dyn Recording>, Placement)>);
+
+impl Recordings {
+    /// Each by itself: addresses of one process mean nothing in another.
+    pub fn each(self) -> impl Iterator<Item = Self> {
+        self.0.into_iter().map(|one| Self(vec![one]))
+    }
+
+    /// What is wanted of a table, of one recording after the other.
+    pub fn rows(
+        self,
+        name: &str,
+        request: TableRequest,
+    ) -> impl Iterator<Item = RecordBatch> + Send + 'static {
+        let name = name.to_owned();
+        self.0.into_iter().flat_map(move |(recording, placement)| {
+            recording.table(&name, &placement, &request).into_iter().flatten()
+        })
     }
 }
 
@@ -180,6 +204,9 @@ impl Fusion {
                     all.push(if name == "functions" { &tables.functions } else { &tables.modules }.clone());
                     all
                 }
+                "heap_dominators" | "heap_classes" | "heap_sites" => {
+                    return Ok(Some(ArrowStream::trying(schema, heap::table(self.recordings(), spec.name))));
+                }
                 _ => return Ok(Some(ArrowStream::new(schema, self.stream(name, with_bytes)))),
             };
             Ok(Some(ArrowStream::new(schema, batches.into_iter())))
@@ -229,13 +256,21 @@ impl Fusion {
 impl Fusion {
     /// A table that every recording fills by itself, one after the other, made as it is pulled.
     pub fn stream(&self, name: &str, with_bytes: bool) -> impl Iterator<Item = RecordBatch> + Send + 'static {
-        let name = name.to_owned();
-        let all: Vec<_> =
-            self.placed.iter().map(|p| (Arc::clone(p.recording()), p.placement.clone())).collect();
-        all.into_iter().flat_map(move |(recording, placement)| {
-            let request = TableRequest { with_bytes, ..TableRequest::default() };
-            recording.table(&name, &placement, &request).into_iter().flatten()
-        })
+        self.recordings().rows(name, TableRequest { with_bytes, ..TableRequest::default() })
+    }
+
+    /// The recordings, as something that tables can keep.
+    pub fn recordings(&self) -> Recordings {
+        let of = |placed: &Placed| (Arc::clone(placed.recording()), placed.placement.clone());
+        Recordings(self.placed.iter().map(of).collect())
+    }
+
+    /// Such a table in parts, each of which can be made without the others.
+    pub fn segments(&self, name: &str) -> Vec<BatchStream> {
+        let of = |placed: &Placed| {
+            placed.recording().segments(name, &placed.placement, &TableRequest::default()).unwrap_or_default()
+        };
+        self.placed.iter().flat_map(of).collect()
     }
 
     /// Such a table whole.
@@ -298,7 +333,8 @@ impl Fusion {
         } else {
             join::locate(self.stream("callchains", false).map(|batch| Ok(Chains::from(batch))), places)?
         };
-        let hit = TableRequest { code_objects: Some(located.code_objects.clone()), with_bytes: false };
+        let hit =
+            TableRequest { code_objects: Some(located.code_objects.clone()), ..TableRequest::default() };
         let lines = CodeLines::new(self.collect("line_rows", &hit), self.collect("inline_calls", &hit))?;
         let perf_maps = self.perf_maps();
         let native = NativeNames { symbolizer: &symbolizer, perf_maps: &perf_maps };

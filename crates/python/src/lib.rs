@@ -7,6 +7,7 @@ mod calls;
 mod early;
 mod errors;
 mod fusion;
+mod heap;
 mod images;
 mod jitdump;
 mod naming;
@@ -48,6 +49,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     stacks::register(module)?;
     xray_logs::register(module)?;
     calls::register(module)?;
+    heap::register(module)?;
     trace_output::register(module)?;
     profile_output::register(module)?;
     registry::register(module)

@@ -17,7 +17,7 @@ use perfuse_tables::Offsets;
 
 use super::consts::EventByte;
 use super::recording::Shared;
-use crate::{BatchStream, Placement};
+use crate::{BatchStream, Placement, TableRequest};
 
 /// The tables it fills, beside `sources`, `clocks` and `diagnostics`.
 pub const TABLES: &[&str] = &[
@@ -48,7 +48,12 @@ pub const TABLES: &[&str] = &[
 ];
 
 /// One table of a log, in batches.
-pub fn table(log: &Arc<Shared>, name: &str, placement: &Placement) -> Option<BatchStream> {
+pub fn table(
+    log: &Arc<Shared>,
+    name: &str,
+    placement: &Placement,
+    request: &TableRequest,
+) -> Option<BatchStream> {
     Some(match name {
         "processes" | "threads" => threads::table(log, name, placement),
         "mappings" => program::mappings(log, placement),
@@ -70,9 +75,9 @@ pub fn table(log: &Arc<Shared>, name: &str, placement: &Placement) -> Option<Bat
         "object_moves" => memory::object_moves(log, placement),
         "gc_handles" => memory::gc_handles(log, placement),
         "heap_snapshots" => heap::snapshots(log, placement),
-        "heap_objects" => heap::objects(log, placement),
-        "heap_references" => heap::references(log, placement),
-        "heap_roots" => roots::heap_roots(log, placement),
+        "heap_objects" => heap::objects(log, placement, request),
+        "heap_references" => heap::references(log, placement, request),
+        "heap_roots" => roots::heap_roots(log, placement, request),
         "records" => program::records(log, placement),
         _ => return None,
     })

@@ -225,8 +225,8 @@ impl Recording for MonoLog {
         ingest::extent(&self.shared)
     }
 
-    fn table(&self, name: &str, placement: &Placement, _: &TableRequest) -> Option<BatchStream> {
-        ingest::table(&self.shared, name, placement)
+    fn table(&self, name: &str, placement: &Placement, request: &TableRequest) -> Option<BatchStream> {
+        ingest::table(&self.shared, name, placement, request)
     }
 
     fn as_any(&self) -> &dyn Any {
