@@ -19,7 +19,8 @@ use perfuse_wire::Endian;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::fusion::{Fusion, Placed};
+use crate::fusion::Fusion;
+use crate::placed::Placed;
 use crate::read_ahead::ReadAhead;
 
 /// Unwinding rows and records of the formats there are.
