@@ -12,7 +12,7 @@ use perfuse_engine::sleds::{Named, ObjectMaps};
 use perfuse_engine::symbolize::{Options, Symbolizer};
 use perfuse_engine::unwind::{Chains, Modules, Totals, Unwinder};
 use perfuse_formats::perf_data::PerfData;
-use perfuse_formats::{BatchStream, Placement, TableRequest, registry};
+use perfuse_formats::{BatchStream, ClockMap, Placement, Recording, TableRequest, registry};
 use perfuse_tables::access::ColumnError;
 use perfuse_tables::{Identities, Offsets, clocks, diagnostics, sources};
 use pyo3::prelude::*;
@@ -23,8 +23,87 @@ use crate::calls::Traced;
 use crate::errors::table_error;
 use crate::heap;
 use crate::naming::{FindingRow, open_maps};
-use crate::placed::{Placed, PyPlaced, Recordings};
+use crate::recording::PyRecording;
 use crate::unwinding::{self, KnownFormats, unwind_and_locate};
+
+/// How a recording is put among the others.
+#[pyclass(frozen, name = "Placed", module = "perfuse._core")]
+pub struct PyPlaced {
+    recording: Arc<dyn Recording>,
+    clock: ClockMap,
+    pid: Option<i32>,
+    clock_kind: String,
+    hz: Option<u64>,
+    hz_source: String,
+    stated_hz: Option<u64>,
+    uncertainty_ns: Option<i64>,
+    alignment: String,
+}
+
+#[pymethods]
+impl PyPlaced {
+    #[new]
+    #[pyo3(signature = (
+        recording, *, numerator, denominator, offset_ns, pid, clock_kind, hz, hz_source, stated_hz, uncertainty_ns,
+        alignment
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "one a column of table clocks")]
+    fn new(
+        recording: &PyRecording,
+        numerator: u64,
+        denominator: u64,
+        offset_ns: i64,
+        pid: Option<i32>,
+        clock_kind: String,
+        hz: Option<u64>,
+        hz_source: String,
+        stated_hz: Option<u64>,
+        uncertainty_ns: Option<i64>,
+        alignment: String,
+    ) -> Self {
+        let clock = ClockMap { numerator, denominator: denominator.max(1), offset_ns };
+        let recording = Arc::clone(&recording.inner);
+        Self { recording, clock, pid, clock_kind, hz, hz_source, stated_hz, uncertainty_ns, alignment }
+    }
+}
+
+pub struct Placed {
+    how: Py<PyPlaced>,
+    pub placement: Placement,
+}
+
+impl Placed {
+    pub fn recording(&self) -> &Arc<dyn Recording> {
+        &self.how.get().recording
+    }
+
+    pub fn table(&self, name: &str, request: &TableRequest) -> Vec<RecordBatch> {
+        self.recording().table(name, &self.placement, request).into_iter().flatten().collect()
+    }
+}
+
+/// Recordings, each with its place, for rows that are made when they are pulled.
+#[derive(Clone)]
+pub struct Recordings(Vec<(Arc<dyn Recording>, Placement)>);
+
+impl Recordings {
+    /// Each by itself: addresses of one process mean nothing in another.
+    pub fn each(self) -> impl Iterator<Item = Self> {
+        self.0.into_iter().map(|one| Self(vec![one]))
+    }
+
+    /// What is wanted of a table, of one recording after the other.
+    pub fn rows(
+        self,
+        name: &str,
+        request: TableRequest,
+    ) -> impl Iterator<Item = RecordBatch> + Send + 'static {
+        let name = name.to_owned();
+        self.0.into_iter().flat_map(move |(recording, placement)| {
+            recording.table(&name, &placement, &request).into_iter().flatten()
+        })
+    }
+}
 
 /// Recordings, placed; their tables, joined when first asked for.
 #[pyclass(frozen, module = "perfuse._core")]

@@ -13,8 +13,7 @@ use pyo3::prelude::*;
 
 use crate::arrow::ArrowStream;
 use crate::errors::table_error;
-use crate::fusion::Fusion;
-use crate::placed::Recordings;
+use crate::fusion::{Fusion, Recordings};
 use crate::read_ahead::ReadAhead;
 
 type Rows = Box<dyn Iterator<Item = Result<RecordBatch, Error>> + Send>;

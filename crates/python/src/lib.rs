@@ -13,7 +13,6 @@ mod jitdump;
 mod naming;
 mod output;
 mod perf_data;
-mod placed;
 mod profile_output;
 mod read_ahead;
 mod recording;

@@ -10,8 +10,7 @@ use perfuse_tables::access::ColumnError;
 use pyo3::prelude::*;
 
 use crate::errors::{io_error, lacking};
-use crate::fusion::Fusion;
-use crate::placed::Placed;
+use crate::fusion::{Fusion, Placed};
 
 /// `(path, code, message, offset, count)`; the path is that of a log where the finding is about how it fits.
 pub type FindingRow = (String, &'static str, String, Option<u64>, u64);

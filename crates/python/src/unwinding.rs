@@ -19,8 +19,7 @@ use perfuse_wire::Endian;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::fusion::Fusion;
-use crate::placed::Placed;
+use crate::fusion::{Fusion, Placed};
 use crate::read_ahead::ReadAhead;
 
 /// Unwinding rows and records of the formats there are.
