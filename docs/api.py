@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import perfuse
-from perfuse import jitdump, sframe, xray
+from perfuse import jitdump, mono, sframe, xray
 
 SECTION = re.compile(r"^(Args|Attributes|Raises|Returns):\s*$")
 ENTRY = re.compile(r"^(\*{0,2}[\w`. ]+): (.*)$")
@@ -24,13 +24,20 @@ CHAPTERS = {
 WRITING = ("Writer", "Declaration", "InlineCall", "Line", "Unwinding", "Misfits", "from_record")
 MODULES = (
     ("XRay", xray, ("InstrumentationMap", "convert", "Writer", "Written")),
+    ("Mono", mono, ("convert", "Writer", "Written", "heapshot", "kinds_like")),
     ("SFrame", sframe, ("open", "SFrame", "Section", "Piece", "Row", "Rule", "Lookups", "Converted", "Misfit")),
 )
 
 
 def page() -> str:
     """The page, in Markdown."""
-    told = {name for names in CHAPTERS.values() for name in names} | {"__version__", "jitdump", "sframe", "xray"}
+    told = {name for names in CHAPTERS.values() for name in names} | {
+        "__version__",
+        "jitdump",
+        "mono",
+        "sframe",
+        "xray",
+    }
     assert told == set(perfuse.__all__), told ^ set(perfuse.__all__)
     out = ["# Python API\n", "```python\nimport perfuse as pf\n```\n"]
     for chapter, names in CHAPTERS.items():

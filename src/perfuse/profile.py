@@ -1,7 +1,7 @@
 """Several recordings on one clock: tables, SQL, exports."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from os import PathLike
 from typing import IO, TYPE_CHECKING, Any
@@ -9,98 +9,26 @@ from typing import IO, TYPE_CHECKING, Any
 from perfuse import _core
 from perfuse.diagnostics import Diagnostic, diagnostic
 from perfuse.errors import UsageError
+from perfuse.joins import Join, Unwinding
+from perfuse.selection import Selection
 from perfuse.table import Table, Tables, names
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
     from perfuse._core import ArrowStream, CallStatistics
+    from perfuse.analysis.allocations import Allocations
+    from perfuse.analysis.exceptions import Exceptions
     from perfuse.analysis.flame import FlameGraph
+    from perfuse.analysis.gc import GcActivity, Pause
     from perfuse.analysis.heap import Heap
+    from perfuse.analysis.locks import Contention
     from perfuse.call_log import CallLog
     from perfuse.call_trace import CallTrace
     from perfuse.images import CodeImages
     from perfuse.query import Database
     from perfuse.recording import Recording
-
-
-@dataclass(frozen=True, slots=True)
-class Join:
-    """How a dump was put together with the samples.
-
-    Attributes:
-        path: The dump.
-        pid: Process of the recording that wrote it; None where none did.
-        how: `marker` (the process mapped the file), `header_pid`, `only_one` (one dump, one JIT process) or
-            `unmatched`.
-        alignment: `same_clock`, `marker`, `marker_and_rate`, `time_conv` or `none`.
-        offset_ns: Nanoseconds added to the dump's times.
-        uncertainty_ns: How far off that may be; None where it is exact or unknown.
-    """
-
-    path: str
-    pid: int | None
-    how: str
-    alignment: str
-    offset_ns: int
-    uncertainty_ns: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Unwinding:
-    """How copies of stacks, of `perf record --call-graph dwarf`, were unwound.
-
-    Attributes:
-        num_stacks: Stacks that were unwound.
-        frames: Frames by what found them, as in column `frames.unwound_by`.
-        stops: Stacks by why they end where they do: `outermost` (they are whole), `cut` (the rest was not copied),
-            `no_rule` (nothing tells how to leave a function), `bad_read`, `lost_register`, `not_monotonic`,
-            `bad_return_address` or `depth_limit`.
-        cut_bytes: Size of the copies that stacks were cut at; None where none were.
-    """
-
-    num_stacks: int
-    frames: dict[str, int]
-    stops: dict[str, int]
-    cut_bytes: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """What of a profile's samples and calls is looked at."""
-
-    start_ns: int | None = None
-    end_ns: int | None = None
-    thread: str | int | None = None
-
-    @property
-    def condition(self) -> str | None:
-        """The selection as an SQL condition over `samples`; None where everything is selected."""
-        parts = []
-        if self.start_ns is not None:
-            parts.append(f"ts_ns >= {self.start_ns}")
-        if self.end_ns is not None:
-            parts.append(f"ts_ns < {self.end_ns}")
-        if self.threads is not None:
-            parts.append(f"thread_id IN ({self.threads})")
-        return " AND ".join(parts) or None
-
-    @property
-    def threads(self) -> str | None:
-        """An SQL query for the keys of the selected threads; None where all are selected."""
-        if self.thread is None:
-            return None
-        name = str(self.thread).replace("'", "''")
-        condition = f"tid = {self.thread}" if isinstance(self.thread, int) else f"name = '{name}'"
-        return f"SELECT thread_id FROM threads WHERE {condition}"
-
-    @property
-    def time_ns(self) -> tuple[int, int] | None:
-        """Start and end, as far as any clock goes where one of them is open; None where all time is selected."""
-        if self.start_ns is None and self.end_ns is None:
-            return None
-        first, last = -(2**63), 2**63 - 1
-        return first if self.start_ns is None else self.start_ns, last if self.end_ns is None else self.end_ns
+    from perfuse.runtime_log import RuntimeLog
 
 
 class Profile:
@@ -176,12 +104,16 @@ class Profile:
     @property
     def has_samples(self) -> bool:
         """Whether any of the recordings tells of samples, other than by what its calls add up to."""
-        return any({"callchains", "samples"} & {*recording.fills} for recording in self.recordings)
+        return self.has("callchains") or self.has("samples")
 
     @property
     def has_traces(self) -> bool:
         """Whether any of the recordings tells of calls."""
-        return any({"call_events", "call_sums"} & {*recording.fills} for recording in self.recordings)
+        return self.has("call_events") or self.has("call_sums")
+
+    def has(self, table: str) -> bool:
+        """Whether any of the recordings has rows for a table, as far as that can be told without making it."""
+        return any(recording.has(table) for recording in self.recordings)
 
     @cached_property
     def unwinding(self) -> Unwinding | None:
@@ -200,6 +132,39 @@ class Profile:
             return traced if first is None else (first, last)
         return min(first, traced[0]), max(last, traced[1])
 
+    def allocations(self) -> "Allocations":
+        """What the selected threads allocated in the selected time: by type, by place, by thread."""
+        from perfuse.analysis.allocations import Allocations
+
+        return Allocations(self)
+
+    def gc_pauses(self) -> "list[Pause]":
+        """The times the world stood still for the garbage collector, in the selected time."""
+        from perfuse.analysis.gc import gc_pauses
+
+        return gc_pauses(self)
+
+    def gc_activity(self) -> "GcActivity":
+        """What the garbage collector did: pauses, collections, the size of the heap, finalizers."""
+        from perfuse.analysis.gc import gc_activity
+        from perfuse.analysis.objects import Objects
+
+        return gc_activity(self, Objects(self))
+
+    def contention(self) -> "Contention":
+        """Who waited for which lock, and how long."""
+        from perfuse.analysis.locks import contention
+        from perfuse.analysis.objects import Objects
+
+        return contention(self, Objects(self))
+
+    def exceptions(self) -> "Exceptions":
+        """What was thrown and where, and what handled it."""
+        from perfuse.analysis.exceptions import exceptions
+        from perfuse.analysis.objects import Objects
+
+        return exceptions(self, Objects(self))
+
     def call_statistics(self, **options: Any) -> "CallStatistics":
         """What the calls of its traces cost, of the selected threads and time.
 
@@ -208,6 +173,30 @@ class Profile:
                 `nearest` or `llvm`), `functions` (keys), `recursive_only`, `edges`, `paths`.
         """
         return _core.call_statistics(self._fusion, **self._chosen(), **options)
+
+    def allocation_sums(self, by: str | None = None, *, stacks: bool = True) -> "ArrowStream":
+        """What the selected threads allocated in the selected time, added up in one pass: a row each.
+
+        Args:
+            by: `type`, `stack` or `thread`; by all three where not given.
+            stacks: Whether to look at stacks, which takes most of the time.
+        """
+        return _core.allocation_sums(self._fusion, by=by, stacks=stacks, **self._chosen())
+
+    def event_stacks(self, table: str) -> "ArrowStream":
+        """Table `stacks` or `frames` without what only allocations have, which is most of it and takes longest."""
+        stream = self._fusion.table(table, no_allocation_stacks=True)
+        if stream is None:
+            raise KeyError(table)
+        return stream
+
+    def object_origins(self, objects: Sequence[tuple[int, int]]) -> "ArrowStream":
+        """Where objects were allocated, given as addresses with a time each: the collector's moves are followed back.
+
+        A row for each, null where its allocation was not recorded.
+        """
+        addresses, times = [address for address, _ in objects], [ts_ns for _, ts_ns in objects]
+        return _core.object_origins(self._fusion, addresses, times)
 
     def between(self, start_s: float, end_s: float) -> "Profile":
         """The samples and calls of a time range, in seconds from the first of them; all other tables stay whole.
@@ -223,11 +212,19 @@ class Profile:
         """The samples and calls of one thread, by tid or name."""
         return self._selected(replace(self.selection, thread=thread))
 
-    def flame(self, *, inverted: bool = False) -> "FlameGraph":
-        """The flame graph of the samples."""
+    def flame(self, *, inverted: bool = False, event: str | None = None) -> "FlameGraph":
+        """The flame graph of the samples; where none were taken, of recorded calls, else of allocations.
+
+        Args:
+            inverted: Whether to start from the functions that ran and go to their callers.
+            event: Event: `allocated-bytes` and `allocations` are those of allocations.
+
+        Raises:
+            UsageError: The profile has no such event.
+        """
         from perfuse.analysis.flame import FlameGraph
 
-        return FlameGraph.of(self, inverted=inverted)
+        return FlameGraph.of(self, inverted=inverted, event=event)
 
     @property
     def has_heap_shots(self) -> bool:
@@ -270,6 +267,13 @@ class Profile:
 
         return CallLog(self)
 
+    @property
+    def runtime_log(self) -> "RuntimeLog":
+        """What its runtime logged, as a Mono log."""
+        from perfuse.runtime_log import RuntimeLog
+
+        return RuntimeLog(self)
+
     def call_trace(self, progress: "Progress | None" = None) -> "CallTrace | None":
         """The calls and instants one by one, for files of timeline viewers; None where there are none.
 
@@ -311,7 +315,7 @@ class Profile:
     def _build(self, name: str) -> "ArrowStream":
         if name == "samples" and self.selection.condition is not None:
             whole = self._whole()
-            if self.has_traces:
+            if self.has_traces or self.has("allocations"):
                 return _core.selected_samples(self._fusion, **self._chosen())
             return whole.sql(f"SELECT * FROM samples WHERE {self.selection.condition}")  # type: ignore[return-value]
         if name == "diagnostics":

@@ -9,8 +9,8 @@ from perfuse.analysis.heap import Heap, snapshots
 from perfuse.analysis.heap_paths import Path as Way
 from perfuse.analysis.heap_paths import Root, Step
 from perfuse.analysis.heap_sites import leaked_handles
-from perfuse.reports.heap import memory_report
-from perfuse.reports.heap_text import memory_lines
+from perfuse.reports.heap import heap_report
+from perfuse.reports.heap_text import heap_lines
 from perfuse.reports.json_text import json_text
 from perfuse.reports.style import Style
 from perfuse.reports.text import cell_width
@@ -37,10 +37,10 @@ def _looked_over(log: Path) -> list[Heap]:
             assert (path is None) == (top.is_reachable is False)
         assert sum(one.num_retained for one in heap.unreachable(limit=None)) == (heap.num_unreachable or 0)
         assert heap.growth(heap) == []
-    report = memory_report(profile)
+    report = heap_report(profile)
     assert report is not None
     assert json_text(report.as_json())
-    assert all(cell_width(line) <= 90 for line in memory_lines(report, Style(width=90)))
+    assert all(cell_width(line) <= 90 for line in heap_lines(report, Style(width=90)))
     counts = "SELECT (SELECT count(*) FROM heap_dominators), (SELECT sum(num_objects)::BIGINT FROM heap_classes)"
     num = sum(heap.num_objects for heap in heaps)
     assert profile.sql(counts).fetchall() == [(num, num if num else None)]
@@ -76,9 +76,9 @@ def test_without_roots_it_says_so() -> None:
     assert (heap.has_roots, heap.num_unreachable, heap.unreachable_bytes, heap.unreachable()) == (False, None, None, [])
     assert {one.num_unreachable for one in heap.classes()} == {None}
     assert str(heap.path_to_root(heap.dominated()[0].address)).startswith("nothing refers to it → ")
-    report = memory_report(profile)
+    report = heap_report(profile)
     assert report is not None
-    text = "\n".join(memory_lines(report, Style()))
+    text = "\n".join(heap_lines(report, Style()))
     assert "none were recorded: objects that nothing refers to stand for them" in text
     asked = "SELECT count(is_reachable), count(root_distance), count(nearer_address) FROM heap_dominators"
     assert profile.sql(asked).fetchall() == [(0, 0, 0)]
@@ -92,9 +92,9 @@ def test_a_shot_without_its_end_is_cut_short(tmp_path: Path) -> None:
     profile = perfuse.fuse(part)
     assert [shot.end_ns is None for shot in snapshots(profile)] == [False, True]
     assert not profile.heap().is_complete
-    report = memory_report(profile)
+    report = heap_report(profile)
     assert report is not None
-    assert "cut short" in "\n".join(memory_lines(report, Style()))
+    assert "cut short" in "\n".join(heap_lines(report, Style()))
 
 
 def test_what_there_is_not() -> None:

@@ -28,6 +28,9 @@ COMMANDS = {
     "report-tree": ("report", LOG, "--tree"),
     "report-by-thread": ("report", LOG, "--per-thread", "--sort", "p99", "--limit", "4"),
     "report-map": ("report", "--map", "server", "--limit", "4"),
+    "report-runtime": ("report", "output.mlpd"),
+    "report-runtime-allocations": ("report", "output.mlpd", "--section", "allocations", "--stacks", "--frames", "3"),
+    "report-runtime-program": ("report", "output.mlpd", "--section", "program", "--section", "threads"),
     "diff": ("diff", LOG, LATER_LOG),
     "explain": ("explain", "JD010"),
 }
@@ -43,7 +46,18 @@ def test_text(perfuse: Perfuse, golden: Golden, name: str, columns: int) -> None
 
 
 @pytest.mark.parametrize(
-    "name", ["info", "check", "tables", "report-code", "report-calls", "report-stacks", "report-tree", "records"]
+    "name",
+    [
+        "info",
+        "check",
+        "tables",
+        "report-code",
+        "report-calls",
+        "report-runtime",
+        "report-stacks",
+        "report-tree",
+        "records",
+    ],
 )
 def test_colour_changes_nothing_but_colour(perfuse: Perfuse, name: str) -> None:
     verb, *rest = COMMANDS[name]

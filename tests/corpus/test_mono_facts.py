@@ -72,9 +72,11 @@ def test_allocations_by_class(log: Log) -> None:
         assert here[name] == said or name in doubtful, name
 
 
-LEAVES = """
+# The others are made of calls and allocations.
+TAKEN = "samples WHERE event NOT IN ('calls', 'wall-time', 'allocated-bytes', 'allocations')"
+LEAVES = f"""
     WITH RECURSIVE up AS (
-        SELECT sample_id, stack_id, 0 AS up FROM samples WHERE event NOT IN ('calls', 'wall-time')
+        SELECT sample_id, stack_id, 0 AS up FROM {TAKEN}
         UNION ALL
         SELECT sample_id, parent_stack_id, up + 1 FROM up JOIN stacks USING (stack_id)
         JOIN frames USING (frame_id) WHERE kind <> 'jit'
@@ -90,11 +92,10 @@ LEAVES = """
 
 def test_samples_by_leaf_and_thread(log: Log) -> None:
     said = log.facts["samples"]
-    taken = "samples WHERE event NOT IN ('calls', 'wall-time')"  # those are made of the calls
-    assert log.rows(f"SELECT count(*) FROM {taken}") == [(said["total"],)]
+    assert log.rows(f"SELECT count(*) FROM {TAKEN}") == [(said["total"],)]
     leaves = dict(log.rows(LEAVES))
     assert {name: leaves.get(name) for name, _ in said["leaf_top"]} == dict(said["leaf_top"])
-    threads = log.rows(f"SELECT native_id, count(*) FROM (FROM {taken}) JOIN threads USING (thread_id) GROUP BY 1")
+    threads = log.rows(f"SELECT native_id, count(*) FROM (FROM {TAKEN}) JOIN threads USING (thread_id) GROUP BY 1")
     assert {f"{native:x}": count for native, count in threads} == {
         thread: count for thread, _, count in said["by_thread"]
     }

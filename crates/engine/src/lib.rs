@@ -1,10 +1,12 @@
 //! Tables in, tables out: what is too hot for Python. Knows no format.
 
 pub mod align;
+pub mod allocated;
 mod batch;
 pub mod calls;
 pub mod code_map;
 pub mod code_mappings;
+pub mod eh_frame;
 pub mod elf_image;
 pub mod heap;
 pub mod join;

@@ -7,6 +7,11 @@ rules! {
         "the compressed file ends early or is damaged",
         "The gzip or zstd stream could not be unpacked to its end; what came before the damage was read.",
         "Copy the file again, or finish its download. The part that was unpacked can be used as it is.";
+    GROWING = "IO002", Info, "",
+        "the file is still being written",
+        "It ends inside a record or a buffer, and a process has it open for writing, or it has grown since it was opened. What was \
+         complete then was read.",
+        "Nothing has to be done. Opening it again reads what has come since; `perfuse watch` does that every second.";
     NO_PROCESS = "FU001", Warning, "",
         "no process of the recording wrote this dump",
         "Neither the mapped files of the perf.data nor its process ids match the dump's header, so its code names nothing.",

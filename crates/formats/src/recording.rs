@@ -225,6 +225,9 @@ pub struct TableRequest {
     pub snapshot: Option<u32>,
     /// Whether to fill columns of raw bytes such as `code_objects.code`.
     pub with_bytes: bool,
+    /// Whether to leave out the stacks of allocations, which are most of a log's: then `allocations` has none, and `stacks` and
+    /// `frames` have not those only allocations need. All others keep their keys.
+    pub no_allocation_stacks: bool,
 }
 
 /// Where a walk over records stands; the default is the first record.
@@ -315,6 +318,12 @@ pub trait Recording: Send + Sync {
 
     /// How many keys of each kind its tables take.
     fn extent(&self) -> Offsets;
+
+    /// Whether a table has rows of this file, as far as that can be told without making it; where it cannot, whether its
+    /// format fills it.
+    fn fills(&self, table: &str) -> bool {
+        self.format().tables.contains(&table)
+    }
 
     /// One of the common tables in [`Format::tables`]; `None` for a table it does not fill.
     fn table(&self, name: &str, placement: &Placement, request: &TableRequest) -> Option<BatchStream>;

@@ -5,6 +5,7 @@ use perfuse_engine::calls::{
     Account, By, FirstKeys, Options, PathRow, Paths, Rank, Sampled, Selection, Totals, account, path_rows,
     slices,
 };
+use perfuse_formats::TableRequest;
 use perfuse_tables::access::ColumnError;
 use perfuse_tables::samples;
 use pyo3::exceptions::PyValueError;
@@ -73,7 +74,7 @@ impl Fusion {
 }
 
 /// Table `samples`, only what is of some threads (`thread_id`) and a time. Of call traces it is what threads spent in each path
-/// within that time.
+/// within that time; of allocations, what was allocated then.
 #[pyfunction]
 #[pyo3(signature = (fusion, *, threads=None, time_ns=None))]
 fn selected_samples(
@@ -84,19 +85,21 @@ fn selected_samples(
 ) -> PyResult<ArrowStream> {
     let selection = selection(threads, time_ns);
     let batches = py.detach(|| {
-        let taken = fusion.joined()?.samples.iter().map(|batch| selection.samples(batch));
+        let own = fusion.collect("samples", &TableRequest::default());
+        let taken = own.iter().chain(&fusion.joined()?.samples).map(|batch| selection.samples(batch));
         let mut batches = taken.collect::<Result<Vec<_>, _>>()?;
         if let Some(traced) = fusion.traced()? {
             let sums = fusion.stream("call_sums", false);
             let rows = path_rows(|| fusion.segments("call_events"), sums, &selection, &traced.paths)?;
             batches.push(Sampled::samples(&rows, traced.first));
         }
+        batches.extend(fusion.allocated_samples(Some(&selection))?);
         Ok::<_, ColumnError>(batches)
     });
     Ok(ArrowStream::new(samples::SPEC.schema(), batches.map_err(table_error)?.into_iter()))
 }
 
-fn selection(threads: Option<Vec<u32>>, time_ns: Option<(i64, i64)>) -> Selection {
+pub fn selection(threads: Option<Vec<u32>>, time_ns: Option<(i64, i64)>) -> Selection {
     let threads = threads.map(|mut threads| {
         threads.sort_unstable();
         threads
@@ -238,7 +241,7 @@ fn call_statistics(
     told.map_err(table_error)
 }
 
-fn chosen<T: Copy>(option: &str, name: &str, all: &[(&str, T)]) -> PyResult<T> {
+pub fn chosen<T: Copy>(option: &str, name: &str, all: &[(&str, T)]) -> PyResult<T> {
     match all.iter().find(|(known, _)| *known == name) {
         Some(&(_, value)) => Ok(value),
         None => {

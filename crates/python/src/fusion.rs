@@ -5,13 +5,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use arrow_array::RecordBatch;
 use perfuse_engine::align::first_uses;
-use perfuse_engine::code_map::CodeMap;
-use perfuse_engine::join::{self, CodeLines, CodeNames, NativeNames, PerfMaps, Places};
-use perfuse_engine::mappings::Mappings;
+use perfuse_engine::allocated::Sums;
+use perfuse_engine::join;
 use perfuse_engine::sleds::{Named, ObjectMaps};
-use perfuse_engine::symbolize::{Options, Symbolizer};
-use perfuse_engine::unwind::{Chains, Modules, Totals, Unwinder};
-use perfuse_formats::perf_data::PerfData;
+use perfuse_engine::unwind::Totals;
 use perfuse_formats::{BatchStream, ClockMap, Placement, Recording, TableRequest, registry};
 use perfuse_tables::access::ColumnError;
 use perfuse_tables::{Identities, Offsets, clocks, diagnostics, sources};
@@ -24,7 +21,7 @@ use crate::errors::table_error;
 use crate::heap;
 use crate::naming::{FindingRow, open_maps};
 use crate::recording::PyRecording;
-use crate::unwinding::{self, KnownFormats, unwind_and_locate};
+use crate::unwinding;
 
 /// How a recording is put among the others.
 #[pyclass(frozen, name = "Placed", module = "perfuse._core")]
@@ -116,12 +113,13 @@ pub struct Fusion {
     pub maps: ObjectMaps,
     pub symbol_dirs: Vec<PathBuf>,
     pub debug_info: bool,
-    recorded_on: Option<(String, String)>,
+    pub recorded_on: Option<(String, String)>,
     pub named: OnceLock<Result<Vec<Named>, ColumnError>>,
-    joined: OnceLock<Result<join::Tables, ColumnError>>,
+    pub joined: OnceLock<Result<join::Tables, ColumnError>>,
     /// How unwinding went; set by the join, where there was anything to unwind.
     pub unwound: OnceLock<Totals>,
     pub traced: OnceLock<Result<Traced, ColumnError>>,
+    pub allocated: OnceLock<Result<Sums, ColumnError>>,
 }
 
 #[pymethods]
@@ -148,7 +146,7 @@ impl Fusion {
             after = after.plus(extent);
             all.push(Placed { how, placement });
         }
-        let (named, joined, unwound, traced) = Default::default();
+        let (named, joined, unwound, traced, allocated) = Default::default();
         Ok(Self {
             placed: all,
             identities,
@@ -161,12 +159,19 @@ impl Fusion {
             joined,
             unwound,
             traced,
+            allocated,
         })
     }
 
     /// One of the common tables; None for a name that is none.
-    #[pyo3(signature = (name, with_bytes=false))]
-    fn table(&self, py: Python<'_>, name: &str, with_bytes: bool) -> PyResult<Option<ArrowStream>> {
+    #[pyo3(signature = (name, with_bytes=false, no_allocation_stacks=false))]
+    fn table(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        with_bytes: bool,
+        no_allocation_stacks: bool,
+    ) -> PyResult<Option<ArrowStream>> {
         let Some(spec) = perfuse_tables::table(name) else { return Ok(None) };
         let schema = spec.schema();
         py.detach(|| {
@@ -181,7 +186,8 @@ impl Fusion {
                 "frames" | "stacks" | "samples" => {
                     let tables = self.joined().map_err(table_error)?;
                     let traced = self.traced().map_err(table_error)?;
-                    let mut all = self.collect(name, &TableRequest::default());
+                    let request = TableRequest { no_allocation_stacks, ..TableRequest::default() };
+                    let mut all = self.collect(name, &request);
                     match name {
                         "frames" => all.push(tables.frames.clone()),
                         "stacks" => all.push(tables.stacks.clone()),
@@ -192,6 +198,9 @@ impl Fusion {
                         "stacks" => traced.sampled.stacks.clone(),
                         _ => traced.samples.clone(),
                     }));
+                    if name == "samples" {
+                        all.extend(self.allocated_samples(None).map_err(table_error)?);
+                    }
                     all
                 }
                 "slices" => {
@@ -256,7 +265,16 @@ impl Fusion {
 impl Fusion {
     /// A table that every recording fills by itself, one after the other, made as it is pulled.
     pub fn stream(&self, name: &str, with_bytes: bool) -> impl Iterator<Item = RecordBatch> + Send + 'static {
-        self.recordings().rows(name, TableRequest { with_bytes, ..TableRequest::default() })
+        self.requested(name, TableRequest { with_bytes, ..TableRequest::default() })
+    }
+
+    /// The same, of what of it is wanted.
+    pub fn requested(
+        &self,
+        name: &str,
+        request: TableRequest,
+    ) -> impl Iterator<Item = RecordBatch> + Send + 'static {
+        self.recordings().rows(name, request)
     }
 
     /// The recordings, as something that tables can keep.
@@ -301,63 +319,6 @@ impl Fusion {
         let lock = self.identities.lock();
         let identities = lock.unwrap_or_else(std::sync::PoisonError::into_inner);
         (identities.processes(), identities.threads())
-    }
-
-    pub fn joined(&self) -> Result<&join::Tables, ColumnError> {
-        self.joined.get_or_init(|| self.join()).as_ref().map_err(|error| *error)
-    }
-
-    fn join(&self) -> Result<join::Tables, ColumnError> {
-        let everything = TableRequest::default();
-        let mapping_rows = self.collect("mappings", &everything);
-        let code_objects = self.collect("code_objects", &everything);
-        let code_moves = self.collect("code_moves", &everything);
-        let codes = CodeMap::new(&code_objects, &code_moves)?;
-        let names = CodeNames::new(&code_objects)?;
-        let mappings = Mappings::new(&mapping_rows)?;
-        let symbol_dirs = self.symbol_dirs.clone();
-        let symbolizer = Symbolizer::new(Options {
-            symbol_dirs,
-            debug: self.debug_info,
-            recorded_on: self.recorded_on.clone(),
-            ..Options::default()
-        });
-        let places = Places { codes: &codes, mappings: &mappings };
-        let located = if self.has_user_stacks() {
-            let formats = KnownFormats { placed: &self.placed };
-            let modules = Modules::new(places, &symbolizer, &formats);
-            let (located, totals) =
-                unwind_and_locate(Unwinder::new(&modules), self.stream("callchains", false), places);
-            let _ = self.unwound.set(totals);
-            located?
-        } else {
-            join::locate(self.stream("callchains", false).map(|batch| Ok(Chains::from(batch))), places)?
-        };
-        let hit =
-            TableRequest { code_objects: Some(located.code_objects.clone()), ..TableRequest::default() };
-        let lines = CodeLines::new(self.collect("line_rows", &hit), self.collect("inline_calls", &hit))?;
-        let perf_maps = self.perf_maps();
-        let native = NativeNames { symbolizer: &symbolizer, perf_maps: &perf_maps };
-        let resolution = join::resolve(&located, &mappings, &names, &lines, &native)?;
-        join::emit(&located, &resolution, &mappings, self.after)
-    }
-
-    /// Whether any samples have copies of their stacks.
-    pub fn has_user_stacks(&self) -> bool {
-        let perf = |placed: &Placed| {
-            placed.recording().as_any().downcast_ref::<PerfData>().is_some_and(|it| it.num_user_stacks() > 0)
-        };
-        self.placed.iter().any(perf)
-    }
-
-    /// Maps lie where the user says, beside the recordings, or where runtimes write them.
-    fn perf_maps(&self) -> PerfMaps {
-        let beside = self
-            .placed
-            .iter()
-            .filter_map(|p| PathBuf::from(&p.recording().source().path).parent().map(PathBuf::from));
-        let dirs = self.symbol_dirs.iter().cloned().chain(beside).chain([PathBuf::from("/tmp")]).collect();
-        PerfMaps::new(dirs, self.pids())
     }
 
     fn sources(&self) -> RecordBatch {

@@ -2,6 +2,7 @@
 //!
 //! Volume leaves as Arrow through PyCapsules, inspection as plain values; work runs with the GIL released.
 
+mod allocated;
 mod arrow;
 mod calls;
 mod early;
@@ -10,6 +11,8 @@ mod fusion;
 mod heap;
 mod images;
 mod jitdump;
+mod joining;
+mod mono_logs;
 mod naming;
 mod output;
 mod perf_data;
@@ -36,6 +39,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    allocated::register(module)?;
     arrow::register(module)?;
     recording::register(module)?;
     early::register(module)?;
@@ -48,6 +52,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     sleds::register(module)?;
     stacks::register(module)?;
     xray_logs::register(module)?;
+    mono_logs::register(module)?;
     calls::register(module)?;
     heap::register(module)?;
     trace_output::register(module)?;

@@ -112,7 +112,10 @@ impl PyRecording {
         let rows = py.detach(|| {
             let mut sink = Diagnostics::with_limit(limit);
             match whole {
-                true => self.inner.check(&mut sink),
+                true => {
+                    self.inner.check(&mut sink);
+                    crate::sframe::check(&*self.inner, &mut sink);
+                }
                 false => self.inner.findings(&mut sink),
             }
             sink.into_rows()
@@ -128,6 +131,11 @@ impl PyRecording {
         })?;
         let changes = done.changes.into_iter().map(|c| (c.rule.code, c.message, c.offset)).collect();
         Ok((changes, diagnostic_rows(done.lost), done.records_in, done.records_out))
+    }
+
+    /// Whether a table has rows of this file, as far as that can be told without making it.
+    fn has(&self, py: Python<'_>, table: &str) -> bool {
+        py.detach(|| self.inner.fills(table))
     }
 
     /// One of the tables its format fills, alone on its own clock; None for one it does not fill.

@@ -11,18 +11,20 @@ mod column;
 mod family;
 mod identities;
 mod schema;
+mod unwinding;
 
 pub use column::Choices;
 pub use family::{
     CallEvent, EndReason, ExceptionEvent, LockEvent, PcType, SliceKind, StartReason, UnwindOrigin,
     allocations, call_events, call_sums, callchains, clocks, code_moves, code_objects, counter_samples,
-    counters, diagnostics, embedded_files, exceptions, frames, functions, gc_handles, heap_classes,
+    counters, coverage, diagnostics, embedded_files, exceptions, frames, functions, gc_handles, heap_classes,
     heap_dominators, heap_objects, heap_references, heap_roots, heap_sites, heap_snapshots, inline_calls,
     instants, line_rows, lock_events, mappings, modules, object_moves, processes, records, samples, slices,
     sources, stacks, threads, types, unwind_functions, unwind_lookups, unwind_rows,
 };
 pub use identities::{Identities, Offsets};
 pub use schema::{ColumnSpec, TableSpec};
+pub use unwinding::{Base, Expression, Recover, Recovery};
 
 /// Every common table, in the order the documentation lists them.
 pub static TABLES: &[&TableSpec] = &[
@@ -63,6 +65,7 @@ pub static TABLES: &[&TableSpec] = &[
     &heap_dominators::SPEC,
     &heap_classes::SPEC,
     &heap_sites::SPEC,
+    &coverage::SPEC,
     &records::SPEC,
     &diagnostics::SPEC,
 ];

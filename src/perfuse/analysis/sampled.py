@@ -36,7 +36,7 @@ class Event:
 
     Attributes:
         name: Its name, such as `cpu-clock`.
-        unit: What weights count: `ns`, `events` or `calls`.
+        unit: What weights count: `ns`, `events`, `calls`, `bytes` or `allocations`.
         num_samples: How many samples it has.
         weight: Sum of their weights.
     """
@@ -69,17 +69,23 @@ class Selection:
         return replace(self, event=event.name)
 
 
+SUMMED = ("wall-time", "calls", "allocated-bytes", "allocations")
+"""Events that stand for recorded calls and allocations: a sample of these is a sum over many, and of no moment."""
+
+
 def events(profile: Queried) -> list[Event]:
-    """The events of a profile, that with the most samples first, and of those with as many the one that weighs time."""
-    query = """
-        SELECT event::VARCHAR, min(weight_unit::VARCHAR) AS unit, count(*) AS n, sum(weight)::HUGEINT
-        FROM samples GROUP BY 1 ORDER BY n DESC, unit != 'ns', 1
+    """The events of a profile: those that were sampled, the one with the most samples first; then what calls and
+    allocations add up to, in the order of `SUMMED`."""
+    rank = " ".join(f"WHEN '{name}' THEN {at}" for at, name in enumerate(SUMMED, start=1))
+    query = f"""
+        SELECT event::VARCHAR, min(weight_unit::VARCHAR), count(*) AS n, sum(weight)::HUGEINT
+        FROM samples GROUP BY 1 ORDER BY CASE event::VARCHAR {rank} ELSE 0 END, n DESC, 1
     """
     return [Event(*row) for row in profile.sql(query).fetchall()]
 
 
 def chosen_event(profile: Queried, name: str | None) -> Event:
-    """The event of that name, or the one with the most samples.
+    """The event of that name, or the first of `events`.
 
     Raises:
         UsageError: The profile has no such event.

@@ -40,6 +40,11 @@ class CallOptions:
         ]
 
     @property
+    def alone(self) -> bool:
+        """Whether something was asked for that only calls have."""
+        return any(option not in ("--sort", "--stacks") for option in self.given)
+
+    @property
     def as_csv(self) -> bool:
         """Whether rows are wanted as comma-separated values."""
         return self.output_format == "csv"
@@ -48,7 +53,7 @@ class CallOptions:
         """What is to be reported."""
         return CallsRequest(
             by=self.by or ("thread" if self.per_thread else "function"),  # type: ignore[arg-type]
-            order=self.sort or "self",  # type: ignore[arg-type]
+            order="self" if self.sort in (None, "bytes") else self.sort,  # type: ignore[arg-type]
             pattern=self.function,
             limit=limit or None,
             rank="llvm" if self.llvm_compat else "nearest",
@@ -82,9 +87,18 @@ def call_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--per-thread", is_flag=True, help="Calls: each thread by itself."),
         click.option("--tree", is_flag=True, help="Calls: the call tree."),
         click.option("--graph", is_flag=True, help="Calls: who calls whom."),
-        click.option("--stacks", is_flag=True, help="Calls: whole stacks, by time and by number."),
+        click.option(
+            "--stacks",
+            is_flag=True,
+            help="Whole stacks: of calls by time and by number, of allocations, throws and the like.",
+        ),
         click.option("--function", metavar="PATTERN", help="Calls: only functions so named: part, glob or /regex/."),
-        click.option("--sort", type=click.Choice(ORDERS), metavar="ORDER", help=f"Calls: {', '.join(ORDERS)}. [self]"),
+        click.option(
+            "--sort",
+            type=click.Choice((*ORDERS, "bytes")),
+            metavar="ORDER",
+            help=f"Calls: {', '.join(ORDERS)} [self]; allocations: bytes, count. [bytes]",
+        ),
         click.option("--by", type=click.Choice(BY), metavar="WHAT", help=f"Calls: by {', '.join(BY)}. [function]"),
     ):
         gathered = option(gathered)

@@ -11,15 +11,28 @@ from perfuse.cli.opening import open_profile, settle
 from perfuse.cli.options import FILES, ProfileOptions, output, profile_options
 from perfuse.cli.verb import verb
 
+EVENTS = {"bytes": "allocated-bytes", "count": "allocations", "time": "wall-time", "calls": "calls"}
+"""Events by what `--weight` calls them."""
+
 
 @verb(
     "flame",
-    examples=["perfuse flame perf.data jit-2345.dump -o flame.html", "perfuse flame perf.data -o flame.svg"],
+    examples=[
+        "perfuse flame perf.data jit-2345.dump -o flame.html",
+        "perfuse flame perf.data -o flame.svg",
+        "perfuse flame output.mlpd --weight bytes -o allocated.html",
+    ],
 )
 @FILES
 @output("The flame graph, flame.html or flame.svg", required=True)
 @click.option("--to", type=click.Choice(("html", "svg")), help="Format, where the name of OUT does not tell.")
 @click.option("--inverted", is_flag=True, help="Callers above: start from the innermost functions.")
+@click.option(
+    "--weight",
+    type=click.Choice(tuple(EVENTS)),
+    metavar="WHAT",
+    help="What widths mean: bytes or count of allocations, time or calls of a call trace.",
+)
 @profile_options
 def command(
     console: Console,
@@ -27,13 +40,19 @@ def command(
     output: str,
     to: str | None,
     inverted: bool,
+    weight: str | None,
     how: ProfileOptions,
 ) -> int:
-    """The file needs no network and no other file. HTML zooms, searches, inverts and merges; SVG is a picture."""
+    """The file needs no network and no other file. HTML zooms, searches, inverts and merges; SVG is a picture.
+
+    It is drawn of samples; where none were taken, of recorded calls; else of allocations.
+    """
     if to is None:
         to = "svg" if output.lower().endswith((".svg", ".svg.gz")) else "html"
     profile = open_profile(console, files, how)
     options: dict[str, Any] = {"inverted": True} if inverted else {}
+    if weight is not None:
+        options["event"] = EVENTS[weight]
     profile.export(output, to=to, **options)
     if output != "-":
         console.note(f"wrote {output}")

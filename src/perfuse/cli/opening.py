@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 GRAVE = ("data_loss", "error")
 """Severities of what could not be read: the answer is not all there was."""
+_HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]{1,16}")
 ALL_SECONDS = 1e9
 """Longer than any recording, and still small enough for nanoseconds in 64 bits."""
 
@@ -36,7 +38,8 @@ def open_profile(console: Console, files: Sequence[str], how: ProfileOptions) ->
         start_s, end_s = how.between
         profile = profile.between(start_s or 0.0, ALL_SECONDS if end_s is None else end_s)
     if how.thread is not None:
-        profile = profile.thread(int(how.thread) if how.thread.isdecimal() else how.thread)
+        number = how.thread.isdecimal() or _HEXADECIMAL.fullmatch(how.thread)
+        profile = profile.thread(int(how.thread, 0) if number else how.thread)
     return profile
 
 

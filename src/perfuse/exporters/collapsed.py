@@ -46,7 +46,8 @@ def write(
             nothing.
         annotate: Whether to add `_[j]` to JIT code, `_[k]` to the kernel's and `_[i]` to inlined functions.
         weight: What is counted: samples, or what they stand for (nanoseconds where the event is a clock). Of a call
-            trace it is what they stand for in any case: `wall-time` or `calls`.
+            trace and of allocations it is what they stand for in any case: `wall-time`, `calls`, `allocated-bytes` or
+            `allocations`.
         event: Event; by default the one with the most samples.
 
     Raises:

@@ -20,4 +20,4 @@ STACK_ROWS = """
 """A row a stack; a parent is before its children."""
 
 IS_SUM = f"event::VARCHAR IN ({SUMMED})"
-"""Whether a sample is of a call trace: it stands for many calls, and is of no moment."""
+"""Whether a sample is of calls or allocations: it stands for many, and is of no moment."""

@@ -3,13 +3,16 @@
 import json
 from typing import IO, Any, Literal
 
+from perfuse.analysis.sampled import chosen_event
 from perfuse.errors import ExportError, UsageError
 from perfuse.exporters.frames import FRAMES
+from perfuse.exporters.sampled import IS_SUM
 from perfuse.exporters.source import Progress, Source, TraceSource
 from perfuse.exporters.tree import PARENTS_FIRST
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
-_COUNTED = "if(weight_unit::VARCHAR = 'ns', weight, 1)"
+_COUNTED = f"if(weight_unit::VARCHAR = 'ns' OR {IS_SUM}, weight, 1)"
+_UNITS = {"ns": "nanoseconds", "bytes": "bytes"}
 _WEIGHTS = {"samples": _COUNTED, "events": "weight"}
 
 
@@ -28,7 +31,8 @@ def write(
         profile: What to write.
         out: Where to.
         weight: How long a sample is where its event is no clock: `samples`, each 1, or `events`, as many as
-            it stands for. Where the event is a clock, a sample is as long as the nanoseconds it stands for.
+            it stands for. Where the event is a clock, a sample is as long as the nanoseconds it stands for; of
+            allocations, as many bytes or objects.
         progress: Called with what is being done, and how much of it is.
 
     Raises:
@@ -51,7 +55,7 @@ def _write_samples(profile: Source, out: IO[bytes], about: dict[str, Any], weigh
     tracks = profile.sql(f"""
         SELECT pid, coalesce(tid, thread_id) AS number,
             coalesce(t.name::VARCHAR, p.name::VARCHAR, 'thread'), event::VARCHAR,
-            bool_and(weight_unit::VARCHAR = 'ns'),
+            min(weight_unit::VARCHAR),
             list(coalesce(stack_id::BIGINT, -1) ORDER BY ts_ns, sample_id),
             to_json(list({_WEIGHTS[weight]} ORDER BY ts_ns, sample_id)), sum({_WEIGHTS[weight]})
         FROM samples JOIN threads t USING (thread_id) JOIN processes p USING (process_id)
@@ -60,18 +64,19 @@ def _write_samples(profile: Source, out: IO[bytes], about: dict[str, Any], weigh
     if not tracks:
         raise ExportError("there are no samples to show", hint="open the perf.data that goes with the dump as well")
     frames, stacks = _stacks(profile)
-    busiest = max(range(len(tracks)), key=lambda track: len(tracks[track][5]))
+    shown = chosen_event(profile, None).name
+    busiest = max(range(len(tracks)), key=lambda track: (tracks[track][3] == shown, len(tracks[track][5])))
     head = {
         **about,
         "activeProfileIndex": busiest,
         "shared": {"frames": frames},
     }
     out.write(json.dumps(head, ensure_ascii=False)[:-1].encode() + b', "profiles": [')
-    for number, (pid, tid, name, event, in_ns, samples, weights, end) in enumerate(tracks):
+    for number, (pid, tid, name, event, unit, samples, weights, end) in enumerate(tracks):
         track = {
             "type": "sampled",
             "name": f"{name} {pid}/{tid} {event}",
-            "unit": "nanoseconds" if in_ns else "none",
+            "unit": _UNITS.get(unit, "none"),
             "startValue": 0,
             "endValue": end,
         }

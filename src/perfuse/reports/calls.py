@@ -47,6 +47,13 @@ class CallsRequest:
     stacks: bool = False
     graph: bool = False
     tree: bool = False
+    functions: bool = False
+    """Whether functions are listed even where other views were asked for."""
+
+    @property
+    def shows_functions(self) -> bool:
+        """Whether functions are listed."""
+        return self.functions or self.whole_screen
 
     @property
     def whole_screen(self) -> bool:

@@ -44,10 +44,13 @@ def calls_lines(report: CallsReport, style: Style) -> Iterator[str]:
     yield from summary_lines(report.diagnostics, style)
 
 
-def body_lines(report: CallsReport, style: Style) -> Iterator[str]:
-    """The report without header and findings: what a report of samples has more where there are calls too."""
+def body_lines(report: CallsReport, style: Style, *, brief: bool = False) -> Iterator[str]:
+    """The report without header and findings: what a report of samples has more where there are calls too.
+
+    `brief` leaves out what is not about functions.
+    """
     asked = report.request
-    if asked.whole_screen:
+    if asked.shows_functions:
         yield from _functions(report, style)
     if asked.graph:
         yield from section("Who calls whom", style, f"by {_WORDS['sum' if asked.order == 'self' else asked.order]}")
@@ -59,7 +62,7 @@ def body_lines(report: CallsReport, style: Style) -> Iterator[str]:
         yield from tree_lines(tree, style, _time(report))
     for top in report.stacks:
         yield from _stacks(top, asked.whole_screen, style, _time(report))
-    if asked.whole_screen:
+    if asked.whole_screen and not brief:
         yield from _threads(report.threads, style, _time(report))
         yield from _migrations(report.migrations, style)
         yield from _moments(report.moments, style)
@@ -154,6 +157,8 @@ def _migrations(migrations: Sequence[Migration], style: Style) -> Iterator[str]:
 
 
 def _moments(moments: Sequence[MomentCount], style: Style) -> Iterator[str]:
+    # Of others, such as loaded images, the runtime told, not the program.
+    moments = [one for one in moments if one.kind.endswith("_event")]
     if not moments:
         return
     yield from section("Events the program marked", style, "table instants has what they tell")

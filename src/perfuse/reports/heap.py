@@ -47,6 +47,7 @@ class HeapReport:
     growth: list[ClassGrowth]
     num_grown: int
     sites: list[Site]
+    leaked_handles: list[LeakedHandles]
 
     def as_json(self) -> dict[str, Any]:
         """The contract of `heap` in `report --json`."""
@@ -70,39 +71,17 @@ class HeapReport:
                 "sites": [_row(one) for one in self.sites],
             },
             "growth": [_row(one) for one in self.growth],
+            "leaked_handles": [_row(one) for one in self.leaked_handles],
         }
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryReport:
-    """What a recording tells of objects that stay alive."""
-
-    heap: HeapReport | None
-    leaked_handles: list[LeakedHandles]
-
-    def as_json(self) -> dict[str, Any]:
-        """What `report --json` has of it: `heap` and `leaked_handles`, each where there is something to tell."""
-        handles = [_row(one) for one in self.leaked_handles]
-        return {
-            **({"heap": self.heap.as_json()} if self.heap else {}),
-            **({"leaked_handles": handles} if handles else {}),
-        }
-
-
-def memory_report(profile: Profile, limit: int = 10) -> MemoryReport | None:
-    """Gathers what heap shots and handles tell; None where the recordings can tell of neither.
+def heap_report(profile: Profile, limit: int = 10) -> HeapReport | None:
+    """Gathers what heap shots tell; None where there are none.
 
     Args:
         profile: Of any recordings.
         limit: Rows of a list; all with 0.
     """
-    if not profile.has_heap_shots:
-        return None
-    heap = _heap_report(profile, limit)
-    return MemoryReport(heap, leaked_handles(profile, heap.heap if heap else None))
-
-
-def _heap_report(profile: Profile, limit: int = 10) -> HeapReport | None:
     every = snapshots(profile)
     if not every:
         return None
@@ -125,6 +104,7 @@ def _heap_report(profile: Profile, limit: int = 10) -> HeapReport | None:
         growth=growth[: limit or None],
         num_grown=len(growth),
         sites=heap.sites(limit or None),
+        leaked_handles=leaked_handles(profile, heap),
     )
 
 

@@ -8,7 +8,7 @@ from perfuse.analysis.heap_growth import ClassGrowth
 from perfuse.analysis.heap_paths import Path
 from perfuse.analysis.heap_sites import LeakedHandles, Site
 from perfuse.reports.grid import Cell, Column, fields, grid
-from perfuse.reports.heap import HeapReport, MemoryReport, ShotSize
+from perfuse.reports.heap import HeapReport, ShotSize
 from perfuse.reports.section import section
 from perfuse.reports.style import Role, Style
 from perfuse.reports.text import cut_middle
@@ -21,16 +21,15 @@ STEPS_SHOWN = 4
 FRAMES_SHOWN = 4
 
 
-def memory_lines(report: MemoryReport, style: Style) -> Iterator[str]:
-    """The sections of heap shots and of handles, line by line."""
-    if report.heap:
-        yield from _heap(report.heap, style)
+def heap_lines(report: HeapReport, style: Style) -> Iterator[str]:
+    """The sections of heap shots and of handles that are left, line by line."""
+    yield from _shown(report, style)
     if report.leaked_handles:
         yield from section("Handles never freed", style)
         yield from _handles(report.leaked_handles, style)
 
 
-def _heap(report: HeapReport, style: Style) -> Iterator[str]:
+def _shown(report: HeapReport, style: Style) -> Iterator[str]:
     if len(report.shots) > 1:
         yield from section("Heap shots", style)
         yield from _shots(report.shots, style)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from perfuse.analysis.measured import Measured, MeasuredFunction, Values
 from perfuse.reports.names import module_text
-from perfuse.reports.units import count_text, counted, duration_text
+from perfuse.reports.units import bytes_text, count_text, counted, duration_text
 
 
 def number_text(value: int | None, statistic: str, unit: str) -> str:
     """`1.42 s`, or `1,234` where it is no time; a dash for what is not known."""
     if value is None:
         return "-"
-    return duration_text(value) if unit == "ns" and statistic != "count" else count_text(value)
+    if statistic == "count":
+        return count_text(value)
+    return duration_text(value) if unit == "ns" else bytes_text(value) if unit == "bytes" else count_text(value)
 
 
 def value_text(values: Values, statistic: str, measured: Measured) -> str:
@@ -21,7 +23,8 @@ def value_text(values: Values, statistic: str, measured: Measured) -> str:
         return "-"
     if statistic == "count":
         return counted(value, measured.kind.removesuffix("s"))
-    return duration_text(value) if measured.unit == "ns" else f"{count_text(value)} {measured.unit}"
+    told = number_text(value, statistic, measured.unit)
+    return told if measured.unit in ("ns", "bytes") else f"{told} {measured.unit}"
 
 
 def everything_text(values: Values, measured: Measured) -> str:

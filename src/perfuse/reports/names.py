@@ -8,15 +8,22 @@ from functools import cache
 from perfuse import _core
 
 _KERNEL = re.compile(r"\[kernel[].]")
+_WRAPPER = re.compile(r"\(wrapper ([\w-]+)\) (.+)", re.DOTALL)
 _CLOSING = {"<": ">", "(": ")", "[": "]", "{": "}"}
 
 
 def function_text(name: str) -> str:
     """A demangled C++ name without its return type, parameters and template arguments; any other name as it is.
 
+    What a method of Mono's own making is for goes behind its name: all of them begin with the same word.
+
     >>> function_text("R<int> ns::Scavenger::Visit<A, B<C>>(ns::Object*, int) const")
     'ns::Scavenger::Visit<…>'
+    >>> function_text("(wrapper managed-to-native) System.AppDomain:InternalUnload (int)")
+    'System.AppDomain:InternalUnload (int) [managed-to-native]'
     """
+    if wrapped := _WRAPPER.match(name):
+        return f"{wrapped[2]} [{wrapped[1]}]"
     # `operator<` and its kin have brackets that never close, and are rare enough to be shown whole.
     if "(" not in name or "operator" in name or "::" not in name:
         return name

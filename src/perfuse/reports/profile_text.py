@@ -57,19 +57,24 @@ def profile_lines(report: ProfileReport, style: Style) -> Iterator[str]:
     yield style.paint(report.title, Role.TITLE)
     yield ""
     yield from fields(_header(report), style)
+    yield from sample_lines(report, style)
+    yield from summary_lines(report.diagnostics, style)
+
+
+def sample_lines(report: ProfileReport, style: Style, *, brief: bool = False) -> Iterator[str]:
+    """The report without header and findings; `brief` leaves out what a screen has no room for."""
     whole = report.event.weight
     for order, functions in (("self", report.top_self), ("total", report.top_total)):
         yield from section(f"Top functions by {order}", style)
         yield from _functions(functions, whole, order, style)
     groups = (("By process", report.processes), ("By thread", report.threads), ("By module", report.modules))
-    for title, shares in (*groups, ("By tier", report.tiers)):
+    for title, shares in (*groups, *([] if brief else [("By tier", report.tiers)])):
         # A single process or thread is all of it: the header has said so.
         if len(shares) > 1:
             yield from section(title, style)
             yield from share_lines(shares, whole, style)
-    if report.unnamed:
+    if report.unnamed and not brief:
         yield from _unnamed(report.unnamed, report.event, style)
-    yield from summary_lines(report.diagnostics, style)
 
 
 def share_lines(shares: Sequence[GroupWeight], whole: int, style: Style) -> Iterator[str]:

@@ -26,6 +26,13 @@ pub struct Selection {
 }
 
 impl Selection {
+    /// Whether what a thread did at a time is selected.
+    #[must_use]
+    #[inline]
+    pub fn takes(&self, thread_id: u32, ts_ns: i64) -> bool {
+        self.time_ns.as_ref().is_none_or(|range| range.contains(&ts_ns)) && self.has(thread_id)
+    }
+
     pub(super) fn has(&self, thread_id: u32) -> bool {
         self.threads.as_ref().is_none_or(|threads| threads.binary_search(&thread_id).is_ok())
     }

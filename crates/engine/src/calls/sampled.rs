@@ -102,8 +102,7 @@ impl Selection {
         let offsets = numbers::<UInt64Type>(batch, "record_offset")?;
         let mut table = samples::Builder::new();
         for row in 0..batch.num_rows() {
-            let is_within = self.time_ns.as_ref().is_none_or(|range| range.contains(&times.value(row)));
-            if is_within && self.has(threads.value(row)) {
+            if self.takes(threads.value(row), times.value(row)) {
                 table.push(
                     ids.value(row),
                     times.value(row),

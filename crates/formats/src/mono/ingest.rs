@@ -2,7 +2,10 @@
 
 mod calls;
 mod counters;
+mod coverage;
+mod evidence;
 mod heap;
+mod lifetime;
 mod memory;
 mod moments;
 mod pass;
@@ -13,8 +16,10 @@ mod threads;
 
 use std::sync::Arc;
 
+pub use evidence::fills;
 use perfuse_tables::Offsets;
 
+pub use self::roots::Registered;
 use super::consts::EventByte;
 use super::recording::Shared;
 use crate::{BatchStream, Placement, TableRequest};
@@ -45,6 +50,7 @@ pub const TABLES: &[&str] = &[
     "heap_objects",
     "heap_references",
     "heap_roots",
+    "coverage",
 ];
 
 /// One table of a log, in batches.
@@ -54,6 +60,7 @@ pub fn table(
     placement: &Placement,
     request: &TableRequest,
 ) -> Option<BatchStream> {
+    let all_stacks = !request.no_allocation_stacks;
     Some(match name {
         "processes" | "threads" => threads::table(log, name, placement),
         "mappings" => program::mappings(log, placement),
@@ -61,8 +68,8 @@ pub fn table(
         "functions" => program::functions(log, placement),
         "code_objects" => program::code_objects(log, placement),
         "types" => program::types(log, placement),
-        "frames" => stacked::frames(log, placement),
-        "stacks" => stacked::stacks(log, placement),
+        "frames" => stacked::frames(log, placement, all_stacks),
+        "stacks" => stacked::stacks(log, placement, all_stacks),
         "samples" => stacked::samples(log, placement),
         "call_events" => calls::call_events(log, placement),
         "slices" => moments::slices(log, placement),
@@ -71,13 +78,14 @@ pub fn table(
         "exceptions" => moments::exceptions(log, placement),
         "counters" => counters::counters(log, placement),
         "counter_samples" => counters::counter_samples(log, placement),
-        "allocations" => memory::allocations(log, placement),
+        "allocations" => memory::allocations(log, placement, all_stacks),
         "object_moves" => memory::object_moves(log, placement),
         "gc_handles" => memory::gc_handles(log, placement),
         "heap_snapshots" => heap::snapshots(log, placement),
         "heap_objects" => heap::objects(log, placement, request),
         "heap_references" => heap::references(log, placement, request),
         "heap_roots" => roots::heap_roots(log, placement, request),
+        "coverage" => coverage::coverage(log, placement),
         "records" => program::records(log, placement),
         _ => return None,
     })

@@ -33,6 +33,7 @@ pub struct Shared {
     pub header: Header,
     survey: OnceLock<Survey>,
     names: OnceLock<Names>,
+    event_stacks: OnceLock<Stacks>,
     stacks: OnceLock<Stacks>,
     place: Mutex<Option<Place>>,
 }
@@ -60,10 +61,20 @@ impl Shared {
         self.names.get_or_init(|| Names::new(self.survey()))
     }
 
-    /// Every distinct stack; made once, by another pass.
+    /// Every distinct stack of events other than allocations; made once.
+    #[must_use]
+    pub fn event_stacks(&self) -> &Stacks {
+        self.event_stacks.get_or_init(|| Stacks::of_events(self, self.names()))
+    }
+
+    /// Every distinct stack, those of other events than allocations first; made once, by another pass.
     #[must_use]
     pub fn stacks(&self) -> &Stacks {
-        self.stacks.get_or_init(|| Stacks::new(self, self.names()))
+        let events = self.event_stacks();
+        if self.survey().count(EventByte::ALLOC_BT) == 0 {
+            return events;
+        }
+        self.stacks.get_or_init(|| Stacks::of_allocations(self, self.names(), events.clone()))
     }
 }
 
@@ -79,6 +90,7 @@ impl MonoLog {
             header,
             survey: OnceLock::new(),
             names: OnceLock::new(),
+            event_stacks: OnceLock::new(),
             stacks: OnceLock::new(),
             place: Mutex::new(None),
         };
@@ -219,6 +231,10 @@ impl Recording for MonoLog {
 
     fn repair(&self, out: &mut File) -> io::Result<Repaired> {
         repair::repair(self, out)
+    }
+
+    fn fills(&self, table: &str) -> bool {
+        ingest::fills(&self.shared, table)
     }
 
     fn extent(&self) -> Offsets {

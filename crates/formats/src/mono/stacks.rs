@@ -19,8 +19,9 @@ use super::records::{Body, Event};
 use super::survey;
 
 /// Events with a stack.
-pub const WITH_STACK: KindSet = KindSet::of(&[
-    EventByte::ALLOC_BT,
+pub const WITH_STACK: KindSet = KindSet::of(&[EventByte::ALLOC_BT]).or(OF_EVENTS);
+/// Those of them that are no allocations.
+const OF_EVENTS: KindSet = KindSet::of(&[
     EventByte::GC_HANDLE_CREATED_BT,
     EventByte::GC_HANDLE_DESTROYED_BT,
     EventByte::THROW_BT,
@@ -30,7 +31,7 @@ pub const WITH_STACK: KindSet = KindSet::of(&[
 ]);
 
 /// The stacks of a log.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Stacks {
     /// Frames and who called whom.
     pub tree: Tree,
@@ -40,17 +41,29 @@ pub struct Stacks {
 }
 
 impl Stacks {
-    /// Gathers them, on all processors.
+    /// Gathers those of all events but allocations.
     #[must_use]
-    pub fn new(log: &Shared, names: &Names) -> Self {
+    pub fn of_events(log: &Shared, names: &Names) -> Self {
+        Self::gather(log, names, false)
+    }
+
+    /// Adds those of allocations to the others, which keep their numbers.
+    #[must_use]
+    pub fn of_allocations(log: &Shared, names: &Names, others: Self) -> Self {
+        others.merge(Self::gather(log, names, true))
+    }
+
+    /// On all processors.
+    fn gather(log: &Shared, names: &Names, allocations: bool) -> Self {
         let found = log.survey();
         let code = CodeRanges::new(found, names);
+        let kinds = if allocations { KindSet::of(&[EventByte::ALLOC_BT]) } else { OF_EVENTS };
         let tasks = survey::tasks(&found.buffers.list);
         let parts = tasks.into_par_iter().map(|(first, buffers)| {
             let mut part = Self::default();
             for (buffer, number) in buffers.iter().zip(first..) {
-                if found.kinds.get(number).is_some_and(|kinds| kinds.meets(WITH_STACK)) {
-                    part.read(log, names, &code, buffer);
+                if found.kinds.get(number).is_some_and(|held| held.meets(kinds)) {
+                    part.read(log, names, &code, buffer, allocations);
                 }
             }
             part
@@ -58,12 +71,15 @@ impl Stacks {
         parts.reduce(Self::default, Self::merge)
     }
 
-    fn read(&mut self, log: &Shared, names: &Names, code: &CodeRanges, buffer: &Buffer) {
+    fn read(&mut self, log: &Shared, names: &Names, code: &CodeRanges, buffer: &Buffer, allocations: bool) {
         let mut decoder = buffer.decoder(&log.source, log.survey().dialect);
         let mut event = Event::default();
         let mut time = buffer.header.time_base;
         while let Some(Ok(())) = decoder.read(&mut event) {
             time = event.time.unwrap_or(time);
+            if (event.byte == EventByte::ALLOC_BT) != allocations {
+                continue;
+            }
             if event.byte == EventByte::SAMPLE_HIT {
                 let frames = sample_frames(&event, names, code, sample_time(&event, time));
                 self.tree.add(&frames);

@@ -2,6 +2,8 @@
 
 mod callstacks;
 mod code;
+
+mod executed;
 mod heap;
 mod locks;
 mod memory;
@@ -16,6 +18,7 @@ mod unwinding;
 
 pub use callstacks::{frames, stacks};
 pub use code::{code_moves, code_objects, embedded_files, functions, inline_calls, line_rows, modules};
+pub use executed::coverage;
 pub use heap::{heap_objects, heap_references, heap_roots, heap_snapshots};
 pub use locks::{LockEvent, lock_events};
 pub use memory::{allocations, gc_handles, object_moves, types};

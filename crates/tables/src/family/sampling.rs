@@ -32,11 +32,12 @@ table! {
 }
 
 table! {
-    /// One row a sample, joined. A call trace has two rows for each thread and call path, events `wall-time` and `calls`.
+    /// One row a sample, joined. A call trace has two rows for each thread and call path, events `wall-time` and `calls`;
+    /// allocations have two for each thread and stack they were made from, events `allocated-bytes` and `allocations`.
     samples {
-        /// Zero-based, in time order; those of call traces come last.
+        /// Zero-based, in time order; those of call traces come last, then allocations.
         sample_id: u64,
-        /// Time on the profile's clock; of a call path, when its first call began.
+        /// Time on the profile's clock; of a call path, when its first call began; of a stack that allocates, when it did first.
         ts_ns: i64,
         /// Thread it was taken in.
         thread_id: u32,
@@ -46,9 +47,9 @@ table! {
         stack_id: Opt<u32>,
         /// Events the sample stands for; of a call path, the time in it that is in no call within, or its calls.
         weight: u64,
-        /// `ns` for clock events and `wall-time`, `calls` for calls, else `events`.
+        /// `ns` for clock events and `wall-time`, `calls` for calls, `bytes` and `allocations` for allocations, else `events`.
         weight_unit: Str,
-        /// Event name; `wall-time` and `calls` for call traces.
+        /// Event name; `wall-time` and `calls` for call traces, `allocated-bytes` and `allocations` for allocations.
         event: Str,
         /// File the row is from.
         source_id: u32,

@@ -152,6 +152,8 @@ table! {
         name: Opt<Str>,
         /// Number of its type, where the program gave one.
         event_type: Opt<u32>,
+        /// The recorder's own id of what it is about: of a domain, a context, an image.
+        native_id: Opt<u64>,
         /// The bytes that came with it.
         payload: Opt<Bytes>,
         /// File the row is from.

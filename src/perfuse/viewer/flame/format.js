@@ -1,14 +1,22 @@
 // Numbers and names for people.
 
 const TIME = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
+const SIZE = [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]];
 const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
-/** A weight with its unit: `1.25 s`, `12,000 events`. */
+/** A weight with its unit: `1.25 s`, `12,000 events`, `1.9 MiB`. */
 export function weightText(weight, unit) {
+  if (unit === "bytes") return bytesText(weight);
   if (unit !== "ns") return `${grouped.format(weight)} ${unit}`;
   const [size, name] = TIME.find(([size]) => weight >= size) ?? TIME[3];
   const value = weight / size;
   return `${value >= 100 ? grouped.format(value) : Number(value.toPrecision(3))} ${name}`;
+}
+
+function bytesText(size) {
+  const [bytes, name] = SIZE.find(([bytes]) => size >= bytes) ?? [1, "B"];
+  const value = size / bytes;
+  return `${bytes === 1 || value >= 100 ? grouped.format(value) : value.toFixed(1)} ${name}`;
 }
 
 /** A count with thousands apart. */

@@ -119,8 +119,8 @@ fn an_exit_without_its_call_is_of_no_length() {
 fn moments_have_their_bytes() {
     let mut made = Made::of(Vec::new());
     let mut table = instants::Builder::new();
-    table.push(7_000_001, 0, None, "custom_event", Some("a \"b\""), None, Some(b"a \"b\""), 0, 0);
-    table.push(7_000_010, 0, None, "typed_event", None, Some(3), Some(b"\xff\x00"), 0, 0);
+    table.push(7_000_001, 0, None, "custom_event", Some("a \"b\""), None, None, Some(b"a \"b\""), 0, 0);
+    table.push(7_000_010, 0, None, "typed_event", None, Some(3), None, Some(b"\xff\x00"), 0, 0);
     made.instants = table.finish();
     assert_eq!(
         short(&made.chrome()),

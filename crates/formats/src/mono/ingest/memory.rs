@@ -12,16 +12,18 @@ use crate::mono::recording::Shared;
 use crate::mono::records::Body;
 use crate::{BatchStream, Placement, one_batch};
 
-pub fn allocations(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
+/// Table `allocations`, with or without stacks.
+pub fn allocations(log: &Arc<Shared>, placement: &Placement, with_stacks: bool) -> BatchStream {
     const KINDS: KindSet = KindSet::of(&[EventByte::ALLOC, EventByte::ALLOC_BT]);
     let threads = ThreadKeys::new(log, placement);
     let placement = placement.clone();
     pass::batches(log, KINDS, move |log, group| {
-        let (names, stacks) = (log.names(), log.stacks());
+        let names = log.names();
+        let stacks = with_stacks.then(|| log.stacks());
         let mut table = allocations::Builder::new();
         pass::each(log, group, |at, _, event| {
             if let Body::Alloc { class, object, size } = event.body {
-                let stack = stacks.of_backtrace(&event.frames, names, at.time);
+                let stack = stacks.and_then(|stacks| stacks.of_backtrace(&event.frames, names, at.time));
                 table.push(
                     placement.clock.ns(at.time),
                     threads.of_buffer(log, at.buffer),
@@ -75,7 +77,7 @@ pub fn gc_handles(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
         EventByte::GC_HANDLE_DESTROYED_BT,
     ]);
     let threads = ThreadKeys::new(log, placement);
-    let (names, stacks) = (log.names(), log.stacks());
+    let (names, stacks) = (log.names(), log.event_stacks());
     let mut facts = pass::gather(log, KINDS, |at, _, event, found| {
         let (kind, handle, object) = match event.body {
             Body::HandleCreated { kind, handle, object } => (kind, handle, Some(object)),

@@ -29,7 +29,7 @@ pub fn lock_events(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     let threads = ThreadKeys::new(log, placement);
     let placement = placement.clone();
     pass::batches(log, LOCKS, move |log, group| {
-        let (names, stacks) = (log.names(), log.stacks());
+        let (names, stacks) = (log.names(), log.event_stacks());
         let mut table = lock_events::Builder::new();
         pass::each(log, group, |at, _, event| {
             let Body::Monitor { event: what, object } = event.body else { return };
@@ -58,7 +58,7 @@ pub fn exceptions(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     let threads = ThreadKeys::new(log, placement);
     let placement = placement.clone();
     pass::batches(log, KINDS, move |log, group| {
-        let (names, stacks) = (log.names(), log.stacks());
+        let (names, stacks) = (log.names(), log.event_stacks());
         let told = log.survey().dialect.version >= 14;
         let mut table = exceptions::Builder::new();
         pass::each(log, group, |at, _, event| {
@@ -103,7 +103,7 @@ fn metadata_kind(byte: EventByte, it: &Metadata<'_>) -> Option<&'static str> {
         (mtypes::ASSEMBLY, EventByte::METADATA_END_UNLOAD) => "assembly_unload",
         (mtypes::DOMAIN, EventByte::METADATA_END_LOAD) => "domain_load",
         (mtypes::DOMAIN, EventByte::METADATA_END_UNLOAD) => "domain_unload",
-        (mtypes::DOMAIN, _) => "domain_name",
+        (mtypes::DOMAIN, EventByte::METADATA_NAME) => "domain_name",
         (mtypes::CONTEXT, EventByte::METADATA_END_LOAD) => "context_load",
         (mtypes::CONTEXT, EventByte::METADATA_END_UNLOAD) => "context_unload",
         (mtypes::THREAD, EventByte::METADATA_NAME) => "thread_name",
@@ -125,17 +125,22 @@ pub fn instants(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     pass::batches(log, KINDS, move |log, group| {
         let mut table = instants::Builder::new();
         pass::each(log, group, |at, _, event| {
-            let size: String;
-            let (kind, name, number): (_, Option<&[u8]>, _) = match &event.body {
-                Body::Metadata(it) => match metadata_kind(event.byte, it) {
-                    Some(kind) => (kind, Some(it.name).filter(|name| !name.is_empty()), None),
-                    None => return,
-                },
-                Body::SyncPoint { kind } => ("sync_point", None, u32::try_from(*kind).ok()),
-                Body::AotId { id } => ("aot_id", Some(id), None),
+            let text: String;
+            let (kind, name, number, id): (_, Option<&[u8]>, _, _) = match &event.body {
+                Body::Metadata(it) => {
+                    let Some(kind) = metadata_kind(event.byte, it) else { return };
+                    let mut name = Some(it.name).filter(|name| !name.is_empty());
+                    if it.mtype == mtypes::CONTEXT {
+                        text = format!("domain {:#x}", it.domain);
+                        name = Some(text.as_bytes());
+                    }
+                    (kind, name, None, Some(it.pointer))
+                }
+                Body::SyncPoint { kind } => ("sync_point", None, u32::try_from(*kind).ok(), None),
+                Body::AotId { id } => ("aot_id", Some(id), None, None),
                 Body::GcResize { size: bytes } => {
-                    size = bytes.to_string();
-                    ("gc_resize", Some(size.as_bytes()), None)
+                    text = bytes.to_string();
+                    ("gc_resize", Some(text.as_bytes()), None, None)
                 }
                 _ => return,
             };
@@ -147,6 +152,7 @@ pub fn instants(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
                 kind,
                 name.as_deref(),
                 number,
+                id,
                 None,
                 placement.source_id,
                 event.offset,

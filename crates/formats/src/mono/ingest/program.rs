@@ -4,6 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use perfuse_tables::{code_objects, functions, mappings, modules, records, types};
 
+use super::lifetime::{self, Piece};
 use super::threads::{ThreadKeys, pid};
 use crate::mono::consts::{KindSet, helper_name};
 use crate::mono::names::Names;
@@ -81,14 +82,32 @@ pub fn code_facts(log: &Shared) -> impl Iterator<Item = Code<'_>> {
     methods.chain(facts.helpers.iter().zip(0..).map(|(helper, at)| Code::Helper(helper, at)))
 }
 
+/// When each piece of code was overwritten. The runtime tells of a method's code as of a helper, too: so methods and helpers
+/// are looked at apart.
+fn code_ends(log: &Shared) -> Vec<Option<u64>> {
+    let (mut methods, mut helpers) = (Vec::new(), Vec::new());
+    for code in code_facts(log) {
+        match code {
+            Code::Method(it) => methods.push(Piece { start: it.code, size: it.size, time: it.time }),
+            Code::Helper(it, _) => {
+                helpers.push(Piece { start: it.code, size: super::int_size(it.size), time: it.time });
+            }
+        }
+    }
+    let mut ends = lifetime::ends(&methods);
+    ends.extend(lifetime::ends(&helpers));
+    ends
+}
+
 pub fn code_objects(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     let names = log.names();
     let threads = ThreadKeys::new(log, placement);
     let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
     let process = identities.process(pid(log, placement));
     drop(identities);
+    let ends = code_ends(log);
     let mut table = code_objects::Builder::new();
-    for (code, id) in code_facts(log).zip(placement.first.code_object..) {
+    for ((code, id), end) in code_facts(log).zip(placement.first.code_object..).zip(ends) {
         let (function, thread, kind, time, start, size, index, offset) = match code {
             Code::Method(it) => {
                 let function = names.function(it.method, it.time);
@@ -108,7 +127,7 @@ pub fn code_objects(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
             kind,
             None,
             placement.clock.ns(time),
-            None,
+            end.map(|end| placement.clock.ns(end)),
             start,
             size,
             None,

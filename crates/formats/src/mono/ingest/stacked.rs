@@ -9,13 +9,18 @@ use super::threads::ThreadKeys;
 use crate::mono::consts::{EventByte, KindSet};
 use crate::mono::recording::Shared;
 use crate::mono::records::Body;
-use crate::mono::stacks::{CodeRanges, sample_frames, sample_time};
+use crate::mono::stacks::{CodeRanges, Stacks, sample_frames, sample_time};
 use crate::{BatchStream, Placement, one_batch};
 
-pub fn frames(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
+fn known(log: &Shared, all: bool) -> &Stacks {
+    if all { log.stacks() } else { log.event_stacks() }
+}
+
+/// Table `frames`; without `all` not those that only allocations have.
+pub fn frames(log: &Arc<Shared>, placement: &Placement, all: bool) -> BatchStream {
     let names = log.names();
     let mut table = frames::Builder::new();
-    for (frame, id) in log.stacks().tree.frames().iter().zip(placement.first.frame..) {
+    for (frame, id) in known(log, all).tree.frames().iter().zip(placement.first.frame..) {
         let kind = match frame.function {
             Some(function) if function <= names.unknown_function() => "jit",
             Some(_) => "native",
@@ -42,11 +47,12 @@ pub fn frames(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     one_batch(table.finish())
 }
 
-pub fn stacks(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
+/// Table `stacks`; without `all` not those that only allocations have.
+pub fn stacks(log: &Arc<Shared>, placement: &Placement, all: bool) -> BatchStream {
     let first = placement.first;
     let mut table = stacks::Builder::new();
     let mut depths: Vec<u32> = Vec::new();
-    for ((caller, frame), id) in log.stacks().tree.stacks().zip(first.stack..) {
+    for ((caller, frame), id) in known(log, all).tree.stacks().zip(first.stack..) {
         let above = caller.and_then(|caller| depths.get(caller as usize));
         let depth = above.map_or(0, |depth| depth.saturating_add(1));
         let caller = caller.map(|caller| first.stack.saturating_add(caller));
@@ -78,7 +84,7 @@ fn event_name(kind: u64) -> &'static str {
 }
 
 pub fn samples(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
-    let (names, stacks) = (log.names(), log.stacks());
+    let (names, stacks) = (log.names(), log.event_stacks());
     let threads = ThreadKeys::new(log, placement);
     let code = CodeRanges::new(log.survey(), names);
     let mut rows = pass::gather(log, KindSet::of(&[EventByte::SAMPLE_HIT]), |at, _, event, found| {

@@ -21,7 +21,7 @@ impl Frame {
 const ROOT: u32 = u32::MAX;
 
 /// Frames, and stacks as frames on top of others.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Tree {
     frames: Vec<Frame>,
     frame_numbers: FxHashMap<Frame, u32>,

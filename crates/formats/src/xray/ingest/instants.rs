@@ -51,6 +51,7 @@ fn block(log: &XRay, placement: &Placement, scale: Scale, index: usize) -> Optio
             kind,
             name.filter(|text| !text.is_empty()),
             event_type.map(u32::from),
+            None,
             payload,
             placement.source_id,
             offset as u64,

@@ -1,0 +1,108 @@
+"""perfuse beside mprof-report on logs of one compiler run each: what was allocated, every call, heap shots.
+
+The compiler is Mono's own, the program it compiles is made by many_classes.py, the logs are kept in $PERFUSE_BENCH_DIR
+(build/bench if not set) and made once, which takes minutes. Needs mono, mcs and mprof-report.
+"""
+
+import argparse
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import many_classes
+import measure
+from measure import Goal
+
+PERFUSE = Path(sys.executable).with_name("perfuse")
+COMPILER = "/usr/lib/mono/4.5/mcs.exe"
+PEER = "mprof-report"
+FOUND_SOMETHING = 1
+"""Exit code of a report that has diagnostics to tell; it did its job."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A log: what is recorded of how many files compiled, the table with most of it, how fast its report has to be."""
+
+    name: str
+    options: str
+    num_files: int
+    table: str
+    at_least: float
+
+
+KINDS = (
+    Kind("big-alloc", "alloc,legacy,jit", 40, "allocations", 1.5),
+    Kind("big-calls", "nodefaults,calls,calldepth=100", 12, "call_events", 0.0),
+    Kind("big-heapshot", "heapshot,heapshot-on-shutdown", 40, "heap_objects", 1.5),
+)
+
+
+def main() -> int:
+    """Measures and prints; 1 where a goal is not met."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=5, metavar="N", help="runs of each; the best counts")
+    parser.add_argument("--log", type=Path, metavar="FILE", help="another log (no goals)")
+    options = parser.parse_args()
+    if any(shutil.which(name) is None for name in ("mono", PEER)):
+        print(
+            "mono or mprof-report is not installed: apt-get install mono-runtime libmono-profiler mono-utils mono-mcs"
+        )
+        return 1
+    cache = Path(os.environ.get("PERFUSE_BENCH_DIR", "build/bench")).resolve() / "mono"
+    cache.mkdir(parents=True, exist_ok=True)
+    print(f"{measure.said(PERFUSE, '--version')}, {measure.said('mono', '--version').splitlines()[0]}")
+    print(f"{platform.platform()}, {os.cpu_count()} processors")
+    if options.log:
+        _compare(options.log, cache, options.runs)
+        return 0
+    goals = []
+    for kind in KINDS:
+        log = _recorded(kind, cache)
+        faster = _compare(log, cache, options.runs)
+        seconds, num_rows = min(measure.decode(log, kind.table) for _ in range(options.runs))
+        log_bytes = log.stat().st_size
+        copied, decoded = measure.copy_rate(log_bytes), log_bytes / seconds
+        print(f"{kind.table}: {num_rows:,} rows in {seconds:.3f} s, {decoded / 1e6:.0f} MB/s of log")
+        print(f"memory copy of as much: {copied / 1e6:.0f} MB/s; decoding is 1/{copied / decoded:.1f} of it")
+        if kind.at_least:
+            what = f"{kind.name}: report {faster:.1f} times faster than mprof-report, at least {kind.at_least}"
+            goals.append(Goal(what, faster >= kind.at_least))
+    print()
+    print(*goals, sep="\n")
+    return 0 if all(goal.is_met for goal in goals) else 1
+
+
+def _compare(log: Path, cache: Path, runs: int) -> float:
+    """How many times faster the report is."""
+    measure.warm(log)
+    print(f"\n{log.name}: {log.stat().st_size:,} bytes")
+    ours = measure.best(
+        [measure.run([PERFUSE, "report", log], cache / "perfuse.txt", cache, (0, FOUND_SOMETHING)) for _ in range(runs)]
+    )
+    theirs = measure.best([measure.run([PEER, log], cache / "peer.txt", cache) for _ in range(runs)])
+    measure.print_costs({"perfuse report": ours, "mprof-report": theirs})
+    return theirs.wall_s / ours.wall_s
+
+
+def _recorded(kind: Kind, cache: Path) -> Path:
+    """A log of one run of the compiler, made once."""
+    log = cache / f"{kind.name}.mlpd"
+    if not log.exists():
+        sources = many_classes.write(cache / f"sources-{kind.num_files}", kind.num_files)
+        part = log.with_suffix(".part")
+        profile = f"--profile=log:{kind.options},output={part}"
+        compiled = ["-target:library", "-r:System.Core.dll", f"@{sources.name}", f"-out:{cache / 'many.dll'}"]
+        subprocess.run(
+            ["mono", profile, COMPILER, *compiled], cwd=sources.parent, check=True, stdout=subprocess.DEVNULL
+        )
+        part.rename(log)
+    return log
+
+
+if __name__ == "__main__":
+    sys.exit(main())

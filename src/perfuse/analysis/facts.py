@@ -1,0 +1,181 @@
+"""The numbers of a profile that can be asserted, each worked out when it is asked for."""
+
+import difflib
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import TypeVar
+
+from perfuse.analysis.allocations import Allocations
+from perfuse.analysis.counters import counters
+from perfuse.analysis.exceptions import exceptions
+from perfuse.analysis.gc import gc_activity
+from perfuse.analysis.handles import handles
+from perfuse.analysis.latency import CallAccount
+from perfuse.analysis.locks import contention
+from perfuse.analysis.objects import Objects
+from perfuse.analysis.sampled import SUMMED, events
+from perfuse.analysis.spread import Spread
+from perfuse.errors import UsageError
+from perfuse.profile import Profile
+
+T = TypeVar("T")
+Fact = Callable[..., float]
+_SPREAD = ("count", "sum", "min", "median", "p90", "p99", "max")
+_LATENCY = ("count", "self", "sum", "total", "min", "median", "p90", "p99", "max")
+
+
+def facts_of(profile: Profile) -> dict[str, Fact]:
+    """Facts by name, those of the tables that have rows. Sizes are in bytes, times in nanoseconds, shares in percent.
+
+    Names that end with `[]…` are of a list: the fact is asked for with a name.
+    """
+    found: dict[str, Fact] = {"duration": lambda: _duration(profile)}
+    for table, make in _FAMILIES.items():
+        if any(profile.has(name) for name in table.split()):
+            found |= make(profile)
+    return found
+
+
+def _duration(profile: Profile) -> float:
+    first, last = profile.span_ns or (0, 0)
+    return last - first
+
+
+def _allocations(profile: Profile) -> dict[str, Fact]:
+    told = cache(lambda: Allocations(profile))
+
+    def of_type(what: str) -> Fact:
+        return lambda name: getattr(told().of_type(name), what, 0)
+
+    return {
+        "allocations.bytes": lambda: told().bytes,
+        "allocations.count": lambda: told().count,
+        "allocations[].bytes": of_type("bytes"),
+        "allocations[].count": of_type("count"),
+    }
+
+
+def _gc(profile: Profile) -> dict[str, Fact]:
+    told = cache(lambda: gc_activity(profile, Objects(profile)))
+
+    def generation(name: str) -> Spread:
+        empty = Spread(0, 0, 0, 0, 0, 0, 0)
+        return next((one.pauses for one in told().generations if one.name == name), empty)
+
+    def collections(name: str) -> int:
+        return next((one.collections.count for one in told().generations if one.name == name), 0)
+
+    found = _spread("gc.pauses", lambda: told().pauses)
+    for name in ("nursery", "major"):
+        found |= _spread(f"gc.{name}.pauses", lambda name=name: generation(name))  # type: ignore[misc]
+        found[f"gc.{name}.collections"] = lambda name=name: collections(name)
+    return {
+        **found,
+        "gc.pauses.share": lambda: 100 * told().pauses.sum / max(_duration(profile), 1),
+        "gc.moves": lambda: told().num_moves,
+        "heap.bytes": lambda: told().max_heap_bytes or 0,
+        "finalizers.sum": lambda: sum(one.durations.sum for one in told().finalizers),
+        "finalizers.max": lambda: max((one.durations.max for one in told().finalizers), default=0),
+    }
+
+
+def _locks(profile: Profile) -> dict[str, Fact]:
+    told = cache(lambda: contention(profile, Objects(profile)))
+    return {
+        "locks.contentions": lambda: told().num_contentions,
+        "locks.failed": lambda: told().num_failed,
+        **_spread("locks.waits", lambda: told().waits),
+    }
+
+
+def _exceptions(profile: Profile) -> dict[str, Fact]:
+    told = cache(lambda: exceptions(profile, Objects(profile)))
+    return {
+        "exceptions.count": lambda: told().count,
+        "exceptions[].count": lambda name: dict(told().by_type).get(name, 0),
+    }
+
+
+def _handles(profile: Profile) -> dict[str, Fact]:
+    told = cache(lambda: handles(profile))
+    return {
+        "handles.created": lambda: sum(one.num_created for one in told().kinds),
+        "handles.left": lambda: sum(one.num_left for one in told().kinds),
+    }
+
+
+def _counters(profile: Profile) -> dict[str, Fact]:
+    told = cache(lambda: {one.name: one for one in counters(profile)})
+
+    def of(what: str) -> Fact:
+        return lambda name: getattr(_named(told(), name, "counter"), what) or 0
+
+    return {f"counters[].{what}": of(what) for what in ("last", "min", "max")}
+
+
+def _samples(profile: Profile) -> dict[str, Fact]:
+    @cache
+    def count() -> int:
+        return sum(one.num_samples for one in events(profile) if one.name not in SUMMED)
+
+    return {"samples.count": count}
+
+
+def _calls(profile: Profile) -> dict[str, Fact]:
+    account = cache(lambda: CallAccount(profile))
+
+    @cache
+    def named() -> dict[str, dict[str, float]]:
+        found: dict[str, dict[str, float]] = {}
+        for one in account().functions():
+            told = one.latency
+            values = {name: getattr(told, f"{name}_ns") or 0 for name in _LATENCY[1:]}
+            found.setdefault(one.function.name, {"count": told.num_calls, **values})
+        return found
+
+    def of(what: str) -> Fact:
+        return lambda name: _named(named(), name, "function that was called")[what]
+
+    return {
+        "calls.count": lambda: account().totals.num_calls,
+        "calls.unwound": lambda: account().totals.num_unwound,
+        "calls[].count": lambda name: named().get(name, {}).get("count", 0),
+        **{f"calls[].{what}": of(what) for what in _LATENCY[1:]},
+    }
+
+
+def _code(profile: Profile) -> dict[str, Fact]:
+    @cache
+    def told() -> tuple[int, int]:
+        query = "SELECT count(*), coalesce(sum(size_bytes), 0)::BIGINT FROM code_objects WHERE kind = 'jit'"
+        ((count, size),) = profile.sql(query).fetchall()
+        return count, size
+
+    return {"code.count": lambda: told()[0], "code.bytes": lambda: told()[1]}
+
+
+def _named(known: Mapping[str, T], name: str, what: str) -> T:
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name, known, n=3)
+    raise UsageError(
+        f"there is no {what} {name!r}", field="assert", hint=f"did you mean {' or '.join(near)}?" if near else None
+    )
+
+
+def _spread(prefix: str, told: Callable[[], Spread]) -> dict[str, Fact]:
+    return {f"{prefix}.{name}": lambda name=name: getattr(told(), name) for name in _SPREAD}
+
+
+_FAMILIES: dict[str, Callable[[Profile], dict[str, Fact]]] = {
+    "allocations": _allocations,
+    "slices instants object_moves": _gc,
+    "lock_events": _locks,
+    "exceptions": _exceptions,
+    "gc_handles": _handles,
+    "counter_samples": _counters,
+    "samples callchains": _samples,
+    "call_events call_sums": _calls,
+    "code_objects": _code,
+}
+"""What makes the facts, by the tables they need one of."""

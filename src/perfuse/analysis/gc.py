@@ -1,0 +1,143 @@
+"""What the garbage collector did: pauses, collections, the size of the heap, finalizers."""
+
+from dataclasses import dataclass
+
+from perfuse.analysis.objects import Objects
+from perfuse.analysis.runtime import Managed, selected
+from perfuse.analysis.spread import Spread, binned, spread
+
+BINS = 60
+"""Parts of the recorded time that a timeline has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A time the world stood still: from when every thread was stopped to when they went on.
+
+    Attributes:
+        start_ns: When, on the profile's clock.
+        duration_ns: How long.
+        generation: `nursery` or `major`.
+    """
+
+    start_ns: int
+    duration_ns: int
+    generation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """Collections of a generation.
+
+    Attributes:
+        name: `nursery` or `major`.
+        collections: How long they took; one is often within a pause.
+        pauses: How long the world stood still for them.
+    """
+
+    name: str
+    collections: Spread
+    pauses: Spread
+
+
+@dataclass(frozen=True, slots=True)
+class Finalizers:
+    """Finalizers of a type.
+
+    Attributes:
+        type_name: The type; None where the allocation of the objects was not recorded.
+        durations: How long they took.
+    """
+
+    type_name: str | None
+    durations: Spread
+
+
+@dataclass(frozen=True, slots=True)
+class GcActivity:
+    """What the collector did in the selected time.
+
+    Attributes:
+        pauses: All pauses.
+        generations: By generation.
+        timeline_ns: Time stood still, in `BINS` parts of the recorded time.
+        num_open: Pauses that had not ended when the recording did.
+        num_resizes: Times the heap was given more memory.
+        max_heap_bytes: The largest size it was given; None where that was not recorded.
+        num_moves: Objects moved.
+        finalizers: By type, the ones that took longest first.
+        finalizer_rounds: How long each time took that finalizers were run.
+    """
+
+    pauses: Spread
+    generations: list[Generation]
+    timeline_ns: list[int]
+    num_open: int
+    num_resizes: int
+    max_heap_bytes: int | None
+    num_moves: int
+    finalizers: list[Finalizers]
+    finalizer_rounds: Spread
+
+
+def gc_pauses(profile: Managed) -> list[Pause]:
+    """The pauses that ended, in the order of time."""
+    rows = profile.sql(f"""
+        SELECT start_ns, duration_ns, split_part(name::VARCHAR, ' ', 1) FROM slices
+        WHERE kind = 'gc' AND name LIKE '% pause' AND end_reason = 'exit' AND {selected(profile, "start_ns")}
+        ORDER BY start_ns
+    """).fetchall()
+    return [Pause(*row) for row in rows]
+
+
+def gc_activity(profile: Managed, objects: Objects) -> GcActivity:
+    """Everything the collector did."""
+    pauses = gc_pauses(profile)
+    rows = profile.sql(f"""
+        SELECT name::VARCHAR, duration_ns, end_reason = 'exit', start_ns, (args::VARCHAR->>0)::UBIGINT
+        FROM slices WHERE kind = 'gc' AND {selected(profile, "start_ns")} ORDER BY start_ns
+    """).fetchall()
+    ended: dict[str, list[int]] = {}
+    finalized: dict[str | None, list[int]] = {}
+    for name, duration, is_whole, start, address in rows:
+        if is_whole:
+            ended.setdefault(name, []).append(duration)
+            if name == "finalizer":
+                finalized.setdefault(objects.at(address, start).type_name, []).append(duration)
+    generations = [
+        Generation(name, spread(ended.get(f"{name} collection", [])), spread(ended.get(f"{name} pause", [])))
+        for name in ("nursery", "major")
+    ]
+    finalizers = [Finalizers(name, spread(durations)) for name, durations in finalized.items()]
+    resizes, largest = _resizes(profile)
+    return GcActivity(
+        pauses=spread([one.duration_ns for one in pauses]),
+        generations=[one for one in generations if one.collections.count or one.pauses.count],
+        timeline_ns=binned([(one.start_ns, one.duration_ns) for one in pauses], profile.span_ns or (0, 0), BINS),
+        num_open=sum(1 for name, _, is_whole, *_ in rows if name.endswith(" pause") and not is_whole),
+        num_resizes=resizes,
+        max_heap_bytes=largest,
+        num_moves=_moves(profile),
+        finalizers=sorted(finalizers, key=lambda one: (-one.durations.sum, one.type_name or "")),
+        finalizer_rounds=spread(ended.get("finalizers", [])),
+    )
+
+
+def _resizes(profile: Managed) -> tuple[int, int | None]:
+    ((count, largest),) = profile.sql(f"""
+        SELECT count(*), max(name::VARCHAR::UBIGINT) FROM instants WHERE kind = 'gc_resize' AND {selected(profile)}
+    """).fetchall()
+    return count, largest
+
+
+def _moves(profile: Managed) -> int:
+    if not profile.has("object_moves"):
+        return 0
+    within = profile.selection.time_ns
+    # Streamed: there may be more of them than memory.
+    if within is None:
+        return sum(batch.num_rows for batch in profile.tables["object_moves"].stream())
+    ((count,),) = profile.sql(
+        f"SELECT count(*) FROM object_moves WHERE ts_ns >= {within[0]} AND ts_ns < {within[1]}"
+    ).fetchall()
+    return int(count)

@@ -1,0 +1,117 @@
+"""What a program consists of: code, images, assemblies, domains, contexts, types."""
+
+from dataclasses import dataclass
+
+from perfuse.analysis.runtime import Managed
+from perfuse.analysis.spread import binned
+
+BINS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledMethod:
+    """A method's code."""
+
+    name: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """What the compiler made.
+
+    Attributes:
+        num_methods: Pieces of code of methods.
+        bytes: Their sizes.
+        num_helpers: Pieces of code the runtime made for itself.
+        helper_bytes: Their sizes.
+        timeline_bytes: Code of methods, in `BINS` parts of the recorded time.
+        biggest: The methods with the most code.
+    """
+
+    num_methods: int
+    bytes: int
+    num_helpers: int
+    helper_bytes: int
+    timeline_bytes: list[int]
+    biggest: list[CompiledMethod]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A domain, a context, an image or an assembly.
+
+    Attributes:
+        kind: `domain`, `context`, `image` or `assembly`.
+        native_address: The runtime's id or address of it, which it may use again.
+        name: What it is called; None where that was not recorded.
+        loaded_ns: When it was loaded; None where that was before the recording.
+        unloaded_ns: When it was unloaded; None where it never was.
+    """
+
+    kind: str
+    native_address: int | None
+    name: str | None
+    loaded_ns: int | None
+    unloaded_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What was loaded, and how much of it.
+
+    Attributes:
+        num_types: Types that were described.
+        num_functions: Functions that were described.
+        loaded: Domains, contexts, images and assemblies, each kind in the order of time.
+    """
+
+    num_types: int
+    num_functions: int
+    loaded: list[Loaded]
+
+
+def compilation(profile: Managed, limit: int | None = 5) -> Compilation:
+    """Code of the selected time; the `limit` methods with the most of it."""
+    within = profile.selection.time_ns
+    time = f"create_ns >= {within[0]} AND create_ns < {within[1]}" if within else "true"
+    counts = dict.fromkeys(("jit", "helper"), (0, 0))
+    for kind, count, size in profile.sql(
+        f"SELECT kind::VARCHAR, count(*), sum(size_bytes)::BIGINT FROM code_objects WHERE {time} GROUP BY 1"
+    ).fetchall():
+        counts[kind] = count, size
+    made = profile.sql(f"SELECT create_ns, size_bytes FROM code_objects WHERE kind = 'jit' AND {time}").fetchall()
+    biggest = profile.sql(f"""
+        SELECT name::VARCHAR, size_bytes FROM code_objects JOIN functions USING (function_id)
+        WHERE code_objects.kind = 'jit' AND {time} ORDER BY 2 DESC, 1 {"" if limit is None else f"LIMIT {limit}"}
+    """).fetchall()
+    (methods, size), (helpers, helper_size) = counts["jit"], counts["helper"]
+    timeline = binned(made, profile.span_ns or (0, 0), BINS)
+    return Compilation(methods, size, helpers, helper_size, timeline, [CompiledMethod(*row) for row in biggest])
+
+
+def program(profile: Managed) -> Program:
+    """What was loaded, whenever."""
+    rows = profile.sql("""
+        SELECT kind::VARCHAR, native_id, name::VARCHAR, ts_ns FROM instants
+        WHERE kind::VARCHAR SIMILAR TO '(domain|context|image|assembly)_(load|unload|name)' ORDER BY ts_ns
+    """).fetchall()
+    alive: dict[tuple[str, int | None], Loaded] = {}
+    loaded: list[Loaded] = []
+    for event, native, name, ts_ns in rows:
+        kind, what = event.split("_")
+        known = alive.get((kind, native))
+        if what == "load" or known is None:
+            if known is not None:
+                loaded.append(known)
+            known = Loaded(kind, native, name, ts_ns if what == "load" else None, None)
+        known = Loaded(kind, native, name or known.name, known.loaded_ns, ts_ns if what == "unload" else None)
+        if what == "unload":
+            loaded.append(known)
+            alive.pop((kind, native), None)
+        else:
+            alive[kind, native] = known
+    loaded += alive.values()
+    order = ("domain", "context", "image", "assembly")
+    loaded.sort(key=lambda one: (order.index(one.kind), one.loaded_ns or 0, one.native_address or 0))
+    return Program(len(profile.tables["types"]), len(profile.tables["functions"]), loaded)

@@ -1,0 +1,33 @@
+"""What became of assertions, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from perfuse.analysis.assertions import Verdict
+from perfuse.reports.style import Role, Style
+from perfuse.reports.units import bytes_text, duration_text
+
+_BYTES = ("bytes",)
+_TIMES = ("sum", "min", "median", "p90", "p99", "max", "self", "total", "duration")
+_NUMBERS = ("counters",)
+
+
+def verdict_lines(verdicts: Sequence[Verdict], style: Style) -> Iterator[str]:
+    """A line each, with the value that was found."""
+    for one in verdicts:
+        mark = style.paint("holds", Role.GOOD) if one.holds else style.paint("fails", Role.ERROR)
+        yield f"  {mark}  {one.assertion.text}  {style.paint(value_text(one), Role.FAINT)}"
+
+
+def value_text(one: Verdict) -> str:
+    """`it is 52.4 MiB (54,951,232)`"""
+    last, value = one.assertion.fact.rpartition(".")[2], one.value
+    plain = f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
+    if one.assertion.fact.startswith(_NUMBERS):
+        return f"it is {plain}"
+    if last in _BYTES:
+        return f"it is {bytes_text(round(value))} ({plain})"
+    if last in _TIMES:
+        return f"it is {duration_text(round(value))} ({plain} ns)"
+    return f"it is {plain}{' %' if last == 'share' else ''}"

@@ -1,0 +1,132 @@
+"""Section `allocations`: what was allocated, by type, by place, by thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from perfuse.analysis.allocations import Allocations, AllocationSite, TypeAllocations
+from perfuse.reports.fitting import Ranked, fitted
+from perfuse.reports.grid import Cell, Column, bar
+from perfuse.reports.runtime.backtrace_text import block, one_line
+from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
+from perfuse.reports.runtime.rest import rest
+from perfuse.reports.section import section
+from perfuse.reports.style import Role, Style
+from perfuse.reports.text import cut_middle
+from perfuse.reports.units import bytes_text, count_text, counted, percent_text
+
+BAR_COLUMNS = 8
+SITE_WIDTH = 70
+SITES_BYTES = 128 << 20
+"""Of larger logs an overview does not look at the backtraces of allocations, which takes as long as all the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the section tells; lists are cut to what was asked for."""
+
+    count: int
+    bytes: int
+    num_types: int
+    by_type: list[TypeAllocations]
+    num_sites: int
+    by_site: list[AllocationSite]
+    by_thread: list[tuple[str, int, int]]
+    has_more: bool
+    """Whether there are backtraces that were not looked at."""
+
+
+def gather(of: Gathering) -> Told | None:
+    """Allocations of the selected threads and time."""
+    found = Allocations(of.profile)
+    asked = of.request
+    size = sum(recording.size_bytes for recording in of.profile.recordings)
+    has_stacks = of.profile.has("stacks") and (size <= SITES_BYTES or not asked.is_overview)
+    return Told(
+        count=found.count,
+        bytes=found.bytes,
+        num_types=len(found),
+        by_type=found.by_type(asked.rows(10), order=asked.order),
+        num_sites=found.num_sites if has_stacks else 0,
+        by_site=found.by_site(asked.rows(5), order=asked.order) if has_stacks else [],
+        by_thread=[(of.thread_labels.get(one.thread_id, "?"), one.count, one.bytes) for one in found.by_thread()],
+        has_more=of.profile.has("stacks") and not has_stacks,
+    )
+
+
+def as_json(told: Told) -> Any:
+    """Lists of types, sites and threads, the heaviest first."""
+    threads = [{"thread": name, "count": count, "bytes": size} for name, count, size in told.by_thread]
+    found = plain(told)
+    del found["has_more"]
+    return {**found, "by_thread": threads}
+
+
+def lines(told: Told, asked: RuntimeRequest, style: Style) -> Iterator[str]:
+    """Types, then places, then threads."""
+    whole = f"{counted(told.count, 'object')}, {bytes_text(told.bytes)}, of {counted(told.num_types, 'type')}"
+    yield from section("Allocations", style, whole)
+    if not told.count:
+        return
+    yield from _table(
+        told,
+        asked,
+        [(one.bytes, one.count) for one in told.by_type],
+        [Ranked(Column("largest", right=True), [bytes_text(one.largest_bytes) for one in told.by_type], 2)],
+        [Ranked(Column("type", shrinks=24, cut=cut_middle), [one.name for one in told.by_type])],
+        style,
+    )
+    yield from rest(told.num_types - len(told.by_type), "allocations", asked, style)
+    if told.by_site:
+        first = "innermost" if asked.stacks else "outermost"
+        yield from section("Allocated from", style, f"{counted(told.num_sites, 'place')}; {first} function first")
+        yield from _sites(told, asked, style)
+    elif told.has_more:
+        yield style.paint("  from where: --section allocations", Role.FAINT)
+    if len(told.by_thread) > 1 and not asked.is_overview:
+        yield from section("Allocated by", style)
+        rows = [(size, count) for _, count, size in told.by_thread]
+        names = [Ranked(Column("thread", shrinks=12), [name for name, *_ in told.by_thread])]
+        yield from _table(told, asked, rows, [], names, style)
+
+
+def _sites(told: Told, asked: RuntimeRequest, style: Style) -> Iterator[str]:
+    sites = told.by_site
+    types = [f"{one.type_name}{f' and {one.num_types - 1} more' if one.num_types > 1 else ''}" for one in sites]
+    if asked.stacks:
+        for one, name in zip(sites, types, strict=True):
+            yield f"  {bytes_text(one.bytes)} in {counted(one.count, 'object')}: {name}"
+            yield from block(one.backtrace, asked.frames, style)
+    else:
+        width = SITE_WIDTH if style.width is None else max(style.width - 50, 30)
+        places = [one_line(one.backtrace, width) for one in sites]
+        rows = [(one.bytes, one.count) for one in sites]
+        shown = Ranked(Column("type", role=Role.FAINT, shrinks=12, cut=cut_middle), types, 2, comfort=20)
+        yield from _table(told, asked, rows, [], [Ranked(Column("place", shrinks=24), places), shown], style)
+    yield from rest(told.num_sites - len(sites), "allocations", asked, style)
+
+
+def _table(
+    told: Told,
+    asked: RuntimeRequest,
+    rows: list[tuple[int, int]],
+    figures: list[Ranked],
+    names: list[Ranked],
+    style: Style,
+) -> Iterator[str]:
+    values = [size if asked.order == "bytes" else count for size, count in rows]
+    most, whole = max(values, default=0), told.bytes if asked.order == "bytes" else told.count
+    bars: list[Cell] = [
+        (bar(value / most if most else 0, BAR_COLUMNS).ljust(BAR_COLUMNS), Role.JIT) for value in values
+    ]
+    columns = [
+        Ranked(Column("bytes", right=True), [bytes_text(size) for size, _ in rows]),
+        Ranked(Column("", right=True), [percent_text(value, whole) for value in values], 1),
+        Ranked(Column(""), bars, 3),
+        Ranked(Column("objects", right=True), [count_text(count) for _, count in rows]),
+        *figures,
+        *names,
+    ]
+    return fitted(columns, style)

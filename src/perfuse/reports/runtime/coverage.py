@@ -1,0 +1,66 @@
+"""Section `coverage`: which statements were run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from perfuse.analysis.coverage import Coverage, Covered
+from perfuse.analysis.coverage import coverage as coverage_of
+from perfuse.reports.grid import Cell, Column, bar, grid
+from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
+from perfuse.reports.runtime.rest import rest
+from perfuse.reports.section import section
+from perfuse.reports.style import Role, Style
+from perfuse.reports.units import count_text, percent_text
+
+BAR_COLUMNS = 12
+
+
+def gather(of: Gathering) -> Coverage | None:
+    """Coverage of the whole recording."""
+    told = coverage_of(of.profile)
+    return told if told.methods else None
+
+
+def as_json(told: Coverage) -> Any:
+    """Assemblies, classes and methods."""
+    return plain(told)
+
+
+def lines(told: Coverage, asked: RuntimeRequest, style: Style) -> Iterator[str]:
+    """Assemblies, then classes; in full methods, those with most left out first."""
+    run = sum(one.num_run for one in told.assemblies)
+    whole = sum(one.num_statements for one in told.assemblies)
+    yield from section("Coverage", style, f"{count_text(run)} of {count_text(whole)} statements were run")
+    for title, rows in (("assembly", told.assemblies), ("class", told.classes), ("method", told.methods)):
+        if title == "method" and asked.is_overview:
+            continue
+        shown = rows[: asked.rows(5)]
+        yield from _table(title, shown, style)
+        yield from rest(len(rows) - len(shown), "coverage", asked, style)
+
+
+def _table(title: str, rows: Sequence[Covered], style: Style) -> Iterator[str]:
+    columns = [
+        Column("run", right=True),
+        Column(""),
+        Column("of", right=True),
+        Column("methods whole" if title != "method" else "", right=True),
+        Column("part" if title != "method" else "missed at line", right=True),
+        Column(title, shrinks=20),
+    ]
+    cells: list[list[Cell]] = []
+    for one in rows:
+        share = one.num_run / one.num_statements if one.num_statements else 0
+        name = " ".join(part for part in (one.class_name if title != "assembly" else one.assembly, one.method) if part)
+        missed = "" if one.missed_line is None else str(one.missed_line)
+        of_methods = [f"{one.num_whole} of {one.num_methods}", count_text(one.num_partial)]
+        cells.append([
+            percent_text(one.num_run, one.num_statements),
+            (bar(share, BAR_COLUMNS).ljust(BAR_COLUMNS), Role.JIT),
+            count_text(one.num_statements),
+            *(of_methods if title != "method" else ["", missed]),
+            name,
+        ])  # fmt: skip
+    return grid(columns, cells, style)

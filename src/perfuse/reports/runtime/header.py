@@ -1,0 +1,45 @@
+"""Section `header`: what the file says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from perfuse.reports.grid import fields
+from perfuse.reports.names import module_text
+from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest
+from perfuse.reports.section import section
+from perfuse.reports.style import Style
+from perfuse.reports.units import hex_text
+
+_LATEST = 253402300799
+"""Seconds since 1970 at the end of the year 9999: damaged headers say more."""
+
+Told = list[tuple[str, dict[str, Any]]]
+"""Header fields by path."""
+
+
+def gather(of: Gathering) -> Told:
+    """The header of each recording."""
+    return [(one.path, dict(one.header)) for one in of.profile.recordings]
+
+
+def as_json(told: Told) -> Any:
+    """Headers, in the order of the files."""
+    return [{"path": path, "fields": found} for path, found in told]
+
+
+def lines(told: Told, _asked: RuntimeRequest, style: Style) -> Iterator[str]:
+    """Every field, in the order of the specification."""
+    for path, found in told:
+        yield from section(f"Header of {module_text(path)}", style)
+        yield from fields([(name, _text(name, value)) for name, value in found.items()], style)
+
+
+def _text(name: str, value: Any) -> str:
+    if type(value) is not int and isinstance(value, int) and not isinstance(value, bool):
+        return hex_text(value)
+    if name == "startup_time" and value:
+        return f"{value} ({datetime.fromtimestamp(min(value / 1000, _LATEST), UTC):%Y-%m-%d %H:%M:%S} UTC)"
+    return str(value)

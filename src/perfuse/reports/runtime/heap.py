@@ -1,0 +1,26 @@
+"""Section `heap`: what heap shots show to be alive, what keeps it so, and what grew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from perfuse.reports.heap import HeapReport, heap_report
+from perfuse.reports.heap_text import heap_lines
+from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest
+from perfuse.reports.style import Style
+
+
+def gather(of: Gathering) -> HeapReport | None:
+    """The last shot, and what changed since the first."""
+    return heap_report(of.profile, of.request.rows(of.request.limit or 0) or 0)
+
+
+def as_json(told: HeapReport) -> Any:
+    """Shots, the last of them in full, growth."""
+    return told.as_json()
+
+
+def lines(told: HeapReport, _asked: RuntimeRequest, style: Style) -> Iterator[str]:
+    """Shots, classes by what they retain, paths from roots, growth, sites."""
+    return heap_lines(told, style)

@@ -1,0 +1,114 @@
+"""What a managed runtime tells of a program: gathered once, then printed or given as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from perfuse.reports.findings import summary_lines
+from perfuse.reports.grid import Cell, fields
+from perfuse.reports.profile import DiagnosticCount, Input, diagnostic_counts, inputs
+from perfuse.reports.profile_text import input_text
+from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest
+from perfuse.reports.runtime.section_list import SECTIONS, Section
+from perfuse.reports.style import Role, Style
+from perfuse.reports.units import counted, duration_text
+
+if TYPE_CHECKING:
+    from perfuse.profile import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeReport:
+    """Everything `perfuse report` tells of a program on a managed runtime.
+
+    Attributes:
+        title: What was recorded.
+        inputs: The files.
+        start_ns: Time of the first event, on the profile's clock.
+        duration_ns: From there to the last.
+        num_threads: Threads.
+        request: What was asked for.
+        told: The facts of each section that has any.
+        diagnostics: Departures found in the files.
+    """
+
+    title: str
+    inputs: list[Input]
+    start_ns: int
+    duration_ns: int
+    num_threads: int
+    request: RuntimeRequest
+    told: dict[str, Any]
+    diagnostics: list[DiagnosticCount]
+
+    def as_json(self) -> dict[str, Any]:
+        """The contract of `report --json` for programs on a managed runtime."""
+        return {
+            "kind": "runtime",
+            "title": self.title,
+            "inputs": [asdict(one) for one in self.inputs],
+            "start_ns": self.start_ns,
+            "duration_ns": self.duration_ns,
+            "num_threads": self.num_threads,
+            **{
+                section.name: section.load().as_json(self.told[section.name])
+                for section in SECTIONS
+                if section.name in self.told
+            },
+            "diagnostics": [asdict(one) for one in self.diagnostics],
+        }
+
+
+def is_of_runtime(profile: Profile) -> bool:
+    """Whether a profile is of a program on a managed runtime."""
+    return profile.has("types")
+
+
+def runtime_report(profile: Profile, request: RuntimeRequest | None = None) -> RuntimeReport:
+    """Gathers the sections that were asked for and have something to tell; only the tables they need are made."""
+    asked = request or RuntimeRequest()
+    of = Gathering(profile, asked)
+    told = {}
+    for section in _wanted(asked):
+        if any(profile.has(table) for table in section.tables):
+            facts = section.load().gather(of)
+            if facts is not None:
+                told[section.name] = facts
+    first, last = profile.span_ns or (0, 0)
+    return RuntimeReport(
+        title=profile.title,
+        inputs=inputs(profile),
+        start_ns=first,
+        duration_ns=last - first,
+        num_threads=len(of.thread_labels),
+        request=asked,
+        told=told,
+        diagnostics=diagnostic_counts(profile),
+    )
+
+
+def runtime_lines(report: RuntimeReport, style: Style) -> Iterator[str]:
+    """The report, line by line."""
+    yield style.paint(report.title, Role.TITLE)
+    yield ""
+    pairs: list[tuple[str, Cell]] = []
+    files = [input_text(one) for one in report.inputs]
+    pairs += [("file" if len(files) == 1 else "files" if i == 0 else "", text) for i, text in enumerate(files)]
+    pairs.append(("over", f"{duration_text(report.duration_ns)}, {counted(report.num_threads, 'thread')}"))
+    yield from fields(pairs, style)
+    for section in SECTIONS:
+        if section.name in report.told:
+            yield from section.load().lines(report.told[section.name], report.request, style)
+    left = [section.name for section in SECTIONS if not section.in_overview and section.name != "objects"]
+    if report.request.is_overview:
+        yield ""
+        yield style.paint(f"one section in full: --section NAME; not shown here: {', '.join(left)}", Role.FAINT)
+    yield from summary_lines(report.diagnostics, style)
+
+
+def _wanted(asked: RuntimeRequest) -> list[Section]:
+    if asked.is_overview:
+        return [section for section in SECTIONS if section.in_overview]
+    return [section for section in SECTIONS if section.name in asked.sections]

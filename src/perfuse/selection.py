@@ -1,0 +1,49 @@
+"""What of a profile is looked at."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What of a profile's samples, calls and events is looked at."""
+
+    start_ns: int | None = None
+    end_ns: int | None = None
+    thread: str | int | None = None
+
+    @property
+    def condition(self) -> str | None:
+        """The selection as an SQL condition over `samples`; None where everything is selected."""
+        return self.where()
+
+    def where(self, time: str = "ts_ns", thread: str = "thread_id") -> str | None:
+        """The selection as an SQL condition over a table with these columns; None where everything is selected."""
+        parts = []
+        if self.start_ns is not None:
+            parts.append(f"{time} >= {self.start_ns}")
+        if self.end_ns is not None:
+            parts.append(f"{time} < {self.end_ns}")
+        if self.threads is not None:
+            parts.append(f"{thread} IN ({self.threads})")
+        return " AND ".join(parts) or None
+
+    @property
+    def threads(self) -> str | None:
+        """An SQL query for the keys of the selected threads; None where all are selected.
+
+        A number is the system's thread id; of threads that have none, the key, or the recorder's own id.
+        """
+        if self.thread is None:
+            return None
+        name = str(self.thread).replace("'", "''")
+        number = f"tid = {self.thread} OR (tid IS NULL AND {self.thread} IN (thread_id, native_id))"
+        condition = number if isinstance(self.thread, int) else f"name = '{name}'"
+        return f"SELECT thread_id FROM threads WHERE {condition}"
+
+    @property
+    def time_ns(self) -> tuple[int, int] | None:
+        """Start and end, as far as any clock goes where one of them is open; None where all time is selected."""
+        if self.start_ns is None and self.end_ns is None:
+            return None
+        first, last = -(2**63), 2**63 - 1
+        return first if self.start_ns is None else self.start_ns, last if self.end_ns is None else self.end_ns

@@ -1,0 +1,120 @@
+"""`perfuse report` of a Mono log: sections, JSON, the lives of objects, assertions."""
+
+import json
+from typing import Any
+
+import pytest
+from command_line import Perfuse
+
+LOG = "output.mlpd"
+
+
+def told(perfuse: Perfuse, *words: str) -> Any:
+    done = perfuse("report", "--json", LOG, *words)
+    assert done.code == 0, done.err
+    return json.loads(done.out)
+
+
+def test_json_has_every_section_with_data(perfuse: Perfuse) -> None:
+    report = told(perfuse)
+    assert report["kind"] == "runtime"
+    assert {"allocations", "gc", "handles", "locks", "exceptions", "jit", "threads"} <= report.keys()
+    assert not {"samples", "calls", "counters", "coverage", "objects"} & report.keys()
+    allocations = report["allocations"]
+    assert (allocations["count"], allocations["bytes"], allocations["num_types"]) == (382, 18824, 40)
+    assert len(allocations["by_type"]) == 10
+    assert report["gc"]["pauses"]["count"] == 2
+    assert report["locks"]["by_type"][0]["type_name"] == "System.Object"
+    assert report["exceptions"]["by_type"] == [{"type_name": "System.InvalidOperationException", "count": 1}]
+    assert report["threads"][0]["native_address"].startswith("0x")
+
+
+def test_a_section_has_all_of_its_rows(perfuse: Perfuse) -> None:
+    report = told(perfuse, "--section", "allocations", "--limit", "0", "--sort", "count")
+    assert {"gc", "locks"}.isdisjoint(report)
+    types = report["allocations"]["by_type"]
+    assert len(types) == report["allocations"]["num_types"]
+    assert [one["count"] for one in types] == sorted((one["count"] for one in types), reverse=True)
+    assert sum(one["bytes"] for one in types) == report["allocations"]["bytes"]
+    assert sum(one["bytes"] for one in report["allocations"]["by_site"]) == report["allocations"]["bytes"]
+    assert sum(one["bytes"] for one in report["allocations"]["by_thread"]) == report["allocations"]["bytes"]
+
+
+def test_a_thread_and_a_time(perfuse: Perfuse) -> None:
+    whole = told(perfuse, "--section", "allocations")["allocations"]
+    by_thread = {one["thread"]: one["count"] for one in whole["by_thread"]}
+    name, number = next(label.rsplit(" ", 1) for label in by_thread if label.startswith("Main"))
+    for thread in (name, number):
+        part = told(perfuse, "--section", "allocations", "--thread", thread)["allocations"]
+        assert part["count"] == by_thread[f"{name} {number}"]
+    early, late = (
+        told(perfuse, "--section", "allocations", "--between", span)["allocations"]["count"]
+        for span in ("..0.02", "0.02..")
+    )
+    assert early + late == whole["count"]
+    assert early > 0 < late
+
+
+def test_objects_are_followed(perfuse: Perfuse) -> None:
+    (life,) = told(perfuse, "--find", "T:System.InvalidOperationException")["objects"]
+    assert [moment["what"] for moment in life["moments"]][:2] == ["allocated", "exception"]
+    assert life["moments"][1]["backtrace"][-1] == "Tiny:Main ()"
+    address = life["moments"][0]["object_address"]
+    again = told(perfuse, "--track", address)["objects"]
+    assert life["moments"][0] in [moment for one in again for moment in one["moments"]]
+    large = told(perfuse, "--find", "S:300")["objects"]
+    assert large
+    assert all(one["size_bytes"] >= 300 for one in large)
+
+
+def test_backtraces_whole(perfuse: Perfuse) -> None:
+    done = perfuse("report", LOG, "--section", "exceptions", "--stacks", "--frames", "1")
+    assert "  1 System.InvalidOperationException" in done.out
+    assert "… 1 more" in done.out
+
+
+@pytest.mark.parametrize("section", ["header", "program", "records", "jit", "threads", "handles", "gc", "locks"])
+def test_every_section_has_text(perfuse: Perfuse, section: str) -> None:
+    done = perfuse("report", LOG, "--section", section)
+    assert (done.code, done.err) == (0, "")
+    assert len(done.out.splitlines()) > 6
+
+
+def test_what_holds_and_what_fails(perfuse: Perfuse) -> None:
+    holds = perfuse("report", LOG, "--assert", "allocations.bytes < 50MB", "--assert", "gc.pauses.max <= 1s")
+    assert (holds.code, holds.err) == (0, "")
+    assert "  holds  allocations.bytes < 50MB  it is 18.4 KiB (18,824)" in holds.out
+    fails = perfuse("report", LOG, "--assert", "exceptions.count == 0", "--assert", "allocations.count == 382")
+    assert fails.code == 1
+    assert "  fails  exceptions.count == 0  it is 1" in fails.out
+    assert "  holds  allocations.count == 382" in fails.out
+    done = perfuse("report", "--json", LOG, "--assert", "allocations['No.Such'].count > 0")
+    assert (done.code, json.loads(done.out)["assertions"]) == (
+        1,
+        [{"assertion": "allocations['No.Such'].count > 0", "value": 0.0, "holds": False}],
+    )
+
+
+def test_assertions_are_of_every_format(perfuse: Perfuse) -> None:
+    assert perfuse("report", "xray-log.server.uocuES", "--assert", "calls.count == 102").code == 0
+    assert perfuse("report", "perf.data", "--assert", "samples.count > 10").code == 0
+    assert perfuse("report", "jit-2345.dump", "--assert", "code.bytes > 1MiB").code == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((LOG, "--section", "allocs"), "no section 'allocs'"),
+        ((LOG, "--assert", "allocations.bytes"), "is no assertion"),
+        ((LOG, "--assert", "allocations.bytes < 5 stones"), "'stones' is no unit"),
+        ((LOG, "--assert", "calls.count > 0"), "there is no fact 'calls.count' here"),
+        (("xray-log.server.uocuES", "--assert", "calls['demo::throwr(int)'].p99 < 1s"), "demo::thrower(int)"),
+        ((LOG, "--track", "here"), "'here' is no address"),
+        ((LOG, "--find", "4096"), "neither S:SIZE"),
+        (("perf.data", "--section", "gc"), "--section is about managed runtimes"),
+    ],
+)
+def test_what_makes_no_sense_is_said(perfuse: Perfuse, words: tuple[str, ...], message: str) -> None:
+    done = perfuse("report", *words)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err

@@ -1,0 +1,195 @@
+"""Reports of real Mono logs, held against mprof-report 6.8 where that is right, and against independent facts."""
+
+import gzip
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import perfuse as pf
+from perfuse.reports.runtime.gathering import RuntimeRequest
+from perfuse.reports.runtime.report import runtime_report
+
+from .mono_logs import CORPUS, logs, stem, truth
+
+SECTIONS = ("jit", "gc", "handles", "allocations", "exceptions", "locks", "threads", "calls", "counters")
+HANDLES = {"weak": "weak", "weaktrack": "weak_track_resurrection", "normal": "normal"}
+
+
+def said(path: Path) -> str | None:
+    """What mprof-report printed of a log."""
+    for suffix in (".txt", ".txt.gz"):
+        file = CORPUS / "expected" / path.parent.name / f"{stem(path)}.default{suffix}"
+        if file.is_file():
+            raw = file.read_bytes()
+            return (gzip.decompress(raw) if suffix == ".txt.gz" else raw).decode("utf-8", "replace")
+    return None
+
+
+@dataclass(frozen=True)
+class Log:
+    """A log: what mprof-report says of it, and what perfuse does."""
+
+    path: Path
+    theirs: str
+    ours: dict[str, Any]
+
+    def number(self, pattern: str) -> int:
+        match = re.search(pattern, self.theirs)
+        return int(match[1]) if match else 0
+
+    @property
+    def data_version(self) -> int:
+        return int(self.theirs.split("Data version: ")[1].split()[0])
+
+    @property
+    def is_32bit(self) -> bool:
+        return "i386" in self.path.name
+
+    def rows(self, title: str) -> list[tuple[int, int, int, str]]:
+        """Lines of a summary that are three numbers and a name."""
+        if title not in self.theirs:
+            return []
+        found = []
+        for line in self.theirs[self.theirs.index(title) :].splitlines()[2:]:
+            match = re.match(r" *(\d+) +(\d+) +(\d+) (.*)$", line)
+            if match is None:
+                break
+            found.append((int(match[1]), int(match[2]), int(match[3]), match[4]))
+        return found
+
+
+KNOWN = [path for path in logs("tiny", "v17", "versions") if said(path)]
+
+
+@pytest.fixture(scope="module", params=KNOWN, ids=lambda path: f"{path.parent.name}-{stem(path)}")
+def log(request: pytest.FixtureRequest) -> Log:
+    path: Path = request.param
+    report = runtime_report(pf.fuse(path), RuntimeRequest(sections=SECTIONS, limit=None))
+    return Log(path, said(path) or "", report.as_json())
+
+
+def swallows(log: Log) -> bool:
+    """Data versions 16 and 17: behind an unloaded image it reads a text that is not there, and loses what follows."""
+    return log.data_version >= 16 and any(
+        record.mtype == 2 for record in pf.open(log.path).records(kinds=["METADATA_END_UNLOAD"])
+    )
+
+
+def test_helpers(log: Log) -> None:
+    jit = log.ours.get("jit") or {"num_helpers": 0, "helper_bytes": 0}
+    theirs = log.number(r"JIT helpers: (\d+)"), log.number(r"JIT helpers code size: (\d+)")
+    assert (jit["num_helpers"], jit["helper_bytes"]) == theirs or swallows(log)
+
+
+def test_collections(log: Log) -> None:
+    gc = log.ours.get("gc") or {"num_resizes": 0, "max_heap_bytes": 0, "num_moves": 0, "generations": []}
+    theirs = tuple(log.number(name + r": (\d+)") for name in ("GC resizes", "Max heap size", "Object moves"))
+    found = (gc["num_resizes"], gc["max_heap_bytes"] or 0, gc["num_moves"])
+    collections = {one["name"]: one["collections"] for one in gc["generations"]}
+    if swallows(log) and found != theirs:
+        assert all(ours >= their for ours, their in zip(found, theirs, strict=True))
+        return
+    assert found == theirs
+    for generation, name in enumerate(("nursery", "major")):
+        match = re.search(rf"Gen{generation} collections: (\d+), max time: (\d+)us, total time: (\d+)us", log.theirs)
+        told = collections.get(name, {"count": 0, "max": 0, "sum": 0})
+        assert (told["count"], told["max"] // 1000, told["sum"] // 1000) == (
+            tuple(map(int, match.groups())) if match else (0, 0, 0)
+        )
+
+
+def test_handles(log: Log) -> None:
+    """It tells nothing of pinned handles, and counts how many are alive in the order of the file, not of time."""
+    found = re.findall(r"GC handles (\w+): created: (\d+), destroyed: (\d+)", log.theirs)
+    theirs = {HANDLES[kind]: (int(made), int(freed)) for kind, made, freed in found}
+    ours = {
+        one["kind"]: (one["num_created"], one["num_destroyed"])
+        for one in (log.ours.get("handles") or {"kinds": []})["kinds"]
+        if one["kind"] != "pinned"
+    }
+    assert ours == theirs or swallows(log)
+
+
+def test_allocations(log: Log) -> None:
+    """It finds no class for what is allocated before its class is told of, and a wrong one for addresses used again."""
+    ours = log.ours.get("allocations") or {"count": 0, "bytes": 0, "by_type": []}
+    match = re.search(r"Total memory allocated: (\d+) bytes in (\d+) objects", log.theirs)
+    theirs = (int(match[2]), int(match[1])) if match else (0, 0)
+    if swallows(log):
+        assert (ours["count"], ours["bytes"]) >= theirs
+        return
+    assert (ours["count"], ours["bytes"]) == theirs
+    by_type: dict[str, list[int]] = {}
+    for size, count, _, name in log.rows("Allocation summary"):
+        known = by_type.setdefault(name, [0, 0])
+        known[0] += count
+        known[1] += size
+    if not any(name.startswith("unresolved") for name in by_type):
+        assert {one["name"]: [one["count"], one["bytes"]] for one in ours["by_type"]} == by_type
+
+
+def test_exceptions(log: Log) -> None:
+    ours = log.ours.get("exceptions") or {"count": 0, "clauses": {}}
+    theirs = {kind: log.number(rf"Executed {kind} clauses: (\d+)") for kind in ("catch", "filter", "finally", "fault")}
+    found = {kind: ours["clauses"].get(kind, 0) for kind in theirs}
+    if swallows(log):
+        assert all(found[kind] >= count for kind, count in theirs.items())
+    else:
+        assert (ours["count"], found) == (log.number(r"Throws: (\d+)"), theirs)
+
+
+def test_locks(log: Log) -> None:
+    """Of data version 13 it never sets what happened to the lock."""
+    ours = log.ours.get("locks") or {"num_contentions": 0, "num_acquired": 0, "num_failed": 0}
+    theirs = tuple(log.number(rf"Lock {what}: (\d+)") for what in ("contentions", "acquired", "failures"))
+    found = (ours["num_contentions"], ours["num_acquired"], ours["num_failed"])
+    assert found == theirs or (log.data_version == 13 and theirs == (0, 0, 0)) or swallows(log)
+    waits = re.findall(r"([\d.]+) secs total wait time, ([\d.]+) max", log.theirs)
+    if waits and found == theirs:
+        assert ours["waits"]["sum"] / 1e9 == pytest.approx(sum(float(total) for total, _ in waits), abs=2e-6)
+        assert ours["waits"]["max"] / 1e9 == pytest.approx(max(float(most) for _, most in waits), abs=2e-6)
+
+
+def test_threads(log: Log) -> None:
+    """It knows the last name of an id, and writes 32-bit ids with a sign."""
+    mask = 0xFFFF_FFFF if log.is_32bit else 2**64 - 1
+    names: dict[int, set[str]] = {}
+    for one in log.ours["threads"]:
+        names.setdefault(int(one["native_address"], 16), set()).update(one["names"])
+    for thread, name in re.findall(r'\tThread: 0x([0-9a-f]+), name: "(.*)"', log.theirs):
+        assert name in names[int(thread, 16) & mask] or not name
+
+
+def test_calls(log: Log) -> None:
+    """Its list ends where methods take less than a millisecond: of methods with one name it tells only some calls."""
+    ours = log.ours.get("calls") or {"totals": {"num_calls": 0}, "functions": []}
+    assert ours["totals"]["num_calls"] == log.number(r"Total calls: (\d+)") or log.is_32bit
+    counts: dict[str, int] = {}
+    for one in ours["functions"]:
+        counts[one["name"]] = counts.get(one["name"], 0) + one["num_calls"]
+    for _, _, count, name in log.rows("Method call summary"):
+        assert counts.get(name, 0) >= count or name.startswith("unknown method")
+
+
+def test_facts(log: Log) -> None:
+    """The independent facts hold the report, too."""
+    facts = truth(log.path)
+    if not facts:
+        return
+    allocations = log.ours.get("allocations") or {"count": 0, "bytes": 0}
+    assert (allocations["count"], allocations["bytes"]) == (
+        facts["allocations"]["total_count"],
+        facts["allocations"]["total_bytes"],
+    )
+    pauses = facts["gc"]["world_stopped_ns"]
+    gc = log.ours.get("gc") or {"pauses": {"count": 0, "sum": 0, "max": 0}}
+    assert (gc["pauses"]["count"], gc["pauses"]["sum"], gc["pauses"]["max"]) == (
+        len(pauses),
+        sum(pauses),
+        max(pauses, default=0),
+    )
+    assert (log.ours.get("exceptions") or {"count": 0})["count"] == facts["throws"]
+    assert (log.ours.get("calls") or {"totals": {"num_calls": 0}})["totals"]["num_calls"] == facts["calls"]["enter"]
