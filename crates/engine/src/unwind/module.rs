@@ -52,12 +52,16 @@ pub struct CodeFrames {
     big_endian: bool,
 }
 
+/// Largest unwinding information of JIT code that is read: it is walked for each address anew, and that of whole object
+/// files with a thousand functions has a quarter of it.
+const MAX_CODE_FRAMES_BYTES: usize = 256 << 10;
+
 impl CodeFrames {
     /// Of `.eh_frame` as a dump has it. `address` is where that is, or where its pointers take it to be; `code_address` is
     /// where the code was made. `is_own` says that it is of this code alone.
     #[must_use]
     pub fn new(eh_frame: &[u8], code_address: u64, address: u64, is_own: bool, big_endian: bool) -> Self {
-        let mut eh_frame = eh_frame.to_vec();
+        let mut eh_frame = eh_frame.get(..MAX_CODE_FRAMES_BYTES).unwrap_or(eh_frame).to_vec();
         without_omitted_pointers(&mut eh_frame);
         Self { eh_frame, code_address, address, is_own, big_endian }
     }
