@@ -28,6 +28,7 @@ __all__ = [
     "heap_sizes",
     "inject_images",
     "perf_facts",
+    "read_early",
     "rules",
     "selected_samples",
     "sframe_at",
