@@ -66,7 +66,7 @@ def run(command: Sequence[str | Path], output: Path, watched: Path, accept: Sequ
 
 
 def compile_perfuse() -> None:
-    """Has perfuse's modules compiled, as an installer leaves them: from a source tree Python may be told not to keep them."""
+    """Has the modules compiled, as an installer leaves them: from a source tree Python may be told not to."""
     compileall.compile_dir(str(importlib.resources.files("perfuse")), quiet=1)
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import perfuse
-from perfuse import jitdump, sframe, xray
+from perfuse import jitdump, mono, sframe, xray
 from perfuse.analysis import heap, heap_growth, heap_paths, heap_sites
 
 SECTION = re.compile(r"^(Args|Attributes|Raises|Returns):\s*$")
@@ -29,13 +29,20 @@ MODULES = (
     ("Heap shots: what grew", heap_growth, ("ClassGrowth",)),
     ("Heap shots: where objects were allocated", heap_sites, ("Site", "LeakedHandles", "leaked_handles")),
     ("XRay", xray, ("InstrumentationMap", "convert", "Writer", "Written")),
+    ("Mono", mono, ("convert", "Writer", "Written", "heapshot", "kinds_like")),
     ("SFrame", sframe, ("open", "SFrame", "Section", "Piece", "Row", "Rule", "Lookups", "Converted", "Misfit")),
 )
 
 
 def page() -> str:
     """The page, in Markdown."""
-    told = {name for names in CHAPTERS.values() for name in names} | {"__version__", "jitdump", "sframe", "xray"}
+    told = {name for names in CHAPTERS.values() for name in names} | {
+        "__version__",
+        "jitdump",
+        "mono",
+        "sframe",
+        "xray",
+    }
     assert told == set(perfuse.__all__), told ^ set(perfuse.__all__)
     out = ["# Python API\n", "```python\nimport perfuse as pf\n```\n"]
     for chapter, names in CHAPTERS.items():

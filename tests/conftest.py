@@ -30,6 +30,21 @@ def xray_corpus() -> Path:
     return _corpus("xray")
 
 
+@pytest.fixture(scope="session")
+def mono_corpus() -> Path:
+    """Its Mono part."""
+    return _corpus("mono")
+
+
+@pytest.fixture(scope="session")
+def mprof_report() -> str:
+    """Mono's own reader of its logs."""
+    found = shutil.which("mprof-report")
+    if found is None:
+        absent("no mprof-report")
+    return str(found)
+
+
 def _corpus(part: str) -> Path:
     """A part of the corpus. `PERFUSE_CORPUS` says where it is; else it is beside the repository."""
     beside = Path(__file__).parents[2] / "shared" / "corpus"

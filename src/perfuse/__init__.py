@@ -64,6 +64,7 @@ __all__ = [
     "explain",
     "fuse",
     "jitdump",
+    "mono",
     "open",
     "repair",
     "rules",
@@ -75,7 +76,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     import importlib
 
-    if name in ("jitdump", "sframe", "xray"):
+    if name in ("jitdump", "mono", "sframe", "xray"):
         return importlib.import_module(f"perfuse.formats.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'perfuse' has no attribute {name!r}")

@@ -24,6 +24,8 @@ class CallLog:
         mode: Mode | None = None,
         version: int | None = None,
         endian: Endian | None = None,
+        hz: int | None = None,
+        yaml: bool = False,
     ) -> Written:
         """Writes a log to an open file, given as its descriptor: what the profile selects of it.
 
@@ -36,6 +38,8 @@ class CallLog:
             mode: `fdr` or `basic`; that of the first XRay log, else `fdr`, where not given.
             version: 1 to 5 of FDR mode, 1 to 3 of Basic mode.
             endian: `little` or `big`.
+            hz: Rate of the counter to state for XRay logs, whose headers may then differ.
+            yaml: Write XRay logs as the YAML that llvm-xray reads.
 
         Raises:
             ExportError: The profile has no calls, or its logs are not of one run.
@@ -53,7 +57,7 @@ class CallLog:
             "mode": mode,
             "version": version,
             "endian": endian,
-            "hz": None,
+            "hz": hz,
             "between_ns": between_ns,
             "is_relative": False,
             "tids": self._tids(),
@@ -61,7 +65,9 @@ class CallLog:
         }
         try:
             if all(r.format == "xray" for r in tracing):
-                return Written.of(_core.convert_xray([r._core for r in tracing], descriptor, wanted))
+                return Written.of(_core.convert_xray([r._core for r in tracing], descriptor, wanted, yaml))
+            if yaml:
+                raise ExportError("only XRay logs are written as YAML", hint="write a log, and convert that")
             facts, functions, threads = _core.write_xray(
                 self._profile._fusion, descriptor, wanted, self._is_monotonic()
             )

@@ -57,7 +57,7 @@ def fuse(
     perfs = [recording for recording in named if "callchains" in recording.fills]
     dumps = [recording for recording in named if "code_objects" in recording.fills]
     traces = [recording for recording in named if recording not in perfs and recording not in dumps]
-    for recording in (*dumps, *traces):
+    for recording in named:
         recording.read_ahead()
     if perfs or dumps:
         # What every profile is asked in takes as long to load as a dump to be read: both at once.

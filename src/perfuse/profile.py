@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from perfuse.images import CodeImages
     from perfuse.query import Database
     from perfuse.recording import Recording
+    from perfuse.runtime_log import RuntimeLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,25 @@ class Join:
     alignment: str
     offset_ns: int
     uncertainty_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unwinding:
+    """How copies of stacks, of `perf record --call-graph dwarf`, were unwound.
+
+    Attributes:
+        num_stacks: Stacks that were unwound.
+        frames: Frames by what found them, as in column `frames.unwound_by`.
+        stops: Stacks by why they end where they do: `outermost` (they are whole), `cut` (the rest was not copied),
+            `no_rule` (nothing tells how to leave a function), `bad_read`, `lost_register`, `not_monotonic`,
+            `bad_return_address` or `depth_limit`.
+        cut_bytes: Size of the copies that stacks were cut at; None where none were.
+    """
+
+    num_stacks: int
+    frames: dict[str, int]
+    stops: dict[str, int]
+    cut_bytes: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +156,23 @@ class Profile:
             replace(diagnostic(code, path, message, offset), count=count)
             for path, code, message, offset, count in self._fusion.naming_findings()
         ]
-        return (*self._found, *naming, *checked)
+        return (*self._found, *naming, *self._stacks_lost(), *checked)
+
+    def _stacks_lost(self) -> list[Diagnostic]:
+        """That not all stacks could be unwound to their ends."""
+        if self.unwinding is None:
+            return []
+        told, whole = [], f"of {self.unwinding.num_stacks:,} stacks"
+        stops = dict(self.unwinding.stops)
+        stops.pop("outermost", 0)
+        path = next(recording.path for recording in self.recordings if "callchains" in recording.fills)
+        if cut := stops.pop("cut", 0):
+            message = f"{cut:,} {whole} end where the copy of {self.unwinding.cut_bytes or 0:,} bytes does"
+            told.append(replace(diagnostic("FU009", path, message), count=cut))
+        if lost := sum(stops.values()):
+            why = ", ".join(f"{count:,} {stop.replace('_', ' ')}" for stop, count in stops.items())
+            told.append(replace(diagnostic("FU010", path, f"{lost:,} {whole} are not whole: {why}"), count=lost))
+        return told
 
     @property
     def has_samples(self) -> bool:
@@ -147,6 +183,12 @@ class Profile:
     def has_traces(self) -> bool:
         """Whether any of the recordings tells of calls."""
         return any({"call_events", "call_sums"} & {*recording.fills} for recording in self.recordings)
+
+    @cached_property
+    def unwinding(self) -> Unwinding | None:
+        """How copies of stacks were unwound; None where nothing was to be unwound."""
+        told = self._fusion.unwinding()
+        return Unwinding(**told) if told else None
 
     @cached_property
     def span_ns(self) -> tuple[int, int] | None:
@@ -228,6 +270,13 @@ class Profile:
         from perfuse.call_log import CallLog
 
         return CallLog(self)
+
+    @property
+    def runtime_log(self) -> "RuntimeLog":
+        """What its runtime logged, as a Mono log."""
+        from perfuse.runtime_log import RuntimeLog
+
+        return RuntimeLog(self)
 
     def call_trace(self, progress: "Progress | None" = None) -> "CallTrace | None":
         """The calls and instants one by one, for files of timeline viewers; None where there are none.
@@ -320,4 +369,4 @@ class Profile:
 Progress = Callable[[str, float], None]
 """Called with what is being done and how much of it is, from 0 to 1."""
 
-__all__ = ["Join", "Profile", "Progress", "Selection", "Table"]
+__all__ = ["Join", "Profile", "Progress", "Selection", "Table", "Unwinding"]

@@ -5,13 +5,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike, fspath
+from pathlib import Path
+from stat import S_ISREG
 from typing import IO, TYPE_CHECKING, Any
 
 from perfuse import _core
-from perfuse.diagnostics import Diagnostic, diagnostic, from_core
+from perfuse.diagnostics import Diagnostic, diagnostic, from_core, rules
 from perfuse.errors import UnreadableInput
 from perfuse.records import Record
 from perfuse.table import Tables
+from perfuse.writers import is_written
 
 if TYPE_CHECKING:
     from perfuse._core import ArrowStream
@@ -56,9 +59,10 @@ class Summary:
 class Recording:
     """An open file of any format; `perfuse.open` makes it."""
 
-    def __init__(self, core: _core.Recording, path: str) -> None:
+    def __init__(self, core: _core.Recording, path: str, file_size: int | None = None) -> None:
         self._core = core
         self.path = path
+        self._file_size = file_size
 
     @property
     def format(self) -> str:
@@ -142,13 +146,44 @@ class Recording:
 
         return fuse(self)
 
+    @cached_property
+    def is_growing(self) -> bool:
+        """Whether the file is still being written: it has grown since it was opened, or a process has it open for that.
+
+        The latter can be seen on Linux, of processes of the same user. What was complete when it was opened is what
+        this recording has; opening it again gives what has come since.
+        """
+        if self._file_size is None:
+            return False
+        try:
+            has_grown = Path(self.path).stat().st_size > self._file_size
+        except OSError:
+            return False
+        return has_grown or is_written(self.path)
+
     def _told(self, rows: list[tuple[str, str, int, int | None, str, int]]) -> list[Diagnostic]:
         found = from_core(self.path, rows)
         cut = self._core.unpack_error
         if cut is not None:
             message = f"the compressed file ends early or is damaged: {cut}; {self.size_bytes:,} bytes were unpacked"
             found.append(diagnostic("IO001", self.path, message, self.size_bytes))
-        return found
+        return self._unfinished(found)
+
+    def _unfinished(self, found: list[Diagnostic]) -> list[Diagnostic]:
+        """What ends too early in a file that is still being written has not ended, and nothing there is lost."""
+        # Every format has a rule of such a title.
+        ends = ("the file ends", "the compressed file ends")
+        cuts = [one.offset or 0 for one in found if rules()[one.code].title.startswith(ends)]
+        if not cuts or not self.is_growing:
+            return found
+        start = min(cuts)
+
+        def so_far(one: Diagnostic) -> Diagnostic:
+            if not one.is_finding or one.offset is None or one.offset < start:
+                return one
+            return diagnostic("IO002", self.path, f"so far: {one.message}", one.offset)
+
+        return [so_far(one) for one in found]
 
     def _table(self, name: str) -> "ArrowStream":
         stream = self._core.table(name)
@@ -199,7 +234,8 @@ def _open(source: Input) -> Recording:
             import sys
 
             return Recording(_core.Recording.from_bytes("-", sys.stdin.buffer.read()), "-")
-        return Recording(_core.Recording.open(path), path)
+        size = _file_size(path)
+        return Recording(_core.Recording.open(path), path, size)
     if isinstance(source, io.IOBase) or hasattr(source, "read"):
         path = str(getattr(source, "name", "<file>"))
         return Recording(_core.Recording.from_bytes(path, source.read()), path)
@@ -208,3 +244,12 @@ def _open(source: Input) -> Recording:
 
 def _tables_of(format_name: str) -> tuple[str, ...]:
     return next(tuple(f["tables"]) for f in _core.formats() if f["name"] == format_name)
+
+
+def _file_size(path: str) -> int | None:
+    """The size of a file before it is opened; None for what has none, a pipe say."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_size if S_ISREG(found.st_mode) else None

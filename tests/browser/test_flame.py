@@ -256,6 +256,15 @@ def test_a_profile_without_samples_is_an_empty_page(show):
     assert page.locator("#totals").inner_text() == "0 samples · 0 events"
 
 
+def test_a_trace_of_calls_counts_no_samples(show):
+    profile = small_profile()
+    profile.change("UPDATE samples SET event = 'wall-time'")
+    page = show(with_tables(profile), "#metric=samples")
+    assert page.locator("#totals").inner_text() == "7 ms · wall-time"
+    assert page.locator("#widths").is_hidden()
+    assert "sample" not in tooltip_at(page, 5, 3)
+
+
 def test_fifty_thousand_stacks_open_at_once(show):
     profile = many_stacks(50_000)
     page = show(profile)

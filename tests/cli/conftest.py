@@ -17,11 +17,13 @@ SFRAME = HERE.parents[1] / "crates" / "formats" / "src" / "sframe" / "testdata"
 
 @pytest.fixture
 def recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current directory: a dump, its perf.data, a damaged dump, XRay logs with their program, an object file."""
+    """The current directory: a dump, its perf.data, a damaged dump, XRay logs with their program, an object file,
+    a library."""
     for file in (HERE / "testdata").iterdir():
         shutil.copy(file, tmp_path)
     (tmp_path / "server").write_bytes(program())
     shutil.copy(SFRAME / "v2_nest_llvm22.o", tmp_path / "a.out")
+    shutil.copy(SFRAME / "lld22_v2.so", tmp_path / "libsmall.so")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -9,9 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from perfuse import sframe
+
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "postcards"
 TRACED = ROOT / "examples" / "xray_server"
+UNWOUND = ROOT / "examples" / "unwind_tables"
+SFRAME = ROOT / "crates" / "formats" / "src" / "sframe" / "testdata"
 DUMPS = ("jit-32015.dump", "jit-4242.dump")
 
 
@@ -28,6 +32,10 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copy(TRACED / "server.o", tmp_path / "server")
     shots = (ROOT / "examples" / "mono_sessions" / "sessions.mlpd.gz").read_bytes()
     (tmp_path / "sessions.mlpd").write_bytes(gzip.decompress(shots))
+    shutil.copy(UNWOUND / "orders", tmp_path)
+    # What a command of the page before makes.
+    sframe.from_eh_frame(UNWOUND / "orders").section.write_into(UNWOUND / "orders", tmp_path / "orders.new")
+    shutil.copy(SFRAME / "lld22_v2.so", tmp_path / "libsmall.so")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -37,6 +37,10 @@ class FakeProfile:
             declared = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
             self._connection.execute(f"CREATE TABLE {table['name']} ({declared})")
 
+    def change(self, statement: str) -> None:
+        """Changes rows that are there."""
+        self._connection.execute(statement)
+
     def sql(self, query: str) -> duckdb.DuckDBPyRelation:
         return self._connection.sql(query)
 

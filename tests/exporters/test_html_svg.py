@@ -7,12 +7,14 @@ import json
 import re
 import struct
 import zlib
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from fake_profile import FakeProfile
 from small_profile import small_profile
 
+import perfuse
 from perfuse.analysis.flame import FlameGraph
 from perfuse.errors import UsageError
 from perfuse.exporters import export
@@ -161,3 +163,16 @@ def test_colours_are_those_of_the_standard():
     assert hexadecimal(0.627955, 0.257683, 29.2339) == "#ff0000"
     assert hexadecimal(0.519752, 0.176858, 142.4953) == "#008000"
     assert len({origin.name for origin in ORIGINS}) == len(ORIGINS)
+
+
+def test_sums_over_calls_are_no_samples(tmp_path):
+    """A trace has calls and their time: how many sums of them there are says nothing."""
+    trace = next((Path(__file__).parents[2] / "examples" / "xray_server").glob("xray-log.*"))
+    profile = perfuse.fuse(trace)
+    page, picture = tmp_path / "page.html", tmp_path / "picture.svg"
+    profile.export(page)
+    profile.export(picture)
+    assert data(page.read_text())[0]["counted"] is False
+    assert "372 ms · wall-time</text>" in picture.read_text()
+    assert "samples" not in picture.read_text()
+    assert data(exported(with_tables(small_profile()), "html"))[0]["counted"] is True

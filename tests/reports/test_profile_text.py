@@ -9,7 +9,7 @@ import pytest
 
 from perfuse.analysis.sampled import Event
 from perfuse.analysis.weights import FunctionWeight, GroupWeight
-from perfuse.reports.profile import DiagnosticCount, Input, JoinedDump, ProfileReport, Unnamed
+from perfuse.reports.profile import DiagnosticCount, Input, JoinedDump, ProfileReport, Unnamed, Unwound
 from perfuse.reports.profile_text import profile_lines
 from perfuse.reports.style import Style
 
@@ -41,6 +41,12 @@ REPORT = ProfileReport(
         JoinedDump("/tmp/jit-2345.dump", 2345, "marker", "marker", -1_500_000_000, 20_000),
         JoinedDump("jit-7.dump", None, "unmatched", "none", 0, None),
     ],
+    unwound=Unwound(
+        1234,
+        {"sampled": 1234, "sframe": 8100, "eh_frame": 1500, "frame_pointer": 400},
+        {"outermost": 1219, "cut": 12, "no_rule": 3},
+        2048,
+    ),
     start_ns=5_000_000_000,
     duration_ns=1_420_000_000,
     events=[Event("cpu-clock", "ns", 100, 1000), Event("cache-misses", "events", 7, 7)],

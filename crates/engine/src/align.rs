@@ -101,7 +101,7 @@ mod tests {
         }
         let mut chains = callchains::Builder::new();
         for (ts, address) in [(500, 0x1010), (400, 0x10ff), (300, 0x2090)] {
-            chains.push(0, ts, 0, 0, None, 1, "e", &[address], 0, 0);
+            chains.push(0, ts, 0, 0, None, 1, "e", &[address], None, 0, 0);
         }
         let uses = first_uses([chains.finish()].into_iter(), &[code.finish()]).unwrap();
         assert_eq!(uses, [FirstUse { created: 10, sampled: 400 }]);

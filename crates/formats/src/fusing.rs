@@ -7,6 +7,11 @@ rules! {
         "the compressed file ends early or is damaged",
         "The gzip or zstd stream could not be unpacked to its end; what came before the damage was read.",
         "Copy the file again, or finish its download. The part that was unpacked can be used as it is.";
+    GROWING = "IO002", Info, "",
+        "the file is still being written",
+        "It ends inside a record or a buffer, and a process has it open for writing, or it has grown since it was opened. What was \
+         complete then was read.",
+        "Nothing has to be done. Opening it again reads what has come since; `perfuse watch` does that every second.";
     NO_PROCESS = "FU001", Warning, "",
         "no process of the recording wrote this dump",
         "Neither the mapped files of the perf.data nor its process ids match the dump's header, so its code names nothing.",
@@ -42,4 +47,15 @@ rules! {
         "functions have numbers instead of names",
         "A call trace has numbers for functions, and no instrumentation map was given or found that has their names.",
         "Give the program that was recorded with `--map FILE`, and its libraries with `--map OBJECT=FILE`.";
+    CUT_STACKS = "FU009", Info, "perf_event.h: PERF_SAMPLE_STACK_USER",
+        "stacks end where the copy of them does",
+        "perf record --call-graph dwarf copies the innermost part of each stack, 8 KiB unless it is told otherwise. Callers that \
+         lie farther out cannot be found.",
+        "Record with more: `perf record --call-graph dwarf,32768`; 65528 bytes is the most.";
+    LOST_STACKS = "FU010", Warning, "",
+        "stacks could not be unwound to their end",
+        "Nothing tells how to leave a function: its program or library is not here, or another version of it, or it has no \
+         unwinding information and keeps no frame pointer; or the information does not fit the stack. The frames found so far \
+         are shown.",
+        "Give the directory that has the recorded programs and libraries: `--symbols DIR`. The report says which are not found.";
 }

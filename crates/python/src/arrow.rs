@@ -60,13 +60,17 @@ impl ArrowStream {
 
 /// All batches of any Python object that offers the Arrow C stream interface.
 pub fn batches(object: &Bound<'_, PyAny>) -> PyResult<Vec<RecordBatch>> {
+    reader(object)?.collect::<Result<_, _>>().map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// The batches of such an object, one by one.
+pub fn reader(object: &Bound<'_, PyAny>) -> PyResult<RecordBatchStreamReader> {
     let capsule = object.call_method0("__arrow_c_stream__")?;
     let capsule = capsule.cast::<PyCapsule>().map_err(|_| PyTypeError::new_err("not an Arrow stream"))?;
     let pointer = capsule.pointer_checked(Some(STREAM))?;
     // SAFETY: the name was checked, so this is an ArrowArrayStream; from_raw moves it out and leaves a released one.
-    let reader = unsafe { RecordBatchStreamReader::from_raw(pointer.cast().as_ptr()) }
-        .map_err(|error| PyValueError::new_err(error.to_string()))?;
-    reader.collect::<Result<_, _>>().map_err(|error| PyValueError::new_err(error.to_string()))
+    unsafe { RecordBatchStreamReader::from_raw(pointer.cast().as_ptr()) }
+        .map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -6,14 +6,17 @@ use std::sync::{Arc, Mutex, OnceLock};
 use arrow_array::RecordBatch;
 use perfuse_engine::align::first_uses;
 use perfuse_engine::code_map::CodeMap;
-use perfuse_engine::join::{self, CodeLines, CodeNames, NativeNames, PerfMaps};
+use perfuse_engine::join::{self, CodeLines, CodeNames, NativeNames, PerfMaps, Places};
 use perfuse_engine::mappings::Mappings;
 use perfuse_engine::sleds::{Named, ObjectMaps};
 use perfuse_engine::symbolize::{Options, Symbolizer};
+use perfuse_engine::unwind::{Chains, Modules, Totals, Unwinder};
+use perfuse_formats::perf_data::PerfData;
 use perfuse_formats::{BatchStream, ClockMap, Placement, Recording, TableRequest, registry};
 use perfuse_tables::access::ColumnError;
 use perfuse_tables::{Identities, Offsets, clocks, diagnostics, sources};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::arrow::ArrowStream;
 use crate::calls::Traced;
@@ -21,6 +24,7 @@ use crate::errors::table_error;
 use crate::heap;
 use crate::naming::{FindingRow, open_maps};
 use crate::recording::PyRecording;
+use crate::unwinding::{self, KnownFormats, unwind_and_locate};
 
 /// How a recording is put among the others.
 #[pyclass(frozen, name = "Placed", module = "perfuse._core")]
@@ -115,6 +119,8 @@ pub struct Fusion {
     recorded_on: Option<(String, String)>,
     pub named: OnceLock<Result<Vec<Named>, ColumnError>>,
     joined: OnceLock<Result<join::Tables, ColumnError>>,
+    /// How unwinding went; set by the join, where there was anything to unwind.
+    pub unwound: OnceLock<Totals>,
     pub traced: OnceLock<Result<Traced, ColumnError>>,
 }
 
@@ -142,7 +148,7 @@ impl Fusion {
             after = after.plus(extent);
             all.push(Placed { how, placement });
         }
-        let (named, joined, traced) = Default::default();
+        let (named, joined, unwound, traced) = Default::default();
         Ok(Self {
             placed: all,
             identities,
@@ -153,6 +159,7 @@ impl Fusion {
             recorded_on,
             named,
             joined,
+            unwound,
             traced,
         })
     }
@@ -221,6 +228,13 @@ impl Fusion {
     #[pyo3(name = "naming_findings")]
     fn py_naming_findings(&self, py: Python<'_>) -> PyResult<Vec<FindingRow>> {
         py.detach(|| self.naming_findings()).map_err(table_error)
+    }
+
+    /// How unwinding copies of stacks went: see `perfuse.profile.Unwinding`. None where there are none.
+    #[pyo3(name = "unwinding")]
+    fn py_unwinding<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let totals = py.detach(|| self.unwinding()).map_err(table_error)?;
+        totals.map(|totals| unwinding::totals(py, totals)).transpose()
     }
 
     /// When code was made and first seen to run: `(created, sampled)` pairs, code of one recording against samples of
@@ -301,10 +315,6 @@ impl Fusion {
         let codes = CodeMap::new(&code_objects, &code_moves)?;
         let names = CodeNames::new(&code_objects)?;
         let mappings = Mappings::new(&mapping_rows)?;
-        let located = join::locate(self.stream("callchains", false), &codes, &mappings)?;
-        let hit =
-            TableRequest { code_objects: Some(located.code_objects.clone()), ..TableRequest::default() };
-        let lines = CodeLines::new(self.collect("line_rows", &hit), self.collect("inline_calls", &hit))?;
         let symbol_dirs = self.symbol_dirs.clone();
         let symbolizer = Symbolizer::new(Options {
             symbol_dirs,
@@ -312,10 +322,32 @@ impl Fusion {
             recorded_on: self.recorded_on.clone(),
             ..Options::default()
         });
+        let places = Places { codes: &codes, mappings: &mappings };
+        let located = if self.has_user_stacks() {
+            let formats = KnownFormats { placed: &self.placed };
+            let modules = Modules::new(places, &symbolizer, &formats);
+            let (located, totals) =
+                unwind_and_locate(Unwinder::new(&modules), self.stream("callchains", false), places);
+            let _ = self.unwound.set(totals);
+            located?
+        } else {
+            join::locate(self.stream("callchains", false).map(|batch| Ok(Chains::from(batch))), places)?
+        };
+        let hit =
+            TableRequest { code_objects: Some(located.code_objects.clone()), ..TableRequest::default() };
+        let lines = CodeLines::new(self.collect("line_rows", &hit), self.collect("inline_calls", &hit))?;
         let perf_maps = self.perf_maps();
         let native = NativeNames { symbolizer: &symbolizer, perf_maps: &perf_maps };
         let resolution = join::resolve(&located, &mappings, &names, &lines, &native)?;
         join::emit(&located, &resolution, &mappings, self.after)
+    }
+
+    /// Whether any samples have copies of their stacks.
+    pub fn has_user_stacks(&self) -> bool {
+        let perf = |placed: &Placed| {
+            placed.recording().as_any().downcast_ref::<PerfData>().is_some_and(|it| it.num_user_stacks() > 0)
+        };
+        self.placed.iter().any(perf)
     }
 
     /// Maps lie where the user says, beside the recordings, or where runtimes write them.

@@ -112,7 +112,10 @@ impl PyRecording {
         let rows = py.detach(|| {
             let mut sink = Diagnostics::with_limit(limit);
             match whole {
-                true => self.inner.check(&mut sink),
+                true => {
+                    self.inner.check(&mut sink);
+                    crate::sframe::check(&*self.inner, &mut sink);
+                }
                 false => self.inner.findings(&mut sink),
             }
             sink.into_rows()

@@ -1,13 +1,15 @@
 //! What only SFrame has: addresses looked up, readelf's text, sections that can be changed and written.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+mod coverage;
+mod cross_check;
+mod jit_code;
+mod section;
+mod synthesis;
 
-use perfuse_formats::sframe::consts::Abi;
+use std::sync::{Arc, Mutex};
+
 use perfuse_formats::sframe::readelf::{Dump, Style};
-use perfuse_formats::sframe::records::FuncInfo;
-use perfuse_formats::sframe::recovery::{Base, Context, Expression, Recover, Recovery};
-use perfuse_formats::sframe::writer::{self, Contents, Described};
-use perfuse_formats::sframe::{self, SFrame};
+use perfuse_formats::sframe::{self, SFrame, writer};
 use perfuse_formats::{Recording, Source};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -17,7 +19,10 @@ use crate::arrow::ArrowStream;
 use crate::errors::{export_error, io_error, unreadable};
 use crate::recording::PyRecording;
 
-fn sframe(recording: &PyRecording) -> PyResult<&SFrame> {
+pub use cross_check::check;
+use section::SFrameSection;
+
+pub fn sframe(recording: &PyRecording) -> PyResult<&SFrame> {
     let sframe = recording.inner.as_any().downcast_ref::<SFrame>();
     sframe.ok_or_else(|| PyTypeError::new_err("not an SFrame file"))
 }
@@ -64,6 +69,10 @@ fn sframe_pieces<'py>(py: Python<'py>, recording: &PyRecording) -> PyResult<Vec<
             row.set_item("flags", piece.header.sfp_flags)?;
             row.set_item("num_functions", piece.header.sfh_num_fdes)?;
             row.set_item("num_rows", piece.header.sfh_num_fres)?;
+            row.set_item("header_bytes", piece.entries.start - piece.at)?;
+            row.set_item("entries_bytes", piece.entries.len())?;
+            row.set_item("rows_bytes", piece.rows.len())?;
+            row.set_item("size_bytes", piece.end.min(view.data.len()) - piece.at)?;
             row.set_item("starts", piece.starts.name())?;
             row.set_item("because", piece.starts.reason())?;
             Ok(row)
@@ -106,149 +115,6 @@ impl SFrameText {
     }
 }
 
-/// A rule: base, offset, whether memory is read there.
-type Rule = (String, i64, bool);
-/// A row: start offset; CFA, frame pointer, return address; whether that is signed. Without a CFA: the outermost frame.
-type Row = (u32, Option<Rule>, Option<Rule>, Option<Rule>, bool);
-type MisfitRow = (Option<u64>, Option<u32>, &'static str, bool);
-
-/// A section that can be changed and written.
-#[pyclass(frozen, module = "perfuse._core")]
-pub struct SFrameSection {
-    contents: Mutex<Contents>,
-}
-
-#[pymethods]
-impl SFrameSection {
-    #[new]
-    fn new(version: u8, arch: &str) -> PyResult<Self> {
-        let abi = Abi::ALL.into_iter().find(|abi| abi.arch() == Some(arch));
-        let abi = abi.ok_or_else(|| PyValueError::new_err(format!("SFrame has no ABI for {arch}")))?;
-        if !(1..=3).contains(&version) {
-            return Err(PyValueError::new_err("SFrame has versions 1, 2 and 3"));
-        }
-        Ok(Self::of(Contents::new(version, abi)))
-    }
-
-    /// One for each piece of a file.
-    #[staticmethod]
-    fn all_of(py: Python<'_>, recording: &PyRecording) -> PyResult<Vec<Self>> {
-        let file = sframe(recording)?;
-        Ok(py.detach(|| file.views().map(|view| Self::of(Contents::of(view))).collect()))
-    }
-
-    /// One sorted section of several.
-    #[staticmethod]
-    fn merged(py: Python<'_>, sections: Vec<PyRef<'_, Self>>) -> PyResult<(Self, usize)> {
-        let all = sections.iter().map(|section| Ok(section.lock()?.clone())).collect::<PyResult<Vec<_>>>()?;
-        let merged = py.detach(|| writer::merge(all)).map_err(|error| export_error(py, error))?;
-        Ok((Self::of(merged.contents), merged.duplicates))
-    }
-
-    #[getter]
-    fn version(&self) -> PyResult<u8> {
-        Ok(self.lock()?.version)
-    }
-
-    #[getter]
-    fn arch(&self) -> PyResult<Option<&'static str>> {
-        Ok(self.lock()?.abi.arch())
-    }
-
-    fn __len__(&self) -> PyResult<usize> {
-        Ok(self.lock()?.functions.len())
-    }
-
-    /// Adds a function with its rows.
-    #[pyo3(signature = (start, size, rows, repeat_bytes=0, signal=false, key_b=false))]
-    fn add(
-        &self,
-        start: u64,
-        size: u32,
-        rows: Vec<Row>,
-        repeat_bytes: u8,
-        signal: bool,
-        key_b: bool,
-    ) -> PyResult<()> {
-        let mut contents = self.lock()?;
-        let (version, repeats) = (contents.version, repeat_bytes != 0);
-        if signal && version < 3 {
-            return Err(PyValueError::new_err(
-                "only version 3 can say that a function is entered for a signal",
-            ));
-        }
-        let furthest = rows.iter().map(|row| row.0).max().unwrap_or(0).max(if repeats {
-            repeat_bytes.into()
-        } else {
-            size
-        });
-        let fre_type = if furthest < 1 << 8 { 0 } else { 2 - u8::from(furthest < 1 << 16) };
-        let mut described = Described {
-            start,
-            size,
-            info: FuncInfo::new(fre_type, repeats, key_b, signal),
-            fde_type: 0,
-            repeat_bytes,
-            padding: 0,
-            block: 0,
-        };
-        let rows: Vec<(u32, Recovery)> =
-            rows.into_iter().map(|row| Ok((row.0, recovery(row)?))).collect::<PyResult<_>>()?;
-        let context = contents.context(&described);
-        let as_type = |fde_type| {
-            let context = Context { fde_type, ..context };
-            rows.iter()
-                .map(|(start, recovery)| writer::row_of(*start, recovery, &context))
-                .collect::<Result<Vec<_>, _>>()
-        };
-        let written = match as_type(0) {
-            Err(_) if version >= 3 => {
-                described.fde_type = 1;
-                as_type(1)
-            }
-            by_position => by_position,
-        };
-        contents.push(described, written.map_err(PyValueError::new_err)?);
-        Ok(())
-    }
-
-    /// The same in another version, and what does not fit: `(function, row, what, left out)`.
-    fn convert(&self, py: Python<'_>, version: u8) -> PyResult<(Self, Vec<MisfitRow>)> {
-        let contents = self.lock()?;
-        let (converted, misfits) = py.detach(|| contents.convert(version));
-        let rows = misfits.iter().map(|misfit| (misfit.function, misfit.row, misfit.what, misfit.left_out));
-        Ok((Self::of(converted), rows.collect()))
-    }
-
-    /// The same with equal rows shared, and how many blocks that took away.
-    fn optimised(&self, py: Python<'_>) -> PyResult<(Self, usize)> {
-        let mut contents = self.lock()?.clone();
-        let gone = py.detach(|| contents.share_rows());
-        Ok((Self::of(contents), gone))
-    }
-
-    /// Bytes for an address; functions sorted first, unless they are to keep their order.
-    #[pyo3(signature = (address, sort=true))]
-    fn encode<'py>(&self, py: Python<'py>, address: u64, sort: bool) -> PyResult<Bound<'py, PyBytes>> {
-        let mut contents = self.lock()?;
-        if sort {
-            contents.sort();
-        }
-        let bytes = py.detach(|| contents.encode(address)).map_err(|error| export_error(py, error))?;
-        Ok(PyBytes::new(py, &bytes))
-    }
-}
-
-impl SFrameSection {
-    fn of(contents: Contents) -> Self {
-        Self { contents: Mutex::new(contents) }
-    }
-
-    fn lock(&self) -> PyResult<MutexGuard<'_, Contents>> {
-        self.contents.lock().map_err(crate::errors::table_error)
-    }
-}
-
 /// A file with other bytes for one of its sections.
 #[pyfunction]
 fn sframe_put_back<'py>(
@@ -264,31 +130,21 @@ fn sframe_put_back<'py>(
     Ok(PyBytes::new(py, &bytes))
 }
 
-fn recovery((_, cfa, fp, ra, ra_mangled): Row) -> PyResult<Recovery> {
-    let Some(cfa) = cfa else { return Ok(Recovery::Outermost) };
-    let rule = |rule: Option<Rule>| rule.map_or(Ok(Recover::Same), |rule| expression(rule).map(Recover::At));
-    Ok(Recovery::Caller { cfa: expression(cfa)?, fp: rule(fp)?, ra: rule(ra)?, ra_mangled })
-}
-
-fn expression((base, offset, deref): Rule) -> PyResult<Expression> {
-    let base = match base.as_str() {
-        "sp" => Base::Sp,
-        "fp" => Base::Fp,
-        "cfa" => Base::Cfa,
-        other => match other
-            .strip_prefix('r')
-            .and_then(|number| number.parse().ok())
-            .filter(|number| *number < 1 << 29)
-        {
-            Some(number) => Base::Register(number),
-            None => {
-                return Err(PyValueError::new_err(format!(
-                    "{other:?} is not sp, fp, cfa or a register such as r10"
-                )));
-            }
-        },
-    };
-    Ok(Expression { base, offset, deref })
+/// The bytes of a program or library with a section: in the place of the one it has, where it fits there, else behind all else.
+#[pyfunction]
+fn sframe_into<'py>(
+    py: Python<'py>,
+    path: &str,
+    section: &SFrameSection,
+    sort: bool,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let source = py.detach(|| Source::open(path)).map_err(|error| io_error(py, path, &error))?;
+    let mut contents = section.contents()?;
+    if sort {
+        contents.sort();
+    }
+    let bytes = py.detach(|| writer::put_into(Arc::new(source), &contents));
+    Ok(PyBytes::new(py, &bytes.map_err(|error| export_error(py, error))?))
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -296,6 +152,9 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<SFrameSection>()?;
     module.add_function(wrap_pyfunction!(sframe_at, module)?)?;
     module.add_function(wrap_pyfunction!(sframe_find, module)?)?;
+    module.add_function(wrap_pyfunction!(coverage::sframe_coverage, module)?)?;
+    module.add_function(wrap_pyfunction!(synthesis::sframe_from_eh_frame, module)?)?;
     module.add_function(wrap_pyfunction!(sframe_pieces, module)?)?;
+    module.add_function(wrap_pyfunction!(sframe_into, module)?)?;
     module.add_function(wrap_pyfunction!(sframe_put_back, module)?)
 }

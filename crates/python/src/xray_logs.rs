@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard};
 use perfuse_formats::xray::XRay;
 use perfuse_formats::xray::consts::{Action, FUNCTION_ID_BITS};
 use perfuse_formats::xray::convert::{
-    ConvertError, FunctionNumbers, Options, Selection, TablesError, convert, tell_tables,
+    ConvertError, FunctionNumbers, Options, Selection, TablesError, convert, tell_tables, to_yaml,
 };
 use perfuse_formats::xray::header::Mode;
 use perfuse_formats::xray::writer::{
@@ -100,20 +100,22 @@ impl Wanted {
 }
 
 /// The counter at a time: the first tick that is not before it.
-fn ticks(ns: i64, clock: &ClockMap) -> u64 {
+pub fn ticks(ns: i64, clock: &ClockMap) -> u64 {
     let away = i128::from(ns) - i128::from(clock.offset_ns);
     let numerator = i128::from(clock.numerator.max(1));
     let ticks = (away * i128::from(clock.denominator) + numerator - 1).div_euclid(numerator);
     u64::try_from(ticks.max(0)).unwrap_or(u64::MAX)
 }
 
-/// Writes one log of logs of a run to a file, given as its descriptor.
+/// Writes one log of logs of a run to a file, given as its descriptor; as llvm-xray's YAML, if wanted.
 #[pyfunction]
+#[pyo3(signature = (recordings, out, wanted, yaml=false))]
 fn convert_xray(
     py: Python<'_>,
     recordings: Vec<PyRef<'_, PyRecording>>,
     out: RawFd,
     wanted: Wanted,
+    yaml: bool,
 ) -> PyResult<WrittenFacts> {
     let logs: Option<Vec<&XRay>> =
         recordings.iter().map(|recording| recording.inner.as_any().downcast_ref::<XRay>()).collect();
@@ -127,7 +129,7 @@ fn convert_xray(
     let options = wanted.options(Options::like(first), &clock, zero)?;
     let written = py.detach(|| {
         let mut out = BufWriter::with_capacity(1 << 20, duplicate(out).map_err(WriteError::from)?);
-        convert(&logs, &options, &mut out)
+        if yaml { to_yaml(&logs, &options, &mut out) } else { convert(&logs, &options, &mut out) }
     });
     match written {
         Ok(written) => Ok(facts(&written)),

@@ -11,6 +11,7 @@ mod column;
 mod family;
 mod identities;
 mod schema;
+mod unwinding;
 
 pub use column::Choices;
 pub use family::{
@@ -23,6 +24,7 @@ pub use family::{
 };
 pub use identities::{Identities, Offsets};
 pub use schema::{ColumnSpec, TableSpec};
+pub use unwinding::{Base, Expression, Recover, Recovery};
 
 /// Every common table, in the order the documentation lists them.
 pub static TABLES: &[&TableSpec] = &[

@@ -3,6 +3,7 @@
 import gc
 import os
 from collections.abc import Sequence
+from itertools import pairwise
 
 from perfuse import _core
 
@@ -17,7 +18,7 @@ def begin(args: Sequence[str]) -> None:
     """Starts to read the files that a command line names. Whatever is wrong with them is said when they are opened."""
     gc.set_threshold(OBJECTS_BEFORE_GC, *gc.get_threshold()[1:])
     if args and args[0] in READERS:
-        for before, arg in zip(args, args[1:], strict=False):
+        for before, arg in pairwise(args):
             # What follows an option may be its value: a program with a map, or the file to write.
             if not before.startswith("-") and os.path.isfile(arg):  # noqa: PTH113 - pathlib is not loaded yet
                 _core.read_early(arg)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import wraps
@@ -139,6 +140,22 @@ class ObjectFile(click.ParamType[Any]):
         if int(number) > LAST_OBJECT:
             self.fail(f"object {number} cannot be: XRay numbers them from 0 to {LAST_OBJECT}", param, ctx)
         return int(number), path
+
+
+class Seconds(click.ParamType[Any]):
+    """A number of seconds, more than 0."""
+
+    name = "seconds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number."""
+        try:
+            seconds = float(value)
+        except ValueError:
+            seconds = 0.0
+        if not 0 < seconds < threading.TIMEOUT_MAX:
+            self.fail(f"{value!r} is no number of seconds", param, ctx)
+        return seconds
 
 
 class SecondsRange(click.ParamType[Any]):

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 SAMPLES = frozenset({"callchains", "samples"})
 """Tables of files that have samples."""
+UNWIND = "unwind_rows"
+"""A table of files that say how stacks are unwound, and nothing of what ran."""
 
 
 @verb(
@@ -31,6 +33,7 @@ SAMPLES = frozenset({"callchains", "samples"})
         "perfuse report xray-log.server.uocuES --map server",
         "perfuse report xray-log.server.uocuES --function 'render*' --graph",
         "perfuse report --map server",
+        "perfuse report a.out",
     ],
 )
 @click.argument("files", nargs=-1, metavar="[FILE]...")
@@ -54,6 +57,9 @@ def command(
     stacks, who calls whom. --map alone: the functions of a program with an XRay map.
 
     A code dump alone: what was compiled, when, how often, how big.
+
+    Programs with SFrame sections: what code they cover, what is missing and why, whether they agree with
+    .eh_frame, and who would unwind by them.
     """
     if not files:
         return _map_alone(console, how, limit, as_json)
@@ -61,6 +67,8 @@ def command(
         # Its definitions: durations in ticks, at the rate the header states.
         how = replace(how, tsc_hz=1_000_000_000 if calls.as_csv else "header")
     profile = open_profile(console, files, how)
+    if all(UNWIND in recording.fills for recording in profile.recordings):
+        return _unwind_tables(console, profile, limit, as_json)
     if calls.given and not profile.has_traces:
         raise click.UsageError(f"{calls.given[0]} is about call traces, and there is none among the files")
     if profile.has_traces and event is None and not _has_samples(profile):
@@ -144,6 +152,23 @@ def _calls(console: Console, profile: Profile, calls: CallOptions, limit: int, a
         report = calls_report(profile, request)
         console.json(report.as_json()) if as_json else console.lines(calls_lines(report, console.style))
     return settle(console, profile.diagnostics)
+
+
+def _unwind_tables(console: Console, profile: Profile, limit: int, as_json: bool) -> int:
+    from perfuse.formats.sframe import SFrame
+    from perfuse.reports.unwind_tables import unwind_report
+    from perfuse.reports.unwind_tables_text import unwind_lines
+
+    reports = [unwind_report(SFrame(recording), limit) for recording in profile.recordings]
+    if as_json:
+        shown = [report.as_json() for report in reports]
+        console.json(shown[0] if len(shown) == 1 else {"kind": "unwind_tables", "files": shown})
+    else:
+        for index, report in enumerate(reports):
+            if index:
+                console.line()
+            console.lines(unwind_lines(report, console.style))
+    return settle(console, [found for report in reports for found in report.findings])
 
 
 def _map_alone(console: Console, how: ProfileOptions, limit: int, as_json: bool) -> int:

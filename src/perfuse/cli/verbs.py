@@ -32,6 +32,9 @@ VERBS = {
         VerbEntry("diff", "diff A B", "Tell what changed from one recording to another.", UNDERSTAND),
         VerbEntry("flame", "flame FILE... -o OUT", "Draw a flame graph as one HTML or SVG file.", UNDERSTAND),
         VerbEntry("convert", "convert FILE... -o OUT", "Write a profile in another tool's format.", UNDERSTAND),
+        VerbEntry("sframe", "sframe ACTION FILE", "Make, shrink, merge, convert unwind tables.", UNDERSTAND),
+        VerbEntry("watch", "watch FILE", "Follow a file that is still being written.", MACHINE),
+        VerbEntry("mono", "mono heapshot [LOG]", "Ask a running Mono for a heap shot.", MACHINE),
         VerbEntry("doctor", "doctor", "Tell which producers and viewers this machine has.", MACHINE),
         VerbEntry("help", "help [VERB]", "Show the help of a verb.", MACHINE),
     )

@@ -16,6 +16,7 @@ from perfuse import __version__
 from perfuse.analysis.flame import FlameGraph, Metric
 from perfuse.analysis.sampled import Sampled, thread_labels
 from perfuse.exporters.palette import DARK, LIGHT, ORIGINS
+from perfuse.exporters.source import is_sum
 from perfuse.reports.names import module_name
 
 MODULES = (
@@ -124,6 +125,7 @@ def _description(flame: FlameGraph, symbols: Table) -> dict[str, Any]:
         "version": __version__,
         "event": flame.event.name,
         "unit": flame.event.unit,
+        "counted": not is_sum(flame.event.name),
         "inverted": flame.inverted,
         "metric": flame.metric,
         "threads": thread_labels(flame.profile),

@@ -1,21 +1,19 @@
 """Writing a profile to where it was asked for: whole, or not at all."""
 
-import gzip
 import os
-import secrets
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from io import BufferedIOBase, BufferedWriter, RawIOBase
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from perfuse.errors import ExportError, UsageError
 from perfuse.exporters.registry import Output, Target, target_for, target_named
 from perfuse.exporters.source import Progress, Source
+from perfuse.whole_file import new_file
 
 
 def export(
@@ -72,7 +70,7 @@ def export(
                 names = _names(unfinished, last=path.resolve().name)
             beside = path.resolve() if path.is_symlink() else path
             return tuple(str(beside.with_name(file)) for file in names)
-        with _new_file(path) as out:
+        with new_file(path) as out:
             write(profile, out)
     except OSError as error:
         raise ExportError(f"cannot write {name}: {error.strerror or error}", path=name) from error
@@ -116,39 +114,6 @@ def _writer(target: Target, output: Output, options: dict[str, Any], progress: P
     if target.tells_progress(output):
         options = {**options, "progress": progress}
     return partial(target.writer(output), **options)
-
-
-@contextmanager
-def _new_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file that takes its name when the block ends well, and is gone when it does not."""
-    if path.exists() and not path.is_file():
-        # A pipe or a device such as /dev/null: replacing it would be wrong.
-        with path.open("wb") as out:
-            yield out
-        return
-    path = path.resolve()
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with unfinished.open("xb") as file, _packed(file, path) as out:
-            yield out
-        if path.exists():
-            shutil.copymode(path, unfinished)
-        unfinished.replace(path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
-
-
-@contextmanager
-def _packed(file: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
-    if path.suffix.lower() != ".gz":
-        yield file
-        return
-    # No name and no time: the same profile gives the same bytes.
-    with gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=6, mtime=0) as packed:
-        buffered = BufferedWriter(cast(RawIOBase, cast(BufferedIOBase, packed)), buffer_size=1 << 20)
-        yield buffered
-        buffered.flush()
 
 
 @contextmanager

@@ -83,6 +83,10 @@ TARGETS: tuple[Target, ...] = (
            "spreadsheets, scripts: statistics of calls, a line a function; also as llvm-xray has them"),
     Target("xray", "XRay log", (".xray",), "xray", ("file",),
            "llvm-xray, perfuse: calls, of any version, mode and byte order"),
+    Target("xray-yaml", "XRay trace in YAML", (".xray.yaml", ".yaml"), "xray_yaml", ("file",),
+           "llvm-xray, text editors, diff: a line a record, in the order of time"),
+    Target("mono", "Mono log", (".mlpd",), "mono", ("file",),
+           "mprof-report, perfuse: what Mono logged, whole or in part, of any data version"),
 )  # fmt: skip
 """Every target, in the order they are listed to people."""
 

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from perfuse.call_log import CallLog
     from perfuse.call_trace import CallTrace
     from perfuse.images import CodeImages
+    from perfuse.runtime_log import RuntimeLog
 
 SUMMED = "'wall-time', 'calls'"
 """Events of call traces, as a list in SQL: a sample of these stands for all the calls of a path in a thread."""
@@ -67,9 +68,23 @@ class CallSource(Protocol):
         ...
 
 
+class RuntimeSource(Protocol):
+    """A profile, as far as exporters of runtimes' own logs know it."""
+
+    @property
+    def runtime_log(self) -> "RuntimeLog":
+        """What its runtime logged."""
+        ...
+
+
 def text(value: str) -> str:
     """A string literal in SQL."""
     return "'" + value.replace("'", "''") + "'"
+
+
+def is_sum(event: str) -> bool:
+    """Whether an event's samples are sums over calls, of which there are no numbers to tell."""
+    return text(event) in SUMMED.split(", ")
 
 
 def columns_as_json(profile: Source, columns: dict[str, str], query: str) -> dict[str, str]:

@@ -11,6 +11,7 @@ from arro3.core import Table
 from perfuse.analysis.flame import FlameGraph, Metric
 from perfuse.analysis.sampled import Sampled
 from perfuse.exporters.palette import DARK, LIGHT, ORIGINS, hexadecimal
+from perfuse.exporters.source import is_sum
 from perfuse.reports.names import module_name
 
 ROW = 18
@@ -100,7 +101,9 @@ def picture(flame: FlameGraph, width: int = 1200) -> str:
     depth = max(box.depth for box in boxes) + 1
     height = HEAD + depth * ROW + FOOT
     unit = flame.event.unit
-    totals = f"{tree.total_samples:,} samples · {weight_text(tree.total_weight, unit)} · {flame.event.name}"
+    counted = not is_sum(flame.event.name)
+    counts = f"{tree.total_samples:,} samples · " if counted else ""
+    totals = f"{counts}{weight_text(tree.total_weight, unit)} · {flame.event.name}"
     title = _fitted(visible(flame.title), inner - CAPTION * (len(totals) + 4), 8.6)
     size = f'width="{width}" height="{height}"'
     parts = [
@@ -112,7 +115,7 @@ def picture(flame: FlameGraph, width: int = 1200) -> str:
         f'<text class="title" x="{MARGIN}" y="28">{html.escape(title)}</text>',
         f'<text class="quiet" x="{width - MARGIN}" y="28" text-anchor="end">{html.escape(totals)}</text>',
     ]
-    parts.extend(_draw(box, symbols, whole, unit, by_samples) for box in boxes)
+    parts.extend(_draw(box, symbols, whole, unit, by_samples, counted) for box in boxes)
     used = {symbols[box.symbol]["origin"] for box in boxes if box.symbol is not None}
     parts.append(_legend(used, width, height))
     parts.append("</svg>\n")
@@ -153,12 +156,12 @@ def _boxes(rows: Iterator[tuple[int | None, int, int, int, int]], whole: int, in
             yield Box(depth, left, width, symbol, weight, samples)
 
 
-def _draw(box: Box, symbols: list[dict[str, Any]], whole: int, unit: str, by_samples: bool) -> str:
+def _draw(box: Box, symbols: list[dict[str, Any]], whole: int, unit: str, by_samples: bool, counted: bool) -> str:
     top = HEAD + box.depth * ROW - ROW // 2
     gap = 1 if box.width > 3 else 0
     value = box.samples if by_samples else box.weight
     share = f"{100 * value / whole if whole else 0:.2f}%"
-    facts = [f"{share} · {weight_text(box.weight, unit)} · {box.samples:,} samples"]
+    facts = [f"{share} · {weight_text(box.weight, unit)}" + (f" · {box.samples:,} samples" if counted else "")]
     if box.symbol is None:
         name, short, style = "all", "all", "all"
     else:

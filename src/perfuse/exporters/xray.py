@@ -16,6 +16,7 @@ def write(
     mode: Literal["fdr", "basic"] | None = None,
     version: int | None = None,
     endian: Literal["little", "big"] | None = None,
+    hz: int | None = None,
 ) -> None:
     """Writes the calls of a profile as a log. What has no place in it is told as `ExportWarning`.
 
@@ -25,9 +26,10 @@ def write(
         mode: Mode of the log: as the first log has it.
         version: Version of that mode, 1 to 5 of fdr, 1 to 3 of basic: as the first log has it, or the latest.
         endian: Byte order: as the first log has it.
+        hz: Rate of the counter to state, in ticks a second; with it, logs that state different rates become one.
     """
     with tempfile.TemporaryFile() as log:
-        written = profile.call_log.write(log.fileno(), mode=mode, version=version, endian=endian)
+        written = profile.call_log.write(log.fileno(), mode=mode, version=version, endian=endian, hz=hz)
         log.seek(0)
         shutil.copyfileobj(log, out, 1 << 20)
     for told in written.told():

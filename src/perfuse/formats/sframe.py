@@ -4,80 +4,49 @@ import perfuse as pf
 
 program = pf.sframe.open("a.out")
 program.find([0x401136, 0x401160]).to_arrow()       # function, row and rules for each address
+program.unwind({"pc": 0x401136, "sp": 0x7ffd3000, "fp": 0}, stack).frames
 section = program.sections[0].convert(3).section.optimise()
 program.replace(section, "a.out.new")
+made = pf.sframe.from_eh_frame("/usr/bin/git")      # for a program that has none; made.misfits are what it lacks
+made.section.write_into("/usr/bin/git", "git.sframe")
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from perfuse import _core
 from perfuse.errors import UsageError
+from perfuse.formats.sframe_coverage import Coverage, coverage_of
+from perfuse.formats.sframe_section import Converted, Misfit, Row, Rule, Section, from_eh_frame
 from perfuse.recording import Input, Recording
 from perfuse.recording import open as open_recording
 from perfuse.table import Table
 
-__all__ = ["STYLES", "Converted", "Lookups", "Misfit", "Piece", "Row", "Rule", "SFrame", "Section", "open"]
+__all__ = [
+    "STYLES",
+    "Converted",
+    "Frame",
+    "Lookups",
+    "Misfit",
+    "Piece",
+    "Row",
+    "Rule",
+    "SFrame",
+    "Section",
+    "Unwound",
+    "from_eh_frame",
+    "open",
+]
 
 STYLES = ("readelf-2.40", "readelf-2.44", "readelf-2.47")
 """Versions of readelf whose text `SFrame.readelf` writes."""
-
-
-class Rule(NamedTuple):
-    """How a value is found: `base + offset`, or what memory has there.
-
-    Attributes:
-        base: `sp`, `fp`, `cfa`, or another register by its DWARF number such as `r10`.
-        offset: Bytes added to it.
-        deref: Whether the value is read from memory there.
-    """
-
-    base: str
-    offset: int = 0
-    deref: bool = False
-
-
-class Row(NamedTuple):
-    """How to unwind from an offset of a function on, up to the next row.
-
-    Attributes:
-        start: Offset from the function's start, or in the block that repeats.
-        cfa: The stack pointer before the call; None for the outermost frame.
-        fp: Where the caller's frame pointer is; None where it is in its register still.
-        ra: Where the return address is; None where it is in its register, or where the header says (amd64).
-        ra_mangled: Whether the return address is signed (aarch64).
-    """
-
-    start: int
-    cfa: Rule | None
-    fp: Rule | None = None
-    ra: Rule | None = None
-    ra_mangled: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Misfit:
-    """Something another version has no room for.
-
-    Attributes:
-        function: First address of the function; None for what is about the whole section.
-        row: Zero-based index of the row, where it is about one.
-        what: What does not fit.
-        left_out: Whether the function was left out, because with the rest of its rows stacks would be unwound
-            wrongly.
-    """
-
-    function: int | None
-    row: int | None
-    what: str
-    left_out: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +63,10 @@ class Piece:
         flags: As in the header.
         num_functions: Functions, as the header says.
         num_rows: Rows, as the header says.
+        header_bytes: Size of the header, and of what follows it before the functions.
+        entries_bytes: Size of the function entries.
+        rows_bytes: Size of the rows; in version 3 with functions' attributes.
+        size_bytes: Size of all.
         starts: What start fields count from: `section` or `field`.
         because: How that is known.
     """
@@ -107,113 +80,38 @@ class Piece:
     flags: int
     num_functions: int
     num_rows: int
+    header_bytes: int
+    entries_bytes: int
+    rows_bytes: int
+    size_bytes: int
     starts: str
     because: str
 
 
-class Section:
-    """A section that can be changed and written. `Section(3, "x86_64")` begins an empty one.
+class Frame(NamedTuple):
+    """A frame of a stack that was unwound.
 
-    Args:
-        version: 1, 2 or 3.
-        arch: `x86_64`, `aarch64`, `aarch64_be` or `s390x`.
-
-    Raises:
-        ValueError: There is no such version, or SFrame has no ABI for the machine.
+    Attributes:
+        pc: Where it runs; of all but the innermost, where it returns to.
+        sp: Its stack pointer.
     """
 
-    def __init__(self, version: int, arch: str) -> None:
-        self._core = _core.SFrameSection(version, arch)
-
-    @classmethod
-    def _of(cls, core: _core.SFrameSection) -> Self:
-        section = cls.__new__(cls)
-        section._core = core
-        return section
-
-    @property
-    def version(self) -> int:
-        """1, 2 or 3."""
-        return self._core.version
-
-    @property
-    def arch(self) -> str | None:
-        """Machine; None where the ABI is unknown."""
-        return self._core.arch
-
-    def __len__(self) -> int:
-        """Functions."""
-        return len(self._core)
-
-    def add(
-        self,
-        start: int,
-        size: int,
-        rows: Iterable[Row],
-        *,
-        repeat_bytes: int = 0,
-        signal: bool = False,
-        key_b: bool = False,
-    ) -> None:
-        """Adds a function. In version 3 its rows are written as FLEX where they need it.
-
-        Args:
-            start: First address.
-            size: Size in bytes.
-            rows: Its rows, ascending.
-            repeat_bytes: Size of the block of code that repeats, for a PLT; else 0.
-            signal: Whether the kernel enters it for a signal (version 3).
-            key_b: Whether it signs return addresses with key B (aarch64).
-
-        Raises:
-            ValueError: A row says what this version cannot.
-        """
-        self._core.add(start, size, list(rows), repeat_bytes, signal, key_b)
-
-    def convert(self, version: int) -> Converted:
-        """The same in another version, with everything that does not fit."""
-        core, misfits = self._core.convert(version)
-        return Converted(Section._of(core), [Misfit(*misfit) for misfit in misfits])
-
-    def optimise(self) -> Section:
-        """The same in fewer bytes: functions whose rows are equal share them. Nothing that readers see changes."""
-        core, _ = self._core.optimised()
-        return Section._of(core)
-
-    def encode(self, address: int, *, sort: bool = True) -> bytes:
-        """The section as bytes.
-
-        Args:
-            address: Where it will be loaded to: start fields count from there.
-            sort: Sort functions by address, as linkers do. False keeps their order.
-
-        Raises:
-            ExportError: Something does not fit its field: code more than 2 GiB away, in versions 1 and 2.
-        """
-        return self._core.encode(address, sort)
-
-    @staticmethod
-    def merge(sections: Sequence[Section]) -> Section:
-        """One sorted section of several, each function once.
-
-        Raises:
-            ExportError: They are of different versions or machines.
-        """
-        core, _ = _core.SFrameSection.merged([section._core for section in sections])
-        return Section._of(core)
+    pc: int
+    sp: int
 
 
 @dataclass(frozen=True, slots=True)
-class Converted:
-    """A section in another version.
+class Unwound:
+    """A stack that was unwound.
 
     Attributes:
-        section: The section.
-        misfits: Everything that version has no room for, by function and row.
+        frames: Its frames, innermost first.
+        stop: Why there are no more: `outermost`, `cut` (the next lies behind the bytes given), `no_rule` (no row for an
+            address), `bad_read`, `lost_register`, `not_monotonic`, `bad_return_address` or `depth_limit`.
     """
 
-    section: Section
-    misfits: list[Misfit]
+    frames: tuple[Frame, ...]
+    stop: str
 
 
 class Lookups(Table):
@@ -243,6 +141,14 @@ class SFrame:
         """A section to change and write for each piece."""
         return tuple(Section._of(core) for core in _core.SFrameSection.all_of(self.recording._core))
 
+    @cached_property
+    def coverage(self) -> list[Coverage]:
+        """How much of the program's code has rows, which functions have none, and how far rows agree with `.eh_frame`.
+
+        One for each section of a file that has an `.eh_frame` too.
+        """
+        return coverage_of(self.recording)
+
     def find(self, addresses: Iterable[int]) -> Lookups:
         """Function and row of each address, in their order.
 
@@ -254,6 +160,22 @@ class SFrame:
         """
         data = _native(addresses)
         return Lookups("unwind_lookups", lambda: _core.sframe_find(self.recording._core, data))
+
+    def unwind(self, registers: Mapping[str, int], stack: bytes | bytearray | memoryview, *, bias: int = 0) -> Unwound:
+        """Unwinds a stack by the rows of this file alone; a `perf.data` is unwound by `perfuse.fuse`.
+
+        Args:
+            registers: `pc` and `sp` at least; `fp`, on machines with a link register `ra`, and others by their DWARF
+                number such as `r10`, where rows name them.
+            stack: Bytes from the stack pointer up, as the machine had them.
+            bias: What was added to the file's addresses when it was loaded.
+
+        Raises:
+            ValueError: There is no such register, `pc` or `sp` is missing, or the machine is unknown.
+        """
+        data = bytes(stack)
+        frames, stop = _core.sframe_unwind(self.recording._core, registers, data, bias)
+        return Unwound(tuple(Frame(*frame) for frame in frames), stop)
 
     def readelf(self, style: str) -> Iterator[bytes]:
         """The text of `readelf --sframe` as one of its versions writes it, in blocks.

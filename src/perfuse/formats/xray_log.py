@@ -90,6 +90,7 @@ def convert(
     between: tuple[float, float] | None = None,
     tids: Iterable[int] | None = None,
     functions: Collection[int] | None = None,
+    yaml: bool = False,
 ) -> Written:
     """Writes one log of the logs of a run: in another version, mode or byte order, or a part of them.
 
@@ -102,11 +103,15 @@ def convert(
         mode: `fdr` or `basic`.
         version: 1 to 5 of FDR mode, 1 to 3 of Basic mode; the latest where the mode changes.
         endian: `little` or `big`.
-        hz: Rate of the counter to state in the header, in ticks a second.
+        hz: Rate of the counter to state in the header, in ticks a second. Logs whose headers state different rates are
+            written as one only with it: they are of one machine then, and its counter has this rate.
         between: Only calls that overlap this range, in seconds from the first event. They are whole, and so are the
             calls around them, so that stacks and durations are true; events are there where they are in the range.
         tids: Only these threads.
         functions: Only functions of these ids.
+        yaml: Write the YAML that `llvm-xray convert` writes, a line a record in the order of time. It has no wall times,
+            and no numbers of the types of events. All of it is in memory until it is in order. llvm-xray reads it back
+            with `version=1` only.
 
     Returns:
         What was written, and what did not fit.
@@ -139,7 +144,7 @@ def convert(
         raise ExportError(f"cannot write {target}: {error.strerror}", path=str(target)) from error
     try:
         with os.fdopen(handle, "wb") as out:
-            facts = _core.convert_xray([one._core for one in recordings], out.fileno(), wanted)
+            facts = _core.convert_xray([one._core for one in recordings], out.fileno(), wanted, yaml)
         mask = os.umask(0)
         os.umask(mask)
         Path(temporary).chmod(0o666 & ~mask)

@@ -74,6 +74,17 @@ def summary_lines(counts: Sequence[DiagnosticCount], style: Style) -> Iterator[s
     yield from grid(columns, rows, style)
 
 
+def finding_lines(findings: Sequence[Diagnostic], style: Style) -> Iterator[str]:
+    """What was found in one file, a line a place."""
+    columns = [Column(""), Column(""), Column("", right=True, role=Role.FAINT), Column("", shrinks=30)]
+    rows: list[list[Cell]] = []
+    for found in findings:
+        place = "" if found.offset is None else hex_text(found.offset)
+        more = f" (and {counted(found.count - 1, 'other')} like it)" if found.count > 1 else ""
+        rows.append([found.code, (found.severity, SEVERITY_ROLES[found.severity]), place, found.message + more])
+    return grid(columns, rows, style)
+
+
 def _place(found: Diagnostic) -> str:
     parts = [hex_text(found.offset)] if found.offset is not None else []
     if found.record_index is not None:

@@ -40,6 +40,16 @@ class JoinedDump:
 
 
 @dataclass(frozen=True, slots=True)
+class Unwound:
+    """How copies of stacks were unwound: frames by what found them, stacks by why they end."""
+
+    num_stacks: int
+    frames: dict[str, int]
+    stops: dict[str, int]
+    cut_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Unnamed:
     """Frames without a name, by reason and module; `leaf_samples` have one innermost."""
 
@@ -66,6 +76,7 @@ class ProfileReport:
     title: str
     inputs: list[Input]
     joins: list[JoinedDump]
+    unwound: Unwound | None
     start_ns: int
     duration_ns: int
     events: list[Event]
@@ -129,6 +140,7 @@ def profile_report(profile: Profile, limit: int = 20, event: str | None = None) 
             JoinedDump(join.path, join.pid, join.how, join.alignment, join.offset_ns, join.uncertainty_ns)
             for join in profile.joins
         ],
+        unwound=_unwound(profile),
         start_ns=start,
         duration_ns=end - start,
         events=sorted(events(profile), key=lambda one: one != weights.event),
@@ -162,6 +174,11 @@ def diagnostic_counts(profile: Profile) -> list[DiagnosticCount]:
     gravity = ("error", "data_loss", "warning", "info")
     ordered = sorted(counts.items(), key=lambda item: (gravity.index(item[0][1]), item[0][0]))
     return [DiagnosticCount(code, severity, count, len(paths[code])) for (code, severity), count in ordered]
+
+
+def _unwound(profile: Profile) -> Unwound | None:
+    told = profile.unwinding
+    return Unwound(told.num_stacks, told.frames, told.stops, told.cut_bytes) if told else None
 
 
 def _unnamed(profile: Profile, event: str) -> list[Unnamed]:

@@ -9,11 +9,11 @@ from perfuse.analysis.weights import FunctionWeight, GroupWeight
 from perfuse.reports.findings import summary_lines
 from perfuse.reports.grid import Cell, Column, bar, fields, grid
 from perfuse.reports.names import format_titles, function_text, module_text
-from perfuse.reports.profile import Input, JoinedDump, ProfileReport, Unnamed
+from perfuse.reports.profile import Input, JoinedDump, ProfileReport, Unnamed, Unwound
 from perfuse.reports.section import section
 from perfuse.reports.style import ORIGIN_ROLES, Role, Style
 from perfuse.reports.text import cut_middle
-from perfuse.reports.units import count_text, counted, duration_text, percent_text
+from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text
 
 BAR_COLUMNS = 12
 NARROW_BAR_COLUMNS = 6
@@ -32,6 +32,13 @@ ALIGNED_BY = {
     "marker_and_rate": "aligned at the marker, clock rate estimated",
     "time_conv": "aligned by perf's own time conversion",
     "none": "on another clock",
+}
+UNWOUND_BY = {
+    "sframe": "SFrame",
+    "eh_frame": ".eh_frame",
+    "debug_frame": ".debug_frame",
+    "jitdump": "the dump's own records",
+    "frame_pointer": "frame pointer",
 }
 ADVICE = (
     ("file not found", "give the directory that has the binaries: --symbols DIR"),
@@ -93,9 +100,27 @@ def _header(report: ProfileReport) -> list[tuple[str, Cell]]:
     ]
     tasks = [counted(len(report.processes), "process", "processes"), counted(len(report.threads), "thread")]
     pairs.append(("from", ", ".join(tasks)))
+    if report.unwound:
+        pairs += _labelled("unwound", _unwound(report.unwound))
     pairs += _labelled("files", [input_text(one) for one in report.inputs])
     pairs += _labelled("joined", [line for join in report.joins for line in _join(join)])
     return pairs
+
+
+def _unwound(unwound: Unwound) -> list[str]:
+    """How callers were found, and how many stacks are not whole."""
+    found = {by: count for by, count in unwound.frames.items() if by != "sampled"}
+    callers = sum(found.values())
+    ordered = sorted(found.items(), key=lambda item: -item[1])
+    shares = [f"{percent_text(count, callers)} {UNWOUND_BY.get(by, by)}" for by, count in ordered]
+    told = counted(unwound.num_stacks, "stack")
+    if shares:
+        told += ": callers " + ", ".join(shares)
+    cut = unwound.stops.get("cut", 0)
+    lost = unwound.num_stacks - unwound.stops.get("outermost", 0) - cut
+    ends = [f"{count_text(cut)} cut at {bytes_text(unwound.cut_bytes or 0)}"] if cut else []
+    ends += [f"{count_text(lost)} not unwound to the end"] if lost else []
+    return [told, *([", ".join(ends)] if ends else [])]
 
 
 def input_text(one: Input) -> str:

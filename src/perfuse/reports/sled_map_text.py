@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from perfuse.reports.findings import finding_lines
 from perfuse.reports.grid import Cell, Column, fields, grid
 from perfuse.reports.section import section
-from perfuse.reports.style import SEVERITY_ROLES, Role, Style
+from perfuse.reports.style import Role, Style
 from perfuse.reports.text import cut_middle
-from perfuse.reports.units import count_text, counted, hex_text
+from perfuse.reports.units import count_text, hex_text
 
 if TYPE_CHECKING:
-    from perfuse.diagnostics import Diagnostic
     from perfuse.reports.sled_map import SledFunction, SledMapReport
 
 
@@ -30,7 +30,7 @@ def sled_map_lines(report: SledMapReport, style: Style) -> Iterator[str]:
             yield style.paint(f"  … {left} more (--limit 0 shows all)", Role.FAINT)
     if report.findings:
         yield from section("Findings", style, "perfuse explain CODE: what it means")
-        yield from _findings(report.findings, style)
+        yield from finding_lines(report.findings, style)
 
 
 def _header(report: SledMapReport) -> list[tuple[str, Cell]]:
@@ -78,13 +78,3 @@ def _place(row: SledFunction) -> str:
     if row.path is None:
         return ""
     return row.path if row.line is None else f"{row.path}:{row.line}"
-
-
-def _findings(findings: Sequence[Diagnostic], style: Style) -> Iterator[str]:
-    columns = [Column(""), Column(""), Column("", right=True, role=Role.FAINT), Column("", shrinks=30)]
-    rows: list[list[Cell]] = []
-    for found in findings:
-        place = "" if found.offset is None else hex_text(found.offset)
-        more = f" (and {counted(found.count - 1, 'other')} like it)" if found.count > 1 else ""
-        rows.append([found.code, (found.severity, SEVERITY_ROLES[found.severity]), place, found.message + more])
-    return grid(columns, rows, style)

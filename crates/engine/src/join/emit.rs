@@ -5,7 +5,8 @@ use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use perfuse_tables::access::{ColumnError, nullable, numbers, text};
 use perfuse_tables::{Offsets, frames, functions, modules, samples, stacks};
 
-use super::locate::{Located, Location, NONE, Place};
+use super::locate::{Located, Location, NONE};
+use super::places::Place;
 use super::resolve::{Function, NO_MODULE, Resolution};
 use crate::mappings::Mappings;
 
@@ -135,7 +136,7 @@ fn frames_table<'a>(
                 frame.position.column,
                 depth,
                 kind(location, function_id.is_some()),
-                if location.is_return { "callchain" } else { "sampled" },
+                location.origin.name(),
                 because,
             );
         }

@@ -3,8 +3,8 @@ use arrow_array::{Array, RecordBatch};
 use perfuse_tables::access::{ColumnError, lists, numbers};
 use rustc_hash::FxHashMap;
 
-use crate::code_map::CodeMap;
-use crate::mappings::Mappings;
+use super::places::{Place, Places};
+use crate::unwind::{Chains, Mark, Origin};
 
 /// Addresses from here on are markers: what follows them in a chain ran in another context.
 const CONTEXT_MAX: u64 = (-4095i64) as u64;
@@ -15,32 +15,6 @@ const CONTEXT_USER: u64 = (-512i64) as u64;
 /// No parent, no stack.
 pub const NONE: u32 = u32::MAX;
 
-/// Where code ran.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
-    /// In JIT code.
-    Jit {
-        /// The code.
-        code_object_id: u32,
-        /// Bytes from its start.
-        code_offset: u64,
-    },
-    /// In a mapped file.
-    Mapped {
-        /// Index into the mappings.
-        mapping: u32,
-    },
-    /// In memory without a file, where no JIT code is known.
-    Anonymous {
-        /// Index into the mappings.
-        mapping: u32,
-    },
-    /// In the kernel's part of the address space, where nothing is known to be mapped.
-    Kernel,
-    /// In no mapping at all.
-    Unmapped,
-}
-
 /// A distinct place that samples saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Location {
@@ -50,6 +24,8 @@ pub struct Location {
     pub address: u64,
     /// Whether it is a return address: the call lies before it.
     pub is_return: bool,
+    /// What found it.
+    pub origin: Origin,
     /// What it lies in.
     pub place: Place,
 }
@@ -80,26 +56,25 @@ pub struct Located {
 /// # Errors
 /// When a batch is not of table `callchains`.
 pub fn locate(
-    callchains: impl Iterator<Item = RecordBatch>,
-    codes: &CodeMap,
-    mappings: &Mappings,
+    callchains: impl Iterator<Item = Result<Chains, ColumnError>>,
+    places: Places<'_>,
 ) -> Result<Located, ColumnError> {
     let mut walk = Walk {
-        codes,
-        mappings,
+        places,
         out: Located::default(),
         location_ids: FxHashMap::default(),
         node_ids: FxHashMap::default(),
         recent: FxHashMap::default(),
     };
-    for batch in callchains {
-        let nodes = walk.batch(&batch)?;
-        let kept = batch.schema().fields().iter().position(|field| field.name() == "addresses");
-        let mut slim = batch;
-        if let Some(at) = kept {
-            slim.remove_column(at);
+    for chains in callchains {
+        let Chains { mut batch, marks } = chains?;
+        let nodes = walk.batch(&batch, &marks)?;
+        for done_with in ["addresses", "user_stack"] {
+            if let Ok(at) = batch.schema().index_of(done_with) {
+                batch.remove_column(at);
+            }
         }
-        walk.out.samples.push((slim, nodes));
+        walk.out.samples.push((batch, nodes));
     }
     let mut hit: Vec<u32> = walk
         .out
@@ -117,17 +92,16 @@ pub fn locate(
 }
 
 struct Walk<'a> {
-    codes: &'a CodeMap,
-    mappings: &'a Mappings,
+    places: Places<'a>,
     out: Located,
     location_ids: FxHashMap<Location, u32>,
     node_ids: FxHashMap<(u32, u32), u32>,
     /// What an address was last found to be, and for how long that holds.
-    recent: FxHashMap<(u32, u64, bool), (i64, i64, u32)>,
+    recent: FxHashMap<(u32, u64, Mark), (i64, i64, u32)>,
 }
 
 impl Walk<'_> {
-    fn batch(&mut self, batch: &RecordBatch) -> Result<Vec<u32>, ColumnError> {
+    fn batch(&mut self, batch: &RecordBatch, marks: &[Option<Mark>]) -> Result<Vec<u32>, ColumnError> {
         let times = numbers::<Int64Type>(batch, "ts_ns")?;
         let processes = numbers::<UInt32Type>(batch, "process_id")?;
         let chains = lists(batch, "addresses")?;
@@ -137,7 +111,10 @@ impl Walk<'_> {
         let mut found = Vec::new();
         let mut nodes = Vec::with_capacity(batch.num_rows());
         for row in 0..batch.num_rows() {
-            let chain = &values[offsets[row] as usize..offsets[row + 1] as usize];
+            let range = offsets[row] as usize..offsets[row + 1] as usize;
+            let chain = values[range.clone()].iter().copied();
+            let marks = marks.get(range).unwrap_or_default().iter().copied();
+            let chain = chain.zip(marks.chain(std::iter::repeat(None)));
             self.chain(chain, processes.value(row), times.value(row), &mut found);
             let mut node = NONE;
             for &location in found.iter().rev() {
@@ -149,11 +126,17 @@ impl Walk<'_> {
     }
 
     /// Locations of a chain, innermost first.
-    fn chain(&mut self, chain: &[u64], process_id: u32, at_ns: i64, found: &mut Vec<u32>) {
+    fn chain(
+        &mut self,
+        chain: impl Iterator<Item = (u64, Option<Mark>)>,
+        process_id: u32,
+        at_ns: i64,
+        found: &mut Vec<u32>,
+    ) {
         found.clear();
         let mut kernel = None;
         let mut is_return = false;
-        for &address in chain {
+        for (address, mark) in chain {
             if address >= CONTEXT_MAX {
                 match address {
                     CONTEXT_KERNEL | CONTEXT_HYPERVISOR => kernel = Some(true),
@@ -167,29 +150,31 @@ impl Walk<'_> {
                 continue;
             }
             let in_kernel = kernel.unwrap_or(address >> 63 == 1);
-            found.push(self.location(
-                if in_kernel { None } else { Some(process_id) },
-                address,
-                is_return,
-                at_ns,
-            ));
+            let origin = if is_return { Origin::Callchain } else { Origin::Sampled };
+            let mark = mark.unwrap_or(Mark { origin, is_return });
+            let process_id = if in_kernel { None } else { Some(process_id) };
+            found.push(self.location(process_id, address, mark, at_ns));
             is_return = true;
         }
     }
 
-    fn location(&mut self, process_id: Option<u32>, address: u64, is_return: bool, at_ns: i64) -> u32 {
-        let key = (process_id.unwrap_or(NONE), address, is_return);
+    fn location(&mut self, process_id: Option<u32>, address: u64, mark: Mark, at_ns: i64) -> u32 {
+        let Mark { origin, is_return } = mark;
+        let key = (process_id.unwrap_or(NONE), address, mark);
         if let Some(&(from, until, id)) = self.recent.get(&key)
             && (from..until).contains(&at_ns)
         {
             return id;
         }
         let looked_up = address.wrapping_sub(u64::from(is_return));
-        let (place, from, until) = match process_id {
-            Some(process_id) => self.user(process_id, looked_up, u64::from(is_return), at_ns),
-            None => self.kernel(looked_up, at_ns),
+        let (mut place, from, until) = match process_id {
+            Some(process_id) => self.places.user(process_id, looked_up, at_ns),
+            None => self.places.kernel(looked_up, at_ns),
         };
-        let location = Location { process_id: process_id.unwrap_or(0), address, is_return, place };
+        if let Place::Jit { code_offset, .. } = &mut place {
+            *code_offset += u64::from(is_return);
+        }
+        let location = Location { process_id: process_id.unwrap_or(0), address, is_return, origin, place };
         let next = self.out.locations.len() as u32;
         let id = *self.location_ids.entry(location).or_insert_with(|| {
             self.out.locations.push(location);
@@ -197,40 +182,6 @@ impl Walk<'_> {
         });
         self.recent.insert(key, (from, until, id));
         id
-    }
-
-    fn kernel(&self, address: u64, at_ns: i64) -> (Place, i64, i64) {
-        match self.mappings.find_kernel(address, at_ns) {
-            Some(i) => (Place::Mapped { mapping: i.id }, i.from_ns, i.until_ns),
-            None => (Place::Kernel, at_ns, at_ns + 1),
-        }
-    }
-
-    fn user(&self, process_id: u32, address: u64, back: u64, at_ns: i64) -> (Place, i64, i64) {
-        let mapped = self.mappings.find(process_id, address, at_ns).copied();
-        let file =
-            mapped.filter(|i| !self.mappings.module(&self.mappings.rows[i.id as usize]).is_anonymous());
-        if let Some(hit) = self.codes.find(process_id, address, at_ns) {
-            // A file that was mapped over the code after it was made has replaced it.
-            if file.is_none_or(|file| file.from_ns <= hit.from_ns) {
-                let place =
-                    Place::Jit { code_object_id: hit.code_object_id, code_offset: hit.code_offset + back };
-                let from = file.map_or(hit.from_ns, |file| file.from_ns.max(hit.from_ns));
-                let until = mapped.map_or(hit.until_ns, |mapped| mapped.until_ns.min(hit.until_ns));
-                return (place, from, until);
-            }
-        }
-        if let Some(file) = file {
-            let place = Place::Mapped { mapping: file.id };
-            return match self.codes.ever(process_id, address) {
-                true => (place, at_ns, at_ns + 1),
-                false => (place, file.from_ns, file.until_ns),
-            };
-        }
-        match mapped {
-            Some(mapped) => (Place::Anonymous { mapping: mapped.id }, at_ns, at_ns + 1),
-            None => (Place::Unmapped, at_ns, at_ns + 1),
-        }
     }
 
     fn node(&mut self, parent: u32, location: u32) -> u32 {

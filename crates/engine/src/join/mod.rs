@@ -10,10 +10,12 @@ mod emit;
 mod lines;
 mod locate;
 mod perf_maps;
+mod places;
 mod resolve;
 
 pub use emit::{Tables, emit};
 pub use lines::CodeLines;
 pub use locate::{Located, Location, locate};
 pub use perf_maps::PerfMaps;
+pub use places::{Place, Places};
 pub use resolve::{CodeNames, Frame, NativeNames, Resolution, resolve};

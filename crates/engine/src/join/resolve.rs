@@ -5,8 +5,9 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::lines::{CodeLines, Position};
-use super::locate::{Located, Location, Place};
+use super::locate::{Located, Location};
 use super::perf_maps::PerfMaps;
+use super::places::Place;
 use crate::mappings::{Mapping, Mappings};
 use crate::symbolize::{Module, Resolved, SymbolFrame, Symbolizer};
 

@@ -25,7 +25,7 @@ mod symbolizer;
 
 pub(crate) use image::Image;
 pub use module::{Module, Resolved, SymbolFrame};
-pub(crate) use names::NameCache;
+pub(crate) use names::{NameCache, demangle as demangled};
 pub use perf_map::{PerfMap, PerfMapEntry};
 pub(crate) use symbol_index::by_familiarity;
 pub use symbolizer::{Options, Symbolizer};

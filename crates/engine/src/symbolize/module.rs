@@ -105,6 +105,22 @@ impl Module {
         }
     }
 
+    /// Its bytes and those of its debug file.
+    pub(crate) fn images(&self) -> Option<(Arc<Image>, Option<Arc<Image>>)> {
+        match &self.symbols {
+            Symbols::Elf(elf) => Some((Arc::clone(&elf.image), elf.debug_image.clone())),
+            Symbols::Kallsyms(_) | Symbols::None(_) => None,
+        }
+    }
+
+    /// The address, as the file is laid out, of a [`Module::position`].
+    pub(crate) fn address(&self, position: u64) -> Option<u64> {
+        match &self.symbols {
+            Symbols::Elf(elf) => elf.space.address(position),
+            Symbols::Kallsyms(_) | Symbols::None(_) => None,
+        }
+    }
+
     /// What [`Module::resolve`] takes for a sampled address: its offset in the file, by the mapping it was sampled in.
     /// A kernel is not mapped from a file: the address itself.
     #[must_use]

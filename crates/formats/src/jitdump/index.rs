@@ -46,6 +46,19 @@ pub struct Code {
     pub debug: u32,
     /// Index of its inline-aware debug record, or `NONE`.
     pub inline: u32,
+    /// Index of the unwinding record before it, or `NONE`.
+    pub unwind: u32,
+}
+
+/// A JIT_CODE_UNWINDING_INFO with more than a header.
+#[derive(Clone, Copy, Debug)]
+pub struct Unwind {
+    /// Offset of the record.
+    pub offset: u64,
+    /// Index of the record.
+    pub index: u64,
+    /// The first code behind it, or `NONE`.
+    pub code: u32,
 }
 
 /// A record that tells about code: JIT_CODE_DEBUG_INFO or one of the inline dialects.
@@ -138,6 +151,8 @@ pub struct Index {
     pub abouts: Vec<About>,
     /// Offset and index of records that hold a source text.
     pub embedded: Vec<(u64, u64)>,
+    /// Unwinding records that have frames, in file order.
+    pub unwinds: Vec<Unwind>,
     /// Moves, in file order.
     pub moves: Vec<Moved>,
     /// Records that are not whole or not of the format.

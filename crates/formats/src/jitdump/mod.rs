@@ -31,11 +31,13 @@ mod repair;
 pub mod rules;
 #[cfg(test)]
 mod tests;
+mod unwinding;
 pub mod writer;
 
 use consts::{JITDUMP_FLAGS_ARCH_TIMESTAMP, MAGIC};
 use index::Index;
 use reader::{Reader, Start, Step};
+pub use unwinding::Unwinding;
 
 /// The format's entry in the registry.
 pub static FORMAT: Format = Format {

@@ -4,3 +4,4 @@ mod assemble;
 mod damage;
 mod habits;
 mod names;
+mod unwinding;

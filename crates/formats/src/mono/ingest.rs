@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use perfuse_tables::Offsets;
 
+pub use self::roots::Registered;
 use super::consts::EventByte;
 use super::recording::Shared;
 use crate::{BatchStream, Placement, TableRequest};

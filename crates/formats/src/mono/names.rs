@@ -6,7 +6,7 @@ mod timeline;
 use rustc_hash::FxHashMap;
 
 pub use self::threads::{Thread, Threads};
-use self::timeline::Timeline;
+pub use self::timeline::Timeline;
 use super::consts::{EventByte, metadata as mtypes};
 use super::survey::Survey;
 use super::survey::facts::{Method, Symbol, Thing};

@@ -1,9 +1,10 @@
 //! Tests. What is assembled here is assembled without the layouts and encoders under test.
 
-mod assemble;
+pub mod assemble;
 mod breaches;
 mod damage;
 mod early;
+mod filled;
 mod layouts;
 mod round_trips;
 mod shots;

@@ -63,6 +63,11 @@ impl<W: Write> Writer<W> {
         Ok(Self { out, dialect: header.dialect(), open, order, done })
     }
 
+    /// The output.
+    pub fn get_mut(&mut self) -> &mut W {
+        &mut self.out
+    }
+
     /// Appends an event of a thread. A SYNC_POINT sends all that came before it out first.
     ///
     /// # Errors

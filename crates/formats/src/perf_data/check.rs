@@ -37,10 +37,10 @@ rules! {
         "Runtimes write JITDUMP files with CLOCK_MONOTONIC. Times of this recording must be aligned with theirs by estimate, \
          and perf inject refuses.",
         "Where JIT code matters, record with -k mono.";
-    USER_STACKS = "PD009", Info, "perf_event.h: PERF_SAMPLE_STACK_USER", "copies of user stacks that are not unwound",
-        "Recorded with --call-graph dwarf: the user part of each call chain has to be made from registers and a copy of the \
-         stack. Until it is, these samples show their innermost user function at most.",
-        "Record with --call-graph fp where code keeps frame pointers.";
+    USER_STACKS = "PD009", Info, "perf_event.h: PERF_SAMPLE_STACK_USER", "stacks were copied, to be unwound later",
+        "Recorded with --call-graph dwarf: the user part of each call chain is made from registers and a copy of the stack, and \
+         from what the programs and libraries say of unwinding.",
+        "Nothing, on the recorded machine. On another one, give the directory that has its programs and libraries: --symbols DIR.";
     BAD_BODY = "PD010", Warning, "perf_event.h: perf_event_type", "a record's body does not hold its fields",
         "The record is shorter than its fields need or a count in it is larger than its bytes. It is listed and left out of \
          tables it cannot be decoded for.",

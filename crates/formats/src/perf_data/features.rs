@@ -32,6 +32,26 @@ impl Features {
         self.sections.iter().copied()
     }
 
+    /// What the recorded machine is, as the `sources` table spells it.
+    #[must_use]
+    pub fn arch(&self, source: &Source, endian: Endian) -> Option<(&'static str, u8)> {
+        Some(match self.string(Feature::ARCH, source, endian)?.as_str() {
+            "x86_64" => ("x86_64", 8),
+            "i386" | "i486" | "i586" | "i686" => ("i386", 4),
+            "aarch64" | "aarch64_be" | "arm64" => ("aarch64", 8),
+            "riscv64" => ("riscv64", 8),
+            "riscv32" => ("riscv32", 4),
+            "ppc64" | "ppc64le" => ("ppc64", 8),
+            "ppc" => ("ppc", 4),
+            "s390x" => ("s390x", 8),
+            "loongarch64" => ("loongarch64", 8),
+            "mips" => ("mips", 4),
+            "mips64" => ("mips64", 8),
+            arm if arm.starts_with("arm") => ("arm", 4),
+            _ => return None,
+        })
+    }
+
     /// Whether the file has this one.
     #[must_use]
     pub fn has(&self, feature: Feature) -> bool {

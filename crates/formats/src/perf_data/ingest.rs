@@ -17,6 +17,8 @@ use crate::{BatchStream, Placement, one_batch};
 
 /// Rows of a record batch.
 const BATCH_ROWS: usize = 65_536;
+/// Rows of one with stacks to unwind, which is a batch's dearest part.
+const BATCH_STACKS: usize = 4096;
 /// A batch of deep call chains ends earlier.
 const BATCH_ADDRESSES: usize = 4 << 20;
 
@@ -125,7 +127,8 @@ struct CallchainRows {
 }
 
 impl CallchainRows {
-    fn push(&mut self, key: Key, table: &mut callchains::Builder) -> Option<usize> {
+    /// Adds a sample; returns how many addresses it has, and whether it has a stack to unwind.
+    fn push(&mut self, key: Key, table: &mut callchains::Builder) -> Option<(usize, bool)> {
         let Self { file, placement, threads, addresses, .. } = self;
         let record = file.at(key.location)?;
         let (index, _) = file.attributes.of(record.record_type, record.body, file.endian)?;
@@ -141,6 +144,7 @@ impl CallchainRows {
         if addresses.is_empty() {
             addresses.extend(head.ip);
         }
+        let has_stack = file.user_registers().get(index).is_some_and(|registers| !registers.is_empty());
         table.push(
             self.next_id,
             placement.clock.ns(head.time.unwrap_or(0)),
@@ -150,11 +154,12 @@ impl CallchainRows {
             head.period.unwrap_or_else(|| attribute.fixed_period()).max(1),
             &attribute.name,
             addresses,
+            has_stack.then_some(key.location.number()),
             placement.source_id,
             record.offset,
         );
         self.next_id = self.next_id.saturating_add(1);
-        Some(self.addresses.len())
+        Some((self.addresses.len(), has_stack))
     }
 }
 
@@ -163,11 +168,13 @@ impl Iterator for CallchainRows {
 
     fn next(&mut self) -> Option<RecordBatch> {
         let mut table = callchains::Builder::new();
-        let mut num_addresses = 0usize;
+        let (mut num_addresses, mut num_stacks) = (0usize, 0usize);
         let file = self.file.clone();
-        while table.len() < BATCH_ROWS && num_addresses < BATCH_ADDRESSES {
+        while table.len() < BATCH_ROWS && num_stacks < BATCH_STACKS && num_addresses < BATCH_ADDRESSES {
             let Some(key) = self.order.next(&file) else { break };
-            num_addresses = num_addresses.saturating_add(self.push(key, &mut table).unwrap_or(0));
+            let (addresses, has_stack) = self.push(key, &mut table).unwrap_or_default();
+            num_addresses = num_addresses.saturating_add(addresses);
+            num_stacks = num_stacks.saturating_add(has_stack.into());
         }
         self.releaser.done_before(&file, self.order.oldest());
         (!table.is_empty()).then(|| table.finish())

@@ -17,6 +17,7 @@ mod sample;
 mod survey;
 mod tasks;
 mod unpacked;
+mod user_registers;
 mod view;
 pub mod writer;
 

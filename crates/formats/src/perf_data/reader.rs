@@ -13,6 +13,7 @@ use super::layout::{EventHeader, FileHeader};
 use super::survey::Survey;
 use super::tasks::Tasks;
 use super::unpacked::Unpacked;
+use super::user_registers::UserRegisters;
 use crate::{Position, Source};
 
 /// Where a record's bytes are: in the file, or in what its packed records unpack to.
@@ -24,6 +25,18 @@ impl Location {
 
     fn unpacked(place: u64) -> Self {
         Self(place | Self::UNPACKED)
+    }
+
+    /// The location as a number, for a table.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
+    /// The location of that number.
+    #[must_use]
+    pub fn numbered(number: u64) -> Self {
+        Self(number)
     }
 
     /// Where that is: an offset in the file, or one past the place in what was unpacked.
@@ -152,6 +165,7 @@ pub struct File {
     unpacked: OnceLock<Unpacked>,
     survey: OnceLock<Survey>,
     tasks: OnceLock<Tasks>,
+    user_registers: OnceLock<Vec<UserRegisters>>,
 }
 
 impl File {
@@ -189,6 +203,7 @@ impl File {
             unpacked: OnceLock::new(),
             survey: OnceLock::new(),
             tasks: OnceLock::new(),
+            user_registers: OnceLock::new(),
             source,
         };
         header::locate(&mut file);
@@ -290,6 +305,14 @@ impl File {
     /// Processes, threads and mappings, in time order.
     pub fn tasks(&self) -> &Tasks {
         self.tasks.get_or_init(|| Tasks::new(self))
+    }
+
+    /// By event: which user registers its samples have.
+    pub fn user_registers(&self) -> &[UserRegisters] {
+        self.user_registers.get_or_init(|| {
+            let arch = self.features.arch(&self.source, self.endian).map(|(name, _)| name);
+            self.attributes.list().iter().map(|attribute| UserRegisters::of(attribute, arch)).collect()
+        })
     }
 
     /// Build ids of files, from the feature section and from records.

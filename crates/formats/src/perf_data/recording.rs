@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use linux_perf_data::Feature;
 use perfuse_tables::Offsets;
-use perfuse_wire::{Diagnostics, ParseError, RecordView, Value};
+use perfuse_wire::{Diagnostics, Endian, ParseError, RecordView, Value};
 
 use super::consts::{CLOCK_MONOTONIC, RecordType, clock_name};
 use super::layout::{ClockData, FileHeader, TimeConv};
 use super::order::TimeOrder;
-use super::reader::File;
+use super::reader::{File, Location};
 use super::sample::Sample;
 use super::survey::{JitMarker, PidNamespace};
 use super::tasks::Exec;
@@ -139,6 +139,23 @@ impl PerfData {
         self.file.survey().num_user_stacks
     }
 
+    /// Byte order of the recorded machine.
+    #[must_use]
+    pub fn endian(&self) -> Endian {
+        self.file.endian
+    }
+
+    /// The copy of a user stack, by its number in `callchains`, and into `registers` numbers and values in turn, DWARF's
+    /// numbers, the program counter last. `None` for a kernel thread, a 32-bit program, and where the sample cannot be read.
+    #[must_use]
+    pub fn user_stack(&self, number: u64, registers: &mut Vec<u64>) -> Option<&[u8]> {
+        let record = self.file.at(Location::numbered(number))?;
+        let (index, _) = self.file.attributes.of(record.record_type, record.body, self.file.endian)?;
+        let sample = self.file.sample(&record).ok()?;
+        self.file.user_registers().get(index)?.pairs(sample.user_regs, registers);
+        sample.user_stack.filter(|_| !registers.is_empty())
+    }
+
     /// Calls `each` with every sample, whole, in time order: the n-th is row n of `callchains`.
     pub fn for_each_sample(&self, mut each: impl FnMut(u64, &Sample<'_>)) {
         let mut order = TimeOrder::new(&self.file, |record, _| record.record_type == RecordType::SAMPLE);
@@ -151,25 +168,6 @@ impl PerfData {
             each(index, &sample);
             index = index.saturating_add(1);
         }
-    }
-
-    /// What the recorded machine is, as the `sources` table spells it.
-    fn arch(&self) -> Option<(&'static str, u8)> {
-        Some(match self.feature(Feature::ARCH)?.as_str() {
-            "x86_64" => ("x86_64", 8),
-            "i386" | "i486" | "i586" | "i686" => ("i386", 4),
-            "aarch64" | "aarch64_be" | "arm64" => ("aarch64", 8),
-            "riscv64" => ("riscv64", 8),
-            "riscv32" => ("riscv32", 4),
-            "ppc64" | "ppc64le" => ("ppc64", 8),
-            "ppc" => ("ppc", 4),
-            "s390x" => ("s390x", 8),
-            "loongarch64" => ("loongarch64", 8),
-            "mips" => ("mips", 4),
-            "mips64" => ("mips64", 8),
-            arm if arm.starts_with("arm") => ("arm", 4),
-            _ => return None,
-        })
     }
 
     fn clock(&self) -> &'static str {
@@ -218,7 +216,7 @@ impl Recording for PerfData {
         let survey = self.file.survey();
         let mut counts: Vec<_> = survey.counts.iter().map(|(&kind, &count)| (kind, count)).collect();
         counts.sort_unstable();
-        let arch = self.arch();
+        let arch = self.file.features.arch(&self.file.source, self.file.endian);
         Summary {
             version: Some("2".to_owned()),
             endian: self.file.endian,

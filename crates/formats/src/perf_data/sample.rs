@@ -25,6 +25,16 @@ impl<'a> Words<'a> {
         self.len() == 0
     }
 
+    /// The word at an index.
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<u64> {
+        let word = *self.bytes.as_chunks::<8>().0.get(index)?;
+        Some(match self.endian {
+            Endian::Little => u64::from_le_bytes(word),
+            Endian::Big => u64::from_be_bytes(word),
+        })
+    }
+
     /// The words, in order.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = u64> + use<'a> {

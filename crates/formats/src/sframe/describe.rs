@@ -9,7 +9,7 @@ use super::consts::{FLAGS, SFRAME_FDE_TYPE_DEFAULT, SFRAME_FDE_TYPE_FLEX};
 use super::layout::{FuncDescAttrV3, Header};
 use super::reader::{Piece, View};
 use super::records::Function;
-use super::recovery::{Expression, Recover, Recovery};
+use super::recovery::Recovery;
 use super::row::Row;
 use crate::Position;
 
@@ -172,24 +172,11 @@ fn row_record<'a>(view: View<'a>, function: &Function, row: &Row<'a>) -> RecordV
     match view.piece.context(function).meaning(row) {
         Ok(Recovery::Outermost) => fields.push(("cfa", Value::Text("outermost".into()))),
         Ok(Recovery::Caller { cfa, fp, ra, .. }) => {
-            fields.push(("cfa", Value::Text(expression(&cfa).into())));
-            fields.push(("fp", Value::Text(recover(&fp).into())));
-            fields.push(("ra", Value::Text(recover(&ra).into())));
+            fields.push(("cfa", Value::Text(cfa.to_string().into())));
+            fields.push(("fp", Value::Text(fp.to_string().into())));
+            fields.push(("ra", Value::Text(ra.to_string().into())));
         }
         Err(why) => fields.push(("cfa", Value::Text(format!("none: {why}").into()))),
     }
     record(view, row.at, row.size as u64, ROW, fields)
-}
-
-fn recover(rule: &Recover) -> String {
-    match rule {
-        Recover::Same => "same".to_owned(),
-        Recover::Fixed(offset) => format!("[cfa{offset:+}]"),
-        Recover::At(place) => expression(place),
-    }
-}
-
-fn expression(place: &Expression) -> String {
-    let Expression { base, offset, deref } = place;
-    if *deref { format!("[{base}{offset:+}]") } else { format!("{base}{offset:+}") }
 }

@@ -1,5 +1,5 @@
 //! Every way a section departs from its specification, numbered: 00x-01x the header, 02x-03x functions, 04x-05x rows, 06x what the
-//! section is in, 08x who would not take it. Section numbers are those of version 1's document, which later ones keep.
+//! section is in, 07x where .eh_frame says something else, 08x who would not take it. Section numbers are those of version 1's document, which later ones keep.
 
 use perfuse_wire::rules;
 
@@ -128,6 +128,44 @@ rules! {
     SEGMENT_SIZE = "SF065", Info, "ELF", "PT_GNU_SFRAME is larger than the section",
         "GNU ld rounds it up to what follows in the file.",
         "Nothing has to be done.";
+
+    NOT_COVERED = "SF066", Info, "", "functions of .eh_frame without rows",
+        "Unwinding ends there, unless by something else. Assemblers leave a function out as soon as one of its directives has no place \
+         in a row; objects assembled without `--gsframe` have none at all. `perfuse report` lists them, and why.",
+        "Nothing has to be done. `perfuse sframe from-eh-frame` makes rows for all code that they can be made for.";
+
+    CFA_DIFFERS = "SF070", Error, "1.4", "another CFA than .eh_frame has",
+        "Unwinding by this row goes astray, or by .eh_frame: both are from the same directives, and one of them was translated wrongly.",
+        "`perfuse sframe from-eh-frame` makes the section anew from .eh_frame.";
+    RA_DIFFERS = "SF071", Error, "1.4", "another return address than .eh_frame has",
+        "Assemblers of binutils before 2.46 take no notice of `.cfi_register` for the return address, LLVM 22 neither.",
+        "`perfuse sframe from-eh-frame` makes the section anew from .eh_frame.";
+    FP_DIFFERS = "SF072", Error, "1.4", "another frame pointer than .eh_frame has",
+        "The caller's frame pointer will be wrong, and with it frames whose CFA is counted from it. LLVM 22 writes such rows for `.cfi_register`.",
+        "`perfuse sframe from-eh-frame` makes the section anew from .eh_frame.";
+    OUTERMOST_DIFFERS = "SF073", Error, "1.4", "outermost frame, or not, otherwise than .eh_frame has it",
+        "`.cfi_undefined` of the return address says that there is no caller. Versions 1 and 2 before errata 2 cannot say it, and their \
+         assemblers write a row as if there were one.",
+        "Unwinders go on into what is no frame. Version 3 can say it: `perfuse sframe from-eh-frame`.";
+    NESTED_STATES = "SF074", Error, "1.4", "a state remembered within another was lost",
+        "Assemblers of binutils 2.40 to 2.47 remember one state: after the outer `.cfi_restore_state` rows say what the inner one left.",
+        "`perfuse sframe from-eh-frame` makes the section anew from .eh_frame, where it is right.";
+    PLT_DIFFERS = "SF075", Error, "1.4", "rows of a PLT that are another PLT's",
+        "Linkers write rows of PLTs themselves. GNU ld 2.44 to 2.47 takes those of a lazy PLT for `.plt.got`, whose stubs push nothing; 2.40 \
+         takes them for the PLTs of `-z ibtplt`.",
+        "Samples in these stubs are unwound wrongly. `perfuse sframe from-eh-frame` makes the section anew.";
+    UNSAYABLE = "SF076", Error, "1.4", "rows for code that rows cannot describe",
+        ".eh_frame has a rule there that no row has words for, so what the row says is something else.",
+        "`perfuse sframe from-eh-frame` leaves the function out, so that unwinders take .eh_frame.";
+    ROWS_MISSING = "SF077", Warning, "1.4", "a function that .eh_frame has rows for, and SFrame none",
+        "Its entry is there, but no row holds at these addresses. Assemblers write such entries for signal frames they cannot translate.",
+        "Unwinding from there needs .eh_frame.";
+    SIGNAL_DIFFERS = "SF078", Info, "1.3.1", "entered for a signal, or not, otherwise than .eh_frame has it",
+        "Whether a return address is looked up as it is or one byte before depends on it. Versions 1 and 2 have no word for it.",
+        "Nothing has to be done.";
+    KEY_DIFFERS = "SF079", Warning, "1.3.1", "signed with another key than .eh_frame has",
+        "Which key signed a return address tells how it is authenticated; taking the signature off is the same for both.",
+        "Nothing has to be done to unwind by it.";
 
     LINUX_REFUSES = "SF080", Info, "", "Linux would not unwind by it",
         "By the series for user space unwinding of January 2026, which is not merged: version 3, sorted, starts from their fields, no \

@@ -16,7 +16,8 @@ use std::io::{self, Write};
 use super::header::Mode;
 use super::log::{Content, XRay};
 use super::writer::{
-    BUFFER_BYTES, BasicWriter, FdrWriter, Finish, LogSpec, Misfits, Sink, ToBasic, ToFdr, WriteError, Written,
+    BUFFER_BYTES, BasicWriter, FdrWriter, Finish, LogSpec, Misfits, Sink, ToBasic, ToFdr, ToYaml, WriteError,
+    Written,
 };
 use crate::Recording;
 
@@ -88,7 +89,8 @@ impl fmt::Display for ConvertError {
             Self::Profile => f.write_str("a profile has sums of calls, and a log would need each"),
             Self::Rates(first, other) => write!(
                 f,
-                "the logs are not of one run: their counters tick at {first} and {other} Hz, as their headers say"
+                "the logs are not of one run: their counters tick at {first} and {other} Hz, as their headers say; \
+                 if they are of one machine, give the rate to state for all (hz)"
             ),
             Self::Padding { bytes } => {
                 write!(
@@ -113,6 +115,36 @@ impl From<WriteError> for ConvertError {
 /// # Errors
 /// When the sink refuses, the logs are none or not of one run, or version 1 would be nearly all padding.
 pub fn convert<W: Write>(logs: &[&XRay], options: &Options, out: W) -> Result<Written, ConvertError> {
+    let mut spec = spec(logs, options)?;
+    if spec.mode == Mode::Basic {
+        let sink = ToBasic::new(BasicWriter::new(out, spec)?, options.version);
+        return run(logs, &options.selection, sink);
+    }
+    if spec.version == 1
+        && spec.is_known()
+        && let Some(first) = logs.first()
+    {
+        let log_bytes = first.source().len() as u64;
+        let own_size = own_size(first).filter(|&size| size <= log_bytes);
+        spec.buffer_size = distance(logs, options, spec, own_size)?;
+    }
+    run(logs, &options.selection, ToFdr::new(FdrWriter::new(out, spec)?, spec))
+}
+
+/// Writes the same as the YAML that llvm-xray reads, all of it in memory until it is in order.
+///
+/// # Errors
+/// As for [`convert`].
+pub fn to_yaml<W: Write>(logs: &[&XRay], options: &Options, out: W) -> Result<Written, ConvertError> {
+    run(logs, &options.selection, ToYaml::new(out, spec(logs, options)?))
+}
+
+fn own_size(first: &XRay) -> Option<u64> {
+    Some(first.header().file.buffer_size).filter(|_| first.header().mode == Mode::Fdr)
+}
+
+/// What the header of the log to be written says.
+fn spec(logs: &[&XRay], options: &Options) -> Result<LogSpec, ConvertError> {
     let first = logs.first().ok_or(ConvertError::Nothing)?;
     let stated = first.header().file.cycle_frequency;
     for log in logs {
@@ -120,28 +152,19 @@ pub fn convert<W: Write>(logs: &[&XRay], options: &Options, out: W) -> Result<Wr
             return Err(ConvertError::Profile);
         }
         let other = log.header().file.cycle_frequency;
-        if other != stated {
+        // A rate that is given is that of the machine's one counter: headers of its programs may be rounded otherwise.
+        if other != stated && options.hz.is_none() {
             return Err(ConvertError::Rates(stated, other));
         }
     }
-    let own_size = Some(first.header().file.buffer_size).filter(|_| first.header().mode == Mode::Fdr);
-    let mut spec = LogSpec {
+    Ok(LogSpec {
         mode: options.mode,
         version: options.version,
         endian: options.endian,
         cycle_frequency: options.hz.unwrap_or(stated),
         tsc_flags: first.header().tsc_flags(),
-        buffer_size: own_size.unwrap_or(BUFFER_BYTES),
-    };
-    if spec.mode == Mode::Basic {
-        let sink = ToBasic::new(BasicWriter::new(out, spec)?, options.version);
-        return run(logs, &options.selection, sink);
-    }
-    if spec.version == 1 && spec.is_known() {
-        let log_bytes = first.source().len() as u64;
-        spec.buffer_size = distance(logs, options, spec, own_size.filter(|&size| size <= log_bytes))?;
-    }
-    run(logs, &options.selection, ToFdr::new(FdrWriter::new(out, spec)?, spec))
+        buffer_size: own_size(first).unwrap_or(BUFFER_BYTES),
+    })
 }
 
 /// The distance of buffers in version 1: as it was, or that of the largest.

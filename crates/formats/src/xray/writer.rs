@@ -9,6 +9,7 @@ mod misfits;
 mod sink;
 mod to_basic;
 mod to_fdr;
+mod to_yaml;
 
 use std::{fmt, io};
 
@@ -27,6 +28,7 @@ pub use misfits::Misfits;
 pub use sink::{Finish, Sink};
 pub use to_basic::ToBasic;
 pub use to_fdr::ToFdr;
+pub use to_yaml::ToYaml;
 
 /// Size in bytes of the buffers of an FDR log that is made of what has none.
 pub const BUFFER_BYTES: u64 = 1 << 16;

@@ -28,7 +28,8 @@ table! {
         /// `jit`, `native`, `kernel`, `hypervisor`, `traced` (a function that told of its calls itself) or `unknown`.
         kind: Str,
         /// What found the frame: `sampled` (the interrupted address), `callchain` (the recorder's own walk), `trace` (the
-        /// call's own events).
+        /// call's own events); where stacks were unwound from copies, what told how to leave the function called: `sframe`,
+        /// `eh_frame`, `debug_frame`, `jitdump` (the unwinding record of JIT code) or `frame_pointer`.
         unwound_by: Str,
         /// Why the frame has no name; null where it has one.
         unnamed_because: Opt<Str>,

@@ -21,6 +21,9 @@ table! {
         event: Str,
         /// Addresses, innermost first, with the kernel's context markers (0xffffffffffffff80 and the like) in place.
         addresses: List,
+        /// Where the registers and the copy of the user's stack are that it was recorded with, for unwinding: a number of the
+        /// format's own. Null where the recorder walked the stack itself.
+        user_stack: Opt<u64>,
         /// File the row is from.
         source_id: u32,
         /// Offset of its record.

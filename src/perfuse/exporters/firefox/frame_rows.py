@@ -31,7 +31,7 @@ FRAME_ROWS = f"""
             coalesce(jit, mapping, module) AS lib_path,
             CASE WHEN jit IS NULL THEN coalesce(mapping_build_id, module_build_id) END AS lib_build_id,
             -- The format wants an address inside the call, not the one it returns to.
-            CASE WHEN relative_address > 0 AND unwound_by = 'callchain' THEN relative_address - 1
+            CASE WHEN relative_address > 0 AND unwound_by <> 'sampled' THEN relative_address - 1
                  ELSE relative_address END + coalesce(jit_offset, 0) AS lib_address,
             {CATEGORY} AS category,
             {_JAVASCRIPT} AS javascript,

@@ -14,6 +14,7 @@ export class Controls {
       }
     }
     byId("by-weight").textContent = profile.unit === "ns" ? "Time" : profile.unit[0].toUpperCase() + profile.unit.slice(1);
+    byId("widths").hidden = !profile.counted;
     this.fillThreads();
     byId("thread").addEventListener("change", ({ target }) => change({ thread: target.value ? Number(target.value) : null }));
     byId("merge-tiers").addEventListener("change", ({ target }) => change({ mergeTiers: target.checked, focus: null }));

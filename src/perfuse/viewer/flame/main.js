@@ -2,7 +2,7 @@
 
 import { readAddress, writeAddress } from "./address.js";
 import { Controls } from "./controls.js";
-import { countText, shareText, weightText } from "./format.js";
+import { shareText } from "./format.js";
 import { bindKeys } from "./keys.js";
 import { layout } from "./layout.js";
 import { Painter } from "./painter.js";
@@ -45,7 +45,8 @@ class App {
   checkState() {
     const { state, profile } = this;
     if (!["flame", "inverted", "sandwich"].includes(state.view)) state.view = this.usual.view;
-    if (!["weight", "samples"].includes(state.metric)) state.metric = this.usual.metric;
+    const metrics = profile.counted ? ["weight", "samples"] : ["weight"];
+    if (!metrics.includes(state.metric)) state.metric = profile.counted ? this.usual.metric : "weight";
     if (state.thread !== null && !profile.thread.includes(state.thread)) state.thread = null;
     if (state.focus !== null && state.focus >= profile.names.length) state.focus = null;
     if (state.origin !== null && state.origin >= profile.origins.length) state.origin = null;
@@ -82,7 +83,7 @@ class App {
     element("callers").hidden = !sandwich;
     const { root } = whole;
     const event = profile.event ? ` · ${profile.event}` : "";
-    element("totals").textContent = `${countText(root.samples, "sample")} · ${weightText(root.weight, profile.unit)}${event}`;
+    element("totals").textContent = `${profile.amount(root.weight, root.samples)}${event}`;
     this.refresh();
     // What is next to the function in the middle, or to the root, is what is looked at first.
     element("callers").scrollTop = element("callers").scrollHeight;
@@ -139,7 +140,7 @@ class App {
 
   label(node) {
     if (node.symbol >= 0) return this.profile.names[node.symbol];
-    return `all · ${countText(node.samples, "sample")} · ${weightText(node.weight, this.profile.unit)}`;
+    return `all · ${this.profile.amount(node.weight, node.samples)}`;
   }
 
   /** The box that keys and buttons mean, or else the function that is highlighted. */

@@ -1,6 +1,6 @@
 // The data of the page: what the exporter packed, as typed arrays.
 
-import { visible } from "./format.js";
+import { countText, visible, weightText } from "./format.js";
 
 /** Unpacks base64 of deflated bytes. */
 export async function unpack(text) {
@@ -19,6 +19,13 @@ export class Profile {
     Object.assign(this, JSON.parse(text));
     this.readNodes(buffer, 4 + length + ((8 - ((4 + length) % 8)) % 8));
     this.readSymbols();
+  }
+
+  /** How much of it: its weight, and before or behind it the samples it is of; sums over calls have no samples. */
+  amount(weight, samples, { countLast = false } = {}) {
+    const parts = [weightText(weight, this.unit)];
+    if (this.counted) parts[countLast ? "push" : "unshift"](countText(samples, "sample"));
+    return parts.join(" · ");
   }
 
   readNodes(buffer, start) {

@@ -1,6 +1,6 @@
 // What is known of the box under the pointer.
 
-import { countText, shareText, weightText } from "./format.js";
+import { shareText, weightText } from "./format.js";
 
 /** Fills and places the tooltip. */
 export class Tooltip {
@@ -31,7 +31,7 @@ export class Tooltip {
       }
       facts.append(dt, dd);
     };
-    add("here", `${shareText(node.value, whole)} · ${weightText(node.weight, profile.unit)} · ${countText(node.samples, "sample")}`);
+    add("here", `${shareText(node.value, whole)} · ${profile.amount(node.weight, node.samples, { countLast: true })}`);
     if (row) {
       add("self", this.weights(row.selfWeight, row.selfSamples, node, whole));
       add("total", this.weights(row.weight, row.samples, node, whole));

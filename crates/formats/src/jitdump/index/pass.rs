@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{About, Code, Index, Moved, NONE, Pairing, retire, skew};
+use super::{About, Code, Index, Moved, NONE, Pairing, Unwind, retire, skew};
 use crate::Source;
 use crate::jitdump::consts::RecordTag;
 use crate::jitdump::functions::Functions;
@@ -10,7 +10,7 @@ use crate::jitdump::inline::{self, Extension, Subject};
 use crate::jitdump::layout::Move;
 use crate::jitdump::producer::Producer;
 use crate::jitdump::reader;
-use crate::jitdump::records::{DebugInfo, Load, RawRecord};
+use crate::jitdump::records::{DebugInfo, Load, RawRecord, UnwindingInfo};
 
 /// The pass, with what waits for its partner.
 pub(super) struct Pass {
@@ -18,6 +18,8 @@ pub(super) struct Pass {
     /// Latest undelivered debug record by address, and by order alone.
     pending: FxHashMap<u64, u32>,
     last_debug: u32,
+    /// The unwinding record that code to come has.
+    unwind: u32,
     /// Latest undelivered inline record by the address of its code.
     pending_inline: FxHashMap<u64, u32>,
     /// Inline records since the last load that do not say where their code starts.
@@ -44,12 +46,14 @@ impl Pass {
                 codes: Vec::new(),
                 abouts: Vec::new(),
                 embedded: Vec::new(),
+                unwinds: Vec::new(),
                 moves: Vec::new(),
                 losses: Vec::new(),
                 functions: Functions::default(),
             },
             pending: FxHashMap::default(),
             last_debug: NONE,
+            unwind: NONE,
             pending_inline: FxHashMap::default(),
             loose_inline: Vec::new(),
             pending_tier: FxHashMap::default(),
@@ -72,6 +76,7 @@ impl Pass {
             RecordTag::JIT_CODE_LOAD => self.load(record),
             RecordTag::JIT_CODE_DEBUG_INFO => self.debug(record),
             RecordTag::JIT_CODE_MOVE => self.moved(record),
+            RecordTag::JIT_CODE_UNWINDING_INFO => self.unwinding(record),
             _ => self.extension(record),
         }
     }
@@ -84,6 +89,15 @@ impl Pass {
             && let Some(about) = self.index.abouts.get_mut(replaced as usize)
         {
             about.pairing = Pairing::Replaced;
+        }
+    }
+
+    /// Most say that there is nothing to say: V8's, unless it is asked for more.
+    fn unwinding(&mut self, record: &RawRecord<'_>) {
+        self.unwind = NONE;
+        if UnwindingInfo::decode(record.cursor()).is_ok_and(|info| !info.parts().1.is_empty()) {
+            self.unwind = self.index.unwinds.len() as u32;
+            self.index.unwinds.push(Unwind { offset: record.offset, index: record.index, code: NONE });
         }
     }
 
@@ -175,6 +189,9 @@ impl Pass {
             named.tier = tier;
         }
         self.by_code_index.insert(load.fixed.code_index, id);
+        if let Some(unwind) = self.index.unwinds.get_mut(self.unwind as usize).filter(|it| it.code == NONE) {
+            unwind.code = id;
+        }
         self.index.codes.push(Code {
             offset: record.offset,
             index: record.index,
@@ -189,6 +206,7 @@ impl Pass {
             named,
             debug,
             inline,
+            unwind: self.unwind,
         });
     }
 

@@ -118,7 +118,8 @@ pub fn objects(log: &Arc<Shared>, placement: &Placement, request: &TableRequest)
                 it.object,
                 names.object_type(it.class, at.time).map(|of| placement.first.type_.saturating_add(of)),
                 int_size(it.size),
-                generations.then(|| u8::try_from(it.generation).unwrap_or(u8::MAX)),
+                // Logs that are converted have 255 for one that is not known.
+                generations.then_some(it.generation).filter(|it| *it < 0xff).map(|it| it as u8),
                 placement.source_id,
                 event.offset,
             );

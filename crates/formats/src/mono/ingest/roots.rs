@@ -20,7 +20,7 @@ const MOST_OVERLAPS: usize = 4096;
 
 /// Ranges of memory that hold roots, over time.
 #[derive(Debug)]
-struct Registered {
+pub struct Registered {
     ranges: Vec<Range>,
     /// Highest end so far, by place in `ranges`: tells where looking back can stop.
     highest: Vec<u64>,
@@ -36,7 +36,8 @@ struct Range {
 }
 
 impl Registered {
-    fn new(facts: &[RootFact]) -> Self {
+    /// Of what was registered and given back.
+    pub fn new(facts: &[RootFact]) -> Self {
         let mut order: Vec<_> = facts.iter().enumerate().collect();
         order.sort_by_key(|(_, fact)| (fact.start, fact.time));
         let mut ranges: Vec<Range> = Vec::new();
@@ -59,8 +60,8 @@ impl Registered {
         Self { ranges, highest }
     }
 
-    /// The innermost range an address lay in at a time, else at any time.
-    fn at(&self, address: u64, time: u64) -> Option<usize> {
+    /// The innermost range an address lay in at a time, else at any time: its place among those facts.
+    pub fn at(&self, address: u64, time: u64) -> Option<usize> {
         let mut at = self.ranges.partition_point(|range| range.start <= address);
         let mut any = None;
         for _ in 0..MOST_OVERLAPS {

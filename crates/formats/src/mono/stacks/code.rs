@@ -71,8 +71,14 @@ impl CodeRanges {
     }
 }
 
-/// Size of a method's code; `None` where it has none of its own. Sizes are written as C `int`s.
+/// No compiler makes as much of one method.
+const TOO_LARGE: u64 = 1 << 22;
+/// Where no program has code: the first page, and what is beyond 48 bits.
+const PLAUSIBLE: std::ops::Range<u64> = 0x1000..1 << 48;
+
+/// Size of a method's code; `None` where it has none of its own. Profiler 3.0 writes memory it has not filled in for
+/// methods that were not compiled, so a place or size that no code has is none.
 #[must_use]
 pub fn code_size(code: u64, size: u64) -> Option<u64> {
-    (code != 0 && code != u64::MAX && size != 0 && size <= i32::MAX as u64).then_some(size)
+    (PLAUSIBLE.contains(&code) && (1..TOO_LARGE).contains(&size)).then_some(size)
 }

@@ -167,11 +167,31 @@ fn user_stacks_stay_reachable() {
     });
     assert_eq!(num, 31);
     assert!(bytes > 10_000, "{bytes}");
+    assert_eq!(copied_stacks(&perf), bytes);
     // Two events told apart by id, in the numbers of `perf script`.
     let rows = batches(&perf, "callchains");
     let events = rows[0].column_by_name("event").unwrap().as_dictionary::<arrow_array::types::Int32Type>();
     let events = events.downcast_dict::<arrow_array::StringArray>().unwrap();
     assert_eq!(events.into_iter().filter(|event| *event == Some("page-faults")).count(), 5);
+}
+
+/// Bytes of all stacks that `callchains` has numbers of; their registers are those of a running program.
+fn copied_stacks(perf: &PerfData) -> usize {
+    let (mut bytes, mut registers) = (0, Vec::new());
+    for rows in batches(perf, "callchains") {
+        let numbers = rows.column_by_name("user_stack").unwrap().as_primitive::<UInt64Type>();
+        for number in numbers.iter().flatten() {
+            let Some(stack) = perf.user_stack(number, &mut registers) else { continue };
+            bytes += stack.len();
+            let pairs = registers.as_chunks::<2>().0;
+            assert_eq!(pairs.len(), 17, "general registers and the program counter of x86-64");
+            let [sp] = pairs.iter().filter(|[number, _]| *number == 7).collect::<Vec<_>>()[..] else {
+                panic!()
+            };
+            assert_eq!((pairs[16][0], sp[1] % 8), (16, 0));
+        }
+    }
+    bytes
 }
 
 /// Samples of a group hold the counters of its members, before the call chain.

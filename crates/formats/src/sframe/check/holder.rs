@@ -59,7 +59,7 @@ fn relocations(file: &SFrame, index: usize, section: &Section, sink: &mut Diagno
     }
     for view in file.views().filter(|view| view.piece.section == index) {
         for function in view.functions() {
-            if done.applied.binary_search(&(function.at as u64)).is_err() {
+            if done.section_of(function.at as u64).is_none() {
                 sink.push(&NOT_RELOCATED, view.offset(function.at), None, "sfde_func_start_address", || {
                     format!("function {} has no relocation", function.index).into()
                 });

@@ -87,10 +87,20 @@ pub const ET_REL: u16 = 1;
 pub const SHT_NOBITS: u32 = 8;
 /// `sh_type` of relocations with addends.
 pub const SHT_RELA: u32 = 4;
+/// `sh_type` of a section of the program's own.
+pub const SHT_PROGBITS: u32 = 1;
+/// `sh_flags`: loaded with the program.
+pub const SHF_ALLOC: u64 = 2;
 const SHF_EXECINSTR: u64 = 4;
-const PT_LOAD: u32 = 1;
+/// `p_type` of a segment that is loaded.
+pub const PT_LOAD: u32 = 1;
+/// `p_type` of the program headers themselves.
+pub const PT_PHDR: u32 = 6;
+/// `p_flags`: readable.
+pub const PF_R: u32 = 4;
 const PF_X: u32 = 1;
-const IDENT_BYTES: usize = 16;
+/// Size of `e_ident`, which the header follows.
+pub const IDENT_BYTES: usize = 16;
 
 /// An ELF file's headers.
 #[derive(Debug)]

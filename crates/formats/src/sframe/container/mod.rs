@@ -35,6 +35,8 @@ pub struct Section {
     pub member: String,
     /// Its place in the file.
     pub place: Range<usize>,
+    /// The ELF file it is in: all of the file, or a member of the archive.
+    pub elf: Range<usize>,
     /// Where it is loaded to; 0 where nobody knows.
     pub address: u64,
     /// ELF machine.
@@ -112,6 +114,7 @@ pub fn sections(file: &[u8]) -> Result<Vec<Section>, ParseError> {
         holder: Holder::Bare,
         member: String::new(),
         place: 0..file.len(),
+        elf: 0..0,
         address: 0,
         machine: None,
         sh_type: 0,
@@ -132,6 +135,7 @@ fn of_elf(elf: &Elf<'_>, start: usize, member: &str) -> Vec<Section> {
         holder: Holder::Segment,
         member: member.to_owned(),
         place: 0..0,
+        elf: start..start.saturating_add(elf.data.len()),
         address: 0,
         machine: Some(elf.header.e_machine),
         sh_type: 0,

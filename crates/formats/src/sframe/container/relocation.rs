@@ -47,10 +47,19 @@ const R_390_PC64: u32 = 23;
 /// What was done to a section.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Relocated {
-    /// Places that were filled, by their offset, sorted.
-    pub applied: Vec<u64>,
+    /// Places that were filled, by their offset, sorted; each with the index of the section it points into.
+    pub applied: Vec<(u64, u16)>,
     /// Relocations that were not: of another kind, of no start field, of a symbol that is not there.
     pub refused: Vec<u64>,
+}
+
+impl Relocated {
+    /// Index of the section that the start field at an offset points into.
+    #[must_use]
+    pub fn section_of(&self, at: u64) -> Option<u16> {
+        let found = self.applied.binary_search_by_key(&at, |(at, _)| *at).ok()?;
+        self.applied.get(found).map(|(_, section)| *section)
+    }
 }
 
 /// Fills the start fields of a section. Nothing else is changed: `ld -r` of old has written relocations into rows.
@@ -77,13 +86,14 @@ pub fn apply(elf: &Elf<'_>, section_index: usize, bytes: &mut [u8]) -> Relocated
             let Some(rest) = left.checked_sub(1) else { return done };
             left = rest;
             let Ok(entry) = Rela::read(&mut Cursor::new(entry, 0, elf.endian)) else { continue };
-            let value = symbol(symbols.unwrap_or_default(), entry.r_info >> 32, elf.endian)
+            let symbol = symbol(symbols.unwrap_or_default(), entry.r_info >> 32, elf.endian);
+            let value = symbol
                 .map(|symbol| symbol.st_value.wrapping_add_signed(entry.r_addend))
                 .map(|value| value.wrapping_sub(target.sh_addr.wrapping_add(entry.r_offset)));
             let filled =
                 value.filter(|_| is_start(entry.r_offset)).and_then(|value| fill(bytes, &entry, value, elf));
-            match filled {
-                Some(()) => done.applied.push(entry.r_offset),
+            match filled.and(symbol) {
+                Some(symbol) => done.applied.push((entry.r_offset, symbol.st_shndx)),
                 None => done.refused.push(entry.r_offset),
             }
         }

@@ -8,11 +8,11 @@ use arrow_array::{
     ArrayRef, BooleanArray, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray, UInt32Array,
     UInt64Array,
 };
-use arrow_buffer::NullBuffer;
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use perfuse_tables::{unwind_lookups, unwind_rows};
 use rustc_hash::FxHashMap;
 
-use crate::sframe::recovery::{Base, Expression, Recover, Recovery};
+use crate::sframe::recovery::{Base, Expression, Recovery};
 
 /// Rows on their way into a batch of `unwind_rows`.
 #[derive(Debug)]
@@ -107,8 +107,8 @@ struct Rules {
     cfa: Rule,
     fp: Rule,
     ra: Rule,
-    mangled: Uniform<bool>,
-    outermost: Uniform<bool>,
+    mangled: Bits,
+    outermost: Bits,
 }
 
 impl Rules {
@@ -117,8 +117,8 @@ impl Rules {
             cfa: Rule::with_capacity(rows),
             fp: Rule::with_capacity(rows),
             ra: Rule::with_capacity(rows),
-            mangled: Uniform::EMPTY,
-            outermost: Uniform::EMPTY,
+            mangled: Bits::with_capacity(rows),
+            outermost: Bits::with_capacity(rows),
         }
     }
 
@@ -126,7 +126,7 @@ impl Rules {
     fn push(&mut self, recovery: Option<Recovery>) {
         let (cfa, fp, ra, mangled) = match recovery {
             Some(Recovery::Caller { cfa, fp, ra, ra_mangled }) => {
-                (Some(cfa), place(fp), place(ra), ra_mangled)
+                (Some(cfa), fp.expression(), ra.expression(), ra_mangled)
             }
             Some(Recovery::Outermost) | None => (None, None, None, false),
         };
@@ -139,48 +139,48 @@ impl Rules {
 
     fn finish(self) -> impl Iterator<Item = ArrayRef> {
         let truths = [self.mangled, self.outermost];
-        let truths = truths.map(|truth| Arc::new(BooleanArray::from(truth.finish())) as ArrayRef);
+        let truths = truths.map(|truth| Arc::new(BooleanArray::new(truth.finish(), None)) as ArrayRef);
         [self.cfa, self.fp, self.ra].into_iter().flat_map(Rule::finish).chain(truths)
     }
 }
 
-fn place(rule: Recover) -> Option<Expression> {
-    match rule {
-        Recover::Same => None,
-        Recover::Fixed(offset) => Some(Expression { base: Base::Cfa, offset: offset.into(), deref: true }),
-        Recover::At(expression) => Some(expression),
-    }
-}
-
-/// A column that has one value in most files, and is only counted until another comes.
+/// A column of truths, a bit each.
 #[derive(Debug)]
-struct Uniform<T> {
-    first: Option<T>,
+struct Bits {
+    words: Vec<u64>,
+    word: u64,
     len: usize,
-    values: Vec<T>,
 }
 
-impl<T: Copy + PartialEq> Uniform<T> {
-    const EMPTY: Self = Self { first: None, len: 0, values: Vec::new() };
+impl Bits {
+    fn with_capacity(rows: usize) -> Self {
+        Self { words: Vec::with_capacity(rows.div_ceil(64)), word: 0, len: 0 }
+    }
+
+    /// So many of one.
+    fn all(bit: bool, len: usize, rows: usize) -> Self {
+        let mut bits = Self::with_capacity(rows.max(len));
+        bits.words.resize(len / 64, if bit { u64::MAX } else { 0 });
+        bits.len = len & !63;
+        (0..len & 63).for_each(|_| bits.push(bit));
+        bits
+    }
 
     #[inline]
-    fn push(&mut self, value: T) {
-        if self.values.is_empty() {
-            let first = *self.first.get_or_insert(value);
-            if first == value {
-                self.len = self.len.saturating_add(1);
-                return;
-            }
-            self.values = vec![first; self.len];
+    fn push(&mut self, bit: bool) {
+        self.word |= u64::from(bit).wrapping_shl(self.len as u32);
+        self.len = self.len.wrapping_add(1);
+        if self.len.is_multiple_of(64) {
+            self.words.push(self.word);
+            self.word = 0;
         }
-        self.values.push(value);
     }
 
-    fn finish(self) -> Vec<T> {
-        match self.first {
-            Some(first) if self.values.is_empty() => vec![first; self.len],
-            _ => self.values,
-        }
+    fn finish(mut self) -> BooleanBuffer {
+        self.words.push(self.word);
+        // Bits lie from the lowest byte on, in whatever order the machine keeps bytes of a word.
+        let words: Vec<u64> = self.words.into_iter().map(u64::to_le).collect();
+        BooleanBuffer::new(Buffer::from_vec(words), 0, self.len)
     }
 }
 
@@ -191,8 +191,8 @@ struct Rule {
     same: Option<(Option<Expression>, usize)>,
     bases: Vec<i32>,
     offsets: Vec<i64>,
-    derefs: Uniform<bool>,
-    valid: Uniform<bool>,
+    derefs: Bits,
+    valid: Bits,
     registers: FxHashMap<u32, i32>,
     names: Vec<String>,
 }
@@ -206,8 +206,8 @@ impl Rule {
             same: None,
             bases: Vec::with_capacity(rows),
             offsets: Vec::with_capacity(rows),
-            derefs: Uniform::EMPTY,
-            valid: Uniform::EMPTY,
+            derefs: Bits::with_capacity(rows),
+            valid: Bits::with_capacity(rows),
             registers: FxHashMap::default(),
             names: Vec::new(),
         }
@@ -232,8 +232,9 @@ impl Rule {
             let (key, offset, deref) = self.parts(rule);
             self.bases.resize(num, key);
             self.offsets.resize(num, offset);
-            self.derefs = Uniform { first: Some(deref), len: num, values: Vec::new() };
-            self.valid = Uniform { first: Some(rule.is_some()), len: num, values: Vec::new() };
+            let rows = self.bases.capacity();
+            self.derefs = Bits::all(deref, num, rows);
+            self.valid = Bits::all(rule.is_some(), num, rows);
         }
     }
 
@@ -270,14 +271,14 @@ impl Rule {
         self.spread();
         let names = NAMED.into_iter().chain(self.names.iter().map(String::as_str));
         let values = Arc::new(StringArray::from_iter_values(names));
-        let valid = Some(NullBuffer::from(self.valid.finish())).filter(|valid| valid.null_count() > 0);
+        let valid = Some(NullBuffer::new(self.valid.finish())).filter(|valid| valid.null_count() > 0);
         let keys = Int32Array::new(self.bases.into(), valid.clone());
         let bases: ArrayRef = match DictionaryArray::<Int32Type>::try_new(keys, values) {
             Ok(array) => Arc::new(array),
             Err(error) => unreachable!("every key has a name: {error}"),
         };
         let offsets = Int64Array::new(self.offsets.into(), valid);
-        [bases, Arc::new(offsets), Arc::new(BooleanArray::from(self.derefs.finish()))]
+        [bases, Arc::new(offsets), Arc::new(BooleanArray::new(self.derefs.finish(), None))]
     }
 }
 

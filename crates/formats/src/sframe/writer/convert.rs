@@ -2,7 +2,7 @@
 
 use perfuse_wire::Endian;
 
-use super::{Contents, Described, OwnedRow, encode, rows::row_of};
+use super::{Contents, Described, OwnedRow, WriteError, encode, rows::row_of};
 use crate::sframe::consts::{
     Abi, SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED, SFRAME_F_FRAME_POINTER, SFRAME_FDE_TYPE_DEFAULT,
     SFRAME_FDE_TYPE_FLEX, VERSION_1_REPEAT_BYTES,
@@ -25,6 +25,19 @@ pub struct Misfit {
 }
 
 impl Contents {
+    /// The same for a machine of the other byte order.
+    ///
+    /// # Errors
+    /// For a machine of another kind: rows are about the registers of one.
+    pub fn in_byte_order_of(&self, abi: Abi) -> Result<Self, WriteError> {
+        let is_same = abi == self.abi;
+        let is_aarch64 = abi.has_pointer_authentication() && self.abi.has_pointer_authentication();
+        match abi.endian().filter(|_| is_same || is_aarch64) {
+            Some(endian) => Ok(Self { abi, endian, ..self.clone() }),
+            None => Err(WriteError { function: None, what: "rows are about the registers of one machine" }),
+        }
+    }
+
     /// The same in another version. Version 2 gets starts that count from their fields where this has them.
     #[must_use]
     pub fn convert(&self, version: u8) -> (Self, Vec<Misfit>) {

@@ -1,7 +1,9 @@
 //! Sections as values, and as bytes again.
 
+mod add;
 mod convert;
 mod encode;
+mod insert;
 mod merge;
 mod place;
 mod rows;
@@ -20,9 +22,11 @@ use super::recovery::Context;
 use super::row::RowInfo;
 use super::starts::Starts;
 
+pub use add::{Added, Mark};
 pub use convert::Misfit;
+pub use insert::insert;
 pub use merge::{Merged, merge};
-pub use place::put_back;
+pub use place::{put_back, put_into};
 pub use rows::row_of;
 
 /// A section that can be changed and written: functions, and the blocks of rows they refer to.

@@ -1,11 +1,30 @@
 //! A section back into its ELF file: in place, where it fits into the old one's bytes.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use super::WriteError;
+use super::{Contents, WriteError, insert};
+use crate::Source;
+use crate::sframe::SFrame;
 use crate::sframe::consts::PT_GNU_SFRAME;
 use crate::sframe::container::elf::{Elf, ProgramHeader, SectionHeader};
 use crate::sframe::container::{Holder, Section};
+
+/// A program or library with a section: in the place of the one it has, where it fits there, else behind all else.
+///
+/// # Errors
+/// As [`insert`].
+pub fn put_into(file: Arc<Source>, contents: &Contents) -> Result<Vec<u8>, WriteError> {
+    if let Ok(opened) = SFrame::open(Arc::clone(&file))
+        && let [section] = opened.sections()
+        && section.holder == Holder::Linked
+        && let Ok(bytes) = contents.encode(section.address)
+        && bytes.len() <= section.place.len()
+    {
+        return put_back(&file, section, &bytes);
+    }
+    insert(&file, contents)
+}
 
 /// The file with other bytes for a section. What is left of the old ones is zeros, and headers give the new size.
 ///

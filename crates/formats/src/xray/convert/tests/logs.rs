@@ -52,6 +52,9 @@ fn logs_of_other_machines_are_refused() {
     let (one, other) = (log_of(1000, &[(1, 5)]), log_of(2000, &[(1, 5)]));
     let refused = convert(&[&one, &other], &Options::like(&one), Vec::new());
     assert!(matches!(refused, Err(ConvertError::Rates(1000, 2000))));
+    // Unless somebody knows that their counter was one.
+    let (bytes, _) = converted(&[&one, &other], &Options { hz: Some(1500), ..Options::like(&one) });
+    assert_eq!(of_bytes(&bytes).header().file.cycle_frequency, 1500);
     assert!(matches!(convert(&[], &Options::like(&one), Vec::new()), Err(ConvertError::Nothing)));
 }
 

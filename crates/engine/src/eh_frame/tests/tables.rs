@@ -1,0 +1,115 @@
+//! Tables made by hand, held against each other.
+
+use perfuse_tables::{Base, Expression, Recover, Recovery};
+
+use crate::eh_frame::{
+    Differs, Disagreement, Function, Row, Says, Stub, Unsayable, UnwindTable, cross_check,
+};
+
+const RA: Recover = Recover::At(Expression { base: Base::Cfa, offset: -8, deref: true });
+
+fn sp(offset: i64) -> Recovery {
+    let cfa = Expression { base: Base::Sp, offset, deref: false };
+    Recovery::Caller { cfa, fp: Recover::Same, ra: RA, ra_mangled: false }
+}
+
+fn function(start: u64, size: u32) -> Function {
+    Function {
+        start,
+        size,
+        repeat_bytes: 0,
+        is_signal: false,
+        is_key_b: false,
+        nests_states: false,
+        entry_offset: 0,
+        first_row: 0,
+        num_rows: 0,
+    }
+}
+
+fn table(functions: &[(Function, &[(u32, Says)])]) -> UnwindTable {
+    let mut table = UnwindTable::default();
+    for (function, rows) in functions {
+        table.push(*function, rows.iter().map(|(start, says)| Row { start: *start, says: *says }));
+    }
+    table.sort();
+    table
+}
+
+fn differences(left: &UnwindTable, right: &UnwindTable) -> Vec<(Differs, Option<u32>, u64, u64)> {
+    let found = cross_check(left, right);
+    assert!(found.is_complete);
+    let parts = |d: &Disagreement| (d.differs, d.row, d.address, d.count);
+    found.disagreements.iter().map(parts).collect()
+}
+
+#[test]
+fn rows_are_compared_wherever_either_changes() {
+    let says = |offset| Says::Recovery(sp(offset));
+    let left = table(&[(function(0x100, 16), &[(0, says(8)), (4, says(16))])]);
+    // The same, in two functions and with a row that changes nothing.
+    let split = table(&[
+        (function(0x100, 4), &[(0, says(8)), (2, says(8))]),
+        (function(0x104, 20), &[(0, says(16)), (12, says(24))]),
+    ]);
+    assert_eq!(differences(&left, &split), []);
+    let late = table(&[(function(0x100, 16), &[(0, says(8)), (5, says(16))])]);
+    assert_eq!(differences(&left, &late), [(Differs::Cfa, Some(1), 0x104, 1)]);
+}
+
+#[test]
+fn each_rule_that_differs_is_named() {
+    let Recovery::Caller { cfa, fp, ra, .. } = sp(8) else { unreachable!() };
+    let saved = Recover::At(Expression { base: Base::Cfa, offset: -16, deref: true });
+    let fixed = Recover::Fixed(-8);
+    let caller = |fp, ra, ra_mangled| Says::Recovery(Recovery::Caller { cfa, fp, ra, ra_mangled });
+    let left = |says| table(&[(function(0x100, 16), &[(0, says)])]);
+    let cases = [
+        (caller(saved, ra, false), Differs::Fp),
+        (caller(fp, saved, false), Differs::Ra),
+        (caller(fp, ra, true), Differs::RaMangled),
+        (Says::Recovery(Recovery::Outermost), Differs::Outermost),
+        (Says::Unsayable(Unsayable::CfaExpression), Differs::Unsayable),
+    ];
+    for (other, differs) in cases {
+        assert_eq!(differences(&left(Says::Recovery(sp(8))), &left(other)), [(differs, Some(0), 0x100, 1)]);
+    }
+    // Where the header says it is the same place.
+    assert_eq!(differences(&left(caller(fp, fixed, false)), &left(caller(fp, RA, false))), []);
+    let no_row = table(&[(function(0x100, 16), &[])]);
+    assert_eq!(differences(&no_row, &left(Says::Recovery(sp(8)))), [(Differs::NoRow, None, 0x100, 1)]);
+    let signal = table(&[(
+        Function { is_signal: true, is_key_b: true, ..function(0x100, 16) },
+        &[(0, Says::Recovery(sp(8)))],
+    )]);
+    let found = differences(&left(Says::Recovery(sp(8))), &signal);
+    assert_eq!(found, [(Differs::Signal, None, 0x100, 1)]);
+}
+
+#[test]
+fn blocks_that_repeat_are_compared_with_the_expression_of_a_plt() {
+    let stub = Stub { offset: 8, mask: 15, moves_at: 11, step: 8, ra: RA, fp: Recover::Same };
+    let plt = table(&[(function(0x100, 64), &[(0, Says::Stub(stub))])]);
+    let repeats = Function { repeat_bytes: 16, ..function(0x100, 64) };
+    let rows = |at| table(&[(repeats, &[(0, Says::Recovery(sp(8))), (at, Says::Recovery(sp(16)))])]);
+    assert_eq!(differences(&rows(11), &plt), []);
+    // Once a block: said once, with its number.
+    assert_eq!(differences(&rows(9), &plt), [(Differs::Cfa, Some(1), 0x109, 4)]);
+}
+
+#[test]
+fn code_that_eh_frame_has_not_is_counted() {
+    let says = Says::Recovery(sp(8));
+    let left = table(&[(function(0x100, 16), &[(0, says)]), (function(0x200, 16), &[(0, says)])]);
+    let found = cross_check(&left, &table(&[(function(0x108, 4), &[(0, says)])]));
+    assert_eq!((found.num_functions, found.num_bytes, found.num_bytes_alone), (1, 4, 28));
+}
+
+#[test]
+fn comparing_ends() {
+    let says = Says::Recovery(sp(8));
+    let endless = Function { repeat_bytes: 1, ..function(0, u32::MAX) };
+    let left = table(&[(endless, &[(0, says)])]);
+    let found = cross_check(&left, &table(&[(function(0, u32::MAX), &[(0, says)])]));
+    assert!(!found.is_complete);
+}

@@ -1,0 +1,51 @@
+/// The bytes of a thread's memory that a recording has: its stack from the stack pointer up.
+#[derive(Clone, Copy, Debug)]
+pub struct Stack<'a> {
+    /// Address of the first byte.
+    pub start: u64,
+    /// The bytes.
+    pub bytes: &'a [u8],
+    /// Whether numbers are big-endian.
+    pub big_endian: bool,
+}
+
+/// What is farther away than a stack is large is another part of memory.
+const USUAL_STACK_BYTES: u64 = 8 << 20;
+
+impl Stack<'_> {
+    /// The word at an address.
+    #[must_use]
+    #[inline]
+    pub fn word(&self, address: u64) -> Option<u64> {
+        let at = usize::try_from(address.checked_sub(self.start)?).ok()?;
+        let word = self.bytes.get(at..)?.first_chunk::<8>()?;
+        Some(if self.big_endian { u64::from_be_bytes(*word) } else { u64::from_le_bytes(*word) })
+    }
+
+    /// The number of up to eight bytes at an address.
+    #[must_use]
+    pub fn number(&self, address: u64, size: u8) -> Option<u64> {
+        let at = usize::try_from(address.checked_sub(self.start)?).ok()?;
+        number(self.bytes.get(at..)?.get(..usize::from(size))?, self.big_endian)
+    }
+
+    /// Whether an address lies behind the last byte that was copied, on the same stack for all one can tell.
+    #[must_use]
+    pub fn is_cut_before(&self, address: u64) -> bool {
+        if self.bytes.is_empty() {
+            return false;
+        }
+        let end = self.start.saturating_add(self.bytes.len() as u64);
+        // A word may begin before the end and reach over it.
+        (end.saturating_sub(7)..end.saturating_add(USUAL_STACK_BYTES)).contains(&address)
+    }
+}
+
+/// Up to eight bytes as a number.
+pub(super) fn number(bytes: &[u8], big_endian: bool) -> Option<u64> {
+    if bytes.len() > 8 {
+        return None;
+    }
+    let add = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
+    Some(if big_endian { bytes.iter().fold(0, add) } else { bytes.iter().rev().fold(0, add) })
+}

@@ -1,0 +1,96 @@
+use proptest::prelude::*;
+
+use super::{Code, Frame, Registers, Stack, Step, StepId, Stop, walk};
+use crate::unwind::step::Expression;
+use crate::unwind::{Base, MAX_FRAMES, Machine, Origin, Rule, frame_pointer};
+
+/// Code that says the same wherever one asks.
+struct Always(Option<Step>);
+
+impl Code for Always {
+    fn find(&mut self, _pc: u64, _all_registers: bool) -> Option<StepId> {
+        self.0.as_ref().map(|_| StepId(0))
+    }
+
+    fn step(&self, _id: StepId) -> &Step {
+        self.0.as_ref().expect("it was found")
+    }
+
+    fn is_code(&self, _address: u64) -> bool {
+        true
+    }
+
+    fn memory(&self, address: u64, _size: u8) -> Option<u64> {
+        address.is_multiple_of(3).then_some(address)
+    }
+}
+
+fn machines() -> impl Strategy<Value = Machine> {
+    prop_oneof![Just(Machine::Amd64), Just(Machine::Aarch64), Just(Machine::S390x)]
+}
+
+fn bases() -> impl Strategy<Value = Base> {
+    let encoding = gimli::Encoding { address_size: 8, format: gimli::Format::Dwarf32, version: 4 };
+    let expression = move |bytes: Vec<u8>| Base::Expression(Expression { bytes: bytes.into(), encoding });
+    prop_oneof![
+        Just(Base::Cfa),
+        any::<u8>().prop_map(Base::Register),
+        prop::collection::vec(any::<u8>(), 0..24).prop_map(expression),
+    ]
+}
+
+fn rules() -> impl Strategy<Value = Rule> {
+    let offset = prop_oneof![-64i64..64, any::<i64>()];
+    prop_oneof![
+        Just(Rule::Lost),
+        (bases(), offset.clone()).prop_map(|(base, offset)| Rule::Is(base, offset)),
+        (bases(), offset).prop_map(|(base, offset)| Rule::At(base, offset)),
+    ]
+}
+
+fn steps() -> impl Strategy<Value = Step> {
+    let saved = prop::collection::vec((any::<u8>(), rules()), 0..6);
+    (rules(), saved, any::<u64>(), any::<bool>()).prop_map(|(cfa, rules, kept, is_signal)| Step {
+        origin: Origin::EhFrame,
+        cfa,
+        rules: rules.into(),
+        kept,
+        is_signal,
+    })
+}
+
+fn unwind(registers: &Registers, start: u64, bytes: &[u8], step: Option<Step>) -> (Vec<Frame>, Stop) {
+    let stack = Stack { start, bytes, big_endian: registers.machine() == Machine::S390x };
+    let mut frames = Vec::new();
+    let stop = walk(registers, &stack, &mut Always(step), &mut frames);
+    (frames, stop)
+}
+
+proptest! {
+    #[test]
+    fn any_step_on_any_registers_ends(
+        machine in machines(),
+        values in prop::collection::vec(any::<u64>(), 40),
+        pc in any::<u64>(),
+        start in prop_oneof![0u64..1 << 40, any::<u64>()],
+        stack in prop::collection::vec(any::<u8>(), 0..512),
+        step in steps(),
+    ) {
+        let mut registers = Registers::new(machine, pc);
+        values.iter().zip(0..).for_each(|(value, number)| registers.set(number, *value));
+        registers.set(machine.sp(), start);
+        let (frames, _) = unwind(&registers, start, &stack, Some(step));
+        prop_assert!((1..=MAX_FRAMES).contains(&frames.len()));
+        prop_assert!(frames[1..].iter().all(|frame| frame.pc >> 63 == 0));
+    }
+
+    #[test]
+    fn frame_pointers_never_go_round(machine in machines(), stack in prop::collection::vec(0u64..64, 0..64)) {
+        let bytes: Vec<u8> = stack.iter().flat_map(|word| (0x7000 + word * 8).to_le_bytes()).collect();
+        let mut registers = Registers::new(machine, 0x1000);
+        registers.set(machine.sp(), 0x7000);
+        registers.set(machine.fp(), 0x7000);
+        let (frames, _) = unwind(&registers, 0x7000, &bytes, frame_pointer::step(machine));
+        prop_assert!(frames.len() <= stack.len() + 2);
+    }
+}

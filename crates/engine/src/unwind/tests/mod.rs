@@ -1,0 +1,63 @@
+mod call_frames;
+mod garbage;
+mod walks;
+
+use std::collections::HashMap;
+
+use super::{Code, Frame, Machine, Registers, Stack, Step, StepId, Stop, walk};
+
+/// Code whose steps are told one by one; the frame pointer has to do for the rest.
+#[derive(Default)]
+struct Told {
+    steps: HashMap<u64, Step>,
+    /// Steps that hold where all registers are wanted.
+    full: HashMap<u64, Step>,
+    frame_pointer: Option<Step>,
+    found: Vec<Step>,
+}
+
+impl Told {
+    fn at(mut self, pc: u64, step: Step) -> Self {
+        self.steps.insert(pc, step);
+        self
+    }
+}
+
+impl Code for Told {
+    fn find(&mut self, pc: u64, all_registers: bool) -> Option<StepId> {
+        let full = self.full.get(&pc).filter(|_| all_registers);
+        let step = full.or(self.steps.get(&pc)).or(self.frame_pointer.as_ref()).cloned()?;
+        self.found.push(step);
+        Some(StepId(self.found.len() as u32 - 1))
+    }
+
+    fn step(&self, id: StepId) -> &Step {
+        &self.found[id.0 as usize]
+    }
+
+    fn is_code(&self, address: u64) -> bool {
+        (0x1000..0x9000).contains(&address)
+    }
+
+    fn memory(&self, _address: u64, _size: u8) -> Option<u64> {
+        None
+    }
+}
+
+fn words(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+fn unwound(registers: &Registers, stack: &[u8], code: &mut Told) -> (Vec<Frame>, Stop) {
+    let stack = Stack { start: registers.sp().unwrap_or(0), bytes: stack, big_endian: false };
+    let mut frames = Vec::new();
+    let stop = walk(registers, &stack, code, &mut frames);
+    (frames, stop)
+}
+
+fn amd64(pc: u64, sp: u64, fp: u64) -> Registers {
+    let mut registers = Registers::new(Machine::Amd64, pc);
+    registers.set(7, sp);
+    registers.set(6, fp);
+    registers
+}

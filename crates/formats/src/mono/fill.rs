@@ -1,0 +1,285 @@
+//! Events out of fields by name: what undoes [`describe`](super::describe).
+
+use std::fmt;
+
+use perfuse_wire::Value;
+
+use super::consts::EventByte;
+use super::dialect::Dialect;
+use super::records::shape::{self, Codec};
+use super::records::{CounterValue, Event};
+
+/// A field with its name.
+pub type Field = (String, Given);
+
+/// A value as somebody gives it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Given {
+    /// A number.
+    Number(i128),
+    /// Text.
+    Text(String),
+    /// Entries, each a list of named fields.
+    Entries(Vec<Vec<Field>>),
+}
+
+/// A field that is not as the data version has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FillError {
+    /// No data version has an event of that name.
+    Event(String),
+    /// A field is not there.
+    Missing(&'static str),
+    /// A field is not of the type it should be.
+    Type(&'static str, &'static str),
+    /// There is a field that the event does not have.
+    Unknown(String),
+    /// A value has no place.
+    Refused(&'static str, &'static str),
+}
+
+impl fmt::Display for FillError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Event(name) => write!(f, "no data version has an event {name}"),
+            Self::Missing(field) => write!(f, "the field {field} is missing"),
+            Self::Type(field, expected) => write!(f, "{field} is not {expected}"),
+            Self::Unknown(field) => write!(f, "there is no field {field}"),
+            Self::Refused("event", expected) => write!(f, "this is not {expected}"),
+            Self::Refused(field, expected) => write!(f, "{field} is not {expected}"),
+        }
+    }
+}
+
+impl std::error::Error for FillError {}
+
+/// Makes an event of its name, time and fields, as `perfuse records` shows them in that layout.
+///
+/// # Errors
+/// When a field is missing, is there though the event has none of that name, or is of another type.
+pub fn event<'a>(
+    dialect: &Dialect,
+    name: &str,
+    time: Option<u64>,
+    fields: &'a [Field],
+) -> Result<Event<'a>, FillError> {
+    let byte = EventByte::ALL.iter().find(|byte| byte.name() == Some(name));
+    let byte = byte.ok_or_else(|| FillError::Event(name.to_owned()))?;
+    let mut event = Event::default();
+    event.begin(*byte);
+    let mut filler = Filler { dialect: *dialect, time, fields, taken: Vec::new(), fault: None };
+    shape::fields(&mut filler, &mut event);
+    filler.finish()?;
+    Ok(event)
+}
+
+struct Filler<'a> {
+    dialect: Dialect,
+    time: Option<u64>,
+    fields: &'a [Field],
+    /// Names of the fields that were asked for.
+    taken: Vec<&'static str>,
+    fault: Option<FillError>,
+}
+
+impl<'a> Filler<'a> {
+    fn fail(&mut self, error: FillError) {
+        self.fault.get_or_insert(error);
+    }
+
+    fn finish(self) -> Result<(), FillError> {
+        if let Some(fault) = self.fault {
+            return Err(fault);
+        }
+        let mut names = self.fields.iter().map(|(name, _)| name);
+        match names.find(|name| !self.taken.contains(&name.as_str())) {
+            Some(name) => Err(FillError::Unknown(name.clone())),
+            None => Ok(()),
+        }
+    }
+
+    fn find(&mut self, field: &'static str) -> Option<&'a Given> {
+        self.taken.push(field);
+        self.fields.iter().find(|(name, _)| name == field).map(|(_, value)| value)
+    }
+
+    fn number(&mut self, field: &'static str) -> i128 {
+        match self.find(field) {
+            Some(Given::Number(number)) => *number,
+            Some(_) => {
+                self.fail(FillError::Type(field, "a number"));
+                0
+            }
+            // Names and backtraces have flags that are always 0.
+            None if field == "flags" => 0,
+            None => {
+                self.fail(FillError::Missing(field));
+                0
+            }
+        }
+    }
+
+    fn unsigned(&mut self, field: &'static str, value: &mut u64) {
+        let number = self.number(field);
+        match u64::try_from(number) {
+            Ok(number) => *value = number,
+            Err(_) => self.fail(FillError::Type(field, "a number of 64 bits, from 0 on")),
+        }
+    }
+
+    fn address(&mut self, field: &'static str, value: &mut u64) {
+        self.unsigned(field, value);
+        if *value & !self.dialect.pointer_mask() != 0 {
+            self.fail(FillError::Type(field, "an address of the log's pointer size"));
+        }
+    }
+}
+
+impl<'a> Codec<'a> for Filler<'a> {
+    fn dialect(&self) -> &Dialect {
+        &self.dialect
+    }
+
+    fn time(&mut self, time: &mut Option<u64>) {
+        *time = self.time;
+        if time.is_none() {
+            self.fail(FillError::Missing("timestamp"));
+        }
+    }
+
+    fn byte(&mut self, field: &'static str, value: &mut u64) {
+        // Whether a text is there is told by the text.
+        if field == "present" && self.fields.iter().all(|(name, _)| name != field) {
+            *value = self.fields.iter().any(|(name, _)| name == "value").into();
+            return;
+        }
+        self.unsigned(field, value);
+    }
+
+    fn value(&mut self, field: &'static str, value: &mut u64) {
+        if field == "num_roots" {
+            let roots = self.fields.iter().find(|(name, _)| name == "roots");
+            *value = match roots {
+                Some((_, Given::Entries(list))) => list.len() as u64,
+                _ => 0,
+            };
+            return;
+        }
+        self.unsigned(field, value);
+    }
+
+    fn signed(&mut self, field: &'static str, value: &mut i64) {
+        let number = self.number(field);
+        match i64::try_from(number) {
+            Ok(number) => *value = number,
+            Err(_) => self.fail(FillError::Type(field, "a signed number of 64 bits")),
+        }
+    }
+
+    fn pointer(&mut self, field: &'static str, value: &mut u64) {
+        self.address(field, value);
+    }
+
+    fn absolute(&mut self, field: &'static str, value: &mut u64) {
+        self.address(field, value);
+    }
+
+    fn object(&mut self, field: &'static str, value: &mut u64) {
+        self.address(field, value);
+    }
+
+    fn method(&mut self, field: &'static str, value: &mut u64) {
+        self.address(field, value);
+    }
+
+    fn text(&mut self, field: &'static str, value: &mut &'a [u8]) {
+        match self.find(field) {
+            Some(Given::Text(text)) => *value = text.as_bytes(),
+            Some(_) => self.fail(FillError::Type(field, "text")),
+            None => self.fail(FillError::Missing(field)),
+        }
+    }
+
+    fn double(&mut self, field: &'static str, bits: &mut u64) {
+        match self.find(field) {
+            Some(Given::Text(text)) if text.parse::<f64>().is_ok() => {
+                *bits = text.parse::<f64>().unwrap_or(0.0).to_bits();
+            }
+            Some(Given::Number(number)) => *bits = (*number as f64).to_bits(),
+            Some(_) => self.fail(FillError::Type(field, "a number")),
+            None => self.fail(FillError::Missing(field)),
+        }
+    }
+
+    fn growing(&mut self, field: &'static str, last: &mut u64, value: &mut u64) {
+        self.unsigned(field, value);
+        *last = *value;
+    }
+
+    fn list<T: Default>(
+        &mut self,
+        field: &'static str,
+        list: &mut Vec<T>,
+        each: impl FnMut(&mut Self, &mut T),
+    ) {
+        self.entries(field, 0, list, each);
+    }
+
+    fn entries<T: Default>(
+        &mut self,
+        field: &'static str,
+        _: u64,
+        list: &mut Vec<T>,
+        mut each: impl FnMut(&mut Self, &mut T),
+    ) {
+        let entries = match self.find(field) {
+            Some(Given::Entries(entries)) => entries,
+            Some(_) => return self.fail(FillError::Type(field, "a list")),
+            None => return self.fail(FillError::Missing(field)),
+        };
+        for fields in entries {
+            let mut inner =
+                Self { dialect: self.dialect, time: None, fields, taken: Vec::new(), fault: None };
+            let mut entry = T::default();
+            each(&mut inner, &mut entry);
+            if let Err(error) = inner.finish() {
+                return self.fail(error);
+            }
+            list.push(entry);
+        }
+    }
+
+    fn series(
+        &mut self,
+        field: &'static str,
+        list: &mut Vec<CounterValue<'a>>,
+        mut each: impl FnMut(&mut Self, &mut CounterValue<'a>),
+    ) {
+        self.entries(field, 0, list, |inner, entry: &mut CounterValue<'a>| {
+            inner.unsigned("index", &mut entry.index);
+            each(inner, entry);
+        });
+    }
+
+    fn refuse(&mut self, field: &'static str, _: u64, expected: &'static str) {
+        self.fail(FillError::Refused(field, expected));
+    }
+}
+
+impl From<&Value<'_>> for Given {
+    fn from(value: &Value<'_>) -> Self {
+        match value {
+            Value::Unsigned(number) | Value::Hex(number) => Self::Number((*number).into()),
+            Value::Signed(number) => Self::Number((*number).into()),
+            Value::Text(text) => Self::Text(text.clone().into_owned()),
+            Value::Bytes(bytes) => Self::Text(String::from_utf8_lossy(bytes).into_owned()),
+            Value::Entries(entries) => Self::Entries(entries.iter().map(|entry| given(entry)).collect()),
+        }
+    }
+}
+
+/// Fields as they are shown, to be given.
+#[must_use]
+pub fn given(fields: &[(&'static str, Value<'_>)]) -> Vec<Field> {
+    fields.iter().map(|(name, value)| ((*name).to_owned(), value.into())).collect()
+}

@@ -1,0 +1,130 @@
+//! Into the YAML form that llvm-xray writes, and of version 1 reads: a line a record, in the order of time.
+
+use std::io::Write;
+
+use super::super::consts::Action;
+use super::super::header::Mode;
+use super::{Beginning, Finish, LogSpec, Moment, Owner, Sink, Told, WriteError, Written};
+
+/// Gathers what it is told, and writes it at the end: lines are in the order of time over all threads.
+#[derive(Debug)]
+pub struct ToYaml<W: Write> {
+    out: W,
+    spec: LogSpec,
+    lines: Vec<Line>,
+    written: Written,
+}
+
+#[derive(Debug)]
+struct Line {
+    owner: Owner,
+    at: Moment,
+    kind: &'static str,
+    function_id: u32,
+    argument: Option<u64>,
+    data: Box<[u8]>,
+}
+
+impl<W: Write> ToYaml<W> {
+    /// A sink that writes such a header.
+    pub fn new(out: W, spec: LogSpec) -> Self {
+        Self { out, spec, lines: Vec::new(), written: Written::default() }
+    }
+
+    fn header(&mut self) -> Result<(), WriteError> {
+        let LogSpec { mode, version, tsc_flags: (constant, nonstop), cycle_frequency, .. } = self.spec;
+        let mode = u8::from(mode == Mode::Fdr);
+        writeln!(
+            self.out,
+            "---\nheader:\n  version:         {version}\n  type:            {mode}\n  constant-tsc:    {constant}\n  \
+             nonstop-tsc:     {nonstop}\n  cycle-frequency: {cycle_frequency}\nrecords:"
+        )?;
+        Ok(())
+    }
+}
+
+impl<W: Write> Sink for ToYaml<W> {
+    fn begin(&mut self, beginning: &Beginning) {
+        let lost = u64::from(beginning.wall != (0, 0));
+        let so_far = &mut self.written.misfits.wall_times;
+        *so_far = so_far.saturating_add(lost);
+    }
+
+    fn end(&mut self, _even_empty: bool) -> Result<(), WriteError> {
+        Ok(())
+    }
+
+    fn new_cpu(&mut self, _at: Moment) {}
+
+    fn wrap(&mut self, _tsc: u64) {}
+
+    fn tell(&mut self, owner: Owner, at: Moment, told: Told<'_>) {
+        let (kind, function_id, data) = match told {
+            Told::Argument(value) => {
+                if let Some(line) = self.lines.last_mut() {
+                    (line.kind, line.argument) = ("function-enter-arg", Some(value));
+                }
+                return;
+            }
+            Told::Call { action, function_id } => {
+                let calls = &mut self.written.num_calls;
+                *calls = calls.saturating_add(1);
+                let kind = match action {
+                    Action::EXIT => "function-exit",
+                    Action::TAIL_EXIT => "function-tail-exit",
+                    _ => "function-enter",
+                };
+                (kind, function_id, &[][..])
+            }
+            Told::Event { event_type, payload } => {
+                let events = &mut self.written.num_events;
+                *events = events.saturating_add(1);
+                let kind = if event_type.is_some() { "typed-event" } else { "custom-event" };
+                (kind, 0, payload)
+            }
+        };
+        self.lines.push(Line { owner, at, kind, function_id, argument: None, data: data.into() });
+    }
+
+    fn check(&mut self) -> Result<(), WriteError> {
+        Ok(())
+    }
+}
+
+impl<W: Write> Finish for ToYaml<W> {
+    fn finish(&mut self) -> Result<Written, WriteError> {
+        self.header()?;
+        self.lines.sort_by_key(|line| line.at.tsc);
+        for Line { owner: (pid, tid), at, kind, function_id, argument, data } in &self.lines {
+            let id = function_id.cast_signed();
+            let arguments = argument.map(|value| format!("args: [ {value} ], ")).unwrap_or_default();
+            let data = quoted(data);
+            writeln!(
+                self.out,
+                "  - {{ type: 0, func-id: {id}, function: '{id}', {arguments}cpu: {}, thread: {tid}, process: {pid}, \
+                 kind: {kind}, tsc: {}, data: {data} }}",
+                at.cpu, at.tsc
+            )?;
+        }
+        writeln!(self.out, "...")?;
+        self.out.flush()?;
+        Ok(self.written)
+    }
+}
+
+/// Bytes as a YAML scalar.
+fn quoted(data: &[u8]) -> String {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    if data.first().is_some_and(u8::is_ascii_alphabetic) && data.iter().all(plain) {
+        return String::from_utf8_lossy(data).into_owned();
+    }
+    if data.is_empty() {
+        return "''".to_owned();
+    }
+    let escaped = data.iter().map(|byte| match byte {
+        b'"' | b'\\' => format!("\\{}", char::from(*byte)),
+        b' '..=b'~' => char::from(*byte).to_string(),
+        byte => format!("\\x{byte:02X}"),
+    });
+    format!("\"{}\"", escaped.collect::<String>())
+}

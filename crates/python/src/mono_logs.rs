@@ -1,0 +1,313 @@
+//! Writes Mono logs: from logs, and from events.
+
+use std::io::{BufWriter, Write};
+use std::sync::{Mutex, MutexGuard};
+
+use arrow_schema::ArrowError;
+use perfuse_formats::mono::MonoLog;
+use perfuse_formats::mono::consts::{EventByte, HEADER_ID, NEWEST};
+use perfuse_formats::mono::convert::{
+    ConvertError, Misfit, Options, Selection, ThreadChoice, Written, convert,
+};
+use perfuse_formats::mono::dialect::Dialect;
+use perfuse_formats::mono::fill::{self, Field, Given};
+use perfuse_formats::mono::header::Header;
+use perfuse_formats::mono::layout::FileHeader;
+use perfuse_formats::mono::rows::{self, Stacks};
+use perfuse_formats::mono::writer::{WriteError, Writer};
+use perfuse_formats::{Rate, Recording};
+use perfuse_tables::access::ColumnError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::arrow::{batches, reader};
+use crate::errors::{export_error, table_error};
+use crate::output::Target;
+use crate::recording::PyRecording;
+use crate::xray_logs::ticks;
+
+/// `(buffers, events, events left out by kind, what did not fit by name)`.
+type WrittenFacts = (u64, u64, Vec<(String, u64)>, Vec<(&'static str, u64)>);
+
+fn facts(written: &Written) -> WrittenFacts {
+    let left_out = written.left_out.iter().map(|(byte, count)| (byte.to_string(), *count));
+    let misfits = written.misfits.iter().map(|(misfit, count)| (misfit.name(), *count));
+    (written.num_buffers, written.num_events, left_out.collect(), misfits.collect())
+}
+
+/// A thread, by its id or by a name.
+#[derive(FromPyObject)]
+enum ThreadName {
+    Id(u64),
+    Name(String),
+}
+
+/// What a caller wants of the log; what is not given stays as it is.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Wanted {
+    version: Option<u8>,
+    between_ns: Option<(i64, i64)>,
+    /// Whether that is from the first event on.
+    is_relative: bool,
+    threads: Option<Vec<ThreadName>>,
+    kinds: Option<Vec<String>>,
+    any_run: bool,
+}
+
+fn kind(name: &str) -> PyResult<EventByte> {
+    let known = EventByte::ALL.iter().find(|byte| byte.name() == Some(name));
+    known.copied().ok_or_else(|| PyValueError::new_err(format!("there is no event {name}")))
+}
+
+/// Writes one log of logs.
+#[pyfunction]
+fn convert_mono(
+    py: Python<'_>,
+    recordings: Vec<PyRef<'_, PyRecording>>,
+    out: Target,
+    wanted: Wanted,
+) -> PyResult<WrittenFacts> {
+    let logs: Option<Vec<&MonoLog>> =
+        recordings.iter().map(|recording| recording.inner.as_any().downcast_ref::<MonoLog>()).collect();
+    let logs = logs.ok_or_else(|| PyTypeError::new_err("not a Mono log"))?;
+    let first = *logs.first().ok_or_else(|| PyValueError::new_err("no log to convert"))?;
+    let (clock, zero) = py.detach(|| {
+        let clock = first.clock(Rate::Auto).map;
+        let starts = logs.iter().filter_map(|log| log.span()).map(|(start, _)| clock.ns(start));
+        (clock, starts.min().unwrap_or(0))
+    });
+    let zero = if wanted.is_relative { zero } else { 0 };
+    let time = |ns: i64| ticks(ns.saturating_add(zero), &clock);
+    let threads = wanted.threads.map(|all| {
+        let choice = |name| match name {
+            ThreadName::Id(id) => ThreadChoice::Id(id),
+            ThreadName::Name(name) => ThreadChoice::Name(name),
+        };
+        all.into_iter().map(choice).collect()
+    });
+    let kinds = wanted.kinds.map(|names| names.iter().map(|name| kind(name)).collect::<PyResult<_>>());
+    let selection = Selection {
+        time: wanted.between_ns.map(|(start, end)| time(start)..time(end)),
+        threads,
+        kinds: kinds.transpose()?,
+    };
+    let options = Options { version: wanted.version, selection, any_run: wanted.any_run };
+    let out = out.open()?;
+    let written = py.detach(|| {
+        let mut out = BufWriter::with_capacity(1 << 20, out);
+        convert(&logs, &options, &mut out)
+    });
+    match written {
+        Ok(written) => Ok(facts(&written)),
+        Err(ConvertError::Output(error)) => Err(error.into()),
+        Err(error @ (ConvertError::Version(_) | ConvertError::Nothing)) => {
+            Err(PyValueError::new_err(error.to_string()))
+        }
+        Err(error) => Err(export_error(py, error)),
+    }
+}
+
+/// Every kind of event there is.
+#[pyfunction]
+fn mono_kinds() -> Vec<&'static str> {
+    EventByte::ALL.iter().filter_map(|byte| byte.name()).collect()
+}
+
+/// What may not fit a log: `(name, what is done)`.
+#[pyfunction]
+fn mono_misfits() -> Vec<(&'static str, &'static str)> {
+    Misfit::ALL.iter().map(|misfit| (misfit.name(), misfit.about())).collect()
+}
+
+/// The fields of a file header; what is not given is as the profiler of that data version has it.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct HeaderFields {
+    version: u8,
+    pointer_bytes: u8,
+    profiler: Option<(u8, u8)>,
+    startup_ms: u64,
+    startup_ns: u64,
+    timer_overhead_ns: u32,
+    pid: u32,
+    port: u16,
+    texts: [String; 3],
+}
+
+impl HeaderFields {
+    fn header(self) -> PyResult<Header> {
+        if !(1..=NEWEST).contains(&self.version) {
+            let message = format!("there is no data version {}: they are 1 to {NEWEST}", self.version);
+            return Err(PyValueError::new_err(message));
+        }
+        if ![4, 8].contains(&self.pointer_bytes) {
+            return Err(PyValueError::new_err(format!(
+                "pointers are 4 or 8 bytes, not {}",
+                self.pointer_bytes
+            )));
+        }
+        let mut dialect = Dialect::released(self.version, self.pointer_bytes);
+        (dialect.major, dialect.minor) = self.profiler.unwrap_or((dialect.major, dialect.minor));
+        let with_nul = |text: String| [text.into_bytes(), vec![0]].concat();
+        Ok(Header {
+            fixed: FileHeader {
+                id: HEADER_ID,
+                major: dialect.major,
+                minor: dialect.minor,
+                format: dialect.version,
+                ptrsize: dialect.pointer_bytes,
+                startup_time: self.startup_ms,
+            },
+            startup_ns: self.startup_ns,
+            timer_overhead: self.timer_overhead_ns,
+            flags: 0,
+            pid: self.pid,
+            port: self.port,
+            sysid: 0,
+            texts: (dialect.major >= 1).then(|| self.texts.map(with_nul)),
+            size: 0,
+        })
+    }
+}
+
+/// Appends events to a buffer that `take` empties.
+#[pyclass(frozen, module = "perfuse._core")]
+pub struct MonoLogWriter {
+    writer: Mutex<Writer<Vec<u8>>>,
+    stacks: Mutex<Stacks>,
+    dialect: Dialect,
+}
+
+#[pymethods]
+impl MonoLogWriter {
+    #[new]
+    fn new(header: HeaderFields) -> PyResult<Self> {
+        let header = header.header()?;
+        let writer = Writer::new(Vec::new(), &header)?;
+        Ok(Self { writer: Mutex::new(writer), stacks: Mutex::default(), dialect: header.dialect() })
+    }
+
+    /// An event of a thread.
+    fn event(
+        &self,
+        thread_id: u64,
+        name: &str,
+        timestamp: Option<u64>,
+        fields: &Bound<'_, PyDict>,
+    ) -> PyResult<()> {
+        let fields = given(fields)?;
+        let refused = |error: String| PyValueError::new_err(format!("{name}: {error}"));
+        let mut event =
+            fill::event(&self.dialect, name, timestamp, &fields).map_err(|e| refused(e.to_string()))?;
+        match self.lock()?.event(thread_id, &mut event) {
+            Ok(()) => Ok(()),
+            Err(WriteError::Output(error)) => Err(error.into()),
+            Err(WriteError::Refused(error)) => Err(refused(error.to_string())),
+        }
+    }
+
+    /// Adds stacks that rows name.
+    fn stacks(&self, stacks: &Bound<'_, PyAny>) -> PyResult<()> {
+        let mut known = self.stacks.lock().map_err(table_error)?;
+        for batch in batches(stacks)? {
+            known.add(&batch).map_err(table_error)?;
+        }
+        Ok(())
+    }
+
+    /// Events of rows of tables, in the order of their time: how many.
+    fn rows(&self, py: Python<'_>, events: &Bound<'_, PyAny>, out: Target) -> PyResult<u64> {
+        let (events, mut out) = (reader(events)?, out.open()?);
+        let written = py.detach(|| -> Result<u64, RowsError> {
+            let known = self.stacks.lock().map_err(|error| RowsError(error.to_string()))?;
+            let mut num_events = 0;
+            for batch in events {
+                // Not held while the next batch is made: DuckDB may want Python for it.
+                let batch = batch?;
+                let mut writer = self.writer.lock().map_err(|error| RowsError(error.to_string()))?;
+                rows::events(&batch, &known, |thread, event| {
+                    writer.event(thread, event).map_err(|error| RowsError(error.to_string()))
+                })?;
+                num_events += batch.num_rows() as u64;
+                let bytes = std::mem::take(writer.get_mut());
+                drop(writer);
+                out.write_all(&bytes)?;
+            }
+            Ok(num_events)
+        });
+        written.map_err(table_error)
+    }
+
+    /// The bytes that are ready since the last call.
+    fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = std::mem::take(self.lock()?.get_mut());
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Makes all events so far ready.
+    fn flush(&self) -> PyResult<()> {
+        self.lock()?.flush().map_err(table_error)
+    }
+}
+
+/// Why rows are not written.
+struct RowsError(String);
+
+impl std::fmt::Display for RowsError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<ColumnError> for RowsError {
+    fn from(error: ColumnError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<ArrowError> for RowsError {
+    fn from(error: ArrowError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<std::io::Error> for RowsError {
+    fn from(error: std::io::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl MonoLogWriter {
+    fn lock(&self) -> PyResult<MutexGuard<'_, Writer<Vec<u8>>>> {
+        self.writer.lock().map_err(table_error)
+    }
+}
+
+fn given(fields: &Bound<'_, PyDict>) -> PyResult<Vec<Field>> {
+    fields.iter().map(|(name, value)| Ok((name.extract()?, value_given(&value)?))).collect()
+}
+
+fn value_given(value: &Bound<'_, PyAny>) -> PyResult<Given> {
+    if let Ok(text) = value.extract::<String>() {
+        return Ok(Given::Text(text));
+    }
+    if let Ok(number) = value.extract::<i128>() {
+        return Ok(Given::Number(number));
+    }
+    if let Ok(number) = value.extract::<f64>() {
+        return Ok(Given::Text(number.to_string()));
+    }
+    let entries: Vec<Bound<'_, PyDict>> = value
+        .extract()
+        .map_err(|_| PyTypeError::new_err("a value is a number, text, or a list of dicts of these"))?;
+    Ok(Given::Entries(entries.iter().map(given).collect::<PyResult<_>>()?))
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<MonoLogWriter>()?;
+    module.add_function(wrap_pyfunction!(mono_kinds, module)?)?;
+    module.add_function(wrap_pyfunction!(mono_misfits, module)?)?;
+    module.add_function(wrap_pyfunction!(convert_mono, module)?)
+}

@@ -1,0 +1,205 @@
+//! Rows of SFrame sections held against the `.eh_frame` of the same file: the formats give the one, the engine the other.
+
+use perfuse_engine::eh_frame::{
+    CrossCheck, Differs, Disagreement, EhFrame, Function, Row, Says, Unsayable, UnwindTable, cross_check,
+};
+use perfuse_formats::Recording;
+use perfuse_formats::sframe::container::Section;
+use perfuse_formats::sframe::recovery::Recovery;
+use perfuse_formats::sframe::rules;
+use perfuse_formats::sframe::{SFrame, reader::View};
+use perfuse_wire::{Diagnostics, Rule};
+
+/// A section of SFrame, and the `.eh_frame` beside it.
+pub struct Beside {
+    /// Index of the section in the file.
+    pub section: usize,
+    /// The functions and rows of SFrame, by the addresses of `.eh_frame`.
+    pub table: UnwindTable,
+    /// Offset of each row in the file.
+    row_offsets: Vec<u64>,
+    /// `.eh_frame`.
+    pub eh_frame: EhFrame,
+}
+
+impl Beside {
+    /// Each section of a file that has an `.eh_frame` beside it that can be read.
+    pub fn of(file: &SFrame) -> Vec<Self> {
+        let sections = file.sections().iter().enumerate();
+        sections.filter_map(|(index, section)| Self::of_section(file, index, section)).collect()
+    }
+
+    fn of_section(file: &SFrame, index: usize, section: &Section) -> Option<Self> {
+        let elf = file.source().get(section.elf.clone()).filter(|elf| !elf.is_empty())?;
+        let eh_frame = EhFrame::of_elf(elf).ok()?;
+        let mut beside =
+            Self { section: index, table: UnwindTable::default(), row_offsets: Vec::new(), eh_frame };
+        for view in file.views().filter(|view| view.piece.section == index) {
+            beside.add(section, view);
+        }
+        Some(beside)
+    }
+
+    fn add(&mut self, section: &Section, view: View<'_>) {
+        let piece = view.piece;
+        for function in view.functions() {
+            let Some(start) = self.start(section, function.at, function.start) else { continue };
+            let context = piece.context(&function);
+            let mut rows = Vec::with_capacity(function.num_rows.min(1 << 10) as usize);
+            for row in view.rows(&function).map_while(Result::ok) {
+                let says = context.meaning(&row);
+                let says = says.map_or(Says::Unsayable(Unsayable::Meaningless), Says::Recovery);
+                rows.push(Row { start: row.start, says });
+                self.row_offsets.push(view.offset(row.at));
+            }
+            // In version 3 a function without rows is the outermost frame; of signal frames it only says nothing.
+            if rows.is_empty()
+                && piece.version() >= 3
+                && !function.info.is_signal()
+                && function.rows_at.is_some()
+            {
+                rows.push(Row { start: 0, says: Says::Recovery(Recovery::Outermost) });
+                self.row_offsets.push(view.offset(function.at));
+            }
+            let function = Function {
+                start,
+                size: function.size,
+                repeat_bytes: if function.info.repeats() { function.repeat_bytes } else { 0 },
+                is_signal: piece.version() >= 3 && function.info.is_signal(),
+                is_key_b: piece.abi().has_pointer_authentication() && function.info.pauth_key_b(),
+                nests_states: false,
+                entry_offset: view.offset(function.at),
+                first_row: 0,
+                num_rows: 0,
+            };
+            self.table.push(function, rows);
+        }
+    }
+
+    /// The address of a function: in an object file by the section it is in; `None` where that is not known.
+    fn start(&self, section: &Section, at: usize, start: u64) -> Option<u64> {
+        let Some(bases) = &self.eh_frame.bases else { return Some(start) };
+        let (_, relocated) = section.relocated.as_ref()?;
+        let base = bases.base(relocated.section_of(at as u64)?.into())?;
+        Some(base.wrapping_add(start))
+    }
+
+    /// Compares them.
+    pub fn cross_check(&self) -> CrossCheck {
+        cross_check(&self.table, &self.eh_frame.table)
+    }
+
+    fn told(&self, found: &Disagreement, sink: &mut Diagnostics) {
+        let function = &self.table.functions[found.function as usize];
+        let code = self.eh_frame.code_at(found.address);
+        let rule = rule(found, code.is_some_and(|code| code.name.starts_with(".plt")));
+        let offset = match found.row {
+            Some(row) => self.row_offsets[(function.first_row + row) as usize],
+            None => function.entry_offset,
+        };
+        sink.push(rule, offset, None, field(found.differs), || {
+            let place = code.map_or(String::new(), |code| {
+                format!("{}+{:#x}", code.name, found.address.wrapping_sub(code.start))
+            });
+            let row = found.row.map_or(String::new(), |row| format!("row {row} of "));
+            let times =
+                if found.count > 1 { format!(", and {} times more", found.count - 1) } else { String::new() };
+            let what = difference(found, function);
+            format!("{row}function {} at {:#x} ({place}): {what}{times}", found.function, found.address)
+                .into()
+        });
+    }
+
+    /// Functions of `.eh_frame` of which no byte is in a function of SFrame.
+    fn uncovered(&self) -> impl Iterator<Item = &Function> {
+        let mut covered: Vec<(u64, u64)> =
+            self.table.functions.iter().map(|function| (function.start, function.end())).collect();
+        covered.sort_unstable();
+        let mut end = 0;
+        for range in &mut covered {
+            end = end.max(range.1);
+            range.1 = end;
+        }
+        self.eh_frame.table.functions.iter().filter(move |function| {
+            let before = covered.partition_point(|(start, _)| *start < function.end());
+            function.size != 0 && covered[..before].last().is_none_or(|(_, end)| *end <= function.start)
+        })
+    }
+}
+
+/// Tells of each row that says something else than `.eh_frame`; of files of other formats nothing.
+pub fn check(recording: &dyn Recording, sink: &mut Diagnostics) {
+    let Some(file) = recording.as_any().downcast_ref::<SFrame>() else { return };
+    for beside in Beside::of(file) {
+        for function in beside.uncovered() {
+            let offset = beside.eh_frame.file_offset.saturating_add(function.entry_offset);
+            sink.push(&rules::NOT_COVERED, offset, None, "", || {
+                format!("the first at {:#x}, of {} bytes", function.start, function.size).into()
+            });
+        }
+        beside.cross_check().disagreements.iter().for_each(|found| beside.told(found, sink));
+    }
+}
+
+fn rule(found: &Disagreement, is_plt: bool) -> &'static Rule {
+    match found.differs {
+        Differs::NoRow => &rules::ROWS_MISSING,
+        Differs::Unsayable => &rules::UNSAYABLE,
+        Differs::Signal => &rules::SIGNAL_DIFFERS,
+        Differs::Key => &rules::KEY_DIFFERS,
+        _ if is_plt => &rules::PLT_DIFFERS,
+        _ if found.nests_states => &rules::NESTED_STATES,
+        Differs::Outermost => &rules::OUTERMOST_DIFFERS,
+        Differs::Cfa => &rules::CFA_DIFFERS,
+        Differs::Ra | Differs::RaMangled => &rules::RA_DIFFERS,
+        Differs::Fp => &rules::FP_DIFFERS,
+    }
+}
+
+fn field(differs: Differs) -> &'static str {
+    match differs {
+        Differs::Signal | Differs::Key => "sfde_func_info",
+        Differs::NoRow => "sfde_func_num_fres",
+        Differs::RaMangled => "sfre_info",
+        _ => "sfre_words",
+    }
+}
+
+fn difference(found: &Disagreement, function: &Function) -> String {
+    match (found.differs, found.says, found.eh_frame) {
+        (Differs::Signal, ..) if function.is_signal => "entered for a signal; not so in .eh_frame".to_owned(),
+        (Differs::Signal, ..) => "not said to be entered for a signal; in .eh_frame it is".to_owned(),
+        (Differs::Key, ..) => {
+            let (has, other) = if function.is_key_b { ("B", "A") } else { ("A", "B") };
+            format!("key {has}, .eh_frame has key {other}")
+        }
+        (_, None, _) => "no row; .eh_frame has one".to_owned(),
+        (_, Some(says), Err(why)) => format!("{}; .eh_frame has {why}", all(&says)),
+        (_, Some(says), Ok(eh_frame)) => match (part(&says, found.differs), part(&eh_frame, found.differs)) {
+            (Some(says), Some(eh_frame)) => format!("{says}; .eh_frame has {eh_frame}"),
+            _ => format!("{}; .eh_frame has {}", all(&says), all(&eh_frame)),
+        },
+    }
+}
+
+/// The rule that differs, in words.
+fn part(recovery: &Recovery, differs: Differs) -> Option<String> {
+    let Recovery::Caller { cfa, fp, ra, ra_mangled } = recovery else { return None };
+    Some(match differs {
+        Differs::Cfa => format!("CFA {cfa}"),
+        Differs::Ra => format!("return address {ra}"),
+        Differs::RaMangled => {
+            (if *ra_mangled { "a signed return address" } else { "a return address that is not signed" })
+                .to_owned()
+        }
+        Differs::Fp => format!("frame pointer {fp}"),
+        _ => return None,
+    })
+}
+
+fn all(recovery: &Recovery) -> String {
+    match recovery {
+        Recovery::Outermost => "the outermost frame".to_owned(),
+        Recovery::Caller { cfa, fp, ra, .. } => format!("CFA {cfa}, return address {ra}, frame pointer {fp}"),
+    }
+}

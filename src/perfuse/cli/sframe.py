@@ -1,0 +1,198 @@
+"""`perfuse sframe`"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from perfuse.cli import exit_codes
+from perfuse.cli.console import Console
+from perfuse.cli.options import JSON, limit, output
+from perfuse.cli.verb import verb
+from perfuse.reports.grid import Cell, Column, grid
+from perfuse.reports.style import Role
+from perfuse.reports.units import bytes_text, count_text, counted, hex_text
+
+if TYPE_CHECKING:
+    from perfuse.formats.sframe import Converted, Misfit
+
+ACTIONS = ("from-eh-frame", "optimise", "merge", "convert", "find")
+
+
+class Address(click.ParamType[int]):
+    """A number, in hexadecimal with 0x."""
+
+    name = "address"
+
+    def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number."""
+        try:
+            address = value if isinstance(value, int) else int(value, 0)
+        except ValueError:
+            self.fail(f"{value!r} is no address: write 0x401136", param, ctx)
+        if not 0 <= address < 1 << 64:
+            self.fail(f"{value!r} is no address: it has more than 64 bits", param, ctx)
+        return address
+
+
+@verb(
+    "sframe",
+    examples=[
+        "perfuse sframe from-eh-frame libsmall.so -o small.sframe",
+        "perfuse sframe from-eh-frame libsmall.so --into libsmall.so -o libsmall.new.so",
+        "perfuse sframe optimise a.out -o a.sframe",
+        "perfuse sframe convert a.out --version 3 -o a.sframe",
+        "perfuse sframe merge libsmall.so -o merged.sframe",
+        "perfuse sframe find a.out 0x2 0x8",
+    ],
+)
+@click.argument("action", type=click.Choice(ACTIONS), metavar="ACTION")
+@click.argument("file")
+@click.argument("addresses", nargs=-1, type=Address(), metavar="[ADDRESS]...")
+@output("File to write: the section, or with --into the program with it")
+@click.option("--version", type=click.IntRange(1, 3), metavar="N", help="Version to write. [as it is, or 3]")
+@click.option("--arch", metavar="NAME", help="convert: aarch64 or aarch64_be, for the other byte order.")
+@click.option("--into", metavar="PROGRAM", help="Program or library that OUT is to be, with the section.")
+@limit(20, "functions that are left out")
+@JSON
+def command(
+    console: Console,
+    action: str,
+    file: str,
+    addresses: tuple[int, ...],
+    output: str | None,
+    version: int | None,
+    arch: str | None,
+    into: str | None,
+    limit: int,
+    as_json: bool,
+) -> int:
+    """ACTION is one of:
+
+    from-eh-frame: a section made of a program's .eh_frame, whatever it was built with, or of a JITDUMP.
+    Functions that it has no words for are listed, and why. Then it exits with 1.
+
+    optimise: the same in fewer bytes: functions with equal rows share them.
+
+    merge: one sorted section of those that lld, gold or mold put one behind the other.
+
+    convert: the section in another version, and everything that does not fit.
+
+    find: function, row and rules for each ADDRESS of the program.
+    """
+    if action == "find":
+        return _find(console, file, addresses, as_json)
+    if addresses:
+        raise click.UsageError(f"{action} takes no addresses")
+    if output is None or (output == "-" and into is not None):
+        raise click.UsageError(f"{action} needs a file to write: -o OUT")
+    made, address, before = _made(action, file, version, arch)
+    section = made.section
+    if into is not None:
+        section.write_into(into, output)
+        size = len(section.encode(address))
+    else:
+        data = section.encode(address)
+        size = len(data)
+        with click.open_file(output, "wb") as out:
+            out.write(data)
+    left_out = sum(misfit.left_out for misfit in made.misfits)
+    if as_json and output != "-":
+        from dataclasses import asdict
+
+        misfits = [{**asdict(one), "function": _hex(one.function)} for one in made.misfits]
+        facts = {"version": section.version, "functions": len(section), "size_bytes": size, "before_bytes": before}
+        console.json({"action": action, "input": file, "output": output, **facts, "misfits": misfits})
+        return exit_codes.FINDINGS if left_out else exit_codes.CLEAN
+    if made.misfits and output != "-":
+        _misfits(console, made.misfits, limit)
+    was = f", was {bytes_text(before)}" if before else ""
+    told = f"{counted(len(section), 'function')} in {bytes_text(size)}{was}"
+    console.note(f"wrote {output}: SFrame {section.version}, {told}; {left_out} left out")
+    return exit_codes.FINDINGS if left_out else exit_codes.CLEAN
+
+
+def _made(action: str, file: str, version: int | None, arch: str | None) -> tuple[Converted, int, int | None]:
+    """The section, the address it is for, and the size of the one it was made of."""
+    from perfuse.formats import sframe
+
+    if action == "from-eh-frame":
+        return sframe.from_eh_frame(file, version=version or 3), 0, None
+    opened = sframe.open(file)
+    pieces = list(opened.pieces)
+    if any(piece.section for piece in pieces):
+        raise click.UsageError(f"{file} has several members with sections: take one out with `ar x`")
+    if action != "merge" and len(pieces) > 1:
+        raise click.UsageError(f"{file} has {len(pieces)} sections one behind the other: `perfuse sframe merge` first")
+    section = opened.merge() if action == "merge" else opened.sections[0]
+    made = sframe.Converted(section, [])
+    if (version or section.version, arch or section.arch) != (section.version, section.arch):
+        made = section.convert(version or section.version, arch=arch)
+    elif action == "convert" and version is None and arch is None:
+        raise click.UsageError("convert to what? give --version or --arch")
+    if action == "optimise":
+        made = sframe.Converted(made.section.optimise(), made.misfits)
+    return made, pieces[0].address, sum(piece.size_bytes for piece in pieces)
+
+
+def _misfits(console: Console, misfits: Sequence[Misfit], limit: int) -> None:
+    columns = [
+        Column("function", right=True, role=Role.NAME),
+        Column("row", right=True),
+        Column(""),
+        Column("what has no place", shrinks=30),
+    ]
+    rows: list[list[Cell]] = [
+        [
+            _hex(one.function) or "-",
+            "" if one.row is None else count_text(one.row),
+            ("left out", Role.WARNING) if one.left_out else ("kept", Role.FAINT),
+            one.what,
+        ]
+        for one in misfits[: limit or None]
+    ]
+    console.lines(grid(columns, rows, console.style, indent=""))
+    if limit and len(misfits) > limit:
+        rest = count_text(len(misfits) - limit)
+        console.line(console.style.paint(f"… {rest} more (--limit 0 shows all)", Role.FAINT))
+
+
+def _find(console: Console, file: str, addresses: Sequence[int], as_json: bool) -> int:
+    from perfuse.formats import sframe
+
+    if not addresses:
+        raise click.UsageError("find which addresses? give them behind the file, such as 0x401136")
+    found = sframe.open(file).find(addresses).to_arrow().to_struct_array().to_pylist()
+    missing = any(row["start_offset"] is None for row in found)
+    if as_json:
+        hexadecimal = ("address", "function_address")
+        console.json({"lookups": [{**row, **{name: _hex(row[name]) for name in hexadecimal}} for row in found]})
+        return exit_codes.FINDINGS if missing else exit_codes.CLEAN
+    columns = [Column("address", right=True, role=Role.NAME), Column("function", right=True), Column("row", right=True)]
+    columns += [Column("cfa"), Column("fp"), Column("ra")]
+    rows: list[list[Cell]] = []
+    for row in found:
+        function, start = row["function_address"], row["start_offset"]
+        where: list[Cell] = [_hex(function) or "-", "-" if start is None else f"+{hex_text(start)}"]
+        rows.append([hex_text(row["address"]), *where, *(_rule(row, name) for name in ("cfa", "fp", "ra"))])
+    console.lines(grid(columns, rows, console.style, indent=""))
+    return exit_codes.FINDINGS if missing else exit_codes.CLEAN
+
+
+def _rule(row: dict[str, object], name: str) -> Cell:
+    base, offset, deref = (row[f"{name}_{part}"] for part in ("base", "offset", "deref"))
+    if row["start_offset"] is None:
+        return ("no row", Role.FAINT)
+    if row["outermost"]:
+        return "outermost" if name == "cfa" else ""
+    if base is None:
+        return ("same", Role.FAINT)
+    text = f"{base}{offset:+}"
+    signed = " signed" if name == "ra" and row["ra_mangled"] else ""
+    return (f"[{text}]" if deref else text) + signed
+
+
+def _hex(number: object) -> str | None:
+    return hex_text(number) if isinstance(number, int) else None

@@ -1,0 +1,69 @@
+"""`perfuse watch`"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from perfuse.cli.console import Console
+from perfuse.cli.opening import settle
+from perfuse.cli.options import JSON, Seconds
+from perfuse.cli.verb import verb
+from perfuse.reports.json_text import json_text
+from perfuse.reports.style import Role, Style
+from perfuse.reports.units import bytes_text, count_text, counted
+
+if TYPE_CHECKING:
+    from perfuse.growing import Growth
+
+MOST_KINDS = 4
+
+
+@verb(
+    "watch", examples=["perfuse watch --for 1 jit-2345.dump", "perfuse watch --for 1 --every 0.2 --json jit-2345.dump"]
+)
+@click.argument("file")
+@click.option("--every", type=Seconds(), default=1.0, metavar="SECONDS", help="From look to look. [1]")
+@click.option("--for", "seconds", type=Seconds(), metavar="SECONDS", help="How long; else until it is closed.")
+@JSON
+def command(console: Console, file: str, every: float, seconds: float | None, as_json: bool) -> int:
+    """Records that have come, by kind, and how many a second. With --json, each look is a JSON object on its own line.
+
+    It ends when the file is closed, or with Ctrl-C.
+    """
+    from perfuse.growing import follow
+
+    last: Growth | None = None
+    for last in follow(file, every_s=every, for_s=seconds):
+        if as_json:
+            growth = {
+                "seconds": round(last.seconds, 3),
+                "size_bytes": last.size_bytes,
+                "records": last.records,
+                "new": last.new,
+            }
+            console.line(json_text(growth, indent=None))
+        else:
+            console.line(line_of(last, console.style))
+        console.out.flush()
+    return 0 if last is None else settle(console, last.recording.findings())
+
+
+def line_of(growth: Growth, style: Style) -> str:
+    """A line of the table."""
+    head = f"{growth.seconds:7.1f} s  {bytes_text(growth.size_bytes):>9}  "
+    if not growth.new:
+        return head + style.paint("nothing new", Role.FAINT)
+    most = sorted(growth.new.items(), key=lambda one: (-one[1], one[0]))
+    told = [f"{kind} {_count(growth, kind)}" for kind, _ in most[:MOST_KINDS]]
+    if len(most) > MOST_KINDS:
+        rest = sum(count for _, count in most[MOST_KINDS:])
+        told.append(style.paint(counted(rest, "other"), Role.FAINT))
+    return head + "  ".join(told)
+
+
+def _count(growth: Growth, kind: str) -> str:
+    count = f"+{count_text(growth.new[kind])}" if growth.per_second else count_text(growth.new[kind])
+    rate = growth.per_second.get(kind)
+    return count if rate is None else f"{count} ({count_text(round(rate))}/s)"

@@ -1,0 +1,51 @@
+"""Stacks unwound from registers and copies of stacks, held against what perf makes of the same recordings."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+import perf_chains
+import perfuse as pf
+
+BESIDE = Path(__file__).parents[3] / "shared" / "corpus"
+RECORDED = Path(os.environ.get("PERFUSE_CORPUS", BESIDE)) / "sframe" / "perf"
+VERSIONS = [path.stem for path in sorted(RECORDED.glob("small_v*.data"))]
+
+
+@pytest.mark.parametrize("name", VERSIONS)
+def test_a_stack_is_as_perf_unwinds_it(name: str) -> None:
+    profile = pf.fuse(RECORDED / f"{name}.data", symbol_dirs=[RECORDED])
+    truth = perf_chains.read((RECORDED / f"{name}.perfscript.txt").read_text(encoding="utf-8"))
+    ours = perf_chains.of(profile)
+    assert ours.keys() == truth.keys()
+    assert {ts: ours[ts] for ts in ours if ours[ts] != truth[ts]} == {}
+
+
+def test_the_report_tells_how_frames_were_found() -> None:
+    if not VERSIONS:
+        pytest.skip("no corpus")
+    profile = pf.fuse(RECORDED / "small_v1.data", symbol_dirs=[RECORDED])
+    told = profile.unwinding
+    assert told is not None
+    assert told.num_stacks == told.stops["outermost"] == told.frames["sampled"] == 63
+    found = dict(
+        profile.sql("""
+            WITH RECURSIVE up AS (
+                SELECT stack_id FROM samples
+                UNION ALL
+                SELECT parent_stack_id FROM up JOIN stacks USING (stack_id) WHERE parent_stack_id IS NOT NULL)
+            SELECT unwound_by::VARCHAR, count(*) FROM up JOIN stacks USING (stack_id) JOIN frames USING (frame_id)
+            WHERE inline_depth = 0 GROUP BY 1""").fetchall()
+    )
+    assert found == told.frames
+
+
+def test_without_its_program_a_recording_still_opens() -> None:
+    if not VERSIONS:
+        pytest.skip("no corpus")
+    profile = pf.fuse(RECORDED / "small_v1.data")
+    told = profile.unwinding
+    assert told is not None
+    assert told.stops == {"no_rule": 63}
+    assert "FU010" in {found.code for found in profile.diagnostics}

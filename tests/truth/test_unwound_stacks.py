@@ -1,0 +1,130 @@
+"""Programs recorded here with copies of their stacks: unwound as perf does it, and to the depth their source tells."""
+
+import subprocess
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import perf_chains
+import perfuse as pf
+
+from .producers import PROGRAMS, need, run_tool
+
+DEPTH = 9
+COMPILED = {
+    "eh_frame": ("-O2", "-fomit-frame-pointer"),
+    "sframe": ("-O2", "-fomit-frame-pointer", "-Wa,--gsframe"),
+    "frame_pointer": (
+        "-O1",
+        "-fno-omit-frame-pointer",
+        "-fno-optimize-sibling-calls",
+        "-fno-asynchronous-unwind-tables",
+    ),
+    "debug_frame": ("-O2", "-g", "-fomit-frame-pointer", "-fno-asynchronous-unwind-tables"),
+}
+"""What each way of compiling leaves to unwind through."""
+
+
+Compiled = Callable[[str], Path]
+
+
+def record(directory: Path, *command: str | Path, dump_bytes: int = 16384) -> Path:
+    """Records a command with copies of its stacks."""
+    need("perf")
+    perf = ["perf", "record", "-q", "-e", "cpu-clock", "-F", "997", "-k", "mono"]
+    run_tool([*perf, "--call-graph", f"dwarf,{dump_bytes}", "-o", "perf.data", *command], directory)
+    return directory / "perf.data"
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
+    """Compiles the program in one of the ways; gives the directory it is in."""
+
+    @cache
+    def compile_it(how: str) -> Path:
+        need("gcc")
+        directory = tmp_path_factory.mktemp(how)
+        run_tool(["gcc", *COMPILED[how], PROGRAMS / "recursion.c", "-o", "recursion"], directory)
+        return directory
+
+    return compile_it
+
+
+def perf_script(perf_data: Path) -> dict[int, perf_chains.Chain]:
+    """perf's own answer."""
+    fields = ["-F", "comm,time,ip,sym,dso", "--no-inline", "--ns"]
+    command = ["perf", "script", "-i", perf_data, *fields]
+    return perf_chains.read(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def recursions(profile: pf.Profile) -> list[tuple[str, int]]:
+    """For each sample in `spin`: what the stack has below, by name, and how often."""
+    return profile.sql("""
+        WITH RECURSIVE up AS (
+            SELECT sample_id, stack_id FROM samples
+            UNION ALL
+            SELECT sample_id, parent_stack_id FROM up JOIN stacks USING (stack_id) WHERE parent_stack_id IS NOT NULL),
+        named AS (
+            SELECT sample_id, name::VARCHAR AS name, unwound_by::VARCHAR AS found_by
+            FROM up JOIN stacks USING (stack_id) JOIN frames USING (frame_id) JOIN functions USING (function_id)),
+        within AS (SELECT sample_id FROM named WHERE name = 'spin' AND found_by = 'sampled')
+        SELECT count(*) FILTER (name = 'level'), count(*) FILTER (name = 'compare'), count(*) FILTER (name = 'main')
+        FROM named JOIN within USING (sample_id) GROUP BY sample_id""").fetchall()
+
+
+@pytest.mark.parametrize("how", COMPILED)
+def test_stacks_are_as_deep_as_the_source_says(compiled: Compiled, how: str) -> None:
+    profile = pf.fuse(record(compiled(how), "./recursion"))
+    found = recursions(profile)
+    assert len(found) > 100
+    # A leaf without a frame of its own hides its caller from frame pointers.
+    assert set(found) == {(DEPTH - (how == "frame_pointer"), 1, 1)}
+    assert profile.unwinding is not None
+    assert profile.unwinding.frames[how] >= len(found) * DEPTH
+
+
+@pytest.mark.parametrize("how", ["eh_frame", "sframe"])
+@pytest.mark.parametrize("dump_bytes", [1024, 16384])
+def test_stacks_are_those_of_perf(compiled: Compiled, how: str, dump_bytes: int) -> None:
+    """perf follows neither `.debug_frame` here nor, into libc, frame pointers."""
+    perf_data = record(compiled(how), "./recursion", dump_bytes=dump_bytes)
+    profile = pf.fuse(perf_data)
+    ours, theirs = perf_chains.of(profile), perf_script(perf_data)
+    assert ours.keys() == theirs.keys()
+    assert {ts: (ours[ts], theirs[ts]) for ts in ours if ours[ts] != theirs[ts]} == {}
+    told = profile.unwinding
+    assert told is not None
+    if dump_bytes == 1024:
+        assert (told.cut_bytes, told.stops["cut"] > 100) == (1024, True)
+    assert ("FU009" in {found.code for found in profile.diagnostics}) == (dump_bytes == 1024)
+
+
+@pytest.mark.parametrize("how", ["eh_frame", "sframe", "debug_frame"])
+def test_a_signal_handler_has_what_it_interrupted_below_it(compiled: Compiled, how: str) -> None:
+    found = recursions(pf.fuse(record(compiled(how), "./recursion", "signal")))
+    assert len(found) > 100
+    assert set(found) == {(DEPTH, 1, 1)}
+
+
+def test_v8_is_unwound_through_its_own_records_and_frame_pointers(tmp_path: Path) -> None:
+    need("node")
+    script = tmp_path / "down.js"
+    script.write_text(
+        "function leaf(n) { let s = 0; for (let i = 0; i < 2000; i++) s = (s * 31 + i * n) | 0; return s; }\n"
+        "function down(d, n) { return d === 0 ? leaf(n) : down(d - 1, n + 1) + 1; }\n"
+        "let total = 0; for (let i = 0; i < 20000; i++) total = (total + down(12, i)) | 0;\n"
+        "console.log(total);\n",
+        encoding="utf-8",
+    )
+    node = ["node", "--perf-prof", "--perf-prof-unwinding-info", script]
+    perf_data = record(tmp_path, *node, dump_bytes=32768)
+    profile = pf.fuse(perf_data, *tmp_path.glob("jit-*.dump"))
+    run_tool(["perf", "inject", "--jit", "-i", "perf.data", "-o", "injected.data"], tmp_path)
+    ours, theirs = perf_chains.of(profile), perf_script(tmp_path / "injected.data")
+    different = [ts for ts in theirs if ours[ts] != theirs[ts]]
+    assert len(theirs) > 100
+    assert len(different) <= len(theirs) / 100, [(ours[ts], theirs[ts]) for ts in different]
+    assert profile.unwinding is not None
+    assert {"eh_frame", "jitdump", "frame_pointer"} <= profile.unwinding.frames.keys()
