@@ -8,6 +8,7 @@ from typing import Any
 
 import perfuse
 from perfuse import jitdump, mono, sframe, xray
+from perfuse.analysis import heap, heap_growth, heap_paths, heap_sites
 
 SECTION = re.compile(r"^(Args|Attributes|Raises|Returns):\s*$")
 ENTRY = re.compile(r"^(\*{0,2}[\w`. ]+): (.*)$")
@@ -23,6 +24,10 @@ CHAPTERS = {
 }
 WRITING = ("Writer", "Declaration", "InlineCall", "Line", "Unwinding", "Misfits", "from_record")
 MODULES = (
+    ("Heap shots", heap, ("Heap", "Snapshot", "HeapObject", "HeapClass", "Duplicates")),
+    ("Heap shots: why objects are alive", heap_paths, ("Path", "Root", "Step")),
+    ("Heap shots: what grew", heap_growth, ("ClassGrowth",)),
+    ("Heap shots: where objects were allocated", heap_sites, ("Site", "LeakedHandles", "leaked_handles")),
     ("XRay", xray, ("InstrumentationMap", "convert", "Writer", "Written")),
     ("Mono", mono, ("convert", "Writer", "Written", "heapshot", "kinds_like")),
     ("SFrame", sframe, ("open", "SFrame", "Section", "Piece", "Row", "Rule", "Lookups", "Converted", "Misfit")),

@@ -32,6 +32,7 @@ __all__ = [
     "mono_kinds",
     "mono_misfits",
     "perf_facts",
+    "read_early",
     "rules",
     "selected_samples",
     "sframe_at",
