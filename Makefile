@@ -80,7 +80,7 @@ check-docs: $(VENV)/docs.stamp $(VENV)/built.stamp
 	python docs/generate.py --check
 	mkdocs build --quiet --strict
 
-## bench    holds perfuse against perf, llvm-xray and mprof-report; needs them, node, mono and the corpus
+## bench    holds perfuse against perf, llvm-xray and mprof-report; needs perf, node, llvm-22, mono and the corpus
 .PHONY: bench
 bench: $(VENV)/built.stamp
 	python benchmarks/jitdump.py
@@ -88,6 +88,8 @@ bench: $(VENV)/built.stamp
 	python benchmarks/xray.py
 	@echo
 	python benchmarks/mono.py
+	@echo
+	python benchmarks/mono_heap.py
 
 ## fuzz     fuzzes every format, SECONDS_TO_FUZZ=60 each; needs the nightly toolchain
 .PHONY: fuzz

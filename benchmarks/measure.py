@@ -1,5 +1,7 @@
 """What a command costs: wall and processor time, peak memory, files it leaves behind."""
 
+import compileall
+import importlib.resources
 import json
 import os
 import subprocess
@@ -61,6 +63,11 @@ def run(command: Sequence[str | Path], output: Path, watched: Path, accept: Sequ
         raise CommandError(f"{' '.join(map(str, command))}: exit code {process.returncode}\n{said}")
     new = _names(watched) - before - {output.name}
     return Cost(wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, len(new))
+
+
+def compile_perfuse() -> None:
+    """Has perfuse's modules compiled, as an installer leaves them: from a source tree Python may be told not to keep them."""
+    compileall.compile_dir(str(importlib.resources.files("perfuse")), quiet=1)
 
 
 def best(costs: Sequence[Cost]) -> Cost:

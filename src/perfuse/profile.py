@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from perfuse import _core
 from perfuse.diagnostics import Diagnostic, diagnostic
+from perfuse.errors import UsageError
 from perfuse.selection import Selection
 from perfuse.table import Table, Tables, names
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from perfuse.analysis.exceptions import Exceptions
     from perfuse.analysis.flame import FlameGraph
     from perfuse.analysis.gc import GcActivity, Pause
+    from perfuse.analysis.heap import Heap
     from perfuse.analysis.locks import Contention
     from perfuse.call_log import CallLog
     from perfuse.call_trace import CallTrace
@@ -221,6 +223,33 @@ class Profile:
         from perfuse.analysis.flame import FlameGraph
 
         return FlameGraph.of(self, inverted=inverted, event=event)
+
+    @property
+    def has_heap_shots(self) -> bool:
+        """Whether any of the recordings can tell of heap shots; whether one does, table `heap_snapshots` says."""
+        return self.has("heap_snapshots") or self.has("gc_handles")
+
+    def heap(self, snapshot: int | None = None) -> "Heap":
+        """A heap shot: what each object retains, what keeps it alive, what grew since another shot.
+
+        Args:
+            snapshot: Its key (`snapshot_id`); without one, the last shot.
+
+        Raises:
+            UsageError: There is none, or none with that key.
+        """
+        from perfuse.analysis.heap import Heap, snapshots
+
+        shots = snapshots(self)
+        chosen = shots[-1:] if snapshot is None else [shot for shot in shots if shot.snapshot_id == snapshot]
+        if not chosen:
+            hint = f"there are {', '.join(str(shot.snapshot_id) for shot in shots)}" if shots else None
+            raise UsageError("no heap shot was recorded" if not shots else f"no heap shot {snapshot}", hint=hint)
+        return Heap(self, chosen[0], _core.HeapShot(self._fusion, chosen[0].snapshot_id))
+
+    def heap_sizes(self) -> dict[int, tuple[int, int]]:
+        """Objects of each heap shot and their size in bytes, by its key; those of empty shots are left out."""
+        return {shot: (count, size) for shot, count, size in _core.heap_sizes(self._fusion)}
 
     @property
     def images(self) -> "CodeImages":

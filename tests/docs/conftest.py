@@ -28,6 +28,8 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     # Of the program, the part that has the names is kept.
     shutil.copy(TRACED / "server.o", tmp_path / "server")
     shutil.copy(MANAGED, tmp_path)
+    shots = (ROOT / "examples" / "mono_sessions" / "sessions.mlpd.gz").read_bytes()
+    (tmp_path / "sessions.mlpd").write_bytes(gzip.decompress(shots))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -85,6 +85,7 @@ fn events() -> Vec<RecordBatch> {
 fn main() {
     let batches = events();
     let events = || batches.iter().cloned();
+    let segments = || vec![events()];
     let num_events: usize = batches.iter().map(RecordBatch::num_rows).sum();
     let time = |name: &str, work: &dyn Fn() -> String| {
         let start = Instant::now();
@@ -94,7 +95,7 @@ fn main() {
         println!("{name:<28} {took:>9.1?}  {each:>5.1} ns an event  {said}");
     };
     let told = |options: Options| {
-        let account = account(events, std::iter::empty(), &options).expect("batches of call_events");
+        let account = account(segments, std::iter::empty(), &options).expect("batches of call_events");
         let (functions, paths) = (account.functions.num_rows(), account.paths.all().len());
         format!("{} calls, {functions} rows, {paths} paths", account.totals.num_calls)
     };

@@ -7,6 +7,7 @@ pub mod calls;
 pub mod code_map;
 pub mod code_mappings;
 pub mod elf_image;
+pub mod heap;
 pub mod join;
 pub mod mappings;
 pub mod protobuf;

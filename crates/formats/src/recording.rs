@@ -221,6 +221,8 @@ pub type BatchStream = Box<dyn Iterator<Item = RecordBatch> + Send>;
 pub struct TableRequest {
     /// Only rows of these code objects (keys as placed), sorted; all where none.
     pub code_objects: Option<Vec<u32>>,
+    /// Only rows of this heap shot (key as placed); all where none.
+    pub snapshot: Option<u32>,
     /// Whether to fill columns of raw bytes such as `code_objects.code`.
     pub with_bytes: bool,
     /// Whether to leave out the stacks of allocations, which are most of a log's: then `allocations` has none, and `stacks` and
@@ -325,6 +327,17 @@ pub trait Recording: Send + Sync {
 
     /// One of the common tables in [`Format::tables`]; `None` for a table it does not fill.
     fn table(&self, name: &str, placement: &Placement, request: &TableRequest) -> Option<BatchStream>;
+
+    /// Such a table in parts that follow each other, each of which can be made without the others; in one part unless a format
+    /// can do better.
+    fn segments(
+        &self,
+        name: &str,
+        placement: &Placement,
+        request: &TableRequest,
+    ) -> Option<Vec<BatchStream>> {
+        self.table(name, placement, request).map(|whole| vec![whole])
+    }
 
     /// The recording as its own type, for what only one format has.
     fn as_any(&self) -> &dyn std::any::Any;

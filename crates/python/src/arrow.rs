@@ -1,5 +1,6 @@
 //! Arrow over the C stream interface: out as a capsule that any Arrow library takes, in from any object that offers one.
 
+use std::error::Error;
 use std::ffi::CStr;
 use std::sync::Mutex;
 
@@ -23,6 +24,15 @@ impl ArrowStream {
     pub fn new(schema: SchemaRef, batches: impl Iterator<Item = RecordBatch> + Send + 'static) -> Self {
         let reader = RecordBatchIterator::new(batches.map(Ok::<_, ArrowError>), schema);
         Self { reader: Mutex::new(Some(Box::new(reader))) }
+    }
+
+    /// Batches that may turn out not to be made.
+    pub fn trying<E: Error + Send + Sync + 'static>(
+        schema: SchemaRef,
+        batches: impl Iterator<Item = Result<RecordBatch, E>> + Send + 'static,
+    ) -> Self {
+        let batches = batches.map(|batch| batch.map_err(|error| ArrowError::ExternalError(Box::new(error))));
+        Self { reader: Mutex::new(Some(Box::new(RecordBatchIterator::new(batches, schema)))) }
     }
 
     /// One batch.

@@ -11,14 +11,15 @@ use perfuse_engine::join::{self, CodeLines, CodeNames, NativeNames, PerfMaps};
 use perfuse_engine::mappings::Mappings;
 use perfuse_engine::sleds::{Named, ObjectMaps};
 use perfuse_engine::symbolize::{Options, Symbolizer};
-use perfuse_formats::{ClockMap, Placement, Recording, TableRequest, registry};
+use perfuse_formats::{BatchStream, ClockMap, Placement, Recording, TableRequest};
 use perfuse_tables::access::ColumnError;
-use perfuse_tables::{Identities, Offsets, clocks, diagnostics, sources};
+use perfuse_tables::{Identities, Offsets, clocks, sources};
 use pyo3::prelude::*;
 
 use crate::arrow::ArrowStream;
 use crate::calls::Traced;
 use crate::errors::table_error;
+use crate::heap;
 use crate::naming::{FindingRow, open_maps};
 use crate::recording::PyRecording;
 
@@ -75,6 +76,29 @@ impl Placed {
 
     pub fn table(&self, name: &str, request: &TableRequest) -> Vec<RecordBatch> {
         self.recording().table(name, &self.placement, request).into_iter().flatten().collect()
+    }
+}
+
+/// Recordings, each with its place, for rows that are made when they are pulled.
+#[derive(Clone)]
+pub struct Recordings(Vec<(Arc<dyn Recording>, Placement)>);
+
+impl Recordings {
+    /// Each by itself: addresses of one process mean nothing in another.
+    pub fn each(self) -> impl Iterator<Item = Self> {
+        self.0.into_iter().map(|one| Self(vec![one]))
+    }
+
+    /// What is wanted of a table, of one recording after the other.
+    pub fn rows(
+        self,
+        name: &str,
+        request: TableRequest,
+    ) -> impl Iterator<Item = RecordBatch> + Send + 'static {
+        let name = name.to_owned();
+        self.0.into_iter().flat_map(move |(recording, placement)| {
+            recording.table(&name, &placement, &request).into_iter().flatten()
+        })
     }
 }
 
@@ -186,6 +210,9 @@ impl Fusion {
                     all.push(if name == "functions" { &tables.functions } else { &tables.modules }.clone());
                     all
                 }
+                "heap_dominators" | "heap_classes" | "heap_sites" => {
+                    return Ok(Some(ArrowStream::trying(schema, heap::table(self.recordings(), spec.name))));
+                }
                 _ => return Ok(Some(ArrowStream::new(schema, self.stream(name, with_bytes)))),
             };
             Ok(Some(ArrowStream::new(schema, batches.into_iter())))
@@ -228,21 +255,21 @@ impl Fusion {
 impl Fusion {
     /// A table that every recording fills by itself, one after the other, made as it is pulled.
     pub fn stream(&self, name: &str, with_bytes: bool) -> impl Iterator<Item = RecordBatch> + Send + 'static {
-        self.requested(name, TableRequest { with_bytes, ..TableRequest::default() })
+        self.recordings().rows(name, TableRequest { with_bytes, ..TableRequest::default() })
     }
 
-    /// The same, of what of it is wanted.
-    pub fn requested(
-        &self,
-        name: &str,
-        request: TableRequest,
-    ) -> impl Iterator<Item = RecordBatch> + Send + 'static {
-        let name = name.to_owned();
-        let all: Vec<_> =
-            self.placed.iter().map(|p| (Arc::clone(p.recording()), p.placement.clone())).collect();
-        all.into_iter().flat_map(move |(recording, placement)| {
-            recording.table(&name, &placement, &request).into_iter().flatten()
-        })
+    /// The recordings, as something that tables can keep.
+    pub fn recordings(&self) -> Recordings {
+        let of = |placed: &Placed| (Arc::clone(placed.recording()), placed.placement.clone());
+        Recordings(self.placed.iter().map(of).collect())
+    }
+
+    /// Such a table in parts, each of which can be made without the others.
+    pub fn segments(&self, name: &str) -> Vec<BatchStream> {
+        let of = |placed: &Placed| {
+            placed.recording().segments(name, &placed.placement, &TableRequest::default()).unwrap_or_default()
+        };
+        self.placed.iter().flat_map(of).collect()
     }
 
     /// Such a table whole.
@@ -288,7 +315,8 @@ impl Fusion {
         let names = CodeNames::new(&code_objects)?;
         let mappings = Mappings::new(&mapping_rows)?;
         let located = join::locate(self.stream("callchains", false), &codes, &mappings)?;
-        let hit = TableRequest { code_objects: Some(located.code_objects.clone()), ..TableRequest::default() };
+        let hit =
+            TableRequest { code_objects: Some(located.code_objects.clone()), ..TableRequest::default() };
         let lines = CodeLines::new(self.collect("line_rows", &hit), self.collect("inline_calls", &hit))?;
         let symbol_dirs = self.symbol_dirs.clone();
         let symbolizer = Symbolizer::new(Options {
@@ -355,25 +383,7 @@ impl Fusion {
     }
 }
 
-/// Rows of table `diagnostics`: `(path, code, message, offset, record_index, field, count)` by the sources' paths.
-#[pyfunction]
-fn diagnostics_table(rows: Vec<DiagnosticRow>, paths: Vec<String>) -> ArrowStream {
-    let mut table = diagnostics::Builder::new();
-    for (path, code, message, offset, record_index, field, count) in &rows {
-        let source_id = paths.iter().position(|known| known == path).unwrap_or_default() as u32;
-        let Some((_, rule)) = registry::rules().find(|(_, rule)| rule.code == code) else { continue };
-        let section = Some(rule.section).filter(|section| !section.is_empty());
-        let field = Some(field.as_str()).filter(|field| !field.is_empty());
-        let severity = rule.severity.name();
-        table.push(source_id, code, severity, message, *offset, *record_index, field, section, *count);
-    }
-    ArrowStream::of(table.finish())
-}
-
-type DiagnosticRow = (String, String, String, Option<u64>, Option<u64>, String, u64);
-
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyPlaced>()?;
-    module.add_function(wrap_pyfunction!(diagnostics_table, module)?)?;
     module.add_class::<Fusion>()
 }

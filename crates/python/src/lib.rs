@@ -5,8 +5,11 @@
 mod allocated;
 mod arrow;
 mod calls;
+mod early;
 mod errors;
+mod findings;
 mod fusion;
+mod heap;
 mod images;
 mod jitdump;
 mod naming;
@@ -36,8 +39,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     allocated::register(module)?;
     arrow::register(module)?;
     recording::register(module)?;
+    early::register(module)?;
     jitdump::register(module)?;
     perf_data::register(module)?;
+    findings::register(module)?;
     fusion::register(module)?;
     images::register(module)?;
     sframe::register(module)?;
@@ -45,6 +50,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     stacks::register(module)?;
     xray_logs::register(module)?;
     calls::register(module)?;
+    heap::register(module)?;
     trace_output::register(module)?;
     profile_output::register(module)?;
     registry::register(module)

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::arrow::ArrowStream;
+use crate::early;
 use crate::errors::{io_error, unreadable};
 
 /// An open file of any format.
@@ -23,6 +24,9 @@ impl PyRecording {
     /// Opens a file; its content decides the format.
     #[staticmethod]
     fn open(py: Python<'_>, path: &str) -> PyResult<Self> {
+        if let Some(inner) = py.detach(|| early::take(path)) {
+            return Ok(Self { inner });
+        }
         let source = py.detach(|| Source::open(path)).map_err(|error| io_error(py, path, &error))?;
         Self::of(py, path, source)
     }
@@ -50,11 +54,9 @@ impl PyRecording {
         self.inner.source().unpack_error.as_deref()
     }
 
-    /// Starts the pass over the record headers in a thread of the core's own: it needs no GIL, so an interpreter that ends
-    /// meanwhile is not disturbed. Whoever needs the result waits for it.
+    /// Starts the pass over the record headers in the background.
     fn read_ahead(&self) {
-        let inner = Arc::clone(&self.inner);
-        std::thread::spawn(move || drop(inner.summary()));
+        early::read_ahead(&self.inner);
     }
 
     /// The clock of its time stamps, as `perfuse.alignment.Alignment` has it: the counter's rate is what the recording shows,

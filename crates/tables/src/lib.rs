@@ -16,10 +16,10 @@ pub use column::Choices;
 pub use family::{
     CallEvent, EndReason, ExceptionEvent, LockEvent, PcType, SliceKind, StartReason, UnwindOrigin,
     allocations, call_events, call_sums, callchains, clocks, code_moves, code_objects, counter_samples,
-    counters, coverage, diagnostics, embedded_files, exceptions, frames, functions, gc_handles, heap_objects,
-    heap_references, heap_roots, heap_snapshots, inline_calls, instants, line_rows, lock_events, mappings,
-    modules, object_moves, processes, records, samples, slices, sources, stacks, threads, types,
-    unwind_functions, unwind_lookups, unwind_rows,
+    counters, coverage, diagnostics, embedded_files, exceptions, frames, functions, gc_handles, heap_classes,
+    heap_dominators, heap_objects, heap_references, heap_roots, heap_sites, heap_snapshots, inline_calls,
+    instants, line_rows, lock_events, mappings, modules, object_moves, processes, records, samples, slices,
+    sources, stacks, threads, types, unwind_functions, unwind_lookups, unwind_rows,
 };
 pub use identities::{Identities, Offsets};
 pub use schema::{ColumnSpec, TableSpec};
@@ -60,6 +60,9 @@ pub static TABLES: &[&TableSpec] = &[
     &heap_objects::SPEC,
     &heap_references::SPEC,
     &heap_roots::SPEC,
+    &heap_dominators::SPEC,
+    &heap_classes::SPEC,
+    &heap_sites::SPEC,
     &coverage::SPEC,
     &records::SPEC,
     &diagnostics::SPEC,

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
@@ -81,11 +81,6 @@ class App(click.Group):
 def app(color: str | None) -> None:
     """Opens JITDUMP and perf.data recordings, joins them on one clock, and says where the time went."""
     del color  # read from the root context by each verb
-
-
-def main() -> NoReturn:
-    """The console script."""
-    sys.exit(run())
 
 
 def run(args: Sequence[str] | None = None) -> int:

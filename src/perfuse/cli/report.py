@@ -127,11 +127,15 @@ def _samples(
     as_json: bool,
 ) -> int:
     from perfuse.analysis.sampled import events
+    from perfuse.reports.heap import memory_report
+    from perfuse.reports.heap_text import memory_lines
     from perfuse.reports.profile import profile_report
     from perfuse.reports.profile_text import profile_lines
     from perfuse.reports.recording import code_report
     from perfuse.reports.recording_text import code_lines
 
+    memory = memory_report(profile, limit)
+    kept = memory.as_json() if memory and as_json else {}
     sampled = [one.name for one in events(profile)]
     if event is not None:
         near_choice(event, sampled, "event")
@@ -143,7 +147,7 @@ def _samples(
 
             traced = calls_report(profile, calls.request(limit))
         if as_json:
-            console.json({**samples.as_json(), **({"calls": traced.as_json()} if traced else {})})
+            console.json({**samples.as_json(), **({"calls": traced.as_json()} if traced else {}), **kept})
         else:
             console.lines(profile_lines(samples, console.style))
             if traced:
@@ -154,7 +158,12 @@ def _samples(
         if how.selects:
             raise click.UsageError("no samples are left to report: --between or --thread leave none")
         code = code_report(profile, limit)
-        console.json(code.as_json()) if as_json else console.lines(code_lines(code, console.style))
+        if as_json:
+            console.json({**code.as_json(), **kept})
+        else:
+            console.lines(code_lines(code, console.style))
+    if memory and not as_json:
+        console.lines(memory_lines(memory, console.style))
     return settle(console, profile.diagnostics)
 
 

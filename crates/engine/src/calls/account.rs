@@ -7,13 +7,13 @@ use perfuse_tables::access::ColumnError;
 
 use super::durations::Rank;
 use super::events::{Event, Events};
-use super::machine::{Selection, visit};
+use super::machine::Selection;
 use super::migrations::Threads;
 use super::paths::{PathRow, Paths};
 use super::statistics::By;
 use super::tree::{Counts, Tree};
 use super::visitor::{Entry, Frame, Leave, Level, Visitor};
-use super::{graph, statistics};
+use super::{graph, segment, statistics};
 
 /// What to look at, and what to tell of it.
 #[derive(Clone, Debug, Default)]
@@ -71,19 +71,19 @@ pub struct Account {
     pub totals: Totals,
 }
 
-/// Accounts for the calls of `call_events` streams, which are asked for once more where calls were already open when a
-/// recording began, and for those of `call_sums`, which are left out where a time is selected: they have none.
+/// Accounts for the calls of `call_events`, in segments that follow each other, which are asked for once more where calls were
+/// already open when a recording began; and for those of `call_sums`, which are left out where a time is selected: they have
+/// none.
 ///
 /// # Errors
 /// [`ColumnError`] when the batches are not of these tables.
-pub fn account<B: Iterator<Item = RecordBatch>>(
-    events: impl Fn() -> B,
+pub fn account<B: Iterator<Item = RecordBatch> + Send>(
+    segments: impl Fn() -> Vec<B>,
     mut sums: impl Iterator<Item = RecordBatch>,
     options: &Options,
 ) -> Result<Account, ColumnError> {
-    let selection = &options.selection;
-    let Accountant { mut tree, threads } = visit(events, selection, || Accountant::new(options))?;
-    if selection.time_ns.is_none() {
+    let Accountant { mut tree, threads } = segment::visit(segments, options)?;
+    if options.selection.time_ns.is_none() {
         sums.try_for_each(|batch| tree.add_sums(&batch))?;
     }
     let mut paths = Paths::default();
@@ -109,14 +109,14 @@ pub fn account<B: Iterator<Item = RecordBatch>>(
 ///
 /// # Errors
 /// [`ColumnError`]
-pub fn path_rows<B: Iterator<Item = RecordBatch>>(
-    events: impl Fn() -> B,
+pub fn path_rows<B: Iterator<Item = RecordBatch> + Send>(
+    segments: impl Fn() -> Vec<B>,
     mut sums: impl Iterator<Item = RecordBatch>,
     selection: &Selection,
     paths: &Paths,
 ) -> Result<Vec<PathRow>, ColumnError> {
     let options = Options { selection: selection.clone(), functions: Some(Vec::new()), ..Options::default() };
-    let mut tree = visit(events, selection, || Tree::new(&options))?;
+    let Accountant { mut tree, .. } = segment::visit(segments, &options)?;
     if selection.time_ns.is_none() {
         sums.try_for_each(|batch| tree.add_sums(&batch))?;
     }
@@ -124,13 +124,14 @@ pub fn path_rows<B: Iterator<Item = RecordBatch>>(
 }
 
 /// Adds up calls and looks at threads at once.
-struct Accountant {
-    tree: Tree,
-    threads: Threads,
+#[derive(Debug)]
+pub(super) struct Accountant {
+    pub tree: Tree,
+    pub threads: Threads,
 }
 
 impl Accountant {
-    fn new(options: &Options) -> Self {
+    pub fn new(options: &Options) -> Self {
         Self { tree: Tree::new(options), threads: Threads::new(options.selection.time_ns.clone()) }
     }
 }
@@ -150,6 +151,10 @@ impl Visitor for Accountant {
 
     fn orphan(&mut self, event: &Event, cpu: Option<u32>, depth: u32, parent: Option<&Frame<u32>>) {
         self.tree.orphan(event, cpu, depth, parent);
+    }
+
+    fn leave_earlier(&mut self, thread_id: u32) {
+        self.tree.leave_earlier(thread_id);
     }
 
     fn rows(&mut self, events: &Events<'_>, rows: Range<usize>) {

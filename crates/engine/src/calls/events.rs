@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, PrimitiveArray, RecordBatch};
-use perfuse_tables::CallEvent;
 use perfuse_tables::access::{Chosen, ColumnError, choices, numbers};
+use perfuse_tables::{CallEvent, EndReason};
 
 /// The columns of a batch.
 #[derive(Debug)]
@@ -44,6 +44,18 @@ pub struct Event {
     pub source_id: u32,
     /// Offset of its record.
     pub record_offset: u64,
+}
+
+impl Event {
+    /// How the call ends that it is the exit of.
+    #[must_use]
+    pub fn end_reason(&self) -> EndReason {
+        match self.kind {
+            CallEvent::TailExit => EndReason::TailCall,
+            CallEvent::ExceptionExit => EndReason::Unwound,
+            CallEvent::Enter | CallEvent::Exit | CallEvent::Argument => EndReason::Exit,
+        }
+    }
 }
 
 impl<'a> Events<'a> {

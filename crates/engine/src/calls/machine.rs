@@ -13,6 +13,7 @@ use perfuse_tables::{CallEvent, EndReason, StartReason};
 use rustc_hash::FxHashMap;
 
 use super::events::{Event, Events};
+use super::segment::Before;
 use super::visitor::{Entry, Frame, Leave, Level, Visitor};
 
 /// Which calls are looked at. Those that reach over an end of the time range are cut there.
@@ -58,25 +59,36 @@ impl Lost {
 /// The stacks of all threads. A thread has one in each file it is in: files come one after the other.
 #[derive(Debug)]
 pub struct Calls<V: Visitor> {
-    visitor: V,
+    pub(super) visitor: V,
     selection: Selection,
-    source_id: u32,
-    threads: Vec<Option<Thread<V::Mark>>>,
+    pub(super) source_id: u32,
+    pub(super) threads: Vec<Option<Thread<V::Mark>>>,
     lost: Lost,
     orphans: Lost,
+    /// Where the events are a segment of all: what they tell of calls that began before it.
+    pub(super) before: Option<Before>,
 }
 
 #[derive(Debug)]
-struct Thread<M> {
-    id: u32,
-    stack: Vec<Frame<M>>,
+pub(super) struct Thread<M> {
+    /// Its first event, and the processor that was on.
+    pub first: (Event, Option<u32>),
+    pub stack: Vec<Frame<M>>,
     /// How often each function is in the stack; only kept from the first exit on that does not fit what is near.
     open: Option<FxHashMap<u32, u32>>,
-    last_ns: i64,
-    last_offset: u64,
+    pub last_ns: i64,
+    pub last_offset: u64,
 }
 
 impl<M> Thread<M> {
+    #[inline(always)]
+    pub fn push(&mut self, call: Frame<M>) {
+        if let Some(open) = &mut self.open {
+            *open.entry(call.function_id).or_default() += 1;
+        }
+        self.stack.push(call);
+    }
+
     /// How many calls are looked through before functions are counted.
     const NEAR: usize = 64;
 
@@ -126,7 +138,13 @@ pub fn visit<V: Visitor, B: Iterator<Item = RecordBatch>>(
 impl<V: Visitor> Calls<V> {
     /// No events yet; calls in `lost` are open from the start.
     pub fn new(visitor: V, selection: Selection, lost: Lost) -> Self {
-        Self { visitor, selection, source_id: 0, threads: Vec::new(), lost, orphans: Lost::default() }
+        let (threads, orphans) = (Vec::new(), Lost::default());
+        Self { visitor, selection, source_id: 0, threads, lost, orphans, before: None }
+    }
+
+    /// The same for a segment of the events, without what came before it.
+    pub(super) fn segment(visitor: V, selection: Selection) -> Self {
+        Self { before: Some(Before::default()), ..Self::new(visitor, selection, Lost::default()) }
     }
 
     /// Who is told.
@@ -144,10 +162,7 @@ impl<V: Visitor> Calls<V> {
         while row < events.len() {
             let Event { thread_id, source_id, .. } = events.get(row);
             let end = row + events.run(row);
-            if source_id != self.source_id {
-                self.end_source();
-                self.source_id = source_id;
-            }
+            self.enter_source(source_id);
             if self.selection.has(thread_id) {
                 self.run(&events, row..end, thread_id);
                 self.visitor.rows(&events, row..end);
@@ -159,15 +174,8 @@ impl<V: Visitor> Calls<V> {
 
     /// Takes rows of one thread on one processor.
     fn run(&mut self, events: &Events<'_>, rows: Range<usize>, thread_id: u32) {
-        let index = thread_id as usize;
-        if index >= self.threads.len() {
-            self.threads.resize_with(index + 1, || None);
-        }
         let cpu = events.cpu(rows.start);
-        let mut thread = match self.threads[index].take() {
-            Some(thread) => thread,
-            None => self.begin(&events.get(rows.start), cpu),
-        };
+        let mut thread = self.take_thread(&events.get(rows.start), cpu);
         let last = events.get(rows.end - 1);
         for (row, event) in events.iter(rows) {
             match event.kind {
@@ -186,13 +194,29 @@ impl<V: Visitor> Calls<V> {
         }
         thread.last_ns = thread.last_ns.max(last.ts_ns);
         thread.last_offset = last.record_offset;
+        self.put_thread(thread);
+    }
+
+    pub(super) fn put_thread(&mut self, thread: Thread<V::Mark>) {
+        let index = thread.first.0.thread_id as usize;
         self.threads[index] = Some(thread);
+    }
+
+    /// The thread of an event, which is its first if it was not seen yet.
+    pub(super) fn take_thread(&mut self, event: &Event, cpu: Option<u32>) -> Thread<V::Mark> {
+        let index = event.thread_id as usize;
+        if index >= self.threads.len() {
+            self.threads.resize_with(index + 1, || None);
+        }
+        match self.threads[index].take() {
+            Some(thread) => thread,
+            None => self.begin(event, cpu),
+        }
     }
 
     fn begin(&mut self, first: &Event, cpu: Option<u32>) -> Thread<V::Mark> {
         let (last_ns, last_offset) = (first.ts_ns, first.record_offset);
-        let id = first.thread_id;
-        let mut thread = Thread { id, stack: Vec::new(), open: None, last_ns, last_offset };
+        let mut thread = Thread { first: (*first, cpu), stack: Vec::new(), open: None, last_ns, last_offset };
         let lost = self.lost.0.remove(&(first.source_id, first.thread_id)).unwrap_or_default();
         for function_id in lost.into_iter().rev() {
             self.enter(&mut thread, &Event { function_id, ..*first }, cpu, StartReason::Lost);
@@ -222,14 +246,17 @@ impl<V: Visitor> Calls<V> {
             record_offset,
         };
         let mark = self.visitor.enter(&entry, thread.stack.last());
-        thread.stack.push(Frame { start_ns: ts_ns, function_id, start_reason, mark, children_ns: 0 });
-        if let Some(open) = &mut thread.open {
-            *open.entry(function_id).or_default() += 1;
-        }
+        thread.push(Frame { start_ns: ts_ns, function_id, start_reason, mark, children_ns: 0 });
     }
 
     #[inline(always)]
-    fn exit(&mut self, thread: &mut Thread<V::Mark>, event: &Event, cpu: Option<u32>, reason: EndReason) {
+    pub(super) fn exit(
+        &mut self,
+        thread: &mut Thread<V::Mark>,
+        event: &Event,
+        cpu: Option<u32>,
+        reason: EndReason,
+    ) {
         if thread.stack.last().is_none_or(|top| top.function_id != event.function_id)
             && !self.unwind(thread, *event, cpu)
         {
@@ -242,6 +269,13 @@ impl<V: Visitor> Calls<V> {
     #[cold]
     fn unwind(&mut self, thread: &mut Thread<V::Mark>, event: Event, cpu: Option<u32>) -> bool {
         if !thread.has_open(event.function_id) {
+            if let Some(before) = &mut self.before {
+                if thread.stack.is_empty() {
+                    self.visitor.leave_earlier(event.thread_id);
+                }
+                before.exit(event, cpu, thread.stack.is_empty());
+                return false;
+            }
             match thread.stack.last() {
                 None => {
                     let key = (event.source_id, event.thread_id);
@@ -281,10 +315,24 @@ impl<V: Visitor> Calls<V> {
                 parent.children_ns = parent.children_ns.saturating_add(leave.duration_ns);
             }
             let (source_id, depth) = (self.source_id, around.len() as u32);
-            let level = Level { source_id, thread_id: thread.id, depth };
+            let level = Level { source_id, thread_id: thread.first.0.thread_id, depth };
             self.visitor.leave(call, level, &leave, around.last());
         }
         thread.stack.pop();
+    }
+
+    /// The events that follow are of that file.
+    pub(super) fn enter_source(&mut self, source_id: u32) {
+        if source_id == self.source_id {
+            return;
+        }
+        if let Some(before) = &mut self.before
+            && self.threads.iter().any(Option::is_some)
+        {
+            before.is_ambiguous = true;
+        }
+        self.end_source();
+        self.source_id = source_id;
     }
 
     /// Closes what is still open, where the recording of its thread ends.

@@ -23,6 +23,7 @@ struct Seen {
     num_events: u64,
     first_ns: i64,
     last_ns: i64,
+    first_cpu: Option<u32>,
     cpu: Option<u32>,
     migrations: BTreeMap<(u32, u32), u64>,
 }
@@ -48,6 +49,14 @@ impl Threads {
                 rows.filter(within).for_each(|row| seen.rows(events, row..row + 1));
             }
         }
+    }
+
+    /// What was seen later.
+    pub(super) fn append(&mut self, later: Self) {
+        if later.threads.len() > self.threads.len() {
+            self.threads.resize(later.threads.len(), Seen::default());
+        }
+        self.threads.iter_mut().zip(later.threads).for_each(|(seen, later)| seen.append(later));
     }
 
     /// Number of events.
@@ -135,10 +144,37 @@ impl Seen {
         self.first_ns = self.first_ns.min(first);
         self.last_ns = self.last_ns.max(last);
         self.num_events += times.len() as u64;
-        let Some(cpu) = events.cpu(rows.start) else { return };
+        if let Some(cpu) = events.cpu(rows.start) {
+            self.first_cpu.get_or_insert(cpu);
+            self.go_to(cpu);
+        }
+    }
+
+    fn go_to(&mut self, cpu: u32) {
         match self.cpu.replace(cpu) {
             Some(before) if before != cpu => *self.migrations.entry((before, cpu)).or_default() += 1,
             _ => {}
+        }
+    }
+
+    /// What was seen later.
+    fn append(&mut self, later: Self) {
+        if self.num_events == 0 || later.num_events == 0 {
+            if self.num_events == 0 {
+                *self = later;
+            }
+            return;
+        }
+        self.num_events += later.num_events;
+        self.first_ns = self.first_ns.min(later.first_ns);
+        self.last_ns = self.last_ns.max(later.last_ns);
+        if let (Some(first), Some(last)) = (later.first_cpu, later.cpu) {
+            self.first_cpu.get_or_insert(first);
+            self.go_to(first);
+            self.cpu = Some(last);
+        }
+        for (pair, count) in later.migrations {
+            *self.migrations.entry(pair).or_default() += count;
         }
     }
 }

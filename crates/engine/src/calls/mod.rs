@@ -13,6 +13,7 @@ mod machine;
 mod migrations;
 mod paths;
 mod sampled;
+mod segment;
 mod slices;
 mod statistics;
 mod sums;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use arrow_array::RecordBatch;
 use perfuse_tables::access::ColumnError;
-use perfuse_tables::{CallEvent, EndReason, SliceKind, StartReason, slices as table};
+use perfuse_tables::{SliceKind, StartReason, slices as table};
 use rustc_hash::FxHashMap;
 
 use super::events::Event;
@@ -141,11 +141,6 @@ impl Visitor for Writer {
 
     fn orphan(&mut self, event: &Event, cpu: Option<u32>, depth: u32, parent: Option<&Frame<Begun>>) {
         let id = self.id();
-        let end_reason = match event.kind {
-            CallEvent::TailExit => EndReason::TailCall,
-            CallEvent::ExceptionExit => EndReason::Unwound,
-            CallEvent::Enter | CallEvent::Exit | CallEvent::Argument => EndReason::Exit,
-        };
         self.rows.push(
             id,
             event.thread_id,
@@ -158,7 +153,7 @@ impl Visitor for Writer {
             None,
             SliceKind::Call,
             StartReason::Lost,
-            end_reason,
+            event.end_reason(),
             cpu,
             None,
             event.source_id,

@@ -52,6 +52,14 @@ pub struct Place {
     pub record_offset: u64,
 }
 
+/// What the calls of a node without a parent are in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Root {
+    pub thread_id: u32,
+    /// In a segment of the events: how many calls that began before it had ended in it by then.
+    pub num_left: usize,
+}
+
 /// What a node is found by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Child {
@@ -151,6 +159,13 @@ impl SeriesList {
         self.list.len() as u32 - 1
     }
 
+    /// Moves what is counted in a series of another list to one of this.
+    fn take(&mut self, series: u32, other: &mut Self, its: u32) {
+        let (series, its) = ((series & !UNWANTED) as usize, (its & !UNWANTED) as usize);
+        self.list[series].counts.merge(std::mem::take(&mut other.list[its].counts));
+        self.durations[series].append(std::mem::take(&mut other.durations[its]));
+    }
+
     /// A call of a series ends.
     #[inline(always)]
     fn add(&mut self, series: u32, leave: &Leave) {
@@ -178,6 +193,9 @@ pub struct Tree {
     pub(super) places: Vec<Place>,
     /// Node of each thread.
     threads: Vec<u32>,
+    roots: Vec<Root>,
+    /// How many calls of before were left, by thread, in a segment of the events.
+    left: FxHashMap<u32, usize>,
     children: FxHashMap<Child, u32>,
     recent: Box<[u32; NUM_RECENT]>,
     pub(super) series: SeriesList,
@@ -193,6 +211,8 @@ impl Tree {
             nodes: Vec::new(),
             places: Vec::new(),
             threads: Vec::new(),
+            roots: Vec::new(),
+            left: FxHashMap::default(),
             children: FxHashMap::default(),
             recent: Box::new([NONE; NUM_RECENT]),
             series: SeriesList::default(),
@@ -216,6 +236,7 @@ impl Tree {
             self.threads.resize(index + 1, NONE);
         }
         let place = Place { thread_id, depth: 0, first_ns: 0, source_id: 0, record_offset: 0 };
+        self.roots.push(Root { thread_id, num_left: self.left.get(&thread_id).copied().unwrap_or_default() });
         self.threads[index] = self.push(NONE, NONE, NONE, place);
         self.threads[index]
     }
@@ -255,6 +276,8 @@ impl Tree {
         self.nodes[node].series = series(&mut self.series, NONE, function_id, group) | unwanted;
         if self.options.edges {
             let caller_id = self.nodes[parent as usize].function_id;
+            // In a segment of the events, who calls what is below a root may be another one for each.
+            let series = if caller_id == NONE { SeriesList::new_of } else { series };
             self.nodes[node].edge = series(&mut self.edges, caller_id, function_id, NONE) | unwanted;
         }
     }
@@ -287,6 +310,32 @@ impl Tree {
     #[must_use]
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
+    }
+
+    /// Of each node without a parent, in their order.
+    pub(super) fn roots(&self) -> &[Root] {
+        &self.roots
+    }
+
+    /// Adds the figures of another tree; `nodes` has the node here of each one there.
+    pub(super) fn add(&mut self, mut other: Self, nodes: &[u32]) {
+        for ((its, its_place), &index) in other.nodes.iter().zip(&other.places).zip(nodes) {
+            if its.parent == NONE {
+                continue;
+            }
+            let (node, place) = (&mut self.nodes[index as usize], &mut self.places[index as usize]);
+            if node.num_calls == 0 {
+                let Place { first_ns, source_id, record_offset, .. } = *its_place;
+                *place = Place { first_ns, source_id, record_offset, ..*place };
+            }
+            node.num_calls += its.num_calls;
+            node.total_ns = node.total_ns.saturating_add(its.total_ns);
+            node.self_ns = node.self_ns.saturating_add(its.self_ns);
+            self.series.take(node.series, &mut other.series, its.series);
+            if node.edge != NONE {
+                self.edges.take(node.edge, &mut other.edges, its.edge);
+            }
+        }
     }
 
     /// How many calls, of whatever function, did not simply begin and end.
@@ -331,6 +380,13 @@ impl Visitor for Tree {
         self.series.add(series, leave);
         if edge != NONE {
             self.edges.add(edge, leave);
+        }
+    }
+
+    fn leave_earlier(&mut self, thread_id: u32) {
+        *self.left.entry(thread_id).or_default() += 1;
+        if let Some(node) = self.threads.get_mut(thread_id as usize) {
+            *node = NONE;
         }
     }
 

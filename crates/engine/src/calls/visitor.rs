@@ -117,6 +117,9 @@ pub trait Visitor {
     ) {
     }
 
+    /// A call ends that began before the first event: what follows in its thread is in the one around it.
+    fn leave_earlier(&mut self, _thread_id: u32) {}
+
     /// Rows that follow each other and are of one thread of one file on one processor; what they tell was told.
     fn rows(&mut self, _events: &Events<'_>, _rows: Range<usize>) {}
 }

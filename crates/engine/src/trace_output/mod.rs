@@ -21,7 +21,6 @@ use std::{fmt, io};
 
 use arrow_array::RecordBatch;
 use perfuse_tables::access::ColumnError;
-use perfuse_tables::{CallEvent, EndReason};
 
 use crate::calls::{Calls, Selection, Visitor};
 use crate::stacks::StackError;
@@ -100,15 +99,6 @@ impl From<StackError> for Error {
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
-    }
-}
-
-/// How a call ended, by the event that ended it.
-fn end_reason(kind: CallEvent) -> EndReason {
-    match kind {
-        CallEvent::TailExit => EndReason::TailCall,
-        CallEvent::ExceptionExit => EndReason::Unwound,
-        CallEvent::Enter | CallEvent::Exit | CallEvent::Argument => EndReason::Exit,
     }
 }
 

@@ -5,7 +5,6 @@ use std::ops::Range;
 use perfuse_tables::{EndReason, StartReason};
 
 use super::arguments::Arguments;
-use super::end_reason;
 use crate::calls::{Entry, Event, Frame, Leave, Level, Selection, Visitor};
 
 /// Is told when calls begin and end.
@@ -137,7 +136,7 @@ impl<S: Sink> Visitor for Ordered<S> {
         }
         self.thread(thread_id);
         self.begin_early(thread_id, depth as usize);
-        let end = End { end_ns: ts_ns, reason: end_reason(event.kind), arguments: &[] };
+        let end = End { end_ns: ts_ns, reason: event.end_reason(), arguments: &[] };
         self.sink.begins(thread_id, function_id, ts_ns, StartReason::Lost);
         self.sink.ends(thread_id, function_id, &end);
     }

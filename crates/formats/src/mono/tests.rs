@@ -6,4 +6,5 @@ mod damage;
 mod early;
 mod layouts;
 mod round_trips;
+mod shots;
 mod tables;

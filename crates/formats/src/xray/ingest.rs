@@ -10,6 +10,8 @@ use perfuse_tables::{Identities, functions};
 use super::log::{Content, XRay};
 use crate::{BatchStream, Placement, Recording, Scale, one_batch};
 
+pub use events::segments as call_segments;
+
 /// One of the tables; `None` for others.
 pub fn table(log: &XRay, name: &str, placement: &Placement) -> Option<BatchStream> {
     match name {

@@ -234,6 +234,18 @@ impl Recording for XRay {
         ingest::table(self, name, placement)
     }
 
+    fn segments(
+        &self,
+        name: &str,
+        placement: &Placement,
+        request: &TableRequest,
+    ) -> Option<Vec<BatchStream>> {
+        match name {
+            "call_events" => Some(ingest::call_segments(self, placement)),
+            _ => self.table(name, placement, request).map(|whole| vec![whole]),
+        }
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }

@@ -54,6 +54,7 @@ SECTIONS: tuple[Section, ...] = (
     Section("samples", "where samples were taken: functions, threads, modules", ("samples", "callchains")),
     Section("calls", "how often methods were called, and how long they took", ("call_events", "call_sums")),
     Section("allocations", "what was allocated: by type, by place, by thread", ("allocations",)),
+    Section("heap", "what stays alive, and what keeps it alive", ("heap_snapshots",)),
     Section("gc", "pauses, collections, the size of the heap, finalizers", ("slices", "object_moves")),
     Section("handles", "handles that were made, and those never freed", ("gc_handles",)),
     Section("locks", "who waited for which lock, and how long", ("lock_events",)),

@@ -8,7 +8,7 @@ use super::{batch, told};
 use crate::calls::*;
 
 fn of(events: &RecordBatch, options: &Options) -> Account {
-    account(|| std::iter::once(events.clone()), std::iter::empty(), options).unwrap()
+    account(|| vec![std::iter::once(events.clone())], std::iter::empty(), options).unwrap()
 }
 
 fn of_functions(events: &[(i64, CallEvent, u32)], columns: &[&str]) -> Vec<String> {

@@ -95,7 +95,7 @@ proptest! {
     #[test]
     fn figures_are_those_of_the_sorted_durations(steps in steps()) {
         let batches = table(&steps);
-        let account = account(|| batches.iter().cloned(), std::iter::empty(), &Options::default()).unwrap();
+        let account = account(|| vec![batches.iter().cloned()], std::iter::empty(), &Options::default()).unwrap();
         let columns = ["function_id", "num_timed", "min_ns", "median_ns", "p90_ns", "p99_ns", "max_ns", "sum_ns"];
         let timed = |row: &String| row.split(' ').nth(1) != Some("0");
         let told: Vec<_> = told(&account.functions, &columns).into_iter().filter(timed).collect();
@@ -115,13 +115,13 @@ proptest! {
             let of = |by, recursive_only| {
                 let selection = selection.clone();
                 let options = Options { by, selection, recursive_only, edges: true, ..Options::default() };
-                account(|| batches.iter().cloned(), std::iter::empty(), &options).unwrap()
+                account(|| vec![batches.iter().cloned()], std::iter::empty(), &options).unwrap()
             };
             let whole = of(By::Function, false);
             let (calls, busy) = (whole.totals.num_calls, sum(&whole.threads, "busy_ns"));
             let paths = whole.paths.batch(&whole.path_rows);
             prop_assert_eq!((sum(&paths, "num_calls"), sum(&paths, "self_ns")), (calls, busy));
-            let rows = path_rows(|| batches.iter().cloned(), std::iter::empty(), &selection, &whole.paths);
+            let rows = path_rows(|| vec![batches.iter().cloned()], std::iter::empty(), &selection, &whole.paths);
             prop_assert_eq!(&rows.unwrap(), &whole.path_rows);
             for (by, recursive_only) in [(By::Thread, false), (By::Cpu, false), (By::Function, true)] {
                 let other = of(by, recursive_only);
@@ -138,6 +138,42 @@ proptest! {
     }
 
     #[test]
+    fn segments_are_worth_what_they_are_together(
+        steps in steps(),
+        lengths in prop::collection::vec(0usize..40, 1..9),
+        from in 0i64..500,
+        length in 0i64..900,
+    ) {
+        let batches = table(&steps);
+        let cut = || {
+            let (mut left, mut segments) = (&batches[..], Vec::new());
+            for &length in &lengths {
+                let (segment, behind) = left.split_at(length.min(left.len()));
+                segments.push(segment.iter().cloned());
+                left = behind;
+            }
+            segments.push(left.iter().cloned());
+            segments
+        };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
+        let selections = [None, Some(from..from + length)].map(|time_ns| Selection { threads: None, time_ns });
+        for (by, recursive_only) in [(By::Function, false), (By::Thread, true), (By::Cpu, false)] {
+            for selection in &selections {
+                let selection = selection.clone();
+                let options = Options { by, selection, recursive_only, edges: true, ..Options::default() };
+                let whole = account(|| vec![batches.iter().cloned()], std::iter::empty(), &options).unwrap();
+                let parted = pool.install(|| account(cut, std::iter::empty(), &options)).unwrap();
+                prop_assert_eq!(&parted.functions, &whole.functions);
+                prop_assert_eq!(&parted.edges, &whole.edges);
+                prop_assert_eq!(&parted.threads, &whole.threads);
+                prop_assert_eq!(&parted.migrations, &whole.migrations);
+                prop_assert_eq!(parted.totals, whole.totals);
+                prop_assert_eq!(parted.paths.batch(&parted.path_rows), whole.paths.batch(&whole.path_rows));
+            }
+        }
+    }
+
+    #[test]
     fn slices_lie_within_each_other(steps in steps()) {
         let batches = table(&steps);
         let made: Vec<_> = slices(|| batches.iter().cloned(), 0).unwrap().collect();
@@ -145,7 +181,7 @@ proptest! {
         let rows = made.iter().flat_map(|batch| told(batch, &columns));
         let row = |row: String| row.split(' ').map(|value| value.parse().ok()).collect::<Vec<Option<i64>>>();
         let by_id: BTreeMap<i64, Vec<Option<i64>>> = rows.map(row).map(|row| (row[0].unwrap(), row)).collect();
-        let whole = account(|| batches.iter().cloned(), std::iter::empty(), &Options::default()).unwrap();
+        let whole = account(|| vec![batches.iter().cloned()], std::iter::empty(), &Options::default()).unwrap();
         prop_assert_eq!(by_id.len() as u64, whole.totals.num_calls + whole.totals.counts.num_orphans);
         prop_assert!(by_id.keys().copied().eq(0..by_id.len() as i64));
         let busy: i64 = by_id.values().map(|row| row[6].unwrap()).sum();

@@ -91,7 +91,7 @@ fn a_trace_reads_like_samples() {
     }
     let events = table.finish();
     let account =
-        account(|| std::iter::once(events.clone()), std::iter::empty(), &Options::default()).unwrap();
+        account(|| vec![std::iter::once(events.clone())], std::iter::empty(), &Options::default()).unwrap();
     let first = FirstKeys { frame: 5, stack: 50, sample: 500 };
     let Sampled { frames, stacks } = Sampled::of(&account.paths, first);
     let columns = ["frame_id", "function_id", "kind", "unwound_by"];
@@ -112,7 +112,8 @@ fn a_trace_reads_like_samples() {
     assert_eq!(told(&samples, &columns), expected);
     // Of a part the stacks are the same ones.
     let selection = Selection { time_ns: Some(14..30), threads: None };
-    let rows = path_rows(|| std::iter::once(events.clone()), std::iter::empty(), &selection, &account.paths);
+    let rows =
+        path_rows(|| vec![std::iter::once(events.clone())], std::iter::empty(), &selection, &account.paths);
     let samples = Sampled::samples(&rows.unwrap(), first);
     let expected = ["14 50 5 wall-time", "14 50 1 calls", "14 51 1 wall-time", "14 51 1 calls"];
     assert_eq!(told(&samples, &["ts_ns", "stack_id", "weight", "event"]), expected);

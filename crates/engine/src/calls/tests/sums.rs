@@ -12,7 +12,7 @@ fn of(sums: &[(u32, &[u64], u64, i64)], options: &Options) -> Account {
         table.push(thread, functions, num_calls, self_ns, 0, row);
     }
     let no_events = batch(&[]);
-    account(|| std::iter::once(no_events.clone()), std::iter::once(table.finish()), options).unwrap()
+    account(|| vec![std::iter::once(no_events.clone())], std::iter::once(table.finish()), options).unwrap()
 }
 
 const SUMS: [(u32, &[u64], u64, i64); 4] =

@@ -9,8 +9,8 @@ use std::ops::Range;
 
 use perfuse_tables::StartReason;
 
+use super::super::Trace;
 use super::super::arguments::Arguments;
-use super::super::{Trace, end_reason};
 use super::bundle::{Bundle, Ended};
 use super::event::Events;
 use crate::calls::{Entry, Event, Frame, Leave, Level, Visitor};
@@ -154,7 +154,7 @@ impl Visitor for ChromeCalls {
         if self.time_ns.as_ref().is_some_and(|range| !range.contains(&ts_ns)) {
             return;
         }
-        let (start_reason, end_reason) = (StartReason::Lost, end_reason(event.kind));
+        let (start_reason, end_reason) = (StartReason::Lost, event.end_reason());
         let (start_ns, end_ns, arguments) = (ts_ns, ts_ns, Vec::new());
         let ended = Ended { function_id, start_ns, end_ns, start_reason, end_reason, arguments };
         self.thread(thread_id);

@@ -1,5 +1,6 @@
 //! Heap shots.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use perfuse_tables::{heap_objects, heap_references, heap_snapshots};
@@ -11,7 +12,7 @@ use crate::mono::consts::{EventByte, KindSet};
 use crate::mono::reader::Buffer;
 use crate::mono::recording::Shared;
 use crate::mono::records::{Body, Event};
-use crate::{BatchStream, Placement, one_batch};
+use crate::{BatchStream, Placement, TableRequest, one_batch};
 
 /// A heap shot: what its thread writes between two places of the file.
 #[derive(Clone, Copy, Debug)]
@@ -29,13 +30,15 @@ pub struct Shots {
     /// Numbers of each thread's, in the order of the file.
     by_thread: FxHashMap<u64, Vec<u32>>,
     mask: u64,
+    /// The only one that is wanted.
+    only: Option<u32>,
 }
 
 impl Shots {
     /// Pairs beginnings and ends; a shot without end goes on to the next one of its thread, or to the end of the file.
     pub fn new(log: &Shared) -> Self {
         let mask = log.survey().dialect.pointer_mask();
-        let mut shots = Self { list: Vec::new(), by_thread: FxHashMap::default(), mask };
+        let mut shots = Self { list: Vec::new(), by_thread: FxHashMap::default(), mask, only: None };
         for mark in &log.survey().facts.shots {
             let own = shots.by_thread.entry(mark.thread).or_default();
             let last = own.last().and_then(|last| shots.list.get_mut(*last as usize));
@@ -51,13 +54,40 @@ impl Shots {
         shots
     }
 
-    /// Number of the shot an event belongs to.
+    /// Those that are wanted, and where in the file they lie.
+    pub fn wanted(log: &Shared, placement: &Placement, request: &TableRequest) -> (Self, Range<u64>) {
+        let mut shots = Self::new(log);
+        let Some(key) = request.snapshot else { return (shots, 0..u64::MAX) };
+        // That of another recording is a number this one does not have.
+        let number = key.checked_sub(placement.first.snapshot).unwrap_or(u32::MAX);
+        shots.only = Some(number);
+        let part = shots.list.get(number as usize).map_or(0..0, |shot| shot.start..shot.end);
+        (shots, part)
+    }
+
+    /// Number of the shot an event belongs to, if that is wanted.
     pub fn of(&self, buffer: &Buffer, event: &Event<'_>) -> Option<u32> {
+        let (own, next) = self.around(buffer, event.offset)?;
+        let number = *own.get(next.checked_sub(1)?)?;
+        (event.offset < self.list.get(number as usize)?.end && self.is_wanted(number)).then_some(number)
+    }
+
+    /// Number of the next shot of an event's thread, if that is wanted, and where it begins.
+    pub fn behind(&self, buffer: &Buffer, event: &Event<'_>) -> Option<(u32, u64)> {
+        let (own, next) = self.around(buffer, event.offset)?;
+        let number = *own.get(next)?;
+        self.is_wanted(number).then_some((number, self.list.get(number as usize)?.start))
+    }
+
+    /// The shots of a buffer's thread, and how many of them begin before an offset.
+    fn around(&self, buffer: &Buffer, offset: u64) -> Option<(&[u32], usize)> {
         let own = self.by_thread.get(&(buffer.header.thread_id & self.mask))?;
-        let shot = |number: &u32| self.list.get(*number as usize);
-        let next = own.partition_point(|number| shot(number).is_some_and(|shot| shot.start <= event.offset));
-        let number = own.get(next.checked_sub(1)?)?;
-        (event.offset < shot(number)?.end).then_some(*number)
+        let begins = |number: &u32| self.list.get(*number as usize).is_some_and(|shot| shot.start <= offset);
+        Some((own, own.partition_point(begins)))
+    }
+
+    fn is_wanted(&self, number: u32) -> bool {
+        self.only.is_none_or(|only| only == number)
     }
 }
 
@@ -72,10 +102,10 @@ pub fn snapshots(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
 
 const KINDS: KindSet = KindSet::of(&[EventByte::HEAP_OBJECT]);
 
-pub fn objects(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
-    let shots = Shots::new(log);
+pub fn objects(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
+    let (shots, part) = Shots::wanted(log, placement, request);
     let placement = placement.clone();
-    pass::batches(log, KINDS, move |log, group| {
+    pass::batches_of(log, KINDS, &part, move |log, group| {
         let names = log.names();
         let generations = log.survey().dialect.third();
         let mut table = heap_objects::Builder::new();
@@ -97,10 +127,10 @@ pub fn objects(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     })
 }
 
-pub fn references(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
-    let shots = Shots::new(log);
+pub fn references(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
+    let (shots, part) = Shots::wanted(log, placement, request);
     let placement = placement.clone();
-    pass::batches(log, KINDS, move |log, group| {
+    pass::batches_of(log, KINDS, &part, move |log, group| {
         let offsets = log.survey().dialect.version >= 2;
         let mut table = heap_references::Builder::new();
         pass::each(log, group, |_, buffer, event| {

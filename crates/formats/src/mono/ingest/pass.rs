@@ -1,6 +1,7 @@
 //! A pass over the buffers that hold certain events, decoded side by side, in the order of the file.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -15,13 +16,15 @@ use crate::mono::records::Event;
 /// Bytes of events in a batch.
 const BATCH_BYTES: u64 = 1 << 20;
 
-/// Numbers of buffers that hold events of these kinds, in groups of about as many bytes.
-fn groups(log: &Shared, kinds: KindSet) -> Vec<Vec<usize>> {
+const WHOLE: Range<u64> = 0..u64::MAX;
+
+/// Numbers of buffers that hold events of these kinds in a part of the file, in groups of about as many bytes.
+fn groups(log: &Shared, kinds: KindSet, part: &Range<u64>) -> Vec<Vec<usize>> {
     let survey = log.survey();
     let mut groups = Vec::new();
     let (mut group, mut bytes) = (Vec::new(), 0u64);
     for ((number, buffer), held) in survey.buffers.list.iter().enumerate().zip(&survey.kinds) {
-        if !held.meets(kinds) {
+        if !held.meets(kinds) || buffer.end() <= part.start || buffer.offset >= part.end {
             continue;
         }
         group.push(number);
@@ -66,7 +69,7 @@ pub fn gather<T: Send>(
     kinds: KindSet,
     pick: impl Fn(&At, &Buffer, &Event<'_>, &mut Vec<T>) + Sync,
 ) -> Vec<T> {
-    let parts = groups(log, kinds).into_par_iter().map(|group| {
+    let parts = groups(log, kinds, &WHOLE).into_par_iter().map(|group| {
         let mut found = Vec::new();
         each(log, &group, |at, buffer, event| pick(at, buffer, event, &mut found));
         found
@@ -80,7 +83,17 @@ pub fn batches(
     kinds: KindSet,
     make: impl Fn(&Shared, &[usize]) -> RecordBatch + Send + Sync + 'static,
 ) -> BatchStream {
-    let todo = groups(log, kinds).into_iter().collect();
+    batches_of(log, kinds, &WHOLE, make)
+}
+
+/// The same of the buffers in a part of the file.
+pub fn batches_of(
+    log: &Arc<Shared>,
+    kinds: KindSet,
+    part: &Range<u64>,
+    make: impl Fn(&Shared, &[usize]) -> RecordBatch + Send + Sync + 'static,
+) -> BatchStream {
+    let todo = groups(log, kinds, part).into_iter().collect();
     Box::new(Batches { log: Arc::clone(log), todo, done: VecDeque::new(), make, released: 0 })
 }
 

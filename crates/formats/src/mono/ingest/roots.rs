@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use perfuse_tables::heap_roots;
+use rustc_hash::FxHashMap;
 
 use super::heap::Shots;
 use super::pass;
 use super::threads::ThreadKeys;
-use crate::mono::consts::{EventByte, KindSet, root_source_name, root_type_name};
+use crate::mono::consts::{EventByte, KindSet, gc, root_source_name, root_type_name};
+use crate::mono::reader::Buffer;
 use crate::mono::recording::Shared;
-use crate::mono::records::Root;
+use crate::mono::records::{Body, Event, Root};
 use crate::mono::survey::facts::RootFact;
-use crate::{BatchStream, Placement};
+use crate::{BatchStream, Placement, TableRequest};
 
 /// Registered ranges that are looked at for one address; stacks hold others, but not so many.
 const MOST_OVERLAPS: usize = 4096;
@@ -84,16 +86,53 @@ const HANDLE: u64 = 14;
 const PINNING: u64 = 0x100;
 const WEAK: u64 = 0x200;
 
-pub fn heap_roots(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
-    let shots = Shots::new(log);
+/// Where collections begin, by thread, in the order of the file.
+///
+/// Until data version 14 a shot is written after the collection whose roots it has, so that these stand before it.
+#[derive(Debug, Default)]
+struct Collections(FxHashMap<u64, Vec<u64>>);
+
+impl Collections {
+    fn new(log: &Shared) -> Self {
+        let starts = pass::gather(log, KindSet::of(&[EventByte::GC_EVENT]), |_, buffer, event, found| {
+            if matches!(event.body, Body::GcEvent { event: gc::START, .. }) {
+                found.push((buffer.header.thread_id, event.offset));
+            }
+        });
+        let mut all = Self::default();
+        for (thread, offset) in starts {
+            all.0.entry(thread).or_default().push(offset);
+        }
+        all
+    }
+
+    /// The shot behind a root, if no other collection begins before it.
+    fn shot(&self, shots: &Shots, buffer: &Buffer, event: &Event<'_>) -> Option<u32> {
+        let own = self.0.get(&buffer.header.thread_id)?;
+        let (shot, start) = shots.behind(buffer, event)?;
+        let next = own.get(own.partition_point(|begun| *begun <= event.offset));
+        next.is_none_or(|begun| *begun > start).then_some(shot)
+    }
+}
+
+pub fn heap_roots(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
+    let (shots, part) = Shots::wanted(log, placement, request);
+    let of_one_shot = request.snapshot.is_some();
+    let before = (!log.survey().dialect.vtables()).then(|| Collections::new(log));
+    let part = if before.is_some() { 0..part.end } else { part };
     let registered = Registered::new(&log.survey().facts.roots);
     let threads = ThreadKeys::new(log, placement);
     let placement = placement.clone();
-    pass::batches(log, KindSet::of(&[EventByte::HEAP_ROOT]), move |log, group| {
+    pass::batches_of(log, KindSet::of(&[EventByte::HEAP_ROOT]), &part, move |log, group| {
         let (names, facts, dialect) = (log.names(), &log.survey().facts, log.survey().dialect);
         let mut table = heap_roots::Builder::new();
         pass::each(log, group, |at, buffer, event| {
-            let snapshot = shots.of(buffer, event).map(|shot| placement.first.snapshot.saturating_add(shot));
+            let before = || before.as_ref().and_then(|before| before.shot(&shots, buffer, event));
+            let shot = shots.of(buffer, event).or_else(before);
+            if event.roots.is_empty() || of_one_shot && shot.is_none() {
+                return;
+            }
+            let snapshot = shot.map(|shot| placement.first.snapshot.saturating_add(shot));
             let ts_ns = event.time.map(|time| placement.clock.ns(time));
             let mut push = |root: &Root, kind: &str, name: Option<&str>, slot, of, thread, pinning, weak| {
                 let source = placement.source_id;

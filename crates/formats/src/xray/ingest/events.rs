@@ -27,8 +27,33 @@ const PAGE: usize = 4096;
 /// Batches that are decoded at a time.
 const AT_A_TIME: usize = 8;
 
+/// Batches of a segment.
+const IN_A_SEGMENT: usize = 64;
+
 /// The rows of a log.
 pub fn stream(log: &XRay, placement: &Placement) -> BatchStream {
+    let (decoder, jobs) = jobs(log, placement);
+    Box::new(Batches { decoder, jobs: jobs.into(), ready: VecDeque::new() })
+}
+
+/// The rows of a log in segments; each is decoded by whoever pulls it.
+pub fn segments(log: &XRay, placement: &Placement) -> Vec<BatchStream> {
+    let (decoder, mut jobs) = jobs(log, placement);
+    let mut segments: Vec<BatchStream> = Vec::new();
+    while !jobs.is_empty() {
+        let left = jobs.split_off(jobs.len().min(IN_A_SEGMENT));
+        let jobs = std::mem::replace(&mut jobs, left);
+        segments.push(Box::new(Segment {
+            decoder: Arc::clone(&decoder),
+            jobs: jobs.into(),
+            prepared: Vec::new(),
+            num_prepared: 0,
+        }));
+    }
+    segments
+}
+
+fn jobs(log: &XRay, placement: &Placement) -> (Arc<Decoder>, Vec<Job>) {
     let jobs = match log.content() {
         Content::Fdr(survey) => fdr_jobs(survey, placement),
         Content::Basic(survey) => basic_jobs(survey),
@@ -40,7 +65,7 @@ pub fn stream(log: &XRay, placement: &Placement) -> BatchStream {
         scale: super::scale(log, placement),
         keys: FunctionKeys::new(log.function_ids(), placement.first.function),
     };
-    Box::new(Batches { decoder: Arc::new(decoder), jobs: jobs.into(), ready: VecDeque::new() })
+    (Arc::new(decoder), jobs)
 }
 
 /// What becomes one batch.
@@ -105,13 +130,38 @@ impl Iterator for Batches {
             let take = AT_A_TIME.min(self.jobs.len());
             let jobs: Vec<Job> = self.jobs.drain(..take).collect();
             let decoder = &self.decoder;
-            let (source, stretches) = (decoder.log.source(), decoder.stretches(&jobs));
+            let (source, stretches) = (decoder.log.source(), decoder.stretches(jobs.iter()));
             stretches.iter().for_each(|bytes| source.prepare(bytes.clone()));
             let batches: Vec<RecordBatch> = jobs.par_iter().map(|job| decoder.batch(job)).collect();
             stretches.into_iter().for_each(|bytes| source.release(bytes));
             self.ready.extend(batches);
         }
         self.ready.pop_front()
+    }
+}
+
+/// One batch at a time, which its consumer finds where it was made: in its own cache.
+struct Segment {
+    decoder: Arc<Decoder>,
+    jobs: VecDeque<Job>,
+    /// What the operating system has mapped for the next batches.
+    prepared: Vec<Range<usize>>,
+    num_prepared: usize,
+}
+
+impl Iterator for Segment {
+    type Item = RecordBatch;
+
+    fn next(&mut self) -> Option<RecordBatch> {
+        let source = self.decoder.log.source();
+        if self.num_prepared == 0 {
+            self.prepared.drain(..).for_each(|bytes| source.release(bytes));
+            self.num_prepared = AT_A_TIME.min(self.jobs.len());
+            self.prepared = self.decoder.stretches(self.jobs.iter().take(AT_A_TIME));
+            self.prepared.iter().for_each(|bytes| source.prepare(bytes.clone()));
+        }
+        self.num_prepared = self.num_prepared.saturating_sub(1);
+        self.jobs.pop_front().map(|job| self.decoder.batch(&job))
     }
 }
 
@@ -124,7 +174,7 @@ struct Decoder {
 
 impl Decoder {
     /// The bytes that some jobs read, neighbours together: the operating system is asked for as few ranges as will do.
-    fn stretches(&self, jobs: &[Job]) -> Vec<Range<usize>> {
+    fn stretches<'a>(&self, jobs: impl Iterator<Item = &'a Job>) -> Vec<Range<usize>> {
         let in_order = matches!(self.log.content(), Content::Basic(survey) if survey.order.is_none());
         let mut stretches: Vec<Range<usize>> = Vec::new();
         let mut add = |range: Range<usize>| match stretches.last_mut() {

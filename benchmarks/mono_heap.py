@@ -1,0 +1,96 @@
+"""perfuse beside mprof-report on heap shots: dominators, retained sizes and paths here, who refers to whom there.
+
+The logs are made with Mono from the corpus' BigHeap.cs and kept in $PERFUSE_BENCH_DIR (build/bench if not set). What
+mprof-report needs grows far faster than a shot does (its hash table probes one place after the other), so the ratio is
+a matter of size: it is told for a shot that takes mprof-report a minute or so, and with --whole for the largest.
+"""
+
+import argparse
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import measure
+from measure import Goal
+
+PERFUSE = Path(sys.executable).with_name("perfuse")
+CORPUS = Path(os.environ.get("PERFUSE_CORPUS", Path(__file__).parents[2] / "shared" / "corpus"))
+TOOLS = ("mono", "mcs", "mprof-report")
+FOUND_SOMETHING = 1
+"""Exit code of a report that has diagnostics to tell; it did its job."""
+LARGEST = 5_000_000
+"""Links and as many cells in the largest shot: 11.3 million objects."""
+
+
+def main() -> int:
+    """Measures and prints; 1 where a goal is not met."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=3, metavar="N", help="runs of perfuse; the best counts")
+    parser.add_argument("--size", type=int, default=3_000_000, metavar="N", help="links in the shot both look at")
+    parser.add_argument("--whole", action="store_true", help="mprof-report on the largest shot too: 10 minutes")
+    options = parser.parse_args()
+    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
+    if missing:
+        print(f"{', '.join(missing)}: not installed: apt-get install mono-runtime mono-mcs mono-utils libmono-profiler")
+        return 1
+    cache = Path(os.environ.get("PERFUSE_BENCH_DIR", "build/bench")).resolve() / "mono"
+    cache.mkdir(parents=True, exist_ok=True)
+    print(f"{measure.said('mono', '--version').splitlines()[0]}, {measure.said(PERFUSE, '--version')}")
+    print(f"{platform.platform()}, {os.cpu_count()} processors\n")
+
+    def ours(log: Path) -> measure.Cost:
+        command = [PERFUSE, "report", log]
+        runs = [
+            measure.run(command, cache / "perfuse.txt", cache, accept=(0, FOUND_SOMETHING)) for _ in range(options.runs)
+        ]
+        return measure.best(runs)
+
+    def theirs(log: Path) -> measure.Cost:
+        return measure.run(["mprof-report", "--traces", log], cache / "mprof-report.txt", cache)
+
+    def both(size: int) -> tuple[measure.Cost, float]:
+        log = _log(cache, size)
+        cost, peer = ours(log), theirs(log)
+        print(f"\n{log.name}: {log.stat().st_size:,} bytes")
+        measure.print_costs({"perfuse report": cost, "mprof-report --traces": peer})
+        return cost, peer.wall_s / cost.wall_s
+
+    _, ratio = both(options.size)
+    goals = [Goal(f"{ratio:.0f} times faster than mprof-report on {options.size:,} links, at least 10", ratio >= 10)]
+    if options.whole:
+        largest, ratio = both(LARGEST)
+        goals.append(Goal(f"{ratio:.0f} times faster on the largest, at least 50", ratio >= 50))
+    else:
+        log = _log(cache, LARGEST)
+        largest = ours(log)
+        print(f"\n{log.name}: {log.stat().st_size:,} bytes")
+        measure.print_costs({"perfuse report": largest})
+    goals += [
+        Goal(f"the largest in {largest.wall_s:.1f} s, at most 10", largest.wall_s <= 10),
+        Goal(f"and in {largest.rss_bytes / 1e9:.2f} GB, at most 2", largest.rss_bytes <= 2e9),
+    ]
+    print("", *goals, sep="\n")
+    return 0 if all(goal.is_met for goal in goals) else 1
+
+
+def _log(cache: Path, size: int) -> Path:
+    """A log with one shot of that many links, as many cells and a quarter as many strings; made once."""
+    log = cache / f"bigheap-{size}.mlpd"
+    program = cache / "BigHeap.exe"
+    if not log.exists():
+        source = CORPUS / "mono" / "src" / "BigHeap.cs"
+        subprocess.run(["mcs", f"-out:{program}", source], check=True)
+        part = log.with_suffix(".part")
+        profiler = f"log:nodefaults,gcroot,gc,heapshot=ondemand,heapshot-on-shutdown,output={part}"
+        command = ["mono", f"--profile={profiler}", program, str(size)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        part.rename(log)
+    measure.warm(log)
+    return log
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,183 @@
+//! A segment of the events, accounted for while those before it still are.
+//!
+//! Which calls are open where it begins is not known then. Its calls are put below roots that stand for them: one for what
+//! surrounds them at first, and another behind each call of before that ends in the segment. An exit where no call of the
+//! segment is open must be of such a call; it is kept. Once all before the segment is known, these exits are done, and what is
+//! below each root is hung where it belongs. Only an exit in the midst of calls of the segment, of a function that is not
+//! among them, may be of a call of before or of none: then the segment is gone through again, in its turn.
+
+use std::collections::VecDeque;
+
+use arrow_array::RecordBatch;
+use perfuse_tables::access::ColumnError;
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use super::account::{Accountant, Options};
+use super::events::Event;
+use super::machine::{Calls, Lost, Thread};
+use super::tree::Tree;
+use super::visitor::Frame;
+
+/// What a segment tells of calls that began before it.
+#[derive(Debug, Default)]
+pub(super) struct Before {
+    /// By thread.
+    exits: FxHashMap<u32, VecDeque<Exit>>,
+    /// Whether something may mean one thing or another.
+    pub is_ambiguous: bool,
+}
+
+/// The end of a call that began before.
+#[derive(Debug)]
+struct Exit {
+    /// How many there were earlier in its thread.
+    index: usize,
+    event: Event,
+    cpu: Option<u32>,
+}
+
+impl Before {
+    pub fn exit(&mut self, event: Event, cpu: Option<u32>, is_outermost: bool) {
+        if is_outermost {
+            let exits = self.exits.entry(event.thread_id).or_default();
+            exits.push_back(Exit { index: exits.len(), event, cpu });
+        } else {
+            self.is_ambiguous = true;
+        }
+    }
+}
+
+/// Accounts for events in segments that follow each other, as many at a time as there are threads for it.
+///
+/// # Errors
+/// [`ColumnError`] when the batches are not of `call_events`.
+pub(super) fn visit<B: Iterator<Item = RecordBatch> + Send>(
+    segments: impl Fn() -> Vec<B>,
+    options: &Options,
+) -> Result<Accountant, ColumnError> {
+    let (first, lost) = pass(&segments, options, Lost::default())?;
+    if lost.is_empty() {
+        return Ok(first);
+    }
+    drop(first);
+    Ok(pass(&segments, options, lost)?.0)
+}
+
+fn pass<B: Iterator<Item = RecordBatch> + Send>(
+    segments: &impl Fn() -> Vec<B>,
+    options: &Options,
+    lost: Lost,
+) -> Result<(Accountant, Lost), ColumnError> {
+    let mut calls = Calls::new(Accountant::new(options), options.selection.clone(), lost);
+    let mut left = segments().into_iter().enumerate();
+    while let Some((_, next)) = left.next() {
+        let later: Vec<_> = left.by_ref().take(rayon::current_num_threads().saturating_sub(1)).collect();
+        let ahead = |(index, batches)| {
+            let mut calls = Calls::segment(Accountant::new(options), options.selection.clone());
+            take(&mut calls, batches).map(|()| (index, calls))
+        };
+        let (known, ahead) = rayon::join(
+            || take(&mut calls, next),
+            || later.into_par_iter().with_max_len(1).map(ahead).collect::<Result<Vec<_>, _>>(),
+        );
+        known?;
+        for (index, segment) in ahead? {
+            if segment.is_ambiguous() {
+                let again = segments().into_iter().nth(index);
+                again.into_iter().try_for_each(|batches| take(&mut calls, batches))?;
+            } else {
+                calls.append(segment);
+            }
+        }
+    }
+    Ok(calls.finish())
+}
+
+fn take(
+    calls: &mut Calls<Accountant>,
+    mut batches: impl Iterator<Item = RecordBatch>,
+) -> Result<(), ColumnError> {
+    // One that is ambiguous is of no use: the rest of it need not be read.
+    batches.try_for_each(|batch| if calls.is_ambiguous() { Ok(()) } else { calls.push(&batch) })
+}
+
+impl Calls<Accountant> {
+    fn is_ambiguous(&self) -> bool {
+        self.before.as_ref().is_some_and(|before| before.is_ambiguous)
+    }
+
+    /// Adds a segment of the events behind those that were taken.
+    fn append(&mut self, segment: Self) {
+        let Self { visitor: Accountant { tree, threads }, threads: stacks, source_id, before, .. } = segment;
+        let stacks: Vec<_> = stacks.into_iter().flatten().collect();
+        if stacks.is_empty() {
+            return;
+        }
+        self.enter_source(source_id);
+        self.visitor.threads.append(threads);
+        for Thread { first: (event, cpu), .. } in &stacks {
+            let thread = self.take_thread(event, *cpu);
+            self.put_thread(thread);
+        }
+        let mut exits = before.unwrap_or_default().exits;
+        let nodes = self.hang(&tree, &mut exits);
+        self.visitor.tree.add(tree, &nodes);
+        for segment in stacks {
+            let (event, cpu) = &segment.first;
+            let mut thread = self.take_thread(event, *cpu);
+            self.leave(&mut thread, &mut exits, usize::MAX);
+            for call in segment.stack {
+                thread.push(Frame { mark: nodes[call.mark as usize], ..call });
+            }
+            thread.last_ns = thread.last_ns.max(segment.last_ns);
+            thread.last_offset = segment.last_offset;
+            self.put_thread(thread);
+        }
+    }
+
+    /// The node of each node of a segment. Calls of before are ended where they end.
+    fn hang(&mut self, tree: &Tree, exits: &mut FxHashMap<u32, VecDeque<Exit>>) -> Vec<u32> {
+        let mut inner_ns = vec![0u64; tree.nodes().len()];
+        for node in tree.nodes() {
+            if let Some(inner) = inner_ns.get_mut(node.parent as usize) {
+                *inner = inner.saturating_add(node.total_ns);
+            }
+        }
+        let mut roots = tree.roots().iter();
+        let mut nodes: Vec<u32> = Vec::with_capacity(tree.nodes().len());
+        for (node, inner_ns) in tree.nodes().iter().zip(inner_ns) {
+            if let Some(&parent) = nodes.get(node.parent as usize) {
+                nodes.push(self.visitor.tree.child(parent, node.function_id, node.group));
+                continue;
+            }
+            let Some(root) = roots.next() else { break };
+            let Some(mut thread) = self.threads[root.thread_id as usize].take() else { break };
+            self.leave(&mut thread, exits, root.num_left);
+            nodes.push(match thread.stack.last_mut() {
+                Some(around) => {
+                    around.children_ns = around.children_ns.saturating_add(inner_ns);
+                    around.mark
+                }
+                None => self.visitor.tree.thread(root.thread_id),
+            });
+            self.put_thread(thread);
+        }
+        nodes
+    }
+
+    /// Does the first exits of calls of before, up to so many in all.
+    fn leave(
+        &mut self,
+        thread: &mut Thread<u32>,
+        exits: &mut FxHashMap<u32, VecDeque<Exit>>,
+        num_left: usize,
+    ) {
+        let Some(exits) = exits.get_mut(&thread.first.0.thread_id) else { return };
+        while exits.front().is_some_and(|exit| exit.index < num_left)
+            && let Some(Exit { event, cpu, .. }) = exits.pop_front()
+        {
+            self.exit(thread, &event, cpu, event.end_reason());
+        }
+    }
+}

@@ -1,0 +1,131 @@
+"""Heap shots: what is said where there is nothing to say, and that no damage makes anything fail."""
+
+from pathlib import Path
+
+import pytest
+
+import perfuse
+from perfuse.analysis.heap import Heap, snapshots
+from perfuse.analysis.heap_paths import Path as Way
+from perfuse.analysis.heap_paths import Root, Step
+from perfuse.analysis.heap_sites import leaked_handles
+from perfuse.reports.heap import memory_report
+from perfuse.reports.heap_text import memory_lines
+from perfuse.reports.json_text import json_text
+from perfuse.reports.style import Style
+from perfuse.reports.text import cell_width
+
+TESTDATA = Path(__file__).parents[2] / "crates" / "formats" / "src" / "mono" / "testdata"
+LOGS = [TESTDATA / name for name in ("v01-heapshot.mlpd", "v17-heapshot.mlpd")]
+
+
+def _looked_over(log: Path) -> list[Heap]:
+    """Everything that can be asked of every shot of a log."""
+    profile = perfuse.fuse(log)
+    shots = snapshots(profile)
+    heaps = [profile.heap(shot.snapshot_id) for shot in shots]
+    for heap in heaps:
+        classes = heap.classes()
+        assert sum(one.num_objects for one in classes) == heap.num_objects
+        tops = heap.dominated(limit=None)
+        assert sum(one.retained_bytes for one in tops) == heap.size_bytes
+        assert sum(one.num_retained for one in tops) == heap.num_objects
+        for top in tops[:3]:
+            assert heap.retained(top.address) == top
+            assert all(one.dominator_address == top.address for one in heap.dominated(top.address))
+            path = heap.path_to_root(top.address)
+            assert (path is None) == (top.is_reachable is False)
+        assert sum(one.num_retained for one in heap.unreachable(limit=None)) == (heap.num_unreachable or 0)
+        assert heap.growth(heap) == []
+    report = memory_report(profile)
+    assert report is not None
+    assert json_text(report.as_json())
+    assert all(cell_width(line) <= 90 for line in memory_lines(report, Style(width=90)))
+    counts = "SELECT (SELECT count(*) FROM heap_dominators), (SELECT sum(num_objects)::BIGINT FROM heap_classes)"
+    num = sum(heap.num_objects for heap in heaps)
+    assert profile.sql(counts).fetchall() == [(num, num if num else None)]
+    return heaps
+
+
+@pytest.mark.parametrize("log", LOGS, ids=lambda log: log.stem)
+def test_a_log_cut_anywhere(log: Path, tmp_path: Path) -> None:
+    whole = log.read_bytes()
+    for cut in range(len(whole) // 3, len(whole), len(whole) // 23):
+        part = tmp_path / "cut.mlpd"
+        part.write_bytes(whole[:cut])
+        heaps = _looked_over(part)
+        assert all(heap.is_complete for heap in heaps[:-1])
+
+
+@pytest.mark.parametrize("log", LOGS, ids=lambda log: log.stem)
+def test_flipped_bits(log: Path, tmp_path: Path) -> None:
+    whole = bytearray(log.read_bytes())
+    begin = snapshots(perfuse.fuse(log))[0]
+    assert begin.end_ns is not None
+    for number in range(25):
+        place = len(whole) - 1 - (number * 7919) % (len(whole) - 200)
+        whole[place] ^= 1 << number % 8
+        part = tmp_path / f"flipped-{number}.mlpd"
+        part.write_bytes(whole)
+        _looked_over(part)
+
+
+def test_without_roots_it_says_so() -> None:
+    profile = perfuse.fuse(LOGS[0])
+    heap = profile.heap()
+    assert (heap.has_roots, heap.num_unreachable, heap.unreachable_bytes, heap.unreachable()) == (False, None, None, [])
+    assert {one.num_unreachable for one in heap.classes()} == {None}
+    assert str(heap.path_to_root(heap.dominated()[0].address)).startswith("nothing refers to it → ")
+    report = memory_report(profile)
+    assert report is not None
+    text = "\n".join(memory_lines(report, Style()))
+    assert "none were recorded: objects that nothing refers to stand for them" in text
+    asked = "SELECT count(is_reachable), count(root_distance), count(nearer_address) FROM heap_dominators"
+    assert profile.sql(asked).fetchall() == [(0, 0, 0)]
+
+
+def test_a_shot_without_its_end_is_cut_short(tmp_path: Path) -> None:
+    whole = LOGS[1].read_bytes()
+    last = perfuse.fuse(LOGS[1]).sql("SELECT max(record_offset) FROM heap_objects").fetchall()[0][0]
+    part = tmp_path / "cut.mlpd"
+    part.write_bytes(whole[:last])
+    profile = perfuse.fuse(part)
+    assert [shot.end_ns is None for shot in snapshots(profile)] == [False, True]
+    assert not profile.heap().is_complete
+    report = memory_report(profile)
+    assert report is not None
+    assert "cut short" in "\n".join(memory_lines(report, Style()))
+
+
+def test_what_there_is_not() -> None:
+    profile = perfuse.fuse(LOGS[1])
+    with pytest.raises(perfuse.UsageError, match="no heap shot 7"):
+        profile.heap(7)
+    heap = profile.heap(0)
+    for ask in (heap.retained, heap.path_to_root, heap.dominated):
+        with pytest.raises(perfuse.UsageError, match="no object at 0x1"):
+            ask(1)
+    assert heap.sites() == []
+    assert leaked_handles(profile) == []
+    without = perfuse.fuse(TESTDATA / "v11-bt.mlpd")
+    with pytest.raises(perfuse.UsageError, match="no heap shot was recorded"):
+        without.heap()
+
+
+def test_handles_that_nothing_frees() -> None:
+    profile = perfuse.fuse(TESTDATA / "v14-bt.mlpd")
+    handles = leaked_handles(profile)
+    ((made, freed),) = profile.sql("SELECT count(created_ns), count(destroyed_ns) FROM gc_handles").fetchall()
+    both = profile.sql("SELECT count(*) FROM gc_handles WHERE created_ns IS NOT NULL AND destroyed_ns IS NOT NULL")
+    assert sum(one.num_handles for one in handles) == made - both.fetchall()[0][0]
+    assert freed
+    order = [one.keeps_objects for one in handles]
+    assert order == sorted(order, reverse=True)
+
+
+def test_a_path_as_text() -> None:
+    steps = (Step(16, "Cache", 24, 99, None), Step(32, None, 16, 16, 8))
+    root = Root("thread_static", "ThreadStatic Fields", 5, "thread Worker")
+    assert str(Way(root, steps)) == "thread static of thread Worker → Cache → unknown type (at +8)"
+    assert str(Way(Root("domain", "Domain Structure", None, None), steps[:1])) == "domain: Domain Structure → Cache"
+    assert str(Root("static", None, None, None)) == "static field of an unknown owner"
