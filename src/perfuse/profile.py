@@ -229,7 +229,7 @@ class Profile:
     @property
     def has_heap_shots(self) -> bool:
         """Whether any of the recordings can tell of heap shots; whether one does, table `heap_snapshots` says."""
-        return any("heap_snapshots" in recording.fills for recording in self.recordings)
+        return self.has("heap_snapshots") or self.has("gc_handles")
 
     def heap(self, snapshot: int | None = None) -> "Heap":
         """A heap shot: what each object retains, what keeps it alive, what grew since another shot.

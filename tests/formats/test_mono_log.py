@@ -151,7 +151,7 @@ def test_tables_of_a_converted_log(mono_corpus: Path, tmp_path: Path, version: i
 
 @pytest.mark.parametrize("version", [4, 10, 12, 14])
 def test_samples_of_a_converted_log(mono_corpus: Path, tmp_path: Path, version: int) -> None:
-    """Each with its time, its innermost function and its thread, though before version 11 the buffer tells the thread."""
+    """Each with its time, innermost function and thread, though before version 11 the buffer tells the thread."""
     source, out = mono_corpus / "v17" / "sample.mlpd", tmp_path / "out.mlpd"
     pf.mono.convert(source, output=out, version=version)
     query = """

@@ -23,7 +23,7 @@ impl Fusion {
     /// Allocations decoded in another thread while they are added up in this one.
     fn allocations(&self, with_stacks: bool) -> ReadAhead {
         let request = TableRequest { no_allocation_stacks: !with_stacks, ..TableRequest::default() };
-        ReadAhead::new(self.requested("allocations", request))
+        ReadAhead::new(self.recordings().rows("allocations", request))
     }
 
     /// All allocations, added up.

@@ -9,9 +9,9 @@ use perfuse_engine::allocated::Sums;
 use perfuse_engine::join;
 use perfuse_engine::sleds::{Named, ObjectMaps};
 use perfuse_engine::unwind::Totals;
-use perfuse_formats::{BatchStream, ClockMap, Placement, Recording, TableRequest, registry};
+use perfuse_formats::{BatchStream, ClockMap, Placement, Recording, TableRequest};
 use perfuse_tables::access::ColumnError;
-use perfuse_tables::{Identities, Offsets, clocks, diagnostics, sources};
+use perfuse_tables::{Identities, Offsets, clocks, sources};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -265,16 +265,7 @@ impl Fusion {
 impl Fusion {
     /// A table that every recording fills by itself, one after the other, made as it is pulled.
     pub fn stream(&self, name: &str, with_bytes: bool) -> impl Iterator<Item = RecordBatch> + Send + 'static {
-        self.requested(name, TableRequest { with_bytes, ..TableRequest::default() })
-    }
-
-    /// The same, of what of it is wanted.
-    pub fn requested(
-        &self,
-        name: &str,
-        request: TableRequest,
-    ) -> impl Iterator<Item = RecordBatch> + Send + 'static {
-        self.recordings().rows(name, request)
+        self.recordings().rows(name, TableRequest { with_bytes, ..TableRequest::default() })
     }
 
     /// The recordings, as something that tables can keep.
@@ -363,25 +354,7 @@ impl Fusion {
     }
 }
 
-/// Rows of table `diagnostics`: `(path, code, message, offset, record_index, field, count)` by the sources' paths.
-#[pyfunction]
-fn diagnostics_table(rows: Vec<DiagnosticRow>, paths: Vec<String>) -> ArrowStream {
-    let mut table = diagnostics::Builder::new();
-    for (path, code, message, offset, record_index, field, count) in &rows {
-        let source_id = paths.iter().position(|known| known == path).unwrap_or_default() as u32;
-        let Some((_, rule)) = registry::rules().find(|(_, rule)| rule.code == code) else { continue };
-        let section = Some(rule.section).filter(|section| !section.is_empty());
-        let field = Some(field.as_str()).filter(|field| !field.is_empty());
-        let severity = rule.severity.name();
-        table.push(source_id, code, severity, message, *offset, *record_index, field, section, *count);
-    }
-    ArrowStream::of(table.finish())
-}
-
-type DiagnosticRow = (String, String, String, Option<u64>, Option<u64>, String, u64);
-
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyPlaced>()?;
-    module.add_function(wrap_pyfunction!(diagnostics_table, module)?)?;
     module.add_class::<Fusion>()
 }

@@ -7,6 +7,7 @@ mod arrow;
 mod calls;
 mod early;
 mod errors;
+mod findings;
 mod fusion;
 mod heap;
 mod images;
@@ -45,6 +46,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     early::register(module)?;
     jitdump::register(module)?;
     perf_data::register(module)?;
+    findings::register(module)?;
     fusion::register(module)?;
     images::register(module)?;
     sframe::register(module)?;
