@@ -110,8 +110,8 @@ def convert(
         tids: Only these threads.
         functions: Only functions of these ids.
         yaml: Write the YAML that `llvm-xray convert` writes, a line a record in the order of time. It has no wall
-            times, and no numbers of the types of events. All of it is in memory until it is in order. llvm-xray reads it back
-            with `version=1` only.
+            times, and no numbers of the types of events. All of it is in memory until it is in order. llvm-xray reads
+            it back with `version=1` only.
 
     Returns:
         What was written, and what did not fit.
