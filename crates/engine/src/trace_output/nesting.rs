@@ -6,6 +6,9 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
+
+use rustc_hash::FxHashSet;
 
 use super::spans::Span;
 use crate::calls::Selection;
@@ -39,16 +42,9 @@ struct Thread {
 }
 
 impl Nesting {
-    /// The slices to be looked at. Those that were cut share that moment with the calls that were.
-    pub fn of(spans: &[Span], selection: &Selection) -> Self {
+    /// The slices to be looked at.
+    pub fn of(spans: &[Span]) -> Self {
         let mut threads: Vec<Thread> = Vec::new();
-        let cut = |span: &Span| {
-            selection
-                .time_ns
-                .as_ref()
-                .is_some_and(|range| span.start_ns == range.start || span.end_ns == range.end)
-        };
-        let found = spans.iter().map(|span| if cut(span) { Found::Crossed } else { Found::Open }).collect();
         for (number, span) in spans.iter().enumerate() {
             let index = span.thread_id as usize;
             if index >= threads.len() {
@@ -59,22 +55,29 @@ impl Nesting {
         for thread in &mut threads {
             thread.waiting.sort_unstable_by_key(|&place| Reverse(place));
         }
-        Self { threads, found }
+        Self { threads, found: vec![Found::Open; spans.len()] }
     }
 
     /// A call begins or ends; `before` and `after` are the numbers of calls that are open then.
     #[inline]
     pub fn edge(&mut self, thread_id: u32, ts_ns: i64, before: u32, after: u32) {
         if let Some(thread) = self.threads.get_mut(thread_id as usize)
-            && !(thread.waiting.is_empty() && thread.ends.is_empty())
+            && (thread.last_ns.is_none() || !(thread.waiting.is_empty() && thread.ends.is_empty()))
         {
             thread.edge(ts_ns, before, after, &mut self.found);
         }
     }
 
-    /// By number, whether slices nest with the calls of their threads.
-    pub fn finish(self) -> Vec<bool> {
-        self.found.into_iter().map(|found| found != Found::Crossed).collect()
+    /// By number, whether slices nest with the calls of their threads. Those that were cut share that moment with the calls
+    /// that were. Of threads in `unsure` calls were open from the start that no edge was told of.
+    pub fn finish(self, spans: &[Span], selection: &Selection, unsure: &FxHashSet<u32>) -> Vec<bool> {
+        let nests = |(span, found): (&Span, Found)| {
+            let cut = |range: &Range<i64>| span.start_ns == range.start || span.end_ns == range.end;
+            let has_calls = self.threads[span.thread_id as usize].last_ns.is_some();
+            let is_cut = has_calls && selection.time_ns.as_ref().is_some_and(cut);
+            found != Found::Crossed && !is_cut && !unsure.contains(&span.thread_id)
+        };
+        spans.iter().zip(self.found.iter().copied()).map(nests).collect()
     }
 }
 

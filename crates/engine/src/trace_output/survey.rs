@@ -43,7 +43,7 @@ impl Survey {
         for batch in (tables.slices)() {
             Span::read(&batch, selection, &mut spans)?;
         }
-        let scout = Scout { nesting: Nesting::of(&spans, selection), ..Scout::default() };
+        let scout = Scout { nesting: Nesting::of(&spans), ..Scout::default() };
         let mut calls = Calls::new(scout, selection.clone(), Lost::default());
         drive((tables.call_events)(), &mut calls, go_on, |_| false)?;
         let (mut scout, lost) = calls.finish();
@@ -58,12 +58,8 @@ impl Survey {
         for span in &spans {
             scout.meet(span.thread_id, &[span.start_ns, span.end_ns]);
         }
-        let mut nests = std::mem::take(&mut scout.nesting).finish();
-        let unsure = lost.threads();
-        for (nests, span) in nests.iter_mut().zip(&spans) {
-            // Calls that were open from the start were not among those that were followed.
-            *nests &= !unsure.contains(&span.thread_id);
-        }
+        let nesting = std::mem::take(&mut scout.nesting);
+        let nests = nesting.finish(&spans, selection, &lost.threads());
         let mut counted = Counted::default();
         for batch in (tables.counter_samples)() {
             counted.meet(&Counts::new(&batch)?, selection);
