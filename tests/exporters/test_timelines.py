@@ -113,6 +113,15 @@ def test_slices_and_counts_are_those_of_the_tables(viewer: Any, profile: Any) ->
     assert {name for name, *_ in read.slices} >= {"GC", "Finalizer", "counter 1"}
 
 
+def test_tracks_of_the_shop(profile: Any, golden: Any) -> None:
+    read = Perfetto(profile)
+    told = Counter((track, name) for track, name, *_ in read.slices.elements())
+    lines = [f"{track}: {name} {num}" for (track, name), num in sorted(told.items())]
+    values = Counter(name for name, *_ in read.counts.elements())
+    lines += [f"{name} {num}" for name, num in sorted(values.items())]
+    golden("shop.tracks.txt", "\n".join(lines) + "\n")
+
+
 def test_counters_have_units(profile: Any) -> None:
     """Values are what they are, not what was added, and belong to the process."""
     described = Perfetto(profile).tracks.values()

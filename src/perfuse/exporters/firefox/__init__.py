@@ -17,7 +17,7 @@ from perfuse.exporters.source import MomentSource
 
 
 def write(profile: MomentSource, out: IO[bytes], *, weight: Literal["samples", "events"] = "samples") -> None:
-    """Writes a processed profile as JSON: samples, and of logs that have them slices that are no calls, throws and counters.
+    """Writes a processed profile as JSON: samples; slices that are no calls and throws as markers; counters.
 
     Args:
         profile: What to write.
