@@ -20,6 +20,7 @@ __all__ = [
     "SFrameText",
     "XRayLogWriter",
     "__version__",
+    "allocation_sums",
     "call_statistics",
     "call_tree",
     "code_pids",
@@ -31,6 +32,7 @@ __all__ = [
     "inject_images",
     "mono_kinds",
     "mono_misfits",
+    "object_origins",
     "perf_facts",
     "read_early",
     "rules",
@@ -233,6 +235,7 @@ class Fusion:
         maps: Sequence[tuple[int, str | PathLike[str]]] | None = None,
     ) -> Self: ...
     def table(self, name: str, with_bytes: bool = False, no_allocation_stacks: bool = False) -> ArrowStream | None: ...
+    def join_ahead(self) -> None: ...
     def unwinding(self) -> dict[str, Any] | None: ...
     def naming_findings(self) -> list[tuple[str, str, str, int | None, int]]: ...
     def trace_span(self) -> tuple[int, int] | None: ...
