@@ -6,6 +6,7 @@ from typing import Any
 import duckdb
 
 from perfuse import _core
+from perfuse.selection import Selection
 
 _TYPES = {
     "UInt8": "UTINYINT",
@@ -29,6 +30,7 @@ class FakeProfile:
 
     def __init__(self, title: str = "made by hand") -> None:
         self.title = title
+        self.selection = Selection()
         self._connection = duckdb.connect()
         self._columns: dict[str, dict[str, str]] = {}
         for table in _core.tables():
@@ -43,6 +45,9 @@ class FakeProfile:
 
     def sql(self, query: str) -> duckdb.DuckDBPyRelation:
         return self._connection.sql(query)
+
+    def has(self, table: str) -> bool:
+        return self.sql(f"SELECT count(*) FROM {table}").fetchall() != [(0,)]
 
     @property
     def has_samples(self) -> bool:

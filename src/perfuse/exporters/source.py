@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from perfuse.call_trace import CallTrace
     from perfuse.images import CodeImages
     from perfuse.runtime_log import RuntimeLog
+    from perfuse.selection import Selection
 
 SUMMED = ", ".join(f"'{event}'" for event in SUMMED_EVENTS)
 """Events of calls and allocations, as a list in SQL: a sample of these stands for all of a stack in a thread."""
@@ -36,6 +37,19 @@ class Source(Protocol):
 
     def sql(self, query: str, /) -> Relation:
         """Asks the common tables, which are visible by name and built only when named."""
+        ...
+
+
+class MomentSource(Source, Protocol):
+    """A profile, as far as exporters of what happened at a time know it."""
+
+    @property
+    def selection(self) -> "Selection":
+        """What of it is looked at; tables other than `samples` have all."""
+        ...
+
+    def has(self, table: str) -> bool:
+        """Whether a table has rows of recordings' own, as far as that can be told without making it."""
         ...
 
 

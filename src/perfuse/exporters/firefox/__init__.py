@@ -7,15 +7,17 @@ marked so that the "JavaScript" stack filter works; addresses, libraries and sym
 from typing import IO, Literal
 
 from perfuse.errors import ExportError, UsageError
+from perfuse.exporters.firefox.counters import counters_json
+from perfuse.exporters.firefox.markers import markers, span_ns
 from perfuse.exporters.firefox.meta import interval_ns, meta_json
 from perfuse.exporters.firefox.shared import libs_json, shared_json
-from perfuse.exporters.firefox.strings import json_object
+from perfuse.exporters.firefox.strings import Strings, json_object
 from perfuse.exporters.firefox.threads import threads_json
-from perfuse.exporters.source import Source
+from perfuse.exporters.source import MomentSource
 
 
-def write(profile: Source, out: IO[bytes], *, weight: Literal["samples", "events"] = "samples") -> None:
-    """Writes a processed profile as JSON.
+def write(profile: MomentSource, out: IO[bytes], *, weight: Literal["samples", "events"] = "samples") -> None:
+    """Writes a processed profile as JSON: samples; slices that are no calls and throws as markers; counters.
 
     Args:
         profile: What to write.
@@ -32,10 +34,15 @@ def write(profile: Source, out: IO[bytes], *, weight: Literal["samples", "events
     if profile.sql("SELECT count(*) FROM samples").fetchall() == [(0,)]:
         raise ExportError("there are no samples to show", hint="open the perf.data that goes with the dump as well")
     interval = interval_ns(profile)
+    span = start_ns, _ = span_ns(profile)
+    strings = Strings()
+    marked = markers(profile, start_ns)
+    threads, tracks = threads_json(profile, interval, weight, marked, strings, start_ns)
+    counters = counters_json(profile, start_ns, tracks)
     members = {
-        "meta": meta_json(profile, interval),
+        "meta": meta_json(profile, interval, span, has_markers=bool(marked)),
         "libs": libs_json(profile),
-        "shared": shared_json(profile),
-        "threads": threads_json(profile, interval, weight),
+        "shared": shared_json(profile, strings),
+        "threads": threads,
     }
-    out.write(json_object(members).encode())
+    out.write(json_object(members if counters is None else members | {"counters": counters}).encode())

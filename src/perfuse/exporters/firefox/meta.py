@@ -5,6 +5,7 @@ from typing import Any
 
 from perfuse.exporters.firefox.categories import categories_json
 from perfuse.exporters.firefox.frame_rows import FRAME_ROWS
+from perfuse.exporters.firefox.markers import SCHEMA
 from perfuse.exporters.firefox.strings import json_object
 from perfuse.exporters.source import Source
 
@@ -26,12 +27,12 @@ def interval_ns(profile: Source) -> int:
     return round(of_weight or of_gap or 1_000_000)
 
 
-def meta_json(profile: Source, interval: int) -> str:
-    """`profile.meta`; `interval` in nanoseconds."""
-    ((start_ns, span_ns, clocks, arch, has_js),) = profile.sql(f"""
-        SELECT min(ts_ns), max(ts_ns) - min(ts_ns), (SELECT list(DISTINCT kind::VARCHAR) FROM clocks),
+def meta_json(profile: Source, interval: int, span_ns: tuple[int, int], *, has_markers: bool) -> str:
+    """`profile.meta`; `interval` in nanoseconds, `span_ns` when what is shown begins and ends."""
+    start_ns, end_ns = span_ns
+    ((clocks, arch, has_js),) = profile.sql(f"""
+        SELECT (SELECT list(DISTINCT kind::VARCHAR) FROM clocks),
             (SELECT any_value(arch)::VARCHAR FROM sources), (SELECT bool_or(javascript) FROM ({FRAME_ROWS}))
-        FROM samples
     """).fetchall()
     meta: dict[str, Any] = {
         "version": _GECKO_VERSION,
@@ -39,10 +40,10 @@ def meta_json(profile: Source, interval: int) -> str:
         "product": profile.title,
         "importedFrom": "perfuse",
         "interval": interval / 1e6,
-        # The time of day is not recorded, so the first sample is time 0.
+        # The time of day is not recorded, so what comes first is time 0.
         "startTime": 0,
         "profilingStartTime": 0,
-        "profilingEndTime": ((span_ns or 0) + interval) / 1e6,
+        "profilingEndTime": (end_ns - start_ns + interval) / 1e6,
         "processType": 0,
         "stackwalk": 1,
         "debug": False,
@@ -51,14 +52,14 @@ def meta_json(profile: Source, interval: int) -> str:
         "oscpu": f"Linux {arch}" if arch else "Linux",
         "abi": arch or "",
         "toolkit": "",
-        "markerSchema": [],
+        "markerSchema": SCHEMA if has_markers else [],
         "sampleUnits": {"time": "ms", "eventDelay": "ms", "threadCPUDelta": "ns"},
         # Without JavaScript, to choose between all, JavaScript and native stacks is to choose all or none.
         "usesOnlyOneStackType": not has_js,
         "sourceCodeIsNotOnSearchfox": True,
         "extra": _recordings(profile),
     }
-    if clocks == ["monotonic"] and start_ns is not None:
+    if clocks == ["monotonic"]:
         meta["startTimeAsClockMonotonicNanosecondsSinceBoot"] = start_ns
     texts = {name: json.dumps(value, ensure_ascii=False) for name, value in meta.items()}
     return json_object(texts | {"categories": categories_json(profile, FRAME_ROWS)})

@@ -51,9 +51,8 @@ def breakpad_id(build_id: str) -> str:
     return "".join([*pairs[3::-1], *pairs[5:3:-1], *pairs[7:5:-1], *pairs[8:]]) + "0"
 
 
-def shared_json(profile: Source) -> str:
-    """`profile.shared`."""
-    strings = Strings()
+def shared_json(profile: Source, strings: Strings) -> str:
+    """`profile.shared`; `strings` has those that threads name."""
     funcs, resources, sources = _funcs(profile, strings)
     parts = {
         "stackTable": _stacks(profile),
