@@ -28,7 +28,7 @@ mod source;
 
 pub use machine::{machine_endian, machine_name, machine_pointer_bytes};
 pub use recording::{
-    BatchStream, Change, Clock, ClockMap, Format, Open, Placement, Position, Rate, Recording, Repaired,
-    Scale, Summary, TableRequest, one_batch,
+    AllocationSum, BatchStream, Change, Clock, ClockMap, Format, Open, Placement, Position, Rate, Recording,
+    Repaired, Scale, Summary, TableRequest, one_batch,
 };
 pub use source::Source;

@@ -228,6 +228,29 @@ pub struct TableRequest {
     /// Whether to leave out the stacks of allocations, which are most of a log's: then `allocations` has none, and `stacks` and
     /// `frames` have not those only allocations need. All others keep their keys.
     pub no_allocation_stacks: bool,
+    /// Of `allocations`, only rows of objects at these addresses, sorted; all where none.
+    pub objects: Option<Arc<[u64]>>,
+}
+
+/// Rows of `allocations` of one thread and type, added up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AllocationSum {
+    /// Key of the thread.
+    pub thread_id: u32,
+    /// Key of the type, where it is known.
+    pub type_id: Option<u32>,
+    /// Objects.
+    pub count: u64,
+    /// Their sizes.
+    pub bytes: u64,
+    /// The largest.
+    pub largest: u64,
+    /// Time of the first.
+    pub first_ns: i64,
+    /// File they are from.
+    pub source_id: u32,
+    /// Offset of the first record.
+    pub record_offset: u64,
 }
 
 /// Where a walk over records stands; the default is the first record.
@@ -337,6 +360,11 @@ pub trait Recording: Send + Sync {
         request: &TableRequest,
     ) -> Option<Vec<BatchStream>> {
         self.table(name, placement, request).map(|whole| vec![whole])
+    }
+
+    /// Table `allocations` added up, where that is known without making it: of one thread and type there may be several sums.
+    fn allocation_sums(&self, _placement: &Placement) -> Option<Vec<AllocationSum>> {
+        None
     }
 
     /// The recording as its own type, for what only one format has.

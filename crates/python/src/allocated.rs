@@ -1,9 +1,9 @@
 //! What was allocated: sums of table `allocations`, and which object was where.
 
 use arrow_array::RecordBatch;
-use perfuse_engine::allocated::{By, Sums, origin_rows, origins, samples};
+use perfuse_engine::allocated::{By, Key, Sum, Sums, origin_rows, origins, samples};
 use perfuse_engine::calls::Selection;
-use perfuse_formats::TableRequest;
+use perfuse_formats::{AllocationSum, TableRequest};
 use perfuse_tables::access::ColumnError;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -24,6 +24,14 @@ impl Fusion {
     fn allocations(&self, with_stacks: bool) -> ReadAhead {
         let request = TableRequest { no_allocation_stacks: !with_stacks, ..TableRequest::default() };
         ReadAhead::new(self.recordings().rows("allocations", request))
+    }
+
+    /// All allocations, added up by thread and type, where every recording knows that without another pass.
+    fn known_sums(&self) -> Option<Sums> {
+        let placed = self.placed.iter().filter(|placed| placed.recording().fills("allocations"));
+        let sums = placed.map(|placed| placed.recording().allocation_sums(&placed.placement));
+        let sums = sums.collect::<Option<Vec<_>>>()?;
+        Some(Sums::default().with(sums.into_iter().flatten().map(engine_sum)))
     }
 
     /// All allocations, added up.
@@ -49,6 +57,12 @@ impl Fusion {
     }
 }
 
+fn engine_sum(sum: AllocationSum) -> Sum {
+    let AllocationSum { thread_id, type_id, count, bytes, largest, first_ns, source_id, record_offset } = sum;
+    let key = Key { thread_id, type_id, stack_id: None };
+    Sum { key, count, bytes, largest, first_ns, source_id, record_offset }
+}
+
 /// Allocations added up by thread, type and stack, or `by` one of them, which is quicker without `stacks`; of some threads (`thread_id`) and a time.
 #[pyfunction]
 #[pyo3(signature = (fusion, *, by=None, stacks=true, threads=None, time_ns=None))]
@@ -65,6 +79,9 @@ fn allocation_sums(
         let is_whole = threads.is_none() && time_ns.is_none();
         if is_whole && (stacks || fusion.allocated.get().is_some()) {
             return Ok(fusion.allocated()?.batch(by));
+        }
+        if is_whole && let Some(sums) = fusion.known_sums() {
+            return Ok(sums.batch(by));
         }
         let selection = selection(threads, time_ns);
         Sums::of(fusion.allocations(stacks), &selection).map(|sums| sums.batch(by))
@@ -87,7 +104,15 @@ fn object_origins(
     let asked: Vec<_> = addresses.into_iter().zip(times_ns).collect();
     let found = py.detach(|| {
         let moves = || ReadAhead::new(fusion.stream("object_moves", false));
-        origins(&asked, moves, fusion.allocations(false))
+        let allocations = |addresses: &[u64]| {
+            let request = TableRequest {
+                no_allocation_stacks: true,
+                objects: Some(addresses.into()),
+                ..TableRequest::default()
+            };
+            ReadAhead::new(fusion.recordings().rows("allocations", request))
+        };
+        origins(&asked, moves, allocations)
     });
     Ok(ArrowStream::of(origin_rows(&found.map_err(table_error)?)))
 }

@@ -34,14 +34,14 @@ enum Arrival {
 }
 
 /// Where the objects were allocated that were at some addresses at some times; `None` for those whose allocation was not
-/// recorded.
+/// recorded. `allocations` is asked for those at some addresses, sorted, and may give others too.
 ///
 /// # Errors
 /// [`ColumnError`]
 pub fn origins<M, A>(
     asked: &[(u64, i64)],
     moves: impl Fn() -> M,
-    allocations: A,
+    allocations: impl FnOnce(&[u64]) -> A,
 ) -> Result<Vec<Option<Origin>>, ColumnError>
 where
     M: Iterator<Item = RecordBatch>,
@@ -57,7 +57,9 @@ where
         new = gather_moves(moves(), &new, &mut arrivals)?;
         new.retain(|address| wanted.insert(*address));
     }
-    gather_allocations(allocations, &wanted, &mut arrivals)?;
+    let mut addresses: Vec<_> = wanted.iter().copied().collect();
+    addresses.sort_unstable();
+    gather_allocations(allocations(&addresses), &wanted, &mut arrivals)?;
     for known in arrivals.values_mut() {
         // Of one moment, the order is that of the file: stable.
         known.sort_by_key(|(time, _)| *time);

@@ -62,6 +62,12 @@ impl Sums {
         Ok(Self(sums))
     }
 
+    /// With more sums, behind these.
+    #[must_use]
+    pub fn with(self, more: impl IntoIterator<Item = Sum>) -> Self {
+        Self(merged(self.0.into_iter().chain(more)))
+    }
+
     /// The sums.
     #[must_use]
     pub fn all(&self) -> &[Sum] {

@@ -146,6 +146,13 @@ impl KindSet {
         self.0 |= BITS.get(usize::from(kind.0)).copied().unwrap_or(0);
     }
 
+    /// Whether a kind is among them.
+    #[must_use]
+    #[inline]
+    pub fn has(self, kind: EventByte) -> bool {
+        self.0 & BITS.get(usize::from(kind.0)).copied().unwrap_or(0) != 0
+    }
+
     /// Whether both have a kind.
     #[must_use]
     pub const fn meets(self, other: Self) -> bool {

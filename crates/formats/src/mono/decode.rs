@@ -5,11 +5,13 @@
 
 use perfuse_wire::{ErrorKind, ParseError};
 
-use super::consts::EventByte;
+use super::consts::{EventByte, KindSet};
 use super::dialect::Dialect;
 use super::layout::BufferHeader;
 use super::records::shape::{self, Codec};
 use super::records::{CounterValue, Event};
+
+mod lean;
 
 /// What the events read so far have left behind for the next one.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +34,16 @@ pub struct Decoder<'a> {
     obj_base: u64,
     time: u64,
     method: u64,
+    /// Kinds of events whose backtraces are passed over.
+    lean: KindSet,
+    /// Their frames so far.
+    num_passed: u64,
+    /// Where this event begins.
+    start: usize,
+    /// How often what was passed over was wanted after all.
+    num_missed: u32,
+    /// The last place where `method` was right, if a backtrace was passed over since.
+    left: Option<State>,
     fault: Option<(ErrorKind, usize, &'static str)>,
 }
 
@@ -49,6 +61,11 @@ impl<'a> Decoder<'a> {
             obj_base: header.obj_base,
             time: header.time_base,
             method: header.method_base,
+            lean: KindSet::default(),
+            num_passed: 0,
+            start: 0,
+            num_missed: 0,
+            left: None,
             fault: None,
         }
     }
@@ -81,6 +98,7 @@ impl<'a> Decoder<'a> {
             return None;
         }
         self.pos = start.saturating_add(1);
+        self.start = start;
         if event.begin(byte) {
             shape::fields(self, event);
         } else {
@@ -239,6 +257,9 @@ impl<'a> Codec<'a> for Decoder<'a> {
 
     #[inline]
     fn method(&mut self, field: &'static str, value: &mut u64) {
+        if self.left.is_some() {
+            self.catch_up();
+        }
         self.method = self.method.wrapping_add_signed(self.sleb128(field)) & self.mask;
         *value = self.method;
     }
@@ -274,6 +295,11 @@ impl<'a> Codec<'a> for Decoder<'a> {
     ) {
         let num = self.uleb128(field);
         self.entries(field, num, list, each);
+    }
+
+    #[inline]
+    fn backtrace(&mut self, byte: EventByte, list: &mut Vec<u64>, each: impl FnMut(&mut Self, &mut u64)) {
+        if self.lean.has(byte) { self.pass_over() } else { self.list("frames", list, each) }
     }
 
     #[inline]

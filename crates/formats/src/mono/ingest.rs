@@ -19,6 +19,7 @@ use std::sync::Arc;
 pub use evidence::fills;
 use perfuse_tables::Offsets;
 
+pub use self::memory::sums;
 pub use self::roots::Registered;
 use super::consts::EventByte;
 use super::recording::Shared;
@@ -78,7 +79,7 @@ pub fn table(
         "exceptions" => moments::exceptions(log, placement),
         "counters" => counters::counters(log, placement),
         "counter_samples" => counters::counter_samples(log, placement),
-        "allocations" => memory::allocations(log, placement, all_stacks),
+        "allocations" => memory::allocations(log, placement, request),
         "object_moves" => memory::object_moves(log, placement),
         "gc_handles" => memory::gc_handles(log, placement),
         "heap_snapshots" => heap::snapshots(log, placement),
@@ -113,9 +114,4 @@ pub fn extent(log: &Shared) -> Offsets {
         snapshot: count(survey.facts.shots.len()),
         ..Offsets::default()
     }
-}
-
-/// A size that was written as a C `int`: from 2 GiB on it came out sign-extended.
-pub(super) fn int_size(size: u64) -> u64 {
-    if size >> 31 == (1 << 33) - 1 { size & 0xffff_ffff } else { size }
 }

@@ -116,6 +116,12 @@ impl Names {
         inside.then(|| self.first_symbol().saturating_add(u32::try_from(at).unwrap_or(u32::MAX)))
     }
 
+    /// Whether a class or vtable is always of the same type.
+    #[must_use]
+    pub fn is_constant_type(&self, class: u64) -> bool {
+        self.classes.is_constant(class)
+    }
+
     /// Number of the type of an object, by its class or vtable.
     #[must_use]
     #[inline]

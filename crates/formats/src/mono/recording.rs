@@ -16,7 +16,10 @@ use super::records::Event;
 use super::stacks::Stacks;
 use super::survey::Survey;
 use super::{FORMAT, check, describe, ingest, repair};
-use crate::{BatchStream, Format, Placement, Position, Recording, Repaired, Source, Summary, TableRequest};
+use crate::{
+    AllocationSum, BatchStream, Format, Placement, Position, Recording, Repaired, Source, Summary,
+    TableRequest,
+};
 
 /// An open log. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -243,6 +246,10 @@ impl Recording for MonoLog {
 
     fn table(&self, name: &str, placement: &Placement, request: &TableRequest) -> Option<BatchStream> {
         ingest::table(&self.shared, name, placement, request)
+    }
+
+    fn allocation_sums(&self, placement: &Placement) -> Option<Vec<AllocationSum>> {
+        ingest::sums(&self.shared, placement)
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -75,3 +75,10 @@ impl Event<'_> {
         )
     }
 }
+
+/// A size that was written as a C `int`: from 2 GiB on it came out sign-extended.
+#[must_use]
+#[inline]
+pub fn int_size(size: u64) -> u64 {
+    if size >> 31 == (1 << 33) - 1 { size & 0xffff_ffff } else { size }
+}

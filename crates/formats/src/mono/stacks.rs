@@ -72,7 +72,8 @@ impl Stacks {
     }
 
     fn read(&mut self, log: &Shared, names: &Names, code: &CodeRanges, buffer: &Buffer, allocations: bool) {
-        let mut decoder = buffer.decoder(&log.source, log.survey().dialect);
+        let others = if allocations { OF_EVENTS } else { KindSet::of(&[EventByte::ALLOC_BT]) };
+        let mut decoder = buffer.decoder(&log.source, log.survey().dialect).lean(others);
         let mut event = Event::default();
         let mut time = buffer.header.time_base;
         while let Some(Ok(())) = decoder.read(&mut event) {

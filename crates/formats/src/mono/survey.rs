@@ -7,8 +7,10 @@ use super::consts::{EventByte, KindSet};
 use super::dialect::Dialect;
 use super::reader::{Buffer, Buffers};
 use super::records::Event;
+use allocated::{Adder, Allocated};
 use facts::Facts;
 
+pub mod allocated;
 pub mod facts;
 
 /// Bytes of events a task reads.
@@ -29,6 +31,8 @@ pub struct Survey {
     pub faults: Vec<(usize, ParseError)>,
     /// What was named, loaded, compiled.
     pub facts: Facts,
+    /// What was allocated.
+    pub allocated: Allocated,
     /// Kinds of events in each buffer: a table that needs few of them reads few buffers.
     pub kinds: Vec<KindSet>,
     /// Events in each buffer.
@@ -61,8 +65,8 @@ impl Survey {
     }
 
     fn of(dialect: Dialect, buffers: Buffers, part: Part) -> Self {
-        let Part { counts, span, faults, facts, kinds, lengths } = part;
-        Self { dialect, buffers, counts, span, faults, facts, kinds, lengths }
+        let Part { counts, span, faults, facts, allocated, kinds, lengths } = part;
+        Self { dialect, buffers, counts, span, faults, facts, allocated, kinds, lengths }
     }
 
     /// Events of a kind.
@@ -94,6 +98,7 @@ struct Part {
     span: Option<(u64, u64)>,
     faults: Vec<(usize, ParseError)>,
     facts: Facts,
+    allocated: Allocated,
     kinds: Vec<KindSet>,
     lengths: Vec<u64>,
 }
@@ -105,6 +110,7 @@ impl Part {
             span: None,
             faults: Vec::new(),
             facts: Facts::default(),
+            allocated: Allocated::default(),
             kinds: Vec::new(),
             lengths: Vec::new(),
         }
@@ -120,13 +126,14 @@ impl Part {
         };
         self.faults.extend(other.faults);
         self.facts.append(other.facts);
+        self.allocated.append(other.allocated);
         self.kinds.extend(other.kinds);
         self.lengths.extend(other.lengths);
         self
     }
 
-    fn read(&mut self, data: &[u8], number: usize, buffer: &Buffer, dialect: Dialect) {
-        let mut decoder = buffer.decoder(data, dialect);
+    fn read(&mut self, data: &[u8], number: usize, buffer: &Buffer, dialect: Dialect, allocated: &mut Adder) {
+        let mut decoder = buffer.decoder(data, dialect).lean(KindSet::all());
         let mut event = Event::default();
         let (mut first, mut last) = (u64::MAX, 0u64);
         let (mut kinds, mut length) = (KindSet::default(), 0u64);
@@ -146,7 +153,10 @@ impl Part {
                 (first, last) = (first.min(time), last.max(time));
             }
             self.facts.note(&event);
+            allocated.add(&event);
         }
+        allocated.end(number, buffer, self.facts.tell_of_own_thread());
+        self.facts.num_frames = self.facts.num_frames.saturating_add(decoder.num_passed());
         self.kinds.push(kinds);
         self.lengths.push(length);
         if first <= last {
@@ -160,9 +170,11 @@ fn pass(data: &[u8], buffers: &[Buffer], dialect: Dialect) -> Part {
     let tasks = tasks(buffers);
     let parts = tasks.into_par_iter().map(|(first, list)| {
         let mut part = Part::new();
+        let mut allocated = Adder::new();
         for (at, buffer) in list.iter().enumerate() {
-            part.read(data, first.saturating_add(at), buffer, dialect);
+            part.read(data, first.saturating_add(at), buffer, dialect, &mut allocated);
         }
+        part.allocated = allocated.finish();
         part
     });
     parts.reduce(Part::new, Part::merge)

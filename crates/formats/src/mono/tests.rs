@@ -6,6 +6,8 @@ mod damage;
 mod early;
 mod filled;
 mod layouts;
+mod lean;
 mod round_trips;
 mod shots;
+mod sums;
 mod tables;

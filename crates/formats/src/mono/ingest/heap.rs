@@ -7,11 +7,11 @@ use perfuse_tables::{heap_objects, heap_references, heap_snapshots};
 
 use rustc_hash::FxHashMap;
 
-use super::{int_size, pass};
+use super::pass;
 use crate::mono::consts::{EventByte, KindSet};
 use crate::mono::reader::Buffer;
 use crate::mono::recording::Shared;
-use crate::mono::records::{Body, Event};
+use crate::mono::records::{Body, Event, int_size};
 use crate::{BatchStream, Placement, TableRequest, one_batch};
 
 /// A heap shot: what its thread writes between two places of the file.
@@ -105,7 +105,7 @@ const KINDS: KindSet = KindSet::of(&[EventByte::HEAP_OBJECT]);
 pub fn objects(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
     let (shots, part) = Shots::wanted(log, placement, request);
     let placement = placement.clone();
-    pass::batches_of(log, KINDS, &part, move |log, group| {
+    pass::batches_of(log, KINDS, &part.into(), move |log, group| {
         let names = log.names();
         let generations = log.survey().dialect.third();
         let mut table = heap_objects::Builder::new();
@@ -131,7 +131,7 @@ pub fn objects(log: &Arc<Shared>, placement: &Placement, request: &TableRequest)
 pub fn references(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
     let (shots, part) = Shots::wanted(log, placement, request);
     let placement = placement.clone();
-    pass::batches_of(log, KINDS, &part, move |log, group| {
+    pass::batches_of(log, KINDS, &part.into(), move |log, group| {
         let offsets = log.survey().dialect.version >= 2;
         let mut table = heap_references::Builder::new();
         pass::each(log, group, |_, buffer, event| {

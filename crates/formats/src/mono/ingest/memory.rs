@@ -5,24 +5,31 @@ use std::sync::Arc;
 use perfuse_tables::{allocations, gc_handles, object_moves};
 use rustc_hash::FxHashMap;
 
+use super::pass;
 use super::threads::ThreadKeys;
-use super::{int_size, pass};
 use crate::mono::consts::{EventByte, KindSet, handle_name};
 use crate::mono::recording::Shared;
-use crate::mono::records::Body;
-use crate::{BatchStream, Placement, one_batch};
+use crate::mono::records::{Body, int_size};
+use crate::{AllocationSum, BatchStream, Placement, TableRequest, one_batch};
 
-/// Table `allocations`, with or without stacks.
-pub fn allocations(log: &Arc<Shared>, placement: &Placement, with_stacks: bool) -> BatchStream {
+/// Table `allocations`, with or without stacks, all of it or that of some objects.
+pub fn allocations(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
     const KINDS: KindSet = KindSet::of(&[EventByte::ALLOC, EventByte::ALLOC_BT]);
     let threads = ThreadKeys::new(log, placement);
     let placement = placement.clone();
-    pass::batches(log, KINDS, move |log, group| {
+    let with_stacks = !request.no_allocation_stacks;
+    let wanted = request.objects.clone();
+    let is_wanted = move |object| wanted.as_ref().is_none_or(|all| all.binary_search(&object).is_ok());
+    let parts = pass::Part { objects: request.objects.clone(), ..pass::Part::default() };
+    pass::batches_of(log, KINDS, &parts, move |log, group| {
         let names = log.names();
         let stacks = with_stacks.then(|| log.stacks());
+        let passed_over = if with_stacks { KindSet::default() } else { KINDS };
         let mut table = allocations::Builder::new();
-        pass::each(log, group, |at, _, event| {
-            if let Body::Alloc { class, object, size } = event.body {
+        pass::each_without(log, group, passed_over, |at, _, event| {
+            if let Body::Alloc { class, object, size } = event.body
+                && is_wanted(object)
+            {
                 let stack = stacks.and_then(|stacks| stacks.of_backtrace(&event.frames, names, at.time));
                 table.push(
                     placement.clock.ns(at.time),
@@ -38,6 +45,26 @@ pub fn allocations(log: &Arc<Shared>, placement: &Placement, with_stacks: bool) 
         });
         table.finish()
     })
+}
+
+/// Table `allocations` added up; `None` where the survey's sums cannot be had, or a class's address was used again.
+pub fn sums(log: &Shared, placement: &Placement) -> Option<Vec<AllocationSum>> {
+    let (sums, names) = (log.survey().allocated.sums()?, log.names());
+    let threads = ThreadKeys::new(log, placement);
+    let resolved = sums.iter().map(|sum| {
+        let type_id = names.object_type(sum.class, sum.first);
+        names.is_constant_type(sum.class).then(|| AllocationSum {
+            thread_id: threads.of_buffer(log, sum.buffer),
+            type_id: type_id.map(|it| placement.first.type_.saturating_add(it)),
+            count: sum.count,
+            bytes: sum.bytes,
+            largest: sum.largest,
+            first_ns: placement.clock.ns(sum.first),
+            source_id: placement.source_id,
+            record_offset: sum.offset,
+        })
+    });
+    resolved.collect()
 }
 
 pub fn object_moves(log: &Arc<Shared>, placement: &Placement) -> BatchStream {

@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use rayon::prelude::*;
 
 use crate::BatchStream;
-use crate::mono::consts::KindSet;
+use crate::mono::consts::{EventByte, KindSet};
 use crate::mono::reader::Buffer;
 use crate::mono::recording::Shared;
 use crate::mono::records::Event;
@@ -16,15 +16,46 @@ use crate::mono::records::Event;
 /// Bytes of events in a batch.
 const BATCH_BYTES: u64 = 1 << 20;
 
-const WHOLE: Range<u64> = 0..u64::MAX;
+/// What of a file is read.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Buffers that lie there.
+    pub range: Range<u64>,
+    /// Buffers that have allocations of objects in the range of some of these, sorted.
+    pub objects: Option<Arc<[u64]>>,
+}
+
+impl Default for Part {
+    fn default() -> Self {
+        Self { range: 0..u64::MAX, objects: None }
+    }
+}
+
+impl From<Range<u64>> for Part {
+    fn from(range: Range<u64>) -> Self {
+        Self { range, ..Self::default() }
+    }
+}
+
+impl Part {
+    fn has(&self, log: &Shared, number: usize, buffer: &Buffer) -> bool {
+        let is_inside = buffer.end() > self.range.start && buffer.offset < self.range.end;
+        let may_have = |objects: &Arc<[u64]>| {
+            let Some((lowest, highest)) = log.survey().allocated.objects.get(number) else { return true };
+            let at = objects.partition_point(|object| object < lowest);
+            objects.get(at).is_some_and(|object| object <= highest)
+        };
+        is_inside && self.objects.as_ref().is_none_or(may_have)
+    }
+}
 
 /// Numbers of buffers that hold events of these kinds in a part of the file, in groups of about as many bytes.
-fn groups(log: &Shared, kinds: KindSet, part: &Range<u64>) -> Vec<Vec<usize>> {
+fn groups(log: &Shared, kinds: KindSet, part: &Part) -> Vec<Vec<usize>> {
     let survey = log.survey();
     let mut groups = Vec::new();
     let (mut group, mut bytes) = (Vec::new(), 0u64);
     for ((number, buffer), held) in survey.buffers.list.iter().enumerate().zip(&survey.kinds) {
-        if !held.meets(kinds) || buffer.end() <= part.start || buffer.offset >= part.end {
+        if !held.meets(kinds) || !part.has(log, number, buffer) {
             continue;
         }
         group.push(number);
@@ -47,14 +78,25 @@ pub struct At {
     pub time: u64,
 }
 
-/// Calls `each` with every event of some buffers.
+/// Calls `each` with every event of some buffers; those of allocations may be without their backtraces.
 #[inline]
-pub fn each(log: &Shared, buffers: &[usize], mut each: impl FnMut(&At, &Buffer, &Event<'_>)) {
+pub fn each(log: &Shared, buffers: &[usize], each: impl FnMut(&At, &Buffer, &Event<'_>)) {
+    each_without(log, buffers, KindSet::of(&[EventByte::ALLOC_BT]), each);
+}
+
+/// The same; it is the events of these kinds that may be without their backtraces.
+#[inline]
+pub fn each_without(
+    log: &Shared,
+    buffers: &[usize],
+    passed_over: KindSet,
+    mut each: impl FnMut(&At, &Buffer, &Event<'_>),
+) {
     let survey = log.survey();
     let mut event = Event::default();
     for &number in buffers {
         let Some(buffer) = survey.buffers.list.get(number) else { continue };
-        let mut decoder = buffer.decoder(&log.source, survey.dialect);
+        let mut decoder = buffer.decoder(&log.source, survey.dialect).lean(passed_over);
         let mut at = At { buffer: number, time: buffer.header.time_base };
         while let Some(Ok(())) = decoder.read(&mut event) {
             at.time = event.time.unwrap_or(at.time);
@@ -69,7 +111,7 @@ pub fn gather<T: Send>(
     kinds: KindSet,
     pick: impl Fn(&At, &Buffer, &Event<'_>, &mut Vec<T>) + Sync,
 ) -> Vec<T> {
-    let parts = groups(log, kinds, &WHOLE).into_par_iter().map(|group| {
+    let parts = groups(log, kinds, &Part::default()).into_par_iter().map(|group| {
         let mut found = Vec::new();
         each(log, &group, |at, buffer, event| pick(at, buffer, event, &mut found));
         found
@@ -83,14 +125,14 @@ pub fn batches(
     kinds: KindSet,
     make: impl Fn(&Shared, &[usize]) -> RecordBatch + Send + Sync + 'static,
 ) -> BatchStream {
-    batches_of(log, kinds, &WHOLE, make)
+    batches_of(log, kinds, &Part::default(), make)
 }
 
 /// The same of the buffers in a part of the file.
 pub fn batches_of(
     log: &Arc<Shared>,
     kinds: KindSet,
-    part: &Range<u64>,
+    part: &Part,
     make: impl Fn(&Shared, &[usize]) -> RecordBatch + Send + Sync + 'static,
 ) -> BatchStream {
     let todo = groups(log, kinds, part).into_iter().collect();

@@ -9,6 +9,7 @@ use super::threads::{ThreadKeys, pid};
 use crate::mono::consts::{KindSet, helper_name};
 use crate::mono::names::Names;
 use crate::mono::recording::Shared;
+use crate::mono::records::int_size;
 use crate::mono::stacks::code_size;
 use crate::mono::survey::facts::{Helper, Method};
 use crate::{BatchStream, Placement, one_batch};
@@ -90,7 +91,7 @@ fn code_ends(log: &Shared) -> Vec<Option<u64>> {
         match code {
             Code::Method(it) => methods.push(Piece { start: it.code, size: it.size, time: it.time }),
             Code::Helper(it, _) => {
-                helpers.push(Piece { start: it.code, size: super::int_size(it.size), time: it.time });
+                helpers.push(Piece { start: it.code, size: int_size(it.size), time: it.time });
             }
         }
     }
@@ -116,7 +117,7 @@ pub fn code_objects(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
             }
             Code::Helper(it, at) => {
                 let function = first_helper(names).saturating_add(at);
-                (function, None, "helper", it.time, it.code, super::int_size(it.size), it.code, it.offset)
+                (function, None, "helper", it.time, it.code, int_size(it.size), it.code, it.offset)
             }
         };
         table.push(

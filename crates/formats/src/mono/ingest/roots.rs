@@ -124,7 +124,7 @@ pub fn heap_roots(log: &Arc<Shared>, placement: &Placement, request: &TableReque
     let registered = Registered::new(&log.survey().facts.roots);
     let threads = ThreadKeys::new(log, placement);
     let placement = placement.clone();
-    pass::batches_of(log, KindSet::of(&[EventByte::HEAP_ROOT]), &part, move |log, group| {
+    pass::batches_of(log, KindSet::of(&[EventByte::HEAP_ROOT]), &part.into(), move |log, group| {
         let (names, facts, dialect) = (log.names(), &log.survey().facts, log.survey().dialect);
         let mut table = heap_roots::Builder::new();
         pass::each(log, group, |at, buffer, event| {

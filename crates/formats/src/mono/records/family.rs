@@ -25,9 +25,9 @@ fn backtrace<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
     }
     flags(c, &mut event.flags);
     if c.dialect().modern() {
-        c.list("frames", &mut event.frames, |c, frame| c.method("method", frame));
+        c.backtrace(event.byte, &mut event.frames, |c, frame| c.method("method", frame));
     } else {
-        c.list("frames", &mut event.frames, |c, frame| c.pointer("method", frame));
+        c.backtrace(event.byte, &mut event.frames, |c, frame| c.pointer("method", frame));
     }
 }
 

@@ -39,6 +39,11 @@ pub trait Codec<'a> {
         list: &mut Vec<T>,
         each: impl FnMut(&mut Self, &mut T),
     );
+    /// A backtrace of an event of a kind: how many frames follow, then the frames.
+    #[inline]
+    fn backtrace(&mut self, _: EventByte, list: &mut Vec<u64>, each: impl FnMut(&mut Self, &mut u64)) {
+        self.list("frames", list, each);
+    }
     /// Entries behind a number that was told already.
     fn entries<T: Default>(
         &mut self,

@@ -213,6 +213,12 @@ impl Facts {
         self.time = buffer.header.time_base;
     }
 
+    /// Whether the buffer that is read says something of its own thread.
+    pub(super) fn tell_of_own_thread(&self) -> bool {
+        let (_, number) = self.buffer;
+        self.threads.iter().rev().take_while(|fact| fact.buffer == number).any(|fact| fact.own)
+    }
+
     #[inline]
     pub(super) fn note(&mut self, event: &Event<'_>) {
         if let Some(time) = event.time {

@@ -1,0 +1,91 @@
+//! Backtraces that are passed over change nothing else: the same events, the same faults.
+
+use perfuse_wire::ParseError;
+
+use super::assemble::*;
+use crate::Recording;
+use crate::mono::MonoLog;
+use crate::mono::consts::KindSet;
+use crate::mono::records::Event;
+
+/// Every event, without its backtrace if it has one, or what ends its buffer.
+fn read(log: &MonoLog, lean: KindSet) -> Vec<Result<String, ParseError>> {
+    let survey = log.survey();
+    let mut event = Event::default();
+    let mut all = Vec::new();
+    for buffer in &survey.buffers.list {
+        let mut decoder = buffer.decoder(log.source(), survey.dialect).lean(lean);
+        while let Some(read) = decoder.read(&mut event) {
+            if event.has_backtrace() {
+                event.frames.clear();
+            }
+            all.push(read.map(|()| format!("{event:?}")));
+        }
+    }
+    all
+}
+
+fn assert_alike(log: &MonoLog, what: &str) {
+    assert_eq!(read(log, KindSet::default()), read(log, KindSet::all()), "{what}");
+}
+
+#[test]
+fn of_logs_of_every_data_version() {
+    for (name, bytes) in fixtures() {
+        assert_alike(&open(bytes), &name);
+    }
+}
+
+#[test]
+fn of_damaged_logs() {
+    for (name, bytes) in fixtures().into_iter().filter(|(_, bytes)| bytes.len() < 4096) {
+        let first = open(bytes.clone()).header().size as usize;
+        for at in first..bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 0x80;
+            assert_alike(&open(flipped), &format!("{name}, flipped at {at}"));
+            assert_alike(&open(bytes[..at].to_vec()), &format!("{name}, cut at {at}"));
+        }
+    }
+}
+
+/// ALLOC_BT with a backtrace of these bytes.
+fn allocation(num_frames: u8, frames: &[u8]) -> Vec<u8> {
+    event(0x10, &[&[0], &[0], &[16], &[num_frames], frames])
+}
+
+/// A number of so many bytes: 1.
+fn number(num_bytes: usize) -> Vec<u8> {
+    let mut bytes = vec![0x80; num_bytes];
+    bytes[0] |= 1;
+    bytes[num_bytes - 1] &= 0x7f;
+    bytes
+}
+
+#[test]
+fn of_numbers_of_any_length_at_any_place() {
+    for before in 0..9 {
+        for num_bytes in 1..13 {
+            for behind in [0, 9] {
+                let frames = [vec![2; before], number(num_bytes), vec![4; behind]].concat();
+                let events = [allocation((before + 1 + behind) as u8, &frames), event(0x23, &[&[2]])];
+                let log = log(&[buffer(&events)]);
+                assert_alike(&log, &format!("{before}, {num_bytes}, {behind}"));
+                // Ten bytes hold 64 bits.
+                assert_eq!(log.survey().faults.is_empty(), num_bytes <= 10);
+                assert_eq!(log.survey().facts.num_frames, (before + 1 + behind) as u64);
+            }
+        }
+    }
+}
+
+#[test]
+fn of_methods_behind_backtraces() {
+    let pair = [allocation(3, &[2, 4, 0x7f]), allocation(1, &[6]), event(0x23, &[&[2]])].concat();
+    // More than a walk puts up with before it reads the rest whole.
+    for num in [1, 7, 8, 9, 40] {
+        let log = log(&[buffer(&vec![pair.clone(); num])]);
+        assert_alike(&log, &format!("{num}"));
+        assert_eq!(log.survey().facts.num_frames, 4 * num as u64);
+    }
+}
