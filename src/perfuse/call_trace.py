@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 class CallTrace:
     """Writes calls, slices, counters and instants of a profile for timeline viewers; `Profile.call_trace` makes one.
 
-    Calls are not kept: the events are read anew each time, and written as they come. A slice that is no call, such as a wait for a
-    lock, is on the track of its thread where all of the kind nest with the thread's calls, else on a track beside it; collections
-    and pauses are on a track `GC` of their process. Sizes of heaps that instants tell are a counter.
+    Calls are not kept: the events are read anew each time, and written as they come. A slice that is no call, such as a
+    wait for a lock, is on the track of its thread where all of the kind nest with the thread's calls, else on a track
+    beside it; collections and pauses are on a track `GC` of their process. Sizes of heaps that instants tell are a
+    counter.
 
     Attributes:
         num_events: Events that calls are made of, of the whole profile.

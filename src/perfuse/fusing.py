@@ -62,26 +62,9 @@ def fuse(
     if dumps:
         # What every profile is asked in takes as long to load as a dump to be read: both at once.
         import_module("perfuse.query")
-    found: list[Diagnostic] = []
-    matches: list[tuple[Match, PerfFacts | None]] = []
-    taken: set[int] = set()
-    left = dumps
-    for perf in perfs:
-        say("finding dumps", 0.2)
-        facts = PerfFacts.of(perf)
-        mine = [m for m in match(left, facts, only=len(perfs) == 1) if m.pid is not None]
-        mine = [m for m in mine if not is_of_a_later_run(m.dump, facts)]
-        left = [dump for dump in left if all(m.dump is not dump for m in mine)]
-        found_beside = [m for m in match(beside, facts, only=False) if m.pid is not None]
-        mine += [m for m in found_beside if not is_of_a_later_run(m.dump, facts)]
-        taken |= {m.pid for m in mine if m.pid is not None}
-        there, missing = from_markers(facts, taken, strict=strict)
-        mine += [m for m in match(there, facts, only=False) if m.pid is not None]
-        found += missing
-        matches += [(m, facts) for m in mine]
     if perfs:
-        found += [_no_process(dump) for dump in left]
-    matches += [(Match(dump, None, None, "unmatched"), None) for dump in left]
+        say("finding dumps", 0.2)
+    matches, found = _matched(perfs, dumps, beside, strict=strict)
     numbered = [trace for trace in traces if "call_events" in trace.fills]
     objects, told = find_maps(numbered, maps or {}, symbol_dirs)
     found += told
@@ -105,6 +88,31 @@ def fuse(
     titles = [PerfFacts.of(perf).command_line for perf in perfs]
     title = " + ".join(t for t in titles if t) or ", ".join(r.path for r in named)
     return Profile(recordings, fusion, joins=joins, found=found, title=title)
+
+
+def _matched(
+    perfs: Sequence[Recording], dumps: list[Recording], beside: Sequence[Recording], *, strict: bool
+) -> tuple[list[tuple[Match, PerfFacts | None]], list[Diagnostic]]:
+    """The process of each dump that was named, and the dumps that processes wrote."""
+    found: list[Diagnostic] = []
+    matches: list[tuple[Match, PerfFacts | None]] = []
+    taken: set[int] = set()
+    left = dumps
+    for perf in perfs:
+        facts = PerfFacts.of(perf)
+        mine = [m for m in match(left, facts, only=len(perfs) == 1) if m.pid is not None]
+        mine = [m for m in mine if not is_of_a_later_run(m.dump, facts)]
+        left = [dump for dump in left if all(m.dump is not dump for m in mine)]
+        found_beside = [m for m in match(beside, facts, only=False) if m.pid is not None]
+        mine += [m for m in found_beside if not is_of_a_later_run(m.dump, facts)]
+        taken |= {m.pid for m in mine if m.pid is not None}
+        there, missing = from_markers(facts, taken, strict=strict)
+        mine += [m for m in match(there, facts, only=False) if m.pid is not None]
+        found += missing
+        matches += [(m, facts) for m in mine]
+    if perfs:
+        found += [_no_process(dump) for dump in left]
+    return [*matches, *((Match(dump, None, None, "unmatched"), None) for dump in left)], found
 
 
 def _aligned(m: Match, facts: PerfFacts | None) -> Alignment:
