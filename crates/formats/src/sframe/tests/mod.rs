@@ -7,3 +7,4 @@ mod hand_made;
 mod meaning;
 mod round_trips;
 mod rules;
+mod tables;
