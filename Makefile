@@ -28,9 +28,11 @@ CRATES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo
 RUST := find crates fuzz -name '*.rs' -not -path '*/target/*' -print0
 
 TRACED := examples/xray_server/xray-log.server.KJtK6H.zst
+LEAKING := examples/mono_sessions/sessions.mlpd.gz
+UNWOUND := examples/unwind_tables/orders
 EXAMPLE := examples/postcards/perf.data.gz examples/postcards/jit-32015.dump.gz
 
-## demo     reports on a recorded node program and a traced C program; leaves pictures in demo-out/
+## demo     reports on recorded programs of four kinds; leaves pictures in demo-out/
 .PHONY: demo
 demo: $(VENV)/built.stamp
 	@mkdir -p demo-out
@@ -42,6 +44,10 @@ demo: $(VENV)/built.stamp
 	@perfuse report $(TRACED)
 	@echo; echo '$$ perfuse convert $(TRACED) -o demo-out/server.pftrace'; echo
 	@perfuse convert $(TRACED) -o demo-out/server.pftrace
+	@echo; echo '$$ perfuse report $(LEAKING) --section heap --limit 5'; echo
+	@perfuse report $(LEAKING) --section heap --limit 5
+	@echo; echo '$$ perfuse report $(UNWOUND)'; echo
+	@perfuse report $(UNWOUND)
 	@echo
 	@echo 'Open demo-out/flame.html in a browser. What to look at:'
 	@echo '  render    the wide green boxes are the ray tracer, optimised by V8; click one to zoom in'
@@ -50,6 +56,7 @@ demo: $(VENV)/built.stamp
 	@echo 'The same for a program of your own: docs/guides/node.md'
 	@echo
 	@echo 'demo-out/server.pftrace is every call of a C program, for ui.perfetto.dev: docs/guides/xray.md'
+	@echo 'The heap is that of a C# program that leaks: docs/guides/heap.md; the last is about unwind tables: docs/guides/sframe.md'
 
 ## test     runs every test, Rust and Python
 .PHONY: test

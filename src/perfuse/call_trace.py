@@ -1,4 +1,4 @@
-"""The calls of a profile, one by one, on their way into a file."""
+"""What a profile tells of moments, one by one, on its way into a file."""
 
 from collections.abc import Callable
 from typing import IO, TYPE_CHECKING
@@ -11,13 +11,18 @@ if TYPE_CHECKING:
 
 
 class CallTrace:
-    """Writes the calls and instants of a profile for timeline viewers; `Profile.call_trace` makes one.
+    """Writes calls, slices, counters and instants of a profile for timeline viewers; `Profile.call_trace` makes one.
 
-    They are not kept: the events are read anew each time, and written as they come.
+    Calls are not kept: the events are read anew each time, and written as they come. A slice that is no call, such as a wait for a
+    lock, is on the track of its thread where all of the kind nest with the thread's calls, else on a track beside it; collections
+    and pauses are on a track `GC` of their process. Sizes of heaps that instants tell are a counter.
 
     Attributes:
         num_events: Events that calls are made of, of the whole profile.
         num_instants: Instants that are selected.
+        num_slices: Slices that are no calls, and selected.
+        num_counts: Values of counters, in the selected time.
+        is_empty: Whether there is nothing to be written.
         first_ns: Time of the first of them, on the profile's clock; None where there is none.
         thread_ids: Keys of the threads that have some.
         clock: What clock that is, as in table `clocks`; None where recordings are of several.
@@ -29,6 +34,9 @@ class CallTrace:
         self._core = _core.CallTrace(profile._fusion, threads=threads, time_ns=chosen.time_ns, progress=progress)
         self.num_events = self._core.num_events
         self.num_instants = self._core.num_instants
+        self.num_slices = self._core.num_slices
+        self.num_counts = self._core.num_counts
+        self.is_empty = self._core.is_empty
         self.first_ns = self._core.first_ns
         self.thread_ids = self._core.thread_ids
         self.clock = self._core.clock

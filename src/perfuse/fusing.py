@@ -59,7 +59,7 @@ def fuse(
     traces = [recording for recording in named if recording not in perfs and recording not in dumps]
     for recording in named:
         recording.read_ahead()
-    if perfs or dumps:
+    if dumps:
         # What every profile is asked in takes as long to load as a dump to be read: both at once.
         import_module("perfuse.query")
     found: list[Diagnostic] = []
@@ -98,6 +98,10 @@ def fuse(
     placed += [_placed(trace, None, clock) for trace, clock in zip(traces, clocks, strict=True)]
     machine = PerfFacts.of(perfs[0]).machine if perfs else None
     fusion = _core.Fusion(placed, [fspath(path) for path in symbol_dirs], debug_info, machine, objects)
+    if perfs:
+        # The same of samples that are joined.
+        fusion.join_ahead()
+        import_module("perfuse.query")
     titles = [PerfFacts.of(perf).command_line for perf in perfs]
     title = " + ".join(t for t in titles if t) or ", ".join(r.path for r in named)
     return Profile(recordings, fusion, joins=joins, found=found, title=title)

@@ -275,7 +275,7 @@ class Profile:
         return RuntimeLog(self)
 
     def call_trace(self, progress: "Progress | None" = None) -> "CallTrace | None":
-        """The calls and instants one by one, for files of timeline viewers; None where there are none.
+        """Calls, slices, counters and instants one by one, for files of timeline viewers; None where there are none.
 
         Args:
             progress: Called while they are looked over.
@@ -283,7 +283,7 @@ class Profile:
         from perfuse.call_trace import CallTrace
 
         trace = CallTrace(self, progress)
-        return trace if trace.num_events or trace.num_instants else None
+        return None if trace.is_empty else trace
 
     def export(
         self,

@@ -32,12 +32,10 @@ pub fn take(path: &str) -> Option<Arc<dyn Recording>> {
 }
 
 /// Starts the pass over the record headers in a thread of the core's own: it needs no GIL, so an interpreter that ends meanwhile
-/// is not disturbed. Whoever needs the result waits for it. Recordings of samples are read when they are joined.
+/// is not disturbed. Whoever needs the result waits for it.
 pub fn read_ahead(recording: &Arc<dyn Recording>) {
-    if !recording.format().tables.contains(&"callchains") {
-        let recording = Arc::clone(recording);
-        std::thread::spawn(move || drop(recording.summary()));
-    }
+    let recording = Arc::clone(recording);
+    std::thread::spawn(move || drop(recording.summary()));
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -116,6 +116,8 @@ pub struct Fusion {
     pub recorded_on: Option<(String, String)>,
     pub named: OnceLock<Result<Vec<Named>, ColumnError>>,
     pub joined: OnceLock<Result<join::Tables, ColumnError>>,
+    /// Whether the join was started before anybody needed it.
+    pub ahead: OnceLock<()>,
     /// How unwinding went; set by the join, where there was anything to unwind.
     pub unwound: OnceLock<Totals>,
     pub traced: OnceLock<Result<Traced, ColumnError>>,
@@ -146,7 +148,7 @@ impl Fusion {
             after = after.plus(extent);
             all.push(Placed { how, placement });
         }
-        let (named, joined, unwound, traced, allocated) = Default::default();
+        let (named, joined, ahead, unwound, traced, allocated) = Default::default();
         Ok(Self {
             placed: all,
             identities,
@@ -157,6 +159,7 @@ impl Fusion {
             recorded_on,
             named,
             joined,
+            ahead,
             unwound,
             traced,
             allocated,
@@ -175,6 +178,10 @@ impl Fusion {
         let Some(spec) = perfuse_tables::table(name) else { return Ok(None) };
         let schema = spec.schema();
         py.detach(|| {
+            if self.ahead.get().is_some() {
+                // Processes and threads get their keys in the order they are met in: no other table may come between.
+                self.joined().map_err(table_error)?;
+            }
             let batches = match name {
                 "sources" => vec![self.sources()],
                 "clocks" => vec![self.clocks()],
@@ -220,6 +227,14 @@ impl Fusion {
             };
             Ok(Some(ArrowStream::new(schema, batches.into_iter())))
         })
+    }
+
+    /// Starts to unwind stacks and to join samples and code, in a thread of the core's own, which needs no GIL; whoever asks
+    /// for a table waits for it. Samples without copies of stacks are joined when they are asked for.
+    fn join_ahead(slf: Py<Self>, py: Python<'_>) {
+        if py.detach(|| slf.get().has_user_stacks()) && slf.get().ahead.set(()).is_ok() {
+            std::thread::spawn(move || slf.get().joined().is_ok());
+        }
     }
 
     /// Time from the first to the last event of the call traces among the recordings.

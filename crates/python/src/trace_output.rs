@@ -1,12 +1,17 @@
 //! Call traces written for timeline viewers, while Python waits without its lock.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
+use arrow_array::RecordBatch;
+use arrow_array::types::Int32Type;
 use perfuse_engine::calls::Selection;
 use perfuse_engine::trace_output::{
     Batches, Error, Survey, Tables, Trace, Tracks, chrome, perfetto, speedscope,
 };
-use perfuse_tables::access::ColumnError;
+use perfuse_formats::{Placement, TableRequest};
+use perfuse_tables::access::{ColumnError, numbers};
 use pyo3::prelude::*;
 
 use crate::fusion::Fusion;
@@ -14,7 +19,7 @@ use crate::output::{Output, Target};
 use crate::read_ahead::ReadAhead;
 use crate::waiting::Waiting;
 
-/// The calls and instants of a fusion, looked over and ready to be written.
+/// The calls, slices, counters and instants of a fusion, looked over and ready to be written.
 #[pyclass(frozen, module = "perfuse._core")]
 pub struct CallTrace {
     fusion: Py<Fusion>,
@@ -43,9 +48,8 @@ impl CallTrace {
         let mut waiting = Waiting::new(progress, None);
         let looked_over = py.detach(|| -> Result<_, Error> {
             let fusion = fusion.get();
-            let (call_events, instants) = (stream(fusion, "call_events"), stream(fusion, "instants"));
-            let tables = Tables { call_events: &call_events, instants: &instants, functions: &[] };
-            let survey = Survey::of(tables, &selection, &mut |done| waiting.go_on(done))?;
+            let survey = fusion
+                .with_tables(&[], |tables| Survey::of(tables, &selection, &mut |done| waiting.go_on(done)))?;
             Ok((survey, fusion.tracks()?))
         });
         let (survey, tracks) = waiting.settle(looked_over)?;
@@ -62,6 +66,24 @@ impl CallTrace {
     #[getter]
     fn num_instants(&self) -> u64 {
         self.survey.num_instants
+    }
+
+    /// Slices that recordings have themselves and are selected.
+    #[getter]
+    fn num_slices(&self) -> usize {
+        self.survey.spans.len()
+    }
+
+    /// Values of counters that are selected.
+    #[getter]
+    fn num_counts(&self) -> u64 {
+        self.survey.num_counts
+    }
+
+    /// Whether there is nothing to be written.
+    #[getter]
+    fn is_empty(&self) -> bool {
+        self.survey.is_empty()
     }
 
     /// Time of the first event.
@@ -119,12 +141,12 @@ impl CallTrace {
         let mut waiting = Waiting::new(progress, Some(self.survey.num_events));
         let written = py.detach(|| {
             let fusion = self.fusion.get();
-            let (call_events, instants) = (stream(fusion, "call_events"), stream(fusion, "instants"));
             let functions = fusion.with_names("functions")?;
-            let tables = Tables { call_events: &call_events, instants: &instants, functions: &functions };
             let Self { selection, survey, tracks, .. } = self;
-            let trace = Trace { tables, selection, survey, tracks };
-            write(&trace, out, &mut |done| waiting.go_on(done))
+            fusion.with_tables(&functions, |tables| {
+                let trace = Trace { tables, selection, survey, tracks };
+                write(&trace, out, &mut |done| waiting.go_on(done))
+            })
         });
         waiting.settle(written)
     }
@@ -135,6 +157,45 @@ fn stream(fusion: &Fusion, name: &'static str) -> impl Fn() -> Batches {
 }
 
 impl Fusion {
+    /// Does something with the tables of which traces are written.
+    fn with_tables<T>(
+        &self,
+        functions: &[RecordBatch],
+        then: impl FnOnce(Tables<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let (call_events, instants) = (stream(self, "call_events"), stream(self, "instants"));
+        let (slices, counter_samples) = (stream(self, "slices"), stream(self, "counter_samples"));
+        let counters = self.collect("counters", &TableRequest::default());
+        let pids = self.counted_pids()?;
+        then(Tables {
+            call_events: &call_events,
+            instants: &instants,
+            slices: &slices,
+            counter_samples: &counter_samples,
+            counters: &counters,
+            pids: &pids,
+            functions,
+        })
+    }
+
+    /// The process of each recording that has counters, by its key: the one it tells of by itself.
+    fn counted_pids(&self) -> Result<BTreeMap<u32, i32>, ColumnError> {
+        let mut pids = BTreeMap::new();
+        for placed in &self.placed {
+            if !placed.recording().format().tables.contains(&"counters") {
+                continue;
+            }
+            let alone = Placement { identities: Arc::default(), ..placed.placement.clone() };
+            let batches = placed.recording().table("processes", &alone, &TableRequest::default());
+            for batch in batches.into_iter().flatten() {
+                if let Some(&pid) = numbers::<Int32Type>(&batch, "pid")?.values().first() {
+                    pids.insert(placed.placement.source_id, pid);
+                }
+            }
+        }
+        Ok(pids)
+    }
+
     /// The threads met so far.
     fn tracks(&self) -> Result<Tracks, ColumnError> {
         let (processes, threads) = self.known_threads();

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from perfuse import _core
 
-READERS = frozenset({"diff", "flame", "info", "query", "report", "tables"})
+READERS = frozenset({"convert", "diff", "flame", "info", "query", "report", "tables"})
 """Verbs that read the files they are given, whole."""
 
 OBJECTS_BEFORE_GC = 50_000

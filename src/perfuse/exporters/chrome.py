@@ -8,7 +8,7 @@ from perfuse.exporters.source import Progress, TraceSource
 
 
 def write(profile: TraceSource, out: IO[bytes], *, progress: Progress | None = None) -> None:
-    """Writes calls and instants as trace events.
+    """Writes calls, slices that are no calls, counters and instants as trace events.
 
     Times are microseconds from the first event on; `otherData` tells its time on the profile's clock.
 
@@ -18,7 +18,7 @@ def write(profile: TraceSource, out: IO[bytes], *, progress: Progress | None = N
         progress: Called with what is being done, and how much of it is.
 
     Raises:
-        ExportError: There are no calls and no instants.
+        ExportError: There is none of these.
     """
     trace = profile.call_trace(progress)
     if trace is None:

@@ -29,7 +29,7 @@ _THREADS = f"""
 
 
 def write(profile: TraceSource, out: IO[bytes], *, progress: Progress | None = None) -> None:
-    """Writes calls and instants as track events, and samples with their stacks.
+    """Writes calls, slices that are no calls, counters and instants as track events, and samples with their stacks.
 
     Args:
         profile: What to write.
@@ -37,7 +37,7 @@ def write(profile: TraceSource, out: IO[bytes], *, progress: Progress | None = N
         progress: Called with what is being done, and how much of it is.
 
     Raises:
-        ExportError: There is neither a call nor an instant nor a sample.
+        ExportError: There is none of these.
     """
     trace = profile.call_trace(progress)
     if trace is not None:

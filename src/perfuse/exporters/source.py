@@ -48,7 +48,7 @@ class TraceSource(Source, Protocol):
         ...
 
     def call_trace(self, progress: Progress | None = None) -> "CallTrace | None":
-        """Its calls and instants; None where there are none."""
+        """Its calls, slices, counters and instants; None where there are none."""
         ...
 
 

@@ -10,7 +10,7 @@ use std::ops::Range;
 use arrow_array::RecordBatch;
 use perfuse_tables::access::ColumnError;
 use perfuse_tables::{CallEvent, EndReason, StartReason};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::events::{Event, Events};
 use super::segment::Before;
@@ -33,7 +33,9 @@ impl Selection {
         self.time_ns.as_ref().is_none_or(|range| range.contains(&ts_ns)) && self.has(thread_id)
     }
 
-    pub(super) fn has(&self, thread_id: u32) -> bool {
+    /// Whether a thread is selected.
+    #[must_use]
+    pub fn has(&self, thread_id: u32) -> bool {
         self.threads.as_ref().is_none_or(|threads| threads.binary_search(&thread_id).is_ok())
     }
 }
@@ -47,6 +49,12 @@ impl Lost {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The threads they are of.
+    #[must_use]
+    pub fn threads(&self) -> FxHashSet<u32> {
+        self.0.keys().map(|&(_, thread_id)| thread_id).collect()
     }
 
     /// How many there are.

@@ -1,8 +1,11 @@
+use std::ops::Range;
+
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
 use perfuse_tables::access::{ColumnError, lists, numbers};
 use rustc_hash::FxHashMap;
 
+use super::chain_cache::{Chain, ChainCache};
 use super::places::{Place, Places};
 use crate::unwind::{Chains, Mark, Origin};
 
@@ -65,6 +68,7 @@ pub fn locate(
         location_ids: FxHashMap::default(),
         node_ids: FxHashMap::default(),
         recent: FxHashMap::default(),
+        whole: ChainCache::default(),
     };
     for chains in callchains {
         let Chains { mut batch, marks } = chains?;
@@ -98,6 +102,7 @@ struct Walk<'a> {
     node_ids: FxHashMap<(u32, u32), u32>,
     /// What an address was last found to be, and for how long that holds.
     recent: FxHashMap<(u32, u64, Mark), (i64, i64, u32)>,
+    whole: ChainCache,
 }
 
 impl Walk<'_> {
@@ -112,28 +117,36 @@ impl Walk<'_> {
         let mut nodes = Vec::with_capacity(batch.num_rows());
         for row in 0..batch.num_rows() {
             let range = offsets[row] as usize..offsets[row + 1] as usize;
-            let chain = values[range.clone()].iter().copied();
-            let marks = marks.get(range).unwrap_or_default().iter().copied();
-            let chain = chain.zip(marks.chain(std::iter::repeat(None)));
-            self.chain(chain, processes.value(row), times.value(row), &mut found);
+            let (addresses, marks) = (&values[range.clone()], marks.get(range).unwrap_or_default());
+            let (process_id, at_ns) = (processes.value(row), times.value(row));
+            let known = Chain { process_id, addresses, marks };
+            if let Some(node) = self.whole.get(known, at_ns) {
+                nodes.push(node);
+                continue;
+            }
+            let chain = addresses.iter().copied();
+            let chain = chain.zip(marks.iter().copied().chain(std::iter::repeat(None)));
+            let holds = self.chain(chain, process_id, at_ns, &mut found);
             let mut node = NONE;
             for &location in found.iter().rev() {
                 node = self.node(node, location);
             }
+            self.whole.insert(known, holds, node);
             nodes.push(node);
         }
         Ok(nodes)
     }
 
-    /// Locations of a chain, innermost first.
+    /// Locations of a chain, innermost first; returns for how long all of them hold.
     fn chain(
         &mut self,
         chain: impl Iterator<Item = (u64, Option<Mark>)>,
         process_id: u32,
         at_ns: i64,
         found: &mut Vec<u32>,
-    ) {
+    ) -> Range<i64> {
         found.clear();
+        let mut holds = i64::MIN..i64::MAX;
         let mut kernel = None;
         let mut is_return = false;
         for (address, mark) in chain {
@@ -153,18 +166,22 @@ impl Walk<'_> {
             let origin = if is_return { Origin::Callchain } else { Origin::Sampled };
             let mark = mark.unwrap_or(Mark { origin, is_return });
             let process_id = if in_kernel { None } else { Some(process_id) };
-            found.push(self.location(process_id, address, mark, at_ns));
+            let (from, until, location) = self.location(process_id, address, mark, at_ns);
+            holds = holds.start.max(from)..holds.end.min(until);
+            found.push(location);
             is_return = true;
         }
+        holds
     }
 
-    fn location(&mut self, process_id: Option<u32>, address: u64, mark: Mark, at_ns: i64) -> u32 {
+    /// The location of an address, and since when and until when it is that.
+    fn location(&mut self, process_id: Option<u32>, address: u64, mark: Mark, at_ns: i64) -> (i64, i64, u32) {
         let Mark { origin, is_return } = mark;
         let key = (process_id.unwrap_or(NONE), address, mark);
-        if let Some(&(from, until, id)) = self.recent.get(&key)
+        if let Some(&known @ (from, until, _)) = self.recent.get(&key)
             && (from..until).contains(&at_ns)
         {
-            return id;
+            return known;
         }
         let looked_up = address.wrapping_sub(u64::from(is_return));
         let (mut place, from, until) = match process_id {
@@ -181,7 +198,7 @@ impl Walk<'_> {
             next
         });
         self.recent.insert(key, (from, until, id));
-        id
+        (from, until, id)
     }
 
     fn node(&mut self, parent: u32, location: u32) -> u32 {

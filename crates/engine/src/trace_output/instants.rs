@@ -61,6 +61,12 @@ impl<'a> Instants<'a> {
         self.kinds.get(row).unwrap_or_default()
     }
 
+    /// The size of a heap, where that is what it tells: it is drawn as a counter.
+    pub fn heap_bytes(&self, row: usize) -> Option<f64> {
+        let bytes: Option<u64> = self.names.get(row).filter(|_| self.kind(row) == "gc_resize")?.parse().ok();
+        bytes.map(|bytes| bytes as f64)
+    }
+
     /// What it tells; what kind it is where that is no text.
     pub fn title(&self, row: usize) -> &'a str {
         self.names.get(row).unwrap_or_else(|| self.kind(row))

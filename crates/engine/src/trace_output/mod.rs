@@ -1,14 +1,18 @@
 //! Traces and profiles in the formats of other people's viewers, written while the events come: of a call trace nothing is
-//! kept but the open calls.
+//! kept but the open calls. Slices that recordings have themselves are kept, as where each is drawn depends on the others.
 
 mod arguments;
 pub mod chrome;
+mod counters;
 mod instants;
 mod json;
+mod lanes;
 mod names;
+mod nesting;
 mod ordered;
 pub mod perfetto;
 pub mod pprof;
+mod spans;
 pub mod speedscope;
 mod spool;
 pub mod stacks;
@@ -17,6 +21,7 @@ mod survey;
 mod tests;
 mod tracks;
 
+use std::collections::BTreeMap;
 use std::{fmt, io};
 
 use arrow_array::RecordBatch;
@@ -24,6 +29,8 @@ use perfuse_tables::access::ColumnError;
 
 use crate::calls::{Calls, Selection, Visitor};
 use crate::stacks::StackError;
+pub use counters::Counter;
+pub use spans::Span;
 pub use spool::Spool;
 pub use survey::Survey;
 pub use tracks::{Thread, Tracks};
@@ -38,6 +45,14 @@ pub struct Tables<'a> {
     pub call_events: &'a dyn Fn() -> Batches,
     /// Table `instants`.
     pub instants: &'a dyn Fn() -> Batches,
+    /// Table `slices`, only what recordings have themselves.
+    pub slices: &'a dyn Fn() -> Batches,
+    /// Table `counter_samples`.
+    pub counter_samples: &'a dyn Fn() -> Batches,
+    /// Table `counters`.
+    pub counters: &'a [RecordBatch],
+    /// The process of each file that has counters.
+    pub pids: &'a BTreeMap<u32, i32>,
     /// Table `functions`.
     pub functions: &'a [RecordBatch],
 }

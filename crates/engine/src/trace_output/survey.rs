@@ -1,10 +1,14 @@
-//! A first look over a trace: what was lost at its start, which threads it has, when it begins.
+//! A first look over a trace: what was lost at its start, which threads it has, when it begins, what nests with calls.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use super::counters::{Counter, Counts, tell_apart};
 use super::instants::Instants;
+use super::nesting::Nesting;
+use super::spans::Span;
 use super::{Error, GoOn, Tables, drive};
-use crate::calls::{Calls, Entry, Events, Frame, Leave, Level, Lost, Selection, Visitor};
+use crate::calls::{Calls, Entry, Event, Events, Frame, Leave, Level, Lost, Selection, Visitor};
 
 /// What has to be known before the first event is written.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +23,14 @@ pub struct Survey {
     pub num_events: u64,
     /// Rows of `instants` that are selected.
     pub num_instants: u64,
+    /// Slices that recordings have themselves.
+    pub spans: Vec<Span>,
+    /// Whether each lies within the calls of its thread, and calls within it.
+    pub nests: Vec<bool>,
+    /// Counters that have values in the selected time, by key.
+    pub counters: BTreeMap<u32, Counter>,
+    /// How many values those are.
+    pub num_counts: u64,
 }
 
 impl Survey {
@@ -27,7 +39,12 @@ impl Survey {
     /// # Errors
     /// [`Error::Column`] and [`Error::Stopped`].
     pub fn of(tables: Tables<'_>, selection: &Selection, go_on: &mut GoOn<'_>) -> Result<Self, Error> {
-        let mut calls = Calls::new(Scout::default(), selection.clone(), Lost::default());
+        let mut spans = Vec::new();
+        for batch in (tables.slices)() {
+            Span::read(&batch, selection, &mut spans)?;
+        }
+        let scout = Scout { nesting: Nesting::of(&spans), ..Scout::default() };
+        let mut calls = Calls::new(scout, selection.clone(), Lost::default());
         drive((tables.call_events)(), &mut calls, go_on, |_| false)?;
         let (mut scout, lost) = calls.finish();
         let num_events = scout.num_rows;
@@ -37,9 +54,47 @@ impl Survey {
                 scout.meet(instants.thread_id(row), &[instants.ts_ns(row)]);
             }
         }
-        let (thread_ids, since): (Vec<_>, Vec<_>) = scout.there(selection).into_iter().unzip();
         let num_instants = scout.num_rows - num_events;
-        Ok(Self { lost, thread_ids, first_ns: since.into_iter().min(), num_events, num_instants })
+        for span in &spans {
+            scout.meet(span.thread_id, &[span.start_ns, span.end_ns]);
+        }
+        let nesting = std::mem::take(&mut scout.nesting);
+        let nests = nesting.finish(&spans, selection, &lost.threads());
+        let mut counted = Counted::default();
+        for batch in (tables.counter_samples)() {
+            counted.meet(&Counts::new(&batch)?, selection);
+        }
+        let mut counters = Counter::all(tables.counters, tables.pids)?;
+        counters.retain(|id, _| counted.counters.contains(id));
+        tell_apart(&mut counters);
+        let (thread_ids, since): (Vec<_>, Vec<_>) = scout.there(selection).into_iter().unzip();
+        let first_ns = since.into_iter().chain(counted.first_ns).min();
+        let num_counts = counted.num;
+        Ok(Self { lost, thread_ids, first_ns, num_events, num_instants, spans, nests, counters, num_counts })
+    }
+
+    /// Whether there is nothing to be drawn.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.num_events + self.num_instants + self.num_counts == 0 && self.spans.is_empty()
+    }
+}
+
+/// What counters have values, and since when.
+#[derive(Debug, Default)]
+struct Counted {
+    counters: BTreeSet<u32>,
+    first_ns: Option<i64>,
+    num: u64,
+}
+
+impl Counted {
+    fn meet(&mut self, counts: &Counts<'_>, selection: &Selection) {
+        for count in counts.selected(selection) {
+            self.counters.insert(count.counter_id);
+            self.first_ns = Some(self.first_ns.map_or(count.ts_ns, |first| first.min(count.ts_ns)));
+            self.num += 1;
+        }
     }
 }
 
@@ -48,6 +103,7 @@ struct Scout {
     num_rows: u64,
     /// First and last time of each thread, by key.
     spans: Vec<Option<(i64, i64)>>,
+    nesting: Nesting,
 }
 
 impl Scout {
@@ -78,10 +134,18 @@ impl Visitor for Scout {
     type Mark = ();
 
     #[inline]
-    fn enter(&mut self, _entry: &Entry, _parent: Option<&Frame<()>>) {}
+    fn enter(&mut self, entry: &Entry, _parent: Option<&Frame<()>>) {
+        self.nesting.edge(entry.thread_id, entry.start_ns, entry.depth, entry.depth + 1);
+    }
 
     #[inline]
-    fn leave(&mut self, _call: &Frame<()>, _level: Level, _leave: &Leave, _parent: Option<&Frame<()>>) {}
+    fn leave(&mut self, _call: &Frame<()>, level: Level, leave: &Leave, _parent: Option<&Frame<()>>) {
+        self.nesting.edge(level.thread_id, leave.end_ns, level.depth + 1, level.depth);
+    }
+
+    fn orphan(&mut self, event: &Event, _cpu: Option<u32>, depth: u32, _parent: Option<&Frame<()>>) {
+        self.nesting.edge(event.thread_id, event.ts_ns, depth, depth);
+    }
 
     fn rows(&mut self, events: &Events<'_>, rows: Range<usize>) {
         self.meet(events.get(rows.start).thread_id, events.times(rows));

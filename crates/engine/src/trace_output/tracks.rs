@@ -90,6 +90,18 @@ impl Tracks {
         self.threads.get(&thread_id).cloned().unwrap_or_default()
     }
 
+    /// What a process is called, as its threads say.
+    #[must_use]
+    pub fn process_name(&self, pid: i32) -> Option<&str> {
+        self.threads.values().filter(|thread| thread.pid == pid).find_map(|it| it.process_name.as_deref())
+    }
+
+    /// A thread id that is above all there are.
+    #[must_use]
+    pub fn free_tid(&self) -> i64 {
+        self.threads.values().map(|thread| i64::from(thread.tid) + 1).max().unwrap_or(1).max(1)
+    }
+
     /// Some threads and their keys, process by process, the main thread of each first.
     pub fn in_order(&self, thread_ids: &[u32]) -> impl Iterator<Item = (u32, Thread)> {
         let mut threads: Vec<_> = thread_ids.iter().map(|&id| (id, self.get(id))).collect();

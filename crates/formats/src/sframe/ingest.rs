@@ -1,6 +1,8 @@
 //! Rows of the common tables: functions and how to unwind through them, in batches of functions.
 
 mod columns;
+mod plain;
+mod rules;
 
 use std::collections::VecDeque;
 
@@ -12,7 +14,8 @@ use perfuse_wire::RecordView;
 
 use super::SFrame;
 use crate::{BatchStream, Placement, Position, Recording, one_batch};
-use columns::{Columns, Lookups};
+use columns::{Columns, Lookups, UnwindRow};
+use plain::Plain;
 
 /// Functions of a batch: as many as have rows for half a megabyte, which stays in a processor's own cache.
 const BATCH: u32 = 1 << 11;
@@ -102,10 +105,15 @@ impl RowBatches {
         let claimed =
             functions.iter().map(|function| function.num_rows as usize).fold(0, usize::saturating_add);
         let mut columns = Columns::with_capacity(self.source_id, claimed.min(1 << 17));
+        let mut plain = Plain::new();
         for (function, id) in functions.iter().zip(group.id..) {
+            let mut rows = view.rows(function);
+            plain.take(&view, function, id, &mut rows, &mut columns);
             let context = piece.context(function);
-            for row in view.rows(function).map_while(Result::ok) {
-                columns.push(id, row.start.into(), context.meaning(&row).ok(), view.offset(row.at));
+            for row in rows.map_while(Result::ok) {
+                let said = columns.shapes.said(context.meaning(&row).ok());
+                let (start, offset) = (row.start, view.offset(row.at));
+                columns.push(UnwindRow { function: id, start, said, offset });
             }
         }
         columns.finish()

@@ -5,7 +5,7 @@ use std::fmt;
 use super::consts::{
     Abi, Registers, S390X_CFA_ADJUSTMENT, S390X_CFA_SCALE, SFRAME_FDE_TYPE_DEFAULT, SFRAME_FDE_TYPE_FLEX,
 };
-use super::row::Row;
+use super::row::{Row, RowInfo};
 
 pub use perfuse_tables::{Base, Expression, Recover, Recovery};
 
@@ -34,6 +34,17 @@ impl fmt::Display for Meaningless {
             Self::CfaFromItself => "the CFA is counted from itself",
         })
     }
+}
+
+/// Where a row has a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Nowhere: it was not saved.
+    Same,
+    /// As far from the CFA as in every row.
+    Fixed(i8),
+    /// In the word of that index.
+    Word(usize),
 }
 
 /// What of a section and a function the meaning of rows depends on.
@@ -71,22 +82,29 @@ impl Context {
     fn by_position(&self, row: &Row<'_>) -> Result<Recovery, Meaningless> {
         let base = if row.info.cfa_from_sp() { Base::Sp } else { Base::Fp };
         let offset = self.cfa_offset(row.word(0).ok_or(Meaningless::NoOffset)?);
-        let mut next = 1usize;
-        let mut saved = |fixed: i8| match fixed {
-            0 => {
-                let word = row.word(next);
-                next = next.saturating_add(1);
-                word.map_or(Recover::Same, |word| self.saved(word))
-            }
-            fixed => Recover::Fixed(fixed),
-        };
-        let ra = saved(self.fixed_ra);
-        let fp = saved(self.fixed_fp);
-        if usize::from(row.info.num_words()) > next {
-            return Err(Meaningless::ExtraWords);
-        }
+        let [ra, fp] = self.places(row.info)?.map(|place| match place {
+            Place::Same => Recover::Same,
+            Place::Fixed(offset) => Recover::Fixed(offset),
+            Place::Word(index) => row.word(index).map_or(Recover::Same, |word| self.saved(word)),
+        });
         let cfa = Expression { base, offset, deref: false };
         Ok(Recovery::Caller { cfa, fp, ra, ra_mangled: row.info.ra_mangled() })
+    }
+
+    /// Where a row by position has the return address and the frame pointer: each has the next word behind the CFA's, unless
+    /// it is fixed or words are at an end.
+    pub(super) fn places(&self, info: RowInfo) -> Result<[Place; 2], Meaningless> {
+        let num_words = usize::from(info.num_words());
+        let mut next = 1usize;
+        let places = [self.fixed_ra, self.fixed_fp].map(|fixed| match fixed {
+            0 => {
+                let word = next;
+                next = next.saturating_add(1);
+                if word < num_words { Place::Word(word) } else { Place::Same }
+            }
+            fixed => Place::Fixed(fixed),
+        });
+        if num_words > next { Err(Meaningless::ExtraWords) } else { Ok(places) }
     }
 
     /// Where a register is saved. s390x: 0 for nowhere, and in version 2 an odd number for a register that keeps it.

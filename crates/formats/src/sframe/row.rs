@@ -79,6 +79,13 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
+    /// A row of this info byte whose words are all 0.
+    pub(super) fn with_words_of_zero(info: RowInfo) -> Self {
+        let words_bytes = info.word_bytes().unwrap_or(0).saturating_mul(info.num_words().into());
+        let words = [0u8; 64].get(..words_bytes).unwrap_or_default();
+        Self { at: 0, start: 0, info, size: 0, words, endian: Endian::Little }
+    }
+
     /// A word as a signed offset.
     #[must_use]
     #[inline]
@@ -167,6 +174,25 @@ impl<'a> Rows<'a> {
     pub(super) fn skip_to(&mut self, at: usize, gone: u32) {
         self.at = at;
         self.left = self.left.saturating_sub(gone);
+    }
+
+    /// Start, info byte and the eight bytes behind of the next row of a little-endian section, whose starts have `START`
+    /// bytes; `None` where there is none, or fewer bytes are left in all.
+    #[inline]
+    pub(super) fn peek<const START: u32>(&self) -> Option<(u32, RowInfo, u64)> {
+        let bytes = self.data.get(self.at..)?.first_chunk::<16>().filter(|_| self.left > 0)?;
+        let row = u128::from_le_bytes(*bytes);
+        let info = row.wrapping_shr(START.wrapping_mul(8));
+        let start = row as u32 & u32::MAX.wrapping_shr(32u32.wrapping_sub(START.wrapping_mul(8)));
+        Some((start, RowInfo(info as u8), info.wrapping_shr(8) as u64))
+    }
+
+    /// Goes on behind a row of so many bytes that was only looked at, and returns where it is.
+    #[inline]
+    pub(super) fn pass(&mut self, size: usize) -> usize {
+        let at = self.at;
+        (self.at, self.left) = (at.saturating_add(size), self.left.saturating_sub(1));
+        at
     }
 
     #[inline]

@@ -48,13 +48,14 @@ impl Events {
         let mut told = None;
         for thread in trace.tracks.in_order(&trace.survey.thread_ids).map(|(_, thread)| thread) {
             if told.replace(thread.pid) != Some(thread.pid) {
-                self.name("process_name", &thread, thread.process_name.as_deref());
+                self.name("process_name", thread.pid, thread.tid.into(), thread.process_name.as_deref());
             }
-            self.name("thread_name", &thread, thread.name.as_deref());
+            self.name("thread_name", thread.pid, thread.tid.into(), thread.name.as_deref());
         }
     }
 
-    fn name(&mut self, what: &str, Thread { pid, tid, .. }: &Thread, name: Option<&str>) {
+    /// The name of a thread or process, where it is known.
+    pub fn name(&mut self, what: &str, pid: i32, tid: i64, name: Option<&str>) {
         let Some(name) = name else { return };
         let out = self.begin();
         let start =
@@ -135,17 +136,20 @@ impl Events {
         out
     }
 
+    /// Ends an event.
     #[inline]
-    fn end(&mut self) {
+    pub fn end(&mut self) {
         self.spool.buffer().push(b'}');
         self.spool.turn();
     }
 
-    fn begin(&mut self) -> &mut Vec<u8> {
+    /// Where the next event goes.
+    pub fn begin(&mut self) -> &mut Vec<u8> {
         begin(&mut self.spool, &mut self.separator)
     }
 
-    fn since_zero(&self, ts_ns: i64) -> i64 {
+    /// Time since the first event.
+    pub fn since_zero(&self, ts_ns: i64) -> i64 {
         ts_ns.saturating_sub(self.zero_ns)
     }
 

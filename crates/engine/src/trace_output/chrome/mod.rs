@@ -6,16 +6,19 @@
 mod bundle;
 mod calls;
 mod event;
+mod lanes;
 
 use std::io::Write;
 
+use super::counters::Counts;
 use super::instants::Instants;
 use super::{Error, GoOn, Spool, Trace, drive};
 use crate::calls::Calls;
 use calls::ChromeCalls;
 use event::Events;
 
-/// Writes the events of a trace, with commas between them: names of processes and threads, instants, calls as they end.
+/// Writes the events of a trace, with commas between them: names of processes and threads, slices that are no calls, counters,
+/// instants, calls as they end.
 ///
 /// # Errors
 /// [`Error`]
@@ -33,10 +36,23 @@ pub fn write(trace: &Trace<'_>, out: impl Write + Send + 'static, go_on: &mut Go
 fn tell(trace: &Trace<'_>, calls: &mut Calls<ChromeCalls>, go_on: &mut GoOn<'_>) -> Result<(), Error> {
     let events = calls.visitor().events();
     events.metadata(trace);
+    lanes::tell(trace, events);
+    for batch in (trace.tables.counter_samples)() {
+        for count in Counts::new(&batch)?.selected(trace.selection) {
+            if let Some(counter) = trace.survey.counters.get(&count.counter_id) {
+                events.count(&counter.title, counter.unit.as_deref(), counter.pid, count.ts_ns, count.value);
+            }
+        }
+    }
     for batch in (trace.tables.instants)() {
         let instants = Instants::new(&batch)?;
         for row in instants.selected(trace.selection) {
-            events.instant(&instants, row);
+            if let Some(bytes) = instants.heap_bytes(row) {
+                let pid = trace.tracks.get(instants.thread_id(row)).pid;
+                events.heap(pid, instants.ts_ns(row), bytes);
+            } else {
+                events.instant(&instants, row);
+            }
         }
     }
     drive((trace.tables.call_events)(), calls, go_on, ChromeCalls::failed)

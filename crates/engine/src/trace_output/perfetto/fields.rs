@@ -60,6 +60,15 @@ pub mod thread_descriptor {
     pub const THREAD_NAME: u32 = 5;
 }
 
+/// `CounterDescriptor`
+pub mod counter_descriptor {
+    pub const UNIT: u32 = 3;
+    pub const UNIT_NAME: u32 = 6;
+
+    pub const UNIT_COUNT: u64 = 2;
+    pub const UNIT_SIZE_BYTES: u64 = 3;
+}
+
 /// `TrackEvent`
 pub mod track_event {
     pub const CATEGORY_IIDS: u32 = 3;
@@ -69,6 +78,7 @@ pub mod track_event {
     pub const TRACK_UUID: u32 = 11;
     pub const NAME: u32 = 23;
     pub const COUNTER_VALUE: u32 = 30;
+    pub const DOUBLE_COUNTER_VALUE: u32 = 44;
 
     pub const TYPE_SLICE_BEGIN: u64 = 1;
     pub const TYPE_SLICE_END: u64 = 2;
@@ -81,6 +91,8 @@ pub mod debug_annotation {
     pub const NAME_IID: u32 = 1;
     pub const UINT_VALUE: u32 = 3;
     pub const STRING_VALUE: u32 = 6;
+    /// `legacy_json_value`
+    pub const JSON_VALUE: u32 = 9;
     pub const ARRAY_VALUES: u32 = 12;
 }
 

@@ -9,14 +9,14 @@ use super::super::ordered::End;
 use super::super::{Spool, Trace};
 use super::clock::{clock_is, timestamp};
 use super::fields::{debug_annotation, interned_data, trace, trace_packet, track_descriptor, track_event};
-use super::tracks::{cpu_track, describe, descriptor, thread_track};
+use super::tracks::{cpu_track, describe, descriptor, process, thread_track};
 use crate::protobuf::Encoder;
 
 /// All packets are of one sequence, which names and defaults hold for.
 const SEQUENCE: u64 = 1;
 
 /// What interned categories and names of annotations are numbered by: 1, 2, ...
-const CATEGORIES: [&str; 2] = ["call", "event"];
+const CATEGORIES: [&str; 6] = ["call", "event", "gc", "jit", "lock", "custom"];
 const CALL: u64 = 1;
 const EVENT: u64 = 2;
 const ANNOTATIONS: [&str; 7] =
@@ -55,11 +55,20 @@ impl Packets {
         });
     }
 
-    /// The tracks of threads and their processes.
-    pub fn threads(&mut self, trace: &Trace<'_>) {
-        describe(trace.tracks, &trace.survey.thread_ids, |about| {
+    /// The tracks of threads, processes and counters.
+    pub fn tracks(&mut self, trace: &Trace<'_>) {
+        let mut told = describe(trace.tracks, &trace.survey.thread_ids, |about| {
             self.packet(trace_packet::SEQ_NEEDS_INCREMENTAL_STATE, about);
         });
+        for counter in trace.survey.counters.values() {
+            if told.insert(counter.pid) {
+                let name = trace.tracks.process_name(counter.pid);
+                self.packet(trace_packet::SEQ_NEEDS_INCREMENTAL_STATE, |packet| {
+                    process(packet, counter.pid, name);
+                });
+            }
+            self.counter(counter);
+        }
     }
 
     /// A track that tells which processor a thread is on.
@@ -151,8 +160,9 @@ impl Packets {
         });
     }
 
+    /// An event of a track.
     #[inline]
-    fn event(&mut self, ts_ns: i64, kind: u64, track: u64, about: impl FnOnce(&mut Encoder)) {
+    pub fn event(&mut self, ts_ns: i64, kind: u64, track: u64, about: impl FnOnce(&mut Encoder)) {
         let mut encoder = self.encoder();
         encoder.message(trace::PACKET, |packet| {
             begin_packet(packet, ts_ns);
@@ -166,7 +176,7 @@ impl Packets {
     }
 
     /// A packet that is of no time.
-    fn packet(&mut self, flags: u64, about: impl FnOnce(&mut Encoder)) {
+    pub fn packet(&mut self, flags: u64, about: impl FnOnce(&mut Encoder)) {
         let mut encoder = self.encoder();
         encoder.message(trace::PACKET, |packet| {
             packet.uint(trace_packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
@@ -212,14 +222,21 @@ fn intern(data: &mut Encoder, field: u32, iid: u64, name: &[u8]) {
     });
 }
 
-fn text(event: &mut Encoder, name: &str, value: &str) {
+/// Something of an event that is text.
+pub fn text(event: &mut Encoder, name: &str, value: &str) {
     annotation(event, name, |annotation| annotation.data(debug_annotation::STRING_VALUE, value.as_bytes()));
 }
 
-fn annotation(event: &mut Encoder, name: &str, value: impl FnOnce(&mut Encoder)) {
+/// Something of an event; `name` is one of [`ANNOTATIONS`].
+pub fn annotation(event: &mut Encoder, name: &str, value: impl FnOnce(&mut Encoder)) {
     let iid = (1..).zip(ANNOTATIONS).find(|(_, known)| *known == name).map_or(0, |(iid, _)| iid);
     event.message(track_event::DEBUG_ANNOTATIONS, |annotation| {
         annotation.uint(debug_annotation::NAME_IID, iid);
         value(annotation);
     });
+}
+
+/// The number of one of [`CATEGORIES`].
+pub fn category(name: &str) -> u64 {
+    (1..).zip(CATEGORIES).find(|(_, known)| *known == name).map_or(EVENT, |(iid, _)| iid)
 }

@@ -1,5 +1,7 @@
 //! The tracks of threads and their processes.
 
+use std::collections::BTreeSet;
+
 use super::super::{Thread, Tracks};
 use super::fields::{process_descriptor, thread_descriptor, trace_packet, track_descriptor};
 use crate::protobuf::Encoder;
@@ -14,26 +16,37 @@ pub fn cpu_track(thread_id: u32) -> u64 {
     1 << 33 | u64::from(thread_id)
 }
 
-fn process_track(pid: i32) -> u64 {
+/// The track of a counter.
+pub fn counter_track(counter_id: u32) -> u64 {
+    1 << 34 | u64::from(counter_id)
+}
+
+/// A track of slices that are no calls.
+pub fn lane_track(number: u32) -> u64 {
+    1 << 35 | u64::from(number)
+}
+
+/// The track of the size of a process's heap.
+pub fn heap_track(pid: i32) -> u64 {
+    1 << 36 | u64::from(pid.cast_unsigned())
+}
+
+/// The track of a process.
+pub fn process_track(pid: i32) -> u64 {
     1 << 32 | u64::from(pid.cast_unsigned())
 }
 
-/// Tells of threads and their processes; `packet` makes a packet of what it is given.
-pub fn describe(tracks: &Tracks, thread_ids: &[u32], mut packet: impl FnMut(&dyn Fn(&mut Encoder))) {
-    let mut told = None;
+/// Tells of threads and their processes; `packet` makes a packet of what it is given. Gives back whose processes were told of.
+pub fn describe(
+    tracks: &Tracks,
+    thread_ids: &[u32],
+    mut packet: impl FnMut(&dyn Fn(&mut Encoder)),
+) -> BTreeSet<i32> {
+    let mut told = BTreeSet::new();
     for (thread_id, thread) in tracks.in_order(thread_ids) {
         let Thread { pid, tid, name, process_name } = &thread;
-        if told.replace(*pid) != Some(*pid) {
-            packet(&|packet| {
-                descriptor(packet, process_track(*pid), None, |track| {
-                    track.message(track_descriptor::PROCESS, |process| {
-                        process.int(process_descriptor::PID, (*pid).into());
-                        if let Some(name) = process_name {
-                            process.data(process_descriptor::PROCESS_NAME, name.as_bytes());
-                        }
-                    });
-                });
-            });
+        if told.insert(*pid) {
+            packet(&|packet| process(packet, *pid, process_name.as_deref()));
         }
         packet(&|packet| {
             descriptor(packet, thread_track(thread_id), Some(process_track(*pid)), |track| {
@@ -47,6 +60,19 @@ pub fn describe(tracks: &Tracks, thread_ids: &[u32], mut packet: impl FnMut(&dyn
             });
         });
     }
+    told
+}
+
+/// A process.
+pub fn process(packet: &mut Encoder, pid: i32, name: Option<&str>) {
+    descriptor(packet, process_track(pid), None, |track| {
+        track.message(track_descriptor::PROCESS, |process| {
+            process.int(process_descriptor::PID, pid.into());
+            if let Some(name) = name {
+                process.data(process_descriptor::PROCESS_NAME, name.as_bytes());
+            }
+        });
+    });
 }
 
 /// A track within another.

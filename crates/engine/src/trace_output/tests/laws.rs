@@ -13,7 +13,10 @@ use crate::calls::Lost;
 /// Thread, function, start and end of a call, in nanoseconds from the first event on.
 type Call = (u32, u32, i64, i64);
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+/// Thread id, name, start and end.
+pub type Slice = (u32, String, i64, i64);
+
+pub fn steps() -> impl Strategy<Value = Vec<Step>> {
     let kind = prop_oneof![4 => Just(Enter), 3 => Just(Exit), 1 => Just(TailExit), 1 => Just(ExceptionExit)];
     let step = (0u32..3, 0i64..3, kind, 0u32..3);
     prop::collection::vec(step, 1..100).prop_map(|mut steps| {
@@ -26,7 +29,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     })
 }
 
-fn selections() -> impl Strategy<Value = Option<std::ops::Range<i64>>> {
+pub fn selections() -> impl Strategy<Value = Option<std::ops::Range<i64>>> {
     prop::option::of((1000i64..1080, 1i64..60).prop_map(|(start, len)| start * 1000..(start + len) * 1000))
 }
 
@@ -96,15 +99,16 @@ fn read(events: &[String]) -> Vec<Read> {
     let read = |event: &String| Read {
         phase: field(event, "ph").unwrap().chars().next().unwrap(),
         tid: field(event, "tid").unwrap().parse().unwrap(),
-        name: event[9..event.find("\",\"ph\"").unwrap()].to_owned(),
+        name: event[9..event.find("\",\"").unwrap()].to_owned(),
         ts_ns: ns(event, "ts").unwrap(),
         duration_ns: ns(event, "dur").unwrap_or(0),
     };
     calls.map(read).collect()
 }
 
-/// The calls as a viewer puts them together that sorts by time: ends first, then the longest, then as they stand.
-fn as_viewers_read(mut events: Vec<Read>) -> Vec<Call> {
+/// Slices as a viewer puts them together that sorts by time: ends first, then the longest, then as they stand.
+pub fn as_viewers_read(events: &[String]) -> Vec<Slice> {
+    let mut events = read(events);
     events.sort_by_key(|event| {
         let rank = match event.phase {
             'E' => i64::MIN,
@@ -113,23 +117,31 @@ fn as_viewers_read(mut events: Vec<Read>) -> Vec<Call> {
         };
         (event.tid, event.ts_ns, rank)
     });
-    let names = ["main", "operator\\\"\\\"_x", "b\\\\é\\n"];
-    let mut calls = Vec::new();
+    let mut slices = Vec::new();
     let mut open: Vec<(u32, String, i64)> = Vec::new();
     for event in events {
-        let function = names.iter().position(|name| *name == event.name).unwrap() as u32;
         match event.phase {
             'B' => open.push((event.tid, event.name, event.ts_ns)),
             'E' => {
                 let (tid, name, start_ns) = open.pop().expect("one is open");
                 assert_eq!((tid, &name), (event.tid, &event.name), "what began last ends first");
-                calls.push((tid - 10, function, start_ns, event.ts_ns));
+                slices.push((tid, name, start_ns, event.ts_ns));
             }
-            _ => calls.push((event.tid - 10, function, event.ts_ns, event.ts_ns + event.duration_ns)),
+            _ => slices.push((event.tid, event.name, event.ts_ns, event.ts_ns + event.duration_ns)),
         }
     }
     assert_eq!(open, [], "all end");
-    calls
+    slices
+}
+
+/// The same slices as calls.
+fn as_calls(slices: Vec<Slice>) -> Vec<Call> {
+    let names = ["main", "operator\\\"\\\"_x", "b\\\\é\\n"];
+    let call = |(tid, name, start_ns, end_ns): Slice| {
+        let function = names.iter().position(|known| *known == name).unwrap() as u32;
+        (tid - 10, function, start_ns, end_ns)
+    };
+    slices.into_iter().map(call).collect()
 }
 
 proptest! {
@@ -139,7 +151,7 @@ proptest! {
         made.selection.time_ns = time_ns.clone();
         let mut expected = nested(&made);
         let first = expected.iter().map(|call| call.2).min().unwrap_or(0);
-        let mut calls = as_viewers_read(read(&made.chrome()));
+        let mut calls = as_calls(as_viewers_read(&made.chrome()));
         let zero = calls.iter().map(|call| call.2).min().unwrap_or(0);
         for call in &mut expected {
             (call.2, call.3) = (call.2 - first + zero, call.3 - first + zero);

@@ -1,6 +1,7 @@
 //! What is written of hand-made events, and laws that hold for any.
 
 mod chrome;
+mod lanes;
 mod laws;
 mod others;
 
@@ -8,7 +9,9 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
-use perfuse_tables::{CallEvent, Identities, call_events, functions, instants};
+use perfuse_tables::{
+    CallEvent, Identities, call_events, counter_samples, counters, functions, instants, slices,
+};
 
 use super::*;
 
@@ -31,12 +34,22 @@ fn events(steps: &[Step]) -> RecordBatch {
 struct Made {
     events: Vec<RecordBatch>,
     instants: RecordBatch,
+    slices: RecordBatch,
+    counters: RecordBatch,
+    counter_samples: RecordBatch,
     selection: Selection,
 }
 
 impl Made {
     fn of(events: Vec<RecordBatch>) -> Self {
-        Self { events, instants: instants::Builder::new().finish(), selection: Selection::default() }
+        Self {
+            events,
+            instants: instants::Builder::new().finish(),
+            slices: slices::Builder::new().finish(),
+            counters: counters::Builder::new().finish(),
+            counter_samples: counter_samples::Builder::new().finish(),
+            selection: Selection::default(),
+        }
     }
 
     fn write(&self, write: impl FnOnce(&Trace<'_>, Sink) -> Result<(), Error>) -> Vec<u8> {
@@ -52,7 +65,19 @@ impl Made {
         known.name(10, 10, "app \"1\"");
         let call_events = || -> Batches { Box::new(self.events.clone().into_iter()) };
         let instants = || -> Batches { Box::new(std::iter::once(self.instants.clone())) };
-        let tables = Tables { call_events: &call_events, instants: &instants, functions: &functions };
+        let slices = || -> Batches { Box::new(std::iter::once(self.slices.clone())) };
+        let counter_samples = || -> Batches { Box::new(std::iter::once(self.counter_samples.clone())) };
+        let counters = [self.counters.clone()];
+        let pids = BTreeMap::from([(0, 10)]);
+        let tables = Tables {
+            call_events: &call_events,
+            instants: &instants,
+            slices: &slices,
+            counter_samples: &counter_samples,
+            counters: &counters,
+            pids: &pids,
+            functions: &functions,
+        };
         let survey = Survey::of(tables, &self.selection, &mut |_| true).unwrap();
         let tracks = Tracks::of(&known.processes(), &known.threads()).unwrap();
         let trace = Trace { tables, selection: &self.selection, survey: &survey, tracks: &tracks };
