@@ -228,7 +228,7 @@ pub struct TableRequest {
     /// Whether to leave out the stacks of allocations, which are most of a log's: then `allocations` has none, and `stacks` and
     /// `frames` have not those only allocations need. All others keep their keys.
     pub no_allocation_stacks: bool,
-    /// Of `allocations`, only rows of objects at these addresses, sorted; all where none.
+    /// Of `allocations` and `object_moves`, only rows of objects at these addresses, sorted; all where none.
     pub objects: Option<Arc<[u64]>>,
 }
 

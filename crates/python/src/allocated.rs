@@ -103,16 +103,16 @@ fn object_origins(
     }
     let asked: Vec<_> = addresses.into_iter().zip(times_ns).collect();
     let found = py.detach(|| {
-        let moves = || ReadAhead::new(fusion.stream("object_moves", false));
-        let allocations = |addresses: &[u64]| {
-            let request = TableRequest {
-                no_allocation_stacks: true,
-                objects: Some(addresses.into()),
-                ..TableRequest::default()
-            };
-            ReadAhead::new(fusion.recordings().rows("allocations", request))
+        let rows = |table, addresses: &[u64]| {
+            let objects = Some(addresses.into());
+            let request = TableRequest { no_allocation_stacks: true, objects, ..TableRequest::default() };
+            ReadAhead::new(fusion.recordings().rows(table, request))
         };
-        origins(&asked, moves, allocations)
+        origins(
+            &asked,
+            |addresses| rows("object_moves", addresses),
+            |addresses| rows("allocations", addresses),
+        )
     });
     Ok(ArrowStream::of(origin_rows(&found.map_err(table_error)?)))
 }

@@ -34,13 +34,13 @@ enum Arrival {
 }
 
 /// Where the objects were allocated that were at some addresses at some times; `None` for those whose allocation was not
-/// recorded. `allocations` is asked for those at some addresses, sorted, and may give others too.
+/// recorded. `moves` and `allocations` are asked for those of some addresses, sorted, and may give others too.
 ///
 /// # Errors
 /// [`ColumnError`]
 pub fn origins<M, A>(
     asked: &[(u64, i64)],
-    moves: impl Fn() -> M,
+    moves: impl Fn(&[u64]) -> M,
     allocations: impl FnOnce(&[u64]) -> A,
 ) -> Result<Vec<Option<Origin>>, ColumnError>
 where
@@ -54,12 +54,10 @@ where
         if new.is_empty() {
             break;
         }
-        new = gather_moves(moves(), &new, &mut arrivals)?;
+        new = gather_moves(moves(&sorted(&new)), &new, &mut arrivals)?;
         new.retain(|address| wanted.insert(*address));
     }
-    let mut addresses: Vec<_> = wanted.iter().copied().collect();
-    addresses.sort_unstable();
-    gather_allocations(allocations(&addresses), &wanted, &mut arrivals)?;
+    gather_allocations(allocations(&sorted(&wanted)), &wanted, &mut arrivals)?;
     for known in arrivals.values_mut() {
         // Of one moment, the order is that of the file: stable.
         known.sort_by_key(|(time, _)| *time);
@@ -77,6 +75,12 @@ pub fn origin_rows(found: &[Option<Origin>]) -> RecordBatch {
         ("object_address", Arc::new(all().map(|it| it.map(|it| it.address)).collect::<UInt64Array>())),
         ("size_bytes", Arc::new(all().map(|it| it.map(|it| it.size_bytes)).collect::<UInt64Array>())),
     ])
+}
+
+fn sorted(addresses: &FxHashSet<u64>) -> Vec<u64> {
+    let mut sorted: Vec<_> = addresses.iter().copied().collect();
+    sorted.sort_unstable();
+    sorted
 }
 
 fn origin(arrivals: &FxHashMap<u64, Vec<(i64, Arrival)>>, address: u64, time: i64) -> Option<Origin> {

@@ -99,7 +99,7 @@ fn an_object_is_the_one_that_was_there_then() {
         (0x900, 50),
         (0x300, 99),
     ];
-    let found = origins(&asked, || std::iter::once(moves.clone()), |_| std::iter::once(all.clone()));
+    let found = origins(&asked, |_| std::iter::once(moves.clone()), |_| std::iter::once(all.clone()));
     let types: Vec<_> =
         found.expect("the columns are there").iter().map(|it| it.and_then(|it| it.type_id)).collect();
     assert_eq!(types, [None, Some(1), Some(1), None, Some(2), Some(1), Some(2), Some(1), None]);
@@ -108,6 +108,6 @@ fn an_object_is_the_one_that_was_there_then() {
 #[test]
 fn moves_in_a_circle_end() {
     let moves = moved(&[(30, 0x100, 0x200), (30, 0x200, 0x100)]);
-    let found = origins(&[(0x100, 30)], || std::iter::once(moves.clone()), |_| std::iter::empty());
+    let found = origins(&[(0x100, 30)], |_| std::iter::once(moves.clone()), |_| std::iter::empty());
     assert_eq!(found, Ok(vec![None]));
 }

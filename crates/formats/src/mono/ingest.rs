@@ -80,7 +80,7 @@ pub fn table(
         "counters" => counters::counters(log, placement),
         "counter_samples" => counters::counter_samples(log, placement),
         "allocations" => memory::allocations(log, placement, request),
-        "object_moves" => memory::object_moves(log, placement),
+        "object_moves" => memory::object_moves(log, placement, request),
         "gc_handles" => memory::gc_handles(log, placement),
         "heap_snapshots" => heap::snapshots(log, placement),
         "heap_objects" => heap::objects(log, placement, request),

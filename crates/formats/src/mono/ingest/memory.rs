@@ -12,14 +12,19 @@ use crate::mono::recording::Shared;
 use crate::mono::records::{Body, int_size};
 use crate::{AllocationSum, BatchStream, Placement, TableRequest, one_batch};
 
+/// Whether rows of the object at an address are wanted.
+fn wanted(request: &TableRequest) -> impl Fn(u64) -> bool + Send + Sync + 'static {
+    let objects = request.objects.clone();
+    move |object| objects.as_ref().is_none_or(|all| all.binary_search(&object).is_ok())
+}
+
 /// Table `allocations`, with or without stacks, all of it or that of some objects.
 pub fn allocations(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
     const KINDS: KindSet = KindSet::of(&[EventByte::ALLOC, EventByte::ALLOC_BT]);
     let threads = ThreadKeys::new(log, placement);
     let placement = placement.clone();
     let with_stacks = !request.no_allocation_stacks;
-    let wanted = request.objects.clone();
-    let is_wanted = move |object| wanted.as_ref().is_none_or(|all| all.binary_search(&object).is_ok());
+    let is_wanted = wanted(request);
     let parts = pass::Part { objects: request.objects.clone(), ..pass::Part::default() };
     pass::batches_of(log, KINDS, &parts, move |log, group| {
         let names = log.names();
@@ -67,14 +72,18 @@ pub fn sums(log: &Shared, placement: &Placement) -> Option<Vec<AllocationSum>> {
     resolved.collect()
 }
 
-pub fn object_moves(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
+/// Table `object_moves`, all of it or to and from some addresses.
+pub fn object_moves(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
     let placement = placement.clone();
+    let is_wanted = wanted(request);
     pass::batches(log, KindSet::of(&[EventByte::GC_MOVE]), move |log, group| {
         let mut table = object_moves::Builder::new();
         pass::each(log, group, |at, _, event| {
             if event.byte == EventByte::GC_MOVE {
                 for pair in event.addresses.chunks_exact(2) {
-                    if let [old, new] = *pair {
+                    if let [old, new] = *pair
+                        && (is_wanted(old) || is_wanted(new))
+                    {
                         let ts_ns = placement.clock.ns(at.time);
                         table.push(ts_ns, old, new, placement.source_id, event.offset);
                     }

@@ -38,7 +38,9 @@ fn of_logs_of_every_data_version() {
 
 #[test]
 fn of_damaged_logs() {
-    for (name, bytes) in fixtures().into_iter().filter(|(_, bytes)| bytes.len() < 4096) {
+    // One of each family of layouts that has backtraces: all would only take longer.
+    let kinds = ["v01", "v11-32bit", "v12", "v13", "v17"].map(|kind| format!("crafted-{kind}"));
+    for (name, bytes) in fixtures().into_iter().filter(|(name, _)| kinds.contains(name)) {
         let first = open(bytes.clone()).header().size as usize;
         for at in first..bytes.len() {
             let mut flipped = bytes.clone();

@@ -109,6 +109,26 @@ fn are_not_kept_of_more_classes_than_programs_have() {
 }
 
 #[test]
+fn moves_of_some_objects_are_those_to_and_from_their_addresses() {
+    let moves = |objects: &[u8]| event(0x31, &[&[objects.len() as u8], objects]);
+    let log = log(&[buffer(&[moves(&[1, 2, 3, 4]), moves(&[2, 5])])]);
+    let rows = |objects: Option<Vec<u64>>| -> Vec<(u64, u64)> {
+        let request = TableRequest { objects: objects.map(Into::into), ..TableRequest::default() };
+        let batches = log.table("object_moves", &Placement::alone(&log), &request).unwrap();
+        let pairs = batches.flat_map(|batch| {
+            let column = |name| numbers::<UInt64Type>(&batch, name).unwrap().values().to_vec();
+            column("old_address").into_iter().zip(column("new_address")).collect::<Vec<_>>()
+        });
+        pairs.collect()
+    };
+    let [first, second, third] = [(0x8008, 0x8010), (0x8018, 0x8020), (0x8010, 0x8028)];
+    assert_eq!(rows(None), [first, second, third]);
+    assert_eq!(rows(Some(vec![0x8010])), [first, third]);
+    assert_eq!(rows(Some(vec![0x8020, 0x8028])), [second, third]);
+    assert_eq!(rows(Some(vec![])), []);
+}
+
+#[test]
 fn rows_of_some_objects_are_those_of_all_that_are_of_these() {
     let events: Vec<_> = (0..60).map(|at| alloc(0, at, 16)).collect();
     let log = log(&[buffer(&events[..20]), buffer(&events[20..40]), buffer(&events[40..])]);
