@@ -28,6 +28,7 @@ def main() -> int:
     parser.add_argument("--functions", type=int, default=100_000, metavar="N", help="functions to compile")
     parser.add_argument("--runs", type=int, default=5, metavar="N", help="runs of perfuse; the best counts")
     options = parser.parse_args()
+    measure.compile_perfuse()
     cache = Path(os.environ.get("PERFUSE_BENCH_DIR", "build/bench")).resolve()
     recorded = recording.make(cache, options.functions)
     measure.warm(recorded.perf_data, recorded.dump)

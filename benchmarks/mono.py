@@ -49,6 +49,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=3, metavar="N", help="runs of each; the best counts")
     parser.add_argument("--log", type=Path, metavar="FILE", help="another log (no goals)")
     options = parser.parse_args()
+    measure.compile_perfuse()
     if any(shutil.which(name) is None for name in ("mono", PEER)):
         print(
             "mono or mprof-report is not installed: apt-get install mono-runtime libmono-profiler mono-utils mono-mcs"

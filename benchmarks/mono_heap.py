@@ -32,6 +32,7 @@ def main() -> int:
     parser.add_argument("--size", type=int, default=3_000_000, metavar="N", help="links in the shot both look at")
     parser.add_argument("--whole", action="store_true", help="mprof-report on the largest shot too: 10 minutes")
     options = parser.parse_args()
+    measure.compile_perfuse()
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]
     if missing:
         print(f"{', '.join(missing)}: not installed: apt-get install mono-runtime mono-mcs mono-utils libmono-profiler")

@@ -53,6 +53,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=5, metavar="N", help="runs of each; the best counts")
     options = parser.parse_args()
+    measure.compile_perfuse()
     cache = Path(os.environ.get("PERFUSE_BENCH_DIR", "build/bench")).resolve() / "sframe"
     cache.mkdir(parents=True, exist_ok=True)
     if not all(map(shutil.which, ("readelf", "objcopy", "as"))):

@@ -37,6 +37,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=5, metavar="N", help="runs of each; the best counts")
     parser.add_argument("--recording", type=Path, metavar="FILE", help="another recording than one made here")
     options = parser.parse_args()
+    measure.compile_perfuse()
     cache = Path(os.environ.get("PERFUSE_BENCH_DIR", "build/bench")).resolve() / "unwind"
     cache.mkdir(parents=True, exist_ok=True)
     if missing := [command for command in ("perf", "gcc") if shutil.which(command) is None]:

@@ -28,6 +28,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=5, metavar="N", help="runs of perfuse; the best counts")
     parser.add_argument("--log", type=Path, metavar="FILE", help="another log than the corpus' (no goals)")
     options = parser.parse_args()
+    measure.compile_perfuse()
     cache = Path(os.environ.get("PERFUSE_BENCH_DIR", "build/bench")).resolve() / "xray"
     cache.mkdir(parents=True, exist_ok=True)
     log = options.log or _unpacked(cache)
