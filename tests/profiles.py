@@ -1,13 +1,10 @@
 """Profiles to draw: perf's own output of real recordings, one with too many stacks, one with hostile names."""
 
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from fake_profile import FakeProfile
 from perf_script import perf_script
-
-from perfuse import _core
 
 HOSTILE = [
     "</script><script>alert(1)</script>",
@@ -22,28 +19,6 @@ HOSTILE = [
     "__proto__",
     "constructor",
 ]
-
-
-class Relations(Mapping[str, Any]):
-    """Tables of a made profile, as Arrow streams."""
-
-    def __init__(self, profile: FakeProfile) -> None:
-        self._profile = profile
-
-    def __getitem__(self, name: str) -> Any:
-        return self._profile.sql(f"FROM {name}")
-
-    def __iter__(self) -> Iterator[str]:
-        return (table["name"] for table in _core.tables())
-
-    def __len__(self) -> int:
-        return len(_core.tables())
-
-
-def with_tables(profile: FakeProfile) -> Any:
-    """The profile with `tables`, as analyses want it."""
-    profile.tables = Relations(profile)  # type: ignore[attr-defined]
-    return profile
 
 
 def recorded(script: Path) -> Any:
@@ -70,7 +45,7 @@ def recorded(script: Path) -> Any:
     profile._connection.execute(
         "INSERT INTO modules SELECT count(*), '[jit] ' || ?, 'jit', NULL FROM modules", [profile.title]
     )
-    return with_tables(profile)
+    return profile
 
 
 def many_stacks(num: int = 50_000, depth: int = 24, num_functions: int = 3_000) -> Any:
@@ -109,7 +84,7 @@ def many_stacks(num: int = 50_000, depth: int = 24, num_functions: int = 3_000) 
         SELECT row_number() OVER () - 1, id * 1000, id % 4, id, 250000 * (1 + hash(id) % 6), 'ns', 'cpu-clock'
         FROM numbered WHERE d = {depth - 1}
     """)
-    return with_tables(profile)
+    return profile
 
 
 def hostile() -> Any:
@@ -132,4 +107,4 @@ def hostile() -> Any:
             weight_unit="events",
             event=HOSTILE[1],
         )
-    return with_tables(profile)
+    return profile

@@ -36,6 +36,7 @@ __all__ = [
     "perf_facts",
     "read_early",
     "rules",
+    "sampled_events",
     "selected_samples",
     "sframe_at",
     "sframe_coverage",
@@ -128,6 +129,7 @@ def call_tree(
     time_ns: tuple[int, int] | None = None,
     min_share: float = 0.0,
 ) -> CallTree: ...
+def sampled_events(samples: Any) -> list[tuple[str, str, int, int, int, int]]: ...
 def allocation_sums(
     fusion: Fusion,
     *,
@@ -373,6 +375,7 @@ class CallTree:
     def symbols(self) -> ArrowStream: ...
     def to_bytes(self) -> bytes: ...
     def weights(self, by: str) -> ArrowStream: ...
+    def unnamed(self) -> list[tuple[str, str, int, int]]: ...
 
 @final
 class JitdumpEncoder:

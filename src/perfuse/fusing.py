@@ -59,8 +59,8 @@ def fuse(
     traces = [recording for recording in named if recording not in perfs and recording not in dumps]
     for recording in named:
         recording.read_ahead()
-    if dumps:
-        # What every profile is asked in takes as long to load as a dump to be read: both at once.
+    if any("types" in recording.fills for recording in named):
+        # What is told of runtimes is asked in SQL, which takes as long to load as a log to be read: both at once.
         import_module("perfuse.query")
     if perfs:
         say("finding dumps", 0.2)
@@ -82,9 +82,7 @@ def fuse(
     machine = PerfFacts.of(perfs[0]).machine if perfs else None
     fusion = _core.Fusion(placed, [fspath(path) for path in symbol_dirs], debug_info, machine, objects)
     if perfs:
-        # The same of samples that are joined.
         fusion.join_ahead()
-        import_module("perfuse.query")
     titles = [PerfFacts.of(perf).command_line for perf in perfs]
     title = " + ".join(t for t in titles if t) or ", ".join(r.path for r in named)
     return Profile(recordings, fusion, joins=joins, found=found, title=title)

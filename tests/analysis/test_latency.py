@@ -6,7 +6,8 @@ import pytest
 
 import perfuse
 from perfuse import Profile
-from perfuse.analysis.latency import ORDERS, CallAccount, matcher
+from perfuse.analysis.latency import CallAccount, matcher
+from perfuse.analysis.orders import ORDERS
 from perfuse.errors import UsageError
 
 

@@ -7,12 +7,12 @@ from perfuse.analysis.flame import FlameGraph
 from perfuse.analysis.sampled import Selection, events
 from perfuse.analysis.weights import Weights
 from perfuse.errors import UsageError
-from profiles import recorded, with_tables
+from profiles import recorded
 
 
 @pytest.fixture
 def known():
-    return with_tables(small_profile())
+    return small_profile()
 
 
 def test_functions_by_self_and_by_total(known):

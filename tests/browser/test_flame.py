@@ -5,7 +5,7 @@ import time
 import pytest
 from small_profile import small_profile
 
-from profiles import HOSTILE, hostile, many_stacks, with_tables
+from profiles import HOSTILE, hostile, many_stacks
 
 ROW = 20
 
@@ -49,7 +49,7 @@ def width(page):
 
 @pytest.fixture
 def page(show):
-    return show(with_tables(small_profile()))
+    return show(small_profile())
 
 
 def test_the_page_says_what_it_shows(page):
@@ -112,7 +112,7 @@ def test_inverted_starts_from_what_ran(page):
 
 
 def test_a_page_can_open_inverted(show):
-    page = show(with_tables(small_profile()), inverted=True)
+    page = show(small_profile(), inverted=True)
     assert page.locator("[data-view=inverted]").get_attribute("aria-pressed") == "true"
     assert page.url.endswith("#")
 
@@ -156,7 +156,7 @@ def test_threads_tiers_and_samples(page):
 
 
 def test_recursion_can_be_merged(show):
-    profile = with_tables(small_profile())
+    profile = small_profile()
     # main > run (turbofan) > run (turbofan) > run (turbofan) > sys_read
     for stack, parent, frame in ((7, 2, 2), (8, 7, 2), (9, 8, 5)):
         profile.add("stacks", stack_id=stack, parent_stack_id=parent, frame_id=frame, depth=0)
@@ -183,13 +183,13 @@ def test_the_legend_highlights_an_origin(page):
 
 
 def test_the_address_keeps_the_state(show):
-    page = show(with_tables(small_profile()))
+    page = show(small_profile())
     page.keyboard.press("i")
     page.fill("#search", "a&b=c")
     click(page, 5, 1)
     page.select_option("#thread", label="app 10/10 · 71.4%")
     address = page.evaluate("location.hash")
-    again = show(with_tables(small_profile()), address)
+    again = show(small_profile(), address)
     assert again.locator("[data-view=inverted]").get_attribute("aria-pressed") == "true"
     assert again.input_value("#search") == "a&b=c"
     assert crumbs(again) == ["all", "add"]
@@ -217,7 +217,7 @@ def test_the_keyboard_walks_and_copies(page):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_both_themes(show, theme):
-    page = show(with_tables(small_profile()), theme=theme)
+    page = show(small_profile(), theme=theme)
     background = colour(page, width(page) - 5, 12)
     assert (min(background) > 240) if theme == "light" else (max(background) < 40)
     page.emulate_media(media="print")
@@ -250,7 +250,7 @@ def test_hostile_names_are_only_text(show):
 def test_a_profile_without_samples_is_an_empty_page(show):
     from fake_profile import FakeProfile
 
-    page = show(with_tables(FakeProfile("nothing")))
+    page = show(FakeProfile("nothing"))
     for view in ("inverted", "sandwich", "flame"):
         page.click(f"[data-view={view}]")
     assert page.locator("#totals").inner_text() == "0 samples · 0 events"
@@ -259,7 +259,7 @@ def test_a_profile_without_samples_is_an_empty_page(show):
 def test_a_trace_of_calls_counts_no_samples(show):
     profile = small_profile()
     profile.change("UPDATE samples SET event = 'wall-time'")
-    page = show(with_tables(profile), "#metric=samples")
+    page = show(profile, "#metric=samples")
     assert page.locator("#totals").inner_text() == "7 ms · wall-time"
     assert page.locator("#widths").is_hidden()
     assert "sample" not in tooltip_at(page, 5, 3)

@@ -1,6 +1,7 @@
 """A profile made of rows: the common tables, without a recording behind them."""
 
 import json
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import duckdb
@@ -23,6 +24,22 @@ _TYPES = {
 _DEFAULTS = {"source_id": 0, "record_offset": 0, "code_index": 0, "size_bytes": 0}
 
 
+class Relations(Mapping[str, Any]):
+    """Tables of a made profile, as Arrow streams."""
+
+    def __init__(self, profile: "FakeProfile") -> None:
+        self._profile = profile
+
+    def __getitem__(self, name: str) -> Any:
+        return self._profile.sql(f"FROM {name}")
+
+    def __iter__(self) -> Iterator[str]:
+        return (table["name"] for table in _core.tables())
+
+    def __len__(self) -> int:
+        return len(_core.tables())
+
+
 class FakeProfile:
     """Answers SQL over tables of the real schema."""
 
@@ -31,6 +48,7 @@ class FakeProfile:
     def __init__(self, title: str = "made by hand") -> None:
         self.title = title
         self.selection = Selection()
+        self.tables = Relations(self)
         self._connection = duckdb.connect()
         self._columns: dict[str, dict[str, str]] = {}
         for table in _core.tables():

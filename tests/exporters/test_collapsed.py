@@ -86,7 +86,9 @@ def test_no_name_breaks_a_line(names: list[str]) -> None:
         profile.add("functions", function_id=i, name=name, linkage_name=name)
         profile.add("frames", frame_id=i, function_id=i, kind="jit", inline_depth=0)
         profile.add("stacks", stack_id=i, parent_stack_id=i - 1 if i else None, frame_id=i, depth=i)
-    profile.add("samples", sample_id=0, ts_ns=0, thread_id=0, stack_id=len(names) - 1, weight=1, weight_unit="ns")
+    profile.add(
+        "samples", sample_id=0, ts_ns=0, thread_id=0, stack_id=len(names) - 1, weight=1, weight_unit="ns", event="cpu"
+    )
     text = collapsed(profile)
     assert text.endswith("\n")
     ((stack, count),) = parse(text).items()

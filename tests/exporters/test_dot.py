@@ -18,7 +18,7 @@ from perfuse.analysis.measured import measured
 from perfuse.errors import ExportError, UsageError
 from perfuse.exporters import export
 from perfuse.exporters.dot_diff import dot_diff_lines
-from profiles import HOSTILE, hostile, with_tables
+from profiles import HOSTILE, hostile
 
 EDGE = re.compile(r'[fF](\d+) -> [fF](\d+) \[label="([\d,]+)')
 DIFFER = {
@@ -44,7 +44,7 @@ def _edges(text: str) -> dict[tuple[int, int], int]:
 
 
 def test_small_profile_is_this_file(small: FakeProfile, golden: Any) -> None:
-    golden("small.dot", exported(with_tables(small)))
+    golden("small.dot", exported(small))
 
 
 def test_edges_of_llvm_xray(xray_corpus: Path) -> None:
@@ -76,7 +76,7 @@ def test_labels_tell_what_was_asked_for(xray_corpus: Path) -> None:
 
 
 def test_light_ones_are_left_out(small: FakeProfile) -> None:
-    whole, part = (exported(with_tables(small), min_share=share) for share in (0.0, 0.5))
+    whole, part = (exported(small, min_share=share) for share in (0.0, 0.5))
     assert (whole.count("fillcolor"), part.count("fillcolor")) == (7, 1)
     assert "6 functions with less than 50.00% of it left out" in part
 
@@ -110,7 +110,7 @@ def test_colours_of_a_difference_tell_its_sign(xray_corpus: Path) -> None:
 
 
 def test_what_cannot_be_is_said(small: FakeProfile) -> None:
-    profile = with_tables(small)
+    profile = small
     with pytest.raises(UsageError, match="edge_label of samples is one of none, count, self, total, not 'p99'"):
         exported(profile, edge_label="p99")
     with pytest.raises(UsageError, match="from 0 to 1"):
@@ -118,4 +118,4 @@ def test_what_cannot_be_is_said(small: FakeProfile) -> None:
     with pytest.raises(UsageError, match="no samples of event"):
         exported(profile, event="cycles")
     with pytest.raises(ExportError, match="neither calls nor samples"):
-        exported(with_tables(FakeProfile()))
+        exported(FakeProfile())

@@ -21,7 +21,7 @@ from perfuse.exporters import export
 from perfuse.exporters.html import script
 from perfuse.exporters.palette import ORIGINS, hexadecimal
 from perfuse.exporters.svg import visible
-from profiles import HOSTILE, hostile, with_tables
+from profiles import HOSTILE, hostile
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -54,7 +54,7 @@ def data(page: str) -> tuple[dict, bytes]:
 
 
 def test_a_picture_has_each_box_where_it_belongs():
-    found = boxes(picture(with_tables(small_profile()), width=724))
+    found = boxes(picture(small_profile(), width=724))
     # 700 pixels for seven samples.
     assert {name: (left, width) for name, (left, width, _) in found.items()} == {
         "all": (12, 699),
@@ -70,7 +70,7 @@ def test_a_picture_has_each_box_where_it_belongs():
 
 
 def test_an_inverted_picture_starts_from_what_ran():
-    svg = picture(with_tables(small_profile()), inverted=True, width=724)
+    svg = picture(small_profile(), inverted=True, width=724)
     tops = {
         float(rect.get("y")): rect for rect in svg.iter(f"{SVG}rect") if rect.get("class", "").startswith("inlined-")
     }
@@ -78,7 +78,7 @@ def test_an_inverted_picture_starts_from_what_ran():
 
 
 def test_pictures_by_samples_and_of_threads():
-    p = with_tables(small_profile())
+    p = small_profile()
     p.add(
         "samples", sample_id=9, ts_ns=9, thread_id=0, stack_id=6, weight=93_000_000, weight_unit="ns", event="cpu-clock"
     )
@@ -105,7 +105,7 @@ def test_names_cannot_break_out_of_a_page():
 
 
 def test_a_page_needs_nothing_else():
-    page = exported(with_tables(small_profile()), "html")
+    page = exported(small_profile(), "html")
     assert not re.search(r"""(?:src|href)\s*=|@import|url\(|https?://(?!www\.w3\.org)""", page)
     assert "default-src 'none'" in page
     assert re.search(r"^(?:import|export)\b", script(), re.MULTILINE) is None
@@ -117,14 +117,14 @@ def test_no_two_modules_of_the_viewer_have_a_name_in_common():
 
 
 def test_the_kernel_is_one_module():
-    page, picture = (exported(with_tables(small_profile()), to) for to in ("html", "svg"))
+    page, picture = (exported(small_profile(), to) for to in ("html", "svg"))
     assert "[kernel]" in data(page)[0]["symbols"]["module"]["texts"]
     assert "[kernel]</title>" in picture
     assert "kallsyms" not in picture
 
 
 def test_a_page_holds_the_tree_by_thread():
-    description, nodes = data(exported(with_tables(small_profile()), "html", inverted=True))
+    description, nodes = data(exported(small_profile(), "html", inverted=True))
     num = len(nodes) // 24
     assert description["inverted"] is True
     assert [label for _, label in description["threads"]] == ["app 10/10", "worker;1 10/11"]
@@ -135,17 +135,17 @@ def test_a_page_holds_the_tree_by_thread():
 
 @pytest.mark.parametrize("to", ["html", "svg"])
 def test_a_profile_without_samples_is_an_empty_graph(to):
-    assert "0 samples" in exported(with_tables(FakeProfile("nothing")), "svg")
-    assert exported(with_tables(FakeProfile("nothing")), to)
+    assert "0 samples" in exported(FakeProfile("nothing"), "svg")
+    assert exported(FakeProfile("nothing"), to)
 
 
 @pytest.mark.parametrize("to", ["html", "svg"])
 def test_the_same_profile_gives_the_same_bytes(to):
-    assert exported(with_tables(small_profile()), to) == exported(with_tables(small_profile()), to)
+    assert exported(small_profile(), to) == exported(small_profile(), to)
 
 
 def test_a_flame_graph_saves_and_shows_itself(tmp_path):
-    flame = FlameGraph.of(with_tables(small_profile()), inverted=True)
+    flame = FlameGraph.of(small_profile(), inverted=True)
     flame.save(tmp_path / "flame.svg", width=400)
     assert 'width="400"' in (tmp_path / "flame.svg").read_text()
     flame.save(tmp_path / "flame.html")
@@ -175,4 +175,4 @@ def test_sums_over_calls_are_no_samples(tmp_path):
     assert data(page.read_text())[0]["counted"] is False
     assert "372 ms · wall-time</text>" in picture.read_text()
     assert "samples" not in picture.read_text()
-    assert data(exported(with_tables(small_profile()), "html"))[0]["counted"] is True
+    assert data(exported(small_profile(), "html"))[0]["counted"] is True

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from perfuse.analysis.sampled import Event
-from perfuse.analysis.weights import FunctionWeight, GroupWeight
-from perfuse.reports.profile import DiagnosticCount, Input, JoinedDump, ProfileReport, Unnamed, Unwound
+from perfuse.analysis.weights import FunctionWeight, GroupWeight, Unnamed
+from perfuse.reports.inputs import DiagnosticCount, Input
+from perfuse.reports.profile import JoinedDump, ProfileReport, Unwound
 from perfuse.reports.profile_text import profile_lines
 from perfuse.reports.style import Style
 
@@ -49,7 +50,7 @@ REPORT = ProfileReport(
     ),
     start_ns=5_000_000_000,
     duration_ns=1_420_000_000,
-    events=[Event("cpu-clock", "ns", 100, 1000), Event("cache-misses", "events", 7, 7)],
+    events=[Event("cpu-clock", "ns", 100, 1000, 0, 90), Event("cache-misses", "events", 7, 7, 3, 80)],
     top_self=[
         CRC,
         function(VISIT, "/usr/bin/node", "native", (200, 210)),

@@ -1,6 +1,6 @@
 //! Call trees: stacks folded in the engine, read out as Arrow.
 
-use perfuse_engine::stacks::{self, By, CallTreeOptions, StackTables};
+use perfuse_engine::stacks::{self, By, CallTreeOptions, SampledEvent, StackTables};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -54,6 +54,12 @@ impl CallTree {
         };
         Ok(ArrowStream::of(py.detach(|| self.0.weights(by))))
     }
+
+    /// Frames without a name: reason, module, number, samples that have one innermost.
+    fn unnamed(&self, py: Python<'_>) -> Vec<(String, String, u64, u64)> {
+        let rows = py.detach(|| self.0.unnamed());
+        rows.into_iter().map(|one| (one.reason, one.module, one.frames, one.leaf_samples)).collect()
+    }
 }
 
 /// Folds the samples of a profile's tables, which are looked up by name, into a call tree.
@@ -98,7 +104,21 @@ fn call_tree(
     tree.map(CallTree).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
+/// The events of `samples`: name, unit, number, weight, times of the first and the last.
+#[pyfunction]
+fn sampled_events(
+    py: Python<'_>,
+    samples: &Bound<'_, PyAny>,
+) -> PyResult<Vec<(String, String, u64, u128, i64, i64)>> {
+    let samples = batches(samples)?;
+    let events = py.detach(|| stacks::sampled_events(&samples));
+    let events = events.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let row = |one: SampledEvent| (one.name, one.unit, one.samples, one.weight, one.first_ns, one.last_ns);
+    Ok(events.into_iter().map(row).collect())
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<CallTree>()?;
-    module.add_function(wrap_pyfunction!(call_tree, module)?)
+    module.add_function(wrap_pyfunction!(call_tree, module)?)?;
+    module.add_function(wrap_pyfunction!(sampled_events, module)?)
 }

@@ -1,6 +1,6 @@
 """A table of the core, column by column: values become Python objects only where they are looked at."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import nsmallest
 from typing import Any
 
@@ -30,6 +30,11 @@ class Columns:
             column: Any = self._table[name]
             self._lists[name] = column.to_pylist()
         return self._lists[name]
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Every row, as a dictionary."""
+        names = self._table.column_names
+        return (dict(zip(names, row, strict=True)) for row in zip(*map(self.__getitem__, names), strict=True))
 
     def take(self, rows: Sequence[int], names: Iterable[str]) -> list[tuple[Any, ...]]:
         """Some columns of some rows, a tuple a row."""

@@ -5,17 +5,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from fnmatch import translate
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from perfuse.analysis.columns import Columns, first
+from perfuse.analysis.orders import ORDERS, Grouping, Order, Rank
 from perfuse.analysis.traced import Function, Names, Thread, Traced
 from perfuse.errors import UsageError
 
-Grouping = Literal["function", "thread", "cpu"]
-Rank = Literal["nearest", "llvm"]
-Order = Literal["self", "sum", "total", "count", "min", "median", "p90", "p99", "max", "name"]
-
-ORDERS: tuple[str, ...] = get_args(Order)
 _COLUMN_OF = {"count": "num_calls"}
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 from perfuse import _core
+from perfuse.analysis.columns import Columns
 from perfuse.errors import UsageError
 
 
@@ -39,12 +40,16 @@ class Event:
         unit: What weights count: `ns`, `events`, `calls`, `bytes` or `allocations`.
         num_samples: How many samples it has.
         weight: Sum of their weights.
+        first_ns: Time of the first sample, on the profile's clock.
+        last_ns: Time of the last one.
     """
 
     name: str
     unit: str
     num_samples: int
     weight: int
+    first_ns: int
+    last_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +77,21 @@ class Selection:
 SUMMED = ("wall-time", "calls", "allocated-bytes", "allocations")
 """Events that stand for recorded calls and allocations: a sample of these is a sum over many, and of no moment."""
 
+NO_STACK = "[no stack]"
+"""What a call tree has for samples without any frame."""
 
-def events(profile: Queried) -> list[Event]:
+
+def events(profile: Sampled) -> list[Event]:
     """The events of a profile: those that were sampled, the one with the most samples first; then what calls and
     allocations add up to, in the order of `SUMMED`."""
-    rank = " ".join(f"WHEN '{name}' THEN {at}" for at, name in enumerate(SUMMED, start=1))
-    query = f"""
-        SELECT event::VARCHAR, min(weight_unit::VARCHAR), count(*) AS n, sum(weight)::HUGEINT
-        FROM samples GROUP BY 1 ORDER BY CASE event::VARCHAR {rank} ELSE 0 END, n DESC, 1
-    """
-    return [Event(*row) for row in profile.sql(query).fetchall()]
+
+    def rank(event: Event) -> tuple[int, int, str]:
+        return SUMMED.index(event.name) if event.name in SUMMED else -1, -event.num_samples, event.name
+
+    return sorted((Event(*row) for row in _core.sampled_events(profile.tables["samples"])), key=rank)
 
 
-def chosen_event(profile: Queried, name: str | None) -> Event:
+def chosen_event(profile: Sampled, name: str | None) -> Event:
     """The event of that name, or the first of `events`.
 
     Raises:
@@ -95,7 +102,7 @@ def chosen_event(profile: Queried, name: str | None) -> Event:
         if name is None or event.name == name:
             return event
     if name is None:
-        return Event("", "events", 0, 0)
+        return Event("", "events", 0, 0, 0, 0)
     known = ", ".join(event.name for event in found)
     raise UsageError(
         f"there are no samples of event {name!r}", field="event", hint=f"there are {known or 'no samples at all'}"
@@ -114,24 +121,45 @@ def call_tree(profile: Sampled, selection: Selection, **options: Any) -> _core.C
     )
 
 
-THREAD_NUMBER = "coalesce(tid, thread_id)"
-"""A thread's number for people, in SQL: the system's, else, where the recorder did not know that, its key."""
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A thread and its process.
+
+    Attributes:
+        thread_id: The thread's key.
+        number: Its number for people: the system's, else, where the recorder did not know that, its key.
+        name: Its name, where one is known.
+        pid: Process id.
+        process_name: The process's name, where one is known.
+    """
+
+    thread_id: int
+    number: int
+    name: str | None
+    pid: int
+    process_name: str | None
+
+
+def tasks(profile: Sampled) -> list[Task]:
+    """The threads of a profile, by pid and number."""
+    processes = Columns(profile.tables["processes"])
+    of = dict(zip(processes["process_id"], zip(processes["pid"], processes["name"], strict=True), strict=True))
+    threads = Columns(profile.tables["threads"])
+    rows = zip(threads["thread_id"], threads["tid"], threads["name"], threads["process_id"], strict=True)
+    found = (Task(key, key if tid is None else tid, name, *of[process]) for key, tid, name, process in rows)
+    return sorted(found, key=lambda task: (task.pid, task.number))
 
 
 def task_names(profile: Sampled, table: Literal["processes", "threads"]) -> dict[int, str]:
     """What to call the process or the thread of each `thread_id`: its name and number, `MainThread 2612`."""
-    number = THREAD_NUMBER if table == "threads" else "pid"
-    query = f"""
-        SELECT thread_id, coalesce({table}.name::VARCHAR, '?') || ' ' || {number}
-        FROM threads JOIN processes USING (process_id)
-    """
-    return dict(profile.sql(query).fetchall())
+    if table == "threads":
+        return {task.thread_id: f"{task.name or '?'} {task.number}" for task in tasks(profile)}
+    return {task.thread_id: f"{task.process_name or '?'} {task.pid}" for task in tasks(profile)}
 
 
 def thread_labels(profile: Sampled) -> list[tuple[int, str]]:
     """Each `thread_id` with the thread's name, pid and tid in one text: unlike any other."""
-    query = f"""
-        SELECT thread_id, coalesce(t.name::VARCHAR, p.name::VARCHAR, 'thread') || ' ' || p.pid || '/' || {THREAD_NUMBER}
-        FROM threads t JOIN processes p USING (process_id) ORDER BY p.pid, {THREAD_NUMBER}
-    """
-    return [(key, label) for key, label in profile.sql(query).fetchall()]
+    return [
+        (task.thread_id, f"{task.name or task.process_name or 'thread'} {task.pid}/{task.number}")
+        for task in tasks(profile)
+    ]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+from perfuse.analysis.columns import Columns
 from perfuse.analysis.sampled import Sampled, Selection, call_tree, chosen_event, task_names
 
 Order = Literal["self", "total"]
@@ -65,6 +66,16 @@ class GroupWeight:
     self_samples: int
 
 
+@dataclass(frozen=True, slots=True)
+class Unnamed:
+    """Frames without a name, by reason and module; `leaf_samples` have one innermost."""
+
+    reason: str
+    module: str
+    frames: int
+    leaf_samples: int
+
+
 _KEY = ("name", "function_id", "module", "path", "line")
 _GROUPED: dict[str, Callable[[dict[str, Any]], str]] = {
     "module": lambda row: row["module"] or f"[{row['kind']}]",
@@ -110,6 +121,10 @@ class Weights:
         names = task_names(self._profile, "threads" if by == "thread" else "processes")
         return _groups(self._rows("thread"), lambda row: names[row["thread_id"]], lambda _row: "")
 
+    def unnamed(self) -> list[Unnamed]:
+        """Frames without a name, by reason and module; those that hide most samples first."""
+        return [Unnamed(*row) for row in self._tree.unnamed()]
+
     @cached_property
     def _functions(self) -> list[FunctionWeight]:
         tiers: dict[tuple[Any, ...], dict[str, None]] = defaultdict(dict)
@@ -131,11 +146,7 @@ class Weights:
 
     def _rows(self, by: str) -> list[dict[str, Any]]:
         """Rows of the core, heaviest first."""
-        from arro3.core import Table
-
-        table = Table.from_arrow(self._tree.weights(by))
-        columns = [table[name].to_pylist() for name in table.column_names]
-        return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
+        return list(Columns(self._tree.weights(by)).rows())
 
 
 def _groups(

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from perfuse.analysis.latency import ORDERS
-from perfuse.reports.calls import CallsRequest
+from perfuse.analysis.orders import ORDERS
+
+if TYPE_CHECKING:
+    from perfuse.reports.calls import CallsRequest
 
 BY = ("function", "thread", "cpu")
 
@@ -51,6 +53,8 @@ class CallOptions:
 
     def request(self, limit: int) -> CallsRequest:
         """What is to be reported."""
+        from perfuse.reports.calls import CallsRequest
+
         return CallsRequest(
             by=self.by or ("thread" if self.per_thread else "function"),  # type: ignore[arg-type]
             order="self" if self.sort in (None, "bytes") else self.sort,  # type: ignore[arg-type]

@@ -138,8 +138,6 @@ def _samples(
     from perfuse.analysis.sampled import events
     from perfuse.reports.profile import profile_report
     from perfuse.reports.profile_text import profile_lines
-    from perfuse.reports.recording import code_report
-    from perfuse.reports.recording_text import code_lines
 
     sampled = [one.name for one in events(profile)]
     if event is not None:
@@ -162,6 +160,9 @@ def _samples(
     else:
         if how.selects:
             raise click.UsageError("no samples are left to report: --between or --thread leave none")
+        from perfuse.reports.recording import code_report
+        from perfuse.reports.recording_text import code_lines
+
         code = code_report(profile, limit)
         console.json(code.as_json()) if as_json else console.lines(code_lines(code, console.style))
     return settle(console, profile.diagnostics)

@@ -1,28 +1,20 @@
 """Collapsed ("folded") stacks, as FlameGraph and inferno read them: `root;caller;callee COUNT` a line."""
 
 from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import IO, Literal
 
-from perfuse.analysis.sampled import chosen_event
+from perfuse.analysis.columns import Columns
+from perfuse.analysis.sampled import NO_STACK, SUMMED, Selection, Task, call_tree, chosen_event, tasks
 from perfuse.errors import UsageError
-from perfuse.exporters.source import SUMMED, Source, text
-from perfuse.exporters.tree import name_tree
+from perfuse.exporters.source import Source
 
-_ROOTS = {
-    "process": "coalesce(p.name::VARCHAR, p.pid::VARCHAR)",
-    "thread": "coalesce(t.name::VARCHAR, p.name::VARCHAR, '') || '-' || p.pid || '/' || coalesce(t.tid, t.thread_id)",
-    "none": "NULL::VARCHAR",
+_ROOTS: dict[str, Callable[[Task], str | None]] = {
+    "process": lambda task: task.process_name or str(task.pid),
+    "thread": lambda task: f"{task.name or task.process_name or ''}-{task.pid}/{task.number}",
+    "none": lambda _task: None,
 }
-_WEIGHTS = {"samples": f"sum(if(event::VARCHAR IN ({SUMMED}), weight, 1))", "events": "sum(weight)"}
-
-# The suffixes flamegraph.pl --color=java and inferno colour by.
-_ANNOTATED = """
-    label || CASE
-        WHEN inline_depth > 0 THEN '_[i]'
-        WHEN kind = 'kernel' THEN '_[k]'
-        WHEN kind = 'jit' THEN '_[j]'
-        ELSE '' END
-"""
+_WEIGHTS = {"samples": "self_samples", "events": "self_weight"}
 
 
 def write(
@@ -56,25 +48,39 @@ def write(
     for option, value, known in (("root", root, _ROOTS), ("weight", weight, _WEIGHTS)):
         if value not in known:
             raise UsageError(f"{option} is one of {', '.join(known)}, not {value!r}", field=option)
-    tree = name_tree(profile, _ANNOTATED if annotate else "label")
-    names = [_one_frame(name) for name in tree.names]
-    rows = profile.sql(f"""
-        SELECT {_ROOTS[root]} AS root, stack_id, {_WEIGHTS[weight]}
-        FROM samples JOIN threads t USING (thread_id) JOIN processes p USING (process_id)
-        WHERE coalesce(event::VARCHAR, '') = {text(chosen_event(profile, event).name or "")}
-        GROUP BY ALL
-    """).fetchall()
-    counts: Counter[tuple[str | None, int]] = Counter()
-    for start, stack, count in rows:
-        counts[start, -1 if stack is None else tree.node_of[stack]] += count
-    lines = []
-    for (start, node), count in counts.items():
-        frames = [names[label] for label in tree.path(node)]
-        if start is not None:
-            frames.insert(0, _one_frame(start))
-        lines.append(f"{';'.join(frames or ['[no stack]'])} {count}\n")
-    lines.sort()
-    out.writelines(line.encode() for line in lines)
+    chosen = chosen_event(profile, event)
+    tree = call_tree(profile, Selection().of(chosen), split_threads=True)
+    symbols, nodes = Columns(tree.symbols()), Columns(tree.nodes())
+    names = [_one_frame(name) for name in symbols["name"]]
+    if annotate:
+        marks = map(_mark, symbols["origin"], symbols["kind"])
+        names = [name + mark for name, mark in zip(names, marks, strict=True)]
+    counts = nodes["self_weight" if chosen.name in SUMMED else _WEIGHTS[weight]]
+    roots = {task.thread_id: _ROOTS[root](task) for task in tasks(profile)}
+    starts = {thread: None if start is None else _one_frame(start) for thread, start in roots.items()}
+    lines: Counter[str] = Counter()
+    for stack, thread, count in zip(_stacks(nodes, names), nodes["thread_id"], counts, strict=True):
+        start = starts[thread]
+        if count:
+            lines[stack if start is None else start if stack == NO_STACK else f"{start};{stack}"] += count
+    out.writelines(f"{stack} {count}\n".encode() for stack, count in sorted(lines.items()))
+
+
+def _stacks(nodes: Columns, names: list[str]) -> Iterator[str]:
+    """The names on the way to each node of a call tree, root first."""
+    # Nodes are in preorder: the last of each depth are those above the next.
+    above: list[tuple[int, str]] = []
+    for node, (parent, symbol) in enumerate(zip(nodes["parent_node_id"], nodes["symbol_id"], strict=True)):
+        while above and above[-1][0] != parent:
+            above.pop()
+        stack = f"{above[-1][1]};{names[symbol]}" if above else names[symbol]
+        above.append((node, stack))
+        yield stack
+
+
+def _mark(origin: str, kind: str) -> str:
+    """The suffix flamegraph.pl --color=java and inferno colour by."""
+    return "_[i]" if origin == "inlined" else {"kernel": "_[k]", "jit": "_[j]"}.get(kind, "")
 
 
 def _one_frame(name: str) -> str:

@@ -7,7 +7,8 @@ from dataclasses import astuple
 from typing import IO, Any
 
 from perfuse.analysis.columns import Columns
-from perfuse.analysis.latency import LATENCY_COLUMNS, CallAccount, FunctionLatency, Grouping, Order
+from perfuse.analysis.latency import LATENCY_COLUMNS, CallAccount, FunctionLatency
+from perfuse.analysis.orders import Grouping, Order
 from perfuse.analysis.traced import Function, Traced
 from perfuse.errors import ExportError, UsageError
 

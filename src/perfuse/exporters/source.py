@@ -1,6 +1,6 @@
 """What an exporter asks of a profile: SQL over the common tables, and a title. Never a format."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from perfuse.analysis.sampled import SUMMED as SUMMED_EVENTS
@@ -33,6 +33,11 @@ class Source(Protocol):
     @property
     def title(self) -> str:
         """What was recorded: a command line, or file names."""
+        ...
+
+    @property
+    def tables(self) -> Mapping[str, Any]:
+        """The common tables by name, each an Arrow stream."""
         ...
 
     def sql(self, query: str, /) -> Relation:

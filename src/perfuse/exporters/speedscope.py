@@ -8,12 +8,14 @@ from perfuse.errors import ExportError, UsageError
 from perfuse.exporters.frames import FRAMES
 from perfuse.exporters.sampled import IS_SUM
 from perfuse.exporters.source import Progress, Source, TraceSource
-from perfuse.exporters.tree import PARENTS_FIRST
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 _COUNTED = f"if(weight_unit::VARCHAR = 'ns' OR {IS_SUM}, weight, 1)"
 _UNITS = {"ns": "nanoseconds", "bytes": "bytes"}
 _WEIGHTS = {"samples": _COUNTED, "events": "weight"}
+_PARENTS_FIRST = """
+    SELECT stack_id, coalesce(parent_stack_id::BIGINT, -1), frame_id FROM stacks ORDER BY stack_id
+"""
 
 
 def write(
@@ -95,7 +97,7 @@ def _stacks(profile: Source) -> tuple[list[dict[str, Any]], dict[int, str]]:
     columns = ("name", "file", "line", "col")
     frames = [{key: value for key, value in zip(columns, row, strict=True) if value is not None} for row in index]
     stacks = {-1: "[]"}
-    for stack, parent, frame in profile.sql(PARENTS_FIRST).fetchall():
+    for stack, parent, frame in profile.sql(_PARENTS_FIRST).fetchall():
         above = stacks[parent]
         stacks[stack] = f"[{of_frame[frame]}]" if above == "[]" else f"{above[:-1]},{of_frame[frame]}]"
     return frames, stacks

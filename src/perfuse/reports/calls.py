@@ -11,16 +11,14 @@ from perfuse.analysis.columns import Columns
 from perfuse.analysis.latency import (
     CallAccount,
     FunctionLatency,
-    Grouping,
     Migration,
-    Order,
-    Rank,
     ThreadActivity,
     Totals,
 )
+from perfuse.analysis.orders import Grouping, Order, Rank
 from perfuse.analysis.traced import Function, Thread
 from perfuse.reports.clock_text import Clock
-from perfuse.reports.profile import DiagnosticCount, Input, diagnostic_counts, inputs
+from perfuse.reports.inputs import DiagnosticCount, Input, diagnostic_counts, inputs
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile

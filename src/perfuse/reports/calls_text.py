@@ -10,8 +10,8 @@ from perfuse.reports.clock_text import clock_lines
 from perfuse.reports.findings import summary_lines
 from perfuse.reports.fitting import Ranked, fitted
 from perfuse.reports.grid import Cell, Column, bar, fields, grid
+from perfuse.reports.inputs import input_text
 from perfuse.reports.latency_text import Time, edge_lines, function_lines
-from perfuse.reports.profile_text import input_text
 from perfuse.reports.section import section
 from perfuse.reports.stacks_text import stack_blocks, stack_lines, tree_lines
 from perfuse.reports.style import Role, Style

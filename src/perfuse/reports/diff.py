@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfuse.analysis.diff import Change, Difference, FunctionChange
 from perfuse.analysis.measured import Measured
-from perfuse.reports.profile import Input, inputs
+from perfuse.reports.inputs import Input, inputs
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile

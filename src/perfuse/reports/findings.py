@@ -13,7 +13,7 @@ from perfuse.reports.units import count_text, counted, hex_text
 
 if TYPE_CHECKING:
     from perfuse.diagnostics import Diagnostic
-    from perfuse.reports.profile import DiagnosticCount
+    from perfuse.reports.inputs import DiagnosticCount
 
 GRAVITY = ("error", "data_loss", "warning", "info")
 _WORDS = {"error": ("error", "errors"), "data_loss": ("loss of data", "losses of data")}

@@ -11,6 +11,8 @@ from perfuse.reports.text import cell_width, cut, pad, printable
 GAP = "  "
 Cell = str | tuple[str, Role]
 
+_STEPS = "▁▂▃▄▅▆▇█"
+
 
 @dataclass(frozen=True)
 class Column:
@@ -47,6 +49,12 @@ def fields(pairs: Sequence[tuple[str, Cell]], style: Style, indent: str = "  ") 
     """Labels and values, the values aligned; an empty label continues the value above."""
     label = Column("", role=Role.FAINT)
     return grid([label, Column("", shrinks=20)], [(name, value) for name, value in pairs], style, indent)
+
+
+def sparkline(values: Sequence[int]) -> str:
+    """One column a value, as high as it is; nothing at all is a dot."""
+    top = max(values, default=0)
+    return "".join("·" if value == 0 else _STEPS[min(value * len(_STEPS) // top, len(_STEPS) - 1)] for value in values)
 
 
 def bar(share: float, width: int) -> str:

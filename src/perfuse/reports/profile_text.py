@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from perfuse.analysis.sampled import Event
-from perfuse.analysis.weights import FunctionWeight, GroupWeight
+from perfuse.analysis.weights import FunctionWeight, GroupWeight, Unnamed
 from perfuse.reports.findings import summary_lines
 from perfuse.reports.grid import Cell, Column, bar, fields, grid
-from perfuse.reports.names import format_titles, function_text, module_text
-from perfuse.reports.profile import Input, JoinedDump, ProfileReport, Unnamed, Unwound
+from perfuse.reports.inputs import input_text
+from perfuse.reports.names import function_text, module_text
+from perfuse.reports.profile import JoinedDump, ProfileReport, Unwound
 from perfuse.reports.section import section
 from perfuse.reports.style import ORIGIN_ROLES, Role, Style
 from perfuse.reports.text import cut_middle
@@ -126,17 +127,6 @@ def _unwound(unwound: Unwound) -> list[str]:
     ends = [f"{count_text(cut)} cut at {bytes_text(unwound.cut_bytes or 0)}"] if cut else []
     ends += [f"{count_text(lost)} not unwound to the end"] if lost else []
     return [told, *([", ".join(ends)] if ends else [])]
-
-
-def input_text(one: Input) -> str:
-    """`jit-2345.dump: JITDUMP 1 by V8 on x86_64`"""
-    told = [
-        format_titles().get(one.format, one.format),
-        one.version or "",
-        f"by {one.producer}" if one.producer else "",
-    ]
-    told.append(f"on {one.arch}" if one.arch else "")
-    return f"{module_text(one.path)}: {' '.join(part for part in told if part)}"
 
 
 def _join(join: JoinedDump) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from perfuse.reports.profile import DiagnosticCount, Input, diagnostic_counts, inputs
+from perfuse.reports.inputs import DiagnosticCount, Input, diagnostic_counts, inputs
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile

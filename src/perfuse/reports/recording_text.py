@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from perfuse.reports.findings import summary_lines
-from perfuse.reports.grid import Cell, Column, bar, fields, grid
-from perfuse.reports.profile_text import input_text
+from perfuse.reports.grid import Cell, Column, bar, fields, grid, sparkline
+from perfuse.reports.inputs import input_text
 from perfuse.reports.recording import Code, CodeGroup, CodeReport, RecordKind
 from perfuse.reports.section import section
 from perfuse.reports.style import Role, Style
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text
 
 BAR_COLUMNS = 12
-_STEPS = "▁▂▃▄▅▆▇█"
 
 
 def code_lines(report: CodeReport, style: Style) -> Iterator[str]:
@@ -45,12 +44,6 @@ def record_lines(kinds: Sequence[RecordKind], style: Style) -> Iterator[str]:
         drawn = bar(kind.bytes / whole if whole else 0, BAR_COLUMNS).ljust(BAR_COLUMNS)
         rows.append([count_text(kind.records), bytes_text(kind.bytes), (drawn, Role.NAME), kind.kind])
     return grid(columns, rows, style)
-
-
-def sparkline(values: Sequence[int]) -> str:
-    """One column a value, as high as it is; nothing at all is a dot."""
-    top = max(values, default=0)
-    return "".join("·" if value == 0 else _STEPS[min(value * len(_STEPS) // top, len(_STEPS) - 1)] for value in values)
 
 
 def _header(report: CodeReport) -> list[tuple[str, Cell]]:

@@ -4,6 +4,7 @@
 //! merged, and the result is a [`CallTree`] in preorder. [`CallTree::weights`] answers what is heavy.
 
 pub(crate) mod columns;
+mod events;
 mod invert;
 mod layout;
 mod origin;
@@ -14,6 +15,7 @@ mod symbols;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod unnamed;
 mod weights;
 
 use std::fmt;
@@ -21,9 +23,11 @@ use std::ops::Range;
 
 use arrow_array::RecordBatch;
 
+pub use events::{SampledEvent, sampled_events};
 pub use origin::Origin;
 pub use symbols::{Symbol, Symbols};
 pub use tree::{CallTree, Node};
+pub use unnamed::Unnamed;
 pub use weights::By;
 
 /// Stands for "none" in columns of row numbers and keys.

@@ -5,7 +5,10 @@ use arrow_array::types::UInt64Type;
 use arrow_array::{Array, RecordBatch};
 use perfuse_tables as t;
 
-use super::{By, CallTree, CallTreeOptions, NONE, StackError, StackTables, call_tree};
+use super::{
+    By, CallTree, CallTreeOptions, NONE, SampledEvent, StackError, StackTables, Unnamed, call_tree,
+    sampled_events,
+};
 
 const MAIN: u32 = 0;
 const FIB_COLD: u32 = 1;
@@ -251,6 +254,44 @@ fn a_function_counts_once_a_stack_however_often_it_is_there() {
         weights(&tree, By::Reason),
         [row("no symbol covers this address", 2, 2), row("no address was recorded", 1, 1)]
     );
+}
+
+#[test]
+fn events_are_told_with_their_sums_and_times() {
+    let event = |name: &str, samples, weight, first_ns, last_ns| SampledEvent {
+        name: name.to_owned(),
+        unit: "ns".to_owned(),
+        samples,
+        weight,
+        first_ns,
+        last_ns,
+    };
+    let samples = small().samples;
+    assert_eq!(
+        sampled_events(&samples).unwrap(),
+        [event("cpu-clock", 4, 21, 0, 5), event("page-faults", 2, 8, 2, 4)]
+    );
+    // Batches number their texts each for themselves.
+    let halves = [samples[0].slice(2, 4), samples[0].slice(0, 2)];
+    assert_eq!(
+        sampled_events(&halves).unwrap(),
+        [event("page-faults", 2, 8, 2, 4), event("cpu-clock", 4, 21, 0, 5)]
+    );
+    assert_eq!(sampled_events(&[]).unwrap(), []);
+    assert!(sampled_events(&small().stacks).is_err());
+}
+
+#[test]
+fn what_has_no_name_is_counted_by_reason_without_samples_that_have_no_frame() {
+    let unnamed = |leaf_samples| Unnamed {
+        reason: "no symbol covers this address".to_owned(),
+        module: "/opt/app".to_owned(),
+        frames: 1,
+        leaf_samples,
+    };
+    assert_eq!(call_tree(&small(), &options()).unwrap().unnamed(), [unnamed(1)]);
+    let other = CallTreeOptions { event: Some("page-faults".to_owned()), ..options() };
+    assert_eq!(call_tree(&small(), &other).unwrap().unnamed(), [unnamed(0)]);
 }
 
 #[test]

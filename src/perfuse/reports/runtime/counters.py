@@ -8,8 +8,7 @@ from typing import Any
 
 from perfuse.analysis.counters import CounterValues
 from perfuse.analysis.counters import counters as counters_of
-from perfuse.reports.grid import Cell, Column, grid
-from perfuse.reports.recording_text import sparkline
+from perfuse.reports.grid import Cell, Column, grid, sparkline
 from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
 from perfuse.reports.section import section
 from perfuse.reports.style import Role, Style

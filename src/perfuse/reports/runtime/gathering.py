@@ -11,7 +11,7 @@ from perfuse.analysis.thread_lives import thread_lives
 from perfuse.reports.json_text import address_value, is_address
 
 if TYPE_CHECKING:
-    from perfuse.analysis.latency import Order as CallOrder
+    from perfuse.analysis.orders import Order as CallOrder
     from perfuse.profile import Profile
 
 

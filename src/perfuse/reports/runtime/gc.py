@@ -7,8 +7,7 @@ from typing import Any
 
 from perfuse.analysis.gc import GcActivity, gc_activity
 from perfuse.analysis.spread import Spread
-from perfuse.reports.grid import Cell, Column, grid
-from perfuse.reports.recording_text import sparkline
+from perfuse.reports.grid import Cell, Column, grid, sparkline
 from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
 from perfuse.reports.runtime.rest import rest
 from perfuse.reports.section import section

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from perfuse.analysis.program import Compilation, compilation
-from perfuse.reports.grid import Cell, Column, grid
-from perfuse.reports.recording_text import sparkline
+from perfuse.reports.grid import Cell, Column, grid, sparkline
 from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
 from perfuse.reports.section import section
 from perfuse.reports.style import Role, Style

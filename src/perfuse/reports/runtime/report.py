@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfuse.reports.findings import summary_lines
 from perfuse.reports.grid import Cell, fields
-from perfuse.reports.profile import DiagnosticCount, Input, diagnostic_counts, inputs
-from perfuse.reports.profile_text import input_text
+from perfuse.reports.inputs import DiagnosticCount, Input, diagnostic_counts, input_text, inputs
 from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest
 from perfuse.reports.runtime.section_list import SECTIONS, Section
 from perfuse.reports.style import Role, Style

@@ -1,0 +1,59 @@
+//! Which events samples are of.
+
+use arrow_array::{Int64Array, RecordBatch, UInt64Array};
+
+use super::StackError;
+use super::columns::{Texts, column, text};
+
+/// The samples of one event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SampledEvent {
+    /// Name; empty where the recording has none.
+    pub name: String,
+    /// What its weights count.
+    pub unit: String,
+    /// Number of samples.
+    pub samples: u64,
+    /// Sum of their weights.
+    pub weight: u128,
+    /// Time of the first one.
+    pub first_ns: i64,
+    /// Time of the last one.
+    pub last_ns: i64,
+}
+
+/// The events of `samples`, in the order they first occur.
+///
+/// # Errors
+/// When the table lacks a column.
+pub fn sampled_events(samples: &[RecordBatch]) -> Result<Vec<SampledEvent>, StackError> {
+    let mut texts = Texts::default();
+    let mut events: Vec<(u32, SampledEvent)> = Vec::new();
+    for batch in samples {
+        let one = std::slice::from_ref(batch);
+        let names = text(one, "samples", "event", &mut texts)?;
+        let units = text(one, "samples", "weight_unit", &mut texts)?;
+        let times: &Int64Array = column(batch, "samples", "ts_ns")?;
+        let weights: &UInt64Array = column(batch, "samples", "weight")?;
+        let mut at = 0;
+        for (row, &name) in names.iter().enumerate() {
+            // There are a few events, and samples of one stand together.
+            if events.get(at).is_none_or(|(of, _)| *of != name) {
+                at = events.iter().position(|(of, _)| *of == name).unwrap_or(events.len());
+            }
+            let time = times.value(row);
+            if at == events.len() {
+                let said = |id| texts.get(id).unwrap_or_default().to_owned();
+                let (name, unit) = (said(name), said(units[row]));
+                let event = SampledEvent { name, unit, samples: 0, weight: 0, first_ns: time, last_ns: time };
+                events.push((names[row], event));
+            }
+            let event = &mut events[at].1;
+            event.samples += 1;
+            event.weight += u128::from(weights.value(row));
+            event.first_ns = event.first_ns.min(time);
+            event.last_ns = event.last_ns.max(time);
+        }
+    }
+    Ok(events.into_iter().map(|(_, event)| event).collect())
+}
