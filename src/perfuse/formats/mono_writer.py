@@ -4,7 +4,6 @@ import time
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Self
 
 from perfuse import _core
@@ -150,12 +149,7 @@ class Writer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def _event(self, name: str, thread_id: int, timestamp: int | None, fields: dict[str, Any]) -> None:

@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, Literal, Self
 
 from perfuse import _core
@@ -272,12 +271,7 @@ class Writer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def _call(
