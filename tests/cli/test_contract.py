@@ -322,3 +322,10 @@ def test_sframe_says_what_it_lacks(perfuse: Perfuse, words: tuple[str, ...]) -> 
     done = perfuse("sframe", *words)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("perfuse: ")
+
+
+def test_a_program_without_a_section_is_told_how_to_get_one(perfuse: Perfuse) -> None:
+    done = perfuse("report", sys.executable)
+    assert done.code == 3
+    assert ".sframe" in done.err
+    assert "`perfuse sframe from-eh-frame`" in done.err

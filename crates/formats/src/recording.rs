@@ -24,6 +24,8 @@ pub struct Format {
     pub sniff: fn(&[u8]) -> bool,
     /// Opens it; fails only when not even the header can be read.
     pub open: Open,
+    /// What can be done where that fails, if it is not that the file is none of ours.
+    pub refused: Option<&'static str>,
     /// Its numbered rules.
     pub rules: &'static [&'static Rule],
     /// Its header and records.

@@ -174,9 +174,11 @@ type DiagnosticRow = (&'static str, String, u64, Option<u64>, &'static str, u64)
 
 impl PyRecording {
     fn of(py: Python<'_>, path: &str, source: Source) -> PyResult<Self> {
+        let refused = registry::detect(&source).and_then(|format| format.refused);
+        let hint = || refused.map_or_else(readable, str::to_owned);
         let inner = py
             .detach(|| registry::open(Arc::new(source)))
-            .map_err(|error| unreadable(py, path, &error, &readable()))?;
+            .map_err(|error| unreadable(py, path, &error, &hint()))?;
         Ok(Self { inner })
     }
 }

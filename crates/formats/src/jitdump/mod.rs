@@ -48,6 +48,7 @@ pub static FORMAT: Format = Format {
         head.first_chunk::<4>().is_some_and(|m| [MAGIC, MAGIC.swap_bytes()].contains(&u32::from_be_bytes(*m)))
     },
     open: |source| Ok(Arc::new(JitDump::open(source)?)),
+    refused: None,
     rules: check::RULES,
     layouts: &[
         &layout::FileHeader::LAYOUT,

@@ -37,6 +37,7 @@ pub static FORMAT: Format = Format {
     about: "what Mono's log profiler writes: allocations, collections, heap shots, calls, samples, locks, exceptions and counters",
     sniff: |head| head.starts_with(&consts::HEADER_ID.to_le_bytes()),
     open: |source| Ok(Arc::new(MonoLog::open(source)?)),
+    refused: None,
     rules: check::RULES,
     layouts: layout::events::LAYOUTS,
     tables: ingest::TABLES,

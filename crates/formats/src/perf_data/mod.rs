@@ -44,6 +44,7 @@ pub static FORMAT: Format = Format {
     about: "What Linux's perf record writes: samples with call chains, mappings, threads and their names.",
     sniff: |head| head.starts_with(consts::MAGIC_LITTLE) || head.starts_with(consts::MAGIC_BIG),
     open,
+    refused: None,
     rules: check::RULES,
     layouts: layout::LAYOUTS,
     tables: &["processes", "threads", "mappings", "callchains"],

@@ -38,6 +38,7 @@ pub static FORMAT: Format = Format {
     about: "what LLVM's function tracing writes: logs of FDR and Basic mode, profiles of Profiling mode",
     sniff: header::sniff,
     open: |source| Ok(Arc::new(XRay::open(source)?)),
+    refused: None,
     rules: check::RULES,
     layouts: &[
         &layout::FileHeader::LAYOUT,
