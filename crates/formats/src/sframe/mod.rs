@@ -35,7 +35,9 @@ pub static FORMAT: Format = Format {
     about: "how to unwind stacks: sections that assemblers and linkers put into programs, libraries and object files",
     sniff: container::sniff,
     open: |source| Ok(Arc::new(SFrame::open(source)?)),
-    refused: Some("build it with -Wa,--gsframe, or `perfuse sframe from-eh-frame` makes a section of its .eh_frame"),
+    refused: Some(
+        "build it with -Wa,--gsframe, or `perfuse sframe from-eh-frame` makes a section of its .eh_frame",
+    ),
     rules: rules::RULES,
     layouts: &[
         &layout::Header::LAYOUT,
