@@ -104,6 +104,8 @@ struct Check<'a> {
     types: FxHashMap<u64, u64>,
     methods: FxHashMap<u64, u64>,
     counters: FxHashSet<u64>,
+    /// Where methods without code are told of.
+    no_code: FxHashSet<u64>,
     calls: CallStacks,
     /// Time of the last event, by thread.
     last_times: FxHashMap<u64, u64>,
@@ -145,6 +147,7 @@ impl<'a> Check<'a> {
             types,
             methods,
             counters: survey.facts.counters.iter().map(|counter| counter.index).collect(),
+            no_code: survey.facts.methods.iter().filter(|it| it.size == 0).map(|it| it.offset).collect(),
             calls: CallStacks::default(),
             last_times: FxHashMap::default(),
             last_time: 0,

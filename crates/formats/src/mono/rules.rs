@@ -68,7 +68,7 @@ rules! {
         "Its description was lost, or the number is damaged.",
         "The value is left out.";
     NO_CODE = "ML030", Info, "type method format", "methods without code of their own",
-        "Address and size are 0 or all ones for wrappers and what was compiled ahead of time. mprof-report takes a size of all ones for a method that is everywhere, and counts every sample on it.",
+        "Address and size are 0 or all ones for wrappers and what was compiled ahead of time. Profiler 3.0 also reads them from memory that was freed: what is half a pointer, or lies where no code is, is taken for none. mprof-report takes a size of all ones for a method that is everywhere, and counts every sample on it; sizes of the other kind go into its sums.",
         "Nothing has to be done.";
     IMAGE_UNLOAD = "ML031", Info, "type metadata format", "images are unloaded in a log of profiler 3",
         "log.h says an id follows the name. None does; mprof-report loses the events behind it.",

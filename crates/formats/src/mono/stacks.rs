@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::hash::BuildHasher;
 
-pub use self::code::{CodeRanges, code_size};
+pub use self::code::CodeRanges;
 pub use self::tree::{Frame, Tree};
 use super::consts::{EventByte, KindSet};
 use super::names::Names;

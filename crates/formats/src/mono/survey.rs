@@ -11,6 +11,7 @@ use allocated::{Adder, Allocated};
 use facts::Facts;
 
 pub mod allocated;
+mod code;
 pub mod facts;
 
 /// Bytes of events a task reads.
@@ -65,7 +66,8 @@ impl Survey {
     }
 
     fn of(dialect: Dialect, buffers: Buffers, part: Part) -> Self {
-        let Part { counts, span, faults, facts, allocated, kinds, lengths } = part;
+        let Part { counts, span, faults, mut facts, allocated, kinds, lengths } = part;
+        code::keep_real(&mut facts.methods);
         Self { dialect, buffers, counts, span, faults, facts, allocated, kinds, lengths }
     }
 

@@ -36,7 +36,7 @@ impl Check<'_> {
             Body::HandleCreated { kind, .. } | Body::HandleDestroyed { kind, .. } if *kind > 3 => {
                 self.tell(&HANDLE_TYPE, offset, "type", || format!("type {kind}"));
             }
-            Body::Jit { code, size, .. } if *code == 0 || !(1..1 << 32).contains(size) => {
+            Body::Jit { code, size, .. } if self.no_code.contains(&offset) => {
                 self.tell(&NO_CODE, offset, "size", || format!("code {code:#x}, size {:#x}", size));
             }
             Body::Metadata(it) if it.mtype == mtypes::IMAGE => {

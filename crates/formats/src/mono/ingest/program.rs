@@ -10,7 +10,6 @@ use crate::mono::consts::{KindSet, helper_name};
 use crate::mono::names::Names;
 use crate::mono::recording::Shared;
 use crate::mono::records::int_size;
-use crate::mono::stacks::code_size;
 use crate::mono::survey::facts::{Helper, Method};
 use crate::{BatchStream, Placement, one_batch};
 
@@ -79,7 +78,7 @@ pub enum Code<'a> {
 /// Every piece of machine code, methods first.
 pub fn code_facts(log: &Shared) -> impl Iterator<Item = Code<'_>> {
     let facts = &log.survey().facts;
-    let methods = facts.methods.iter().filter(|it| code_size(it.code, it.size).is_some()).map(Code::Method);
+    let methods = facts.methods.iter().filter(|it| it.size > 0).map(Code::Method);
     methods.chain(facts.helpers.iter().zip(0..).map(|(helper, at)| Code::Helper(helper, at)))
 }
 

@@ -28,10 +28,10 @@ impl CodeRanges {
     pub fn new(survey: &Survey, names: &Names) -> Self {
         let mut ranges = Vec::new();
         for method in &survey.facts.methods {
-            if let Some(size) = code_size(method.code, method.size) {
+            if method.size > 0 {
                 let (start, time) = (method.code, method.time);
                 let function = names.function(method.method, time);
-                ranges.push(Range { start, end: start.saturating_add(size), time, function });
+                ranges.push(Range { start, end: start.saturating_add(method.size), time, function });
             }
         }
         ranges.sort_by_key(|range| (range.start, range.time));
@@ -69,16 +69,4 @@ impl CodeRanges {
         }
         best.map(|range| range.function)
     }
-}
-
-/// No compiler makes as much of one method.
-const TOO_LARGE: u64 = 1 << 22;
-/// Where no program has code: the first page, and what is beyond 48 bits.
-const PLAUSIBLE: std::ops::Range<u64> = 0x1000..1 << 48;
-
-/// Size of a method's code; `None` where it has none of its own. Profiler 3.0 writes memory it has not filled in for
-/// methods that were not compiled, so a place or size that no code has is none.
-#[must_use]
-pub fn code_size(code: u64, size: u64) -> Option<u64> {
-    (PLAUSIBLE.contains(&code) && (1..TOO_LARGE).contains(&size)).then_some(size)
 }

@@ -40,7 +40,7 @@ pub struct Method {
     pub method: u64,
     /// Address of its code.
     pub code: u64,
-    /// Size of its code, as stored.
+    /// Size of its code; 0 where it has none of its own.
     pub size: u64,
     /// Its name.
     pub name: Box<str>,

@@ -1,0 +1,97 @@
+//! Which methods have code: profiler 3.0 tells a place and a size of many that have none.
+//!
+//! It writes the description of a method when its buffer is flushed, and what it reads them from may be freed by then: what
+//! stands there is whatever came after. Most often that is a pointer, whose upper half is read as the size.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::facts::Method;
+
+/// No compiler makes as much of one method.
+const TOO_LARGE: u64 = 1 << 22;
+/// Where no program has code: the first page, and what is beyond 48 bits.
+const PLAUSIBLE: std::ops::Range<u64> = 0x1000..1 << 48;
+/// Upper halves of pointers into a 64-bit program's heap, stacks and libraries; as a size, 4 KiB to 64 KiB.
+const UPPER_HALVES: std::ops::Range<u64> = 0x1000..0x1_0000;
+/// Pieces of memory this large hold either code or none.
+const REGION_BITS: u32 = 28;
+
+/// Sets the size of what is no code to 0.
+pub fn keep_real(methods: &mut [Method]) {
+    for method in methods.iter_mut() {
+        if !PLAUSIBLE.contains(&method.code) || method.size >= TOO_LARGE {
+            method.size = 0;
+        }
+    }
+    let halves: FxHashSet<u64> =
+        methods.iter().map(|it| it.code >> 32).filter(|half| UPPER_HALVES.contains(half)).collect();
+    // Of each region, how many methods are in it, and how many of them have half a pointer for a size.
+    let mut regions = FxHashMap::<u64, (u64, u64)>::default();
+    for method in methods.iter().filter(|it| it.size > 0) {
+        let (all, freed) = regions.entry(method.code >> REGION_BITS).or_default();
+        *all = all.saturating_add(1);
+        *freed = freed.saturating_add(u64::from(halves.contains(&method.size)));
+    }
+    for method in methods.iter_mut() {
+        let (all, freed) = regions.get(&(method.code >> REGION_BITS)).copied().unwrap_or_default();
+        if halves.contains(&method.size) || freed.saturating_mul(2) > all {
+            method.size = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(code: &[(u64, u64)]) -> Vec<u64> {
+        let method = |&(code, size): &(u64, u64)| Method {
+            method: 0,
+            code,
+            size,
+            name: "".into(),
+            time: 0,
+            thread: 0,
+            buffer: 0,
+            offset: 0,
+        };
+        let mut methods: Vec<_> = code.iter().map(method).collect();
+        keep_real(&mut methods);
+        methods.iter().map(|it| it.size).collect()
+    }
+
+    #[test]
+    fn places_and_sizes_that_nothing_has_are_none() {
+        let all_ones = u64::MAX;
+        assert_eq!(
+            kept(&[(0x4000_1000, 40), (0, 40), (0x4000_2000, all_ones), (all_ones, 7)]),
+            [40, 0, 0, 0]
+        );
+    }
+
+    #[test]
+    fn half_a_pointer_is_no_size_and_where_those_are_is_no_code() {
+        let (heap, library) = (0x5563_c543_0000, 0x7f89_0c00_0000);
+        let told = [
+            (0x4000_1000, 250),
+            (library, 42),
+            (library + 0x100, 63),
+            (library + 0xa57, 0x7f89),
+            (heap, 0x5563),
+            (heap + 16, 0x7f89),
+            (heap + 32, 256),
+            (0x4000_2000, 0x5563),
+        ];
+        assert_eq!(kept(&told), [250, 42, 63, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn code_in_the_heap_is_code() {
+        // An interpreter's methods are there.
+        let heap = 0x5563_c543_0000;
+        assert_eq!(
+            kept(&[(heap, 69), (heap + 128, 20), (heap + 256, 0x5563), (heap + 384, 13)]),
+            [69, 20, 0, 13]
+        );
+    }
+}
