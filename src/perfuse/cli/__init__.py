@@ -1,5 +1,8 @@
 """The command line: one file a verb, each a few lines over the Python API."""
 
+import atexit
+import contextlib
+import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -12,7 +15,13 @@ def main() -> NoReturn:
     from perfuse.cli.early import begin
 
     begin(sys.argv[1:])
-    sys.exit(run())
+    exit_code = run()
+    # The rest of the process is given back whole: taking it apart piece by piece takes longer than many a command.
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(exit_code)
 
 
 def run(args: Sequence[str] | None = None) -> int:
