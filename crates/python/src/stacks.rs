@@ -1,6 +1,8 @@
 //! Call trees: stacks folded in the engine, read out as Arrow.
 
-use perfuse_engine::stacks::{self, By, CallTreeOptions, SampledEvent, StackTables};
+use std::collections::HashMap;
+
+use perfuse_engine::stacks::{self, By, CallTreeOptions, Counted, SampledEvent, StackTables};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -53,6 +55,26 @@ impl CallTree {
             return Err(PyValueError::new_err(format!("by is one of {}, not {by:?}", known.join(", "))));
         };
         Ok(ArrowStream::of(py.detach(|| self.0.weights(by))))
+    }
+
+    /// Collapsed stacks. `names` are those of the symbols, `roots` come first in stacks of a thread.
+    fn collapsed<'py>(
+        &self,
+        py: Python<'py>,
+        names: Vec<String>,
+        roots: HashMap<u32, Option<String>>,
+        counted: &str,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let counted = match counted {
+            "samples" => Counted::Samples,
+            "events" => Counted::Weight,
+            _ => {
+                return Err(PyValueError::new_err(format!("counted are samples or events, not {counted:?}")));
+            }
+        };
+        let roots = roots.into_iter().collect();
+        let text = py.detach(|| self.0.collapsed(&names, &roots, counted));
+        Ok(PyBytes::new(py, &text))
     }
 
     /// Frames without a name: reason, module, number, samples that have one innermost.

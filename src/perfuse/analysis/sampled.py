@@ -77,9 +77,6 @@ class Selection:
 SUMMED = ("wall-time", "calls", "allocated-bytes", "allocations")
 """Events that stand for recorded calls and allocations: a sample of these is a sum over many, and of no moment."""
 
-NO_STACK = "[no stack]"
-"""What a call tree has for samples without any frame."""
-
 
 def events(profile: Sampled) -> list[Event]:
     """The events of a profile: those that were sampled, the one with the most samples first; then what calls and

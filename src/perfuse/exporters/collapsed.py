@@ -1,11 +1,10 @@
 """Collapsed ("folded") stacks, as FlameGraph and inferno read them: `root;caller;callee COUNT` a line."""
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import IO, Literal
 
 from perfuse.analysis.columns import Columns
-from perfuse.analysis.sampled import NO_STACK, SUMMED, Selection, Task, call_tree, chosen_event, tasks
+from perfuse.analysis.sampled import SUMMED, Selection, Task, call_tree, chosen_event, tasks
 from perfuse.errors import UsageError
 from perfuse.exporters.source import Source
 
@@ -14,7 +13,7 @@ _ROOTS: dict[str, Callable[[Task], str | None]] = {
     "thread": lambda task: f"{task.name or task.process_name or ''}-{task.pid}/{task.number}",
     "none": lambda _task: None,
 }
-_WEIGHTS = {"samples": "self_samples", "events": "self_weight"}
+_WEIGHTS = ("samples", "events")
 
 
 def write(
@@ -50,32 +49,14 @@ def write(
             raise UsageError(f"{option} is one of {', '.join(known)}, not {value!r}", field=option)
     chosen = chosen_event(profile, event)
     tree = call_tree(profile, Selection().of(chosen), split_threads=True)
-    symbols, nodes = Columns(tree.symbols()), Columns(tree.nodes())
+    symbols = Columns(tree.symbols())
     names = [_one_frame(name) for name in symbols["name"]]
     if annotate:
         marks = map(_mark, symbols["origin"], symbols["kind"])
         names = [name + mark for name, mark in zip(names, marks, strict=True)]
-    counts = nodes["self_weight" if chosen.name in SUMMED else _WEIGHTS[weight]]
     roots = {task.thread_id: _ROOTS[root](task) for task in tasks(profile)}
     starts = {thread: None if start is None else _one_frame(start) for thread, start in roots.items()}
-    lines: Counter[str] = Counter()
-    for stack, thread, count in zip(_stacks(nodes, names), nodes["thread_id"], counts, strict=True):
-        start = starts[thread]
-        if count:
-            lines[stack if start is None else start if stack == NO_STACK else f"{start};{stack}"] += count
-    out.writelines(f"{stack} {count}\n".encode() for stack, count in sorted(lines.items()))
-
-
-def _stacks(nodes: Columns, names: list[str]) -> Iterator[str]:
-    """The names on the way to each node of a call tree, root first."""
-    # Nodes are in preorder: the last of each depth are those above the next.
-    above: list[tuple[int, str]] = []
-    for node, (parent, symbol) in enumerate(zip(nodes["parent_node_id"], nodes["symbol_id"], strict=True)):
-        while above and above[-1][0] != parent:
-            above.pop()
-        stack = f"{above[-1][1]};{names[symbol]}" if above else names[symbol]
-        above.append((node, stack))
-        yield stack
+    out.write(tree.collapsed(names, starts, "events" if chosen.name in SUMMED else weight))
 
 
 def _mark(origin: str, kind: str) -> str:

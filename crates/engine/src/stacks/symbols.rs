@@ -32,7 +32,7 @@ pub struct Symbols {
 }
 
 /// Name of what stands for samples without frames.
-const NO_STACK: &str = "[no stack]";
+pub(super) const NO_STACK: &str = "[no stack]";
 
 impl Symbols {
     pub(super) fn of(tables: &StackTables) -> Result<Self, StackError> {
