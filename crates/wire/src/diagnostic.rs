@@ -65,7 +65,7 @@ pub struct Diagnostic {
 
 /// Collects diagnostics; past a limit per code it counts instead of keeping, so memory stays bounded. What is only worth
 /// knowing ([`Severity::Info`]) is told once, with its count: a habit of a writer is in every record.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Diagnostics {
     rows: Vec<Diagnostic>,
     seen: Vec<(&'static str, usize, usize)>,
@@ -115,15 +115,18 @@ impl Diagnostics {
     /// Adds what another sink of this limit found behind: as if it had been told to this one.
     #[must_use]
     pub fn followed_by(mut self, other: Self) -> Self {
-        for row in other.rows {
-            let Diagnostic { rule, message, offset, record_index, field, count } = row;
-            self.push(rule, offset, record_index, field, || message);
-            let last = self.seen.iter().find(|(code, ..)| *code == rule.code).map(|(_, _, last)| *last);
-            if let Some(row) = last.and_then(|last| self.rows.get_mut(last)) {
-                row.count = row.count.saturating_add(count.saturating_sub(1));
-            }
-        }
+        other.rows.into_iter().for_each(|row| self.retell(row));
         self
+    }
+
+    /// Adds a row of another sink, with its count.
+    pub fn retell(&mut self, row: Diagnostic) {
+        let Diagnostic { rule, message, offset, record_index, field, count } = row;
+        self.push(rule, offset, record_index, field, || message);
+        let last = self.seen.iter().find(|(code, ..)| *code == rule.code).map(|(_, _, last)| *last);
+        if let Some(row) = last.and_then(|last| self.rows.get_mut(last)) {
+            row.count = row.count.saturating_add(count.saturating_sub(1));
+        }
     }
 
     /// The rows, in the order they were found.

@@ -1,11 +1,8 @@
-use std::ops::Range;
-
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
 use perfuse_tables::access::{ColumnError, lists, numbers};
 use rustc_hash::FxHashMap;
 
-use super::chain_cache::{Chain, ChainCache};
 use super::places::{Place, Places};
 use crate::unwind::{Chains, Mark, Origin};
 
@@ -68,7 +65,8 @@ pub fn locate(
         location_ids: FxHashMap::default(),
         node_ids: FxHashMap::default(),
         recent: FxHashMap::default(),
-        whole: ChainCache::default(),
+        last: FxHashMap::default(),
+        locations: Vec::new(),
     };
     for chains in callchains {
         let Chains { mut batch, marks } = chains?;
@@ -101,103 +99,105 @@ struct Walk<'a> {
     location_ids: FxHashMap<Location, u32>,
     node_ids: FxHashMap<(u32, u32), u32>,
     /// What an address was last found to be, and for how long that holds.
-    recent: FxHashMap<(u32, u64, Mark), (i64, i64, u32)>,
-    whole: ChainCache,
+    recent: FxHashMap<Address, (i64, i64, u32)>,
+    /// The chain before of each thread: most of the next one is the same.
+    last: FxHashMap<u32, Vec<Walked>>,
+    locations: Vec<(i64, i64, u32)>,
 }
+
+/// An address of a chain, with all that tells what it is at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Address {
+    /// [`NONE`] in the kernel.
+    process_id: u32,
+    address: u64,
+    mark: Mark,
+}
+
+/// An address of a chain that was walked from the outermost one.
+#[derive(Clone, Copy, Debug)]
+struct Walked {
+    address: Address,
+    node: u32,
+    /// While nothing from the outermost to here is replaced.
+    from_ns: i64,
+    until_ns: i64,
+}
+
+/// Threads whose last chain is kept.
+const MAX_THREADS: usize = 1 << 12;
 
 impl Walk<'_> {
     fn batch(&mut self, batch: &RecordBatch, marks: &[Option<Mark>]) -> Result<Vec<u32>, ColumnError> {
         let times = numbers::<Int64Type>(batch, "ts_ns")?;
         let processes = numbers::<UInt32Type>(batch, "process_id")?;
+        let threads = numbers::<UInt32Type>(batch, "thread_id")?;
         let chains = lists(batch, "addresses")?;
         let values = chains.values().as_any().downcast_ref::<arrow_array::PrimitiveArray<UInt64Type>>();
         let values = values.ok_or(ColumnError { column: "addresses" })?.values();
         let offsets = chains.value_offsets();
-        let mut found = Vec::new();
+        let mut chain = Vec::new();
         let mut nodes = Vec::with_capacity(batch.num_rows());
         for row in 0..batch.num_rows() {
             let range = offsets[row] as usize..offsets[row + 1] as usize;
             let (addresses, marks) = (&values[range.clone()], marks.get(range).unwrap_or_default());
-            let (process_id, at_ns) = (processes.value(row), times.value(row));
-            let known = Chain { process_id, addresses, marks };
-            if let Some(node) = self.whole.get(known, at_ns) {
-                nodes.push(node);
-                continue;
+            told(addresses, marks, processes.value(row), &mut chain);
+            if self.last.len() >= MAX_THREADS {
+                self.last.clear();
             }
-            let chain = addresses.iter().copied();
-            let chain = chain.zip(marks.iter().copied().chain(std::iter::repeat(None)));
-            let holds = self.chain(chain, process_id, at_ns, &mut found);
-            let mut node = NONE;
-            for &location in found.iter().rev() {
-                node = self.node(node, location);
-            }
-            self.whole.insert(known, holds, node);
-            nodes.push(node);
+            let mut last = self.last.remove(&threads.value(row)).unwrap_or_default();
+            nodes.push(self.chain(&chain, times.value(row), &mut last));
+            self.last.insert(threads.value(row), last);
         }
         Ok(nodes)
     }
 
-    /// Locations of a chain, innermost first; returns for how long all of them hold.
-    fn chain(
-        &mut self,
-        chain: impl Iterator<Item = (u64, Option<Mark>)>,
-        process_id: u32,
-        at_ns: i64,
-        found: &mut Vec<u32>,
-    ) -> Range<i64> {
-        found.clear();
-        let mut holds = i64::MIN..i64::MAX;
-        let mut kernel = None;
-        let mut is_return = false;
-        for (address, mark) in chain {
-            if address >= CONTEXT_MAX {
-                match address {
-                    CONTEXT_KERNEL | CONTEXT_HYPERVISOR => kernel = Some(true),
-                    CONTEXT_USER => {
-                        // The first address in user space is where it was interrupted, not one it returns to.
-                        is_return = false;
-                        kernel = Some(false);
-                    }
-                    _ => {}
-                }
-                continue;
-            }
-            let in_kernel = kernel.unwrap_or(address >> 63 == 1);
-            let origin = if is_return { Origin::Callchain } else { Origin::Sampled };
-            let mark = mark.unwrap_or(Mark { origin, is_return });
-            let process_id = if in_kernel { None } else { Some(process_id) };
-            let (from, until, location) = self.location(process_id, address, mark, at_ns);
-            holds = holds.start.max(from)..holds.end.min(until);
-            found.push(location);
-            is_return = true;
+    /// The node of a chain, innermost first. `walked` is the chain before of the thread, and then this one, outermost first.
+    fn chain(&mut self, chain: &[Address], at_ns: i64, walked: &mut Vec<Walked>) -> u32 {
+        let is_same = |(walked, address): &(&Walked, &Address)| {
+            walked.address == **address && (walked.from_ns..walked.until_ns).contains(&at_ns)
+        };
+        let num_same = walked.iter().zip(chain.iter().rev()).take_while(is_same).count();
+        walked.truncate(num_same);
+        let mut locations = std::mem::take(&mut self.locations);
+        locations.clear();
+        // Innermost first, as they are numbered.
+        let others = &chain[..chain.len() - num_same];
+        locations.extend(others.iter().map(|address| self.location(*address, at_ns)));
+        let (mut node, mut since, mut until) =
+            walked.last().map_or((NONE, i64::MIN, i64::MAX), |it| (it.node, it.from_ns, it.until_ns));
+        for (&address, &(from_ns, until_ns, location)) in others.iter().zip(&locations).rev() {
+            node = self.node(node, location);
+            (since, until) = (since.max(from_ns), until.min(until_ns));
+            walked.push(Walked { address, node, from_ns: since, until_ns: until });
         }
-        holds
+        self.locations = locations;
+        node
     }
 
     /// The location of an address, and since when and until when it is that.
-    fn location(&mut self, process_id: Option<u32>, address: u64, mark: Mark, at_ns: i64) -> (i64, i64, u32) {
-        let Mark { origin, is_return } = mark;
-        let key = (process_id.unwrap_or(NONE), address, mark);
-        if let Some(&known @ (from, until, _)) = self.recent.get(&key)
+    fn location(&mut self, known: Address, at_ns: i64) -> (i64, i64, u32) {
+        if let Some(&found @ (from, until, _)) = self.recent.get(&known)
             && (from..until).contains(&at_ns)
         {
-            return known;
+            return found;
         }
+        let Address { process_id, address, mark: Mark { origin, is_return } } = known;
         let looked_up = address.wrapping_sub(u64::from(is_return));
-        let (mut place, from, until) = match process_id {
-            Some(process_id) => self.places.user(process_id, looked_up, at_ns),
-            None => self.places.kernel(looked_up, at_ns),
+        let (process_id, (mut place, from, until)) = match process_id {
+            NONE => (0, self.places.kernel(looked_up, at_ns)),
+            _ => (process_id, self.places.user(process_id, looked_up, at_ns)),
         };
         if let Place::Jit { code_offset, .. } = &mut place {
             *code_offset += u64::from(is_return);
         }
-        let location = Location { process_id: process_id.unwrap_or(0), address, is_return, origin, place };
+        let location = Location { process_id, address, is_return, origin, place };
         let next = self.out.locations.len() as u32;
         let id = *self.location_ids.entry(location).or_insert_with(|| {
             self.out.locations.push(location);
             next
         });
-        self.recent.insert(key, (from, until, id));
+        self.recent.insert(known, (from, until, id));
         (from, until, id)
     }
 
@@ -207,5 +207,31 @@ impl Walk<'_> {
             self.out.nodes.push((parent, location));
             next
         })
+    }
+}
+
+/// The addresses of a chain without its markers, each with what these and its place among them tell.
+fn told(addresses: &[u64], marks: &[Option<Mark>], process_id: u32, chain: &mut Vec<Address>) {
+    chain.clear();
+    let mut kernel = None;
+    let mut is_return = false;
+    for (at, &address) in addresses.iter().enumerate() {
+        if address >= CONTEXT_MAX {
+            match address {
+                CONTEXT_KERNEL | CONTEXT_HYPERVISOR => kernel = Some(true),
+                CONTEXT_USER => {
+                    // The first address in user space is where it was interrupted, not one it returns to.
+                    is_return = false;
+                    kernel = Some(false);
+                }
+                _ => {}
+            }
+            continue;
+        }
+        let in_kernel = kernel.unwrap_or(address >> 63 == 1);
+        let origin = if is_return { Origin::Callchain } else { Origin::Sampled };
+        let mark = marks.get(at).copied().flatten().unwrap_or(Mark { origin, is_return });
+        chain.push(Address { process_id: if in_kernel { NONE } else { process_id }, address, mark });
+        is_return = true;
     }
 }

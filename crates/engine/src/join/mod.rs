@@ -6,7 +6,6 @@
 //! 3. [`resolve`] names each location once: function, line, inlined calls.
 //! 4. [`emit`] writes tables `frames`, `stacks`, `samples` and the native `functions` and `modules`.
 
-mod chain_cache;
 mod emit;
 mod lines;
 mod locate;

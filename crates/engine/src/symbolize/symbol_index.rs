@@ -30,7 +30,7 @@ impl SymbolIndex {
         for span in spans.into_iter().filter(|span| span.end > span.start) {
             open.close_until(at, span.start, &mut index);
             at = span.start;
-            open.heap.push((span.rank, span.symbol, span.end));
+            open.push(span);
         }
         open.close_until(at, u64::MAX, &mut index);
         index
@@ -61,9 +61,20 @@ impl SymbolIndex {
 #[derive(Default)]
 struct Open {
     heap: BinaryHeap<(u32, u32, u64)>,
+    /// Where the last of them ends.
+    end: u64,
 }
 
 impl Open {
+    fn push(&mut self, span: Span) {
+        // Most symbols overlap none: without this all would pile up below the one of the highest rank.
+        if self.end <= span.start {
+            self.heap.clear();
+        }
+        self.end = self.end.max(span.end);
+        self.heap.push((span.rank, span.symbol, span.end));
+    }
+
     fn close_until(&mut self, mut at: u64, limit: u64, index: &mut SymbolIndex) {
         while at < limit {
             while self.heap.peek().is_some_and(|&(_, _, end)| end <= at) {

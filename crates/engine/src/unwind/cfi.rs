@@ -60,6 +60,11 @@ pub(super) type Index = OnceLock<Vec<(Range<u64>, usize)>>;
 impl Section<'_> {
     /// How to get out of the function at an address.
     pub(super) fn step(&self, address: u64, index: &Index) -> Option<Step> {
+        self.row(address, index).map(|(_, step)| step)
+    }
+
+    /// The same, and for which addresses it holds.
+    pub(super) fn row(&self, address: u64, index: &Index) -> Option<(Range<u64>, Step)> {
         if self.is_eh {
             self.search(&self.eh_frame(), address, index)
         } else {
@@ -82,10 +87,11 @@ impl Section<'_> {
             }
         }
         let entry = only.filter(|entry| code_offset < entry.len())?;
-        self.step_in(&section, &entry, entry.initial_address().wrapping_add(code_offset))
+        let address = entry.initial_address().wrapping_add(code_offset);
+        self.row_in(&section, &entry, address).map(|(_, step)| step)
     }
 
-    fn search<'a, S>(&self, section: &S, address: u64, index: &Index) -> Option<Step>
+    fn search<'a, S>(&self, section: &S, address: u64, index: &Index) -> Option<(Range<u64>, Step)>
     where
         S: UnwindSection<Reader<'a>>,
         S::Offset: gimli::UnwindOffset<usize>,
@@ -97,7 +103,7 @@ impl Section<'_> {
             && let Ok(entry) = section.fde_from_offset(&self.bases(), at.into(), S::cie_from_offset)
             && entry.contains(address)
         {
-            return self.step_in(section, &entry, address);
+            return self.row_in(section, &entry, address);
         }
         let all = index.get_or_init(|| self.entries(section));
         let (range, at) =
@@ -105,7 +111,7 @@ impl Section<'_> {
         let entry = range
             .contains(&address)
             .then(|| section.fde_from_offset(&self.bases(), (*at).into(), S::cie_from_offset).ok())??;
-        self.step_in(section, &entry, address)
+        self.row_in(section, &entry, address)
     }
 
     /// All entries, by address. Reading ends at the first that makes no sense.
@@ -129,7 +135,7 @@ impl Section<'_> {
         all
     }
 
-    fn step_in<'a, S>(&self, section: &S, entry: &Entry<'a>, address: u64) -> Option<Step>
+    fn row_in<'a, S>(&self, section: &S, entry: &Entry<'a>, address: u64) -> Option<(Range<u64>, Step)>
     where
         S: UnwindSection<Reader<'a>>,
     {
@@ -169,7 +175,8 @@ impl Section<'_> {
         }
         let kept = if self.machine.has_link_register() { !0 } else { !(1 << ra) };
         let is_signal = entry.is_signal_trampoline();
-        Some(Step { origin: self.origin, cfa, rules: rules.into(), kept, is_signal })
+        let step = Step { origin: self.origin, cfa, rules: rules.into(), kept, is_signal };
+        Some((row.start_address()..row.end_address(), step))
     }
 
     fn bases(&self) -> BaseAddresses {

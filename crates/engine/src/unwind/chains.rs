@@ -45,7 +45,8 @@ impl From<RecordBatch> for Chains {
 
 /// Unwinds batches of table `callchains`.
 pub struct Unwinder<'a> {
-    lookups: Vec<Lookup<'a>>,
+    /// One a processor, with what it made of its rows of the last batch.
+    workers: Vec<(Lookup<'a>, Part)>,
     totals: Totals,
 }
 
@@ -53,8 +54,8 @@ impl<'a> Unwinder<'a> {
     /// Unwinds on all processors.
     #[must_use]
     pub fn new(modules: &'a Modules<'a>) -> Self {
-        let lookups = (0..rayon::current_num_threads()).map(|_| Lookup::new(modules)).collect();
-        Self { lookups, totals: Totals::default() }
+        let worker = |_| (Lookup::new(modules), Part::default());
+        Self { workers: (0..rayon::current_num_threads()).map(worker).collect(), totals: Totals::default() }
     }
 
     /// How it went so far.
@@ -71,26 +72,21 @@ impl<'a> Unwinder<'a> {
     pub fn unwind(&mut self, batch: RecordBatch) -> Result<Chains, ColumnError> {
         let rows = Rows::new(&batch)?;
         let num = batch.num_rows();
-        let share = num.div_ceil(self.lookups.len()).max(1);
-        let parts: Vec<Part> = self
-            .lookups
-            .par_iter_mut()
-            .enumerate()
-            .map(|(at, lookup)| {
-                let mut part = Part::default();
-                for row in (at * share).min(num)..((at + 1) * share).min(num) {
-                    part.push(&rows, row, lookup);
-                }
-                part
-            })
-            .collect();
-        parts.iter().for_each(|part| self.totals.merge(&part.totals));
-        let lens = parts.iter().flat_map(|part| part.lens.iter().copied());
+        let share = num.div_ceil(self.workers.len()).max(1);
+        self.workers.par_iter_mut().enumerate().for_each(|(at, (lookup, part))| {
+            part.clear();
+            for row in (at * share).min(num)..((at + 1) * share).min(num) {
+                part.push(&rows, row, lookup);
+            }
+        });
+        let parts = || self.workers.iter().map(|(_, part)| part);
+        parts().for_each(|part| self.totals.merge(&part.totals));
+        let lens = parts().flat_map(|part| part.lens.iter().copied());
         let offsets = OffsetBuffer::<i32>::from_lengths(lens);
-        let num_addresses = parts.iter().map(|part| part.addresses.len()).sum();
+        let num_addresses = parts().map(|part| part.addresses.len()).sum();
         let mut addresses = Vec::with_capacity(num_addresses);
         let mut marks = Vec::with_capacity(num_addresses);
-        for part in &parts {
+        for part in parts() {
             addresses.extend_from_slice(&part.addresses);
             marks.extend_from_slice(&part.marks);
         }
@@ -167,6 +163,13 @@ struct Part {
 }
 
 impl Part {
+    fn clear(&mut self) {
+        self.addresses.clear();
+        self.lens.clear();
+        self.marks.clear();
+        self.totals = Totals::default();
+    }
+
     fn push(&mut self, rows: &Rows<'_>, row: usize, lookup: &mut Lookup<'_>) {
         let before = self.addresses.len();
         let recorded = rows.addresses.get(row);

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
@@ -43,38 +44,38 @@ impl<'a> Modules<'a> {
             Opened { symbols, rules }
         })
     }
-
-    fn step(&self, place: Place, pc: u64, machine: Machine, all_registers: bool) -> Option<Step> {
-        let told = match place {
-            Place::Jit { code_object_id, code_offset } => {
-                self.formats.code(code_object_id).and_then(|code| code.step(code_offset, machine))
-            }
-            Place::Mapped { mapping } => {
-                let mapping = &self.places.mappings.rows[mapping as usize];
-                let Opened { symbols, rules } = self.opened(mapping);
-                let position = symbols.position(pc, mapping.start, mapping.file_offset);
-                rules.as_ref().and_then(|rules| rules.step(symbols.address(position)?, all_registers))
-            }
-            Place::Anonymous { .. } | Place::Unmapped | Place::Kernel => None,
-        };
-        told.or_else(|| frame_pointer::step(machine))
-    }
 }
 
-/// Steps known at the most: a recording with more different addresses than that is looked up again.
+/// Addresses known at the most: a recording with more different ones than that is looked up again.
 const MAX_KNOWN: usize = 1 << 19;
 
 /// What one thread of ours has looked up, and the process it is looking at.
 pub struct Lookup<'a> {
     modules: &'a Modules<'a>,
-    known: FxHashMap<(u32, u64, bool), Known>,
-    steps: Vec<Step>,
+    /// Of the process that is looked at.
+    here: Addresses,
+    /// Of the other ones.
+    elsewhere: FxHashMap<u32, Addresses>,
+    /// Of files, by module and whether it was asked for all registers.
+    rows: FxHashMap<(u32, bool), BTreeMap<u64, (u64, StepId)>>,
+    /// Each but once: a program has many addresses and few ways to get out of a function.
+    steps: Vec<Arc<Step>>,
+    step_ids: FxHashMap<Arc<Step>, StepId>,
+    num_known: usize,
     process_id: u32,
     at_ns: i64,
     machine: Machine,
 }
 
+/// What is known of a process's addresses: from anything that tells of them, and from what tells of all registers.
+#[derive(Default)]
+struct Addresses {
+    any: FxHashMap<u64, Known>,
+    all_registers: FxHashMap<u64, Known>,
+}
+
 /// A step, and for how long it holds.
+#[derive(Clone, Copy)]
 struct Known {
     from_ns: i64,
     until_ns: i64,
@@ -85,17 +86,33 @@ impl<'a> Lookup<'a> {
     /// Nothing is known yet.
     #[must_use]
     pub fn new(modules: &'a Modules<'a>) -> Self {
-        let (known, steps) = Default::default();
-        Self { modules, known, steps, process_id: 0, at_ns: 0, machine: Machine::Amd64 }
+        Self {
+            modules,
+            here: Addresses::default(),
+            elsewhere: FxHashMap::default(),
+            rows: FxHashMap::default(),
+            steps: Vec::new(),
+            step_ids: FxHashMap::default(),
+            num_known: 0,
+            process_id: 0,
+            at_ns: 0,
+            machine: Machine::Amd64,
+        }
     }
 
     /// Looks at a process at a time.
     pub fn look_at(&mut self, process_id: u32, at_ns: i64, machine: Machine) {
-        (self.process_id, self.at_ns, self.machine) = (process_id, at_ns, machine);
-        if self.steps.len() >= MAX_KNOWN {
-            self.known.clear();
-            self.steps.clear();
+        // Steps are of one machine's registers.
+        if self.num_known >= MAX_KNOWN || machine != self.machine {
+            *self = Self { process_id, machine, ..Self::new(self.modules) };
         }
+        if process_id != self.process_id {
+            let there = self.elsewhere.remove(&process_id).unwrap_or_default();
+            let left = std::mem::replace(&mut self.here, there);
+            self.elsewhere.insert(self.process_id, left);
+            self.process_id = process_id;
+        }
+        self.at_ns = at_ns;
     }
 
     /// The copy of a stack that a source has under a number.
@@ -117,23 +134,64 @@ impl<'a> Lookup<'a> {
             _ => None,
         }
     }
+
+    /// What lies at an address says how to get out of the function there, or else the frame pointer.
+    fn look_up(&mut self, place: Place, pc: u64, all_registers: bool) -> Option<StepId> {
+        let told = match place {
+            Place::Jit { code_object_id, code_offset } => {
+                let code = self.modules.formats.code(code_object_id);
+                code.and_then(|code| code.step(code_offset, self.machine)).map(|step| self.step_id(step))
+            }
+            Place::Mapped { mapping } => self.look_up_mapped(mapping, pc, all_registers),
+            Place::Anonymous { .. } | Place::Unmapped | Place::Kernel => None,
+        };
+        told.or_else(|| frame_pointer::step(self.machine).map(|step| self.step_id(step)))
+    }
+
+    fn look_up_mapped(&mut self, mapping: u32, pc: u64, all_registers: bool) -> Option<StepId> {
+        let modules = self.modules;
+        let mapping = &modules.places.mappings.rows[mapping as usize];
+        let Opened { symbols, rules } = modules.opened(mapping);
+        let rules = rules.as_ref()?;
+        let address = symbols.address(symbols.position(pc, mapping.start, mapping.file_offset))?;
+        let key = (mapping.module, all_registers);
+        let row = self.rows.get(&key).and_then(|rows| rows.range(..=address).next_back());
+        if let Some((_, (_, step))) = row.filter(|(_, (end, _))| address < *end) {
+            return Some(*step);
+        }
+        let (range, step) = rules.step(address, all_registers)?;
+        let step = self.step_id(step);
+        if let Some(range) = range {
+            self.rows.entry(key).or_default().insert(range.start, (range.end, step));
+        }
+        Some(step)
+    }
+
+    fn step_id(&mut self, step: Step) -> StepId {
+        if let Some(id) = self.step_ids.get(&step) {
+            return *id;
+        }
+        let (id, step) = (StepId(self.steps.len() as u32), Arc::new(step));
+        self.steps.push(Arc::clone(&step));
+        self.step_ids.insert(step, id);
+        id
+    }
 }
 
 impl Code for Lookup<'_> {
     #[inline]
     fn find(&mut self, pc: u64, all_registers: bool) -> Option<StepId> {
-        let key = (self.process_id, pc, all_registers);
-        if let Some(known) = self.known.get(&key)
+        let known = if all_registers { &self.here.all_registers } else { &self.here.any };
+        if let Some(known) = known.get(&pc)
             && (known.from_ns..known.until_ns).contains(&self.at_ns)
         {
             return known.step;
         }
         let (place, from_ns, until_ns) = self.modules.places.user(self.process_id, pc, self.at_ns);
-        let step = self.modules.step(place, pc, self.machine, all_registers).map(|step| {
-            self.steps.push(step);
-            StepId(self.steps.len() as u32 - 1)
-        });
-        self.known.insert(key, Known { from_ns, until_ns, step });
+        let step = self.look_up(place, pc, all_registers);
+        let known = if all_registers { &mut self.here.all_registers } else { &mut self.here.any };
+        known.insert(pc, Known { from_ns, until_ns, step });
+        self.num_known += 1;
         step
     }
 

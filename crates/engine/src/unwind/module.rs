@@ -149,12 +149,18 @@ impl Module {
         })
     }
 
-    /// How to get out of the function at an address, as the file is laid out.
-    pub(super) fn step(&self, address: u64, all_registers: bool) -> Option<Step> {
+    /// How to get out of the function at an address, as the file is laid out; and for which addresses that holds, where
+    /// nothing that is asked before could tell otherwise of some of them.
+    pub(super) fn step(&self, address: u64, all_registers: bool) -> Option<(Option<Range<u64>>, Step)> {
         let rows = self.rows.as_ref().filter(|_| !all_registers);
-        rows.and_then(|rows| rows.step(address))
-            .or_else(|| self.eh_frame_section()?.step(address, &self.indexes.0))
-            .or_else(|| self.debug_frame_section()?.step(address, &self.indexes.1))
+        if let Some(step) = rows.and_then(|rows| rows.step(address)) {
+            return Some((None, step));
+        }
+        let eh_frame = self.eh_frame_section();
+        if let Some((range, step)) = eh_frame.and_then(|it| it.row(address, &self.indexes.0)) {
+            return Some((rows.is_none().then_some(range), step));
+        }
+        self.debug_frame_section()?.step(address, &self.indexes.1).map(|step| (None, step))
     }
 
     /// A number in a part of the file that is never written to, by offset.

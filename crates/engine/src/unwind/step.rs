@@ -48,7 +48,7 @@ impl Origin {
 }
 
 /// A DWARF expression.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Expression {
     /// Its operations.
     pub bytes: Arc<[u8]>,
@@ -57,7 +57,7 @@ pub struct Expression {
 }
 
 /// What an offset is counted from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Base {
     /// The canonical frame address.
     Cfa,
@@ -68,7 +68,7 @@ pub enum Base {
 }
 
 /// How the caller's value of a register is found, or the CFA.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Rule {
     /// It is not: the frame has overwritten it.
     Lost,
@@ -79,7 +79,7 @@ pub enum Rule {
 }
 
 /// How to get from a frame to its caller.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
     /// What told.
     pub origin: Origin,

@@ -4,9 +4,8 @@ use perfuse_wire::{Diagnostics, ErrorKind, Rule, rules};
 
 use super::consts::RecordType;
 use super::layout::{Lost, LostSamples};
-use super::reader::{Cut, File, RawRecord, Releaser};
+use super::reader::{Cut, File, RawRecord};
 use super::recording::PerfData;
-use crate::Position;
 
 rules! {
     TRUNCATED = "PD001", DataLoss, "perf.data-file-format: data", "the file ends inside a record or before its records do",
@@ -88,16 +87,8 @@ pub fn check(perf: &PerfData, sink: &mut Diagnostics) {
         sink.push(finding.rule, finding.offset, None, finding.field, || finding.message.clone());
     }
     check_header(perf, sink);
-    let mut at = Position::default();
-    let mut releaser = Releaser::default();
-    let end = loop {
-        match file.next(&mut at) {
-            Ok(record) => check_record(file, &record, sink),
-            Err(cut) => break cut,
-        }
-        releaser.done_before(file, at);
-    };
-    check_end(file, end, at, sink);
+    file.survey().found.rows().iter().cloned().for_each(|row| sink.retell(row));
+    check_end(file, sink);
     check_survey(file, sink);
 }
 
@@ -128,7 +119,8 @@ fn check_header(perf: &PerfData, sink: &mut Diagnostics) {
     }
 }
 
-fn check_record(file: &File, record: &RawRecord<'_>, sink: &mut Diagnostics) {
+/// Holds a record against the rules for records, as the survey comes by.
+pub(super) fn check_record(file: &File, record: &RawRecord<'_>, sink: &mut Diagnostics) {
     let kind = record.record_type;
     let (offset, index) = (record.offset, Some(record.index));
     let mut cursor = record.cursor(file.endian);
@@ -163,9 +155,10 @@ fn check_record(file: &File, record: &RawRecord<'_>, sink: &mut Diagnostics) {
     }
 }
 
-fn check_end(file: &File, end: Cut, at: Position, sink: &mut Diagnostics) {
-    let index = Some(at.index);
-    match end {
+fn check_end(file: &File, sink: &mut Diagnostics) {
+    let survey = file.survey();
+    let index = Some(survey.num_records);
+    match survey.end {
         Cut::End if file.header.data_size != 0 => {
             let want = file.header.data_offset.saturating_add(file.header.data_size);
             let have = file.source.len() as u64;

@@ -1,5 +1,6 @@
 //! Rows of the common tables.
 
+use std::collections::VecDeque;
 use std::fmt::Write;
 use std::sync::{Arc, PoisonError};
 
@@ -7,18 +8,19 @@ use arrow_array::RecordBatch;
 use perfuse_tables::{callchains, mappings};
 use rustc_hash::FxHashMap;
 
-use super::consts::RecordType;
 use super::features::{BuildIds, text};
 use super::order::{Key, TimeOrder};
 use super::reader::{File, Releaser};
 use super::records::Mapping;
 use super::tasks::TaskFactKind;
-use crate::{BatchStream, Placement, one_batch};
+use crate::{BatchStream, Placement, Position, one_batch};
 
 /// Rows of a record batch.
 const BATCH_ROWS: usize = 65_536;
 /// Rows of one with stacks to unwind, which is a batch's dearest part.
-const BATCH_STACKS: usize = 4096;
+const BATCH_STACKS: usize = 1024;
+/// Batches whose stacks stay in memory: those who unwind are some behind.
+const KEPT_BATCHES: usize = 16;
 /// A batch of deep call chains ends earlier.
 const BATCH_ADDRESSES: usize = 4 << 20;
 
@@ -41,7 +43,7 @@ pub fn table(file: &Arc<File>, name: &str, placement: &Placement) -> Option<Batc
         }
         "callchains" => {
             identify(file, placement);
-            let order = TimeOrder::new(file, |record, _| record.record_type == RecordType::SAMPLE);
+            let order = TimeOrder::samples(file);
             Some(Box::new(CallchainRows {
                 file: file.clone(),
                 placement: placement.clone(),
@@ -49,6 +51,7 @@ pub fn table(file: &Arc<File>, name: &str, placement: &Placement) -> Option<Batc
                 threads: FxHashMap::default(),
                 next_id: placement.first.sample,
                 addresses: Vec::new(),
+                kept: VecDeque::new(),
                 releaser: Releaser::default(),
             }))
         }
@@ -123,6 +126,8 @@ struct CallchainRows {
     threads: FxHashMap<(i32, i32), (u32, u32)>,
     next_id: u64,
     addresses: Vec<u64>,
+    /// From where on the file is needed after each of the last batches with stacks.
+    kept: VecDeque<Position>,
     releaser: Releaser,
 }
 
@@ -176,7 +181,13 @@ impl Iterator for CallchainRows {
             num_addresses = num_addresses.saturating_add(addresses);
             num_stacks = num_stacks.saturating_add(has_stack.into());
         }
-        self.releaser.done_before(&file, self.order.oldest());
+        self.kept.push_back(self.order.oldest());
+        let num_kept = if num_stacks > 0 { KEPT_BATCHES } else { 0 };
+        while self.kept.len() > num_kept
+            && let Some(done) = self.kept.pop_front()
+        {
+            self.releaser.done_before(&file, done);
+        }
         (!table.is_empty()).then(|| table.finish())
     }
 }

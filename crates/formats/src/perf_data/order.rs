@@ -45,13 +45,56 @@ impl Rounds {
     }
 }
 
+/// Samples and ends of rounds, noted by a pass that came by.
+#[derive(Debug, Default)]
+pub struct Noted {
+    samples: Vec<Key>,
+    /// How many samples came before each end.
+    rounds: Vec<usize>,
+}
+
+impl Noted {
+    /// More are found by another pass over the file: nobody wants a gigabyte of keys.
+    const MAX: usize = 4 << 20;
+
+    /// With a sample; `None` where that makes too many.
+    pub fn with(mut self, sample: Key) -> Option<Self> {
+        self.samples.push(sample);
+        (self.samples.len() <= Self::MAX).then_some(self)
+    }
+
+    /// A round ends here.
+    pub fn finish_round(&mut self) {
+        if self.rounds.last() != Some(&self.samples.len()) {
+            self.rounds.push(self.samples.len());
+        }
+    }
+}
+
 /// Which records a pass is about, by record and time.
 pub type Wanted = fn(&RawRecord<'_>, u64) -> bool;
+
+/// What a pass comes by.
+enum Step {
+    /// A record with its time, and whether it is wanted.
+    Record(Key, bool),
+    /// The end of a round.
+    Round,
+}
+
+/// Where a pass takes its records from.
+#[derive(Debug)]
+enum Walk {
+    /// From the file.
+    All(Wanted),
+    /// Samples, from what was noted: how many were given, and how many rounds have ended.
+    Noted { samples: usize, rounds: usize },
+}
 
 /// A pass over some of a file's records in time order; those of one time stay in file order.
 #[derive(Debug)]
 pub struct TimeOrder {
-    wanted: Wanted,
+    walk: Walk,
     at: Position,
     rounds: Option<Rounds>,
     pending: Vec<Key>,
@@ -62,15 +105,22 @@ pub struct TimeOrder {
 impl TimeOrder {
     /// A pass over the records that are wanted.
     pub fn new(file: &File, wanted: Wanted) -> Self {
+        Self::of(file, Walk::All(wanted))
+    }
+
+    /// A pass over the samples.
+    pub fn samples(file: &File) -> Self {
+        let walk = match file.survey().samples {
+            Some(_) => Walk::Noted { samples: 0, rounds: 0 },
+            None => Walk::All(|record, _| record.record_type == RecordType::SAMPLE),
+        };
+        Self::of(file, walk)
+    }
+
+    fn of(file: &File, walk: Walk) -> Self {
         let rounds = (file.survey().num_late == 0).then(Rounds::default);
-        Self {
-            wanted,
-            at: Position::default(),
-            rounds,
-            pending: Vec::new(),
-            ready: Vec::new().into_iter(),
-            ended: false,
-        }
+        let (pending, ready) = (Vec::new(), Vec::new().into_iter());
+        Self { walk, at: Position::default(), rounds, pending, ready, ended: false }
     }
 
     /// The next one.
@@ -101,28 +151,59 @@ impl TimeOrder {
     }
 
     fn read_round(&mut self, file: &File) {
-        while let Ok(record) = file.next(&mut self.at) {
-            if record.record_type == RecordType::FINISHED_ROUND {
-                if let Some(limit) = self.rounds.as_mut().map(Rounds::finish)
-                    && self.give(limit)
-                {
-                    return;
+        while let Some(step) = self.step(file) {
+            match step {
+                Step::Round => {
+                    if let Some(limit) = self.rounds.as_mut().map(Rounds::finish)
+                        && self.give(limit)
+                    {
+                        return;
+                    }
                 }
-                continue;
-            }
-            if record.record_type.is_user() {
-                continue;
-            }
-            let time = file.time(&record).unwrap_or(0);
-            if let Some(rounds) = &mut self.rounds {
-                rounds.see(time);
-            }
-            if (self.wanted)(&record, time) {
-                self.pending.push(Key { time, location: record.location });
+                Step::Record(key, is_wanted) => {
+                    if let Some(rounds) = &mut self.rounds {
+                        rounds.see(key.time);
+                    }
+                    if is_wanted {
+                        self.pending.push(key);
+                    }
+                }
             }
         }
         self.ended = true;
         self.give(u64::MAX);
+    }
+
+    fn step(&mut self, file: &File) -> Option<Step> {
+        match &mut self.walk {
+            Walk::All(wanted) => loop {
+                let record = file.next(&mut self.at).ok()?;
+                if record.record_type == RecordType::FINISHED_ROUND {
+                    return Some(Step::Round);
+                }
+                if !record.record_type.is_user() {
+                    let time = file.time(&record).unwrap_or(0);
+                    return Some(Step::Record(
+                        Key { time, location: record.location },
+                        wanted(&record, time),
+                    ));
+                }
+            },
+            Walk::Noted { samples, rounds } => {
+                let noted = file.survey().samples.as_ref()?;
+                if noted.rounds.get(*rounds) == Some(samples) {
+                    *rounds = rounds.saturating_add(1);
+                    return Some(Step::Round);
+                }
+                let key = *noted.samples.get(*samples)?;
+                *samples = samples.saturating_add(1);
+                match key.location.position() {
+                    Position { inner: 0, offset, .. } => self.at.offset = offset,
+                    Position { inner, .. } => self.at.inner = inner,
+                }
+                Some(Step::Record(key, true))
+            }
+        }
     }
 
     fn give(&mut self, limit: u64) -> bool {

@@ -82,9 +82,10 @@ impl<'a> RawRecord<'a> {
 }
 
 /// Why no more records can be cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cut {
     /// The records end here, as they should.
+    #[default]
     End,
     /// The bytes end inside a record.
     Short {

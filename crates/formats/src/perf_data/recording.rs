@@ -8,7 +8,7 @@ use linux_perf_data::Feature;
 use perfuse_tables::Offsets;
 use perfuse_wire::{Diagnostics, Endian, ParseError, RecordView, Value};
 
-use super::consts::{CLOCK_MONOTONIC, RecordType, clock_name};
+use super::consts::{CLOCK_MONOTONIC, clock_name};
 use super::layout::{ClockData, FileHeader, TimeConv};
 use super::order::TimeOrder;
 use super::reader::{File, Location};
@@ -158,7 +158,7 @@ impl PerfData {
 
     /// Calls `each` with every sample, whole, in time order: the n-th is row n of `callchains`.
     pub fn for_each_sample(&self, mut each: impl FnMut(u64, &Sample<'_>)) {
-        let mut order = TimeOrder::new(&self.file, |record, _| record.record_type == RecordType::SAMPLE);
+        let mut order = TimeOrder::samples(&self.file);
         let mut index = 0u64;
         while let Some(key) = order.next(&self.file) {
             let Some(record) = self.file.at(key.location) else { continue };

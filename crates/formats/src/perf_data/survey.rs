@@ -1,13 +1,15 @@
-//! One pass over all records: what is counted, and the few facts that reports and joins ask for by name.
+//! One pass over all records: what is counted, what is wrong, and the few facts that reports and joins ask for by name.
 
 use linux_perf_event_reader::constants as abi;
+use perfuse_wire::Diagnostics;
 use rustc_hash::FxHashMap;
 
+use super::check::check_record;
 use super::consts::RecordType;
 use super::features::{BuildId, text};
 use super::hidden::is_marker;
 use super::layout::{Lost, LostSamples, Namespaces, Section, TimeConv};
-use super::order::{Key, Rounds};
+use super::order::{Key, Noted, Rounds};
 use super::reader::{Cut, File, RawRecord, Releaser};
 use super::records::Mapping;
 use crate::Position;
@@ -79,21 +81,25 @@ pub struct Survey {
     pub task_records: Vec<Key>,
     /// Samples and other records that came later than the rounds of their file allow.
     pub num_late: u64,
+    /// Where the samples are, as long as there are not too many.
+    pub samples: Option<Noted>,
+    /// What is wrong with records.
+    pub found: Diagnostics,
     /// Why the pass ended.
-    pub end: Option<Cut>,
+    pub end: Cut,
 }
 
 impl Survey {
     /// Walks the file.
     pub fn new(file: &File) -> Self {
-        let mut survey = Self::default();
+        let mut survey = Self { samples: Some(Noted::default()), ..Self::default() };
         let mut at = Position::default();
         let mut rounds = Rounds::default();
         let mut releaser = Releaser::default();
         survey.end = loop {
             match file.next(&mut at) {
                 Ok(record) => survey.take(file, &record, &mut rounds),
-                Err(cut) => break Some(cut),
+                Err(cut) => break cut,
             }
             releaser.done_before(file, at);
         };
@@ -104,6 +110,7 @@ impl Survey {
 
     fn take(&mut self, file: &File, record: &RawRecord<'_>, rounds: &mut Rounds) {
         self.num_records = self.num_records.saturating_add(1);
+        check_record(file, record, &mut self.found);
         let count = self.counts.entry(record.record_type).or_default();
         *count = count.saturating_add(1);
         if record.record_type.is_user() {
@@ -120,7 +127,11 @@ impl Survey {
         }
         let mut cursor = record.cursor(file.endian);
         match record.record_type {
-            RecordType::SAMPLE => return self.take_sample(file, record, time),
+            RecordType::SAMPLE => {
+                self.samples =
+                    self.samples.take().and_then(|noted| noted.with(Key { time, location: record.location }));
+                return self.take_sample(file, record, time);
+            }
             RecordType::LOST => {
                 let lost = Lost::read(&mut cursor).map_or(0, |it| it.lost);
                 self.lost_records = self.lost_records.saturating_add(lost);
@@ -146,6 +157,7 @@ impl Survey {
         match record.record_type {
             RecordType::FINISHED_ROUND => {
                 rounds.finish();
+                self.samples.as_mut().map(Noted::finish_round);
             }
             RecordType::TIME_CONV => self.time_conv = TimeConv::read(&mut cursor).ok(),
             RecordType::HEADER_BUILD_ID => {
