@@ -77,8 +77,12 @@ impl UserRegisters {
     pub fn pairs(&self, registers: Option<Registers<'_>>, pairs: &mut Vec<u64>) {
         pairs.clear();
         let Some(registers) = registers.filter(|it| it.abi == ABI_64) else { return };
-        let value = |(place, dwarf): &(usize, u64)| Some([*dwarf, registers.values.get(*place)?]);
-        pairs.extend(self.places.iter().filter_map(value).flatten());
+        // One after the other: flattened pairs are added word by word, each with a look at the room there is.
+        for (place, dwarf) in &self.places {
+            if let Some(value) = registers.values.get(*place) {
+                pairs.extend_from_slice(&[*dwarf, value]);
+            }
+        }
     }
 
     /// Whether there are none.
