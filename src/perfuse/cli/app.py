@@ -66,7 +66,7 @@ class App(click.Group):
         """What holds for every verb."""
         formatter.write(
             "\nContent decides the format; .gz and .zst are read through; - is standard input.\n"
-            "Several files are put on one clock. `perfuse help VERB` has examples.\n"
+            "`perfuse help VERB` has examples.\n"
             "Exit codes: 0 done and clean, 1 findings, 2 usage, 3 unreadable, 130 stopped.\n"
         )
 
@@ -79,7 +79,10 @@ class App(click.Group):
 @click.version_option(__version__, "--version", prog_name="perfuse", message="%(prog)s %(version)s")
 @click.option("--color", type=click.Choice(COLORS), metavar="WHEN", help="Colour: auto, always or never.")
 def app(color: str | None) -> None:
-    """Opens JITDUMP and perf.data recordings, joins them on one clock, and says where the time went."""
+    """Opens perf.data, JITDUMP, XRay, Mono log profiler and SFrame files, and says where time and memory went.
+
+    Files given together are put on one clock and joined.
+    """
     del color  # read from the root context by each verb
 
 
