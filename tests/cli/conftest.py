@@ -18,13 +18,14 @@ SFRAME = HERE.parents[1] / "crates" / "formats" / "src" / "sframe" / "testdata"
 @pytest.fixture
 def recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current directory: a dump, its perf.data, a damaged dump, XRay logs with their program, an object
-    file, a library and a program with SFrame."""
+    file, a library and a program with SFrame, a Mono log with heap shots."""
     for file in (HERE / "testdata").iterdir():
         shutil.copy(file, tmp_path)
     (tmp_path / "server").write_bytes(program())
     shutil.copy(SFRAME / "v2_nest_llvm22.o", tmp_path / "a.out")
     shutil.copy(SFRAME / "lld22_v2.so", tmp_path / "libsmall.so")
     shutil.copy(HERE.parents[1] / "examples" / "unwind_tables" / "orders", tmp_path)
+    shutil.copy(HERE.parents[1] / "examples" / "mono_sessions" / "sessions.mlpd.gz", tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -33,6 +33,15 @@ def corpus() -> Path:
 
 
 @pytest.fixture(scope="session")
+def heap_shots() -> Path:
+    """A log of a runtime without samples, calls and allocations, which is kept beside the repository."""
+    log = CORPORA / "mono" / "v17" / "heapshot.mlpd"
+    if not log.exists():
+        pytest.skip(f"no corpus at {log}")
+    return log
+
+
+@pytest.fixture(scope="session")
 def traces() -> Path:
     """Real logs of calls, which are kept beside the repository."""
     if not (CORPORA / "xray").exists():

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from perf_script import perf_script
 
-from perfuse.errors import UsageError
+from perfuse.errors import ExportError, UsageError
 from perfuse.exporters import export
 
 # flamegraph.pl and inferno: the count is the number after the last space; frames are split at `;`.
@@ -67,8 +67,9 @@ def test_no_root_and_event_weights(small: FakeProfile) -> None:
     )
 
 
-def test_no_samples_no_lines() -> None:
-    assert collapsed(FakeProfile()) == ""
+def test_no_samples_is_said() -> None:
+    with pytest.raises(ExportError, match="no samples"):
+        collapsed(FakeProfile())
 
 
 def test_unknown_root_is_said(small: FakeProfile) -> None:

@@ -155,10 +155,22 @@ def test_a_log_without_calls_is_a_timeline() -> None:
 
 def test_firefox_has_markers_and_counters(profile: Any, profiler: Any, tmp_path: Path) -> None:
     """Its own loader names, times and counts them as SQL does."""
+    _holds_in_firefox(profile, profiler, tmp_path)
+
+
+def test_firefox_needs_no_samples(heap_shots: Path, profiler: Any, tmp_path: Path) -> None:
+    log = perfuse.fuse(heap_shots)
+    assert log.sql("SELECT count(*) FROM samples").fetchall() == [(0,)]
+    _holds_in_firefox(log, profiler, tmp_path)
+
+
+def _holds_in_firefox(profile: Any, profiler: Any, tmp_path: Path) -> None:
     export(profile, tmp_path / "p.json")
     profiler.load(tmp_path / "p.json")
     ((first,),) = profile.sql("""
-        SELECT min(ts) FROM (SELECT ts_ns AS ts FROM samples UNION ALL SELECT start_ns FROM slices)
+        SELECT min(ts) FROM (
+            SELECT ts_ns AS ts FROM samples UNION ALL SELECT start_ns FROM slices
+            UNION ALL SELECT ts_ns FROM exceptions WHERE kind = 'throw')
     """).fetchall()
     listed = profiler.ask("profile", "info", "--all")["processes"]
     theirs: Counter[tuple[str, str, int, int]] = Counter()

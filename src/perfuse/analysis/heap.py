@@ -269,8 +269,13 @@ class Heap:
         """The flame graph of retained sizes, in bytes: on each root and object lies what it alone keeps alive."""
         from perfuse.analysis.flame import FlameGraph
 
+        return FlameGraph.of(self.retained_sizes)
+
+    @property
+    def retained_sizes(self) -> RetainedSizes:
+        """What objects retain as if it had been sampled, for exporters: `Profile.export` takes profiles alone."""
         title = f"{self._profile.title}, heap shot {self.snapshot.snapshot_id}"
-        return FlameGraph.of(RetainedSizes(title, self._shot.folded(self._types)))
+        return RetainedSizes(title, self._shot.folded(self._types))
 
     def whereabouts(self, known: Sequence[tuple[int, int]]) -> "list[HeapObject | None]":
         """Objects found again, wherever they were moved.

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from perfuse.analysis.sampled import events
 from perfuse.cli.console import Console
 from perfuse.cli.opening import open_profile, settle
 from perfuse.cli.options import FILES, ProfileOptions, output, profile_options
 from perfuse.cli.verb import verb
+from perfuse.exporters import export
+from perfuse.exporters.source import nothing_sampled
+
+if TYPE_CHECKING:
+    from perfuse.analysis.sampled import Sampled
+    from perfuse.profile import Profile
 
 EVENTS = {"bytes": "allocated-bytes", "count": "allocations", "time": "wall-time", "calls": "calls"}
 """Events by what `--weight` calls them."""
+
+RETAINED = "retained"
+"""`--weight` for what the objects of a heap shot keep alive."""
 
 
 @verb(
@@ -21,6 +31,7 @@ EVENTS = {"bytes": "allocated-bytes", "count": "allocations", "time": "wall-time
         "perfuse flame perf.data jit-2345.dump -o flame.html",
         "perfuse flame perf.data -o flame.svg",
         "perfuse flame output.mlpd --weight bytes -o allocated.html",
+        "perfuse flame sessions.mlpd.gz --weight retained -o heap.html",
     ],
 )
 @FILES
@@ -29,9 +40,10 @@ EVENTS = {"bytes": "allocated-bytes", "count": "allocations", "time": "wall-time
 @click.option("--inverted", is_flag=True, help="Callers above: start from the innermost functions.")
 @click.option(
     "--weight",
-    type=click.Choice(tuple(EVENTS)),
+    type=click.Choice((*EVENTS, RETAINED)),
     metavar="WHAT",
-    help="What widths mean: bytes or count of allocations, time or calls of a call trace.",
+    help="What widths mean: bytes or count of allocations, time or calls of a call trace, bytes retained in the last"
+    " heap shot.",
 )
 @profile_options
 def command(
@@ -45,15 +57,24 @@ def command(
 ) -> int:
     """The file needs no network and no other file. HTML zooms, searches, inverts and merges; SVG is a picture.
 
-    It is drawn of samples; where none were taken, of recorded calls; else of allocations.
+    It is drawn of samples; where none were taken, of recorded calls, else of allocations, else of the last heap shot.
     """
     if to is None:
         to = "svg" if output.lower().endswith((".svg", ".svg.gz")) else "html"
     profile = open_profile(console, files, how)
     options: dict[str, Any] = {"inverted": True} if inverted else {}
-    if weight is not None:
+    if weight in EVENTS:
         options["event"] = EVENTS[weight]
-    profile.export(output, to=to, **options)
+    export(_drawn(profile, weight), output, to=to, **options)
     if output != "-":
         console.note(f"wrote {output}")
     return settle(console, profile.diagnostics)
+
+
+def _drawn(profile: Profile, weight: str | None) -> Sampled:
+    """What is drawn: the profile, or its last heap shot."""
+    if weight != RETAINED and (weight in EVENTS or events(profile)):
+        return profile
+    if weight == RETAINED or profile.has_heap_shots:
+        return profile.heap().retained_sizes
+    raise nothing_sampled(profile)

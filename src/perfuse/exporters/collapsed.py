@@ -6,7 +6,7 @@ from typing import IO, Literal
 from perfuse.analysis.columns import Columns
 from perfuse.analysis.sampled import SUMMED, Selection, Task, call_tree, chosen_event, tasks
 from perfuse.errors import UsageError
-from perfuse.exporters.source import Source
+from perfuse.exporters.source import Source, nothing_sampled
 
 _ROOTS: dict[str, Callable[[Task], str | None]] = {
     "process": lambda task: task.process_name or str(task.pid),
@@ -43,11 +43,14 @@ def write(
 
     Raises:
         UsageError: An option has no such value, or there are no samples of that event.
+        ExportError: There are no samples at all.
     """
     for option, value, known in (("root", root, _ROOTS), ("weight", weight, _WEIGHTS)):
         if value not in known:
             raise UsageError(f"{option} is one of {', '.join(known)}, not {value!r}", field=option)
     chosen = chosen_event(profile, event)
+    if not chosen.name:
+        raise nothing_sampled(profile)
     tree = call_tree(profile, Selection().of(chosen), split_threads=True)
     symbols = Columns(tree.symbols())
     names = [_one_frame(name) for name in symbols["name"]]

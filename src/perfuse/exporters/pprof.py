@@ -4,9 +4,8 @@ from typing import IO
 
 from perfuse import _core
 from perfuse.descriptors import descriptor_of
-from perfuse.errors import ExportError
 from perfuse.exporters.sampled import FRAME_ROWS, IS_SUM, STACK_ROWS
-from perfuse.exporters.source import Progress, Source
+from perfuse.exporters.source import Progress, Source, nothing_sampled
 
 _EVENTS = f"""
     SELECT event::VARCHAR, any_value(weight_unit::VARCHAR), NOT bool_or({IS_SUM}),
@@ -38,7 +37,7 @@ def write(profile: Source, out: IO[bytes], *, progress: Progress | None = None) 
     """
     events = profile.sql(_EVENTS).fetchall()
     if not events:
-        raise ExportError("there are no samples to show", hint="open the perf.data that goes with the dump as well")
+        raise nothing_sampled(profile)
     _core.write_pprof(
         descriptor_of(out),
         samples=profile.sql(_SUMS),

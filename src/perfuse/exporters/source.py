@@ -3,7 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from perfuse.analysis.columns import Columns
 from perfuse.analysis.sampled import SUMMED as SUMMED_EVENTS
+from perfuse.errors import ExportError
 
 if TYPE_CHECKING:
     from perfuse.call_log import CallLog
@@ -101,6 +103,15 @@ class RuntimeSource(Protocol):
 def text(value: str) -> str:
     """A string literal in SQL."""
     return "'" + value.replace("'", "''") + "'"
+
+
+def nothing_sampled(profile: Source) -> ExportError:
+    """What to say where samples are wanted and there are none."""
+    moments = any(len(Columns(profile.tables[table])) for table in ("slices", "exceptions", "counter_samples"))
+    hint = "open the perf.data that goes with the dump as well"
+    if moments:
+        hint = "what happened when is drawn by perfetto, chrome and firefox; `perfuse report` tells what was recorded"
+    return ExportError("there are no samples, calls or allocations to show", hint=hint)
 
 
 def is_sum(event: str) -> bool:

@@ -6,14 +6,14 @@ marked so that the "JavaScript" stack filter works; addresses, libraries and sym
 
 from typing import IO, Literal
 
-from perfuse.errors import ExportError, UsageError
+from perfuse.errors import UsageError
 from perfuse.exporters.firefox.counters import counters_json
 from perfuse.exporters.firefox.markers import markers, span_ns
 from perfuse.exporters.firefox.meta import interval_ns, meta_json
 from perfuse.exporters.firefox.shared import libs_json, shared_json
 from perfuse.exporters.firefox.strings import Strings, json_object
 from perfuse.exporters.firefox.threads import threads_json
-from perfuse.exporters.source import MomentSource
+from perfuse.exporters.source import MomentSource, nothing_sampled
 
 
 def write(profile: MomentSource, out: IO[bytes], *, weight: Literal["samples", "events"] = "samples") -> None:
@@ -27,14 +27,14 @@ def write(profile: MomentSource, out: IO[bytes], *, weight: Literal["samples", "
 
     Raises:
         UsageError: `weight` is neither.
-        ExportError: There are no samples.
+        ExportError: There is nothing to show.
     """
     if weight not in ("samples", "events"):
         raise UsageError(f"weight is 'samples' or 'events', not {weight!r}", field="weight")
-    if profile.sql("SELECT count(*) FROM samples").fetchall() == [(0,)]:
-        raise ExportError("there are no samples to show", hint="open the perf.data that goes with the dump as well")
-    interval = interval_ns(profile)
     span = start_ns, _ = span_ns(profile)
+    if start_ns is None:
+        raise nothing_sampled(profile)
+    interval = interval_ns(profile)
     strings = Strings()
     marked = markers(profile, start_ns)
     threads, tracks = threads_json(profile, interval, weight, marked, strings, start_ns)
