@@ -123,8 +123,14 @@ impl<'a> View<'a> {
 
     /// Every function of the table, in its order.
     pub fn functions(self) -> impl ExactSizeIterator<Item = Function> + 'a {
+        self.functions_in(0..self.piece.num_functions)
+    }
+
+    /// Those of some indexes.
+    pub fn functions_in(self, indexes: Range<u32>) -> impl ExactSizeIterator<Item = Function> + 'a {
         let blank = Function { index: u32::MAX, ..records::BLANK };
-        (0..self.piece.num_functions as usize).map(move |index| self.function(index as u32).unwrap_or(blank))
+        (indexes.start as usize..indexes.end as usize)
+            .map(move |index| self.function(index as u32).unwrap_or(blank))
     }
 
     /// Its rows; none for a function behind those that are walked.

@@ -170,6 +170,12 @@ impl<'a> Rows<'a> {
         Self { data, at, start_bytes, left: num_rows, endian, file_offset }
     }
 
+    /// Whether there are no more.
+    #[inline]
+    pub(super) fn is_at_end(&self) -> bool {
+        self.left == 0
+    }
+
     /// Goes on at the row that begins at an offset of the section, with so many of all gone.
     pub(super) fn skip_to(&mut self, at: usize, gone: u32) {
         self.at = at;

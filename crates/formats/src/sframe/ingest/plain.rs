@@ -3,39 +3,106 @@
 
 use perfuse_wire::Endian;
 
-use super::columns::{Columns, UnwindRow};
-use super::rules::{Said, Shapes};
+use super::columns::Columns;
+use super::rules::Shapes;
 use crate::sframe::consts::{Abi, SFRAME_FDE_TYPE_DEFAULT};
 use crate::sframe::reader::View;
 use crate::sframe::records::Function;
 use crate::sframe::recovery::{Context, Place};
 use crate::sframe::row::{Row, RowInfo, Rows};
 
+/// Rows of a block.
+pub const BLOCK: usize = 64;
+
+/// Rows one behind the other, in columns of fixed size: filling them takes no look at how much room is left.
+#[derive(Debug)]
+pub struct Block {
+    len: usize,
+    functions: [u32; BLOCK],
+    starts: [u64; BLOCK],
+    shapes: [u32; BLOCK],
+    offsets: [[i64; BLOCK]; 3],
+    places: [u64; BLOCK],
+}
+
+impl Block {
+    fn empty() -> Self {
+        Self {
+            len: 0,
+            functions: [0; BLOCK],
+            starts: [0; BLOCK],
+            shapes: [0; BLOCK],
+            offsets: [[0; BLOCK]; 3],
+            places: [0; BLOCK],
+        }
+    }
+
+    /// Keys of functions.
+    pub fn functions(&self) -> &[u32] {
+        self.functions.get(..self.len).unwrap_or_default()
+    }
+
+    /// Where rows begin to hold.
+    pub fn starts(&self) -> &[u64] {
+        self.starts.get(..self.len).unwrap_or_default()
+    }
+
+    /// Numbers of shapes.
+    pub fn shapes(&self) -> &[u32] {
+        self.shapes.get(..self.len).unwrap_or_default()
+    }
+
+    /// Offsets of each rule.
+    pub fn offsets(&self) -> [&[i64]; 3] {
+        self.offsets.each_ref().map(|offsets| offsets.get(..self.len).unwrap_or_default())
+    }
+
+    /// Offsets of records.
+    pub fn places(&self) -> &[u64] {
+        self.places.get(..self.len).unwrap_or_default()
+    }
+}
+
 /// What rows of an info byte say, and where their offsets are in the eight bytes behind it.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
-    said: Said,
-    words_bytes: usize,
+    /// Size of info byte and words; 0 where no such row was met.
+    bytes: usize,
+    shape: u32,
     fields: [Field; 3],
 }
 
+const UNKNOWN: Kind = Kind { bytes: 0, shape: 0, fields: [NOWHERE; 3] };
+
 /// An offset is the bytes that are left when a word is shifted up and down again, if it is a word at all.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Field {
     up: u32,
     down: u32,
     keep: i64,
+    fixed: i64,
+}
+
+const NOWHERE: Field = Field { up: 0, down: 0, keep: 0, fixed: 0 };
+
+impl Field {
+    #[inline]
+    fn of(&self, words: u64) -> i64 {
+        let word = words.wrapping_shl(self.up).cast_signed().wrapping_shr(self.down);
+        self.fixed.wrapping_add(word & self.keep)
+    }
 }
 
 /// The kinds of rows of a piece, by info byte, as far as they were met.
 pub struct Plain {
-    kinds: [Option<Kind>; 256],
+    kinds: [Kind; 256],
+    block: Block,
 }
 
 impl Plain {
     /// Of a piece whose rows may be such.
     pub fn new() -> Self {
-        Self { kinds: [None; 256] }
+        Self { kinds: [UNKNOWN; 256], block: Block::empty() }
     }
 
     /// Adds rows of a function, up to the first that is of no such kind.
@@ -63,6 +130,12 @@ impl Plain {
         }
     }
 
+    /// Hands over what was added.
+    pub fn flush(&mut self, columns: &mut Columns) {
+        columns.extend(&self.block);
+        self.block.len = 0;
+    }
+
     #[inline]
     fn walk<const START: u32>(
         &mut self,
@@ -72,50 +145,52 @@ impl Plain {
         rows: &mut Rows<'_>,
         columns: &mut Columns,
     ) {
+        let Self { kinds, block } = self;
         while let Some((start, info, words)) = rows.peek::<START>() {
-            let kind = match self.kinds.get(usize::from(info.0)) {
-                Some(Some(kind)) => kind,
-                _ => match self.learn(context, info, &mut columns.shapes) {
-                    Some(kind) => kind,
+            let kind = &mut kinds[usize::from(info.0)];
+            if kind.bytes == 0 {
+                match kind_of(context, info, &mut columns.shapes) {
+                    Some(known) => *kind = known,
                     None => return,
-                },
-            };
-            let offset = |(fixed, field): (i64, Field)| {
-                let word = words.wrapping_shl(field.up).cast_signed().wrapping_shr(field.down);
-                fixed.wrapping_add(word & field.keep)
-            };
-            let ([cfa, fp, ra], [cfa_at, fp_at, ra_at]) = (kind.said.offsets, kind.fields);
-            let offsets = [(cfa, cfa_at), (fp, fp_at), (ra, ra_at)].map(offset);
-            let size = kind.words_bytes.wrapping_add(START as usize).wrapping_add(1);
-            let said = Said { offsets, ..kind.said };
-            let offset = view.offset(rows.pass(size));
-            columns.push(UnwindRow { function, start, said, offset });
+                }
+            }
+            // Below the length of the arrays, so that no access to them can fail.
+            let slot = block.len % BLOCK;
+            block.functions[slot] = function;
+            block.starts[slot] = start.into();
+            block.shapes[slot] = kind.shape;
+            for (offsets, field) in block.offsets.iter_mut().zip(kind.fields) {
+                offsets[slot] = field.of(words);
+            }
+            block.places[slot] = view.offset(rows.pass(kind.bytes.wrapping_add(START as usize)));
+            block.len = slot.wrapping_add(1);
+            if block.len == BLOCK {
+                columns.extend(block);
+                block.len = 0;
+            }
         }
-    }
-
-    #[cold]
-    fn learn(&mut self, context: &Context, info: RowInfo, shapes: &mut Shapes) -> Option<&Kind> {
-        let kind = kind(context, info, shapes)?;
-        let slot = self.kinds.get_mut(usize::from(info.0))?;
-        Some(slot.insert(kind))
     }
 }
 
 /// `None` for a row that cannot be read, or has more words than are looked at.
-fn kind(context: &Context, info: RowInfo, shapes: &mut Shapes) -> Option<Kind> {
+#[cold]
+fn kind_of(context: &Context, info: RowInfo, shapes: &mut Shapes) -> Option<Kind> {
     let num_words = usize::from(info.num_words());
     let word_bytes = info.word_bytes().or((num_words == 0).then_some(1))?;
     let words_bytes = word_bytes.checked_mul(num_words).filter(|bytes| *bytes <= 8)?;
     let recovery = context.meaning(&Row::with_words_of_zero(info)).ok();
+    let said = shapes.said(recovery);
     let [ra, fp] = context.places(info).unwrap_or([Place::Same; 2]);
     let has_rules = recovery.is_some() && num_words > 0;
-    let word = |place: Place| match place {
+    let word = |(place, fixed): (Place, i64)| match place {
         Place::Word(index) if has_rules => {
             let bits = (word_bytes as u32).saturating_mul(8);
             let below = (index as u32).saturating_add(1).saturating_mul(bits);
-            Field { up: 64u32.saturating_sub(below), down: 64u32.saturating_sub(bits), keep: -1 }
+            Field { up: 64u32.saturating_sub(below), down: 64u32.saturating_sub(bits), keep: -1, fixed }
         }
-        _ => Field::default(),
+        _ => Field { fixed, ..NOWHERE },
     };
-    Some(Kind { said: shapes.said(recovery), words_bytes, fields: [Place::Word(0), fp, ra].map(word) })
+    let [cfa, from_fp, from_ra] = said.offsets;
+    let fields = [(Place::Word(0), cfa), (fp, from_fp), (ra, from_ra)].map(word);
+    Some(Kind { bytes: words_bytes.saturating_add(1), shape: said.shape, fields })
 }
