@@ -91,15 +91,14 @@ pub fn look_up(file: &SFrame, addresses: &[u64]) -> Vec<RecordBatch> {
     let _ = (file.lookup(), file.survey());
     let batch = |addresses: &[u64]| {
         let mut table = Lookups::with_capacity(addresses.len());
-        for address in addresses {
-            let found = file.find(*address);
+        file.find_all(addresses, |address, found| {
             let function = found.as_ref().map(|found| {
                 let first = firsts.get(found.piece).copied().unwrap_or(0);
                 (first.saturating_add(found.function.index), found.function.start)
             });
             let row = found.and_then(|found| Some((found.row?.start.into(), found.recovery?.ok())));
-            table.push(*address, function, row);
-        }
+            table.push(address, function, row);
+        });
         table.finish()
     };
     addresses.par_chunks(ADDRESSES).map(batch).collect()

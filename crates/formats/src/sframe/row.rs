@@ -188,9 +188,11 @@ impl<'a> Rows<'a> {
     pub(super) fn peek<const START: u32>(&self) -> Option<(u32, RowInfo, u64)> {
         let bytes = self.data.get(self.at..)?.first_chunk::<16>().filter(|_| self.left > 0)?;
         let row = u128::from_le_bytes(*bytes);
-        let info = row.wrapping_shr(START.wrapping_mul(8));
-        let start = row as u32 & u32::MAX.wrapping_shr(32u32.wrapping_sub(START.wrapping_mul(8)));
-        Some((start, RowInfo(info as u8), info.wrapping_shr(8) as u64))
+        let bits = START.wrapping_mul(8);
+        let start = row as u32 & u32::MAX.wrapping_shr(32u32.wrapping_sub(bits));
+        // A load of its own: where the next row begins waits for nothing else.
+        let info = RowInfo(bytes[START as usize]);
+        Some((start, info, row.wrapping_shr(bits.wrapping_add(8)) as u64))
     }
 
     /// Goes on behind a row of so many bytes that was only looked at, and returns where it is.

@@ -66,13 +66,11 @@ impl Block {
 /// What rows of an info byte say, and where their offsets are in the eight bytes behind it.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
-    /// Size of info byte and words; 0 where no such row was met.
-    bytes: usize,
     shape: u32,
     fields: [Field; 3],
 }
 
-const UNKNOWN: Kind = Kind { bytes: 0, shape: 0, fields: [NOWHERE; 3] };
+const UNKNOWN: Kind = Kind { shape: 0, fields: [NOWHERE; 3] };
 
 /// An offset is the bytes that are left when a word is shifted up and down again, if it is a word at all.
 #[derive(Clone, Copy, Debug)]
@@ -95,6 +93,8 @@ impl Field {
 
 /// The kinds of rows of a piece, by info byte, as far as they were met.
 pub struct Plain {
+    /// Size of info byte and words; 0 where no such row was met. Apart from the rest, as the next row waits for nothing else.
+    sizes: [u8; 256],
     kinds: [Kind; 256],
     block: Block,
 }
@@ -102,7 +102,7 @@ pub struct Plain {
 impl Plain {
     /// Of a piece whose rows may be such.
     pub fn new() -> Self {
-        Self { kinds: [UNKNOWN; 256], block: Block::empty() }
+        Self { sizes: [0; 256], kinds: [UNKNOWN; 256], block: Block::empty() }
     }
 
     /// Adds rows of a function, up to the first that is of no such kind.
@@ -145,12 +145,13 @@ impl Plain {
         rows: &mut Rows<'_>,
         columns: &mut Columns,
     ) {
-        let Self { kinds, block } = self;
+        let Self { sizes, kinds, block } = self;
         while let Some((start, info, words)) = rows.peek::<START>() {
-            let kind = &mut kinds[usize::from(info.0)];
-            if kind.bytes == 0 {
+            // Tables of 256 have an entry for every byte.
+            let (size, kind) = (&mut sizes[usize::from(info.0)], &mut kinds[usize::from(info.0)]);
+            if *size == 0 {
                 match kind_of(context, info, &mut columns.shapes) {
-                    Some(known) => *kind = known,
+                    Some(known) => (*size, *kind) = known,
                     None => return,
                 }
             }
@@ -162,7 +163,7 @@ impl Plain {
             for (offsets, field) in block.offsets.iter_mut().zip(kind.fields) {
                 offsets[slot] = field.of(words);
             }
-            block.places[slot] = view.offset(rows.pass(kind.bytes.wrapping_add(START as usize)));
+            block.places[slot] = view.offset(rows.pass(usize::from(*size).wrapping_add(START as usize)));
             block.len = slot.wrapping_add(1);
             if block.len == BLOCK {
                 columns.extend(block);
@@ -174,7 +175,7 @@ impl Plain {
 
 /// `None` for a row that cannot be read, or has more words than are looked at.
 #[cold]
-fn kind_of(context: &Context, info: RowInfo, shapes: &mut Shapes) -> Option<Kind> {
+fn kind_of(context: &Context, info: RowInfo, shapes: &mut Shapes) -> Option<(u8, Kind)> {
     let num_words = usize::from(info.num_words());
     let word_bytes = info.word_bytes().or((num_words == 0).then_some(1))?;
     let words_bytes = word_bytes.checked_mul(num_words).filter(|bytes| *bytes <= 8)?;
@@ -192,5 +193,5 @@ fn kind_of(context: &Context, info: RowInfo, shapes: &mut Shapes) -> Option<Kind
     };
     let [cfa, from_fp, from_ra] = said.offsets;
     let fields = [(Place::Word(0), cfa), (fp, from_fp), (ra, from_ra)].map(word);
-    Some(Kind { bytes: words_bytes.saturating_add(1), shape: said.shape, fields })
+    Some((words_bytes.saturating_add(1) as u8, Kind { shape: said.shape, fields }))
 }
