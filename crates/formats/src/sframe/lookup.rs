@@ -33,9 +33,10 @@ impl Ranges {
         let span = last.saturating_sub(first);
         let most = (starts.len() as u64).saturating_mul(2);
         let bits = span.checked_div(most).unwrap_or(0).checked_ilog2().map_or(0, |log| log.saturating_add(1));
-        let mut before = Vec::with_capacity(usize::try_from(span >> bits).unwrap_or(0).saturating_add(2));
+        let mut before =
+            Vec::with_capacity(usize::try_from(span.wrapping_shr(bits)).unwrap_or(0).saturating_add(2));
         for (num, start) in (0u32..).zip(starts) {
-            let range = start.wrapping_sub(first) >> bits;
+            let range = start.wrapping_sub(first).wrapping_shr(bits);
             while before.len() as u64 <= range {
                 before.push(num);
             }
@@ -48,7 +49,7 @@ impl Ranges {
     #[inline]
     fn around(&self, pc: u64) -> Option<Range<usize>> {
         let last = self.before.len().checked_sub(2)?;
-        let range = pc.checked_sub(self.first)? >> self.bits;
+        let range = pc.checked_sub(self.first)?.wrapping_shr(self.bits);
         let range = usize::try_from(range).unwrap_or(usize::MAX).min(last);
         let from = *self.before.get(range)?;
         let to = *self.before.get(range.saturating_add(1))?;

@@ -191,7 +191,7 @@ impl<'a> Rows<'a> {
         let bits = START.wrapping_mul(8);
         let start = row as u32 & u32::MAX.wrapping_shr(32u32.wrapping_sub(bits));
         // A load of its own: where the next row begins waits for nothing else.
-        let info = RowInfo(bytes[START as usize]);
+        let info = RowInfo(bytes.get(START as usize).copied().unwrap_or(0));
         Some((start, info, row.wrapping_shr(bits.wrapping_add(8)) as u64))
     }
 

@@ -6,7 +6,7 @@ use perfuse_wire::Endian;
 use super::columns::Columns;
 use super::rules::Shapes;
 use crate::sframe::consts::{Abi, SFRAME_FDE_TYPE_DEFAULT};
-use crate::sframe::reader::View;
+use crate::sframe::reader::{Piece, View};
 use crate::sframe::records::Function;
 use crate::sframe::recovery::{Context, Place};
 use crate::sframe::row::{Row, RowInfo, Rows};
@@ -26,13 +26,14 @@ pub struct Block {
 }
 
 impl Block {
-    fn empty() -> Self {
+    /// Of rows whose return address is so far from the CFA, where it is as far for all.
+    fn empty(fixed_ra: i64) -> Self {
         Self {
             len: 0,
             functions: [0; BLOCK],
             starts: [0; BLOCK],
             shapes: [0; BLOCK],
-            offsets: [[0; BLOCK]; 3],
+            offsets: [[0; BLOCK], [0; BLOCK], [fixed_ra; BLOCK]],
             places: [0; BLOCK],
         }
     }
@@ -101,8 +102,9 @@ pub struct Plain {
 
 impl Plain {
     /// Of a piece whose rows may be such.
-    pub fn new() -> Self {
-        Self { sizes: [0; 256], kinds: [UNKNOWN; 256], block: Block::empty() }
+    pub fn new(piece: &Piece) -> Self {
+        let fixed_ra = piece.header.sfh_cfa_fixed_ra_offset;
+        Self { sizes: [0; 256], kinds: [UNKNOWN; 256], block: Block::empty(fixed_ra.into()) }
     }
 
     /// Adds rows of a function, up to the first that is of no such kind.
@@ -122,10 +124,14 @@ impl Plain {
         {
             return;
         }
-        match function.info.row_start_bytes() {
-            Some(1) => self.walk::<1>(&context, id, view, rows, columns),
-            Some(2) => self.walk::<2>(&context, id, view, rows, columns),
-            Some(4) => self.walk::<4>(&context, id, view, rows, columns),
+        // Rules whose offsets rows have: the return address is the last.
+        match (function.info.row_start_bytes(), context.fixed_ra) {
+            (Some(1), 0) => self.walk::<1, 3>(&context, id, view, rows, columns),
+            (Some(2), 0) => self.walk::<2, 3>(&context, id, view, rows, columns),
+            (Some(4), 0) => self.walk::<4, 3>(&context, id, view, rows, columns),
+            (Some(1), _) => self.walk::<1, 2>(&context, id, view, rows, columns),
+            (Some(2), _) => self.walk::<2, 2>(&context, id, view, rows, columns),
+            (Some(4), _) => self.walk::<4, 2>(&context, id, view, rows, columns),
             _ => {}
         }
     }
@@ -137,7 +143,7 @@ impl Plain {
     }
 
     #[inline]
-    fn walk<const START: u32>(
+    fn walk<const START: u32, const RULES: usize>(
         &mut self,
         context: &Context,
         function: u32,
@@ -147,29 +153,38 @@ impl Plain {
     ) {
         let Self { sizes, kinds, block } = self;
         while let Some((start, info, words)) = rows.peek::<START>() {
-            // Tables of 256 have an entry for every byte.
-            let (size, kind) = (&mut sizes[usize::from(info.0)], &mut kinds[usize::from(info.0)]);
+            // Tables of 256 have an entry for every byte, so that there is nothing to look at.
+            let byte = usize::from(info.0);
+            let (Some(size), Some(kind)) = (sizes.get_mut(byte), kinds.get_mut(byte)) else { return };
             if *size == 0 {
                 match kind_of(context, info, &mut columns.shapes) {
                     Some(known) => (*size, *kind) = known,
                     None => return,
                 }
             }
-            // Below the length of the arrays, so that no access to them can fail.
+            // Below the length of the arrays, so that there is nothing to look at either.
             let slot = block.len % BLOCK;
-            block.functions[slot] = function;
-            block.starts[slot] = start.into();
-            block.shapes[slot] = kind.shape;
-            for (offsets, field) in block.offsets.iter_mut().zip(kind.fields) {
-                offsets[slot] = field.of(words);
+            put(&mut block.functions, slot, function);
+            put(&mut block.starts, slot, start.into());
+            put(&mut block.shapes, slot, kind.shape);
+            for (offsets, field) in block.offsets.iter_mut().zip(kind.fields).take(RULES) {
+                put(offsets, slot, field.of(words));
             }
-            block.places[slot] = view.offset(rows.pass(usize::from(*size).wrapping_add(START as usize)));
+            let place = rows.pass(usize::from(*size).wrapping_add(START as usize));
+            put(&mut block.places, slot, view.offset(place));
             block.len = slot.wrapping_add(1);
             if block.len == BLOCK {
                 columns.extend(block);
                 block.len = 0;
             }
         }
+    }
+}
+
+#[inline]
+fn put<T>(column: &mut [T; BLOCK], slot: usize, value: T) {
+    if let Some(to) = column.get_mut(slot) {
+        *to = value;
     }
 }
 

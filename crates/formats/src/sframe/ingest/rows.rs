@@ -20,7 +20,7 @@ pub fn batch(file: &SFrame, source_id: u32, spans: &[Span]) -> RecordBatch {
 }
 
 fn add(view: &View<'_>, span: &Span, columns: &mut Columns) {
-    let mut plain = Plain::new();
+    let mut plain = Plain::new(view.piece);
     for (index, id) in span.indexes.clone().zip(span.id..) {
         let Some(function) = view.function(index) else { break };
         let mut rows = view.rows(&function);

@@ -133,7 +133,7 @@ impl Shapes {
             Some((Base::Cfa, _)) => 2,
             Some((Base::Register(number), _)) => *registers.entry(number).or_insert_with(|| {
                 names.push(format!("r{number}"));
-                i32::try_from(names.len().saturating_sub(1)).unwrap_or(i32::MAX)
+                i32::try_from(names.len().saturating_sub(1)).unwrap_or(0)
             }),
         };
         let keys: Vec<i32> = self.all.iter().map(&mut key).collect();
@@ -146,13 +146,11 @@ impl Shapes {
         let valid = Some(NullBuffer::new(truths.bits(IS_THERE.saturating_add(number))));
         let valid = valid.filter(|valid| valid.null_count() > 0);
         let keys = Int32Array::new(keys.into(), valid.clone());
-        let bases: ArrayRef =
-            match DictionaryArray::<Int32Type>::try_new(keys, Arc::new(StringArray::from(names))) {
-                Ok(array) => Arc::new(array),
-                Err(error) => unreachable!("every key has a name: {error}"),
-            };
+        // SAFETY: keys are those `key` gave, each of a name that is there, or 0; rows of no known shape have 0.
+        let bases =
+            unsafe { DictionaryArray::<Int32Type>::new_unchecked(keys, Arc::new(StringArray::from(names))) };
         let offsets = Int64Array::new(offsets.into(), valid);
-        [bases, Arc::new(offsets), truths.column(READS.saturating_add(number))]
+        [Arc::new(bases), Arc::new(offsets), truths.column(READS.saturating_add(number))]
     }
 }
 

@@ -61,16 +61,17 @@ impl Known {
 
     #[inline]
     pub(super) fn get(&self, key: Key) -> Option<&Cells> {
-        Some(&self.slots[key.slot() % SLOTS]).filter(|cells| cells.key == key)
+        self.slots.get(key.slot()).filter(|cells| cells.key == key)
     }
 
     /// Keeps a text, unless it is longer than most.
     #[cold]
     pub(super) fn keep(&mut self, key: Key, text: &[u8]) {
         let mut cells = Cells { key, len: text.len(), text: [0; MOST] };
-        if let Some(place) = cells.text.get_mut(..text.len()) {
+        if let (Some(place), Some(slot)) = (cells.text.get_mut(..text.len()), self.slots.get_mut(key.slot()))
+        {
             place.copy_from_slice(text);
-            self.slots[key.slot() % SLOTS] = cells;
+            *slot = cells;
         }
     }
 }
@@ -81,7 +82,9 @@ impl Cells {
     pub(super) fn line(&self, address: u64, text: &mut Vec<u8>) {
         // Copies of fixed size are a few moves; what is too much is cut off again.
         let mut line = [b' '; ADDRESS_BYTES];
-        line[4..20].copy_from_slice(&hexadecimal(address));
+        if let Some(digits) = line.get_mut(4..20) {
+            digits.copy_from_slice(&hexadecimal(address));
+        }
         text.extend_from_slice(&line);
         text.extend_from_slice(&self.text);
         text.truncate(text.len().saturating_sub(MOST.saturating_sub(self.len)));
