@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from perfuse.diagnostics import Diagnostic, Rule, explain, rules
     from perfuse.fusing import fuse
     from perfuse.profile import Join, Profile
-    from perfuse.recording import Recording, Summary, check, open
+    from perfuse.recording import Recording, check, open
     from perfuse.records import Hex, Record
     from perfuse.repairing import RepairResult, repair
+    from perfuse.summary import Summary
     from perfuse.table import Table
 
 _HOMES = {
@@ -33,7 +34,7 @@ _HOMES = {
     "Recording": "perfuse.recording",
     "RepairResult": "perfuse.repairing",
     "Rule": "perfuse.diagnostics",
-    "Summary": "perfuse.recording",
+    "Summary": "perfuse.summary",
     "Table": "perfuse.table",
     "check": "perfuse.recording",
     "explain": "perfuse.diagnostics",

@@ -1,59 +1,30 @@
-"""One file: its header, its records, what is wrong with it, its tables."""
+"""One file: its header, its records, what is wrong with it, its tables.
+
+Opening a file for its tables takes a few milliseconds, and so would loading all that a recording may be asked for: what
+tables do without is loaded when it is asked for.
+"""
 
 import io
+import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike, fspath
-from pathlib import Path
 from stat import S_ISREG
 from typing import IO, TYPE_CHECKING, Any
 
 from perfuse import _core
-from perfuse.diagnostics import Diagnostic, diagnostic, from_core, rules
 from perfuse.errors import UnreadableInput
-from perfuse.records import Record
 from perfuse.table import Tables
-from perfuse.writers import is_written
 
 if TYPE_CHECKING:
     from perfuse._core import ArrowStream
+    from perfuse.diagnostics import Diagnostic
     from perfuse.profile import Profile
+    from perfuse.records import Record
+    from perfuse.summary import Summary
 
 Input = str | PathLike[str] | bytes | IO[bytes]
 """What can be opened: a path, `-` for standard input, bytes, or a binary file object."""
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What `perfuse info` tells of a file.
-
-    Attributes:
-        version: Version as the file states it.
-        endian: `little` or `big`.
-        pointer_bytes: Size of a pointer on the recorded machine.
-        arch: Machine, as `uname -m` spells it.
-        producer: Program that wrote it, where its habits tell.
-        clock: `monotonic`, `tsc`, `realtime`, `perf` or `unknown`.
-        span: First and last time stamp, in the file's own units.
-        records: Records by kind, every one in the file, by the specification's names.
-        header: Header fields, in the order of the specification.
-    """
-
-    version: str | None
-    endian: str
-    pointer_bytes: int | None
-    arch: str | None
-    producer: str | None
-    clock: str
-    span: tuple[int, int] | None
-    records: Mapping[str, int]
-    header: Mapping[str, Any]
-
-    @property
-    def span_ns(self) -> tuple[int, int] | None:
-        """First and last time stamp in nanoseconds; None where the file's units are not nanoseconds."""
-        return None if self.clock == "tsc" else self.span
 
 
 class Recording:
@@ -72,7 +43,7 @@ class Recording:
     @property
     def fills(self) -> tuple[str, ...]:
         """The common tables that files of its format fill."""
-        return _tables_of(self.format)
+        return tuple(self._core.fills)
 
     def has(self, table: str) -> bool:
         """Whether a table has rows of this file, as far as that can be told without making it."""
@@ -84,8 +55,10 @@ class Recording:
         return self._core.size_bytes
 
     @cached_property
-    def summary(self) -> Summary:
+    def summary(self) -> "Summary":
         """Header facts and counts: one pass over the record headers, made once."""
+        from perfuse.summary import Summary
+
         return Summary(**self._core.summary())
 
     @cached_property
@@ -113,17 +86,19 @@ class Recording:
         """Header fields, in the order of the specification."""
         return self.summary.header
 
-    def records(self, kinds: Iterable[str] | None = None) -> Iterator[Record]:
+    def records(self, kinds: Iterable[str] | None = None) -> Iterator["Record"]:
         """Records in file order, each decoded when it is reached.
 
         Args:
             kinds: Only records of these names, as the specification spells them.
         """
+        from perfuse.records import Record
+
         wanted = None if kinds is None else set(kinds)
         for name, index, offset, size, timestamp, fields in self._core.records(wanted):
             yield Record(name, index, offset, size, timestamp, fields)
 
-    def check(self, limit: int = 1000) -> list[Diagnostic]:
+    def check(self, limit: int = 1000) -> list["Diagnostic"]:
         """Every departure of the file from its specification.
 
         Args:
@@ -131,7 +106,7 @@ class Recording:
         """
         return self._told(self._core.check(limit or 2**63))
 
-    def findings(self) -> list[Diagnostic]:
+    def findings(self) -> list["Diagnostic"]:
         """What reading the file for its tables finds: what is damaged, and what had to be undone; not every habit."""
         return self._told(self._core.check(50, whole=False))
 
@@ -160,12 +135,16 @@ class Recording:
         if self._file_size is None:
             return False
         try:
-            has_grown = Path(self.path).stat().st_size > self._file_size
+            has_grown = os.stat(self.path).st_size > self._file_size  # noqa: PTH116 - pathlib is slow to load
         except OSError:
             return False
+        from perfuse.writers import is_written
+
         return has_grown or is_written(self.path)
 
-    def _told(self, rows: list[tuple[str, str, int, int | None, str, int]]) -> list[Diagnostic]:
+    def _told(self, rows: list[tuple[str, str, int, int | None, str, int]]) -> list["Diagnostic"]:
+        from perfuse.diagnostics import diagnostic, from_core
+
         found = from_core(self.path, rows)
         cut = self._core.unpack_error
         if cut is not None:
@@ -173,8 +152,10 @@ class Recording:
             found.append(diagnostic("IO001", self.path, message, self.size_bytes))
         return self._unfinished(found)
 
-    def _unfinished(self, found: list[Diagnostic]) -> list[Diagnostic]:
+    def _unfinished(self, found: list["Diagnostic"]) -> list["Diagnostic"]:
         """What ends too early in a file that is still being written has not ended, and nothing there is lost."""
+        from perfuse.diagnostics import diagnostic, rules
+
         # Every format has a rule of such a title.
         ends = ("the file ends", "the compressed file ends")
         cuts = [one.offset or 0 for one in found if rules()[one.code].title.startswith(ends)]
@@ -182,7 +163,7 @@ class Recording:
             return found
         start = min(cuts)
 
-        def so_far(one: Diagnostic) -> Diagnostic:
+        def so_far(one: "Diagnostic") -> "Diagnostic":
             if not one.is_finding or one.offset is None or one.offset < start:
                 return one
             return diagnostic("IO002", self.path, f"so far: {one.message}", one.offset)
@@ -224,7 +205,7 @@ def open(source: Input, *, strict: bool = False) -> Recording:
     return recording
 
 
-def check(source: Input, *, limit: int = 1000) -> list[Diagnostic]:
+def check(source: Input, *, limit: int = 1000) -> list["Diagnostic"]:
     """Every departure of a file from its specification."""
     return open(source).check(limit)
 
@@ -246,14 +227,10 @@ def _open(source: Input) -> Recording:
     raise TypeError(f"cannot open a {type(source).__name__}")
 
 
-def _tables_of(format_name: str) -> tuple[str, ...]:
-    return next(tuple(f["tables"]) for f in _core.formats() if f["name"] == format_name)
-
-
 def _file_size(path: str) -> int | None:
     """The size of a file before it is opened; None for what has none, a pipe say."""
     try:
-        found = Path(path).stat()
+        found = os.stat(path)  # noqa: PTH116 - pathlib is slow to load
     except OSError:
         return None
     return found.st_size if S_ISREG(found.st_mode) else None

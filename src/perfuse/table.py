@@ -35,16 +35,19 @@ class Table:
     def to_arrow(self) -> "ArrowTable":
         """The whole table, as an `arro3.core.Table`."""
         if self._arrow is None:
+            # First, as the core may begin with it while Arrow is loaded.
+            built = self._build()
             from arro3.core import Table as ArrowTable
 
-            self._arrow = ArrowTable.from_arrow(self._build())
+            self._arrow = ArrowTable.from_arrow(built)
         return self._arrow
 
     def stream(self) -> "RecordBatchReader":
         """The table in record batches, made as they are pulled and not kept: for one larger than memory."""
+        built = self._build()
         from arro3.core import RecordBatchReader
 
-        return RecordBatchReader.from_arrow(self._build())
+        return RecordBatchReader.from_arrow(built)
 
     def to_pandas(self) -> Any:
         """The table as a `pandas.DataFrame` (extra `perfuse[pandas]`)."""

@@ -2,6 +2,7 @@
 
 import struct
 from array import array
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -161,6 +162,23 @@ def test_rare_rows_are_shown_as_readelf_shows_them() -> None:
     made.add(0x1000, 0x80, rows, signal=True)
     text = b"".join(sframe.open(made.encode(0)).readelf("readelf-2.47")).decode()
     assert text.partition("Function Index :\n")[2] == RARE
+
+
+def test_the_text_is_written_to_any_open_file(tmp_path: Path) -> None:
+    made = sframe.Section(3, "x86_64")
+    for start in range(0x1000, 0x1000 + 3000 * 0x100, 0x100):
+        # More than are kept to be written again.
+        rows = [Row(0, Rule("sp", start // 0x100)), Row(1, SP_16, fp=Rule("cfa", -16, deref=True)), Row(2, SP_16)]
+        made.add(start, 0x80, rows)
+    opened = sframe.open(made.encode(0))
+    text = b"".join(opened.readelf("readelf-2.47"))
+    assert text.count(b"sp+16     c-16      f            \n") == 3000
+    assert all(f"  sp+{number}".encode().ljust(12) + b"u         f            \n" in text for number in range(16, 3016))
+    with (tmp_path / "text").open("wb") as file:
+        opened.write_readelf("readelf-2.47", file)
+    assert (tmp_path / "text").read_bytes() == text
+    opened.write_readelf("readelf-2.47", kept := BytesIO())
+    assert kept.getvalue() == text
 
 
 def test_registers_that_keep_values_on_s390x() -> None:

@@ -186,6 +186,22 @@ pub struct Clock {
     pub alignment: &'static str,
 }
 
+impl Clock {
+    /// Nanoseconds, of a clock of that kind.
+    #[must_use]
+    pub fn nanoseconds(kind: &'static str) -> Self {
+        Self {
+            kind,
+            hz: Some(1_000_000_000),
+            hz_source: "defined",
+            stated_hz: None,
+            map: ClockMap::default(),
+            uncertainty_ns: None,
+            alignment: "same_clock",
+        }
+    }
+}
+
 /// Where a recording stands among the others of a profile: the keys it numbers on from, its clock, its process.
 #[derive(Clone, Debug)]
 pub struct Placement {
@@ -320,15 +336,7 @@ pub trait Recording: Send + Sync {
 
     /// The clock of its time stamps. Nanoseconds of whatever clock the summary names, unless a format has another.
     fn clock(&self, _rate: Rate) -> Clock {
-        Clock {
-            kind: self.summary().clock,
-            hz: Some(1_000_000_000),
-            hz_source: "defined",
-            stated_hz: None,
-            map: ClockMap::default(),
-            uncertainty_ns: None,
-            alignment: "same_clock",
-        }
+        Clock::nanoseconds(self.summary().clock)
     }
 
     /// First and last time stamp, as the file has them.

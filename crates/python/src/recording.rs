@@ -44,6 +44,12 @@ impl PyRecording {
         self.inner.format().name
     }
 
+    /// The common tables that files of its format fill.
+    #[getter]
+    fn fills(&self) -> Vec<&'static str> {
+        self.inner.format().tables.to_vec()
+    }
+
     #[getter]
     fn size_bytes(&self) -> usize {
         self.inner.source().len()

@@ -6,8 +6,10 @@ mod jit_code;
 mod section;
 mod synthesis;
 
-use std::sync::{Arc, Mutex};
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use perfuse_engine::trace_output::Error;
 use perfuse_formats::sframe::readelf::{Dump, Style};
 use perfuse_formats::sframe::{self, SFrame, writer};
 use perfuse_formats::{Recording, Source};
@@ -17,7 +19,9 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::arrow::ArrowStream;
 use crate::errors::{export_error, io_error, unreadable};
+use crate::output::Target;
 use crate::recording::PyRecording;
+use crate::waiting::Waiting;
 
 pub use cross_check::check;
 use section::SFrameSection;
@@ -109,9 +113,37 @@ impl SFrameText {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let block =
-            py.detach(|| self.dump.lock().map(|mut dump| dump.next()).map_err(crate::errors::table_error))?;
-        Ok(block.map(|block| PyBytes::new(py, &block)))
+        let Some(block) = py.detach(|| self.block()) else { return Ok(None) };
+        let bytes = PyBytes::new(py, &block);
+        py.detach(|| self.reuse(block));
+        Ok(Some(bytes))
+    }
+
+    /// Writes what is left of it.
+    fn write(&self, py: Python<'_>, out: Target) -> PyResult<()> {
+        let mut out = out.open()?;
+        let mut waiting = Waiting::new(None, None);
+        let written = py.detach(|| {
+            while waiting.go_on(0)
+                && let Some(block) = self.block()
+            {
+                out.write_all(&block)?;
+                self.reuse(block);
+            }
+            Ok(())
+        });
+        waiting.settle(written.map_err(Error::Io))
+    }
+}
+
+/// Neither is called with Python's lock held: who writes waits for that one while this is not locked.
+impl SFrameText {
+    fn block(&self) -> Option<Vec<u8>> {
+        self.dump.lock().unwrap_or_else(PoisonError::into_inner).next()
+    }
+
+    fn reuse(&self, block: Vec<u8>) {
+        self.dump.lock().unwrap_or_else(PoisonError::into_inner).reuse(block);
     }
 }
 

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
@@ -24,14 +24,19 @@ pub struct TableSpec {
     pub doc: &'static str,
     /// Columns, in order.
     pub columns: &'static [ColumnSpec],
+    /// The schema, once it was made.
+    pub(crate) schema: OnceLock<SchemaRef>,
 }
 
 impl TableSpec {
     /// The Arrow schema of this table.
     #[must_use]
     pub fn schema(&self) -> SchemaRef {
-        let fields = self.columns.iter().map(|c| Field::new(c.name, (c.data_type)(), c.nullable));
-        Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+        let make = || {
+            let fields = self.columns.iter().map(|c| Field::new(c.name, (c.data_type)(), c.nullable));
+            Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+        };
+        Arc::clone(self.schema.get_or_init(make))
     }
 }
 
@@ -53,6 +58,7 @@ macro_rules! table {
                     nullable: <$kind as Column>::NULLABLE,
                     doc: concat!($($cdoc),+),
                 }),+],
+                schema: std::sync::OnceLock::new(),
             };
 
             /// Rows whose columns are there already, in declared order and of the declared types.

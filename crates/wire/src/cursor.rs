@@ -20,6 +20,27 @@ impl Endian {
     }
 }
 
+/// Bytes of fields whose places are known when this is compiled.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'a, const N: usize> {
+    bytes: &'a [u8; N],
+    at: usize,
+    endian: Endian,
+}
+
+impl<const N: usize> Part<'_, N> {
+    /// The next field: its bytes, read in either order. There have to be that many; behind the end, fields are 0.
+    #[inline(always)]
+    pub fn take<const M: usize, T>(&mut self, le: fn([u8; M]) -> T, be: fn([u8; M]) -> T) -> T {
+        let bytes = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk::<M>()).copied();
+        self.at = self.at.wrapping_add(M);
+        match self.endian {
+            Endian::Little => le(bytes.unwrap_or([0; M])),
+            Endian::Big => be(bytes.unwrap_or([0; M])),
+        }
+    }
+}
+
 /// A position in a run of bytes that knows where those bytes lie in the file.
 ///
 /// Every read moves forward or fails; nothing is read past the end and nothing allocates.
@@ -183,6 +204,14 @@ impl<'a> Cursor<'a> {
             }
             None => Err(self.short(N as u64, field)),
         }
+    }
+
+    /// Takes so many bytes, whose fields follow; `None` where fewer are left.
+    #[inline]
+    pub fn part<const N: usize>(&mut self) -> Option<Part<'a, N>> {
+        let bytes = self.rest().first_chunk::<N>()?;
+        self.pos = self.pos.saturating_add(N);
+        Some(Part { bytes, at: 0, endian: self.endian })
     }
 
     #[cold]

@@ -110,6 +110,10 @@ macro_rules! layout {
             /// [`ParseError`](crate::ParseError) naming the first field the bytes end in.
             #[inline]
             pub fn read(cursor: &mut $crate::Cursor<'_>) -> Result<Self, $crate::ParseError> {
+                // All at once where all are there, so that each is but a load.
+                if let Some(mut fields) = cursor.part::<{ Self::SIZE as usize }>() {
+                    return Ok(Self { $($field: fields.take($ty::from_le_bytes, $ty::from_be_bytes),)* });
+                }
                 Ok(Self { $($field: cursor.$ty(stringify!($field))?,)* })
             }
 

@@ -20,7 +20,7 @@ mod error;
 mod layout;
 mod view;
 
-pub use cursor::{Cursor, Endian, Put};
+pub use cursor::{Cursor, Endian, Part, Put};
 pub use diagnostic::{Diagnostic, Diagnostics, Rule, Severity};
 pub use error::{ErrorKind, ParseError};
 pub use layout::{Field, FieldType, Layout};

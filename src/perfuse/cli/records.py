@@ -113,10 +113,8 @@ def _write_styled(console: Console, recording: Recording, style: str) -> None:
     from perfuse.formats import sframe
 
     near_choice(style, list(sframe.STYLES), "style")
-    blocks = sframe.open(recording).readelf(style)
     console.out.flush()
-    for block in blocks:
-        console.out.buffer.write(block)
+    sframe.open(recording).write_readelf(style, console.out.buffer)
     console.out.buffer.flush()
 
 

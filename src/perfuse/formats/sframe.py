@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from perfuse import _core
+from perfuse.descriptors import descriptor_of
 from perfuse.errors import UsageError
 from perfuse.formats.sframe_coverage import Coverage, coverage_of
 from perfuse.formats.sframe_section import Converted, Misfit, Row, Rule, Section, from_eh_frame
@@ -186,8 +187,23 @@ class SFrame:
         Raises:
             UsageError: That version shows nothing of the section.
         """
+        return iter(self._text(style))
+
+    def write_readelf(self, style: str, out: IO[bytes]) -> None:
+        """Writes the text of `readelf`; faster than block by block, where the file is a plain one.
+
+        Args:
+            style: One of `STYLES`.
+            out: An open file.
+
+        Raises:
+            UsageError: That version shows nothing of the section.
+        """
+        self._text(style).write(descriptor_of(out))
+
+    def _text(self, style: str) -> _core.SFrameText:
         try:
-            return iter(_core.SFrameText(self.recording._core, style))
+            return _core.SFrameText(self.recording._core, style)
         except ValueError as error:
             raise UsageError(f"{self.recording.path}: {error}") from None
 

@@ -13,7 +13,9 @@ use super::lookup::Lookup;
 use super::reader::{self, Piece, View};
 use super::survey::Survey;
 use super::{FORMAT, check, describe, ingest, repair};
-use crate::{BatchStream, Format, Placement, Position, Recording, Repaired, Source, Summary, TableRequest};
+use crate::{
+    BatchStream, Clock, Format, Placement, Position, Rate, Recording, Repaired, Source, Summary, TableRequest,
+};
 
 /// An open file with SFrame sections.
 #[derive(Clone, Debug)]
@@ -168,6 +170,15 @@ impl Recording for SFrame {
             counts: self.survey().counts(),
             header: first.map(|piece| self.header_fields(piece)).unwrap_or_default(),
         }
+    }
+
+    /// There are no time stamps, so nothing has to be looked over.
+    fn clock(&self, _rate: Rate) -> Clock {
+        Clock::nanoseconds("unknown")
+    }
+
+    fn span(&self) -> Option<(u64, u64)> {
+        None
     }
 
     fn next_record<'a>(&'a self, at: &mut Position) -> Option<RecordView<'a>> {

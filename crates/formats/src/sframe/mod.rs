@@ -1,6 +1,7 @@
 //! SFrame: how to unwind stacks, in a table small and plain enough to be used while a program runs. See this folder's README.
 
-pub mod check;
+pub mod ahead;
+mod check;
 pub mod consts;
 pub mod container;
 mod describe;

@@ -123,8 +123,14 @@ impl<'a> View<'a> {
 
     /// Every function of the table, in its order.
     pub fn functions(self) -> impl ExactSizeIterator<Item = Function> + 'a {
+        self.functions_in(0..self.piece.num_functions)
+    }
+
+    /// Those of some indexes.
+    pub fn functions_in(self, indexes: Range<u32>) -> impl ExactSizeIterator<Item = Function> + 'a {
         let blank = Function { index: u32::MAX, ..records::BLANK };
-        (0..self.piece.num_functions as usize).map(move |index| self.function(index as u32).unwrap_or(blank))
+        (indexes.start as usize..indexes.end as usize)
+            .map(move |index| self.function(index as u32).unwrap_or(blank))
     }
 
     /// Its rows; none for a function behind those that are walked.
@@ -286,6 +292,11 @@ fn fits(header: &Header, len: usize) -> bool {
 /// that have none.
 fn budget(section: &Section, data: &[u8], pieces: &mut [Piece]) {
     let mut left = (data.len() as u64).max(1 << 16);
+    let claimed = pieces.iter().try_fold(0u64, |sum, piece| sum.checked_add(claimed(piece, data)?));
+    if claimed.is_some_and(|claimed| claimed <= left) {
+        pieces.iter_mut().for_each(|piece| piece.num_walked = piece.num_functions);
+        return;
+    }
     let (file_offset, address) = (section.place.start as u64, section.address);
     for piece in pieces {
         let view = View { piece, data, file_offset, address };
@@ -300,4 +311,11 @@ fn budget(section: &Section, data: &[u8], pieces: &mut [Piece]) {
         }
         piece.num_walked = walked;
     }
+}
+
+/// Rows that the functions of a piece say they have, where their entries alone tell.
+fn claimed(piece: &Piece, data: &[u8]) -> Option<u64> {
+    let entries = data.get(piece.entries.clone())?.chunks_exact(piece.entry_bytes()?);
+    let mut rows = entries.map(|entry| records::num_rows(piece.version(), entry, piece.endian));
+    rows.try_fold(0u64, |sum, rows| sum.checked_add(rows?.into()))
 }

@@ -156,7 +156,19 @@ pub const fn entry_bytes(version: u8) -> Option<usize> {
     }
 }
 
+/// Rows that an entry of versions 1 and 2 says its function has.
+#[inline]
+pub(super) fn num_rows(version: u8, entry: &[u8], endian: Endian) -> Option<u32> {
+    let cursor = &mut Cursor::new(entry, 0, endian);
+    match version {
+        1 => FuncDescV1::read(cursor).ok().map(|entry| entry.sfde_func_num_fres),
+        2 => FuncDescV2::read(cursor).ok().map(|entry| entry.sfde_func_num_fres),
+        _ => None,
+    }
+}
+
 /// An entry as its bytes have it: start and rows are not placed yet.
+#[inline]
 pub(super) fn decode(version: u8, entry: &[u8], endian: Endian) -> Option<Function> {
     let cursor = &mut Cursor::new(entry, 0, endian);
     Some(match version {

@@ -170,6 +170,12 @@ impl<'a> Rows<'a> {
         Self { data, at, start_bytes, left: num_rows, endian, file_offset }
     }
 
+    /// Whether there are no more.
+    #[inline]
+    pub(super) fn is_at_end(&self) -> bool {
+        self.left == 0
+    }
+
     /// Goes on at the row that begins at an offset of the section, with so many of all gone.
     pub(super) fn skip_to(&mut self, at: usize, gone: u32) {
         self.at = at;
@@ -182,9 +188,11 @@ impl<'a> Rows<'a> {
     pub(super) fn peek<const START: u32>(&self) -> Option<(u32, RowInfo, u64)> {
         let bytes = self.data.get(self.at..)?.first_chunk::<16>().filter(|_| self.left > 0)?;
         let row = u128::from_le_bytes(*bytes);
-        let info = row.wrapping_shr(START.wrapping_mul(8));
-        let start = row as u32 & u32::MAX.wrapping_shr(32u32.wrapping_sub(START.wrapping_mul(8)));
-        Some((start, RowInfo(info as u8), info.wrapping_shr(8) as u64))
+        let bits = START.wrapping_mul(8);
+        let start = row as u32 & u32::MAX.wrapping_shr(32u32.wrapping_sub(bits));
+        // A load of its own: where the next row begins waits for nothing else.
+        let info = RowInfo(bytes.get(START as usize).copied().unwrap_or(0));
+        Some((start, info, row.wrapping_shr(bits.wrapping_add(8)) as u64))
     }
 
     /// Goes on behind a row of so many bytes that was only looked at, and returns where it is.

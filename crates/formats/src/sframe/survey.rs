@@ -1,5 +1,9 @@
 //! One pass over all rows: how many there are, and where the later rows of long functions begin.
 
+use std::ops::Range;
+use std::panic::resume_unwind;
+use std::thread;
+
 use rustc_hash::FxHashMap;
 
 use super::SFrame;
@@ -9,6 +13,9 @@ use super::row::Rows;
 
 /// Rows between two whose place is kept.
 const STRIDE: u32 = 64;
+
+/// Functions that are worth a thread.
+const WORTH_A_THREAD: u32 = 1 << 14;
 
 /// What the pass finds.
 #[derive(Debug, Default)]
@@ -32,30 +39,43 @@ impl Survey {
     #[must_use]
     pub fn of(file: &SFrame) -> Self {
         let mut found = Self::default();
-        file.views().enumerate().for_each(|(number, view)| found.add(number, view));
+        for (number, view) in file.views().enumerate() {
+            found.headers = found.headers.saturating_add(1);
+            let num = view.piece.num_functions;
+            if view.piece.version() < 3 {
+                found.entries = found.entries.saturating_add(num.into());
+            } else {
+                found.indexes = found.indexes.saturating_add(num.into());
+            }
+            for part in in_parts(num, |functions| Self::of_functions(number, view, functions)) {
+                found.join(part);
+            }
+        }
         found
     }
 
-    fn add(&mut self, number: usize, view: View<'_>) {
-        self.headers = self.headers.saturating_add(1);
-        let num = u64::from(view.piece.num_functions);
-        if view.piece.version() < 3 {
-            self.entries = self.entries.saturating_add(num);
-        } else {
-            self.indexes = self.indexes.saturating_add(num);
-        }
-        for function in view.functions() {
+    /// What was found of other functions.
+    fn join(&mut self, other: Self) {
+        self.attributes = self.attributes.saturating_add(other.attributes);
+        self.rows = self.rows.saturating_add(other.rows);
+        self.strides.extend(other.strides);
+    }
+
+    fn of_functions(number: usize, view: View<'_>, functions: Range<u32>) -> Self {
+        let mut found = Self::default();
+        for function in view.functions_in(functions) {
             let mut num_rows = 0u32;
             for row in view.rows(&function).flatten() {
                 if num_rows != 0 && num_rows.is_multiple_of(STRIDE) {
-                    self.strides.entry((number, function.index)).or_default().push(row.at);
+                    found.strides.entry((number, function.index)).or_default().push(row.at);
                 }
                 num_rows = num_rows.saturating_add(1);
             }
-            self.rows = self.rows.saturating_add(num_rows.into());
+            found.rows = found.rows.saturating_add(num_rows.into());
             let attributes = view.piece.version() >= 3 && function.rows_at.is_some();
-            self.attributes = self.attributes.saturating_add(attributes.into());
+            found.attributes = found.attributes.saturating_add(attributes.into());
         }
+        found
     }
 
     /// Rows of a function from one on, without walking all before it.
@@ -111,4 +131,22 @@ impl Survey {
             .map(|(name, count)| (name.to_owned(), count))
             .collect()
     }
+}
+
+/// Looks at so many functions in parts, on all processors. Not in the pool, whose threads may be those that wait for this: one of
+/// them would take up another's look-up meanwhile, and wait for itself.
+fn in_parts<T: Send>(num: u32, look: impl Fn(Range<u32>) -> T + Sync) -> Vec<T> {
+    let processors = thread::available_parallelism().map_or(1, |num| u32::try_from(num.get()).unwrap_or(1));
+    let parts = processors.min(num / WORTH_A_THREAD);
+    if parts <= 1 {
+        return vec![look(0..num)];
+    }
+    let size = num.div_ceil(parts);
+    thread::scope(|scope| {
+        let parts = (0..num).step_by(size as usize);
+        let look = &look;
+        let parts = parts.map(|from| scope.spawn(move || look(from..from.saturating_add(size).min(num))));
+        let parts: Vec<_> = parts.collect();
+        parts.into_iter().map(|part| part.join().unwrap_or_else(|panicked| resume_unwind(panicked))).collect()
+    })
 }

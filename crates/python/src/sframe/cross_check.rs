@@ -79,7 +79,7 @@ impl Beside {
     /// The address of a function: in an object file by the section it is in; `None` where that is not known.
     fn start(&self, section: &Section, at: usize, start: u64) -> Option<u64> {
         let Some(bases) = &self.eh_frame.bases else { return Some(start) };
-        let (_, relocated) = section.relocated.as_ref()?;
+        let relocated = section.relocated.as_ref()?;
         let base = bases.base(relocated.section_of(at as u64)?.into())?;
         Some(base.wrapping_add(start))
     }

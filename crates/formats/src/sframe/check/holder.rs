@@ -49,7 +49,7 @@ pub(super) fn check(file: &SFrame, sink: &mut Diagnostics) {
 }
 
 fn relocations(file: &SFrame, index: usize, section: &Section, sink: &mut Diagnostics) {
-    let Some((_, done)) = &section.relocated else { return };
+    let Some(done) = &section.relocated else { return };
     let start = section.place.start as u64;
     let end = section.place.end as u64;
     for refused in &done.refused {

@@ -4,6 +4,7 @@ pub mod archive;
 pub mod elf;
 pub mod relocation;
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -47,16 +48,18 @@ pub struct Section {
     pub segment_bytes: Option<u64>,
     /// Addresses of code, sorted; empty where nobody knows.
     pub code: Arc<[Range<u64>]>,
-    /// Its bytes with relocations applied, and which.
-    pub relocated: Option<(Vec<u8>, Relocated)>,
+    /// Which relocations were applied, in an object file.
+    pub relocated: Option<Relocated>,
+    /// Its bytes with those, where there were any.
+    pub filled: Option<Vec<u8>>,
 }
 
 impl Section {
     /// Its bytes, relocated where it is of an object file.
     #[must_use]
     pub fn data<'a>(&'a self, file: &'a [u8]) -> &'a [u8] {
-        match &self.relocated {
-            Some((bytes, _)) => bytes,
+        match &self.filled {
+            Some(bytes) => bytes,
             None => self.raw(file),
         }
     }
@@ -121,6 +124,7 @@ pub fn sections(file: &[u8]) -> Result<Vec<Section>, ParseError> {
         segment_bytes: None,
         code: Arc::default(),
         relocated: None,
+        filled: None,
     };
     Ok(vec![bare])
 }
@@ -142,6 +146,7 @@ fn of_elf(elf: &Elf<'_>, start: usize, member: &str) -> Vec<Section> {
         segment_bytes: segment.map(|segment| segment.p_filesz),
         code: elf.code(),
         relocated: None,
+        filled: None,
     };
     let mut found = Vec::new();
     // Sections do not overlap, so all together are no longer than the file: headers that claim more are damage.
@@ -155,17 +160,18 @@ fn of_elf(elf: &Elf<'_>, start: usize, member: &str) -> Vec<Section> {
         };
         let Some(rest) = left.checked_sub(bytes.len()) else { break };
         left = rest;
-        let relocated = elf.is_object().then(|| {
-            let mut bytes = bytes.to_vec();
-            let done = relocation::apply(elf, index, &mut bytes);
-            (bytes, done)
-        });
+        let mut filled = Cow::Borrowed(bytes);
+        let relocated = elf.is_object().then(|| relocation::apply(elf, index, &mut filled));
         found.push(Section {
             holder: if elf.is_object() { Holder::Object } else { Holder::Linked },
             place: place(start, header.sh_offset, bytes.len()),
             address: header.sh_addr,
             sh_type: header.sh_type,
             relocated,
+            filled: match filled {
+                Cow::Borrowed(_) => None,
+                Cow::Owned(bytes) => Some(bytes),
+            },
             ..blank.clone()
         });
     }

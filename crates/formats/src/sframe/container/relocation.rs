@@ -1,5 +1,7 @@
 //! Relocations of an object file's section, which nobody has applied yet: start fields are 0 until then.
 
+use std::borrow::Cow;
+
 use perfuse_wire::{Cursor, Endian, layout};
 
 use super::elf::{Elf, SHT_RELA};
@@ -62,8 +64,8 @@ impl Relocated {
     }
 }
 
-/// Fills the start fields of a section. Nothing else is changed: `ld -r` of old has written relocations into rows.
-pub fn apply(elf: &Elf<'_>, section_index: usize, bytes: &mut [u8]) -> Relocated {
+/// Fills the start fields of a section, which is copied only if there are any. Nothing else is changed: `ld -r` of old has written relocations into rows.
+pub fn apply(elf: &Elf<'_>, section_index: usize, bytes: &mut Cow<'_, [u8]>) -> Relocated {
     let mut done = Relocated::default();
     let tables = reader::entries(bytes);
     let is_start = |at: u64| {
@@ -107,14 +109,16 @@ fn symbol(table: &[u8], index: u64, endian: Endian) -> Option<Symbol> {
     Symbol::read(&mut Cursor::new(table.get(at..)?, 0, endian)).ok()
 }
 
-fn fill(bytes: &mut [u8], entry: &Rela, value: u64, elf: &Elf<'_>) -> Option<()> {
+fn fill(bytes: &mut Cow<'_, [u8]>, entry: &Rela, value: u64, elf: &Elf<'_>) -> Option<()> {
     let width = match (elf.header.e_machine, entry.r_info as u32) {
         (EM_X86_64, R_X86_64_PC32) | (EM_AARCH64, R_AARCH64_PREL32) | (EM_S390, R_390_PC32) => 4usize,
         (EM_X86_64, R_X86_64_PC64) | (EM_AARCH64, R_AARCH64_PREL64) | (EM_S390, R_390_PC64) => 8,
         _ => return None,
     };
     let at = usize::try_from(entry.r_offset).ok()?;
-    let place = bytes.get_mut(at..at.checked_add(width)?)?;
+    let place = at..at.checked_add(width)?;
+    bytes.get(place.clone())?;
+    let place = bytes.to_mut().get_mut(place)?;
     let value = match elf.endian {
         Endian::Little => value.to_le_bytes(),
         Endian::Big => {

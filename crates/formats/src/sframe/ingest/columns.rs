@@ -6,7 +6,8 @@ use arrow_array::builder::{UInt32Builder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array, UInt64Array};
 use perfuse_tables::{unwind_lookups, unwind_rows};
 
-use super::rules::{Said, Shapes};
+use super::plain::Block;
+use super::rules::{Rules, Said, Shapes};
 use crate::sframe::recovery::Recovery;
 
 /// A row of `unwind_rows`.
@@ -19,14 +20,17 @@ pub struct UnwindRow {
     /// What it says.
     pub said: Said,
     /// Offset of its record.
-    pub offset: u64,
+    pub place: u64,
 }
 
 /// Rows on their way into a batch of `unwind_rows`.
 #[derive(Debug)]
 pub struct Columns {
     source_id: u32,
-    rows: Vec<UnwindRow>,
+    functions: Vec<u32>,
+    starts: Vec<u64>,
+    rules: Rules,
+    places: Vec<u64>,
     /// What rows say.
     pub shapes: Shapes,
 }
@@ -34,26 +38,41 @@ pub struct Columns {
 impl Columns {
     /// Room for so many rows.
     pub fn with_capacity(source_id: u32, rows: usize) -> Self {
-        Self { source_id, rows: Vec::with_capacity(rows), shapes: Shapes::default() }
+        Self {
+            source_id,
+            functions: Vec::with_capacity(rows),
+            starts: Vec::with_capacity(rows),
+            rules: Rules::with_capacity(rows),
+            places: Vec::with_capacity(rows),
+            shapes: Shapes::default(),
+        }
     }
 
     /// Adds a row.
-    #[inline]
     pub fn push(&mut self, row: UnwindRow) {
-        self.rows.push(row);
+        self.functions.push(row.function);
+        self.starts.push(row.start.into());
+        self.rules.push(row.said);
+        self.places.push(row.place);
+    }
+
+    /// Adds the rows of a block.
+    pub fn extend(&mut self, block: &Block) {
+        self.functions.extend_from_slice(block.functions());
+        self.starts.extend_from_slice(block.starts());
+        self.rules.extend(block.shapes(), block.offsets());
+        self.places.extend_from_slice(block.places());
     }
 
     /// The rows as Arrow.
     pub fn finish(self) -> RecordBatch {
-        let Self { source_id, rows, shapes } = self;
-        let functions: Vec<u32> = rows.iter().map(|row| row.function).collect();
-        let starts: Vec<u64> = rows.iter().map(|row| row.start.into()).collect();
-        let offsets: Vec<u64> = rows.iter().map(|row| row.offset).collect();
+        let Self { source_id, functions, starts, rules, places, shapes } = self;
+        let sources = UInt32Array::from(vec![source_id; functions.len()]);
         let mut columns: Vec<ArrayRef> =
             vec![Arc::new(UInt32Array::from(functions)), Arc::new(UInt64Array::from(starts))];
-        columns.extend(shapes.columns(rows.iter().map(|row| row.said)));
-        columns.push(Arc::new(UInt32Array::from(vec![source_id; rows.len()])));
-        columns.push(Arc::new(UInt64Array::from(offsets)));
+        columns.extend(shapes.columns(rules));
+        columns.push(Arc::new(sources));
+        columns.push(Arc::new(UInt64Array::from(places)));
         unwind_rows::batch(columns)
     }
 }
@@ -65,7 +84,7 @@ pub struct Lookups {
     ids: UInt32Builder,
     functions: UInt64Builder,
     starts: UInt64Builder,
-    said: Vec<Said>,
+    rules: Rules,
     shapes: Shapes,
 }
 
@@ -77,7 +96,7 @@ impl Lookups {
             ids: UInt32Builder::with_capacity(rows),
             functions: UInt64Builder::with_capacity(rows),
             starts: UInt64Builder::with_capacity(rows),
-            said: Vec::with_capacity(rows),
+            rules: Rules::with_capacity(rows),
             shapes: Shapes::default(),
         }
     }
@@ -88,7 +107,7 @@ impl Lookups {
         self.ids.append_option(function.map(|(id, _)| id));
         self.functions.append_option(function.map(|(_, start)| start));
         self.starts.append_option(row.map(|(start, _)| start));
-        self.said.push(self.shapes.said(row.and_then(|(_, recovery)| recovery)));
+        self.rules.push(self.shapes.said(row.and_then(|(_, recovery)| recovery)));
     }
 
     /// The rows as Arrow.
@@ -99,7 +118,7 @@ impl Lookups {
             Arc::new(self.functions.finish()),
             Arc::new(self.starts.finish()),
         ];
-        columns.extend(self.shapes.columns(self.said.iter().copied()));
+        columns.extend(self.shapes.columns(self.rules));
         unwind_lookups::batch(columns)
     }
 }

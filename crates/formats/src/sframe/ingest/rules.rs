@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, BooleanArray, DictionaryArray, Int32Array, Int64Array, StringArray};
-use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use rustc_hash::FxHashMap;
 
 use crate::sframe::recovery::{Base, Expression, Recovery};
@@ -17,6 +17,36 @@ pub struct Said {
     pub offsets: [i64; 3],
 }
 
+/// What rows say, one behind the other.
+#[derive(Debug)]
+pub struct Rules {
+    shapes: Vec<u32>,
+    offsets: [Vec<i64>; 3],
+}
+
+impl Rules {
+    /// Room for so many rows.
+    pub fn with_capacity(rows: usize) -> Self {
+        Self { shapes: Vec::with_capacity(rows), offsets: [(); 3].map(|()| Vec::with_capacity(rows)) }
+    }
+
+    /// Adds a row.
+    pub fn push(&mut self, row: Said) {
+        self.shapes.push(row.shape);
+        for (all, offset) in self.offsets.iter_mut().zip(row.offsets) {
+            all.push(offset);
+        }
+    }
+
+    /// Adds rows.
+    pub fn extend(&mut self, shapes: &[u32], offsets: [&[i64]; 3]) {
+        self.shapes.extend_from_slice(shapes);
+        for (all, offsets) in self.offsets.iter_mut().zip(offsets) {
+            all.extend_from_slice(offsets);
+        }
+    }
+}
+
 /// What a row says but for its offsets: base of each rule, and whether memory is read there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Shape {
@@ -24,6 +54,31 @@ struct Shape {
     mangled: bool,
     outermost: bool,
 }
+
+impl Shape {
+    /// All that is true or false of it, a bit each: which rules there are, which read memory, and the rest.
+    fn truths(&self) -> u8 {
+        let [cfa, fp, ra] = self.rules;
+        let reads = |rule: Option<(Base, bool)>| rule.is_some_and(|(_, deref)| deref);
+        let truths = [
+            cfa.is_some(),
+            fp.is_some(),
+            ra.is_some(),
+            reads(cfa),
+            reads(fp),
+            reads(ra),
+            self.mangled,
+            self.outermost,
+        ];
+        truths.into_iter().rev().fold(0, |bits, truth| bits << 1 | u8::from(truth))
+    }
+}
+
+/// The bit of [`Shape::truths`] for the first rule's being there, its reading memory, and the other two.
+const IS_THERE: usize = 0;
+const READS: usize = 3;
+const MANGLED: usize = 6;
+const OUTERMOST: usize = 7;
 
 /// All shapes that were met, numbered.
 #[derive(Debug, Default)]
@@ -58,18 +113,17 @@ impl Shapes {
     }
 
     /// Three columns for each rule, and two truths.
-    pub fn columns<'a>(
-        &'a self,
-        rows: impl ExactSizeIterator<Item = Said> + Clone + 'a,
-    ) -> impl Iterator<Item = ArrayRef> + 'a {
-        let truths = [|shape: &Shape| shape.mangled, |shape: &Shape| shape.outermost];
-        let bits = rows.clone();
-        let truths =
-            truths.map(|truth| Arc::new(BooleanArray::new(self.bits(bits.clone(), truth), None)) as _);
-        (0..3).flat_map(move |rule| self.rule(rule, rows.clone())).chain(truths)
+    pub fn columns(&self, rows: Rules) -> impl Iterator<Item = ArrayRef> {
+        let Rules { shapes, offsets: [cfa, fp, ra] } = rows;
+        let truths = Truths::of(self, &shapes);
+        let rules = [cfa, fp, ra].into_iter().enumerate();
+        let mut columns: Vec<ArrayRef> =
+            rules.flat_map(|(rule, offsets)| self.rule(rule, &shapes, offsets, &truths)).collect();
+        columns.extend([MANGLED, OUTERMOST].map(|bit| truths.column(bit)));
+        columns.into_iter()
     }
 
-    fn rule(&self, number: usize, rows: impl ExactSizeIterator<Item = Said> + Clone) -> [ArrayRef; 3] {
+    fn rule(&self, number: usize, shapes: &[u32], offsets: Vec<i64>, truths: &Truths) -> [ArrayRef; 3] {
         let rule = |shape: &Shape| shape.rules.get(number).copied().flatten();
         let mut names: Vec<String> = NAMED.map(str::to_owned).into();
         let mut registers: FxHashMap<u32, i32> = FxHashMap::default();
@@ -79,41 +133,81 @@ impl Shapes {
             Some((Base::Cfa, _)) => 2,
             Some((Base::Register(number), _)) => *registers.entry(number).or_insert_with(|| {
                 names.push(format!("r{number}"));
-                i32::try_from(names.len().saturating_sub(1)).unwrap_or(i32::MAX)
+                i32::try_from(names.len().saturating_sub(1)).unwrap_or(0)
             }),
         };
         let keys: Vec<i32> = self.all.iter().map(&mut key).collect();
-        let keys: Vec<i32> = match keys.as_slice() {
-            [first, rest @ ..] if rest.iter().all(|key| key == first) => vec![*first; rows.len()],
-            _ => rows.clone().map(|said| keys.get(said.shape as usize).copied().unwrap_or(0)).collect(),
+        let there =
+            self.all.iter().zip(&keys).filter(|(shape, _)| rule(shape).is_some()).map(|(_, key)| *key);
+        let keys = match same(there) {
+            Some(one) => vec![one; shapes.len()],
+            None => looked_up(shapes, &keys),
         };
-        let valid = NullBuffer::new(self.bits(rows.clone(), |shape| rule(shape).is_some()));
-        let valid = Some(valid).filter(|valid| valid.null_count() > 0);
-        let derefs = self.bits(rows.clone(), |shape| rule(shape).is_some_and(|(_, deref)| deref));
-        let offsets: Vec<i64> = rows.map(|said| said.offsets.get(number).copied().unwrap_or(0)).collect();
+        let valid = Some(NullBuffer::new(truths.bits(IS_THERE.saturating_add(number))));
+        let valid = valid.filter(|valid| valid.null_count() > 0);
         let keys = Int32Array::new(keys.into(), valid.clone());
-        let bases: ArrayRef =
-            match DictionaryArray::<Int32Type>::try_new(keys, Arc::new(StringArray::from(names))) {
-                Ok(array) => Arc::new(array),
-                Err(error) => unreachable!("every key has a name: {error}"),
-            };
-        [bases, Arc::new(Int64Array::new(offsets.into(), valid)), Arc::new(BooleanArray::new(derefs, None))]
+        // SAFETY: keys are those `key` gave, each of a name that is there, or 0; rows of no known shape have 0.
+        let bases =
+            unsafe { DictionaryArray::<Int32Type>::new_unchecked(keys, Arc::new(StringArray::from(names))) };
+        let offsets = Int64Array::new(offsets.into(), valid);
+        [Arc::new(bases), Arc::new(offsets), truths.column(READS.saturating_add(number))]
     }
+}
 
-    fn bits(
-        &self,
-        mut rows: impl ExactSizeIterator<Item = Said>,
-        truth: impl Fn(&Shape) -> bool,
-    ) -> BooleanBuffer {
-        let truths: Vec<bool> = self.all.iter().map(truth).collect();
-        match truths.as_slice() {
-            [first, rest @ ..] if rest.iter().all(|truth| truth == first) => match first {
-                true => BooleanBuffer::new_set(rows.len()),
-                false => BooleanBuffer::new_unset(rows.len()),
-            },
-            _ => BooleanBuffer::collect_bool(rows.len(), |_| {
-                rows.next().is_some_and(|said| truths.get(said.shape as usize).is_some_and(|truth| *truth))
-            }),
+/// What is true of rows, a byte each.
+struct Truths {
+    rows: Vec<u8>,
+    /// What is true of all shapes, and of any.
+    all: u8,
+    any: u8,
+}
+
+impl Truths {
+    fn of(shapes: &Shapes, rows: &[u32]) -> Self {
+        let truths: Vec<u8> = shapes.all.iter().map(Shape::truths).collect();
+        Self {
+            rows: looked_up(rows, &truths),
+            all: truths.iter().fold(u8::MAX, |all, truths| all & truths),
+            any: truths.iter().fold(0, |any, truths| any | truths),
         }
     }
+
+    fn column(&self, bit: usize) -> ArrayRef {
+        Arc::new(BooleanArray::new(self.bits(bit), None))
+    }
+
+    /// One truth of every row.
+    fn bits(&self, bit: usize) -> BooleanBuffer {
+        let mask = 1u8.wrapping_shl(bit as u32);
+        if self.all & mask != 0 {
+            return BooleanBuffer::new_set(self.rows.len());
+        }
+        if self.any & mask == 0 {
+            return BooleanBuffer::new_unset(self.rows.len());
+        }
+        let (eights, rest) = self.rows.as_chunks::<8>();
+        let mut last = [0; 8];
+        last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+        let bytes: Vec<u8> = eights.iter().chain([&last]).map(|eight| gather(*eight, bit as u32)).collect();
+        BooleanBuffer::new(Buffer::from_vec(bytes), 0, self.rows.len())
+    }
+}
+
+/// A bit of each of eight bytes, as a byte.
+#[inline]
+fn gather(bytes: [u8; 8], bit: u32) -> u8 {
+    let lowest = u64::from_le_bytes(bytes).wrapping_shr(bit) & 0x0101_0101_0101_0101;
+    // Moves the lowest bit of byte `i` to bit 56 + i; no two meet below.
+    lowest.wrapping_mul(0x0102_0408_1020_4080).wrapping_shr(56) as u8
+}
+
+/// The one value all are; `None` where they differ.
+fn same<T: PartialEq + Default>(mut all: impl Iterator<Item = T>) -> Option<T> {
+    let Some(first) = all.next() else { return Some(T::default()) };
+    all.all(|other| other == first).then_some(first)
+}
+
+/// What shapes have, for every row.
+fn looked_up<T: Copy + Default>(rows: &[u32], of_shapes: &[T]) -> Vec<T> {
+    rows.iter().map(|shape| of_shapes.get(*shape as usize).copied().unwrap_or_default()).collect()
 }

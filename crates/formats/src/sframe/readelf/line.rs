@@ -1,13 +1,14 @@
 //! Lines and cells of the text.
 
-use std::io::Write;
+use perfuse_wire::Endian;
 
 use super::Style;
+use super::cells::{ADDRESS_BYTES, Key, Known, decimal, hexadecimal};
 use crate::sframe::consts::{Abi, FLAGS};
 use crate::sframe::reader::{Piece, View};
 use crate::sframe::records::Function;
 use crate::sframe::recovery::{Base, Context, Expression, Recover, Recovery};
-use crate::sframe::row::Row;
+use crate::sframe::row::{Row, Rows};
 
 const COLUMNS: &[u8] = b"STARTPC         CFA       FP        RA           \n";
 const COLUMNS_OF_BLOCK: &[u8] = b"STARTPC[m]      CFA       FP        RA           \n";
@@ -43,11 +44,13 @@ pub(super) struct Lines<'a> {
     style: Style,
     view: View<'a>,
     text: Vec<u8>,
+    known: Known,
 }
 
 impl<'a> Lines<'a> {
-    pub(super) fn new(style: Style, view: View<'a>) -> Self {
-        Self { style, view, text: Vec::with_capacity(1 << 19) }
+    /// Behind a text that is there already.
+    pub(super) fn new(style: Style, view: View<'a>, text: Vec<u8>) -> Self {
+        Self { style, view, text, known: Known::new() }
     }
 
     pub(super) fn finish(self) -> Vec<u8> {
@@ -55,9 +58,15 @@ impl<'a> Lines<'a> {
     }
 
     pub(super) fn function(&mut self, function: &Function) {
-        let (index, start, size) = (function.index, function.start, function.size);
-        // Writing to a vector does not fail.
-        let _ = write!(self.text, "\n    func idx [{index}]: pc = {start:#x}, size = {size} bytes");
+        self.text.extend_from_slice(b"\n    func idx [");
+        decimal(&mut self.text, function.index.into());
+        self.text.extend_from_slice(b"]: pc = 0x");
+        let digits = hexadecimal(function.start);
+        let zeros = digits.iter().take_while(|digit| **digit == b'0').count();
+        self.text.extend_from_slice(digits.get(zeros.min(15)..).unwrap_or_default());
+        self.text.extend_from_slice(b", size = ");
+        decimal(&mut self.text, function.size.into());
+        self.text.extend_from_slice(b" bytes");
         if self.view.piece.version() >= 3 {
             self.attributes(function);
         }
@@ -68,8 +77,35 @@ impl<'a> Lines<'a> {
         self.text.extend_from_slice(if function.info.repeats() { COLUMNS_OF_BLOCK } else { COLUMNS });
         let base = if function.info.repeats() { 0 } else { function.start };
         let context = self.view.piece.context(function);
-        for row in self.view.rows(function).map_while(Result::ok) {
+        let mut rows = self.view.rows(function);
+        if self.view.piece.endian == Endian::Little {
+            match function.info.row_start_bytes() {
+                Some(1) => self.rows::<1>(&mut rows, base, &context),
+                Some(2) => self.rows::<2>(&mut rows, base, &context),
+                Some(4) => self.rows::<4>(&mut rows, base, &context),
+                _ => {}
+            }
+        }
+        for row in rows.map_while(Result::ok) {
             self.row(&row, base, &context);
+        }
+    }
+
+    /// Rows up to the first that cannot be told by its key.
+    #[inline]
+    fn rows<const START: u32>(&mut self, rows: &mut Rows<'_>, base: u64, context: &Context) {
+        while let Some((start, info, behind)) = rows.peek::<START>() {
+            let Some((key, bytes)) = Key::of(info, context.fde_type, behind) else { return };
+            if let Some(cells) = self.known.get(key) {
+                cells.line(base.wrapping_add(start.into()), &mut self.text);
+                rows.pass(bytes.wrapping_add(START as usize).wrapping_add(1));
+                continue;
+            }
+            let Some(Ok(row)) = rows.next() else { return };
+            let line = self.text.len();
+            self.row(&row, base, context);
+            let cells = line.saturating_add(ADDRESS_BYTES);
+            self.known.keep(key, self.text.get(cells..).unwrap_or_default());
         }
     }
 
@@ -87,7 +123,7 @@ impl<'a> Lines<'a> {
 
     fn row(&mut self, row: &Row<'_>, base: u64, context: &Context) {
         self.text.extend_from_slice(b"    ");
-        hexadecimal(&mut self.text, base.wrapping_add(row.start.into()));
+        self.text.extend_from_slice(&hexadecimal(base.wrapping_add(row.start.into())));
         self.text.extend_from_slice(b"  ");
         let version = context.version;
         match context.meaning(row) {
@@ -159,28 +195,5 @@ fn place(text: &mut Vec<u8>, expression: &Expression, version: u8, is_cfa: bool)
     decimal(text, offset.unsigned_abs());
     if parentheses {
         text.push(b')');
-    }
-}
-
-fn decimal(text: &mut Vec<u8>, mut number: u64) {
-    let mut digits = [b'0'; 20];
-    let mut len = 0usize;
-    for digit in digits.iter_mut().rev() {
-        *digit = b'0'.saturating_add((number % 10) as u8);
-        number /= 10;
-        len = len.saturating_add(1);
-        if number == 0 {
-            break;
-        }
-    }
-    text.extend_from_slice(digits.get(20usize.saturating_sub(len)..).unwrap_or_default());
-}
-
-fn hexadecimal(text: &mut Vec<u8>, number: u64) {
-    let digits = number.to_be_bytes();
-    for byte in digits {
-        for nibble in [byte >> 4, byte & 0xf] {
-            text.push(nibble.saturating_add(if nibble < 10 { b'0' } else { b'a'.saturating_sub(10) }));
-        }
     }
 }

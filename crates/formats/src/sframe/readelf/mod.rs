@@ -2,13 +2,15 @@
 //!
 //! What those versions get wrong is kept, so that the texts can be compared: see [`Style`].
 
+mod cells;
 mod line;
 
-use rayon::prelude::*;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::SFrame;
+use super::ahead::Ahead;
 use super::consts::SFRAME_F_FDE_FUNC_START_PCREL;
-use super::reader::{Piece, View};
+use super::reader::Piece;
 use super::records::Function;
 use super::starts::Starts;
 use line::Lines;
@@ -86,14 +88,14 @@ enum Shown {
 const GROUP: u32 = 1024;
 
 /// The text of a file's first section, in blocks, made as they are pulled.
-#[derive(Debug)]
 pub struct Dump {
-    file: SFrame,
-    piece: Piece,
-    style: Style,
     head: Option<Vec<u8>>,
-    next: u32,
+    blocks: Ahead<u32, Vec<u8>>,
+    spare: Spare,
 }
+
+/// Blocks that were used, to be filled again: memory that is new to the process costs as much as the text.
+type Spare = Arc<Mutex<Vec<Vec<u8>>>>;
 
 impl Dump {
     /// Begins a text.
@@ -111,36 +113,45 @@ impl Dump {
         let shown =
             shown.map_err(|message| Refused { message, shown_by: Style::for_section(version, flags) })?;
         let mut head = line::header(&piece, style);
-        let next = match shown {
-            Shown::All => 0,
+        let num = match shown {
+            Shown::All => piece.num_functions,
             Shown::Header => {
                 head.extend_from_slice(
                     b"\n No further information can be displayed.  SFrame version not supported\n",
                 );
-                u32::MAX
+                0
             }
         };
         if shown == Shown::All {
             head.extend_from_slice(b"\n  Function Index :\n");
         }
         let starts = if piece.is_pcrel() { Starts::FromField("") } else { Starts::FromSection("") };
-        Ok(Self { file: file.clone(), piece: Piece { starts, ..piece }, style, head: Some(head), next })
+        let (file, piece) = (file.clone(), Piece { starts, ..piece });
+        let spare = Spare::default();
+        let empty = Arc::clone(&spare);
+        let blocks = Ahead::new((0..num).step_by(GROUP as usize).collect(), move |first| {
+            let block = empty.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            group(&file, &piece, style, first, block.unwrap_or_default())
+        });
+        Ok(Self { head: Some(head), blocks, spare })
     }
 
-    fn view(&self) -> View<'_> {
-        match self.style {
-            Style::Readelf247 => self.file.view(&self.piece),
-            Style::Readelf240 | Style::Readelf244 => self.file.raw_view(&self.piece),
-        }
+    /// Takes a block back that was used, to fill it again.
+    pub fn reuse(&self, mut block: Vec<u8>) {
+        block.clear();
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(block);
     }
+}
 
-    fn group(&self, first: u32) -> Vec<u8> {
-        let view = self.view();
-        let mut lines = Lines::new(self.style, view);
-        let functions = (first..first.saturating_add(GROUP)).map_while(|index| view.function(index));
-        functions.for_each(|function: Function| lines.function(&function));
-        lines.finish()
-    }
+fn group(file: &SFrame, piece: &Piece, style: Style, first: u32, block: Vec<u8>) -> Vec<u8> {
+    let view = match style {
+        Style::Readelf247 => file.view(piece),
+        Style::Readelf240 | Style::Readelf244 => file.raw_view(piece),
+    };
+    let mut lines = Lines::new(style, view, block);
+    let functions = (first..first.saturating_add(GROUP)).map_while(|index| view.function(index));
+    functions.for_each(|function: Function| lines.function(&function));
+    lines.finish()
 }
 
 impl Iterator for Dump {
@@ -150,15 +161,6 @@ impl Iterator for Dump {
         if let Some(head) = self.head.take() {
             return Some(head);
         }
-        let num = self.piece.num_functions;
-        if self.next >= num {
-            return None;
-        }
-        let threads = u32::try_from(rayon::current_num_threads()).unwrap_or(1);
-        let end = self.next.saturating_add(GROUP.saturating_mul(threads.saturating_mul(4))).min(num);
-        let groups: Vec<u32> = (self.next..end).step_by(GROUP as usize).collect();
-        self.next = end;
-        let blocks: Vec<Vec<u8>> = groups.into_par_iter().map(|first| self.group(first)).collect();
-        Some(blocks.concat())
+        self.blocks.next()
     }
 }
