@@ -28,7 +28,7 @@ __all__ = [
     "convert_xray",
     "diagnostics_table",
     "formats",
-    "heap_sizes",
+    "heap_sums",
     "inject_images",
     "mono_kinds",
     "mono_misfits",
@@ -151,7 +151,9 @@ def call_statistics(
     edges: bool = False,
     paths: bool = False,
 ) -> CallStatistics: ...
-def heap_sizes(fusion: Fusion) -> list[tuple[int, int, int]]: ...
+def heap_sums(
+    fusion: Fusion,
+) -> tuple[list[tuple[int, int | None, int, int]], list[tuple[int, int]]]: ...
 def selected_samples(
     fusion: Fusion, *, threads: Sequence[int] | None = None, time_ns: tuple[int, int] | None = None
 ) -> ArrowStream: ...

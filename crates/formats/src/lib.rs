@@ -29,6 +29,6 @@ mod source;
 pub use machine::{machine_endian, machine_name, machine_pointer_bytes};
 pub use recording::{
     AllocationSum, BatchStream, Change, Clock, ClockMap, Format, Open, Placement, Position, Rate, Recording,
-    Repaired, Scale, Summary, TableRequest, one_batch,
+    Repaired, Scale, ShotSum, Summary, TableRequest, one_batch,
 };
 pub use source::Source;

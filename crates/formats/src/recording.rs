@@ -255,6 +255,21 @@ pub struct AllocationSum {
     pub record_offset: u64,
 }
 
+/// Objects of one heap shot and type, added up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShotSum {
+    /// Key of the heap shot.
+    pub snapshot_id: u32,
+    /// Key of the type, where it is known.
+    pub type_id: Option<u32>,
+    /// Rows of `heap_objects`.
+    pub num_objects: u64,
+    /// Their sizes.
+    pub size_bytes: u64,
+    /// Rows of `heap_references` of objects of the type.
+    pub num_references: u64,
+}
+
 /// Where a walk over records stands; the default is the first record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
@@ -366,6 +381,11 @@ pub trait Recording: Send + Sync {
 
     /// Table `allocations` added up, where that is known without making it: of one thread and type there may be several sums.
     fn allocation_sums(&self, _placement: &Placement) -> Option<Vec<AllocationSum>> {
+        None
+    }
+
+    /// Heap shots added up, where that is known without making their tables: of one shot and type there is one sum.
+    fn shot_sums(&self, _placement: &Placement) -> Option<Vec<ShotSum>> {
         None
     }
 

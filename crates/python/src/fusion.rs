@@ -9,7 +9,7 @@ use perfuse_engine::allocated::Sums;
 use perfuse_engine::join;
 use perfuse_engine::sleds::{Named, ObjectMaps};
 use perfuse_engine::unwind::Totals;
-use perfuse_formats::{BatchStream, ClockMap, Placement, Recording, TableRequest};
+use perfuse_formats::{BatchStream, ClockMap, Placement, Recording, ShotSum, TableRequest};
 use perfuse_tables::access::ColumnError;
 use perfuse_tables::{Identities, Offsets, clocks, sources};
 use pyo3::prelude::*;
@@ -87,6 +87,12 @@ impl Recordings {
     /// Each by itself: addresses of one process mean nothing in another.
     pub fn each(self) -> impl Iterator<Item = Self> {
         self.0.into_iter().map(|one| Self(vec![one]))
+    }
+
+    /// Heap shots added up, where every recording knows that without making tables.
+    pub fn known_shot_sums(&self) -> Option<Vec<ShotSum>> {
+        let sums = self.0.iter().map(|(recording, placement)| recording.shot_sums(placement));
+        Some(sums.collect::<Option<Vec<_>>>()?.into_iter().flatten().collect())
     }
 
     /// What is wanted of a table, of one recording after the other.

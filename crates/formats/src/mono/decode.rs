@@ -12,12 +12,16 @@ use super::records::shape::{self, Codec};
 use super::records::{CounterValue, Event};
 
 mod lean;
+mod runs;
+
+pub use runs::{BareObject, Call};
 
 /// What the events read so far have left behind for the next one.
 #[derive(Clone, Copy, Debug)]
 pub struct State {
     pos: usize,
-    time: u64,
+    /// Time of the last timed event.
+    pub time: u64,
     method: u64,
 }
 
@@ -80,6 +84,27 @@ impl<'a> Decoder<'a> {
     #[must_use]
     pub fn state(&self) -> State {
         State { pos: self.pos, time: self.time, method: self.method }
+    }
+
+    /// The same, unless what comes next may depend on what was passed over.
+    #[must_use]
+    #[inline]
+    pub fn state_of_its_own(&self) -> Option<State> {
+        self.left.is_none().then(|| self.state())
+    }
+
+    /// Time of the last timed event.
+    #[must_use]
+    #[inline]
+    pub fn time(&self) -> u64 {
+        self.time
+    }
+
+    /// What the next event begins with.
+    #[must_use]
+    #[inline]
+    pub fn next_byte(&self) -> Option<EventByte> {
+        self.data.get(self.pos).map(|byte| EventByte(*byte))
     }
 
     /// The same walk, gone on with where another one of this buffer stood.

@@ -19,6 +19,8 @@ use std::sync::Arc;
 pub use evidence::fills;
 use perfuse_tables::Offsets;
 
+pub use self::calls::segments as call_segments;
+pub use self::heap::sums as shot_sums;
 pub use self::memory::sums;
 pub use self::roots::Registered;
 use super::consts::EventByte;

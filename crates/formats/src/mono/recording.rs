@@ -17,7 +17,7 @@ use super::stacks::Stacks;
 use super::survey::Survey;
 use super::{FORMAT, check, describe, ingest, repair};
 use crate::{
-    AllocationSum, BatchStream, Format, Placement, Position, Recording, Repaired, Source, Summary,
+    AllocationSum, BatchStream, Format, Placement, Position, Recording, Repaired, ShotSum, Source, Summary,
     TableRequest,
 };
 
@@ -248,8 +248,24 @@ impl Recording for MonoLog {
         ingest::table(&self.shared, name, placement, request)
     }
 
+    fn segments(
+        &self,
+        name: &str,
+        placement: &Placement,
+        request: &TableRequest,
+    ) -> Option<Vec<BatchStream>> {
+        match name {
+            "call_events" => Some(ingest::call_segments(&self.shared, placement)),
+            _ => self.table(name, placement, request).map(|whole| vec![whole]),
+        }
+    }
+
     fn allocation_sums(&self, placement: &Placement) -> Option<Vec<AllocationSum>> {
         ingest::sums(&self.shared, placement)
+    }
+
+    fn shot_sums(&self, placement: &Placement) -> Option<Vec<ShotSum>> {
+        ingest::shot_sums(&self.shared, placement)
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -63,7 +63,7 @@ impl Stacks {
             let mut part = Self::default();
             for (buffer, number) in buffers.iter().zip(first..) {
                 if found.kinds.get(number).is_some_and(|held| held.meets(kinds)) {
-                    part.read(log, names, &code, buffer, allocations);
+                    part.read(log, names, &code, (number, buffer), allocations);
                 }
             }
             part
@@ -71,22 +71,42 @@ impl Stacks {
         parts.reduce(Self::default, Self::merge)
     }
 
-    fn read(&mut self, log: &Shared, names: &Names, code: &CodeRanges, buffer: &Buffer, allocations: bool) {
+    fn read(
+        &mut self,
+        log: &Shared,
+        names: &Names,
+        code: &CodeRanges,
+        (number, buffer): (usize, &Buffer),
+        allocations: bool,
+    ) {
+        let survey = log.survey();
         let others = if allocations { OF_EVENTS } else { KindSet::of(&[EventByte::ALLOC_BT]) };
-        let mut decoder = buffer.decoder(&log.source, log.survey().dialect).lean(others);
+        let mut decoder = buffer.decoder(&log.source, survey.dialect).lean(others);
         let mut event = Event::default();
+        if !allocations && let Some(Some(marks)) = survey.marks.get(number) {
+            for mark in marks.iter().filter(|mark| OF_EVENTS.has(mark.byte)) {
+                decoder = decoder.resume(mark.state);
+                if let Some(Ok(())) = decoder.read(&mut event) {
+                    self.event(&event, names, code, event.time.unwrap_or(mark.state.time));
+                }
+            }
+            return;
+        }
         let mut time = buffer.header.time_base;
         while let Some(Ok(())) = decoder.read(&mut event) {
             time = event.time.unwrap_or(time);
-            if (event.byte == EventByte::ALLOC_BT) != allocations {
-                continue;
+            if (event.byte == EventByte::ALLOC_BT) == allocations {
+                self.event(&event, names, code, time);
             }
-            if event.byte == EventByte::SAMPLE_HIT {
-                let frames = sample_frames(&event, names, code, sample_time(&event, time));
-                self.tree.add(&frames);
-            } else if event.has_backtrace() {
-                self.backtrace(&event.frames, names, time);
-            }
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>, names: &Names, code: &CodeRanges, time: u64) {
+        if event.byte == EventByte::SAMPLE_HIT {
+            let frames = sample_frames(event, names, code, sample_time(event, time));
+            self.tree.add(&frames);
+        } else if event.has_backtrace() {
+            self.backtrace(&event.frames, names, time);
         }
     }
 

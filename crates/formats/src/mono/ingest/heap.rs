@@ -12,7 +12,7 @@ use crate::mono::consts::{EventByte, KindSet};
 use crate::mono::reader::Buffer;
 use crate::mono::recording::Shared;
 use crate::mono::records::{Body, Event, int_size};
-use crate::{BatchStream, Placement, TableRequest, one_batch};
+use crate::{BatchStream, Placement, ShotSum, TableRequest, one_batch};
 
 /// A heap shot: what its thread writes between two places of the file.
 #[derive(Clone, Copy, Debug)]
@@ -67,21 +67,26 @@ impl Shots {
 
     /// Number of the shot an event belongs to, if that is wanted.
     pub fn of(&self, buffer: &Buffer, event: &Event<'_>) -> Option<u32> {
-        let (own, next) = self.around(buffer, event.offset)?;
+        self.at(buffer.header.thread_id, event.offset)
+    }
+
+    /// Number of the shot of a thread that what lies at an offset belongs to, if that is wanted.
+    fn at(&self, thread: u64, offset: u64) -> Option<u32> {
+        let (own, next) = self.around(thread, offset)?;
         let number = *own.get(next.checked_sub(1)?)?;
-        (event.offset < self.list.get(number as usize)?.end && self.is_wanted(number)).then_some(number)
+        (offset < self.list.get(number as usize)?.end && self.is_wanted(number)).then_some(number)
     }
 
     /// Number of the next shot of an event's thread, if that is wanted, and where it begins.
     pub fn behind(&self, buffer: &Buffer, event: &Event<'_>) -> Option<(u32, u64)> {
-        let (own, next) = self.around(buffer, event.offset)?;
+        let (own, next) = self.around(buffer.header.thread_id, event.offset)?;
         let number = *own.get(next)?;
         self.is_wanted(number).then_some((number, self.list.get(number as usize)?.start))
     }
 
-    /// The shots of a buffer's thread, and how many of them begin before an offset.
-    fn around(&self, buffer: &Buffer, offset: u64) -> Option<(&[u32], usize)> {
-        let own = self.by_thread.get(&(buffer.header.thread_id & self.mask))?;
+    /// The shots of a thread, and how many of them begin before an offset.
+    fn around(&self, thread: u64, offset: u64) -> Option<(&[u32], usize)> {
+        let own = self.by_thread.get(&(thread & self.mask))?;
         let begins = |number: &u32| self.list.get(*number as usize).is_some_and(|shot| shot.start <= offset);
         Some((own, own.partition_point(begins)))
     }
@@ -98,6 +103,35 @@ pub fn snapshots(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
         table.push(id, placement.clock.ns(shot.time), end, placement.source_id, shot.start);
     }
     one_batch(table.finish())
+}
+
+/// The shots added up; `None` where the survey's sums cannot be had, or a class's address was used again.
+pub fn sums(log: &Shared, placement: &Placement) -> Option<Vec<ShotSum>> {
+    let (parts, names) = (log.survey().held.parts()?, log.names());
+    let shots = Shots::new(log);
+    let mut all: FxHashMap<(u32, Option<u32>), ShotSum> = FxHashMap::default();
+    for part in parts {
+        let Some(shot) = shots.at(part.thread, part.offset) else { continue };
+        for sum in &part.sums {
+            if !names.is_constant_type(sum.class) {
+                return None;
+            }
+            let of = names.object_type(sum.class, part.time);
+            let known = all.entry((shot, of)).or_insert_with(|| ShotSum {
+                snapshot_id: placement.first.snapshot.saturating_add(shot),
+                type_id: of.map(|of| placement.first.type_.saturating_add(of)),
+                num_objects: 0,
+                size_bytes: 0,
+                num_references: 0,
+            });
+            known.num_objects = known.num_objects.saturating_add(sum.count);
+            known.size_bytes = known.size_bytes.saturating_add(sum.bytes);
+            known.num_references = known.num_references.saturating_add(sum.num_references);
+        }
+    }
+    let mut all: Vec<_> = all.into_values().collect();
+    all.sort_by_key(|sum| (sum.snapshot_id, sum.type_id));
+    Some(all)
 }
 
 const KINDS: KindSet = KindSet::of(&[EventByte::HEAP_OBJECT]);

@@ -12,9 +12,12 @@ use crate::mono::consts::{EventByte, KindSet};
 use crate::mono::reader::Buffer;
 use crate::mono::recording::Shared;
 use crate::mono::records::Event;
+use crate::mono::survey::marks;
 
 /// Bytes of events in a batch.
 const BATCH_BYTES: u64 = 1 << 20;
+/// Bytes that are fetched where a few are read.
+const PAGE_BYTES: u64 = 1 << 12;
 
 /// What of a file is read.
 #[derive(Clone, Debug)]
@@ -49,19 +52,30 @@ impl Part {
     }
 }
 
-/// Numbers of buffers that hold events of these kinds in a part of the file, in groups of about as many bytes.
-fn groups(log: &Shared, kinds: KindSet, part: &Part) -> Vec<Vec<usize>> {
+/// Buffers that are read together, for events of some kinds.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// Their numbers.
+    pub buffers: Vec<usize>,
+    kinds: KindSet,
+}
+
+/// Buffers that hold events of these kinds in a part of the file, in groups of about as many bytes.
+pub fn groups(log: &Shared, kinds: KindSet, part: &Part) -> Vec<Group> {
     let survey = log.survey();
+    let are_marked = marks::cover(kinds);
     let mut groups = Vec::new();
-    let (mut group, mut bytes) = (Vec::new(), 0u64);
+    let (mut group, mut bytes) = (Group { buffers: Vec::new(), kinds }, 0u64);
     for ((number, buffer), held) in survey.buffers.list.iter().enumerate().zip(&survey.kinds) {
         if !held.meets(kinds) || !part.has(log, number, buffer) {
             continue;
         }
-        group.push(number);
-        bytes = bytes.saturating_add(buffer.len);
+        group.buffers.push(number);
+        // Of one whose events are marked, little is read.
+        let is_walked = !are_marked || survey.marks.get(number).is_none_or(Option::is_none);
+        bytes = bytes.saturating_add(if is_walked { buffer.len } else { PAGE_BYTES.min(buffer.len) });
         if bytes >= BATCH_BYTES {
-            groups.push(std::mem::take(&mut group));
+            groups.push(std::mem::replace(&mut group, Group { buffers: Vec::new(), kinds }));
             bytes = 0;
         }
     }
@@ -78,25 +92,37 @@ pub struct At {
     pub time: u64,
 }
 
-/// Calls `each` with every event of some buffers; those of allocations may be without their backtraces.
+/// Calls `each` with every event of a group's kinds, and maybe with others; those of allocations may be without their
+/// backtraces.
 #[inline]
-pub fn each(log: &Shared, buffers: &[usize], each: impl FnMut(&At, &Buffer, &Event<'_>)) {
-    each_without(log, buffers, KindSet::of(&[EventByte::ALLOC_BT]), each);
+pub fn each(log: &Shared, group: &Group, each: impl FnMut(&At, &Buffer, &Event<'_>)) {
+    each_without(log, group, KindSet::of(&[EventByte::ALLOC_BT]), each);
 }
 
 /// The same; it is the events of these kinds that may be without their backtraces.
 #[inline]
 pub fn each_without(
     log: &Shared,
-    buffers: &[usize],
+    group: &Group,
     passed_over: KindSet,
     mut each: impl FnMut(&At, &Buffer, &Event<'_>),
 ) {
     let survey = log.survey();
+    let are_marked = marks::cover(group.kinds);
     let mut event = Event::default();
-    for &number in buffers {
+    for &number in &group.buffers {
         let Some(buffer) = survey.buffers.list.get(number) else { continue };
         let mut decoder = buffer.decoder(&log.source, survey.dialect).lean(passed_over);
+        if are_marked && let Some(Some(marks)) = survey.marks.get(number) {
+            for mark in marks.iter().filter(|mark| group.kinds.has(mark.byte)) {
+                decoder = decoder.resume(mark.state);
+                if let Some(Ok(())) = decoder.read(&mut event) {
+                    let at = At { buffer: number, time: event.time.unwrap_or(mark.state.time) };
+                    each(&at, buffer, &event);
+                }
+            }
+            continue;
+        }
         let mut at = At { buffer: number, time: buffer.header.time_base };
         while let Some(Ok(())) = decoder.read(&mut event) {
             at.time = event.time.unwrap_or(at.time);
@@ -123,7 +149,7 @@ pub fn gather<T: Send>(
 pub fn batches(
     log: &Arc<Shared>,
     kinds: KindSet,
-    make: impl Fn(&Shared, &[usize]) -> RecordBatch + Send + Sync + 'static,
+    make: impl Fn(&Shared, &Group) -> RecordBatch + Send + Sync + 'static,
 ) -> BatchStream {
     batches_of(log, kinds, &Part::default(), make)
 }
@@ -133,7 +159,7 @@ pub fn batches_of(
     log: &Arc<Shared>,
     kinds: KindSet,
     part: &Part,
-    make: impl Fn(&Shared, &[usize]) -> RecordBatch + Send + Sync + 'static,
+    make: impl Fn(&Shared, &Group) -> RecordBatch + Send + Sync + 'static,
 ) -> BatchStream {
     let todo = groups(log, kinds, part).into_iter().collect();
     Box::new(Batches { log: Arc::clone(log), todo, done: VecDeque::new(), make, released: 0 })
@@ -141,13 +167,13 @@ pub fn batches_of(
 
 struct Batches<F> {
     log: Arc<Shared>,
-    todo: VecDeque<Vec<usize>>,
+    todo: VecDeque<Group>,
     done: VecDeque<RecordBatch>,
     make: F,
     released: usize,
 }
 
-impl<F: Fn(&Shared, &[usize]) -> RecordBatch + Send + Sync> Iterator for Batches<F> {
+impl<F: Fn(&Shared, &Group) -> RecordBatch + Send + Sync> Iterator for Batches<F> {
     type Item = RecordBatch;
 
     fn next(&mut self) -> Option<RecordBatch> {
@@ -156,7 +182,7 @@ impl<F: Fn(&Shared, &[usize]) -> RecordBatch + Send + Sync> Iterator for Batches
             let groups: Vec<_> = self.todo.drain(..num).collect();
             let made = groups.par_iter().map(|group| (self.make)(&self.log, group));
             self.done = made.collect();
-            let last = groups.last().and_then(|group| group.last());
+            let last = groups.last().and_then(|group| group.buffers.last());
             if let Some(buffer) = last.and_then(|last| self.log.survey().buffers.list.get(*last)) {
                 self.log.source.release(self.released..buffer.end() as usize);
                 self.released = buffer.end() as usize;

@@ -219,6 +219,17 @@ impl Facts {
         self.threads.iter().rev().take_while(|fact| fact.buffer == number).any(|fact| fact.own)
     }
 
+    /// Goes on to the time of a timed event that says nothing.
+    #[inline]
+    pub(super) fn go_on(&mut self, time: u64) {
+        self.time = time;
+    }
+
+    /// Time of the last timed event.
+    pub(super) fn time(&self) -> u64 {
+        self.time
+    }
+
     #[inline]
     pub(super) fn note(&mut self, event: &Event<'_>) {
         if let Some(time) = event.time {
