@@ -38,22 +38,84 @@ pub struct BareObject {
     pub offset: u64,
 }
 
+/// Bytes that are looked at together: where numbers end in them is one word, a bit each.
+const WINDOW: usize = 32;
+/// A number that begins in the window is read with what may lie behind it.
+const CHUNK: usize = WINDOW + 16;
+
+type Chunk = [u8; CHUNK];
+
 /// The bits of a number whose last byte's highest bit is at `last_bit` of a word it begins; seven of each byte are pushed
 /// together.
 #[inline(always)]
 fn bits(word: u64, last_bit: u32) -> u64 {
     let word = word & (u64::MAX >> 63u32.wrapping_sub(last_bit));
+    if last_bit < 16 {
+        return (word & 0x7f) | ((word >> 1) & 0x3f80);
+    }
     let word = word & 0x7f7f_7f7f_7f7f_7f7f;
     let word = (word & 0x007f_007f_007f_007f) | ((word & 0x7f00_7f00_7f00_7f00) >> 1);
     let word = (word & 0x0000_3fff_0000_3fff) | ((word & 0x3fff_0000_3fff_0000) >> 2);
     (word & 0x0000_0000_0fff_ffff) | ((word & 0x0fff_ffff_0000_0000) >> 4)
 }
 
+/// The number in bytes `start` to `end` of a chunk, and how many bits it is told with; `None` where it has nine bytes or more.
+#[inline(always)]
+fn number(chunk: &Chunk, start: u32, end: u32) -> Option<(u64, u32)> {
+    let word = u64::from_le_bytes(*chunk.get(start as usize..)?.first_chunk::<8>()?);
+    let len = end.wrapping_sub(start).wrapping_add(1);
+    (len <= 8).then(|| (bits(word, len.wrapping_mul(8).wrapping_sub(1)), len.wrapping_mul(7)))
+}
+
 /// The same of a signed number.
 #[inline(always)]
-fn signed_bits(word: u64, last_bit: u32) -> i64 {
-    let unused = 64u32.wrapping_sub((last_bit.wrapping_add(1) >> 3).wrapping_mul(7));
-    (bits(word, last_bit).wrapping_shl(unused) as i64).wrapping_shr(unused)
+fn signed(chunk: &Chunk, start: u32, end: u32) -> Option<i64> {
+    let (value, bits) = number(chunk, start, end)?;
+    let unused = 64u32.wrapping_sub(bits);
+    Some((value.wrapping_shl(unused) as i64).wrapping_shr(unused))
+}
+
+/// Where numbers end in the window at the start of a chunk.
+#[inline(always)]
+fn ends(chunk: &Chunk) -> u32 {
+    let mut ends = 0u32;
+    for (word, at) in chunk.as_chunks::<8>().0.iter().zip([0u32, 8, 16, 24]) {
+        let word = !u64::from_le_bytes(*word) & HIGHEST;
+        // The highest bits of all bytes, next to each other.
+        let mask = (word >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        ends |= (mask as u32).wrapping_shl(at);
+    }
+    ends
+}
+
+/// Takes the next end out; 32 where there is none.
+#[inline(always)]
+fn take(ends: &mut u32) -> u32 {
+    let at = ends.trailing_zeros();
+    *ends &= ends.wrapping_sub(1);
+    at
+}
+
+/// Whether a number up to byte `last` has more than eight bytes.
+#[inline(always)]
+fn has_long(ends: u32, last: u32) -> bool {
+    let within = u32::MAX >> 31u32.wrapping_sub(last);
+    let run = !ends & within;
+    let run = run & (run >> 1);
+    let run = run & (run >> 2);
+    run & (run >> 4) != 0
+}
+
+/// The header of an object, and where it and its references end.
+struct Header {
+    time: u64,
+    class: i64,
+    size: u64,
+    num_references: u64,
+    /// Bytes of it, without the first.
+    len: u32,
+    /// Whether those of the references are among them.
+    is_whole: bool,
 }
 
 impl Decoder<'_> {
@@ -62,6 +124,11 @@ impl Decoder<'_> {
     #[inline(always)]
     pub fn is_call(byte: EventByte) -> bool {
         matches!(byte, EventByte::METHOD_ENTER | EventByte::METHOD_LEAVE | EventByte::METHOD_EXC_LEAVE)
+    }
+
+    #[inline(always)]
+    fn chunk(&self, pos: usize) -> Option<&Chunk> {
+        self.data.get(pos..)?.first_chunk()
     }
 
     /// Tells of calls as long as they follow each other.
@@ -74,22 +141,30 @@ impl Decoder<'_> {
             self.catch_up();
         }
         let (mut pos, mut time, mut method) = (self.pos, self.time, self.method);
-        // A call is a byte and two numbers, which most often end within the word behind it.
-        while let Some([byte, word @ ..]) = self.data.get(pos..).and_then(|rest| rest.first_chunk::<9>()) {
-            let word = u64::from_le_bytes(*word);
-            let ends = !word & HIGHEST;
-            let behind = ends & ends.wrapping_sub(1);
-            let byte = EventByte(*byte);
-            if !Self::is_call(byte) || behind == 0 {
+        while let Some(chunk) = self.chunk(pos) {
+            let mut left = ends(chunk);
+            let mut at = 0u32;
+            // A call is three numbers: its first byte is less than 0x80.
+            while let Some(byte) = chunk.get(at as usize).map(|byte| EventByte(*byte)) {
+                let mut behind = left & left.wrapping_sub(1);
+                let begins = take(&mut behind);
+                let end = take(&mut behind);
+                if end >= WINDOW as u32 || !Self::is_call(byte) {
+                    break;
+                }
+                let Some((later, _)) = number(chunk, at.wrapping_add(1), begins) else { break };
+                let Some(further) = signed(chunk, begins.wrapping_add(1), end) else { break };
+                time = time.wrapping_add(later);
+                method = method.wrapping_add_signed(further) & self.mask;
+                let offset = self.base.wrapping_add(pos as u64).wrapping_add(at.into());
+                each(Call { byte, time, method, offset });
+                at = end.wrapping_add(1);
+                left = behind;
+            }
+            if at == 0 {
                 break;
             }
-            let (first, second) = (ends.trailing_zeros(), behind.trailing_zeros());
-            time = time.wrapping_add(bits(word, first));
-            let begins = first.wrapping_add(1);
-            let difference = signed_bits(word.wrapping_shr(begins), second.wrapping_sub(begins));
-            method = method.wrapping_add_signed(difference) & self.mask;
-            each(Call { byte, time, method, offset: self.base.wrapping_add(pos as u64) });
-            pos = pos.wrapping_add(1).wrapping_add((second.wrapping_add(1) >> 3) as usize);
+            pos = pos.wrapping_add(at as usize);
         }
         (self.pos, self.time, self.method) = (pos, time, method);
     }
@@ -97,84 +172,111 @@ impl Decoder<'_> {
     /// Tells of objects of a heap shot as long as they follow each other.
     #[inline]
     pub fn objects(&mut self, mut each: impl FnMut(BareObject)) {
+        if self.fault.is_some() {
+            return;
+        }
         let (modern, third) = (self.dialect.modern(), self.dialect.third());
         let numbers_of_a_reference = if self.dialect.version >= 2 { 2 } else { 1 };
-        while self.fault.is_none() && self.data.get(self.pos) == Some(&EventByte::HEAP_OBJECT.0) {
-            let (start, before) = (self.pos, self.time);
-            self.pos = start.wrapping_add(1);
-            let Some(object) = self.bare_object(modern, third) else {
-                (self.pos, self.time) = (start, before);
-                return;
-            };
-            if object.num_references > self.rest().len() as u64
-                || !self.skip_numbers(object.num_references.wrapping_mul(numbers_of_a_reference))
-            {
-                (self.pos, self.time) = (start, before);
-                return;
+        let (mut pos, mut time) = (self.pos, self.time);
+        while self.data.get(pos) == Some(&EventByte::HEAP_OBJECT.0)
+            && let Some(chunk) = self.chunk(pos.wrapping_add(1))
+            && let Some(header) = header(chunk, modern, third, numbers_of_a_reference)
+        {
+            let start = pos;
+            pos = pos.wrapping_add(1).wrapping_add(header.len as usize);
+            let num = header.num_references;
+            if !header.is_whole {
+                match self.behind_numbers(pos, num.wrapping_mul(numbers_of_a_reference)) {
+                    Some(end) => pos = end,
+                    None => {
+                        pos = start;
+                        break;
+                    }
+                }
             }
-            each(BareObject { offset: self.base.wrapping_add(start as u64), ..object });
+            time = time.wrapping_add(header.time);
+            each(BareObject {
+                time,
+                class: self.ptr_base.wrapping_add_signed(header.class) & self.mask,
+                size: header.size,
+                num_references: num,
+                offset: self.base.wrapping_add(start as u64),
+            });
         }
+        (self.pos, self.time) = (pos, time);
     }
 
-    #[inline(always)]
-    fn bare_object(&mut self, modern: bool, third: bool) -> Option<BareObject> {
-        if modern {
-            self.time = self.time.wrapping_add(self.short_number()?.0);
+    /// Where so many numbers of eight bytes at most end; `None` where one is longer, or the buffer's end near.
+    fn behind_numbers(&self, pos: usize, num: u64) -> Option<usize> {
+        let rest = self.data.get(pos..)?;
+        if num > rest.len() as u64 {
+            return None;
         }
-        self.short_number()?;
-        let (word, last_bit) = self.short_word()?;
-        let class = self.ptr_base.wrapping_add_signed(signed_bits(word, last_bit)) & self.mask;
-        let (size, _) = self.short_number()?;
-        if third {
-            self.data.get(self.pos)?;
-            self.pos = self.pos.wrapping_add(1);
-        }
-        let (num_references, _) = self.short_number()?;
-        Some(BareObject { time: self.time, class, size, num_references, offset: 0 })
-    }
-
-    /// A word that a number begins, and where in it the number ends; `None` where it is longer, or the buffer's end near.
-    #[inline(always)]
-    fn short_word(&mut self) -> Option<(u64, u32)> {
-        let word = u64::from_le_bytes(*self.rest().first_chunk::<8>()?);
-        let ends = !word & HIGHEST;
-        let last_bit = ends.trailing_zeros();
-        self.pos = self.pos.wrapping_add((last_bit.wrapping_add(1) >> 3) as usize);
-        (ends != 0).then_some((word, last_bit))
-    }
-
-    #[inline(always)]
-    fn short_number(&mut self) -> Option<(u64, u32)> {
-        let (word, last_bit) = self.short_word()?;
-        Some((bits(word, last_bit), last_bit))
-    }
-
-    /// Passes over numbers of eight bytes at most; `false` where one is longer, or the buffer's end near.
-    #[inline(always)]
-    fn skip_numbers(&mut self, num: u64) -> bool {
-        let mut left = num;
+        let (mut rest, mut pos, mut left) = (rest, pos, num);
         // Bytes of a number that began in the word before.
         let mut begun = 0u32;
         while left > 0 {
-            let Some(eight) = self.rest().first_chunk::<8>() else { return false };
-            let ends = !u64::from_le_bytes(*eight) & HIGHEST;
-            let here = (ends >> 7).wrapping_mul(0x0101_0101_0101_0101) >> 56;
+            let (eight, behind) = rest.split_first_chunk::<8>()?;
+            let mut ends = !u64::from_le_bytes(*eight) & HIGHEST;
             if begun.wrapping_add(ends.trailing_zeros() >> 3) >= 8 {
-                return false;
+                return None;
             }
+            let here = (ends >> 7).wrapping_mul(0x0101_0101_0101_0101) >> 56;
             if here >= left {
-                // The byte up to which that many end: those before are taken out one by one.
-                let mut ends = ends;
                 for _ in 1..left {
                     ends &= ends.wrapping_sub(1);
                 }
-                self.pos = self.pos.wrapping_add((ends.trailing_zeros().wrapping_add(1) >> 3) as usize);
-                return true;
+                return Some(pos.wrapping_add((ends.trailing_zeros().wrapping_add(1) >> 3) as usize));
             }
             left = left.wrapping_sub(here);
             begun = ends.leading_zeros() >> 3;
-            self.pos = self.pos.wrapping_add(8);
+            (rest, pos) = (behind, pos.wrapping_add(8));
         }
-        true
+        Some(pos)
     }
+}
+
+#[inline(always)]
+fn header(chunk: &Chunk, modern: bool, third: bool, numbers_of_a_reference: u64) -> Option<Header> {
+    const REFERENCES: u64 = WINDOW as u64;
+    let all = ends(chunk);
+    let mut left = all;
+    let mut time = 0;
+    if modern {
+        let end = take(&mut left);
+        time = number(chunk, 0, end)?.0;
+    }
+    let object = take(&mut left);
+    let class = take(&mut left);
+    let mut before = take(&mut left);
+    let size = (class, before);
+    if third {
+        // The generation is a byte, whatever its highest bit: where that is set, the numbers are others.
+        let generation = take(&mut left);
+        if generation != before.wrapping_add(1) {
+            return None;
+        }
+        before = generation;
+    }
+    let mut last = take(&mut left);
+    if last >= WINDOW as u32 {
+        return None;
+    }
+    let class = signed(chunk, object.wrapping_add(1), class)?;
+    let size = number(chunk, size.0.wrapping_add(1), size.1)?.0;
+    let num_references = number(chunk, before.wrapping_add(1), last)?.0;
+    let header_end = last;
+    let wanted = num_references.wrapping_mul(numbers_of_a_reference);
+    let mut is_whole = num_references < REFERENCES;
+    if is_whole {
+        for _ in 0..wanted {
+            last = take(&mut left);
+        }
+        is_whole = last < WINDOW as u32;
+    }
+    if !is_whole {
+        last = header_end;
+    }
+    let len = last.wrapping_add(1);
+    (!has_long(all, last)).then_some(Header { time, class, size, num_references, len, is_whole })
 }
