@@ -6,13 +6,15 @@ use rayon::prelude::*;
 use super::consts::{EventByte, KindSet};
 use super::dialect::Dialect;
 use super::reader::{Buffer, Buffers};
-use super::records::Event;
+use super::records::{Body, Event};
 use allocated::{Adder, Allocated};
+use marks::Marks;
 use facts::Facts;
 
 pub mod allocated;
 mod code;
 pub mod facts;
+pub mod marks;
 
 /// Bytes of events a task reads.
 const TASK_BYTES: u64 = 1 << 20;
@@ -38,6 +40,10 @@ pub struct Survey {
     pub kinds: Vec<KindSet>,
     /// Events in each buffer.
     pub lengths: Vec<u64>,
+    /// Where rare events are.
+    pub marks: Marks,
+    /// Objects that were moved.
+    pub num_moves: u64,
 }
 
 impl Survey {
@@ -66,9 +72,47 @@ impl Survey {
     }
 
     fn of(dialect: Dialect, buffers: Buffers, part: Part) -> Self {
-        let Part { counts, span, faults, mut facts, allocated, kinds, lengths } = part;
+        let Part { counts, span, faults, mut facts, allocated, kinds, lengths, mut marks, num_moves } = part;
         code::keep_real(&mut facts.methods);
-        Self { dialect, buffers, counts, span, faults, facts, allocated, kinds, lengths }
+        marks.finish();
+        Self { dialect, buffers, counts, span, faults, facts, allocated, kinds, lengths, marks, num_moves }
+    }
+
+    /// Calls `each` with every event of these kinds in a buffer and its time: of one without, that of the timed event before it.
+    /// Events of some kinds may be without their backtraces.
+    #[inline]
+    pub fn each<'a>(
+        &self,
+        data: &'a [u8],
+        number: usize,
+        kinds: KindSet,
+        passed_over: KindSet,
+        mut each: impl FnMut(u64, &Event<'a>),
+    ) {
+        let Some(buffer) = self.buffers.list.get(number) else { return };
+        let mut decoder = buffer.decoder(data, self.dialect).lean(passed_over);
+        let mut event = Event::default();
+        if let Some(marks) = self.marks_of(number, kinds) {
+            for mark in marks.iter().filter(|mark| kinds.has(mark.byte)) {
+                decoder.jump(mark.state);
+                if let Some(Ok(())) = decoder.read(&mut event) {
+                    each(event.time.unwrap_or(mark.state.time()), &event);
+                }
+            }
+            return;
+        }
+        let mut time = buffer.header.time_base;
+        while let Some(Ok(())) = decoder.read(&mut event) {
+            time = event.time.unwrap_or(time);
+            if kinds.has(event.byte) {
+                each(time, &event);
+            }
+        }
+    }
+
+    /// Where the events of a buffer are that may be of these kinds; `None` where it has to be read whole.
+    fn marks_of(&self, number: usize, kinds: KindSet) -> Option<&[marks::Mark]> {
+        if marks::are_marked(kinds) { self.marks.of(number) } else { None }
     }
 
     /// Events of a kind.
@@ -103,6 +147,8 @@ struct Part {
     allocated: Allocated,
     kinds: Vec<KindSet>,
     lengths: Vec<u64>,
+    marks: Marks,
+    num_moves: u64,
 }
 
 impl Part {
@@ -115,6 +161,8 @@ impl Part {
             allocated: Allocated::default(),
             kinds: Vec::new(),
             lengths: Vec::new(),
+            marks: Marks::default(),
+            num_moves: 0,
         }
     }
 
@@ -131,7 +179,17 @@ impl Part {
         self.allocated.append(other.allocated);
         self.kinds.extend(other.kinds);
         self.lengths.extend(other.lengths);
+        self.marks.append(other.marks);
+        self.num_moves = self.num_moves.saturating_add(other.num_moves);
         self
+    }
+
+    #[inline]
+    fn add(&mut self, byte: EventByte, more: u64, kinds: &mut KindSet) {
+        if let Some(count) = self.counts.get_mut(usize::from(byte.0)) {
+            *count = count.wrapping_add(more);
+        }
+        kinds.add(byte);
     }
 
     fn read(&mut self, data: &[u8], number: usize, buffer: &Buffer, dialect: Dialect, allocated: &mut Adder) {
@@ -140,23 +198,50 @@ impl Part {
         let (mut first, mut last) = (u64::MAX, 0u64);
         let (mut kinds, mut length) = (KindSet::default(), 0u64);
         self.facts.begin(number, buffer, dialect.pointer_mask());
-        while let Some(read) = decoder.read(&mut event) {
+        self.marks.begin(buffer.len);
+        loop {
+            // Most events of most logs.
+            let (mut with_stack, mut without) = (0u64, 0u64);
+            while let Some(it) = decoder.alloc() {
+                if it.byte == EventByte::ALLOC_BT {
+                    with_stack = with_stack.wrapping_add(1);
+                } else {
+                    without = without.wrapping_add(1);
+                }
+                if it.time != 0 {
+                    (first, last) = (first.min(it.time), last.max(it.time));
+                }
+                allocated.add(it.class, it.object, it.size, it.time, it.offset);
+            }
+            for (byte, count) in [(EventByte::ALLOC_BT, with_stack), (EventByte::ALLOC, without)] {
+                if count > 0 {
+                    self.facts.pass_to(decoder.state().time());
+                    self.add(byte, count, &mut kinds);
+                    length = length.wrapping_add(count);
+                }
+            }
+            let state = decoder.state();
+            let Some(read) = decoder.read(&mut event) else { break };
             if let Err(error) = read {
                 self.faults.push((number, error));
                 break;
             }
-            if let Some(count) = self.counts.get_mut(usize::from(event.byte.0)) {
-                *count = count.wrapping_add(1);
+            self.add(event.byte, 1, &mut kinds);
+            self.marks.add(event.byte, state);
+            if event.byte == EventByte::GC_MOVE {
+                self.num_moves = self.num_moves.saturating_add(event.addresses.len() as u64 / 2);
             }
-            kinds.add(event.byte);
             length = length.wrapping_add(1);
             // Mono 4.6 writes 0 as the time of the first values of counters.
             if let Some(time) = event.time.filter(|time| *time != 0) {
                 (first, last) = (first.min(time), last.max(time));
             }
             self.facts.note(&event);
-            allocated.add(&event);
+            if let Body::Alloc { class, object, size } = event.body {
+                allocated.add(class, object, size, event.time.unwrap_or(0), event.offset);
+            }
         }
+        self.marks.end();
         allocated.end(number, buffer, self.facts.tell_of_own_thread());
         self.facts.num_frames = self.facts.num_frames.saturating_add(decoder.num_passed());
         self.kinds.push(kinds);
