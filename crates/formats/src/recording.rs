@@ -230,6 +230,11 @@ pub struct TableRequest {
     /// Whether to leave out the stacks of allocations, which are most of a log's: then `allocations` has none, and `stacks` and
     /// `frames` have not those only allocations need. All others keep their keys.
     pub no_allocation_stacks: bool,
+    /// Whether to leave out all stacks: columns of them are null.
+    pub no_stacks: bool,
+    /// A table whose stacks alone are wanted, of `exceptions`, `lock_events` and `gc_handles`: then that table, `stacks` and
+    /// `frames` have keys that only belong to each other, and no stack of any other event is looked at.
+    pub stacks_of: Option<&'static str>,
     /// Of `allocations` and `object_moves`, only rows of objects at these addresses, sorted; all where none.
     pub objects: Option<Arc<[u64]>>,
 }
@@ -363,6 +368,11 @@ pub trait Recording: Send + Sync {
     /// format fills it.
     fn fills(&self, table: &str) -> bool {
         self.format().tables.contains(&table)
+    }
+
+    /// How many rows a table has, where that is known without making it.
+    fn num_rows(&self, _table: &str) -> Option<u64> {
+        None
     }
 
     /// One of the common tables in [`Format::tables`]; `None` for a table it does not fill.

@@ -21,6 +21,7 @@ use crate::errors::table_error;
 use crate::heap;
 use crate::naming::{FindingRow, open_maps};
 use crate::recording::PyRecording;
+use crate::selected::request;
 use crate::unwinding;
 
 /// How a recording is put among the others.
@@ -173,20 +174,21 @@ impl Fusion {
     }
 
     /// One of the common tables; None for a name that is none.
-    #[pyo3(signature = (name, with_bytes=false, no_allocation_stacks=false))]
+    #[pyo3(signature = (name, with_bytes=false, no_allocation_stacks=false, stacks_of=None))]
     fn table(
         &self,
         py: Python<'_>,
         name: &str,
         with_bytes: bool,
         no_allocation_stacks: bool,
+        stacks_of: Option<&str>,
     ) -> PyResult<Option<ArrowStream>> {
         let Some(spec) = perfuse_tables::table(name) else { return Ok(None) };
         let schema = spec.schema();
         py.detach(|| {
-            if self.ahead.get().is_some() {
-                // Processes and threads get their keys in the order they are met in: no other table may come between.
-                self.joined().map_err(table_error)?;
+            self.settle_keys().map_err(table_error)?;
+            if let Some(of) = stacks_of {
+                return Ok(Some(ArrowStream::new(schema, self.collect(name, &request(of, true)).into_iter())));
             }
             let batches = match name {
                 "sources" => vec![self.sources()],
@@ -284,6 +286,11 @@ impl Fusion {
 }
 
 impl Fusion {
+    /// Processes and threads get their keys in the order they are met in: no table may come before those of a join that was begun.
+    pub fn settle_keys(&self) -> Result<(), ColumnError> {
+        if self.ahead.get().is_some() { self.joined().map(|_| ()) } else { Ok(()) }
+    }
+
     /// A table that every recording fills by itself, one after the other, made as it is pulled.
     pub fn stream(&self, name: &str, with_bytes: bool) -> impl Iterator<Item = RecordBatch> + Send + 'static {
         self.recordings().rows(name, TableRequest { with_bytes, ..TableRequest::default() })

@@ -11,7 +11,9 @@ use super::layout::BufferHeader;
 use super::records::shape::{self, Codec};
 use super::records::{CounterValue, Event};
 
+mod allocs;
 mod lean;
+mod number;
 mod runs;
 
 pub use runs::{BareObject, Call};
@@ -20,9 +22,16 @@ pub use runs::{BareObject, Call};
 #[derive(Clone, Copy, Debug)]
 pub struct State {
     pos: usize,
-    /// Time of the last timed event.
-    pub time: u64,
+    time: u64,
     method: u64,
+}
+
+impl State {
+    /// Time of the timed event before.
+    #[must_use]
+    pub fn time(&self) -> u64 {
+        self.time
+    }
 }
 
 /// Reads the events of one buffer.
@@ -86,13 +95,6 @@ impl<'a> Decoder<'a> {
         State { pos: self.pos, time: self.time, method: self.method }
     }
 
-    /// The same, unless what comes next may depend on what was passed over.
-    #[must_use]
-    #[inline]
-    pub fn state_of_its_own(&self) -> Option<State> {
-        self.left.is_none().then(|| self.state())
-    }
-
     /// Time of the last timed event.
     #[must_use]
     #[inline]
@@ -111,6 +113,13 @@ impl<'a> Decoder<'a> {
     #[must_use]
     pub fn resume(self, State { pos, time, method }: State) -> Self {
         Self { pos, time, method, ..self }
+    }
+
+    /// Goes on to an event further behind, of which the method before it need not be known: it is read after all where an event
+    /// needs it.
+    pub fn jump(&mut self, to: State) {
+        self.left.get_or_insert(State { pos: self.pos, time: self.time, method: self.method });
+        (self.pos, self.time) = (to.pos, to.time);
     }
 
     /// Reads the next event into `event`; `None` at the end of the buffer. Behind an error nothing more can be read: what
@@ -169,25 +178,11 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Up to eight bytes at once: the bit that is clear in the last byte says how many there are, then seven bits of each
-    /// are pushed together.
     #[inline]
     fn long_leb128(&mut self, rest: &'a [u8], field: &'static str) -> (u64, u32) {
-        let Some(eight) = rest.first_chunk::<8>() else { return self.slow_leb128(field) };
-        let word = u64::from_le_bytes(*eight);
-        let ends = !word & 0x8080_8080_8080_8080;
-        if ends == 0 {
-            return self.slow_leb128(field);
-        }
-        let last_bit = ends.trailing_zeros();
-        let num = last_bit.wrapping_add(1) >> 3;
-        let word = word & (u64::MAX >> 63u32.wrapping_sub(last_bit));
-        let word = word & 0x7f7f_7f7f_7f7f_7f7f;
-        let word = (word & 0x007f_007f_007f_007f) | ((word & 0x7f00_7f00_7f00_7f00) >> 1);
-        let word = (word & 0x0000_3fff_0000_3fff) | ((word & 0x3fff_0000_3fff_0000) >> 2);
-        let word = (word & 0x0000_0000_0fff_ffff) | ((word & 0x0fff_ffff_0000_0000) >> 4);
-        self.pos = self.pos.wrapping_add(num as usize);
-        (word, num.wrapping_mul(7))
+        let Some((value, num_bytes)) = number::short(rest) else { return self.slow_leb128(field) };
+        self.pos = self.pos.wrapping_add(num_bytes as usize);
+        (value, num_bytes.wrapping_mul(7))
     }
 
     #[cold]
@@ -217,9 +212,7 @@ impl<'a> Decoder<'a> {
 
     #[inline]
     fn sleb128(&mut self, field: &'static str) -> i64 {
-        let (value, bits) = self.leb128(field);
-        let unused = 64u32.saturating_sub(bits);
-        (value.wrapping_shl(unused) as i64).wrapping_shr(unused)
+        number::signed(self.leb128(field))
     }
 
     #[inline]

@@ -13,7 +13,7 @@ use super::decode::State;
 use super::header::Header;
 use super::names::Names;
 use super::records::Event;
-use super::stacks::Stacks;
+use super::stacks::{self, Stacks};
 use super::survey::Survey;
 use super::{FORMAT, check, describe, ingest, repair};
 use crate::{
@@ -38,6 +38,7 @@ pub struct Shared {
     names: OnceLock<Names>,
     event_stacks: OnceLock<Stacks>,
     stacks: OnceLock<Stacks>,
+    table_stacks: [OnceLock<Stacks>; stacks::TABLES.len()],
     place: Mutex<Option<Place>>,
 }
 
@@ -70,6 +71,20 @@ impl Shared {
         self.event_stacks.get_or_init(|| Stacks::of_events(self, self.names()))
     }
 
+    /// The stacks of a table's rows: of one that `request` wants by itself those alone, else of all events but allocations.
+    /// `None` where no stacks are wanted.
+    #[must_use]
+    pub fn stacks_for(&self, request: &TableRequest) -> Option<&Stacks> {
+        if request.no_stacks {
+            return None;
+        }
+        let table = stacks::TABLES.iter().zip(&self.table_stacks).find(|((name, _), _)| request.stacks_of == Some(name));
+        Some(match table {
+            Some(((_, kinds), made)) => made.get_or_init(|| Stacks::gather(self, self.names(), *kinds)),
+            None => self.event_stacks(),
+        })
+    }
+
     /// Every distinct stack, those of other events than allocations first; made once, by another pass.
     #[must_use]
     pub fn stacks(&self) -> &Stacks {
@@ -95,6 +110,7 @@ impl MonoLog {
             names: OnceLock::new(),
             event_stacks: OnceLock::new(),
             stacks: OnceLock::new(),
+            table_stacks: Default::default(),
             place: Mutex::new(None),
         };
         Ok(Self { shared: Arc::new(shared) })
@@ -238,6 +254,10 @@ impl Recording for MonoLog {
 
     fn fills(&self, table: &str) -> bool {
         ingest::fills(&self.shared, table)
+    }
+
+    fn num_rows(&self, table: &str) -> Option<u64> {
+        (table == "object_moves").then_some(self.survey().num_moves)
     }
 
     fn extent(&self) -> Offsets {

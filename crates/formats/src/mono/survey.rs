@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use super::consts::{EventByte, KindSet};
 use super::dialect::Dialect;
 use super::reader::{Buffer, Buffers};
+use super::records::Event;
 use allocated::Allocated;
 use facts::Facts;
 use marks::Marks;
@@ -39,16 +40,16 @@ pub struct Survey {
     pub facts: Facts,
     /// What was allocated.
     pub allocated: Allocated,
-    /// What heap shots hold.
-    pub held: Held,
-    /// Objects that were moved.
-    pub num_moved: u64,
-    /// Where in each buffer its less common events are.
-    pub marks: Vec<Marks>,
     /// Kinds of events in each buffer: a table that needs few of them reads few buffers.
     pub kinds: Vec<KindSet>,
     /// Events in each buffer.
     pub lengths: Vec<u64>,
+    /// Where rare events are.
+    pub marks: Marks,
+    /// Objects that were moved.
+    pub num_moves: u64,
+    /// What heap shots hold.
+    pub held: Held,
 }
 
 impl Survey {
@@ -77,9 +78,48 @@ impl Survey {
     }
 
     fn of(dialect: Dialect, buffers: Buffers, part: Part) -> Self {
-        let Part { counts, span, faults, mut facts, allocated, held, num_moved, marks, kinds, lengths } = part;
+        let Part { counts, span, faults, facts, allocated, kinds, lengths, marks, num_moves, held } = part;
+        let (mut facts, mut marks) = (facts, marks);
         code::keep_real(&mut facts.methods);
-        Self { dialect, buffers, counts, span, faults, facts, allocated, held, num_moved, marks, kinds, lengths }
+        marks.finish();
+        Self { dialect, buffers, counts, span, faults, facts, allocated, kinds, lengths, marks, num_moves, held }
+    }
+
+    /// Calls `each` with every event of these kinds in a buffer and its time: of one without, that of the timed event before it.
+    /// Events of some kinds may be without their backtraces.
+    #[inline]
+    pub fn each<'a>(
+        &self,
+        data: &'a [u8],
+        number: usize,
+        kinds: KindSet,
+        passed_over: KindSet,
+        mut each: impl FnMut(u64, &Event<'a>),
+    ) {
+        let Some(buffer) = self.buffers.list.get(number) else { return };
+        let mut decoder = buffer.decoder(data, self.dialect).lean(passed_over);
+        let mut event = Event::default();
+        if let Some(marks) = self.marks_of(number, kinds) {
+            for mark in marks.iter().filter(|mark| kinds.has(mark.byte)) {
+                decoder.jump(mark.state);
+                if let Some(Ok(())) = decoder.read(&mut event) {
+                    each(event.time.unwrap_or(mark.state.time()), &event);
+                }
+            }
+            return;
+        }
+        let mut time = buffer.header.time_base;
+        while let Some(Ok(())) = decoder.read(&mut event) {
+            time = event.time.unwrap_or(time);
+            if kinds.has(event.byte) {
+                each(time, &event);
+            }
+        }
+    }
+
+    /// Where the events of a buffer are that may be of these kinds; `None` where it has to be read whole.
+    fn marks_of(&self, number: usize, kinds: KindSet) -> Option<&[marks::Mark]> {
+        if marks::are_marked(kinds) { self.marks.of(number) } else { None }
     }
 
     /// Events of a kind.

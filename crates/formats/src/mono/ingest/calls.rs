@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array, UInt64Array};
 use perfuse_tables::{CallEvent, Choices, call_events};
 
-use super::pass::{self, Group};
+use super::pass;
 use super::threads::ThreadKeys;
 use crate::mono::consts::{EventByte, KindSet};
 use crate::mono::decode::Call;
@@ -17,7 +17,7 @@ use crate::{BatchStream, Placement};
 const KINDS: KindSet =
     KindSet::of(&[EventByte::METHOD_ENTER, EventByte::METHOD_LEAVE, EventByte::METHOD_EXC_LEAVE]);
 
-/// Bytes of a buffer's events for each row at least: the first byte, a time, a method.
+/// Bytes of an event at least: its first, a time, a method.
 const LEAST_BYTES: u64 = 3;
 
 /// Bytes of events in a batch of a segment: its rows stay in the cache of whoever made them, and uses them.
@@ -36,7 +36,7 @@ pub fn call_events(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     let placement = placement.clone();
     pass::batches(log, KINDS, move |log, group| {
         let mut functions = Functions::new(&placement);
-        Reader { log, placement: &placement, threads: &threads, functions: &mut functions }.batch(&group.buffers)
+        Reader { log, placement: &placement, threads: &threads, functions: &mut functions }.batch(group)
     })
 }
 
@@ -58,10 +58,10 @@ pub fn segments(log: &Arc<Shared>, placement: &Placement) -> Vec<BatchStream> {
 }
 
 /// The buffers of a group, as many together as make a batch of a segment.
-fn cut(log: &Shared, group: &Group) -> Vec<Vec<usize>> {
+fn cut(log: &Shared, group: &[usize]) -> Vec<Vec<usize>> {
     let mut batches = vec![Vec::new()];
     let mut bytes = 0u64;
-    for &number in &group.buffers {
+    for &number in group {
         if bytes >= BATCH_BYTES {
             batches.push(Vec::new());
             bytes = 0;
@@ -85,11 +85,11 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn batch(self, buffers: &[usize]) -> RecordBatch {
         let (survey, names) = (self.log.survey(), self.log.names());
-        let mut rows = Rows::default();
+        let list = || buffers.iter().filter_map(|number| Some((*number, survey.buffers.list.get(*number)?)));
+        let bytes = list().fold(0, |sum: u64, (_, buffer)| sum.saturating_add(buffer.len));
+        let mut rows = Rows::with_capacity((bytes / LEAST_BYTES) as usize);
         let mut event = Event::default();
-        for &number in buffers {
-            let Some(buffer) = survey.buffers.list.get(number) else { continue };
-            rows.reserve((buffer.len / LEAST_BYTES) as usize);
+        for (number, buffer) in list() {
             let passed_over = KindSet::of(&[EventByte::ALLOC_BT]);
             let mut decoder = buffer.decoder(&self.log.source, survey.dialect).lean(passed_over);
             let mut push = |call: Call| {
@@ -149,7 +149,6 @@ fn slot(method: u64) -> usize {
 }
 
 /// Columns on their way into a batch.
-#[derive(Default)]
 struct Rows {
     ts_ns: Vec<i64>,
     threads: Vec<u32>,
@@ -159,11 +158,14 @@ struct Rows {
 }
 
 impl Rows {
-    fn reserve(&mut self, num: usize) {
-        self.ts_ns.reserve(num);
-        self.kinds.reserve(num);
-        self.functions.reserve(num);
-        self.offsets.reserve(num);
+    fn with_capacity(num: usize) -> Self {
+        Self {
+            ts_ns: Vec::with_capacity(num),
+            threads: Vec::new(),
+            kinds: Vec::with_capacity(num),
+            functions: Vec::with_capacity(num),
+            offsets: Vec::with_capacity(num),
+        }
     }
 
     #[inline(always)]

@@ -76,17 +76,16 @@ pub fn sums(log: &Shared, placement: &Placement) -> Option<Vec<AllocationSum>> {
 pub fn object_moves(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
     let placement = placement.clone();
     let is_wanted = wanted(request);
-    pass::batches(log, KindSet::of(&[EventByte::GC_MOVE]), move |log, group| {
+    const KINDS: KindSet = KindSet::of(&[EventByte::GC_MOVE]);
+    pass::batches(log, KINDS, move |log, group| {
         let mut table = object_moves::Builder::new();
-        pass::each(log, group, |at, _, event| {
-            if event.byte == EventByte::GC_MOVE {
-                for pair in event.addresses.chunks_exact(2) {
-                    if let [old, new] = *pair
-                        && (is_wanted(old) || is_wanted(new))
-                    {
-                        let ts_ns = placement.clock.ns(at.time);
-                        table.push(ts_ns, old, new, placement.source_id, event.offset);
-                    }
+        pass::each_of(log, group, KINDS, false, |at, event| {
+            for pair in event.addresses.chunks_exact(2) {
+                if let [old, new] = *pair
+                    && (is_wanted(old) || is_wanted(new))
+                {
+                    let ts_ns = placement.clock.ns(at.time);
+                    table.push(ts_ns, old, new, placement.source_id, event.offset);
                 }
             }
         });
@@ -105,7 +104,7 @@ struct HandleFact {
     offset: u64,
 }
 
-pub fn gc_handles(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
+pub fn gc_handles(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
     const KINDS: KindSet = KindSet::of(&[
         EventByte::GC_HANDLE_CREATED,
         EventByte::GC_HANDLE_CREATED_BT,
@@ -113,14 +112,14 @@ pub fn gc_handles(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
         EventByte::GC_HANDLE_DESTROYED_BT,
     ]);
     let threads = ThreadKeys::new(log, placement);
-    let (names, stacks) = (log.names(), log.event_stacks());
-    let mut facts = pass::gather(log, KINDS, |at, _, event, found| {
+    let (names, stacks) = (log.names(), log.stacks_for(request));
+    let mut facts = pass::gather_of(log, KINDS, stacks.is_some(), |at, event, found| {
         let (kind, handle, object) = match event.body {
             Body::HandleCreated { kind, handle, object } => (kind, handle, Some(object)),
             Body::HandleDestroyed { kind, handle } => (kind, handle, None),
             _ => return,
         };
-        let stack = stacks.of_backtrace(&event.frames, names, at.time);
+        let stack = stacks.and_then(|stacks| stacks.of_backtrace(&event.frames, names, at.time));
         let thread = threads.of_buffer(log, at.buffer);
         found.push(HandleFact { time: at.time, thread, kind, handle, object, stack, offset: event.offset });
     });

@@ -12,12 +12,9 @@ use crate::mono::consts::{EventByte, KindSet};
 use crate::mono::reader::Buffer;
 use crate::mono::recording::Shared;
 use crate::mono::records::Event;
-use crate::mono::survey::marks;
 
 /// Bytes of events in a batch.
 const BATCH_BYTES: u64 = 1 << 20;
-/// Bytes that are fetched where a few are read.
-const PAGE_BYTES: u64 = 1 << 12;
 
 /// What of a file is read.
 #[derive(Clone, Debug)]
@@ -52,30 +49,19 @@ impl Part {
     }
 }
 
-/// Buffers that are read together, for events of some kinds.
-#[derive(Clone, Debug)]
-pub struct Group {
-    /// Their numbers.
-    pub buffers: Vec<usize>,
-    kinds: KindSet,
-}
-
-/// Buffers that hold events of these kinds in a part of the file, in groups of about as many bytes.
-pub fn groups(log: &Shared, kinds: KindSet, part: &Part) -> Vec<Group> {
+/// Numbers of buffers that hold events of these kinds in a part of the file, in groups of about as many bytes.
+pub fn groups(log: &Shared, kinds: KindSet, part: &Part) -> Vec<Vec<usize>> {
     let survey = log.survey();
-    let are_marked = marks::cover(kinds);
     let mut groups = Vec::new();
-    let (mut group, mut bytes) = (Group { buffers: Vec::new(), kinds }, 0u64);
+    let (mut group, mut bytes) = (Vec::new(), 0u64);
     for ((number, buffer), held) in survey.buffers.list.iter().enumerate().zip(&survey.kinds) {
         if !held.meets(kinds) || !part.has(log, number, buffer) {
             continue;
         }
-        group.buffers.push(number);
-        // Of one whose events are marked, little is read.
-        let is_walked = !are_marked || survey.marks.get(number).is_none_or(Option::is_none);
-        bytes = bytes.saturating_add(if is_walked { buffer.len } else { PAGE_BYTES.min(buffer.len) });
+        group.push(number);
+        bytes = bytes.saturating_add(buffer.len);
         if bytes >= BATCH_BYTES {
-            groups.push(std::mem::replace(&mut group, Group { buffers: Vec::new(), kinds }));
+            groups.push(std::mem::take(&mut group));
             bytes = 0;
         }
     }
@@ -92,42 +78,47 @@ pub struct At {
     pub time: u64,
 }
 
-/// Calls `each` with every event of a group's kinds, and maybe with others; those of allocations may be without their
-/// backtraces.
+/// Calls `each` with every event of some buffers; those of allocations may be without their backtraces.
 #[inline]
-pub fn each(log: &Shared, group: &Group, each: impl FnMut(&At, &Buffer, &Event<'_>)) {
-    each_without(log, group, KindSet::of(&[EventByte::ALLOC_BT]), each);
+pub fn each(log: &Shared, buffers: &[usize], each: impl FnMut(&At, &Buffer, &Event<'_>)) {
+    each_without(log, buffers, KindSet::of(&[EventByte::ALLOC_BT]), each);
 }
 
 /// The same; it is the events of these kinds that may be without their backtraces.
 #[inline]
 pub fn each_without(
     log: &Shared,
-    group: &Group,
+    buffers: &[usize],
     passed_over: KindSet,
     mut each: impl FnMut(&At, &Buffer, &Event<'_>),
 ) {
     let survey = log.survey();
-    let are_marked = marks::cover(group.kinds);
     let mut event = Event::default();
-    for &number in &group.buffers {
+    for &number in buffers {
         let Some(buffer) = survey.buffers.list.get(number) else { continue };
         let mut decoder = buffer.decoder(&log.source, survey.dialect).lean(passed_over);
-        if are_marked && let Some(Some(marks)) = survey.marks.get(number) {
-            for mark in marks.iter().filter(|mark| group.kinds.has(mark.byte)) {
-                decoder = decoder.resume(mark.state);
-                if let Some(Ok(())) = decoder.read(&mut event) {
-                    let at = At { buffer: number, time: event.time.unwrap_or(mark.state.time) };
-                    each(&at, buffer, &event);
-                }
-            }
-            continue;
-        }
         let mut at = At { buffer: number, time: buffer.header.time_base };
         while let Some(Ok(())) = decoder.read(&mut event) {
             at.time = event.time.unwrap_or(at.time);
             each(&at, buffer, &event);
         }
+    }
+}
+
+/// The same with events of these kinds alone, which is faster where they are rare; with their backtraces only where `stacks` says so.
+#[inline]
+pub fn each_of(
+    log: &Shared,
+    buffers: &[usize],
+    kinds: KindSet,
+    stacks: bool,
+    mut each: impl FnMut(&At, &Event<'_>),
+) {
+    let passed_over = if stacks { KindSet::all().without(kinds) } else { KindSet::all() };
+    for &buffer in buffers {
+        log.survey().each(&log.source, buffer, kinds, passed_over, |time, event| {
+            each(&At { buffer, time }, event);
+        });
     }
 }
 
@@ -137,9 +128,24 @@ pub fn gather<T: Send>(
     kinds: KindSet,
     pick: impl Fn(&At, &Buffer, &Event<'_>, &mut Vec<T>) + Sync,
 ) -> Vec<T> {
+    let buffers = &log.survey().buffers.list;
+    gather_of(log, kinds, true, |at, event, found| {
+        if let Some(buffer) = buffers.get(at.buffer) {
+            pick(at, buffer, event, found);
+        }
+    })
+}
+
+/// The same with backtraces only where `stacks` says so.
+pub fn gather_of<T: Send>(
+    log: &Shared,
+    kinds: KindSet,
+    stacks: bool,
+    pick: impl Fn(&At, &Event<'_>, &mut Vec<T>) + Sync,
+) -> Vec<T> {
     let parts = groups(log, kinds, &Part::default()).into_par_iter().map(|group| {
         let mut found = Vec::new();
-        each(log, &group, |at, buffer, event| pick(at, buffer, event, &mut found));
+        each_of(log, &group, kinds, stacks, |at, event| pick(at, event, &mut found));
         found
     });
     parts.collect::<Vec<_>>().into_iter().flatten().collect()
@@ -149,7 +155,7 @@ pub fn gather<T: Send>(
 pub fn batches(
     log: &Arc<Shared>,
     kinds: KindSet,
-    make: impl Fn(&Shared, &Group) -> RecordBatch + Send + Sync + 'static,
+    make: impl Fn(&Shared, &[usize]) -> RecordBatch + Send + Sync + 'static,
 ) -> BatchStream {
     batches_of(log, kinds, &Part::default(), make)
 }
@@ -159,7 +165,7 @@ pub fn batches_of(
     log: &Arc<Shared>,
     kinds: KindSet,
     part: &Part,
-    make: impl Fn(&Shared, &Group) -> RecordBatch + Send + Sync + 'static,
+    make: impl Fn(&Shared, &[usize]) -> RecordBatch + Send + Sync + 'static,
 ) -> BatchStream {
     let todo = groups(log, kinds, part).into_iter().collect();
     Box::new(Batches { log: Arc::clone(log), todo, done: VecDeque::new(), make, released: 0 })
@@ -167,13 +173,13 @@ pub fn batches_of(
 
 struct Batches<F> {
     log: Arc<Shared>,
-    todo: VecDeque<Group>,
+    todo: VecDeque<Vec<usize>>,
     done: VecDeque<RecordBatch>,
     make: F,
     released: usize,
 }
 
-impl<F: Fn(&Shared, &Group) -> RecordBatch + Send + Sync> Iterator for Batches<F> {
+impl<F: Fn(&Shared, &[usize]) -> RecordBatch + Send + Sync> Iterator for Batches<F> {
     type Item = RecordBatch;
 
     fn next(&mut self) -> Option<RecordBatch> {
@@ -182,7 +188,7 @@ impl<F: Fn(&Shared, &Group) -> RecordBatch + Send + Sync> Iterator for Batches<F
             let groups: Vec<_> = self.todo.drain(..num).collect();
             let made = groups.par_iter().map(|group| (self.make)(&self.log, group));
             self.done = made.collect();
-            let last = groups.last().and_then(|group| group.buffers.last());
+            let last = groups.last().and_then(|group| group.last());
             if let Some(buffer) = last.and_then(|last| self.log.survey().buffers.list.get(*last)) {
                 self.log.source.release(self.released..buffer.end() as usize);
                 self.released = buffer.end() as usize;

@@ -1,66 +1,93 @@
-//! Where the events are that logs have few of, so that who needs only those need not walk over all others again.
+//! Where rare events are: a table of a few events of a log of millions reads those alone.
 
 use crate::mono::consts::{EventByte, KindSet};
 use crate::mono::decode::State;
-use crate::mono::reader::Buffer;
 
-/// Events that logs can consist of almost whole: they are never marked.
-const COMMON: KindSet = KindSet::of(&[
+/// Kinds that are marked: not those that logs are full of.
+const MARKED: KindSet = KindSet::all().without(KindSet::of(&[
     EventByte::ALLOC,
     EventByte::ALLOC_BT,
+    EventByte::GC_MOVE,
     EventByte::METHOD_ENTER,
     EventByte::METHOD_LEAVE,
     EventByte::METHOD_EXC_LEAVE,
     EventByte::HEAP_OBJECT,
-]);
-/// Bytes of a buffer for each of its marks, at least: where events lie closer, walking over them costs less than marks do.
-const BYTES_A_MARK: u64 = 256;
+    EventByte::SAMPLE_HIT,
+]));
+/// Where there are more, a buffer is read whole: marks stay small beside the file.
+const BYTES_A_MARK: u64 = 512;
+/// Events of a buffer that was marked in part.
+const TOO_MANY: u32 = u32::MAX;
 
-/// An event, and what those before it have left behind for it.
+/// Whether all of these kinds are marked.
+#[must_use]
+pub fn are_marked(kinds: KindSet) -> bool {
+    kinds.without(MARKED) == KindSet::default()
+}
+
+/// Where an event is.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
     /// What it is.
     pub byte: EventByte,
-    /// Where reading stands before it.
+    /// Where it begins.
     pub state: State,
 }
 
-/// The marks of a buffer; `None` where it has to be walked over.
-pub type Marks = Option<Box<[Mark]>>;
-
-/// Marks the events of one buffer after the other.
+/// The rare events of a log, by buffer.
 #[derive(Debug, Default)]
-pub(super) struct Marker {
-    marks: Vec<Mark>,
+pub struct Marks {
+    list: Vec<Mark>,
+    /// How many are of each buffer, or [`TOO_MANY`].
+    lengths: Vec<u32>,
+    /// Where those of each buffer begin in `list`.
+    starts: Vec<usize>,
+    /// Where those of the buffer that is read begin, and how many it may have.
+    start: usize,
     most: usize,
-    is_given_up: bool,
 }
 
-impl Marker {
-    pub(super) fn begin(&mut self, buffer: &Buffer) {
-        self.marks.clear();
-        self.most = (buffer.len / BYTES_A_MARK) as usize;
-        self.is_given_up = false;
+impl Marks {
+    pub(super) fn begin(&mut self, buffer_bytes: u64) {
+        self.start = self.list.len();
+        self.most = (buffer_bytes / BYTES_A_MARK) as usize;
     }
 
-    /// Takes an event that is not common; `state` is `None` where it cannot be read by itself.
     #[inline]
-    pub(super) fn note(&mut self, byte: EventByte, state: Option<State>) {
-        if COMMON.has(byte) || self.is_given_up {
-            return;
-        }
-        match state.filter(|_| self.marks.len() < self.most) {
-            Some(state) => self.marks.push(Mark { byte, state }),
-            None => self.is_given_up = true,
+    pub(super) fn add(&mut self, byte: EventByte, state: State) {
+        // One more than there may be, as the sign of that.
+        if MARKED.has(byte) && self.list.len().saturating_sub(self.start) <= self.most {
+            self.list.push(Mark { byte, state });
         }
     }
 
-    pub(super) fn end(&mut self) -> Marks {
-        (!self.is_given_up).then(|| self.marks.as_slice().into())
+    pub(super) fn end(&mut self) {
+        let length = self.list.len().saturating_sub(self.start);
+        if length > self.most {
+            self.list.truncate(self.start);
+        }
+        self.lengths.push(if length > self.most { TOO_MANY } else { length as u32 });
     }
-}
 
-/// Whether all events of these kinds are marked, where a buffer has marks.
-pub fn cover(kinds: KindSet) -> bool {
-    !kinds.meets(COMMON)
+    pub(super) fn append(&mut self, other: Self) {
+        self.list.extend(other.list);
+        self.lengths.extend(other.lengths);
+    }
+
+    pub(super) fn finish(&mut self) {
+        let running = self.lengths.iter().scan(0usize, |next, length| {
+            let start = *next;
+            *next = next.saturating_add(if *length == TOO_MANY { 0 } else { *length as usize });
+            Some(start)
+        });
+        self.starts = running.collect();
+    }
+
+    /// The rare events of a buffer; `None` where it has too many.
+    #[must_use]
+    pub fn of(&self, buffer: usize) -> Option<&[Mark]> {
+        let (start, length) = (*self.starts.get(buffer)?, *self.lengths.get(buffer)?);
+        let end = start.checked_add(length as usize).filter(|_| length != TOO_MANY)?;
+        self.list.get(start..end)
+    }
 }

@@ -4,16 +4,13 @@ use perfuse_wire::ParseError;
 
 use super::allocated::{Adder, Allocated};
 use super::facts::Facts;
-use super::marks::{Marker, Marks};
+use super::marks::Marks;
 use super::shots::{self, Held};
 use crate::mono::consts::{EventByte, KindSet};
 use crate::mono::decode::{BareObject, Decoder};
 use crate::mono::dialect::Dialect;
 use crate::mono::reader::Buffer;
 use crate::mono::records::{Body, Event};
-
-/// Events whose backtraces are not looked at: those that there may be very many of.
-const PASSED_OVER: KindSet = KindSet::of(&[EventByte::ALLOC_BT, EventByte::SAMPLE_HIT]);
 
 /// What was found in some buffers.
 pub(super) struct Part {
@@ -23,8 +20,8 @@ pub(super) struct Part {
     pub facts: Facts,
     pub allocated: Allocated,
     pub held: Held,
-    pub num_moved: u64,
-    pub marks: Vec<Marks>,
+    pub num_moves: u64,
+    pub marks: Marks,
     pub kinds: Vec<KindSet>,
     pub lengths: Vec<u64>,
 }
@@ -38,8 +35,8 @@ impl Part {
             facts: Facts::default(),
             allocated: Allocated::default(),
             held: Held::default(),
-            num_moved: 0,
-            marks: Vec::new(),
+            num_moves: 0,
+            marks: Marks::default(),
             kinds: Vec::new(),
             lengths: Vec::new(),
         }
@@ -57,8 +54,8 @@ impl Part {
         self.facts.append(other.facts);
         self.allocated.append(other.allocated);
         self.held.append(other.held);
-        self.num_moved = self.num_moved.saturating_add(other.num_moved);
-        self.marks.extend(other.marks);
+        self.num_moves = self.num_moves.saturating_add(other.num_moves);
+        self.marks.append(other.marks);
         self.kinds.extend(other.kinds);
         self.lengths.extend(other.lengths);
         self
@@ -71,7 +68,6 @@ pub(super) struct Task {
     dialect: Dialect,
     allocated: Adder,
     held: shots::Adder,
-    marker: Marker,
 }
 
 /// What is kept of a buffer's events while it is read.
@@ -95,8 +91,7 @@ impl Tally {
 
 impl Task {
     pub(super) fn new(dialect: Dialect) -> Self {
-        let (allocated, held, marker) = (Adder::new(), shots::Adder::default(), Marker::default());
-        Self { part: Part::new(), dialect, allocated, held, marker }
+        Self { part: Part::new(), dialect, allocated: Adder::new(), held: shots::Adder::default() }
     }
 
     pub(super) fn finish(self) -> Part {
@@ -104,27 +99,27 @@ impl Task {
     }
 
     pub(super) fn read(&mut self, data: &[u8], number: usize, buffer: &Buffer) {
-        let mut decoder = buffer.decoder(data, self.dialect).lean(PASSED_OVER);
+        let mut decoder = buffer.decoder(data, self.dialect).lean(KindSet::all());
         let mut event = Event::default();
         let thread = buffer.header.thread_id & self.dialect.pointer_mask();
         let mut tally =
             Tally { thread, kinds: KindSet::default(), length: 0, first: u64::MAX, last: 0 };
         self.part.facts.begin(number, buffer, self.dialect.pointer_mask());
-        self.marker.begin(buffer);
+        self.part.marks.begin(buffer.len);
         loop {
             self.runs(&mut decoder, &mut tally);
-            let state = decoder.state_of_its_own();
+            let state = decoder.state();
             let Some(read) = decoder.read(&mut event) else { break };
             if let Err(error) = read {
                 self.part.faults.push((number, error));
                 break;
             }
-            self.marker.note(event.byte, state);
+            self.part.marks.add(event.byte, state);
             self.event(&event, &mut tally);
         }
+        self.part.marks.end();
         self.allocated.end(number, buffer, self.part.facts.tell_of_own_thread());
         self.part.facts.num_frames = self.part.facts.num_frames.saturating_add(decoder.num_passed());
-        self.part.marks.push(self.marker.end());
         self.part.kinds.push(tally.kinds);
         self.part.lengths.push(tally.length);
         if tally.first <= tally.last {
@@ -133,59 +128,79 @@ impl Task {
         }
     }
 
-    /// Calls and objects of heap shots that come next.
+    /// What most logs consist of almost whole: allocations, calls, objects of heap shots, as many as come next.
     #[inline]
     fn runs(&mut self, decoder: &mut Decoder<'_>, tally: &mut Tally) {
         let Some(next) = decoder.next_byte() else { return };
         let before = tally.length;
-        if Decoder::is_call(next) {
-            let counts = &mut self.part.counts;
-            decoder.calls(|call| {
-                if let Some(count) = counts.get_mut(usize::from(call.byte.0)) {
-                    *count = count.wrapping_add(1);
+        if matches!(next, EventByte::ALLOC | EventByte::ALLOC_BT) {
+            let (mut with_stack, mut without) = (0u64, 0u64);
+            while let Some(it) = decoder.alloc() {
+                if it.byte == EventByte::ALLOC_BT {
+                    with_stack = with_stack.wrapping_add(1);
+                } else {
+                    without = without.wrapping_add(1);
                 }
-                tally.kinds.add(call.byte);
-                tally.length = tally.length.wrapping_add(1);
+                tally.time(it.time);
+                self.allocated.add(it.class, it.object, it.size, it.time, it.offset);
+            }
+            for (byte, num) in [(EventByte::ALLOC_BT, with_stack), (EventByte::ALLOC, without)] {
+                self.count(byte, num, tally);
+            }
+        } else if Decoder::is_call(next) {
+            let (mut entered, mut left, mut thrown) = (0u64, 0u64, 0u64);
+            decoder.calls(|call| {
+                let more = |byte| u64::from(call.byte == byte);
+                entered = entered.wrapping_add(more(EventByte::METHOD_ENTER));
+                left = left.wrapping_add(more(EventByte::METHOD_LEAVE));
+                thrown = thrown.wrapping_add(more(EventByte::METHOD_EXC_LEAVE));
                 tally.time(call.time);
             });
+            self.count(EventByte::METHOD_ENTER, entered, tally);
+            self.count(EventByte::METHOD_LEAVE, left, tally);
+            self.count(EventByte::METHOD_EXC_LEAVE, thrown, tally);
         } else if next == EventByte::HEAP_OBJECT {
+            let mut num = 0u64;
             let (held, thread, is_timed) = (&mut self.held, tally.thread, self.dialect.modern());
             decoder.objects(|object| {
                 held.add(thread, &object);
-                tally.length = tally.length.wrapping_add(1);
+                num = num.wrapping_add(1);
                 if is_timed {
                     tally.time(object.time);
                 }
             });
-            let num = tally.length.wrapping_sub(before);
-            if num > 0 {
-                tally.kinds.add(next);
-            }
-            if let Some(count) = self.part.counts.get_mut(usize::from(next.0)) {
-                *count = count.wrapping_add(num);
-            }
+            self.count(next, num, tally);
         }
         if tally.length != before {
-            self.part.facts.go_on(decoder.time());
+            self.part.facts.pass_to(decoder.time());
+        }
+    }
+
+    #[inline]
+    fn count(&mut self, byte: EventByte, more: u64, tally: &mut Tally) {
+        if more > 0 {
+            tally.kinds.add(byte);
+            tally.length = tally.length.wrapping_add(more);
+            if let Some(count) = self.part.counts.get_mut(usize::from(byte.0)) {
+                *count = count.wrapping_add(more);
+            }
         }
     }
 
     #[inline]
     fn event(&mut self, event: &Event<'_>, tally: &mut Tally) {
-        if let Some(count) = self.part.counts.get_mut(usize::from(event.byte.0)) {
-            *count = count.wrapping_add(1);
-        }
-        tally.kinds.add(event.byte);
-        tally.length = tally.length.wrapping_add(1);
+        self.count(event.byte, 1, tally);
         if let Some(time) = event.time {
             tally.time(time);
         }
         self.part.facts.note(event);
         match event.body {
-            Body::Alloc { .. } => self.allocated.add(event),
+            Body::Alloc { class, object, size } => {
+                self.allocated.add(class, object, size, event.time.unwrap_or(0), event.offset);
+            }
             Body::GcMove => {
                 let num = event.addresses.len() as u64 / 2;
-                self.part.num_moved = self.part.num_moved.saturating_add(num);
+                self.part.num_moves = self.part.num_moves.saturating_add(num);
             }
             Body::HeapMark => self.held.end(),
             Body::HeapObject(it) => {
