@@ -90,6 +90,11 @@ impl Recordings {
         self.0.into_iter().map(|one| Self(vec![one]))
     }
 
+    /// Whether any of them has rows for a table.
+    pub fn fills(&self, table: &str) -> bool {
+        self.0.iter().any(|(recording, _)| recording.fills(table))
+    }
+
     /// Heap shots added up, where every recording knows that without making tables.
     pub fn known_shot_sums(&self) -> Option<Vec<ShotSum>> {
         let sums = self.0.iter().map(|(recording, placement)| recording.shot_sums(placement));

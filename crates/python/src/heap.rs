@@ -215,6 +215,9 @@ impl HeapShot {
     /// Where its objects were allocated, as far as that was recorded: sums by type and stack.
     fn sites(&self, py: Python<'_>) -> PyResult<ArrowStream> {
         let sums = py.detach(|| {
+            if !self.recording.fills("allocations") {
+                return site_sums(iter::empty());
+            }
             let objects = |snapshot| of_shot(&self.recording, "heap_objects", snapshot);
             site_sums(sites(lives(&self.recording)?, self.shots.clone().only(self.snapshot), objects))
         });

@@ -5,11 +5,13 @@
 //! stand for them. [`Lives`] follows objects over allocations and moves: from one shot to a later one, and back to where
 //! they were allocated.
 
+mod addresses;
 mod dominators;
 mod duplicates;
 mod folded;
 mod lives;
 mod objects;
+mod pages;
 mod paths;
 mod references;
 mod retained;

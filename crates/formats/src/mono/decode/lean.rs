@@ -55,8 +55,15 @@ impl Decoder<'_> {
     pub(super) fn catch_up(&mut self) {
         let Some(left) = self.left.take() else { return };
         let mut again = self.clone().lean(KindSet::default()).resume(left);
+        // Calls are read many at a time: nothing of this event is to be among them.
+        again.data = self.data.get(..self.start).unwrap_or_default();
         let mut event = Event::default();
-        while again.pos < self.start && matches!(again.read(&mut event), Some(Ok(()))) {}
+        loop {
+            again.calls(|_| ());
+            if !matches!(again.read(&mut event), Some(Ok(()))) {
+                break;
+            }
+        }
         self.method = again.method;
         self.num_missed = self.num_missed.saturating_add(1);
         if self.num_missed >= MOST_MISSED {

@@ -17,6 +17,12 @@ use crate::{BatchStream, Placement};
 const KINDS: KindSet =
     KindSet::of(&[EventByte::METHOD_ENTER, EventByte::METHOD_LEAVE, EventByte::METHOD_EXC_LEAVE]);
 
+/// Keys in `kind`, by the upper half of an event's byte.
+const KINDS_BY_BYTE: [i32; 4] = {
+    const LEAVE: i32 = CallEvent::Exit as i32;
+    [LEAVE, LEAVE, CallEvent::Enter as i32, CallEvent::ExceptionExit as i32]
+};
+
 /// Bytes of an event at least: its first, a time, a method.
 const LEAST_BYTES: u64 = 3;
 
@@ -170,13 +176,9 @@ impl Rows {
 
     #[inline(always)]
     fn push(&mut self, call: &Call, ts_ns: i64, function: u32) {
-        let kind = match call.byte {
-            EventByte::METHOD_ENTER => CallEvent::Enter,
-            EventByte::METHOD_LEAVE => CallEvent::Exit,
-            _ => CallEvent::ExceptionExit,
-        };
+        let kind = KINDS_BY_BYTE.get(usize::from(call.byte.0 >> 4) & 3).copied().unwrap_or_default();
         self.ts_ns.push(ts_ns);
-        self.kinds.push(kind.key());
+        self.kinds.push(kind);
         self.functions.push(function);
         self.offsets.push(call.offset);
     }

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::pass;
 use crate::mono::consts::{EventByte, KindSet};
+use crate::mono::decode::BareObject;
 use crate::mono::reader::Buffer;
 use crate::mono::recording::Shared;
 use crate::mono::records::{Body, Event, int_size};
@@ -91,8 +92,33 @@ impl Shots {
         Some((own, own.partition_point(begins)))
     }
 
+    /// Nothing of a thread was looked at yet.
+    fn nowhere(&self, thread: u64) -> Place {
+        Place { thread, range: 0..0, shot: None }
+    }
+
     fn is_wanted(&self, number: u32) -> bool {
         self.only.is_none_or(|only| only == number)
+    }
+}
+
+/// The shot that what is next to each other in a buffer belongs to.
+struct Place {
+    thread: u64,
+    range: Range<u64>,
+    shot: Option<u32>,
+}
+
+impl Place {
+    /// Number of the shot that what lies at an offset belongs to, if that is wanted.
+    #[inline]
+    fn at(&mut self, shots: &Shots, offset: u64) -> Option<u32> {
+        if !self.range.contains(&offset) {
+            self.shot = shots.at(self.thread, offset);
+            let shot = self.shot.and_then(|shot| shots.list.get(shot as usize));
+            self.range = shot.map_or(0..0, |shot| offset..shot.end);
+        }
+        self.shot
     }
 }
 
@@ -140,24 +166,36 @@ pub fn objects(log: &Arc<Shared>, placement: &Placement, request: &TableRequest)
     let (shots, part) = Shots::wanted(log, placement, request);
     let placement = placement.clone();
     pass::batches_of(log, KINDS, &part.into(), move |log, group| {
-        let names = log.names();
-        let generations = log.survey().dialect.third();
+        let (names, survey) = (log.names(), log.survey());
+        let generations = survey.dialect.third();
         let mut table = heap_objects::Builder::new();
-        pass::each(log, group, |at, buffer, event| {
-            let Body::HeapObject(it) = event.body else { return };
-            // A record of size 0 goes on with the references of an object that has its row.
-            let Some(shot) = shots.of(buffer, event).filter(|_| it.size != 0) else { return };
-            table.push(
-                placement.first.snapshot.saturating_add(shot),
-                it.object,
-                names.object_type(it.class, at.time).map(|of| placement.first.type_.saturating_add(of)),
-                int_size(it.size),
-                // Logs that are converted have 255 for one that is not known.
-                generations.then_some(it.generation).filter(|it| *it < 0xff).map(|it| it as u8),
-                placement.source_id,
-                event.offset,
-            );
-        });
+        let mut event = Event::default();
+        for &number in group {
+            let Some(buffer) = survey.buffers.list.get(number) else { continue };
+            let mut last = shots.nowhere(buffer.header.thread_id);
+            let mut push = |it: BareObject| {
+                // A record of size 0 goes on with the references of an object that has its row.
+                let Some(shot) = last.at(&shots, it.offset).filter(|_| it.size != 0) else { return };
+                table.push(
+                    placement.first.snapshot.saturating_add(shot),
+                    it.object,
+                    names.object_type(it.class, it.time).map(|of| placement.first.type_.saturating_add(of)),
+                    int_size(it.size),
+                    // Logs that are converted have 255 for one that is not known.
+                    generations.then_some(it.generation).filter(|it| *it != 0xff),
+                    placement.source_id,
+                    it.offset,
+                );
+            };
+            let mut decoder = buffer.decoder(&log.source, survey.dialect).lean(KindSet::all());
+            loop {
+                decoder.objects(&mut push);
+                let Some(Ok(())) = decoder.read(&mut event) else { break };
+                if let Body::HeapObject(it) = &event.body {
+                    push(BareObject::of(it, decoder.time(), 0, event.offset));
+                }
+            }
+        }
         table.finish()
     })
 }

@@ -149,12 +149,12 @@ impl Task {
             }
         } else if Decoder::is_call(next) {
             let (mut entered, mut left, mut thrown) = (0u64, 0u64, 0u64);
-            decoder.calls(|call| {
-                let more = |byte| u64::from(call.byte == byte);
+            decoder.bare_calls(|call, time| {
+                let more = |byte| u64::from(call == byte);
                 entered = entered.wrapping_add(more(EventByte::METHOD_ENTER));
                 left = left.wrapping_add(more(EventByte::METHOD_LEAVE));
                 thrown = thrown.wrapping_add(more(EventByte::METHOD_EXC_LEAVE));
-                tally.time(call.time);
+                tally.time(time);
             });
             self.count(EventByte::METHOD_ENTER, entered, tally);
             self.count(EventByte::METHOD_LEAVE, left, tally);
@@ -205,8 +205,8 @@ impl Task {
             Body::HeapMark => self.held.end(),
             Body::HeapObject(it) => {
                 let (time, num_references) = (self.part.facts.time(), event.references.len() as u64);
-                let (class, size, offset) = (it.class, it.size, event.offset);
-                self.held.add(tally.thread, &BareObject { time, class, size, num_references, offset });
+                let it = BareObject::of(&it, time, num_references, event.offset);
+                self.held.add(tally.thread, &it);
             }
             _ => {}
         }
