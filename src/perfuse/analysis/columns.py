@@ -34,7 +34,11 @@ class Columns:
     def rows(self) -> Iterator[dict[str, Any]]:
         """Every row, as a dictionary."""
         names = self._table.column_names
-        return (dict(zip(names, row, strict=True)) for row in zip(*map(self.__getitem__, names), strict=True))
+        return (dict(zip(names, row, strict=True)) for row in self.tuples(*names))
+
+    def tuples(self, *names: str) -> Iterator[tuple[Any, ...]]:
+        """Some columns of every row, a tuple a row."""
+        return zip(*map(self.__getitem__, names), strict=True)
 
     def take(self, rows: Sequence[int], names: Iterable[str]) -> list[tuple[Any, ...]]:
         """Some columns of some rows, a tuple a row."""
