@@ -74,8 +74,11 @@ impl Wanted {
             (text, wanted.collect::<Vec<_>>())
         });
         let is_wanted = |row: usize| {
-            times.as_ref().is_none_or(|(range, times)| nullable(times, row).is_some_and(|it| range.contains(&it)))
-                && threads.is_none_or(|threads| nullable(threads, row).is_some_and(|it| self.selection.has(it)))
+            times
+                .as_ref()
+                .is_none_or(|(range, times)| nullable(times, row).is_some_and(|it| range.contains(&it)))
+                && threads
+                    .is_none_or(|threads| nullable(threads, row).is_some_and(|it| self.selection.has(it)))
                 && kinds.as_ref().is_none_or(|(text, wanted)| text.key(row).is_some_and(|key| wanted[key]))
         };
         let mut runs: Vec<Range<usize>> = Vec::new();

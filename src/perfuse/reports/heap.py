@@ -10,17 +10,12 @@ from perfuse.analysis.heap_growth import ClassGrowth
 from perfuse.analysis.heap_paths import Path
 from perfuse.analysis.heap_sites import LeakedHandles, Site, leaked_handles
 from perfuse.analysis.heap_sums import ShotSize, ShotSums
-from perfuse.reports.heap_overview import HeapOverview, heap_overview
 from perfuse.reports.json_text import address_value, is_address
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
 
 MOST_PATHS = 5
-MOST_OBJECTS = 250_000
-"""Of larger shots an overview does not tell what objects retain: up to here that takes a tenth of a second or two, which
-nobody waits for, and from there on it soon takes several times as long as all the rest."""
-
 
 @dataclass(frozen=True, slots=True)
 class Retainer:
@@ -72,15 +67,12 @@ class HeapReport:
         }
 
 
-def heap_report(
-    profile: Profile, limit: int = 10, most_objects: int | None = None
-) -> HeapReport | HeapOverview | None:
+def heap_report(profile: Profile, limit: int = 10) -> HeapReport | None:
     """Gathers what heap shots tell; None where there are none.
 
     Args:
         profile: Of any recordings.
         limit: Rows of a list; all with 0.
-        most_objects: Where the first or the last shot has more, only what shots hold by type is told.
     """
     every = snapshots(profile)
     if not every:
@@ -88,9 +80,6 @@ def heap_report(
     # Of one file: programs have no objects in common.
     shots = [shot for shot in every if shot.source_id == every[-1].source_id]
     sums = ShotSums(profile)
-    sizes = [sums.size(shot) for shot in shots]
-    if most_objects is not None and max(sizes[0].num_objects, sizes[-1].num_objects) > most_objects:
-        return heap_overview(profile, sums, sizes, limit)
     # One shot is in memory at a time: they may be as large as the program was.
     earlier = profile.heap(shots[0].snapshot_id).classes() if len(shots) > 1 else []
     heap = profile.heap(shots[-1].snapshot_id)
@@ -98,7 +87,7 @@ def heap_report(
     classes = heap.classes()
     retainers = heap.dominated(limit=min(limit or MOST_PATHS, MOST_PATHS))
     return HeapReport(
-        shots=sizes,
+        shots=[sums.size(shot) for shot in shots],
         heap=heap,
         classes=classes[: limit or None],
         num_classes=len(classes),

@@ -5,11 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from perfuse.analysis.heap import snapshots
 from perfuse.analysis.heap_sites import LeakedHandles, leaked_handles
 from perfuse.analysis.heap_sums import ClassSize, ShotSize, ShotSums, grown
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
+
+MOST_OBJECTS = 250_000
+"""Of larger shots an overview does not tell what objects retain: up to here that takes a tenth of a second or two, which
+nobody waits for, and from there on it soon takes several times as long as all the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +63,21 @@ class HeapOverview:
         }
 
 
-def heap_overview(profile: Profile, sums: ShotSums, shots: list[ShotSize], limit: int) -> HeapOverview:
-    """Gathers it.
+def large_shots(profile: Profile, limit: int, most_objects: int = MOST_OBJECTS) -> HeapOverview | None:
+    """Gathers it; None where there are no shots, or the first and the last are not that large.
 
     Args:
         profile: Of any recordings.
-        sums: Of all shots.
-        shots: Those of one file.
         limit: Rows of a list; all with 0.
+        most_objects: Objects of a shot that is not large.
     """
+    every = snapshots(profile)
+    if not every:
+        return None
+    sums = ShotSums(profile)
+    shots = [sums.size(shot) for shot in every if shot.source_id == every[-1].source_id]
+    if max(shots[0].num_objects, shots[-1].num_objects) <= most_objects:
+        return None
     first, last = shots[0].snapshot, shots[-1].snapshot
     rows = sums.classes(first, last)
     classes = [row for row in rows if row.num_objects[1]]

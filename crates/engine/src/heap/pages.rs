@@ -84,7 +84,9 @@ mod tests {
         addresses.sort_unstable();
         for gap in [0, 1, 16, 1 << 14] {
             let pages = Pages::with(&addresses, gap);
-            for address in addresses.iter().flat_map(|it| [it.saturating_sub(300), *it, it.saturating_add(300)]) {
+            for address in
+                addresses.iter().flat_map(|it| [it.saturating_sub(300), *it, it.saturating_add(300)])
+            {
                 let found = &addresses[pages.around(address)];
                 let piece = addresses.iter().filter(|it| *it >> PIECE_BITS == address >> PIECE_BITS);
                 assert!(found.iter().eq(piece), "{address:#x}, gap {gap}");

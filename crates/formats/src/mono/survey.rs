@@ -82,7 +82,20 @@ impl Survey {
         let (mut facts, mut marks) = (facts, marks);
         code::keep_real(&mut facts.methods);
         marks.finish();
-        Self { dialect, buffers, counts, span, faults, facts, allocated, kinds, lengths, marks, num_moves, held }
+        Self {
+            dialect,
+            buffers,
+            counts,
+            span,
+            faults,
+            facts,
+            allocated,
+            kinds,
+            lengths,
+            marks,
+            num_moves,
+            held,
+        }
     }
 
     /// Calls `each` with every event of these kinds in a buffer and its time: of one without, that of the timed event before it.

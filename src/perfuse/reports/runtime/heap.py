@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from perfuse.reports.heap import MOST_OBJECTS, HeapReport, heap_report
-from perfuse.reports.heap_overview import HeapOverview
+from perfuse.reports.heap import HeapReport, heap_report
+from perfuse.reports.heap_overview import HeapOverview, large_shots
 from perfuse.reports.heap_overview_text import overview_lines
 from perfuse.reports.heap_text import heap_lines
 from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest
@@ -15,7 +15,9 @@ from perfuse.reports.style import Style
 
 def gather(of: Gathering) -> HeapReport | HeapOverview | None:
     """The last shot, and what changed since the first; of large ones an overview tells only what they hold."""
-    return heap_report(of.profile, of.request.rows(5) or 0, MOST_OBJECTS if of.request.is_overview else None)
+    limit = of.request.rows(5) or 0
+    large = large_shots(of.profile, limit) if of.request.is_overview else None
+    return large or heap_report(of.profile, limit)
 
 
 def as_json(told: HeapReport | HeapOverview) -> Any:

@@ -330,5 +330,7 @@ fn header(chunk: &Chunk, modern: bool, third: bool, numbers_of_a_reference: u64)
         last = header_end;
     }
     let len = last.wrapping_add(1);
-    (!has_long(all, last)).then_some(Header { time, class, size, num_references, len, is_whole })
+    let generation = generation_byte;
+    let header = Header { time, object, class, generation, size, num_references, len, is_whole };
+    (!has_long(all, last)).then_some(header)
 }

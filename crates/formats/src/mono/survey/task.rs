@@ -102,8 +102,7 @@ impl Task {
         let mut decoder = buffer.decoder(data, self.dialect).lean(KindSet::all());
         let mut event = Event::default();
         let thread = buffer.header.thread_id & self.dialect.pointer_mask();
-        let mut tally =
-            Tally { thread, kinds: KindSet::default(), length: 0, first: u64::MAX, last: 0 };
+        let mut tally = Tally { thread, kinds: KindSet::default(), length: 0, first: u64::MAX, last: 0 };
         self.part.facts.begin(number, buffer, self.dialect.pointer_mask());
         self.part.marks.begin(buffer.len);
         loop {
