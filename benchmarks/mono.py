@@ -2,8 +2,8 @@
 
 The compiler is Mono's own, the program it compiles is made by many_classes.py, the logs are kept in $PERFUSE_BENCH_DIR
 (build/bench if not set) and made once, which takes two minutes: all of it takes less than five. Needs mono, mcs and
-mprof-report. Of heap shots this large a plain report tells what they hold, as mprof-report's does; what keeps objects alive
-is measured by mono_heap.py.
+mprof-report. Of heap shots this large a plain report tells what they hold, as mprof-report's does; what keeps objects
+alive is measured by mono_heap.py.
 """
 
 import argparse

@@ -289,8 +289,8 @@ class Profile:
         """What heap shots hold, at the cost of one look at each object, and none at who refers to whom.
 
         Returns:
-            `(snapshot_id, type_id, num_objects, size_bytes)` of each shot and type, and `(snapshot_id, num_references)` of
-            each shot.
+            `(snapshot_id, type_id, num_objects, size_bytes)` of each shot and type, and
+            `(snapshot_id, num_references)` of each shot.
         """
         return _core.heap_sums(self._fusion)
 

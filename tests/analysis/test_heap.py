@@ -138,14 +138,16 @@ def test_large_shots_are_told_by_what_they_hold(log: Path) -> None:
     profile = perfuse.fuse(log)
     assert large_shots(profile, 5) is None
     told, whole = large_shots(profile, 0, most_objects=1), heap_report(profile, 0)
-    assert told is not None and whole is not None
+    assert told is not None
+    assert whole is not None
     assert told.shots == whole.shots
     counted = {one.type_id: (one.num_objects[1], one.size_bytes[1]) for one in told.classes}
     assert counted == {one.type_id: (one.num_objects, one.size_bytes) for one in whole.classes}
     assert told.num_references == whole.heap.num_references + whole.heap.num_dangling
     grown = {one.type: (one.num_objects, one.size_bytes) for one in told.growth}
     assert grown.items() <= {one.type: (one.num_objects, one.size_bytes) for one in whole.growth}.items()
-    assert told.num_classes == len(told.classes) and told.num_grown == len(told.growth)
+    assert told.num_classes == len(told.classes)
+    assert told.num_grown == len(told.growth)
     assert told.as_json()["shots"] == whole.as_json()["shots"]
     text = "\n".join(overview_lines(told, Style(width=90)))
     assert "with --section heap" in text

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 MOST_PATHS = 5
 
+
 @dataclass(frozen=True, slots=True)
 class Retainer:
     """An object that no single other one keeps alive, and why it is."""

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from perfuse.profile import Profile
 
 MOST_OBJECTS = 250_000
-"""Of larger shots an overview does not tell what objects retain: up to here that takes a tenth of a second or two, which
-nobody waits for, and from there on it soon takes several times as long as all the rest."""
+"""Of larger shots an overview does not tell what objects retain: up to here that takes a tenth of a second or two,
+which nobody waits for, and from there on it soon takes several times as long as all the rest."""
 
 
 @dataclass(frozen=True, slots=True)

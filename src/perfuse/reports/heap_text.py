@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from perfuse.analysis.heap_growth import ClassGrowth
 from perfuse.analysis.heap_paths import Path
 from perfuse.analysis.heap_sites import LeakedHandles, Site
-from perfuse.reports.grid import Cell, Column, fields, grid
 from perfuse.analysis.heap_sums import ShotSize
+from perfuse.reports.grid import Cell, Column, fields, grid
 from perfuse.reports.heap import HeapReport
 from perfuse.reports.section import section
 from perfuse.reports.style import Role, Style
@@ -211,7 +211,8 @@ def _sites(sites: Sequence[Site], style: Style) -> Iterator[str]:
         Column("by", shrinks=20, role=Role.FAINT),
     ]
     rows: list[list[Cell]] = [
-        [bytes_text(one.size_bytes), count_text(one.num_objects), type_cell(one.type), _stack(one.stack)] for one in sites
+        [bytes_text(one.size_bytes), count_text(one.num_objects), type_cell(one.type), _stack(one.stack)]
+        for one in sites
     ]
     return grid(columns, rows, style)
 

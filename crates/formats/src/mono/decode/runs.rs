@@ -186,7 +186,13 @@ impl Decoder<'_> {
             return;
         }
         let (mut pos, mut time) = (self.pos, self.time);
-        while let Some(chunk) = self.chunk(pos) {
+        while let Some(rest) = self.data.get(pos..) {
+            let mut padded = [0; CHUNK];
+            let chunk = rest.first_chunk().unwrap_or_else(|| {
+                padded.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+                &padded
+            });
+            let len = rest.len().min(WINDOW) as u32;
             let mut left = ends(chunk);
             let mut at = 0u32;
             // A call is three numbers: its first byte is less than 0x80.
@@ -194,7 +200,7 @@ impl Decoder<'_> {
                 let mut behind = left & left.wrapping_sub(1);
                 let begins = take(&mut behind);
                 let end = take(&mut behind);
-                if end >= WINDOW as u32 || end.wrapping_sub(begins) > 8 || !Self::is_call(byte) {
+                if end >= len || end.wrapping_sub(begins) > 8 || !Self::is_call(byte) {
                     break;
                 }
                 let Some((later, _)) = number(chunk, at.wrapping_add(1), begins) else { break };

@@ -27,7 +27,7 @@ const KINDS_BY_BYTE: [i32; 4] = {
 const LEAST_BYTES: u64 = 3;
 
 /// Bytes of events in a batch of a segment: its rows stay in the cache of whoever made them, and uses them.
-const BATCH_BYTES: u64 = 1 << 17;
+const BATCH_BYTES: u64 = 1 << 16;
 
 /// Segments that a log is cut into. Each has a tree of calls of its own that is put into the others' in the end, which
 /// costs something; with fewer of them, a processor waits longer for the last one.

@@ -41,10 +41,11 @@ fn walk(log: &MonoLog, mut runs: impl FnMut(&mut Decoder<'_>, &mut Vec<String>))
                 (Ok(()), Body::HeapObject(it)) => {
                     format!("{:?}", BareObject::of(it, time, event.references.len() as u64, offset))
                 }
-                _ => {
+                (Ok(()), _) => {
                     event.frames.clear();
-                    format!("{read:?} {event:?}")
+                    format!("{event:?}")
                 }
+                (Err(error), _) => format!("{error:?}"),
             });
         }
     }
