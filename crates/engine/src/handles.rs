@@ -62,7 +62,9 @@ pub fn handles(
         let (makers, freers) = (keys("created_thread_id")?, keys("destroyed_thread_id")?);
         let stacks = keys("created_stack_id")?;
         for row in 0..batch.num_rows() {
-            let selected = |times, threads| Some(nullable(times, row)?).filter(|time| taken(selection, *time, nullable(threads, row)));
+            let selected = |times, threads| {
+                Some(nullable(times, row)?).filter(|time| taken(selection, *time, nullable(threads, row)))
+            };
             let (made, freed) = (selected(created, makers), selected(destroyed, freers));
             if made.is_none() && freed.is_none() {
                 continue;

@@ -182,7 +182,10 @@ impl Fusion {
         py.detach(|| {
             self.settle_keys().map_err(table_error)?;
             if let Some(of) = stacks_of {
-                return Ok(Some(ArrowStream::new(schema, self.collect(name, &request(of, true)).into_iter())));
+                return Ok(Some(ArrowStream::new(
+                    schema,
+                    self.collect(name, &request(of, true)).into_iter(),
+                )));
             }
             let batches = match name {
                 "sources" => vec![self.sources()],

@@ -84,7 +84,10 @@ fn count_rows(py: Python<'_>, fusion: &Fusion, table: &str, chosen: Chosen) -> P
     let wanted = chosen.wanted(spec)?;
     let count = || {
         let is_whole = wanted.selection.threads.is_none() && wanted.selection.time_ns.is_none();
-        if is_whole && wanted.kinds.is_none() && let Some(known) = fusion.known_rows(spec.name) {
+        if is_whole
+            && wanted.kinds.is_none()
+            && let Some(known) = fusion.known_rows(spec.name)
+        {
             return Ok(known);
         }
         fusion.own_rows(spec.name, request(table, false))?.map(|batch| wanted.count(&batch)).sum()
@@ -124,7 +127,8 @@ fn handle_sums(
     time_ns: Option<(i64, i64)>,
 ) -> PyResult<(Vec<KindRow>, Vec<SiteRow>)> {
     let selection = selection(threads, time_ns);
-    let told = py.detach(|| handles(fusion.own_rows("gc_handles", request("gc_handles", stacks))?, &selection));
+    let told =
+        py.detach(|| handles(fusion.own_rows("gc_handles", request("gc_handles", stacks))?, &selection));
     let (kinds, sites) = told.map_err(table_error)?;
     let kind = |it: Kind| (it.name, it.num_created, it.num_destroyed, it.num_left, it.max_alive);
     let site = |it: Site| (it.kind, it.stack_id, it.num_created, it.num_left);

@@ -78,7 +78,10 @@ impl Shared {
         if request.no_stacks {
             return None;
         }
-        let table = stacks::TABLES.iter().zip(&self.table_stacks).find(|((name, _), _)| request.stacks_of == Some(name));
+        let table = stacks::TABLES
+            .iter()
+            .zip(&self.table_stacks)
+            .find(|((name, _), _)| request.stacks_of == Some(name));
         Some(match table {
             Some(((_, kinds), made)) => made.get_or_init(|| Stacks::gather(self, self.names(), *kinds)),
             None => self.event_stacks(),

@@ -4,12 +4,13 @@ use perfuse_wire::ParseError;
 use rayon::prelude::*;
 
 use super::consts::{EventByte, KindSet};
+use super::decode::Alloc;
 use super::dialect::Dialect;
 use super::reader::{Buffer, Buffers};
 use super::records::{Body, Event};
 use allocated::{Adder, Allocated};
-use marks::Marks;
 use facts::Facts;
+use marks::Marks;
 
 pub mod allocated;
 mod code;
@@ -110,6 +111,24 @@ impl Survey {
         }
     }
 
+    /// Calls `each` with every allocation of a buffer, none of them with its backtrace.
+    #[inline]
+    pub fn each_alloc(&self, data: &[u8], number: usize, mut each: impl FnMut(&Alloc)) {
+        let Some(buffer) = self.buffers.list.get(number) else { return };
+        let mut decoder = buffer.decoder(data, self.dialect).lean(KindSet::all());
+        let mut event = Event::default();
+        loop {
+            while let Some(alloc) = decoder.alloc() {
+                each(&alloc);
+            }
+            let Some(Ok(())) = decoder.read(&mut event) else { return };
+            if let Body::Alloc { class, object, size } = event.body {
+                let (byte, offset) = (event.byte, event.offset);
+                each(&Alloc { byte, offset, time: event.time.unwrap_or(0), class, object, size });
+            }
+        }
+    }
+
     /// Where the events of a buffer are that may be of these kinds; `None` where it has to be read whole.
     fn marks_of(&self, number: usize, kinds: KindSet) -> Option<&[marks::Mark]> {
         if marks::are_marked(kinds) { self.marks.of(number) } else { None }
@@ -201,19 +220,28 @@ impl Part {
         self.marks.begin(buffer.len);
         loop {
             // Most events of most logs.
-            let (mut with_stack, mut without) = (0u64, 0u64);
-            while let Some(it) = decoder.alloc() {
-                if it.byte == EventByte::ALLOC_BT {
-                    with_stack = with_stack.wrapping_add(1);
+            let (mut with_stack, mut without, mut moves) = (0u64, 0u64, 0u64);
+            loop {
+                let time = if let Some(it) = decoder.alloc() {
+                    let is_with_stack = u64::from(it.byte == EventByte::ALLOC_BT);
+                    with_stack = with_stack.wrapping_add(is_with_stack);
+                    without = without.wrapping_add(1 ^ is_with_stack);
+                    allocated.add(it.class, it.object, it.size, it.time, it.offset);
+                    it.time
+                } else if let Some((num_addresses, time)) = decoder.moves() {
+                    moves = moves.wrapping_add(1);
+                    self.num_moves = self.num_moves.saturating_add(num_addresses / 2);
+                    time
                 } else {
-                    without = without.wrapping_add(1);
+                    break;
+                };
+                if time != 0 {
+                    (first, last) = (first.min(time), last.max(time));
                 }
-                if it.time != 0 {
-                    (first, last) = (first.min(it.time), last.max(it.time));
-                }
-                allocated.add(it.class, it.object, it.size, it.time, it.offset);
             }
-            for (byte, count) in [(EventByte::ALLOC_BT, with_stack), (EventByte::ALLOC, without)] {
+            let quick =
+                [(EventByte::ALLOC_BT, with_stack), (EventByte::ALLOC, without), (EventByte::GC_MOVE, moves)];
+            for (byte, count) in quick {
                 if count > 0 {
                     self.facts.pass_to(decoder.state().time());
                     self.add(byte, count, &mut kinds);

@@ -99,10 +99,8 @@ impl Adder {
                 sum.largest = sum.largest.max(bytes);
                 sum.first = sum.first.min(time);
             }
-            _ => self.begin(
-                slot,
-                Sum { buffer: 0, class, count: 1, bytes, largest: bytes, first: time, offset },
-            ),
+            _ => self
+                .begin(slot, Sum { buffer: 0, class, count: 1, bytes, largest: bytes, first: time, offset }),
         }
     }
 
