@@ -126,3 +126,58 @@ pub fn counts(
     }
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::UInt64Array;
+    use perfuse_tables::{ExceptionEvent, exceptions};
+
+    use super::*;
+
+    fn table() -> RecordBatch {
+        let mut table = exceptions::Builder::new();
+        for (time, thread, kind, function) in [
+            (1, 7, ExceptionEvent::Throw, None),
+            (2, 7, ExceptionEvent::Finally, Some(3)),
+            (3, 8, ExceptionEvent::Finally, Some(3)),
+            (4, 7, ExceptionEvent::Catch, Some(3)),
+            (5, 7, ExceptionEvent::Finally, None),
+        ] {
+            table.push(time, thread, kind, Some(time as u64 * 8), function, None, None, 0, 0);
+        }
+        table.finish()
+    }
+
+    fn wanted(threads: Option<Vec<u32>>, time_ns: Option<Range<i64>>, kinds: &[&str]) -> Wanted {
+        let kinds = Some(kinds).filter(|all| !all.is_empty());
+        Wanted {
+            selection: Selection { threads, time_ns },
+            time: "ts_ns",
+            thread: "thread_id",
+            kinds: kinds.map(|all| all.iter().map(|&kind| kind.to_owned()).collect()),
+        }
+    }
+
+    #[test]
+    fn rows_are_taken_by_thread_time_and_kind() {
+        let objects = |wanted: Wanted| {
+            let taken = wanted.take(&table(), &[3]).unwrap();
+            assert_eq!(wanted.count(&table()), Ok(taken.num_rows() as u64));
+            let column: &UInt64Array = taken.column(0).as_any().downcast_ref().unwrap();
+            column.values().iter().map(|object| object / 8).collect::<Vec<_>>()
+        };
+        assert_eq!(objects(wanted(None, None, &[])), [1, 2, 3, 4, 5]);
+        assert_eq!(objects(wanted(Some(vec![7]), None, &[])), [1, 2, 4, 5]);
+        assert_eq!(objects(wanted(Some(vec![7]), Some(2..5), &[])), [2, 4]);
+        assert_eq!(objects(wanted(None, None, &["finally", "none"])), [2, 3, 5]);
+        assert_eq!(objects(wanted(None, Some(9..10), &[])), [0u64; 0]);
+    }
+
+    #[test]
+    fn rows_are_counted_by_word_and_key() {
+        let both = [table(), table()].into_iter();
+        let told = counts(both, &wanted(None, None, &["finally", "catch"]), "kind", "function_id").unwrap();
+        let row = |kind: &str, key, count| (kind.to_owned(), key, count);
+        assert_eq!(told, [row("finally", Some(3), 4), row("catch", Some(3), 2), row("finally", None, 2)]);
+    }
+}

@@ -1,6 +1,7 @@
 """What a program consists of: code, images, assemblies, domains, contexts, types."""
 
 from dataclasses import dataclass
+from heapq import nlargest
 
 from perfuse.analysis.columns import Columns, first
 from perfuse.analysis.runtime import ALL, Managed, earliest_first, selected
@@ -90,7 +91,9 @@ def compilation(profile: Managed, limit: int | None = 5) -> Compilation:
     times, functions = columns["create_ns"], columns["function_id"]
     made = [(times[row], sizes[row]) for row in rows["jit"]]
     names = Names(profile.tables)
-    biggest = first(rows["jit"], limit, lambda row: (-sizes[row], names.name(functions[row])))
+    least = min(nlargest(limit, (size for _, size in made)), default=0) if limit else 0
+    large = (row for row in rows["jit"] if sizes[row] >= least)
+    biggest = first(large, limit, lambda row: (-sizes[row], names.name(functions[row])))
     (methods, size), (helpers, helper_size) = counts["jit"], counts["helper"]
     timeline = binned(made, profile.span_ns or (0, 0), BINS)
     return Compilation(

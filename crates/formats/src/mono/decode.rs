@@ -11,11 +11,12 @@ use super::layout::BufferHeader;
 use super::records::shape::{self, Codec};
 use super::records::{CounterValue, Event};
 
-mod allocs;
 mod lean;
 mod number;
+mod quick;
 mod runs;
 
+pub use quick::Alloc;
 pub use runs::{BareObject, Call};
 
 /// What the events read so far have left behind for the next one.
@@ -313,6 +314,21 @@ impl<'a> Codec<'a> for Decoder<'a> {
     ) {
         let num = self.uleb128(field);
         self.entries(field, num, list, each);
+    }
+
+    fn objects(&mut self, field: &'static str, list: &mut Vec<u64>) {
+        let num = self.uleb128(field);
+        if num > self.rest().len() as u64 {
+            return self.entries(field, num, list, |codec, object| codec.object("object", object));
+        }
+        for _ in 0..self.read_objects(num, list) {
+            let mut object = 0;
+            self.object("object", &mut object);
+            if self.fault.is_some() {
+                return;
+            }
+            list.push(object);
+        }
     }
 
     #[inline]

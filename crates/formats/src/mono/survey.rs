@@ -4,9 +4,10 @@ use perfuse_wire::ParseError;
 use rayon::prelude::*;
 
 use super::consts::{EventByte, KindSet};
+use super::decode::Alloc;
 use super::dialect::Dialect;
 use super::reader::{Buffer, Buffers};
-use super::records::Event;
+use super::records::{Body, Event};
 use allocated::Allocated;
 use facts::Facts;
 use marks::Marks;
@@ -126,6 +127,24 @@ impl Survey {
             time = event.time.unwrap_or(time);
             if kinds.has(event.byte) {
                 each(time, &event);
+            }
+        }
+    }
+
+    /// Calls `each` with every allocation of a buffer, none of them with its backtrace.
+    #[inline]
+    pub fn each_alloc(&self, data: &[u8], number: usize, mut each: impl FnMut(&Alloc)) {
+        let Some(buffer) = self.buffers.list.get(number) else { return };
+        let mut decoder = buffer.decoder(data, self.dialect).lean(KindSet::all());
+        let mut event = Event::default();
+        loop {
+            while let Some(alloc) = decoder.alloc() {
+                each(&alloc);
+            }
+            let Some(Ok(())) = decoder.read(&mut event) else { return };
+            if let Body::Alloc { class, object, size } = event.body {
+                let (byte, offset) = (event.byte, event.offset);
+                each(&Alloc { byte, offset, time: event.time.unwrap_or(0), class, object, size });
             }
         }
     }

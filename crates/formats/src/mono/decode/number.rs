@@ -4,6 +4,9 @@
 const HIGHEST: u64 = 0x8080_8080_8080_8080;
 /// One in each byte.
 const ONES: u64 = 0x0101_0101_0101_0101;
+/// The lowest and the highest five bytes.
+const FIRST_FIVE: u64 = 0x0000_00ff_ffff_ffff;
+const LAST_FIVE: u64 = !0x00ff_ffff;
 /// A number's bytes but the last, at most.
 const MOST_BEFORE_LAST: u32 = 9;
 
@@ -37,8 +40,29 @@ pub(super) fn signed((value, bits): (u64, u32)) -> i64 {
 #[inline]
 pub(super) fn skip(bytes: &[u8], num: u64) -> Option<usize> {
     let (mut at, mut left) = (0usize, num);
-    // Bytes of a number that began in the words before.
-    let mut begun = 0u32;
+    while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk::<32>()) {
+        let mut ends = 0u64;
+        let mut is_plain = true;
+        for eight in block.as_chunks::<8>().0 {
+            let here = !u64::from_le_bytes(*eight) & HIGHEST;
+            // A number without an end begins or goes on in five bytes of a word or more.
+            is_plain &= here & FIRST_FIVE != 0 && here & LAST_FIVE != 0;
+            ends = ends.wrapping_add(here >> 7);
+        }
+        let here = ends.wrapping_mul(ONES) >> 56;
+        if here >= left || !is_plain {
+            break;
+        }
+        left = left.wrapping_sub(here);
+        at = at.wrapping_add(32);
+    }
+    let begun = bytes.get(..at)?.iter().rev().take_while(|byte| **byte >= 0x80).count();
+    skip_by_words(bytes, at, left, begun as u32)
+}
+
+/// The same from a place on, where a number began so many bytes before.
+#[inline]
+fn skip_by_words(bytes: &[u8], mut at: usize, mut left: u64, mut begun: u32) -> Option<usize> {
     while left > 0 {
         let word = u64::from_le_bytes(*bytes.get(at..)?.first_chunk::<8>()?);
         let ends = !word & HIGHEST;
@@ -59,4 +83,48 @@ pub(super) fn skip(bytes: &[u8], num: u64) -> Option<usize> {
         at = at.wrapping_add(8);
     }
     Some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes that numbers take, read one by one.
+    fn plainly(bytes: &[u8], num: u64) -> Option<usize> {
+        let (mut at, mut begun) = (0, 0);
+        let mut left = num;
+        while left > 0 {
+            let byte = *bytes.get(at)?;
+            at += 1;
+            begun = if byte < 0x80 { 0 } else { begun + 1 };
+            left -= u64::from(byte < 0x80);
+            if begun > MOST_BEFORE_LAST {
+                return None;
+            }
+        }
+        Some(at)
+    }
+
+    #[test]
+    fn numbers_are_skipped_as_they_are_read() {
+        let mut state = 7u64;
+        let mut random = move |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for round in 0..20_000u64 {
+            let longest = [1, 2, 4, 6, 9, 10, 11, 13][(round % 8) as usize];
+            let mut bytes = Vec::new();
+            for _ in 0..random(60) {
+                bytes.extend((0..random(longest)).map(|_| 0x80 + random(0x80) as u8));
+                bytes.push(random(0x80) as u8);
+            }
+            let num = random(64);
+            let (skipped, plain) = (skip(&bytes, num), plainly(&bytes, num));
+            // Near the end nothing is said.
+            if skipped.is_some() || plain.is_some_and(|end| end + 40 < bytes.len()) {
+                assert_eq!(skipped, plain, "{num} of {bytes:02x?}");
+            }
+        }
+    }
 }

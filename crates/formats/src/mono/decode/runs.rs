@@ -223,7 +223,7 @@ impl Decoder<'_> {
 
     /// Tells of objects of a heap shot as long as they follow each other.
     #[inline]
-    pub fn objects(&mut self, mut each: impl FnMut(BareObject)) {
+    pub fn shot_objects(&mut self, mut each: impl FnMut(BareObject)) {
         if self.fault.is_some() {
             return;
         }

@@ -189,7 +189,7 @@ pub fn objects(log: &Arc<Shared>, placement: &Placement, request: &TableRequest)
             };
             let mut decoder = buffer.decoder(&log.source, survey.dialect).lean(KindSet::all());
             loop {
-                decoder.objects(&mut push);
+                decoder.shot_objects(&mut push);
                 let Some(Ok(())) = decoder.read(&mut event) else { break };
                 if let Body::HeapObject(it) = &event.body {
                     push(BareObject::of(it, decoder.time(), 0, event.offset));

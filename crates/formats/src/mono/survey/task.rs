@@ -132,20 +132,26 @@ impl Task {
     fn runs(&mut self, decoder: &mut Decoder<'_>, tally: &mut Tally) {
         let Some(next) = decoder.next_byte() else { return };
         let before = tally.length;
-        if matches!(next, EventByte::ALLOC | EventByte::ALLOC_BT) {
-            let (mut with_stack, mut without) = (0u64, 0u64);
-            while let Some(it) = decoder.alloc() {
-                if it.byte == EventByte::ALLOC_BT {
-                    with_stack = with_stack.wrapping_add(1);
+        if matches!(next, EventByte::ALLOC | EventByte::ALLOC_BT | EventByte::GC_MOVE) {
+            let (mut with_stack, mut without, mut moves) = (0u64, 0u64, 0u64);
+            loop {
+                if let Some(it) = decoder.alloc() {
+                    let is_with_stack = u64::from(it.byte == EventByte::ALLOC_BT);
+                    with_stack = with_stack.wrapping_add(is_with_stack);
+                    without = without.wrapping_add(1 ^ is_with_stack);
+                    tally.time(it.time);
+                    self.allocated.add(it.class, it.object, it.size, it.time, it.offset);
+                } else if let Some((num_addresses, time)) = decoder.moves() {
+                    moves = moves.wrapping_add(1);
+                    self.part.num_moves = self.part.num_moves.saturating_add(num_addresses / 2);
+                    tally.time(time);
                 } else {
-                    without = without.wrapping_add(1);
+                    break;
                 }
-                tally.time(it.time);
-                self.allocated.add(it.class, it.object, it.size, it.time, it.offset);
             }
-            for (byte, num) in [(EventByte::ALLOC_BT, with_stack), (EventByte::ALLOC, without)] {
-                self.count(byte, num, tally);
-            }
+            self.count(EventByte::ALLOC_BT, with_stack, tally);
+            self.count(EventByte::ALLOC, without, tally);
+            self.count(EventByte::GC_MOVE, moves, tally);
         } else if Decoder::is_call(next) {
             let (mut entered, mut left, mut thrown) = (0u64, 0u64, 0u64);
             decoder.bare_calls(|call, time| {
@@ -161,7 +167,7 @@ impl Task {
         } else if next == EventByte::HEAP_OBJECT {
             let mut num = 0u64;
             let (held, thread, is_timed) = (&mut self.held, tally.thread, self.dialect.modern());
-            decoder.objects(|object| {
+            decoder.shot_objects(|object| {
                 held.add(thread, &object);
                 num = num.wrapping_add(1);
                 if is_timed {

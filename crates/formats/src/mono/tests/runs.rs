@@ -15,7 +15,7 @@ fn one_by_one(log: &MonoLog) -> Vec<String> {
 fn many_at_a_time(log: &MonoLog) -> Vec<String> {
     walk(log, |decoder, told| {
         decoder.calls(|call| told.push(format!("{call:?}")));
-        decoder.objects(|object| told.push(format!("{object:?}")));
+        decoder.shot_objects(|object| told.push(format!("{object:?}")));
     })
 }
 
