@@ -279,20 +279,9 @@ class Profile:
 
     def heap_sizes(self) -> dict[int, tuple[int, int]]:
         """Objects of each heap shot and their size in bytes, by its key; those of empty shots are left out."""
-        sizes: dict[int, tuple[int, int]] = {}
-        for shot, _, count, size in self.heap_sums()[0]:
-            objects, size_bytes = sizes.get(shot, (0, 0))
-            sizes[shot] = (objects + count, size_bytes + size)
-        return sizes
+        from perfuse.analysis.heap_sums import shot_sizes
 
-    def heap_sums(self) -> tuple[list[tuple[int, int | None, int, int]], list[tuple[int, int]]]:
-        """What heap shots hold, at the cost of one look at each object, and none at who refers to whom.
-
-        Returns:
-            `(snapshot_id, type_id, num_objects, size_bytes)` of each shot and type, and
-            `(snapshot_id, num_references)` of each shot.
-        """
-        return _core.heap_sums(self._fusion)
+        return shot_sizes(_core.heap_sums(self._fusion)[0])
 
     @property
     def images(self) -> "CodeImages":

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from perfuse import _core
 from perfuse.analysis.heap import Snapshot
 from perfuse.analysis.objects import type_names
 
@@ -42,6 +43,15 @@ class ClassSize:
         return self.size_bytes[1] - self.size_bytes[0]
 
 
+def shot_sizes(rows: Iterable[tuple[int, int | None, int, int]]) -> dict[int, tuple[int, int]]:
+    """Objects and bytes of each shot, of `(snapshot_id, type_id, num_objects, size_bytes)`."""
+    sizes: dict[int, tuple[int, int]] = {}
+    for shot, _, count, size in rows:
+        objects, size_bytes = sizes.get(shot, (0, 0))
+        sizes[shot] = (objects + count, size_bytes + size)
+    return sizes
+
+
 class ShotSums:
     """Objects, bytes and references of all heap shots of a profile, from one pass.
 
@@ -50,7 +60,7 @@ class ShotSums:
     """
 
     def __init__(self, profile: "Profile") -> None:
-        rows, references = profile.heap_sums()
+        rows, references = _core.heap_sums(profile._fusion)
         self._types = type_names(profile)
         self._shots: dict[int, dict[int | None, tuple[int, int]]] = {}
         for shot, of, count, size in rows:
