@@ -310,10 +310,12 @@ fn shot_sums(recordings: Recordings) -> Result<ShotSums, Error> {
 
 /// `(snapshot_id, type_id, num_objects, size_bytes)`.
 type SumRow = (u32, Option<u32>, u64, u64);
+/// Those rows, and `(snapshot_id, num_references)`.
+type SumRows = (Vec<SumRow>, Vec<(u32, u64)>);
 
 /// What heap shots hold: rows of each shot and type, and of each shot `(snapshot_id, num_references)`.
 #[pyfunction]
-fn heap_sums(py: Python<'_>, fusion: &Fusion) -> PyResult<(Vec<SumRow>, Vec<(u32, u64)>)> {
+fn heap_sums(py: Python<'_>, fusion: &Fusion) -> PyResult<SumRows> {
     let sums = py.detach(|| shot_sums(fusion.recordings())).map_err(table_error)?;
     let row = |((shot, of), sum): ((u32, Option<u32>), ShotSum)| (shot, of, sum.num_objects, sum.size_bytes);
     Ok((sums.classes.into_iter().map(row).collect(), sums.references.into_iter().collect()))
