@@ -256,7 +256,6 @@ class Fusion:
         self,
         name: str,
         with_bytes: bool = False,
-        no_allocation_stacks: bool = False,
         stacks_of: str | None = None,
     ) -> ArrowStream | None: ...
     def join_ahead(self) -> None: ...

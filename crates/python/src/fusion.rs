@@ -179,13 +179,12 @@ impl Fusion {
     }
 
     /// One of the common tables; None for a name that is none.
-    #[pyo3(signature = (name, with_bytes=false, no_allocation_stacks=false, stacks_of=None))]
+    #[pyo3(signature = (name, with_bytes=false, stacks_of=None))]
     fn table(
         &self,
         py: Python<'_>,
         name: &str,
         with_bytes: bool,
-        no_allocation_stacks: bool,
         stacks_of: Option<&str>,
     ) -> PyResult<Option<ArrowStream>> {
         let Some(spec) = perfuse_tables::table(name) else { return Ok(None) };
@@ -209,8 +208,7 @@ impl Fusion {
                 "frames" | "stacks" | "samples" => {
                     let tables = self.joined().map_err(table_error)?;
                     let traced = self.traced().map_err(table_error)?;
-                    let request = TableRequest { no_allocation_stacks, ..TableRequest::default() };
-                    let mut all = self.collect(name, &request);
+                    let mut all = self.collect(name, &TableRequest::default());
                     match name {
                         "frames" => all.push(tables.frames.clone()),
                         "stacks" => all.push(tables.stacks.clone()),

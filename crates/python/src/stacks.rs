@@ -104,12 +104,12 @@ fn call_tree(
     tree.map(CallTree).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
+/// `(name, unit, number, weight, first_ns, last_ns)`
+type EventRow = (String, String, u64, u128, i64, i64);
+
 /// The events of `samples`: name, unit, number, weight, times of the first and the last.
 #[pyfunction]
-fn sampled_events(
-    py: Python<'_>,
-    samples: &Bound<'_, PyAny>,
-) -> PyResult<Vec<(String, String, u64, u128, i64, i64)>> {
+fn sampled_events(py: Python<'_>, samples: &Bound<'_, PyAny>) -> PyResult<Vec<EventRow>> {
     let samples = batches(samples)?;
     let events = py.detach(|| stacks::sampled_events(&samples));
     let events = events.map_err(|error| PyValueError::new_err(error.to_string()))?;
