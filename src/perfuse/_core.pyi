@@ -21,22 +21,27 @@ __all__ = [
     "XRayLogWriter",
     "__version__",
     "allocation_sums",
+    "backtraces",
     "call_statistics",
     "call_tree",
     "code_pids",
     "convert_mono",
     "convert_xray",
+    "count_rows",
     "diagnostics_table",
     "formats",
-    "heap_sizes",
+    "handle_sums",
+    "heap_sums",
     "inject_images",
     "mono_kinds",
     "mono_misfits",
     "object_origins",
     "perf_facts",
     "read_early",
+    "row_counts",
     "rules",
     "sampled_events",
+    "selected_rows",
     "selected_samples",
     "sframe_at",
     "sframe_coverage",
@@ -139,6 +144,15 @@ def allocation_sums(
     time_ns: tuple[int, int] | None = None,
 ) -> ArrowStream: ...
 def object_origins(fusion: Fusion, addresses: Sequence[int], times_ns: Sequence[int]) -> ArrowStream: ...
+def selected_rows(fusion: Fusion, table: str, columns: Sequence[str], chosen: Mapping[str, Any]) -> ArrowStream: ...
+def count_rows(fusion: Fusion, table: str, chosen: Mapping[str, Any]) -> int: ...
+def row_counts(
+    fusion: Fusion, table: str, columns: tuple[str, str], chosen: Mapping[str, Any]
+) -> list[tuple[str, int | None, int]]: ...
+def handle_sums(
+    fusion: Fusion, *, stacks: bool, threads: Sequence[int] | None = None, time_ns: tuple[int, int] | None = None
+) -> tuple[list[tuple[str, int, int, int, int]], list[tuple[str, int | None, int, int]]]: ...
+def backtraces(stacks: Any, frames: Any, wanted: Sequence[int]) -> list[list[int | None]]: ...
 def call_statistics(
     fusion: Fusion,
     *,
@@ -151,7 +165,9 @@ def call_statistics(
     edges: bool = False,
     paths: bool = False,
 ) -> CallStatistics: ...
-def heap_sizes(fusion: Fusion) -> list[tuple[int, int, int]]: ...
+def heap_sums(
+    fusion: Fusion,
+) -> tuple[list[tuple[int, int | None, int, int]], list[tuple[int, int]]]: ...
 def selected_samples(
     fusion: Fusion, *, threads: Sequence[int] | None = None, time_ns: tuple[int, int] | None = None
 ) -> ArrowStream: ...
@@ -238,7 +254,12 @@ class Fusion:
         recorded_on: tuple[str, str] | None = None,
         maps: Sequence[tuple[int, str | PathLike[str]]] | None = None,
     ) -> Self: ...
-    def table(self, name: str, with_bytes: bool = False, no_allocation_stacks: bool = False) -> ArrowStream | None: ...
+    def table(
+        self,
+        name: str,
+        with_bytes: bool = False,
+        stacks_of: str | None = None,
+    ) -> ArrowStream | None: ...
     def join_ahead(self) -> None: ...
     def unwinding(self) -> dict[str, Any] | None: ...
     def naming_findings(self) -> list[tuple[str, str, str, int | None, int]]: ...

@@ -1,7 +1,6 @@
 """Several recordings put together on one clock."""
 
 from collections.abc import Sequence
-from importlib import import_module
 from os import PathLike, fspath
 from typing import Literal
 
@@ -59,9 +58,6 @@ def fuse(
     traces = [recording for recording in named if recording not in perfs and recording not in dumps]
     for recording in named:
         recording.read_ahead()
-    if any("types" in recording.fills for recording in named):
-        # What is told of runtimes is asked in SQL, which takes as long to load as a log to be read: both at once.
-        import_module("perfuse.query")
     if perfs:
         say("finding dumps", 0.2)
     matches, found = _matched(perfs, dumps, beside, strict=strict)

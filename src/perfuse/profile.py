@@ -127,10 +127,9 @@ class Profile:
         traced = self._fusion.trace_span() if self.selection == Selection() else None
         if traced and all("call_events" in recording.fills for recording in self.recordings):
             return traced
-        ((first, last),) = self.sql("SELECT min(ts_ns), max(ts_ns) FROM samples").fetchall()
-        if first is None or traced is None:
-            return traced if first is None else (first, last)
-        return min(first, traced[0]), max(last, traced[1])
+        spans = [(first, last) for *_, first, last in _core.sampled_events(self.tables["samples"])]
+        spans += [traced] if traced else []
+        return (min(first for first, _ in spans), max(last for _, last in spans)) if spans else None
 
     def allocations(self) -> "Allocations":
         """What the selected threads allocated in the selected time: by type, by place, by thread."""
@@ -183,12 +182,41 @@ class Profile:
         """
         return _core.allocation_sums(self._fusion, by=by, stacks=stacks, **self._chosen())
 
-    def event_stacks(self, table: str) -> "ArrowStream":
-        """Table `stacks` or `frames` without what only allocations have, which is most of it and takes longest."""
-        stream = self._fusion.table(table, no_allocation_stacks=True)
-        if stream is None:
+    def stacks_of(self, table: str) -> "tuple[ArrowStream, ArrowStream]":
+        """Tables `stacks` and `frames` with the stacks alone that `selected_rows` and `handle_sums` of a table name."""
+        stacks, frames = (self._fusion.table(name, stacks_of=table) for name in ("stacks", "frames"))
+        if stacks is None or frames is None:
             raise KeyError(table)
-        return stream
+        return stacks, frames
+
+    def selected_rows(self, table: str, columns: Sequence[str], **which: Any) -> "ArrowStream":
+        """Some columns of the rows of a table that are of the selected threads and time.
+
+        Args:
+            table: A table that recordings fill by themselves. `slices` is without calls; keys of stacks are those of
+                `stacks_of`.
+            columns: Their names.
+            which: `kinds`, only rows with these in column `kind`; `time` and `thread`, the columns of the time and the
+                thread where they are not `ts_ns` and `thread_id`, None where all are wanted.
+        """
+        return _core.selected_rows(self._fusion, table, columns, self.selection.rows(self._threads, **which))
+
+    def count_rows(self, table: str, **which: Any) -> int:
+        """How many rows of a table are selected."""
+        return _core.count_rows(self._fusion, table, self.selection.rows(self._threads, **which))
+
+    def row_counts(self, table: str, columns: tuple[str, str], **which: Any) -> list[tuple[str, int | None, int]]:
+        """How many selected rows have the same word and key: `(word, key, count)`."""
+        return _core.row_counts(self._fusion, table, columns, self.selection.rows(self._threads, **which))
+
+    def handle_sums(self, *, stacks: bool) -> "tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]":
+        """Handles that the selected threads made or freed in the selected time.
+
+        Returns:
+            `(kind, created, destroyed, left, most alive)` and, of those made, `(kind, stack_id, created, left)`; with
+            `stacks` by the stacks that made them.
+        """
+        return _core.handle_sums(self._fusion, stacks=stacks, **self._chosen())
 
     def object_origins(self, objects: Sequence[tuple[int, int]]) -> "ArrowStream":
         """Where objects were allocated, given as addresses with a time each: the collector's moves are followed back.
@@ -251,7 +279,9 @@ class Profile:
 
     def heap_sizes(self) -> dict[int, tuple[int, int]]:
         """Objects of each heap shot and their size in bytes, by its key; those of empty shots are left out."""
-        return {shot: (count, size) for shot, count, size in _core.heap_sizes(self._fusion)}
+        from perfuse.analysis.heap_sums import shot_sizes
+
+        return shot_sizes(_core.heap_sums(self._fusion)[0])
 
     @property
     def images(self) -> "CodeImages":
@@ -336,9 +366,11 @@ class Profile:
 
     def _chosen(self) -> dict[str, Any]:
         """The selection, as the core takes it."""
-        query = self.selection.threads
-        threads = None if query is None else [key for (key,) in self._whole().sql(query).fetchall()]
-        return {"threads": threads, "time_ns": self.selection.time_ns}
+        return {"threads": self._threads, "time_ns": self.selection.time_ns}
+
+    @cached_property
+    def _threads(self) -> list[int] | None:
+        return None if self.selection.thread is None else self.selection.keys(self._whole().tables["threads"])
 
     def _whole(self) -> "Profile":
         return self if self.selection == Selection() else self._selected(Selection())

@@ -1,6 +1,8 @@
 """What of a profile is looked at."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,38 @@ class Selection:
         number = f"tid = {self.thread} OR (tid IS NULL AND {self.thread} IN (thread_id, native_id))"
         condition = number if isinstance(self.thread, int) else f"name = '{name}'"
         return f"SELECT thread_id FROM threads WHERE {condition}"
+
+    def has_thread(self, thread_id: int, tid: int | None, native_id: int | None, name: str | None) -> bool:
+        """Whether a thread, a row of table `threads`, is selected."""
+        if self.thread is None:
+            return True
+        if isinstance(self.thread, str):
+            return name == self.thread
+        return self.thread in ((thread_id, native_id) if tid is None else (tid,))
+
+    def keys(self, threads: Any) -> list[int]:
+        """Keys of the selected threads, of table `threads`."""
+        from perfuse.analysis.columns import Columns
+
+        rows = Columns(threads).tuples("thread_id", "tid", "native_id", "name")
+        return [row[0] for row in rows if self.has_thread(*row)]
+
+    def rows(
+        self,
+        threads: list[int] | None,
+        *,
+        kinds: Sequence[str] | None = None,
+        time: str | None = "ts_ns",
+        thread: str | None = "thread_id",
+    ) -> dict[str, Any]:
+        """Which rows of a table are selected, as the core takes it; `threads` are keys."""
+        return {
+            "threads": threads if thread else None,
+            "time_ns": self.time_ns if time else None,
+            "time": time or "",
+            "thread": thread or "",
+            "kinds": kinds,
+        }
 
     @property
     def time_ns(self) -> tuple[int, int] | None:

@@ -10,6 +10,8 @@ from perfuse.analysis.heap_paths import Path as Way
 from perfuse.analysis.heap_paths import Root, Step
 from perfuse.analysis.heap_sites import leaked_handles
 from perfuse.reports.heap import heap_report
+from perfuse.reports.heap_overview import large_shots
+from perfuse.reports.heap_overview_text import overview_lines
 from perfuse.reports.heap_text import heap_lines
 from perfuse.reports.json_text import json_text
 from perfuse.reports.style import Style
@@ -129,3 +131,26 @@ def test_a_path_as_text() -> None:
     assert str(Way(root, steps)) == "thread static of thread Worker → Cache → unknown type (at +8)"
     assert str(Way(Root("domain", "Domain Structure", None, None), steps[:1])) == "domain: Domain Structure → Cache"
     assert str(Root("static", None, None, None)) == "static field of an unknown owner"
+
+
+@pytest.mark.parametrize("log", LOGS, ids=lambda log: log.stem)
+def test_large_shots_are_told_by_what_they_hold(log: Path) -> None:
+    profile = perfuse.fuse(log)
+    assert large_shots(profile, 5) is None
+    told, whole = large_shots(profile, 0, most_objects=1), heap_report(profile, 0)
+    assert told is not None
+    assert whole is not None
+    assert told.shots == whole.shots
+    counted = {one.type_id: (one.num_objects[1], one.size_bytes[1]) for one in told.classes}
+    assert counted == {one.type_id: (one.num_objects, one.size_bytes) for one in whole.classes}
+    assert told.num_references == whole.heap.num_references + whole.heap.num_dangling
+    grown = {one.type: (one.num_objects, one.size_bytes) for one in told.growth}
+    assert grown.items() <= {one.type: (one.num_objects, one.size_bytes) for one in whole.growth}.items()
+    assert told.num_classes == len(told.classes)
+    assert told.num_grown == len(told.growth)
+    assert told.as_json()["shots"] == whole.as_json()["shots"]
+    text = "\n".join(overview_lines(told, Style(width=90)))
+    assert "with --section heap" in text
+    assert perfuse.fuse(log).heap_sizes() == {
+        one.snapshot.snapshot_id: (one.num_objects, one.size_bytes) for one in told.shots
+    }

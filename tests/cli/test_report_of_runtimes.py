@@ -1,6 +1,9 @@
 """`perfuse report` of a Mono log: sections, JSON, the lives of objects, assertions."""
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -118,3 +121,13 @@ def test_what_makes_no_sense_is_said(perfuse: Perfuse, words: tuple[str, ...], m
     done = perfuse("report", *words)
     assert (done.code, done.out) == (2, "")
     assert message in done.err
+
+
+@pytest.mark.parametrize("words", [(), ("--json",), ("--between", "0..0.02", "--thread", "Main")])
+def test_no_database_is_loaded(recordings: Path, words: tuple[str, ...]) -> None:
+    code = (
+        f"import sys; from perfuse.cli import run; run(['report', {LOG!r}, *{words!r}]);"
+        "print([m for m in ('perfuse.query', 'duckdb', 'numpy', 'pyarrow') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=recordings, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

@@ -25,10 +25,12 @@ pub mod xray;
 mod machine;
 mod recording;
 mod source;
+mod sums;
 
 pub use machine::{machine_endian, machine_name, machine_pointer_bytes};
 pub use recording::{
-    AllocationSum, BatchStream, Change, Clock, ClockMap, Format, Open, Placement, Position, Rate, Recording,
-    Repaired, Scale, Summary, TableRequest, one_batch,
+    BatchStream, Change, Clock, ClockMap, Format, Open, Placement, Position, Rate, Recording, Repaired,
+    Scale, Summary, TableRequest, one_batch,
 };
 pub use source::Source;
+pub use sums::{AllocationSum, ShotSum};

@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use perfuse_tables::{Identities, Offsets};
 use perfuse_wire::{Diagnostic, Diagnostics, Endian, Layout, ParseError, RecordView, Rule, Value};
 
-use crate::Source;
+use crate::{AllocationSum, ShotSum, Source};
 
 /// Opens a source whose first bytes are of a format.
 pub type Open = fn(Arc<Source>) -> Result<Arc<dyn Recording>, ParseError>;
@@ -246,29 +246,13 @@ pub struct TableRequest {
     /// Whether to leave out the stacks of allocations, which are most of a log's: then `allocations` has none, and `stacks` and
     /// `frames` have not those only allocations need. All others keep their keys.
     pub no_allocation_stacks: bool,
+    /// Whether to leave out all stacks: columns of them are null.
+    pub no_stacks: bool,
+    /// A table whose stacks alone are wanted, of `exceptions`, `lock_events` and `gc_handles`: then that table, `stacks` and
+    /// `frames` have keys that only belong to each other, and no stack of any other event is looked at.
+    pub stacks_of: Option<&'static str>,
     /// Of `allocations` and `object_moves`, only rows of objects at these addresses, sorted; all where none.
     pub objects: Option<Arc<[u64]>>,
-}
-
-/// Rows of `allocations` of one thread and type, added up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AllocationSum {
-    /// Key of the thread.
-    pub thread_id: u32,
-    /// Key of the type, where it is known.
-    pub type_id: Option<u32>,
-    /// Objects.
-    pub count: u64,
-    /// Their sizes.
-    pub bytes: u64,
-    /// The largest.
-    pub largest: u64,
-    /// Time of the first.
-    pub first_ns: i64,
-    /// File they are from.
-    pub source_id: u32,
-    /// Offset of the first record.
-    pub record_offset: u64,
 }
 
 /// Where a walk over records stands; the default is the first record.
@@ -358,6 +342,11 @@ pub trait Recording: Send + Sync {
         self.format().tables.contains(&table)
     }
 
+    /// How many rows a table has, where that is known without making it.
+    fn num_rows(&self, _table: &str) -> Option<u64> {
+        None
+    }
+
     /// One of the common tables in [`Format::tables`]; `None` for a table it does not fill.
     fn table(&self, name: &str, placement: &Placement, request: &TableRequest) -> Option<BatchStream>;
 
@@ -374,6 +363,11 @@ pub trait Recording: Send + Sync {
 
     /// Table `allocations` added up, where that is known without making it: of one thread and type there may be several sums.
     fn allocation_sums(&self, _placement: &Placement) -> Option<Vec<AllocationSum>> {
+        None
+    }
+
+    /// Heap shots added up, where that is known without making their tables: of one shot and type there is one sum.
+    fn shot_sums(&self, _placement: &Placement) -> Option<Vec<ShotSum>> {
         None
     }
 

@@ -9,7 +9,7 @@ use perfuse_engine::allocated::Sums;
 use perfuse_engine::join;
 use perfuse_engine::sleds::{Named, ObjectMaps};
 use perfuse_engine::unwind::Totals;
-use perfuse_formats::{BatchStream, ClockMap, Placement, Recording, TableRequest};
+use perfuse_formats::{BatchStream, ClockMap, Placement, Recording, ShotSum, TableRequest};
 use perfuse_tables::access::ColumnError;
 use perfuse_tables::{Identities, Offsets, clocks, sources};
 use pyo3::prelude::*;
@@ -21,6 +21,7 @@ use crate::errors::table_error;
 use crate::heap;
 use crate::naming::{FindingRow, open_maps};
 use crate::recording::PyRecording;
+use crate::selected::request;
 use crate::unwinding;
 
 /// How a recording is put among the others.
@@ -87,6 +88,17 @@ impl Recordings {
     /// Each by itself: addresses of one process mean nothing in another.
     pub fn each(self) -> impl Iterator<Item = Self> {
         self.0.into_iter().map(|one| Self(vec![one]))
+    }
+
+    /// Whether any of them has rows for a table.
+    pub fn fills(&self, table: &str) -> bool {
+        self.0.iter().any(|(recording, _)| recording.fills(table))
+    }
+
+    /// Heap shots added up, where every recording knows that without making tables.
+    pub fn known_shot_sums(&self) -> Option<Vec<ShotSum>> {
+        let sums = self.0.iter().map(|(recording, placement)| recording.shot_sums(placement));
+        Some(sums.collect::<Option<Vec<_>>>()?.into_iter().flatten().collect())
     }
 
     /// What is wanted of a table, of one recording after the other.
@@ -167,20 +179,23 @@ impl Fusion {
     }
 
     /// One of the common tables; None for a name that is none.
-    #[pyo3(signature = (name, with_bytes=false, no_allocation_stacks=false))]
+    #[pyo3(signature = (name, with_bytes=false, stacks_of=None))]
     fn table(
         &self,
         py: Python<'_>,
         name: &str,
         with_bytes: bool,
-        no_allocation_stacks: bool,
+        stacks_of: Option<&str>,
     ) -> PyResult<Option<ArrowStream>> {
         let Some(spec) = perfuse_tables::table(name) else { return Ok(None) };
         let schema = spec.schema();
         py.detach(|| {
-            if self.ahead.get().is_some() {
-                // Processes and threads get their keys in the order they are met in: no other table may come between.
-                self.joined().map_err(table_error)?;
+            self.settle_keys().map_err(table_error)?;
+            if let Some(of) = stacks_of {
+                return Ok(Some(ArrowStream::new(
+                    schema,
+                    self.collect(name, &request(of, true)).into_iter(),
+                )));
             }
             let batches = match name {
                 "sources" => vec![self.sources()],
@@ -193,8 +208,7 @@ impl Fusion {
                 "frames" | "stacks" | "samples" => {
                     let tables = self.joined().map_err(table_error)?;
                     let traced = self.traced().map_err(table_error)?;
-                    let request = TableRequest { no_allocation_stacks, ..TableRequest::default() };
-                    let mut all = self.collect(name, &request);
+                    let mut all = self.collect(name, &TableRequest::default());
                     match name {
                         "frames" => all.push(tables.frames.clone()),
                         "stacks" => all.push(tables.stacks.clone()),
@@ -278,6 +292,11 @@ impl Fusion {
 }
 
 impl Fusion {
+    /// Processes and threads get their keys in the order they are met in: no table may come before those of a join that was begun.
+    pub fn settle_keys(&self) -> Result<(), ColumnError> {
+        if self.ahead.get().is_some() { self.joined().map(|_| ()) } else { Ok(()) }
+    }
+
     /// A table that every recording fills by itself, one after the other, made as it is pulled.
     pub fn stream(&self, name: &str, with_bytes: bool) -> impl Iterator<Item = RecordBatch> + Send + 'static {
         self.recordings().rows(name, TableRequest { with_bytes, ..TableRequest::default() })

@@ -5,7 +5,7 @@ use std::iter;
 
 use arrow_array::RecordBatch;
 use perfuse_engine::heap::{
-    Error, Folded, Heap, Kept, Lives, Objects, Shots, shot_sizes, site_sums, sites, whereabouts,
+    Error, Folded, Heap, Kept, Lives, Objects, ShotSum, ShotSums, Shots, site_sums, sites, whereabouts,
 };
 use perfuse_formats::TableRequest;
 use pyo3::exceptions::PyKeyError;
@@ -215,6 +215,9 @@ impl HeapShot {
     /// Where its objects were allocated, as far as that was recorded: sums by type and stack.
     fn sites(&self, py: Python<'_>) -> PyResult<ArrowStream> {
         let sums = py.detach(|| {
+            if !self.recording.fills("allocations") {
+                return site_sums(iter::empty());
+            }
             let objects = |snapshot| of_shot(&self.recording, "heap_objects", snapshot);
             site_sums(sites(lives(&self.recording)?, self.shots.clone().only(self.snapshot), objects))
         });
@@ -282,14 +285,43 @@ impl HeapShot {
     }
 }
 
-/// Objects of each heap shot and their size: `(snapshot_id, num_objects, size_bytes)`.
+/// What the shots of some recordings hold. Each adds up what it can by itself; else its tables are made.
+fn shot_sums(recordings: Recordings) -> Result<ShotSums, Error> {
+    let mut all = ShotSums::default();
+    for recording in recordings.each() {
+        let Some(known) = recording.known_shot_sums() else {
+            let rows = |table| ReadAhead::new(recording.clone().rows(table, TableRequest::default()));
+            let ShotSums { classes, references } =
+                ShotSums::read(rows("heap_objects"), rows("heap_references"))?;
+            all.classes.extend(classes);
+            all.references.extend(references);
+            continue;
+        };
+        for sum in known {
+            let (num_objects, size_bytes) = (sum.num_objects, sum.size_bytes);
+            if num_objects > 0 {
+                all.add(sum.snapshot_id, sum.type_id, ShotSum { num_objects, size_bytes });
+            }
+            all.add_references(sum.snapshot_id, sum.num_references);
+        }
+    }
+    Ok(all)
+}
+
+/// `(snapshot_id, type_id, num_objects, size_bytes)`.
+type SumRow = (u32, Option<u32>, u64, u64);
+/// Those rows, and `(snapshot_id, num_references)`.
+type SumRows = (Vec<SumRow>, Vec<(u32, u64)>);
+
+/// What heap shots hold: rows of each shot and type, and of each shot `(snapshot_id, num_references)`.
 #[pyfunction]
-fn heap_sizes(py: Python<'_>, fusion: &Fusion) -> PyResult<Vec<(u32, u64, u64)>> {
-    let sizes = py.detach(|| shot_sizes(ReadAhead::new(fusion.stream("heap_objects", false))));
-    Ok(sizes.map_err(table_error)?.into_iter().map(|(shot, (count, bytes))| (shot, count, bytes)).collect())
+fn heap_sums(py: Python<'_>, fusion: &Fusion) -> PyResult<SumRows> {
+    let sums = py.detach(|| shot_sums(fusion.recordings())).map_err(table_error)?;
+    let row = |((shot, of), sum): ((u32, Option<u32>), ShotSum)| (shot, of, sum.num_objects, sum.size_bytes);
+    Ok((sums.classes.into_iter().map(row).collect(), sums.references.into_iter().collect()))
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<HeapShot>()?;
-    module.add_function(wrap_pyfunction!(heap_sizes, module)?)
+    module.add_function(wrap_pyfunction!(heap_sums, module)?)
 }

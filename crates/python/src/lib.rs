@@ -21,6 +21,7 @@ mod profile_output;
 mod read_ahead;
 mod recording;
 mod registry;
+mod selected;
 mod sframe;
 mod sframe_unwind;
 mod sleds;
@@ -49,6 +50,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     findings::register(module)?;
     fusion::register(module)?;
     images::register(module)?;
+    selected::register(module)?;
     sframe::register(module)?;
     sframe_unwind::register(module)?;
     sleds::register(module)?;

@@ -1,8 +1,9 @@
 """Stacks by key, as the names of their functions."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
 
-from perfuse.analysis.columns import Columns
+from perfuse import _core
 from perfuse.analysis.runtime import Managed
 from perfuse.analysis.traced import Names
 
@@ -10,45 +11,35 @@ Backtrace = tuple[str, ...]
 """Names of functions, outermost first."""
 
 
-def backtraces(profile: Managed, stack_ids: Iterable[int | None]) -> dict[int | None, Backtrace]:
-    """The stacks of some keys of events other than allocations; none for None."""
-    wanted = {key for key in stack_ids if key is not None}
-    if not wanted:
-        return {None: ()}
-    stacks, frames = Columns(profile.event_stacks("stacks")), Columns(profile.event_stacks("frames"))
-    names = Names(profile.tables)
-    functions = dict(zip(frames["frame_id"], frames["function_id"], strict=True))
-    rows = zip(stacks["stack_id"], stacks["parent_stack_id"], stacks["frame_id"], strict=True)
-    known = {key: (parent, frame) for key, parent, frame in rows}
-    found: dict[int | None, Backtrace] = {None: ()}
-    for key in wanted:
-        path, at = [], key
-        while at in known:
-            at, frame = known[at]
-            function = functions[frame]
-            path.append("[unknown]" if function is None else names.name(function))
-        found[key] = tuple(reversed(path))
-    return found
+class WithStacks(Protocol):
+    """A profile with stacks; `perfuse.Profile` is one."""
+
+    @property
+    def tables(self) -> Mapping[str, Any]:
+        """The common tables by name, each an Arrow stream."""
+        ...
 
 
-def allocation_backtraces(profile: Managed, stack_ids: Iterable[int | None]) -> dict[int | None, Backtrace]:
+def backtraces(profile: Managed, table: str, stack_ids: Iterable[int | None]) -> dict[int | None, Backtrace]:
+    """The stacks that rows of a table name which was asked for by itself, by key; none for None."""
+    return _named(profile, lambda: profile.stacks_of(table), stack_ids)
+
+
+def allocation_backtraces(profile: WithStacks, stack_ids: Iterable[int | None]) -> dict[int | None, Backtrace]:
     """The stacks of any keys; none for None."""
+    return _named(profile, lambda: (profile.tables["stacks"], profile.tables["frames"]), stack_ids)
+
+
+def _named(
+    profile: WithStacks, tables: Callable[[], tuple[Any, Any]], stack_ids: Iterable[int | None]
+) -> dict[int | None, Backtrace]:
     wanted = sorted({key for key in stack_ids if key is not None})
-    if not wanted:
-        return {None: ()}
-    keys = ", ".join(f"({key})" for key in wanted)
-    rows = profile.sql(f"""
-        WITH RECURSIVE up AS (
-            SELECT k AS wanted, k AS stack_id, 0 AS up FROM (VALUES {keys}) AS t(k)
-            UNION ALL
-            SELECT up.wanted, s.parent_stack_id, up + 1 FROM up JOIN stacks s ON s.stack_id = up.stack_id
-            WHERE s.parent_stack_id IS NOT NULL
-        )
-        SELECT wanted, list(coalesce(fn.name::VARCHAR, '[unknown]') ORDER BY up DESC)
-        FROM up JOIN stacks s ON s.stack_id = up.stack_id JOIN frames f ON f.frame_id = s.frame_id
-        LEFT JOIN functions fn ON fn.function_id = f.function_id GROUP BY 1
-    """).fetchall()
-    return {None: (), **{key: tuple(names) for key, names in rows}}
+    found: dict[int | None, Backtrace] = {None: ()}
+    if wanted:
+        names = Names(profile.tables)
+        for key, functions in zip(wanted, _core.backtraces(*tables(), wanted), strict=True):
+            found[key] = tuple("[unknown]" if one is None else names.name(one) for one in functions)
+    return found
 
 
 def innermost(backtrace: Backtrace) -> str:

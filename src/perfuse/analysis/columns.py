@@ -1,8 +1,12 @@
 """A table of the core, column by column: values become Python objects only where they are looked at."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import nsmallest
 from typing import Any
+
+_IN_BULK = 50
+"""A value on its own costs as much as so many in bulk."""
 
 
 class Columns:
@@ -17,6 +21,7 @@ class Columns:
 
         self._table = Table.from_arrow(stream)
         self._lists: dict[str, list[Any]] = {}
+        self._asked: Counter[str] = Counter()
 
     def __len__(self) -> int:
         return self._table.num_rows
@@ -31,10 +36,21 @@ class Columns:
             self._lists[name] = column.to_pylist()
         return self._lists[name]
 
+    def value(self, name: str, row: int) -> Any:
+        """One value; a column that many are asked of is unpacked."""
+        self._asked[name] += 1
+        if name in self._lists or self._asked[name] * _IN_BULK > len(self):
+            return self[name][row]
+        return self._table[name][row].as_py()
+
     def rows(self) -> Iterator[dict[str, Any]]:
         """Every row, as a dictionary."""
         names = self._table.column_names
-        return (dict(zip(names, row, strict=True)) for row in zip(*map(self.__getitem__, names), strict=True))
+        return (dict(zip(names, row, strict=True)) for row in self.tuples(*names))
+
+    def tuples(self, *names: str) -> Iterator[tuple[Any, ...]]:
+        """Some columns of every row, a tuple a row."""
+        return zip(*map(self.__getitem__, names), strict=True)
 
     def take(self, rows: Sequence[int], names: Iterable[str]) -> list[tuple[Any, ...]]:
         """Some columns of some rows, a tuple a row."""
@@ -42,8 +58,7 @@ class Columns:
         return list(zip(*columns, strict=True))
 
     def _some(self, name: str, rows: Sequence[int]) -> list[Any]:
-        # A value on its own costs as much as some fifty in bulk.
-        if name in self._lists or len(rows) * 50 > len(self):
+        if name in self._lists or len(rows) * _IN_BULK > len(self):
             column = self[name]
             return [column[row] for row in rows]
         lazy = self._table[name]

@@ -1,8 +1,9 @@
 """Counters: what they were last, and on the way there."""
 
+import math
 from dataclasses import dataclass
 
-from perfuse.analysis.runtime import Managed
+from perfuse.analysis.runtime import ALL, Managed, selected
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +37,46 @@ class CounterValues:
 
 def counters(profile: Managed) -> list[CounterValues]:
     """Counters that have a value in the selected time, by section, as the file lists them."""
-    within = profile.selection.time_ns
-    time = f"ts_ns >= {within[0]} AND ts_ns < {within[1]}" if within else "true"
-    rows = profile.sql(f"""
-        SELECT section::VARCHAR, any_value(name::VARCHAR), any_value(unit::VARCHAR), any_value(kind::VARCHAR),
-            any_value(monotonic), arg_max(value, ts_ns), arg_max(text::VARCHAR, ts_ns), min(value), max(value),
-            list({{'t': ts_ns, 'v': value}} ORDER BY ts_ns) FILTER (value IS NOT NULL)
-        FROM counters JOIN (SELECT * EXCLUDE (source_id, record_offset) FROM counter_samples WHERE {time})
-            USING (counter_id)
-        GROUP BY counter_id, section ORDER BY min(counter_id) OVER (PARTITION BY section), counter_id
-    """).fetchall()
-    found = []
-    for row in rows:
-        section, name, unit, kind, monotonic, last, text, least, most, points = row
-        values = [(point["t"], point["v"]) for point in points or []]
-        found.append(CounterValues(section, name, unit, kind, monotonic, last, text, least, most, values))
-    return found
+    samples: dict[int, list[tuple[int, float | None, str | None]]] = {}
+    for counter, *sample in selected(profile, "counter_samples", "counter_id", "ts_ns", "value", "text", thread=None):
+        samples.setdefault(counter, []).append(tuple(sample))
+    columns = ("counter_id", "section", "name", "unit", "kind", "monotonic")
+    told: dict[str | None, list[CounterValues]] = {}
+    # Sections in the order of their first counters, and so the counters of each.
+    for counter, section, name, unit, kind, monotonic in sorted(
+        selected(profile, "counters", *columns, **ALL), key=lambda row: row[0]
+    ):
+        if counter in samples:
+            told.setdefault(section, []).append(_values(section, name, unit, kind, monotonic, samples[counter]))
+    return [one for counters in told.values() for one in counters]
+
+
+def _values(
+    section: str | None,
+    name: str,
+    unit: str | None,
+    kind: str,
+    monotonic: bool | None,
+    samples: list[tuple[int, float | None, str | None]],
+) -> CounterValues:
+    # Of one moment, in the order of the table.
+    samples = sorted(samples, key=lambda sample: sample[0])
+    values = [(time, value) for time, value, _ in samples if value is not None]
+    texts = [text for _, _, text in samples if text is not None]
+    return CounterValues(
+        section=section,
+        name=name,
+        unit=unit,
+        kind=kind,
+        monotonic=monotonic,
+        last=values[-1][1] if values else None,
+        text=texts[-1] if texts else None,
+        min=min((value for _, value in values), key=_rank, default=None),
+        max=max((value for _, value in values), key=_rank, default=None),
+        values=values,
+    )
+
+
+def _rank(value: float) -> tuple[bool, float]:
+    """What is no number is greater than all numbers."""
+    return math.isnan(value), value

@@ -1,16 +1,9 @@
 """What of a program was run at all: statements, by method, class and assembly."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from perfuse.analysis.runtime import Managed
-
-_METHODS = """
-    SELECT assembly::VARCHAR AS assembly, class::VARCHAR AS class, method::VARCHAR AS method,
-        signature::VARCHAR AS signature, any_value(path::VARCHAR) AS path, token,
-        count(il_offset) AS num_statements, count(*) FILTER (num_runs > 0) AS num_run,
-        min(line) FILTER (num_runs = 0) AS first_missed
-    FROM coverage GROUP BY ALL
-"""
+from perfuse.analysis.runtime import ALL, Managed, selected
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +46,71 @@ class Coverage:
 
 def coverage(profile: Managed) -> Coverage:
     """Coverage of everything that was counted."""
-    levels = {
-        "assemblies": "assembly, NULL::VARCHAR, NULL::VARCHAR",
-        "classes": "assembly, class, NULL::VARCHAR",
-        "methods": "assembly, class, method || ' (' || signature || ')'",
-    }
-    found = {}
-    for name, key in levels.items():
-        of_method = "min(first_missed), any_value(path)" if name == "methods" else "NULL, NULL"
-        rows = profile.sql(f"""
-            SELECT {key}, count(*) FILTER (num_statements > 0),
-                count(*) FILTER (num_statements > 0 AND num_run = num_statements),
-                count(*) FILTER (num_run > 0 AND num_run < num_statements),
-                sum(num_statements)::BIGINT AS statements, sum(num_run)::BIGINT AS run, {of_method}
-            FROM ({_METHODS}) GROUP BY 1, 2, 3 ORDER BY statements - run DESC, 1, 2, 3
-        """).fetchall()
-        found[name] = [Covered(*row) for row in rows]
-    return Coverage(**found)
+    methods = _methods(profile)
+    return Coverage(
+        assemblies=_covered(methods, lambda key: (key[0], None, None)),
+        classes=_covered(methods, lambda key: (key[0], key[1], None)),
+        methods=_covered(methods, lambda key: (key[0], key[1], f"{key[2]} ({key[3]})")),
+    )
+
+
+_Key = tuple[str, str, str, str, int]
+"""Assembly, class, method, signature, token."""
+
+
+@dataclass(slots=True)
+class _Sums:
+    path: str | None = None
+    num_methods: int = 0
+    num_whole: int = 0
+    num_partial: int = 0
+    num_statements: int = 0
+    num_run: int = 0
+    missed_line: int | None = None
+
+    def miss(self, line: int | None) -> None:
+        if line is not None:
+            self.missed_line = line if self.missed_line is None else min(self.missed_line, line)
+
+
+def _methods(profile: Managed) -> dict[_Key, _Sums]:
+    columns = ("assembly", "class", "method", "signature", "token", "path", "il_offset", "line", "num_runs")
+    found: dict[_Key, _Sums] = {}
+    for *key, path, il_offset, line, num_runs in selected(profile, "coverage", *columns, **ALL):
+        sums = found.setdefault(tuple(key), _Sums())
+        sums.path = path if sums.path is None else sums.path
+        sums.num_statements += il_offset is not None
+        if num_runs:
+            sums.num_run += 1
+        elif num_runs == 0:
+            sums.miss(line)
+    return found
+
+
+def _covered(methods: dict[_Key, _Sums], group: Callable[[_Key], tuple[str, str | None, str | None]]) -> list[Covered]:
+    found: dict[tuple[str, str | None, str | None], _Sums] = {}
+    for key, one in methods.items():
+        sums = found.setdefault(group(key), _Sums())
+        sums.path = one.path if sums.path is None else sums.path
+        sums.num_methods += one.num_statements > 0
+        sums.num_whole += 0 < one.num_statements == one.num_run
+        sums.num_partial += 0 < one.num_run < one.num_statements
+        sums.num_statements += one.num_statements
+        sums.num_run += one.num_run
+        sums.miss(one.missed_line)
+    rows = [
+        Covered(
+            *key,
+            num_methods=sums.num_methods,
+            num_whole=sums.num_whole,
+            num_partial=sums.num_partial,
+            num_statements=sums.num_statements,
+            num_run=sums.num_run,
+            missed_line=sums.missed_line if key[2] is not None else None,
+            path=sums.path if key[2] is not None else None,
+        )
+        for key, sums in found.items()
+    ]
+    return sorted(
+        rows, key=lambda one: (one.num_run - one.num_statements, one.assembly, one.class_name or "", one.method or "")
+    )

@@ -5,6 +5,10 @@ from dataclasses import dataclass
 from perfuse.analysis.backtraces import Backtrace, backtraces
 from perfuse.analysis.objects import Objects
 from perfuse.analysis.runtime import Managed, selected
+from perfuse.analysis.traced import Names
+
+CLAUSES = ("catch", "filter", "finally", "fault")
+"""Kinds of handlers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,24 +62,21 @@ class Exceptions:
 
 def exceptions(profile: Managed, objects: Objects) -> Exceptions:
     """Throws by type and stack, handlers by function."""
-    rows = profile.sql(f"""
-        SELECT object_address, ts_ns, stack_id FROM exceptions WHERE kind = 'throw' AND {selected(profile)}
-    """).fetchall()
+    rows = list(selected(profile, "exceptions", "object_address", "ts_ns", "stack_id", kinds=["throw"]))
     sites: dict[tuple[str | None, int | None], int] = {}
     types: dict[str | None, int] = {}
     for address, ts_ns, stack in rows:
         name = objects.at(address or 0, ts_ns).type_name
         sites[name, stack] = sites.get((name, stack), 0) + 1
         types[name] = types.get(name, 0) + 1
-    stacks = backtraces(profile, [stack for _, stack in sites])
-    handlers = profile.sql(f"""
-        SELECT e.kind::VARCHAR, coalesce(f.name::VARCHAR, '[unknown]'), count(*) AS n
-        FROM exceptions e LEFT JOIN functions f USING (function_id)
-        WHERE e.kind <> 'throw' AND {selected(profile)} GROUP BY 1, 2 ORDER BY n DESC, 1, 2
-    """).fetchall()
-    clauses = dict.fromkeys(("catch", "filter", "finally", "fault"), 0)
-    for kind, _, count in handlers:
+    stacks = backtraces(profile, "exceptions", [stack for _, stack in sites])
+    names = Names(profile.tables)
+    clauses = dict.fromkeys(CLAUSES, 0)
+    handlers: dict[tuple[str, str], int] = {}
+    for kind, function, count in profile.row_counts("exceptions", ("kind", "function_id"), kinds=CLAUSES):
         clauses[kind] += count
+        name = "[unknown]" if function is None else names.name(function)
+        handlers[kind, name] = handlers.get((kind, name), 0) + count
     return Exceptions(
         count=len(rows),
         by_type=sorted(types.items(), key=lambda item: (-item[1], item[0] or "")),
@@ -84,5 +85,8 @@ def exceptions(profile: Managed, objects: Objects) -> Exceptions:
             key=lambda one: (-one.count, one.type_name or "", one.backtrace),
         ),
         clauses=clauses,
-        handlers=[Handler(*row) for row in handlers],
+        handlers=sorted(
+            (Handler(*where, count) for where, count in handlers.items()),
+            key=lambda one: (-one.count, one.kind, one.function),
+        ),
     )

@@ -9,10 +9,11 @@ from perfuse.analysis.allocations import Allocations
 from perfuse.analysis.counters import counters
 from perfuse.analysis.exceptions import exceptions
 from perfuse.analysis.gc import gc_activity
-from perfuse.analysis.handles import handles
+from perfuse.analysis.handles import Handles
 from perfuse.analysis.latency import CallAccount
 from perfuse.analysis.locks import contention
 from perfuse.analysis.objects import Objects
+from perfuse.analysis.runtime import ALL, selected
 from perfuse.analysis.sampled import SUMMED, events
 from perfuse.analysis.spread import Spread
 from perfuse.errors import UsageError
@@ -97,7 +98,7 @@ def _exceptions(profile: Profile) -> dict[str, Fact]:
 
 
 def _handles(profile: Profile) -> dict[str, Fact]:
-    told = cache(lambda: handles(profile))
+    told = cache(lambda: Handles(profile))
     return {
         "handles.created": lambda: sum(one.num_created for one in told().kinds),
         "handles.left": lambda: sum(one.num_left for one in told().kinds),
@@ -147,9 +148,8 @@ def _calls(profile: Profile) -> dict[str, Fact]:
 def _code(profile: Profile) -> dict[str, Fact]:
     @cache
     def told() -> tuple[int, int]:
-        query = "SELECT count(*), coalesce(sum(size_bytes), 0)::BIGINT FROM code_objects WHERE kind = 'jit'"
-        ((count, size),) = profile.sql(query).fetchall()
-        return count, size
+        sizes = [size for (size,) in selected(profile, "code_objects", "size_bytes", kinds=["jit"], **ALL)]
+        return len(sizes), sum(sizes)
 
     return {"code.count": lambda: told()[0], "code.bytes": lambda: told()[1]}
 

@@ -1,9 +1,10 @@
 """What the garbage collector did: pauses, collections, the size of the heap, finalizers."""
 
 from dataclasses import dataclass
+from typing import Any
 
-from perfuse.analysis.objects import Objects
-from perfuse.analysis.runtime import Managed, selected
+from perfuse.analysis.objects import Objects, object_address
+from perfuse.analysis.runtime import Managed, earliest_first, selected
 from perfuse.analysis.spread import Spread, binned, spread
 
 BINS = 60
@@ -82,28 +83,35 @@ class GcActivity:
 
 def gc_pauses(profile: Managed) -> list[Pause]:
     """The pauses that ended, in the order of time."""
-    rows = profile.sql(f"""
-        SELECT start_ns, duration_ns, split_part(name::VARCHAR, ' ', 1) FROM slices
-        WHERE kind = 'gc' AND name LIKE '% pause' AND end_reason = 'exit' AND {selected(profile, "start_ns")}
-        ORDER BY start_ns
-    """).fetchall()
-    return [Pause(*row) for row in rows]
+    return _pauses(_slices(profile))
+
+
+def _slices(profile: Managed) -> list[tuple[Any, ...]]:
+    """What the collector did: `(start_ns, duration_ns, name, end_reason, args)`, in the order of time."""
+    columns = ("start_ns", "duration_ns", "name", "end_reason", "args")
+    return earliest_first(selected(profile, "slices", *columns, kinds=["gc"], time="start_ns"))
+
+
+def _pauses(slices: list[tuple[Any, ...]]) -> list[Pause]:
+    return [
+        Pause(start, duration, name.split()[0])
+        for start, duration, name, end, _ in slices
+        if end == "exit" and name.endswith(" pause")
+    ]
 
 
 def gc_activity(profile: Managed, objects: Objects) -> GcActivity:
     """Everything the collector did."""
-    pauses = gc_pauses(profile)
-    rows = profile.sql(f"""
-        SELECT name::VARCHAR, duration_ns, end_reason = 'exit', start_ns, (args::VARCHAR->>0)::UBIGINT
-        FROM slices WHERE kind = 'gc' AND {selected(profile, "start_ns")} ORDER BY start_ns
-    """).fetchall()
+    slices = _slices(profile)
+    pauses = _pauses(slices)
     ended: dict[str, list[int]] = {}
     finalized: dict[str | None, list[int]] = {}
-    for name, duration, is_whole, start, address in rows:
-        if is_whole:
+    for start, duration, name, end, args in slices:
+        if end == "exit":
             ended.setdefault(name, []).append(duration)
             if name == "finalizer":
-                finalized.setdefault(objects.at(address, start).type_name, []).append(duration)
+                known = objects.at(object_address(args), start)
+                finalized.setdefault(known.type_name, []).append(duration)
     generations = [
         Generation(name, spread(ended.get(f"{name} collection", [])), spread(ended.get(f"{name} pause", [])))
         for name in ("nursery", "major")
@@ -114,30 +122,15 @@ def gc_activity(profile: Managed, objects: Objects) -> GcActivity:
         pauses=spread([one.duration_ns for one in pauses]),
         generations=[one for one in generations if one.collections.count or one.pauses.count],
         timeline_ns=binned([(one.start_ns, one.duration_ns) for one in pauses], profile.span_ns or (0, 0), BINS),
-        num_open=sum(1 for name, _, is_whole, *_ in rows if name.endswith(" pause") and not is_whole),
+        num_open=sum(1 for _, _, name, end, _ in slices if name.endswith(" pause") and end != "exit"),
         num_resizes=resizes,
         max_heap_bytes=largest,
-        num_moves=_moves(profile),
+        num_moves=profile.count_rows("object_moves", thread=None) if profile.has("object_moves") else 0,
         finalizers=sorted(finalizers, key=lambda one: (-one.durations.sum, one.type_name or "")),
         finalizer_rounds=spread(ended.get("finalizers", [])),
     )
 
 
 def _resizes(profile: Managed) -> tuple[int, int | None]:
-    ((count, largest),) = profile.sql(f"""
-        SELECT count(*), max(name::VARCHAR::UBIGINT) FROM instants WHERE kind = 'gc_resize' AND {selected(profile)}
-    """).fetchall()
-    return count, largest
-
-
-def _moves(profile: Managed) -> int:
-    if not profile.has("object_moves"):
-        return 0
-    within = profile.selection.time_ns
-    # Streamed: there may be more of them than memory.
-    if within is None:
-        return sum(batch.num_rows for batch in profile.tables["object_moves"].stream())
-    ((count,),) = profile.sql(
-        f"SELECT count(*) FROM object_moves WHERE ts_ns >= {within[0]} AND ts_ns < {within[1]}"
-    ).fetchall()
-    return int(count)
+    sizes = [int(size) for (size,) in selected(profile, "instants", "name", kinds=["gc_resize"])]
+    return len(sizes), max(sizes, default=None)

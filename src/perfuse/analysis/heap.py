@@ -112,8 +112,8 @@ class Duplicates:
 
 def snapshots(profile: "Profile") -> list[Snapshot]:
     """The heap shots of a profile, in the order of time."""
-    query = "SELECT snapshot_id, ts_ns, end_ns, source_id FROM heap_snapshots ORDER BY ts_ns, snapshot_id"
-    return [Snapshot(*row) for row in profile.sql(query).fetchall()]
+    rows = Columns(profile.tables["heap_snapshots"]).tuples("snapshot_id", "ts_ns", "end_ns", "source_id")
+    return sorted((Snapshot(*row) for row in rows), key=lambda shot: (shot.ts_ns, shot.snapshot_id))
 
 
 class Heap:
@@ -318,7 +318,7 @@ class Heap:
 
     @cached_property
     def _types(self) -> dict[int, str]:
-        return dict(self._profile.sql("SELECT type_id, name::VARCHAR FROM types").fetchall())
+        return dict(Columns(self._profile.tables["types"]).tuples("type_id", "name"))
 
     def _root(self, address: int) -> Root | None:
         found = self._shot.root(address)
@@ -329,10 +329,8 @@ class Heap:
         return Root(kind, name, slot, owner)
 
     def _thread(self, thread_id: int) -> str | None:
-        query = f"SELECT name::VARCHAR, tid FROM threads WHERE thread_id = {thread_id}"
-        for name, tid in self._profile.sql(query).fetchall():
-            return f"thread {name or tid}"
-        return None
+        rows = Columns(self._profile.tables["threads"]).tuples("thread_id", "name", "tid")
+        return next((f"thread {name or tid}" for key, name, tid in rows if key == thread_id), None)
 
     def __repr__(self) -> str:
         return (

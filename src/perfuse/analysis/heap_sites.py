@@ -4,6 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from perfuse.analysis.backtraces import allocation_backtraces
+from perfuse.analysis.columns import Columns
+
 if TYPE_CHECKING:
     from perfuse.analysis.heap import Heap, HeapObject
     from perfuse.profile import Profile
@@ -66,11 +69,13 @@ def leaked_handles(profile: "Profile", heap: "Heap | None" = None) -> list[Leake
         profile: With a recording of handles.
         heap: A heap shot to find their objects in, wherever they were moved.
     """
-    rows = profile.sql("""
-        SELECT kind::VARCHAR, created_stack_id, created_ns, object_address, source_id FROM gc_handles
-        WHERE created_ns IS NOT NULL AND destroyed_ns IS NULL ORDER BY created_ns""").fetchall()
-    if not rows:
+    if not profile.has("gc_handles"):
         return []
+    table = Columns(profile.tables["gc_handles"])
+    times = enumerate(table.tuples("created_ns", "destroyed_ns"))
+    left = [row for row, (created, destroyed) in times if created is not None and destroyed is None]
+    columns = ("kind", "created_stack_id", "created_ns", "object_address", "source_id")
+    rows = sorted(table.take(left, columns), key=lambda row: row[2])
     held: dict[int, HeapObject | None] = {}
     if heap is not None:
         own = [number for number, row in enumerate(rows) if row[-1] == heap.snapshot.source_id]
@@ -99,23 +104,8 @@ def leaked_handles(profile: "Profile", heap: "Heap | None" = None) -> list[Leake
 
 def stack_names(profile: "Profile", stack_ids: Iterable[int | None]) -> dict[int, tuple[str, ...]]:
     """Functions of some stacks, the innermost first."""
-    wanted = sorted({stack for stack in stack_ids if stack is not None})
-    if not wanted:
-        return {}
-    rows = profile.sql(f"""
-        WITH RECURSIVE
-            wanted AS (SELECT unnest({wanted}::UINTEGER[]) AS leaf),
-            chain AS (
-                SELECT leaf, 0 AS depth, stacks.parent_stack_id, stacks.frame_id
-                FROM wanted JOIN stacks ON stacks.stack_id = leaf
-                UNION ALL
-                SELECT leaf, chain.depth + 1, stacks.parent_stack_id, stacks.frame_id
-                FROM chain JOIN stacks ON stacks.stack_id = chain.parent_stack_id)
-        SELECT leaf, list(coalesce(functions.name::VARCHAR, '[unknown]') ORDER BY chain.depth)
-        FROM chain JOIN frames ON frames.frame_id = chain.frame_id
-        LEFT JOIN functions ON functions.function_id = frames.function_id
-        GROUP BY leaf""").fetchall()
-    return {leaf: tuple(names) for leaf, names in rows}
+    named = allocation_backtraces(profile, stack_ids)
+    return {stack: names[::-1] for stack, names in named.items() if stack is not None}
 
 
 def site_rows(profile: "Profile", sums: Sequence[tuple[str | None, int | None, int, int]]) -> list[Site]:

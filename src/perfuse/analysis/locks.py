@@ -74,15 +74,13 @@ class _Lock:
 
 def contention(profile: Managed, objects: Objects) -> Contention:
     """Pairs each wait with its end; a lock is one object, wherever the collector moved it."""
-    rows = profile.sql(f"""
-        SELECT ts_ns, thread_id, object_address, kind::VARCHAR, stack_id FROM lock_events
-        WHERE {selected(profile)} ORDER BY thread_id, ts_ns, record_offset
-    """).fetchall()
+    columns = ("thread_id", "ts_ns", "record_offset", "object_address", "kind", "stack_id")
+    rows = sorted(selected(profile, "lock_events", *columns), key=lambda row: row[:3])
     locks: dict[tuple[int, int | None], _Lock] = {}
     waiting: dict[tuple[int, int], tuple[int, int | None]] = {}
     sites: dict[int | None, list[int]] = {}
     threads: dict[int, list[int]] = {}
-    for ts_ns, thread, address, kind, stack in rows:
+    for thread, ts_ns, _, address, kind, stack in rows:
         known = objects.at(address, ts_ns)
         lock = locks.setdefault(
             (known.object_address, known.allocated_ns),
@@ -97,7 +95,7 @@ def contention(profile: Managed, objects: Objects) -> Contention:
             lock.waits.append(wait)
             sites.setdefault(since[1], []).append(wait)
             threads.setdefault(thread, []).append(wait)
-    stacks = backtraces(profile, sites) if sites else {}
+    stacks = backtraces(profile, "lock_events", sites) if sites else {}
     by_lock = [_told([lock], lock.address) for lock in locks.values()]
     by_type: dict[str | None, list[_Lock]] = {}
     for lock in locks.values():

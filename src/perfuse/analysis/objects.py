@@ -1,15 +1,10 @@
 """Which objects exceptions, locks and finalizers are about: types told by the allocations, over moves."""
 
+import json
 from dataclasses import dataclass
 
 from perfuse.analysis.columns import Columns
-from perfuse.analysis.runtime import Managed
-
-_ASKED = {
-    "exceptions": "SELECT object_address, ts_ns FROM exceptions WHERE kind = 'throw'",
-    "lock_events": "SELECT object_address, ts_ns FROM lock_events",
-    "slices": "SELECT (args::VARCHAR->>0)::UBIGINT, start_ns FROM slices WHERE name = 'finalizer'",
-}
+from perfuse.analysis.runtime import ALL, Managed, selected
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +28,24 @@ class Objects:
     def __init__(self, profile: Managed) -> None:
         asked: set[tuple[int, int]] = set()
         if profile.has("allocations"):
-            for table, query in _ASKED.items():
-                if profile.has(table):
-                    asked.update(profile.sql(query).fetchall())
+            where = ("object_address", "ts_ns")
+            if profile.has("exceptions"):
+                asked.update(selected(profile, "exceptions", *where, kinds=["throw"], **ALL))
+            if profile.has("lock_events"):
+                asked.update(selected(profile, "lock_events", *where, **ALL))
+            if profile.has("slices"):
+                rows = selected(profile, "slices", "name", "args", "start_ns", kinds=["gc"], **ALL)
+                asked.update((object_address(args), start) for name, args, start in rows if name == "finalizer")
         self._known = known_objects(profile, sorted(asked))
 
     def at(self, address: int, ts_ns: int) -> KnownObject:
         """The object that was at an address at a time."""
         return self._known.get((address, ts_ns)) or KnownObject(None, address, None)
+
+
+def object_address(args: str) -> int:
+    """The object that a slice is about: its arguments are `["0x7f44"]`."""
+    return int(json.loads(args)[0], 16)
 
 
 def known_objects(profile: Managed, asked: list[tuple[int, int]]) -> dict[tuple[int, int], KnownObject]:

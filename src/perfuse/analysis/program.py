@@ -1,11 +1,16 @@
 """What a program consists of: code, images, assemblies, domains, contexts, types."""
 
 from dataclasses import dataclass
+from heapq import nlargest
 
-from perfuse.analysis.runtime import Managed
+from perfuse.analysis.columns import Columns, first
+from perfuse.analysis.runtime import ALL, Managed, earliest_first, selected
 from perfuse.analysis.spread import binned
+from perfuse.analysis.traced import Names
 
 BINS = 60
+_KINDS = ("domain", "context", "image", "assembly")
+_EVENTS = [f"{kind}_{what}" for kind in _KINDS for what in ("load", "unload", "name")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,32 +78,40 @@ class Program:
 
 def compilation(profile: Managed, limit: int | None = 5) -> Compilation:
     """Code of the selected time; the `limit` methods with the most of it."""
-    within = profile.selection.time_ns
-    time = f"create_ns >= {within[0]} AND create_ns < {within[1]}" if within else "true"
-    counts = dict.fromkeys(("jit", "helper"), (0, 0))
-    for kind, count, size in profile.sql(
-        f"SELECT kind::VARCHAR, count(*), sum(size_bytes)::BIGINT FROM code_objects WHERE {time} GROUP BY 1"
-    ).fetchall():
-        counts[kind] = count, size
-    made = profile.sql(f"SELECT create_ns, size_bytes FROM code_objects WHERE kind = 'jit' AND {time}").fetchall()
-    biggest = profile.sql(f"""
-        SELECT name::VARCHAR, size_bytes FROM code_objects JOIN functions USING (function_id)
-        WHERE code_objects.kind = 'jit' AND {time} ORDER BY 2 DESC, 1 {"" if limit is None else f"LIMIT {limit}"}
-    """).fetchall()
+    columns = Columns(
+        profile.selected_rows(
+            "code_objects", ("kind", "create_ns", "size_bytes", "function_id"), time="create_ns", thread=None
+        )
+    )
+    kinds, sizes = columns["kind"], columns["size_bytes"]
+    rows: dict[str, list[int]] = {"jit": [], "helper": []}
+    for row, kind in enumerate(kinds):
+        rows.setdefault(kind, []).append(row)
+    counts = {kind: (len(some), sum(sizes[row] for row in some)) for kind, some in rows.items()}
+    times, functions = columns["create_ns"], columns["function_id"]
+    made = [(times[row], sizes[row]) for row in rows["jit"]]
+    names = Names(profile.tables)
+    least = min(nlargest(limit, (size for _, size in made)), default=0) if limit else 0
+    large = (row for row in rows["jit"] if sizes[row] >= least)
+    biggest = first(large, limit, lambda row: (-sizes[row], names.name(functions[row])))
     (methods, size), (helpers, helper_size) = counts["jit"], counts["helper"]
     timeline = binned(made, profile.span_ns or (0, 0), BINS)
-    return Compilation(methods, size, helpers, helper_size, timeline, [CompiledMethod(*row) for row in biggest])
+    return Compilation(
+        methods,
+        size,
+        helpers,
+        helper_size,
+        timeline,
+        [CompiledMethod(names.name(functions[row]), sizes[row]) for row in biggest],
+    )
 
 
 def program(profile: Managed) -> Program:
     """What was loaded, whenever."""
-    rows = profile.sql("""
-        SELECT kind::VARCHAR, native_id, name::VARCHAR, ts_ns FROM instants
-        WHERE kind::VARCHAR SIMILAR TO '(domain|context|image|assembly)_(load|unload|name)' ORDER BY ts_ns
-    """).fetchall()
+    rows = earliest_first(selected(profile, "instants", "ts_ns", "kind", "native_id", "name", kinds=_EVENTS, **ALL))
     alive: dict[tuple[str, int | None], Loaded] = {}
     loaded: list[Loaded] = []
-    for event, native, name, ts_ns in rows:
+    for ts_ns, event, native, name in rows:
         kind, what = event.split("_")
         known = alive.get((kind, native))
         if what == "load" or known is None:
@@ -112,6 +125,5 @@ def program(profile: Managed) -> Program:
         else:
             alive[kind, native] = known
     loaded += alive.values()
-    order = ("domain", "context", "image", "assembly")
-    loaded.sort(key=lambda one: (order.index(one.kind), one.loaded_ns or 0, one.native_address or 0))
+    loaded.sort(key=lambda one: (_KINDS.index(one.kind), one.loaded_ns or 0, one.native_address or 0))
     return Program(len(profile.tables["types"]), len(profile.tables["functions"]), loaded)

@@ -1,9 +1,10 @@
 """What analyses of a managed runtime ask of a profile."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from perfuse import _core
+from perfuse.analysis.columns import Columns
 from perfuse.selection import Selection
 
 
@@ -42,8 +43,24 @@ class Managed(Protocol):
         """What was allocated, added up by thread, type and stack, or by one of them."""
         ...
 
-    def event_stacks(self, table: str) -> "_core.ArrowStream":
-        """Table `stacks` or `frames` without what only allocations have."""
+    def stacks_of(self, table: str) -> "tuple[_core.ArrowStream, _core.ArrowStream]":
+        """Tables `stacks` and `frames` with the stacks alone that rows of a table name."""
+        ...
+
+    def selected_rows(self, table: str, columns: Sequence[str], **which: Any) -> "_core.ArrowStream":
+        """Some columns of the rows of a table that are of the selected threads and time."""
+        ...
+
+    def count_rows(self, table: str, **which: Any) -> int:
+        """How many rows of a table are selected."""
+        ...
+
+    def row_counts(self, table: str, columns: tuple[str, str], **which: Any) -> list[tuple[str, int | None, int]]:
+        """How many selected rows have the same word and key."""
+        ...
+
+    def handle_sums(self, *, stacks: bool) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+        """Handles by kind, and by kind and stack."""
         ...
 
     def object_origins(self, objects: list[tuple[int, int]]) -> "_core.ArrowStream":
@@ -51,6 +68,15 @@ class Managed(Protocol):
         ...
 
 
-def selected(profile: Managed, time: str = "ts_ns", thread: str = "thread_id") -> str:
-    """What is looked at, as an SQL condition over the columns of a table."""
-    return profile.selection.where(time, thread) or "true"
+ALL = {"time": None, "thread": None}
+"""Rows of all threads and times, whatever is selected."""
+
+
+def selected(profile: Managed, table: str, *columns: str, **which: Any) -> Iterator[tuple[Any, ...]]:
+    """Some columns of the selected rows of a table, a tuple a row; `which` is that of `Profile.selected_rows`."""
+    return Columns(profile.selected_rows(table, columns, **which)).tuples(*columns)
+
+
+def earliest_first(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Rows in the order of their first column; of one moment, in the order of the table."""
+    return sorted(rows, key=lambda row: row[0])

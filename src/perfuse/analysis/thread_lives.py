@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from perfuse.analysis.runtime import Managed
+from perfuse.analysis.columns import Columns
+from perfuse.analysis.runtime import ALL, Managed, earliest_first, selected
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,22 +34,35 @@ class ThreadLife:
 
 def thread_lives(profile: Managed) -> list[ThreadLife]:
     """Every thread, by its start."""
-    chosen = profile.selection.threads
-    rows = profile.sql(f"""
-        SELECT thread_id, tid, native_id, name::VARCHAR, start_ns, end_ns FROM threads
-        {f"WHERE thread_id IN ({chosen})" if chosen else ""} ORDER BY start_ns NULLS FIRST, thread_id
-    """).fetchall()
-    named: dict[int, list[str]] = {}
-    if profile.has("instants"):
-        for key, name in profile.sql("""
-            SELECT t.thread_id, i.name::VARCHAR FROM instants i JOIN threads t ON t.native_id = i.native_id
-            AND i.ts_ns >= coalesce(t.start_ns, i.ts_ns) AND i.ts_ns <= coalesce(t.end_ns, i.ts_ns)
-            WHERE i.kind = 'thread_name' AND i.name IS NOT NULL ORDER BY i.ts_ns
-        """).fetchall():
-            names = named.setdefault(key, [])
-            if name not in names:
-                names.append(name)
-    return [
-        ThreadLife(key, tid, native, named.get(key) or ([name] if name else []), start, end)
+    columns = Columns(profile.tables["threads"])
+    rows = [
+        row
+        for row in columns.tuples("thread_id", "tid", "native_id", "name", "start_ns", "end_ns")
+        if profile.selection.has_thread(*row[:4])
+    ]
+    given = _given_names(profile)
+
+    def names(native: int | None, name: str | None, start: int | None, end: int | None) -> list[str]:
+        its = [
+            name
+            for time, name in given.get(native, ())
+            if (start is None or start <= time) and (end is None or time <= end)
+        ]
+        return list(dict.fromkeys(its)) or ([name] if name else [])
+
+    lives = [
+        ThreadLife(key, tid, native, names(native, name, start, end), start, end)
         for key, tid, native, name, start, end in rows
     ]
+    return sorted(lives, key=lambda one: (one.start_ns is not None, one.start_ns or 0, one.thread_id))
+
+
+def _given_names(profile: Managed) -> dict[int | None, list[tuple[int, str]]]:
+    """Names with the time they were given, by the recorder's id of the thread."""
+    found: dict[int | None, list[tuple[int, str]]] = {}
+    if profile.has("instants"):
+        rows = selected(profile, "instants", "ts_ns", "native_id", "name", kinds=["thread_name"], **ALL)
+        for time, native, name in earliest_first(rows):
+            if native is not None and name is not None:
+                found.setdefault(native, []).append((time, name))
+    return found

@@ -94,7 +94,7 @@ class Names:
     def name(self, function_id: int) -> str:
         """Its name alone."""
         row = self._row_of.get(function_id)
-        return f"function {function_id}" if row is None else str(self._functions["name"][row])
+        return f"function {function_id}" if row is None else str(self._functions.value("name", row))
 
     @cached_property
     def threads(self) -> dict[int, Thread]:

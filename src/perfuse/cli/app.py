@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import importlib
 import io
 import os
@@ -46,6 +45,8 @@ class App(click.Group):
         name = args[0]
         if name not in VERBS and not name.startswith("-"):
             error = click.UsageError(f"no verb {name!r}", ctx)
+            import difflib
+
             near = difflib.get_close_matches(name, VERBS, n=2, cutoff=0.5)
             if near:
                 error.hint = f"did you mean {' or '.join(near)}?"  # type: ignore[attr-defined]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,6 +61,8 @@ def _near_files(path: str) -> str | None:
         there = [entry.name for entry in given.parent.iterdir()]
     except OSError:
         return f"there is no directory {given.parent}" if not given.parent.is_dir() else None
+    import difflib
+
     near = difflib.get_close_matches(given.name, there, n=2)
     return f"did you mean {' or '.join(str(given.parent / name) for name in near)}?" if near else None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import threading
 from collections.abc import Callable
@@ -102,6 +101,8 @@ def near_choice(value: str, known: list[str], what: str) -> str:
     if value in known:
         return value
     error = click.UsageError(f"no {what} {value!r}", click.get_current_context(silent=True))
+    import difflib
+
     near = difflib.get_close_matches(value, known, n=3, cutoff=0.5)
     error.hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}"  # type: ignore[attr-defined]
     raise error

@@ -5,25 +5,17 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from perfuse.analysis.heap import Heap, HeapClass, HeapObject, Snapshot, snapshots
+from perfuse.analysis.heap import Heap, HeapClass, HeapObject, snapshots
 from perfuse.analysis.heap_growth import ClassGrowth
 from perfuse.analysis.heap_paths import Path
 from perfuse.analysis.heap_sites import LeakedHandles, Site, leaked_handles
+from perfuse.analysis.heap_sums import ShotSize, ShotSums
 from perfuse.reports.json_text import address_value, is_address
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
 
 MOST_PATHS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class ShotSize:
-    """A heap shot and what it holds."""
-
-    snapshot: Snapshot
-    num_objects: int
-    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +51,7 @@ class HeapReport:
                 {**asdict(one.snapshot), "num_objects": one.num_objects, "size_bytes": one.size_bytes}
                 for one in self.shots
             ],
+            "is_whole": True,
             "last": {
                 "snapshot_id": heap.snapshot.snapshot_id,
                 **{name: getattr(heap, name) for name in (*facts, *more)},
@@ -87,15 +80,15 @@ def heap_report(profile: Profile, limit: int = 10) -> HeapReport | None:
         return None
     # Of one file: programs have no objects in common.
     shots = [shot for shot in every if shot.source_id == every[-1].source_id]
+    sums = ShotSums(profile)
     # One shot is in memory at a time: they may be as large as the program was.
     earlier = profile.heap(shots[0].snapshot_id).classes() if len(shots) > 1 else []
     heap = profile.heap(shots[-1].snapshot_id)
     growth = heap.growth(shots[0], earlier) if len(shots) > 1 else []
-    sizes = profile.heap_sizes() if len(shots) > 1 else {shots[0].snapshot_id: (heap.num_objects, heap.size_bytes)}
     classes = heap.classes()
     retainers = heap.dominated(limit=min(limit or MOST_PATHS, MOST_PATHS))
     return HeapReport(
-        shots=[ShotSize(shot, *sizes.get(shot.snapshot_id, (0, 0))) for shot in shots],
+        shots=[sums.size(shot) for shot in shots],
         heap=heap,
         classes=classes[: limit or None],
         num_classes=len(classes),

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from perfuse.analysis.heap_growth import ClassGrowth
 from perfuse.analysis.heap_paths import Path
 from perfuse.analysis.heap_sites import LeakedHandles, Site
+from perfuse.analysis.heap_sums import ShotSize
 from perfuse.reports.grid import Cell, Column, fields, grid
-from perfuse.reports.heap import HeapReport, ShotSize
+from perfuse.reports.heap import HeapReport
 from perfuse.reports.section import section
 from perfuse.reports.style import Role, Style
 from perfuse.reports.text import cut_middle
@@ -24,15 +25,12 @@ FRAMES_SHOWN = 4
 def heap_lines(report: HeapReport, style: Style) -> Iterator[str]:
     """The sections of heap shots and of handles that are left, line by line."""
     yield from _shown(report, style)
-    if report.leaked_handles:
-        yield from section("Handles never freed", style)
-        yield from _handles(report.leaked_handles, style)
+    yield from handle_lines(report.leaked_handles, style)
 
 
 def _shown(report: HeapReport, style: Style) -> Iterator[str]:
     if len(report.shots) > 1:
-        yield from section("Heap shots", style)
-        yield from _shots(report.shots, style)
+        yield from shot_lines(report.shots, style)
     heap = report.heap
     title = "Heap shot" if len(report.shots) == 1 else f"Heap shot {heap.snapshot.snapshot_id}, the last"
     yield from section(title, style)
@@ -47,10 +45,17 @@ def _shown(report: HeapReport, style: Style) -> Iterator[str]:
         first = report.shots[0].snapshot.snapshot_id
         yield from section(f"Grew since heap shot {first}", style, note)
         yield from _growth(report.growth, style)
-        yield from _more(report.num_grown - len(report.growth), style)
+        yield from more(report.num_grown - len(report.growth), style)
     if report.sites:
         yield from section("Where what is alive was allocated", style)
         yield from _sites(report.sites, style)
+
+
+def handle_lines(handles: Sequence[LeakedHandles], style: Style) -> Iterator[str]:
+    """The section of handles that are left; nothing where there are none."""
+    if handles:
+        yield from section("Handles never freed", style)
+        yield from _handles(handles, style)
 
 
 def _handles(handles: Sequence[LeakedHandles], style: Style) -> Iterator[str]:
@@ -75,7 +80,9 @@ def _kind(handles: LeakedHandles) -> Cell:
     return kind if handles.keeps_objects else (kind, Role.FAINT)
 
 
-def _shots(shots: Sequence[ShotSize], style: Style) -> Iterator[str]:
+def shot_lines(shots: Sequence[ShotSize], style: Style) -> Iterator[str]:
+    """The section of all shots."""
+    yield from section("Heap shots", style)
     columns = [
         Column("shot", right=True),
         Column("after", right=True),
@@ -95,7 +102,7 @@ def _shots(shots: Sequence[ShotSize], style: Style) -> Iterator[str]:
         for one in shots[-SHOTS_SHOWN:]
     ]
     yield from grid(columns, rows, style)
-    yield from _more(len(shots) - len(rows), style, "before them")
+    yield from more(len(shots) - len(rows), style, "before them")
 
 
 def _facts(report: HeapReport) -> list[tuple[str, Cell]]:
@@ -137,12 +144,12 @@ def _classes(report: HeapReport, style: Style) -> Iterator[str]:
             percent_text(one.retained_bytes, whole),
             bytes_text(one.size_bytes),
             count_text(one.num_objects),
-            _type(one.type),
+            type_cell(one.type),
         ]
         for one in report.classes
     ]
     yield from grid(columns, rows, style)
-    yield from _more(report.num_classes - len(report.classes), style)
+    yield from more(report.num_classes - len(report.classes), style)
 
 
 def _retainers(report: HeapReport, style: Style) -> Iterator[str]:
@@ -177,19 +184,20 @@ def _growth(growth: Sequence[ClassGrowth], style: Style) -> Iterator[str]:
     ]
     rows: list[list[Cell]] = [
         [
-            _signed(bytes_text, one.retained_bytes),
-            _signed(bytes_text, one.size_bytes),
-            _signed(count_text, one.num_objects),
+            signed(bytes_text, one.retained_bytes),
+            signed(bytes_text, one.size_bytes),
+            signed(count_text, one.num_objects),
             count_text(one.num_new),
             count_text(one.num_gone),
-            _type(one.type),
+            type_cell(one.type),
         ]
         for one in growth
     ]
     return grid(columns, rows, style)
 
 
-def _signed(text: Callable[[int], str], numbers: tuple[int, int]) -> str:
+def signed(text: Callable[[int], str], numbers: tuple[int, int]) -> str:
+    """How much more or less the second is."""
     difference = numbers[1] - numbers[0]
     sign = "+" if difference > 0 else "-" if difference < 0 else ""
     return sign + text(abs(difference))
@@ -203,7 +211,8 @@ def _sites(sites: Sequence[Site], style: Style) -> Iterator[str]:
         Column("by", shrinks=20, role=Role.FAINT),
     ]
     rows: list[list[Cell]] = [
-        [bytes_text(one.size_bytes), count_text(one.num_objects), _type(one.type), _stack(one.stack)] for one in sites
+        [bytes_text(one.size_bytes), count_text(one.num_objects), type_cell(one.type), _stack(one.stack)]
+        for one in sites
     ]
     return grid(columns, rows, style)
 
@@ -226,10 +235,12 @@ def _method(name: str) -> str:
     return type_name.split("<")[0].rsplit(".", 1)[-1] + colon + method if colon else name
 
 
-def _type(name: str | None) -> Cell:
+def type_cell(name: str | None) -> Cell:
+    """The name of a type, or that there is none."""
     return (UNKNOWN, Role.FAINT) if name is None else name
 
 
-def _more(number: int, style: Style, what: str = "more") -> Iterator[str]:
+def more(number: int, style: Style, what: str = "more") -> Iterator[str]:
+    """How many rows are not shown; nothing where all are."""
     if number > 0:
         yield style.paint(f"  … {count_text(number)} {what} (--json or --limit 0 has all)", Role.FAINT)

@@ -7,6 +7,7 @@ use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use perfuse_tables::access::{nullable, numbers};
 use rayon::prelude::*;
 
+use super::addresses::AddressMap;
 use super::{Error, MOST, NONE};
 
 /// An allocation.
@@ -111,7 +112,7 @@ impl Lives {
         let is_before = |ts_ns: i64| after_ns.is_some_and(|after| ts_ns <= after);
         let next_allocation = self.allocations.partition_point(|it| is_before(it.ts_ns));
         let next_move = self.moves.partition_point(|it| is_before(it.ts_ns));
-        Replay { lives: self, next_allocation, next_move, touched: HashMap::new() }
+        Replay { lives: self, next_allocation, next_move, touched: AddressMap::default() }
     }
 }
 
@@ -121,7 +122,7 @@ pub struct Replay {
     lives: Lives,
     next_allocation: usize,
     next_move: usize,
-    touched: HashMap<u64, Life>,
+    touched: AddressMap<Life>,
 }
 
 impl Replay {

@@ -5,17 +5,20 @@
 //! stand for them. [`Lives`] follows objects over allocations and moves: from one shot to a later one, and back to where
 //! they were allocated.
 
+mod addresses;
 mod dominators;
 mod duplicates;
 mod folded;
 mod lives;
 mod objects;
+mod pages;
 mod paths;
 mod references;
 mod retained;
 mod roots;
 mod rows;
 mod sites;
+mod sums;
 #[cfg(test)]
 mod tests;
 mod walk;
@@ -35,7 +38,8 @@ use self::references::References;
 use self::retained::{Class, Retained, Tree, classes};
 pub use self::roots::{Root, Roots};
 pub use self::rows::{Change, Kept};
-pub use self::sites::{Shots, shot_sizes, site_sums, sites, whereabouts};
+pub use self::sites::{Shots, site_sums, sites, whereabouts};
+pub use self::sums::{ShotSum, ShotSums};
 use self::walk::Walk;
 
 /// Stands for "none" among numbers.

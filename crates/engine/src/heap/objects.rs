@@ -1,17 +1,13 @@
 //! The objects of a shot, numbered in the order of their addresses.
 
-use std::collections::HashMap;
-
 use arrow_array::RecordBatch;
 use arrow_array::types::{UInt32Type, UInt64Type};
 use perfuse_tables::access::{nullable, numbers};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
+use super::pages::Pages;
 use super::{Error, MOST, NONE};
-
-/// Addresses are looked for among those that begin in the same piece of memory, of this many bits.
-const PIECE_BITS: u32 = 10;
 
 /// Every object once, with what is known of it.
 #[derive(Debug, Default)]
@@ -21,8 +17,8 @@ pub struct Objects {
     classes: Vec<u32>,
     /// Types, by the number of the class they make.
     types: Vec<Option<u32>>,
-    /// Where the objects of each piece of memory begin and end. Nobody can choose addresses that its hashes mistake.
-    pieces: HashMap<u64, (u32, u32)>,
+    /// Where the objects of each piece of memory are.
+    pages: Pages,
     num_repeated: u64,
 }
 
@@ -56,7 +52,7 @@ impl Objects {
         all.addresses.shrink_to_fit();
         all.sizes.shrink_to_fit();
         all.classes.shrink_to_fit();
-        all.index();
+        all.pages = Pages::new(&all.addresses);
         Ok(all)
     }
 
@@ -70,21 +66,12 @@ impl Objects {
         self.addresses = order.into_iter().map(|(address, _)| address).collect();
     }
 
-    fn index(&mut self) {
-        let mut start = 0;
-        for piece in self.addresses.chunk_by(|a, b| a >> PIECE_BITS == b >> PIECE_BITS) {
-            let end = start + piece.len() as u32;
-            self.pieces.insert(piece[0] >> PIECE_BITS, (start, end));
-            start = end;
-        }
-    }
-
     /// Number of the object at an address.
     #[inline]
     pub fn find(&self, address: u64) -> Option<u32> {
-        let &(start, end) = self.pieces.get(&(address >> PIECE_BITS))?;
-        let found = self.addresses[start as usize..end as usize].binary_search(&address).ok()?;
-        Some(start + found as u32)
+        let piece = self.pages.around(address);
+        let found = self.addresses[piece.clone()].iter().position(|it| *it == address)?;
+        Some((piece.start + found) as u32)
     }
 
     /// Number of the object that an address lies in.

@@ -1,7 +1,6 @@
 //! Where the objects of shots were allocated.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
@@ -51,21 +50,6 @@ impl Shots {
     pub fn done_ns(&self, snapshot: u32) -> Option<i64> {
         self.0.iter().find(|(id, _)| *id == snapshot).map(|(_, done)| *done)
     }
-}
-
-/// Objects of each shot and their size, of rows of `heap_objects`.
-pub fn shot_sizes(batches: impl Iterator<Item = RecordBatch>) -> Result<BTreeMap<u32, (u64, u64)>, Error> {
-    let mut sums = BTreeMap::new();
-    for batch in batches {
-        let shots = numbers::<UInt32Type>(&batch, "snapshot_id")?.values();
-        let sizes = numbers::<UInt64Type>(&batch, "size_bytes")?.values();
-        for (shot, size) in shots.iter().zip(sizes) {
-            let (count, bytes): &mut (u64, u64) = sums.entry(*shot).or_default();
-            *count += 1;
-            *bytes = bytes.saturating_add(*size);
-        }
-    }
-    Ok(sums)
 }
 
 /// Rows of `heap_sites`, of one shot after the other; `objects` gives the rows of `heap_objects` of one.

@@ -3,6 +3,7 @@
 //! [`call_tree`] takes the common tables as they stand: samples are added up by stack, stacks that read the same are
 //! merged, and the result is a [`CallTree`] in preorder. [`CallTree::weights`] answers what is heavy.
 
+mod backtraces;
 mod collapsed;
 pub(crate) mod columns;
 mod events;
@@ -24,6 +25,7 @@ use std::ops::Range;
 
 use arrow_array::RecordBatch;
 
+pub use backtraces::backtraces;
 pub use collapsed::Counted;
 pub use events::{SampledEvent, sampled_events};
 pub use origin::Origin;

@@ -140,6 +140,12 @@ impl KindSet {
         Self(self.0 | other.0)
     }
 
+    /// Kinds that are not in the other.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// Adds a kind.
     #[inline]
     pub fn add(&mut self, kind: EventByte) {

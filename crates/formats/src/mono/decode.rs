@@ -12,6 +12,12 @@ use super::records::shape::{self, Codec};
 use super::records::{CounterValue, Event};
 
 mod lean;
+mod number;
+mod quick;
+mod runs;
+
+pub use quick::Alloc;
+pub use runs::{BareObject, Call};
 
 /// What the events read so far have left behind for the next one.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +25,14 @@ pub struct State {
     pos: usize,
     time: u64,
     method: u64,
+}
+
+impl State {
+    /// Time of the timed event before.
+    #[must_use]
+    pub fn time(&self) -> u64 {
+        self.time
+    }
 }
 
 /// Reads the events of one buffer.
@@ -82,10 +96,31 @@ impl<'a> Decoder<'a> {
         State { pos: self.pos, time: self.time, method: self.method }
     }
 
+    /// Time of the last timed event.
+    #[must_use]
+    #[inline]
+    pub fn time(&self) -> u64 {
+        self.time
+    }
+
+    /// What the next event begins with.
+    #[must_use]
+    #[inline]
+    pub fn next_byte(&self) -> Option<EventByte> {
+        self.data.get(self.pos).map(|byte| EventByte(*byte))
+    }
+
     /// The same walk, gone on with where another one of this buffer stood.
     #[must_use]
     pub fn resume(self, State { pos, time, method }: State) -> Self {
         Self { pos, time, method, ..self }
+    }
+
+    /// Goes on to an event further behind, of which the method before it need not be known: it is read after all where an event
+    /// needs it.
+    pub fn jump(&mut self, to: State) {
+        self.left.get_or_insert(State { pos: self.pos, time: self.time, method: self.method });
+        (self.pos, self.time) = (to.pos, to.time);
     }
 
     /// Reads the next event into `event`; `None` at the end of the buffer. Behind an error nothing more can be read: what
@@ -144,25 +179,11 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Up to eight bytes at once: the bit that is clear in the last byte says how many there are, then seven bits of each
-    /// are pushed together.
     #[inline]
     fn long_leb128(&mut self, rest: &'a [u8], field: &'static str) -> (u64, u32) {
-        let Some(eight) = rest.first_chunk::<8>() else { return self.slow_leb128(field) };
-        let word = u64::from_le_bytes(*eight);
-        let ends = !word & 0x8080_8080_8080_8080;
-        if ends == 0 {
-            return self.slow_leb128(field);
-        }
-        let last_bit = ends.trailing_zeros();
-        let num = last_bit.wrapping_add(1) >> 3;
-        let word = word & (u64::MAX >> 63u32.wrapping_sub(last_bit));
-        let word = word & 0x7f7f_7f7f_7f7f_7f7f;
-        let word = (word & 0x007f_007f_007f_007f) | ((word & 0x7f00_7f00_7f00_7f00) >> 1);
-        let word = (word & 0x0000_3fff_0000_3fff) | ((word & 0x3fff_0000_3fff_0000) >> 2);
-        let word = (word & 0x0000_0000_0fff_ffff) | ((word & 0x0fff_ffff_0000_0000) >> 4);
-        self.pos = self.pos.wrapping_add(num as usize);
-        (word, num.wrapping_mul(7))
+        let Some((value, num_bytes)) = number::short(rest) else { return self.slow_leb128(field) };
+        self.pos = self.pos.wrapping_add(num_bytes as usize);
+        (value, num_bytes.wrapping_mul(7))
     }
 
     #[cold]
@@ -192,9 +213,7 @@ impl<'a> Decoder<'a> {
 
     #[inline]
     fn sleb128(&mut self, field: &'static str) -> i64 {
-        let (value, bits) = self.leb128(field);
-        let unused = 64u32.saturating_sub(bits);
-        (value.wrapping_shl(unused) as i64).wrapping_shr(unused)
+        number::signed(self.leb128(field))
     }
 
     #[inline]
@@ -295,6 +314,21 @@ impl<'a> Codec<'a> for Decoder<'a> {
     ) {
         let num = self.uleb128(field);
         self.entries(field, num, list, each);
+    }
+
+    fn objects(&mut self, field: &'static str, list: &mut Vec<u64>) {
+        let num = self.uleb128(field);
+        if num > self.rest().len() as u64 {
+            return self.entries(field, num, list, |codec, object| codec.object("object", object));
+        }
+        for _ in 0..self.read_objects(num, list) {
+            let mut object = 0;
+            self.object("object", &mut object);
+            if self.fault.is_some() {
+                return;
+            }
+            list.push(object);
+        }
     }
 
     #[inline]

@@ -19,6 +19,8 @@ use std::sync::Arc;
 pub use evidence::fills;
 use perfuse_tables::Offsets;
 
+pub use self::calls::segments as call_segments;
+pub use self::heap::sums as shot_sums;
 pub use self::memory::sums;
 pub use self::roots::Registered;
 use super::consts::EventByte;
@@ -61,7 +63,6 @@ pub fn table(
     placement: &Placement,
     request: &TableRequest,
 ) -> Option<BatchStream> {
-    let all_stacks = !request.no_allocation_stacks;
     Some(match name {
         "processes" | "threads" => threads::table(log, name, placement),
         "mappings" => program::mappings(log, placement),
@@ -69,19 +70,19 @@ pub fn table(
         "functions" => program::functions(log, placement),
         "code_objects" => program::code_objects(log, placement),
         "types" => program::types(log, placement),
-        "frames" => stacked::frames(log, placement, all_stacks),
-        "stacks" => stacked::stacks(log, placement, all_stacks),
+        "frames" => stacked::frames(log, placement, request),
+        "stacks" => stacked::stacks(log, placement, request),
         "samples" => stacked::samples(log, placement),
         "call_events" => calls::call_events(log, placement),
         "slices" => moments::slices(log, placement),
         "instants" => moments::instants(log, placement),
-        "lock_events" => moments::lock_events(log, placement),
-        "exceptions" => moments::exceptions(log, placement),
+        "lock_events" => moments::lock_events(log, placement, request),
+        "exceptions" => moments::exceptions(log, placement, request),
         "counters" => counters::counters(log, placement),
         "counter_samples" => counters::counter_samples(log, placement),
         "allocations" => memory::allocations(log, placement, request),
         "object_moves" => memory::object_moves(log, placement, request),
-        "gc_handles" => memory::gc_handles(log, placement),
+        "gc_handles" => memory::gc_handles(log, placement, request),
         "heap_snapshots" => heap::snapshots(log, placement),
         "heap_objects" => heap::objects(log, placement, request),
         "heap_references" => heap::references(log, placement, request),

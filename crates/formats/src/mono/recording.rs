@@ -13,11 +13,11 @@ use super::decode::State;
 use super::header::Header;
 use super::names::Names;
 use super::records::Event;
-use super::stacks::Stacks;
+use super::stacks::{self, Stacks};
 use super::survey::Survey;
 use super::{FORMAT, check, describe, ingest, repair};
 use crate::{
-    AllocationSum, BatchStream, Format, Placement, Position, Recording, Repaired, Source, Summary,
+    AllocationSum, BatchStream, Format, Placement, Position, Recording, Repaired, ShotSum, Source, Summary,
     TableRequest,
 };
 
@@ -38,6 +38,7 @@ pub struct Shared {
     names: OnceLock<Names>,
     event_stacks: OnceLock<Stacks>,
     stacks: OnceLock<Stacks>,
+    table_stacks: [OnceLock<Stacks>; stacks::TABLES.len()],
     place: Mutex<Option<Place>>,
 }
 
@@ -70,6 +71,23 @@ impl Shared {
         self.event_stacks.get_or_init(|| Stacks::of_events(self, self.names()))
     }
 
+    /// The stacks of a table's rows: of one that `request` wants by itself those alone, else of all events but allocations.
+    /// `None` where no stacks are wanted.
+    #[must_use]
+    pub fn stacks_for(&self, request: &TableRequest) -> Option<&Stacks> {
+        if request.no_stacks {
+            return None;
+        }
+        let table = stacks::TABLES
+            .iter()
+            .zip(&self.table_stacks)
+            .find(|((name, _), _)| request.stacks_of == Some(name));
+        Some(match table {
+            Some(((_, kinds), made)) => made.get_or_init(|| Stacks::gather(self, self.names(), *kinds)),
+            None => self.event_stacks(),
+        })
+    }
+
     /// Every distinct stack, those of other events than allocations first; made once, by another pass.
     #[must_use]
     pub fn stacks(&self) -> &Stacks {
@@ -95,6 +113,7 @@ impl MonoLog {
             names: OnceLock::new(),
             event_stacks: OnceLock::new(),
             stacks: OnceLock::new(),
+            table_stacks: Default::default(),
             place: Mutex::new(None),
         };
         Ok(Self { shared: Arc::new(shared) })
@@ -240,6 +259,10 @@ impl Recording for MonoLog {
         ingest::fills(&self.shared, table)
     }
 
+    fn num_rows(&self, table: &str) -> Option<u64> {
+        (table == "object_moves").then_some(self.survey().num_moves)
+    }
+
     fn extent(&self) -> Offsets {
         ingest::extent(&self.shared)
     }
@@ -248,8 +271,24 @@ impl Recording for MonoLog {
         ingest::table(&self.shared, name, placement, request)
     }
 
+    fn segments(
+        &self,
+        name: &str,
+        placement: &Placement,
+        request: &TableRequest,
+    ) -> Option<Vec<BatchStream>> {
+        match name {
+            "call_events" => Some(ingest::call_segments(&self.shared, placement)),
+            _ => self.table(name, placement, request).map(|whole| vec![whole]),
+        }
+    }
+
     fn allocation_sums(&self, placement: &Placement) -> Option<Vec<AllocationSum>> {
         ingest::sums(&self.shared, placement)
+    }
+
+    fn shot_sums(&self, placement: &Placement) -> Option<Vec<ShotSum>> {
+        ingest::shot_sums(&self.shared, placement)
     }
 
     fn as_any(&self) -> &dyn Any {

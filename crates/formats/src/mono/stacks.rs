@@ -13,7 +13,6 @@ pub use self::code::CodeRanges;
 pub use self::tree::{Frame, Tree};
 use super::consts::{EventByte, KindSet};
 use super::names::Names;
-use super::reader::Buffer;
 use super::recording::Shared;
 use super::records::{Body, Event};
 use super::survey;
@@ -21,14 +20,15 @@ use super::survey;
 /// Events with a stack.
 pub const WITH_STACK: KindSet = KindSet::of(&[EventByte::ALLOC_BT]).or(OF_EVENTS);
 /// Those of them that are no allocations.
-const OF_EVENTS: KindSet = KindSet::of(&[
-    EventByte::GC_HANDLE_CREATED_BT,
-    EventByte::GC_HANDLE_DESTROYED_BT,
-    EventByte::THROW_BT,
-    EventByte::MONITOR_BT,
-    EventByte::MONITOR_CONTENTION_BT,
-    EventByte::SAMPLE_HIT,
-]);
+const OF_EVENTS: KindSet = KindSet::of(&[EventByte::SAMPLE_HIT]).or(OF_HANDLES).or(OF_THROWS).or(OF_LOCKS);
+const OF_HANDLES: KindSet =
+    KindSet::of(&[EventByte::GC_HANDLE_CREATED_BT, EventByte::GC_HANDLE_DESTROYED_BT]);
+const OF_THROWS: KindSet = KindSet::of(&[EventByte::THROW_BT]);
+const OF_LOCKS: KindSet = KindSet::of(&[EventByte::MONITOR_BT, EventByte::MONITOR_CONTENTION_BT]);
+
+/// Tables whose stacks can be had by themselves, and the events they are from.
+pub const TABLES: [(&str, KindSet); 3] =
+    [("exceptions", OF_THROWS), ("lock_events", OF_LOCKS), ("gc_handles", OF_HANDLES)];
 
 /// The stacks of a log.
 #[derive(Clone, Debug, Default)]
@@ -44,26 +44,28 @@ impl Stacks {
     /// Gathers those of all events but allocations.
     #[must_use]
     pub fn of_events(log: &Shared, names: &Names) -> Self {
-        Self::gather(log, names, false)
+        Self::gather(log, names, OF_EVENTS)
     }
 
     /// Adds those of allocations to the others, which keep their numbers.
     #[must_use]
     pub fn of_allocations(log: &Shared, names: &Names, others: Self) -> Self {
-        others.merge(Self::gather(log, names, true))
+        others.merge(Self::gather(log, names, KindSet::of(&[EventByte::ALLOC_BT])))
     }
 
-    /// On all processors.
-    fn gather(log: &Shared, names: &Names, allocations: bool) -> Self {
+    /// Gathers those of events of these kinds, on all processors.
+    #[must_use]
+    pub fn gather(log: &Shared, names: &Names, kinds: KindSet) -> Self {
         let found = log.survey();
         let code = CodeRanges::new(found, names);
-        let kinds = if allocations { KindSet::of(&[EventByte::ALLOC_BT]) } else { OF_EVENTS };
         let tasks = survey::tasks(&found.buffers.list);
         let parts = tasks.into_par_iter().map(|(first, buffers)| {
             let mut part = Self::default();
-            for (buffer, number) in buffers.iter().zip(first..) {
+            for (_, number) in buffers.iter().zip(first..) {
                 if found.kinds.get(number).is_some_and(|held| held.meets(kinds)) {
-                    part.read(log, names, &code, buffer, allocations);
+                    found.each(&log.source, number, kinds, KindSet::all().without(kinds), |at, event| {
+                        part.take(event, names, &code, at);
+                    });
                 }
             }
             part
@@ -71,22 +73,12 @@ impl Stacks {
         parts.reduce(Self::default, Self::merge)
     }
 
-    fn read(&mut self, log: &Shared, names: &Names, code: &CodeRanges, buffer: &Buffer, allocations: bool) {
-        let others = if allocations { OF_EVENTS } else { KindSet::of(&[EventByte::ALLOC_BT]) };
-        let mut decoder = buffer.decoder(&log.source, log.survey().dialect).lean(others);
-        let mut event = Event::default();
-        let mut time = buffer.header.time_base;
-        while let Some(Ok(())) = decoder.read(&mut event) {
-            time = event.time.unwrap_or(time);
-            if (event.byte == EventByte::ALLOC_BT) != allocations {
-                continue;
-            }
-            if event.byte == EventByte::SAMPLE_HIT {
-                let frames = sample_frames(&event, names, code, sample_time(&event, time));
-                self.tree.add(&frames);
-            } else if event.has_backtrace() {
-                self.backtrace(&event.frames, names, time);
-            }
+    fn take(&mut self, event: &Event<'_>, names: &Names, code: &CodeRanges, time: u64) {
+        if event.byte == EventByte::SAMPLE_HIT {
+            let frames = sample_frames(event, names, code, sample_time(event, time));
+            self.tree.add(&frames);
+        } else {
+            self.backtrace(&event.frames, names, time);
         }
     }
 

@@ -4,15 +4,22 @@ use perfuse_wire::ParseError;
 use rayon::prelude::*;
 
 use super::consts::{EventByte, KindSet};
+use super::decode::Alloc;
 use super::dialect::Dialect;
 use super::reader::{Buffer, Buffers};
-use super::records::Event;
-use allocated::{Adder, Allocated};
+use super::records::{Body, Event};
+use allocated::Allocated;
 use facts::Facts;
+use marks::Marks;
+use shots::Held;
+use task::{Part, Task};
 
 pub mod allocated;
 mod code;
 pub mod facts;
+pub mod marks;
+pub mod shots;
+mod task;
 
 /// Bytes of events a task reads.
 const TASK_BYTES: u64 = 1 << 20;
@@ -38,6 +45,12 @@ pub struct Survey {
     pub kinds: Vec<KindSet>,
     /// Events in each buffer.
     pub lengths: Vec<u64>,
+    /// Where rare events are.
+    pub marks: Marks,
+    /// Objects that were moved.
+    pub num_moves: u64,
+    /// What heap shots hold.
+    pub held: Held,
 }
 
 impl Survey {
@@ -66,9 +79,79 @@ impl Survey {
     }
 
     fn of(dialect: Dialect, buffers: Buffers, part: Part) -> Self {
-        let Part { counts, span, faults, mut facts, allocated, kinds, lengths } = part;
+        let Part { counts, span, faults, facts, allocated, kinds, lengths, marks, num_moves, held } = part;
+        let (mut facts, mut marks) = (facts, marks);
         code::keep_real(&mut facts.methods);
-        Self { dialect, buffers, counts, span, faults, facts, allocated, kinds, lengths }
+        marks.finish();
+        Self {
+            dialect,
+            buffers,
+            counts,
+            span,
+            faults,
+            facts,
+            allocated,
+            kinds,
+            lengths,
+            marks,
+            num_moves,
+            held,
+        }
+    }
+
+    /// Calls `each` with every event of these kinds in a buffer and its time: of one without, that of the timed event before it.
+    /// Events of some kinds may be without their backtraces.
+    #[inline]
+    pub fn each<'a>(
+        &self,
+        data: &'a [u8],
+        number: usize,
+        kinds: KindSet,
+        passed_over: KindSet,
+        mut each: impl FnMut(u64, &Event<'a>),
+    ) {
+        let Some(buffer) = self.buffers.list.get(number) else { return };
+        let mut decoder = buffer.decoder(data, self.dialect).lean(passed_over);
+        let mut event = Event::default();
+        if let Some(marks) = self.marks_of(number, kinds) {
+            for mark in marks.iter().filter(|mark| kinds.has(mark.byte)) {
+                decoder.jump(mark.state);
+                if let Some(Ok(())) = decoder.read(&mut event) {
+                    each(event.time.unwrap_or(mark.state.time()), &event);
+                }
+            }
+            return;
+        }
+        let mut time = buffer.header.time_base;
+        while let Some(Ok(())) = decoder.read(&mut event) {
+            time = event.time.unwrap_or(time);
+            if kinds.has(event.byte) {
+                each(time, &event);
+            }
+        }
+    }
+
+    /// Calls `each` with every allocation of a buffer, none of them with its backtrace.
+    #[inline]
+    pub fn each_alloc(&self, data: &[u8], number: usize, mut each: impl FnMut(&Alloc)) {
+        let Some(buffer) = self.buffers.list.get(number) else { return };
+        let mut decoder = buffer.decoder(data, self.dialect).lean(KindSet::all());
+        let mut event = Event::default();
+        loop {
+            while let Some(alloc) = decoder.alloc() {
+                each(&alloc);
+            }
+            let Some(Ok(())) = decoder.read(&mut event) else { return };
+            if let Body::Alloc { class, object, size } = event.body {
+                let (byte, offset) = (event.byte, event.offset);
+                each(&Alloc { byte, offset, time: event.time.unwrap_or(0), class, object, size });
+            }
+        }
+    }
+
+    /// Where the events of a buffer are that may be of these kinds; `None` where it has to be read whole.
+    fn marks_of(&self, number: usize, kinds: KindSet) -> Option<&[marks::Mark]> {
+        if marks::are_marked(kinds) { self.marks.of(number) } else { None }
     }
 
     /// Events of a kind.
@@ -95,89 +178,14 @@ impl Survey {
     }
 }
 
-struct Part {
-    counts: [u64; 256],
-    span: Option<(u64, u64)>,
-    faults: Vec<(usize, ParseError)>,
-    facts: Facts,
-    allocated: Allocated,
-    kinds: Vec<KindSet>,
-    lengths: Vec<u64>,
-}
-
-impl Part {
-    fn new() -> Self {
-        Self {
-            counts: [0; 256],
-            span: None,
-            faults: Vec::new(),
-            facts: Facts::default(),
-            allocated: Allocated::default(),
-            kinds: Vec::new(),
-            lengths: Vec::new(),
-        }
-    }
-
-    fn merge(mut self, other: Self) -> Self {
-        for (count, more) in self.counts.iter_mut().zip(other.counts) {
-            *count = count.saturating_add(more);
-        }
-        self.span = match (self.span, other.span) {
-            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
-            (a, b) => a.or(b),
-        };
-        self.faults.extend(other.faults);
-        self.facts.append(other.facts);
-        self.allocated.append(other.allocated);
-        self.kinds.extend(other.kinds);
-        self.lengths.extend(other.lengths);
-        self
-    }
-
-    fn read(&mut self, data: &[u8], number: usize, buffer: &Buffer, dialect: Dialect, allocated: &mut Adder) {
-        let mut decoder = buffer.decoder(data, dialect).lean(KindSet::all());
-        let mut event = Event::default();
-        let (mut first, mut last) = (u64::MAX, 0u64);
-        let (mut kinds, mut length) = (KindSet::default(), 0u64);
-        self.facts.begin(number, buffer, dialect.pointer_mask());
-        while let Some(read) = decoder.read(&mut event) {
-            if let Err(error) = read {
-                self.faults.push((number, error));
-                break;
-            }
-            if let Some(count) = self.counts.get_mut(usize::from(event.byte.0)) {
-                *count = count.wrapping_add(1);
-            }
-            kinds.add(event.byte);
-            length = length.wrapping_add(1);
-            // Mono 4.6 writes 0 as the time of the first values of counters.
-            if let Some(time) = event.time.filter(|time| *time != 0) {
-                (first, last) = (first.min(time), last.max(time));
-            }
-            self.facts.note(&event);
-            allocated.add(&event);
-        }
-        allocated.end(number, buffer, self.facts.tell_of_own_thread());
-        self.facts.num_frames = self.facts.num_frames.saturating_add(decoder.num_passed());
-        self.kinds.push(kinds);
-        self.lengths.push(length);
-        if first <= last {
-            let (a, b) = self.span.unwrap_or((first, last));
-            self.span = Some((a.min(first), b.max(last)));
-        }
-    }
-}
-
 fn pass(data: &[u8], buffers: &[Buffer], dialect: Dialect) -> Part {
     let tasks = tasks(buffers);
     let parts = tasks.into_par_iter().map(|(first, list)| {
-        let mut part = Part::new();
-        let mut allocated = Adder::new();
+        let mut task = Task::new(dialect);
         for (at, buffer) in list.iter().enumerate() {
-            part.read(data, first.saturating_add(at), buffer, dialect, &mut allocated);
+            task.read(data, first.saturating_add(at), buffer);
         }
-        part.allocated = allocated.finish();
-        part
+        task.finish()
     });
     parts.reduce(Part::new, Part::merge)
 }

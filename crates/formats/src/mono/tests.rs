@@ -8,6 +8,7 @@ mod filled;
 mod layouts;
 mod lean;
 mod round_trips;
+mod runs;
 mod shots;
 mod sums;
 mod tables;

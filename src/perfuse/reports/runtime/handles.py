@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from perfuse.analysis.handles import Handles
-from perfuse.analysis.handles import handles as handles_of
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.runtime.backtrace_text import block, one_line
 from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
@@ -18,13 +17,13 @@ from perfuse.reports.units import count_text, counted
 
 def gather(of: Gathering) -> Handles | None:
     """Handles made or freed in what is selected."""
-    told = handles_of(of.profile)
+    told = Handles(of.profile)
     return told if told.kinds else None
 
 
 def as_json(told: Handles) -> Any:
     """Kinds and sites."""
-    return plain(told)
+    return {"kinds": plain(told.kinds), "sites": plain(told.sites)}
 
 
 def lines(told: Handles, asked: RuntimeRequest, style: Style) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from perfuse.analysis.thread_lives import ThreadLife, thread_lives
+from perfuse.analysis.thread_lives import ThreadLife
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
 from perfuse.reports.runtime.rest import rest
@@ -25,8 +25,7 @@ class Told:
 
 def gather(of: Gathering) -> Told | None:
     """Threads of the selection."""
-    lives = thread_lives(of.profile)
-    return Told(of.start_ns, lives) if lives else None
+    return Told(of.start_ns, of.thread_lives) if of.thread_lives else None
 
 
 def as_json(told: Told) -> Any:

@@ -5,17 +5,12 @@
 
 use perfuse_wire::ErrorKind;
 
-use super::{Decoder, State};
+use super::{Decoder, State, number};
 use crate::mono::consts::KindSet;
 use crate::mono::records::Event;
 
-/// The highest bit of each byte: clear in the last byte of a number.
-const HIGHEST: u64 = 0x8080_8080_8080_8080;
 /// A buffer where so many backtraces were missed has methods everywhere: what is left of it is read as it comes.
 const MOST_MISSED: u32 = 8;
-/// A number's bytes but the last, at most.
-const MOST_BEFORE_LAST: u32 = 9;
-
 impl Decoder<'_> {
     /// The same walk without the backtraces of these kinds of events: they come out empty, several times faster, or
     /// whole where methods of other events need them.
@@ -42,37 +37,12 @@ impl Decoder<'_> {
             return self.fail(ErrorKind::Short { need: num, have }, "frames");
         }
         self.num_passed = self.num_passed.wrapping_add(num);
-        self.pass_numbers(num);
-    }
-
-    #[inline]
-    fn pass_numbers(&mut self, num: u64) {
-        let mut left = num;
-        // Bytes of a number that began in the words before.
-        let mut begun = 0u32;
-        while left > 0 {
-            let Some(eight) = self.rest().first_chunk::<8>() else { break };
-            let ends = !u64::from_le_bytes(*eight) & HIGHEST;
-            // In each byte, how many numbers end up to there.
-            let up_to = (ends >> 7).wrapping_mul(0x0101_0101_0101_0101);
-            if begun.wrapping_add(ends.trailing_zeros() >> 3) > MOST_BEFORE_LAST {
-                break;
-            }
-            let here = up_to >> 56;
-            if here >= left {
-                // The first byte up to which that many end.
-                let enough = (up_to | HIGHEST).wrapping_sub(left.wrapping_mul(0x0101_0101_0101_0101));
-                let bytes = ((enough & HIGHEST).trailing_zeros() >> 3).wrapping_add(1);
-                self.pos = self.pos.wrapping_add(bytes as usize);
-                return;
-            }
-            left = left.wrapping_sub(here);
-            begun = if ends == 0 { begun.wrapping_add(8) } else { ends.leading_zeros() >> 3 };
-            self.pos = self.pos.wrapping_add(8);
+        if let Some(bytes) = number::skip(self.rest(), num) {
+            self.pos = self.pos.wrapping_add(bytes);
+            return;
         }
         // The end of the buffer is near, or a number has no end.
-        self.pos = self.pos.wrapping_sub(begun as usize);
-        for _ in 0..left {
+        for _ in 0..num {
             self.uleb128("method");
             if self.fault.is_some() {
                 return;
@@ -85,8 +55,15 @@ impl Decoder<'_> {
     pub(super) fn catch_up(&mut self) {
         let Some(left) = self.left.take() else { return };
         let mut again = self.clone().lean(KindSet::default()).resume(left);
+        // Calls are read many at a time: nothing of this event is to be among them.
+        again.data = self.data.get(..self.start).unwrap_or_default();
         let mut event = Event::default();
-        while again.pos < self.start && matches!(again.read(&mut event), Some(Ok(()))) {}
+        loop {
+            again.calls(|_| ());
+            if !matches!(again.read(&mut event), Some(Ok(()))) {
+                break;
+            }
+        }
         self.method = again.method;
         self.num_missed = self.num_missed.saturating_add(1);
         if self.num_missed >= MOST_MISSED {

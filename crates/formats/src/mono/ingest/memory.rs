@@ -8,14 +8,29 @@ use rustc_hash::FxHashMap;
 use super::pass;
 use super::threads::ThreadKeys;
 use crate::mono::consts::{EventByte, KindSet, handle_name};
+use crate::mono::decode::Alloc;
 use crate::mono::recording::Shared;
 use crate::mono::records::{Body, int_size};
 use crate::{AllocationSum, BatchStream, Placement, TableRequest, one_batch};
 
 /// Whether rows of the object at an address are wanted.
 fn wanted(request: &TableRequest) -> impl Fn(u64) -> bool + Send + Sync + 'static {
+    /// Bits to look at before a search: few addresses of millions are wanted.
+    const BITS: u64 = 1 << 13;
+    let bit = |object: u64| object.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 51;
     let objects = request.objects.clone();
-    move |object| objects.as_ref().is_none_or(|all| all.binary_search(&object).is_ok())
+    let mut bits = vec![0u64; (BITS / 64) as usize];
+    for object in objects.iter().flat_map(|all| all.iter()) {
+        if let Some(word) = bits.get_mut((bit(*object) / 64) as usize) {
+            *word |= 1 << (bit(*object) % 64);
+        }
+    }
+    move |object| {
+        let Some(objects) = &objects else { return true };
+        let may_be =
+            bits.get((bit(object) / 64) as usize).is_some_and(|word| word >> (bit(object) % 64) & 1 != 0);
+        may_be && objects.binary_search(&object).is_ok()
+    }
 }
 
 /// Table `allocations`, with or without stacks, all of it or that of some objects.
@@ -28,26 +43,39 @@ pub fn allocations(log: &Arc<Shared>, placement: &Placement, request: &TableRequ
     let parts = pass::Part { objects: request.objects.clone(), ..pass::Part::default() };
     pass::batches_of(log, KINDS, &parts, move |log, group| {
         let names = log.names();
-        let stacks = with_stacks.then(|| log.stacks());
-        let passed_over = if with_stacks { KindSet::default() } else { KINDS };
         let mut table = allocations::Builder::new();
-        pass::each_without(log, group, passed_over, |at, _, event| {
-            if let Body::Alloc { class, object, size } = event.body
-                && is_wanted(object)
-            {
-                let stack = stacks.and_then(|stacks| stacks.of_backtrace(&event.frames, names, at.time));
-                table.push(
-                    placement.clock.ns(at.time),
-                    threads.of_buffer(log, at.buffer),
-                    names.object_type(class, at.time).map(|it| placement.first.type_.saturating_add(it)),
-                    object,
-                    int_size(size),
-                    stack.map(|stack| placement.first.stack.saturating_add(stack)),
-                    placement.source_id,
-                    event.offset,
-                );
+        let mut push = |buffer: usize, it: &Alloc, stack: Option<u32>| {
+            table.push(
+                placement.clock.ns(it.time),
+                threads.of_buffer(log, buffer),
+                names.object_type(it.class, it.time).map(|it| placement.first.type_.saturating_add(it)),
+                it.object,
+                int_size(it.size),
+                stack.map(|stack| placement.first.stack.saturating_add(stack)),
+                placement.source_id,
+                it.offset,
+            );
+        };
+        if with_stacks {
+            let stacks = log.stacks();
+            pass::each_without(log, group, KindSet::default(), |at, _, event| {
+                if let Body::Alloc { class, object, size } = event.body
+                    && is_wanted(object)
+                {
+                    let (byte, offset, time) = (event.byte, event.offset, at.time);
+                    let stack = stacks.of_backtrace(&event.frames, names, time);
+                    push(at.buffer, &Alloc { byte, offset, time, class, object, size }, stack);
+                }
+            });
+        } else {
+            for &buffer in group {
+                log.survey().each_alloc(&log.source, buffer, |it| {
+                    if is_wanted(it.object) {
+                        push(buffer, it, None);
+                    }
+                });
             }
-        });
+        }
         table.finish()
     })
 }
@@ -76,17 +104,16 @@ pub fn sums(log: &Shared, placement: &Placement) -> Option<Vec<AllocationSum>> {
 pub fn object_moves(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
     let placement = placement.clone();
     let is_wanted = wanted(request);
-    pass::batches(log, KindSet::of(&[EventByte::GC_MOVE]), move |log, group| {
+    const KINDS: KindSet = KindSet::of(&[EventByte::GC_MOVE]);
+    pass::batches(log, KINDS, move |log, group| {
         let mut table = object_moves::Builder::new();
-        pass::each(log, group, |at, _, event| {
-            if event.byte == EventByte::GC_MOVE {
-                for pair in event.addresses.chunks_exact(2) {
-                    if let [old, new] = *pair
-                        && (is_wanted(old) || is_wanted(new))
-                    {
-                        let ts_ns = placement.clock.ns(at.time);
-                        table.push(ts_ns, old, new, placement.source_id, event.offset);
-                    }
+        pass::each_of(log, group, KINDS, false, |at, event| {
+            for pair in event.addresses.chunks_exact(2) {
+                if let [old, new] = *pair
+                    && (is_wanted(old) || is_wanted(new))
+                {
+                    let ts_ns = placement.clock.ns(at.time);
+                    table.push(ts_ns, old, new, placement.source_id, event.offset);
                 }
             }
         });
@@ -105,7 +132,7 @@ struct HandleFact {
     offset: u64,
 }
 
-pub fn gc_handles(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
+pub fn gc_handles(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
     const KINDS: KindSet = KindSet::of(&[
         EventByte::GC_HANDLE_CREATED,
         EventByte::GC_HANDLE_CREATED_BT,
@@ -113,14 +140,14 @@ pub fn gc_handles(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
         EventByte::GC_HANDLE_DESTROYED_BT,
     ]);
     let threads = ThreadKeys::new(log, placement);
-    let (names, stacks) = (log.names(), log.event_stacks());
-    let mut facts = pass::gather(log, KINDS, |at, _, event, found| {
+    let (names, stacks) = (log.names(), log.stacks_for(request));
+    let mut facts = pass::gather_of(log, KINDS, stacks.is_some(), |at, event, found| {
         let (kind, handle, object) = match event.body {
             Body::HandleCreated { kind, handle, object } => (kind, handle, Some(object)),
             Body::HandleDestroyed { kind, handle } => (kind, handle, None),
             _ => return,
         };
-        let stack = stacks.of_backtrace(&event.frames, names, at.time);
+        let stack = stacks.and_then(|stacks| stacks.of_backtrace(&event.frames, names, at.time));
         let thread = threads.of_buffer(log, at.buffer);
         found.push(HandleFact { time: at.time, thread, kind, handle, object, stack, offset: event.offset });
     });

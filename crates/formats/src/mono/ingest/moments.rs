@@ -11,7 +11,7 @@ use super::threads::ThreadKeys;
 use crate::mono::consts::{EventByte, KindSet, metadata as mtypes, monitor};
 use crate::mono::recording::Shared;
 use crate::mono::records::{Body, Metadata};
-use crate::{BatchStream, Placement};
+use crate::{BatchStream, Placement, TableRequest};
 
 pub use spans::slices;
 
@@ -25,20 +25,20 @@ const LOCKS: KindSet = KindSet::of(&[
     EventByte::MONITOR_CONTENTION_BT,
 ]);
 
-pub fn lock_events(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
+pub fn lock_events(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
     let threads = ThreadKeys::new(log, placement);
-    let placement = placement.clone();
+    let (placement, request) = (placement.clone(), request.clone());
     pass::batches(log, LOCKS, move |log, group| {
-        let (names, stacks) = (log.names(), log.event_stacks());
+        let (names, stacks) = (log.names(), log.stacks_for(&request));
         let mut table = lock_events::Builder::new();
-        pass::each(log, group, |at, _, event| {
+        pass::each_of(log, group, LOCKS, stacks.is_some(), |at, event| {
             let Body::Monitor { event: what, object } = event.body else { return };
             let kind = match what {
                 monitor::CONTENTION => LockEvent::Contention,
                 monitor::DONE => LockEvent::Acquired,
                 _ => LockEvent::Failed,
             };
-            let stack = stacks.of_backtrace(&event.frames, names, at.time);
+            let stack = stacks.and_then(|stacks| stacks.of_backtrace(&event.frames, names, at.time));
             table.push(
                 placement.clock.ns(at.time),
                 threads.of_buffer(log, at.buffer),
@@ -53,15 +53,15 @@ pub fn lock_events(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     })
 }
 
-pub fn exceptions(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
+pub fn exceptions(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
     const KINDS: KindSet = KindSet::of(&[EventByte::THROW, EventByte::THROW_BT, EventByte::CLAUSE]);
     let threads = ThreadKeys::new(log, placement);
-    let placement = placement.clone();
+    let (placement, request) = (placement.clone(), request.clone());
     pass::batches(log, KINDS, move |log, group| {
-        let (names, stacks) = (log.names(), log.event_stacks());
+        let (names, stacks) = (log.names(), log.stacks_for(&request));
         let told = log.survey().dialect.version >= 14;
         let mut table = exceptions::Builder::new();
-        pass::each(log, group, |at, _, event| {
+        pass::each_of(log, group, KINDS, stacks.is_some(), |at, event| {
             let (kind, object, function, clause) = match event.body {
                 Body::Throw { object } => (ExceptionEvent::Throw, Some(object), None, None),
                 Body::Clause { kind, index, method, object } => {
@@ -77,7 +77,7 @@ pub fn exceptions(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
                 }
                 _ => return,
             };
-            let stack = stacks.of_backtrace(&event.frames, names, at.time);
+            let stack = stacks.and_then(|stacks| stacks.of_backtrace(&event.frames, names, at.time));
             table.push(
                 placement.clock.ns(at.time),
                 threads.of_buffer(log, at.buffer),
@@ -124,7 +124,7 @@ pub fn instants(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     let placement = placement.clone();
     pass::batches(log, KINDS, move |log, group| {
         let mut table = instants::Builder::new();
-        pass::each(log, group, |at, _, event| {
+        pass::each_of(log, group, KINDS, false, |at, event| {
             let text: String;
             let (kind, name, number, id): (_, Option<&[u8]>, _, _) = match &event.body {
                 Body::Metadata(it) => {

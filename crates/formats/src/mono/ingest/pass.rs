@@ -50,7 +50,7 @@ impl Part {
 }
 
 /// Numbers of buffers that hold events of these kinds in a part of the file, in groups of about as many bytes.
-fn groups(log: &Shared, kinds: KindSet, part: &Part) -> Vec<Vec<usize>> {
+pub fn groups(log: &Shared, kinds: KindSet, part: &Part) -> Vec<Vec<usize>> {
     let survey = log.survey();
     let mut groups = Vec::new();
     let (mut group, mut bytes) = (Vec::new(), 0u64);
@@ -105,15 +105,47 @@ pub fn each_without(
     }
 }
 
+/// The same with events of these kinds alone, which is faster where they are rare; with their backtraces only where `stacks` says so.
+#[inline]
+pub fn each_of(
+    log: &Shared,
+    buffers: &[usize],
+    kinds: KindSet,
+    stacks: bool,
+    mut each: impl FnMut(&At, &Event<'_>),
+) {
+    let passed_over = if stacks { KindSet::all().without(kinds) } else { KindSet::all() };
+    for &buffer in buffers {
+        log.survey().each(&log.source, buffer, kinds, passed_over, |time, event| {
+            each(&At { buffer, time }, event);
+        });
+    }
+}
+
 /// What `pick` takes of all events of these kinds, in the order of the file.
 pub fn gather<T: Send>(
     log: &Shared,
     kinds: KindSet,
     pick: impl Fn(&At, &Buffer, &Event<'_>, &mut Vec<T>) + Sync,
 ) -> Vec<T> {
+    let buffers = &log.survey().buffers.list;
+    gather_of(log, kinds, true, |at, event, found| {
+        if let Some(buffer) = buffers.get(at.buffer) {
+            pick(at, buffer, event, found);
+        }
+    })
+}
+
+/// The same with backtraces only where `stacks` says so.
+pub fn gather_of<T: Send>(
+    log: &Shared,
+    kinds: KindSet,
+    stacks: bool,
+    pick: impl Fn(&At, &Event<'_>, &mut Vec<T>) + Sync,
+) -> Vec<T> {
     let parts = groups(log, kinds, &Part::default()).into_par_iter().map(|group| {
         let mut found = Vec::new();
-        each(log, &group, |at, buffer, event| pick(at, buffer, event, &mut found));
+        each_of(log, &group, kinds, stacks, |at, event| pick(at, event, &mut found));
         found
     });
     parts.collect::<Vec<_>>().into_iter().flatten().collect()

@@ -10,17 +10,19 @@ use crate::mono::consts::{EventByte, KindSet};
 use crate::mono::recording::Shared;
 use crate::mono::records::Body;
 use crate::mono::stacks::{CodeRanges, Stacks, sample_frames, sample_time};
-use crate::{BatchStream, Placement, one_batch};
+use crate::{BatchStream, Placement, TableRequest, one_batch};
 
-fn known(log: &Shared, all: bool) -> &Stacks {
-    if all { log.stacks() } else { log.event_stacks() }
+fn known<'a>(log: &'a Shared, request: &TableRequest) -> Option<&'a Stacks> {
+    let is_whole = !request.no_allocation_stacks && !request.no_stacks && request.stacks_of.is_none();
+    if is_whole { Some(log.stacks()) } else { log.stacks_for(request) }
 }
 
-/// Table `frames`; without `all` not those that only allocations have.
-pub fn frames(log: &Arc<Shared>, placement: &Placement, all: bool) -> BatchStream {
+/// Table `frames`, as far as the stacks that are wanted need it.
+pub fn frames(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
     let names = log.names();
     let mut table = frames::Builder::new();
-    for (frame, id) in known(log, all).tree.frames().iter().zip(placement.first.frame..) {
+    let frames = known(log, request).into_iter().flat_map(|known| known.tree.frames());
+    for (frame, id) in frames.zip(placement.first.frame..) {
         let kind = match frame.function {
             Some(function) if function <= names.unknown_function() => "jit",
             Some(_) => "native",
@@ -47,12 +49,13 @@ pub fn frames(log: &Arc<Shared>, placement: &Placement, all: bool) -> BatchStrea
     one_batch(table.finish())
 }
 
-/// Table `stacks`; without `all` not those that only allocations have.
-pub fn stacks(log: &Arc<Shared>, placement: &Placement, all: bool) -> BatchStream {
+/// Table `stacks`, those that are wanted.
+pub fn stacks(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
     let first = placement.first;
     let mut table = stacks::Builder::new();
     let mut depths: Vec<u32> = Vec::new();
-    for ((caller, frame), id) in known(log, all).tree.stacks().zip(first.stack..) {
+    let stacks = known(log, request).into_iter().flat_map(|known| known.tree.stacks());
+    for ((caller, frame), id) in stacks.zip(first.stack..) {
         let above = caller.and_then(|caller| depths.get(caller as usize));
         let depth = above.map_or(0, |depth| depth.saturating_add(1));
         let caller = caller.map(|caller| first.stack.saturating_add(caller));

@@ -51,7 +51,7 @@ pub(super) fn gc<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
             c.code("generation", generation);
         }
         Body::GcResize { size } => c.value("size", size),
-        Body::GcMove => c.list("objects", &mut event.addresses, |c, object| c.object("object", object)),
+        Body::GcMove => c.objects("objects", &mut event.addresses),
         Body::HandleCreated { kind, handle, object } => {
             c.value("type", kind);
             c.value("handle", handle);

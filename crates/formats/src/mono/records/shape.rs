@@ -39,6 +39,11 @@ pub trait Codec<'a> {
         list: &mut Vec<T>,
         each: impl FnMut(&mut Self, &mut T),
     );
+    /// How many objects follow, then the objects.
+    #[inline]
+    fn objects(&mut self, field: &'static str, list: &mut Vec<u64>) {
+        self.list(field, list, |codec, object| codec.object("object", object));
+    }
     /// A backtrace of an event of a kind: how many frames follow, then the frames.
     #[inline]
     fn backtrace(&mut self, _: EventByte, list: &mut Vec<u64>, each: impl FnMut(&mut Self, &mut u64)) {

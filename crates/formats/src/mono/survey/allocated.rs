@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::mono::reader::Buffer;
-use crate::mono::records::{Body, Event, int_size};
+use crate::mono::records::int_size;
 
 /// Sums that a task keeps. A program has far fewer classes; where there are more, sums would not be smaller than rows.
 const MOST_SUMS: usize = 1 << 14;
@@ -86,11 +86,10 @@ impl Adder {
     }
 
     #[inline]
-    pub(super) fn add(&mut self, event: &Event<'_>) {
-        let Body::Alloc { class, object, size } = event.body else { return };
+    pub(super) fn add(&mut self, class: u64, object: u64, size: u64, time: u64, offset: u64) {
         let (lowest, highest) = self.objects;
         self.objects = (lowest.min(object), highest.max(object));
-        let (bytes, time) = (int_size(size), event.time.unwrap_or(0));
+        let bytes = int_size(size);
         let slot = (class >> 3) as usize % PLACES;
         let place = self.places.get(slot).map_or(0, |place| usize::from(*place));
         match self.recent.get_mut(place) {
@@ -100,10 +99,8 @@ impl Adder {
                 sum.largest = sum.largest.max(bytes);
                 sum.first = sum.first.min(time);
             }
-            _ => self.begin(
-                slot,
-                Sum { buffer: 0, class, count: 1, bytes, largest: bytes, first: time, offset: event.offset },
-            ),
+            _ => self
+                .begin(slot, Sum { buffer: 0, class, count: 1, bytes, largest: bytes, first: time, offset }),
         }
     }
 

@@ -213,10 +213,21 @@ impl Facts {
         self.time = buffer.header.time_base;
     }
 
+    /// Goes on to a time, over events that tell nothing else.
+    #[inline]
+    pub(super) fn pass_to(&mut self, time: u64) {
+        self.time = time;
+    }
+
     /// Whether the buffer that is read says something of its own thread.
     pub(super) fn tell_of_own_thread(&self) -> bool {
         let (_, number) = self.buffer;
         self.threads.iter().rev().take_while(|fact| fact.buffer == number).any(|fact| fact.own)
+    }
+
+    /// Time of the last timed event.
+    pub(super) fn time(&self) -> u64 {
+        self.time
     }
 
     #[inline]

@@ -5,8 +5,8 @@ use perfuse_wire::ParseError;
 use super::assemble::*;
 use crate::Recording;
 use crate::mono::MonoLog;
-use crate::mono::consts::KindSet;
-use crate::mono::records::Event;
+use crate::mono::consts::{EventByte, KindSet};
+use crate::mono::records::{Body, Event};
 
 /// Every event, without its backtrace if it has one, or what ends its buffer.
 fn read(log: &MonoLog, lean: KindSet) -> Vec<Result<String, ParseError>> {
@@ -89,5 +89,57 @@ fn of_methods_behind_backtraces() {
         let log = log(&[buffer(&vec![pair.clone(); num])]);
         assert_alike(&log, &format!("{num}"));
         assert_eq!(log.survey().facts.num_frames, 4 * num as u64);
+    }
+}
+
+#[test]
+fn of_events_that_are_read_where_they_are_marked() {
+    for (name, bytes) in fixtures() {
+        let log = open(bytes);
+        let survey = log.survey();
+        for byte in EventByte::ALL {
+            let kinds = KindSet::of(&[*byte]);
+            for (number, buffer) in survey.buffers.list.iter().enumerate() {
+                let (mut marked, mut whole) = (Vec::new(), Vec::new());
+                survey.each(log.source(), number, kinds, KindSet::all().without(kinds), |time, event| {
+                    marked.push(format!("{time} {event:?}"));
+                });
+                let mut decoder = buffer.decoder(log.source(), survey.dialect);
+                let (mut event, mut time) = (Event::default(), buffer.header.time_base);
+                while let Some(Ok(())) = decoder.read(&mut event) {
+                    time = event.time.unwrap_or(time);
+                    if event.byte == *byte {
+                        whole.push(format!("{time} {event:?}"));
+                    }
+                }
+                assert_eq!(marked, whole, "{byte} in buffer {number} of {name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn of_allocations_and_moves_that_are_read_in_one_go() {
+    for (name, bytes) in fixtures() {
+        let log = open(bytes);
+        let survey = log.survey();
+        let (mut counts, mut num_moves) = ([0u64; 256], 0);
+        for (number, buffer) in survey.buffers.list.iter().enumerate() {
+            let mut decoder = buffer.decoder(log.source(), survey.dialect);
+            let (mut event, mut told) = (Event::default(), Vec::new());
+            while let Some(Ok(())) = decoder.read(&mut event) {
+                counts[usize::from(event.byte.0)] += 1;
+                num_moves += event.addresses.len() as u64 / 2 * u64::from(event.byte == EventByte::GC_MOVE);
+                if let Body::Alloc { class, object, size } = event.body {
+                    told.push((event.byte, event.offset, event.time, class, object, size));
+                }
+            }
+            let mut quick = Vec::new();
+            survey.each_alloc(log.source(), number, |it| {
+                quick.push((it.byte, it.offset, Some(it.time), it.class, it.object, it.size));
+            });
+            assert_eq!(quick, told, "buffer {number} of {name}");
+        }
+        assert_eq!((survey.counts, survey.num_moves), (counts, num_moves), "{name}");
     }
 }

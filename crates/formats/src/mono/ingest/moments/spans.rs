@@ -103,7 +103,7 @@ pub fn slices(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     ])
     .or(LOCKS);
     let threads = ThreadKeys::new(log, placement);
-    let edges = pass::gather(log, kinds, |at, _, event, found| {
+    let edges = pass::gather_of(log, kinds, false, |at, event, found| {
         if let Some((subject, begins)) = edge(event) {
             let thread = threads.of_buffer(log, at.buffer);
             found.push(Edge { time: at.time, thread, subject, begins, offset: event.offset });

@@ -1,0 +1,64 @@
+//! What shots hold, added up by type: all that can be told without who refers to whom.
+
+use std::collections::BTreeMap;
+
+use arrow_array::RecordBatch;
+use arrow_array::types::{UInt32Type, UInt64Type};
+use perfuse_tables::access::{nullable, numbers};
+
+use super::Error;
+
+/// Objects of one shot and type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShotSum {
+    /// Rows of `heap_objects`.
+    pub num_objects: u64,
+    /// Their sizes.
+    pub size_bytes: u64,
+}
+
+/// What shots hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ShotSums {
+    /// By shot and type.
+    pub classes: BTreeMap<(u32, Option<u32>), ShotSum>,
+    /// Rows of `heap_references`, by shot.
+    pub references: BTreeMap<u32, u64>,
+}
+
+impl ShotSums {
+    /// Adds up rows of `heap_objects` and of `heap_references`.
+    pub fn read(
+        objects: impl Iterator<Item = RecordBatch>,
+        references: impl Iterator<Item = RecordBatch>,
+    ) -> Result<Self, Error> {
+        let mut sums = Self::default();
+        for batch in objects {
+            let shots = numbers::<UInt32Type>(&batch, "snapshot_id")?.values();
+            let types = numbers::<UInt32Type>(&batch, "type_id")?;
+            let sizes = numbers::<UInt64Type>(&batch, "size_bytes")?.values();
+            for (row, (&shot, &size_bytes)) in shots.iter().zip(sizes).enumerate() {
+                sums.add(shot, nullable(types, row), ShotSum { num_objects: 1, size_bytes });
+            }
+        }
+        for batch in references {
+            for shot in numbers::<UInt32Type>(&batch, "snapshot_id")?.values() {
+                *sums.references.entry(*shot).or_default() += 1;
+            }
+        }
+        Ok(sums)
+    }
+
+    /// Adds objects of a shot and type.
+    pub fn add(&mut self, shot: u32, type_id: Option<u32>, more: ShotSum) {
+        let sum = self.classes.entry((shot, type_id)).or_default();
+        sum.num_objects = sum.num_objects.saturating_add(more.num_objects);
+        sum.size_bytes = sum.size_bytes.saturating_add(more.size_bytes);
+    }
+
+    /// Adds references of a shot.
+    pub fn add_references(&mut self, shot: u32, more: u64) {
+        let sum = self.references.entry(shot).or_default();
+        *sum = sum.saturating_add(more);
+    }
+}

@@ -1,0 +1,183 @@
+//! Rows of any table that are selected: some of their columns, or how many there are of a kind.
+
+use std::ops::Range;
+
+use arrow_array::types::{Int64Type, UInt32Type};
+use arrow_array::{Array, RecordBatch, make_array};
+use arrow_data::transform::MutableArrayData;
+use perfuse_tables::access::{ColumnError, nullable, numbers, text};
+use rustc_hash::FxHashMap;
+
+use crate::calls::Selection;
+
+/// Which rows of a table are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Threads and time.
+    pub selection: Selection,
+    /// The column that time is looked up in; rows without one are not selected.
+    pub time: &'static str,
+    /// The column of threads, likewise.
+    pub thread: &'static str,
+    /// Only rows with one of these words in column `kind`.
+    pub kinds: Option<Vec<String>>,
+}
+
+impl Wanted {
+    /// The wanted rows of a batch, by the numbers of its columns.
+    ///
+    /// # Errors
+    /// [`ColumnError`]
+    pub fn take(&self, batch: &RecordBatch, columns: &[usize]) -> Result<RecordBatch, ColumnError> {
+        let runs = self.runs(batch)?;
+        let unknown = |_| ColumnError { column: "of that number" };
+        let batch = batch.project(columns).map_err(unknown)?;
+        let num_rows = count(&runs);
+        if num_rows == batch.num_rows() {
+            return Ok(batch);
+        }
+        let picked = batch.columns().iter().map(|column| {
+            let data = column.to_data();
+            let mut rows = MutableArrayData::new(vec![&data], false, num_rows);
+            for run in &runs {
+                rows.try_extend(0, run.start, run.end)?;
+            }
+            Ok(make_array(rows.freeze()))
+        });
+        let picked = picked.collect::<Result<Vec<_>, _>>().map_err(unknown)?;
+        RecordBatch::try_new(batch.schema(), picked).map_err(unknown)
+    }
+
+    /// How many rows of a batch are wanted.
+    ///
+    /// # Errors
+    /// [`ColumnError`]
+    pub fn count(&self, batch: &RecordBatch) -> Result<u64, ColumnError> {
+        Ok(count(&self.runs(batch)?) as u64)
+    }
+
+    /// Runs of wanted rows.
+    fn runs(&self, batch: &RecordBatch) -> Result<Vec<Range<usize>>, ColumnError> {
+        let num_rows = batch.num_rows();
+        let whole = 0..num_rows;
+        let Selection { threads, time_ns } = &self.selection;
+        let times = time_ns.as_ref().map(|range| Ok((range, numbers::<Int64Type>(batch, self.time)?)));
+        let times = times.transpose()?;
+        let threads = threads.as_ref().map(|_| numbers::<UInt32Type>(batch, self.thread)).transpose()?;
+        let kinds = self.kinds.as_ref().map(|kinds| Ok((kinds, text(batch, "kind")?))).transpose()?;
+        if times.is_none() && threads.is_none() && kinds.is_none() {
+            return Ok(vec![whole]);
+        }
+        let kinds = kinds.map(|(kinds, text)| {
+            let words = text.values().iter();
+            let wanted = words.map(|word| word.is_some_and(|word| kinds.iter().any(|kind| kind == word)));
+            (text, wanted.collect::<Vec<_>>())
+        });
+        let is_wanted = |row: usize| {
+            times
+                .as_ref()
+                .is_none_or(|(range, times)| nullable(times, row).is_some_and(|it| range.contains(&it)))
+                && threads
+                    .is_none_or(|threads| nullable(threads, row).is_some_and(|it| self.selection.has(it)))
+                && kinds.as_ref().is_none_or(|(text, wanted)| text.key(row).is_some_and(|key| wanted[key]))
+        };
+        let mut runs: Vec<Range<usize>> = Vec::new();
+        for row in whole.filter(|row| is_wanted(*row)) {
+            match runs.last_mut() {
+                Some(run) if run.end == row => run.end = row + 1,
+                _ => runs.push(row..row + 1),
+            }
+        }
+        Ok(runs)
+    }
+}
+
+fn count(runs: &[Range<usize>]) -> usize {
+    runs.iter().map(ExactSizeIterator::len).sum()
+}
+
+/// How many wanted rows have the same `word` and the same `key`, in the order in which the first ones come.
+///
+/// # Errors
+/// [`ColumnError`]
+pub fn counts(
+    batches: impl Iterator<Item = RecordBatch>,
+    wanted: &Wanted,
+    word: &'static str,
+    key: &'static str,
+) -> Result<Vec<(String, Option<u32>, u64)>, ColumnError> {
+    let mut places: FxHashMap<(String, Option<u32>), usize> = FxHashMap::default();
+    let mut found: Vec<(String, Option<u32>, u64)> = Vec::new();
+    for batch in batches {
+        let (words, keys) = (text(&batch, word)?, numbers::<UInt32Type>(&batch, key)?);
+        // Of this batch, by the numbers of its words: few of these are new.
+        let mut known: FxHashMap<(Option<usize>, Option<u32>), usize> = FxHashMap::default();
+        for row in wanted.runs(&batch)?.into_iter().flatten() {
+            let key = nullable(keys, row);
+            let place = *known.entry((words.key(row), key)).or_insert_with(|| {
+                let word = words.get(row).unwrap_or_default().to_owned();
+                *places.entry((word.clone(), key)).or_insert_with(|| {
+                    found.push((word, key, 0));
+                    found.len() - 1
+                })
+            });
+            found[place].2 += 1;
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::UInt64Array;
+    use perfuse_tables::{ExceptionEvent, exceptions};
+
+    use super::*;
+
+    fn table() -> RecordBatch {
+        let mut table = exceptions::Builder::new();
+        for (time, thread, kind, function) in [
+            (1, 7, ExceptionEvent::Throw, None),
+            (2, 7, ExceptionEvent::Finally, Some(3)),
+            (3, 8, ExceptionEvent::Finally, Some(3)),
+            (4, 7, ExceptionEvent::Catch, Some(3)),
+            (5, 7, ExceptionEvent::Finally, None),
+        ] {
+            table.push(time, thread, kind, Some(time as u64 * 8), function, None, None, 0, 0);
+        }
+        table.finish()
+    }
+
+    fn wanted(threads: Option<Vec<u32>>, time_ns: Option<Range<i64>>, kinds: &[&str]) -> Wanted {
+        let kinds = Some(kinds).filter(|all| !all.is_empty());
+        Wanted {
+            selection: Selection { threads, time_ns },
+            time: "ts_ns",
+            thread: "thread_id",
+            kinds: kinds.map(|all| all.iter().map(|&kind| kind.to_owned()).collect()),
+        }
+    }
+
+    #[test]
+    fn rows_are_taken_by_thread_time_and_kind() {
+        let objects = |wanted: Wanted| {
+            let taken = wanted.take(&table(), &[3]).unwrap();
+            assert_eq!(wanted.count(&table()), Ok(taken.num_rows() as u64));
+            let column: &UInt64Array = taken.column(0).as_any().downcast_ref().unwrap();
+            column.values().iter().map(|object| object / 8).collect::<Vec<_>>()
+        };
+        assert_eq!(objects(wanted(None, None, &[])), [1, 2, 3, 4, 5]);
+        assert_eq!(objects(wanted(Some(vec![7]), None, &[])), [1, 2, 4, 5]);
+        assert_eq!(objects(wanted(Some(vec![7]), Some(2..5), &[])), [2, 4]);
+        assert_eq!(objects(wanted(None, None, &["finally", "none"])), [2, 3, 5]);
+        assert_eq!(objects(wanted(None, Some(9..10), &[])), [0u64; 0]);
+    }
+
+    #[test]
+    fn rows_are_counted_by_word_and_key() {
+        let both = [table(), table()].into_iter();
+        let told = counts(both, &wanted(None, None, &["finally", "catch"]), "kind", "function_id").unwrap();
+        let row = |kind: &str, key, count| (kind.to_owned(), key, count);
+        assert_eq!(told, [row("finally", Some(3), 4), row("catch", Some(3), 2), row("finally", None, 2)]);
+    }
+}

@@ -1,0 +1,130 @@
+//! LEB128 numbers, eight bytes at a time.
+
+/// The highest bit of each byte: clear in the last byte of a number.
+const HIGHEST: u64 = 0x8080_8080_8080_8080;
+/// One in each byte.
+const ONES: u64 = 0x0101_0101_0101_0101;
+/// The lowest and the highest five bytes.
+const FIRST_FIVE: u64 = 0x0000_00ff_ffff_ffff;
+const LAST_FIVE: u64 = !0x00ff_ffff;
+/// A number's bytes but the last, at most.
+const MOST_BEFORE_LAST: u32 = 9;
+
+/// A number of at most eight bytes and how many they are; `None` where it is longer, or there are no eight bytes.
+///
+/// The bit that is clear in the last byte says how many there are, then seven bits of each are pushed together.
+#[inline]
+pub(super) fn short(bytes: &[u8]) -> Option<(u64, u32)> {
+    let word = u64::from_le_bytes(*bytes.first_chunk::<8>()?);
+    let ends = !word & HIGHEST;
+    if ends == 0 {
+        return None;
+    }
+    let last_bit = ends.trailing_zeros();
+    let word = word & (u64::MAX >> 63u32.wrapping_sub(last_bit));
+    let word = word & !HIGHEST;
+    let word = (word & 0x007f_007f_007f_007f) | ((word & 0x7f00_7f00_7f00_7f00) >> 1);
+    let word = (word & 0x0000_3fff_0000_3fff) | ((word & 0x3fff_0000_3fff_0000) >> 2);
+    let word = (word & 0x0000_0000_0fff_ffff) | ((word & 0x0fff_ffff_0000_0000) >> 4);
+    Some((word, last_bit.wrapping_add(1) >> 3))
+}
+
+/// A number of so many bits, as a signed one.
+#[inline]
+pub(super) fn signed((value, bits): (u64, u32)) -> i64 {
+    let unused = 64u32.saturating_sub(bits);
+    (value.wrapping_shl(unused) as i64).wrapping_shr(unused)
+}
+
+/// Bytes that so many numbers take; `None` where there are no eight bytes to look at, or one of them may have no end.
+#[inline]
+pub(super) fn skip(bytes: &[u8], num: u64) -> Option<usize> {
+    let (mut at, mut left) = (0usize, num);
+    while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk::<32>()) {
+        let mut ends = 0u64;
+        let mut is_plain = true;
+        for eight in block.as_chunks::<8>().0 {
+            let here = !u64::from_le_bytes(*eight) & HIGHEST;
+            // A number without an end begins or goes on in five bytes of a word or more.
+            is_plain &= here & FIRST_FIVE != 0 && here & LAST_FIVE != 0;
+            ends = ends.wrapping_add(here >> 7);
+        }
+        let here = ends.wrapping_mul(ONES) >> 56;
+        if here >= left || !is_plain {
+            break;
+        }
+        left = left.wrapping_sub(here);
+        at = at.wrapping_add(32);
+    }
+    let begun = bytes.get(..at)?.iter().rev().take_while(|byte| **byte >= 0x80).count();
+    skip_by_words(bytes, at, left, begun as u32)
+}
+
+/// The same from a place on, where a number began so many bytes before.
+#[inline]
+fn skip_by_words(bytes: &[u8], mut at: usize, mut left: u64, mut begun: u32) -> Option<usize> {
+    while left > 0 {
+        let word = u64::from_le_bytes(*bytes.get(at..)?.first_chunk::<8>()?);
+        let ends = !word & HIGHEST;
+        // In each byte, how many numbers end up to there.
+        let up_to = (ends >> 7).wrapping_mul(ONES);
+        if begun.wrapping_add(ends.trailing_zeros() >> 3) > MOST_BEFORE_LAST {
+            return None;
+        }
+        let here = up_to >> 56;
+        if here >= left {
+            // The first byte up to which that many end.
+            let enough = (up_to | HIGHEST).wrapping_sub(left.wrapping_mul(ONES));
+            let more = ((enough & HIGHEST).trailing_zeros() >> 3).wrapping_add(1);
+            return Some(at.wrapping_add(more as usize));
+        }
+        left = left.wrapping_sub(here);
+        begun = if ends == 0 { begun.wrapping_add(8) } else { ends.leading_zeros() >> 3 };
+        at = at.wrapping_add(8);
+    }
+    Some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes that numbers take, read one by one.
+    fn plainly(bytes: &[u8], num: u64) -> Option<usize> {
+        let (mut at, mut begun) = (0, 0);
+        let mut left = num;
+        while left > 0 {
+            let byte = *bytes.get(at)?;
+            at += 1;
+            begun = if byte < 0x80 { 0 } else { begun + 1 };
+            left -= u64::from(byte < 0x80);
+            if begun > MOST_BEFORE_LAST {
+                return None;
+            }
+        }
+        Some(at)
+    }
+
+    #[test]
+    fn numbers_are_skipped_as_they_are_read() {
+        let mut state = 7u64;
+        let mut random = move |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for round in 0..20_000u64 {
+            let longest = [1, 2, 4, 6, 9, 10, 11, 13][(round % 8) as usize];
+            let mut bytes = Vec::new();
+            for _ in 0..random(60) {
+                bytes.extend((0..random(longest)).map(|_| 0x80 + random(0x80) as u8));
+                bytes.push(random(0x80) as u8);
+            }
+            let num = random(64);
+            let (skipped, plain) = (skip(&bytes, num), plainly(&bytes, num));
+            // Near the end nothing is said.
+            if skipped.is_some() || plain.is_some_and(|end| end + 40 < bytes.len()) {
+                assert_eq!(skipped, plain, "{num} of {bytes:02x?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+"""What heap shots hold by type: what can be told of shots of any size at once."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perfuse import _core
+from perfuse.analysis.heap import Snapshot
+from perfuse.analysis.objects import type_names
+
+if TYPE_CHECKING:
+    from perfuse.profile import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class ShotSize:
+    """A heap shot and what it holds."""
+
+    snapshot: Snapshot
+    num_objects: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClassSize:
+    """All objects of a type in two heap shots; numbers of the earlier shot, then of the later one.
+
+    Attributes:
+        type_id: Key in table `types`; None for all objects whose type is never described.
+        type: Its name.
+        num_objects: Objects of it.
+        size_bytes: Their own sizes.
+    """
+
+    type_id: int | None
+    type: str | None
+    num_objects: tuple[int, int]
+    size_bytes: tuple[int, int]
+
+    @property
+    def growth_bytes(self) -> int:
+        """How much larger its objects are together."""
+        return self.size_bytes[1] - self.size_bytes[0]
+
+
+def shot_sizes(rows: Iterable[tuple[int, int | None, int, int]]) -> dict[int, tuple[int, int]]:
+    """Objects and bytes of each shot, of `(snapshot_id, type_id, num_objects, size_bytes)`."""
+    sizes: dict[int, tuple[int, int]] = {}
+    for shot, _, count, size in rows:
+        objects, size_bytes = sizes.get(shot, (0, 0))
+        sizes[shot] = (objects + count, size_bytes + size)
+    return sizes
+
+
+class ShotSums:
+    """Objects, bytes and references of all heap shots of a profile, from one pass.
+
+    Attributes:
+        num_references: Of each shot, by its key.
+    """
+
+    def __init__(self, profile: "Profile") -> None:
+        rows, references = _core.heap_sums(profile._fusion)
+        self._types = type_names(profile)
+        self._shots: dict[int, dict[int | None, tuple[int, int]]] = {}
+        for shot, of, count, size in rows:
+            self._shots.setdefault(shot, {})[of] = (count, size)
+        self.num_references = dict(references)
+
+    def size(self, snapshot: Snapshot) -> ShotSize:
+        """What a shot holds."""
+        sums = self._shots.get(snapshot.snapshot_id, {}).values()
+        return ShotSize(snapshot, sum(count for count, _ in sums), sum(size for _, size in sums))
+
+    def classes(self, earlier: Snapshot, later: Snapshot) -> list[ClassSize]:
+        """The types of two shots, what is largest in the later one first."""
+        before, after = (self._shots.get(shot.snapshot_id, {}) for shot in (earlier, later))
+        rows = []
+        for of in before | after:
+            (count, size), (later_count, later_size) = before.get(of, (0, 0)), after.get(of, (0, 0))
+            name = None if of is None else self._types.get(of)
+            rows.append(ClassSize(of, name, (count, later_count), (size, later_size)))
+        rows.sort(key=lambda row: (-row.size_bytes[1], -row.num_objects[1], row.type or ""))
+        return rows
+
+
+def grown(classes: Iterable[ClassSize]) -> list[ClassSize]:
+    """Types of which there is more or less than before, the most growth first."""
+    rows = [row for row in classes if row.growth_bytes or row.num_objects[0] != row.num_objects[1]]
+    rows.sort(key=lambda row: (-row.growth_bytes, row.num_objects[0] - row.num_objects[1], row.type or ""))
+    return rows
