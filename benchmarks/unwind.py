@@ -35,7 +35,7 @@ class Recorded:
 
 
 COMPILER = Recorded("compiler", 10_000, 10)
-SMALL = Recorded("recursion", 20_000, 5)
+SMALL = Recorded("recursion", 20_000, 4)
 UNWIND = """
 import json, sys, time
 import perfuse as pf

@@ -259,6 +259,13 @@ impl File {
         cut(self.source.get(..end).unwrap_or_default(), offset, self.endian, self.pipe)
     }
 
+    /// Has the processor fetch what is read of a sample with a copy of the stack: the end of the record before, the fields up
+    /// to the call chain, the size of the stack.
+    #[inline]
+    pub fn touch_sample(&self, offset: u64) {
+        [0, 64, 256].iter().for_each(|line| self.source.touch(offset.saturating_add(*line)));
+    }
+
     /// The record at a location a pass gave.
     #[must_use]
     pub fn at(&self, location: Location) -> Option<RawRecord<'_>> {

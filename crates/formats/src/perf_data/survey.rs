@@ -98,7 +98,10 @@ impl Survey {
         let mut releaser = Releaser::default();
         survey.end = loop {
             match file.next(&mut at) {
-                Ok(record) => survey.take(file, &record, &mut rounds),
+                Ok(record) => {
+                    survey.take(file, &record, &mut rounds);
+                    look_ahead(file, &record);
+                }
                 Err(cut) => break cut,
             }
             releaser.done_before(file, at);
@@ -212,3 +215,16 @@ impl Survey {
         }
     }
 }
+
+/// Touches the record that will come a few later if it is as large as this one.
+#[inline]
+fn look_ahead(file: &File, record: &RawRecord<'_>) {
+    if record.size >= LARGE_BYTES && record.location.position().inner == 0 {
+        let guess = record.offset.saturating_add(record.size.saturating_mul(AHEAD));
+        file.touch_sample(guess);
+    }
+}
+
+/// Smaller records share their lines of memory.
+const LARGE_BYTES: u64 = 2048;
+const AHEAD: u64 = 4;
