@@ -8,14 +8,15 @@
 
 use std::collections::VecDeque;
 
-use arrow_array::RecordBatch;
+use perfuse_tables::CallRows;
 use perfuse_tables::access::ColumnError;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::account::{Accountant, Options};
 use super::events::Event;
-use super::machine::{Calls, Lost, Thread};
+use super::machine::{Calls, Lost};
+use super::thread::Thread;
 use super::tree::Tree;
 use super::visitor::Frame;
 
@@ -52,7 +53,7 @@ impl Before {
 ///
 /// # Errors
 /// [`ColumnError`] when the batches are not of `call_events`.
-pub(super) fn visit<B: Iterator<Item = RecordBatch> + Send>(
+pub(super) fn visit<B: Iterator<Item: Into<CallRows>> + Send>(
     segments: impl Fn() -> Vec<B>,
     options: &Options,
 ) -> Result<Accountant, ColumnError> {
@@ -64,7 +65,7 @@ pub(super) fn visit<B: Iterator<Item = RecordBatch> + Send>(
     Ok(pass(&segments, options, lost)?.0)
 }
 
-fn pass<B: Iterator<Item = RecordBatch> + Send>(
+fn pass<B: Iterator<Item: Into<CallRows>> + Send>(
     segments: &impl Fn() -> Vec<B>,
     options: &Options,
     lost: Lost,
@@ -96,10 +97,10 @@ fn pass<B: Iterator<Item = RecordBatch> + Send>(
 
 fn take(
     calls: &mut Calls<Accountant>,
-    mut batches: impl Iterator<Item = RecordBatch>,
+    mut batches: impl Iterator<Item: Into<CallRows>>,
 ) -> Result<(), ColumnError> {
     // One that is ambiguous is of no use: the rest of it need not be read.
-    batches.try_for_each(|batch| if calls.is_ambiguous() { Ok(()) } else { calls.push(&batch) })
+    batches.try_for_each(|batch| if calls.is_ambiguous() { Ok(()) } else { calls.take(&batch.into()) })
 }
 
 impl Calls<Accountant> {
