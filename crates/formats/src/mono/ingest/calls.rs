@@ -119,8 +119,7 @@ struct Functions {
 impl Functions {
     fn new(placement: &Placement) -> Self {
         // At first each place has a method that belongs to another.
-        let mut recent = Box::new([(0, 0); PLACES]);
-        recent[0].0 = 8;
+        let recent = Box::new(std::array::from_fn(|at| (if at == 0 { 8 } else { 0 }, 0)));
         Self { first: placement.first.function, recent }
     }
 
