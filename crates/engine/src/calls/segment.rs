@@ -49,7 +49,7 @@ impl Before {
     }
 }
 
-/// Accounts for events in segments that follow each other, as many at a time as there are threads for it.
+/// Accounts for events in segments that follow each other, about as many at a time as there are threads for it.
 ///
 /// # Errors
 /// [`ColumnError`] when the batches are not of `call_events`.
@@ -71,9 +71,14 @@ fn pass<B: Iterator<Item: Into<CallRows>> + Send>(
     lost: Lost,
 ) -> Result<(Accountant, Lost), ColumnError> {
     let mut calls = Calls::new(Accountant::new(options), options.selection.clone(), lost);
-    let mut left = segments().into_iter().enumerate();
+    let segments_in_turn = segments();
+    let threads = rayon::current_num_threads();
+    // Where they are few, all at once: no thread waits for the others but in the end.
+    let are_few = segments_in_turn.len() <= threads.saturating_mul(2);
+    let at_once = if are_few { segments_in_turn.len() } else { threads };
+    let mut left = segments_in_turn.into_iter().enumerate();
     while let Some((_, next)) = left.next() {
-        let later: Vec<_> = left.by_ref().take(rayon::current_num_threads().saturating_sub(1)).collect();
+        let later: Vec<_> = left.by_ref().take(at_once.saturating_sub(1)).collect();
         let ahead = |(index, batches)| {
             let mut calls = Calls::segment(Accountant::new(options), options.selection.clone());
             take(&mut calls, batches).map(|()| (index, calls))
