@@ -29,8 +29,8 @@ mod sums;
 
 pub use machine::{machine_endian, machine_name, machine_pointer_bytes};
 pub use recording::{
-    BatchStream, Change, Clock, ClockMap, Format, Open, Placement, Position, Rate, Recording, Repaired,
-    Scale, Summary, TableRequest, one_batch,
+    BatchStream, CallStream, Change, Clock, ClockMap, Format, Open, Placement, Position, Rate, Recording,
+    Repaired, Scale, Summary, TableRequest, call_stream, one_batch,
 };
 pub use source::Source;
 pub use sums::{AllocationSum, ShotSum};

@@ -3,7 +3,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
-use perfuse_tables::{Identities, Offsets};
+use perfuse_tables::{CallRows, Identities, Offsets};
 use perfuse_wire::{Diagnostic, Diagnostics, Endian, Layout, ParseError, RecordView, Rule, Value};
 
 use crate::{AllocationSum, ShotSum, Source};
@@ -234,6 +234,15 @@ impl Placement {
 /// A table in record batches, made as they are pulled.
 pub type BatchStream = Box<dyn Iterator<Item = RecordBatch> + Send>;
 
+/// Rows of table `call_events`, for who adds calls up.
+pub type CallStream = Box<dyn Iterator<Item = CallRows> + Send>;
+
+/// Batches of table `call_events`.
+#[must_use]
+pub fn call_stream(batches: BatchStream) -> CallStream {
+    Box::new(batches.map(CallRows::from))
+}
+
 /// What of a table is wanted.
 #[derive(Clone, Debug, Default)]
 pub struct TableRequest {
@@ -350,15 +359,11 @@ pub trait Recording: Send + Sync {
     /// One of the common tables in [`Format::tables`]; `None` for a table it does not fill.
     fn table(&self, name: &str, placement: &Placement, request: &TableRequest) -> Option<BatchStream>;
 
-    /// Such a table in parts that follow each other, each of which can be made without the others; in one part unless a format
-    /// can do better.
-    fn segments(
-        &self,
-        name: &str,
-        placement: &Placement,
-        request: &TableRequest,
-    ) -> Option<Vec<BatchStream>> {
-        self.table(name, placement, request).map(|whole| vec![whole])
+    /// Table `call_events` in parts that follow each other, each of which can be made without the others; in one part unless a
+    /// format can do better.
+    fn call_segments(&self, placement: &Placement) -> Vec<CallStream> {
+        let whole = self.table("call_events", placement, &TableRequest::default());
+        whole.into_iter().map(call_stream).collect()
     }
 
     /// Table `allocations` added up, where that is known without making it: of one thread and type there may be several sums.

@@ -63,7 +63,7 @@ impl Fusion {
     }
 
     fn account(&self, options: &Options) -> Result<Account, ColumnError> {
-        account(|| self.segments("call_events"), self.stream("call_sums", false), options)
+        account(|| self.call_segments(), self.stream("call_sums", false), options)
     }
 
     /// Table `slices`: those that recordings have themselves, then the calls.
@@ -90,7 +90,7 @@ fn selected_samples(
         let mut batches = taken.collect::<Result<Vec<_>, _>>()?;
         if let Some(traced) = fusion.traced()? {
             let sums = fusion.stream("call_sums", false);
-            let rows = path_rows(|| fusion.segments("call_events"), sums, &selection, &traced.paths)?;
+            let rows = path_rows(|| fusion.call_segments(), sums, &selection, &traced.paths)?;
             batches.push(Sampled::samples(&rows, traced.first));
         }
         batches.extend(fusion.allocated_samples(Some(&selection))?);

@@ -9,7 +9,7 @@ use perfuse_engine::allocated::Sums;
 use perfuse_engine::join;
 use perfuse_engine::sleds::{Named, ObjectMaps};
 use perfuse_engine::unwind::Totals;
-use perfuse_formats::{BatchStream, ClockMap, Placement, Recording, ShotSum, TableRequest};
+use perfuse_formats::{CallStream, ClockMap, Placement, Recording, ShotSum, TableRequest};
 use perfuse_tables::access::ColumnError;
 use perfuse_tables::{Identities, Offsets, clocks, sources};
 use pyo3::prelude::*;
@@ -308,12 +308,9 @@ impl Fusion {
         Recordings(self.placed.iter().map(of).collect())
     }
 
-    /// Such a table in parts, each of which can be made without the others.
-    pub fn segments(&self, name: &str) -> Vec<BatchStream> {
-        let of = |placed: &Placed| {
-            placed.recording().segments(name, &placed.placement, &TableRequest::default()).unwrap_or_default()
-        };
-        self.placed.iter().flat_map(of).collect()
+    /// Table `call_events` in parts, each of which can be made without the others.
+    pub fn call_segments(&self) -> Vec<CallStream> {
+        self.placed.iter().flat_map(|placed| placed.recording().call_segments(&placed.placement)).collect()
     }
 
     /// Such a table whole.

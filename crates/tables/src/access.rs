@@ -106,7 +106,7 @@ impl<C: Choices> Chosen<'_, C> {
 
     /// The words in some rows.
     #[inline]
-    pub fn iter(&self, rows: Range<usize>) -> impl ExactSizeIterator<Item = C> + '_ {
+    pub fn iter(&self, rows: Range<usize>) -> impl ExactSizeIterator<Item = C> + Clone + '_ {
         self.keys[rows].iter().map(|&key| self.words[key as usize])
     }
 }

@@ -7,12 +7,14 @@
 //! `*_bytes`; addresses are unsigned; null means not recorded; fact rows end with their origin.
 
 pub mod access;
+mod calls;
 mod column;
 mod family;
 mod identities;
 mod schema;
 mod unwinding;
 
+pub use calls::{CallRow, CallRows, CallRun};
 pub use column::Choices;
 pub use family::{
     CallEvent, EndReason, ExceptionEvent, LockEvent, PcType, SliceKind, StartReason, UnwindOrigin,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import perfuse
@@ -18,13 +18,23 @@ if TYPE_CHECKING:
 GRAVE = ("data_loss", "error")
 """Severities of what could not be read: the answer is not all there was."""
 _HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]{1,16}")
+READING = "joining"
+"""What `perfuse.fuse` says it does once the core reads the files."""
 ALL_SECONDS = 1e9
 """Longer than any recording, and still small enough for nanoseconds in 64 bits."""
 
 
-def open_profile(console: Console, files: Sequence[str], how: ProfileOptions) -> Profile:
-    """Files on one clock, cut to what was selected."""
-    with console.progress() as progress:
+def open_profile(
+    console: Console, files: Sequence[str], how: ProfileOptions, meanwhile: Callable[[], None] = lambda: None
+) -> Profile:
+    """Files on one clock, cut to what was selected; `meanwhile` is called while the core reads them."""
+    with console.progress() as shown:
+
+        def progress(what: str, share: float) -> None:
+            shown(what, share)
+            if what == READING:
+                meanwhile()
+
         profile = perfuse.fuse(
             *files,
             symbol_dirs=how.symbol_dirs,

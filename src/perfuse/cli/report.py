@@ -13,6 +13,7 @@ from perfuse.cli.call_options import CallOptions, call_options
 from perfuse.cli.console import Console
 from perfuse.cli.opening import open_profile, settle
 from perfuse.cli.options import JSON, ProfileOptions, limit, near_choice, profile_options
+from perfuse.cli.report_ahead import import_modules
 from perfuse.cli.runtime_options import RuntimeOptions, runtime_options
 from perfuse.cli.verb import verb
 
@@ -83,7 +84,7 @@ def command(
         how = replace(how, tsc_hz=1_000_000_000 if calls.as_csv else "header")
     if assertions:
         return _asserted(console, files, assertions, how, as_json)
-    profile = open_profile(console, files, how)
+    profile = open_profile(console, files, how, meanwhile=lambda: import_modules(files))
     if all(UNWIND in recording.fills for recording in profile.recordings):
         return _unwind_tables(console, profile, limit, as_json)
     if profile.has("types") and event is None and not calls.alone:

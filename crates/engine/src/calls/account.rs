@@ -1,15 +1,14 @@
 //! What the calls of a trace cost, in one pass.
 
-use std::ops::Range;
-
 use arrow_array::RecordBatch;
+use perfuse_tables::CallRows;
 use perfuse_tables::access::ColumnError;
 
 use super::durations::Rank;
-use super::events::{Event, Events};
-use super::machine::Selection;
+use super::events::Event;
 use super::migrations::Threads;
 use super::paths::{PathRow, Paths};
+use super::selection::Selection;
 use super::series::Counts;
 use super::statistics::By;
 use super::tree::Tree;
@@ -78,7 +77,7 @@ pub struct Account {
 ///
 /// # Errors
 /// [`ColumnError`] when the batches are not of these tables.
-pub fn account<B: Iterator<Item = RecordBatch> + Send>(
+pub fn account<B: Iterator<Item: Into<CallRows>> + Send>(
     segments: impl Fn() -> Vec<B>,
     mut sums: impl Iterator<Item = RecordBatch>,
     options: &Options,
@@ -110,7 +109,7 @@ pub fn account<B: Iterator<Item = RecordBatch> + Send>(
 ///
 /// # Errors
 /// [`ColumnError`]
-pub fn path_rows<B: Iterator<Item = RecordBatch> + Send>(
+pub fn path_rows<B: Iterator<Item: Into<CallRows>> + Send>(
     segments: impl Fn() -> Vec<B>,
     mut sums: impl Iterator<Item = RecordBatch>,
     selection: &Selection,
@@ -158,7 +157,12 @@ impl Visitor for Accountant {
         self.tree.leave_earlier(thread_id);
     }
 
-    fn rows(&mut self, events: &Events<'_>, rows: Range<usize>) {
-        self.threads.rows(events, rows);
+    fn rows(
+        &mut self,
+        thread_id: u32,
+        cpu: Option<u32>,
+        times: impl DoubleEndedIterator<Item = i64> + ExactSizeIterator,
+    ) {
+        self.threads.rows(thread_id, cpu, times);
     }
 }

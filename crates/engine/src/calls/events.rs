@@ -5,7 +5,7 @@ use std::ops::Range;
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, PrimitiveArray, RecordBatch};
 use perfuse_tables::access::{Chosen, ColumnError, choices, numbers};
-use perfuse_tables::{CallEvent, EndReason};
+use perfuse_tables::{CallEvent, CallRow, EndReason};
 
 /// The columns of a batch.
 #[derive(Debug)]
@@ -47,6 +47,19 @@ pub struct Event {
 }
 
 impl Event {
+    /// Of a row.
+    #[inline(always)]
+    pub(super) fn of(row: &CallRow, thread_id: u32, source_id: u32) -> Self {
+        let CallRow { ts_ns, record_offset, function_id, kind } = *row;
+        Self { ts_ns, thread_id, kind, function_id, source_id, record_offset }
+    }
+
+    /// Whether it is the exit of the call that an event before it enters.
+    #[inline(always)]
+    pub(super) fn is_exit_of(&self, entry: &Self) -> bool {
+        self.kind == CallEvent::Exit && self.function_id == entry.function_id
+    }
+
     /// How the call ends that it is the exit of.
     #[must_use]
     pub fn end_reason(&self) -> EndReason {
@@ -104,7 +117,7 @@ impl<'a> Events<'a> {
 
     /// The rows of a [`run`](Self::run), with their numbers.
     #[inline]
-    pub fn iter(&self, rows: Range<usize>) -> impl Iterator<Item = (usize, Event)> + '_ {
+    pub fn iter(&self, rows: Range<usize>) -> impl Iterator<Item = (usize, Event)> + Clone + '_ {
         let (thread_id, source_id) = (self.threads[rows.start], self.sources[rows.start]);
         let whens = self.ts_ns[rows.clone()].iter().zip(&self.offsets[rows.clone()]);
         let whats = self.kinds.iter(rows.clone()).zip(&self.functions[rows.clone()]);

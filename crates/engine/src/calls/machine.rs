@@ -9,36 +9,14 @@ use std::ops::Range;
 
 use arrow_array::RecordBatch;
 use perfuse_tables::access::ColumnError;
-use perfuse_tables::{CallEvent, EndReason, StartReason};
+use perfuse_tables::{CallEvent, CallRow, CallRows, CallRun, EndReason, StartReason};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::events::{Event, Events};
 use super::segment::Before;
+use super::selection::Selection;
+use super::thread::Thread;
 use super::visitor::{Entry, Frame, Leave, Level, Visitor};
-
-/// Which calls are looked at. Those that reach over an end of the time range are cut there.
-#[derive(Clone, Debug, Default)]
-pub struct Selection {
-    /// Keys of threads, sorted; all where none.
-    pub threads: Option<Vec<u32>>,
-    /// Time on the profile's clock.
-    pub time_ns: Option<Range<i64>>,
-}
-
-impl Selection {
-    /// Whether what a thread did at a time is selected.
-    #[must_use]
-    #[inline]
-    pub fn takes(&self, thread_id: u32, ts_ns: i64) -> bool {
-        self.time_ns.as_ref().is_none_or(|range| range.contains(&ts_ns)) && self.has(thread_id)
-    }
-
-    /// Whether a thread is selected.
-    #[must_use]
-    pub fn has(&self, thread_id: u32) -> bool {
-        self.threads.as_ref().is_none_or(|threads| threads.binary_search(&thread_id).is_ok())
-    }
-}
 
 /// Calls whose entries were lost at the start, by file and thread: as their exits came, so innermost first.
 #[derive(Clone, Debug, Default)]
@@ -75,51 +53,6 @@ pub struct Calls<V: Visitor> {
     orphans: Lost,
     /// Where the events are a segment of all: what they tell of calls that began before it.
     pub(super) before: Option<Before>,
-}
-
-#[derive(Debug)]
-pub(super) struct Thread<M> {
-    /// Its first event, and the processor that was on.
-    pub first: (Event, Option<u32>),
-    pub stack: Vec<Frame<M>>,
-    /// How often each function is in the stack; only kept from the first exit on that does not fit what is near.
-    open: Option<FxHashMap<u32, u32>>,
-    pub last_ns: i64,
-    pub last_offset: u64,
-}
-
-impl<M> Thread<M> {
-    #[inline(always)]
-    pub fn push(&mut self, call: Frame<M>) {
-        if let Some(open) = &mut self.open {
-            *open.entry(call.function_id).or_default() += 1;
-        }
-        self.stack.push(call);
-    }
-
-    /// How many calls are looked through before functions are counted.
-    const NEAR: usize = 64;
-
-    /// Whether a call of the function is open that an exit may unwind to. Not so a call whose entry was lost: it was found by
-    /// an exit that came when all within it had ended.
-    fn has_open(&mut self, function_id: u32) -> bool {
-        let was_entered = |frame: &&Frame<M>| frame.start_reason == StartReason::Entry;
-        let mut near = self.stack.iter().rev().take(Self::NEAR).take_while(was_entered);
-        if near.any(|frame| frame.function_id == function_id) {
-            return true;
-        }
-        if self.stack.len() <= Self::NEAR {
-            return false;
-        }
-        // Counted once, then kept up: a scan of a deep stack for every exit that does not fit takes the square of the depth.
-        let open = self.open.get_or_insert_with(|| {
-            let mut open = FxHashMap::default();
-            let entered = self.stack.iter().filter(was_entered);
-            entered.for_each(|frame| *open.entry(frame.function_id).or_default() += 1);
-            open
-        });
-        open.contains_key(&function_id)
-    }
 }
 
 /// Tells a visitor of all calls. Where entries were lost at the start there are two passes, each with a visitor of its own.
@@ -172,30 +105,76 @@ impl<V: Visitor> Calls<V> {
             let end = row + events.run(row);
             self.enter_source(source_id);
             if self.selection.has(thread_id) {
-                self.run(&events, row..end, thread_id);
-                self.visitor.rows(&events, row..end);
+                self.batch_run(&events, row..end);
             }
             row = end;
         }
         Ok(())
     }
 
+    /// Takes rows of `call_events`, in whatever shape.
+    ///
+    /// # Errors
+    /// [`ColumnError`]
+    pub(super) fn take(&mut self, rows: &CallRows) -> Result<(), ColumnError> {
+        match rows {
+            CallRows::Batch(batch) => self.push(batch)?,
+            CallRows::Run(run) => {
+                self.enter_source(run.source_id);
+                if self.selection.has(run.thread_id) {
+                    self.lean_run(run);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn lean_run(&mut self, CallRun { thread_id, source_id, rows }: &CallRun) {
+        let event = |row: &CallRow| Event::of(row, *thread_id, *source_id);
+        let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return };
+        self.run(rows.iter().map(|row| (0, event(row))), [first, last].map(event), None, |_| 0);
+        self.visitor.rows(*thread_id, None, rows.iter().map(|row| row.ts_ns));
+    }
+
     /// Takes rows of one thread on one processor.
-    fn run(&mut self, events: &Events<'_>, rows: Range<usize>, thread_id: u32) {
+    fn batch_run(&mut self, events: &Events<'_>, rows: Range<usize>) {
+        let ends = [events.get(rows.start), events.get(rows.end - 1)];
         let cpu = events.cpu(rows.start);
-        let mut thread = self.take_thread(&events.get(rows.start), cpu);
-        let last = events.get(rows.end - 1);
-        for (row, event) in events.iter(rows) {
+        self.run(events.iter(rows.clone()), ends, cpu, |row| events.value(row));
+        self.visitor.rows(ends[0].thread_id, cpu, events.times(rows).iter().copied());
+    }
+
+    /// Takes events of one thread on one processor, with the numbers of their rows, the first and the last of them once more,
+    /// and what an argument in a row is.
+    #[inline]
+    fn run(
+        &mut self,
+        mut events: impl Iterator<Item = (usize, Event)> + Clone,
+        [first, last]: [Event; 2],
+        cpu: Option<u32>,
+        value: impl Fn(usize) -> u64,
+    ) {
+        let mut thread = self.take_thread(&first, cpu);
+        while let Some((row, event)) = events.next() {
             match event.kind {
-                CallEvent::Enter => self.enter(&mut thread, &event, cpu, StartReason::Entry),
+                CallEvent::Enter => {
+                    let mut behind = events.clone();
+                    match behind.next() {
+                        Some((_, exit)) if exit.is_exit_of(&event) => {
+                            self.leaf(&mut thread, &event, &exit, cpu);
+                            events = behind;
+                        }
+                        _ => self.enter(&mut thread, &event, cpu, StartReason::Entry),
+                    }
+                }
                 CallEvent::Exit => self.exit(&mut thread, &event, cpu, EndReason::Exit),
                 CallEvent::TailExit => self.exit(&mut thread, &event, cpu, EndReason::TailCall),
                 CallEvent::ExceptionExit => self.exit(&mut thread, &event, cpu, EndReason::Unwound),
                 CallEvent::Argument => {
                     if let Some((call, around)) = thread.stack.split_last() {
                         let depth = around.len() as u32;
-                        let level = Level { source_id: event.source_id, thread_id, depth };
-                        self.visitor.argument(call, level, events.value(row));
+                        let Event { source_id, thread_id, .. } = event;
+                        self.visitor.argument(call, Level { source_id, thread_id, depth }, value(row));
                     }
                 }
             }
@@ -241,20 +220,33 @@ impl<V: Visitor> Calls<V> {
         cpu: Option<u32>,
         start_reason: StartReason,
     ) {
-        let Event { ts_ns, thread_id, function_id, source_id, record_offset, .. } = *event;
+        let call = self.begun(thread, event, cpu, start_reason);
+        thread.push(call);
+    }
+
+    /// A call that begins, not on the stack yet.
+    #[inline(always)]
+    fn begun(
+        &mut self,
+        thread: &Thread<V::Mark>,
+        event: &Event,
+        cpu: Option<u32>,
+        start_reason: StartReason,
+    ) -> Frame<V::Mark> {
+        let Event { ts_ns: start_ns, thread_id, function_id, source_id, record_offset, .. } = *event;
         let depth = thread.stack.len() as u32;
-        let entry = Entry {
-            thread_id,
-            function_id,
-            start_ns: ts_ns,
-            start_reason,
-            cpu,
-            depth,
-            source_id,
-            record_offset,
-        };
+        let entry =
+            Entry { thread_id, function_id, start_ns, start_reason, cpu, depth, source_id, record_offset };
         let mark = self.visitor.enter(&entry, thread.stack.last());
-        thread.push(Frame { start_ns: ts_ns, function_id, start_reason, mark, children_ns: 0 });
+        Frame { start_ns, function_id, start_reason, mark, children_ns: 0 }
+    }
+
+    /// A call with none in it, which most are: it need not be put on the stack.
+    #[inline(always)]
+    fn leaf(&mut self, thread: &mut Thread<V::Mark>, event: &Event, exit: &Event, cpu: Option<u32>) {
+        let call = self.begun(thread, event, cpu, StartReason::Entry);
+        let end = (exit.ts_ns, EndReason::Exit, exit.record_offset);
+        self.ended(event.thread_id, &call, &mut thread.stack, end);
     }
 
     #[inline(always)]
@@ -311,22 +303,34 @@ impl<V: Visitor> Calls<V> {
                 open.remove(&call.function_id);
             }
         }
+        self.ended(thread.first.0.thread_id, call, around, (end_ns, reason, record_offset));
+        thread.stack.pop();
+    }
+
+    /// Tells of the end of a call within others.
+    #[inline(always)]
+    fn ended(
+        &mut self,
+        thread_id: u32,
+        call: &Frame<V::Mark>,
+        around: &mut [Frame<V::Mark>],
+        (end_ns, reason, record_offset): (i64, EndReason, u64),
+    ) {
         let Frame { start_ns, start_reason, .. } = *call;
         let mut leave =
             Leave { start_ns, start_reason, end_ns, reason, duration_ns: 0, self_ns: 0, record_offset };
-        if self.selection.time_ns.as_ref().is_none_or(|range| leave.cut(range)) {
-            if leave.start_ns < leave.end_ns {
-                leave.duration_ns = leave.end_ns.abs_diff(leave.start_ns);
-            }
-            leave.self_ns = leave.duration_ns.saturating_sub(call.children_ns);
-            if let Some(parent) = around.last_mut() {
-                parent.children_ns = parent.children_ns.saturating_add(leave.duration_ns);
-            }
-            let (source_id, depth) = (self.source_id, around.len() as u32);
-            let level = Level { source_id, thread_id: thread.first.0.thread_id, depth };
-            self.visitor.leave(call, level, &leave, around.last());
+        if self.selection.time_ns.as_ref().is_some_and(|range| !leave.cut(range)) {
+            return;
         }
-        thread.stack.pop();
+        if leave.start_ns < leave.end_ns {
+            leave.duration_ns = leave.end_ns.abs_diff(leave.start_ns);
+        }
+        leave.self_ns = leave.duration_ns.saturating_sub(call.children_ns);
+        if let Some(parent) = around.last_mut() {
+            parent.children_ns = parent.children_ns.saturating_add(leave.duration_ns);
+        }
+        let level = Level { source_id: self.source_id, thread_id, depth: around.len() as u32 };
+        self.visitor.leave(call, level, &leave, around.last());
     }
 
     /// The events that follow are of that file.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array, UInt64Array};
 
-use super::events::Events;
 use super::statistics::keys;
 use super::tree::Tree;
 use crate::batch;
@@ -36,17 +35,22 @@ impl Threads {
     }
 
     /// Rows of one thread on one processor.
-    pub fn rows(&mut self, events: &Events<'_>, rows: Range<usize>) {
-        let index = events.get(rows.start).thread_id as usize;
+    pub fn rows(
+        &mut self,
+        thread_id: u32,
+        cpu: Option<u32>,
+        times: impl DoubleEndedIterator<Item = i64> + ExactSizeIterator,
+    ) {
+        let index = thread_id as usize;
         if index >= self.threads.len() {
             self.threads.resize(index + 1, Seen::default());
         }
         let seen = &mut self.threads[index];
         match &self.time_ns {
-            None => seen.rows(events, rows),
+            None => seen.rows(cpu, times),
             Some(range) => {
-                let within = |&row: &usize| range.contains(&events.get(row).ts_ns);
-                rows.filter(within).for_each(|row| seen.rows(events, row..row + 1));
+                let within = times.filter(|time| range.contains(time));
+                within.for_each(|time| seen.rows(cpu, std::iter::once(time)));
             }
         }
     }
@@ -135,16 +139,21 @@ struct Done {
 }
 
 impl Seen {
-    fn rows(&mut self, events: &Events<'_>, rows: Range<usize>) {
-        let times = events.times(rows.clone());
-        let (Some(&first), Some(&last)) = (times.first(), times.last()) else { return };
+    fn rows(
+        &mut self,
+        cpu: Option<u32>,
+        mut times: impl DoubleEndedIterator<Item = i64> + ExactSizeIterator,
+    ) {
+        let num_events = times.len() as u64;
+        let Some(first) = times.next() else { return };
+        let last = times.next_back().unwrap_or(first);
         if self.num_events == 0 {
             (self.first_ns, self.last_ns) = (first, last);
         }
         self.first_ns = self.first_ns.min(first);
         self.last_ns = self.last_ns.max(last);
-        self.num_events += times.len() as u64;
-        if let Some(cpu) = events.cpu(rows.start) {
+        self.num_events += num_events;
+        if let Some(cpu) = cpu {
             self.first_cpu.get_or_insert(cpu);
             self.go_to(cpu);
         }

@@ -14,22 +14,25 @@ mod migrations;
 mod paths;
 mod sampled;
 mod segment;
+mod selection;
 mod series;
 mod slices;
 mod statistics;
 mod sums;
 #[cfg(test)]
 mod tests;
+mod thread;
 mod tree;
 mod visitor;
 
 pub use account::{Account, Options, Totals, account, path_rows};
 pub use durations::{Durations, Figures, Rank};
 pub use events::{Event, Events};
-pub use machine::{Calls, Lost, Selection, visit};
+pub use machine::{Calls, Lost, visit};
 pub use migrations::Threads;
 pub use paths::{PathRow, Paths};
 pub use sampled::{FirstKeys, Sampled};
+pub use selection::Selection;
 pub use series::Counts;
 pub use slices::{Slices, slices};
 pub use statistics::By;

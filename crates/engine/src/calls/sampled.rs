@@ -7,8 +7,8 @@ use perfuse_tables::{frames, samples, stacks};
 use rustc_hash::FxHashMap;
 
 use super::NONE;
-use super::machine::Selection;
 use super::paths::{PathRow, Paths};
+use super::selection::Selection;
 
 /// First free keys.
 #[derive(Clone, Copy, Debug, Default)]

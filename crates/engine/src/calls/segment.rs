@@ -8,14 +8,15 @@
 
 use std::collections::VecDeque;
 
-use arrow_array::RecordBatch;
+use perfuse_tables::CallRows;
 use perfuse_tables::access::ColumnError;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::account::{Accountant, Options};
 use super::events::Event;
-use super::machine::{Calls, Lost, Thread};
+use super::machine::{Calls, Lost};
+use super::thread::Thread;
 use super::tree::Tree;
 use super::visitor::Frame;
 
@@ -48,11 +49,11 @@ impl Before {
     }
 }
 
-/// Accounts for events in segments that follow each other, as many at a time as there are threads for it.
+/// Accounts for events in segments that follow each other, about as many at a time as there are threads for it.
 ///
 /// # Errors
 /// [`ColumnError`] when the batches are not of `call_events`.
-pub(super) fn visit<B: Iterator<Item = RecordBatch> + Send>(
+pub(super) fn visit<B: Iterator<Item: Into<CallRows>> + Send>(
     segments: impl Fn() -> Vec<B>,
     options: &Options,
 ) -> Result<Accountant, ColumnError> {
@@ -64,15 +65,20 @@ pub(super) fn visit<B: Iterator<Item = RecordBatch> + Send>(
     Ok(pass(&segments, options, lost)?.0)
 }
 
-fn pass<B: Iterator<Item = RecordBatch> + Send>(
+fn pass<B: Iterator<Item: Into<CallRows>> + Send>(
     segments: &impl Fn() -> Vec<B>,
     options: &Options,
     lost: Lost,
 ) -> Result<(Accountant, Lost), ColumnError> {
     let mut calls = Calls::new(Accountant::new(options), options.selection.clone(), lost);
-    let mut left = segments().into_iter().enumerate();
+    let segments_in_turn = segments();
+    let threads = rayon::current_num_threads();
+    // Where they are few, all at once: no thread waits for the others but in the end.
+    let are_few = segments_in_turn.len() <= threads.saturating_mul(2);
+    let at_once = if are_few { segments_in_turn.len() } else { threads };
+    let mut left = segments_in_turn.into_iter().enumerate();
     while let Some((_, next)) = left.next() {
-        let later: Vec<_> = left.by_ref().take(rayon::current_num_threads().saturating_sub(1)).collect();
+        let later: Vec<_> = left.by_ref().take(at_once.saturating_sub(1)).collect();
         let ahead = |(index, batches)| {
             let mut calls = Calls::segment(Accountant::new(options), options.selection.clone());
             take(&mut calls, batches).map(|()| (index, calls))
@@ -96,10 +102,10 @@ fn pass<B: Iterator<Item = RecordBatch> + Send>(
 
 fn take(
     calls: &mut Calls<Accountant>,
-    mut batches: impl Iterator<Item = RecordBatch>,
+    mut batches: impl Iterator<Item: Into<CallRows>>,
 ) -> Result<(), ColumnError> {
     // One that is ambiguous is of no use: the rest of it need not be read.
-    batches.try_for_each(|batch| if calls.is_ambiguous() { Ok(()) } else { calls.push(&batch) })
+    batches.try_for_each(|batch| if calls.is_ambiguous() { Ok(()) } else { calls.take(&batch.into()) })
 }
 
 impl Calls<Accountant> {

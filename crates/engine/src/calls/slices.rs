@@ -8,7 +8,8 @@ use perfuse_tables::{SliceKind, StartReason, slices as table};
 use rustc_hash::FxHashMap;
 
 use super::events::Event;
-use super::machine::{Calls, Lost, Selection};
+use super::machine::{Calls, Lost};
+use super::selection::Selection;
 use super::visitor::{Entry, Frame, Leave, Level, Visitor};
 
 /// Rows that are gathered before they are handed on.

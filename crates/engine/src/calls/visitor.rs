@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use perfuse_tables::{EndReason, StartReason};
 
-use super::events::{Event, Events};
+use super::events::Event;
 
 /// A call begins.
 #[derive(Clone, Copy, Debug)]
@@ -120,6 +120,12 @@ pub trait Visitor {
     /// A call ends that began before the first event: what follows in its thread is in the one around it.
     fn leave_earlier(&mut self, _thread_id: u32) {}
 
-    /// Rows that follow each other and are of one thread of one file on one processor; what they tell was told.
-    fn rows(&mut self, _events: &Events<'_>, _rows: Range<usize>) {}
+    /// Rows that follow each other and are of one thread of one file on one processor, by their times; what they tell was told.
+    fn rows(
+        &mut self,
+        _thread_id: u32,
+        _cpu: Option<u32>,
+        _times: impl DoubleEndedIterator<Item = i64> + ExactSizeIterator,
+    ) {
+    }
 }

@@ -1,14 +1,13 @@
 //! A first look over a trace: what was lost at its start, which threads it has, when it begins, what nests with calls.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 use super::counters::{Counter, Counts, tell_apart};
 use super::instants::Instants;
 use super::nesting::Nesting;
 use super::spans::Span;
 use super::{Error, GoOn, Tables, drive};
-use crate::calls::{Calls, Entry, Event, Events, Frame, Leave, Level, Lost, Selection, Visitor};
+use crate::calls::{Calls, Entry, Event, Frame, Leave, Level, Lost, Selection, Visitor};
 
 /// What has to be known before the first event is written.
 #[derive(Clone, Debug, Default)]
@@ -51,12 +50,12 @@ impl Survey {
         for batch in (tables.instants)() {
             let instants = Instants::new(&batch)?;
             for row in instants.selected(selection) {
-                scout.meet(instants.thread_id(row), &[instants.ts_ns(row)]);
+                scout.meet(instants.thread_id(row), std::iter::once(instants.ts_ns(row)));
             }
         }
         let num_instants = scout.num_rows - num_events;
         for span in &spans {
-            scout.meet(span.thread_id, &[span.start_ns, span.end_ns]);
+            scout.meet(span.thread_id, [span.start_ns, span.end_ns].into_iter());
         }
         let nesting = std::mem::take(&mut scout.nesting);
         let nests = nesting.finish(&spans, selection, &lost.threads());
@@ -107,9 +106,12 @@ struct Scout {
 }
 
 impl Scout {
-    fn meet(&mut self, thread_id: u32, times: &[i64]) {
-        let (Some(&first), Some(&last)) = (times.iter().min(), times.iter().max()) else { return };
+    fn meet(&mut self, thread_id: u32, times: impl ExactSizeIterator<Item = i64>) {
         self.num_rows += times.len() as u64;
+        let span = times.fold(None, |span: Option<(i64, i64)>, time| {
+            Some(span.map_or((time, time), |(first, last)| (first.min(time), last.max(time))))
+        });
+        let Some((first, last)) = span else { return };
         let index = thread_id as usize;
         if index >= self.spans.len() {
             self.spans.resize(index + 1, None);
@@ -147,7 +149,12 @@ impl Visitor for Scout {
         self.nesting.edge(event.thread_id, event.ts_ns, depth, depth);
     }
 
-    fn rows(&mut self, events: &Events<'_>, rows: Range<usize>) {
-        self.meet(events.get(rows.start).thread_id, events.times(rows));
+    fn rows(
+        &mut self,
+        thread_id: u32,
+        _cpu: Option<u32>,
+        times: impl DoubleEndedIterator<Item = i64> + ExactSizeIterator,
+    ) {
+        self.meet(thread_id, times);
     }
 }

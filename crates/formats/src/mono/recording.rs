@@ -17,8 +17,8 @@ use super::stacks::{self, Stacks};
 use super::survey::Survey;
 use super::{FORMAT, check, describe, ingest, repair};
 use crate::{
-    AllocationSum, BatchStream, Format, Placement, Position, Recording, Repaired, ShotSum, Source, Summary,
-    TableRequest,
+    AllocationSum, BatchStream, CallStream, Format, Placement, Position, Recording, Repaired, ShotSum,
+    Source, Summary, TableRequest,
 };
 
 /// An open log. Cheap to clone.
@@ -271,16 +271,8 @@ impl Recording for MonoLog {
         ingest::table(&self.shared, name, placement, request)
     }
 
-    fn segments(
-        &self,
-        name: &str,
-        placement: &Placement,
-        request: &TableRequest,
-    ) -> Option<Vec<BatchStream>> {
-        match name {
-            "call_events" => Some(ingest::call_segments(&self.shared, placement)),
-            _ => self.table(name, placement, request).map(|whole| vec![whole]),
-        }
+    fn call_segments(&self, placement: &Placement) -> Vec<CallStream> {
+        ingest::call_segments(&self.shared, placement)
     }
 
     fn allocation_sums(&self, placement: &Placement) -> Option<Vec<AllocationSum>> {

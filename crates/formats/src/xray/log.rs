@@ -14,8 +14,8 @@ use super::rate::{self, Estimate, Pair};
 use super::survey::Survey;
 use super::{FORMAT, basic, check, describe, ingest, profile, repair};
 use crate::{
-    BatchStream, Clock, ClockMap, Format, Placement, Position, Rate, Recording, Repaired, Source, Summary,
-    TableRequest,
+    BatchStream, CallStream, Clock, ClockMap, Format, Placement, Position, Rate, Recording, Repaired, Source,
+    Summary, TableRequest,
 };
 
 /// An open log or profile. Cheap to clone.
@@ -234,16 +234,8 @@ impl Recording for XRay {
         ingest::table(self, name, placement)
     }
 
-    fn segments(
-        &self,
-        name: &str,
-        placement: &Placement,
-        request: &TableRequest,
-    ) -> Option<Vec<BatchStream>> {
-        match name {
-            "call_events" => Some(ingest::call_segments(self, placement)),
-            _ => self.table(name, placement, request).map(|whole| vec![whole]),
-        }
+    fn call_segments(&self, placement: &Placement) -> Vec<CallStream> {
+        ingest::call_segments(self, placement)
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -52,12 +52,15 @@ impl BareObject {
     }
 }
 
-/// Bytes that are looked at together: where numbers end in them is one word, a bit each.
+/// Bytes of an object that are looked at together: where numbers end in them is one word, a bit each.
 const WINDOW: usize = 32;
+/// The same of calls.
+const CALLS_WINDOW: usize = 64;
 /// A number that begins in the window is read with what may lie behind it.
-const CHUNK: usize = WINDOW + 16;
+const BEHIND: usize = 16;
 
-type Chunk = [u8; CHUNK];
+type Chunk = [u8; WINDOW + BEHIND];
+type CallsChunk = [u8; CALLS_WINDOW + BEHIND];
 
 /// The bits of a number whose last byte's highest bit is at `last_bit` of a word it begins; seven of each byte are pushed
 /// together.
@@ -77,36 +80,68 @@ fn bits(word: u64, last_bit: u32) -> u64 {
 
 /// The number in bytes `start` to `end` of a chunk, and how many bits it is told with; `None` where it has nine bytes or more.
 #[inline(always)]
-fn number(chunk: &Chunk, start: u32, end: u32) -> Option<(u64, u32)> {
+fn number<const N: usize>(chunk: &[u8; N], start: u32, end: u32) -> Option<(u64, u32)> {
     let word = u64::from_le_bytes(*chunk.get(start as usize..)?.first_chunk::<8>()?);
     let len = end.wrapping_sub(start).wrapping_add(1);
     (len <= 8).then(|| (bits(word, len.wrapping_mul(8).wrapping_sub(1)), len.wrapping_mul(7)))
 }
 
+/// The same of a time, which is mostly short.
+#[inline(always)]
+fn passed(chunk: &CallsChunk, start: u32, end: u32) -> Option<u64> {
+    if end.wrapping_sub(start) == 1 {
+        let [low, high] = *chunk.get(start as usize..)?.first_chunk::<2>()?;
+        return Some(u64::from(low & 0x7f) | u64::from(high) << 7);
+    }
+    number(chunk, start, end).map(|(value, _)| value)
+}
+
 /// The same of a signed number.
 #[inline(always)]
-fn signed(chunk: &Chunk, start: u32, end: u32) -> Option<i64> {
+fn signed<const N: usize>(chunk: &[u8; N], start: u32, end: u32) -> Option<i64> {
     let (value, bits) = number(chunk, start, end)?;
     let unused = 64u32.wrapping_sub(bits);
     Some((value.wrapping_shl(unused) as i64).wrapping_shr(unused))
 }
 
-/// Where numbers end in the window at the start of a chunk.
+/// Which of sixteen bytes end a number, a bit each.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn ends(chunk: &Chunk) -> u32 {
-    let mut ends = 0u32;
-    for (word, at) in chunk.as_chunks::<8>().0.iter().zip([0u32, 8, 16, 24]) {
-        let word = !u64::from_le_bytes(*word) & HIGHEST;
-        // The highest bits of all bytes, next to each other.
-        let mask = (word >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56;
-        ends |= (mask as u32).wrapping_shl(at);
-    }
-    ends
+fn ends_of(bytes: &[u8; 16]) -> u32 {
+    use std::arch::x86_64::{_mm_movemask_epi8, _mm_set_epi64x};
+    let [low, high] = [0, 8].map(|at| half(bytes, at) as i64);
+    // SAFETY: every x86-64 processor has SSE2.
+    let highest = unsafe { _mm_movemask_epi8(_mm_set_epi64x(high, low)) };
+    !(highest as u32) & 0xffff
 }
 
-/// Takes the next end out; 32 where there is none.
+/// Which of sixteen bytes end a number, a bit each.
+#[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
-fn take(ends: &mut u32) -> u32 {
+fn ends_of(bytes: &[u8; 16]) -> u32 {
+    let [low, high] = [0, 8].map(|at| {
+        let word = !half(bytes, at) & HIGHEST;
+        // The highest bits of all bytes, next to each other.
+        ((word >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32
+    });
+    low | high << 8
+}
+
+#[inline(always)]
+fn half(bytes: &[u8; 16], at: usize) -> u64 {
+    bytes.get(at..).and_then(|half| half.first_chunk()).map_or(0, |half| u64::from_le_bytes(*half))
+}
+
+/// Where numbers end in the first bytes of a chunk, as many as there are bits.
+#[inline(always)]
+fn ends<const BYTES: u32>(chunk: &[u8]) -> u64 {
+    let sixteens = chunk.as_chunks::<16>().0.iter().zip((0..BYTES).step_by(16));
+    sixteens.fold(0, |ends, (bytes, at)| ends | u64::from(ends_of(bytes)).wrapping_shl(at))
+}
+
+/// Takes the next end out; 64 where there is none.
+#[inline(always)]
+fn take(ends: &mut u64) -> u32 {
     let at = ends.trailing_zeros();
     *ends &= ends.wrapping_sub(1);
     at
@@ -114,8 +149,8 @@ fn take(ends: &mut u32) -> u32 {
 
 /// Whether a number up to byte `last` has more than eight bytes.
 #[inline(always)]
-fn has_long(ends: u32, last: u32) -> bool {
-    let within = u32::MAX >> 31u32.wrapping_sub(last);
+fn has_long(ends: u64, last: u32) -> bool {
+    let within = u64::MAX >> 63u32.wrapping_sub(last);
     let run = !ends & within;
     let run = run & (run >> 1);
     let run = run & (run >> 2);
@@ -167,7 +202,7 @@ impl Decoder<'_> {
     }
 
     /// Tells of their events and times alone, which is faster. The methods are read after all where one behind them needs them.
-    #[inline]
+    #[inline(always)]
     pub fn bare_calls(&mut self, mut each: impl FnMut(EventByte, u64)) {
         let before = self.state();
         self.each_call(|byte, time, _, _, _, _| {
@@ -181,19 +216,19 @@ impl Decoder<'_> {
 
     /// Tells `each` of a call: its event, time and offset, and where in a chunk its method is; until that gives `None`.
     #[inline(always)]
-    fn each_call(&mut self, mut each: impl FnMut(EventByte, u64, u64, &Chunk, u32, u32) -> Option<()>) {
+    fn each_call(&mut self, mut each: impl FnMut(EventByte, u64, u64, &CallsChunk, u32, u32) -> Option<()>) {
         if self.fault.is_some() {
             return;
         }
         let (mut pos, mut time) = (self.pos, self.time);
         while let Some(rest) = self.data.get(pos..) {
-            let mut padded = [0; CHUNK];
+            let mut padded = [0; CALLS_WINDOW + BEHIND];
             let chunk = rest.first_chunk().unwrap_or_else(|| {
                 padded.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
                 &padded
             });
-            let len = rest.len().min(WINDOW) as u32;
-            let mut left = ends(chunk);
+            let len = rest.len().min(CALLS_WINDOW) as u32;
+            let mut left = ends::<64>(chunk);
             let mut at = 0u32;
             // A call is three numbers: its first byte is less than 0x80.
             while let Some(byte) = chunk.get(at as usize).map(|byte| EventByte(*byte)) {
@@ -203,7 +238,7 @@ impl Decoder<'_> {
                 if end >= len || end.wrapping_sub(begins) > 8 || !Self::is_call(byte) {
                     break;
                 }
-                let Some((later, _)) = number(chunk, at.wrapping_add(1), begins) else { break };
+                let Some(later) = passed(chunk, at.wrapping_add(1), begins) else { break };
                 let now = time.wrapping_add(later);
                 let offset = self.base.wrapping_add(pos as u64).wrapping_add(at.into());
                 if each(byte, now, offset, chunk, begins.wrapping_add(1), end).is_none() {
@@ -293,7 +328,7 @@ impl Decoder<'_> {
 #[inline(always)]
 fn header(chunk: &Chunk, modern: bool, third: bool, numbers_of_a_reference: u64) -> Option<Header> {
     const REFERENCES: u64 = WINDOW as u64;
-    let all = ends(chunk);
+    let all = ends::<32>(chunk);
     let mut left = all;
     let (mut time, mut begin) = (0, 0);
     if modern {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array, UInt64Array};
-use perfuse_tables::{CallEvent, Choices, call_events};
+use perfuse_tables::{CallEvent, CallRow, CallRun, Choices, call_events};
 
 use super::pass;
 use super::threads::ThreadKeys;
@@ -12,22 +12,14 @@ use crate::mono::decode::Call;
 use crate::mono::names::Names;
 use crate::mono::recording::Shared;
 use crate::mono::records::{Body, Event};
-use crate::{BatchStream, Placement};
+use crate::{BatchStream, CallStream, Placement};
 
 const KINDS: KindSet =
     KindSet::of(&[EventByte::METHOD_ENTER, EventByte::METHOD_LEAVE, EventByte::METHOD_EXC_LEAVE]);
 
-/// Keys in `kind`, by the upper half of an event's byte.
-const KINDS_BY_BYTE: [i32; 4] = {
-    const LEAVE: i32 = CallEvent::Exit as i32;
-    [LEAVE, LEAVE, CallEvent::Enter as i32, CallEvent::ExceptionExit as i32]
-};
-
-/// Bytes of an event at least: its first, a time, a method.
-const LEAST_BYTES: u64 = 3;
-
-/// Bytes of events in a batch of a segment: its rows stay in the cache of whoever made them, and uses them.
-const BATCH_BYTES: u64 = 1 << 16;
+/// What an event is, by the upper half of its byte.
+const KINDS_BY_BYTE: [CallEvent; 4] =
+    [CallEvent::Exit, CallEvent::Exit, CallEvent::Enter, CallEvent::ExceptionExit];
 
 /// Segments that a log is cut into. Each has a tree of calls of its own that is put into the others' in the end, which
 /// costs something; with fewer of them, a processor waits longer for the last one.
@@ -46,38 +38,21 @@ pub fn call_events(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     })
 }
 
-/// The table in segments; each is decoded by whoever pulls it.
-pub fn segments(log: &Arc<Shared>, placement: &Placement) -> Vec<BatchStream> {
+/// The table in segments; each is decoded by whoever pulls it, a buffer at a time: its rows stay in the cache of whoever made
+/// them, and uses them.
+pub fn segments(log: &Arc<Shared>, placement: &Placement) -> Vec<CallStream> {
     let threads = ThreadKeys::new(log, placement);
     let groups = pass::groups(log, KINDS, &pass::Part::default());
     let len = groups.len().div_ceil(NUM_SEGMENTS).max(1);
-    let segments = groups.chunks(len).map(|groups| -> BatchStream {
+    let segments = groups.chunks(len).map(|groups| -> CallStream {
         let (log, placement, threads) = (Arc::clone(log), placement.clone(), threads.clone());
-        let batches: Vec<_> = groups.iter().flat_map(|group| cut(&log, group)).collect();
         let mut functions = Functions::new(&placement);
-        Box::new(batches.into_iter().map(move |buffers| {
+        Box::new(groups.concat().into_iter().map(move |buffer| {
             let (placement, threads, functions) = (&placement, &threads, &mut functions);
-            Reader { log: &log, placement, threads, functions }.batch(&buffers)
+            Reader { log: &log, placement, threads, functions }.run(buffer).into()
         }))
     });
     segments.collect()
-}
-
-/// The buffers of a group, as many together as make a batch of a segment.
-fn cut(log: &Shared, group: &[usize]) -> Vec<Vec<usize>> {
-    let mut batches = vec![Vec::new()];
-    let mut bytes = 0u64;
-    for &number in group {
-        if bytes >= BATCH_BYTES {
-            batches.push(Vec::new());
-            bytes = 0;
-        }
-        if let Some(batch) = batches.last_mut() {
-            batch.push(number);
-        }
-        bytes = bytes.saturating_add(log.survey().buffers.list.get(number).map_or(0, |buffer| buffer.len));
-    }
-    batches
 }
 
 /// Turns buffers into rows.
@@ -89,42 +64,62 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn batch(self, buffers: &[usize]) -> RecordBatch {
-        let (survey, names) = (self.log.survey(), self.log.names());
-        let list = || buffers.iter().filter_map(|number| Some((*number, survey.buffers.list.get(*number)?)));
-        let bytes = list().fold(0, |sum: u64, (_, buffer)| sum.saturating_add(buffer.len));
-        let mut rows = Rows::with_capacity((bytes / LEAST_BYTES) as usize);
-        let mut event = Event::default();
-        for (number, buffer) in list() {
-            let passed_over = KindSet::of(&[EventByte::ALLOC_BT]);
-            let mut decoder = buffer.decoder(&self.log.source, survey.dialect).lean(passed_over);
-            let mut push = |call: Call| {
-                let function = self.functions.key(names, call.method, call.time);
-                rows.push(&call, self.placement.clock.ns(call.time), function);
-            };
-            loop {
-                decoder.calls(&mut push);
-                let Some(Ok(())) = decoder.read(&mut event) else { break };
-                if let Body::Call { method } = event.body {
-                    push(Call { byte: event.byte, time: decoder.time(), method, offset: event.offset });
-                }
-            }
-            rows.end_buffer(self.threads.of_buffer(self.log, number));
+    fn batch(mut self, buffers: &[usize]) -> RecordBatch {
+        let num = buffers.iter().fold(0usize, |sum, buffer| sum.saturating_add(self.num_at_most(*buffer)));
+        let mut rows = Rows::with_capacity(num);
+        for &buffer in buffers {
+            self.each(buffer, |row| rows.push(&row));
+            rows.end_buffer(self.threads.of_buffer(self.log, buffer));
         }
         rows.finish(self.placement.source_id)
+    }
+
+    fn run(mut self, buffer: usize) -> CallRun {
+        let mut rows = Vec::with_capacity(self.num_at_most(buffer));
+        self.each(buffer, |row| rows.push(row));
+        let (thread_id, source_id) = (self.threads.of_buffer(self.log, buffer), self.placement.source_id);
+        CallRun { thread_id, source_id, rows }
+    }
+
+    /// How many calls a buffer has, or more.
+    fn num_at_most(&self, buffer: usize) -> usize {
+        self.log.survey().lengths.get(buffer).map_or(0, |num| *num as usize)
+    }
+
+    #[inline(always)]
+    fn each(&mut self, buffer: usize, mut each: impl FnMut(CallRow)) {
+        let (survey, names) = (self.log.survey(), self.log.names());
+        let Some(buffer) = survey.buffers.list.get(buffer) else { return };
+        let mut event = Event::default();
+        let passed_over = KindSet::of(&[EventByte::ALLOC_BT]);
+        let mut decoder = buffer.decoder(&self.log.source, survey.dialect).lean(passed_over);
+        let clock = self.placement.clock;
+        let mut push = |call: Call| {
+            let function_id = self.functions.key(names, call.method, call.time);
+            let kind = KINDS_BY_BYTE.get(usize::from(call.byte.0 >> 4) & 3).copied();
+            let kind = kind.unwrap_or(CallEvent::Exit);
+            each(CallRow { ts_ns: clock.ns(call.time), record_offset: call.offset, function_id, kind });
+        };
+        loop {
+            decoder.calls(&mut push);
+            let Some(Ok(())) = decoder.read(&mut event) else { break };
+            if let Body::Call { method } = event.body {
+                push(Call { byte: event.byte, time: decoder.time(), method, offset: event.offset });
+            }
+        }
     }
 }
 
 /// Keys of functions, those met most often without a search.
 struct Functions {
     first: u32,
-    recent: Vec<(u64, u32)>,
+    recent: Box<[(u64, u32); PLACES]>,
 }
 
 impl Functions {
     fn new(placement: &Placement) -> Self {
         // At first each place has a method that belongs to another.
-        let recent = (0..PLACES).map(|at| (if at == 0 { 8 } else { 0 }, 0)).collect();
+        let recent = Box::new(std::array::from_fn(|at| (if at == 0 { 8 } else { 0 }, 0)));
         Self { first: placement.first.function, recent }
     }
 
@@ -175,12 +170,11 @@ impl Rows {
     }
 
     #[inline(always)]
-    fn push(&mut self, call: &Call, ts_ns: i64, function: u32) {
-        let kind = KINDS_BY_BYTE.get(usize::from(call.byte.0 >> 4) & 3).copied().unwrap_or_default();
-        self.ts_ns.push(ts_ns);
-        self.kinds.push(kind);
-        self.functions.push(function);
-        self.offsets.push(call.offset);
+    fn push(&mut self, row: &CallRow) {
+        self.ts_ns.push(row.ts_ns);
+        self.kinds.push(row.kind as i32);
+        self.functions.push(row.function_id);
+        self.offsets.push(row.record_offset);
     }
 
     fn end_buffer(&mut self, thread_id: u32) {

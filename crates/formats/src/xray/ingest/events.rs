@@ -16,7 +16,7 @@ use super::super::records::{Dialect, Record};
 use super::super::survey::{Survey, owner};
 use super::super::walk::{Step, Walk};
 use super::columns::{Columns, key};
-use crate::{BatchStream, Placement, Recording, Scale};
+use crate::{BatchStream, CallStream, Placement, Recording, Scale, call_stream};
 
 /// Bytes of records in a batch, about.
 const BATCH_BYTES: usize = RECORDS_A_UNIT * FUNCTION_BYTES;
@@ -37,18 +37,18 @@ pub fn stream(log: &XRay, placement: &Placement) -> BatchStream {
 }
 
 /// The rows of a log in segments; each is decoded by whoever pulls it.
-pub fn segments(log: &XRay, placement: &Placement) -> Vec<BatchStream> {
+pub fn segments(log: &XRay, placement: &Placement) -> Vec<CallStream> {
     let (decoder, mut jobs) = jobs(log, placement);
-    let mut segments: Vec<BatchStream> = Vec::new();
+    let mut segments = Vec::new();
     while !jobs.is_empty() {
         let left = jobs.split_off(jobs.len().min(IN_A_SEGMENT));
         let jobs = std::mem::replace(&mut jobs, left);
-        segments.push(Box::new(Segment {
+        segments.push(call_stream(Box::new(Segment {
             decoder: Arc::clone(&decoder),
             jobs: jobs.into(),
             prepared: Vec::new(),
             num_prepared: 0,
-        }));
+        })));
     }
     segments
 }

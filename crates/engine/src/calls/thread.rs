@@ -1,0 +1,53 @@
+//! The stack of a thread.
+
+use perfuse_tables::StartReason;
+use rustc_hash::FxHashMap;
+
+use super::events::Event;
+use super::visitor::Frame;
+
+/// The open calls of a thread.
+#[derive(Debug)]
+pub(super) struct Thread<M> {
+    /// Its first event, and the processor that was on.
+    pub first: (Event, Option<u32>),
+    pub stack: Vec<Frame<M>>,
+    /// How often each function is in the stack; only kept from the first exit on that does not fit what is near.
+    pub open: Option<FxHashMap<u32, u32>>,
+    pub last_ns: i64,
+    pub last_offset: u64,
+}
+
+impl<M> Thread<M> {
+    #[inline(always)]
+    pub fn push(&mut self, call: Frame<M>) {
+        if let Some(open) = &mut self.open {
+            *open.entry(call.function_id).or_default() += 1;
+        }
+        self.stack.push(call);
+    }
+
+    /// How many calls are looked through before functions are counted.
+    const NEAR: usize = 64;
+
+    /// Whether a call of the function is open that an exit may unwind to. Not so a call whose entry was lost: it was found by
+    /// an exit that came when all within it had ended.
+    pub fn has_open(&mut self, function_id: u32) -> bool {
+        let was_entered = |frame: &&Frame<M>| frame.start_reason == StartReason::Entry;
+        let mut near = self.stack.iter().rev().take(Self::NEAR).take_while(was_entered);
+        if near.any(|frame| frame.function_id == function_id) {
+            return true;
+        }
+        if self.stack.len() <= Self::NEAR {
+            return false;
+        }
+        // Counted once, then kept up: a scan of a deep stack for every exit that does not fit takes the square of the depth.
+        let open = self.open.get_or_insert_with(|| {
+            let mut open = FxHashMap::default();
+            let entered = self.stack.iter().filter(was_entered);
+            entered.for_each(|frame| *open.entry(frame.function_id).or_default() += 1);
+            open
+        });
+        open.contains_key(&function_id)
+    }
+}
