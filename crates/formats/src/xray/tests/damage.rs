@@ -23,7 +23,7 @@ const FIXTURES: [&[u8]; 12] = [
 
 /// What is left to tell of a repaired log: see the README of the folder. Buffers that differed by damage alone are copies once it
 /// is mended.
-const BEYOND_REPAIR: [&str; 7] = ["XR002", "XR005", "XR015", "XR016", "XR027", "XR055", "XR072"];
+const BEYOND_REPAIR: [&str; 8] = ["XR002", "XR003", "XR005", "XR015", "XR016", "XR027", "XR055", "XR072"];
 
 /// Does with a log whatever can be done with one.
 fn everything(log: &XRay) {
