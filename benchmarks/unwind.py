@@ -2,7 +2,7 @@
 
 Two programs are recorded: gcc compiling, a large program unwound by `.eh_frame`, and a small one that calls itself,
 unwound by SFrame as well. Both peers have the recording in the page cache. perf prints every chain (`perf script`),
-perfuse adds them up by stack (`perfuse convert --to collapsed`); neither resolves inlined calls. Needs 3 GB of disk.
+perfuse adds them up by stack (`perfuse convert --to collapsed`); neither resolves inlined calls. Needs 5 GB of disk.
 """
 
 import argparse
@@ -113,11 +113,11 @@ def _recorded(program: Recorded, cache: Path) -> Path:
 
 
 def _compiling(cache: Path) -> list[str | Path]:
-    """Some seconds of gcc: three thousand functions."""
+    """Some seconds of gcc: six thousand functions."""
     source = cache / "functions.c"
     loop = "s += sin(a * k) + {0}.0 / (k + 1); if (s > 100) s -= a; else if (k % 3 == 0) s *= 1.5;"
     line = "double f{0}(double a, int n) {{ double s = 0; for (int k = 0; k < n; k++) {{ " + loop + " }} return s; }}"
-    source.write_text("\n".join(["#include <math.h>", *(line.format(number) for number in range(3000))]) + "\n")
+    source.write_text("\n".join(["#include <math.h>", *(line.format(number) for number in range(6000))]) + "\n")
     return ["gcc", "-O2", "-c", source, "-o", cache / "functions.o"]
 
 
