@@ -65,8 +65,15 @@ def lines(told: GcActivity, asked: RuntimeRequest, style: Style) -> Iterator[str
 
 def _finalizers(told: GcActivity, asked: RuntimeRequest, style: Style) -> Iterator[str]:
     rounds = told.finalizer_rounds
-    ran = f"run {counted(rounds.count, 'time')}, {duration_text(rounds.sum)} in all" if rounds.count else ""
-    yield from section("Finalizers", style, ran)
+    # Objects are finalized outside of rounds, too: when the program ends.
+    num_objects = sum(one.durations.count for one in told.finalizers)
+    time_ns = sum(one.durations.sum for one in told.finalizers) if num_objects else rounds.sum
+    facts = [f"{duration_text(time_ns)} in all"]
+    if num_objects:
+        facts.insert(0, counted(num_objects, "object"))
+    if rounds.count:
+        facts.append(counted(rounds.count, "round"))
+    yield from section("Finalizers", style, ", ".join(facts))
     shown = told.finalizers[: asked.rows(3)]
     rows: list[list[Cell]] = [[*_figures(one.durations), one.type_name or UNKNOWN] for one in shown]
     if rows:
