@@ -39,7 +39,7 @@ class Kind:
 
 KINDS = (
     Kind("big-alloc", "alloc,legacy,jit", 64, "allocations", 1.5),
-    Kind("large-calls", "nodefaults,calls,calldepth=100", 120, "call_events", 0.85),
+    Kind("large-calls", "nodefaults,calls,calldepth=100", 230, "call_events", 0.85),
     Kind("large-heapshot", "heapshot,heapshot-on-shutdown", 170, "heap_objects", 1.5),
 )
 
