@@ -65,7 +65,7 @@ pub struct Diagnostic {
 
 /// Collects diagnostics; past a limit per code it counts instead of keeping, so memory stays bounded. What is only worth
 /// knowing ([`Severity::Info`]) is told once, with its count: a habit of a writer is in every record.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Diagnostics {
     rows: Vec<Diagnostic>,
     seen: Vec<(&'static str, usize, usize)>,

@@ -1,8 +1,8 @@
 """What heap shots hold by type: what can be told of shots of any size at once."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 from perfuse import _core
 from perfuse.analysis.heap import Snapshot
@@ -19,6 +19,10 @@ class ShotSize:
     snapshot: Snapshot
     num_objects: int
     size_bytes: int
+
+    def as_json(self) -> dict[str, Any]:
+        """One of `heap.shots` in `report --json`."""
+        return {**asdict(self.snapshot), "num_objects": self.num_objects, "size_bytes": self.size_bytes}
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,10 +47,7 @@ class HeapReport:
         facts = ("num_objects", "size_bytes", "num_references", "num_roots", "has_roots", "num_unreachable")
         more = ("unreachable_bytes", "num_dangling", "num_missed_roots", "num_repeated", "is_complete")
         return {
-            "shots": [
-                {**asdict(one.snapshot), "num_objects": one.num_objects, "size_bytes": one.size_bytes}
-                for one in self.shots
-            ],
+            "shots": [one.as_json() for one in self.shots],
             "is_whole": True,
             "last": {
                 "snapshot_id": heap.snapshot.snapshot_id,

@@ -40,10 +40,7 @@ class HeapOverview:
         """The contract of `heap` in `report --json`."""
         last = self.shots[-1]
         return {
-            "shots": [
-                {**asdict(one.snapshot), "num_objects": one.num_objects, "size_bytes": one.size_bytes}
-                for one in self.shots
-            ],
+            "shots": [one.as_json() for one in self.shots],
             "is_whole": False,
             "last": {
                 "snapshot_id": last.snapshot.snapshot_id,

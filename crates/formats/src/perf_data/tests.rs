@@ -3,6 +3,7 @@
 mod damaged;
 mod hand_made;
 mod injected;
+mod ordered;
 mod recordings;
 
 use std::path::PathBuf;
