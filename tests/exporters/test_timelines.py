@@ -144,7 +144,7 @@ def test_one_thread(profile: Any) -> None:
 
 def test_a_log_without_calls_is_a_timeline() -> None:
     """Nor samples: of the heap's sizes and the threads' names alone."""
-    log = perfuse.fuse(Path(__file__).parents[2] / "crates/formats/src/mono/testdata/v17-heapshot.mlpd")
+    log = perfuse.fuse(Path(__file__).parents[2] / "crates/formats/mono/src/testdata/v17-heapshot.mlpd")
     assert not log.has("call_events")
     trace = log.call_trace()
     assert trace is not None

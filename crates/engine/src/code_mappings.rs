@@ -1,7 +1,7 @@
 //! JIT code as mappings of the files it was written to, for tools that know addresses by mappings only.
 
 use crate::code_map::CodeMap;
-use crate::elf_image::tables::PlacedCode;
+use perfuse_binaries::elf_image::tables::PlacedCode;
 
 /// What a range of addresses holds from a time on, until the next says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use arrow_array::RecordBatch;
+use perfuse_binaries::xray_map::{Named, ObjectMaps};
 use perfuse_engine::align::first_uses;
 use perfuse_engine::allocated::Sums;
 use perfuse_engine::join;
-use perfuse_engine::sleds::{Named, ObjectMaps};
 use perfuse_engine::unwind::Totals;
 use perfuse_formats::{CallStream, ClockMap, Placement, Recording, ShotSum, TableRequest};
 use perfuse_tables::access::ColumnError;

@@ -6,10 +6,10 @@ use std::io::{self, BufWriter};
 use std::os::fd::{BorrowedFd, RawFd};
 
 use arrow_array::types::UInt32Type;
+use perfuse_binaries::elf_image::tables::{self, PlacedCode, Tables};
+use perfuse_binaries::elf_image::{Error, ImageSpec, Summary};
 use perfuse_engine::code_map::CodeMap;
 use perfuse_engine::code_mappings::{CodeMapping, code_mappings};
-use perfuse_engine::elf_image::tables::{self, PlacedCode, Tables};
-use perfuse_engine::elf_image::{Error, ImageSpec, Summary};
 use perfuse_formats::jitdump::JitDump;
 use perfuse_formats::perf_data::{InjectError, InjectedMmap, Injection, PerfData, inject};
 use perfuse_formats::{TableRequest, machine_pointer_bytes};

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
+use perfuse_binaries::symbolize::{Options, Symbolizer};
 use perfuse_engine::code_map::CodeMap;
 use perfuse_engine::join::{self, CodeLines, CodeNames, NativeNames, PerfMaps, Places};
 use perfuse_engine::mappings::Mappings;
-use perfuse_engine::symbolize::{Options, Symbolizer};
 use perfuse_engine::unwind::{Chains, Modules, Unwinder};
 use perfuse_formats::TableRequest;
 use perfuse_formats::perf_data::PerfData;

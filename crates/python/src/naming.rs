@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use arrow_array::RecordBatch;
-use perfuse_engine::sleds::{Error, MapFile, Named, NativeIds, ObjectMaps, name_functions};
-use perfuse_engine::symbolize::{Options, Symbolizer};
+use perfuse_binaries::symbolize::{Options, Symbolizer};
+use perfuse_binaries::xray_map::{Error, MapFile, Named, NativeIds, ObjectMaps, name_functions};
 use perfuse_formats::TableRequest;
 use perfuse_tables::access::ColumnError;
 use pyo3::prelude::*;

@@ -1,8 +1,8 @@
 //! Samples written for viewers that want them as Protocol Buffers.
 
 use arrow_array::RecordBatch;
-use perfuse_engine::trace_output::stacks::Stacks;
-use perfuse_engine::trace_output::{Error, Tracks, perfetto, pprof};
+use perfuse_writers::stacks::Stacks;
+use perfuse_writers::{Error, Tracks, perfetto, pprof};
 use pyo3::prelude::*;
 
 use crate::arrow::batches;

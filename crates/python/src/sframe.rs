@@ -9,10 +9,10 @@ mod synthesis;
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use perfuse_engine::trace_output::Error;
 use perfuse_formats::sframe::readelf::{Dump, Style};
 use perfuse_formats::sframe::{self, SFrame, writer};
 use perfuse_formats::{Recording, Source};
+use perfuse_writers::Error;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use perfuse_engine::sleds::{CODES, Error, MapFile, Names};
-use perfuse_engine::symbolize::{Options, Symbolizer};
+use perfuse_binaries::symbolize::{Options, Symbolizer};
+use perfuse_binaries::xray_map::{CODES, Error, MapFile, Names};
 use perfuse_formats::instrumentation_map::RULES;
 use pyo3::prelude::*;
 

@@ -7,11 +7,9 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_array::types::Int32Type;
 use perfuse_engine::calls::Selection;
-use perfuse_engine::trace_output::{
-    Batches, Error, Survey, Tables, Trace, Tracks, chrome, perfetto, speedscope,
-};
 use perfuse_formats::{Placement, TableRequest};
 use perfuse_tables::access::{ColumnError, numbers};
+use perfuse_writers::{Batches, Error, Survey, Tables, Trace, Tracks, chrome, perfetto, speedscope};
 use pyo3::prelude::*;
 
 use crate::fusion::Fusion;

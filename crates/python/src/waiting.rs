@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use perfuse_engine::trace_output::Error;
+use perfuse_writers::Error;
 use pyo3::prelude::*;
 
 use crate::errors::table_error;

@@ -3,7 +3,7 @@ use std::sync::Mutex;
 
 use rustc_hash::FxHashMap;
 
-use crate::symbolize::PerfMap;
+use perfuse_binaries::symbolize::PerfMap;
 
 /// The `perf-PID.map` files that runtimes without a dump write (`node --perf-basic-prof`), opened when first asked.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use super::locate::{Located, Location};
 use super::perf_maps::PerfMaps;
 use super::places::Place;
 use crate::mappings::{Mapping, Mappings};
-use crate::symbolize::{Module, Resolved, SymbolFrame, Symbolizer};
+use perfuse_binaries::symbolize::{Module, Resolved, SymbolFrame, Symbolizer};
 
 /// Functions of JIT code, from table `code_objects`.
 #[derive(Debug, Default)]

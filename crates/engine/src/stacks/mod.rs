@@ -5,7 +5,7 @@
 
 mod backtraces;
 mod collapsed;
-pub(crate) mod columns;
+pub mod columns;
 mod events;
 mod invert;
 mod layout;

@@ -10,7 +10,7 @@ use super::step::Step;
 use super::walk::{Code, StepId};
 use crate::join::{Place, Places};
 use crate::mappings::Mapping;
-use crate::symbolize::{Module as Symbols, Symbolizer};
+use perfuse_binaries::symbolize::{Module as Symbols, Symbolizer};
 
 /// Everything that stacks are unwound through, opened once and shared by threads.
 pub struct Modules<'a> {

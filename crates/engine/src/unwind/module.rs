@@ -8,7 +8,7 @@ use super::cfi::{Index, Section, without_omitted_pointers};
 use super::machine::Machine;
 use super::memory::number;
 use super::step::{Origin, Step};
-use crate::symbolize::Image;
+use perfuse_binaries::symbolize::Image;
 
 /// What tells how to unwind, in formats that this crate does not know.
 pub trait Formats: Sync {

@@ -1,6 +1,6 @@
 //! How much of a program's code has rows, and why the rest has none.
 
-use perfuse_engine::eh_frame::{Coverage, CrossCheck, Known, Without};
+use perfuse_binaries::eh_frame::{Coverage, CrossCheck, Known, Without};
 use perfuse_formats::Recording as _;
 use perfuse_formats::sframe::SFrame;
 use perfuse_formats::sframe::consts::Abi;

@@ -1,6 +1,6 @@
 //! Rows of SFrame sections held against the `.eh_frame` of the same file: the formats give the one, the engine the other.
 
-use perfuse_engine::eh_frame::{
+use perfuse_binaries::eh_frame::{
     CrossCheck, Differs, Disagreement, EhFrame, Function, Row, Says, Unsayable, UnwindTable, cross_check,
 };
 use perfuse_formats::Recording;

@@ -1,6 +1,6 @@
 //! Sections made of what a JITDUMP tells of unwinding through its code.
 
-use perfuse_engine::eh_frame::{self, Bytes, Function, Registers, UnwindTable};
+use perfuse_binaries::eh_frame::{self, Bytes, Function, Registers, UnwindTable};
 use perfuse_formats::jitdump::JitDump;
 use perfuse_formats::jitdump::consts::RecordTag;
 use perfuse_formats::jitdump::records::UnwindingInfo;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use perfuse_engine::eh_frame::{EhFrame, Error, Function, Row, Says, Stub, UnwindTable};
+use perfuse_binaries::eh_frame::{EhFrame, Error, Function, Row, Says, Stub, UnwindTable};
 use perfuse_formats::Source;
 use perfuse_formats::jitdump::{self, JitDump};
 use perfuse_formats::sframe::consts::{Abi, VERSION_1_REPEAT_BYTES};

@@ -1,0 +1,31 @@
+//! Names, lines and inlined calls for native code and the kernel.
+//!
+//! A [`Symbolizer`] finds the file a mapping was made from, and refuses any other of the same name; a [`Module`] names
+//! offsets in it, from its symbol tables and DWARF. Whatever could not be named says why. Nothing is downloaded.
+
+mod address_space;
+mod build_id;
+mod declaration;
+mod dwarf;
+mod elf_module;
+mod elf_symbols;
+mod image;
+mod kallsyms;
+mod kernel;
+mod live_kernel;
+mod locate;
+mod module;
+mod names;
+mod perf_map;
+mod plt;
+mod recorded_path;
+mod search_path;
+mod symbol_index;
+mod symbolizer;
+
+pub use image::Image;
+pub use module::{Module, Resolved, SymbolFrame};
+pub(crate) use names::{NameCache, demangle as demangled};
+pub use perf_map::{PerfMap, PerfMapEntry};
+pub(crate) use symbol_index::by_familiarity;
+pub use symbolizer::{Options, Symbolizer};

@@ -1,0 +1,294 @@
+use std::borrow::Cow;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use super::dwarf::{Dwarf, DwarfFrame};
+use super::elf_module::{ElfModule, Symbol};
+use super::image::Image;
+use super::kallsyms::Kallsyms;
+use super::names::{Name, NameCache};
+
+/// A file, kernel or vdso that code was mapped from, ready to name its addresses.
+pub struct Module {
+    name: String,
+    symbols: Symbols,
+    dwarf: OnceLock<Option<Mutex<Dwarf>>>,
+    with_dwarf: bool,
+    supplement: Option<Arc<Image>>,
+    names: Mutex<NameCache>,
+}
+
+/// Where a module's names come from.
+#[derive(Debug)]
+pub(crate) enum Symbols {
+    Elf(Box<ElfModule>),
+    Kallsyms(Kallsyms),
+    /// Nowhere, and why.
+    None(Arc<str>),
+}
+
+/// What is known of one address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resolved {
+    /// The function and the calls inlined into it, the outermost first; empty where nothing is known.
+    pub frames: Vec<SymbolFrame>,
+    /// Address in the module's own symbol table, as `nm` and `addr2line` have it.
+    pub relative_address: Option<u64>,
+    /// First address of the symbol, in the same terms.
+    pub symbol_address: Option<u64>,
+    /// Why there are no frames.
+    pub unnamed_because: Option<Arc<str>>,
+}
+
+/// A function at an address, and the position in its source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SymbolFrame {
+    /// Name for people: demangled.
+    pub name: Arc<str>,
+    /// Name as the file has it, where that is another.
+    pub linkage_name: Option<Arc<str>>,
+    /// Source file.
+    pub path: Option<Arc<str>>,
+    /// Line, from 1; of the call for all frames but the innermost.
+    pub line: Option<u32>,
+    /// Column, from 1.
+    pub column: Option<u32>,
+}
+
+impl Module {
+    pub(crate) fn new(
+        name: &str,
+        symbols: Symbols,
+        with_dwarf: bool,
+        supplement: Option<Arc<Image>>,
+    ) -> Self {
+        let names = Mutex::default();
+        Self { name: name.to_owned(), symbols, dwarf: OnceLock::new(), with_dwarf, supplement, names }
+    }
+
+    /// A module that names nothing.
+    pub(crate) fn unknown(name: &str, reason: impl Into<Arc<str>>) -> Self {
+        Self::new(name, Symbols::None(reason.into()), false, None)
+    }
+
+    /// Name it was recorded under: a path, or `[kernel.kallsyms]`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The file its code is in, on this machine; `None` for a kernel and where nothing was found.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        match &self.symbols {
+            Symbols::Elf(elf) => Some(&elf.image.path),
+            Symbols::Kallsyms(_) | Symbols::None(_) => None,
+        }
+    }
+
+    /// The separate file its debug information is from.
+    #[must_use]
+    pub fn debug_file(&self) -> Option<PathBuf> {
+        match &self.symbols {
+            Symbols::Elf(elf) => elf.debug_image.as_ref().map(|image| image.path.clone()),
+            Symbols::Kallsyms(_) | Symbols::None(_) => None,
+        }
+    }
+
+    /// Why no address of this module can be named; `None` where its symbols were found.
+    #[must_use]
+    pub fn unnamed_because(&self) -> Option<Arc<str>> {
+        match &self.symbols {
+            Symbols::None(reason) => Some(Arc::clone(reason)),
+            Symbols::Elf(_) | Symbols::Kallsyms(_) => None,
+        }
+    }
+
+    /// Its bytes and those of its debug file.
+    pub fn images(&self) -> Option<(Arc<Image>, Option<Arc<Image>>)> {
+        match &self.symbols {
+            Symbols::Elf(elf) => Some((Arc::clone(&elf.image), elf.debug_image.clone())),
+            Symbols::Kallsyms(_) | Symbols::None(_) => None,
+        }
+    }
+
+    /// The address, as the file is laid out, of a [`Module::position`].
+    pub fn address(&self, position: u64) -> Option<u64> {
+        match &self.symbols {
+            Symbols::Elf(elf) => elf.space.address(position),
+            Symbols::Kallsyms(_) | Symbols::None(_) => None,
+        }
+    }
+
+    /// What [`Module::resolve`] takes for a sampled address: its offset in the file, by the mapping it was sampled in.
+    /// A kernel is not mapped from a file: the address itself.
+    #[must_use]
+    pub fn position(&self, address: u64, mapping_start: u64, mapping_file_offset: u64) -> u64 {
+        let is_absolute = match &self.symbols {
+            Symbols::Elf(elf) => elf.space.is_absolute(),
+            Symbols::Kallsyms(kallsyms) => kallsyms.is_absolute(),
+            Symbols::None(_) => false,
+        };
+        if is_absolute {
+            address
+        } else {
+            address.wrapping_sub(mapping_start).wrapping_add(mapping_file_offset)
+        }
+    }
+
+    /// Names the code at an offset of the module's file ([`Module::position`]).
+    ///
+    /// A return address belongs to the instruction after the call: look up the byte before it.
+    #[must_use]
+    pub fn resolve(&self, position: u64) -> Resolved {
+        self.resolve_many(&[position]).pop().unwrap_or_default()
+    }
+
+    /// [`Module::resolve`] for many offsets, in their order.
+    #[must_use]
+    pub fn resolve_many(&self, positions: &[u64]) -> Vec<Resolved> {
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        match &self.symbols {
+            Symbols::Elf(elf) => {
+                let dwarf = self.dwarf(elf).map(|dwarf| dwarf.lock().unwrap_or_else(PoisonError::into_inner));
+                positions
+                    .iter()
+                    .map(|&position| resolve_elf(elf, dwarf.as_deref(), position, &mut names))
+                    .collect()
+            }
+            Symbols::Kallsyms(kallsyms) => {
+                positions.iter().map(|&position| resolve_kallsyms(kallsyms, position, &mut names)).collect()
+            }
+            Symbols::None(reason) => {
+                let unknown = Resolved { unnamed_because: Some(Arc::clone(reason)), ..Resolved::default() };
+                vec![unknown; positions.len()]
+            }
+        }
+    }
+
+    /// The function that starts at each of these addresses, which are those of the module's own symbol table; `None` where
+    /// none is known to. Its position is that of its declaration, else of its first instruction.
+    #[must_use]
+    pub fn functions_at(&self, addresses: &[Option<u64>]) -> Vec<Option<SymbolFrame>> {
+        let Symbols::Elf(elf) = &self.symbols else { return vec![None; addresses.len()] };
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let dwarf = self.dwarf(elf).map(|dwarf| dwarf.lock().unwrap_or_else(PoisonError::into_inner));
+        let function = |&address: &Option<u64>| function_at(elf, dwarf.as_deref(), address?, &mut names);
+        addresses.iter().map(function).collect()
+    }
+
+    /// The address, for [`Module::functions_at`], of an offset in a section of a file that is not linked; `None` where the
+    /// section has no code.
+    #[must_use]
+    pub fn section_address(&self, section: u32, offset: u64) -> Option<u64> {
+        let Symbols::Elf(elf) = &self.symbols else { return None };
+        elf.space.section_start(section as usize)?.checked_add(offset)
+    }
+
+    fn dwarf(&self, elf: &ElfModule) -> Option<&Mutex<Dwarf>> {
+        let open = || Some(Mutex::new(Dwarf::open(elf.dwarf_image()?, self.supplement.as_ref()).ok()?));
+        self.dwarf.get_or_init(|| self.with_dwarf.then(open).flatten()).as_ref()
+    }
+}
+
+fn resolve_elf(elf: &ElfModule, dwarf: Option<&Dwarf>, position: u64, names: &mut NameCache) -> Resolved {
+    let Some(address) = elf.space.address(position) else {
+        let unnamed_because = Some(names.text("the module's file has no code at this offset"));
+        return Resolved { unnamed_because, ..Resolved::default() };
+    };
+    let symbol = elf.symbol(address);
+    let mut found = FrameStack { frames: Vec::new(), names, nameless: None };
+    if let Some(dwarf) = dwarf {
+        dwarf.visit(address, |frame| found.push(frame));
+    }
+    let mut frames = found.finish(symbol.as_ref());
+    frames.reverse();
+    let unnamed_because = frames.is_empty().then(|| names.text(elf.why_no_symbol()));
+    let symbol_address = symbol.map(|symbol| symbol.address);
+    Resolved { frames, relative_address: Some(address), symbol_address, unnamed_because }
+}
+
+fn function_at(
+    elf: &ElfModule,
+    dwarf: Option<&Dwarf>,
+    address: u64,
+    names: &mut NameCache,
+) -> Option<SymbolFrame> {
+    let symbol = elf.symbol(address).filter(|symbol| symbol.address == address);
+    let declaration = dwarf.and_then(|dwarf| dwarf.declaration(address)).unwrap_or_default();
+    let name = symbol.map(|symbol| symbol.name).or(declaration.name.map(Cow::Owned))?;
+    let path = declaration.path.map(|path| names.text(&path));
+    Some(SymbolFrame::new(names.name(&name), (path, declaration.line, declaration.column)))
+}
+
+fn resolve_kallsyms(kallsyms: &Kallsyms, position: u64, names: &mut NameCache) -> Resolved {
+    let relative_address = Some(position);
+    match kallsyms.find(position) {
+        Some((start, name)) => {
+            let frames = vec![SymbolFrame::new(names.name(name), Position::default())];
+            Resolved { frames, relative_address, symbol_address: Some(start), unnamed_because: None }
+        }
+        None => {
+            let unnamed_because = Some(names.text("no kernel symbol covers this address"));
+            Resolved { relative_address, unnamed_because, ..Resolved::default() }
+        }
+    }
+}
+
+/// Frames at one address, gathered from the innermost out.
+struct FrameStack<'a> {
+    frames: Vec<SymbolFrame>,
+    names: &'a mut NameCache,
+    /// Position in the latest frame, where that had no name.
+    nameless: Option<Position>,
+}
+
+/// Path, line and column.
+type Position = (Option<Arc<str>>, Option<u32>, Option<u32>);
+
+impl FrameStack<'_> {
+    fn push(&mut self, frame: DwarfFrame<'_>) {
+        let path = frame.path.map(|path| self.names.text(path));
+        let position = (path, frame.line, frame.column);
+        match frame.name.filter(|name| !name.is_empty()) {
+            Some(raw) => {
+                let name = self.names.name(raw);
+                self.frames.push(SymbolFrame::new(name, position));
+                self.nameless = None;
+            }
+            // An inlined call without a name is passed over; the function itself has its symbol's.
+            None => self.nameless = Some(position),
+        }
+    }
+
+    fn finish(mut self, symbol: Option<&Symbol<'_>>) -> Vec<SymbolFrame> {
+        let Some(symbol) = symbol else { return self.frames };
+        let name = self.names.name(&symbol.name);
+        match (self.nameless, self.frames.last_mut()) {
+            // DWARF often has less: no class and parameters, nothing of `.cold` and `.part.0`. Symbols agree with perf.
+            (None, Some(function)) if symbol.is_sized => {
+                (function.name, function.linkage_name) = (name.shown, name.linkage);
+            }
+            (None, Some(_)) => {}
+            (position, _) => self.frames.push(SymbolFrame::new(name, position.unwrap_or_default())),
+        }
+        self.frames
+    }
+}
+
+impl SymbolFrame {
+    fn new(name: Name, (path, line, column): Position) -> Self {
+        Self { name: name.shown, linkage_name: name.linkage, path, line, column }
+    }
+}
+
+impl fmt::Debug for Module {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reason = self.unnamed_because();
+        out.debug_struct("Module")
+            .field("name", &self.name)
+            .field("unnamed_because", &reason)
+            .finish_non_exhaustive()
+    }
+}

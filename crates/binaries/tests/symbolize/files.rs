@@ -1,0 +1,166 @@
+//! The right file is found, and every other is refused with a reason.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use perfuse_binaries::symbolize::{Module, Symbolizer};
+
+use crate::program::{Scratch, build_id, file_offset, functions, options, run, symbolizer, text};
+
+/// A stripped program and its debug file.
+fn split(scratch: &Scratch, flags: &[&str]) -> (PathBuf, PathBuf) {
+    let program = scratch.compile("shapes", flags);
+    let debug = scratch.0.join("shapes.debug");
+    run(Command::new("objcopy").arg("--only-keep-debug").args([&program, &debug]));
+    run(Command::new("strip").arg(&program));
+    run(Command::new("objcopy").arg(format!("--add-gnu-debuglink={}", text(&debug))).arg(&program));
+    (program, debug)
+}
+
+/// Name and line of the first instruction of `plain`, whose place the debug file tells.
+fn plain(module: &Module, program: &Path, debug: &Path) -> (Option<String>, Option<u32>) {
+    let function =
+        functions(debug, &[]).into_iter().find(|function| function.name == "plain").expect("plain");
+    let found = module.resolve(file_offset(program, function.address));
+    let frame = found.frames.first();
+    (frame.map(|frame| frame.name.to_string()), frame.and_then(|frame| frame.line))
+}
+
+fn named() -> (Option<String>, Option<u32>) {
+    let line =
+        crate::program::SOURCE.lines().position(|line| line.contains("int plain(")).expect("plain") + 1;
+    (Some("plain".to_owned()), Some(line as u32))
+}
+
+#[test]
+fn a_debug_file_is_found_by_its_link() {
+    let scratch = Scratch::new("link");
+    let (program, debug) = split(&scratch, &["-g"]);
+    let module = symbolizer(true).module(text(&program), None);
+    assert_eq!(module.debug_file().as_deref(), Some(debug.as_path()));
+    assert_eq!(plain(&module, &program, &debug), named());
+
+    let hidden = scratch.0.join(".debug");
+    std::fs::create_dir(&hidden).expect("a directory");
+    let moved = hidden.join("shapes.debug");
+    std::fs::rename(&debug, &moved).expect("moved");
+    let module = symbolizer(true).module(text(&program), None);
+    assert_eq!(plain(&module, &program, &moved), named());
+}
+
+#[test]
+fn a_debug_file_without_build_id_must_have_the_checksum() {
+    let scratch = Scratch::new("crc");
+    let (program, debug) = split(&scratch, &["-g", "-Wl,--build-id=none"]);
+    let module = symbolizer(true).module(text(&program), None);
+    assert_eq!(plain(&module, &program, &debug), named());
+
+    let other = scratch.0.join("other.debug");
+    std::fs::copy(&debug, &other).expect("a copy");
+    let mut bytes = std::fs::read(&debug).expect("the debug file");
+    bytes.push(0);
+    std::fs::write(&debug, bytes).expect("a changed debug file");
+    let module = symbolizer(true).module(text(&program), None);
+    assert_eq!(module.debug_file(), None);
+    assert_eq!(plain(&module, &program, &other), (None, None));
+}
+
+#[test]
+fn a_debug_file_is_found_by_build_id() {
+    let scratch = Scratch::new("by-id");
+    let (program, debug) = split(&scratch, &["-g"]);
+    let id = build_id(&program);
+    let dir = scratch.0.join("debug/.build-id").join(&id[..2]);
+    std::fs::create_dir_all(&dir).expect("a directory");
+    let moved = dir.join(format!("{}.debug", &id[2..]));
+    std::fs::rename(&debug, &moved).expect("moved");
+    let mut options = options(true);
+    options.debug_dirs.push(scratch.0.join("debug"));
+    let module = Symbolizer::new(options).module(text(&program), Some(&id));
+    assert_eq!(module.debug_file(), Some(moved.clone()));
+    assert_eq!(plain(&module, &program, &moved), named());
+}
+
+#[test]
+fn another_build_of_the_file_is_refused() {
+    let scratch = Scratch::new("other-build");
+    let program = scratch.compile("shapes", &[]);
+    let id = build_id(&program);
+    let symbolizer = symbolizer(false);
+    assert_eq!(symbolizer.module(text(&program), Some(&id)).unnamed_because(), None);
+    assert_eq!(symbolizer.module(text(&program), None).unnamed_because(), None);
+
+    let other = symbolizer.module(text(&program), Some("0123456789abcdef0123456789abcdef01234567"));
+    let reason = other.resolve(0x1000).unnamed_because.expect("a reason");
+    assert!(reason.starts_with("build id differs") && reason.contains(&id), "{reason}");
+
+    let deleted = format!("{} (deleted)", text(&program));
+    assert_eq!(
+        symbolizer.module(&deleted, Some(&id)).unnamed_because(),
+        None,
+        "the same build is there again"
+    );
+    assert!(
+        symbolizer.module(&deleted, None).unnamed_because().is_some_and(|reason| reason.contains("deleted"))
+    );
+
+    run(Command::new("objcopy").arg("--remove-section=.note.gnu.build-id").arg(&program));
+    let without = symbolizer.module(&format!("{}/./shapes", text(&scratch.0)), Some(&id));
+    assert!(without.unnamed_because().is_some_and(|reason| reason.contains("no build id")), "{without:?}");
+}
+
+#[test]
+fn what_is_no_program_is_refused() {
+    let scratch = Scratch::new("no-program");
+    let script = scratch.0.join("script");
+    std::fs::write(&script, "#!/bin/sh\n").expect("a script");
+    let reason =
+        |path: &str| symbolizer(true).module(path, None).resolve(0).unnamed_because.expect("a reason");
+    assert_eq!(&*reason("/nonexistent/program"), "module file not found");
+    assert_eq!(&*reason(text(&scratch.0)), "module file not found", "a directory");
+    assert_eq!(&*reason("//anon"), "the memory is not mapped from a file");
+    assert!(reason(text(&script)).starts_with("not a readable ELF file"));
+    let pipe = scratch.0.join("pipe");
+    run(Command::new("mkfifo").arg(&pipe));
+    assert_eq!(&*reason(text(&pipe)), "module file not found", "and did not wait for a writer");
+}
+
+#[test]
+fn files_of_another_machine_are_found_in_given_directories() {
+    let scratch = Scratch::new("given");
+    let program = scratch.compile("shapes", &[]);
+    let id = build_id(&program);
+    let root = scratch.0.join("root");
+    std::fs::create_dir_all(root.join("opt/app")).expect("a directory");
+    for (place, recorded) in [("opt/app/shapes", "/opt/app/shapes"), ("shapes", "/elsewhere/shapes")] {
+        std::fs::copy(&program, root.join(place)).expect("a copy");
+        let mut options = options(false);
+        options.symbol_dirs.push(root.clone());
+        let module = Symbolizer::new(options).module(recorded, Some(&id));
+        assert_eq!(module.file(), Some(root.join(place).as_path()));
+        std::fs::remove_file(root.join(place)).expect("removed");
+    }
+
+    let cached = scratch.0.join("cache").join(format!(".build-id/{}/{}", &id[..2], &id[2..]));
+    std::fs::create_dir_all(&cached).expect("a directory");
+    std::fs::copy(&program, cached.join("elf")).expect("a copy");
+    let mut options = options(false);
+    options.build_id_dirs.push(scratch.0.join("cache"));
+    let module = Symbolizer::new(options).module("/gone/shapes", Some(&id));
+    assert_eq!(module.file(), Some(cached.join("elf").as_path()));
+}
+
+#[test]
+fn exported_symbols_serve_where_there_are_no_others() {
+    let scratch = Scratch::new("exported");
+    let library = scratch.compile("libshapes.so", &["-shared", "-fPIC"]);
+    run(Command::new("strip").arg(&library));
+    let module = symbolizer(true).module(text(&library), None);
+    let exported = functions(&library, &["-D"]);
+    assert!(!exported.is_empty());
+    for function in exported {
+        let found = module.resolve(file_offset(&library, function.address));
+        assert!(!found.frames.is_empty(), "{} {found:?}", function.name);
+    }
+    assert!(module.resolve(u64::MAX).unnamed_because.is_some());
+}

@@ -1,0 +1,84 @@
+//! Compilers and linkers, and what they know of what they made.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use perfuse_binaries::symbolize::{Options, Symbolizer};
+
+/// A directory of its own for one test, removed when it is done.
+pub struct Scratch(pub PathBuf);
+
+impl Scratch {
+    pub fn new(test: &str) -> Self {
+        let dir = std::env::temp_dir().join(format!("perfuse-sleds-{}-{test}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("a directory for the test");
+        Self(dir)
+    }
+
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).expect("written");
+        path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Whether all these programs are here; in CI they have to be.
+pub fn have(programs: &[&str]) -> bool {
+    let missing = programs.iter().find(|program| Command::new(program).arg("--version").output().is_err());
+    assert!(missing.is_none() || std::env::var_os("CI").is_none(), "{missing:?} is not installed");
+    missing.is_none()
+}
+
+/// Runs a tool and gives what it says.
+pub fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+pub fn options(debug: bool) -> Options {
+    let none = Vec::new();
+    Options {
+        symbol_dirs: none.clone(),
+        debug,
+        build_id_dirs: none.clone(),
+        debug_dirs: none,
+        live_kernel: false,
+        recorded_on: None,
+    }
+}
+
+/// A symbolizer that knows no directory of this machine.
+pub fn symbolizer(debug: bool) -> Symbolizer {
+    Symbolizer::new(options(debug))
+}
+
+/// A function as nm has it.
+#[derive(Debug)]
+pub struct Function {
+    pub address: u64,
+    /// 0 in Mach-O, which has no sizes.
+    pub size: u64,
+    pub name: String,
+}
+
+/// The functions in a file's text, by LLVM's nm, which reads every machine's; sorted by address.
+pub fn functions(file: &Path) -> Vec<Function> {
+    let listing = run(Command::new("llvm-nm-22").args(["-S", "--defined-only", "--format=posix"]).arg(file));
+    let function = |line: &str| {
+        let mut words = line.split_whitespace();
+        let (name, kind) = (words.next()?, words.next()?);
+        let mut number = || words.next().map(|digits| u64::from_str_radix(digits, 16).expect("a number"));
+        let (address, size) = (number()?, number().unwrap_or(0));
+        matches!(kind, "t" | "T" | "w" | "W").then(|| Function { address, size, name: name.to_owned() })
+    };
+    let mut found: Vec<Function> = listing.lines().filter_map(function).collect();
+    found.sort_by_key(|function| function.address);
+    found
+}

@@ -1,0 +1,142 @@
+use proptest::prelude::*;
+
+use super::assemble::*;
+use crate::JitDump;
+use perfuse_recording::{Placement, Position, Recording, TableRequest};
+
+const MCJIT: &[u8] = include_bytes!("../testdata/llvm14-mcjit.dump");
+const ORC: &[u8] = include_bytes!("../testdata/llvm19-orc.dump");
+
+/// Does with a dump whatever can be done with one; every place that is told lies in the file.
+fn everything(dump: &JitDump) {
+    let size = dump.source().len() as u64;
+    for found in checked(dump) {
+        assert!(found.offset <= size, "{} at {:#x} of {size:#x}", found.rule.code, found.offset);
+    }
+    let mut at = Position::default();
+    let mut records = 0u64;
+    while let Some(record) = dump.next_record(&mut at) {
+        assert!(record.offset < size);
+        records += 1;
+    }
+    assert_eq!(records, dump.summary().counts.iter().map(|(_, count)| count).sum::<u64>());
+    assert!(records <= size);
+    let request = TableRequest { with_bytes: true, ..TableRequest::default() };
+    for name in dump.format().tables.iter().copied().chain(["records"]) {
+        dump.table(name, &Placement::alone(dump), &request).unwrap().for_each(drop);
+    }
+}
+
+/// A repaired dump has nothing left to find but what was not there in the first place.
+fn repaired(dump: &JitDump) -> JitDump {
+    let path = std::env::temp_dir().join(format!("perfuse-repair-{:?}.dump", std::thread::current().id()));
+    dump.repair(&mut std::fs::File::create(&path).unwrap()).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    open(bytes)
+}
+
+#[test]
+fn a_cut_anywhere_loses_only_what_is_cut_off() {
+    for whole in [MCJIT, ORC] {
+        let all = open(whole.to_vec()).index().codes.len();
+        let mut before = 0;
+        for end in 40..=whole.len() {
+            let dump = open(whole[..end].to_vec());
+            everything(&dump);
+            let codes = dump.index().codes.len();
+            assert!(codes >= before, "a longer file has no fewer functions");
+            before = codes;
+        }
+        assert_eq!(before, all);
+    }
+}
+
+#[test]
+fn less_than_a_header_is_refused_with_its_place() {
+    for end in 0..40 {
+        let source = perfuse_recording::Source::from_bytes("x", MCJIT[..end].to_vec()).unwrap();
+        let error = (crate::FORMAT.open)(std::sync::Arc::new(source)).err().unwrap();
+        assert!(error.offset <= end as u64);
+    }
+}
+
+#[test]
+fn reading_goes_on_behind_a_record_that_lies_about_its_size() {
+    for size in [0u32, 15, 17, 200, u32::MAX] {
+        let mut bad = load(2, 0x2000, 64, 1, "lost");
+        bad[4..8].copy_from_slice(&size.to_le_bytes());
+        let dump = dump(&[load(1, 0x1000, 64, 0, "before"), bad, load(3, 0x3000, 64, 2, "behind")]);
+        let functions = dump.index().functions.rows();
+        let names: Vec<_> = functions.iter().map(|f| &*f.linkage_name).collect();
+        assert_eq!((names[0], names[names.len() - 1]), ("before", "behind"), "size {size}");
+        everything(&dump);
+        assert!(checked(&dump).iter().any(|d| ["JD011", "JD012"].contains(&d.rule.code)), "size {size}");
+    }
+}
+
+#[test]
+fn sizes_that_cannot_be_are_cut_to_what_is_there() {
+    for size in [9, 5000, 0x7fff_ffff, u64::MAX - 63] {
+        let dump =
+            dump(&[record(0, 1, &load_body(0x1000, size, 0, b"f", &[0xcc; 8])), load(2, 0x2000, 8, 1, "g")]);
+        assert_eq!(dump.index().codes.iter().map(|code| code.size).collect::<Vec<_>>(), [8, 8]);
+        assert_eq!(codes(&dump), ["JD022"]);
+        assert_eq!(codes(&repaired(&dump)), [""; 0]);
+    }
+    for count in [3, 1 << 31, 1 << 61, u64::MAX] {
+        let mut info = debug(1, 0x1000, &[(0x1000, 1, 0, b"a.c"), (0x1004, 2, 0, b"a.c")]);
+        info[24..32].copy_from_slice(&count.to_le_bytes());
+        let dump = dump(&[info, load(2, 0x1000, 8, 0, "f")]);
+        assert_eq!(lines(&dump).len(), 2);
+        assert_eq!(codes(&dump), ["JD051"]);
+        assert_eq!(codes(&repaired(&dump)), [""; 0]);
+    }
+}
+
+#[test]
+fn a_name_without_an_end_stops_at_the_code() {
+    let mut body = load_body(0x1000, 4, 0, b"hot", &[0xcc; 4]);
+    body.remove(40 + 3);
+    let dump = dump(&[record(0, 1, &body)]);
+    assert_eq!(&*dump.index().functions.rows()[0].linkage_name, "hot");
+    assert_eq!(codes(&dump), ["JD021"]);
+    assert_eq!(codes(&repaired(&dump)), [""; 0]);
+}
+
+#[test]
+fn repair_leaves_nothing_for_perf_to_stumble_over() {
+    for bytes in [MCJIT, ORC] {
+        let whole = open(bytes.to_vec());
+        let mended = repaired(&whole);
+        let findings: Vec<_> = checked(&mended)
+            .into_iter()
+            .filter(|d| d.rule.severity != perfuse_wire::Severity::Info)
+            .collect();
+        assert_eq!(findings, []);
+        assert_eq!(lines(&mended), lines(&whole));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn flipped_bytes_and_cuts(orc: bool, flips in prop::collection::vec((40usize..2300, any::<u8>()), 1..6), cut in 0usize..2300) {
+        let mut bytes = if orc { ORC } else { MCJIT }.to_vec();
+        for (at, value) in flips {
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte = value;
+            }
+        }
+        bytes.truncate(bytes.len() - (cut % 64).min(bytes.len() - 40));
+        let dump = open(bytes);
+        everything(&dump);
+        everything(&repaired(&dump));
+    }
+
+    #[test]
+    fn a_header_and_anything(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+        everything(&open([header(&Header::default()), bytes].concat()));
+    }
+}

@@ -1,0 +1,175 @@
+use super::assemble::*;
+use crate::index::Pairing;
+use crate::producer::Producer;
+use perfuse_recording::Recording;
+
+const V8: u32 = 0xDEAD_BEEF;
+
+fn v8(records: &[Vec<u8>]) -> Vec<u8> {
+    [header(&Header { pad1: V8, ..Header::default() }), records.concat()].concat()
+}
+
+#[test]
+fn a_plain_dump_has_nothing_to_tell() {
+    let dump = dump(&[
+        debug(1001, 0x1000, &[(0x1000, 3, 0, b"a.c")]),
+        load(1002, 0x1000, 8, 0, "f"),
+        record(3, 1003, &[]),
+    ]);
+    assert_eq!(codes(&dump), [""; 0]);
+    assert_eq!(lines(&dump), [(0, 0, 3, None, "a.c".into())]);
+    let counts = dump.summary().counts;
+    assert_eq!(
+        counts,
+        [("JIT_CODE_DEBUG_INFO".into(), 1), ("JIT_CODE_LOAD".into(), 1), ("JIT_CODE_CLOSE".into(), 1)]
+    );
+}
+
+#[test]
+fn mono_s_header_and_every_other() {
+    for (total_size, version, flags, extra, told) in [
+        (8, 2, 0, 0, vec!["JD001", "JD002"]),
+        (48, 1, 0, 8, vec!["JD002"]),
+        (120, 1, 0, 80, vec!["JD002"]),
+        (48, 1, 0, 0, vec!["JD002"]),
+        (u32::MAX, 1, 0, 0, vec!["JD002"]),
+        (40, 1, 0x6775_6265_642e_0102, 0, vec!["JD003"]),
+        (40, 1, 1, 0, vec!["JD004"]),
+    ] {
+        let mut bytes = header(&Header { total_size, version, flags, ..Header::default() });
+        bytes.extend(vec![0; extra]);
+        bytes.extend(load(1001, 0x1000, 8, 0, "f"));
+        let dump = open(bytes);
+        assert_eq!(codes(&dump), told, "header size {total_size}");
+        assert_eq!(dump.index().codes.len(), 1, "header size {total_size}");
+    }
+}
+
+#[test]
+fn v8_s_skew_is_taken_off_and_its_columns_kept() {
+    let dump = open(v8(&[
+        debug(1, 0x1000, &[(0x1040, 10, 5, b"/w/a.js"), (0x1048, 11, 1, b"/w/a.js")]),
+        load(2, 0x1000, 16, 0, "JS:*f /w/a.js:10:1"),
+    ]));
+    assert_eq!(dump.index().producer, Producer::V8);
+    assert_eq!(lines(&dump), [(0, 0, 10, Some(5), "/w/a.js".into()), (0, 8, 11, Some(1), "/w/a.js".into())]);
+    assert!(codes(&dump).contains(&"JD052"));
+}
+
+#[test]
+fn addresses_that_are_right_stay() {
+    // JVMTI's first entries lie deep in the code, JavaScriptCore's beyond 0x40: neither reaches the end.
+    let dump =
+        dump(&[debug(1, 0x1000, &[(0x1059, 3, 0, b"W.java")]), load(2, 0x1000, 0x80, 0, "LW;main([I)V")]);
+    assert_eq!(lines(&dump), [(0, 0x59, 3, None, "W.java".into())]);
+    assert_eq!(dump.index().functions.rows()[0].name(), "W.main(int[])");
+}
+
+/// V8 as of node 20 to 24: the first 16 bytes of each name are what malloc left there, NULs included.
+#[test]
+fn names_from_freed_memory_are_restored() {
+    let damage = b"\x27\xcd\x03\0\0\0\0\0q+3`\xd5\xac\xd5>";
+    let corrupt = [&damage[..], b"cts/app/a.js"].concat();
+    let entries: Vec<(u64, u32, u32, &[u8])> =
+        (0..3).map(|n| (0x1040 + 4 * u64::from(n), 10 + n, 1, &corrupt[..])).collect();
+    let dump = open(v8(&[
+        debug(1, 0x1000, &entries),
+        load(2, 0x1000, 16, 0, "JS:^f /home/me/projects/app/a.js:10:1"),
+    ]));
+    let path = "/home/me/projects/app/a.js";
+    let rows: Vec<_> =
+        lines(&dump).into_iter().map(|(_, offset, line, _, file)| (offset, line, file)).collect();
+    assert_eq!(rows, [(0, 10, path.into()), (4, 11, path.into()), (8, 12, path.into())]);
+    assert!(codes(&dump).contains(&"JD053"), "{:?}", codes(&dump));
+}
+
+#[test]
+fn orc_writes_in_batches_and_pairing_goes_by_address() {
+    let dump = dump(&[
+        debug(1, 0x1000, &[(0x1000, 1, 0, b"a.c")]),
+        debug(2, 0x2000, &[(0x2000, 2, 0, b"b.c")]),
+        load(3, 0x1000, 8, 0, "a"),
+        load(4, 0x2000, 8, 1, "b"),
+    ]);
+    let files: Vec<_> = lines(&dump).into_iter().map(|row| (row.0, row.4)).collect();
+    assert_eq!(files, [(0, "a.c".into()), (1, "b.c".into())]);
+    assert_eq!(codes(&dump), ["JD055"]);
+}
+
+#[test]
+fn debug_information_after_its_code_or_without_any() {
+    let dump = dump(&[
+        load(1, 0x1000, 8, 0, "a"),
+        debug(2, 0x1000, &[(0x1000, 1, 0, b"a.c")]),
+        debug(3, 0x9000, &[(0x9000, 1, 0, b"z.c")]),
+    ]);
+    assert_eq!(lines(&dump).len(), 1);
+    let pairings: Vec<_> = dump.index().abouts.iter().map(|about| about.pairing).collect();
+    assert_eq!(pairings, [Pairing::Before, Pairing::Orphan]);
+    assert_eq!(codes(&dump), ["JD056", "JD057"]);
+}
+
+#[test]
+fn repeated_names_terminators_and_rows_before_the_code() {
+    let entries: [(u64, u32, u32, &[u8]); 4] =
+        [(0x0fd0, 3, 0, b"m.erl"), (0x1004, 4, 0, b"\xff"), (0x1002, 9, 0, b"\xff"), (0x1008, 0, 0, b"")];
+    let dump = dump(&[debug(1, 0x1000, &entries), load(2, 0x1000, 8, 0, "m:f/1")]);
+    let rows: Vec<_> =
+        lines(&dump).into_iter().map(|(_, offset, line, _, file)| (offset, line, file)).collect();
+    assert_eq!(rows, [(0, 3, "m.erl".into()), (2, 9, "m.erl".into()), (4, 4, "m.erl".into())]);
+    assert_eq!(codes(&dump), ["JD058", "JD060", "JD061", "JD063"]);
+}
+
+#[test]
+fn code_is_retired_by_what_takes_its_place() {
+    let dump = dump(&[
+        load(10, 0x1000, 16, 0, "a"),
+        load(20, 0x1008, 16, 1, "b"),
+        load(15, 0x3000, 16, 2, "c"),
+        load(30, 0x0ff8, 9, 3, "d"),
+    ]);
+    let retired: Vec<_> = dump.index().codes.iter().map(|code| code.retired).collect();
+    assert_eq!(retired, [20, u64::MAX, u64::MAX, u64::MAX]);
+    assert_eq!(codes(&dump), ["JD014", "JD029"]);
+}
+
+#[test]
+fn a_moved_function_is_followed() {
+    let fields = [0x2000u64, 0x1000, 0x2000, 16, 5];
+    let body =
+        [&PID.to_le_bytes()[..], &78u32.to_le_bytes(), &fields.map(u64::to_le_bytes).concat()].concat();
+    let mut wrong = body.clone();
+    wrong[48 - 8..].copy_from_slice(&9u64.to_le_bytes());
+    let dump = dump(&[
+        load(1, 0x1000, 16, 5, "f"),
+        record(1, 2, &body),
+        load(3, 0x1000, 16, 6, "g"),
+        record(1, 4, &wrong),
+    ]);
+    let [moved] = dump.index().moves[..] else { panic!("one move can be followed") };
+    assert_eq!((moved.code, moved.old, moved.new), (0, 0x1000, 0x2000));
+    assert_eq!(dump.index().codes[0].retired, u64::MAX, "its old place was free when g came");
+    assert_eq!(codes(&dump), ["JD040"]);
+}
+
+#[test]
+fn a_thread_id_of_64_bits_is_cpython_on_a_mac() {
+    let mut body = [&PID.to_le_bytes()[..], &[0; 4], &0x1_2345_6789u64.to_le_bytes()].concat();
+    for field in [0x1000u64, 0x1000, 8, 3] {
+        body.extend(field.to_le_bytes());
+    }
+    body.extend(b"py::f:a.py\0");
+    body.extend([0xcc; 8]);
+    let dump = dump(&[record(0, 1001, &body)]);
+    let code = dump.index().codes[0];
+    assert_eq!((code.start, code.size, code.code_index), (0x1000, 8, 3));
+    assert_eq!(codes(&dump), ["JD030"]);
+}
+
+#[test]
+fn a_stale_file_that_was_appended_to() {
+    let old = [header(&Header::default()), load(1001, 0x1000, 8, 0, "old")].concat();
+    let dump = open([old, header(&Header::default()), load(2001, 0x1000, 8, 0, "new")].concat());
+    assert_eq!(dump.index().codes.len(), 2);
+    assert_eq!(codes(&dump), ["JD009", "JD028", "JD029"]);
+}

@@ -1,0 +1,42 @@
+//! Whether calls are left in the order they were entered.
+
+use rustc_hash::FxHashMap;
+
+use crate::records::Body;
+
+/// How far down a stack the call that is left is looked for: deeper than exceptions unwind.
+const DEPTH: usize = 4096;
+
+/// The calls that are open, by thread.
+#[derive(Debug, Default)]
+pub struct CallStacks {
+    open: FxHashMap<u64, Vec<(u64, u64)>>,
+}
+
+impl CallStacks {
+    pub fn enter(&mut self, thread: u64, body: &Body<'_>, offset: u64) {
+        if let Body::Call { method } = body {
+            self.open.entry(thread).or_default().push((*method, offset));
+        }
+    }
+
+    /// Closes a call and what it called; `false` where it is not open.
+    pub fn leave(&mut self, thread: u64, method: u64) -> bool {
+        let Some(stack) = self.open.get_mut(&thread) else { return false };
+        let found = stack.iter().rev().take(DEPTH).position(|(entered, _)| *entered == method);
+        let Some(above) = found else { return false };
+        stack.truncate(stack.len().saturating_sub(above).saturating_sub(1));
+        true
+    }
+
+    /// Threads with open calls: how many, and where the first was entered.
+    pub fn open(self) -> Vec<(u64, usize, u64)> {
+        let open = self.open.into_iter().filter_map(|(thread, stack)| {
+            let (_, offset) = stack.first()?;
+            Some((thread, stack.len(), *offset))
+        });
+        let mut open: Vec<_> = open.collect();
+        open.sort_unstable_by_key(|(_, _, offset)| *offset);
+        open
+    }
+}

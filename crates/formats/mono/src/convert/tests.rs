@@ -1,0 +1,47 @@
+mod cuts;
+mod hostile;
+mod merged;
+mod versions;
+
+use super::{Options, Selection, Written, convert};
+use crate::MonoLog;
+use crate::records::Event;
+use crate::tests::assemble::{fixtures, open};
+
+fn converted(logs: &[&MonoLog], options: &Options) -> (Vec<u8>, Written) {
+    let mut out = Vec::new();
+    let written = convert(logs, options, &mut out).unwrap();
+    (out, written)
+}
+
+fn to(version: u8) -> Options {
+    Options { version: Some(version), ..Options::default() }
+}
+
+fn part(selection: Selection) -> Options {
+    Options { selection, ..Options::default() }
+}
+
+/// What the events of a log say, with their threads, in the order of the file.
+fn said(log: &MonoLog) -> Vec<(u64, String)> {
+    let survey = log.survey();
+    let mut event = Event::default();
+    let mut all = Vec::new();
+    for buffer in &survey.buffers.list {
+        let mut decoder = buffer.decoder(perfuse_recording::Recording::source(log), survey.dialect);
+        while let Some(Ok(())) = decoder.read(&mut event) {
+            let told = Event { offset: 0, size: 0, ..event.clone() };
+            all.push((buffer.header.thread_id, format!("{told:?}")));
+        }
+    }
+    all
+}
+
+fn num_events(log: &MonoLog) -> u64 {
+    log.survey().num_events()
+}
+
+fn fixture(name: &str) -> MonoLog {
+    let (_, bytes) = fixtures().into_iter().find(|(own, _)| own == name).unwrap();
+    open(bytes)
+}

@@ -1,0 +1,108 @@
+//! Every data version as every other.
+
+use perfuse_wire::Severity;
+
+use super::super::{ConvertError, Misfit, convert};
+use super::{converted, fixture, num_events, said, to};
+use crate::consts::{EventByte, NEWEST, metadata};
+use crate::header::Header;
+use crate::survey::facts::Thing;
+use crate::tests::assemble::{checked, fixtures, open};
+
+#[test]
+fn a_log_as_it_is_comes_out_byte_for_byte() {
+    for (name, bytes) in fixtures() {
+        let log = open(bytes.clone());
+        let (again, written) = converted(&[&log], &Default::default());
+        assert!(again == bytes, "{name}");
+        assert!(written.left_out.is_empty() && written.misfits.is_empty(), "{name}: {written:?}");
+        assert_eq!(written.num_events, num_events(&log));
+    }
+}
+
+#[test]
+fn every_log_as_every_data_version() {
+    for (name, bytes) in fixtures() {
+        let log = open(bytes);
+        for version in 1..=NEWEST {
+            let (out, written) = converted(&[&log], &to(version));
+            let new = open(out);
+            assert_eq!(new.header().fixed.format, version);
+            let grave: Vec<_> =
+                checked(&new).into_iter().filter(|d| d.rule.severity >= Severity::DataLoss).collect();
+            let before: Vec<_> =
+                checked(&log).into_iter().filter(|d| d.rule.severity >= Severity::DataLoss).collect();
+            assert!(grave.len() <= before.len(), "{name} as {version}: {grave:?}");
+            let made = written.misfits.get(&Misfit::MadeVtables).copied().unwrap_or(0);
+            let left: u64 = written.left_out.values().sum();
+            assert_eq!(num_events(&new), written.num_events, "{name} as {version}");
+            assert_eq!(
+                num_events(&log) + made,
+                written.num_events + left,
+                "{name} as {version}: {written:?}"
+            );
+        }
+    }
+}
+
+/// What fits both ways is the same when it comes back.
+#[test]
+fn to_a_newer_data_version_and_back() {
+    for (name, through) in [("v11-bt", 12), ("v17-heapshot", 17), ("v01-heapshot", 2), ("crafted-v09", 10)] {
+        let log = fixture(name);
+        let own = log.header().fixed.format;
+        let there = open(converted(&[&log], &to(through)).0);
+        let (back, written) = converted(&[&there], &to(own));
+        assert!(written.left_out.is_empty(), "{name}: {written:?}");
+        if own > 1 {
+            assert_eq!(said(&open(back)), said(&log), "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_a_data_version_has_no_place_for_is_counted() {
+    let log = fixture("crafted-v17");
+    let (out, written) = converted(&[&log], &to(12));
+    let new = open(out);
+    for byte in [EventByte::SYNC_POINT, EventByte::HEAP_ROOT_REGISTER, EventByte::AOT_ID] {
+        assert_eq!(written.left_out.get(&byte).copied(), Some(log.survey().count(byte)), "{byte}");
+        assert_eq!(new.survey().count(byte), 0);
+    }
+    for misfit in [Misfit::HeaderFields, Misfit::RootSlots, Misfit::Generations, Misfit::Mvids] {
+        assert!(written.misfits.contains_key(&misfit), "{misfit:?} {written:?}");
+    }
+    let monitors = [EventByte::MONITOR_CONTENTION, EventByte::MONITOR_DONE, EventByte::MONITOR_CONTENTION_BT];
+    let told: u64 = monitors.iter().map(|byte| new.survey().count(*byte)).sum();
+    let before = log.survey().count(EventByte::MONITOR) + log.survey().count(EventByte::MONITOR_BT);
+    assert!(told > 0 && told <= before);
+}
+
+/// The reader of November 2010 takes the upper half of the startup time for flags, which must be 0.
+#[test]
+fn the_header_of_data_version_1_is_that_of_the_first_profiler() {
+    let (out, _) = converted(&[&fixture("crafted-v17")], &to(1));
+    assert_eq!(out[8..32], [0; 24]);
+    assert_eq!(Header::read(&out).unwrap().size, 32);
+}
+
+#[test]
+fn classes_get_vtables_and_back() {
+    let log = fixture("crafted-v13");
+    let loaded = |it: &&Thing| it.mtype == metadata::CLASS && it.what == EventByte::METADATA_END_LOAD;
+    let classes = log.survey().facts.things.iter().filter(loaded).count() as u64;
+    let (out, written) = converted(&[&log], &to(17));
+    assert_eq!(written.misfits[&Misfit::MadeVtables], classes);
+    let (_, back) = converted(&[&open(out)], &to(13));
+    assert_eq!(back.misfits.get(&Misfit::UnknownVtables), None);
+}
+
+#[test]
+fn there_is_no_other_data_version() {
+    for version in [0, 18] {
+        let log = fixture("crafted-v13");
+        let refused = convert(&[&log], &to(version), std::io::sink());
+        assert!(matches!(refused, Err(ConvertError::Version(_))));
+    }
+    assert!(matches!(convert(&[], &to(1), std::io::sink()), Err(ConvertError::Nothing)));
+}

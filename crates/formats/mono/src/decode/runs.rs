@@ -1,0 +1,377 @@
+//! Runs of the two events that logs can consist of almost whole, calls and objects of heap shots, without making an
+//! [`Event`](crate::records::Event) of each: several times faster.
+//!
+//! A run ends before anything else, and before whatever is unusual: a number of nine bytes, the last bytes of a buffer, damage.
+//! [`Decoder::read`] goes on there.
+
+use super::Decoder;
+use crate::consts::EventByte;
+use crate::records::HeapObject;
+
+/// The highest bit of each byte: clear in the last byte of a number.
+const HIGHEST: u64 = 0x8080_8080_8080_8080;
+
+/// A call is entered or left.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// Which of the three events it is.
+    pub byte: EventByte,
+    /// When.
+    pub time: u64,
+    /// The method.
+    pub method: u64,
+    /// Absolute offset.
+    pub offset: u64,
+}
+
+/// An object of a heap shot, without its references.
+#[derive(Clone, Copy, Debug)]
+pub struct BareObject {
+    /// When; that of the timed event before it where it has none.
+    pub time: u64,
+    /// Its address.
+    pub object: u64,
+    /// Class, or since data version 15 vtable.
+    pub class: u64,
+    /// Its generation, where the profiler tells it.
+    pub generation: u8,
+    /// Its size in bytes, as stored.
+    pub size: u64,
+    /// How many references it has.
+    pub num_references: u64,
+    /// Absolute offset.
+    pub offset: u64,
+}
+
+impl BareObject {
+    /// Of an event that was read whole.
+    #[must_use]
+    pub fn of(it: &HeapObject, time: u64, num_references: u64, offset: u64) -> Self {
+        let HeapObject { object, class, size, generation } = *it;
+        Self { time, object, class, generation: generation as u8, size, num_references, offset }
+    }
+}
+
+/// Bytes of an object that are looked at together: where numbers end in them is one word, a bit each.
+const WINDOW: usize = 32;
+/// The same of calls.
+const CALLS_WINDOW: usize = 64;
+/// A number that begins in the window is read with what may lie behind it.
+const BEHIND: usize = 16;
+
+type Chunk = [u8; WINDOW + BEHIND];
+type CallsChunk = [u8; CALLS_WINDOW + BEHIND];
+
+/// The bits of a number whose last byte's highest bit is at `last_bit` of a word it begins; seven of each byte are pushed
+/// together.
+#[inline(always)]
+fn bits(word: u64, last_bit: u32) -> u64 {
+    let word = word & (u64::MAX >> 63u32.wrapping_sub(last_bit));
+    if last_bit < 32 {
+        let word = word & 0x7f7f_7f7f;
+        let word = (word & 0x007f_007f) | ((word & 0x7f00_7f00) >> 1);
+        return (word & 0x3fff) | ((word & 0x3fff_0000) >> 2);
+    }
+    let word = word & 0x7f7f_7f7f_7f7f_7f7f;
+    let word = (word & 0x007f_007f_007f_007f) | ((word & 0x7f00_7f00_7f00_7f00) >> 1);
+    let word = (word & 0x0000_3fff_0000_3fff) | ((word & 0x3fff_0000_3fff_0000) >> 2);
+    (word & 0x0000_0000_0fff_ffff) | ((word & 0x0fff_ffff_0000_0000) >> 4)
+}
+
+/// The number in bytes `start` to `end` of a chunk, and how many bits it is told with; `None` where it has nine bytes or more.
+#[inline(always)]
+fn number<const N: usize>(chunk: &[u8; N], start: u32, end: u32) -> Option<(u64, u32)> {
+    let word = u64::from_le_bytes(*chunk.get(start as usize..)?.first_chunk::<8>()?);
+    let len = end.wrapping_sub(start).wrapping_add(1);
+    (len <= 8).then(|| (bits(word, len.wrapping_mul(8).wrapping_sub(1)), len.wrapping_mul(7)))
+}
+
+/// The same of a time, which is mostly short.
+#[inline(always)]
+fn passed(chunk: &CallsChunk, start: u32, end: u32) -> Option<u64> {
+    if end.wrapping_sub(start) == 1 {
+        let [low, high] = *chunk.get(start as usize..)?.first_chunk::<2>()?;
+        return Some(u64::from(low & 0x7f) | u64::from(high) << 7);
+    }
+    number(chunk, start, end).map(|(value, _)| value)
+}
+
+/// The same of a signed number.
+#[inline(always)]
+fn signed<const N: usize>(chunk: &[u8; N], start: u32, end: u32) -> Option<i64> {
+    let (value, bits) = number(chunk, start, end)?;
+    let unused = 64u32.wrapping_sub(bits);
+    Some((value.wrapping_shl(unused) as i64).wrapping_shr(unused))
+}
+
+/// Which of sixteen bytes end a number, a bit each.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn ends_of(bytes: &[u8; 16]) -> u32 {
+    use std::arch::x86_64::{_mm_movemask_epi8, _mm_set_epi64x};
+    let [low, high] = [0, 8].map(|at| half(bytes, at) as i64);
+    // SAFETY: every x86-64 processor has SSE2.
+    let highest = unsafe { _mm_movemask_epi8(_mm_set_epi64x(high, low)) };
+    !(highest as u32) & 0xffff
+}
+
+/// Which of sixteen bytes end a number, a bit each.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+fn ends_of(bytes: &[u8; 16]) -> u32 {
+    let [low, high] = [0, 8].map(|at| {
+        let word = !half(bytes, at) & HIGHEST;
+        // The highest bits of all bytes, next to each other.
+        ((word >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32
+    });
+    low | high << 8
+}
+
+#[inline(always)]
+fn half(bytes: &[u8; 16], at: usize) -> u64 {
+    bytes.get(at..).and_then(|half| half.first_chunk()).map_or(0, |half| u64::from_le_bytes(*half))
+}
+
+/// Where numbers end in the first bytes of a chunk, as many as there are bits.
+#[inline(always)]
+fn ends<const BYTES: u32>(chunk: &[u8]) -> u64 {
+    let sixteens = chunk.as_chunks::<16>().0.iter().zip((0..BYTES).step_by(16));
+    sixteens.fold(0, |ends, (bytes, at)| ends | u64::from(ends_of(bytes)).wrapping_shl(at))
+}
+
+/// Takes the next end out; 64 where there is none.
+#[inline(always)]
+fn take(ends: &mut u64) -> u32 {
+    let at = ends.trailing_zeros();
+    *ends &= ends.wrapping_sub(1);
+    at
+}
+
+/// Whether a number up to byte `last` has more than eight bytes.
+#[inline(always)]
+fn has_long(ends: u64, last: u32) -> bool {
+    let within = u64::MAX >> 63u32.wrapping_sub(last);
+    let run = !ends & within;
+    let run = run & (run >> 1);
+    let run = run & (run >> 2);
+    run & (run >> 4) != 0
+}
+
+/// The header of an object, and where it and its references end.
+struct Header {
+    time: u64,
+    object: i64,
+    class: i64,
+    generation: u8,
+    size: u64,
+    num_references: u64,
+    /// Bytes of it, without the first.
+    len: u32,
+    /// Whether those of the references are among them.
+    is_whole: bool,
+}
+
+impl Decoder<'_> {
+    /// Whether an event is of a call.
+    #[must_use]
+    #[inline(always)]
+    pub fn is_call(byte: EventByte) -> bool {
+        matches!(byte, EventByte::METHOD_ENTER | EventByte::METHOD_LEAVE | EventByte::METHOD_EXC_LEAVE)
+    }
+
+    #[inline(always)]
+    fn chunk(&self, pos: usize) -> Option<&Chunk> {
+        self.data.get(pos..)?.first_chunk()
+    }
+
+    /// Tells of calls as long as they follow each other.
+    #[inline]
+    pub fn calls(&mut self, mut each: impl FnMut(Call)) {
+        if self.left.is_some() && self.next_byte().is_some_and(Self::is_call) {
+            self.start = self.pos;
+            self.catch_up();
+        }
+        let (mut method, mask) = (self.method, self.mask);
+        self.each_call(|byte, time, offset, chunk, start, end| {
+            let further = signed(chunk, start, end)?;
+            method = method.wrapping_add_signed(further) & mask;
+            each(Call { byte, time, method, offset });
+            Some(())
+        });
+        self.method = method;
+    }
+
+    /// Tells of their events and times alone, which is faster. The methods are read after all where one behind them needs them.
+    #[inline(always)]
+    pub fn bare_calls(&mut self, mut each: impl FnMut(EventByte, u64)) {
+        let before = self.state();
+        self.each_call(|byte, time, _, _, _, _| {
+            each(byte, time);
+            Some(())
+        });
+        if self.pos != before.pos {
+            self.left.get_or_insert(before);
+        }
+    }
+
+    /// Tells `each` of a call: its event, time and offset, and where in a chunk its method is; until that gives `None`.
+    #[inline(always)]
+    fn each_call(&mut self, mut each: impl FnMut(EventByte, u64, u64, &CallsChunk, u32, u32) -> Option<()>) {
+        if self.fault.is_some() {
+            return;
+        }
+        let (mut pos, mut time) = (self.pos, self.time);
+        while let Some(rest) = self.data.get(pos..) {
+            let mut padded = [0; CALLS_WINDOW + BEHIND];
+            let chunk = rest.first_chunk().unwrap_or_else(|| {
+                padded.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+                &padded
+            });
+            let len = rest.len().min(CALLS_WINDOW) as u32;
+            let mut left = ends::<64>(chunk);
+            let mut at = 0u32;
+            // A call is three numbers: its first byte is less than 0x80.
+            while let Some(byte) = chunk.get(at as usize).map(|byte| EventByte(*byte)) {
+                let mut behind = left & left.wrapping_sub(1);
+                let begins = take(&mut behind);
+                let end = take(&mut behind);
+                if end >= len || end.wrapping_sub(begins) > 8 || !Self::is_call(byte) {
+                    break;
+                }
+                let Some(later) = passed(chunk, at.wrapping_add(1), begins) else { break };
+                let now = time.wrapping_add(later);
+                let offset = self.base.wrapping_add(pos as u64).wrapping_add(at.into());
+                if each(byte, now, offset, chunk, begins.wrapping_add(1), end).is_none() {
+                    break;
+                }
+                time = now;
+                at = end.wrapping_add(1);
+                left = behind;
+            }
+            if at == 0 {
+                break;
+            }
+            pos = pos.wrapping_add(at as usize);
+        }
+        (self.pos, self.time) = (pos, time);
+    }
+
+    /// Tells of objects of a heap shot as long as they follow each other.
+    #[inline]
+    pub fn shot_objects(&mut self, mut each: impl FnMut(BareObject)) {
+        if self.fault.is_some() {
+            return;
+        }
+        let (modern, third) = (self.dialect.modern(), self.dialect.third());
+        let numbers_of_a_reference = if self.dialect.version >= 2 { 2 } else { 1 };
+        let (mut pos, mut time) = (self.pos, self.time);
+        while self.data.get(pos) == Some(&EventByte::HEAP_OBJECT.0)
+            && let Some(chunk) = self.chunk(pos.wrapping_add(1))
+            && let Some(header) = header(chunk, modern, third, numbers_of_a_reference)
+        {
+            let start = pos;
+            pos = pos.wrapping_add(1).wrapping_add(header.len as usize);
+            let num = header.num_references;
+            if !header.is_whole {
+                match self.behind_numbers(pos, num.wrapping_mul(numbers_of_a_reference)) {
+                    Some(end) => pos = end,
+                    None => {
+                        pos = start;
+                        break;
+                    }
+                }
+            }
+            time = time.wrapping_add(header.time);
+            each(BareObject {
+                time,
+                object: self.obj_base.wrapping_add_signed(header.object).wrapping_shl(3) & self.mask,
+                generation: header.generation,
+                class: self.ptr_base.wrapping_add_signed(header.class) & self.mask,
+                size: header.size,
+                num_references: num,
+                offset: self.base.wrapping_add(start as u64),
+            });
+        }
+        (self.pos, self.time) = (pos, time);
+    }
+
+    /// Where so many numbers of eight bytes at most end; `None` where one is longer, or the buffer's end near.
+    fn behind_numbers(&self, pos: usize, num: u64) -> Option<usize> {
+        let rest = self.data.get(pos..)?;
+        if num > rest.len() as u64 {
+            return None;
+        }
+        let (mut rest, mut pos, mut left) = (rest, pos, num);
+        // Bytes of a number that began in the word before.
+        let mut begun = 0u32;
+        while left > 0 {
+            let (eight, behind) = rest.split_first_chunk::<8>()?;
+            let mut ends = !u64::from_le_bytes(*eight) & HIGHEST;
+            if begun.wrapping_add(ends.trailing_zeros() >> 3) >= 8 {
+                return None;
+            }
+            let here = (ends >> 7).wrapping_mul(0x0101_0101_0101_0101) >> 56;
+            if here >= left {
+                for _ in 1..left {
+                    ends &= ends.wrapping_sub(1);
+                }
+                return Some(pos.wrapping_add((ends.trailing_zeros().wrapping_add(1) >> 3) as usize));
+            }
+            left = left.wrapping_sub(here);
+            begun = ends.leading_zeros() >> 3;
+            (rest, pos) = (behind, pos.wrapping_add(8));
+        }
+        Some(pos)
+    }
+}
+
+#[inline(always)]
+fn header(chunk: &Chunk, modern: bool, third: bool, numbers_of_a_reference: u64) -> Option<Header> {
+    const REFERENCES: u64 = WINDOW as u64;
+    let all = ends::<32>(chunk);
+    let mut left = all;
+    let (mut time, mut begin) = (0, 0);
+    if modern {
+        let end = take(&mut left);
+        time = number(chunk, 0, end)?.0;
+        begin = end.wrapping_add(1);
+    }
+    let object = take(&mut left);
+    let class = take(&mut left);
+    let mut before = take(&mut left);
+    let size = (class, before);
+    let mut generation_byte = 0;
+    if third {
+        // The generation is a byte, whatever its highest bit: where that is set, the numbers are others.
+        let generation = take(&mut left);
+        if generation != before.wrapping_add(1) {
+            return None;
+        }
+        before = generation;
+        generation_byte = *chunk.get(generation as usize)?;
+    }
+    let mut last = take(&mut left);
+    if last >= WINDOW as u32 {
+        return None;
+    }
+    let class = signed(chunk, object.wrapping_add(1), class)?;
+    let object = signed(chunk, begin, object)?;
+    let size = number(chunk, size.0.wrapping_add(1), size.1)?.0;
+    let num_references = number(chunk, before.wrapping_add(1), last)?.0;
+    let header_end = last;
+    let wanted = num_references.wrapping_mul(numbers_of_a_reference);
+    let mut is_whole = num_references < REFERENCES;
+    if is_whole {
+        for _ in 0..wanted {
+            last = take(&mut left);
+        }
+        is_whole = last < WINDOW as u32;
+    }
+    if !is_whole {
+        last = header_end;
+    }
+    let len = last.wrapping_add(1);
+    let generation = generation_byte;
+    let header = Header { time, object, class, generation, size, num_references, len, is_whole };
+    (!has_long(all, last)).then_some(header)
+}

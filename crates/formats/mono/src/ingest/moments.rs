@@ -1,0 +1,163 @@
+//! What happened once, and what lasted: collections, waits, finalizers, exceptions, loads.
+
+mod spans;
+
+use std::sync::Arc;
+
+use perfuse_tables::{ExceptionEvent, LockEvent, exceptions, instants, lock_events};
+
+use super::pass;
+use super::threads::ThreadKeys;
+use crate::consts::{EventByte, KindSet, metadata as mtypes, monitor};
+use crate::recording::Shared;
+use crate::records::{Body, Metadata};
+use perfuse_recording::{BatchStream, Placement, TableRequest};
+
+pub use spans::slices;
+
+/// Events of locks.
+const LOCKS: KindSet = KindSet::of(&[
+    EventByte::MONITOR,
+    EventByte::MONITOR_BT,
+    EventByte::MONITOR_CONTENTION,
+    EventByte::MONITOR_DONE,
+    EventByte::MONITOR_FAIL,
+    EventByte::MONITOR_CONTENTION_BT,
+]);
+
+pub fn lock_events(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
+    let threads = ThreadKeys::new(log, placement);
+    let (placement, request) = (placement.clone(), request.clone());
+    pass::batches(log, LOCKS, move |log, group| {
+        let (names, stacks) = (log.names(), log.stacks_for(&request));
+        let mut table = lock_events::Builder::new();
+        pass::each_of(log, group, LOCKS, stacks.is_some(), |at, event| {
+            let Body::Monitor { event: what, object } = event.body else { return };
+            let kind = match what {
+                monitor::CONTENTION => LockEvent::Contention,
+                monitor::DONE => LockEvent::Acquired,
+                _ => LockEvent::Failed,
+            };
+            let stack = stacks.and_then(|stacks| stacks.of_backtrace(&event.frames, names, at.time));
+            table.push(
+                placement.clock.ns(at.time),
+                threads.of_buffer(log, at.buffer),
+                object,
+                kind,
+                stack.map(|stack| placement.first.stack.saturating_add(stack)),
+                placement.source_id,
+                event.offset,
+            );
+        });
+        table.finish()
+    })
+}
+
+pub fn exceptions(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
+    const KINDS: KindSet = KindSet::of(&[EventByte::THROW, EventByte::THROW_BT, EventByte::CLAUSE]);
+    let threads = ThreadKeys::new(log, placement);
+    let (placement, request) = (placement.clone(), request.clone());
+    pass::batches(log, KINDS, move |log, group| {
+        let (names, stacks) = (log.names(), log.stacks_for(&request));
+        let told = log.survey().dialect.version >= 14;
+        let mut table = exceptions::Builder::new();
+        pass::each_of(log, group, KINDS, stacks.is_some(), |at, event| {
+            let (kind, object, function, clause) = match event.body {
+                Body::Throw { object } => (ExceptionEvent::Throw, Some(object), None, None),
+                Body::Clause { kind, index, method, object } => {
+                    let kind = match kind {
+                        0 => ExceptionEvent::Catch,
+                        1 => ExceptionEvent::Filter,
+                        2 => ExceptionEvent::Finally,
+                        _ => ExceptionEvent::Fault,
+                    };
+                    // A finally that runs without exception has none.
+                    let object = Some(object).filter(|object| told && *object != 0);
+                    (kind, object, Some(names.function(method, at.time)), Some(index))
+                }
+                _ => return,
+            };
+            let stack = stacks.and_then(|stacks| stacks.of_backtrace(&event.frames, names, at.time));
+            table.push(
+                placement.clock.ns(at.time),
+                threads.of_buffer(log, at.buffer),
+                kind,
+                object,
+                function.map(|function| placement.first.function.saturating_add(function)),
+                clause,
+                stack.map(|stack| placement.first.stack.saturating_add(stack)),
+                placement.source_id,
+                event.offset,
+            );
+        });
+        table.finish()
+    })
+}
+
+/// What an instant is called that a METADATA event is; `None` for what has tables of its own.
+fn metadata_kind(byte: EventByte, it: &Metadata<'_>) -> Option<&'static str> {
+    Some(match (it.mtype, byte) {
+        (mtypes::IMAGE, EventByte::METADATA_END_LOAD) => "image_load",
+        (mtypes::IMAGE, EventByte::METADATA_END_UNLOAD) => "image_unload",
+        (mtypes::ASSEMBLY, EventByte::METADATA_END_LOAD) => "assembly_load",
+        (mtypes::ASSEMBLY, EventByte::METADATA_END_UNLOAD) => "assembly_unload",
+        (mtypes::DOMAIN, EventByte::METADATA_END_LOAD) => "domain_load",
+        (mtypes::DOMAIN, EventByte::METADATA_END_UNLOAD) => "domain_unload",
+        (mtypes::DOMAIN, EventByte::METADATA_NAME) => "domain_name",
+        (mtypes::CONTEXT, EventByte::METADATA_END_LOAD) => "context_load",
+        (mtypes::CONTEXT, EventByte::METADATA_END_UNLOAD) => "context_unload",
+        (mtypes::THREAD, EventByte::METADATA_NAME) => "thread_name",
+        _ => return None,
+    })
+}
+
+pub fn instants(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
+    const KINDS: KindSet = KindSet::of(&[
+        EventByte::METADATA_NAME,
+        EventByte::METADATA_END_LOAD,
+        EventByte::METADATA_END_UNLOAD,
+        EventByte::SYNC_POINT,
+        EventByte::AOT_ID,
+        EventByte::GC_RESIZE,
+    ]);
+    let threads = ThreadKeys::new(log, placement);
+    let placement = placement.clone();
+    pass::batches(log, KINDS, move |log, group| {
+        let mut table = instants::Builder::new();
+        pass::each_of(log, group, KINDS, false, |at, event| {
+            let text: String;
+            let (kind, name, number, id): (_, Option<&[u8]>, _, _) = match &event.body {
+                Body::Metadata(it) => {
+                    let Some(kind) = metadata_kind(event.byte, it) else { return };
+                    let mut name = Some(it.name).filter(|name| !name.is_empty());
+                    if it.mtype == mtypes::CONTEXT {
+                        text = format!("domain {:#x}", it.domain);
+                        name = Some(text.as_bytes());
+                    }
+                    (kind, name, None, Some(it.pointer))
+                }
+                Body::SyncPoint { kind } => ("sync_point", None, u32::try_from(*kind).ok(), None),
+                Body::AotId { id } => ("aot_id", Some(id), None, None),
+                Body::GcResize { size: bytes } => {
+                    text = bytes.to_string();
+                    ("gc_resize", Some(text.as_bytes()), None, None)
+                }
+                _ => return,
+            };
+            let name = name.map(String::from_utf8_lossy);
+            table.push(
+                placement.clock.ns(at.time),
+                threads.of_buffer(log, at.buffer),
+                None,
+                kind,
+                name.as_deref(),
+                number,
+                id,
+                None,
+                placement.source_id,
+                event.offset,
+            );
+        });
+        table.finish()
+    })
+}

@@ -1,0 +1,124 @@
+//! Frames, stacks, and the samples that have them.
+
+use std::sync::Arc;
+
+use perfuse_tables::{frames, samples, stacks};
+
+use super::pass;
+use super::threads::ThreadKeys;
+use crate::consts::{EventByte, KindSet};
+use crate::recording::Shared;
+use crate::records::Body;
+use crate::stacks::{CodeRanges, Stacks, sample_frames, sample_time};
+use perfuse_recording::{BatchStream, Placement, TableRequest, one_batch};
+
+fn known<'a>(log: &'a Shared, request: &TableRequest) -> Option<&'a Stacks> {
+    let is_whole = !request.no_allocation_stacks && !request.no_stacks && request.stacks_of.is_none();
+    if is_whole { Some(log.stacks()) } else { log.stacks_for(request) }
+}
+
+/// Table `frames`, as far as the stacks that are wanted need it.
+pub fn frames(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
+    let names = log.names();
+    let mut table = frames::Builder::new();
+    let frames = known(log, request).into_iter().flat_map(|known| known.tree.frames());
+    for (frame, id) in frames.zip(placement.first.frame..) {
+        let kind = match frame.function {
+            Some(function) if function <= names.unknown_function() => "jit",
+            Some(_) => "native",
+            None => "unknown",
+        };
+        let why = frame.function.is_none().then_some("the log names no symbol here");
+        let by = if frame.address.is_some() { "sampled" } else { "callchain" };
+        table.push(
+            id,
+            frame.function.map(|function| placement.first.function.saturating_add(function)),
+            None,
+            None,
+            frame.address,
+            None,
+            None,
+            None,
+            None,
+            0,
+            kind,
+            by,
+            why,
+        );
+    }
+    one_batch(table.finish())
+}
+
+/// Table `stacks`, those that are wanted.
+pub fn stacks(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
+    let first = placement.first;
+    let mut table = stacks::Builder::new();
+    let mut depths: Vec<u32> = Vec::new();
+    let stacks = known(log, request).into_iter().flat_map(|known| known.tree.stacks());
+    for ((caller, frame), id) in stacks.zip(first.stack..) {
+        let above = caller.and_then(|caller| depths.get(caller as usize));
+        let depth = above.map_or(0, |depth| depth.saturating_add(1));
+        let caller = caller.map(|caller| first.stack.saturating_add(caller));
+        table.push(id, caller, first.frame.saturating_add(frame), depth);
+        depths.push(depth);
+    }
+    one_batch(table.finish())
+}
+
+/// A sample, with its stack looked up.
+struct Row {
+    time: u64,
+    thread: u32,
+    stack: Option<u32>,
+    event: &'static str,
+    offset: u64,
+}
+
+fn event_name(kind: u64) -> &'static str {
+    match kind {
+        1 => "cycles",
+        2 => "instructions",
+        3 => "cache-misses",
+        4 => "cache-references",
+        5 => "branches",
+        6 => "branch-misses",
+        _ => "sample",
+    }
+}
+
+pub fn samples(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
+    let (names, stacks) = (log.names(), log.event_stacks());
+    let threads = ThreadKeys::new(log, placement);
+    let code = CodeRanges::new(log.survey(), names);
+    let mut rows = pass::gather(log, KindSet::of(&[EventByte::SAMPLE_HIT]), |at, _, event, found| {
+        let Body::SampleHit { kind, thread, .. } = event.body else { return };
+        let time = sample_time(event, at.time);
+        // Until data version 10 a sample is in a buffer of its thread.
+        let own = log.survey().dialect.version < 11;
+        let number =
+            if own { Some(names.threads.of_buffer(at.buffer)) } else { names.threads.at(thread, time) };
+        let number = number.unwrap_or_else(|| names.threads.of_buffer(at.buffer));
+        let stack = stacks.tree.find(&sample_frames(event, names, &code, time));
+        let event_name = event_name(kind);
+        found.push(Row { time, thread: threads.get(number), stack, event: event_name, offset: event.offset });
+    });
+    rows.sort_by_key(|row| row.time);
+    let mut table = samples::Builder::new();
+    for (row, id) in rows.iter().zip(placement.first.sample..) {
+        let stack = row.stack.map(|stack| placement.first.stack.saturating_add(stack));
+        let ts_ns = placement.clock.ns(row.time);
+        table.push(
+            id,
+            ts_ns,
+            row.thread,
+            None,
+            stack,
+            1,
+            "events",
+            row.event,
+            placement.source_id,
+            row.offset,
+        );
+    }
+    one_batch(table.finish())
+}

@@ -1,0 +1,55 @@
+//! Processes and threads.
+
+use std::sync::{Arc, PoisonError};
+
+use crate::recording::Shared;
+use perfuse_recording::{BatchStream, Placement, one_batch};
+
+/// Keys of the threads of a log, by their number.
+#[derive(Clone, Debug)]
+pub struct ThreadKeys(Vec<u32>);
+
+impl ThreadKeys {
+    /// Tells the profile's identities what the log knows; doing so again changes nothing.
+    pub fn new(log: &Shared, placement: &Placement) -> Self {
+        let pid = pid(log, placement);
+        let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
+        let threads = log.names().threads.list.iter().map(|thread| {
+            let key = identities.native_thread(pid, thread.id, thread.incarnation);
+            let ns = |time: Option<u64>| time.map(|time| placement.clock.ns(time));
+            identities.describe(
+                key,
+                thread.names.last().map(AsRef::as_ref),
+                ns(thread.start),
+                ns(thread.end),
+            );
+            key
+        });
+        Self(threads.collect())
+    }
+
+    /// Key of a thread.
+    #[inline]
+    pub fn get(&self, number: u32) -> u32 {
+        self.0.get(number as usize).copied().unwrap_or(0)
+    }
+
+    /// Key of the thread of a buffer.
+    #[inline]
+    pub fn of_buffer(&self, log: &Shared, buffer: usize) -> u32 {
+        self.get(log.names().threads.of_buffer(buffer))
+    }
+}
+
+/// The process a log is of; 0 from the profiler of 2010, which did not write it.
+pub fn pid(log: &Shared, placement: &Placement) -> i32 {
+    placement.pid.unwrap_or(log.header.pid as i32)
+}
+
+/// Tables `processes` and `threads`.
+pub fn table(log: &Arc<Shared>, name: &str, placement: &Placement) -> BatchStream {
+    ThreadKeys::new(log, placement);
+    let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
+    identities.process(pid(log, placement));
+    one_batch(if name == "threads" { identities.threads() } else { identities.processes() })
+}

@@ -1,0 +1,54 @@
+//! Logs of Mono's log profiler (`.mlpd`), data versions 1 to 17. See this folder's README.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::panic
+    )
+)]
+
+use std::sync::Arc;
+
+use perfuse_recording::Format;
+
+pub mod check;
+pub mod consts;
+pub mod convert;
+pub mod decode;
+mod describe;
+pub mod dialect;
+pub mod encode;
+pub mod fill;
+pub mod header;
+mod ingest;
+pub mod layout;
+pub mod names;
+pub mod reader;
+mod recording;
+pub mod records;
+mod repair;
+pub mod rows;
+pub mod rules;
+pub mod stacks;
+pub mod survey;
+#[cfg(test)]
+mod tests;
+pub mod writer;
+
+pub use recording::{MonoLog, Shared};
+
+/// The format's entry in the registry.
+pub static FORMAT: Format = Format {
+    name: "mono",
+    title: "Mono log",
+    about: "what Mono's log profiler writes: allocations, collections, heap shots, calls, samples, locks, exceptions and counters",
+    sniff: |head| head.starts_with(&consts::HEADER_ID.to_le_bytes()),
+    open: |source| Ok(Arc::new(MonoLog::open(source)?)),
+    refused: None,
+    rules: check::RULES,
+    layouts: layout::events::LAYOUTS,
+    tables: ingest::TABLES,
+};

@@ -1,0 +1,289 @@
+//! An open log, as every recording is and with what only this format knows.
+
+use std::any::Any;
+use std::fs::File;
+use std::io;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use perfuse_tables::Offsets;
+use perfuse_wire::{Diagnostics, Endian, ParseError, RecordView, Value};
+
+use super::consts::EventByte;
+use super::decode::State;
+use super::header::Header;
+use super::names::Names;
+use super::records::Event;
+use super::stacks::{self, Stacks};
+use super::survey::Survey;
+use super::{FORMAT, check, describe, ingest, repair};
+use perfuse_recording::{
+    AllocationSum, BatchStream, CallStream, Format, Placement, Position, Recording, Repaired, ShotSum,
+    Source, Summary, TableRequest,
+};
+
+/// An open log. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct MonoLog {
+    shared: Arc<Shared>,
+}
+
+/// What tables made from a log keep alive.
+#[derive(Debug)]
+pub struct Shared {
+    /// The bytes.
+    pub source: Arc<Source>,
+    /// The file header.
+    pub header: Header,
+    survey: OnceLock<Survey>,
+    names: OnceLock<Names>,
+    event_stacks: OnceLock<Stacks>,
+    stacks: OnceLock<Stacks>,
+    table_stacks: [OnceLock<Stacks>; stacks::TABLES.len()],
+    place: Mutex<Option<Place>>,
+}
+
+/// Where a walk over single events stands: what the events before have left behind.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// Offset of the next event.
+    offset: u64,
+    /// Number of its buffer.
+    buffer: usize,
+    state: State,
+}
+
+impl Shared {
+    /// What one pass over the file finds; made once.
+    #[must_use]
+    pub fn survey(&self) -> &Survey {
+        self.survey.get_or_init(|| Survey::make(&self.source, self.header.dialect(), self.header.size))
+    }
+
+    /// What pointers stand for; made once.
+    #[must_use]
+    pub fn names(&self) -> &Names {
+        self.names.get_or_init(|| Names::new(self.survey()))
+    }
+
+    /// Every distinct stack of events other than allocations; made once.
+    #[must_use]
+    pub fn event_stacks(&self) -> &Stacks {
+        self.event_stacks.get_or_init(|| Stacks::of_events(self, self.names()))
+    }
+
+    /// The stacks of a table's rows: of one that `request` wants by itself those alone, else of all events but allocations.
+    /// `None` where no stacks are wanted.
+    #[must_use]
+    pub fn stacks_for(&self, request: &TableRequest) -> Option<&Stacks> {
+        if request.no_stacks {
+            return None;
+        }
+        let table = stacks::TABLES
+            .iter()
+            .zip(&self.table_stacks)
+            .find(|((name, _), _)| request.stacks_of == Some(name));
+        Some(match table {
+            Some(((_, kinds), made)) => made.get_or_init(|| Stacks::gather(self, self.names(), *kinds)),
+            None => self.event_stacks(),
+        })
+    }
+
+    /// Every distinct stack, those of other events than allocations first; made once, by another pass.
+    #[must_use]
+    pub fn stacks(&self) -> &Stacks {
+        let events = self.event_stacks();
+        if self.survey().count(EventByte::ALLOC_BT) == 0 {
+            return events;
+        }
+        self.stacks.get_or_init(|| Stacks::of_allocations(self, self.names(), events.clone()))
+    }
+}
+
+impl MonoLog {
+    /// Reads the header.
+    ///
+    /// # Errors
+    /// When there is none, or of no known data version.
+    pub fn open(source: Arc<Source>) -> Result<Self, ParseError> {
+        let header = Header::read(&source)?;
+        let shared = Shared {
+            source,
+            header,
+            survey: OnceLock::new(),
+            names: OnceLock::new(),
+            event_stacks: OnceLock::new(),
+            stacks: OnceLock::new(),
+            table_stacks: Default::default(),
+            place: Mutex::new(None),
+        };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// The file header.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.shared.header
+    }
+
+    /// What one pass over the file finds; made once.
+    #[must_use]
+    pub fn survey(&self) -> &Survey {
+        self.shared.survey()
+    }
+
+    /// A handle that tables can keep.
+    #[must_use]
+    pub fn share(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
+    }
+
+    /// The next event and the thread of its buffer, from a place on.
+    fn step<'a>(&'a self, at: &mut Position) -> Option<(Event<'a>, u64)> {
+        let survey = self.survey();
+        let buffers = &survey.buffers;
+        let known = *self.shared.place.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = known.filter(|place| place.offset == at.offset);
+        let mut number = known.map_or_else(|| buffers.at(at.offset), |place| place.buffer);
+        let mut state = known.map(|place| place.state);
+        let mut event = Event::default();
+        loop {
+            let buffer = buffers.list.get(number)?;
+            let mut decoder = buffer.decoder(&self.shared.source, survey.dialect);
+            if let Some(state) = state.take() {
+                decoder = decoder.resume(state);
+            }
+            while let Some(Ok(())) = decoder.read(&mut event) {
+                if event.offset < at.offset {
+                    continue;
+                }
+                *at = Position { offset: decoder.offset(), index: at.index.saturating_add(1), inner: 0 };
+                let place = Place { offset: at.offset, buffer: number, state: decoder.state() };
+                *self.shared.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
+                return Some((event, buffer.header.thread_id));
+            }
+            number = number.saturating_add(1);
+            at.offset = at.offset.max(buffer.end());
+        }
+    }
+
+    fn arch(&self) -> Option<&'static str> {
+        Some(match self.shared.header.text(1)?.as_str() {
+            "x86-64" | "amd64" => "x86_64",
+            "x86" => "i386",
+            "arm64" => "aarch64",
+            "arm" => "arm",
+            "ppc" => "ppc",
+            "ppc64" => "ppc64",
+            "s390x" => "s390x",
+            "sparc" => "sparc",
+            "mips" => "mips",
+            "riscv32" => "riscv32",
+            "riscv64" => "riscv64",
+            _ => return None,
+        })
+    }
+
+    fn header_fields(&self) -> Vec<(&'static str, Value<'static>)> {
+        let header = &self.shared.header;
+        let fixed = header.fixed;
+        let mut fields = vec![
+            ("id", Value::Hex(fixed.id.into())),
+            ("major", Value::Unsigned(fixed.major.into())),
+            ("minor", Value::Unsigned(fixed.minor.into())),
+            ("format", Value::Unsigned(fixed.format.into())),
+            ("ptrsize", Value::Unsigned(fixed.ptrsize.into())),
+            ("startup_time", Value::Unsigned(fixed.startup_time)),
+        ];
+        if fixed.major >= 3 {
+            fields.push(("startup_ns", Value::Unsigned(header.startup_ns)));
+        }
+        fields.extend([
+            ("timer_overhead", Value::Unsigned(header.timer_overhead.into())),
+            ("flags", Value::Hex(header.flags.into())),
+            ("pid", Value::Unsigned(header.pid.into())),
+            ("port", Value::Unsigned(header.port.into())),
+        ]);
+        for (which, name) in ["args", "arch", "os"].into_iter().enumerate() {
+            fields.extend(header.text(which).map(|text| (name, Value::Text(text.into()))));
+        }
+        fields.push(("buffers", Value::Unsigned(self.survey().buffers.list.len() as u64)));
+        fields
+    }
+}
+
+impl Recording for MonoLog {
+    fn format(&self) -> &'static Format {
+        &FORMAT
+    }
+
+    fn source(&self) -> &Arc<Source> {
+        &self.shared.source
+    }
+
+    fn summary(&self) -> Summary {
+        let survey = self.survey();
+        let fixed = self.shared.header.fixed;
+        let counts = EventByte::ALL.iter().map(|&byte| (byte.to_string(), survey.count(byte)));
+        Summary {
+            version: Some(survey.dialect.name()),
+            endian: Endian::Little,
+            pointer_bytes: Some(fixed.ptrsize),
+            arch: self.arch(),
+            producer: Some(format!("Mono log profiler {}.{}", fixed.major, fixed.minor)),
+            clock: "monotonic",
+            span: survey.span,
+            counts: counts.filter(|(_, count)| *count > 0).collect(),
+            header: self.header_fields(),
+        }
+    }
+
+    fn next_record<'a>(&'a self, at: &mut Position) -> Option<RecordView<'a>> {
+        let index = at.index;
+        let (mut event, thread) = self.step(at)?;
+        Some(describe::view(&self.survey().dialect, &mut event, index, thread))
+    }
+
+    fn check(&self, sink: &mut Diagnostics) {
+        check::check(self, sink);
+    }
+
+    fn findings(&self, sink: &mut Diagnostics) {
+        check::findings(self, sink);
+    }
+
+    fn repair(&self, out: &mut File) -> io::Result<Repaired> {
+        repair::repair(self, out)
+    }
+
+    fn fills(&self, table: &str) -> bool {
+        ingest::fills(&self.shared, table)
+    }
+
+    fn num_rows(&self, table: &str) -> Option<u64> {
+        (table == "object_moves").then_some(self.survey().num_moves)
+    }
+
+    fn extent(&self) -> Offsets {
+        ingest::extent(&self.shared)
+    }
+
+    fn table(&self, name: &str, placement: &Placement, request: &TableRequest) -> Option<BatchStream> {
+        ingest::table(&self.shared, name, placement, request)
+    }
+
+    fn call_segments(&self, placement: &Placement) -> Vec<CallStream> {
+        ingest::call_segments(&self.shared, placement)
+    }
+
+    fn allocation_sums(&self, placement: &Placement) -> Option<Vec<AllocationSum>> {
+        ingest::sums(&self.shared, placement)
+    }
+
+    fn shot_sums(&self, placement: &Placement) -> Option<Vec<ShotSum>> {
+        ingest::shot_sums(&self.shared, placement)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

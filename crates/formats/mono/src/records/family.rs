@@ -1,0 +1,396 @@
+//! The fields of events, a function a type; the order is the file's.
+
+use super::shape::Codec;
+use super::{Body, CounterDescription, CounterValue, Event, Reference, Root, Value};
+use crate::consts::{EventByte, PERFCOUNTERS, counter, metadata as mtypes};
+
+/// The class of an object: a vtable since data version 15.
+#[inline]
+fn class<'a, C: Codec<'a>>(c: &mut C, value: &mut u64) {
+    c.pointer(if c.dialect().vtables() { "vtable" } else { "class" }, value);
+}
+
+/// The `flags` word that stood before names until data version 13.
+#[inline]
+fn flags<'a, C: Codec<'a>>(c: &mut C, flags: &mut u64) {
+    if !c.dialect().modern() {
+        c.value("flags", flags);
+    }
+}
+
+#[inline]
+fn backtrace<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
+    if !event.has_backtrace() {
+        return;
+    }
+    flags(c, &mut event.flags);
+    if c.dialect().modern() {
+        c.backtrace(event.byte, &mut event.frames, |c, frame| c.method("method", frame));
+    } else {
+        c.backtrace(event.byte, &mut event.frames, |c, frame| c.pointer("method", frame));
+    }
+}
+
+#[inline]
+pub(super) fn alloc<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
+    c.time(&mut event.time);
+    if let Body::Alloc { class: of, object, size } = &mut event.body {
+        class(c, of);
+        c.object("object", object);
+        c.value("size", size);
+    }
+    backtrace(c, event);
+}
+
+#[inline]
+pub(super) fn gc<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
+    c.time(&mut event.time);
+    match &mut event.body {
+        Body::GcEvent { event, generation } => {
+            c.code("event", event);
+            c.code("generation", generation);
+        }
+        Body::GcResize { size } => c.value("size", size),
+        Body::GcMove => c.objects("objects", &mut event.addresses),
+        Body::HandleCreated { kind, handle, object } => {
+            c.value("type", kind);
+            c.value("handle", handle);
+            c.object("object", object);
+        }
+        Body::HandleDestroyed { kind, handle } => {
+            c.value("type", kind);
+            c.value("handle", handle);
+        }
+        Body::FinalizeObject { object } => c.object("object", object),
+        _ => {}
+    }
+    backtrace(c, event);
+}
+
+#[inline]
+pub(super) fn metadata<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
+    c.time(&mut event.time);
+    let Body::Metadata(it) = &mut event.body else { return };
+    let loaded = event.byte == EventByte::METADATA_END_LOAD;
+    c.byte("mtype", &mut it.mtype);
+    c.pointer("pointer", &mut it.pointer);
+    let version = c.dialect().version;
+    match it.mtype {
+        mtypes::CLASS => {
+            c.pointer("image", &mut it.image);
+            flags(c, &mut event.flags);
+            c.text("name", &mut it.name);
+        }
+        mtypes::IMAGE => {
+            flags(c, &mut event.flags);
+            c.text("name", &mut it.name);
+            if loaded && c.dialect().third() {
+                c.text("mvid", &mut it.mvid);
+            }
+        }
+        mtypes::ASSEMBLY if version >= 11 => {
+            if version >= 14 {
+                c.pointer("image", &mut it.image);
+            }
+            flags(c, &mut event.flags);
+            c.text("name", &mut it.name);
+        }
+        mtypes::DOMAIN if version >= 11 => {
+            flags(c, &mut event.flags);
+            if event.byte == EventByte::METADATA_NAME {
+                c.text("name", &mut it.name);
+            }
+        }
+        mtypes::THREAD if version > 1 || c.dialect().minor > 1 => {
+            flags(c, &mut event.flags);
+            if event.byte == EventByte::METADATA_NAME {
+                c.text("name", &mut it.name);
+            }
+        }
+        mtypes::CONTEXT if version >= 11 => {
+            flags(c, &mut event.flags);
+            c.pointer("domain", &mut it.domain);
+        }
+        mtypes::VTABLE if version >= 15 => {
+            c.pointer("domain", &mut it.domain);
+            c.pointer("class", &mut it.class);
+        }
+        other => c.refuse("mtype", other, "a kind of metadata of this data version"),
+    }
+}
+
+#[inline]
+pub(super) fn method<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
+    c.time(&mut event.time);
+    match &mut event.body {
+        Body::Call { method } => c.method("method", method),
+        Body::Jit { method, code, size, name } => {
+            c.method("method", method);
+            c.pointer("code", code);
+            c.value("size", size);
+            c.text("name", name);
+        }
+        _ => {}
+    }
+}
+
+#[inline]
+pub(super) fn exception<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
+    c.time(&mut event.time);
+    match &mut event.body {
+        Body::Throw { object } => c.object("object", object),
+        Body::Clause { kind, index, method, object } => {
+            c.code("type", kind);
+            c.value("index", index);
+            c.method("method", method);
+            if c.dialect().version >= 14 {
+                c.object("object", object);
+            }
+        }
+        _ => {}
+    }
+    backtrace(c, event);
+}
+
+#[inline]
+pub(super) fn monitor<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
+    c.time(&mut event.time);
+    if let Body::Monitor { event: what, object } = &mut event.body {
+        // Before data version 14 the event is in the first byte.
+        match event.byte.0 >> 4 & 7 {
+            0 => c.byte("event", what),
+            told => *what = told.into(),
+        }
+        c.object("object", object);
+    }
+    backtrace(c, event);
+}
+
+#[inline]
+pub(super) fn heap<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
+    let bare = matches!(event.byte, EventByte::HEAP_OBJECT | EventByte::HEAP_ROOT);
+    if !bare || c.dialect().modern() {
+        c.time(&mut event.time);
+    }
+    let version = c.dialect().version;
+    match &mut event.body {
+        Body::HeapObject(it) => {
+            c.object("object", &mut it.object);
+            class(c, &mut it.class);
+            c.value("size", &mut it.size);
+            if c.dialect().third() {
+                c.byte("generation", &mut it.generation);
+            }
+            let mut last = 0;
+            c.list("references", &mut event.references, |c, reference: &mut Reference| {
+                if version >= 2 {
+                    c.growing("offset", &mut last, &mut reference.offset);
+                }
+                c.object("object", &mut reference.target);
+            });
+        }
+        Body::HeapRoot(it) => {
+            if c.dialect().vtables() {
+                return c.list("roots", &mut event.roots, |c, root: &mut Root| {
+                    c.pointer("slot", &mut root.slot);
+                    c.object("object", &mut root.object);
+                });
+            }
+            let bytes = version == 13;
+            let mut num = event.roots.len() as u64;
+            c.value("num_roots", &mut num);
+            c.value("collections", &mut it.collections);
+            c.entries("roots", num, &mut event.roots, |c, root| {
+                c.object("object", &mut root.object);
+                if bytes {
+                    c.byte("type", &mut root.kind)
+                } else {
+                    c.value("type", &mut root.kind)
+                }
+                c.value("extra", &mut root.extra);
+            });
+        }
+        Body::RootRegister { start, size, source, key, name } => {
+            c.pointer("start", start);
+            c.value("size", size);
+            c.byte("source", source);
+            c.pointer("key", key);
+            c.text("name", name);
+        }
+        Body::RootUnregister { start } => c.pointer("start", start),
+        _ => {}
+    }
+}
+
+#[inline]
+pub(super) fn sample<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
+    let version = c.dialect().version;
+    if c.dialect().modern() || event.byte == EventByte::SAMPLE_UBIN {
+        c.time(&mut event.time);
+    }
+    match &mut event.body {
+        Body::SampleHit { kind, stamp, thread } => {
+            if version < 13 {
+                c.value("type", kind);
+                c.value("timestamp", stamp);
+            } else if version == 13 || c.dialect().early.sample_type {
+                c.byte("type", kind);
+            }
+            if version >= 11 {
+                c.pointer("thread", thread);
+            }
+            c.list("ips", &mut event.addresses, |c, ip| c.pointer("ip", ip));
+            let places = &mut event.places;
+            match version {
+                6..=12 => {
+                    let mut at = 0usize;
+                    c.list("frames", &mut event.frames, |c, frame| {
+                        c.method("method", frame);
+                        if places.get(at).is_none() {
+                            places.push(Default::default());
+                        }
+                        if let Some(place) = places.get_mut(at) {
+                            c.signed("il_offset", &mut place.il_offset);
+                            c.signed("native_offset", &mut place.native_offset);
+                        }
+                        at = at.saturating_add(1);
+                    });
+                }
+                13.. => c.list("frames", &mut event.frames, |c, frame| c.method("method", frame)),
+                _ => {}
+            }
+        }
+        Body::SampleUsym { address, size, name } => {
+            c.pointer("address", address);
+            c.value("size", size);
+            c.text("name", name);
+        }
+        Body::SampleUbin { address, offset, size, name } => {
+            if version >= 14 {
+                c.pointer("address", address)
+            } else {
+                c.absolute("address", address)
+            }
+            c.value("offset", offset);
+            c.value("size", size);
+            c.text("name", name);
+        }
+        Body::CountersDesc => c.list("counters", &mut event.descriptions, description),
+        Body::Counters { ms } => {
+            if version < 13 {
+                c.value("ms", ms);
+            }
+            c.series("values", &mut event.values, value);
+        }
+        _ => {}
+    }
+}
+
+fn description<'a, C: Codec<'a>>(c: &mut C, it: &mut CounterDescription<'a>) {
+    c.value("section", &mut it.section);
+    let performance = it.section == PERFCOUNTERS && c.dialect().version >= 7;
+    if performance {
+        c.text("category", &mut it.category);
+    }
+    c.text("name", &mut it.name);
+    for (field, value) in [("type", &mut it.kind), ("unit", &mut it.unit), ("variance", &mut it.variance)] {
+        if performance || c.dialect().counter_bytes() { c.byte(field, value) } else { c.value(field, value) }
+    }
+    c.value("index", &mut it.index);
+}
+
+fn value<'a, C: Codec<'a>>(c: &mut C, it: &mut CounterValue<'a>) {
+    if c.dialect().counter_bytes() {
+        c.byte("type", &mut it.kind)
+    } else {
+        c.value("type", &mut it.kind)
+    }
+    match it.kind {
+        counter::INT | counter::WORD | counter::LONG | counter::TIME_INTERVAL => {
+            let mut number = if let Value::Signed(number) = it.value { number } else { 0 };
+            c.signed("value", &mut number);
+            it.value = Value::Signed(number);
+        }
+        counter::UINT | counter::ULONG => {
+            let mut number = if let Value::Unsigned(number) = it.value { number } else { 0 };
+            c.value("value", &mut number);
+            it.value = Value::Unsigned(number);
+        }
+        counter::DOUBLE => {
+            let mut bits = if let Value::Double(bits) = it.value { bits } else { 0 };
+            c.double("value", &mut bits);
+            it.value = Value::Double(bits);
+        }
+        counter::STRING => {
+            let mut there = u64::from(it.value != Value::Null);
+            if c.dialect().early.bare_strings {
+                there = 1;
+            } else {
+                c.byte("present", &mut there);
+            }
+            if there > 1 {
+                return c.refuse("present", there, "0 or 1");
+            }
+            if there == 0 {
+                it.value = Value::Null;
+                return;
+            }
+            let mut text = if let Value::Text(text) = it.value { text } else { b"" };
+            c.text("value", &mut text);
+            it.value = Value::Text(text);
+        }
+        other => c.refuse("type", other, "a type of counter"),
+    }
+}
+
+#[inline]
+pub(super) fn runtime<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
+    c.time(&mut event.time);
+    if let Body::JitHelper { kind, code, size, name } = &mut event.body {
+        c.code("type", kind);
+        c.pointer("code", code);
+        c.value("size", size);
+        let specific = if c.dialect().version < 14 { 6 } else { 5 };
+        if *kind == specific {
+            c.text("name", name);
+        }
+    }
+}
+
+/// Names of the texts and numbers of a coverage event.
+fn coverage_fields(byte: EventByte) -> (&'static [&'static str], &'static [&'static str]) {
+    match byte {
+        EventByte::COVERAGE_ASSEMBLY => {
+            (&["assembly", "guid", "file"], &["num_methods", "num_fully_covered", "num_partially_covered"])
+        }
+        EventByte::COVERAGE_METHOD => {
+            (&["assembly", "class", "method", "signature", "file"], &["token", "method_id", "num_entries"])
+        }
+        EventByte::COVERAGE_STATEMENT => (&[], &["method_id", "il_offset", "count", "line", "column"]),
+        _ => (&["assembly", "class"], &["num_methods", "num_fully_covered", "num_partially_covered"]),
+    }
+}
+
+pub(super) fn coverage<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
+    if c.dialect().modern() {
+        c.time(&mut event.time);
+    }
+    let (texts, numbers) = coverage_fields(event.byte);
+    if let Body::Coverage(it) = &mut event.body {
+        for (field, text) in texts.iter().zip(&mut it.texts) {
+            c.text(field, text);
+        }
+        for (field, number) in numbers.iter().zip(&mut it.numbers) {
+            c.value(field, number);
+        }
+    }
+}
+
+pub(super) fn meta<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
+    c.time(&mut event.time);
+    match &mut event.body {
+        Body::SyncPoint { kind } => c.byte("type", kind),
+        Body::AotId { id } => c.text("id", id),
+        _ => {}
+    }
+}

@@ -1,0 +1,131 @@
+//! How each event lies in the file: said once, for whoever reads, writes or describes it.
+//!
+//! A [`Codec`] is told the fields in their order. One takes them from bytes, one appends them to bytes, one lists them by name.
+
+use super::{CounterValue, Event, family};
+use crate::consts::EventByte;
+use crate::dialect::Dialect;
+
+/// Whoever is told the fields of an event.
+pub trait Codec<'a> {
+    /// The layout of the log.
+    fn dialect(&self) -> &Dialect;
+    /// The event's time: uleb128, difference to the one before.
+    fn time(&mut self, time: &mut Option<u64>);
+    /// One byte.
+    fn byte(&mut self, field: &'static str, value: &mut u64);
+    /// A number: uleb128.
+    fn value(&mut self, field: &'static str, value: &mut u64);
+    /// A signed number: sleb128.
+    fn signed(&mut self, field: &'static str, value: &mut i64);
+    /// A pointer: sleb128, difference to the buffer's.
+    fn pointer(&mut self, field: &'static str, value: &mut u64);
+    /// An address that is no difference: sleb128.
+    fn absolute(&mut self, field: &'static str, value: &mut u64);
+    /// An object: sleb128, difference to the buffer's in units of 8 bytes.
+    fn object(&mut self, field: &'static str, value: &mut u64);
+    /// A method: sleb128, difference to the one before.
+    fn method(&mut self, field: &'static str, value: &mut u64);
+    /// A text and its NUL.
+    fn text(&mut self, field: &'static str, value: &mut &'a [u8]);
+    /// Eight bytes of a double.
+    fn double(&mut self, field: &'static str, bits: &mut u64);
+    /// A number that grows from entry to entry: uleb128, difference to `last`.
+    fn growing(&mut self, field: &'static str, last: &mut u64, value: &mut u64);
+    /// How many entries follow, then the entries.
+    fn list<T: Default>(
+        &mut self,
+        field: &'static str,
+        list: &mut Vec<T>,
+        each: impl FnMut(&mut Self, &mut T),
+    );
+    /// How many objects follow, then the objects.
+    #[inline]
+    fn objects(&mut self, field: &'static str, list: &mut Vec<u64>) {
+        self.list(field, list, |codec, object| codec.object("object", object));
+    }
+    /// A backtrace of an event of a kind: how many frames follow, then the frames.
+    #[inline]
+    fn backtrace(&mut self, _: EventByte, list: &mut Vec<u64>, each: impl FnMut(&mut Self, &mut u64)) {
+        self.list("frames", list, each);
+    }
+    /// Entries behind a number that was told already.
+    fn entries<T: Default>(
+        &mut self,
+        field: &'static str,
+        num: u64,
+        list: &mut Vec<T>,
+        each: impl FnMut(&mut Self, &mut T),
+    );
+    /// Entries that each begin with a number, up to a 0 in its place.
+    fn series(
+        &mut self,
+        field: &'static str,
+        list: &mut Vec<CounterValue<'a>>,
+        each: impl FnMut(&mut Self, &mut CounterValue<'a>),
+    );
+    /// The event has a value this layout has no place for.
+    fn refuse(&mut self, field: &'static str, value: u64, expected: &'static str);
+
+    /// A value that is one byte since data version 13, a number before.
+    #[inline]
+    fn code(&mut self, field: &'static str, value: &mut u64) {
+        if self.dialect().modern() { self.byte(field, value) } else { self.value(field, value) }
+    }
+}
+
+/// Tells a codec the fields behind the event's first byte. `event.body` is of that kind already.
+#[inline]
+pub fn fields<'a, C: Codec<'a>>(codec: &mut C, event: &mut Event<'a>) {
+    if !exists(event.byte, codec.dialect()) {
+        return codec.refuse("event", event.byte.0.into(), "an event of this data version");
+    }
+    match event.byte.0 & 0xf {
+        0 => family::alloc(codec, event),
+        1 => family::gc(codec, event),
+        2 => family::metadata(codec, event),
+        3 => family::method(codec, event),
+        4 => family::exception(codec, event),
+        5 => family::monitor(codec, event),
+        6 => family::heap(codec, event),
+        7 => family::sample(codec, event),
+        8 => family::runtime(codec, event),
+        9 => family::coverage(codec, event),
+        _ => family::meta(codec, event),
+    }
+}
+
+/// Whether a layout has an event.
+#[must_use]
+#[inline]
+pub fn exists(byte: EventByte, dialect: &Dialect) -> bool {
+    let version = dialect.version;
+    match byte {
+        EventByte::GC_HANDLE_CREATED | EventByte::GC_HANDLE_DESTROYED => version > 1 || dialect.minor > 1,
+        EventByte::GC_HANDLE_CREATED_BT | EventByte::GC_HANDLE_DESTROYED_BT => version >= 11,
+        EventByte::GC_FINALIZE_START
+        | EventByte::GC_FINALIZE_END
+        | EventByte::GC_FINALIZE_OBJECT_START
+        | EventByte::GC_FINALIZE_OBJECT_END
+        | EventByte::SYNC_POINT => version >= 13,
+        EventByte::METADATA_NAME => version > 1 || dialect.minor > 1,
+        EventByte::METADATA_END_UNLOAD => version >= 11,
+        EventByte::MONITOR | EventByte::MONITOR_BT => version >= 14,
+        EventByte::MONITOR_CONTENTION
+        | EventByte::MONITOR_DONE
+        | EventByte::MONITOR_FAIL
+        | EventByte::MONITOR_CONTENTION_BT => version < 14,
+        EventByte::HEAP_ROOT => version >= 3,
+        EventByte::HEAP_ROOT_REGISTER | EventByte::HEAP_ROOT_UNREGISTER => version >= 15,
+        EventByte::SAMPLE_HIT | EventByte::SAMPLE_USYM => version >= 4,
+        EventByte::SAMPLE_UBIN => version >= 4 && !dialect.third(),
+        EventByte::COUNTERS_DESC | EventByte::COUNTERS => version >= 5,
+        EventByte::JITHELPER => version >= 8,
+        EventByte::COVERAGE_ASSEMBLY
+        | EventByte::COVERAGE_METHOD
+        | EventByte::COVERAGE_STATEMENT
+        | EventByte::COVERAGE_CLASS => (10..=15).contains(&version),
+        EventByte::AOT_ID => dialect.third(),
+        _ => true,
+    }
+}

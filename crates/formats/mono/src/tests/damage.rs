@@ -1,0 +1,177 @@
+//! Damaged logs: nothing panics, hangs or takes memory for what is not there, and what is lost is told.
+
+use proptest::prelude::*;
+
+use super::assemble::*;
+use crate::MonoLog;
+use perfuse_recording::{Placement, Position, Recording, TableRequest};
+
+/// Does with a log whatever can be done with one; every place that is told lies in the file.
+fn everything(log: &MonoLog) {
+    let size = log.source().len() as u64;
+    for found in checked(log) {
+        assert!(found.offset <= size, "{} at {:#x} of {size:#x}", found.rule.code, found.offset);
+    }
+    let mut at = Position::default();
+    let mut events = 0u64;
+    while let Some(record) = log.next_record(&mut at) {
+        assert!(record.offset < size);
+        events += 1;
+    }
+    assert_eq!(events, log.survey().num_events());
+    assert!(events <= size);
+    for name in log.format().tables.iter().copied().chain(["records"]) {
+        let table = log.table(name, &Placement::alone(log), &TableRequest::default()).unwrap();
+        let batches: Vec<_> = table.collect();
+        assert!(!batches.is_empty(), "{name} has a schema");
+    }
+}
+
+/// Every code that says something was lost or is wrong with the bytes.
+const LOSSES: [&str; 5] = ["ML010", "ML011", "ML012", "ML013", "ML014"];
+
+fn small() -> Vec<(String, Vec<u8>)> {
+    fixtures().into_iter().filter(|(name, _)| name.starts_with("crafted")).collect()
+}
+
+#[test]
+fn fixtures_lose_nothing() {
+    for (name, bytes) in fixtures() {
+        let log = open(bytes);
+        everything(&log);
+        assert!(!codes(&log).iter().any(|code| LOSSES.contains(code)), "{name}");
+    }
+}
+
+#[test]
+fn a_cut_anywhere_loses_only_what_is_cut_off_and_says_so() {
+    // One of each family of layouts: all would only take longer.
+    let kinds = ["v01-32bit", "v05", "v12", "v13", "v14", "v17"];
+    let chosen = |name: &str| kinds.iter().any(|kind| name == format!("crafted-{kind}"));
+    for (name, whole) in small().into_iter().filter(|(name, _)| chosen(name)) {
+        let first = open(whole.clone()).header().size as usize;
+        let ends: Vec<_> =
+            open(whole.clone()).survey().buffers.list.iter().map(|b| b.end() as usize).collect();
+        let mut before = 0;
+        for end in first..whole.len() {
+            let log = open(whole[..end].to_vec());
+            everything(&log);
+            let events = log.survey().num_events();
+            assert!(events >= before, "{name}: a longer file has no fewer events");
+            before = events;
+            let told = codes(&log).iter().any(|code| LOSSES.contains(code));
+            assert_eq!(told, end != first && !ends.contains(&end), "{name} cut at {end}");
+        }
+    }
+}
+
+#[test]
+fn less_than_a_header_is_refused_with_its_place() {
+    for end in 0..header().len() {
+        let source = perfuse_recording::Source::from_bytes("log", header()[..end].to_vec()).unwrap();
+        let error = (crate::FORMAT.open)(std::sync::Arc::new(source)).err().unwrap();
+        assert!(error.offset <= end as u64);
+    }
+}
+
+const ROUND: fn() -> Vec<u8> = || event(0x81, &[]);
+
+#[test]
+fn a_damaged_buffer_costs_that_buffer() {
+    let bad = vec![0xff; 9];
+    let log = log(&[buffer(&[ROUND()]), buffer(&[ROUND(), bad, ROUND()]), buffer(&[ROUND(), ROUND()])]);
+    everything(&log);
+    assert_eq!(log.survey().num_events(), 4);
+    let lost: Vec<_> = checked(&log).into_iter().filter(|found| found.rule.code == "ML014").collect();
+    assert_eq!(lost.len(), 1);
+    assert_eq!(
+        lost[0].offset,
+        header().len() as u64 + 2 * 48 + 2 + 2 + 1,
+        "the byte behind the event's first"
+    );
+}
+
+#[test]
+fn a_length_that_lies_ends_where_the_next_buffer_begins() {
+    for said in [3u32, 51, 500, u32::MAX] {
+        let mut first = buffer(&[ROUND()]);
+        first[4..8].copy_from_slice(&said.to_le_bytes());
+        let log = log(&[first, buffer(&[ROUND()]), buffer(&[ROUND()])]);
+        everything(&log);
+        assert_eq!(log.survey().num_events(), 3, "length {said}");
+        assert!(codes(&log).contains(&"ML012"), "length {said}");
+    }
+}
+
+#[test]
+fn what_is_no_buffer_is_passed_over() {
+    let log = log(&[
+        buffer(&[ROUND()]),
+        b"\x01LP something else \x01LPM".to_vec(),
+        buffer(&[ROUND()]),
+        vec![7; 99],
+    ]);
+    everything(&log);
+    assert_eq!(log.survey().num_events(), 2);
+    assert_eq!(codes(&log).iter().filter(|code| **code == "ML013").count(), 2);
+}
+
+#[test]
+fn counts_that_cannot_be_take_no_memory() {
+    let huge = uleb(u64::MAX >> 1);
+    let none: &[u8] = &[0];
+    for event in [
+        event(0x10, &[none, none, &[16], &huge]),
+        event(0x31, &[&huge]),
+        event(0x26, &[none, none, &[16, 0], &huge]),
+        event(0x36, &[&huge]),
+        event(0x07, &[none, &huge]),
+        event(0x37, &[&huge]),
+        [vec![0x81], vec![0x80; 11]].concat(),
+    ] {
+        let log = log(&[buffer(&[event, ROUND()])]);
+        everything(&log);
+        assert!(codes(&log).contains(&"ML014"));
+    }
+}
+
+#[test]
+fn a_repaired_log_has_no_losses_left() {
+    let mut header = header();
+    header[28] = 1;
+    let cut = buffer(&[ROUND(), ROUND()]);
+    let damaged =
+        [buffer(&[ROUND(), vec![0x0b], ROUND()]), vec![1; 77], cut[..cut.len() - 1].to_vec()].concat();
+    let log = open([header, damaged].concat());
+    let events = log.survey().num_events();
+    let after = open(repaired(&log));
+    assert_eq!(after.survey().num_events(), events);
+    let left = codes(&after);
+    assert!(!left.iter().any(|code| LOSSES.contains(code) || *code == "ML001"), "{left:?}");
+}
+
+#[test]
+fn a_sound_log_is_repaired_to_itself() {
+    for (name, bytes) in fixtures() {
+        assert!(repaired(&open(bytes.clone())) == bytes, "{name}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn flipped_bytes(which in 0..100usize, flips in prop::collection::vec((0..2000usize, any::<u8>()), 1..5)) {
+        let logs = small();
+        let (_, mut bytes) = logs[which % logs.len()].clone();
+        let first = open(bytes.clone()).header().size as usize;
+        let len = bytes.len();
+        for (at, flip) in flips {
+            bytes[first + at % (len - first)] ^= flip;
+        }
+        let log = open(bytes);
+        everything(&log);
+        let after = open(repaired(&log));
+        prop_assert_eq!(after.survey().num_events(), log.survey().num_events());
+    }
+}

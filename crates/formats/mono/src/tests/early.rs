@@ -1,0 +1,76 @@
+//! Layouts that lived under a data version before its released one: nothing but the events tells them.
+
+use crate::consts::EventByte;
+use crate::dialect::Dialect;
+use crate::encode::Encoder;
+use crate::header::Header;
+use crate::records::{Body, CounterValue, Event, HeapObject, HeapRoot, Root, Value};
+use perfuse_recording::Recording;
+
+use super::assemble::{codes, fixtures, open};
+
+/// One event that each early layout lays out in another way, several times.
+fn telling(byte: EventByte) -> Event<'static> {
+    let mut event = Event::default();
+    assert!(event.begin(byte));
+    event.time = Some(5000);
+    match &mut event.body {
+        Body::SampleHit { kind, thread, .. } => {
+            (*kind, *thread) = (1, 0x7f00_0000_0100);
+            event.addresses = vec![0x7f00_0000_2000];
+            event.frames = vec![0x5000];
+        }
+        Body::HeapRoot(HeapRoot { collections }) => {
+            *collections = 3;
+            // Read as in data version 15, the second object's difference is the first byte of the next event, and there is none.
+            event.roots = vec![
+                Root { object: 0x8000, kind: 1, ..Root::default() },
+                Root { object: 0x8000 + (0x0b << 3), kind: 0x84, extra: 300, ..Root::default() },
+            ];
+        }
+        Body::HeapObject(HeapObject { object, class, size, .. }) => {
+            (*object, *class, *size) = (0x8000, 0x7000, 24);
+        }
+        Body::Counters { ms } => {
+            *ms = 1;
+            let value = Value::Text(b"text");
+            event.values = vec![CounterValue { index: 1, kind: 6, value }];
+        }
+        _ => {}
+    }
+    event
+}
+
+fn written(dialect: Dialect, kinds: &[EventByte]) -> Vec<u8> {
+    let template = open(fixtures()[0].1.clone()).header().clone();
+    let header: Header = template.converted(&dialect);
+    let mut out = Vec::new();
+    header.write(&mut out);
+    let mut encoder = Encoder::new(dialect, 1, 5000);
+    for _ in 0..4 {
+        for kind in kinds {
+            encoder.write(&mut telling(*kind)).unwrap();
+        }
+    }
+    encoder.finish(&mut out).unwrap();
+    out
+}
+
+#[test]
+fn the_layout_that_reads_is_chosen_and_told() {
+    for (version, kinds) in [
+        (5, &[EventByte::COUNTERS][..]),
+        (14, &[EventByte::SAMPLE_HIT, EventByte::HEAP_ROOT]),
+        (15, &[EventByte::HEAP_ROOT, EventByte::HEAP_OBJECT]),
+    ] {
+        for dialect in Dialect::released(version, 8).candidates() {
+            let log = open(written(dialect, kinds));
+            let num = 4 * kinds.len() as u64;
+            assert_eq!(log.survey().num_events(), num, "{}", dialect.name());
+            assert_eq!(log.survey().faults, [], "{}", dialect.name());
+            assert_eq!(log.survey().dialect, dialect, "{}", dialect.name());
+            assert_eq!(codes(&log).contains(&"ML005"), dialect != log.header().dialect());
+            assert_eq!(log.summary().version, Some(dialect.name()));
+        }
+    }
+}

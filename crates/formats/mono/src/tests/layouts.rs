@@ -1,0 +1,133 @@
+//! The documentation's tables are what the decoder does.
+
+use perfuse_wire::FieldType;
+
+use crate::consts::EventByte;
+use crate::dialect::Dialect;
+use crate::layout::events::EVENTS;
+use crate::records::shape::{self, Codec};
+use crate::records::{Body, CounterValue, Event};
+
+/// Lists fields by name and encoding; of a list one entry.
+struct Lister {
+    dialect: Dialect,
+    fields: Vec<(&'static str, FieldType)>,
+}
+
+impl Lister {
+    fn note(&mut self, field: &'static str, encoding: &'static str) {
+        self.fields.push((field, FieldType::Encoded(encoding)));
+    }
+}
+
+impl<'a> Codec<'a> for Lister {
+    fn dialect(&self) -> &Dialect {
+        &self.dialect
+    }
+    fn time(&mut self, _: &mut Option<u64>) {
+        self.note("time", "time");
+    }
+    fn byte(&mut self, field: &'static str, _: &mut u64) {
+        self.fields.push((field, FieldType::U8));
+    }
+    fn value(&mut self, field: &'static str, _: &mut u64) {
+        self.note(field, "value");
+    }
+    fn signed(&mut self, field: &'static str, _: &mut i64) {
+        self.note(field, "signed");
+    }
+    fn pointer(&mut self, field: &'static str, _: &mut u64) {
+        self.note(field, "pointer");
+    }
+    fn absolute(&mut self, field: &'static str, _: &mut u64) {
+        self.note(field, "absolute");
+    }
+    fn object(&mut self, field: &'static str, _: &mut u64) {
+        self.note(field, "object");
+    }
+    fn method(&mut self, field: &'static str, _: &mut u64) {
+        self.note(field, "method");
+    }
+    fn text(&mut self, field: &'static str, _: &mut &'a [u8]) {
+        self.fields.push((field, FieldType::CString));
+    }
+    fn double(&mut self, field: &'static str, _: &mut u64) {
+        self.note(field, "double");
+    }
+    fn growing(&mut self, field: &'static str, _: &mut u64, _: &mut u64) {
+        self.note(field, "value");
+    }
+    fn list<T: Default>(
+        &mut self,
+        field: &'static str,
+        list: &mut Vec<T>,
+        each: impl FnMut(&mut Self, &mut T),
+    ) {
+        self.entries(field, 1, list, each);
+    }
+    fn entries<T: Default>(
+        &mut self,
+        field: &'static str,
+        _: u64,
+        _: &mut Vec<T>,
+        mut each: impl FnMut(&mut Self, &mut T),
+    ) {
+        self.fields.push((field, FieldType::Array));
+        each(self, &mut T::default());
+    }
+    fn series(
+        &mut self,
+        field: &'static str,
+        list: &mut Vec<CounterValue<'a>>,
+        each: impl FnMut(&mut Self, &mut CounterValue<'a>),
+    ) {
+        self.entries(field, 1, list, each);
+    }
+    fn refuse(&mut self, field: &'static str, value: u64, _: &'static str) {
+        panic!("{field} {value} refused");
+    }
+}
+
+#[test]
+fn tables_say_what_is_read_in_every_data_version() {
+    for version in 1..=17 {
+        let mut dialect = Dialect::released(version, 8);
+        // The later of the two producers of data version 1 has all that number stands for.
+        dialect.minor = dialect.minor.max(2);
+        for table in EVENTS {
+            for &byte in table.bytes {
+                let mut event = Event::default();
+                assert!(event.begin(EventByte(byte)));
+                if let Body::Metadata(metadata) = &mut event.body {
+                    metadata.mtype = table.mtype;
+                }
+                let rows = table.layout.fields.iter().skip(1).zip(table.versions);
+                let rows: Vec<_> = rows
+                    .filter(|(_, versions)| versions.contains(&version))
+                    .map(|(field, _)| (field.name, field.ty))
+                    .collect();
+                let thing = table.versions.iter().any(|versions| versions.contains(&version));
+                if !shape::exists(event.byte, &dialect) || !thing {
+                    // A class could be unloaded from 11 on; its table is that of loading, which always was.
+                    let unload = byte == EventByte::METADATA_END_UNLOAD.0;
+                    assert!(rows.is_empty() || unload, "{} in {version}", table.layout.name);
+                    continue;
+                }
+                let mut lister = Lister { dialect, fields: Vec::new() };
+                shape::fields(&mut lister, &mut event);
+                assert_eq!(
+                    lister.fields, rows,
+                    "{} {byte:#04x} in data version {version}",
+                    table.layout.name
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn every_event_has_a_table() {
+    for byte in EventByte::ALL {
+        assert!(EVENTS.iter().any(|table| table.bytes.contains(&byte.0)), "{byte}");
+    }
+}

@@ -1,0 +1,111 @@
+//! What is read can be written again: byte for byte from what the reader has, event for event from events alone.
+
+use super::assemble::{fixtures, open};
+use crate::MonoLog;
+use crate::consts::EventByte;
+use crate::dialect::Dialect;
+use crate::encode::Encoder;
+use crate::records::Event;
+use crate::writer::{WriteError, Writer};
+use perfuse_recording::Recording;
+
+/// The log again, buffer for buffer.
+fn rewritten(log: &MonoLog) -> Vec<u8> {
+    let mut out = Vec::new();
+    log.header().write(&mut out);
+    let survey = log.survey();
+    let mut event = Event::default();
+    for buffer in &survey.buffers.list {
+        let mut encoder = Encoder::like(survey.dialect, &buffer.header);
+        let mut decoder = buffer.decoder(log.source(), survey.dialect);
+        while let Some(read) = decoder.read(&mut event) {
+            read.unwrap();
+            encoder.write(&mut event).unwrap();
+        }
+        encoder.finish(&mut out).unwrap();
+    }
+    out
+}
+
+#[test]
+fn byte_for_byte() {
+    for (name, bytes) in fixtures() {
+        assert!(rewritten(&open(bytes.clone())) == bytes, "{name}");
+    }
+}
+
+/// Real logs of every data version and option, where the corpus is.
+#[test]
+fn byte_for_byte_of_real_logs() {
+    let corpus = std::env::var_os("PERFUSE_CORPUS").map_or_else(
+        || std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/corpus"),
+        std::path::PathBuf::from,
+    );
+    let mut num = 0;
+    for folder in ["tiny", "v17", "versions"] {
+        let Ok(entries) = corpus.join("mono").join(folder).read_dir() else { continue };
+        for entry in entries {
+            let path = entry.unwrap().path();
+            let source = perfuse_recording::Source::open(path.to_str().unwrap()).unwrap();
+            let log = MonoLog::open(std::sync::Arc::new(source)).unwrap();
+            let source: &[u8] = log.source();
+            assert!(rewritten(&log) == source, "{}", path.display());
+            num += 1;
+        }
+    }
+    assert!(num > 90 || std::env::var_os("CI").is_none(), "no corpus");
+}
+
+/// Events of a log with their threads, in the order of the file.
+fn events(log: &MonoLog, mut each: impl FnMut(u64, &mut Event<'_>)) {
+    let survey = log.survey();
+    let mut event = Event::default();
+    for buffer in &survey.buffers.list {
+        let mut decoder = buffer.decoder(log.source(), survey.dialect);
+        while let Some(Ok(())) = decoder.read(&mut event) {
+            each(buffer.header.thread_id, &mut event);
+        }
+    }
+}
+
+/// What an event says, wherever it lies.
+fn said(event: &Event<'_>) -> String {
+    format!("{:?}", Event { offset: 0, size: 0, ..event.clone() })
+}
+
+#[test]
+fn event_for_event_through_the_writer() {
+    for (name, bytes) in fixtures() {
+        let log = open(bytes);
+        let mut writer = Writer::new(Vec::new(), log.header()).unwrap();
+        let mut before: Vec<(u64, String)> = Vec::new();
+        events(&log, |thread, event| {
+            before.push((thread, said(event)));
+            writer.event(thread, event).unwrap();
+        });
+        let mut after = Vec::new();
+        let written = open(writer.finish().unwrap());
+        events(&written, |thread, event| after.push((thread, said(event))));
+        assert_eq!(written.survey().faults, []);
+        // Threads are gathered into buffers of their own; each thread's events keep their order.
+        before.sort_by_key(|(thread, _)| *thread);
+        after.sort_by_key(|(thread, _)| *thread);
+        assert_eq!(before, after, "{name}");
+    }
+}
+
+#[test]
+fn an_event_the_data_version_does_not_have_is_refused_and_leaves_nothing_behind() {
+    let mut header = open(fixtures()[0].1.clone()).header().clone();
+    header = header.converted(&Dialect::released(3, 8));
+    let mut writer = Writer::new(Vec::new(), &header).unwrap();
+    let mut event = Event::default();
+    for byte in [EventByte::SYNC_POINT, EventByte::GC_FINALIZE_START, EventByte::AOT_ID, EventByte::JITHELPER]
+    {
+        assert!(event.begin(byte));
+        assert!(matches!(writer.event(1, &mut event), Err(WriteError::Refused(_))), "{byte}");
+    }
+    let written = open(writer.finish().unwrap());
+    assert_eq!(written.survey().num_events(), 0);
+    assert!(written.survey().buffers.list.is_empty());
+}

@@ -1,0 +1,108 @@
+//! Calls and objects of heap shots that are read many at a time are what they are one by one.
+
+use super::assemble::*;
+use crate::MonoLog;
+use crate::consts::KindSet;
+use crate::decode::{BareObject, Call, Decoder};
+use crate::records::{Body, Event};
+use perfuse_recording::Recording;
+
+/// Calls, objects and everything else, and what ends each buffer.
+fn one_by_one(log: &MonoLog) -> Vec<String> {
+    walk(log, |_, _| ())
+}
+
+fn many_at_a_time(log: &MonoLog) -> Vec<String> {
+    walk(log, |decoder, told| {
+        decoder.calls(|call| told.push(format!("{call:?}")));
+        decoder.shot_objects(|object| told.push(format!("{object:?}")));
+    })
+}
+
+/// Without the methods of calls.
+fn bare(log: &MonoLog) -> Vec<String> {
+    walk(log, |decoder, told| decoder.bare_calls(|byte, time| told.push(format!("{byte:?} at {time}"))))
+}
+
+fn walk(log: &MonoLog, mut runs: impl FnMut(&mut Decoder<'_>, &mut Vec<String>)) -> Vec<String> {
+    let survey = log.survey();
+    let mut told = Vec::new();
+    for buffer in &survey.buffers.list {
+        let mut decoder = buffer.decoder(log.source(), survey.dialect).lean(KindSet::all());
+        let mut event = Event::default();
+        loop {
+            runs(&mut decoder, &mut told);
+            let Some(read) = decoder.read(&mut event) else { break };
+            let (byte, offset, time) = (event.byte, event.offset, decoder.time());
+            told.push(match (&read, &event.body) {
+                (Ok(()), Body::Call { method }) => {
+                    format!("{:?}", Call { byte, time, method: *method, offset })
+                }
+                (Ok(()), Body::HeapObject(it)) => {
+                    format!("{:?}", BareObject::of(it, time, event.references.len() as u64, offset))
+                }
+                (Ok(()), _) => {
+                    event.frames.clear();
+                    format!("{event:?}")
+                }
+                (Err(error), _) => format!("{error:?}"),
+            });
+        }
+    }
+    told
+}
+
+fn assert_alike(log: &MonoLog, what: &str) {
+    let told = one_by_one(log);
+    assert_eq!(told, many_at_a_time(log), "{what}");
+    let is_call =
+        |told: &&String| told.starts_with("Call {") || told.starts_with("METHOD_") && told.contains(" at ");
+    let bare = bare(log);
+    assert_eq!(bare.len(), told.len(), "{what}");
+    let others = |all: &[String]| all.iter().filter(|it| !is_call(it)).cloned().collect::<Vec<_>>();
+    assert_eq!(others(&bare), others(&told), "{what}");
+}
+
+#[test]
+fn of_logs_of_every_data_version() {
+    for (name, bytes) in fixtures() {
+        assert_alike(&open(bytes), &name);
+    }
+}
+
+#[test]
+fn of_damaged_logs() {
+    let kinds = ["v17-heapshot", "v17-i386-calls", "v01-heapshot"];
+    for (name, bytes) in fixtures().into_iter().filter(|(name, _)| kinds.contains(&name.as_str())) {
+        let first = open(bytes.clone()).header().size as usize;
+        for at in (first..bytes.len()).step_by(61) {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 0x80;
+            assert_alike(&open(flipped), &format!("{name}, flipped at {at}"));
+            assert_alike(&open(bytes[..at].to_vec()), &format!("{name}, cut at {at}"));
+        }
+    }
+}
+
+/// A number of so many bytes: 1.
+fn number(num_bytes: usize) -> Vec<u8> {
+    let mut bytes = vec![0x80; num_bytes];
+    bytes[0] |= 1;
+    bytes[num_bytes - 1] &= 0x7f;
+    bytes
+}
+
+#[test]
+fn of_numbers_of_any_length() {
+    for num_bytes in 1..13 {
+        for behind in [0, 9] {
+            let call = event(0x23, &[&number(num_bytes)]);
+            let jit = event(0x43, &[&[2], &[4], &[8], b"A:B ()\0"]);
+            let object =
+                event(0x26, &[&number(num_bytes), &[2], &[24], &[1], &[2, 0, 2], &number(num_bytes), &[2]]);
+            let mut events = vec![call.clone(), jit, object.clone(), call, object];
+            events.extend(vec![event(0x13, &[&[2]]); behind]);
+            assert_alike(&log(&[buffer(&events)]), &format!("{num_bytes}, {behind}"));
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Rows of the common tables.
+
+use std::collections::VecDeque;
+use std::fmt::Write;
+use std::sync::{Arc, PoisonError};
+
+use arrow_array::RecordBatch;
+use perfuse_tables::{callchains, mappings};
+use rustc_hash::FxHashMap;
+
+use super::features::{BuildIds, text};
+use super::order::{Key, TimeOrder};
+use super::reader::{File, Releaser};
+use super::records::Mapping;
+use super::tasks::TaskFactKind;
+use perfuse_recording::{BatchStream, Placement, Position, one_batch};
+
+/// Rows of a record batch.
+const BATCH_ROWS: usize = 65_536;
+/// Rows of one with stacks to unwind, which is a batch's dearest part.
+const BATCH_STACKS: usize = 1024;
+/// Batches whose stacks stay in memory: those who unwind are some behind.
+const KEPT_BATCHES: usize = 16;
+/// A batch of deep call chains ends earlier.
+const BATCH_ADDRESSES: usize = 4 << 20;
+
+/// The table of that name, where this format fills it.
+pub fn table(file: &Arc<File>, name: &str, placement: &Placement) -> Option<BatchStream> {
+    match name {
+        "processes" | "threads" => {
+            identify(file, placement);
+            let identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
+            Some(one_batch(if name == "threads" { identities.threads() } else { identities.processes() }))
+        }
+        "mappings" => {
+            identify(file, placement);
+            Some(Box::new(MappingRows {
+                file: file.clone(),
+                placement: placement.clone(),
+                build_ids: file.build_ids(),
+                next: 0,
+            }))
+        }
+        "callchains" => {
+            identify(file, placement);
+            let order = TimeOrder::samples(file);
+            Some(Box::new(CallchainRows {
+                file: file.clone(),
+                placement: placement.clone(),
+                order,
+                threads: FxHashMap::default(),
+                next_id: placement.first.sample,
+                addresses: Vec::new(),
+                kept: VecDeque::new(),
+                releaser: Releaser::default(),
+            }))
+        }
+        _ => None,
+    }
+}
+
+/// Adds what the file knows of processes and threads; doing so twice changes nothing.
+fn identify(file: &File, placement: &Placement) {
+    let tasks = file.tasks();
+    let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
+    for fact in &tasks.facts {
+        let ns = placement.clock.ns(fact.ts);
+        match &fact.kind {
+            TaskFactKind::Name(name) => identities.name(fact.pid, fact.tid, name),
+            TaskFactKind::Start => identities.start(fact.pid, fact.tid, ns),
+            TaskFactKind::End => identities.end(fact.pid, fact.tid, ns),
+        }
+    }
+}
+
+struct MappingRows {
+    file: Arc<File>,
+    placement: Placement,
+    build_ids: BuildIds,
+    next: usize,
+}
+
+impl Iterator for MappingRows {
+    type Item = RecordBatch;
+
+    fn next(&mut self) -> Option<RecordBatch> {
+        let Self { file, placement, build_ids, next } = self;
+        let rows = file.tasks().mappings.get(*next..).filter(|rows| !rows.is_empty())?;
+        let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = mappings::Builder::new();
+        let mut hex = String::new();
+        for row in rows.iter().take(BATCH_ROWS) {
+            let id = placement.first.mapping.saturating_add(u32::try_from(*next).unwrap_or(u32::MAX));
+            *next = next.saturating_add(1);
+            let Some(record) = file.at(row.mapping) else { continue };
+            let Some(mapping) = Mapping::read(file, &record) else { continue };
+            hex.clear();
+            let build_id = mapping.build_id.or_else(|| build_ids.get(mapping.path, mapping.misc));
+            for byte in build_id.unwrap_or_default() {
+                let _ = write!(hex, "{byte:02x}");
+            }
+            let origin = row.fork.and_then(|fork| file.at(fork)).map_or(record.offset, |fork| fork.offset);
+            table.push(
+                id,
+                (row.pid != -1).then(|| identities.process(row.pid)),
+                (row.ts != 0).then(|| placement.clock.ns(row.ts)),
+                mapping.start_address,
+                mapping.start_address.saturating_add(mapping.size),
+                mapping.file_offset,
+                &text(mapping.path),
+                (!hex.is_empty()).then_some(hex.as_str()),
+                mapping.executable,
+                placement.source_id,
+                origin,
+            );
+        }
+        Some(table.finish())
+    }
+}
+
+struct CallchainRows {
+    file: Arc<File>,
+    placement: Placement,
+    order: TimeOrder,
+    /// Keys of the threads met so far, so that the shared table is asked once a thread.
+    threads: FxHashMap<(i32, i32), (u32, u32)>,
+    next_id: u64,
+    addresses: Vec<u64>,
+    /// From where on the file is needed after each of the last batches with stacks.
+    kept: VecDeque<Position>,
+    releaser: Releaser,
+}
+
+impl CallchainRows {
+    /// Adds a sample; returns how many addresses it has, and whether it has a stack to unwind.
+    fn push(&mut self, key: Key, table: &mut callchains::Builder) -> Option<(usize, bool)> {
+        let Self { file, placement, threads, addresses, .. } = self;
+        let record = file.at(key.location)?;
+        let (index, _) = file.attributes.of(record.record_type, record.body, file.endian)?;
+        let attribute = file.attributes.list().get(index)?;
+        let head = file.sample_head(&record)?;
+        let (pid, tid) = (head.pid.unwrap_or(-1), head.tid.unwrap_or(-1));
+        let (process_id, thread_id) = *threads.entry((pid, tid)).or_insert_with(|| {
+            let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
+            (identities.process(pid), identities.thread(pid, tid))
+        });
+        addresses.clear();
+        addresses.extend(head.callchain.iter().flat_map(|words| words.iter()));
+        if addresses.is_empty() {
+            addresses.extend(head.ip);
+        }
+        let has_stack = file.user_registers().get(index).is_some_and(|registers| !registers.is_empty());
+        table.push(
+            self.next_id,
+            placement.clock.ns(head.time.unwrap_or(0)),
+            process_id,
+            thread_id,
+            head.cpu,
+            head.period.unwrap_or_else(|| attribute.fixed_period()).max(1),
+            &attribute.name,
+            addresses,
+            has_stack.then_some(key.location.number()),
+            placement.source_id,
+            record.offset,
+        );
+        self.next_id = self.next_id.saturating_add(1);
+        Some((self.addresses.len(), has_stack))
+    }
+}
+
+impl Iterator for CallchainRows {
+    type Item = RecordBatch;
+
+    fn next(&mut self) -> Option<RecordBatch> {
+        let mut table = callchains::Builder::new();
+        let (mut num_addresses, mut num_stacks) = (0usize, 0usize);
+        let file = self.file.clone();
+        while table.len() < BATCH_ROWS && num_stacks < BATCH_STACKS && num_addresses < BATCH_ADDRESSES {
+            let Some(key) = self.order.next(&file) else { break };
+            let (addresses, has_stack) = self.push(key, &mut table).unwrap_or_default();
+            num_addresses = num_addresses.saturating_add(addresses);
+            num_stacks = num_stacks.saturating_add(has_stack.into());
+        }
+        self.kept.push_back(self.order.oldest());
+        let num_kept = if num_stacks > 0 { KEPT_BATCHES } else { 0 };
+        while self.kept.len() > num_kept
+            && let Some(done) = self.kept.pop_front()
+        {
+            self.releaser.done_before(&file, done);
+        }
+        (!table.is_empty()).then(|| table.finish())
+    }
+}

@@ -1,0 +1,108 @@
+//! Any cut and any flipped byte: no panic, an end, offsets inside the file, tables that can be made.
+
+use proptest::prelude::*;
+
+use super::{batches, open_bytes, testdata};
+use crate::{InjectedMmap, PerfData, inject};
+use perfuse_recording::{Position, Recording, Source};
+
+/// Does everything there is to do with a file.
+fn exercise(bytes: Vec<u8>) {
+    let len = bytes.len() as u64;
+    let Ok(perf) = PerfData::open(std::sync::Arc::new(Source::from_bytes("damaged", bytes).unwrap())) else {
+        return;
+    };
+    let mut sink = perfuse_wire::Diagnostics::with_limit(50);
+    perf.check(&mut sink);
+    for row in sink.rows() {
+        assert!(row.offset <= len, "{row:?}");
+    }
+    let mut at = Position::default();
+    let mut num = 0;
+    while let Some(view) = perf.next_record(&mut at) {
+        assert!(view.offset < len);
+        num += 1;
+    }
+    assert_eq!(num, perf.summary().counts.iter().map(|(_, count)| count).sum::<u64>());
+    let rows = |table| batches(&perf, table).iter().map(|batch| batch.num_rows() as u64).sum::<u64>();
+    assert_eq!(rows("callchains"), perf.extent().sample);
+    assert_eq!(rows("mappings"), u64::from(perf.extent().mapping));
+    rows("threads");
+    let (_, _) = (perf.command_line(), perf.clock_data());
+    let added = [InjectedMmap {
+        pid: 1,
+        tid: 1,
+        ts_ns: 1,
+        start_address: 0x1000,
+        size: 0x1000,
+        file_offset: 0,
+        path: "/x".to_owned(),
+        build_id: None,
+    }];
+    let _ = inject(&perf, &added, &[], &mut std::io::Cursor::new(Vec::new()));
+}
+
+fn recording(index: usize) -> Vec<u8> {
+    let name = ["fork", "zstd", "pipe", "group"][index];
+    std::fs::read(testdata(&format!("{name}.perf.data"))).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn cut(which in 0usize..4, at in any::<prop::sample::Index>()) {
+        let mut bytes = recording(which);
+        bytes.truncate(at.index(bytes.len()));
+        exercise(bytes);
+    }
+
+    #[test]
+    fn flipped(which in 0usize..4, flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8)) {
+        let mut bytes = recording(which);
+        for (at, value) in flips {
+            let at = at.index(bytes.len());
+            bytes[at] ^= value;
+        }
+        exercise(bytes);
+    }
+
+    /// Most of a file is call chains; headers and attributes deserve more.
+    #[test]
+    fn flipped_in_the_header(which in 0usize..4, at in 8usize..400, value in 1u8..) {
+        let mut bytes = recording(which);
+        bytes[at] ^= value;
+        exercise(bytes);
+    }
+}
+
+/// Counts and sizes that name more than there is cost no more than there is.
+#[test]
+fn counts_of_everything_at_its_largest() {
+    for which in 0..4 {
+        let whole = recording(which);
+        for at in (8..600).step_by(4).chain((600..whole.len() - 8).step_by(52)) {
+            let mut bytes = whole.clone();
+            bytes[at..at + 4].fill(0xff);
+            let perf = PerfData::open(std::sync::Arc::new(Source::from_bytes("damaged", bytes).unwrap()));
+            if let Ok(perf) = perf {
+                perf.extent();
+                perf.check(&mut perfuse_wire::Diagnostics::with_limit(5));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_damaged_stream_of_packed_records_says_where() {
+    let mut bytes = recording(1);
+    // The magic of the zstd frame.
+    let at = bytes.windows(4).position(|four| four == [0x28, 0xb5, 0x2f, 0xfd]).unwrap();
+    bytes[at] ^= 1;
+    let perf = open_bytes(bytes);
+    let mut sink = perfuse_wire::Diagnostics::default();
+    perf.check(&mut sink);
+    let found: Vec<_> = sink.rows().iter().map(|row| (row.rule.code, row.offset)).collect();
+    assert_eq!(found, [("PD012", at as u64 - 8)]);
+    assert_eq!(perf.extent().sample, 0);
+}

@@ -1,0 +1,130 @@
+//! Relocations of an object file's section, which nobody has applied yet: start fields are 0 until then.
+
+use std::borrow::Cow;
+
+use perfuse_wire::{Cursor, Endian, layout};
+
+use super::elf::{Elf, SHT_RELA};
+use crate::reader;
+
+layout! {
+    /// A relocation with an addend.
+    Rela = "Elf64_Rela", section "ELF" {
+        /// Where.
+        r_offset: u64,
+        /// Symbol and kind.
+        r_info: u64,
+        /// Added to the symbol's value.
+        r_addend: i64,
+    }
+
+    /// A symbol.
+    Symbol = "Elf64_Sym", section "ELF" {
+        /// Offset of its name.
+        st_name: u32,
+        /// Binding and type.
+        st_info: u8,
+        /// Visibility.
+        st_other: u8,
+        /// Section it is in; 0 where it is not defined here.
+        st_shndx: u16,
+        /// Offset in that section, or address.
+        st_value: u64,
+        /// Size.
+        st_size: u64,
+    }
+}
+
+const EM_S390: u16 = 22;
+const EM_X86_64: u16 = 62;
+const EM_AARCH64: u16 = 183;
+
+const R_X86_64_PC32: u32 = 2;
+const R_X86_64_PC64: u32 = 24;
+const R_AARCH64_PREL64: u32 = 260;
+const R_AARCH64_PREL32: u32 = 261;
+const R_390_PC32: u32 = 5;
+const R_390_PC64: u32 = 23;
+
+/// What was done to a section.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Relocated {
+    /// Places that were filled, by their offset, sorted; each with the index of the section it points into.
+    pub applied: Vec<(u64, u16)>,
+    /// Relocations that were not: of another kind, of no start field, of a symbol that is not there.
+    pub refused: Vec<u64>,
+}
+
+impl Relocated {
+    /// Index of the section that the start field at an offset points into.
+    #[must_use]
+    pub fn section_of(&self, at: u64) -> Option<u16> {
+        let found = self.applied.binary_search_by_key(&at, |(at, _)| *at).ok()?;
+        self.applied.get(found).map(|(_, section)| *section)
+    }
+}
+
+/// Fills the start fields of a section, which is copied only if there are any. Nothing else is changed: `ld -r` of old has written relocations into rows.
+pub fn apply(elf: &Elf<'_>, section_index: usize, bytes: &mut Cow<'_, [u8]>) -> Relocated {
+    let mut done = Relocated::default();
+    let tables = reader::entries(bytes);
+    let is_start = |at: u64| {
+        usize::try_from(at).is_ok_and(|at| {
+            tables.iter().any(|(table, stride)| {
+                table.contains(&at) && at.wrapping_sub(table.start).is_multiple_of(*stride)
+            })
+        })
+    };
+    let Some(target) = elf.sections.get(section_index).copied() else { return done };
+    // The tables of a file do not overlap either.
+    let mut left = elf.data.len() as u64 / Rela::SIZE;
+    for section in &elf.sections {
+        if section.sh_type != SHT_RELA || section.sh_info as usize != section_index {
+            continue;
+        }
+        let symbols = elf.sections.get(section.sh_link as usize).and_then(|table| elf.bytes(table));
+        let entries = elf.bytes(section).unwrap_or_default().chunks_exact(Rela::SIZE as usize);
+        for entry in entries {
+            let Some(rest) = left.checked_sub(1) else { return done };
+            left = rest;
+            let Ok(entry) = Rela::read(&mut Cursor::new(entry, 0, elf.endian)) else { continue };
+            let symbol = symbol(symbols.unwrap_or_default(), entry.r_info >> 32, elf.endian);
+            let value = symbol
+                .map(|symbol| symbol.st_value.wrapping_add_signed(entry.r_addend))
+                .map(|value| value.wrapping_sub(target.sh_addr.wrapping_add(entry.r_offset)));
+            let filled =
+                value.filter(|_| is_start(entry.r_offset)).and_then(|value| fill(bytes, &entry, value, elf));
+            match filled.and(symbol) {
+                Some(symbol) => done.applied.push((entry.r_offset, symbol.st_shndx)),
+                None => done.refused.push(entry.r_offset),
+            }
+        }
+    }
+    done.applied.sort_unstable();
+    done
+}
+
+fn symbol(table: &[u8], index: u64, endian: Endian) -> Option<Symbol> {
+    let at = usize::try_from(index).ok()?.checked_mul(Symbol::SIZE as usize)?;
+    Symbol::read(&mut Cursor::new(table.get(at..)?, 0, endian)).ok()
+}
+
+fn fill(bytes: &mut Cow<'_, [u8]>, entry: &Rela, value: u64, elf: &Elf<'_>) -> Option<()> {
+    let width = match (elf.header.e_machine, entry.r_info as u32) {
+        (EM_X86_64, R_X86_64_PC32) | (EM_AARCH64, R_AARCH64_PREL32) | (EM_S390, R_390_PC32) => 4usize,
+        (EM_X86_64, R_X86_64_PC64) | (EM_AARCH64, R_AARCH64_PREL64) | (EM_S390, R_390_PC64) => 8,
+        _ => return None,
+    };
+    let at = usize::try_from(entry.r_offset).ok()?;
+    let place = at..at.checked_add(width)?;
+    bytes.get(place.clone())?;
+    let place = bytes.to_mut().get_mut(place)?;
+    let value = match elf.endian {
+        Endian::Little => value.to_le_bytes(),
+        Endian::Big => {
+            value.wrapping_shl(64u32.saturating_sub((width as u32).saturating_mul(8))).to_be_bytes()
+        }
+    };
+    place.copy_from_slice(value.get(..width)?);
+    Some(())
+}

@@ -1,0 +1,182 @@
+//! Every record as `perfuse records` shows it: a header, then each function with its rows.
+
+use std::borrow::Cow;
+
+use perfuse_wire::{RecordView, Value};
+
+use super::SFrame;
+use super::consts::{FLAGS, SFRAME_FDE_TYPE_DEFAULT, SFRAME_FDE_TYPE_FLEX};
+use super::layout::{FuncDescAttrV3, Header};
+use super::reader::{Piece, View};
+use super::records::Function;
+use super::recovery::Recovery;
+use super::row::Row;
+use perfuse_recording::Position;
+
+pub(super) const HEADER: &str = "sframe_header";
+pub(super) const ENTRY: &str = "sframe_func_desc_entry";
+pub(super) const INDEX: &str = "sframe_func_desc_idx_v3";
+pub(super) const ATTRIBUTES: &str = "sframe_func_desc_attr_v3";
+pub(super) const ROW: &str = "sframe_frame_row_entry";
+
+/// The record at a position. `offset` is that of the piece's header; `inner` is 0 for the header, else one more than the
+/// function's index in its upper half and, in its lower half, 0 for its entry, 1 for its attributes, then 2 for its first row.
+pub fn next_record<'a>(file: &'a SFrame, at: &mut Position) -> Option<RecordView<'a>> {
+    loop {
+        let pieces = file.pieces();
+        let number = pieces.partition_point(|piece| file.view(piece).offset(piece.at) < at.offset);
+        let view = file.view(pieces.get(number)?);
+        let found = match at.inner.checked_sub(1) {
+            None => Some((header_record(view), 1)),
+            Some(place) => of_function(file, number, view, place),
+        };
+        let offset = view.offset(view.piece.at);
+        if let Some((mut record, inner)) = found {
+            record.index = at.index;
+            *at = Position { offset, index: at.index.saturating_add(1), inner };
+            return Some(record);
+        }
+        *at = Position { offset: offset.saturating_add(1), index: at.index, inner: 0 };
+    }
+}
+
+/// The record at a place of a piece, and where the next one is; `None` behind the last function.
+fn of_function<'a>(
+    file: &'a SFrame,
+    number: usize,
+    view: View<'a>,
+    place: u64,
+) -> Option<(RecordView<'a>, u64)> {
+    let (mut index, mut step) = (u32::try_from(place >> 32).ok()?, place as u32);
+    loop {
+        let function = view.function(index).filter(|_| index < view.piece.num_functions)?;
+        let behind = |step: u32| (u64::from(index) << 32 | u64::from(step)).saturating_add(2);
+        let record = match step {
+            0 => Some(entry_record(view, &function)),
+            1 => attributes_record(view, &function),
+            _ => {
+                let row = file.survey().rows_from(number, view, &function, step.saturating_sub(2)).next();
+                row.and_then(Result::ok).map(|row| row_record(view, &function, &row))
+            }
+        };
+        match record {
+            Some(record) => return Some((record, behind(step))),
+            None if step == 1 => step = 2,
+            None => (index, step) = (index.checked_add(1)?, 0),
+        }
+    }
+}
+
+fn record<'a>(
+    view: View<'a>,
+    at: usize,
+    size: u64,
+    name: &'static str,
+    fields: Vec<(&'static str, Value<'a>)>,
+) -> RecordView<'a> {
+    RecordView { index: 0, offset: view.offset(at), size, name: Cow::Borrowed(name), timestamp: None, fields }
+}
+
+fn header_record(view: View<'_>) -> RecordView<'_> {
+    let piece = view.piece;
+    let size = Header::SIZE.saturating_add(piece.header.sfh_auxhdr_len.into());
+    record(view, piece.at, size, HEADER, header(piece))
+}
+
+/// Fields of a header, in the order of the specification.
+pub(super) fn header(piece: &Piece) -> Vec<(&'static str, Value<'static>)> {
+    let header = &piece.header;
+    vec![
+        ("sfp_magic", Value::Hex(header.sfp_magic.into())),
+        ("sfp_version", Value::Unsigned(header.sfp_version.into())),
+        ("sfp_flags", Value::Text(flags(header.sfp_flags).into())),
+        ("sfh_abi_arch", Value::Text(piece.abi().to_string().into())),
+        ("sfh_cfa_fixed_fp_offset", Value::Signed(header.sfh_cfa_fixed_fp_offset.into())),
+        ("sfh_cfa_fixed_ra_offset", Value::Signed(header.sfh_cfa_fixed_ra_offset.into())),
+        ("sfh_auxhdr_len", Value::Unsigned(header.sfh_auxhdr_len.into())),
+        ("sfh_num_fdes", Value::Unsigned(header.sfh_num_fdes.into())),
+        ("sfh_num_fres", Value::Unsigned(header.sfh_num_fres.into())),
+        ("sfh_fre_len", Value::Unsigned(header.sfh_fre_len.into())),
+        ("sfh_fdeoff", Value::Unsigned(header.sfh_fdeoff.into())),
+        ("sfh_freoff", Value::Unsigned(header.sfh_freoff.into())),
+    ]
+}
+
+/// Flags by name; bits without one in hexadecimal.
+pub(super) fn flags(flags: u8) -> String {
+    let named = FLAGS.iter().filter(|(bit, _)| flags & bit != 0);
+    let mut words: Vec<_> = named.map(|(_, name)| (*name).to_owned()).collect();
+    let rest = FLAGS.iter().fold(flags, |rest, (bit, _)| rest & !bit);
+    if rest != 0 || words.is_empty() {
+        words.push(format!("{rest:#x}"));
+    }
+    words.join(" | ")
+}
+
+fn entry_record<'a>(view: View<'a>, function: &Function) -> RecordView<'a> {
+    let size = view.piece.entry_bytes().unwrap_or(0) as u64;
+    let start = Value::Signed(function.start_field);
+    let address = Value::Hex(function.start);
+    let (func_size, fre_off) =
+        (Value::Unsigned(function.size.into()), Value::Unsigned(function.start_fre_off.into()));
+    if view.piece.version() >= 3 {
+        let fields = vec![
+            ("sfdi_func_start_offset", start),
+            ("start_address", address),
+            ("sfdi_func_size", func_size),
+            ("sfdi_func_start_fre_off", fre_off),
+        ];
+        return record(view, function.at, size, INDEX, fields);
+    }
+    let mut fields = vec![
+        ("sfde_func_start_address", start),
+        ("start_address", address),
+        ("sfde_func_size", func_size),
+        ("sfde_func_start_fre_off", fre_off),
+        ("sfde_func_num_fres", Value::Unsigned(function.num_rows.into())),
+        ("sfde_func_info", Value::Text(function.info.to_string().into())),
+    ];
+    if view.piece.version() == 2 {
+        fields.push(("sfde_func_rep_size", Value::Unsigned(function.repeat_bytes.into())));
+        fields.push(("sfde_func_padding2", Value::Unsigned(function.padding.into())));
+    }
+    record(view, function.at, size, ENTRY, fields)
+}
+
+fn attributes_record<'a>(view: View<'a>, function: &Function) -> Option<RecordView<'a>> {
+    let at =
+        function.rows_at.filter(|_| view.piece.version() >= 3)?.checked_sub(FuncDescAttrV3::SIZE as usize)?;
+    let fde_type = match function.fde_type {
+        SFRAME_FDE_TYPE_DEFAULT => Cow::Borrowed("DEFAULT"),
+        SFRAME_FDE_TYPE_FLEX => Cow::Borrowed("FLEX"),
+        other => Cow::Owned(format!("Unknown FDE type {other}")),
+    };
+    let fields = vec![
+        ("start_address", Value::Hex(function.start)),
+        ("sfda_func_num_fres", Value::Unsigned(function.num_rows.into())),
+        ("sfda_func_info", Value::Text(function.info.to_string().into())),
+        ("sfda_func_info2", Value::Text(fde_type)),
+        ("sfda_func_rep_size", Value::Unsigned(function.repeat_bytes.into())),
+    ];
+    Some(record(view, at, FuncDescAttrV3::SIZE, ATTRIBUTES, fields))
+}
+
+fn row_record<'a>(view: View<'a>, function: &Function, row: &Row<'a>) -> RecordView<'a> {
+    let words: Vec<_> = row.words().map(|word| word.to_string()).collect();
+    let mut fields = vec![
+        ("start_address", Value::Hex(function.start.wrapping_add(row.start.into()))),
+        ("sfre_start_address", Value::Unsigned(row.start.into())),
+        ("sfre_info", Value::Text(row.info.to_string().into())),
+        ("sfre_words", Value::Text(words.join(", ").into())),
+    ];
+    match view.piece.context(function).meaning(row) {
+        Ok(Recovery::Outermost) => fields.push(("cfa", Value::Text("outermost".into()))),
+        Ok(Recovery::Caller { cfa, fp, ra, .. }) => {
+            fields.push(("cfa", Value::Text(cfa.to_string().into())));
+            fields.push(("fp", Value::Text(fp.to_string().into())));
+            fields.push(("ra", Value::Text(ra.to_string().into())));
+        }
+        Err(why) => fields.push(("cfa", Value::Text(format!("none: {why}").into()))),
+    }
+    record(view, row.at, row.size as u64, ROW, fields)
+}

@@ -1,0 +1,157 @@
+//! What lines of rows say behind the address: few texts, over and over.
+
+use crate::row::RowInfo;
+
+/// Longest text that is kept.
+const MOST: usize = 48;
+/// Length of what is before them: the address, and blanks around it.
+pub(super) const ADDRESS_BYTES: usize = 22;
+/// Texts that are kept.
+const SLOTS: usize = 256;
+
+/// Info byte, type of function and words of a row, by which rows are known that say the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Key {
+    what: u32,
+    words: u64,
+}
+
+/// No row has it.
+const NONE: Key = Key { what: u32::MAX, words: 0 };
+
+impl Key {
+    /// The key of a row whose words are the first bytes of these eight; `None` where it has more, or words of no known size.
+    #[inline]
+    pub(super) fn of(info: RowInfo, fde_type: u8, behind: u64) -> Option<(Self, usize)> {
+        let num_words = usize::from(info.num_words());
+        let bytes = info.word_bytes()?.wrapping_mul(num_words);
+        let bits = (bytes as u32).wrapping_mul(8);
+        let words = match bytes {
+            0 => 0,
+            1..=8 => behind & u64::MAX.wrapping_shr(64u32.wrapping_sub(bits)),
+            _ => return None,
+        };
+        let what = u32::from(fde_type) << 8 | u32::from(info.0);
+        Some((Self { what, words }, bytes))
+    }
+
+    fn slot(self) -> usize {
+        let mixed = (self.words ^ u64::from(self.what).rotate_left(40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed.wrapping_shr(32) as usize % SLOTS
+    }
+}
+
+/// A text, and bytes of no meaning behind it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cells {
+    key: Key,
+    len: usize,
+    text: [u8; MOST],
+}
+
+/// Texts by what rows say; a text takes the place of another that has the same slot.
+pub(super) struct Known {
+    slots: Box<[Cells; SLOTS]>,
+}
+
+impl Known {
+    pub(super) fn new() -> Self {
+        Self { slots: Box::new([Cells { key: NONE, len: 0, text: [0; MOST] }; SLOTS]) }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, key: Key) -> Option<&Cells> {
+        self.slots.get(key.slot()).filter(|cells| cells.key == key)
+    }
+
+    /// Keeps a text, unless it is longer than most.
+    #[cold]
+    pub(super) fn keep(&mut self, key: Key, text: &[u8]) {
+        let mut cells = Cells { key, len: text.len(), text: [0; MOST] };
+        if let (Some(place), Some(slot)) = (cells.text.get_mut(..text.len()), self.slots.get_mut(key.slot()))
+        {
+            place.copy_from_slice(text);
+            *slot = cells;
+        }
+    }
+}
+
+impl Cells {
+    /// Adds a line: an address, and these.
+    #[inline]
+    pub(super) fn line(&self, address: u64, text: &mut Vec<u8>) {
+        // Copies of fixed size are a few moves; what is too much is cut off again.
+        let mut line = [b' '; ADDRESS_BYTES];
+        if let Some(digits) = line.get_mut(4..20) {
+            digits.copy_from_slice(&hexadecimal(address));
+        }
+        text.extend_from_slice(&line);
+        text.extend_from_slice(&self.text);
+        text.truncate(text.len().saturating_sub(MOST.saturating_sub(self.len)));
+    }
+}
+
+/// The sixteen digits of a number.
+#[inline]
+pub(super) fn hexadecimal(number: u64) -> [u8; 16] {
+    // The digits' values, a byte each: halves of a word are moved apart until each byte has four bits.
+    let mut digits = u128::from(number);
+    digits = (digits | digits << 32) & 0x0000_0000_ffff_ffff_0000_0000_ffff_ffff;
+    digits = (digits | digits << 16) & 0x0000_ffff_0000_ffff_0000_ffff_0000_ffff;
+    digits = (digits | digits << 8) & 0x00ff_00ff_00ff_00ff_00ff_00ff_00ff_00ff;
+    digits = (digits | digits << 4) & EACH.wrapping_mul(0xf);
+    // Ten and more carry into the upper four bits when six is added.
+    let letters = digits.wrapping_add(EACH.wrapping_mul(6)) >> 4 & EACH;
+    let to_letter = u128::from(b'a'.wrapping_sub(b'0').wrapping_sub(10));
+    digits
+        .wrapping_add(EACH.wrapping_mul(b'0'.into()))
+        .wrapping_add(letters.wrapping_mul(to_letter))
+        .to_be_bytes()
+}
+
+/// A 1 in each byte.
+const EACH: u128 = u128::MAX / 0xff;
+
+/// Adds a number without leading zeros.
+pub(super) fn decimal(text: &mut Vec<u8>, mut number: u64) {
+    let mut digits = [b'0'; 20];
+    let mut len = 0usize;
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0'.saturating_add((number % 10) as u8);
+        number /= 10;
+        len = len.saturating_add(1);
+        if number == 0 {
+            break;
+        }
+    }
+    text.extend_from_slice(digits.get(20usize.saturating_sub(len)..).unwrap_or_default());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_those_of_the_formatter() {
+        for number in [0, 1, 9, 10, 0xabc, 0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210, u64::MAX] {
+            assert_eq!(hexadecimal(number).as_slice(), format!("{number:016x}").as_bytes());
+            let mut text = Vec::new();
+            decimal(&mut text, number);
+            assert_eq!(text, number.to_string().as_bytes());
+        }
+    }
+
+    #[test]
+    fn only_words_of_a_row_are_its_key() {
+        let two_bytes = RowInfo::new(true, 2, 0, false);
+        let (key, bytes) = Key::of(two_bytes, 0, 0x1234_5678_9abc_def0).unwrap();
+        assert_eq!((key, bytes), (Key { what: two_bytes.0.into(), words: 0xdef0 }, 2));
+        assert_eq!(Key::of(RowInfo::new(true, 15, 2, false), 0, 0), None);
+        assert_eq!(Key::of(RowInfo::new(true, 2, 3, false), 0, 0), None);
+        let mut known = Known::new();
+        known.keep(key, b"sp+8\n");
+        let mut line = Vec::new();
+        known.get(key).unwrap().line(0x10, &mut line);
+        assert_eq!(line, b"    0000000000000010  sp+8\n");
+    }
+}

@@ -1,0 +1,49 @@
+//! Files of the corpus, which lies beside the repository or where `PERFUSE_CORPUS` says; without it these tests have nothing to do.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use crate::SFrame;
+use perfuse_recording::Source;
+
+/// The corpus of this format.
+pub fn corpus() -> PathBuf {
+    let shared = match std::env::var_os("PERFUSE_CORPUS") {
+        Some(path) => path.into(),
+        None => PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/corpus"),
+    };
+    shared.join("sframe")
+}
+
+/// Every file below a folder of it that a test picks by its name, sorted.
+pub fn files(pick: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![corpus()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false if pick(&path.to_string_lossy()) => found.push(path),
+                false => {}
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// A file's bytes; `.xz` is unpacked by the program of that name.
+pub fn bytes(path: &Path) -> Vec<u8> {
+    if path.extension().is_some_and(|extension| extension == "xz") {
+        return Command::new("xz").arg("-dc").arg(path).output().expect("xz runs").stdout;
+    }
+    std::fs::read(path).expect("is there")
+}
+
+/// Opens bytes; a bare section lies at an address.
+pub fn open(bytes: Vec<u8>, address: Option<u64>) -> SFrame {
+    let source = Source::from_bytes("test", bytes).expect("no file is needed");
+    SFrame::open_at(Arc::new(source), address).expect("has a section")
+}

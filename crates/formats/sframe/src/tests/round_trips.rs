@@ -1,0 +1,89 @@
+//! What is written is what was read.
+
+use super::corpus::{bytes, files, open};
+use super::dumps::text;
+use crate::SFrame;
+use crate::readelf::Style;
+use crate::writer::{Contents, merge};
+
+/// Sections as producers wrote them, without their files.
+fn sections() -> Vec<(String, Vec<u8>)> {
+    let found = files(|path| path.ends_with(".sframe") || path.ends_with(".sframe.xz"));
+    found.into_iter().map(|path| (path.to_string_lossy().into_owned(), bytes(&path))).collect()
+}
+
+pub fn contents(file: &SFrame) -> Vec<Contents> {
+    file.views().map(Contents::of).collect()
+}
+
+#[test]
+fn what_producers_wrote_is_written_again_byte_for_byte() {
+    for (name, section) in sections() {
+        let file = open(section.clone(), Some(0x1000));
+        for (view, contents) in file.views().zip(contents(&file)) {
+            let at = view.piece.at;
+            let written = contents.encode(0x1000 + at as u64).expect("fits");
+            let expected = &section[at..at + written.len()];
+            assert!(written == expected, "{name}: piece at {at}");
+        }
+    }
+}
+
+#[test]
+fn shared_rows_read_the_same_and_take_less() {
+    for (name, section) in sections().into_iter().filter(|(name, _)| name.contains("/large/libbfd")) {
+        let file = open(section.clone(), Some(0));
+        let mut contents = contents(&file).remove(0);
+        assert!(contents.share_rows() > 0);
+        let smaller = contents.encode(0).expect("fits");
+        assert!(smaller.len() * 100 < section.len() * 85, "{name}: {} of {}", smaller.len(), section.len());
+        let style = match contents.version {
+            1 => Style::Readelf240,
+            2 => Style::Readelf244,
+            _ => Style::Readelf247,
+        };
+        assert!(text(&open(smaller, Some(0)), style) == text(&file, style), "{name}");
+    }
+}
+
+#[test]
+fn versions_there_and_back_lose_what_was_told() {
+    for (name, section) in sections().into_iter().filter(|(name, _)| name.contains("/v1/")) {
+        let start = contents(&open(section, Some(0x1000))).remove(0);
+        let (second, none) = start.convert(2);
+        assert_eq!(none, [], "{name}");
+        let (third, none) = second.convert(3);
+        assert_eq!(none, [], "{name}");
+        let (second_again, none) = third.convert(2);
+        assert_eq!(none, [], "{name}");
+        let (first_again, none) = second_again.convert(1);
+        assert_eq!(none, [], "{name}");
+        assert!(first_again.encode(0x1000) == start.encode(0x1000), "{name}");
+        let written = third.encode(0x1000).expect("fits");
+        let read = contents(&open(written, Some(0x1000))).remove(0);
+        assert!(read == third, "{name}");
+    }
+}
+
+#[test]
+fn pieces_become_one_sorted_section() {
+    for path in files(|path| path.contains("/concat/") && path.ends_with(".so")) {
+        let file = open(bytes(&path), None);
+        let section = &file.sections()[0];
+        assert_eq!(file.pieces().len(), 3, "{}", path.display());
+        let merged =
+            merge(contents(&file)).expect("are alike").contents.encode(section.address).expect("fits");
+        let put = crate::writer::put_back(&bytes(&path), section, &merged).expect("is smaller");
+        let again = open(put, None);
+        assert_eq!(again.pieces().len(), 1);
+        assert!(again.pieces()[0].is_sorted());
+        for view in file.views() {
+            for function in view.functions() {
+                let found = again.find(function.start).expect("is there still");
+                assert_eq!(found.function.size, function.size);
+                let before = file.find(function.start).expect("was there");
+                assert_eq!(found.recovery, before.recovery);
+            }
+        }
+    }
+}

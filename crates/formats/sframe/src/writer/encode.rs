@@ -1,0 +1,181 @@
+//! Bytes of a section.
+
+use perfuse_wire::{Endian, Put};
+
+use super::{Contents, Described, OwnedRow, WriteError};
+use crate::consts::SFRAME_MAGIC;
+use crate::layout::{FuncDescAttrV3, FuncDescIdxV3, FuncDescV1, FuncDescV2, Header};
+use crate::records::entry_bytes;
+
+/// Rows written, and where each block begins. In version 3 attributes stand before rows, so a block that functions of other
+/// attributes share is written for each.
+#[derive(Default)]
+struct Written {
+    bytes: Vec<u8>,
+    places: Vec<usize>,
+}
+
+impl Contents {
+    /// The section as bytes, for an address it is to be loaded to.
+    ///
+    /// # Errors
+    /// [`WriteError`] for what its version has no room for.
+    pub fn encode(&self, address: u64) -> Result<Vec<u8>, WriteError> {
+        let entry_bytes =
+            entry_bytes(self.version).ok_or(WriteError { function: None, what: "no such version" })?;
+        let entries_bytes = entry_bytes.checked_mul(self.functions.len());
+        let written = self.blocks_written()?;
+        let too_many = WriteError { function: None, what: "more than 4 GiB of functions or rows" };
+        let count = |number: usize| u32::try_from(number).map_err(|_| too_many.clone());
+        let num_rows =
+            self.functions.iter().map(|function| self.rows(function).len()).fold(0, usize::saturating_add);
+        let auxiliary = self.auxiliary.get(..self.auxiliary.len().min(255)).unwrap_or_default();
+        let header = Header {
+            sfp_magic: SFRAME_MAGIC,
+            sfp_version: self.version,
+            sfp_flags: self.flags,
+            sfh_abi_arch: self.abi.0,
+            sfh_cfa_fixed_fp_offset: self.fixed_fp,
+            sfh_cfa_fixed_ra_offset: self.fixed_ra,
+            sfh_auxhdr_len: auxiliary.len() as u8,
+            sfh_num_fdes: count(self.functions.len())?,
+            sfh_num_fres: count(num_rows)?,
+            sfh_fre_len: count(written.bytes.len())?,
+            sfh_fdeoff: 0,
+            sfh_freoff: count(entries_bytes.ok_or(too_many.clone())?)?,
+        };
+        let mut out = Vec::new();
+        header.write(&mut out, self.endian);
+        out.extend_from_slice(auxiliary);
+        for (index, (function, at)) in self.functions.iter().zip(&written.places).enumerate() {
+            let base = if self.is_from_field() { address.wrapping_add(out.len() as u64) } else { address };
+            let field = function.start.wrapping_sub(base).cast_signed();
+            let refused = |what| WriteError { function: Some(index), what };
+            self.entry(function, field, count(*at)?, &mut out).map_err(refused)?;
+        }
+        out.extend_from_slice(&written.bytes);
+        Ok(out)
+    }
+
+    fn entry(
+        &self,
+        function: &Described,
+        field: i64,
+        at: u32,
+        out: &mut Vec<u8>,
+    ) -> Result<(), &'static str> {
+        let num_rows = u32::try_from(self.rows(function).len()).map_err(|_| "more than 2^32 rows")?;
+        let near = || i32::try_from(field).map_err(|_| "its code is more than 2 GiB away");
+        let (endian, size) = (self.endian, function.size);
+        match self.version {
+            1 => FuncDescV1 {
+                sfde_func_start_address: near()?,
+                sfde_func_size: size,
+                sfde_func_start_fre_off: at,
+                sfde_func_num_fres: num_rows,
+                sfde_func_info: function.info.0,
+            }
+            .write(out, endian),
+            2 => FuncDescV2 {
+                sfde_func_start_address: near()?,
+                sfde_func_size: size,
+                sfde_func_start_fre_off: at,
+                sfde_func_num_fres: num_rows,
+                sfde_func_info: function.info.0,
+                sfde_func_rep_size: function.repeat_bytes,
+                sfde_func_padding2: function.padding,
+            }
+            .write(out, endian),
+            _ => FuncDescIdxV3 {
+                sfdi_func_start_offset: field,
+                sfdi_func_size: size,
+                sfdi_func_start_fre_off: at,
+            }
+            .write(out, endian),
+        }
+        Ok(())
+    }
+
+    fn blocks_written(&self) -> Result<Written, WriteError> {
+        let mut written = Written { bytes: Vec::new(), places: vec![0; self.functions.len()] };
+        let mut by_block: Vec<_> = self.functions.iter().enumerate().collect();
+        by_block.sort_by_key(|(index, function)| (function.block, *index));
+        let mut last: Option<(Described, usize)> = None;
+        for (index, function) in by_block {
+            let shares = |before: &Described| {
+                before.block == function.block
+                    && before.info.fre_type() == function.info.fre_type()
+                    && (self.version < 3 || attributes(before) == attributes(function))
+            };
+            let at = match last {
+                Some((before, at)) if shares(&before) => at,
+                _ => {
+                    let at = written.bytes.len();
+                    let refused = |what| WriteError { function: Some(index), what };
+                    self.block(function, &mut written.bytes).map_err(refused)?;
+                    at
+                }
+            };
+            last = Some((*function, at));
+            if let Some(place) = written.places.get_mut(index) {
+                *place = at;
+            }
+        }
+        Ok(written)
+    }
+
+    /// A function's rows; in version 3 with its attributes before them.
+    pub(super) fn block(&self, function: &Described, out: &mut Vec<u8>) -> Result<(), &'static str> {
+        let rows = self.rows(function);
+        if self.version >= 3 {
+            let attributes = FuncDescAttrV3 {
+                sfda_func_num_fres: u16::try_from(rows.len()).map_err(|_| "more than 65535 rows")?,
+                sfda_func_info: function.info.0,
+                sfda_func_info2: function.fde_type,
+                sfda_func_rep_size: function.repeat_bytes,
+            };
+            attributes.write(out, self.endian);
+        }
+        let start_bytes =
+            function.info.row_start_bytes().ok_or("a type of row starts that nobody defined")?;
+        rows.iter().try_for_each(|row| self::row(row, start_bytes, self.endian, out))
+    }
+}
+
+fn attributes(function: &Described) -> (u8, u8, u8) {
+    (function.info.0, function.fde_type, function.repeat_bytes)
+}
+
+pub(super) fn row(
+    row: &OwnedRow,
+    start_bytes: usize,
+    endian: Endian,
+    out: &mut Vec<u8>,
+) -> Result<(), &'static str> {
+    number(i64::from(row.start), start_bytes, endian, out)
+        .ok_or("a row starts further than its type of starts goes")?;
+    out.push(row.info.0);
+    if row.words.len() != usize::from(row.info.num_words()) {
+        return Err("a row has another number of words than it says");
+    }
+    let word_bytes = row.info.word_bytes().unwrap_or(0);
+    let mut words = row.words.iter();
+    words
+        .try_for_each(|word| number((*word).into(), word_bytes, endian, out))
+        .ok_or("a word is larger than its size")
+}
+
+/// A number that has to fit in so many bytes, signed or unsigned.
+fn number(value: i64, bytes: usize, endian: Endian, out: &mut Vec<u8>) -> Option<()> {
+    match bytes {
+        1 => out.push(u8::try_from(value).or_else(|_| i8::try_from(value).map(i8::cast_unsigned)).ok()?),
+        2 => {
+            let value =
+                u16::try_from(value).or_else(|_| i16::try_from(value).map(i16::cast_unsigned)).ok()?;
+            out.put_u16(value, endian);
+        }
+        4 => out.put_u32(value as u32, endian),
+        _ => return None,
+    }
+    Some(())
+}

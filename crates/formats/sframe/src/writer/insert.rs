@@ -1,0 +1,186 @@
+//! A section into an ELF file that has no room for it: behind all that is there, in a segment of its own. Nothing that is loaded
+//! moves.
+
+use super::{Contents, WriteError};
+use crate::consts::{PT_GNU_SFRAME, SHT_GNU_SFRAME};
+use crate::container::elf::{
+    Elf, FileHeader, IDENT_BYTES, PF_R, PT_LOAD, PT_PHDR, ProgramHeader, SHF_ALLOC, SHT_PROGBITS,
+    SectionHeader,
+};
+
+const NAME: &[u8] = b".sframe";
+const PAGE_BYTES: u64 = 0x1000;
+const ALIGNMENT: u64 = 8;
+/// So much of the file may be zeros for the new segment to lie as far from its place in the file as the first does, which
+/// Linux before 5.18 takes for granted of the program headers.
+const MAX_ZEROS: u64 = 16 << 20;
+
+/// The file with a section of these contents; one that it has already is taken away.
+///
+/// # Errors
+/// When it is an object file or has nothing to load, or the contents have no place in their version.
+pub fn insert(file: &[u8], contents: &Contents) -> Result<Vec<u8>, WriteError> {
+    let refused = |what| WriteError { function: None, what };
+    let elf = Elf::parse(file).map_err(|_| refused("the ELF header cannot be read"))?;
+    if elf.is_object() {
+        return Err(refused("object files are linked first, or assembled with --gsframe"));
+    }
+    let room = Room::behind(&elf).ok_or(refused("there is nothing that is loaded, or no room behind it"))?;
+    let has_segment = elf.segments.iter().any(|segment| segment.p_type == PT_GNU_SFRAME);
+    let num_segments = elf.segments.len().saturating_add(if has_segment { 1 } else { 2 });
+    let headers_bytes = ProgramHeader::SIZE.saturating_mul(num_segments as u64);
+    let section_at = headers_bytes.checked_next_multiple_of(ALIGNMENT).unwrap_or(headers_bytes);
+    let address = room.address.wrapping_add(section_at);
+    let section = contents.encode(address)?;
+    let size = section.len() as u64;
+    let at = room.offset.saturating_add(section_at);
+
+    let load = ProgramHeader {
+        p_type: PT_LOAD,
+        p_flags: PF_R,
+        p_offset: room.offset,
+        p_vaddr: room.address,
+        p_paddr: room.address,
+        p_filesz: section_at.saturating_add(size),
+        p_memsz: section_at.saturating_add(size),
+        p_align: room.page_bytes,
+    };
+    let own = ProgramHeader {
+        p_type: PT_GNU_SFRAME,
+        p_offset: at,
+        p_vaddr: address,
+        p_paddr: address,
+        p_filesz: size,
+        p_memsz: size,
+        p_align: ALIGNMENT,
+        ..load
+    };
+    let mut out = file.to_vec();
+    take_out(&elf, &mut out);
+    fill_up(&mut out, room.offset);
+    for header in program_headers(&elf, load, own, headers_bytes) {
+        header.write(&mut out, elf.endian);
+    }
+    fill_up(&mut out, at);
+    out.extend_from_slice(&section);
+    let header = SectionHeader {
+        sh_name: 0,
+        sh_type: if contents.version >= 3 { SHT_GNU_SFRAME } else { SHT_PROGBITS },
+        sh_flags: SHF_ALLOC,
+        sh_addr: address,
+        sh_offset: at,
+        sh_size: size,
+        sh_link: 0,
+        sh_info: 0,
+        sh_addralign: ALIGNMENT,
+        sh_entsize: 0,
+    };
+    let sections = section_headers(&elf, &mut out, header);
+    let e_phnum = u16::try_from(num_segments).map_err(|_| refused("it has too many program headers"))?;
+    let (e_phentsize, e_shentsize) = (ProgramHeader::SIZE as u16, SectionHeader::SIZE as u16);
+    let mut head = FileHeader { e_phoff: room.offset, e_phnum, e_phentsize, ..elf.header };
+    if let Some((offset, num)) = sections {
+        head.e_shoff = offset;
+        head.e_shnum = num;
+        head.e_shentsize = e_shentsize;
+    }
+    let mut bytes = Vec::new();
+    head.write(&mut bytes, elf.endian);
+    let end = IDENT_BYTES.saturating_add(bytes.len());
+    out.get_mut(IDENT_BYTES..end).ok_or(refused("the ELF header is cut short"))?.copy_from_slice(&bytes);
+    Ok(out)
+}
+
+/// Where a new segment can be.
+struct Room {
+    offset: u64,
+    address: u64,
+    page_bytes: u64,
+}
+
+impl Room {
+    fn behind(elf: &Elf<'_>) -> Option<Self> {
+        let loads = || elf.segments.iter().filter(|segment| segment.p_type == PT_LOAD);
+        let first = loads().next()?;
+        let page_bytes = loads().map(|load| load.p_align).max()?.max(PAGE_BYTES);
+        let page_bytes = Some(page_bytes).filter(|bytes| bytes.is_power_of_two() && *bytes <= 1 << 21)?;
+        let end = loads().map(|load| load.p_vaddr.saturating_add(load.p_memsz)).max()?;
+        let end = end.checked_next_multiple_of(page_bytes)?;
+        let file_end = (elf.data.len() as u64).checked_next_multiple_of(page_bytes)?;
+        let distance = first.p_vaddr.wrapping_sub(first.p_offset);
+        let offset = end.checked_sub(distance).map_or(file_end, |offset| offset.max(file_end));
+        match offset.saturating_sub(file_end) <= MAX_ZEROS {
+            true => Some(Self { offset, address: offset.checked_add(distance)?, page_bytes }),
+            false => Some(Self { offset: file_end, address: end, page_bytes }),
+        }
+    }
+}
+
+/// Zeros in the place of the section that is there.
+fn take_out(elf: &Elf<'_>, out: &mut [u8]) {
+    let Some(old) = elf.sections.iter().find(|section| elf.is_named(section, NAME)) else { return };
+    let start = usize::try_from(old.sh_offset).unwrap_or(usize::MAX);
+    let end = start.saturating_add(usize::try_from(old.sh_size).unwrap_or(usize::MAX));
+    if let Some(bytes) = out.get_mut(start..end) {
+        bytes.fill(0);
+    }
+}
+
+fn fill_up(out: &mut Vec<u8>, offset: u64) {
+    let len = usize::try_from(offset).unwrap_or(out.len());
+    out.resize(len.max(out.len()), 0);
+}
+
+/// The old ones and the new; segments that are loaded stay in the order of their addresses.
+fn program_headers(
+    elf: &Elf<'_>,
+    load: ProgramHeader,
+    own: ProgramHeader,
+    headers_bytes: u64,
+) -> Vec<ProgramHeader> {
+    let mut headers = elf.segments.clone();
+    for header in &mut headers {
+        if header.p_type == PT_PHDR {
+            header.p_offset = load.p_offset;
+            header.p_vaddr = load.p_vaddr;
+            header.p_paddr = load.p_vaddr;
+            header.p_filesz = headers_bytes;
+            header.p_memsz = headers_bytes;
+        }
+    }
+    match headers.iter_mut().find(|header| header.p_type == PT_GNU_SFRAME) {
+        Some(header) => *header = own,
+        None => headers.push(own),
+    }
+    let last = headers.iter().rposition(|header| header.p_type == PT_LOAD).unwrap_or(0);
+    headers.insert(last.saturating_add(1), load);
+    headers
+}
+
+/// Writes the table of sections anew, with names that have the new one's; where it is, and how many it has. `None` for a
+/// file that has no sections, or so many that the table says itself how many.
+fn section_headers(elf: &Elf<'_>, out: &mut Vec<u8>, new: SectionHeader) -> Option<(u64, u16)> {
+    let mut headers = elf.sections.clone();
+    let names_at = usize::from(elf.header.e_shstrndx);
+    let known = headers.iter_mut().find(|section| elf.is_named(section, NAME));
+    match known {
+        Some(header) => *header = SectionHeader { sh_name: header.sh_name, ..new },
+        None => {
+            let names = elf.bytes(headers.get(names_at)?)?.to_vec();
+            let sh_name = u32::try_from(names.len()).ok()?;
+            let sh_offset = out.len() as u64;
+            out.extend_from_slice(&names);
+            out.extend_from_slice(NAME);
+            out.push(0);
+            let sh_size = (out.len() as u64).saturating_sub(sh_offset);
+            let header = headers.get_mut(names_at)?;
+            *header = SectionHeader { sh_offset, sh_size, ..*header };
+            headers.push(SectionHeader { sh_name, ..new });
+        }
+    }
+    let num = u16::try_from(headers.len()).ok().filter(|num| *num < 0xff00 && elf.header.e_shnum != 0)?;
+    fill_up(out, (out.len() as u64).checked_next_multiple_of(ALIGNMENT)?);
+    let offset = out.len() as u64;
+    headers.iter().for_each(|header| header.write(out, elf.endian));
+    Some((offset, num))
+}

@@ -1,0 +1,216 @@
+//! Basic mode: records of 32 bytes, as threads wrote their buffers out.
+
+use perfuse_wire::{Cursor, Endian};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::consts::{BASIC_BYTES, HEADER_BYTES};
+use super::header::Header;
+use super::ids::FunctionIds;
+use super::layout::{BasicArgument, BasicRecord};
+use perfuse_recording::Source;
+
+/// Pages behind a pass are given back every so many bytes.
+const RELEASE: usize = 8 << 20;
+
+/// A record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// A function was entered or left (record type 0).
+    Normal(BasicRecord),
+    /// An argument (record type 1).
+    Argument(BasicArgument),
+    /// A record of a type nobody knows.
+    Unknown(u16),
+}
+
+impl Entry {
+    /// Reads a record.
+    #[must_use]
+    #[inline]
+    pub fn read(bytes: &[u8], offset: u64, endian: Endian) -> Option<Self> {
+        let mut cursor = Cursor::new(bytes, offset, endian);
+        let record_type = Cursor::new(bytes, offset, endian).u16("record_type").ok()?;
+        Some(match record_type {
+            0 => Self::Normal(BasicRecord::read(&mut cursor).ok()?),
+            1 => Self::Argument(BasicArgument::read(&mut cursor).ok()?),
+            other => Self::Unknown(other),
+        })
+    }
+
+    /// Process and thread, where it says them; a version before 3 has no process.
+    #[must_use]
+    #[inline]
+    pub fn owner(&self, version: u16) -> Option<(i32, i32)> {
+        let (pid, tid) = match self {
+            Self::Normal(record) => (record.pid, record.tid),
+            Self::Argument(argument) => (argument.pid, argument.tid),
+            Self::Unknown(_) => return None,
+        };
+        Some((if version >= 3 { pid.cast_signed() } else { 0 }, tid.cast_signed()))
+    }
+}
+
+/// What one pass over a Basic mode log finds.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// Number of whole records.
+    pub num_records: usize,
+    /// Records of type 0, by their kind; of other kinds together in the last place.
+    pub kinds: [u64; 5],
+    /// Arguments.
+    pub arguments: u64,
+    /// Arguments that follow no entry of their function: the depth limit of the runtime dropped it.
+    pub orphans: u64,
+    /// Offset of the first of them.
+    pub first_orphan: Option<u64>,
+    /// Records of other types: how many, and the offset of the first.
+    pub unknown: (u64, Option<u64>),
+    /// Offset of the first record of an unknown kind.
+    pub first_odd_kind: Option<u64>,
+    /// Where the time of a thread goes back for the first time.
+    pub first_back: Option<u64>,
+    /// Indexes of the records in the order of their times; `None` where file order is that already for each thread.
+    pub order: Option<Vec<u32>>,
+    /// Records that are there twice, and the offset of the first: `fork` copies what a thread has not written out yet.
+    pub copies: (u64, Option<u64>),
+    /// Bytes behind the last whole record.
+    pub tail: usize,
+    /// The function ids in it, ascending, as unsigned.
+    pub function_ids: Vec<u32>,
+    /// Processes and threads, as they came.
+    pub owners: Vec<(i32, i32)>,
+    /// Earliest and latest counter.
+    pub span: Option<(u64, u64)>,
+}
+
+/// Offset of a record.
+#[must_use]
+pub fn offset_of(index: usize) -> usize {
+    index.saturating_mul(BASIC_BYTES).saturating_add(HEADER_BYTES)
+}
+
+/// Reads the record of an index.
+#[must_use]
+#[inline]
+pub fn entry_at(data: &[u8], index: usize, endian: Endian) -> Option<Entry> {
+    let at = offset_of(index);
+    Entry::read(data.get(at..at.checked_add(BASIC_BYTES)?)?, at as u64, endian)
+}
+
+impl BasicArgument {
+    /// Whether it is of the call that was entered right before it.
+    #[must_use]
+    #[inline]
+    pub fn is_of(&self, entered: Option<BasicRecord>) -> bool {
+        entered.is_some_and(|entered| {
+            entered.kind == 3 && (entered.function_id, entered.tid) == (self.function_id, self.tid)
+        })
+    }
+}
+
+impl Survey {
+    /// Indexes of the records, in the order of their times.
+    pub fn indexes(&self) -> impl Iterator<Item = usize> {
+        let sorted = self.order.iter().flatten().map(|&index| index as usize);
+        let as_they_are = if self.order.is_none() { 0..self.num_records } else { 0..0 };
+        sorted.chain(as_they_are)
+    }
+
+    /// Reads every record.
+    #[must_use]
+    pub fn new(source: &Source, header: &Header) -> Self {
+        let version = header.dialect().version;
+        let body = source.get(HEADER_BYTES..).unwrap_or_default();
+        let (chunks, tail) = body.as_chunks::<BASIC_BYTES>();
+        let mut survey = Self { num_records: chunks.len(), tail: tail.len(), ..Self::default() };
+        let mut ids = FunctionIds::default();
+        let mut last: FxHashMap<(i32, i32), u64> = FxHashMap::default();
+        let mut entered = None;
+        let mut released = 0;
+        for (index, chunk) in chunks.iter().enumerate() {
+            let offset = offset_of(index);
+            let Some(entry) = Entry::read(chunk, offset as u64, header.endian) else { continue };
+            match entry {
+                Entry::Normal(record) => {
+                    survey.normal(&record, offset as u64);
+                    ids.insert(record.function_id.cast_unsigned());
+                    entered = Some(record);
+                    let owner = entry.owner(version).unwrap_or_default();
+                    let before = last.entry(owner).or_insert_with(|| {
+                        survey.owners.push(owner);
+                        record.tsc
+                    });
+                    if record.tsc < *before && survey.first_back.is_none() {
+                        survey.first_back = Some(offset as u64);
+                    }
+                    *before = record.tsc;
+                }
+                Entry::Argument(argument) => {
+                    survey.arguments = survey.arguments.saturating_add(1);
+                    if !argument.is_of(entered) {
+                        survey.orphans = survey.orphans.saturating_add(1);
+                        let _ = survey.first_orphan.get_or_insert(offset as u64);
+                    }
+                }
+                Entry::Unknown(_) => {
+                    survey.unknown.0 = survey.unknown.0.saturating_add(1);
+                    let _ = survey.unknown.1.get_or_insert(offset as u64);
+                }
+            }
+            if offset.saturating_sub(released) > RELEASE {
+                source.release(released..offset);
+                released = offset;
+            }
+        }
+        survey.function_ids = ids.sorted();
+        if survey.first_back.is_some() {
+            survey.put_in_order(source, header);
+        }
+        survey
+    }
+
+    fn normal(&mut self, record: &BasicRecord, offset: u64) {
+        let place = usize::from(record.kind).min(4);
+        if let Some(count) = self.kinds.get_mut(place) {
+            *count = count.saturating_add(1);
+        }
+        if place == 4 {
+            let _ = self.first_odd_kind.get_or_insert(offset);
+        }
+        let (low, high) = self.span.unwrap_or((record.tsc, record.tsc));
+        self.span = Some((low.min(record.tsc), high.max(record.tsc)));
+    }
+
+    fn put_in_order(&mut self, source: &Source, header: &Header) {
+        let Ok(num) = u32::try_from(self.num_records) else { return };
+        let mut tsc = 0;
+        let mut keyed: Vec<(u64, u32)> = (0..num)
+            .map(|index| {
+                // An argument has no time: it stays behind its entry.
+                if let Some(Entry::Normal(record)) = entry_at(source, index as usize, header.endian) {
+                    tsc = record.tsc;
+                }
+                (tsc, index)
+            })
+            .collect();
+        keyed.sort_unstable();
+        let mut order = Vec::with_capacity(keyed.len());
+        let mut at_once: FxHashSet<&[u8]> = FxHashSet::default();
+        let mut now = None;
+        for (tsc, index) in keyed {
+            if now != Some(tsc) {
+                at_once.clear();
+                now = Some(tsc);
+            }
+            let at = offset_of(index as usize);
+            let bytes = source.get(at..at.saturating_add(BASIC_BYTES)).unwrap_or_default();
+            if at_once.insert(bytes) {
+                order.push(index);
+            } else {
+                self.copies.0 = self.copies.0.saturating_add(1);
+                self.copies.1 = Some(self.copies.1.map_or(at as u64, |first| first.min(at as u64)));
+            }
+        }
+        self.order = Some(order);
+    }
+}

@@ -1,0 +1,234 @@
+//! Buffers as wholes: where they end, what is there twice, what was overwritten or cut off.
+
+use std::ops::Range;
+
+use perfuse_wire::{Diagnostics, ErrorKind, ParseError, Rule};
+
+use super::super::block::Block;
+use super::super::consts::{Kind, METADATA_BYTES};
+use super::super::log::XRay;
+use super::super::reader::Bound;
+use super::super::records::{is_metadata, metadata_kind};
+use super::super::rules::*;
+use super::super::survey::Survey;
+use super::say;
+use perfuse_recording::Recording;
+
+/// Tells of bytes that are in no buffer.
+pub fn gaps(survey: &Survey, sink: &mut Diagnostics) {
+    for gap in &survey.gaps {
+        let message = format!("{} bytes up to {:#x} are no buffer", gap.len(), gap.end);
+        say(sink, &LOST, gap.start as u64, "", message);
+    }
+}
+
+/// Tells what is known of a buffer without walking it.
+pub fn tell(log: &XRay, survey: &Survey, index: usize, block: &Block, sink: &mut Diagnostics) {
+    if is_empty(block) {
+        return say(sink, &EMPTY_BUFFER, block.offset, "size", "BufferExtents of 0 bytes".to_owned());
+    }
+    bound(log, block, sink);
+    end(log, block, sink);
+    if let Some(original) = survey.copies.get(&index).and_then(|&original| survey.blocks.get(original)) {
+        let message =
+            format!("{} bytes are those of the buffer at {:#x}", block.records.len(), original.offset);
+        say(sink, &COPY, block.offset, "", message);
+    }
+    if block.tid.is_some_and(|tid| tid < 0) {
+        let message = format!("tid is {}", block.tid.unwrap_or_default());
+        say(sink, &NEGATIVE_TID, block.records.start as u64, "tid", message);
+    }
+    if !block.payloads && block.event_bytes > 0 {
+        let num = num_events(block);
+        let message = format!("{num} events of {} bytes together", block.event_bytes);
+        say(sink, &OVERWRITTEN, block.offset, "event", message);
+    }
+    if is_typed_cut(log, block) {
+        let (num, least) = (block.counts.of(Kind::TYPED_EVENT_MARKER), cut_bytes(block));
+        let message = format!("{num} typed events are left: at least {least} bytes are missing");
+        say(sink, &TYPED_CUT, block.end as u64, "", message);
+    }
+}
+
+/// Tells what counts alone show to be wrong with its records; a walk tells each of them.
+pub fn summed_up(log: &XRay, survey: &Survey, index: usize, block: &Block, sink: &mut Diagnostics) {
+    let version = log.header().dialect().version;
+    if is_empty(block) {
+        return;
+    }
+    let offset = block.records.start as u64;
+    let is_cut = block.broken.is_some() || block.missing > 0;
+    if let Some((rule, name)) = missing_record(survey, index, block, version).filter(|_| !is_cut) {
+        say(sink, rule, offset, "", format!("there is no {name}"));
+    }
+    let mut counted = |rule, count: u64, of: &str| {
+        if count > 0 {
+            say(sink, rule, offset, "", format!("{count} {of}"));
+        }
+    };
+    let odd = block.counts.functions.iter().skip(4).fold(0u64, |sum, count| sum.saturating_add(*count));
+    counted(&UNKNOWN_ACTION, odd, "function records of unknown action");
+    counted(&UNKNOWN_KIND, block.counts.unknown, "metadata records of unknown kind");
+    if block.is_later_part {
+        counted(&SECOND_NEW_BUFFER, 1, "NewBuffer inside the buffer before");
+    }
+    if version > 1 {
+        counted(&END_OF_BUFFER, block.counts.of(Kind::END_OF_BUFFER), "EndOfBuffer");
+    }
+}
+
+/// The first record of the preamble that is not there.
+fn missing_record(
+    survey: &Survey,
+    index: usize,
+    block: &Block,
+    version: u16,
+) -> Option<(&'static Rule, &'static str)> {
+    if block.tid.is_none() {
+        Some((&NO_NEW_BUFFER, "NewBuffer"))
+    } else if block.wall.is_none() {
+        Some((&NO_WALL_TIME, "WallTimeMarker"))
+    } else if block.pid.is_none() && version >= 3 {
+        Some((&NO_PID, "Pid"))
+    } else if block.first_cpu.is_some() {
+        None
+    } else if is_carried(survey, index, block, version) {
+        Some((&CARRIED, "NewCPUId"))
+    } else {
+        Some((&NO_CPU, "NewCPUId"))
+    }
+}
+
+/// Whether the state at its beginning is that of the end of the thread's buffer before it.
+pub fn is_carried(survey: &Survey, index: usize, block: &Block, version: u16) -> bool {
+    survey.carried.contains_key(&index) || version == 1 && block.units.is_empty()
+}
+
+/// Whether the buffer has BufferExtents and nothing else.
+pub fn is_empty(block: &Block) -> bool {
+    block.records.is_empty() && block.broken.is_none()
+}
+
+fn num_events(block: &Block) -> u64 {
+    let (custom, typed) =
+        (block.counts.of(Kind::CUSTOM_EVENT_MARKER), block.counts.of(Kind::TYPED_EVENT_MARKER));
+    custom.saturating_add(typed)
+}
+
+fn bound(log: &XRay, block: &Block, sink: &mut Diagnostics) {
+    if block.is_later_part {
+        return;
+    }
+    let header = log.header();
+    let there = block.end.saturating_sub(block.records.start);
+    match block.bound {
+        Bound::Stated => {}
+        // The last part of a buffer tells.
+        Bound::Cut(_) => {}
+        Bound::TooLong(size) => {
+            let message = format!("size is {size}; the next buffer begins behind {there} bytes");
+            say(sink, &EXTENTS_LONG, block.offset, "size", message);
+        }
+        Bound::TooShort(size) => {
+            let message = format!("size is {size}; records go on for {there} bytes");
+            say(sink, &EXTENTS_SHORT, block.offset, "size", message);
+        }
+        Bound::Unstated if header.dialect().version == 1 => {
+            let message = format!("buffer_size is {}", header.file.buffer_size);
+            say(sink, &STRIDE, block.offset, "buffer_size", message);
+        }
+        Bound::Unstated => {
+            say(sink, &NO_EXTENTS, block.offset, "", "there is no BufferExtents before it".to_owned());
+        }
+    }
+}
+
+/// The end of the buffer, as far as it is not that of its stated size.
+fn end(log: &XRay, block: &Block, sink: &mut Diagnostics) {
+    let header = log.header();
+    let (end, len) = (block.end, log.source().len());
+    if block.missing > 0 {
+        let (there, missing) = (end.saturating_sub(block.records.start), block.missing);
+        let message = format!("{there} bytes are there, {missing} are missing");
+        return say(sink, &TRUNCATED, end as u64, "", message);
+    }
+    if header.dialect().version == 1 && block.counts.of(Kind::END_OF_BUFFER) == 0 {
+        let there = end.saturating_sub(block.records.start) as u64;
+        let is_cut = end == len && block.bound == Bound::Stated && there < header.file.buffer_size;
+        return if is_cut {
+            let missing = header.file.buffer_size.saturating_sub(there);
+            say(sink, &TRUNCATED, end as u64, "", format!("{missing} bytes are missing, and EndOfBuffer"));
+        } else {
+            say(sink, &NO_END, end as u64, "", "records go up to the end of the buffer".to_owned());
+        };
+    }
+    match &block.broken {
+        Some(error) if is_typed_cut(log, block) && is_short(error) => {}
+        Some(error) if block.bound == Bound::Unstated && end == len => {
+            say(sink, &TRUNCATED, error.offset, error.field, error.to_string());
+        }
+        Some(error) if error.field == "event" => {
+            say(sink, &EVENT_SIZE, error.offset, "event_size", event_size(error));
+        }
+        Some(error) => say(sink, &CUT_RECORD, error.offset, error.field, error.to_string()),
+        None => {}
+    }
+}
+
+fn event_size(error: &ParseError) -> String {
+    match error.kind {
+        ErrorKind::Short { need, have } if need <= i32::MAX as u64 => {
+            format!("event_size is {need}, {have} bytes are left")
+        }
+        _ => "event_size is negative".to_owned(),
+    }
+}
+
+fn is_short(error: &ParseError) -> bool {
+    matches!(error.kind, ErrorKind::Short { .. })
+}
+
+/// Bytes that typed events cut off the end of a buffer, by those that are left in it.
+pub fn cut_bytes(block: &Block) -> u64 {
+    block.counts.of(Kind::TYPED_EVENT_MARKER).saturating_mul(METADATA_BYTES as u64)
+}
+
+/// Whether typed events cut bytes off the end of the buffer: where the cut goes through a record, or else where the writer
+/// leaves garbage in reserved bytes, as LLVM's runtime does and none that writes typed events right.
+pub fn is_typed_cut(log: &XRay, block: &Block) -> bool {
+    let version = log.header().dialect().version;
+    if version < 5 || block.bound != Bound::Stated || cut_bytes(block) == 0 {
+        return false;
+    }
+    match block.broken.as_deref() {
+        Some(ParseError { kind: ErrorKind::Short { need, have }, .. }) => {
+            // The marker that was read last may itself be one more.
+            need.saturating_sub(*have) <= cut_bytes(block).saturating_add(METADATA_BYTES as u64)
+        }
+        Some(_) => false,
+        None => preamble_has_garbage(log, block),
+    }
+}
+
+fn preamble_has_garbage(log: &XRay, block: &Block) -> bool {
+    let dialect = log.header().dialect();
+    let begin = usize::try_from(block.offset).unwrap_or(usize::MAX);
+    let bytes = log.source().get(begin..block.records.end).unwrap_or_default();
+    let (records, _) = bytes.as_chunks::<METADATA_BYTES>();
+    let preamble = records.iter().take_while(|[first, ..]| {
+        is_metadata(*first, dialect.endian)
+            && metadata_kind(*first, dialect.endian) != Kind::CUSTOM_EVENT_MARKER
+            && metadata_kind(*first, dialect.endian) != Kind::TYPED_EVENT_MARKER
+    });
+    preamble.take(5).any(|record| {
+        let [first, ..] = *record;
+        has_garbage(record, metadata_kind(first, dialect.endian), dialect.version)
+    })
+}
+
+/// Whether bytes of a metadata record that no field takes are not 0.
+pub fn has_garbage(record: &[u8], kind: Kind, version: u16) -> bool {
+    let fields = super::super::layout::fields_of(kind, version).unwrap_or(METADATA_BYTES as u64);
+    let rest: Range<usize> = usize::try_from(fields).unwrap_or(METADATA_BYTES)..METADATA_BYTES;
+    record.get(rest).is_some_and(|rest| rest.iter().any(|byte| *byte != 0))
+}

@@ -1,0 +1,214 @@
+//! Every record as `perfuse records` shows it.
+
+use std::borrow::Cow;
+
+use perfuse_wire::{RecordView, Value};
+
+use super::basic;
+use super::block::Block;
+use super::consts::{Action, BASIC_BYTES, HEADER_BYTES};
+use super::header::Header;
+use super::log::{Content, XRay};
+use super::profile::{self, read_path};
+use super::records::{Dialect, Event, EventTime, Record};
+use super::survey::Survey;
+use super::walk::{Step, Walk};
+use perfuse_recording::{Position, Recording};
+
+type Fields<'a> = Vec<(&'static str, Value<'a>)>;
+
+/// The header's fields.
+#[must_use]
+pub fn header(header: &Header) -> Fields<'static> {
+    if let Some(profile) = header.profile {
+        return vec![
+            ("version", Value::Hex(profile.version)),
+            ("timestamp", Value::Unsigned(profile.timestamp)),
+            ("pid", Value::Unsigned(profile.pid)),
+        ];
+    }
+    let file = header.file;
+    let (constant_tsc, nonstop_tsc) = header.tsc_flags();
+    vec![
+        ("version", Value::Unsigned(file.version.into())),
+        ("type", Value::Unsigned(file.r#type.into())),
+        ("constant_tsc", Value::Unsigned(constant_tsc.into())),
+        ("nonstop_tsc", Value::Unsigned(nonstop_tsc.into())),
+        ("cycle_frequency", Value::Unsigned(file.cycle_frequency)),
+        ("buffer_size", Value::Unsigned(file.buffer_size)),
+    ]
+}
+
+/// The record at a position, in file order.
+pub fn next<'a>(log: &'a XRay, at: &mut Position) -> Option<RecordView<'a>> {
+    let (name, offset, size, timestamp, fields) = match log.content() {
+        Content::Fdr(survey) => fdr(log, survey, at)?,
+        Content::Basic(survey) => basic_record(log, survey, at)?,
+        Content::Profile(survey) => path(log, survey, at)?,
+    };
+    let index = at.index;
+    at.index = index.saturating_add(1);
+    at.offset = offset.saturating_add(size);
+    Some(RecordView { index, offset, size, name, timestamp, fields })
+}
+
+type Shown<'a> = (Cow<'a, str>, u64, u64, Option<u64>, Fields<'a>);
+
+/// `at.inner` is the number of the block.
+fn fdr<'a>(log: &'a XRay, survey: &'a Survey, at: &mut Position) -> Option<Shown<'a>> {
+    let mut dialect = log.header().dialect();
+    loop {
+        let block = survey.blocks.get(usize::try_from(at.inner).ok()?)?;
+        dialect.payloads = block.payloads;
+        if at.offset <= block.offset && block.offset < block.records.start as u64 {
+            return record(log, block, block.offset as usize..block.records.start, dialect);
+        }
+        let from = usize::try_from(at.offset).ok()?.max(block.records.start);
+        if let Some(shown) = record(log, block, from..block.records.end, dialect) {
+            return Some(shown);
+        }
+        at.inner = at.inner.saturating_add(1);
+    }
+}
+
+fn record<'a>(
+    log: &'a XRay,
+    _block: &Block,
+    range: std::ops::Range<usize>,
+    dialect: Dialect,
+) -> Option<Shown<'a>> {
+    let source: &'a [u8] = log.source();
+    match Walk::new(source, range, dialect).next()? {
+        Step::Function { offset, action, function_id, tsc_delta } => {
+            let fields = vec![
+                ("function_id", Value::Unsigned(function_id.into())),
+                ("tsc_delta", Value::Unsigned(tsc_delta.into())),
+            ];
+            Some((action.to_string().into(), offset as u64, 8, None, fields))
+        }
+        Step::Metadata { offset, size, record } => {
+            let (name, timestamp, fields) = metadata(&record);
+            Some((name, offset as u64, size as u64, timestamp, fields))
+        }
+        Step::Broken(_) => None,
+    }
+}
+
+fn metadata<'a>(record: &Record<'a>) -> (Cow<'a, str>, Option<u64>, Fields<'a>) {
+    let unsigned = |value: u64| Value::Unsigned(value);
+    let signed = |value: i64| Value::Signed(value);
+    match *record {
+        Record::Function { .. } => ("Function".into(), None, Vec::new()),
+        Record::NewBuffer { tid } => ("NewBuffer".into(), None, vec![("tid", signed(tid.into()))]),
+        Record::EndOfBuffer => ("EndOfBuffer".into(), None, Vec::new()),
+        Record::NewCpuId { cpu, tsc } => {
+            let fields = vec![("cpu_id", unsigned(cpu.into())), ("absolute_tsc", unsigned(tsc))];
+            ("NewCPUId".into(), Some(tsc), fields)
+        }
+        Record::TscWrap { tsc } => ("TSCWrap".into(), Some(tsc), vec![("absolute_tsc", unsigned(tsc))]),
+        Record::WallTime { seconds, microseconds } => {
+            let fields = vec![("seconds", signed(seconds)), ("microseconds", signed(microseconds.into()))];
+            ("WallTimeMarker".into(), None, fields)
+        }
+        Record::Custom(event) => shown_event("CustomEventMarker", event),
+        Record::Typed(event) => shown_event("TypedEventMarker", event),
+        Record::CallArgument(argument) => {
+            ("CallArgument".into(), None, vec![("argument", Value::Hex(argument))])
+        }
+        Record::BufferExtents(size) => ("BufferExtents".into(), None, vec![("size", unsigned(size))]),
+        Record::Pid(pid) => ("Pid".into(), None, vec![("pid", signed(pid.into()))]),
+        Record::Unknown(kind) => (kind.to_string().into(), None, Vec::new()),
+    }
+}
+
+fn shown_event<'a>(name: &'static str, event: Event<'a>) -> (Cow<'a, str>, Option<u64>, Fields<'a>) {
+    let mut fields = vec![("event_size", Value::Signed(event.size.into()))];
+    let timestamp = match event.time {
+        EventTime::Tsc(tsc) => {
+            fields.push(("absolute_tsc", Value::Unsigned(tsc)));
+            Some(tsc)
+        }
+        EventTime::Delta(delta) => {
+            fields.push(("tsc_delta", Value::Signed(delta.into())));
+            None
+        }
+    };
+    fields.extend(event.cpu.map(|cpu| ("cpu_id", Value::Unsigned(cpu.into()))));
+    fields.extend(event.event_type.map(|number| ("event_type", Value::Unsigned(number.into()))));
+    fields.push(("event", text_or_bytes(event.payload)));
+    (name.into(), timestamp, fields)
+}
+
+/// Bytes of the program's own: text where they are.
+fn text_or_bytes(bytes: &[u8]) -> Value<'_> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if !text.chars().any(char::is_control) => Value::Text(text.into()),
+        _ => Value::Bytes(bytes),
+    }
+}
+
+/// `at.inner` is the index of the record.
+fn basic_record<'a>(log: &'a XRay, survey: &basic::Survey, at: &mut Position) -> Option<Shown<'a>> {
+    let index = usize::try_from(at.inner).ok().filter(|&index| index < survey.num_records)?;
+    at.inner = at.inner.saturating_add(1);
+    let offset = basic::offset_of(index) as u64;
+    let has_pid = log.header().dialect().version >= 3;
+    let entry = basic::entry_at(log.source(), index, log.header().endian)?;
+    let (name, timestamp, mut fields): (Cow<'_, str>, _, Fields<'_>) = match entry {
+        basic::Entry::Normal(record) => {
+            let fields = vec![
+                ("cpu", Value::Unsigned(record.cpu.into())),
+                ("function_id", Value::Signed(record.function_id.into())),
+                ("tsc", Value::Unsigned(record.tsc)),
+                ("tid", Value::Unsigned(record.tid.into())),
+                ("pid", Value::Unsigned(record.pid.into())),
+            ];
+            (Action(record.kind).to_string().into(), Some(record.tsc), fields)
+        }
+        basic::Entry::Argument(argument) => {
+            let fields = vec![
+                ("function_id", Value::Signed(argument.function_id.into())),
+                ("tid", Value::Unsigned(argument.tid.into())),
+                ("pid", Value::Unsigned(argument.pid.into())),
+                ("argument", Value::Hex(argument.argument)),
+            ];
+            ("ArgPayload".into(), None, fields)
+        }
+        basic::Entry::Unknown(record_type) => {
+            (format!("Unknown Record {record_type}").into(), None, Vec::new())
+        }
+    };
+    fields.retain(|(name, _)| has_pid || *name != "pid");
+    Some((name, offset, BASIC_BYTES as u64, timestamp, fields))
+}
+
+/// `at.inner` is the number of the block; its header is a record of its own.
+fn path<'a>(log: &'a XRay, survey: &'a profile::Survey, at: &mut Position) -> Option<Shown<'a>> {
+    loop {
+        let block = survey.blocks.get(usize::try_from(at.inner).ok()?)?;
+        let begin = block.records.start as u64;
+        if at.offset.max(HEADER_BYTES as u64) <= block.offset {
+            let fields = vec![
+                ("size", Value::Unsigned(block.header.size.into())),
+                ("number", Value::Unsigned(block.header.number.into())),
+                ("thread", Value::Unsigned(block.header.thread)),
+            ];
+            return Some(("Block".into(), block.offset, begin.saturating_sub(block.offset), None, fields));
+        }
+        let mut cursor = block.cursor(log.source(), log.header().endian);
+        let skipped = at.offset.saturating_sub(begin);
+        if cursor.bytes(skipped, "records").is_ok()
+            && cursor.remaining() > 0
+            && let Ok(found) = read_path(&mut cursor)
+        {
+            let ids: Vec<String> = found.functions.iter().map(ToString::to_string).collect();
+            let fields = vec![
+                ("function_ids", Value::Text(ids.join(" ").into())),
+                ("call_count", Value::Unsigned(found.calls)),
+                ("cumulative_local_time", Value::Signed(found.ticks)),
+            ];
+            return Some(("Path".into(), found.offset, found.size, None, fields));
+        }
+        at.inner = at.inner.saturating_add(1);
+    }
+}

@@ -1,0 +1,83 @@
+//! What was done about each thing that was found.
+
+use perfuse_wire::{Diagnostic, Rule, Severity};
+
+use super::super::check::true_rate;
+use super::super::log::XRay;
+use super::super::rules::*;
+use perfuse_recording::Change;
+
+static DONE: &[(&Rule, &str)] = &[
+    (&VERSION, "written as the version it was read as"),
+    (&FREQUENCY_ZERO, "the rate the log shows was written"),
+    (&FREQUENCY_WRONG, "the rate the log shows was written"),
+    (&HEADER_GARBAGE, "cleared"),
+    (&LOST, "left out"),
+    (&TRUNCATED, "ended behind the last whole record"),
+    (&EXTENTS_LONG, "the size that is there was written"),
+    (&EXTENTS_SHORT, "the size that is there was written"),
+    (&NO_EXTENTS, "written"),
+    (&STRIDE, "the distance was written"),
+    (&COPY, "the copy was left out"),
+    (&EMPTY_BUFFER, "left out"),
+    (&STALE, "cleared"),
+    (&UNKNOWN_KIND, "left out"),
+    (&UNKNOWN_ACTION, "left out"),
+    (&CUT_RECORD, "ended before it"),
+    (&RESERVED, "cleared"),
+    (&NO_END, "written"),
+    (&END_OF_BUFFER, "left out"),
+    (&LATER_KIND, "left out"),
+    (&ORDER, "left out"),
+    (&NO_NEW_BUFFER, "written, of thread 0"),
+    (&NO_WALL_TIME, "written, with the time the counter shows"),
+    (&NO_PID, "written, of process 0"),
+    (&NO_CPU, "written, with the counter that the wall time shows"),
+    (&CARRIED, "written, with the counter and processor that were carried on"),
+    (&SECOND_NEW_BUFFER, "made a buffer of its own"),
+    (&TIME_BACK, "TSCWrap was written before it"),
+    (&ROTATED, "buffers were put in order"),
+    (&UNORDERED, "buffers were put in order"),
+    (&OVERWRITTEN, "eight bytes 0 were written for each"),
+    (&TYPED_CUT, "ended behind the last whole record"),
+    (&EMPTY_EVENT, "eight bytes 0 were written"),
+    (&EVENT_SIZE, "ended before it"),
+    (&ORPHAN_ARGUMENT, "left out"),
+    (&BASIC_TAIL, "cut off"),
+    (&BASIC_TYPE, "left out"),
+    (&BASIC_KIND, "left out"),
+    (&BASIC_ORPHAN, "left out"),
+    (&BASIC_COPIES, "the copies were left out"),
+    (&BASIC_BACK, "records were put in order"),
+    (&PROFILE_CUT, "ended behind the last whole path"),
+    (&PROFILE_BLOCK, "left out"),
+];
+
+/// The change that a finding led to; none where nothing can be done about it.
+pub fn of(log: &XRay, found: &Diagnostic) -> Option<Change> {
+    let (_, done) = DONE.iter().find(|(rule, _)| *rule == found.rule)?;
+    if *found.rule == FREQUENCY_ZERO && true_rate(log).is_none() {
+        return None;
+    }
+    let times =
+        if found.count > 1 { format!(" ({} times from here on)", found.count) } else { String::new() };
+    let message = format!("{}: {done}{times}", found.message);
+    Some(Change { rule: found.rule, offset: found.offset, message })
+}
+
+/// Whether something that was recorded, or stands in the file, is not in the repaired one.
+pub fn is_lost(found: &Diagnostic) -> bool {
+    let left_out: [&Rule; 10] = [
+        &UNKNOWN_KIND,
+        &UNKNOWN_ACTION,
+        &CUT_RECORD,
+        &LATER_KIND,
+        &ORDER,
+        &EVENT_SIZE,
+        &ORPHAN_ARGUMENT,
+        &BASIC_TYPE,
+        &BASIC_KIND,
+        &PROFILE_BLOCK,
+    ];
+    found.rule.severity == Severity::DataLoss || left_out.contains(&found.rule)
+}

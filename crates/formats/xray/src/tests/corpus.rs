@@ -1,0 +1,108 @@
+//! Every log of the corpus, real and malformed: what is told lies in the file, and its repair is clean and has every call.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::assemble::*;
+use crate::{Content, XRay};
+use perfuse_recording::{Recording, Source};
+
+/// What no repair can mend: a rate nobody knows, an empty log, ids that say no more than they do, times below 0.
+const BEYOND_REPAIR: [&str; 5] = ["XR002", "XR005", "XR027", "XR055", "XR072"];
+
+fn corpus() -> PathBuf {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/corpus");
+    std::env::var_os("PERFUSE_CORPUS").map_or(beside, PathBuf::from).join("xray")
+}
+
+/// The logs of these folders; none where there is no corpus.
+fn logs(folders: &[&str]) -> Vec<PathBuf> {
+    let in_folder = |folder: &&str| std::fs::read_dir(corpus().join(folder)).into_iter().flatten().flatten();
+    let paths = folders.iter().flat_map(in_folder).map(|entry| entry.path());
+    let mut paths: Vec<PathBuf> =
+        paths.filter(|path| path.extension().is_some_and(|e| e == "xray")).collect();
+    paths.sort();
+    paths
+}
+
+const REAL: [&str; 7] = ["basic", "dso", "fdr", "fdr-old", "profiling", "synthetic", "synthetic-be"];
+
+fn read(path: &Path) -> Result<XRay, perfuse_wire::ParseError> {
+    XRay::open(Arc::new(Source::open(path.to_str().unwrap()).unwrap()))
+}
+
+#[test]
+fn repairs_are_clean_and_have_every_call() {
+    for path in logs(&REAL).iter().chain(&logs(&["malformed"])) {
+        let Ok(log) = read(path) else { continue };
+        let name = path.display();
+        let mended = repaired(&log);
+        let left = serious(&checked(&mended));
+        assert!(left.iter().all(|code| BEYOND_REPAIR.contains(code)), "{name}: {left:?}");
+        // Beyond 2^63 ticks there are no times to compare.
+        if !path.ends_with("tsc-wrap-max.xray") {
+            assert_same(&calls_by_thread(&mended), &calls_by_thread(&log), &name.to_string());
+        }
+        let again = repaired(&mended);
+        assert_eq!(&again.source()[..], &mended.source()[..], "{name}: a repaired log stays as it is");
+    }
+}
+
+/// Thousands of rows are no message: only the first that differs is.
+fn assert_same(mended: &[Call], whole: &[Call], name: &str) {
+    let differs = mended.iter().zip(whole).position(|(a, b)| a != b);
+    let (a, b) = differs.map_or((None, None), |row| (mended.get(row), whole.get(row)));
+    assert_eq!((a, mended.len()), (b, whole.len()), "{name}: row {differs:?}");
+}
+
+#[test]
+fn real_logs_keep_to_the_grammar() {
+    for path in logs(&REAL) {
+        let log = read(&path).unwrap();
+        let name = path.display();
+        assert!(checked(&log).iter().all(|d| d.rule.severity != perfuse_wire::Severity::Error), "{name}");
+    }
+}
+
+#[test]
+fn nothing_is_found_that_a_check_does_not_tell() {
+    for path in logs(&REAL).iter().chain(&logs(&["malformed"])) {
+        let Ok(log) = read(path) else { continue };
+        let told = codes(&checked(&log));
+        let found = codes(&found(&log));
+        assert!(found.iter().all(|code| told.contains(code)), "{}: {found:?} {told:?}", path.display());
+    }
+}
+
+#[test]
+fn malformed_logs_are_told_of_inside_the_file() {
+    for path in logs(&["malformed"]) {
+        let len = std::fs::metadata(&path).unwrap().len();
+        let name = path.display();
+        match read(&path) {
+            Err(error) => assert!(error.offset <= len, "{name}"),
+            Ok(log) => {
+                let told = checked(&log);
+                assert!(told.iter().all(|d| d.offset <= len), "{name}");
+                let sound = ["custom-size-zero", "deep-stack-200k", "walltime-same-second-40-blocks"];
+                let file = path.file_stem().unwrap().to_str().unwrap();
+                assert!(
+                    !told.is_empty() || sound.contains(&file) || file.starts_with("two-threads"),
+                    "{name}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn overwritten_events_lose_their_bytes_and_nothing_else() {
+    for path in logs(&["fdr-old"]).iter().filter(|path| path.to_str().unwrap().contains("custom-v")) {
+        let log = read(path).unwrap();
+        let Content::Fdr(survey) = log.content() else { panic!() };
+        let version = log.header().file.version;
+        assert!(survey.blocks.iter().all(|block| block.payloads == (version == 4)), "{}", path.display());
+        assert!(survey.blocks.iter().all(|block| block.broken.is_none()));
+        assert_eq!(codes(&checked(&log)).contains(&"XR040"), version < 4);
+    }
+}

@@ -1,0 +1,88 @@
+//! Sizes and numbers meant to cost time or memory: the work stays in proportion to the file.
+
+use super::assemble::*;
+use crate::block;
+use crate::ids::FunctionIds;
+use crate::reader::{Piece, Reader, looked_at};
+use crate::{Content, XRay};
+use perfuse_recording::Recording;
+
+/// Bytes looked at to find the buffers of a log and to walk them, on this thread.
+fn work(log: &XRay) -> u64 {
+    let before = looked_at();
+    for piece in Reader::new(log.source(), log.header()) {
+        if let Piece::Buffer(extent) = piece {
+            let _ = block::walk(log.source(), &extent, log.header().dialect(), &mut FunctionIds::default());
+        }
+    }
+    looked_at() - before
+}
+
+/// A log of a version that repeats a piece.
+fn many(version: u16, piece: &[u8], times: usize) -> XRay {
+    open([header(version), piece.repeat(times)].concat())
+}
+
+#[test]
+fn tiny_buffers_and_lying_sizes_cost_no_more_than_their_bytes() {
+    let beginning = [extents(1 << 40), new_buffer(7), wall(1, 1)].concat();
+    let pieces = [
+        extents(0),
+        extents(u64::MAX),
+        extents(1),
+        [extents(1), vec![1]].concat(),
+        [extents(8), enter(1, 1)].concat(),
+        beginning.clone(),
+        [extents(4), new_buffer(7), wall(1, 1)].concat(),
+        [extents(4), new_buffer(7), wall(1, 1), vec![0xff; 3]].concat(),
+        [beginning, vec![0x0f; 40]].concat(),
+        vec![0x0f],
+        [new_buffer(7), wall(1, 1)].concat(),
+        new_buffer(7),
+        [custom_marker(3, 1), enter(1, 1)].concat(),
+        [extents(20), custom_marker(40, 1)].concat(),
+    ];
+    for version in [1, 2, 3, 5] {
+        for piece in &pieces {
+            let log = many(version, piece, 2000);
+            let bytes = log.source().len() as u64;
+            let looked = work(&log);
+            assert!(looked <= 12 * bytes, "version {version}, {piece:x?}: {looked} of {bytes}");
+        }
+    }
+}
+
+#[test]
+fn what_is_kept_of_a_log_is_in_proportion_to_it() {
+    let log = many(5, &[extents(1), vec![1]].concat(), 10_000);
+    let Content::Fdr(survey) = log.content() else { panic!("an FDR log") };
+    let kept = survey.blocks.capacity() * size_of::<block::Block>();
+    assert!(kept <= 32 * log.source().len(), "{kept}");
+    let told = checked(&log);
+    assert!(told.len() < 4000, "a rule is told a thousand times, then counted");
+    assert_eq!(told.iter().filter(|d| d.rule.code == "XR022").map(|d| d.count).sum::<u64>(), 10_000);
+}
+
+#[test]
+fn a_deep_stack_is_walked_once() {
+    let depth = 200_000;
+    let (down, up) = (enter(1, 1).repeat(depth), exit(1, 1).repeat(depth));
+    let deep = log(&[block(7, 1, 1000, &[down.clone(), up])]);
+    assert_eq!(codes(&checked(&deep)), [""; 0]);
+    assert_eq!(calls(&deep).len(), 2 * depth);
+    // Exits of a function that is not in it: each would have to be looked for all the way up.
+    let strange = log(&[block(7, 1, 1000, &[down, exit(2, 1).repeat(depth)])]);
+    assert_eq!(codes(&checked(&strange)), ["XR050", "XR051"]);
+}
+
+#[test]
+fn a_repair_is_no_larger_than_it_has_to_be() {
+    let small = [new_buffer(7), wall(1, 1), cpu(0, 1000), enter(1, 1)].concat();
+    let large = [new_buffer(8), wall(1, 2), cpu(0, 1000), enter(1, 1).repeat(20_000)].concat();
+    let log = open([header_of(1, 1, HZ, 0), small.repeat(2000), large].concat());
+    let mended = repaired(&log);
+    assert!(mended.source().len() < 20 * log.source().len());
+    assert_eq!(calls(&mended).len(), calls(&log).len());
+    let stated = open([header_of(2, 1, HZ, 64), buffer(&[custom_marker(i32::MAX, 5), enter(1, 1)])].concat());
+    assert!(repaired(&stated).source().len() < 200);
+}

@@ -1,0 +1,66 @@
+//! Whether the bytes of events are there, or were overwritten by the next record.
+
+use super::assemble::*;
+use crate::{Content, XRay};
+use perfuse_recording::Recording;
+
+fn preamble_of_version(version: u16) -> Vec<u8> {
+    let whose = if version < 3 { Vec::new() } else { pid(100) };
+    [new_buffer(7), wall(1, 1), whose, cpu(0, 1000)].concat()
+}
+
+/// A log whose event states `size` bytes and is followed by `behind`; the extents count `counted` bytes more than there are.
+fn with_event(version: u16, size: i32, behind: &[u8], counted: usize) -> XRay {
+    let body = [enter(1, 5), custom_marker(size, 1006)].concat();
+    let rest = [behind.to_vec(), vec![0xee; counted]].concat();
+    open([header(version), buffer(&[preamble_of_version(version), body, rest])].concat())
+}
+
+fn payloads(log: &XRay) -> bool {
+    let Content::Fdr(survey) = log.content() else { panic!("an FDR log") };
+    survey.blocks[0].payloads
+}
+
+fn calls_behind() -> Vec<u8> {
+    [exit(1, 5), enter(2, 5), exit(2, 5)].concat()
+}
+
+#[test]
+fn overwritten_bytes_are_told_from_those_that_are_there() {
+    for version in [2, 3] {
+        for size in [5, 8, 13, 16] {
+            let gone = with_event(version, size, &calls_behind(), size as usize);
+            assert!(!payloads(&gone), "version {version}, {size} bytes");
+            assert_eq!(calls(&gone).len(), 4);
+            assert_eq!(serious(&checked(&gone)), ["XR040"]);
+            assert_eq!(serious(&found(&gone)), ["XR040"]);
+            let there = [vec![b'x'; size as usize], calls_behind()].concat();
+            let log = with_event(version, size, &there, 0);
+            assert!(payloads(&log), "version {version}, {size} bytes");
+            assert_eq!(calls(&log).len(), 4);
+        }
+    }
+}
+
+#[test]
+fn an_event_at_the_end_was_not_overwritten() {
+    for version in [2, 3] {
+        let log = with_event(version, 8, b"12345678", 0);
+        assert!(payloads(&log));
+        assert_eq!(serious(&checked(&log)), [""; 0]);
+    }
+}
+
+#[test]
+fn a_repair_writes_zeros_for_what_is_gone() {
+    for version in [2, 3] {
+        for size in [1, 5, 8, 13, 4000] {
+            let log = with_event(version, size, &calls_behind(), size as usize);
+            let mended = repaired(&log);
+            assert!(payloads(&mended), "version {version}, {size} bytes");
+            assert_eq!(serious(&checked(&mended)), [""; 0], "version {version}, {size} bytes");
+            assert_eq!(calls(&mended), calls(&log));
+            assert!(mended.source().len() <= log.source().len() + 8);
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! The contract between formats and everything else: what a format declares ([`Format`]), and what an open file of any format
+//! offers ([`Recording`]).
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::panic
+    )
+)]
+
+mod machine;
+mod recording;
+mod source;
+mod sums;
+
+pub use machine::{machine_endian, machine_name, machine_pointer_bytes};
+pub use recording::{
+    BatchStream, CallStream, Change, Clock, ClockMap, Format, Open, Placement, Position, Rate, Recording,
+    Repaired, Scale, Summary, TableRequest, call_stream, one_batch,
+};
+pub use source::{Source, Spill};
+pub use sums::{AllocationSum, ShotSum};

@@ -1,0 +1,201 @@
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::ops::{Deref, Range};
+
+use memmap2::{Advice, Mmap, UncheckedAdvice};
+
+/// Unpacked data above this size goes to an unlinked temporary file instead of memory.
+const SPILL_BYTES: usize = 64 << 20;
+
+/// The bytes of one input: mapped read-only, unpacked, or owned.
+#[derive(Debug)]
+pub struct Source {
+    /// Path as given, `-` for standard input.
+    pub path: String,
+    /// Why unpacking ended early, where the input was a cut or damaged `.gz` or `.zst`.
+    pub unpack_error: Option<String>,
+    bytes: Bytes,
+}
+
+#[derive(Debug)]
+enum Bytes {
+    Mapped(Mmap),
+    Owned(Vec<u8>),
+}
+
+impl Source {
+    /// Maps a file; `.gz` and `.zst` are told by their magic and read through.
+    ///
+    /// # Errors
+    /// What the operating system says. A damaged compressed stream is no error: what unpacks is given.
+    pub fn open(path: &str) -> io::Result<Self> {
+        let file = File::open(path)?;
+        if !file.metadata()?.is_file() {
+            let mut bytes = Vec::new();
+            (&file).read_to_end(&mut bytes)?;
+            return Self::from_bytes(path, bytes);
+        }
+        let map = map(&file)?;
+        if let Some(unpacker) = unpacker(&map) {
+            return unpack(path, unpacker);
+        }
+        Ok(Self { path: path.to_owned(), unpack_error: None, bytes: Bytes::Mapped(map) })
+    }
+
+    /// Takes bytes that are already here.
+    ///
+    /// # Errors
+    /// Only when a temporary file is needed to unpack them and cannot be had.
+    pub fn from_bytes(path: &str, bytes: Vec<u8>) -> io::Result<Self> {
+        if let Some(unpacker) = unpacker(&bytes) {
+            return unpack(path, unpacker);
+        }
+        Ok(Self { path: path.to_owned(), unpack_error: None, bytes: Bytes::Owned(bytes) })
+    }
+
+    /// Has the operating system map the pages of a range at once, ahead of a pass: cheaper than a fault every few pages.
+    /// Where it cannot, they come one by one.
+    pub fn prepare(&self, range: Range<usize>) {
+        if let Bytes::Mapped(map) = &self.bytes
+            && let Some(len) = range.end.min(map.len()).checked_sub(range.start)
+        {
+            let _ = map.advise_range(Advice::PopulateRead, range.start, len);
+        }
+    }
+
+    /// Has the processor fetch the line of memory at an offset, which will be read soon: a pass over places that are far apart
+    /// would wait for each otherwise.
+    #[inline]
+    pub fn touch(&self, offset: u64) {
+        std::hint::black_box(self.get(usize::try_from(offset).unwrap_or(usize::MAX)).copied());
+    }
+
+    /// Gives the pages of a range back to the operating system once a pass is over it, so that resident memory stays
+    /// small on a file of any size. They are read again when touched.
+    pub fn release(&self, range: Range<usize>) {
+        if let Bytes::Mapped(map) = &self.bytes
+            && let Some(len) = range.end.min(map.len()).checked_sub(range.start)
+        {
+            // SAFETY: the mapping is a read-only view of a file, so dropped pages come back with the same content.
+            let _ = unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, range.start, len) };
+        }
+    }
+}
+
+impl Deref for Source {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.bytes {
+            Bytes::Mapped(map) => map,
+            Bytes::Owned(bytes) => bytes,
+        }
+    }
+}
+
+fn map(file: &File) -> io::Result<Mmap> {
+    // SAFETY: read-only and private; another process may still change the file, which decoders survive because they
+    // check every length where they use it.
+    unsafe { Mmap::map(file) }
+}
+
+fn unpacker(bytes: &[u8]) -> Option<Box<dyn Read + '_>> {
+    if bytes.starts_with(&[0x1f, 0x8b]) {
+        Some(Box::new(flate2::read::MultiGzDecoder::new(bytes)))
+    } else if bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        Some(Box::new(zstd::stream::read::Decoder::with_buffer(bytes).ok()?))
+    } else {
+        None
+    }
+}
+
+fn unpack(path: &str, mut unpacker: Box<dyn Read + '_>) -> io::Result<Source> {
+    let mut spill = Spill::default();
+    let mut chunk = vec![0u8; 1 << 20];
+    let mut unpack_error = None;
+    loop {
+        match unpacker.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(len) => spill.push(chunk.get(..len).unwrap_or_default())?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => {
+                unpack_error = Some(error.to_string());
+                break;
+            }
+        }
+    }
+    Ok(Source { unpack_error, ..spill.finish(path)? })
+}
+
+/// Gathers unpacked bytes, in memory while they are few.
+#[derive(Debug, Default)]
+pub struct Spill {
+    kept: Vec<u8>,
+    file: Option<File>,
+    len: u64,
+}
+
+impl Spill {
+    /// Appends unpacked bytes.
+    ///
+    /// # Errors
+    /// What the temporary file reports.
+    pub fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.kept.extend_from_slice(bytes);
+        self.len = self.len.saturating_add(bytes.len() as u64);
+        if self.kept.len() >= SPILL_BYTES {
+            let file = match &mut self.file {
+                Some(file) => file,
+                None => self.file.insert(temporary_file()?),
+            };
+            file.write_all(&self.kept)?;
+            self.kept.clear();
+        }
+        Ok(())
+    }
+
+    /// Number of bytes so far.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether there are no bytes so far.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The bytes as a source with the path they were unpacked from.
+    ///
+    /// # Errors
+    /// What the temporary file reports.
+    pub fn finish(self, path: &str) -> io::Result<Source> {
+        let bytes = match self.file {
+            None => Bytes::Owned(self.kept),
+            Some(mut file) => {
+                file.write_all(&self.kept)?;
+                file.rewind()?;
+                Bytes::Mapped(map(&file)?)
+            }
+        };
+        Ok(Source { path: path.to_owned(), unpack_error: None, bytes })
+    }
+}
+
+/// A file that nobody else can open and that is gone when it is closed.
+fn temporary_file() -> io::Result<File> {
+    let dir = std::env::temp_dir();
+    for attempt in 0u32..100 {
+        let path = dir.join(format!("perfuse-{}-{attempt}.unpacked", std::process::id()));
+        match File::options().read(true).write(true).create_new(true).open(&path) {
+            Ok(file) => {
+                std::fs::remove_file(&path)?;
+                return Ok(file);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, "no free name for a temporary file"))
+}

@@ -1,0 +1,164 @@
+//! Calls as events: each is written once something else happens in its thread.
+//!
+//! A call is one event (`X`) with a time and a length, as long as that says all. Viewers add the two up, in numbers that are
+//! not exact: where another call begins or ends in the very moment a call ends, they may come to nest them wrongly. Such calls
+//! are two events (`B` and `E`), whose times are the same to them. So are then the calls that begin in the same moment as one
+//! of these, as viewers put an `X` before a `B`.
+
+use std::ops::Range;
+
+use perfuse_tables::StartReason;
+
+use super::super::Trace;
+use super::super::arguments::Arguments;
+use super::bundle::{Bundle, Ended};
+use super::event::Events;
+use perfuse_engine::calls::{Entry, Event, Frame, Leave, Level, Visitor};
+
+/// Tells of calls as they end.
+#[derive(Debug)]
+pub struct ChromeCalls {
+    events: Events,
+    threads: Vec<Thread>,
+    time_ns: Option<Range<i64>>,
+}
+
+/// A thread, and the calls that ended last in it.
+#[derive(Debug, Default)]
+struct Thread {
+    arguments: Arguments,
+    /// They ended in the same moment, innermost first, each within the next.
+    ended: Vec<Place>,
+    /// Calls that wait for the call around them, which began when they did; by the depth of that call.
+    waiting: Vec<(u32, Bundle)>,
+}
+
+/// A call that ended, and where.
+#[derive(Debug)]
+struct Place {
+    call: Ended,
+    depth: u32,
+    /// Whether the call around it began when it did.
+    is_first: bool,
+    /// Its own such calls.
+    first: Option<Bundle>,
+}
+
+impl ChromeCalls {
+    /// No calls yet.
+    pub fn new(events: Events, trace: &Trace<'_>) -> Self {
+        Self { events, threads: Vec::new(), time_ns: trace.selection.time_ns.clone() }
+    }
+
+    /// Where they are written to.
+    pub fn events(&mut self) -> &mut Events {
+        &mut self.events
+    }
+
+    /// Whether there is no use in going on.
+    pub fn failed(&self) -> bool {
+        self.events.failed()
+    }
+
+    /// Tells of the calls that ended last.
+    pub fn finish(mut self) -> Events {
+        for thread_id in 0..self.threads.len() as u32 {
+            self.settle(thread_id, None);
+        }
+        self.events
+    }
+
+    #[inline]
+    fn thread(&mut self, thread_id: u32) -> &mut Thread {
+        let index = thread_id as usize;
+        if index >= self.threads.len() {
+            self.threads.resize_with(index + 1, Thread::default);
+        }
+        &mut self.threads[index]
+    }
+
+    /// Writes the calls that ended last, as a call begins, or ends later than they did.
+    #[inline]
+    fn settle(&mut self, thread_id: u32, next_start_ns: Option<i64>) {
+        let Self { events, threads, .. } = self;
+        let thread = &mut threads[thread_id as usize];
+        match thread.ended.as_slice() {
+            [] => {}
+            [Place { call, is_first: false, first: None, .. }] if next_start_ns != Some(call.end_ns) => {
+                call.write(thread_id, events);
+                thread.ended.clear();
+            }
+            _ => thread.settle_together(thread_id, next_start_ns, events),
+        }
+    }
+
+    fn end(&mut self, thread_id: u32, call: Ended, depth: u32, parent: Option<&Frame<()>>) {
+        let earliest = self.time_ns.as_ref().map_or(i64::MIN, |range| range.start);
+        let is_first = parent.is_some_and(|parent| parent.start_ns.max(earliest) == call.start_ns);
+        if self.thread(thread_id).ended.last().is_some_and(|last| last.call.end_ns != call.end_ns) {
+            self.settle(thread_id, None);
+        }
+        let thread = &mut self.threads[thread_id as usize];
+        let first = thread.waiting.pop_if(|(of, _)| *of == depth).map(|(_, bundle)| bundle);
+        thread.ended.push(Place { call, depth, is_first, first });
+    }
+}
+
+impl Thread {
+    #[cold]
+    fn settle_together(&mut self, thread_id: u32, next_start_ns: Option<i64>, events: &mut Events) {
+        let mut bundle = Bundle::default();
+        if self.ended.len() > 1 {
+            bundle.tie();
+        }
+        let mut waits_for = None;
+        for Place { call, depth, is_first, first } in self.ended.drain(..) {
+            if next_start_ns == Some(call.end_ns) && call.is_long() {
+                bundle.tie();
+            }
+            waits_for = depth.checked_sub(1).filter(|_| is_first);
+            bundle = bundle.within(call, first.unwrap_or_default());
+        }
+        let Some(depth) = waits_for else { return bundle.write(thread_id, events) };
+        let before = self.waiting.pop_if(|(of, _)| *of == depth).map(|(_, before)| before);
+        self.waiting.push((depth, before.unwrap_or_default().and(bundle)));
+    }
+}
+
+impl Visitor for ChromeCalls {
+    type Mark = ();
+
+    #[inline]
+    fn enter(&mut self, entry: &Entry, _parent: Option<&Frame<()>>) {
+        self.thread(entry.thread_id).arguments.enter(entry.depth);
+        self.settle(entry.thread_id, Some(entry.start_ns));
+    }
+
+    #[inline]
+    fn leave(&mut self, call: &Frame<()>, level: Level, leave: &Leave, parent: Option<&Frame<()>>) {
+        let (Level { thread_id, depth, .. }, function_id) = (level, call.function_id);
+        let arguments = self.thread(thread_id).arguments.take(depth);
+        let Leave { start_ns, start_reason, end_ns, reason: end_reason, .. } = *leave;
+        // Clocks that run backwards make calls of no length.
+        let end_ns = end_ns.max(start_ns);
+        let ended = Ended { function_id, start_ns, end_ns, start_reason, end_reason, arguments };
+        self.end(thread_id, ended, depth, parent);
+    }
+
+    fn argument(&mut self, _call: &Frame<()>, level: Level, value: u64) {
+        self.thread(level.thread_id).arguments.push(level.depth, value);
+    }
+
+    fn orphan(&mut self, event: &Event, _cpu: Option<u32>, depth: u32, parent: Option<&Frame<()>>) {
+        let Event { thread_id, function_id, ts_ns, .. } = *event;
+        if self.time_ns.as_ref().is_some_and(|range| !range.contains(&ts_ns)) {
+            return;
+        }
+        let (start_reason, end_reason) = (StartReason::Lost, event.end_reason());
+        let (start_ns, end_ns, arguments) = (ts_ns, ts_ns, Vec::new());
+        let ended = Ended { function_id, start_ns, end_ns, start_reason, end_reason, arguments };
+        self.thread(thread_id);
+        self.settle(thread_id, Some(ts_ns));
+        self.end(thread_id, ended, depth, parent);
+    }
+}

@@ -1,0 +1,59 @@
+//! Chrome's trace events as JSON, which chrome://tracing, Perfetto and speedscope open.
+//!
+//! Times are microseconds from [`Survey::first_ns`](super::Survey::first_ns) on: viewers keep them as doubles, which hold
+//! nanoseconds for some days only.
+
+mod bundle;
+mod calls;
+mod event;
+mod lanes;
+
+use std::io::Write;
+
+use super::counters::Counts;
+use super::instants::Instants;
+use super::{Error, GoOn, Spool, Trace, drive};
+use calls::ChromeCalls;
+use event::Events;
+use perfuse_engine::calls::Calls;
+
+/// Writes the events of a trace, with commas between them: names of processes and threads, slices that are no calls, counters,
+/// instants, calls as they end.
+///
+/// # Errors
+/// [`Error`]
+pub fn write(trace: &Trace<'_>, out: impl Write + Send + 'static, go_on: &mut GoOn<'_>) -> Result<(), Error> {
+    let events = Events::new(trace, Spool::new(out))?;
+    let mut calls =
+        Calls::new(ChromeCalls::new(events, trace), trace.selection.clone(), trace.survey.lost.clone());
+    let told = tell(trace, &mut calls, go_on);
+    // Whatever happened, nothing is written any more once this returns.
+    let written = calls.finish().0.finish().finish();
+    told?;
+    Ok(written?)
+}
+
+fn tell(trace: &Trace<'_>, calls: &mut Calls<ChromeCalls>, go_on: &mut GoOn<'_>) -> Result<(), Error> {
+    let events = calls.visitor().events();
+    events.metadata(trace);
+    lanes::tell(trace, events);
+    for batch in (trace.tables.counter_samples)() {
+        for count in Counts::new(&batch)?.selected(trace.selection) {
+            if let Some(counter) = trace.survey.counters.get(&count.counter_id) {
+                events.count(&counter.title, counter.unit.as_deref(), counter.pid, count.ts_ns, count.value);
+            }
+        }
+    }
+    for batch in (trace.tables.instants)() {
+        let instants = Instants::new(&batch)?;
+        for row in instants.selected(trace.selection) {
+            if let Some(bytes) = instants.heap_bytes(row) {
+                let pid = trace.tracks.get(instants.thread_id(row)).pid;
+                events.heap(pid, instants.ts_ns(row), bytes);
+            } else {
+                events.instant(&instants, row);
+            }
+        }
+    }
+    drive((trace.tables.call_events)(), calls, go_on, ChromeCalls::failed)
+}

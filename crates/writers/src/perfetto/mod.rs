@@ -1,0 +1,77 @@
+//! Perfetto's own trace packets: <https://perfetto.dev/docs/reference/trace-packet-proto>.
+
+mod calls;
+mod clock;
+mod fields;
+mod interning;
+mod lanes;
+mod packets;
+mod samples;
+mod tracks;
+
+use std::collections::BTreeSet;
+use std::io::Write;
+
+use super::counters::Counts;
+use super::instants::Instants;
+use super::ordered::Ordered;
+use super::{Error, GoOn, Spool, Trace, drive};
+use calls::PerfettoCalls;
+use packets::Packets;
+use perfuse_engine::calls::Calls;
+pub use samples::{Samples, write_samples};
+use tracks::{counter_track, heap_track};
+
+/// Writes a trace: a track for each thread, with its calls in the order of their starts, and its instants; slices that are no
+/// calls, and counters. `clock` is the number of the clock that times are of in Perfetto's `BuiltinClock`, where it is one of
+/// those.
+///
+/// # Errors
+/// [`Error`]
+pub fn write(
+    trace: &Trace<'_>,
+    clock: Option<u32>,
+    out: impl Write + Send + 'static,
+    go_on: &mut GoOn<'_>,
+) -> Result<(), Error> {
+    let mut packets = Packets::new(trace, Spool::new(out))?;
+    packets.first(clock, trace.survey.first_ns.unwrap_or(0));
+    packets.tracks(trace);
+    lanes::tell(trace, &mut packets);
+    let ordered = Ordered::new(PerfettoCalls::new(packets), trace.selection);
+    let mut calls = Calls::new(ordered, trace.selection.clone(), trace.survey.lost.clone());
+    let told = tell(trace, &mut calls, go_on);
+    // Whatever happened, nothing is written any more once this returns.
+    let written = calls.finish().0.into_sink().finish();
+    told?;
+    Ok(written?)
+}
+
+fn tell(
+    trace: &Trace<'_>,
+    calls: &mut Calls<Ordered<PerfettoCalls>>,
+    go_on: &mut GoOn<'_>,
+) -> Result<(), Error> {
+    let packets = calls.visitor().sink().packets();
+    for batch in (trace.tables.counter_samples)() {
+        for count in Counts::new(&batch)?.selected(trace.selection) {
+            packets.count(counter_track(count.counter_id), count.ts_ns, count.value);
+        }
+    }
+    let mut heaps = BTreeSet::new();
+    for batch in (trace.tables.instants)() {
+        let instants = Instants::new(&batch)?;
+        for row in instants.selected(trace.selection) {
+            let Some(bytes) = instants.heap_bytes(row) else {
+                packets.instant(&instants, row);
+                continue;
+            };
+            let pid = trace.tracks.get(instants.thread_id(row)).pid;
+            if heaps.insert(pid) {
+                packets.heap(pid);
+            }
+            packets.count(heap_track(pid), instants.ts_ns(row), bytes);
+        }
+    }
+    drive((trace.tables.call_events)(), calls, go_on, Ordered::failed)
+}
