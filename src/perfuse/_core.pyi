@@ -525,7 +525,7 @@ _Mode: TypeAlias = Literal["fdr", "basic"]
 _Endian: TypeAlias = Literal["little", "big"]
 _WrittenFacts: TypeAlias = tuple[int, int, int, list[tuple[str, int]]]
 
-class _Wanted(TypedDict):
+class _XRayOptions(TypedDict):
     mode: _Mode | None
     version: int | None
     endian: _Endian | None
@@ -535,8 +535,12 @@ class _Wanted(TypedDict):
     tids: list[int] | None
     functions: set[int] | None
 
-def convert_xray(recordings: Sequence[Recording], out: int, wanted: _Wanted, yaml: bool = False) -> _WrittenFacts: ...
-def write_xray(fusion: Fusion, out: int, wanted: _Wanted, is_monotonic: bool) -> tuple[_WrittenFacts, int, int]: ...
+def convert_xray(
+    recordings: Sequence[Recording], out: int, wanted: _XRayOptions, yaml: bool = False
+) -> _WrittenFacts: ...
+def write_xray(
+    fusion: Fusion, out: int, wanted: _XRayOptions, is_monotonic: bool
+) -> tuple[_WrittenFacts, int, int]: ...
 
 @final
 class XRayLogWriter:
@@ -556,7 +560,7 @@ class XRayLogWriter:
 
 _MonoFacts: TypeAlias = tuple[int, int, list[tuple[str, int]], list[tuple[str, int]]]
 
-class _MonoWanted(TypedDict):
+class _MonoOptions(TypedDict):
     version: int | None
     between_ns: tuple[int, int] | None
     is_relative: bool
@@ -575,7 +579,7 @@ class _MonoHeader(TypedDict):
     port: int
     texts: tuple[str, str, str]
 
-def convert_mono(recordings: Sequence[Recording], out: IO[bytes], wanted: _MonoWanted) -> _MonoFacts: ...
+def convert_mono(recordings: Sequence[Recording], out: IO[bytes], wanted: _MonoOptions) -> _MonoFacts: ...
 def mono_kinds() -> list[str]: ...
 def mono_misfits() -> list[tuple[str, str]]: ...
 

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from perfuse._core import ArrowStream, CallStatistics
     from perfuse.analysis.allocations import Allocations
     from perfuse.analysis.exceptions import Exceptions
-    from perfuse.analysis.flame import FlameGraph
     from perfuse.analysis.gc import GcActivity, Pause
     from perfuse.analysis.heap import Heap
     from perfuse.analysis.locks import Contention
-    from perfuse.call_log import CallLog
     from perfuse.call_trace import CallTrace
-    from perfuse.images import CodeImages
+    from perfuse.exporters.code_images import CodeImages
+    from perfuse.flame_graph import FlameGraph
+    from perfuse.formats.mono.profile_log import RuntimeLog
+    from perfuse.formats.xray.profile_log import CallLog
     from perfuse.query import Database
     from perfuse.recording import Recording
-    from perfuse.runtime_log import RuntimeLog
 
 
 class Profile:
@@ -250,7 +250,7 @@ class Profile:
         Raises:
             UsageError: The profile has no such event.
         """
-        from perfuse.analysis.flame import FlameGraph
+        from perfuse.flame_graph import FlameGraph
 
         return FlameGraph.of(self, inverted=inverted, event=event)
 
@@ -286,21 +286,21 @@ class Profile:
     @property
     def images(self) -> "CodeImages":
         """The JIT code as ELF files, and the perf.data that maps them."""
-        from perfuse.images import CodeImages
+        from perfuse.exporters.code_images import CodeImages
 
         return CodeImages(self)
 
     @property
     def call_log(self) -> "CallLog":
         """What traces tell of calls, as an XRay log."""
-        from perfuse.call_log import CallLog
+        from perfuse.formats.xray.profile_log import CallLog
 
         return CallLog(self)
 
     @property
     def runtime_log(self) -> "RuntimeLog":
         """What its runtime logged, as a Mono log."""
-        from perfuse.runtime_log import RuntimeLog
+        from perfuse.formats.mono.profile_log import RuntimeLog
 
         return RuntimeLog(self)
 

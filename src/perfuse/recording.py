@@ -138,9 +138,9 @@ class Recording:
             has_grown = os.stat(self.path).st_size > self._file_size  # noqa: PTH116 - pathlib is slow to load
         except OSError:
             return False
-        from perfuse.writers import is_written
+        from perfuse.open_files import is_open_for_writing
 
-        return has_grown or is_written(self.path)
+        return has_grown or is_open_for_writing(self.path)
 
     def _told(self, rows: list[tuple[str, str, int, int | None, str, int]]) -> list["Diagnostic"]:
         from perfuse.diagnostics import diagnostic, from_core

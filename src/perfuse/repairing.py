@@ -1,14 +1,12 @@
 """Saving what can be saved of a damaged file."""
 
-import os
-import sys
-import tempfile
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
 
 from perfuse.diagnostics import Diagnostic, from_core
 from perfuse.errors import ExportError
+from perfuse.output_file import output_path
 from perfuse.recording import Input, open
 
 
@@ -58,25 +56,11 @@ def repair(source: Input, output: str | PathLike[str], *, strict: bool = False) 
     """
     recording = open(source, strict=strict)
     target = fspath(output)
-    directory = tempfile.gettempdir() if target == "-" else str(Path(target).absolute().parent)
     try:
-        handle, temporary = tempfile.mkstemp(prefix=".perfuse-", dir=directory)
-        os.close(handle)
-    except OSError as error:
-        raise ExportError(f"cannot write in {directory}: {error.strerror}", path=directory) from error
-    try:
-        changes, lost, records_in, records_out = recording._core.repair(temporary)
-        if target == "-":
-            sys.stdout.buffer.write(Path(temporary).read_bytes())
-        else:
-            mask = os.umask(0)
-            os.umask(mask)
-            Path(temporary).chmod(0o666 & ~mask)
-            Path(temporary).replace(target)
+        with output_path(Path(target)) as path:
+            changes, lost, records_in, records_out = recording._core.repair(str(path))
     except OSError as error:
         raise ExportError(f"cannot write {target}: {error.strerror or error}", path=target) from error
-    finally:
-        Path(temporary).unlink(missing_ok=True)
     return RepairResult(
         [Change(code, message, offset) for code, message, offset in changes],
         from_core(recording.path, lost),

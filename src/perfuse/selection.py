@@ -52,7 +52,7 @@ class Selection:
 
     def keys(self, threads: Any) -> list[int]:
         """Keys of the selected threads, of table `threads`."""
-        from perfuse.analysis.columns import Columns
+        from perfuse.table import Columns
 
         rows = Columns(threads).tuples("thread_id", "tid", "native_id", "name")
         return [row[0] for row in rows if self.has_thread(*row)]

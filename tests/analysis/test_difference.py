@@ -7,22 +7,22 @@ import pytest
 import perfuse
 from perfuse.analysis.callgraph import CallGraph
 from perfuse.analysis.diff import Change, Difference
+from perfuse.analysis.function_graph import SAMPLE_STATISTICS, FunctionGraph, GraphFunction, function_graph
 from perfuse.analysis.latency import CallAccount
-from perfuse.analysis.measured import OF_SAMPLES, Measured, MeasuredFunction, measured
 from perfuse.errors import UsageError
 
 Row = tuple[str, str | None, int]
 """Name, module, self weight."""
 
 
-def _made(*rows: Row, edges: dict[tuple[int, int], int] | None = None, unit: str = "ns") -> Measured:
+def _made(*rows: Row, edges: dict[tuple[int, int], int] | None = None, unit: str = "ns") -> FunctionGraph:
     functions = {
-        10 * place: MeasuredFunction(name, module, None, None, dict.fromkeys(OF_SAMPLES, weight))
+        10 * place: GraphFunction(name, module, None, None, dict.fromkeys(SAMPLE_STATISTICS, weight))
         for place, (name, module, weight) in enumerate(rows)
     }
-    weighed = {ends: dict.fromkeys(OF_SAMPLES, weight) for ends, weight in (edges or {}).items()}
+    weighed = {ends: dict.fromkeys(SAMPLE_STATISTICS, weight) for ends, weight in (edges or {}).items()}
     whole = sum(weight for _, _, weight in rows)
-    return Measured("made", "samples", "clock", unit, OF_SAMPLES, len(rows), whole, functions, weighed)
+    return FunctionGraph("made", "samples", "clock", unit, SAMPLE_STATISTICS, len(rows), whole, functions, weighed)
 
 
 def _told(difference: Difference) -> list[tuple[str, str, int | None, int | None]]:
@@ -76,7 +76,7 @@ def test_what_cannot_be_compared(xray_corpus: Path) -> None:
     profile = perfuse.fuse(xray_corpus / "fdr" / "small-v5.xray")
     samples = _made(("f", None, 1))
     with pytest.raises(UsageError, match="the first has samples, the second calls"):
-        Difference(samples, measured(profile))
+        Difference(samples, function_graph(profile))
     with pytest.raises(UsageError, match="the first counts ns, the second events"):
         Difference(samples, _made(("f", None, 1), unit="events"))
     with pytest.raises(UsageError, match="neither calls nor samples"):
@@ -88,7 +88,7 @@ def test_numbers_are_those_of_either_account(xray_corpus: Path) -> None:
     profiles = [
         perfuse.fuse(xray_corpus / "fdr" / f"{n}.xray", maps=program) for n in ("threads4-v5", "threads4-rotate-v5")
     ]
-    difference = Difference(*(measured(one, edges=True) for one in profiles))
+    difference = Difference(*(function_graph(one, edges=True) for one in profiles))
     for profile, side in zip(profiles, "ab", strict=True):
         account = CallAccount(profile, edges=True)
         functions = {one.function.name: one.latency for one in account.functions()}
@@ -108,7 +108,7 @@ def test_numbers_are_those_of_either_account(xray_corpus: Path) -> None:
 
 
 def test_a_profile_and_itself(xray_corpus: Path) -> None:
-    one = measured(perfuse.fuse(xray_corpus / "fdr" / "lua-small-v5.xray"), edges=True)
+    one = function_graph(perfuse.fuse(xray_corpus / "fdr" / "lua-small-v5.xray"), edges=True)
     difference = Difference(one, one)
     assert {each.state for each in difference.functions} == {"same"}
     assert (len(difference.functions), difference.top()) == (len(one.functions), [])

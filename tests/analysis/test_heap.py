@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 import perfuse
+from perfuse.analysis.handles import leaked_handles
 from perfuse.analysis.heap import Heap, snapshots
-from perfuse.analysis.heap_paths import Path as Way
-from perfuse.analysis.heap_paths import Root, Step
-from perfuse.analysis.heap_sites import leaked_handles
+from perfuse.analysis.heap_rows import HeapRoot, PathStep, RootPath
 from perfuse.reports.heap import heap_report
 from perfuse.reports.heap_overview import large_shots
 from perfuse.reports.heap_overview_text import overview_lines
@@ -17,7 +16,7 @@ from perfuse.reports.json_text import json_text
 from perfuse.reports.style import Style
 from perfuse.reports.text import cell_width
 
-TESTDATA = Path(__file__).parents[2] / "crates" / "formats" / "src" / "mono" / "testdata"
+TESTDATA = Path(__file__).parents[2] / "crates" / "formats" / "mono" / "src" / "testdata"
 LOGS = [TESTDATA / name for name in ("v01-heapshot.mlpd", "v17-heapshot.mlpd")]
 
 
@@ -126,11 +125,14 @@ def test_handles_that_nothing_frees() -> None:
 
 
 def test_a_path_as_text() -> None:
-    steps = (Step(16, "Cache", 24, 99, None), Step(32, None, 16, 16, 8))
-    root = Root("thread_static", "ThreadStatic Fields", 5, "thread Worker")
-    assert str(Way(root, steps)) == "thread static of thread Worker → Cache → unknown type (at +8)"
-    assert str(Way(Root("domain", "Domain Structure", None, None), steps[:1])) == "domain: Domain Structure → Cache"
-    assert str(Root("static", None, None, None)) == "static field of an unknown owner"
+    steps = (PathStep(16, "Cache", 24, 99, None), PathStep(32, None, 16, 16, 8))
+    root = HeapRoot("thread_static", "ThreadStatic Fields", 5, "thread Worker")
+    assert str(RootPath(root, steps)) == "thread static of thread Worker → Cache → unknown type (at +8)"
+    assert (
+        str(RootPath(HeapRoot("domain", "Domain Structure", None, None), steps[:1]))
+        == "domain: Domain Structure → Cache"
+    )
+    assert str(HeapRoot("static", None, None, None)) == "static field of an unknown owner"
 
 
 @pytest.mark.parametrize("log", LOGS, ids=lambda log: log.stem)

@@ -3,10 +3,10 @@
 import pytest
 from small_profile import MS, small_profile
 
-from perfuse.analysis.flame import FlameGraph
-from perfuse.analysis.sampled import Selection, events
+from perfuse.analysis.sampled import SampleFilter, events
 from perfuse.analysis.weights import Weights
 from perfuse.errors import UsageError
+from perfuse.flame_graph import FlameGraph
 from profiles import recorded
 
 
@@ -69,7 +69,7 @@ def test_groups(known):
 
 def test_selections(known):
     def total(**selection):
-        return sum(row.self_samples for row in Weights(known, Selection(**selection)).functions())
+        return sum(row.self_samples for row in Weights(known, SampleFilter(**selection)).functions())
 
     assert total() == 7
     assert total(threads=(1,)) == 2

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from perfuse.analysis.flame import FlameGraph
+from perfuse.flame_graph import FlameGraph
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None

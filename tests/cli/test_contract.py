@@ -301,7 +301,7 @@ def test_sframe_tells_what_has_no_place(perfuse: Perfuse) -> None:
     told = json.loads(done.out)
     assert done.code == 1
     assert (told["version"], told["functions"], told["before_bytes"]) == (2, 7, None)
-    assert [(one["function"], one["left_out"]) for one in told["misfits"]] == [("0x12a0", True)]
+    assert [(one["function"], one["left_out"]) for one in told["unsupported"]] == [("0x12a0", True)]
     found = json.loads(perfuse("sframe", "find", "orders", "0x10c4", "--json").out)["lookups"]
     assert [(one["function_address"], one["cfa_base"], one["cfa_offset"]) for one in found] == [("0x1090", "sp", 48)]
 

@@ -8,8 +8,8 @@ import pytest
 
 import perfuse
 from perfuse import Profile
+from perfuse.analysis.handles import leaked_handles
 from perfuse.analysis.heap import snapshots
-from perfuse.analysis.heap_sites import leaked_handles
 
 from .mono_logs import CORPUS, logs, stem
 

@@ -81,7 +81,7 @@ def rows(path: Path) -> dict[Shape, list[tuple[object, ...]]]:
 
 @pytest.mark.parametrize("path", LINKED, ids=of)
 def test_made_anew_it_says_what_the_assembler_said_but_for_its_defects(path: Path, tmp_path: Path) -> None:
-    version = sframe.open(path).pieces[0].version
+    version = sframe.open(path).headers[0].version
     made = sframe.from_eh_frame(path, version=version)
     made.section.write_into(path, tmp_path / "anew")
     assert found(tmp_path / "anew") in ({}, {"SF078": {0x100B}})
@@ -105,4 +105,4 @@ def test_all_of_a_compiled_library_has_a_place(version: int) -> None:
     assert coverage.agreement.num_functions >= 1608
     assert coverage.agreement.num_stretches >= 18_000
     assert coverage.agreement.is_complete
-    assert sframe.from_eh_frame(path, version=version).misfits == []
+    assert sframe.from_eh_frame(path, version=version).unsupported == []

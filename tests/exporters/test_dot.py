@@ -13,8 +13,8 @@ from tools import need, output_of
 import perfuse
 from perfuse.analysis.callgraph import CallGraph
 from perfuse.analysis.diff import Difference
+from perfuse.analysis.function_graph import function_graph
 from perfuse.analysis.latency import CallAccount
-from perfuse.analysis.measured import measured
 from perfuse.errors import ExportError, UsageError
 from perfuse.exporters import export
 from perfuse.exporters.dot_diff import dot_diff_lines
@@ -85,7 +85,7 @@ def test_graphviz_draws_hostile_names() -> None:
     need("dot")
     out = io.BytesIO()
     export(hostile(), out, to="dot", min_share=0.0)
-    both = measured(hostile(), edges=True)
+    both = function_graph(hostile(), edges=True)
     difference = "\n".join(dot_diff_lines(Difference(both, both), min_share=0.0))
     for graph in (out.getvalue(), difference.encode("utf-8")):
         drawn = ET.fromstring(output_of("dot", "-Tsvg", given=graph))
@@ -97,7 +97,7 @@ def test_graphviz_draws_hostile_names() -> None:
 def test_colours_of_a_difference_tell_its_sign(xray_corpus: Path) -> None:
     program = {0: xray_corpus / "bin" / "small22"}
     logs = [xray_corpus / "fdr" / "small-v5.xray", xray_corpus / "basic" / "basic-small-v3.xray"]
-    sides = [measured(perfuse.fuse(log, maps=program), edges=True) for log in logs]
+    sides = [function_graph(perfuse.fuse(log, maps=program), edges=True) for log in logs]
     difference = Difference(*sides)
     signs = set()
     drawn = "\n".join(dot_diff_lines(difference, min_share=0.0))

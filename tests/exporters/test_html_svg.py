@@ -15,12 +15,12 @@ from fake_profile import FakeProfile
 from small_profile import small_profile
 
 import perfuse
-from perfuse.analysis.flame import FlameGraph
 from perfuse.errors import UsageError
 from perfuse.exporters import export
 from perfuse.exporters.html import script
 from perfuse.exporters.palette import ORIGINS, hexadecimal
 from perfuse.exporters.svg import visible
+from perfuse.flame_graph import FlameGraph
 from profiles import HOSTILE, hostile
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -9,7 +9,7 @@ import pytest
 
 import perfuse as pf
 from perfuse import _core, jitdump
-from perfuse.formats.jitdump_encoding import encode
+from perfuse.formats.jitdump.encoding import encode
 
 BESIDE = Path(__file__).parents[3] / "shared" / "corpus"
 DUMPS = Path(os.environ.get("PERFUSE_CORPUS", BESIDE)) / "jitdump" / "produced"

@@ -65,7 +65,7 @@ def test_inlined_calls_reach_the_tables(dialect: jitdump.Dialect) -> None:
     file = io.BytesIO()
     with jitdump.Writer(file, dialect=dialect) as writer:
         writer.code_load("outer", 0x7000, b"\x90" * 6, lines=LINES, inlines=[CALL])
-        assert writer.misfits == jitdump.Misfits()
+        assert writer.unsupported == jitdump.UnsupportedCounts()
     recording = pf.open(file.getvalue())
     calls = recording.tables["inline_calls"].to_arrow()
     functions = recording.tables["functions"].to_arrow()
@@ -78,7 +78,7 @@ def test_inlined_calls_reach_the_tables(dialect: jitdump.Dialect) -> None:
 def test_what_does_not_fit_is_counted() -> None:
     with jitdump.Writer(io.BytesIO(), dialect="debug_info2") as writer:
         writer.code_load("f", 0x7000, b"\xc3", lines=[(0, "a.py", 1, 0), (1 << 32, "a.py", 2, 1)])
-        assert writer.misfits == jitdump.Misfits(offsets=1, unknown_columns=1)
+        assert writer.unsupported == jitdump.UnsupportedCounts(offsets=1, unknown_columns=1)
 
 
 @pytest.mark.parametrize("dialect", ["debug_info", "debug_info2", "frames"])

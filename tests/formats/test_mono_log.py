@@ -14,7 +14,7 @@ import pytest
 
 import perfuse as pf
 from perfuse.errors import ExportError, ExportWarning, UsageError
-from perfuse.formats.mono_log import MISFITS
+from perfuse.formats.mono.log import UNSUPPORTED
 from perfuse.records import Record
 
 VERSIONS = range(1, 18)
@@ -210,7 +210,7 @@ def test_refusals(mono_corpus: Path, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     written = pf.mono.convert(one, other, output=out, any_run=True)
     assert pf.open(out).summary.records["METHOD_ENTER"] > 0
-    assert set(written.misfits) <= set(MISFITS)
+    assert set(written.unsupported) <= set(UNSUPPORTED)
 
 
 def test_a_writer_refuses_what_no_log_can_hold(tmp_path: Path) -> None:

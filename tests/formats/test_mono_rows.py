@@ -7,7 +7,7 @@ import pytest
 
 import perfuse as pf
 from perfuse.errors import ExportError
-from perfuse.runtime_rows import write_rows
+from perfuse.formats.mono.profile_log import write_tables
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,7 +35,7 @@ STACKS = """
 def rewritten(profile: pf.Profile, path: Path) -> pf.Profile:
     """The same, by way of its tables."""
     with path.open("wb") as out:
-        write_rows(profile, out)
+        write_tables(profile, out)
     return pf.fuse(path)
 
 

@@ -10,17 +10,17 @@ import pytest
 import perfuse as pf
 from perfuse import sframe
 from perfuse.errors import ExportError, UnreadableInput, UsageError
-from perfuse.formats.sframe import Row, Rule
+from perfuse.formats.sframe import UnwindRow, UnwindRule
 
-FIXTURES = Path(__file__).parents[2] / "crates" / "formats" / "src" / "sframe" / "testdata"
-SP_8, SP_16 = Rule("sp", 8), Rule("sp", 16)
+FIXTURES = Path(__file__).parents[2] / "crates" / "formats" / "sframe" / "src" / "testdata"
+SP_8, SP_16 = UnwindRule("sp", 8), UnwindRule("sp", 16)
 
 
 def section(version: int, arch: str = "x86_64") -> sframe.Section:
     """Two functions, the second before the first, with equal rows."""
     made = sframe.Section(version, arch)
-    ra = None if arch == "x86_64" else Rule("cfa", -8, deref=True)
-    rows = [Row(0, SP_8), Row(1, SP_16, fp=Rule("cfa", -16, deref=True), ra=ra)]
+    ra = None if arch == "x86_64" else UnwindRule("cfa", -8, deref=True)
+    rows = [UnwindRow(0, SP_8), UnwindRow(1, SP_16, fp=UnwindRule("cfa", -16, deref=True), ra=ra)]
     made.add(0x2000, 0x20, rows)
     made.add(0x1000, 0x20, rows)
     return made
@@ -30,7 +30,7 @@ def section(version: int, arch: str = "x86_64") -> sframe.Section:
 @pytest.mark.parametrize("arch", ["x86_64", "aarch64", "aarch64_be"])
 def test_what_is_written_is_found(version: int, arch: str) -> None:
     opened = sframe.open(section(version, arch).encode(0x8000), address=0x8000)
-    assert [(piece.version, piece.abi, piece.num_rows) for piece in opened.pieces] == [(version, arch, 4)]
+    assert [(piece.version, piece.abi, piece.num_rows) for piece in opened.headers] == [(version, arch, 4)]
     found = opened.find([0x1000, 0x1001, 0x101F, 0x1020, 0x2001]).to_arrow()
     assert found["function_address"].to_pylist() == [0x1000, 0x1000, 0x1000, None, 0x2000]
     assert found["cfa_offset"].to_pylist() == [8, 16, 16, None, 16]
@@ -48,24 +48,24 @@ def test_addresses_come_as_numbers_or_as_a_buffer() -> None:
 
 
 def test_flex_rows_need_version_3() -> None:
-    row = Row(0, Rule("r10", 0), fp=Rule("fp", 0, deref=True))
+    row = UnwindRow(0, UnwindRule("r10", 0), fp=UnwindRule("fp", 0, deref=True))
     with pytest.raises(ValueError, match="not counted from stack or frame pointer"):
         sframe.Section(2, "x86_64").add(0x1000, 16, [row])
     made = sframe.Section(3, "x86_64")
     made.add(0x1000, 16, [row])
-    made.add(0x1100, 16, [Row(0, SP_8)])
+    made.add(0x1100, 16, [UnwindRow(0, SP_8)])
     found = sframe.open(made.encode(0)).find([0x1003]).to_arrow()
     assert (found["cfa_base"][0].as_py(), found["fp_deref"][0].as_py()) == ("r10", True)
-    older, misfits = (converted := made.convert(2)).section, converted.misfits
+    older, misfits = (converted := made.convert(2)).section, converted.unsupported
     assert [(misfit.function, misfit.row, misfit.left_out) for misfit in misfits] == [(0x1000, 0, True)]
     assert len(older) == 1
 
 
 def test_the_outermost_frame_has_no_place_in_version_1() -> None:
     made = sframe.Section(2, "x86_64")
-    made.add(0x1000, 16, [Row(0, None)])
+    made.add(0x1000, 16, [UnwindRow(0, None)])
     assert sframe.open(made.encode(0)).find([0x1001]).to_arrow()["outermost"][0].as_py()
-    assert [misfit.what for misfit in made.convert(1).misfits] == ["the outermost frame"]
+    assert [misfit.what for misfit in made.convert(1).unsupported] == ["the outermost frame"]
 
 
 def test_equal_rows_are_shared() -> None:
@@ -77,7 +77,7 @@ def test_equal_rows_are_shared() -> None:
 
 def test_an_offset_that_is_too_far_is_refused() -> None:
     made = sframe.Section(2, "x86_64")
-    made.add(1 << 40, 16, [Row(0, SP_8)])
+    made.add(1 << 40, 16, [UnwindRow(0, SP_8)])
     with pytest.raises(ExportError, match="2 GiB"):
         made.encode(0)
     assert len(made.convert(3).section.encode(0)) == 28 + 16 + 5 + 3
@@ -85,11 +85,11 @@ def test_an_offset_that_is_too_far_is_refused() -> None:
 
 def test_sections_that_lld_put_together_are_merged_in_place(tmp_path: Path) -> None:
     opened = sframe.open(FIXTURES / "lld22_v2.so")
-    assert [piece.starts for piece in opened.pieces] == ["field"] * 3
+    assert [piece.starts for piece in opened.headers] == ["field"] * 3
     assert {d.code for d in opened.recording.check() if d.is_finding} == {"SF060"}
     opened.replace(opened.merge(), tmp_path / "merged.so")
     merged = sframe.open(tmp_path / "merged.so")
-    assert [(piece.num_functions, piece.starts) for piece in merged.pieces] == [(3, "section")]
+    assert [(piece.num_functions, piece.starts) for piece in merged.headers] == [(3, "section")]
     assert not [d for d in merged.recording.check() if d.is_finding]
     starts = [
         table.to_arrow()["start_address"].to_pylist()
@@ -120,7 +120,7 @@ def test_an_archive_is_its_members() -> None:
         header.format(name, 0, 0, 0, 644, len(member)).encode() + member for name in ("one.o/", "two.o/")
     )
     opened = sframe.open(archive)
-    assert [piece.member for piece in opened.pieces] == ["one.o", "two.o"]
+    assert [piece.member for piece in opened.headers] == ["one.o", "two.o"]
     members = opened.recording.tables["unwind_functions"].to_arrow()["member"].to_pylist()
     assert members == ["one.o"] * 5 + ["two.o"] * 5
 
@@ -152,12 +152,12 @@ RARE = """
 def test_rare_rows_are_shown_as_readelf_shows_them() -> None:
     made = sframe.Section(3, "x86_64")
     rows = [
-        Row(0, Rule("r10"), fp=Rule("cfa", -16, deref=True)),
-        Row(1, Rule("sp", 16, deref=True)),
-        Row(2, SP_16, fp=Rule("cfa", 8)),
-        Row(3, SP_16, ra=Rule("cfa", -24, deref=True)),
-        Row(4, Rule("sp", 300), fp=Rule("r40", -7, deref=True), ra=Rule("r33", 1000)),
-        Row(5, None),
+        UnwindRow(0, UnwindRule("r10"), fp=UnwindRule("cfa", -16, deref=True)),
+        UnwindRow(1, UnwindRule("sp", 16, deref=True)),
+        UnwindRow(2, SP_16, fp=UnwindRule("cfa", 8)),
+        UnwindRow(3, SP_16, ra=UnwindRule("cfa", -24, deref=True)),
+        UnwindRow(4, UnwindRule("sp", 300), fp=UnwindRule("r40", -7, deref=True), ra=UnwindRule("r33", 1000)),
+        UnwindRow(5, None),
     ]
     made.add(0x1000, 0x80, rows, signal=True)
     text = b"".join(sframe.open(made.encode(0)).readelf("readelf-2.47")).decode()
@@ -168,7 +168,11 @@ def test_the_text_is_written_to_any_open_file(tmp_path: Path) -> None:
     made = sframe.Section(3, "x86_64")
     for start in range(0x1000, 0x1000 + 3000 * 0x100, 0x100):
         # More than are kept to be written again.
-        rows = [Row(0, Rule("sp", start // 0x100)), Row(1, SP_16, fp=Rule("cfa", -16, deref=True)), Row(2, SP_16)]
+        rows = [
+            UnwindRow(0, UnwindRule("sp", start // 0x100)),
+            UnwindRow(1, SP_16, fp=UnwindRule("cfa", -16, deref=True)),
+            UnwindRow(2, SP_16),
+        ]
         made.add(start, 0x80, rows)
     opened = sframe.open(made.encode(0))
     text = b"".join(opened.readelf("readelf-2.47"))
@@ -184,14 +188,19 @@ def test_the_text_is_written_to_any_open_file(tmp_path: Path) -> None:
 def test_registers_that_keep_values_on_s390x() -> None:
     made = sframe.Section(2, "s390x")
     made.add(
-        0x2000, 0x80, [Row(0, Rule("sp", 320), ra=Rule("r16"), fp=Rule("r17")), Row(6, Rule("sp", 320), fp=Rule("r17"))]
+        0x2000,
+        0x80,
+        [
+            UnwindRow(0, UnwindRule("sp", 320), ra=UnwindRule("r16"), fp=UnwindRule("r17")),
+            UnwindRow(6, UnwindRule("sp", 320), fp=UnwindRule("r17")),
+        ],
     )
     text = b"".join(sframe.open(made.encode(0)).readelf("readelf-2.47")).decode()
     assert [line.split() for line in text.splitlines()[-2:]] == [
         ["0000000000002000", "sp+320", "r17", "r16"],
         ["0000000000002006", "sp+320", "r17", "U"],
     ]
-    newer, misfits = (converted := made.convert(3)).section, converted.misfits
+    newer, misfits = (converted := made.convert(3)).section, converted.unsupported
     assert not misfits
     found = sframe.open(newer.encode(0)).find([0x2001]).to_arrow()
     assert (found["ra_base"][0].as_py(), found["fp_base"][0].as_py()) == ("r16", "r17")

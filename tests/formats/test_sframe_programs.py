@@ -11,7 +11,7 @@ import perfuse as pf
 from perfuse import sframe
 from perfuse.errors import ExportError, UnreadableInput
 
-FIXTURES = Path(__file__).parents[2] / "crates" / "formats" / "src" / "sframe" / "testdata"
+FIXTURES = Path(__file__).parents[2] / "crates" / "formats" / "sframe" / "src" / "testdata"
 LIBRARY = FIXTURES / "lld22_v2.so"
 SOURCE = """
 #include <stdio.h>
@@ -46,9 +46,9 @@ def test_a_program_runs_with_its_new_section(program: Path, tmp_path: Path, vers
     assert program.read_bytes() == before
     assert output(changed) == output(program) == (7, b"4 of them\n")
     opened = sframe.open(changed)
-    assert [piece.version for piece in opened.pieces] == [version]
+    assert [piece.version for piece in opened.headers] == [version]
     assert opened.coverage[0].agreement.num_disagreements == 0
-    left_out = {misfit.function for misfit in made.misfits if misfit.left_out}
+    left_out = {misfit.function for misfit in made.unsupported if misfit.left_out}
     assert left_out >= {one.address for one in opened.coverage[0].without if one.why != "not in .eh_frame either"}
 
 
@@ -56,9 +56,9 @@ def test_a_section_that_grows_is_moved_and_one_that_shrinks_stays(program: Path,
     first, second, third = tmp_path / "first", tmp_path / "second", tmp_path / "third"
     sframe.from_eh_frame(program, version=1).section.write_into(program, first)
     sframe.from_eh_frame(program, version=3).section.write_into(first, second)
-    small = sframe.Section(3, "x86_64" if sframe.open(second).pieces[0].abi == "x86_64" else "aarch64")
+    small = sframe.Section(3, "x86_64" if sframe.open(second).headers[0].abi == "x86_64" else "aarch64")
     small.write_into(second, third)
-    [before], [moved], [stays] = (sframe.open(path).pieces for path in (first, second, third))
+    [before], [moved], [stays] = (sframe.open(path).headers for path in (first, second, third))
     assert moved.address > before.address
     assert stays.address == moved.address
     assert output(second) == output(third) == output(program)
@@ -85,7 +85,7 @@ def test_what_a_linker_did_not_merge_is_merged_into_the_library(tmp_path: Path) 
     assert len(opened.pieces) == 3
     opened.merge().write_into(LIBRARY, tmp_path / "merged.so")
     merged = sframe.open(tmp_path / "merged.so")
-    [piece] = merged.pieces
+    [piece] = merged.headers
     assert piece.num_functions == 3
     assert merged.coverage[0].agreement.num_disagreements == 0
     codes = {found.code for found in pf.check(tmp_path / "merged.so") if found.is_finding}
@@ -104,7 +104,7 @@ def test_a_jitdump_tells_how_to_unwind_its_code(tmp_path: Path) -> None:
         for address in (0x10000, 0x20000):
             writer.code_load("compiled", address, bytes(12), unwind=pf.jitdump.Unwinding(eh_frame, index))
     made = sframe.from_eh_frame(dump)
-    assert made.misfits == []
+    assert made.unsupported == []
     found = sframe.open(made.section.encode(0)).find([0x10000, 0x10001, 0x20004, 0x2000B, 0x2000C]).to_arrow()
     assert found["function_address"].to_pylist() == [0x10000, 0x10000, 0x20000, 0x20000, None]
     assert found["cfa_base"].to_pylist() == ["sp", "sp", "fp", "sp", None]
@@ -113,11 +113,15 @@ def test_a_jitdump_tells_how_to_unwind_its_code(tmp_path: Path) -> None:
 
 def test_the_other_byte_order_says_the_same() -> None:
     made = sframe.Section(3, "aarch64")
-    made.add(0x1000, 0x20, [sframe.Row(0, sframe.Rule("sp", 0)), sframe.Row(4, sframe.Rule("sp", 0x1234))])
+    made.add(
+        0x1000,
+        0x20,
+        [sframe.UnwindRow(0, sframe.UnwindRule("sp", 0)), sframe.UnwindRow(4, sframe.UnwindRule("sp", 0x1234))],
+    )
     swapped = made.convert(3, arch="aarch64_be")
-    assert swapped.misfits == []
+    assert swapped.unsupported == []
     opened = sframe.open(swapped.section.encode(0))
-    assert opened.pieces[0].abi == "aarch64_be"
+    assert opened.headers[0].abi == "aarch64_be"
     assert opened.find([0x1004]).to_arrow()["cfa_offset"].to_pylist() == [0x1234]
     with pytest.raises(ExportError, match="registers of one machine"):
         made.convert(3, arch="s390x")

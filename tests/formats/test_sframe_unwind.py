@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfuse import sframe
-from perfuse.formats.sframe import Row, Rule, Section
+from perfuse.formats.sframe import Section, UnwindRow, UnwindRule
 
 START = 0x1000
 
 
-def opened(arch: str, functions: dict[int, list[Row]], version: int = 2) -> sframe.SFrame:
+def opened(arch: str, functions: dict[int, list[UnwindRow]], version: int = 2) -> sframe.SFrame:
     """A section whose functions have 0x100 bytes."""
     section = Section(version, arch)
     for start, rows in functions.items():
@@ -25,9 +25,9 @@ def words(*numbers: int, order: str = "<") -> bytes:
 
 
 AMD64 = {
-    0x1000: [Row(0, Rule("sp", 8)), Row(1, Rule("sp", 16), fp=Rule("cfa", -16, True))],
-    0x2000: [Row(0, Rule("sp", 24))],
-    0x3000: [Row(0, Rule("fp", 16), fp=Rule("cfa", -16, True))],
+    0x1000: [UnwindRow(0, UnwindRule("sp", 8)), UnwindRow(1, UnwindRule("sp", 16), fp=UnwindRule("cfa", -16, True))],
+    0x2000: [UnwindRow(0, UnwindRule("sp", 24))],
+    0x3000: [UnwindRow(0, UnwindRule("fp", 16), fp=UnwindRule("cfa", -16, True))],
 }
 
 
@@ -52,8 +52,12 @@ def test_a_return_address_is_looked_up_within_the_call() -> None:
 
 
 def test_a_signed_return_address_of_aarch64() -> None:
-    saved = Row(4, Rule("sp", 32), fp=Rule("cfa", -32, True), ra=Rule("cfa", -24, True), ra_mangled=True)
-    file = opened("aarch64", {0x1000: [Row(0, Rule("sp", 0)), saved], 0x2000: [Row(0, Rule("sp", 0))]})
+    saved = UnwindRow(
+        4, UnwindRule("sp", 32), fp=UnwindRule("cfa", -32, True), ra=UnwindRule("cfa", -24, True), ra_mangled=True
+    )
+    file = opened(
+        "aarch64", {0x1000: [UnwindRow(0, UnwindRule("sp", 0)), saved], 0x2000: [UnwindRow(0, UnwindRule("sp", 0))]}
+    )
     told = file.unwind({"pc": 0x1010, "sp": 0x7000, "fp": 5, "ra": 6}, words(9, 0x002C_0000_0000_2010, 0, 0))
     assert [frame.pc for frame in told.frames] == [0x1010, 0x2010]
     leaf = file.unwind({"pc": 0x1000, "sp": 0x7000, "ra": 0x2010}, b"")
@@ -62,7 +66,7 @@ def test_a_signed_return_address_of_aarch64() -> None:
 
 
 def test_s390x_is_big_endian_and_leaves_160_bytes() -> None:
-    row = Row(0, Rule("sp", 320), ra=Rule("cfa", -48, True), fp=Rule("cfa", -72, True))
+    row = UnwindRow(0, UnwindRule("sp", 320), ra=UnwindRule("cfa", -48, True), fp=UnwindRule("cfa", -72, True))
     file = opened("s390x", {0x1000: [row]}, version=3)
     stack = bytes(248) + words(0x7100, order=">") + bytes(16) + words(0x2010, order=">") + bytes(40)
     told = file.unwind({"pc": 0x1010, "sp": 0x7000, "fp": 1}, stack)

@@ -15,8 +15,9 @@ import pytest
 import perfuse
 from perfuse import _core
 from perfuse.errors import ExportError, ExportWarning, UsageError
-from perfuse.formats import xray_log
-from perfuse.formats.xray_log import MISFITS, Writer
+from perfuse.formats.xray import log as xray_log
+from perfuse.formats.xray.log import UNSUPPORTED
+from perfuse.formats.xray.writer import Writer
 
 
 def absent(what: str) -> None:
@@ -59,7 +60,7 @@ def test_what_is_told_is_read(tmp_path: Path, version: int, endian: Any) -> None
     path = tmp_path / "a.xray"
     with Writer(path, version=version, endian=endian) as writer:
         fill(writer)
-    assert writer.written == xray_log.Written(2, 4, 2, {"unknown_wall_times": 2})
+    assert writer.written == xray_log.WriteSummary(2, 4, 2, {"unknown_wall_times": 2})
     assert calls(path) == Counter(
         {
             (1_000, 5, 7, 2, "enter", 1, None): 1,
@@ -78,7 +79,7 @@ def test_a_monotonic_counter_joins_with_others(tmp_path: Path) -> None:
     with Writer(path, monotonic=True, hz=2_000_000) as writer:
         writer.enter(1, 2_000_000 * 3600 + 7, tid=7)
     assert writer.written is not None
-    assert writer.written.misfits == {}
+    assert writer.written.unsupported == {}
     clocks = perfuse.fuse(path).sql("SELECT kind, hz, alignment FROM clocks").fetchall()
     assert clocks == [("monotonic", 2_000_000, "wall_time")]
     (moment,) = perfuse.open(path).records(kinds=["WallTimeMarker"])
@@ -103,8 +104,8 @@ def test_what_a_version_has_no_place_for_is_told() -> None:
     with Writer(out, mode="basic", version=1) as writer:
         fill(writer)
     assert writer.written is not None
-    assert writer.written.misfits == {"pids": 4, "tail_exits": 1, "arguments": 1, "events": 2}
-    assert set(writer.written.misfits) <= set(MISFITS)
+    assert writer.written.unsupported == {"pids": 4, "tail_exits": 1, "arguments": 1, "events": 2}
+    assert set(writer.written.unsupported) <= set(UNSUPPORTED)
 
 
 def test_refusals(tmp_path: Path) -> None:
@@ -154,7 +155,7 @@ def test_logs_become_one(tmp_path: Path) -> None:
     xray_log.convert(_log(), output=first, tids=[7])
     xray_log.convert(_log(), output=second, tids=[8])
     written = xray_log.convert(first, perfuse.open(second), first, output=tmp_path / "all.xray")
-    assert (written.num_calls, written.misfits["copies"]) == (4, 1)
+    assert (written.num_calls, written.unsupported["copies"]) == (4, 1)
     assert calls(tmp_path / "all.xray") == calls(_log())
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfuse.analysis.callgraph import CallEdge, CallStack
+from perfuse.analysis.functions import Function, ThreadIds
 from perfuse.analysis.latency import FunctionLatency, Latency
-from perfuse.analysis.traced import Function, Thread
 from perfuse.reports.calls import StackList
 from perfuse.reports.clock_text import Clock, clock_lines
 from perfuse.reports.fitting import Ranked, fitted
@@ -32,8 +32,8 @@ def function(name: str, **known: object) -> Function:
 
 
 ROWS = [
-    FunctionLatency(function("main", path="/src/main.cc", line=3), Thread(0, 1, 2, "worker"), None, LATENCY),
-    FunctionLatency(function(LONG, module="/usr/lib/libscavenger.so.4"), Thread(1, 1, 3, None), None, SUMS),
+    FunctionLatency(function("main", path="/src/main.cc", line=3), ThreadIds(0, 1, 2, "worker"), None, LATENCY),
+    FunctionLatency(function(LONG, module="/usr/lib/libscavenger.so.4"), ThreadIds(1, 1, 3, None), None, SUMS),
 ]
 
 

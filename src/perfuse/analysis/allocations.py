@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
-from perfuse.analysis.backtraces import Backtrace, allocation_backtraces
-from perfuse.analysis.columns import Columns, first
+from perfuse.analysis.functions import Backtrace, stack_backtraces
 from perfuse.analysis.objects import type_names
-from perfuse.analysis.runtime import Managed
+from perfuse.analysis.profiles import RuntimeProfile
 from perfuse.errors import UsageError
+from perfuse.table import Columns, first
 
 Order = Literal["bytes", "count"]
 UNKNOWN = "(unknown type)"
@@ -68,7 +68,7 @@ class Allocations:
         bytes: Their sizes.
     """
 
-    def __init__(self, profile: Managed) -> None:
+    def __init__(self, profile: RuntimeProfile) -> None:
         self._profile = profile
         # By thread and type at once: one pass over the allocations.
         self._sums = Columns(profile.allocation_sums(stacks=False))
@@ -100,7 +100,7 @@ class Allocations:
         values = whole[_COLUMNS[order]]
         rows = first(range(len(whole)), limit, lambda row: (-values[row], row))
         picked = whole.take(rows, ("stack_id", "type_id", "num_types", "num_objects", "size_bytes"))
-        stacks, names = allocation_backtraces(self._profile, [stack for stack, *_ in picked]), type_names(self._profile)
+        stacks, names = stack_backtraces(self._profile, [stack for stack, *_ in picked]), type_names(self._profile)
         return [AllocationSite(stacks[stack], names.get(type_id, UNKNOWN), *rest) for stack, type_id, *rest in picked]
 
     @property

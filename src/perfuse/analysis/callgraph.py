@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
-from perfuse.analysis.columns import Columns, first
+from perfuse.analysis.functions import Function, ThreadIds
 from perfuse.analysis.latency import CallAccount, Latency, latencies_of, matcher, ordering
-from perfuse.analysis.traced import Function, Thread
 from perfuse.errors import UsageError
+from perfuse.table import Columns, first
 
 StackOrder = Literal["self", "total", "count"]
 
@@ -101,7 +101,7 @@ class CallPaths:
         thread: Only those of this thread; all threads' together where None.
     """
 
-    def __init__(self, account: CallAccount, thread: Thread | None = None) -> None:
+    def __init__(self, account: CallAccount, thread: ThreadIds | None = None) -> None:
         self._account = account
         self._thread = thread
         self._names = account.names

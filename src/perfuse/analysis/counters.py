@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from perfuse.analysis.runtime import ALL, Managed, selected
+from perfuse.analysis.profiles import UNSELECTED, RuntimeProfile, read_selected
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +35,18 @@ class CounterValues:
     values: list[tuple[int, float]]
 
 
-def counters(profile: Managed) -> list[CounterValues]:
+def counters(profile: RuntimeProfile) -> list[CounterValues]:
     """Counters that have a value in the selected time, by section, as the file lists them."""
     samples: dict[int, list[tuple[int, float | None, str | None]]] = {}
-    for counter, *sample in selected(profile, "counter_samples", "counter_id", "ts_ns", "value", "text", thread=None):
+    for counter, *sample in read_selected(
+        profile, "counter_samples", "counter_id", "ts_ns", "value", "text", thread=None
+    ):
         samples.setdefault(counter, []).append(tuple(sample))
     columns = ("counter_id", "section", "name", "unit", "kind", "monotonic")
     told: dict[str | None, list[CounterValues]] = {}
     # Sections in the order of their first counters, and so the counters of each.
     for counter, section, name, unit, kind, monotonic in sorted(
-        selected(profile, "counters", *columns, **ALL), key=lambda row: row[0]
+        read_selected(profile, "counters", *columns, **UNSELECTED), key=lambda row: row[0]
     ):
         if counter in samples:
             told.setdefault(section, []).append(_values(section, name, unit, kind, monotonic, samples[counter]))

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from perfuse.analysis.runtime import ALL, Managed, selected
+from perfuse.analysis.profiles import UNSELECTED, RuntimeProfile, read_selected
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Coverage:
     methods: list[Covered]
 
 
-def coverage(profile: Managed) -> Coverage:
+def coverage(profile: RuntimeProfile) -> Coverage:
     """Coverage of everything that was counted."""
     methods = _methods(profile)
     return Coverage(
@@ -73,10 +73,10 @@ class _Sums:
             self.missed_line = line if self.missed_line is None else min(self.missed_line, line)
 
 
-def _methods(profile: Managed) -> dict[_Key, _Sums]:
+def _methods(profile: RuntimeProfile) -> dict[_Key, _Sums]:
     columns = ("assembly", "class", "method", "signature", "token", "path", "il_offset", "line", "num_runs")
     found: dict[_Key, _Sums] = {}
-    for *key, path, il_offset, line, num_runs in selected(profile, "coverage", *columns, **ALL):
+    for *key, path, il_offset, line, num_runs in read_selected(profile, "coverage", *columns, **UNSELECTED):
         sums = found.setdefault(tuple(key), _Sums())
         sums.path = path if sums.path is None else sums.path
         sums.num_statements += il_offset is not None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from perfuse.analysis.measured import Measured, MeasuredFunction, Values
+from perfuse.analysis.function_graph import FunctionGraph, GraphFunction, StatisticValues
 from perfuse.errors import UsageError
 
 State = Literal["changed", "same", "new", "gone"]
@@ -42,12 +42,12 @@ class FunctionChange:
     """
 
     key: int
-    a: MeasuredFunction | None
-    b: MeasuredFunction | None
+    a: GraphFunction | None
+    b: GraphFunction | None
     figures: Mapping[str, Change]
 
     @property
-    def named(self) -> MeasuredFunction:
+    def named(self) -> GraphFunction:
         """What it is called: by the second profile, where it has it."""
         one = self.b or self.a
         assert one is not None
@@ -84,7 +84,7 @@ class Difference:
         UsageError: One tells of calls, the other of samples or of nothing, or they count different things.
     """
 
-    def __init__(self, a: Measured, b: Measured) -> None:
+    def __init__(self, a: FunctionGraph, b: FunctionGraph) -> None:
         for one in (a, b):
             if not one.functions:
                 raise UsageError(f"neither calls nor samples with a stack in {one.title}")
@@ -140,13 +140,11 @@ class Difference:
 
         return sorted((one for one in self.functions if one.state != "same"), key=rank)[:limit]
 
-    def _figures(self, a: Values | None, b: Values | None) -> dict[str, Change]:
+    def _figures(self, a: StatisticValues | None, b: StatisticValues | None) -> dict[str, Change]:
         return {name: Change(a[name] if a else None, b[name] if b else None) for name in self.statistics}
 
 
-def _paired(
-    a: Mapping[int, MeasuredFunction], b: Mapping[int, MeasuredFunction]
-) -> list[tuple[int | None, int | None]]:
+def _paired(a: Mapping[int, GraphFunction], b: Mapping[int, GraphFunction]) -> list[tuple[int | None, int | None]]:
     pairs: list[tuple[int | None, int | None]] = []
     left_a, left_b = list(a), list(b)
     for with_module in (True, False):
@@ -165,5 +163,5 @@ def _paired(
     return [*pairs, *((key, None) for key in left_a), *((None, key) for key in left_b)]
 
 
-def _identity(one: MeasuredFunction, with_module: bool) -> tuple[str, str]:
+def _identity(one: GraphFunction, with_module: bool) -> tuple[str, str]:
     return one.name, (one.module or "").rsplit("/", 1)[-1] if with_module else ""

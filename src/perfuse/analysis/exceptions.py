@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from perfuse.analysis.backtraces import Backtrace, backtraces
+from perfuse.analysis.functions import Backtrace, FunctionNames, backtraces
 from perfuse.analysis.objects import Objects
-from perfuse.analysis.runtime import Managed, selected
-from perfuse.analysis.traced import Names
+from perfuse.analysis.profiles import RuntimeProfile, read_selected
 
 CLAUSES = ("catch", "filter", "finally", "fault")
 """Kinds of handlers."""
@@ -60,9 +59,9 @@ class Exceptions:
     handlers: list[Handler]
 
 
-def exceptions(profile: Managed, objects: Objects) -> Exceptions:
+def exceptions(profile: RuntimeProfile, objects: Objects) -> Exceptions:
     """Throws by type and stack, handlers by function."""
-    rows = list(selected(profile, "exceptions", "object_address", "ts_ns", "stack_id", kinds=["throw"]))
+    rows = list(read_selected(profile, "exceptions", "object_address", "ts_ns", "stack_id", kinds=["throw"]))
     sites: dict[tuple[str | None, int | None], int] = {}
     types: dict[str | None, int] = {}
     for address, ts_ns, stack in rows:
@@ -70,7 +69,7 @@ def exceptions(profile: Managed, objects: Objects) -> Exceptions:
         sites[name, stack] = sites.get((name, stack), 0) + 1
         types[name] = types.get(name, 0) + 1
     stacks = backtraces(profile, "exceptions", [stack for _, stack in sites])
-    names = Names(profile.tables)
+    names = FunctionNames(profile.tables)
     clauses = dict.fromkeys(CLAUSES, 0)
     handlers: dict[tuple[str, str], int] = {}
     for kind, function, count in profile.row_counts("exceptions", ("kind", "function_id"), kinds=CLAUSES):

@@ -7,17 +7,18 @@ from typing import TypeVar
 
 from perfuse.analysis.allocations import Allocations
 from perfuse.analysis.counters import counters
+from perfuse.analysis.distribution import Distribution
 from perfuse.analysis.exceptions import exceptions
 from perfuse.analysis.gc import gc_activity
 from perfuse.analysis.handles import Handles
 from perfuse.analysis.latency import CallAccount
 from perfuse.analysis.locks import contention
 from perfuse.analysis.objects import Objects
-from perfuse.analysis.runtime import ALL, selected
-from perfuse.analysis.sampled import SUMMED, events
-from perfuse.analysis.spread import Spread
+from perfuse.analysis.profiles import UNSELECTED, read_selected
+from perfuse.analysis.sampled import events
 from perfuse.errors import UsageError
 from perfuse.profile import Profile
+from perfuse.table import SUM_EVENTS
 
 T = TypeVar("T")
 Fact = Callable[..., float]
@@ -59,8 +60,8 @@ def _allocations(profile: Profile) -> dict[str, Fact]:
 def _gc(profile: Profile) -> dict[str, Fact]:
     told = cache(lambda: gc_activity(profile, Objects(profile)))
 
-    def generation(name: str) -> Spread:
-        empty = Spread(0, 0, 0, 0, 0, 0, 0)
+    def generation(name: str) -> Distribution:
+        empty = Distribution(0, 0, 0, 0, 0, 0, 0)
         return next((one.pauses for one in told().generations if one.name == name), empty)
 
     def collections(name: str) -> int:
@@ -117,7 +118,7 @@ def _counters(profile: Profile) -> dict[str, Fact]:
 def _samples(profile: Profile) -> dict[str, Fact]:
     @cache
     def count() -> int:
-        return sum(one.num_samples for one in events(profile) if one.name not in SUMMED)
+        return sum(one.num_samples for one in events(profile) if one.name not in SUM_EVENTS)
 
     return {"samples.count": count}
 
@@ -148,7 +149,7 @@ def _calls(profile: Profile) -> dict[str, Fact]:
 def _code(profile: Profile) -> dict[str, Fact]:
     @cache
     def told() -> tuple[int, int]:
-        sizes = [size for (size,) in selected(profile, "code_objects", "size_bytes", kinds=["jit"], **ALL)]
+        sizes = [size for (size,) in read_selected(profile, "code_objects", "size_bytes", kinds=["jit"], **UNSELECTED)]
         return len(sizes), sum(sizes)
 
     return {"code.count": lambda: told()[0], "code.bytes": lambda: told()[1]}
@@ -163,7 +164,7 @@ def _named(known: Mapping[str, T], name: str, what: str) -> T:
     )
 
 
-def _spread(prefix: str, told: Callable[[], Spread]) -> dict[str, Fact]:
+def _spread(prefix: str, told: Callable[[], Distribution]) -> dict[str, Fact]:
     return {f"{prefix}.{name}": lambda name=name: getattr(told(), name) for name in _SPREAD}
 
 

@@ -1,20 +1,19 @@
-"""Flame graphs: the call tree of the samples, as a picture that answers questions."""
+"""The content of a flame graph: the call tree of selected samples."""
 
-import html
-import os
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, Self
 
 from perfuse import _core
-from perfuse.analysis.sampled import Event, Sampled, Selection, call_tree, chosen_event
+from perfuse.analysis.profiles import SampleProfile
+from perfuse.analysis.sampled import Event, SampleFilter, call_tree, select_event
 from perfuse.errors import UsageError
 
 Metric = Literal["weight", "samples"]
 
 
 @dataclass(frozen=True)
-class FlameGraph:
-    """A flame graph of a profile; shows itself in a notebook.
+class FlameTree:
+    """What a flame graph shows: an event, a selection of its samples, and the call tree of these.
 
     Attributes:
         profile: Whose samples.
@@ -24,16 +23,16 @@ class FlameGraph:
         metric: What widths mean: `weight` (time, for clock events) or `samples`.
     """
 
-    profile: Sampled
+    profile: SampleProfile
     event: Event
-    selection: Selection
+    selection: SampleFilter
     inverted: bool = False
     metric: Metric = "weight"
 
     @classmethod
     def of(
         cls,
-        profile: Sampled,
+        profile: SampleProfile,
         *,
         inverted: bool = False,
         weight: Metric = "weight",
@@ -41,8 +40,8 @@ class FlameGraph:
         threads: tuple[int, ...] | None = None,
         processes: tuple[int, ...] | None = None,
         time_ns: tuple[int, int] | None = None,
-    ) -> "FlameGraph":
-        """A flame graph of the samples that pass the filters.
+    ) -> Self:
+        """The content for the samples that pass the filters.
 
         Args:
             profile: Whose samples.
@@ -58,8 +57,8 @@ class FlameGraph:
         """
         if weight not in ("weight", "samples"):
             raise UsageError(f"weight is one of weight, samples, not {weight!r}", field="weight")
-        found = chosen_event(profile, event)
-        return cls(profile, found, Selection(found.name, threads, processes, time_ns), inverted, weight)
+        found = select_event(profile, event)
+        return cls(profile, found, SampleFilter(found.name, threads, processes, time_ns), inverted, weight)
 
     @property
     def title(self) -> str:
@@ -77,41 +76,3 @@ class FlameGraph:
         return call_tree(
             self.profile, self.selection, inverted=inverted, split_threads=split_threads, min_share=min_share
         )
-
-    def save(self, path: str | os.PathLike[str], **options: Any) -> None:
-        """Writes it as a self-contained HTML page or an SVG picture, as the file name tells.
-
-        Args:
-            path: A name that ends in `.html` or `.svg`, and perhaps `.gz`.
-            options: What the exporter takes besides: `perfuse.exporters.html`, `perfuse.exporters.svg`.
-
-        Raises:
-            UsageError: The name ends in something else.
-            ExportError: The file cannot be written.
-        """
-        from perfuse.exporters import export, target_for
-
-        if target_for(os.fspath(path)).name not in ("html", "svg"):
-            raise UsageError(
-                f"a flame graph is saved as .html or .svg, not as {os.fspath(path)!r}", path=os.fspath(path)
-            )
-        export(self.profile, path, **self._options(), **options)
-
-    def _options(self) -> dict[str, Any]:
-        chosen = self.selection
-        return {
-            "inverted": self.inverted,
-            "weight": self.metric,
-            "event": chosen.event or None,
-            "threads": chosen.threads,
-            "processes": chosen.processes,
-            "time_ns": chosen.time_ns,
-        }
-
-    def _repr_html_(self) -> str:
-        from perfuse.exporters.html import page
-
-        # A frame of its own keeps the page's styles and scripts apart from the notebook's.
-        content = html.escape(page(self))
-        style = "width:100%;height:560px;border:0"
-        return f'<iframe srcdoc="{content}" sandbox="allow-scripts" title="Flame graph" style="{style}"></iframe>'

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
+from perfuse.analysis.distribution import Distribution, distribution_of, sum_by_bin
 from perfuse.analysis.objects import Objects, object_address
-from perfuse.analysis.runtime import Managed, earliest_first, selected
-from perfuse.analysis.spread import Spread, binned, spread
+from perfuse.analysis.profiles import RuntimeProfile, read_selected, sort_by_time
 
 BINS = 60
 """Parts of the recorded time that a timeline has."""
@@ -37,8 +37,8 @@ class Generation:
     """
 
     name: str
-    collections: Spread
-    pauses: Spread
+    collections: Distribution
+    pauses: Distribution
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Finalizers:
     """
 
     type_name: str | None
-    durations: Spread
+    durations: Distribution
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class GcActivity:
         finalizer_rounds: How long each time took that finalizers were run.
     """
 
-    pauses: Spread
+    pauses: Distribution
     generations: list[Generation]
     timeline_ns: list[int]
     num_open: int
@@ -78,18 +78,18 @@ class GcActivity:
     max_heap_bytes: int | None
     num_moves: int
     finalizers: list[Finalizers]
-    finalizer_rounds: Spread
+    finalizer_rounds: Distribution
 
 
-def gc_pauses(profile: Managed) -> list[Pause]:
+def gc_pauses(profile: RuntimeProfile) -> list[Pause]:
     """The pauses that ended, in the order of time."""
     return _pauses(_slices(profile))
 
 
-def _slices(profile: Managed) -> list[tuple[Any, ...]]:
+def _slices(profile: RuntimeProfile) -> list[tuple[Any, ...]]:
     """What the collector did: `(start_ns, duration_ns, name, end_reason, args)`, in the order of time."""
     columns = ("start_ns", "duration_ns", "name", "end_reason", "args")
-    return earliest_first(selected(profile, "slices", *columns, kinds=["gc"], time="start_ns"))
+    return sort_by_time(read_selected(profile, "slices", *columns, kinds=["gc"], time="start_ns"))
 
 
 def _pauses(slices: list[tuple[Any, ...]]) -> list[Pause]:
@@ -100,7 +100,7 @@ def _pauses(slices: list[tuple[Any, ...]]) -> list[Pause]:
     ]
 
 
-def gc_activity(profile: Managed, objects: Objects) -> GcActivity:
+def gc_activity(profile: RuntimeProfile, objects: Objects) -> GcActivity:
     """Everything the collector did."""
     slices = _slices(profile)
     pauses = _pauses(slices)
@@ -113,24 +113,26 @@ def gc_activity(profile: Managed, objects: Objects) -> GcActivity:
                 known = objects.at(object_address(args), start)
                 finalized.setdefault(known.type_name, []).append(duration)
     generations = [
-        Generation(name, spread(ended.get(f"{name} collection", [])), spread(ended.get(f"{name} pause", [])))
+        Generation(
+            name, distribution_of(ended.get(f"{name} collection", [])), distribution_of(ended.get(f"{name} pause", []))
+        )
         for name in ("nursery", "major")
     ]
-    finalizers = [Finalizers(name, spread(durations)) for name, durations in finalized.items()]
+    finalizers = [Finalizers(name, distribution_of(durations)) for name, durations in finalized.items()]
     resizes, largest = _resizes(profile)
     return GcActivity(
-        pauses=spread([one.duration_ns for one in pauses]),
+        pauses=distribution_of([one.duration_ns for one in pauses]),
         generations=[one for one in generations if one.collections.count or one.pauses.count],
-        timeline_ns=binned([(one.start_ns, one.duration_ns) for one in pauses], profile.span_ns or (0, 0), BINS),
+        timeline_ns=sum_by_bin([(one.start_ns, one.duration_ns) for one in pauses], profile.span_ns or (0, 0), BINS),
         num_open=sum(1 for _, _, name, end, _ in slices if name.endswith(" pause") and end != "exit"),
         num_resizes=resizes,
         max_heap_bytes=largest,
         num_moves=profile.count_rows("object_moves", thread=None) if profile.has("object_moves") else 0,
         finalizers=sorted(finalizers, key=lambda one: (-one.durations.sum, one.type_name or "")),
-        finalizer_rounds=spread(ended.get("finalizers", [])),
+        finalizer_rounds=distribution_of(ended.get("finalizers", [])),
     )
 
 
-def _resizes(profile: Managed) -> tuple[int, int | None]:
-    sizes = [int(size) for (size,) in selected(profile, "instants", "name", kinds=["gc_resize"])]
+def _resizes(profile: RuntimeProfile) -> tuple[int, int | None]:
+    sizes = [int(size) for (size,) in read_selected(profile, "instants", "name", kinds=["gc_resize"])]
     return len(sizes), max(sizes, default=None)

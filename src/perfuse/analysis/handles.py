@@ -1,10 +1,15 @@
-"""Handles: what native code holds on to."""
+"""GC handles: which were made, by whom, and which were never freed."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, Protocol
 
-from perfuse.analysis.backtraces import Backtrace, backtraces
-from perfuse.analysis.runtime import Managed
+from perfuse.analysis.functions import Backtrace, backtraces, stack_functions
+from perfuse.analysis.heap import Heap
+from perfuse.analysis.heap_rows import HeapObject
+from perfuse.analysis.profiles import RuntimeProfile
+from perfuse.table import Columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,9 +18,9 @@ class HandleKind:
 
     Attributes:
         kind: `weak`, `weak_track_resurrection`, `normal` or `pinned`.
-        num_created: How many were made.
-        num_destroyed: How many were freed.
-        num_left: Made, and never freed.
+        num_created: Handles made.
+        num_destroyed: Handles freed.
+        num_left: Handles made and never freed.
         max_alive: Most at a time.
     """
 
@@ -33,7 +38,7 @@ class HandleSite:
     Attributes:
         kind: Their kind.
         backtrace: Functions, outermost first; empty where none was taken.
-        num_created: How many.
+        num_created: Handles made.
         num_left: Of them, those never freed.
     """
 
@@ -47,19 +52,102 @@ class Handles:
     """Handles made or freed in the selected threads and time.
 
     Attributes:
-        kinds: By kind, the one most were made of first.
+        kinds: By kind, the most frequent first.
     """
 
-    def __init__(self, profile: Managed) -> None:
+    def __init__(self, profile: RuntimeProfile) -> None:
         self._profile = profile
         kinds, _ = profile.handle_sums(stacks=False)
         self.kinds = sorted((HandleKind(*row) for row in kinds), key=lambda one: (-one.num_created, one.kind))
 
     @cached_property
     def sites(self) -> list[HandleSite]:
-        """By kind and by who made them, most left over first: takes another look at all of them."""
+        """By kind and by the stack that made them, most left over first: reads all handles again."""
         _, sums = self._profile.handle_sums(stacks=True)
         stacks = backtraces(self._profile, "gc_handles", [stack for _, stack, *_ in sums])
-        # Of as many, in the order in which their stacks were first seen.
+        # Ties are in the order in which their stacks first occur.
         sums.sort(key=lambda row: (-row[3], -row[2], row[0], row[1] is None, row[1]))
         return [HandleSite(kind, stacks[stack], count, left) for kind, stack, count, left in sums]
+
+
+@dataclass(frozen=True, slots=True)
+class LeakedHandles:
+    """Handles of one kind that one stack made and nothing freed.
+
+    Attributes:
+        kind: `normal` and `pinned` keep their objects alive, `weak` and `weak_track_resurrection` do not.
+        num_handles: Number of handles.
+        first_ns: When the first was made, on the profile's clock.
+        last_ns: When the last was made.
+        stack: Functions of the stack, the innermost first; empty where no stack was taken.
+        stack_id: Key in table `stacks`; None where no stack was taken.
+        types: Types of their objects in the given heap snapshot, each once; empty without one.
+        retained_bytes: What those objects retain there; None without a snapshot, and for weak handles, which retain
+            nothing.
+    """
+
+    kind: str
+    num_handles: int
+    first_ns: int
+    last_ns: int
+    stack: tuple[str, ...]
+    stack_id: int | None
+    types: tuple[str, ...] = ()
+    retained_bytes: int | None = None
+
+    @property
+    def keeps_objects(self) -> bool:
+        """Whether they keep their objects alive."""
+        return not self.kind.startswith("weak")
+
+
+class HandleProfile(Protocol):
+    """A profile with handles; `perfuse.Profile` is one."""
+
+    @property
+    def tables(self) -> Mapping[str, Any]:
+        """The common tables by name, each an Arrow stream."""
+        ...
+
+    def has(self, table: str) -> bool:
+        """Whether a table has rows."""
+        ...
+
+
+def leaked_handles(profile: HandleProfile, heap: Heap | None = None) -> list[LeakedHandles]:
+    """Handles that were made and never freed, by kind and stack: those that keep objects alive first,
+    then those whose objects retain most.
+
+    Args:
+        profile: A profile with a recording of handles.
+        heap: A heap snapshot in which to find their objects, at whatever address they are by then.
+    """
+    if not profile.has("gc_handles"):
+        return []
+    table = Columns(profile.tables["gc_handles"])
+    times = enumerate(table.tuples("created_ns", "destroyed_ns"))
+    left = [row for row, (created, destroyed) in times if created is not None and destroyed is None]
+    columns = ("kind", "created_stack_id", "created_ns", "object_address", "source_id")
+    rows = sorted(table.take(left, columns), key=lambda row: row[2])
+    objects_by_row: dict[int, HeapObject | None] = {}
+    if heap is not None:
+        same_source = [number for number, row in enumerate(rows) if row[-1] == heap.snapshot.source_id]
+        found = heap.find_moved([(rows[number][2], rows[number][3] or 0) for number in same_source])
+        objects_by_row = dict(zip(same_source, found, strict=True))
+    groups: dict[tuple[str, int | None], list[tuple[int, HeapObject | None]]] = {}
+    for number, (kind, stack, created, *_) in enumerate(rows):
+        groups.setdefault((kind, stack), []).append((created, objects_by_row.get(number)))
+    stacks = stack_functions(profile, [stack for _, stack in groups])
+    handles = []
+    for (kind, stack), members in groups.items():
+        objects = {one.address: one for _, one in members if one is not None}
+        types = dict.fromkeys(one.type for one in objects.values() if one.type)
+        retained = sum(one.retained_bytes for one in objects.values())
+        group = LeakedHandles(kind, len(members), members[0][0], members[-1][0], stacks[stack], stack)
+        handles.append(
+            replace(group, types=tuple(types), retained_bytes=retained if heap and group.keeps_objects else None)
+        )
+    return sorted(
+        handles,
+        key=lambda one: (not one.keeps_objects, -(one.retained_bytes or 0), -one.num_handles, one.first_ns),
+    )

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from perfuse import _core
-from perfuse.analysis.heap import Snapshot
+from perfuse.analysis.heap_rows import Snapshot
 from perfuse.analysis.objects import type_names
 
 if TYPE_CHECKING:

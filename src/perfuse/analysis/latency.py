@@ -7,10 +7,11 @@ from fnmatch import translate
 from functools import cached_property
 from typing import Any, get_args
 
-from perfuse.analysis.columns import Columns, first
+from perfuse.analysis.functions import Function, FunctionNames, ThreadIds
 from perfuse.analysis.orders import ORDERS, Grouping, Order, Rank
-from perfuse.analysis.traced import Function, Names, Thread, Traced
+from perfuse.analysis.profiles import CallProfile
 from perfuse.errors import UsageError
+from perfuse.table import Columns, first
 
 _COLUMN_OF = {"count": "num_calls"}
 
@@ -71,7 +72,7 @@ class FunctionLatency:
     """
 
     function: Function
-    thread: Thread | None
+    thread: ThreadIds | None
     cpu: int | None
     latency: Latency
 
@@ -91,7 +92,7 @@ class ThreadActivity:
         num_migrations: Changes of the processor.
     """
 
-    thread: Thread
+    thread: ThreadIds
     first_ns: int | None
     last_ns: int | None
     busy_ns: int
@@ -105,7 +106,7 @@ class ThreadActivity:
 class Migration:
     """How often a thread went from one processor to another."""
 
-    thread: Thread
+    thread: ThreadIds
     from_cpu: int
     to_cpu: int
     num_migrations: int
@@ -149,7 +150,7 @@ class CallAccount:
 
     def __init__(
         self,
-        profile: Traced,
+        profile: CallProfile,
         *,
         by: Grouping = "function",
         rank: Rank = "nearest",
@@ -160,7 +161,7 @@ class CallAccount:
         for option, value, known in (("by", by, get_args(Grouping)), ("rank", rank, get_args(Rank))):
             if value not in known:
                 raise UsageError(f"{option} is one of {', '.join(known)}, not {value!r}", field=option)
-        self.names = Names(profile.tables)
+        self.names = FunctionNames(profile.tables)
         self.by: Grouping = by
         self.statistics = profile.call_statistics(
             by=by, rank=rank, recursive_only=recursive_only, edges=edges, paths=paths
@@ -244,7 +245,7 @@ def latencies_of(columns: Columns, rows: list[int]) -> list[Latency]:
     return [Latency(*row) for row in columns.take(rows, LATENCY_COLUMNS)]
 
 
-def ordering(columns: Columns, order: str, names: Names) -> Callable[[int], Any]:
+def ordering(columns: Columns, order: str, names: FunctionNames) -> Callable[[int], Any]:
     """What rows of statistics are sorted by.
 
     Raises:

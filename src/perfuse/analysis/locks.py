@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from perfuse.analysis.backtraces import Backtrace, backtraces
+from perfuse.analysis.distribution import Distribution, distribution_of
+from perfuse.analysis.functions import Backtrace, backtraces
 from perfuse.analysis.objects import Objects
-from perfuse.analysis.runtime import Managed, selected
-from perfuse.analysis.spread import Spread, spread
+from perfuse.analysis.profiles import RuntimeProfile, read_selected
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class LockContention:
     num_contentions: int
     num_acquired: int
     num_failed: int
-    waits: Spread
+    waits: Distribution
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class ContentionSite:
     """Waits from one stack, outermost function first."""
 
     backtrace: Backtrace
-    waits: Spread
+    waits: Distribution
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,11 @@ class Contention:
     num_contentions: int
     num_acquired: int
     num_failed: int
-    waits: Spread
+    waits: Distribution
     by_type: list[LockContention]
     by_lock: list[LockContention]
     by_site: list[ContentionSite]
-    by_thread: dict[int, Spread]
+    by_thread: dict[int, Distribution]
 
 
 @dataclass(slots=True)
@@ -72,10 +72,10 @@ class _Lock:
     waits: list[int]
 
 
-def contention(profile: Managed, objects: Objects) -> Contention:
+def contention(profile: RuntimeProfile, objects: Objects) -> Contention:
     """Pairs each wait with its end; a lock is one object, wherever the collector moved it."""
     columns = ("thread_id", "ts_ns", "record_offset", "object_address", "kind", "stack_id")
-    rows = sorted(selected(profile, "lock_events", *columns), key=lambda row: row[:3])
+    rows = sorted(read_selected(profile, "lock_events", *columns), key=lambda row: row[:3])
     locks: dict[tuple[int, int | None], _Lock] = {}
     waiting: dict[tuple[int, int], tuple[int, int | None]] = {}
     sites: dict[int | None, list[int]] = {}
@@ -105,14 +105,14 @@ def contention(profile: Managed, objects: Objects) -> Contention:
         num_contentions=sum(lock.counts["contention"] for lock in every),
         num_acquired=sum(lock.counts["acquired"] for lock in every),
         num_failed=sum(lock.counts["failed"] for lock in every),
-        waits=spread([wait for lock in locks.values() for wait in lock.waits]),
+        waits=distribution_of([wait for lock in locks.values() for wait in lock.waits]),
         by_type=_longest([_told(some, None) for some in by_type.values()]),
         by_lock=_longest(by_lock),
         by_site=sorted(
-            (ContentionSite(stacks[stack], spread(waits)) for stack, waits in sites.items()),
+            (ContentionSite(stacks[stack], distribution_of(waits)) for stack, waits in sites.items()),
             key=lambda one: (-one.waits.sum, one.backtrace),
         ),
-        by_thread={thread: spread(waits) for thread, waits in threads.items()},
+        by_thread={thread: distribution_of(waits) for thread, waits in threads.items()},
     )
 
 
@@ -124,7 +124,7 @@ def _told(locks: list[_Lock], address: int | None) -> LockContention:
         num_contentions=sum(lock.counts["contention"] for lock in locks),
         num_acquired=sum(lock.counts["acquired"] for lock in locks),
         num_failed=sum(lock.counts["failed"] for lock in locks),
-        waits=spread([wait for lock in locks for wait in lock.waits]),
+        waits=distribution_of([wait for lock in locks for wait in lock.waits]),
     )
 
 

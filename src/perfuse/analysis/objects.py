@@ -3,8 +3,8 @@
 import json
 from dataclasses import dataclass
 
-from perfuse.analysis.columns import Columns
-from perfuse.analysis.runtime import ALL, Managed, selected
+from perfuse.analysis.profiles import UNSELECTED, RuntimeProfile, read_selected
+from perfuse.table import Columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +25,16 @@ class KnownObject:
 class Objects:
     """The objects that a profile's throws, locks and finalizers name, all found in one pass over the allocations."""
 
-    def __init__(self, profile: Managed) -> None:
+    def __init__(self, profile: RuntimeProfile) -> None:
         asked: set[tuple[int, int]] = set()
         if profile.has("allocations"):
             where = ("object_address", "ts_ns")
             if profile.has("exceptions"):
-                asked.update(selected(profile, "exceptions", *where, kinds=["throw"], **ALL))
+                asked.update(read_selected(profile, "exceptions", *where, kinds=["throw"], **UNSELECTED))
             if profile.has("lock_events"):
-                asked.update(selected(profile, "lock_events", *where, **ALL))
+                asked.update(read_selected(profile, "lock_events", *where, **UNSELECTED))
             if profile.has("slices"):
-                rows = selected(profile, "slices", "name", "args", "start_ns", kinds=["gc"], **ALL)
+                rows = read_selected(profile, "slices", "name", "args", "start_ns", kinds=["gc"], **UNSELECTED)
                 asked.update((object_address(args), start) for name, args, start in rows if name == "finalizer")
         self._known = known_objects(profile, sorted(asked))
 
@@ -48,7 +48,7 @@ def object_address(args: str) -> int:
     return int(json.loads(args)[0], 16)
 
 
-def known_objects(profile: Managed, asked: list[tuple[int, int]]) -> dict[tuple[int, int], KnownObject]:
+def known_objects(profile: RuntimeProfile, asked: list[tuple[int, int]]) -> dict[tuple[int, int], KnownObject]:
     """Objects by `(address, time)`; those whose allocation was not recorded are left out."""
     if not asked:
         return {}
@@ -63,7 +63,7 @@ def known_objects(profile: Managed, asked: list[tuple[int, int]]) -> dict[tuple[
     }
 
 
-def type_names(profile: Managed) -> dict[int | None, str]:
+def type_names(profile: RuntimeProfile) -> dict[int | None, str]:
     """Names of types by key."""
     types = Columns(profile.tables["types"])
     return dict(zip(types["type_id"], types["name"], strict=True))

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from heapq import nlargest
 
-from perfuse.analysis.columns import Columns, first
-from perfuse.analysis.runtime import ALL, Managed, earliest_first, selected
-from perfuse.analysis.spread import binned
-from perfuse.analysis.traced import Names
+from perfuse.analysis.distribution import sum_by_bin
+from perfuse.analysis.functions import FunctionNames
+from perfuse.analysis.profiles import UNSELECTED, RuntimeProfile, read_selected, sort_by_time
+from perfuse.table import Columns, first
 
 BINS = 60
 _KINDS = ("domain", "context", "image", "assembly")
@@ -76,7 +76,7 @@ class Program:
     loaded: list[Loaded]
 
 
-def compilation(profile: Managed, limit: int | None = 5) -> Compilation:
+def compilation(profile: RuntimeProfile, limit: int | None = 5) -> Compilation:
     """Code of the selected time; the `limit` methods with the most of it."""
     columns = Columns(
         profile.selected_rows(
@@ -90,12 +90,12 @@ def compilation(profile: Managed, limit: int | None = 5) -> Compilation:
     counts = {kind: (len(some), sum(sizes[row] for row in some)) for kind, some in rows.items()}
     times, functions = columns["create_ns"], columns["function_id"]
     made = [(times[row], sizes[row]) for row in rows["jit"]]
-    names = Names(profile.tables)
+    names = FunctionNames(profile.tables)
     least = min(nlargest(limit, (size for _, size in made)), default=0) if limit else 0
     large = (row for row in rows["jit"] if sizes[row] >= least)
     biggest = first(large, limit, lambda row: (-sizes[row], names.name(functions[row])))
     (methods, size), (helpers, helper_size) = counts["jit"], counts["helper"]
-    timeline = binned(made, profile.span_ns or (0, 0), BINS)
+    timeline = sum_by_bin(made, profile.span_ns or (0, 0), BINS)
     return Compilation(
         methods,
         size,
@@ -106,9 +106,11 @@ def compilation(profile: Managed, limit: int | None = 5) -> Compilation:
     )
 
 
-def program(profile: Managed) -> Program:
+def program(profile: RuntimeProfile) -> Program:
     """What was loaded, whenever."""
-    rows = earliest_first(selected(profile, "instants", "ts_ns", "kind", "native_id", "name", kinds=_EVENTS, **ALL))
+    rows = sort_by_time(
+        read_selected(profile, "instants", "ts_ns", "kind", "native_id", "name", kinds=_EVENTS, **UNSELECTED)
+    )
     alive: dict[tuple[str, int | None], Loaded] = {}
     loaded: list[Loaded] = []
     for ts_ns, event, native, name in rows:

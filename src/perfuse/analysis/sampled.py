@@ -1,34 +1,12 @@
 """What analyses ask of a profile, and which of its events they look at."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from perfuse import _core
-from perfuse.analysis.columns import Columns
+from perfuse.analysis.profiles import SampleProfile
 from perfuse.errors import UsageError
-
-
-class Queried(Protocol):
-    """A profile that can be asked; `perfuse.Profile` is one."""
-
-    def sql(self, query: str, /) -> Any:
-        """Asks the common tables."""
-        ...
-
-
-class Sampled(Queried, Protocol):
-    """A profile with samples, as far as analyses know it; `perfuse.Profile` is one."""
-
-    @property
-    def title(self) -> str:
-        """What was recorded."""
-        ...
-
-    @property
-    def tables(self) -> Mapping[str, Any]:
-        """The common tables by name, each an Arrow stream."""
-        ...
+from perfuse.table import SUM_EVENTS, Columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +31,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class SampleFilter:
     """Which samples are looked at; None means all.
 
     Attributes:
@@ -69,26 +47,22 @@ class Selection:
     processes: tuple[int, ...] | None = None
     time_ns: tuple[int, int] | None = None
 
-    def of(self, event: Event) -> "Selection":
+    def of(self, event: Event) -> "SampleFilter":
         """The same of that event."""
         return replace(self, event=event.name)
 
 
-SUMMED = ("wall-time", "calls", "allocated-bytes", "allocations")
-"""Events that stand for recorded calls and allocations: a sample of these is a sum over many, and of no moment."""
-
-
-def events(profile: Sampled) -> list[Event]:
+def events(profile: SampleProfile) -> list[Event]:
     """The events of a profile: those that were sampled, the one with the most samples first; then what calls and
-    allocations add up to, in the order of `SUMMED`."""
+    allocations add up to, in the order of `SUM_EVENTS`."""
 
     def rank(event: Event) -> tuple[int, int, str]:
-        return SUMMED.index(event.name) if event.name in SUMMED else -1, -event.num_samples, event.name
+        return SUM_EVENTS.index(event.name) if event.name in SUM_EVENTS else -1, -event.num_samples, event.name
 
     return sorted((Event(*row) for row in _core.sampled_events(profile.tables["samples"])), key=rank)
 
 
-def chosen_event(profile: Sampled, name: str | None) -> Event:
+def select_event(profile: SampleProfile, name: str | None) -> Event:
     """The event of that name, or the first of `events`.
 
     Raises:
@@ -106,7 +80,7 @@ def chosen_event(profile: Sampled, name: str | None) -> Event:
     )
 
 
-def call_tree(profile: Sampled, selection: Selection, **options: Any) -> _core.CallTree:
+def call_tree(profile: SampleProfile, selection: SampleFilter, **options: Any) -> _core.CallTree:
     """The selected samples folded by function; `options` are those of `_core.call_tree`."""
     return _core.call_tree(
         profile.tables,
@@ -137,7 +111,7 @@ class Task:
     process_name: str | None
 
 
-def tasks(profile: Sampled) -> list[Task]:
+def tasks(profile: SampleProfile) -> list[Task]:
     """The threads of a profile, by pid and number."""
     processes = Columns(profile.tables["processes"])
     of = dict(zip(processes["process_id"], zip(processes["pid"], processes["name"], strict=True), strict=True))
@@ -147,14 +121,14 @@ def tasks(profile: Sampled) -> list[Task]:
     return sorted(found, key=lambda task: (task.pid, task.number))
 
 
-def task_names(profile: Sampled, table: Literal["processes", "threads"]) -> dict[int, str]:
+def task_names(profile: SampleProfile, table: Literal["processes", "threads"]) -> dict[int, str]:
     """What to call the process or the thread of each `thread_id`: its name and number, `MainThread 2612`."""
     if table == "threads":
         return {task.thread_id: f"{task.name or '?'} {task.number}" for task in tasks(profile)}
     return {task.thread_id: f"{task.process_name or '?'} {task.pid}" for task in tasks(profile)}
 
 
-def thread_labels(profile: Sampled) -> list[tuple[int, str]]:
+def thread_labels(profile: SampleProfile) -> list[tuple[int, str]]:
     """Each `thread_id` with the thread's name, pid and tid in one text: unlike any other."""
     return [
         (task.thread_id, f"{task.name or task.process_name or 'thread'} {task.pid}/{task.number}")

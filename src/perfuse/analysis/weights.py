@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from perfuse.analysis.columns import Columns
-from perfuse.analysis.sampled import Sampled, Selection, call_tree, chosen_event, task_names
+from perfuse.analysis.profiles import SampleProfile
+from perfuse.analysis.sampled import SampleFilter, call_tree, select_event, task_names
+from perfuse.table import Columns
 
 Order = Literal["self", "total"]
 Dimension = Literal["module", "tier", "thread", "process"]
@@ -94,9 +95,9 @@ class Weights:
         UsageError: The profile has no such event.
     """
 
-    def __init__(self, profile: Sampled, selection: Selection | None = None) -> None:
-        chosen = selection or Selection()
-        self.event = chosen_event(profile, chosen.event)
+    def __init__(self, profile: SampleProfile, selection: SampleFilter | None = None) -> None:
+        chosen = selection or SampleFilter()
+        self.event = select_event(profile, chosen.event)
         self._profile = profile
         self._tree = call_tree(profile, chosen.of(self.event), split_threads=True)
 

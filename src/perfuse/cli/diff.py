@@ -7,7 +7,7 @@ from dataclasses import replace
 import click
 
 from perfuse.analysis.diff import Difference
-from perfuse.analysis.measured import STATISTICS, measured
+from perfuse.analysis.function_graph import STATISTICS, function_graph
 from perfuse.cli.console import Console
 from perfuse.cli.opening import open_profile, settle
 from perfuse.cli.options import ObjectFile, ProfileOptions, limit, profile_options
@@ -62,9 +62,9 @@ def command(
     before = open_profile(console, [a], replace(how, maps=(*how.maps, *map_a)))
     after = open_profile(console, [b], replace(how, maps=(*how.maps, *map_b)))
     edges = form == "dot"
-    first = measured(before, event, edges=edges)
+    first = function_graph(before, event, edges=edges)
     same_event = event if after.has_traces else event or first.event
-    difference = Difference(first, measured(after, same_event, edges=edges))
+    difference = Difference(first, function_graph(after, same_event, edges=edges))
     if form == "dot":
         console.lines(dot_diff_lines(difference, order="self" if sort == "name" else sort))
     else:

@@ -12,10 +12,10 @@ from perfuse.cli.opening import open_profile, settle
 from perfuse.cli.options import FILES, ProfileOptions, output, profile_options
 from perfuse.cli.verb import verb
 from perfuse.exporters import export
-from perfuse.exporters.source import nothing_sampled
+from perfuse.exporters.source import no_samples_error
 
 if TYPE_CHECKING:
-    from perfuse.analysis.sampled import Sampled
+    from perfuse.analysis.profiles import SampleProfile
     from perfuse.profile import Profile
 
 EVENTS = {"bytes": "allocated-bytes", "count": "allocations", "time": "wall-time", "calls": "calls"}
@@ -71,10 +71,10 @@ def command(
     return settle(console, profile.diagnostics)
 
 
-def _drawn(profile: Profile, weight: str | None) -> Sampled:
+def _drawn(profile: Profile, weight: str | None) -> SampleProfile:
     """What is drawn: the profile, or its last heap shot."""
     if weight != RETAINED and (weight in EVENTS or events(profile)):
         return profile
     if weight == RETAINED or profile.has_heap_shots:
         return profile.heap().retained_sizes
-    raise nothing_sampled(profile)
+    raise no_samples_error(profile)

@@ -214,7 +214,7 @@ def _map_alone(console: Console, how: ProfileOptions, limit: int, as_json: bool)
     """What an instrumentation map has."""
     if not how.maps:
         raise click.UsageError("nothing to report: give a recording, or a program with --map")
-    from perfuse.formats.xray_map import InstrumentationMap
+    from perfuse.instrumentation_map import InstrumentationMap
     from perfuse.reports.sled_map import sled_map_report
     from perfuse.reports.sled_map_text import sled_map_lines
 

@@ -16,7 +16,7 @@ from perfuse.reports.style import Role
 from perfuse.reports.units import bytes_text, count_text, counted, hex_text
 
 if TYPE_CHECKING:
-    from perfuse.formats.sframe import Converted, Misfit
+    from perfuse.formats.sframe import ConvertedSection, UnsupportedItem
 
 ACTIONS = ("from-eh-frame", "optimise", "merge", "convert", "find")
 
@@ -98,46 +98,46 @@ def command(
         size = len(data)
         with click.open_file(output, "wb") as out:
             out.write(data)
-    left_out = sum(misfit.left_out for misfit in made.misfits)
+    left_out = sum(misfit.left_out for misfit in made.unsupported)
     if as_json and output != "-":
         from dataclasses import asdict
 
-        misfits = [{**asdict(one), "function": _hex(one.function)} for one in made.misfits]
+        misfits = [{**asdict(one), "function": _hex(one.function)} for one in made.unsupported]
         facts = {"version": section.version, "functions": len(section), "size_bytes": size, "before_bytes": before}
-        console.json({"action": action, "input": file, "output": output, **facts, "misfits": misfits})
+        console.json({"action": action, "input": file, "output": output, **facts, "unsupported": misfits})
         return exit_codes.FINDINGS if left_out else exit_codes.CLEAN
-    if made.misfits and output != "-":
-        _misfits(console, made.misfits, limit)
+    if made.unsupported and output != "-":
+        _misfits(console, made.unsupported, limit)
     was = f", was {bytes_text(before)}" if before else ""
     told = f"{counted(len(section), 'function')} in {bytes_text(size)}{was}"
     console.note(f"wrote {output}: SFrame {section.version}, {told}; {left_out} left out")
     return exit_codes.FINDINGS if left_out else exit_codes.CLEAN
 
 
-def _made(action: str, file: str, version: int | None, arch: str | None) -> tuple[Converted, int, int | None]:
+def _made(action: str, file: str, version: int | None, arch: str | None) -> tuple[ConvertedSection, int, int | None]:
     """The section, the address it is for, and the size of the one it was made of."""
     from perfuse.formats import sframe
 
     if action == "from-eh-frame":
         return sframe.from_eh_frame(file, version=version or 3), 0, None
     opened = sframe.open(file)
-    pieces = list(opened.pieces)
+    pieces = list(opened.headers)
     if any(piece.section for piece in pieces):
         raise click.UsageError(f"{file} has several members with sections: take one out with `ar x`")
     if action != "merge" and len(pieces) > 1:
         raise click.UsageError(f"{file} has {len(pieces)} sections one behind the other: `perfuse sframe merge` first")
     section = opened.merge() if action == "merge" else opened.sections[0]
-    made = sframe.Converted(section, [])
+    made = sframe.ConvertedSection(section, [])
     if (version or section.version, arch or section.arch) != (section.version, section.arch):
         made = section.convert(version or section.version, arch=arch)
     elif action == "convert" and version is None and arch is None:
         raise click.UsageError("convert to what? give --version or --arch")
     if action == "optimise":
-        made = sframe.Converted(made.section.optimise(), made.misfits)
+        made = sframe.ConvertedSection(made.section.optimise(), made.unsupported)
     return made, pieces[0].address, sum(piece.size_bytes for piece in pieces)
 
 
-def _misfits(console: Console, misfits: Sequence[Misfit], limit: int) -> None:
+def _misfits(console: Console, misfits: Sequence[UnsupportedItem], limit: int) -> None:
     columns = [
         Column("function", right=True, role=Role.NAME),
         Column("row", right=True),

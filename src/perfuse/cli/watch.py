@@ -15,7 +15,7 @@ from perfuse.reports.style import Role, Style
 from perfuse.reports.units import bytes_text, count_text, counted
 
 if TYPE_CHECKING:
-    from perfuse.growing import Growth
+    from perfuse.watch import WatchUpdate
 
 MOST_KINDS = 4
 
@@ -32,10 +32,10 @@ def command(console: Console, file: str, every: float, seconds: float | None, as
 
     It ends when the file is closed, or with Ctrl-C.
     """
-    from perfuse.growing import follow
+    from perfuse.watch import watch
 
-    last: Growth | None = None
-    for last in follow(file, every_s=every, for_s=seconds):
+    last: WatchUpdate | None = None
+    for last in watch(file, every_s=every, for_s=seconds):
         if as_json:
             growth = {
                 "seconds": round(last.seconds, 3),
@@ -50,7 +50,7 @@ def command(console: Console, file: str, every: float, seconds: float | None, as
     return 0 if last is None else settle(console, last.recording.findings())
 
 
-def line_of(growth: Growth, style: Style) -> str:
+def line_of(growth: WatchUpdate, style: Style) -> str:
     """A line of the table."""
     head = f"{growth.seconds:7.1f} s  {bytes_text(growth.size_bytes):>9}  "
     if not growth.new:
@@ -63,7 +63,7 @@ def line_of(growth: Growth, style: Style) -> str:
     return head + "  ".join(told)
 
 
-def _count(growth: Growth, kind: str) -> str:
+def _count(growth: WatchUpdate, kind: str) -> str:
     count = f"+{count_text(growth.new[kind])}" if growth.per_second else count_text(growth.new[kind])
     rate = growth.per_second.get(kind)
     return count if rate is None else f"{count} ({count_text(round(rate))}/s)"

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import IO, Literal
 
-from perfuse.analysis.columns import Columns
-from perfuse.analysis.sampled import SUMMED, Selection, Task, call_tree, chosen_event, tasks
+from perfuse.analysis.sampled import SampleFilter, Task, call_tree, select_event, tasks
 from perfuse.errors import UsageError
-from perfuse.exporters.source import Source, nothing_sampled
+from perfuse.exporters.source import Source, no_samples_error
+from perfuse.table import SUM_EVENTS, Columns
 
 _ROOTS: dict[str, Callable[[Task], str | None]] = {
     "process": lambda task: task.process_name or str(task.pid),
@@ -48,10 +48,10 @@ def write(
     for option, value, known in (("root", root, _ROOTS), ("weight", weight, _WEIGHTS)):
         if value not in known:
             raise UsageError(f"{option} is one of {', '.join(known)}, not {value!r}", field=option)
-    chosen = chosen_event(profile, event)
+    chosen = select_event(profile, event)
     if not chosen.name:
-        raise nothing_sampled(profile)
-    tree = call_tree(profile, Selection().of(chosen), split_threads=True)
+        raise no_samples_error(profile)
+    tree = call_tree(profile, SampleFilter().of(chosen), split_threads=True)
     symbols = Columns(tree.symbols())
     names = [_one_frame(name) for name in symbols["name"]]
     if annotate:
@@ -59,7 +59,7 @@ def write(
         names = [name + mark for name, mark in zip(names, marks, strict=True)]
     roots = {task.thread_id: _ROOTS[root](task) for task in tasks(profile)}
     starts = {thread: None if start is None else _one_frame(start) for thread, start in roots.items()}
-    out.write(tree.collapsed(names, starts, "events" if chosen.name in SUMMED else weight))
+    out.write(tree.collapsed(names, starts, "events" if chosen.name in SUM_EVENTS else weight))
 
 
 def _mark(origin: str, kind: str) -> str:

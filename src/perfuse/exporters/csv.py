@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import astuple
 from typing import IO, Any
 
-from perfuse.analysis.columns import Columns
+from perfuse.analysis.functions import Function
 from perfuse.analysis.latency import LATENCY_COLUMNS, CallAccount, FunctionLatency
 from perfuse.analysis.orders import Grouping, Order
-from perfuse.analysis.traced import Function, Traced
+from perfuse.analysis.profiles import CallProfile
 from perfuse.errors import ExportError, UsageError
+from perfuse.table import Columns
 
 _FUNCTION = ("function", "native_id", "module", "path", "line")
 _GROUPED: dict[str, tuple[str, ...]] = {"function": (), "thread": ("pid", "tid", "thread"), "cpu": ("cpu",)}
@@ -19,7 +20,7 @@ _LLVM_TIMES = ("min_ns", "median_ns", "p90_ns", "p99_ns", "max_ns", "sum_ns")
 
 
 def write(
-    profile: Traced,
+    profile: CallProfile,
     out: IO[bytes],
     *,
     by: Grouping = "function",
@@ -78,7 +79,7 @@ def _line(values: list[Any]) -> str:
 
 
 def _llvm_lines(
-    profile: Traced, order: Order | None, pattern: str | None, limit: int | None, recursive_only: bool
+    profile: CallProfile, order: Order | None, pattern: str | None, limit: int | None, recursive_only: bool
 ) -> Iterator[str]:
     account = CallAccount(profile, rank="llvm", recursive_only=recursive_only)
     ns_a_second = _stated_second(profile)
@@ -95,7 +96,7 @@ def _llvm_lines(
             yield ",".join([*numbers, *('"' + text.replace('"', '""') + '"' for text in texts)]) + "\n"
 
 
-def _stated_second(profile: Traced) -> float:
+def _stated_second(profile: CallProfile) -> float:
     """Nanoseconds in what llvm-xray takes for a second: it believes the header's rate, and tells ticks without one."""
     clocks = Columns(profile.tables["clocks"])
     rates = {*zip(clocks["hz"], clocks["stated_hz"], strict=True)} - {(hz, None) for hz in clocks["hz"]}

@@ -1,14 +1,15 @@
 """The call graph for Graphviz: boxes are functions, arrows are calls, warm is where the time goes."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import IO, Any, Literal
 
-from perfuse.analysis.measured import Measured, MeasuredFunction, Values, measured
+from perfuse.analysis.function_graph import FunctionGraph, GraphFunction, StatisticValues, function_graph
 from perfuse.errors import ExportError, UsageError
-from perfuse.exporters.dot_text import Edge, Node, dot_lines, heat
+from perfuse.exporters.palette import hexadecimal
 from perfuse.reports.measured_text import everything_text, value_text, where_text
 from perfuse.reports.names import function_text
+from perfuse.reports.text import cut_middle, printable
 from perfuse.reports.units import counted, percent_text
 
 Told = Literal["none", "count", "self", "sum", "total", "min", "median", "p90", "p99", "max"]
@@ -55,7 +56,7 @@ def write(
     """
     if not 0 <= min_share < 1:
         raise UsageError(f"min_share is from 0 to 1, not {min_share}", field="min_share")
-    graph = measured(profile, event, edges=True)
+    graph = function_graph(profile, event, edges=True)
     if not graph.functions:
         raise ExportError("there are neither calls nor samples with a stack")
     choice = Choice(node_label, node_color, edge_label, edge_color)
@@ -68,7 +69,7 @@ def write(
         out.write(line.encode("utf-8", "backslashreplace") + b"\n")
 
 
-def _lines(graph: Measured, choice: Choice, min_share: float) -> Iterator[str]:
+def _lines(graph: FunctionGraph, choice: Choice, min_share: float) -> Iterator[str]:
     least = min_share * graph.whole
     kept = {key: one for key, one in graph.functions.items() if (one.values["total"] or 0) >= least}
     shown = {
@@ -100,7 +101,7 @@ def _lines(graph: Measured, choice: Choice, min_share: float) -> Iterator[str]:
     return dot_lines(graph.title, _notes(graph, len(kept), min_share), nodes, arrows)
 
 
-def _node_label(one: MeasuredFunction, statistic: str, graph: Measured) -> tuple[str, ...]:
+def _node_label(one: GraphFunction, statistic: str, graph: FunctionGraph) -> tuple[str, ...]:
     if statistic == "none":
         return ()
     told = value_text(one.values, statistic, graph)
@@ -109,7 +110,7 @@ def _node_label(one: MeasuredFunction, statistic: str, graph: Measured) -> tuple
     return (told if statistic in ("self", "count") else f"{statistic} {told}",)
 
 
-def _notes(graph: Measured, num_kept: int, min_share: float) -> list[str]:
+def _notes(graph: FunctionGraph, num_kept: int, min_share: float) -> list[str]:
     noun = graph.kind.removesuffix("s")
     whole = value_text({"self": graph.whole}, "self", graph)
     of = f" of {graph.event}" if graph.event else ""
@@ -120,11 +121,97 @@ def _notes(graph: Measured, num_kept: int, min_share: float) -> list[str]:
     return notes
 
 
-def _most(values: Iterable[Values], statistic: str) -> int:
+def _most(values: Iterable[StatisticValues], statistic: str) -> int:
     """The greatest value, to divide by."""
     return max((_value(one, statistic) for one in values), default=0) or 1
 
 
-def _value(values: Values, statistic: str) -> int:
+def _value(values: StatisticValues, statistic: str) -> int:
     # A profiling-mode log has negative times where its runtime subtracted too much.
     return max(values.get(statistic) or 0, 0)
+
+
+_FONT = "Helvetica,Arial,sans-serif"
+_LONGEST_LABEL = 60
+_INK = "#24292f"
+_QUIET = "#57606a"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A box.
+
+    Attributes:
+        key: What edges name it by.
+        lines: Its text; the first is its title.
+        tooltip: What is told where the pointer rests on it, line by line.
+        fill: Its colour, `#rrggbb`.
+        attributes: Anything more Graphviz knows.
+    """
+
+    key: str
+    lines: tuple[str, ...]
+    tooltip: str
+    fill: str
+    attributes: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """An arrow; `heat` is how heavy it is, 0 to 1."""
+
+    tail: str
+    head: str
+    label: str
+    tooltip: str
+    heat: float
+    attributes: dict[str, str] = field(default_factory=dict)
+
+
+def dot_lines(title: str, notes: Iterable[str], nodes: Iterable[Node], edges: Iterable[Edge]) -> Iterator[str]:
+    """A directed graph, line by line; every text is escaped."""
+    yield "digraph calls {"
+    caption = r"\l".join(_escaped(line) for line in (title, *notes)) + r"\l"
+    yield f'  graph [label="{caption}", labelloc="t", labeljust="l", fontname="{_FONT}", fontsize="11", ' + (
+        f'fontcolor="{_QUIET}", ranksep="0.35", nodesep="0.25"];'
+    )
+    yield f'  node [shape="box", style="filled,rounded", fontname="{_FONT}", fontsize="10", fontcolor="{_INK}", ' + (
+        'color="#d0d7de", margin="0.12,0.06"];'
+    )
+    yield f'  edge [fontname="{_FONT}", fontsize="8", fontcolor="{_QUIET}", arrowsize="0.6"];'
+    for node in nodes:
+        label = r"\n".join(_escaped(cut_middle(printable(line), _LONGEST_LABEL)) for line in node.lines)
+        yield _statement(
+            node.key,
+            {"label": label, "tooltip": _escaped_lines(node.tooltip), "fillcolor": node.fill, **node.attributes},
+        )
+    for edge in edges:
+        drawn = {"penwidth": f"{0.6 + 3.4 * edge.heat:.2f}", "color": ink(edge.heat)}
+        told = {"label": _escaped_lines(edge.label), "tooltip": _escaped_lines(edge.tooltip)}
+        yield _statement(f"{edge.tail} -> {edge.head}", {**told, **drawn, **edge.attributes})
+    yield "}"
+
+
+def heat(share: float, hue: float = 65) -> str:
+    """The colour of a box that has this share (0 to 1) of what is looked at: white, then more and more of the hue."""
+    share = min(max(share, 0.0), 1.0)
+    return hexadecimal(0.985 - 0.19 * share, 0.005 + 0.125 * share, hue)
+
+
+def ink(share: float) -> str:
+    """The colour of an arrow of that weight: grey, then a dark orange."""
+    return hexadecimal(0.74 - 0.22 * share, 0.01 + 0.12 * share, 55)
+
+
+def _statement(subject: str, attributes: dict[str, str]) -> str:
+    told = ", ".join(f'{name}="{value}"' for name, value in attributes.items() if value)
+    return f"  {subject} [{told}];"
+
+
+def _escaped_lines(text: str) -> str:
+    return r"\n".join(_escaped(line) for line in text.split("\n"))
+
+
+def _escaped(text: str) -> str:
+    # Graphviz reads entities in labels: an ampersand of a C++ reference must not begin one.
+    return printable(text).replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;")

@@ -1,13 +1,12 @@
 """An ELF file with a process's JIT code: symbols, DWARF lines and inlined calls, for every tool that reads them."""
 
-import shutil
-import tempfile
 from io import FileIO
 from pathlib import Path
 from typing import IO
 
 from perfuse.errors import ExportError
 from perfuse.exporters.source import ImageSource
+from perfuse.output_file import seekable_copy
 
 MAX_PROCESSES = 256
 """Files written at a time; only a damaged dump is of more processes."""
@@ -40,10 +39,8 @@ def write(profile: ImageSource, out: IO[bytes], *, pid: int | None = None) -> No
         profile.images.write({pid: out})
         return
     # The headers are written last, so a pipe or a packed file gets the whole from a file without a name.
-    with tempfile.TemporaryFile() as whole:
+    with seekable_copy(out) as whole:
         profile.images.write({pid: whole})
-        whole.seek(0)
-        shutil.copyfileobj(whole, out, 1 << 20)
 
 
 def write_directory(profile: ImageSource, path: Path) -> None:

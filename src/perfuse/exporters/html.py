@@ -12,12 +12,13 @@ from typing import IO, Any
 
 from arro3.core import Table
 
-from perfuse import __version__
-from perfuse.analysis.flame import FlameGraph, Metric
-from perfuse.analysis.sampled import Sampled, thread_labels
+from perfuse._core import __version__
+from perfuse.analysis.flame import FlameTree, Metric
+from perfuse.analysis.profiles import SampleProfile
+from perfuse.analysis.sampled import thread_labels
 from perfuse.exporters.palette import DARK, LIGHT, ORIGINS
-from perfuse.exporters.source import is_sum
 from perfuse.reports.names import module_name
+from perfuse.table import SUM_EVENTS
 
 MODULES = (
     "format",
@@ -42,7 +43,7 @@ _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let)\b)", r
 
 
 def write(
-    profile: Sampled,
+    profile: SampleProfile,
     out: IO[bytes],
     *,
     inverted: bool = False,
@@ -67,13 +68,13 @@ def write(
     Raises:
         UsageError: The profile has no such event.
     """
-    flame = FlameGraph.of(
+    flame = FlameTree.of(
         profile, inverted=inverted, weight=weight, event=event, threads=threads, processes=processes, time_ns=time_ns
     )
     out.write(page(flame).encode())
 
 
-def page(flame: FlameGraph) -> str:
+def page(flame: FlameTree) -> str:
     """The page of a flame graph."""
     folder = files("perfuse.viewer") / "flame"
     parts = {
@@ -94,7 +95,7 @@ def script() -> str:
     return "\n".join(_EXPORT.sub("", _IMPORT.sub("", source)) for source in sources)
 
 
-def packed(flame: FlameGraph) -> bytes:
+def packed(flame: FlameTree) -> bytes:
     """The data of the page, deflated: length of a JSON text, the text, padding to 8 bytes, the nodes of the tree."""
     tree = flame.tree(split_threads=True)
     description = json.dumps(_description(flame, Table.from_arrow(tree.symbols())), separators=(",", ":")).encode()
@@ -103,7 +104,7 @@ def packed(flame: FlameGraph) -> bytes:
     return zlib.compress(head + tree.to_bytes(), 6)
 
 
-def _description(flame: FlameGraph, symbols: Table) -> dict[str, Any]:
+def _description(flame: FlameTree, symbols: Table) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     for name in _SYMBOL_COLUMNS:
         values: list[Any] = list(symbols[name].to_pylist())
@@ -125,7 +126,7 @@ def _description(flame: FlameGraph, symbols: Table) -> dict[str, Any]:
         "version": __version__,
         "event": flame.event.name,
         "unit": flame.event.unit,
-        "counted": not is_sum(flame.event.name),
+        "counted": flame.event.name not in SUM_EVENTS,
         "inverted": flame.inverted,
         "metric": flame.metric,
         "threads": thread_labels(flame.profile),

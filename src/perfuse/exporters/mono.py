@@ -28,5 +28,5 @@ def write(
     """
     patterns = None if kinds is None else [kind.strip() for kind in kinds.split(",")]
     written = profile.runtime_log.write(out, version=version, kinds=patterns, any_run=any_run)
-    for told in written.told():
-        warnings.warn(told, ExportWarning, stacklevel=2)
+    for note in written.notes():
+        warnings.warn(note, ExportWarning, stacklevel=2)

@@ -1,11 +1,8 @@
 """Writing a profile to where it was asked for: whole, or not at all."""
 
 import os
-import shutil
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -13,7 +10,7 @@ from typing import IO, Any
 from perfuse.errors import ExportError, UsageError
 from perfuse.exporters.registry import Output, Target, target_for, target_named
 from perfuse.exporters.source import Progress, Source
-from perfuse.whole_file import new_file
+from perfuse.output_file import file_names, output_directory, output_file, output_files
 
 
 def export(
@@ -60,17 +57,17 @@ def export(
         return ()
     try:
         if output == "directory":
-            with _new_directory(path) as unfinished:
+            with output_directory(path) as unfinished:
                 write(profile, unfinished)
-                names = _names(unfinished)
+                names = file_names(unfinished)
             return tuple(str(path / file) for file in names)
         if output == "files":
-            with _new_files(path) as unfinished:
+            with output_files(path) as unfinished:
                 write(profile, unfinished, path.resolve())
-                names = _names(unfinished, last=path.resolve().name)
+                names = file_names(unfinished, last=path.resolve().name)
             beside = path.resolve() if path.is_symlink() else path
             return tuple(str(beside.with_name(file)) for file in names)
-        with new_file(path) as out:
+        with output_file(path) as out:
             write(profile, out)
     except OSError as error:
         raise ExportError(f"cannot write {name}: {error.strerror or error}", path=name) from error
@@ -114,32 +111,3 @@ def _writer(target: Target, output: Output, options: dict[str, Any], progress: P
     if target.tells_progress(output):
         options = {**options, "progress": progress}
     return partial(target.writer(output), **options)
-
-
-@contextmanager
-def _new_files(path: Path) -> Iterator[Path]:
-    """A directory whose files go to where `path` is when the block ends well; the one of that name comes last."""
-    path = path.resolve()
-    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as name:
-        yield Path(name)
-        for file in _names(Path(name), last=path.name):
-            Path(name, file).replace(path.with_name(file))
-
-
-def _names(directory: Path, last: str | None = None) -> list[str]:
-    """The files in a directory, one of them last."""
-    return sorted((file.name for file in directory.iterdir()), key=lambda name: (name == last, name))
-
-
-@contextmanager
-def _new_directory(path: Path) -> Iterator[Path]:
-    """A directory whose files take their names when the block ends well."""
-    path = path.resolve()
-    unfinished = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    try:
-        yield unfinished
-        path.mkdir(exist_ok=True)
-        for file in _names(unfinished):
-            Path(unfinished, file).replace(path / file)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)

@@ -4,8 +4,8 @@ from typing import IO
 
 from perfuse import _core
 from perfuse.descriptors import descriptor_of
-from perfuse.exporters.sampled import FRAME_ROWS, IS_SUM, STACK_ROWS
-from perfuse.exporters.source import Progress, Source, nothing_sampled
+from perfuse.exporters.queries import FRAME_ROWS, IS_SUM, STACK_ROWS
+from perfuse.exporters.source import Progress, Source, no_samples_error
 
 _EVENTS = f"""
     SELECT event::VARCHAR, any_value(weight_unit::VARCHAR), NOT bool_or({IS_SUM}),
@@ -37,7 +37,7 @@ def write(profile: Source, out: IO[bytes], *, progress: Progress | None = None) 
     """
     events = profile.sql(_EVENTS).fetchall()
     if not events:
-        raise nothing_sampled(profile)
+        raise no_samples_error(profile)
     _core.write_pprof(
         descriptor_of(out),
         samples=profile.sql(_SUMS),

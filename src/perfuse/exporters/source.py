@@ -1,24 +1,18 @@
-"""What an exporter asks of a profile: SQL over the common tables, and a title. Never a format."""
+"""Protocols: what exporters require of a profile. `perfuse.Profile` implements all of them."""
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import IO, TYPE_CHECKING, Any, Literal, Protocol
 
-from perfuse.analysis.columns import Columns
-from perfuse.analysis.sampled import SUMMED as SUMMED_EVENTS
 from perfuse.errors import ExportError
+from perfuse.table import Columns
 
 if TYPE_CHECKING:
-    from perfuse.call_log import CallLog
     from perfuse.call_trace import CallTrace
-    from perfuse.images import CodeImages
-    from perfuse.runtime_log import RuntimeLog
+    from perfuse.exporters.code_images import CodeImages
     from perfuse.selection import Selection
 
-SUMMED = ", ".join(f"'{event}'" for event in SUMMED_EVENTS)
-"""Events of calls and allocations, as a list in SQL: a sample of these stands for all of a stack in a thread."""
-
 Progress = Callable[[str, float], None]
-"""Called with what is being done and how much of it is, from 0 to 1."""
+"""Called with the name of the current step and the completed share, from 0 to 1."""
 
 
 class Relation(Protocol):
@@ -30,7 +24,7 @@ class Relation(Protocol):
 
 
 class Source(Protocol):
-    """A profile, as far as exporters know it; `perfuse.Profile` is one."""
+    """A profile with tables and SQL."""
 
     @property
     def title(self) -> str:
@@ -43,29 +37,29 @@ class Source(Protocol):
         ...
 
     def sql(self, query: str, /) -> Relation:
-        """Asks the common tables, which are visible by name and built only when named."""
+        """Runs SQL over the common tables; a table is built when a query names it."""
         ...
 
 
-class MomentSource(Source, Protocol):
-    """A profile, as far as exporters of what happened at a time know it."""
+class EventSource(Source, Protocol):
+    """A profile with slices, exceptions and counters."""
 
     @property
     def selection(self) -> "Selection":
-        """What of it is looked at; tables other than `samples` have all."""
+        """The selected threads and time; tables other than `samples` contain all rows."""
         ...
 
     def has(self, table: str) -> bool:
-        """Whether a table has rows of recordings' own, as far as that can be told without making it."""
+        """Whether a recording has rows for a table, as far as that is known without building it."""
         ...
 
 
 class TraceSource(Source, Protocol):
-    """A profile, as far as exporters of timelines know it."""
+    """A profile with call traces."""
 
     @property
     def has_samples(self) -> bool:
-        """Whether it has samples that are no sums over calls."""
+        """Whether it has samples that are not sums over calls."""
         ...
 
     def call_trace(self, progress: Progress | None = None) -> "CallTrace | None":
@@ -74,7 +68,7 @@ class TraceSource(Source, Protocol):
 
 
 class ImageSource(Protocol):
-    """A profile, as far as exporters of machine code know it."""
+    """A profile with JIT code."""
 
     @property
     def images(self) -> "CodeImages":
@@ -82,48 +76,63 @@ class ImageSource(Protocol):
         ...
 
 
+class WrittenLog(Protocol):
+    """A written log."""
+
+    def notes(self) -> list[str]:
+        """What the log does not represent, a line each."""
+        ...
+
+
+class CallLogWriter(Protocol):
+    """Writes the calls of a profile as an XRay log."""
+
+    def write(
+        self,
+        descriptor: int,
+        *,
+        mode: Literal["fdr", "basic"] | None = None,
+        version: int | None = None,
+        endian: Literal["little", "big"] | None = None,
+        hz: int | None = None,
+        yaml: bool = False,
+    ) -> WrittenLog:
+        """Writes a log to an open file, given as its descriptor."""
+        ...
+
+
 class CallSource(Protocol):
-    """A profile, as far as exporters of traces as logs know it."""
+    """A profile whose calls can be written as an XRay log."""
 
     @property
-    def call_log(self) -> "CallLog":
-        """Its calls as a log."""
+    def call_log(self) -> CallLogWriter:
+        """The writer of its calls."""
+        ...
+
+
+class RuntimeLogWriter(Protocol):
+    """Writes the events of a profile as a Mono log."""
+
+    def write(
+        self, out: IO[bytes], *, version: int | None = None, kinds: Iterable[str] | None = None, any_run: bool = False
+    ) -> WrittenLog:
+        """Writes a log."""
         ...
 
 
 class RuntimeSource(Protocol):
-    """A profile, as far as exporters of runtimes' own logs know it."""
+    """A profile whose events can be written as a Mono log."""
 
     @property
-    def runtime_log(self) -> "RuntimeLog":
-        """What its runtime logged."""
+    def runtime_log(self) -> RuntimeLogWriter:
+        """The writer of its events."""
         ...
 
 
-def text(value: str) -> str:
-    """A string literal in SQL."""
-    return "'" + value.replace("'", "''") + "'"
-
-
-def nothing_sampled(profile: Source) -> ExportError:
-    """What to say where samples are wanted and there are none."""
-    moments = any(len(Columns(profile.tables[table])) for table in ("slices", "exceptions", "counter_samples"))
+def no_samples_error(profile: Source) -> ExportError:
+    """The error of an exporter that needs samples, for a profile without any."""
+    has_events = any(len(Columns(profile.tables[table])) for table in ("slices", "exceptions", "counter_samples"))
     hint = "open the perf.data that goes with the dump as well"
-    if moments:
-        hint = "what happened when is drawn by perfetto, chrome and firefox; `perfuse report` tells what was recorded"
+    if has_events:
+        hint = "perfetto, chrome and firefox show slices, exceptions and counters; `perfuse report` prints a summary"
     return ExportError("there are no samples, calls or allocations to show", hint=hint)
-
-
-def is_sum(event: str) -> bool:
-    """Whether an event's samples are sums over calls, of which there are no numbers to tell."""
-    return text(event) in SUMMED.split(", ")
-
-
-def columns_as_json(profile: Source, columns: dict[str, str], query: str) -> dict[str, str]:
-    """Columns of a query as JSON arrays, in the order of its column `i`, and its `length`.
-
-    `columns` maps each array's name to an expression over the query's columns.
-    """
-    arrays = ", ".join(f"to_json(coalesce(list({value} ORDER BY i), []))" for value in columns.values())
-    ((*values,),) = profile.sql(f"SELECT {arrays}, count(*)::VARCHAR FROM ({query})").fetchall()
-    return dict(zip([*columns, "length"], values, strict=True))

@@ -3,11 +3,10 @@
 import json
 from typing import IO, Any, Literal
 
-from perfuse.analysis.sampled import chosen_event
+from perfuse.analysis.sampled import select_event
 from perfuse.errors import UsageError
-from perfuse.exporters.frames import FRAMES
-from perfuse.exporters.sampled import IS_SUM
-from perfuse.exporters.source import Progress, Source, TraceSource, nothing_sampled
+from perfuse.exporters.queries import FRAMES, IS_SUM
+from perfuse.exporters.source import Progress, Source, TraceSource, no_samples_error
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 _COUNTED = f"if(weight_unit::VARCHAR = 'ns' OR {IS_SUM}, weight, 1)"
@@ -64,9 +63,9 @@ def _write_samples(profile: Source, out: IO[bytes], about: dict[str, Any], weigh
         GROUP BY pid, tid, number, t.name, p.name, event ORDER BY pid, tid IS DISTINCT FROM pid, number, event::VARCHAR
     """).fetchall()
     if not tracks:
-        raise nothing_sampled(profile)
+        raise no_samples_error(profile)
     frames, stacks = _stacks(profile)
-    shown = chosen_event(profile, None).name
+    shown = select_event(profile, None).name
     busiest = max(range(len(tracks)), key=lambda track: (tracks[track][3] == shown, len(tracks[track][5])))
     head = {
         **about,

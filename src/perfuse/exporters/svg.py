@@ -8,12 +8,12 @@ from typing import IO, Any
 
 from arro3.core import Table
 
-from perfuse.analysis.flame import FlameGraph, Metric
-from perfuse.analysis.sampled import Sampled
+from perfuse.analysis.flame import FlameTree, Metric
+from perfuse.analysis.profiles import SampleProfile
 from perfuse.exporters.palette import DARK, LIGHT, ORIGINS, hexadecimal
-from perfuse.exporters.source import is_sum
 from perfuse.reports.names import module_name
 from perfuse.reports.units import bytes_text
+from perfuse.table import SUM_EVENTS
 
 ROW = 18
 MARGIN = 12
@@ -56,7 +56,7 @@ class Box:
 
 
 def write(
-    profile: Sampled,
+    profile: SampleProfile,
     out: IO[bytes],
     *,
     inverted: bool = False,
@@ -83,13 +83,13 @@ def write(
     Raises:
         UsageError: The profile has no such event.
     """
-    flame = FlameGraph.of(
+    flame = FlameTree.of(
         profile, inverted=inverted, weight=weight, event=event, threads=threads, processes=processes, time_ns=time_ns
     )
     out.write(picture(flame, max(int(width), 300)).encode())
 
 
-def picture(flame: FlameGraph, width: int = 1200) -> str:
+def picture(flame: FlameTree, width: int = 1200) -> str:
     """The picture of a flame graph."""
     inner = width - 2 * MARGIN
     by_samples = flame.metric == "samples"
@@ -102,7 +102,7 @@ def picture(flame: FlameGraph, width: int = 1200) -> str:
     depth = max(box.depth for box in boxes) + 1
     height = HEAD + depth * ROW + FOOT
     unit = flame.event.unit
-    counted = not is_sum(flame.event.name)
+    counted = flame.event.name not in SUM_EVENTS
     counts = f"{tree.total_samples:,} samples · " if counted else ""
     totals = f"{counts}{weight_text(tree.total_weight, unit)} · {flame.event.name}"
     title = _fitted(visible(flame.title), inner - CAPTION * (len(totals) + 4), 8.6)

@@ -1,12 +1,11 @@
 """XRay logs: llvm-xray reads them, and perfuse."""
 
-import shutil
-import tempfile
 import warnings
 from typing import IO, Literal
 
 from perfuse.errors import ExportWarning
 from perfuse.exporters.source import CallSource
+from perfuse.output_file import seekable_copy
 
 
 def write(
@@ -28,9 +27,7 @@ def write(
         endian: Byte order: as the first log has it.
         hz: Rate of the counter to state, in ticks a second; with it, logs that state different rates become one.
     """
-    with tempfile.TemporaryFile() as log:
+    with seekable_copy(out) as log:
         written = profile.call_log.write(log.fileno(), mode=mode, version=version, endian=endian, hz=hz)
-        log.seek(0)
-        shutil.copyfileobj(log, out, 1 << 20)
-    for told in written.told():
-        warnings.warn(told, ExportWarning, stacklevel=2)
+    for note in written.notes():
+        warnings.warn(note, ExportWarning, stacklevel=2)

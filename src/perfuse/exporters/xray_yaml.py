@@ -1,12 +1,11 @@
 """XRay logs in the YAML that llvm-xray writes and reads."""
 
-import shutil
-import tempfile
 import warnings
 from typing import IO
 
 from perfuse.errors import ExportWarning
 from perfuse.exporters.source import CallSource
+from perfuse.output_file import seekable_copy
 
 
 def write(profile: CallSource, out: IO[bytes], *, version: int = 1, hz: int | None = None) -> None:
@@ -18,9 +17,7 @@ def write(profile: CallSource, out: IO[bytes], *, version: int = 1, hz: int | No
         version: Version to state. Records are the same in all, but llvm-xray reads back none but 1, not even its own.
         hz: Rate of the counter to state, in ticks a second; with it, logs that state different rates become one.
     """
-    with tempfile.TemporaryFile() as log:
+    with seekable_copy(out) as log:
         written = profile.call_log.write(log.fileno(), version=version, hz=hz, yaml=True)
-        log.seek(0)
-        shutil.copyfileobj(log, out, 1 << 20)
-    for told in written.told():
-        warnings.warn(told, ExportWarning, stacklevel=2)
+    for note in written.notes():
+        warnings.warn(note, ExportWarning, stacklevel=2)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from perfuse.analysis.callgraph import CallEdge, CallGraph, CallPaths, CallStack, TreeNode
-from perfuse.analysis.columns import Columns
+from perfuse.analysis.functions import Function, ThreadIds
 from perfuse.analysis.latency import (
     CallAccount,
     FunctionLatency,
@@ -16,9 +16,9 @@ from perfuse.analysis.latency import (
     Totals,
 )
 from perfuse.analysis.orders import Grouping, Order, Rank
-from perfuse.analysis.traced import Function, Thread
 from perfuse.reports.clock_text import Clock
 from perfuse.reports.inputs import DiagnosticCount, Input, diagnostic_counts, inputs
+from perfuse.table import Columns
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
@@ -64,7 +64,7 @@ class StackList:
     """The top stacks by `order`, of one thread or of all."""
 
     order: str
-    thread: Thread | None
+    thread: ThreadIds | None
     num_stacks: int
     whole_ns: int
     stacks: list[CallStack]
@@ -74,7 +74,7 @@ class StackList:
 class CallTree:
     """The call tree, of one thread or of all."""
 
-    thread: Thread | None
+    thread: ThreadIds | None
     whole_ns: int
     nodes: list[TreeNode]
 
@@ -192,7 +192,7 @@ def function_json(one: FunctionLatency) -> dict[str, Any]:
     }
 
 
-def thread_json(thread: Thread) -> dict[str, Any]:
+def thread_json(thread: ThreadIds) -> dict[str, Any]:
     """A thread, by the numbers people know."""
     return {"pid": thread.pid, "tid": thread.tid, "name": thread.name}
 
@@ -231,14 +231,14 @@ def _edge_order(order: Order) -> Order:
     return "sum" if order == "self" else order
 
 
-def _stacks(paths: CallPaths, thread: Thread | None, request: CallsRequest) -> list[StackList]:
+def _stacks(paths: CallPaths, thread: ThreadIds | None, request: CallsRequest) -> list[StackList]:
     orders = STACK_ORDERS if request.stacks else STACK_ORDERS[:1]
     limit = request.limit if request.stacks else STACKS_ON_SCREEN
     tops = [(order, paths.top(limit, order=order, pattern=request.pattern)) for order in orders]  # type: ignore[arg-type]
     return [StackList(order, thread, len(paths), paths.whole_ns, stacks) for order, stacks in tops]
 
 
-def _tree(paths: CallPaths, thread: Thread | None) -> CallTree:
+def _tree(paths: CallPaths, thread: ThreadIds | None) -> CallTree:
     nodes = list(paths.tree(min_share=TREE_SHARE, max_depth=TREE_DEPTH))
     return CallTree(thread, paths.whole_ns, nodes)
 

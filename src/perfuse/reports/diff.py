@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from perfuse.analysis.diff import Change, Difference, FunctionChange
-from perfuse.analysis.measured import Measured
+from perfuse.analysis.function_graph import FunctionGraph
 from perfuse.reports.inputs import Input, inputs
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _csv_line(values: list[Any]) -> str:
     return line.getvalue()
 
 
-def _side_json(side: Measured, of: list[Input]) -> dict[str, Any]:
+def _side_json(side: FunctionGraph, of: list[Input]) -> dict[str, Any]:
     return {
         "title": side.title,
         "inputs": [asdict(one) for one in of],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from perfuse.analysis.diff import Change, FunctionChange
-from perfuse.analysis.measured import Measured
+from perfuse.analysis.function_graph import FunctionGraph
 from perfuse.reports.diff import DiffReport
 from perfuse.reports.fitting import Ranked, fitted
 from perfuse.reports.grid import Cell, Column, fields
@@ -67,7 +67,7 @@ def change_text(change: Change, statistic: str, unit: str) -> tuple[str, str]:
     return told, f"{change.ratio:+.1%}" if change.difference else "="
 
 
-def _side_text(side: Measured) -> str:
+def _side_text(side: FunctionGraph) -> str:
     event = f" of {side.event}" if side.event else ""
     whole = number_text(side.whole, "self", side.unit) + ("" if side.unit == "ns" else f" {side.unit}")
     return f"{side.title}: {counted(side.num_counted, side.kind.removesuffix('s'))}{event}, {whole}"

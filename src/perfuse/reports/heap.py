@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from perfuse.analysis.heap import Heap, HeapClass, HeapObject, snapshots
-from perfuse.analysis.heap_growth import ClassGrowth
-from perfuse.analysis.heap_paths import Path
-from perfuse.analysis.heap_sites import LeakedHandles, Site, leaked_handles
+from perfuse.analysis.handles import LeakedHandles, leaked_handles
+from perfuse.analysis.heap import Heap, snapshots
+from perfuse.analysis.heap_rows import ClassGrowth, HeapClass, HeapObject, LiveObjectSite, RootPath
 from perfuse.analysis.heap_sums import ShotSize, ShotSums
 from perfuse.reports.json_text import address_value, is_address
 
@@ -23,7 +22,7 @@ class Retainer:
     """An object that no single other one keeps alive, and why it is."""
 
     object: HeapObject
-    path: Path | None
+    path: RootPath | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class HeapReport:
     unreachable: list[HeapObject]
     growth: list[ClassGrowth]
     num_grown: int
-    sites: list[Site]
+    sites: list[LiveObjectSite]
     leaked_handles: list[LeakedHandles]
 
     def as_json(self) -> dict[str, Any]:
@@ -102,7 +101,7 @@ def _row(one: Any) -> dict[str, Any]:
     return {name: address_value(value) if is_address(name) else value for name, value in asdict(one).items()}
 
 
-def _path(path: Path) -> dict[str, Any]:
+def _path(path: RootPath) -> dict[str, Any]:
     return {
         "root": None if path.root is None else {**_row(path.root), "text": str(path.root)},
         "steps": [_row(step) for step in path.steps],

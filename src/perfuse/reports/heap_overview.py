@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from perfuse.analysis.handles import LeakedHandles, leaked_handles
 from perfuse.analysis.heap import snapshots
-from perfuse.analysis.heap_sites import LeakedHandles, leaked_handles
 from perfuse.analysis.heap_sums import ClassSize, ShotSize, ShotSums, grown
 
 if TYPE_CHECKING:

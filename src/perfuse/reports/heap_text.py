@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from perfuse.analysis.heap_growth import ClassGrowth
-from perfuse.analysis.heap_paths import Path
-from perfuse.analysis.heap_sites import LeakedHandles, Site
+from perfuse.analysis.handles import LeakedHandles
+from perfuse.analysis.heap_rows import ClassGrowth, LiveObjectSite, RootPath
 from perfuse.analysis.heap_sums import ShotSize
 from perfuse.reports.grid import Cell, Column, fields, grid
 from perfuse.reports.heap import HeapReport
@@ -161,15 +160,15 @@ def _retainers(report: HeapReport, style: Style) -> Iterator[str]:
     return grid(columns, rows, style)
 
 
-def _path(path: Path | None) -> Cell:
+def _path(path: RootPath | None) -> Cell:
     if path is None:
         return ("no root keeps it alive", Role.FAINT)
     steps = path.steps
     if len(steps) <= 2 * STEPS_SHOWN:
         return str(path)
     left = len(steps) - 2 * STEPS_SHOWN
-    begin = Path(path.root, steps[:STEPS_SHOWN])
-    end = str(Path(None, steps[-STEPS_SHOWN:])).split(" → ", 1)[1]
+    begin = RootPath(path.root, steps[:STEPS_SHOWN])
+    end = str(RootPath(None, steps[-STEPS_SHOWN:])).split(" → ", 1)[1]
     return f"{begin} → … {counted(left, 'object')} … → {end}"
 
 
@@ -203,7 +202,7 @@ def signed(text: Callable[[int], str], numbers: tuple[int, int]) -> str:
     return sign + text(abs(difference))
 
 
-def _sites(sites: Sequence[Site], style: Style) -> Iterator[str]:
+def _sites(sites: Sequence[LiveObjectSite], style: Style) -> Iterator[str]:
     columns = [
         Column("size", right=True),
         Column("objects", right=True),

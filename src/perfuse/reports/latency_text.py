@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from perfuse.analysis.callgraph import CallEdge
+from perfuse.analysis.functions import Function
 from perfuse.analysis.latency import FunctionLatency, Latency
-from perfuse.analysis.traced import Function
 from perfuse.reports.fitting import Ranked, fitted
 from perfuse.reports.grid import Cell, Column, bar
 from perfuse.reports.names import function_text, module_text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perfuse.analysis.measured import Measured, MeasuredFunction, Values
+from perfuse.analysis.function_graph import FunctionGraph, GraphFunction, StatisticValues
 from perfuse.reports.names import module_text
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text
 
@@ -16,7 +16,7 @@ def number_text(value: int | None, statistic: str, unit: str) -> str:
     return duration_text(value) if unit == "ns" else bytes_text(value) if unit == "bytes" else count_text(value)
 
 
-def value_text(values: Values, statistic: str, measured: Measured) -> str:
+def value_text(values: StatisticValues, statistic: str, measured: FunctionGraph) -> str:
     """One of the numbers with what it counts: `1.42 s`, `12 calls`, `80,000 events`."""
     value = values.get(statistic)
     if value is None:
@@ -27,7 +27,7 @@ def value_text(values: Values, statistic: str, measured: Measured) -> str:
     return told if measured.unit in ("ns", "bytes") else f"{told} {measured.unit}"
 
 
-def everything_text(values: Values, measured: Measured) -> str:
+def everything_text(values: StatisticValues, measured: FunctionGraph) -> str:
     """All numbers, a line each."""
     return "\n".join(
         value_text(values, name, measured) if name == "count" else f"{name} {value_text(values, name, measured)}"
@@ -35,7 +35,7 @@ def everything_text(values: Values, measured: Measured) -> str:
     )
 
 
-def where_text(function: MeasuredFunction) -> str:
+def where_text(function: GraphFunction) -> str:
     """`lvm.c:1151`, or the module where the source is not known."""
     if function.path:
         name = function.path.rsplit("/", 1)[-1]

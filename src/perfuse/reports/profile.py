@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from perfuse.analysis.sampled import Event, Selection, events
+from perfuse.analysis.sampled import Event, SampleFilter, events
 from perfuse.analysis.weights import FunctionWeight, GroupWeight, Unnamed, Weights
 from perfuse.errors import UsageError
 from perfuse.reports.inputs import DiagnosticCount, Input, diagnostic_counts, inputs
@@ -98,7 +98,7 @@ def profile_report(profile: Profile, limit: int = 20, event: str | None = None) 
     Raises:
         UsageError: There are no samples (of that event).
     """
-    weights = Weights(profile, Selection(event=event))
+    weights = Weights(profile, SampleFilter(event=event))
     if not weights.event.num_samples:
         raise UsageError("there are no samples to report")
     found = events(profile)

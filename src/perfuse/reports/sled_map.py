@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from arro3.core import Table
 
     from perfuse.diagnostics import Diagnostic
-    from perfuse.formats.xray_map import InstrumentationMap
+    from perfuse.instrumentation_map import InstrumentationMap
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
 from perfuse.analysis.callgraph import CallStack
-from perfuse.analysis.traced import Function
+from perfuse.analysis.functions import Function
 from perfuse.reports.calls import CallTree, StackList
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.names import function_text
@@ -85,7 +85,7 @@ def path_text(stack: CallStack, room: int | None) -> str:
 
 
 def names_of(stack: CallStack) -> list[str]:
-    """Names, outermost first; a function that calls itself again and again is told once, with how often."""
+    """FunctionNames, outermost first; a function that calls itself again and again is told once, with how often."""
     told = []
     for function, run in groupby(stack.functions):
         times = sum(1 for _ in run)

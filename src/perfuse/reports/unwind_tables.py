@@ -10,8 +10,7 @@ from perfuse.reports.units import hex_text
 
 if TYPE_CHECKING:
     from perfuse.diagnostics import Diagnostic
-    from perfuse.formats.sframe import Piece, SFrame
-    from perfuse.formats.sframe_coverage import Agreement, CodeSection, WithoutRows
+    from perfuse.unwind_tables import CodeSection, EhFrameAgreement, SectionHeader, UncoveredFunction, UnwindTables
 
 READERS = {
     "SF080": "Linux (series of January 2026)",
@@ -38,7 +37,7 @@ class SectionReport:
     """
 
     member: str
-    pieces: list[Piece]
+    pieces: list[SectionHeader]
     size_bytes: int
     shared_bytes: int | None
     eh_frame_bytes: int | None
@@ -46,8 +45,8 @@ class SectionReport:
     num_without: int
     without_bytes: int
     code: list[CodeSection]
-    without: list[WithoutRows]
-    agreement: Agreement | None
+    without: list[UncoveredFunction]
+    agreement: EhFrameAgreement | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +72,13 @@ class UnwindReport:
         }
 
 
-def unwind_report(opened: SFrame, limit: int = 0) -> UnwindReport:
+def unwind_report(opened: UnwindTables, limit: int = 0) -> UnwindReport:
     """Gathers the report; at most `limit` functions without rows, and places a rule, all with 0."""
     found = opened.recording.check(limit=limit)
     refused = {one.code: one.message for one in found if one.code in READERS}
     # Who would load a section that is in no program, nobody can say.
-    linked = any(piece.address for piece in opened.pieces)
-    numbers = sorted({piece.section for piece in opened.pieces})
+    linked = any(piece.address for piece in opened.headers)
+    numbers = sorted({piece.section for piece in opened.headers})
     return UnwindReport(
         path=opened.recording.path,
         sections=[_section(opened, number, limit) for number in numbers],
@@ -88,8 +87,8 @@ def unwind_report(opened: SFrame, limit: int = 0) -> UnwindReport:
     )
 
 
-def _section(opened: SFrame, number: int, limit: int) -> SectionReport:
-    pieces = [piece for piece in opened.pieces if piece.section == number]
+def _section(opened: UnwindTables, number: int, limit: int) -> SectionReport:
+    pieces = [piece for piece in opened.headers if piece.section == number]
     coverage = next((one for one in opened.coverage if one.section == number), None)
     without = coverage.without if coverage else []
     return SectionReport(
@@ -107,9 +106,9 @@ def _section(opened: SFrame, number: int, limit: int) -> SectionReport:
     )
 
 
-def _shared_bytes(opened: SFrame, number: int) -> int | None:
+def _shared_bytes(opened: UnwindTables, number: int) -> int | None:
     """What a section would be with equal rows shared; None for one that cannot be written."""
-    pieces = zip(opened.pieces, opened.sections, strict=True)
+    pieces = zip(opened.headers, opened.sections, strict=True)
     try:
         return sum(
             len(section.optimise().encode(piece.address, sort=False))

@@ -12,9 +12,8 @@ from perfuse.reports.style import Role, Style
 from perfuse.reports.units import bytes_text, count_text, counted, hex_text, percent_text
 
 if TYPE_CHECKING:
-    from perfuse.formats.sframe import Piece
-    from perfuse.formats.sframe_coverage import Agreement, CodeSection, WithoutRows
     from perfuse.reports.unwind_tables import Reader, SectionReport, UnwindReport
+    from perfuse.unwind_tables import CodeSection, EhFrameAgreement, SectionHeader, UncoveredFunction
 
 BAR_COLUMNS = 12
 
@@ -68,7 +67,7 @@ def _facts(one: SectionReport) -> list[tuple[str, Cell]]:
     return facts
 
 
-def _kind(pieces: Sequence[Piece]) -> str:
+def _kind(pieces: Sequence[SectionHeader]) -> str:
     versions = ", ".join(str(version) for version in sorted({piece.version for piece in pieces}))
     machine = pieces[0].abi or "an unknown machine"
     several = f", {len(pieces)} headers one behind the other" if len(pieces) > 1 else ""
@@ -76,7 +75,7 @@ def _kind(pieces: Sequence[Piece]) -> str:
     return f"SFrame {versions} for {machine}, {sorted_text}{several}"
 
 
-def _starts(pieces: Sequence[Piece]) -> str:
+def _starts(pieces: Sequence[SectionHeader]) -> str:
     return f"count from the {pieces[0].starts}: {pieces[0].because}"
 
 
@@ -91,7 +90,7 @@ def _size(one: SectionReport, functions: int) -> str:
     return f"{bytes_text(one.size_bytes)} = {told}{each}"
 
 
-def _agreement(agreement: Agreement) -> Cell:
+def _agreement(agreement: EhFrameAgreement) -> Cell:
     compared = f"{counted(agreement.num_functions, 'function')}, {bytes_text(agreement.num_bytes)} of code"
     if not agreement.num_functions:
         return "nothing in common with .eh_frame"
@@ -122,7 +121,7 @@ def _code(rows: Sequence[CodeSection], style: Style) -> Iterator[str]:
     return grid(columns, cells, style)
 
 
-def _without(rows: Sequence[WithoutRows], style: Style) -> Iterator[str]:
+def _without(rows: Sequence[UncoveredFunction], style: Style) -> Iterator[str]:
     columns = [
         Column("address", right=True, role=Role.FAINT),
         Column("bytes", right=True),

@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from perfuse.exporters.firefox.frame_rows import FRAME_ROWS
-from perfuse.exporters.firefox.strings import Strings, json_object
-from perfuse.exporters.source import Source, columns_as_json
+from perfuse.exporters.firefox.frames import FRAME_ROWS
+from perfuse.exporters.queries import columns_as_json
+from perfuse.exporters.source import Source
 from perfuse.reports.names import module_text
 
 _FUNC_COLUMNS = ("name", "isJS", "relevantForJS", "resource", "source", "lineNumber", "columnNumber")
@@ -19,6 +19,27 @@ STACK_ROWS = """
     SELECT stack_id, parent_stack_id, frame_id, row_number() OVER (ORDER BY stack_id) - 1 AS i FROM stacks
 """
 """Stacks with their index. The format wants parents before children, and so our keys are."""
+
+
+class Strings:
+    """`shared.stringArray`: every string once."""
+
+    def __init__(self) -> None:
+        self._index: dict[str, int] = {}
+
+    def index(self, value: str) -> int:
+        """The string's index; new ones are added."""
+        return self._index.setdefault(value, len(self._index))
+
+    @property
+    def all(self) -> list[str]:
+        """The strings, by index."""
+        return list(self._index)
+
+
+def json_object(members: dict[str, str]) -> str:
+    """An object whose members are JSON already; their names need no escapes."""
+    return "{" + ",".join(f'"{name}":{value}' for name, value in members.items()) + "}"
 
 
 def libs_json(profile: Source) -> str:

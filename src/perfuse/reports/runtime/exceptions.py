@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from perfuse.analysis.backtraces import innermost
 from perfuse.analysis.exceptions import Exceptions
 from perfuse.analysis.exceptions import exceptions as exceptions_of
+from perfuse.analysis.functions import innermost
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.runtime.backtrace_text import block, short_name
 from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from perfuse.analysis.objects import Objects
-from perfuse.analysis.thread_lives import ThreadLife, thread_lives
+from perfuse.analysis.thread_lifetimes import ThreadLife, thread_lives
 from perfuse.reports.json_text import address_value, is_address
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from perfuse.analysis.distribution import Distribution
 from perfuse.analysis.gc import GcActivity, gc_activity
-from perfuse.analysis.spread import Spread
 from perfuse.reports.grid import Cell, Column, grid, sparkline
 from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
 from perfuse.reports.runtime.rest import rest
@@ -85,7 +85,7 @@ def _columns() -> list[Column]:
     return [Column(name, right=True) for name in ("count", "median", "p90", "p99", "longest", "sum")]
 
 
-def _figures(told: Spread) -> list[Cell]:
+def _figures(told: Distribution) -> list[Cell]:
     if not told.count:
         return ["0", "-", "-", "-", "-", "-"]
     times = (told.median, told.p90, told.p99, told.max, told.sum)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from perfuse.analysis.distribution import Distribution
 from perfuse.analysis.locks import Contention, LockContention, contention
-from perfuse.analysis.spread import Spread
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.runtime.backtrace_text import block, one_line
 from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
@@ -24,7 +24,7 @@ class Told:
     """Contention, with threads by name."""
 
     contention: Contention
-    by_thread: list[tuple[str, Spread]]
+    by_thread: list[tuple[str, Distribution]]
 
 
 def gather(of: Gathering) -> Told | None:
@@ -87,7 +87,7 @@ def _columns() -> list[Column]:
     return [Column(name, right=True) for name in ("waits", "sum", "median", "p99", "longest")]
 
 
-def _figures(told: Spread) -> list[Cell]:
+def _figures(told: Distribution) -> list[Cell]:
     if not told.count:
         return ["0", "-", "-", "-", "-"]
     return [count_text(told.count), *(duration_text(time) for time in (told.sum, told.median, told.p99, told.max))]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from perfuse.analysis.backtraces import Backtrace, allocation_backtraces
-from perfuse.analysis.object_life import ObjectLife, found_objects, lives_of, object_lives
+from perfuse.analysis.functions import Backtrace, stack_backtraces
+from perfuse.analysis.object_history import ObjectLife, found_objects, lives_of, object_lives
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.runtime.backtrace_text import block, one_line
 from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
@@ -35,7 +35,7 @@ def gather(of: Gathering) -> Told | None:
         lives += lives_of(of.profile, found)
     if not (asked.track or asked.find_bytes is not None or asked.find_type is not None):
         return None
-    stacks = allocation_backtraces(of.profile, [moment.stack_id for life in lives for moment in life.moments])
+    stacks = stack_backtraces(of.profile, [moment.stack_id for life in lives for moment in life.moments])
     return Told(of.start_ns, lives, stacks, of.thread_labels)
 
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from perfuse.analysis.sampled import SUMMED, events
+from perfuse.analysis.sampled import events
 from perfuse.reports.profile import ProfileReport, profile_report
 from perfuse.reports.profile_text import sample_lines
 from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest
 from perfuse.reports.section import section
 from perfuse.reports.style import Style
 from perfuse.reports.units import counted, duration_text
+from perfuse.table import SUM_EVENTS
 
 _HEADER = ("kind", "title", "inputs", "joins", "diagnostics")
 
 
 def gather(of: Gathering) -> ProfileReport | None:
     """The event with the most samples."""
-    taken = [one.name for one in events(of.profile) if one.name not in SUMMED]
+    taken = [one.name for one in events(of.profile) if one.name not in SUM_EVENTS]
     if not taken:
         return None
     return profile_report(of.profile, of.request.rows(5) or 0, taken[0])

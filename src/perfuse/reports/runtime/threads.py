@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from perfuse.analysis.thread_lives import ThreadLife
+from perfuse.analysis.thread_lifetimes import ThreadLife
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
 from perfuse.reports.runtime.rest import rest

@@ -1,0 +1,117 @@
+"""Protocols: what analyses require of a profile. `perfuse.Profile` implements all of them."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from perfuse import _core
+from perfuse.selection import Selection
+from perfuse.table import Columns
+
+
+class TableProfile(Protocol):
+    """A profile with tables."""
+
+    @property
+    def tables(self) -> Mapping[str, Any]:
+        """The common tables by name, each an Arrow stream."""
+        ...
+
+
+class SampleProfile(TableProfile, Protocol):
+    """A profile with samples."""
+
+    @property
+    def title(self) -> str:
+        """What was recorded."""
+        ...
+
+    def sql(self, query: str, /) -> Any:
+        """Runs SQL over the common tables."""
+        ...
+
+
+class CallProfile(TableProfile, Protocol):
+    """A profile with call traces."""
+
+    @property
+    def title(self) -> str:
+        """What was recorded."""
+        ...
+
+    @property
+    def has_traces(self) -> bool:
+        """Whether it has call traces."""
+        ...
+
+    def call_statistics(self, **options: Any) -> _core.CallStatistics:
+        """Statistics of the calls; `options` are those of `_core.call_statistics`."""
+        ...
+
+
+class RuntimeProfile(TableProfile, Protocol):
+    """A profile of a program on a managed runtime."""
+
+    @property
+    def title(self) -> str:
+        """What was recorded."""
+        ...
+
+    @property
+    def selection(self) -> Selection:
+        """The selected threads and time."""
+        ...
+
+    @property
+    def span_ns(self) -> tuple[int, int] | None:
+        """Its first and last time."""
+        ...
+
+    def sql(self, query: str, /) -> Any:
+        """Runs SQL over the common tables."""
+        ...
+
+    def has(self, table: str) -> bool:
+        """Whether a table has rows, as far as that is known without building it."""
+        ...
+
+    def allocation_sums(self, by: str | None = None, *, stacks: bool = True) -> _core.ArrowStream:
+        """Sums of allocations by thread, type and stack, or by one of them."""
+        ...
+
+    def stacks_of(self, table: str) -> tuple[_core.ArrowStream, _core.ArrowStream]:
+        """Tables `stacks` and `frames` with only the stacks that rows of a table refer to."""
+        ...
+
+    def selected_rows(self, table: str, columns: Sequence[str], **which: Any) -> _core.ArrowStream:
+        """Some columns of the rows of a table that belong to the selected threads and time."""
+        ...
+
+    def count_rows(self, table: str, **which: Any) -> int:
+        """Number of selected rows of a table."""
+        ...
+
+    def row_counts(self, table: str, columns: tuple[str, str], **which: Any) -> list[tuple[str, int | None, int]]:
+        """Number of selected rows by the values of a text and a key column."""
+        ...
+
+    def handle_sums(self, *, stacks: bool) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+        """Handles by kind, and by kind and stack."""
+        ...
+
+    def object_origins(self, objects: list[tuple[int, int]]) -> _core.ArrowStream:
+        """Allocations of the objects that were at given addresses at given times."""
+        ...
+
+
+UNSELECTED = {"time": None, "thread": None}
+"""Options of `read_selected` for the rows of all threads and times, whatever is selected."""
+
+
+def read_selected(profile: RuntimeProfile, table: str, *columns: str, **which: Any) -> Iterator[tuple[Any, ...]]:
+    """Some columns of the selected rows of a table, a tuple per row; `which` is that of `Profile.selected_rows`."""
+    return Columns(profile.selected_rows(table, columns, **which)).tuples(*columns)
+
+
+def sort_by_time(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Rows by their first column; rows of equal times stay in the order of the table."""
+    return sorted(rows, key=lambda row: row[0])

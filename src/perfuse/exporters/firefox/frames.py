@@ -1,0 +1,136 @@
+"""Frames of a processed profile: their indexes in the shared tables, and their categories."""
+
+import json
+
+from perfuse.exporters.queries import FRAMES, sql_text
+from perfuse.exporters.source import Source
+
+_INTERPRETER = """
+    ignition|ignition handler|interpreter|llint|llintthunk|baselineinterpreter|blinterpinterpreter|blinterpop
+"""
+_BASELINE = "sparkplug|liftoff|baseline|bbq|wasmbbq|quickjitted|minoptjitted|tier0|instrumented"
+_MID_TIER = "maglev|dfg|c1"
+_OPTIMIZING = """
+    turbofan|ftl|omg|wasmomg|ion|c2|optimized|optimizedtier1|optimizedtier1osr|tier1|tier1osr
+"""
+
+CATEGORIES: dict[str, tuple[str, str]] = {
+    # The first grey one is what the front end falls back to.
+    "Other": ("grey", ""),
+    "Native": ("yellow", ""),
+    "Kernel": ("orange", ""),
+    "Hypervisor": ("lightred", ""),
+    "Interpreter": ("red", _INTERPRETER),
+    "Baseline JIT": ("blue", _BASELINE),
+    "Mid-tier JIT": ("lightblue", _MID_TIER),
+    "Optimizing JIT": ("green", _OPTIMIZING),
+    "JIT": ("purple", ""),
+    "JIT stub": ("brown", ""),
+    "Ahead of time": ("magenta", "prejit|readytorun"),
+}
+"""Category name: its colour, and the tiers that mean it, in lower case. Code of any other tier is `JIT`."""
+
+_TIERS = " ".join(
+    f"WHEN lower(tier) IN ({', '.join(map(sql_text, tiers.strip().split('|')))}) THEN {sql_text(name)}"
+    for name, (_, tiers) in CATEGORIES.items()
+    if tiers
+)
+
+CATEGORY = f"""
+    CASE
+        WHEN kind = 'kernel' THEN 'Kernel'
+        WHEN kind = 'hypervisor' THEN 'Hypervisor'
+        WHEN kind = 'native' THEN 'Native'
+        WHEN kind <> 'jit' THEN 'Other'
+        {_TIERS}
+        WHEN code_kind IN ('stub', 'helper') THEN 'JIT stub'
+        WHEN code_kind = 'aot' THEN 'Ahead of time'
+        ELSE 'JIT'
+    END
+"""
+"""Category name of a row of `exporters.queries.FRAMES`."""
+
+CATEGORY_INDEX = (
+    "CASE category " + " ".join(f"WHEN {sql_text(name)} THEN {i}" for i, name in enumerate(CATEGORIES)) + " END"
+)
+
+SUBCATEGORY_INDEX = """
+    CASE WHEN tier IS NULL THEN 0
+         ELSE dense_rank() OVER (PARTITION BY category, tier IS NULL ORDER BY tier) END
+"""
+"""A tier is a subcategory, after the `Other` that every category starts with."""
+
+
+def categories_json(profile: Source, frames: str) -> str:
+    """`meta.categories`: all of them, each with the tiers that occur in the query `frames`."""
+    tiers: dict[str, list[str]] = {name: ["Other"] for name in CATEGORIES}
+    query = f"SELECT DISTINCT category, subcategory, tier FROM ({frames}) WHERE tier IS NOT NULL ORDER BY ALL"
+    for category, _, tier in profile.sql(query).fetchall():
+        tiers[category].append(tier)
+    rows = [(name, color, tiers[name]) for name, (color, _) in CATEGORIES.items()]
+    return json.dumps([{"name": name, "color": color, "subcategories": tiers} for name, color, tiers in rows])
+
+
+# Code of scripts. A perf map tells no runtime, but keeps the marks that JavaScript's give their names.
+_JAVASCRIPT = r"""
+    kind = 'jit' AND coalesce(code_kind, 'jit') = 'jit' AND (
+        coalesce(producer, '') IN ('V8', 'JavaScriptCore', 'SpiderMonkey')
+        OR regexp_matches(coalesce(linkage_name, ''), '^(JS:|JSC-(Baseline|DFG|FTL): |(Ion|Baseline): )')
+    )
+"""
+
+FRAME_ROWS = f"""
+    WITH named AS ({FRAMES}),
+    -- The front end knows code by library and offset. JIT code of one process is laid end to end in a made-up
+    -- library, in the order it was created: its real addresses are reused over time.
+    code AS (
+        SELECT code_object_id, '[jit] ' || coalesce(p.name::VARCHAR || ' ', '') || p.pid AS jit,
+            -- A HUGEINT, as no size that a file claims can overflow it.
+            sum(size_bytes) OVER (PARTITION BY process_id ORDER BY code_object_id) - size_bytes AS jit_offset
+        FROM code_objects JOIN processes p USING (process_id)
+        WHERE code_object_id IN (SELECT code_object_id FROM frames)
+    ),
+    placed AS (
+        SELECT named.*, jit_offset,
+            coalesce(jit, mapping, module) AS lib_path,
+            CASE WHEN jit IS NULL THEN coalesce(mapping_build_id, module_build_id) END AS lib_build_id,
+            -- The format wants an address inside the call, not the one it returns to.
+            CASE WHEN relative_address > 0 AND unwound_by <> 'sampled' THEN relative_address - 1
+                 ELSE relative_address END + coalesce(jit_offset, 0) AS lib_address,
+            {CATEGORY} AS category,
+            {_JAVASCRIPT} AS javascript,
+            first_value(function_id) OVER same_address AS outer_function_id,
+            first_value(label) OVER same_address AS outer_label,
+            first_value(native_id) OVER same_address AS outer_native_id
+        FROM named LEFT JOIN code USING (code_object_id)
+        WINDOW same_address AS (
+            PARTITION BY code_object_id, mapping_id, named.kind, address, unwound_by
+            ORDER BY inline_depth, frame_id
+        )
+    ),
+    keyed AS (
+        SELECT *,
+            -- The front end keeps addresses in signed 32 bits.
+            CASE WHEN lib_path IS NOT NULL AND lib_address < 2147483648
+                 THEN lib_address::BIGINT END AS address_in_lib,
+            CASE WHEN lib_path IS NULL THEN NULL
+                 WHEN code_object_id IS NOT NULL THEN 'jit ' || code_object_id
+                 ELSE 'native ' || outer_function_id END AS symbol_key
+        FROM placed
+    )
+    SELECT *,
+        row_number() OVER (ORDER BY frame_id) - 1 AS i,
+        CASE WHEN lib_path IS NULL THEN -1
+             ELSE dense_rank() OVER (ORDER BY lib_path NULLS LAST, lib_build_id NULLS FIRST) - 1 END AS lib,
+        dense_rank() OVER (
+            ORDER BY function_id NULLS LAST,
+                     CASE WHEN function_id IS NULL THEN label END,
+                     CASE WHEN function_id IS NULL THEN lib_path END
+        ) - 1 AS func,
+        CASE WHEN symbol_key IS NOT NULL
+             THEN dense_rank() OVER (ORDER BY symbol_key NULLS LAST, lib_path, lib_build_id) - 1
+        END AS symbol,
+        {CATEGORY_INDEX} AS category_index,
+        {SUBCATEGORY_INDEX} AS subcategory
+    FROM keyed
+"""

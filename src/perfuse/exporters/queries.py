@@ -1,0 +1,73 @@
+"""SQL that several exporters share: all exports of a profile name a frame in the same way."""
+
+from perfuse.exporters.source import Source
+from perfuse.table import SUM_EVENTS
+
+LABEL = """
+    coalesce(
+        nullif(fn.name::VARCHAR, ''),
+        CASE f.kind::VARCHAR
+            WHEN 'kernel' THEN '[unknown] kernel'
+            WHEN 'hypervisor' THEN '[unknown] hypervisor'
+            WHEN 'jit' THEN '[unknown] jit'
+            ELSE coalesce('[unknown] ' || regexp_extract(mp.path::VARCHAR, '[^/]*$'), '[unknown]')
+        END
+    )
+"""
+"""Name of frame `f` with function `fn` and mapping `mp`: unnamed addresses of one module share a label."""
+
+FRAMES = f"""
+    SELECT
+        f.frame_id, f.function_id, f.code_object_id, f.mapping_id,
+        f.address, f.relative_address, f.path::VARCHAR AS path, f.line, f.column, f.inline_depth,
+        f.kind::VARCHAR AS kind, f.unwound_by::VARCHAR AS unwound_by,
+        {LABEL} AS label,
+        fn.native_id, fn.linkage_name::VARCHAR AS linkage_name,
+        fn.path::VARCHAR AS function_path, fn.line AS function_line, fn.column AS function_column,
+        m.name::VARCHAR AS module, m.build_id::VARCHAR AS module_build_id,
+        mp.path::VARCHAR AS mapping, mp.build_id::VARCHAR AS mapping_build_id,
+        c.process_id AS code_process_id, c.kind::VARCHAR AS code_kind, c.tier::VARCHAR AS tier, c.size_bytes,
+        s.producer::VARCHAR AS producer
+    FROM frames f
+    LEFT JOIN functions fn USING (function_id)
+    LEFT JOIN modules m USING (module_id)
+    LEFT JOIN mappings mp ON mp.mapping_id = f.mapping_id
+    LEFT JOIN code_objects c ON c.code_object_id = f.code_object_id
+    LEFT JOIN sources s ON s.source_id = c.source_id
+"""
+"""Each frame with its function, its module and its code."""
+
+FRAME_ROWS = f"""
+    SELECT frame_id::UINTEGER AS frame_id, label AS name, coalesce(linkage_name, label) AS system_name,
+        coalesce(path, function_path) AS path, function_line::UINTEGER AS start_line, line::UINTEGER AS line,
+        coalesce(mapping, module) AS binary, coalesce(mapping_build_id, module_build_id) AS build_id,
+        kind, address::UBIGINT AS address, relative_address::UBIGINT AS relative_address,
+        inline_depth::UINTEGER AS inline_depth
+    FROM ({FRAMES}) ORDER BY frame_id
+"""
+"""A row per frame, with the columns that the core's writers read."""
+
+STACK_ROWS = """
+    SELECT stack_id::UINTEGER AS stack_id, parent_stack_id::UINTEGER AS parent_stack_id, frame_id::UINTEGER AS frame_id
+    FROM stacks ORDER BY stack_id
+"""
+"""A row per stack, with the columns that the core's writers read; a parent precedes its children."""
+
+
+def sql_text(value: str) -> str:
+    """A string literal in SQL."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+IS_SUM = f"event::VARCHAR IN ({', '.join(map(sql_text, SUM_EVENTS))})"
+"""Whether a row of `samples` is a sum over calls or allocations, without a point in time."""
+
+
+def columns_as_json(profile: Source, columns: dict[str, str], query: str) -> dict[str, str]:
+    """Columns of a query as JSON arrays, in the order of its column `i`, and its `length`.
+
+    `columns` maps each array's name to an expression over the query's columns.
+    """
+    arrays = ", ".join(f"to_json(coalesce(list({value} ORDER BY i), []))" for value in columns.values())
+    ((*values,),) = profile.sql(f"SELECT {arrays}, count(*)::VARCHAR FROM ({query})").fetchall()
+    return dict(zip([*columns, "length"], values, strict=True))

@@ -1,0 +1,184 @@
+"""Events of a profile as a Mono log: its own Mono logs, or the allocations, calls and samples of any recorder."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import IO, Any, Protocol
+
+from perfuse import _core
+from perfuse.errors import ExportError, UsageError
+from perfuse.formats.mono.log import WriteSummary, match_kinds
+from perfuse.formats.mono.writer import Writer
+from perfuse.recording import Recording
+from perfuse.selection import Selection
+from perfuse.table import SUM_EVENTS
+
+
+class LoggedProfile(Protocol):
+    """A profile whose events can be written as a log; `perfuse.Profile` is one."""
+
+    @property
+    def recordings(self) -> Sequence[Recording]:
+        """The open files."""
+        ...
+
+    @property
+    def tables(self) -> Mapping[str, Any]:
+        """The common tables by name."""
+        ...
+
+    @property
+    def selection(self) -> Selection:
+        """The selected threads and time."""
+        ...
+
+    @property
+    def span_ns(self) -> tuple[int, int] | None:
+        """Its first and last time."""
+        ...
+
+    @property
+    def has_samples(self) -> bool:
+        """Whether it has samples that are not sums over calls."""
+        ...
+
+    def sql(self, query: str, /) -> Any:
+        """Runs SQL over the common tables."""
+        ...
+
+
+class RuntimeLog:
+    """Writes what a profile selects of its Mono logs; `Profile.runtime_log` is one."""
+
+    def __init__(self, profile: LoggedProfile) -> None:
+        self._profile = profile
+
+    def write(
+        self, out: IO[bytes], *, version: int | None = None, kinds: Iterable[str] | None = None, any_run: bool = False
+    ) -> WriteSummary:
+        """Writes one log: of Mono logs, as `perfuse.mono.convert` does; else of the allocations, calls and samples of
+        other recorders, in data version 17.
+
+        Args:
+            out: A binary file object.
+            version: Data version, 1 to 17; that of the first log by default.
+            kinds: Only events of these names or patterns, and those that name something.
+            any_run: Write logs of several runs as one.
+
+        Raises:
+            ExportError: The profile contains nothing that a log represents, or its logs are not of one run.
+            UsageError: The data version or a kind of event does not exist.
+        """
+        logs = [r for r in self._profile.recordings if r.format == "mono"]
+        if not logs:
+            if version not in (None, 17) or kinds is not None:
+                raise ExportError(
+                    "events of recorders other than Mono are written in data version 17, all of them",
+                    hint="write the log, and convert that",
+                )
+            return write_tables(self._profile, out)
+        selection = self._profile.selection
+        options: _core._MonoOptions = {
+            "version": version,
+            "between_ns": selection.time_ns,
+            "is_relative": False,
+            "threads": None if selection.thread is None else [selection.thread],
+            "kinds": None if kinds is None else match_kinds(kinds),
+            "any_run": any_run,
+        }
+        try:
+            return WriteSummary._from_core(_core.convert_mono([log._core for log in logs], out, options))
+        except (ValueError, OverflowError) as error:
+            raise UsageError(str(error), field="version") from error
+
+
+_METADATA = "METADATA_END_LOAD"
+_CLASS, _IMAGE, _THREAD, _VTABLE = 1, 2, 5, 7
+_METHOD_BASE, _TYPE_BASE, _VTABLE_BASE, _IMAGE_ADDRESS, _DOMAIN_ADDRESS = (
+    0x1_0000_0000,
+    0x2_0000_0000,
+    0x3_0000_0000,
+    0x10,
+    0x20,
+)
+"""Addresses for rows that have none in the tables: 16 bytes per key."""
+_UNKNOWN_KEY = 0xFFF_FFFF
+"""The key of the method of frames without a function."""
+_THREAD_ID = "coalesce(t.tid::UBIGINT, 4294967296 + 16 * t.thread_id::UBIGINT)"
+_KINDS = "CASE kind::VARCHAR WHEN 'enter' THEN 1 WHEN 'exception_exit' THEN 3 ELSE 2 END"
+
+
+def write_tables(profile: LoggedProfile, out: IO[bytes]) -> WriteSummary:
+    """Writes a log of the newest data version from a profile's tables `allocations`, `call_events` and `samples`.
+
+    Methods and types get addresses derived from their keys. A log does not represent weights of samples, or offsets of
+    frames in their functions.
+
+    Raises:
+        ExportError: The profile has none of these tables.
+    """
+    queries = _event_queries(profile)
+    if not queries:
+        raise ExportError(
+            "the profile has no allocations, calls or samples", hint="give a recording that contains some"
+        )
+    start = profile.span_ns[0] if profile.span_ns else 0
+    ((pid,),) = profile.sql("SELECT coalesce(min(pid), 0) FROM processes").fetchall()
+    with Writer(out, pid=max(pid, 0), startup_ms=0, startup_ns=max(start, 0), args="log") as writer:
+        _write_names(profile, writer, max(start, 0))
+        writer.flush()
+        # DuckDB keeps one result open at a time.
+        stacks = profile.sql(f"""
+            SELECT stack_id, parent_stack_id,
+                ({_METHOD_BASE} + 16 * coalesce(function_id, {_UNKNOWN_KEY})::UBIGINT)::UBIGINT AS method
+            FROM stacks JOIN frames USING (frame_id)
+        """)
+        writer._core.stacks(stacks)
+        events = profile.sql(f"""
+            SELECT ts_ns, {_THREAD_ID}::UBIGINT AS thread, kind::UTINYINT AS kind, a::UBIGINT AS a, b::UBIGINT AS b,
+                c::UBIGINT AS c, stack_id::UINTEGER AS stack_id
+            FROM ({" UNION ALL ".join(queries)}) e JOIN threads t USING (thread_id)
+            ORDER BY ts_ns, source_id, record_offset
+        """)
+        num_events = writer.num_events + writer._core.rows(events, out)
+    return WriteSummary(0, num_events, {}, {})
+
+
+def _event_queries(profile: LoggedProfile) -> list[str]:
+    """A query for the rows of each table that is not empty."""
+    origin = "source_id, record_offset"
+    selected = profile.selection.condition
+    where = f"WHERE {selected}" if selected else ""
+    queries = {
+        "allocations": f"""
+            SELECT ts_ns, thread_id, 0 AS kind, {_VTABLE_BASE} + 16 * coalesce(type_id, {_UNKNOWN_KEY})::UBIGINT AS a,
+                coalesce(object_address, 0) AS b, coalesce(size_bytes, 0) AS c, stack_id, {origin}
+            FROM allocations {where}""",
+        "call_events": f"""
+            SELECT ts_ns, thread_id, {_KINDS} AS kind, {_METHOD_BASE} + 16 * function_id::UBIGINT AS a, 0 AS b,
+                0 AS c, NULL AS stack_id, {origin}
+            FROM call_events {where}{" AND" if where else " WHERE"} kind <> 'argument'""",
+    }
+    if profile.has_samples:
+        sums = ", ".join(f"'{event}'" for event in SUM_EVENTS)
+        queries["samples"] = f"""
+            SELECT ts_ns, thread_id, 4 AS kind, 0 AS a, 0 AS b, 0 AS c, stack_id, {origin} FROM samples
+            WHERE event NOT IN ({sums})"""
+    return [query for query in queries.values() if profile.sql(f"{query} LIMIT 1").fetchall()]
+
+
+def _write_names(profile: LoggedProfile, writer: Writer, start: int) -> None:
+    """Writes the events that describe types, methods and threads."""
+    thread = 0
+    writer.event(_METADATA, thread, start, mtype=_IMAGE, pointer=_IMAGE_ADDRESS, name="tables", mvid="")
+    types = profile.sql("SELECT type_id, name::VARCHAR FROM types").fetchall()
+    for key, name in [*types, (_UNKNOWN_KEY, "[unknown]")]:
+        at = _TYPE_BASE + 16 * key
+        writer.event(_METADATA, thread, start, mtype=_CLASS, pointer=at, image=_IMAGE_ADDRESS, name=name or "")
+        vtable = _VTABLE_BASE + 16 * key
+        writer.event(_METADATA, thread, start, mtype=_VTABLE, pointer=vtable, domain=_DOMAIN_ADDRESS, **{"class": at})
+    functions = profile.sql("SELECT function_id, name::VARCHAR FROM functions").fetchall()
+    for key, name in [*functions, (_UNKNOWN_KEY, "[unknown]")]:
+        writer.event("METHOD_JIT", thread, start, method=_METHOD_BASE + 16 * key, code=0, size=0, name=name or "")
+    threads = profile.sql(f"SELECT {_THREAD_ID}::UBIGINT, name::VARCHAR FROM threads t").fetchall()
+    for key, name in threads:
+        if name:
+            writer.event("METADATA_name", key, start, mtype=_THREAD, pointer=key, name=name)

@@ -1,0 +1,217 @@
+"""A file with SFrame sections: its headers, lookups of addresses, unwinding, and the text of readelf."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike, fspath
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from perfuse import _core
+from perfuse.descriptors import descriptor_of
+from perfuse.errors import UsageError
+from perfuse.formats.sframe.section import Section
+from perfuse.output_file import output_file
+from perfuse.recording import Input, Recording
+from perfuse.recording import open as open_recording
+from perfuse.table import Table
+from perfuse.unwind_tables import CodeSection, EhFrameAgreement, SectionHeader, UncoveredFunction, UnwindCoverage
+
+STYLES = ("readelf-2.40", "readelf-2.44", "readelf-2.47")
+"""Versions of readelf whose text `SFrame.readelf` writes."""
+
+
+class UnwoundFrame(NamedTuple):
+    """A frame of an unwound stack.
+
+    Attributes:
+        pc: Its instruction pointer; of all but the innermost, its return address.
+        sp: Its stack pointer.
+    """
+
+    pc: int
+    sp: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnwoundStack:
+    """An unwound stack.
+
+    Attributes:
+        frames: Its frames, innermost first.
+        stop: Why unwinding ended: `outermost`, `cut` (the next frame is not in the given bytes), `no_rule` (no row for
+            an address), `bad_read`, `lost_register`, `not_monotonic`, `bad_return_address` or `depth_limit`.
+    """
+
+    frames: tuple[UnwoundFrame, ...]
+    stop: str
+
+
+class LookupTable(Table):
+    """The result of `SFrame.find`: a table that is not one of the common tables."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Column names."""
+        return tuple(self.to_arrow().column_names)
+
+
+class SFrame:
+    """An open file with SFrame sections; `perfuse.sframe.open` makes it."""
+
+    def __init__(self, recording: Recording) -> None:
+        if recording.format != "sframe":
+            raise UsageError(f"{recording.path} is {recording.format}, not SFrame")
+        self.recording = recording
+
+    @cached_property
+    def headers(self) -> tuple[SectionHeader, ...]:
+        """Headers in file order."""
+        return tuple(SectionHeader(**row) for row in _core.sframe_pieces(self.recording._core))
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """A section to change and write for each header."""
+        return tuple(Section._of(core) for core in _core.SFrameSection.all_of(self.recording._core))
+
+    @cached_property
+    def coverage(self) -> list[UnwindCoverage]:
+        """How much of the program's code has rows, which functions have none, and how far rows agree with `.eh_frame`.
+
+        One for each section of a file that also has an `.eh_frame`.
+        """
+        return [
+            UnwindCoverage(
+                section=row["section"],
+                num_functions=row["num_functions"],
+                eh_frame_bytes=row["eh_frame_bytes"],
+                eh_frame_functions=row["eh_frame_functions"],
+                code=[CodeSection(*one) for one in row["code"]],
+                without=[UncoveredFunction(*one) for one in row["without"]],
+                agreement=EhFrameAgreement(
+                    num_functions=row["compared_functions"],
+                    num_stretches=row["compared_stretches"],
+                    num_bytes=row["compared_bytes"],
+                    unmatched_bytes=row["unmatched_bytes"],
+                    num_disagreements=row["num_disagreements"],
+                    is_complete=row["is_complete"],
+                ),
+            )
+            for row in _core.sframe_coverage(self.recording._core)
+        ]
+
+    def find(self, addresses: Iterable[int]) -> LookupTable:
+        """Function and row of each address, in the order of the addresses.
+
+        Args:
+            addresses: Addresses as the file is laid out: numbers, or a buffer of 64-bit numbers such as a NumPy array.
+
+        Returns:
+            A row per address: function, offset of the unwind row, rules for CFA, frame pointer and return address.
+        """
+        data = _as_uint64_bytes(addresses)
+        return LookupTable("unwind_lookups", lambda: _core.sframe_find(self.recording._core, data))
+
+    def unwind(
+        self, registers: Mapping[str, int], stack: bytes | bytearray | memoryview, *, bias: int = 0
+    ) -> UnwoundStack:
+        """Unwinds a stack with the rows of this file only; `perfuse.fuse` unwinds the stacks of a `perf.data`.
+
+        Args:
+            registers: `pc` and `sp` at least; `fp`, on machines with a link register `ra`, and others by their DWARF
+                number such as `r10`, where rows refer to them.
+            stack: Bytes from the stack pointer upwards, in the machine's byte order.
+            bias: Difference between the addresses in memory and in the file.
+
+        Raises:
+            ValueError: A register does not exist, `pc` or `sp` is missing, or the machine is unknown.
+        """
+        data = bytes(stack)
+        frames, stop = _core.sframe_unwind(self.recording._core, registers, data, bias)
+        return UnwoundStack(tuple(UnwoundFrame(*frame) for frame in frames), stop)
+
+    def readelf(self, style: str) -> Iterator[bytes]:
+        """The text of `readelf --sframe` as one of its versions writes it, in blocks.
+
+        Args:
+            style: One of `STYLES`.
+
+        Raises:
+            UsageError: That version does not print the section.
+        """
+        return iter(self._text(style))
+
+    def write_readelf(self, style: str, out: IO[bytes]) -> None:
+        """Writes the text of `readelf`; faster than `readelf` where `out` is a plain file.
+
+        Args:
+            style: One of `STYLES`.
+            out: An open file.
+
+        Raises:
+            UsageError: That version does not print the section.
+        """
+        self._text(style).write(descriptor_of(out))
+
+    def _text(self, style: str) -> _core.SFrameText:
+        try:
+            return _core.SFrameText(self.recording._core, style)
+        except ValueError as error:
+            raise UsageError(f"{self.recording.path}: {error}") from None
+
+    def merge(self) -> Section:
+        """One sorted section with the functions of all headers of the first section."""
+        rows = zip(self.headers, self.sections, strict=True)
+        return Section.merge([section for header, section in rows if header.section == 0])
+
+    def replace(self, section: Section, path: str | PathLike[str], *, index: int = 0) -> None:
+        """Writes a copy of the file in which a section is replaced.
+
+        Args:
+            section: The new section. It must not be larger than the one it replaces.
+            path: File to write; it appears under its name only when it is complete.
+            index: Index of the section to replace.
+
+        Raises:
+            ExportError: The section is larger, or the file is an object file, whose relocations refer to the section.
+        """
+        address = next(header.address for header in self.headers if header.section == index)
+        data = _core.sframe_put_back(self.recording._core, index, section.encode(address))
+        with output_file(Path(path)) as out:
+            out.write(data)
+
+
+def open(source: Input | Recording, *, address: int | None = None) -> SFrame:
+    """Opens a file with SFrame sections: ELF, object file, archive, or a section extracted from one.
+
+    Args:
+        source: As for `perfuse.open`, or an open recording.
+        address: Load address of an extracted section; 0 by default.
+
+    Raises:
+        UnreadableInput: The file has no section, or none that begins with a header.
+        UsageError: The file is of another format.
+    """
+    if isinstance(source, Recording):
+        return SFrame(source)
+    if address is None:
+        return SFrame(open_recording(source))
+    if isinstance(source, str | PathLike):
+        path = fspath(source)
+        return SFrame(Recording(_core.sframe_at(path, None, address), path))
+    data = bytes(source) if isinstance(source, bytes | bytearray | memoryview) else source.read()
+    return SFrame(Recording(_core.sframe_at("<bytes>", data, address), "<bytes>"))
+
+
+def _as_uint64_bytes(addresses: Iterable[int]) -> bytes:
+    """Addresses as 64-bit numbers in native byte order."""
+    try:
+        view = memoryview(addresses)  # type: ignore[arg-type]  # raises where it is not a buffer
+    except TypeError:
+        return array("Q", addresses).tobytes()
+    if view.itemsize != 8 or view.format.lstrip("@=") not in ("Q", "L", "q", "l", "N"):
+        raise UsageError(f"addresses are 64-bit numbers, not of format {view.format!r}")
+    return view.tobytes()
