@@ -1,38 +1,47 @@
-"""What a profile tells of moments, one by one, on its way into a file."""
+"""Calls, slices, counters and instants of a profile as streams, for files of timeline viewers."""
 
 from collections.abc import Callable
-from typing import IO, TYPE_CHECKING
+from typing import IO, Any, Protocol
 
 from perfuse import _core
 from perfuse.descriptors import descriptor_of
+from perfuse.selection import Selection
 
-if TYPE_CHECKING:
-    from perfuse.profile import Profile
+
+class TimelineProfile(Protocol):
+    """A profile with events in time; `perfuse.Profile` is one."""
+
+    _fusion: _core.Fusion
+    selection: Selection
+
+    def sql(self, query: str, /) -> Any:
+        """Runs SQL over the common tables."""
+        ...
 
 
 class CallTrace:
     """Writes calls, slices, counters and instants of a profile for timeline viewers; `Profile.call_trace` makes one.
 
-    Calls are not kept: the events are read anew each time, and written as they come. A slice that is no call, such as a
-    wait for a lock, is on the track of its thread where all of the kind nest with the thread's calls, else on a track
-    beside it; collections and pauses are on a track `GC` of their process. Sizes of heaps that instants tell are a
-    counter.
+    Calls are not stored: every write reads the events again, and writes each call as it ends. A slice that is not a
+    call, such as a wait for a lock, is on the track of its thread where all slices of its kind nest with the thread's
+    calls, else on a separate track beside it; collections and pauses are on a track `GC` of their process. Heap sizes
+    of instants become a counter.
 
     Attributes:
-        num_events: Events that calls are made of, of the whole profile.
-        num_instants: Instants that are selected.
-        num_slices: Slices that are no calls, and selected.
-        num_counts: Values of counters, in the selected time.
-        is_empty: Whether there is nothing to be written.
+        num_events: Events of calls, of the whole profile.
+        num_instants: Selected instants.
+        num_slices: Selected slices that are not calls.
+        num_counts: Values of counters in the selected time.
+        is_empty: Whether there is nothing to write.
         first_ns: Time of the first of them, on the profile's clock; None where there is none.
         thread_ids: Keys of the threads that have some.
-        clock: What clock that is, as in table `clocks`; None where recordings are of several.
+        clock: Kind of the profile's clock, as in table `clocks`; None where recordings have different clocks.
     """
 
-    def __init__(self, profile: "Profile", progress: Callable[[str, float], None] | None = None) -> None:
-        chosen = profile.selection
-        threads = None if chosen.threads is None else [key for (key,) in profile.sql(chosen.threads).fetchall()]
-        self._core = _core.CallTrace(profile._fusion, threads=threads, time_ns=chosen.time_ns, progress=progress)
+    def __init__(self, profile: TimelineProfile, progress: Callable[[str, float], None] | None = None) -> None:
+        selection = profile.selection
+        threads = None if selection.threads is None else [key for (key,) in profile.sql(selection.threads).fetchall()]
+        self._core = _core.CallTrace(profile._fusion, threads=threads, time_ns=selection.time_ns, progress=progress)
         self.num_events = self._core.num_events
         self.num_instants = self._core.num_instants
         self.num_slices = self._core.num_slices
@@ -43,16 +52,16 @@ class CallTrace:
         self.clock = self._core.clock
 
     def write_chrome(self, out: IO[bytes], progress: Callable[[str, float], None] | None = None) -> None:
-        """Writes Chrome's trace events, with commas between them and nothing around them.
+        """Writes Chrome's trace events, separated by commas, without the brackets around them.
 
-        Times are microseconds from `first_ns` on.
+        Times are microseconds after `first_ns`.
         """
         self._core.write_chrome(descriptor_of(out), progress=progress)
 
     def write_speedscope(self, out: IO[bytes], progress: Callable[[str, float], None] | None = None) -> None:
-        """Writes the members of a speedscope file that are about calls: `activeProfileIndex`, `profiles` and `shared`.
+        """Writes the members `activeProfileIndex`, `profiles` and `shared` of a speedscope file.
 
-        Times are nanoseconds from `first_ns` on.
+        Times are nanoseconds after `first_ns`.
         """
         self._core.write_speedscope(descriptor_of(out), progress=progress)
 
@@ -62,8 +71,8 @@ class CallTrace:
         """Writes Perfetto's packets.
 
         Args:
-            out: Where to.
-            clock: The number of `clock` among Perfetto's; None where it has none for it.
-            progress: Called with how much is done.
+            out: A binary file object.
+            clock: Perfetto's number of `clock`; None where it has none.
+            progress: Called with the name of the step and the completed share.
         """
         self._core.write_perfetto(descriptor_of(out), clock=clock, progress=progress)

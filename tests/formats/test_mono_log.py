@@ -40,7 +40,7 @@ def test_a_log_comes_out_byte_for_byte(mono_corpus: Path, tmp_path: Path, folder
     for path in logs(mono_corpus, folder):
         written = pf.mono.convert(path, output=out)
         assert out.read_bytes() == whole(path), path.name
-        assert written.told() == [], path.name
+        assert written.notes() == [], path.name
 
 
 def test_what_cannot_be_read_is_not_written(mono_corpus: Path, tmp_path: Path) -> None:

@@ -2,14 +2,18 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from perfuse import _core
 from perfuse.analysis.heap_rows import Snapshot
 from perfuse.analysis.objects import type_names
+from perfuse.analysis.profiles import TableProfile
 
-if TYPE_CHECKING:
-    from perfuse.profile import Profile
+
+class FusedProfile(TableProfile, Protocol):
+    """A profile of the core; `perfuse.Profile` is one."""
+
+    _fusion: _core.Fusion
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,7 @@ class ShotSums:
         num_references: Of each shot, by its key.
     """
 
-    def __init__(self, profile: "Profile") -> None:
+    def __init__(self, profile: FusedProfile) -> None:
         rows, references = _core.heap_sums(profile._fusion)
         self._types = type_names(profile)
         self._shots: dict[int, dict[int | None, tuple[int, int]]] = {}

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 
-from perfuse.analysis.profiles import UNSELECTED, RuntimeProfile, read_selected
+from perfuse.analysis.profiles import UNSELECTED, RuntimeProfile, TableProfile, read_selected
 from perfuse.table import Columns
 
 
@@ -63,7 +63,7 @@ def known_objects(profile: RuntimeProfile, asked: list[tuple[int, int]]) -> dict
     }
 
 
-def type_names(profile: RuntimeProfile) -> dict[int | None, str]:
+def type_names(profile: TableProfile) -> dict[int | None, str]:
     """Names of types by key."""
     types = Columns(profile.tables["types"])
     return dict(zip(types["type_id"], types["name"], strict=True))

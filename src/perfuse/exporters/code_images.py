@@ -1,16 +1,14 @@
-"""JIT code as ELF files, one a process, and a perf.data in which perf finds them."""
+"""JIT code as ELF files, one per process, and a perf.data in which perf finds them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import IO, TYPE_CHECKING
+from typing import IO, Any, Protocol
 
 from perfuse import _core
 from perfuse.elf_machine import E_MACHINES, e_machine
 from perfuse.errors import ExportError
-
-if TYPE_CHECKING:
-    from perfuse.profile import Profile
+from perfuse.selection import Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +16,12 @@ class Image:
     """A written ELF file.
 
     Attributes:
-        pid: Process whose code it has.
+        pid: Process whose code it contains.
         build_id: Its build id, in hexadecimal.
         size_bytes: Its size.
-        num_functions: Pieces of code in it.
+        num_functions: Number of code objects.
         num_line_rows: Rows of its line tables.
-        num_inlined_calls: Inlined calls it tells of.
+        num_inlined_calls: Inlined calls.
     """
 
     pid: int
@@ -39,9 +37,9 @@ class Injection:
     """A written perf.data.
 
     Attributes:
-        num_copied: Records of the recording it has.
-        num_added: Mappings of the images that were added, one for each life of a piece of code at an address.
-        num_dropped: Mappings of the recording that were left out, as they would have hidden the code.
+        num_copied: Records copied from the recording.
+        num_added: Mappings of the images that were added, one for each lifetime of a code object at an address.
+        num_dropped: Mappings of the recording that were left out, because they would have hidden the code.
     """
 
     num_copied: int
@@ -61,15 +59,32 @@ class Images:
         self.images = tuple(Image(*facts) for facts in core.facts())
 
 
+class CodeProfile(Protocol):
+    """A profile with JIT code; `perfuse.Profile` is one."""
+
+    _fusion: _core.Fusion
+    selection: Selection
+
+    @property
+    def recordings(self) -> Sequence[Any]:
+        """The open files."""
+        ...
+
+    @property
+    def joins(self) -> Sequence[Any]:
+        """How each dump was joined with the samples."""
+        ...
+
+
 class CodeImages:
     """Writes a profile's JIT code as ELF files; `Profile.images` is one.
 
-    An image has every piece of code a process ever had, each at a place of its own, with symbols, and DWARF lines and
-    inlined calls. Runtimes use addresses again, so places in an image are not addresses in memory: a perf.data says by
-    its mappings which code was where, and when.
+    An image contains every code object that a process ever had, each at an address of its own, with symbols, DWARF
+    lines and inlined calls. Runtimes reuse addresses, so addresses in an image are not addresses in memory: the
+    mappings of a perf.data state which code was where, and when.
     """
 
-    def __init__(self, profile: "Profile") -> None:
+    def __init__(self, profile: CodeProfile) -> None:
         self._profile = profile
 
     def pids(self) -> list[int]:
@@ -77,7 +92,7 @@ class CodeImages:
         return _core.code_pids(self._profile._fusion)
 
     def sampled_pids(self) -> list[int]:
-        """Those of them that are in the perf.data."""
+        """Of these, the processes that are in the perf.data."""
         joined = {join.pid for join in self._profile.joins}
         return [pid for pid in self.pids() if pid in joined]
 
@@ -86,18 +101,18 @@ class CodeImages:
 
         Raises:
             OSError: A file cannot be written.
-            ExportError: There is more code than an ELF file can have.
+            ExportError: There is more code than an ELF file can contain.
         """
         descriptors = {pid: file.fileno() for pid, file in files.items()}
         return Images(_core.write_images(self._profile._fusion, descriptors, self._machine()))
 
     def inject(self, out: IO[bytes], images: Images, paths: Mapping[int, str | PathLike[str]]) -> Injection:
-        """Writes the profile's perf.data again with its code mapped from images, as `perf inject --jit` would.
+        """Writes a copy of the profile's perf.data whose code is mapped from images, as `perf inject --jit` would.
 
         Args:
             out: A new and empty file with a descriptor.
             images: What `write` wrote.
-            paths: Where perf will find the image of each process, as absolute paths.
+            paths: The image of each process, as absolute paths for perf.
 
         Raises:
             OSError: The file cannot be written.
@@ -116,17 +131,18 @@ class CodeImages:
             raise ExportError("there is no perf.data to put the code into", hint="open the perf.data with its dump")
         if len(recordings) > 1:
             raise ExportError(
-                f"there are {len(recordings)} perf.data files, and a new one is made of one: {', '.join(recordings)}",
+                f"there are {len(recordings)} perf.data files, and the output is a copy of one:"
+                f" {', '.join(recordings)}",
                 hint="convert them one by one",
             )
         if self._profile.selection.condition is not None:
             raise ExportError(
                 "a perf.data is written with all samples of the recording",
-                hint="leave the time range and the thread out, and choose them in perf: `perf report --time`, `--tid`",
+                hint="select time range and thread in perf instead: `perf report --time`, `--tid`",
             )
 
     def _machine(self) -> int:
-        """What the code is for, where its dump does not say: what the samples are of, else this machine."""
-        sampled = (r.summary.arch for r in self._profile.recordings if r.format == "perf_data")
-        known = (E_MACHINES[arch] for arch in sampled if arch in E_MACHINES)
-        return next(known, None) or e_machine(None)
+        """The ELF machine of code whose dump does not state it: that of the samples, else this machine."""
+        archs = (r.summary.arch for r in self._profile.recordings if r.format == "perf_data")
+        machines = (E_MACHINES[arch] for arch in archs if arch in E_MACHINES)
+        return next(machines, None) or e_machine(None)

@@ -5,19 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from perfuse.reports.json_text import address_value, is_address
 from perfuse.reports.units import count_text, counted
 
-if TYPE_CHECKING:
-    from perfuse.profile import Profile
-    from perfuse.table import Table
-
 ROWS_SHOWN = 10
 
 
-def table_html(table: Table) -> str:
+class NamedTable(Protocol):
+    """A common table; `perfuse.Table` is one."""
+
+    name: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Column names."""
+        ...
+
+    def to_arrow(self) -> Any:
+        """The table, as an `arro3.core.Table`."""
+        ...
+
+
+def table_html(table: NamedTable) -> str:
     """The first rows of a common table, and how many there are."""
     arrow = table.to_arrow()
     columns = [arrow.column(name) for name in table.columns]
@@ -27,7 +38,7 @@ def table_html(table: Table) -> str:
     return f"<p><b>{escape(table.name)}</b>: {counted(arrow.num_rows, 'row')}</p>" + _table(table.columns, cells)
 
 
-def profile_html(profile: Profile) -> str:
+def profile_html(profile: Any) -> str:
     """What a profile is of, and its files."""
     files = [[r.path, r.format, r.summary.producer or ""] for r in profile.recordings]
     samples = counted(profile.tables["samples"].num_rows, "sample")
