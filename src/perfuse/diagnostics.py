@@ -1,4 +1,4 @@
-"""Departures from a specification, and the numbered rules behind them."""
+"""Violations of a specification that were found in files, and the numbered rules they violate."""
 
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -8,20 +8,20 @@ from perfuse import _core
 from perfuse.errors import UsageError
 
 SEVERITIES = ("info", "warning", "data_loss", "error")
-"""Mildest first. From `warning` on a departure is a finding, and commands exit with 1."""
+"""Least severe first. Diagnostics from `warning` on are findings: commands then exit with 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A numbered rule: what `perfuse explain CODE` tells.
+    """A numbered rule, as `perfuse explain CODE` prints it.
 
     Attributes:
         code: Two letters and a number, stable once released.
         severity: One of `SEVERITIES`.
-        title: One line: what is the case.
+        title: The violation in one line.
         section: Section of the specification.
-        meaning: What it means and who writes it.
-        action: What to do about it.
+        meaning: What it means, and which programs write it.
+        action: What to do.
         format: Format it belongs to.
     """
 
@@ -36,18 +36,19 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """A rule that applied at a place in a file.
+    """A violation of a rule, at an offset of a file.
 
     Attributes:
         code: The rule's code.
         severity: The rule's severity.
         message: What was found, with its numbers.
-        offset: Absolute offset of the record or field; None where it is about a whole recording.
-        record_index: Zero-based index of the record, where it is about one.
-        field: Field that departs, empty where none does.
+        offset: Absolute offset of the record or field; None for a violation of the whole recording.
+        record_index: Zero-based index of the record; None where the violation is not of one record.
+        field: Field that violates the rule; empty where it is not of one field.
         section: Section of the specification.
-        count: How many times; more than 1 on the last row of a code that was cut short, and on habits told once.
-        path: File it is in.
+        count: Number of occurrences; more than 1 on the last row of a code whose rows were limited, and for rules that
+            are reported once per file.
+        path: The file.
     """
 
     code: str
@@ -62,7 +63,7 @@ class Diagnostic:
 
     @property
     def is_finding(self) -> bool:
-        """Whether it is more than worth knowing."""
+        """Whether its severity is at least `warning`."""
         return self.severity != "info"
 
 
@@ -77,10 +78,10 @@ def rules() -> dict[str, Rule]:
 
 
 def explain(code: str) -> Rule:
-    """The rule of that code, in any case.
+    """The rule of a code, in upper or lower case.
 
     Raises:
-        UsageError: There is none; the hint names near ones.
+        UsageError: There is none; the hint names similar codes.
     """
     found = rules().get(code.upper())
     if found is None:
@@ -91,15 +92,15 @@ def explain(code: str) -> Rule:
 
 
 def diagnostic(code: str, path: str, message: str, offset: int | None = None) -> Diagnostic:
-    """A departure that Python found: the rule's facts, and a message."""
+    """A diagnostic that Python code found."""
     rule = rules()[code]
     return Diagnostic(code, rule.severity, message, offset, None, "", rule.section, 1, path)
 
 
 def from_core(path: str, rows: list[tuple[str, str, int, int | None, str, int]]) -> list[Diagnostic]:
     """Rows of the core's checker as diagnostics."""
-    known = rules()
+    by_code = rules()
     return [
-        Diagnostic(code, known[code].severity, message, offset, index, field, known[code].section, count, path)
+        Diagnostic(code, by_code[code].severity, message, offset, index, field, by_code[code].section, count, path)
         for code, message, offset, index, field, count in rows
     ]

@@ -1,11 +1,11 @@
-"""What perfuse raises: one family, whose facts are attributes as well as words."""
+"""The exceptions that perfuse raises."""
 
 
 class PerfuseError(Exception):
-    """Something that could not be done.
+    """Base class of all exceptions of perfuse.
 
     Attributes:
-        path: File it is about.
+        path: The file.
         offset: Absolute offset in that file, in bytes, after decompression.
         record_index: Zero-based index of the record.
         field: Field of the record or header, as its specification names it.
@@ -33,20 +33,20 @@ class PerfuseError(Exception):
 
 
 class UsageError(PerfuseError):
-    """The request makes no sense: an unknown name, an option that does not exist, a value out of range."""
+    """An invalid request: an unknown name, an option that does not exist, a value out of range."""
 
 
-class UnreadableInput(PerfuseError):  # noqa: N818 - named for the input, which is at fault
-    """A file that is of no known format, or whose header cannot be read."""
+class UnreadableInput(PerfuseError):  # noqa: N818 - the input is at fault, not the program
+    """A file of an unknown format, or whose header cannot be read."""
 
 
 class QueryError(PerfuseError):
-    """SQL that cannot be run; `hint` says where in it, or what was meant, and `__cause__` is DuckDB's own error."""
+    """Invalid SQL; `hint` has the position or a suggestion, and `__cause__` is DuckDB's own error."""
 
 
 class ExportError(PerfuseError):
-    """A result that could not be written, or that the profile has nothing for."""
+    """An output that cannot be written, or for which the profile has no data."""
 
 
 class ExportWarning(UserWarning):
-    """Something of a profile that had no place in what was written."""
+    """A part of a profile that the output format cannot represent."""

@@ -35,16 +35,18 @@ def output_file(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def output_path(path: Path) -> Iterator[Path]:
-    """A path to write the content of a file to, for code that needs a name. The same rules as for `output_file`.
+    """The path of an empty file for the content of a file, for code that needs a name. Rules as for `output_file`.
 
     `-` is standard output.
     """
     if str(path) != "-" and not _is_special(path) and path.suffix.lower() != ".gz":
         with _renamed_file(path) as unfinished:
+            unfinished.touch()
             yield unfinished
         return
     with tempfile.TemporaryDirectory() as directory:
         unfinished = Path(directory, "output")
+        unfinished.touch()
         yield unfinished
         with unfinished.open("rb") as content:
             if str(path) == "-":

@@ -14,8 +14,6 @@ from perfuse.selection import Selection
 from perfuse.table import Table, Tables, names
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyRelation
-
     from perfuse._core import ArrowStream, CallStatistics
     from perfuse.analysis.allocations import Allocations
     from perfuse.analysis.exceptions import Exceptions
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     from perfuse.flame_graph import FlameGraph
     from perfuse.formats.mono.profile_log import RuntimeLog
     from perfuse.formats.xray.profile_log import CallLog
-    from perfuse.query import Database
+    from perfuse.query import Database, DuckDBRelation
     from perfuse.recording import Recording
 
 
@@ -63,7 +61,7 @@ class Profile:
         """All common tables."""
         return Tables(self._build, names())
 
-    def sql(self, query: str) -> "DuckDBPyRelation":
+    def sql(self, query: str) -> "DuckDBRelation":
         """Asks the common tables in SQL; a table is built when a query names it.
 
         Returns:

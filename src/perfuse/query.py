@@ -1,4 +1,4 @@
-"""SQL over the common tables: the only file that knows DuckDB.
+"""SQL over the common tables: the only module that imports DuckDB.
 
 Works with DuckDB 1.5 and 2.0: `fetchall()` only, Arrow through the PyCapsule interface, no pyarrow.
 """
@@ -6,49 +6,52 @@ Works with DuckDB 1.5 and 2.0: `fetchall()` only, Arrow through the PyCapsule in
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import duckdb
 
 from perfuse.errors import QueryError
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection, DuckDBPyRelation
+    from duckdb import DuckDBPyConnection
 
     from perfuse.table import Table
+
+DuckDBRelation: TypeAlias = duckdb.DuckDBPyRelation
+"""The result of a query, before it runs: `fetchall()`, `df()`, `pl()`, `arrow()`, `write_parquet(path)`."""
 
 
 @contextmanager
 def query_errors() -> Iterator[None]:
-    """Raises what DuckDB raises as `QueryError`."""
+    """Raises errors of DuckDB as `QueryError`."""
     try:
         yield
     except duckdb.Error as error:
-        # The first line says what is wrong, the next where, or what was meant.
-        what, *more = [line.rstrip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-        raise QueryError(what, hint=more[0] if more else None) from error
+        # The first line is the message; the second has the position, or a suggestion.
+        message, *more = [line.rstrip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+        raise QueryError(message, hint=more[0] if more else None) from error
 
 
 class Database:
-    """An in-memory database that shows tables by name and builds one only when a query names it."""
+    """An in-memory database that registers a table when a query first names it."""
 
     def __init__(self, tables: "Mapping[str, Table]") -> None:
         self._tables = tables
         self._connection: DuckDBPyConnection | None = None
-        self._shown: set[str] = set()
+        self._registered: set[str] = set()
 
-    def sql(self, query: str) -> "DuckDBPyRelation":
+    def sql(self, query: str) -> DuckDBRelation:
         """A DuckDB relation; nothing runs before it is fetched or written.
 
         Raises:
-            QueryError: It is no SQL, or names what there is not.
+            QueryError: The SQL is invalid, or names a table or column that does not exist.
         """
         connection = self._open()
         words = set(re.findall(r"\w+", query.lower()))
         for name in self._tables:
-            if name in words and name not in self._shown:
+            if name in words and name not in self._registered:
                 connection.register(name, self._tables[name].to_arrow())
-                self._shown.add(name)
+                self._registered.add(name)
         with query_errors():
             return connection.sql(query)
 

@@ -1,4 +1,4 @@
-"""A record of any format, as it lies in the file."""
+"""Decoded records of any format."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Hex(int):
-    """An address, magic or flag word: an int that shows itself in hexadecimal.
+    """An address, magic or flag word: an int that prints in hexadecimal.
 
     >>> Hex(255)
     0xff
@@ -20,7 +20,7 @@ class Hex(int):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record, decoded.
+    """A decoded record.
 
     Its fields can be read as attributes: `record.code_size` is `record.fields["code_size"]`.
 
@@ -29,7 +29,7 @@ class Record:
         index: Zero-based index in the file.
         offset: Absolute offset of its first byte, after decompression.
         size: Whole size in bytes, header included.
-        timestamp: Time as written, in the file's own units; None where the record has none.
+        timestamp: Time in the file's own units; None where the record has none.
         fields: Fields by the specification's names, in its order: int, `Hex`, str, bytes, or a list of such dicts.
     """
 

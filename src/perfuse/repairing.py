@@ -1,4 +1,4 @@
-"""Saving what can be saved of a damaged file."""
+"""Repairing damaged files: the longest valid file that can be recovered."""
 
 from dataclasses import dataclass
 from os import PathLike, fspath
@@ -12,12 +12,12 @@ from perfuse.recording import Input, open
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing that was changed to make a file valid.
+    """A change that a repair made.
 
     Attributes:
-        code: Rule that was broken.
-        message: What was done.
-        offset: Where, in the file as it was.
+        code: Rule that the file violated.
+        message: What was changed.
+        offset: Offset in the damaged file.
     """
 
     code: str
@@ -27,11 +27,11 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class RepairResult:
-    """What a repair did.
+    """The result of a repair.
 
     Attributes:
         changes: Every change.
-        lost: What could not be saved.
+        lost: Data that could not be recovered.
         records_in: Records that were read.
         records_out: Records that were written.
     """
@@ -43,15 +43,15 @@ class RepairResult:
 
 
 def repair(source: Input, output: str | PathLike[str], *, strict: bool = False) -> RepairResult:
-    """Writes the longest valid file that can be saved; the input is never written to.
+    """Writes the longest valid file that can be recovered; the input is never written to.
 
     Args:
         source: The damaged file.
-        output: Where the repaired one goes, whole or not at all; `-` for standard output.
-        strict: Refuse to repair: raise on the first departure instead.
+        output: File to write; it appears under its name only when it is complete. `-` for standard output.
+        strict: Raise on the first violation of the specification instead of repairing.
 
     Raises:
-        UnreadableInput: Not even the header can be read, or `strict` found a departure.
+        UnreadableInput: The header cannot be read, or `strict` found a violation.
         ExportError: The output cannot be written.
     """
     recording = open(source, strict=strict)

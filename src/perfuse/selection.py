@@ -1,4 +1,4 @@
-"""What of a profile is looked at."""
+"""The selected threads and time of a profile."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,13 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What of a profile's samples, calls and events is looked at."""
+    """The selected threads and time of a profile's samples, calls and events.
+
+    Attributes:
+        start_ns: First time; None without a limit.
+        end_ns: First time after the selection; None without a limit.
+        thread: Thread id or name; None for all threads.
+    """
 
     start_ns: int | None = None
     end_ns: int | None = None
@@ -33,7 +39,7 @@ class Selection:
     def threads(self) -> str | None:
         """An SQL query for the keys of the selected threads; None where all are selected.
 
-        A number is the system's thread id; of threads that have none, the key, or the recorder's own id.
+        A number is the system's thread id; for threads that have none, the key, or the recorder's own id.
         """
         if self.thread is None:
             return None
@@ -65,7 +71,7 @@ class Selection:
         time: str | None = "ts_ns",
         thread: str | None = "thread_id",
     ) -> dict[str, Any]:
-        """Which rows of a table are selected, as the core takes it; `threads` are keys."""
+        """The arguments of the core for the selected rows of a table; `threads` are keys."""
         return {
             "threads": threads if thread else None,
             "time_ns": self.time_ns if time else None,
@@ -76,7 +82,7 @@ class Selection:
 
     @property
     def time_ns(self) -> tuple[int, int] | None:
-        """Start and end, as far as any clock goes where one of them is open; None where all time is selected."""
+        """Start and end, in 64 bits where one of them has no limit; None where all time is selected."""
         if self.start_ns is None and self.end_ns is None:
             return None
         first, last = -(2**63), 2**63 - 1

@@ -1,4 +1,4 @@
-"""The common tables, as Python meets them."""
+"""The common tables in Python: by name, as Arrow, and their columns as Python values."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,9 +28,9 @@ def names() -> tuple[str, ...]:
 
 
 class Table:
-    """A common table: built when it is asked for, and kept.
+    """A common table: built on first use, and cached.
 
-    Any Arrow library takes it as it is, through the PyCapsule interface: `polars.DataFrame(table)`,
+    Any Arrow library accepts it, through the PyCapsule interface: `polars.DataFrame(table)`,
     `pyarrow.table(table)`, `duckdb.sql("... FROM table")`.
     """
 
@@ -42,7 +42,7 @@ class Table:
     def to_arrow(self) -> "ArrowTable":
         """The whole table, as an `arro3.core.Table`."""
         if self._arrow is None:
-            # First, as the core may begin with it while Arrow is loaded.
+            # Before the import, because the core may work on the table while Arrow is loaded.
             built = self._build()
             from arro3.core import Table as ArrowTable
 
@@ -50,7 +50,7 @@ class Table:
         return self._arrow
 
     def stream(self) -> "RecordBatchReader":
-        """The table in record batches, made as they are pulled and not kept: for one larger than memory."""
+        """The table in record batches, built as they are read and not cached: for tables larger than memory."""
         built = self._build()
         from arro3.core import RecordBatchReader
 
@@ -120,7 +120,7 @@ class Tables(Mapping[str, Table]):
 
 
 def specification(name: str) -> dict[str, Any]:
-    """What the documentation says of a table: `name`, `doc`, `columns` as `(name, type, nullable, doc)`."""
+    """The declaration of a table: `name`, `doc`, `columns` as `(name, type, nullable, doc)`."""
     return _specifications()[name]
 
 
@@ -129,15 +129,15 @@ def _specifications() -> dict[str, dict[str, Any]]:
     return {table["name"]: {**table} for table in _core.tables()}
 
 
-_IN_BULK = 50
-"""A value on its own costs as much as so many in bulk."""
+_BULK_VALUES = 50
+"""Reading one value takes as long as reading this many of a whole column."""
 
 
 class Columns:
-    """The columns of an Arrow stream; a column is unpacked when it is first asked for, and kept.
+    """The columns of an Arrow stream as Python lists; a column is converted on first use, and cached.
 
     Args:
-        stream: Anything that offers the Arrow C stream interface.
+        stream: An object with the Arrow C stream interface.
     """
 
     def __init__(self, stream: Any) -> None:
@@ -145,7 +145,7 @@ class Columns:
 
         self._table = Table.from_arrow(stream)
         self._lists: dict[str, list[Any]] = {}
-        self._asked: Counter[str] = Counter()
+        self._num_reads: Counter[str] = Counter()
 
     def __len__(self) -> int:
         return self._table.num_rows
@@ -161,9 +161,9 @@ class Columns:
         return self._lists[name]
 
     def value(self, name: str, row: int) -> Any:
-        """One value; a column that many are asked of is unpacked."""
-        self._asked[name] += 1
-        if name in self._lists or self._asked[name] * _IN_BULK > len(self):
+        """One value; a column of which many values are read is converted as a whole."""
+        self._num_reads[name] += 1
+        if name in self._lists or self._num_reads[name] * _BULK_VALUES > len(self):
             return self[name][row]
         return self._table[name][row].as_py()
 
@@ -173,22 +173,22 @@ class Columns:
         return (dict(zip(names, row, strict=True)) for row in self.tuples(*names))
 
     def tuples(self, *names: str) -> Iterator[tuple[Any, ...]]:
-        """Some columns of every row, a tuple a row."""
+        """Some columns of every row, a tuple per row."""
         return zip(*map(self.__getitem__, names), strict=True)
 
     def take(self, rows: Sequence[int], names: Iterable[str]) -> list[tuple[Any, ...]]:
-        """Some columns of some rows, a tuple a row."""
+        """Some columns of some rows, a tuple per row."""
         columns = [self._some(name, rows) for name in names]
         return list(zip(*columns, strict=True))
 
     def _some(self, name: str, rows: Sequence[int]) -> list[Any]:
-        if name in self._lists or len(rows) * _IN_BULK > len(self):
+        if name in self._lists or len(rows) * _BULK_VALUES > len(self):
             column = self[name]
             return [column[row] for row in rows]
         lazy = self._table[name]
         return [lazy[row].as_py() for row in rows]
 
 
-def first(rows: Iterable[int], limit: int | None, key: Callable[[int], Any]) -> list[int]:
-    """The rows whose keys are least, in their order; all of them where `limit` is None."""
+def smallest_rows(rows: Iterable[int], limit: int | None, key: Callable[[int], Any]) -> list[int]:
+    """The `limit` rows with the smallest keys, sorted by key; None for all."""
     return sorted(rows, key=key) if limit is None else nsmallest(limit, rows, key=key)

@@ -8,7 +8,7 @@ from perfuse.analysis.functions import Backtrace, stack_backtraces
 from perfuse.analysis.objects import type_names
 from perfuse.analysis.profiles import RuntimeProfile
 from perfuse.errors import UsageError
-from perfuse.table import Columns, first
+from perfuse.table import Columns, smallest_rows
 
 Order = Literal["bytes", "count"]
 UNKNOWN = "(unknown type)"
@@ -98,7 +98,7 @@ class Allocations:
             raise UsageError(f"order is bytes or count, not {order!r}", field="order")
         whole = self._sites
         values = whole[_COLUMNS[order]]
-        rows = first(range(len(whole)), limit, lambda row: (-values[row], row))
+        rows = smallest_rows(range(len(whole)), limit, lambda row: (-values[row], row))
         picked = whole.take(rows, ("stack_id", "type_id", "num_types", "num_objects", "size_bytes"))
         stacks, names = stack_backtraces(self._profile, [stack for stack, *_ in picked]), type_names(self._profile)
         return [AllocationSite(stacks[stack], names.get(type_id, UNKNOWN), *rest) for stack, type_id, *rest in picked]

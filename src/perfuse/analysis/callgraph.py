@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from perfuse.analysis.functions import Function, ThreadIds
 from perfuse.analysis.latency import CallAccount, Latency, latencies_of, matcher, ordering
 from perfuse.errors import UsageError
-from perfuse.table import Columns, first
+from perfuse.table import Columns, smallest_rows
 
 StackOrder = Literal["self", "total", "count"]
 
@@ -72,7 +72,7 @@ class CallGraph:
             order: By what: see `CallAccount.functions`.
             pattern: Only edges from or to functions of such names: see `matcher`.
         """
-        rows = first(self._rows(pattern), limit, ordering(self._edges, order, self._names))
+        rows = smallest_rows(self._rows(pattern), limit, ordering(self._edges, order, self._names))
         ends = self._edges.take(rows, ("caller_id", "function_id"))
         return [
             CallEdge(None if caller is None else self._names.function(caller), self._names.function(callee), latency)
@@ -136,7 +136,7 @@ class CallPaths:
             matches, functions = matcher(pattern), nodes.functions
             meant = {key for key in {*functions} if matches(self._names.name(key))}
             rows = (row for row in rows if functions[row] in meant)
-        chosen = first(rows, limit, lambda row: (-values[row], row))
+        chosen = smallest_rows(rows, limit, lambda row: (-values[row], row))
         return [
             CallStack(self._functions(row), nodes.num_calls[row], nodes.total_ns[row], nodes.self_ns[row])
             for row in chosen

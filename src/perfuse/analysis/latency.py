@@ -11,7 +11,7 @@ from perfuse.analysis.functions import Function, FunctionNames, ThreadIds
 from perfuse.analysis.orders import ORDERS, Grouping, Order, Rank
 from perfuse.analysis.profiles import CallProfile
 from perfuse.errors import UsageError
-from perfuse.table import Columns, first
+from perfuse.table import Columns, smallest_rows
 
 _COLUMN_OF = {"count": "num_calls"}
 
@@ -183,7 +183,7 @@ class CallAccount:
             order: By what; `name` is from A to Z.
             pattern: Only functions of such names: see `matcher`.
         """
-        rows = first(self._rows(pattern), limit, ordering(self._functions, order, self.names))
+        rows = smallest_rows(self._rows(pattern), limit, ordering(self._functions, order, self.names))
         columns = self._functions
         latencies = latencies_of(columns, rows)
         functions = [self.names.function(key) for (key,) in columns.take(rows, ["function_id"])]

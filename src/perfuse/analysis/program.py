@@ -6,7 +6,7 @@ from heapq import nlargest
 from perfuse.analysis.distribution import sum_by_bin
 from perfuse.analysis.functions import FunctionNames
 from perfuse.analysis.profiles import UNSELECTED, RuntimeProfile, read_selected, sort_by_time
-from perfuse.table import Columns, first
+from perfuse.table import Columns, smallest_rows
 
 BINS = 60
 _KINDS = ("domain", "context", "image", "assembly")
@@ -93,7 +93,7 @@ def compilation(profile: RuntimeProfile, limit: int | None = 5) -> Compilation:
     names = FunctionNames(profile.tables)
     least = min(nlargest(limit, (size for _, size in made)), default=0) if limit else 0
     large = (row for row in rows["jit"] if sizes[row] >= least)
-    biggest = first(large, limit, lambda row: (-sizes[row], names.name(functions[row])))
+    biggest = smallest_rows(large, limit, lambda row: (-sizes[row], names.name(functions[row])))
     (methods, size), (helpers, helper_size) = counts["jit"], counts["helper"]
     timeline = sum_by_bin(made, profile.span_ns or (0, 0), BINS)
     return Compilation(

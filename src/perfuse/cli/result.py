@@ -19,14 +19,14 @@ from perfuse.reports.text import cell_width, cut, cut_middle
 from perfuse.reports.units import count_text
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyRelation
+    from perfuse.query import DuckDBRelation
 
 FORMATS = ("table", "csv", "json", "parquet")
 TABLE_LIMIT = 50
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE", "DECIMAL")
 
 
-def write_result(console: Console, relation: DuckDBPyRelation, form: str, path: str | None, limit: int | None) -> None:
+def write_result(console: Console, relation: DuckDBRelation, form: str, path: str | None, limit: int | None) -> None:
     """Writes what a query answers to a file, or to standard output where `path` is None."""
     from perfuse.query import query_errors
 
@@ -34,7 +34,7 @@ def write_result(console: Console, relation: DuckDBPyRelation, form: str, path: 
         _write(console, relation, form, path, limit)
 
 
-def _write(console: Console, relation: DuckDBPyRelation, form: str, path: str | None, limit: int | None) -> None:
+def _write(console: Console, relation: DuckDBRelation, form: str, path: str | None, limit: int | None) -> None:
     if limit is None and form == "table":
         limit = TABLE_LIMIT
     shown = relation.limit(limit) if limit else relation
@@ -60,7 +60,7 @@ def _write(console: Console, relation: DuckDBPyRelation, form: str, path: str | 
         console.note(f"{count_text(total - limit)} more rows were left out", "--limit 0 writes all")
 
 
-def table_lines(relation: DuckDBPyRelation, style: Style) -> Iterator[str]:
+def table_lines(relation: DuckDBRelation, style: Style) -> Iterator[str]:
     """The rows as an aligned table; null is empty, addresses are hexadecimal."""
     names = relation.columns
     rows = relation.fetchall()
@@ -104,7 +104,7 @@ def _cell(value: Any, address: bool) -> str:
     return str(value)
 
 
-def _write_json(relation: DuckDBPyRelation, out: TextIO) -> None:
+def _write_json(relation: DuckDBRelation, out: TextIO) -> None:
     """An array, an object a line: one document to a parser, a row a line to grep."""
     names = relation.columns
     addresses = [is_address(name) for name in names]

@@ -133,7 +133,7 @@ def convert(
     }
     target = Path(fspath(output))
     try:
-        with output_path(target) as path, path.open("xb") as out:
+        with output_path(target) as path, path.open("wb") as out:
             facts = _core.convert_xray([one._core for one in recordings], out.fileno(), options, yaml)
     except OSError as error:
         raise ExportError(f"cannot write {target}: {error.strerror or error}", path=str(target)) from error
