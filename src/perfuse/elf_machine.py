@@ -1,4 +1,4 @@
-"""ELF machine numbers, which JITDUMP names architectures by."""
+"""ELF machine numbers: JITDUMP and ELF identify architectures by them."""
 
 import platform
 
@@ -19,14 +19,14 @@ E_MACHINES = {
     "s390x": 22,
     "loongarch64": 258,
 }
-"""ELF `e_machine` by what `uname -m` says."""
+"""ELF `e_machine` by the output of `uname -m`."""
 
 
 def e_machine(arch: str | int | None) -> int:
-    """The number of a machine: a name as `uname -m` says it, a number as it is, None for this machine.
+    """The number of a machine: given as `uname -m` spells it, as the number, or None for this machine.
 
     Raises:
-        UsageError: the name is unknown.
+        UsageError: The name is unknown.
     """
     if isinstance(arch, int):
         return arch

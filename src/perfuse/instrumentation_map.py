@@ -1,4 +1,4 @@
-"""XRay's instrumentation map: which functions of a program have sleds, and what the ids in a log stand for."""
+"""XRay instrumentation maps: the functions of a program that have sleds, and the meaning of function ids in logs."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class InstrumentationMap:
-    """The map of a program, a shared library or an object file, of ELF or Mach-O.
+    """The instrumentation map of a program, a shared library or an object file (ELF or Mach-O).
 
-    Functions are numbered as in logs: from 1 on, in the first object of a process. Names are looked up when they are
-    first asked for: in the file's symbols and DWARF, or in its separate debug file.
+    Functions are numbered as in logs: from 1 on, in the first object of a process. Names are looked up on first use: in
+    the file's symbols and DWARF, or in its separate debug file.
 
     Attributes:
         path: The file.
@@ -41,33 +41,34 @@ class InstrumentationMap:
         Args:
             path: The program that was recorded, as it was linked.
             symbol_dirs: Directories with the debug file or an unstripped copy, found by name and by build id.
-            debug_info: Use DWARF, which tells where functions are declared.
-            architecture: Which part of a universal file: `x86_64`, `aarch64`. Else that for this machine, or the first.
+            debug_info: Use DWARF, which has the declarations of functions.
+            architecture: Which part of a universal file: `x86_64`, `aarch64`. By default that of this machine, or the
+                first.
 
         Raises:
-            UnreadableInput: The file cannot be read, is no object file, or has no map.
+            UnreadableInput: The file cannot be read, is not an object file, or has no map.
         """
         core = _core.InstrumentationMap.open(path, [fspath(one) for one in symbol_dirs], debug_info, architecture)
         return cls(core, fspath(path))
 
     @property
     def architecture(self) -> str:
-        """What the code is for: `x86_64`, `aarch64`, `s390x`; `unknown` for machines XRay is not made for."""
+        """Machine of the code: `x86_64`, `aarch64`, `s390x`; `unknown` for machines that XRay does not support."""
         return self._core.architecture
 
     @property
     def pointer_bytes(self) -> int:
-        """Size of an address."""
+        """Size of an address in bytes."""
         return self._core.pointer_bytes
 
     @property
     def version(self) -> int | None:
-        """Version of its entries; None where there are none, or several."""
+        """Version of its entries; None where there are none, or several versions."""
         return self._core.version
 
     @property
     def versions(self) -> tuple[int, ...]:
-        """All versions its entries have."""
+        """All versions of its entries."""
         return tuple(self._core.versions)
 
     @property
@@ -77,9 +78,9 @@ class InstrumentationMap:
 
     @cached_property
     def functions(self) -> "ArrowTable":
-        """The functions, one a row, as an `arro3.core.Table`.
+        """The functions, one per row, as an `arro3.core.Table`.
 
-        Columns: `id`, `address` (at link time), `section` (from which addresses count where the file is not linked),
+        Columns: `id`, `address` (at link time), `section` (addresses are relative to it where the file is not linked),
         `name`, `linkage_name`, `path`, `line` and `column` of its declaration, `num_sleds`, `kinds`,
         `always_instrument`, `version`.
         """
@@ -89,7 +90,7 @@ class InstrumentationMap:
 
     @cached_property
     def sleds(self) -> "ArrowTable":
-        """The sleds, one a row, function by function, as an `arro3.core.Table`.
+        """The sleds, one per row, grouped by function, as an `arro3.core.Table`.
 
         Columns: `function_id`, `address`, `function_address`, `section`, `kind`, `always_instrument`, `version`, and
         `offset` of the entry in the file.
@@ -100,7 +101,7 @@ class InstrumentationMap:
 
     @cached_property
     def findings(self) -> list[Diagnostic]:
-        """What is wrong with the map, and functions that have no names."""
+        """Errors of the map, and functions without a name."""
         return [
             replace(diagnostic(code, self.path, message, offset), count=count)
             for code, message, offset, count in self._core.findings

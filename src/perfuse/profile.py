@@ -1,4 +1,4 @@
-"""Several recordings on one clock: tables, SQL, exports."""
+"""Several recordings joined on one clock: tables, SQL, analyses, exports."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -34,9 +34,9 @@ class Profile:
 
     Attributes:
         recordings: The open files, perf.data first.
-        joins: How each dump was put together with the samples.
+        joins: How each dump was joined with the samples.
         title: What was recorded: a command line, or file names.
-        selection: What of the samples is looked at.
+        selection: The selected threads and time.
     """
 
     def __init__(
@@ -62,66 +62,66 @@ class Profile:
         return Tables(self._build, names())
 
     def sql(self, query: str) -> "DuckDBRelation":
-        """Asks the common tables in SQL; a table is built when a query names it.
+        """Runs SQL over the common tables; a table is built when a query first names it.
 
         Returns:
             A DuckDB relation: `.fetchall()`, `.df()`, `.pl()`, `.arrow()`, `.write_parquet(path)`; it prints itself.
 
         Raises:
-            QueryError: It is no SQL, or names what there is not. What goes wrong only with the rows, a conversion say,
-                DuckDB raises itself when they are fetched.
+            QueryError: The SQL is invalid, or names a table or column that does not exist. An error that depends on the
+                rows, such as a failed conversion, is raised by DuckDB when they are fetched.
         """
         return self._database.sql(query)
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What reading the recordings and putting them together found; `Recording.check` tells every habit."""
+        """Findings of reading and joining the recordings; `Recording.check` reports all violations of a file."""
         checked = [d for recording in self.recordings for d in recording.findings()]
         naming = [
             replace(diagnostic(code, path, message, offset), count=count)
             for path, code, message, offset, count in self._fusion.naming_findings()
         ]
-        return (*self._found, *naming, *self._stacks_lost(), *checked)
+        return (*self._found, *naming, *self._incomplete_stacks(), *checked)
 
-    def _stacks_lost(self) -> list[Diagnostic]:
-        """That not all stacks could be unwound to their ends."""
+    def _incomplete_stacks(self) -> list[Diagnostic]:
+        """A diagnostic for stacks that could not be unwound to their ends."""
         if self.unwinding is None:
             return []
-        told, whole = [], f"of {self.unwinding.num_stacks:,} stacks"
+        found, total = [], f"of {self.unwinding.num_stacks:,} stacks"
         stops = dict(self.unwinding.stops)
         stops.pop("outermost", 0)
         path = next(recording.path for recording in self.recordings if "callchains" in recording.fills)
         if cut := stops.pop("cut", 0):
-            message = f"{cut:,} {whole} end where the copy of {self.unwinding.cut_bytes or 0:,} bytes does"
-            told.append(replace(diagnostic("FU009", path, message), count=cut))
+            message = f"{cut:,} {total} end where the copy of {self.unwinding.cut_bytes or 0:,} bytes ends"
+            found.append(replace(diagnostic("FU009", path, message), count=cut))
         if lost := sum(stops.values()):
             why = ", ".join(f"{count:,} {stop.replace('_', ' ')}" for stop, count in stops.items())
-            told.append(replace(diagnostic("FU010", path, f"{lost:,} {whole} are not whole: {why}"), count=lost))
-        return told
+            found.append(replace(diagnostic("FU010", path, f"{lost:,} {total} are incomplete: {why}"), count=lost))
+        return found
 
     @property
     def has_samples(self) -> bool:
-        """Whether any of the recordings tells of samples, other than by what its calls add up to."""
+        """Whether a recording has samples, other than sums of its calls."""
         return self.has("callchains") or self.has("samples")
 
     @property
     def has_traces(self) -> bool:
-        """Whether any of the recordings tells of calls."""
+        """Whether a recording has calls."""
         return self.has("call_events") or self.has("call_sums")
 
     def has(self, table: str) -> bool:
-        """Whether any of the recordings has rows for a table, as far as that can be told without making it."""
+        """Whether a recording has rows for a table, as far as that is known without building it."""
         return any(recording.has(table) for recording in self.recordings)
 
     @cached_property
     def unwinding(self) -> Unwinding | None:
-        """How copies of stacks were unwound; None where nothing was to be unwound."""
-        told = self._fusion.unwinding()
-        return Unwinding(**told) if told else None
+        """How copies of stacks were unwound; None where there were none."""
+        facts = self._fusion.unwinding()
+        return Unwinding(**facts) if facts else None
 
     @cached_property
     def span_ns(self) -> tuple[int, int] | None:
-        """Time of the first and the last sample, or event of a call trace; None without any."""
+        """Time of the first and the last sample or event of a call trace; None without any."""
         traced = self._fusion.trace_span() if self.selection == Selection() else None
         if traced and all("call_events" in recording.fills for recording in self.recordings):
             return traced
@@ -130,104 +130,106 @@ class Profile:
         return (min(first for first, _ in spans), max(last for _, last in spans)) if spans else None
 
     def allocations(self) -> "Allocations":
-        """What the selected threads allocated in the selected time: by type, by place, by thread."""
+        """Allocations of the selected threads and time: by type, by stack, by thread."""
         from perfuse.analysis.allocations import Allocations
 
         return Allocations(self)
 
     def gc_pauses(self) -> "list[Pause]":
-        """The times the world stood still for the garbage collector, in the selected time."""
+        """Pauses of the garbage collector in the selected time: periods in which all threads were stopped."""
         from perfuse.analysis.gc import gc_pauses
 
         return gc_pauses(self)
 
     def gc_activity(self) -> "GcActivity":
-        """What the garbage collector did: pauses, collections, the size of the heap, finalizers."""
+        """Activity of the garbage collector: pauses, collections, heap size, finalizers."""
         from perfuse.analysis.gc import gc_activity
         from perfuse.analysis.objects import Objects
 
         return gc_activity(self, Objects(self))
 
     def contention(self) -> "Contention":
-        """Who waited for which lock, and how long."""
+        """Lock contention: which threads waited for which locks, and how long."""
         from perfuse.analysis.locks import contention
         from perfuse.analysis.objects import Objects
 
         return contention(self, Objects(self))
 
     def exceptions(self) -> "Exceptions":
-        """What was thrown and where, and what handled it."""
+        """Exceptions: their types and stacks, and the handlers that ran."""
         from perfuse.analysis.exceptions import exceptions
         from perfuse.analysis.objects import Objects
 
         return exceptions(self, Objects(self))
 
     def call_statistics(self, **options: Any) -> "CallStatistics":
-        """What the calls of its traces cost, of the selected threads and time.
+        """Statistics of the calls of its traces, for the selected threads and time.
 
         Args:
-            options: Those of the core: `by` (`function`, `thread` or `cpu`), `rank` (how percentiles are taken:
+            options: Options of the core: `by` (`function`, `thread` or `cpu`), `rank` (how percentiles are computed:
                 `nearest` or `llvm`), `functions` (keys), `recursive_only`, `edges`, `paths`.
         """
-        return _core.call_statistics(self._fusion, **self._chosen(), **options)
+        return _core.call_statistics(self._fusion, **self._selection_arguments(), **options)
 
     def allocation_sums(self, by: str | None = None, *, stacks: bool = True) -> "ArrowStream":
-        """What the selected threads allocated in the selected time, added up in one pass: a row each.
+        """Sums of the allocations of the selected threads and time, computed in one pass: a row per group.
 
         Args:
-            by: `type`, `stack` or `thread`; by all three where not given.
-            stacks: Whether to look at stacks, which takes most of the time.
+            by: `type`, `stack` or `thread`; by default all three.
+            stacks: Whether to resolve stacks, which takes most of the time.
         """
-        return _core.allocation_sums(self._fusion, by=by, stacks=stacks, **self._chosen())
+        return _core.allocation_sums(self._fusion, by=by, stacks=stacks, **self._selection_arguments())
 
     def stacks_of(self, table: str) -> "tuple[ArrowStream, ArrowStream]":
-        """Tables `stacks` and `frames` with the stacks alone that `selected_rows` and `handle_sums` of a table name."""
+        """Tables `stacks` and `frames` with only the stacks that `selected_rows` and `handle_sums` of a table refer to."""
         stacks, frames = (self._fusion.table(name, stacks_of=table) for name in ("stacks", "frames"))
         if stacks is None or frames is None:
             raise KeyError(table)
         return stacks, frames
 
     def selected_rows(self, table: str, columns: Sequence[str], **which: Any) -> "ArrowStream":
-        """Some columns of the rows of a table that are of the selected threads and time.
+        """Some columns of the rows of a table that belong to the selected threads and time.
 
         Args:
-            table: A table that recordings fill by themselves. `slices` is without calls; keys of stacks are those of
+            table: A table that recordings fill themselves. `slices` does not contain calls; keys of stacks are those of
                 `stacks_of`.
-            columns: Their names.
-            which: `kinds`, only rows with these in column `kind`; `time` and `thread`, the columns of the time and the
-                thread where they are not `ts_ns` and `thread_id`, None where all are wanted.
+            columns: Names of the columns.
+            which: `kinds`, only rows with these values in column `kind`; `time` and `thread`, the columns of time and
+                thread where they are not `ts_ns` and `thread_id`; None for rows of all times or threads.
         """
         return _core.selected_rows(self._fusion, table, columns, self.selection.rows(self._threads, **which))
 
     def count_rows(self, table: str, **which: Any) -> int:
-        """How many rows of a table are selected."""
+        """Number of selected rows of a table."""
         return _core.count_rows(self._fusion, table, self.selection.rows(self._threads, **which))
 
     def row_counts(self, table: str, columns: tuple[str, str], **which: Any) -> list[tuple[str, int | None, int]]:
-        """How many selected rows have the same word and key: `(word, key, count)`."""
+        """Number of selected rows by the values of a text and a key column: `(text, key, count)`."""
         return _core.row_counts(self._fusion, table, columns, self.selection.rows(self._threads, **which))
 
     def handle_sums(self, *, stacks: bool) -> "tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]":
-        """Handles that the selected threads made or freed in the selected time.
+        """Sums of the handles that the selected threads created or freed in the selected time.
+
+        Args:
+            stacks: Whether to group the second list by stack.
 
         Returns:
-            `(kind, created, destroyed, left, most alive)` and, of those made, `(kind, stack_id, created, left)`; with
-            `stacks` by the stacks that made them.
+            `(kind, created, destroyed, left, max_alive)`, and `(kind, stack_id, created, left)` for those created.
         """
-        return _core.handle_sums(self._fusion, stacks=stacks, **self._chosen())
+        return _core.handle_sums(self._fusion, stacks=stacks, **self._selection_arguments())
 
     def object_origins(self, objects: Sequence[tuple[int, int]]) -> "ArrowStream":
-        """Where objects were allocated, given as addresses with a time each: the collector's moves are followed back.
+        """Allocations of the objects that were at given addresses at given times; moves of the collector are undone.
 
-        A row for each, null where its allocation was not recorded.
+        A row for each object, null where its allocation was not recorded.
         """
         addresses, times = [address for address, _ in objects], [ts_ns for _, ts_ns in objects]
         return _core.object_origins(self._fusion, addresses, times)
 
     def between(self, start_s: float, end_s: float) -> "Profile":
-        """The samples and calls of a time range, in seconds from the first of them; all other tables stay whole.
+        """The samples and calls of a time range, in seconds from the first of them; other tables stay complete.
 
-        Calls that reach over an end of the range are cut there.
+        Calls that extend over an end of the range are cut there.
         """
         first = self._whole().span_ns
         zero = first[0] if first else 0
@@ -235,15 +237,15 @@ class Profile:
         return self._selected(replace(self.selection, start_ns=start, end_ns=end))
 
     def thread(self, thread: str | int) -> "Profile":
-        """The samples and calls of one thread, by tid or name."""
+        """The samples and calls of one thread, by thread id or name."""
         return self._selected(replace(self.selection, thread=thread))
 
     def flame(self, *, inverted: bool = False, event: str | None = None) -> "FlameGraph":
-        """The flame graph of the samples; where none were taken, of recorded calls, else of allocations.
+        """The flame graph of the samples; without samples, of the recorded calls, else of the allocations.
 
         Args:
-            inverted: Whether to start from the functions that ran and go to their callers.
-            event: Event: `allocated-bytes` and `allocations` are those of allocations.
+            inverted: Whether roots are the innermost functions and children their callers.
+            event: Name of an event; `allocated-bytes` and `allocations` are the events of allocations.
 
         Raises:
             UsageError: The profile has no such event.
@@ -253,60 +255,60 @@ class Profile:
         return FlameGraph.of(self, inverted=inverted, event=event)
 
     @property
-    def has_heap_shots(self) -> bool:
-        """Whether any of the recordings can tell of heap shots; whether one does, table `heap_snapshots` says."""
+    def has_heap_snapshots(self) -> bool:
+        """Whether a recording can contain heap snapshots; table `heap_snapshots` lists those that it does contain."""
         return self.has("heap_snapshots") or self.has("gc_handles")
 
     def heap(self, snapshot: int | None = None) -> "Heap":
-        """A heap shot: what each object retains, what keeps it alive, what grew since another shot.
+        """A heap snapshot: what each object retains, what keeps it alive, what grew since another snapshot.
 
         Args:
-            snapshot: Its key (`snapshot_id`); without one, the last shot.
+            snapshot: Its key (`snapshot_id`); by default the last snapshot.
 
         Raises:
-            UsageError: There is none, or none with that key.
+            UsageError: There is none, or none with the key.
         """
         from perfuse.analysis.heap import Heap, snapshots
 
-        shots = snapshots(self)
-        chosen = shots[-1:] if snapshot is None else [shot for shot in shots if shot.snapshot_id == snapshot]
-        if not chosen:
-            hint = f"there are {', '.join(str(shot.snapshot_id) for shot in shots)}" if shots else None
-            raise UsageError("no heap shot was recorded" if not shots else f"no heap shot {snapshot}", hint=hint)
-        return Heap(self, chosen[0], _core.HeapShot(self._fusion, chosen[0].snapshot_id))
+        rows = snapshots(self)
+        selected = rows[-1:] if snapshot is None else [row for row in rows if row.snapshot_id == snapshot]
+        if not selected:
+            hint = f"there are {', '.join(str(row.snapshot_id) for row in rows)}" if rows else None
+            raise UsageError("no heap snapshot was recorded" if not rows else f"no heap snapshot {snapshot}", hint=hint)
+        return Heap(self, selected[0], _core.HeapShot(self._fusion, selected[0].snapshot_id))
 
     def heap_sizes(self) -> dict[int, tuple[int, int]]:
-        """Objects of each heap shot and their size in bytes, by its key; those of empty shots are left out."""
+        """Number of objects and their size in bytes of each heap snapshot, by its key; without empty snapshots."""
         from perfuse.analysis.heap_sums import shot_sizes
 
         return shot_sizes(_core.heap_sums(self._fusion)[0])
 
     @property
     def images(self) -> "CodeImages":
-        """The JIT code as ELF files, and the perf.data that maps them."""
+        """A writer of the JIT code as ELF files, and of a perf.data that maps them."""
         from perfuse.exporters.code_images import CodeImages
 
         return CodeImages(self)
 
     @property
     def call_log(self) -> "CallLog":
-        """What traces tell of calls, as an XRay log."""
+        """A writer of the calls of its traces as an XRay log."""
         from perfuse.formats.xray.profile_log import CallLog
 
         return CallLog(self)
 
     @property
     def runtime_log(self) -> "RuntimeLog":
-        """What its runtime logged, as a Mono log."""
+        """A writer of its runtime events as a Mono log."""
         from perfuse.formats.mono.profile_log import RuntimeLog
 
         return RuntimeLog(self)
 
     def call_trace(self, progress: "Progress | None" = None) -> "CallTrace | None":
-        """Calls, slices, counters and instants one by one, for files of timeline viewers; None where there are none.
+        """Calls, slices, counters and instants as streams, for files of timeline viewers; None where there are none.
 
         Args:
-            progress: Called while they are looked over.
+            progress: Called while they are counted.
         """
         from perfuse.call_trace import CallTrace
 
@@ -321,20 +323,20 @@ class Profile:
         progress: "Progress | None" = None,
         **options: Any,
     ) -> tuple[str, ...]:
-        """Writes the profile for another tool, whole or not at all.
+        """Writes the profile in the format of another tool; files appear under their names only when they are complete.
 
         Args:
             path: File to write, or directory for targets that make several files; `-` is standard output.
-            to: Target (`firefox`, `collapsed`, ...); told from the file name where not given.
-            progress: Called with what is being done, and how much of it is, by targets that take long.
-            options: The target's own.
+            to: Target (`firefox`, `collapsed`, ...); by default the one of the file name.
+            progress: Called with the name of the current step and the completed share (0 to 1), by slow targets.
+            options: Options of the target.
 
         Returns:
-            The files that were written; the one that was asked for last.
+            The files that were written; the requested one is last.
 
         Raises:
-            UsageError: No such target, or the name tells none.
-            ExportError: The profile has nothing for it, or it cannot be written.
+            UsageError: There is no such target, or the file name matches none.
+            ExportError: The profile has no data for it, or it cannot be written.
         """
         from perfuse.exporters import export
 
@@ -344,7 +346,7 @@ class Profile:
         if name == "samples" and self.selection.condition is not None:
             whole = self._whole()
             if self.has_traces or self.has("allocations"):
-                return _core.selected_samples(self._fusion, **self._chosen())
+                return _core.selected_samples(self._fusion, **self._selection_arguments())
             return whole.sql(f"SELECT * FROM samples WHERE {self.selection.condition}")  # type: ignore[return-value]
         if name == "diagnostics":
             return _core.diagnostics_table(
@@ -363,7 +365,7 @@ class Profile:
         return Database(self.tables)
 
     def _chosen(self) -> dict[str, Any]:
-        """The selection, as the core takes it."""
+        """The selection as arguments of the core."""
         return {"threads": self._threads, "time_ns": self.selection.time_ns}
 
     @cached_property
@@ -393,6 +395,6 @@ class Profile:
 
 
 Progress = Callable[[str, float], None]
-"""Called with what is being done and how much of it is, from 0 to 1."""
+"""Called with the name of the current step and the completed share, from 0 to 1."""
 
 __all__ = ["Join", "Profile", "Progress", "Selection", "Table", "Unwinding"]

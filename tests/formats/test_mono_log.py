@@ -261,5 +261,5 @@ def test_a_profile_is_written_as_it_is_selected(mono_corpus: Path, tmp_path: Pat
 
 def test_what_is_no_mono_log_is_refused(jitdump_corpus: Path, tmp_path: Path) -> None:
     dump = next(iter(sorted(jitdump_corpus.rglob("*.dump"))))
-    with pytest.raises(UsageError, match="is no Mono log"):
+    with pytest.raises(UsageError, match="is not a Mono log"):
         pf.mono.convert(dump, output=tmp_path / "out.mlpd")

@@ -75,6 +75,6 @@ def _drawn(profile: Profile, weight: str | None) -> SampleProfile:
     """What is drawn: the profile, or its last heap shot."""
     if weight != RETAINED and (weight in EVENTS or events(profile)):
         return profile
-    if weight == RETAINED or profile.has_heap_shots:
+    if weight == RETAINED or profile.has_heap_snapshots:
         return profile.heap().retained_sizes
     raise no_samples_error(profile)

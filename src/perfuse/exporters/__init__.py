@@ -1,14 +1,14 @@
-"""Writes a profile in the formats other people's viewers read.
+"""Exporters: writing a profile in the formats of other viewers.
 
-`TARGETS` is the one list of them. An exporter is a module with
+`TARGETS` lists all of them. An exporter is a module with
 
 - ``write(profile, out, **options)``, which writes bytes to a file object, and/or
 - ``write_directory(profile, path, **options)``, which fills an empty directory, or
-- ``write_files(profile, unfinished, path, **options)``, which fills an empty directory with what will be at `path`
-  and beside it,
+- ``write_files(profile, unfinished, path, **options)``, which fills an empty directory with the files that will be at
+  `path` and beside it,
 
-for each output its entry names. It is imported when it is used; its keyword arguments are its options, but for
-``progress``, which those take that need long.
+for each output of its `Target`. It is imported on first use. Its keyword arguments are its options, except
+``progress``, which slow exporters accept.
 """
 
 from perfuse.exporters.options import Option, option_named, options_of

@@ -8,25 +8,25 @@ from perfuse.exporters.source import Progress, TraceSource
 
 
 def write(profile: TraceSource, out: IO[bytes], *, progress: Progress | None = None) -> None:
-    """Writes calls, slices that are no calls, counters and instants as trace events.
+    """Writes calls, slices that are not calls, counters and instants as trace events.
 
     Times are microseconds from the first event on; `otherData` tells its time on the profile's clock.
 
     Args:
-        profile: What to write.
-        out: Where to.
-        progress: Called with what is being done, and how much of it is.
+        profile: The profile.
+        out: A binary file object.
+        progress: Called with the name of the current step and the completed share (0 to 1).
 
     Raises:
-        ExportError: There is none of these.
+        ExportError: The profile has none of these.
     """
     trace = profile.call_trace(progress)
     if trace is None:
         raise ExportError("there are no calls to show", hint="samples go into perfetto, firefox, speedscope and pprof")
-    about = {
+    members = {
         "displayTimeUnit": "ns",
         "otherData": {"title": profile.title, "clock": trace.clock or "unknown", "start_ns": trace.first_ns},
     }
-    out.write(json.dumps(about)[:-1].encode() + b', "traceEvents": [\n')
+    out.write(json.dumps(members)[:-1].encode() + b', "traceEvents": [\n')
     trace.write_chrome(out, progress)
     out.write(b"\n]}\n")

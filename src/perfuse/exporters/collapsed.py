@@ -31,18 +31,18 @@ def write(
     one space.
 
     Args:
-        profile: What to write.
-        out: Where to.
+        profile: The profile.
+        out: A binary file object.
         root: What stands before the outermost function: the process's name, the thread as `name-pid/tid`, or
             nothing.
         annotate: Whether to add `_[j]` to JIT code, `_[k]` to the kernel's and `_[i]` to inlined functions.
         weight: What is counted: samples, or what they stand for (nanoseconds where the event is a clock). Of a call
             trace and of allocations it is what they stand for in any case: `wall-time`, `calls`, `allocated-bytes` or
             `allocations`.
-        event: Event; by default the one with the most samples.
+        event: Name of an event; by default the one with the most samples.
 
     Raises:
-        UsageError: An option has no such value, or there are no samples of that event.
+        UsageError: An option has an invalid value, or there are no samples of that event.
         ExportError: There are no samples at all.
     """
     for option, value, known in (("root", root, _ROOTS), ("weight", weight, _WEIGHTS)):

@@ -33,8 +33,8 @@ def write(
     """Writes a line a function, in UTF-8, quoted as RFC 4180 has it; what is not known is empty.
 
     Args:
-        profile: What to write.
-        out: Where to.
+        profile: The profile.
+        out: A binary file object.
         by: Whether a function's calls are taken together, by thread, or by the processor they began on.
         order: What lines are sorted by, greatest first; by self time, or where `llvm` by the recording's own number.
         function: Only functions of such names: a part of them, a glob, or a regular expression between slashes.
@@ -44,7 +44,7 @@ def write(
             are ticks, which are then divided by the rate the log states, as there.
 
     Raises:
-        UsageError: An option has no such value.
+        UsageError: An option has an invalid value.
         ExportError: There are no calls.
     """
     if not profile.has_traces:

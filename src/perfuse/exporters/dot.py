@@ -41,8 +41,8 @@ def write(
     Samples have no durations of single calls: of the statistics they know `count`, `self` and `total`.
 
     Args:
-        profile: What to write.
-        out: Where to.
+        profile: The profile.
+        out: A binary file object.
         node_label: What boxes tell beside names.
         node_color: What boxes are coloured by.
         edge_label: What arrows tell.
@@ -51,7 +51,7 @@ def write(
         event: Draw the samples of this event.
 
     Raises:
-        UsageError: An option has no such value; the profile has no such event.
+        UsageError: An option has an invalid value; the profile has no such event.
         ExportError: There are neither calls nor samples.
     """
     if not 0 <= min_share < 1:

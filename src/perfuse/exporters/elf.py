@@ -16,8 +16,8 @@ def write(profile: ImageSource, out: IO[bytes], *, pid: int | None = None) -> No
     """Writes the code of one process.
 
     Args:
-        profile: What to write.
-        out: Where to.
+        profile: The profile.
+        out: A binary file object.
         pid: Process; needed where several have JIT code.
 
     Raises:

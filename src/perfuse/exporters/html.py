@@ -56,11 +56,11 @@ def write(
     """Writes a page with search, zoom, callers and callees, threads, and the heaviest functions.
 
     Args:
-        profile: What to write.
-        out: Where to.
+        profile: The profile.
+        out: A binary file object.
         inverted: Whether it opens with callers below callees.
         weight: What widths mean when it opens: `weight` or `samples`.
-        event: Event; by default the one with the most samples.
+        event: Name of an event; by default the one with the most samples.
         threads: Keys (`thread_id`) of threads; all by default.
         processes: Keys (`process_id`) of processes; all by default.
         time_ns: Start and end (not included) on the profile's clock.

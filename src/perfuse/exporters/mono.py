@@ -20,8 +20,8 @@ def write(
     What has no place in it is told as `ExportWarning`.
 
     Args:
-        profile: What to write.
-        out: Where to.
+        profile: The profile.
+        out: A binary file object.
         version: Data version, 1 to 17: as the first log has it.
         kinds: Only events of these names or patterns, with commas between, and what names something: ALLOC*,GC_*
         any_run: Write logs of several runs as one, their addresses mixed.

@@ -1,4 +1,4 @@
-"""The options of targets as text: what `perfuse convert -O NAME=VALUE` takes, and what it says of them."""
+"""Options of targets as text: parsing and describing the values of `perfuse convert -O NAME=VALUE`."""
 
 import difflib
 import inspect
@@ -10,8 +10,8 @@ from typing import Any, Literal, get_args, get_origin
 from perfuse.errors import UsageError
 from perfuse.exporters.registry import Target
 
-_TRUTHS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
-_KINDS = {int: "a whole number", float: "a number", str: "text"}
+_BOOLEANS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+_TYPE_NAMES = {int: "a whole number", float: "a number", str: "text"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +19,10 @@ class Option:
     """An option of a target.
 
     Attributes:
-        name: What stands before the `=`.
-        kind: Its type: `bool`, `int`, `float`, `str`, a tuple of `int`, or a `Literal` of the values it may have.
-        default: What it is where it is not given; None for nothing.
-        about: What it means.
+        name: Its name.
+        kind: Its type: `bool`, `int`, `float`, `str`, a tuple of `int`, or a `Literal` of its possible values.
+        default: Its default; None for none.
+        about: Its meaning.
     """
 
     name: str
@@ -32,29 +32,29 @@ class Option:
 
     @property
     def values(self) -> str:
-        """What may stand behind the `=`, for people."""
+        """Its possible values, for people."""
         if get_origin(self.kind) is Literal:
             return ", ".join(map(str, get_args(self.kind)))
         if get_origin(self.kind) is tuple:
             return "N,N,..." if Ellipsis in get_args(self.kind) else ",".join("N" for _ in get_args(self.kind))
-        return "yes, no" if self.kind is bool else _KINDS[self.kind]
+        return "yes, no" if self.kind is bool else _TYPE_NAMES[self.kind]
 
     @property
     def default_text(self) -> str:
-        """The default as it would be given."""
+        """The default as text."""
         if isinstance(self.default, bool):
             return "yes" if self.default else "no"
         return "" if self.default is None else str(self.default)
 
     def parse(self, text: str) -> Any:
-        """The value a text stands for; raises `UsageError` where it stands for none."""
+        """The value of a text; raises `UsageError` where the text is invalid."""
         if get_origin(self.kind) is Literal:
             known = {str(value): value for value in get_args(self.kind)}
             if text in known:
                 return known[text]
         elif self.kind is bool:
-            if text.lower() in _TRUTHS:
-                return _TRUTHS[text.lower()]
+            if text.lower() in _BOOLEANS:
+                return _BOOLEANS[text.lower()]
         else:
             try:
                 return self._numbers(text) if get_origin(self.kind) is tuple else self.kind(text)
@@ -71,19 +71,19 @@ class Option:
 
 
 def options_of(target: Target) -> list[Option]:
-    """What a target takes, for any of its outputs."""
+    """The options of a target, for all of its outputs."""
     found: dict[str, Option] = {}
     for output in target.outputs:
-        meanings = _meanings(inspect.getdoc(target.writer(output)) or "")
+        meanings = _argument_docs(inspect.getdoc(target.writer(output)) or "")
         for name, parameter in target.options(output).items():
             default = None if parameter.default is parameter.empty else parameter.default
             about = meanings.get(name, "")
-            found.setdefault(name, Option(name, _kind(parameter.annotation), default, about))
+            found.setdefault(name, Option(name, _option_type(parameter.annotation), default, about))
     return list(found.values())
 
 
 def option_named(target: Target, name: str) -> Option:
-    """The option of that name; raises `UsageError` naming near and known ones."""
+    """The option of a name; raises `UsageError` with similar and known names."""
     options = {option.name: option for option in options_of(target)}
     if name in options:
         return options[name]
@@ -93,16 +93,16 @@ def option_named(target: Target, name: str) -> Option:
     raise UsageError(f"{target.name} has no option {name!r}; {known}", field=name, hint=hint)
 
 
-def _kind(annotation: Any) -> Any:
-    """The type, without the None that stands for `not given`."""
+def _option_type(annotation: Any) -> Any:
+    """The type of an option, without the None of its default."""
     if get_origin(annotation) is Literal:
         return annotation
     kinds = [kind for kind in get_args(annotation) if kind is not NoneType]
     return kinds[0] if kinds else annotation
 
 
-def _meanings(doc: str) -> dict[str, str]:
-    """The `Args:` of a docstring, each on one line."""
+def _argument_docs(doc: str) -> dict[str, str]:
+    """The entries of the `Args:` section of a docstring, each on one line."""
     section = re.search(r"^Args:\n((?:    .*\n?|\n)*)", doc, re.MULTILINE)
     if section is None:
         return {}

@@ -1,4 +1,4 @@
-"""Writing a profile to where it was asked for: whole, or not at all."""
+"""Writing a profile to a file, a directory or a stream; files appear under their names only when complete."""
 
 import os
 import sys
@@ -23,26 +23,24 @@ def export(
     """Writes a profile in another tool's format.
 
     Args:
-        profile: What to write.
+        profile: The profile.
         to_path: A file name, `-` for standard output, or a binary file object. A name that ends in `.gz` is
-            compressed. A target that can fill a directory does when the name is a directory's or ends in `/`.
-        to: The target's name; without it the file name's ending decides.
-        progress: Called with what is being done, and how much of it is, by targets that take long.
-        options: What the target takes besides: see its exporter.
+            compressed. A target that can write a directory does so when the name is of a directory or ends in `/`.
+        to: The target's name; by default the suffix of the file name decides.
+        progress: Called with the name of the current step and the completed share (0 to 1), by slow targets.
+        options: Options of the target: see its exporter.
 
     Returns:
-        The files that were written, the one that was asked for last; none for a stream.
+        The files that were written, the requested one last; none for a stream.
 
     Raises:
-        UsageError: There is no such target or option, or the file name does not tell the target.
-        ExportError: The profile has nothing for this target, or the file cannot be written.
-
-    A file or directory appears under its name only when it is complete.
+        UsageError: There is no such target or option, or the file name matches no target.
+        ExportError: The profile has no data for this target, or the file cannot be written.
     """
     if not isinstance(to_path, str | os.PathLike):
         target = _target(to, None)
         if "file" not in target.outputs:
-            raise _unfit(target, "a file object", path=None)
+            raise _unsupported_output(target, "a file object", path=None)
         write = _writer(target, "file", options, progress)
         write(profile, to_path)
         return ()
@@ -78,7 +76,7 @@ def _target(to: str | None, name: str | None) -> Target:
     if to is not None:
         return target_named(to)
     if name is None or name == "-":
-        raise UsageError("a stream has no name to tell the format by", field="to", hint="name the target with to=")
+        raise UsageError("a stream has no name from which to derive the format", field="to", hint="name the target with to=")
     return target_for(name)
 
 
@@ -87,27 +85,27 @@ def _output(target: Target, name: str, path: Path) -> Output:
         if name.endswith("/") or path.is_dir():
             if "directory" in target.outputs:
                 return "directory"
-            raise _unfit(target, f"directory {name}", path=name)
+            raise _unsupported_output(target, f"directory {name}", path=name)
         if target.outputs == ("files",) and path.exists() and not path.is_file():
-            raise _unfit(target, f"device {name}", path=name)
+            raise _unsupported_output(target, f"device {name}", path=name)
         return target.outputs[0]
     if "file" in target.outputs:
         return "file"
-    raise _unfit(target, "standard output", path=name)
+    raise _unsupported_output(target, "standard output", path=name)
 
 
-def _unfit(target: Target, to: str, path: str | None) -> UsageError:
+def _unsupported_output(target: Target, to: str, path: str | None) -> UsageError:
     hint = {"file": "give a file", "directory": "give a directory", "files": "give a file name: others go beside it"}
     return UsageError(f"{target.name} cannot be written to {to}", path=path, field="path", hint=hint[target.outputs[0]])
 
 
 def _writer(target: Target, output: Output, options: dict[str, Any], progress: Progress | None) -> Callable[..., None]:
     """The exporter's function, with its options."""
-    known = target.options(output)
+    parameters = target.options(output)
     for option in options:
-        if option not in known:
-            takes = f"it takes {', '.join(known)}" if known else "it takes none"
+        if option not in parameters:
+            takes = f"it takes {', '.join(parameters)}" if parameters else "it takes none"
             raise UsageError(f"{target.name} has no option {option!r}; {takes}", field=option, hint=takes)
-    if target.tells_progress(output):
+    if target.accepts_progress(output):
         options = {**options, "progress": progress}
     return partial(target.writer(output), **options)

@@ -17,8 +17,8 @@ def write(profile: Source, out: IO[bytes], *, at: float | None = None, pid: int 
     """Writes the map of one process.
 
     Args:
-        profile: What to write.
-        out: Where to.
+        profile: The profile.
+        out: A binary file object.
         at: Seconds after the first sample; code that could run then is listed, and none replaced before or
             created later. Without it all code is, and where code of different times overlaps, the last.
         pid: Process; needed where several have JIT code.

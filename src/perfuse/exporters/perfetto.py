@@ -29,15 +29,15 @@ _THREADS = f"""
 
 
 def write(profile: TraceSource, out: IO[bytes], *, progress: Progress | None = None) -> None:
-    """Writes calls, slices that are no calls, counters and instants as track events, and samples with their stacks.
+    """Writes calls, slices that are not calls, counters and instants as track events, and samples with their stacks.
 
     Args:
-        profile: What to write.
-        out: Where to.
-        progress: Called with what is being done, and how much of it is.
+        profile: The profile.
+        out: A binary file object.
+        progress: Called with the name of the current step and the completed share (0 to 1).
 
     Raises:
-        ExportError: There is none of these.
+        ExportError: The profile has none of these.
     """
     trace = profile.call_trace(progress)
     if trace is not None:

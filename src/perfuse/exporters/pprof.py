@@ -28,9 +28,9 @@ def write(profile: Source, out: IO[bytes], *, progress: Progress | None = None) 
     Threads are labels: `pid`, `tid` and `thread`.
 
     Args:
-        profile: What to write.
-        out: Where to.
-        progress: Called with what is being done, and how much of it is.
+        profile: The profile.
+        out: A binary file object.
+        progress: Called with the name of the current step and the completed share (0 to 1).
 
     Raises:
         ExportError: There are no samples.

@@ -1,4 +1,4 @@
-"""The list of targets, and how one is found."""
+"""The list of export targets, and finding one by name or file name."""
 
 import difflib
 import importlib
@@ -11,7 +11,7 @@ from typing import Literal
 from perfuse.errors import UsageError
 
 Output = Literal["file", "directory", "files"]
-"""A stream of bytes, a directory of files, or a file with others beside it."""
+"""A file or stream, a directory of files, or a file with others beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +19,12 @@ class Target:
     """A format a profile can be written in.
 
     Attributes:
-        name: What `to=` and `--to` take.
-        title: The name people use.
-        suffixes: Ends of file names that mean this target; the longest match of all targets wins.
+        name: Its name for `to=` and `--to`.
+        title: Its name for people.
+        suffixes: Suffixes of file names for this target; the longest match of all targets wins.
         module: Its exporter, in this package.
-        outputs: What it can write; the first is the usual one.
-        about: One line: what reads it.
+        outputs: Kinds of output it can write; the first is the default.
+        about: Programs that read it, in one line.
     """
 
     name: str
@@ -45,12 +45,12 @@ class Target:
         return write
 
     def options(self, output: Output) -> dict[str, inspect.Parameter]:
-        """The options it takes, by name."""
+        """Its options, by name."""
         parameters = inspect.signature(self.writer(output)).parameters
         return {name: p for name, p in parameters.items() if p.kind is p.KEYWORD_ONLY and name != "progress"}
 
-    def tells_progress(self, output: Output) -> bool:
-        """Whether it takes `progress`."""
+    def accepts_progress(self, output: Output) -> bool:
+        """Whether it accepts `progress`."""
         return "progress" in inspect.signature(self.writer(output)).parameters
 
 
@@ -88,11 +88,11 @@ TARGETS: tuple[Target, ...] = (
     Target("mono", "Mono log", (".mlpd",), "mono", ("file",),
            "mprof-report, perfuse: what Mono logged, whole or in part, of any data version"),
 )  # fmt: skip
-"""Every target, in the order they are listed to people."""
+"""Every target, in the order of listings."""
 
 
 def target_named(name: str) -> Target:
-    """The target of that name; raises `UsageError` naming the known ones."""
+    """The target of a name; raises `UsageError` with the known names."""
     for target in TARGETS:
         if target.name == name:
             return target
@@ -107,7 +107,7 @@ def target_named(name: str) -> Target:
 
 
 def target_for(path: str) -> Target:
-    """The target a file name asks for, looking through a final `.gz`; raises `UsageError` when none does."""
+    """The target of a file name, ignoring a final `.gz`; raises `UsageError` where no suffix matches."""
     name = path.lower().removesuffix(".gz")
     endings = [(suffix, target) for target in TARGETS for suffix in target.suffixes]
     matches = [(len(suffix), target) for suffix, target in endings if name.endswith(suffix)]
@@ -115,7 +115,7 @@ def target_for(path: str) -> Target:
         return max(matches, key=lambda match: match[0])[1]
     known = ", ".join(f"{target.name} ({' '.join(target.suffixes)})" for target in TARGETS)
     raise UsageError(
-        f"{path!r} does not tell which format to write; known targets: {known}",
+        f"the suffix of {path!r} is not of a known format; known targets: {known}",
         path=path,
         field="to",
         hint=f"name one with to=, such as to={TARGETS[0].name!r}",

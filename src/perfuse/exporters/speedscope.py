@@ -29,12 +29,12 @@ def write(
     Where there are calls and no samples, each call is told: one profile a thread, the one with the most calls first.
 
     Args:
-        profile: What to write.
-        out: Where to.
+        profile: The profile.
+        out: A binary file object.
         weight: How long a sample is where its event is no clock: `samples`, each 1, or `events`, as many as
             it stands for. Where the event is a clock, a sample is as long as the nanoseconds it stands for; of
             allocations, as many bytes or objects.
-        progress: Called with what is being done, and how much of it is.
+        progress: Called with the name of the current step and the completed share (0 to 1).
 
     Raises:
         UsageError: `weight` is neither.
@@ -42,10 +42,10 @@ def write(
     """
     if weight not in _WEIGHTS:
         raise UsageError(f"weight is 'samples' or 'events', not {weight!r}", field="weight")
-    about = {"$schema": _SCHEMA, "exporter": "perfuse", "name": profile.title}
+    members = {"$schema": _SCHEMA, "exporter": "perfuse", "name": profile.title}
     trace = None if profile.has_samples else profile.call_trace(progress)
     if trace is not None and trace.num_events:
-        out.write(json.dumps(about, ensure_ascii=False)[:-1].encode() + b", ")
+        out.write(json.dumps(members, ensure_ascii=False)[:-1].encode() + b", ")
         trace.write_speedscope(out, progress)
         out.write(b"}\n")
     else:
@@ -68,7 +68,7 @@ def _write_samples(profile: Source, out: IO[bytes], about: dict[str, Any], weigh
     shown = select_event(profile, None).name
     busiest = max(range(len(tracks)), key=lambda track: (tracks[track][3] == shown, len(tracks[track][5])))
     head = {
-        **about,
+        **members,
         "activeProfileIndex": busiest,
         "shared": {"frames": frames},
     }

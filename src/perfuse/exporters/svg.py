@@ -70,12 +70,12 @@ def write(
     """Writes a picture as wide as asked for and as high as its stacks are deep.
 
     Args:
-        profile: What to write.
-        out: Where to.
+        profile: The profile.
+        out: A binary file object.
         inverted: Whether to start from the functions that ran and go down to their callers.
         width: Width in pixels, from 300 on. Boxes narrower than 0.4 pixels are left out.
-        weight: What widths mean: `weight` or `samples`.
-        event: Event; by default the one with the most samples.
+        weight: Meaning of widths: `weight` or `samples`.
+        event: Name of an event; by default the one with the most samples.
         threads: Keys (`thread_id`) of threads; all by default.
         processes: Keys (`process_id`) of processes; all by default.
         time_ns: Start and end (not included) on the profile's clock.

@@ -20,8 +20,8 @@ def write(
     """Writes the calls of a profile as a log. What has no place in it is told as `ExportWarning`.
 
     Args:
-        profile: What to write.
-        out: Where to.
+        profile: The profile.
+        out: A binary file object.
         mode: Mode of the log: as the first log has it.
         version: Version of that mode, 1 to 5 of fdr, 1 to 3 of basic: as the first log has it, or the latest.
         endian: Byte order: as the first log has it.

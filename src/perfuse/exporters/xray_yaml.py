@@ -12,8 +12,8 @@ def write(profile: CallSource, out: IO[bytes], *, version: int = 1, hz: int | No
     """Writes the XRay logs of a profile as one, a line a record, in the order of time.
 
     Args:
-        profile: What to write.
-        out: Where to.
+        profile: The profile.
+        out: A binary file object.
         version: Version to state. Records are the same in all, but llvm-xray reads back none but 1, not even its own.
         hz: Rate of the counter to state, in ticks a second; with it, logs that state different rates become one.
     """

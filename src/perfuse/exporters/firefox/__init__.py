@@ -20,11 +20,11 @@ _GECKO_VERSION = 36
 
 
 def write(profile: EventSource, out: IO[bytes], *, weight: Literal["samples", "events"] = "samples") -> None:
-    """Writes a processed profile as JSON: samples; slices that are no calls and throws as markers; counters.
+    """Writes a processed profile as JSON: samples; slices that are not calls and throws as markers; counters.
 
     Args:
-        profile: What to write.
-        out: Where to.
+        profile: The profile.
+        out: A binary file object.
         weight: What a sample counts: `samples`, each the same, or `events`, what it stands for: milliseconds
             where the event is a clock, else numbers of events.
 

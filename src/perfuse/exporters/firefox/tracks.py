@@ -150,7 +150,7 @@ def _thread(row: list[Any], weight: str, markers: str) -> str:
     pid, tid, process, name, process_start, process_end, start, end, event, num_events, in_ns, *samples = row
     length, stack, time, cpu, weights = samples
     title = name or process or f"{tid}"
-    about = {
+    members = {
         "processType": "default",
         "processStartupTime": max(process_start or 0, 0),
         "processShutdownTime": process_end,
@@ -172,7 +172,7 @@ def _thread(row: list[Any], weight: str, markers: str) -> str:
         "length": length,
     }
     return json_object(
-        {key: json.dumps(value, ensure_ascii=False) for key, value in about.items()}
+        {key: json.dumps(value, ensure_ascii=False) for key, value in members.items()}
         | {"samples": json_object(table), "markers": markers}
     )
 

@@ -1,11 +1,11 @@
-"""JITDUMP: writing it, so that perf sees what a JIT compiler makes, and its records as typed classes.
+"""JITDUMP: a writer, with which perf can name the code of a JIT compiler, and records as typed classes.
 
     import perfuse as pf
 
     with pf.jitdump.Writer.for_this_process() as writer:
         writer.code_load("kernel", address, size=size, lines=[(0, "kernel.py", 12, 5)])
 
-perf must be recording with `-k mono`, and its output goes through `perf inject --jit`, or straight into
+perf must record with `-k mono`. Process its output with `perf inject --jit`, or open it directly with
 `perfuse report perf.data jit-PID.dump`.
 """
 

@@ -1,16 +1,16 @@
-"""What a JIT compiler tells of a piece of code."""
+"""What a JIT compiler states about a code object: lines, inlined calls, unwinding information."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
 
 class Line(NamedTuple):
-    """A source line; it holds up to the next one's offset. Any tuple of these four will do.
+    """A source line, valid up to the offset of the next one. Any tuple of these four values is accepted.
 
     Attributes:
         offset: Bytes from the start of the code.
         path: Source file.
-        line: Line, from 1; 0 where the code belongs to none.
+        line: Line, from 1; 0 for code without a line.
         column: Column, from 1; 0 where unknown.
     """
 
@@ -58,7 +58,7 @@ class Unwinding(NamedTuple):
     Attributes:
         eh_frame: Contents of `.eh_frame`, position-independent.
         eh_frame_hdr: Contents of `.eh_frame_hdr`.
-        mapped_size: Bytes of both that the process has mapped right behind the code; 0 where it has not.
+        mapped_size: Bytes of both that the process has mapped directly after the code; 0 where it has not.
     """
 
     eh_frame: bytes
@@ -68,7 +68,7 @@ class Unwinding(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UnsupportedCounts:
-    """What the chosen dialect had no room for: how many values were left out so far.
+    """Number of values that the dialect cannot represent and that were left out so far.
 
     Attributes:
         offsets: Lines and calls at offsets of more than 32 bits.

@@ -1,4 +1,4 @@
-"""Typed records into bytes, by the core's encoder."""
+"""Encodes typed records, with the encoder of the core."""
 
 from perfuse._core import JitdumpEncoder
 from perfuse.formats.jitdump.records import (
@@ -19,7 +19,7 @@ from perfuse.formats.jitdump.records import (
 )
 
 _PREFIX_BYTES = 16
-# The id that samply's branch and WebKit write is the one the document gives to another record.
+# Samply's branch and WebKit write an id that the document assigns to another record.
 _FRAMES_KIND = "SAMPLY_JIT_TIER"
 
 
@@ -31,10 +31,9 @@ def encode(record: JitdumpRecord, endian: str) -> bytes:
         endian: `little` or `big`.
 
     Raises:
-        ValueError: a text holds a NUL, a number is out of its field's range, or the record is larger than 4
-            GiB.
+        ValueError: A text contains a NUL, a number is out of its field's range, or the record is larger than 4 GiB.
     """
-    # A fresh encoder holds nothing against the order of records: what is rewritten keeps its own.
+    # A new encoder does not check the order of records, which copied records keep.
     encoder = JitdumpEncoder(endian)
     try:
         tag, body = _body(record, encoder)
@@ -74,7 +73,7 @@ def _body(record: JitdumpRecord, encoder: JitdumpEncoder) -> tuple[int, bytes]:
 
 
 def _appended(record: JitdumpRecord, encoder: JitdumpEncoder) -> tuple[int, bytes]:
-    """The body of a record the encoder appends whole."""
+    """The body of a record for which the encoder has a method that appends the whole record."""
     match record:
         case CodeLoad(pid=pid, tid=tid, code_index=index, name=name, code=code):
             encoder.code_load(0, (pid, tid), record.vma, record.code_addr, index, name, code)
@@ -88,7 +87,7 @@ def _appended(record: JitdumpRecord, encoder: JitdumpEncoder) -> tuple[int, byte
             encoder.debug_info(0, record.code_addr, entries, repeat=False)
             kind = "JIT_CODE_DEBUG_INFO"
         case CodeUnwindingInfo(unwinding_data=data, eh_frame_hdr_size=size):
-            # Which part is the header is the data's matter: it is written in the order it has.
+            # The order of header and table is that of the data.
             header, frame = data[:size], data[size:]
             encoder.unwinding_info(0, header, frame, record.mapped_size, header_first=True)
             kind = "JIT_CODE_UNWINDING_INFO"
@@ -99,5 +98,5 @@ def _appended(record: JitdumpRecord, encoder: JitdumpEncoder) -> tuple[int, byte
             encoder.embedded_source(0, record.path, record.text)
             kind = "SAMPLY_EMBEDDED_SOURCE_FILE"
         case _:
-            raise ValueError(f"{type(record).__name__} is no JITDUMP record")
+            raise ValueError(f"{type(record).__name__} is not a JITDUMP record")
     return RECORD_IDS[kind], encoder.take()[_PREFIX_BYTES:]

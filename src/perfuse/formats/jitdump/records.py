@@ -1,8 +1,7 @@
 """JITDUMP's records as typed classes, fields named as the specification names them.
 
-`from_record` makes them of the records `Recording.records()` gives; `Writer.write` takes them. Sizes and
-counts are properties, so that they cannot contradict what they count. Times are in the file's own units,
-addresses are virtual.
+`from_record` makes them from the records of `Recording.records()`; `Writer.write` accepts them. Sizes and counts are
+properties, so that they cannot contradict the data. Times are in the file's own units, addresses are virtual.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -13,12 +12,12 @@ from typing import Any, NamedTuple, Protocol
 
 
 class DebugEntry(NamedTuple):
-    """One line of a `CodeDebugInfo`: it holds from its address to the next entry's.
+    """One line of a `CodeDebugInfo`, valid from its address to that of the next entry.
 
     Attributes:
         code_addr: Address the line begins at.
-        line: Line, from 1; 0 for code of no line.
-        discrim: Column or DWARF discriminator, as the producer means it; 0 for none.
+        line: Line, from 1; 0 for code without a line.
+        discrim: Column or DWARF discriminator, depending on the producer; 0 for none.
         name: Source file.
     """
 
@@ -72,7 +71,7 @@ class CodeOffset(NamedTuple):
 
 
 class SourcePosition(NamedTuple):
-    """A place in a source; `caller_index` is the position it is inlined at, -1 in the outer function.
+    """A location in a source file; `caller_index` is the position it is inlined at, -1 in the outer function.
 
     `function_name` and `file` are numbers of strings, `file` -1 where unknown. Lines and columns count from
     1; 0 is unknown.
@@ -111,11 +110,11 @@ class InlineFrameEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JitdumpRecord:
-    """What all records have.
+    """Base class of all records.
 
     Attributes:
         timestamp: When the record was made, on the file's clock.
-        padding: Bytes behind the last field.
+        padding: Bytes after the last field.
     """
 
     timestamp: int
@@ -142,7 +141,7 @@ class CodeLoad(JitdumpRecord):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeMove(JitdumpRecord):
-    """JIT_CODE_MOVE, section VI: the code with this `code_index` is at another address from now on."""
+    """JIT_CODE_MOVE, section VI: the code with this `code_index` moved to another address."""
 
     pid: int
     tid: int
@@ -168,7 +167,7 @@ class CodeDebugInfo(JitdumpRecord):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeClose(JitdumpRecord):
-    """JIT_CODE_CLOSE, section VIII: the end."""
+    """JIT_CODE_CLOSE, section VIII: the end of the dump."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +175,7 @@ class CodeUnwindingInfo(JitdumpRecord):
     """JIT_CODE_UNWINDING_INFO, section IX: `.eh_frame` and `.eh_frame_hdr` of the function whose `CodeLoad`
     follows.
 
-    The specification puts the header first; perf, V8 and CPython have it last.
+    In the specification the header is first; perf, V8 and CPython write it last.
     """
 
     eh_frame_hdr_size: int
@@ -191,7 +190,7 @@ class CodeUnwindingInfo(JitdumpRecord):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DebugInfo2(JitdumpRecord):
-    """SAMPLY_JIT_CODE_DEBUG_INFO2 as samply's document has it, id 827346259: about the next `CodeLoad`."""
+    """SAMPLY_JIT_CODE_DEBUG_INFO2 in the layout of samply's document, id 827346259: of the next `CodeLoad`."""
 
     file_list: tuple[str, ...]
     function_names_list: tuple[str, ...]
@@ -203,7 +202,7 @@ class DebugInfo2(JitdumpRecord):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DebugInfo2Frames(JitdumpRecord):
-    """SAMPLY_JIT_CODE_DEBUG_INFO2 as samply's branch reads it and WebKit writes it, id 827346260."""
+    """SAMPLY_JIT_CODE_DEBUG_INFO2 in the layout that samply's branch reads and WebKit writes, id 827346260."""
 
     code_addr: int
     code_offsets: tuple[CodeOffset, ...]
@@ -261,7 +260,7 @@ class EmbeddedSourceFile(JitdumpRecord):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawRecord(JitdumpRecord):
-    """A record of any kind, undecoded: its number and everything behind its 16-byte prefix."""
+    """A record of any kind, not decoded: its number and the bytes after its 16-byte prefix."""
 
     id: int
     body: bytes
@@ -280,11 +279,11 @@ RECORD_IDS: Mapping[str, int] = MappingProxyType(
         "SAMPLY_EMBEDDED_SOURCE_FILE": 827346261,
     }
 )
-"""The number of each record kind, by the name `Recording.records()` uses."""
+"""The number of each record kind, by its name in `Recording.records()`."""
 
 
 class AnyRecord(Protocol):
-    """What `from_record` needs of a record: `perfuse.records.Record` has it."""
+    """A generic record, as `from_record` requires it; `perfuse.Record` is one."""
 
     @property
     def name(self) -> str: ...
@@ -327,16 +326,16 @@ _CLASSES: tuple[tuple[str, type[JitdumpRecord], Mapping[str, _Entry]], ...] = (
 
 
 def from_record(record: AnyRecord) -> JitdumpRecord:
-    """The typed record of a generic one, as `Recording.records()` gives it.
+    """The typed record of a generic one.
 
-    Text that is not UTF-8 has been replaced there, so a typed record writes back byte for byte only where all
-    names are. A debug entry that repeats its file's name has it in full.
+    Generic records have replacement characters for text that is not UTF-8, so a typed record is equal byte for byte only
+    where all names are UTF-8. A debug entry that repeats its file's name has the name itself.
 
     Args:
         record: A record of a JITDUMP recording.
 
     Raises:
-        ValueError: its fields are none of this format's.
+        ValueError: It is not a record of this format.
     """
     timestamp = record.timestamp or 0
     if set(record.fields) == {"body"}:
@@ -359,7 +358,7 @@ def from_record(record: AnyRecord) -> JitdumpRecord:
         }
         if all(value is not None for value in typed.values()):
             return cls(timestamp=timestamp, **typed)
-    raise ValueError(f"{record.name} with fields {', '.join(record.fields)} is no JITDUMP record")
+    raise ValueError(f"{record.name} with fields {', '.join(record.fields)} is not a JITDUMP record")
 
 
 def _entries(make: _Entry, rows: Iterable[Mapping[str, Any]]) -> tuple[Any, ...] | None:

@@ -1,4 +1,4 @@
-"""Where a dump's bytes go: a file, somebody's file object, or this process's own dump, which perf knows."""
+"""Outputs of the JITDUMP writer: a file, a file object, or the dump of this process, which perf finds."""
 
 import mmap
 import os
@@ -15,17 +15,17 @@ HEADER_BYTES = 40
 
 
 class Sink(Protocol):
-    """Takes whole records."""
+    """Accepts complete records."""
 
     def write(self, data: bytes) -> None:
-        """Hands over bytes; they survive the process from here on."""
+        """Writes bytes to the kernel: they survive the end of the process."""
 
     def close(self) -> None:
-        """Lets go of what was opened here."""
+        """Closes what the sink opened."""
 
 
 class FileSink:
-    """A file opened here. Every write is handed to the kernel at once, so that `kill -9` loses no record."""
+    """A file that the sink opens. Writes are not buffered, so that `kill -9` loses no record."""
 
     def __init__(self, fd: int, path: Path) -> None:
         self._fd = fd
@@ -35,12 +35,12 @@ class FileSink:
 
     @classmethod
     def create(cls, path: str | PathLike[str]) -> "FileSink":
-        """Creates a file, or empties the one that is there."""
+        """Creates a file, or truncates an existing one."""
         path = Path(path)
         return cls(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644), path)
 
     def write(self, data: bytes) -> None:
-        """Appends whole records; what a full disk cut is taken back, so that the file stays whole."""
+        """Appends complete records; a partial write (disk full) is undone, so that the file stays valid."""
         left = memoryview(data)
         try:
             while left:
@@ -61,7 +61,7 @@ class FileSink:
 
 
 class ObjectSink:
-    """A binary file object of the caller's, who also closes it; flushed after every record."""
+    """A binary file object, which the caller closes; flushed after every record."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -72,24 +72,24 @@ class ObjectSink:
         self._file.flush()
 
     def close(self) -> None:
-        """Leaves the object to its owner."""
+        """Does nothing: the caller closes the object."""
 
 
 class ProcessSink(FileSink):
-    """`jit-PID.dump` of this process, with the executable mapping by which perf learns of it."""
+    """`jit-PID.dump` of this process, with the executable mapping that perf records."""
 
     def __init__(self, fd: int, path: Path) -> None:
         super().__init__(fd, path)
         self._marker: mmap.mmap | None = None
 
     def write(self, data: bytes) -> None:
-        """Appends whole records; the first call brings the header, and then the file is mapped."""
+        """Appends complete records; after the first, which is the header, the file is mapped."""
         super().write(data)
         if self._marker is None:
             self._marker = self._map()
 
     def _map(self) -> mmap.mmap:
-        """Maps the header executable: perf records only such mappings and knows the dump by its name."""
+        """Maps the header executable: perf records only executable mappings, and recognises the dump by its name."""
         try:
             return mmap.mmap(self._fd, HEADER_BYTES, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC)
         except OSError as error:
@@ -101,7 +101,7 @@ class ProcessSink(FileSink):
             raise PerfuseError(message, path=str(self._path), hint=hint) from error
 
     def close(self) -> None:
-        """Closes the file and takes the mapping away."""
+        """Closes the file and removes the mapping."""
         if self._marker is not None:
             self._marker.close()
             self._marker = None
@@ -110,27 +110,27 @@ class ProcessSink(FileSink):
 
 @dataclass(frozen=True, slots=True)
 class ProcessDump:
-    """Where the dumps of this process, and of those it forks off, are made."""
+    """The directory for the dumps of this process and of its forks."""
 
     directory: Path
 
     def path(self, pid: int) -> Path:
-        """The dump of a process; perf takes no other name."""
+        """The dump of a process; perf accepts no other name."""
         return self.directory / f"jit-{pid}.dump"
 
     def create(self) -> ProcessSink:
-        """Creates the dump of the calling process: never through a link, never over a file that is there.
+        """Creates the dump of the calling process: never through a link, never over an existing file.
 
         Raises:
-            PerfuseError: a file of that name is there, or none can be made.
+            PerfuseError: A file of that name exists, or it cannot be created.
         """
         path = self.path(os.getpid())
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             return ProcessSink(os.open(path, flags, 0o600), path)
         except FileExistsError:
-            hint = "remove it, close the writer that has it, or choose another directory"
-            raise PerfuseError(f"{path} is there already", path=str(path), hint=hint) from None
+            hint = "remove it, close the writer that has it open, or choose another directory"
+            raise PerfuseError(f"{path} exists already", path=str(path), hint=hint) from None
         except OSError as error:
             hint = "choose a directory that can be written to"
             raise PerfuseError(f"cannot create {path}: {error.strerror}", path=str(path), hint=hint) from error

@@ -1,4 +1,4 @@
-"""Writes a dump while its program runs."""
+"""Writing JITDUMP while the program runs."""
 
 import ctypes
 import os
@@ -21,16 +21,16 @@ from perfuse.formats.jitdump.records import AnyRecord, JitdumpRecord, from_recor
 from perfuse.formats.jitdump.sink import FileSink, ObjectSink, ProcessDump, Sink
 
 Dialect = Literal["debug_info", "debug_info2", "frames"]
-"""How lines are written: `debug_info` as the specification has them, for every reader; the others write that
-too, and then lines with inlined calls, as samply's document (`debug_info2`) or samply's branch and WebKit
-(`frames`) have them."""
+"""How lines are written: `debug_info` as in the specification, for every reader; the others write that too, and in
+addition lines with inlined calls, in the layout of samply's document (`debug_info2`) or of samply's branch and WebKit
+(`frames`)."""
 
 
 class Writer:
     """Writes a dump, record by record; safe to use from several threads.
 
-    Every call writes whole records and hands them to the kernel, so that a killed process leaves a dump that
-    can be read to its last record. A context manager: leaving it closes the dump.
+    Every call writes complete records without buffering, so that the dump of a killed process is valid to its last
+    record. A context manager: leaving it closes the dump.
 
     >>> import io
     >>> file = io.BytesIO()
@@ -41,19 +41,18 @@ class Writer:
     b'DTiJ'
 
     Args:
-        file: Path of the dump, which is created or emptied, or a binary file object, which stays open.
+        file: Path of the dump, which is created or truncated, or a binary file object, which stays open.
         pid: Process the code lives in; this one by default.
-        arch: Machine the code is for, as `uname -m` says it, or an ELF `e_machine` number; this one by
-            default.
+        arch: Machine of the code, as `uname -m` spells it, or an ELF `e_machine` number; this one by default.
         endian: Byte order of the file, `little` or `big`; this machine's by default.
         dialect: How lines are written.
-        timestamps: Gives the time of a record: nanoseconds of the monotonic clock by default, which is what
-            `perf record -k mono` uses.
-        arch_timestamps: Whether `timestamps` gives the processor's counter instead of nanoseconds.
+        timestamps: Returns the time of a record; by default nanoseconds of the monotonic clock, as with
+            `perf record -k mono`.
+        arch_timestamps: Whether `timestamps` returns the processor's counter instead of nanoseconds.
 
     Raises:
         UsageError: `arch`, `endian` or `dialect` is unknown.
-        OSError: the file cannot be created.
+        OSError: The file cannot be created.
     """
 
     def __init__(
@@ -97,29 +96,29 @@ class Writer:
         *,
         dialect: Dialect = "debug_info",
     ) -> Self:
-        """A dump of this very process, announced to a `perf record` that watches it.
+        """A dump of this process, announced to the `perf record` that records it.
 
         Creates `jit-PID.dump`, readable by its owner only, and maps it executable for as long as the writer
-        is open: that mapping is how perf learns of the dump. A child that is forked off goes on in a dump of
-        its own, beside it.
+        is open: perf records that mapping and finds the dump by it. A forked child continues in a dump of its own in
+        the same directory.
 
         Args:
-            directory: Where to; the current directory by default.
+            directory: Directory of the dump; the current directory by default.
             dialect: How lines are written.
 
         Raises:
-            PerfuseError: the file is there already, or cannot be created or mapped.
+            PerfuseError: The file exists already, or cannot be created or mapped.
         """
         return cls(ProcessDump(Path(directory or ".").absolute()), dialect=dialect)
 
     @property
     def path(self) -> Path | None:
-        """The file of `for_this_process`; None for a file of the caller's."""
+        """The file of `for_this_process`; None for other writers."""
         return None if self._own_dump is None else self._own_dump.path(self._owner)
 
     @property
     def unsupported(self) -> UnsupportedCounts:
-        """What the dialect had no room for so far."""
+        """Values that the dialect cannot represent and that were left out so far."""
         return self._unsupported
 
     def code_load(
@@ -136,27 +135,27 @@ class Writer:
         tier: str | None = None,
         timestamp: int | None = None,
     ) -> int:
-        """Tells that a function was compiled: its lines, how to unwind it, then the code itself.
+        """Writes that a function was compiled: its lines, its unwinding information, then the code.
 
         Args:
-            name: Function, as profilers shall show it.
+            name: Name of the function in profilers.
             address: First address of the code.
             code: The machine code. Without it, `size` bytes are read at `address` of this process.
             size: Size of the code in bytes, where `code` is not given.
             lines: `(offset, path, line, column)`, see `Line`; offsets in bytes from `address`.
             inlines: Inlined calls, see `InlineCall`. Needs another dialect than `debug_info`.
-            declared: Where the function itself is declared; only the other dialects can say it.
+            declared: Where the function itself is declared; not representable in dialect `debug_info`.
             unwind: Unwinding information, for code that keeps no frame pointer.
-            tier: Compiler tier. perfuse reads it; others pass over it.
-            timestamp: When; now by default.
+            tier: Compiler tier. perfuse reads it; other tools skip it.
+            timestamp: Time of the record; now by default.
 
         Returns:
-            The number of this code, which `code_move` takes.
+            The number of this code, for `code_move`.
 
         Raises:
-            UsageError: neither or both of `code` and `size`, or inlined calls in a dialect that has none.
-            ValueError: a text holds a NUL, or a number does not fit its field.
-            OSError: the file cannot be written; nothing of the function is.
+            UsageError: Neither or both of `code` and `size` are given, or inlined calls in dialect `debug_info`.
+            ValueError: A text contains a NUL, or a number does not fit its field.
+            OSError: The file cannot be written; no record of the function is in it.
         """
         machine_code = _machine_code(address, code, size)
         rows, calls = list(lines), list(inlines)
@@ -164,8 +163,8 @@ class Writer:
             raise UsageError("inlined calls need dialect='debug_info2' or dialect='frames'")
         with self._appending() as encoder:
             now = self._now() if timestamp is None else timestamp
-            _lines(encoder, now, address, rows)
-            self._inline_info(encoder, now, address, declared or _declared(name, rows, calls), (rows, calls))
+            _write_lines(encoder, now, address, rows)
+            self._write_inline_info(encoder, now, address, declared or _declared(name, rows, calls), (rows, calls))
             if tier is not None:
                 encoder.tier(now, address, 0, tier)
             if unwind is not None:
@@ -177,81 +176,78 @@ class Writer:
             return self._index
 
     def code_move(self, index: int, old_address: int, new_address: int, size: int) -> None:
-        """Tells that code is at another address from now on.
+        """Writes that code moved to another address.
 
         Args:
             index: What `code_load` returned for it.
-            old_address: First address before.
-            new_address: First address from now on.
+            old_address: Previous first address.
+            new_address: New first address.
             size: Size in bytes; it cannot change.
 
         Raises:
-            OSError: the file cannot be written.
+            OSError: The file cannot be written.
         """
         with self._appending() as encoder:
             encoder.code_move(self._now(), self._ids(), new_address, (old_address, new_address), size, index)
 
     def debug_info(self, address: int, lines: Iterable[tuple[int, str, int, int]]) -> None:
-        """Tells the lines of the function that `code_load` tells next; for those who have them earlier than
-        the code.
+        """Writes the lines of the function of the next `code_load`; for callers that have them before the code.
 
         Args:
             address: First address of the code.
             lines: `(offset, path, line, column)`, see `Line`.
 
         Raises:
-            ValueError: lines of another function wait for their code, or a path holds a NUL.
-            OSError: the file cannot be written.
+            ValueError: Lines of another function still wait for their code, or a path contains a NUL.
+            OSError: The file cannot be written.
         """
         with self._appending() as encoder:
-            _lines(encoder, self._now(), address, lines)
+            _write_lines(encoder, self._now(), address, lines)
 
     def unwinding_info(self, unwind: Unwinding) -> None:
-        """Tells how to unwind the function that `code_load` tells next. The parts are written in perf's
-        order.
+        """Writes the unwinding information of the function of the next `code_load`, in perf's order of its parts.
 
         Raises:
-            OSError: the file cannot be written.
+            OSError: The file cannot be written.
         """
         with self._appending() as encoder:
             frame, header, mapped_size = unwind
             encoder.unwinding_info(self._now(), header, frame, mapped_size, header_first=False)
 
     def embedded_source(self, path: str, text: str | bytes) -> None:
-        """Puts a source into the dump, for code whose source is in no file: generated code, IR, byte code.
+        """Writes a source text into the dump, for code whose source is not in a file: generated code, IR, byte code.
 
         Args:
-            path: What lines name it.
-            text: The source; str is written as UTF-8.
+            path: Its path in lines.
+            text: The source; a str is encoded as UTF-8.
 
         Raises:
-            ValueError: the path holds a NUL.
-            OSError: the file cannot be written.
+            ValueError: The path contains a NUL.
+            OSError: The file cannot be written.
         """
         data = text.encode() if isinstance(text, str) else text
         with self._appending() as encoder:
             encoder.embedded_source(self._now(), path, data)
 
     def write(self, record: JitdumpRecord | AnyRecord) -> None:
-        """Appends a record as it is: one of the typed classes, or one that `Recording.records()` gave.
+        """Appends a record as it is: of one of the typed classes, or from `Recording.records()`.
 
-        Its time is kept, and it is not held against the order of records.
+        Its time is kept, and the order of records is not checked.
 
         Raises:
-            ValueError: a text holds a NUL, a number does not fit its field, or it is no record of this
-                format.
-            OSError: the file cannot be written.
+            ValueError: A text contains a NUL, a number does not fit its field, or it is not a record of this format.
+            OSError: The file cannot be written.
         """
         data = encode(record if isinstance(record, JitdumpRecord) else from_record(record), self._endian)
         with self._appending():
             self._sink.write(data)
 
     def close(self) -> None:
-        """Ends the dump with JIT_CODE_CLOSE. Closing twice is closing once; in a child that never wrote it
-        only lets go.
+        """Ends the dump with JIT_CODE_CLOSE. Closing again has no effect; a forked child that never wrote only closes the
+        file.
 
         Raises:
-            OSError: the file cannot be written.
+            OSError: The file cannot be written.
         """
         with self._lock:
             if self._closed:
@@ -285,7 +281,7 @@ class Writer:
 
     @contextmanager
     def _appending(self) -> Iterator[JitdumpEncoder]:
-        """Gathers records and writes them in one go, or none of them."""
+        """Collects records and writes them at once, or none of them."""
         with self._lock:
             if self._closed:
                 raise UsageError("this writer is closed")
@@ -302,7 +298,7 @@ class Writer:
                 raise
 
     def _after_fork(self) -> None:
-        """A child must not write into its parent's file."""
+        """Continues in a dump of the child: it must not write into its parent's file."""
         if self._own_dump is None:
             raise UsageError(f"this writer belongs to process {self._owner}; open another one in the child")
         self._sink.close()
@@ -311,32 +307,32 @@ class Writer:
     def _ids(self) -> tuple[int, int]:
         return self._pid, threading.get_native_id() & 0xFFFF_FFFF
 
-    def _inline_info(
-        self, encoder: JitdumpEncoder, now: int, address: int, declared: Declaration, told: "_Told"
+    def _write_inline_info(
+        self, encoder: JitdumpEncoder, now: int, address: int, declared: Declaration, lines_and_calls: "_LinesAndCalls"
     ) -> None:
         """Lines and inlined calls in the writer's dialect, where it has one."""
-        rows, calls = told
+        rows, calls = lines_and_calls
         if self._dialect == "debug_info" or not (rows or calls):
             return
         flat = [(*call[:3], *call.function, *call[4:]) for call in calls]
         offsets, columns, paths, _ = encoder.inline_info(now, address, self._dialect, declared, rows, flat)
-        past = self._unsupported
+        before = self._unsupported
         self._unsupported = UnsupportedCounts(
-            past.offsets + offsets, past.unknown_columns + columns, past.paths + paths
+            before.offsets + offsets, before.unknown_columns + columns, before.paths + paths
         )
 
 
-_Told = tuple[list[tuple[int, str, int, int]], list[InlineCall]]
+_LinesAndCalls = tuple[list[tuple[int, str, int, int]], list[InlineCall]]
 
 
 def _declared(name: str, rows: list[tuple[int, str, int, int]], calls: list[InlineCall]) -> Declaration:
-    """A function that is declared nowhere is of the file that its own calls, else its first line, are in."""
+    """A declaration for a function without one: its file is that of its own calls, else of its first line."""
     paths = [call.call_path for call in calls if call.depth == 0] + [path for _, path, *_ in rows]
     return Declaration(name, next(iter(paths), ""))
 
 
-def _lines(encoder: JitdumpEncoder, now: int, address: int, rows: Iterable[tuple[int, str, int, int]]) -> None:
-    """JIT_CODE_DEBUG_INFO, which perf and everyone else reads; nothing where there are no lines."""
+def _write_lines(encoder: JitdumpEncoder, now: int, address: int, rows: Iterable[tuple[int, str, int, int]]) -> None:
+    """Writes JIT_CODE_DEBUG_INFO, which all readers support; nothing where there are no lines."""
     entries = [(address + offset, path, line, column) for offset, path, line, column in rows]
     if entries:
         encoder.debug_info(now, address, entries, repeat=False)
@@ -348,14 +344,14 @@ _CLOSE = 3
 _WRITERS: "weakref.WeakSet[Writer]" = weakref.WeakSet()
 
 
-def _fresh_locks() -> None:
-    """In a forked child, a lock that another thread held would never be released."""
+def _replace_locks() -> None:
+    """Replaces locks in a forked child: one that another thread had acquired would never be released."""
     for writer in _WRITERS:
         writer._lock = threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_fresh_locks)
+    os.register_at_fork(after_in_child=_replace_locks)
 
 
 def _monotonic_ns() -> int:

@@ -10,23 +10,23 @@ from perfuse import _core
 from perfuse.errors import UsageError
 from perfuse.records import Record
 
-_EVENTS_A_WRITE = 1024
+_EVENTS_PER_WRITE = 1024
 _LATEST = 17
 
 
 class Writer:
-    """Writes a log of any data version from its events: those of another log, a test, a simulator.
+    """Writes a log of any data version event by event: the events of another log, a test, a simulator.
 
         with Writer("small.mlpd", header=log.header) as writer:
             for record in log.records(kinds=["ALLOC", "METADATA_END_LOAD"]):
                 writer.write(record)
 
-    Each thread's events are gathered into buffers of 64 KiB, written when they are full, at a `SYNC_POINT` (which says
-    that all before it is before it), and when the log is closed. Fields are those of `Recording.records()`, by the
+    Each thread's events are collected in buffers of 64 KiB, written when they are full, at a `SYNC_POINT` (all preceding
+    events are in preceding buffers), and when the log is closed. Fields are those of `Recording.records()`, by the
     specification's names; `docs/formats/mono.md` lists them by data version.
 
     Attributes:
-        num_events: Events so far.
+        num_events: Number of events so far.
     """
 
     def __init__(
@@ -43,23 +43,23 @@ class Writer:
         arch: str = "",
         os: str = "",
     ) -> None:
-        """Begins a log.
+        """Creates a log.
 
         Args:
             output: A file to create, or a binary file object, which is not closed.
-            version: Data version, 1 to 17; the latest where not given.
-            header: The header of another log, as `Recording.header` has it: in place of all that follows, and of
+            version: Data version, 1 to 17; the latest by default.
+            header: The header of another log, from `Recording.header`. It replaces all following arguments, and
                 `version` where that is not given.
             pointer_bytes: 4 or 8.
-            pid: The process.
-            startup_ms: Its start, in ms since 1970; now where not given.
+            pid: Process id.
+            startup_ms: Its start, in ms since 1970; now by default.
             startup_ns: The same on the clock of the events, in ns.
-            args: The profiler's options.
+            args: Options of the profiler.
             arch: Architecture, as Mono spells it: `x86-64`, `arm64`.
             os: Operating system: `linux`.
 
         Raises:
-            UsageError: There is no such data version or pointer size, or a number does not fit its field.
+            UsageError: The data version or pointer size does not exist, or a number does not fit its field.
             OSError: The file cannot be written.
         """
         given: Mapping[str, Any] = header or {
@@ -72,11 +72,11 @@ class Writer:
             "arch": arch,
             "os": os,
         }
-        same = header is not None and version in (None, header["format"])
+        is_same_version = header is not None and version in (None, header["format"])
         fields: _core._MonoHeader = {
             "version": given["format"] if version is None else version,
             "pointer_bytes": given["ptrsize"],
-            "profiler": (given["major"], given["minor"]) if same else None,
+            "profiler": (given["major"], given["minor"]) if is_same_version else None,
             "startup_ms": given["startup_time"],
             "startup_ns": given.get("startup_ns", 0),
             "timer_overhead_ns": given.get("timer_overhead", 0),
@@ -95,10 +95,10 @@ class Writer:
         self._take()
 
     def write(self, record: Record) -> None:
-        """Appends an event as `Recording.records()` gives it, from a log of the same data version.
+        """Appends an event of `Recording.records()`, from a log of the same data version.
 
         Raises:
-            ValueError: It has not the fields that the data version has.
+            ValueError: Its fields are not those of the data version.
             OSError: The file cannot be written.
         """
         fields = dict(record.fields)
@@ -111,19 +111,19 @@ class Writer:
             writer.event("ALLOC_BT", thread, 1_200, vtable=0x77a0, object=0x7f00, size=24, frames=[{"method": 0x5500}])
 
         Args:
-            kind: What it is, as the specification spells it.
-            thread_id: The thread whose buffer it is in.
-            timestamp: When, in ns of the events' clock; None for events that have no time in the data version.
-            fields: Its fields; lists are lists of dicts.
+            kind: Its kind, by the name in the specification.
+            thread_id: The thread whose buffer contains it.
+            timestamp: Time in ns of the events' clock; None for events without a time in the data version.
+            fields: Its fields; lists contain dicts.
 
         Raises:
-            ValueError: It has not the fields that the data version has, or no data version has it.
+            ValueError: Its fields are not those of the data version, or no data version has the kind.
             OSError: The file cannot be written.
         """
         self._event(kind, thread_id, timestamp, fields)
 
     def flush(self) -> None:
-        """Writes out what is gathered, as the profiler does at a sync point.
+        """Writes the collected events, as the profiler does at a sync point.
 
         Raises:
             OSError: The file cannot be written.
@@ -133,7 +133,7 @@ class Writer:
         self._out.flush()
 
     def close(self) -> None:
-        """Writes what is gathered. Closing twice is closing once.
+        """Writes the collected events, and closes the log. Closing again has no effect.
 
         Raises:
             OSError: The file cannot be written.
@@ -160,7 +160,7 @@ class Writer:
         except OverflowError as error:
             raise ValueError(f"{name}: {error}") from None
         self.num_events += 1
-        if self.num_events % _EVENTS_A_WRITE == 0:
+        if self.num_events % _EVENTS_PER_WRITE == 0:
             self._take()
 
     def _take(self) -> None:

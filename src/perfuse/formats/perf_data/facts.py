@@ -1,4 +1,4 @@
-"""What joining needs to know of a perf.data: its clock, its processes, the dumps they mapped."""
+"""Facts of a perf.data that joining requires: its clock, its processes, the dumps they mapped."""
 
 import re
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from perfuse.recording import Recording
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """A process mapped a `jit-*.dump` file: how a JIT tells perf of its dump.
+    """A process mapped a `jit-*.dump` file, by which a JIT compiler announces its dump to perf.
 
     Attributes:
         pid: Process, in the recorder's namespace.
         tid: Thread that mapped it.
-        ts: When, on the recording's clock, in nanoseconds.
-        path: The file, as the process named it.
+        ts: Time on the recording's clock, in nanoseconds.
+        path: Path of the file in the process.
         record_offset: Offset of the record in the perf.data.
     """
 
@@ -29,14 +29,14 @@ class Marker:
 
 @dataclass(frozen=True)
 class PerfFacts:
-    """Facts of a perf.data that its tables do not hold.
+    """Facts of a perf.data that its tables do not contain.
 
     Attributes:
         recording: The open file.
         command_line: What was recorded: the program by its base name, and its arguments, without perf's own.
         clock: `monotonic` where recorded with `-k mono`, else `perf` or another clock's name.
         markers: Dumps its processes mapped, in time order.
-        pids: Processes it knows.
+        pids: Processes in the recording.
         span: First and last time stamp in nanoseconds.
         time_conv: `(shift, mult, zero)` from the processor's counter to nanoseconds, where recorded.
         cpu_hz: Nominal frequency in the processor's name; None where it has none.
