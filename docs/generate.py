@@ -106,7 +106,7 @@ def exporters() -> str:
     """The targets of `convert`."""
     out = ["# Export targets\n", "What `perfuse convert --to` and `profile.export(to=...)` write.\n"]
     rows = [
-        (f"`{t.name}`", t.title, " ".join(f"`{s}`" for s in t.suffixes), " or ".join(t.outputs), t.about)
+        (f"`{t.name}`", t.title, " ".join(f"`{s}`" for s in t.suffixes), " or ".join(t.outputs), t.readers)
         for t in TARGETS
     ]
     out.append(_table(("target", "what", "file names", "writes", "for"), rows))

@@ -181,7 +181,7 @@ class Profile:
         return _core.allocation_sums(self._fusion, by=by, stacks=stacks, **self._selection_arguments())
 
     def stacks_of(self, table: str) -> "tuple[ArrowStream, ArrowStream]":
-        """Tables `stacks` and `frames` with only the stacks that `selected_rows` and `handle_sums` of a table refer to."""
+        """Tables `stacks` and `frames` with only the stacks to which `selected_rows` of a table refers."""
         stacks, frames = (self._fusion.table(name, stacks_of=table) for name in ("stacks", "frames"))
         if stacks is None or frames is None:
             raise KeyError(table)
@@ -279,9 +279,9 @@ class Profile:
 
     def heap_sizes(self) -> dict[int, tuple[int, int]]:
         """Number of objects and their size in bytes of each heap snapshot, by its key; without empty snapshots."""
-        from perfuse.analysis.heap_sums import shot_sizes
+        from perfuse.analysis.heap_sums import snapshot_sizes
 
-        return shot_sizes(_core.heap_sums(self._fusion)[0])
+        return snapshot_sizes(_core.heap_sums(self._fusion)[0])
 
     @property
     def images(self) -> "CodeImages":
@@ -364,7 +364,7 @@ class Profile:
 
         return Database(self.tables)
 
-    def _chosen(self) -> dict[str, Any]:
+    def _selection_arguments(self) -> dict[str, Any]:
         """The selection as arguments of the core."""
         return {"threads": self._threads, "time_ns": self.selection.time_ns}
 

@@ -100,7 +100,7 @@ def test_a_shot_without_its_end_is_cut_short(tmp_path: Path) -> None:
 
 def test_what_there_is_not() -> None:
     profile = perfuse.fuse(LOGS[1])
-    with pytest.raises(perfuse.UsageError, match="no heap shot 7"):
+    with pytest.raises(perfuse.UsageError, match="no heap snapshot 7"):
         profile.heap(7)
     heap = profile.heap(0)
     for ask in (heap.retained, heap.path_to_root, heap.dominated):
@@ -109,7 +109,7 @@ def test_what_there_is_not() -> None:
     assert heap.sites() == []
     assert leaked_handles(profile) == []
     without = perfuse.fuse(TESTDATA / "v11-bt.mlpd")
-    with pytest.raises(perfuse.UsageError, match="no heap shot was recorded"):
+    with pytest.raises(perfuse.UsageError, match="no heap snapshot was recorded"):
         without.heap()
 
 

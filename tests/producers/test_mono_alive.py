@@ -105,7 +105,7 @@ def test_a_profiler_that_takes_no_commands(program: Path, tmp_path: Path) -> Non
     log = tmp_path / "log.mlpd"
     command = ["mono", f"--profile=log:alloc,output={log}", program]
     subprocess.run(command, input="\n", text=True, check=True, stdout=subprocess.DEVNULL)
-    with pytest.raises(pf.UsageError, match="no heap shots on demand"):
+    with pytest.raises(pf.UsageError, match="no heap snapshots on demand"):
         pf.mono.heapshot(log)
     with pytest.raises(pf.UsageError, match="where is the profiler"):
         pf.mono.heapshot()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from perfuse.analysis.sampled import Event
-from perfuse.analysis.weights import FunctionWeight, GroupWeight, Unnamed
+from perfuse.analysis.weights import FunctionWeight, GroupWeight, UnnamedFrames
 from perfuse.reports.inputs import DiagnosticCount, Input
 from perfuse.reports.profile import JoinedDump, ProfileReport, Unwound
 from perfuse.reports.profile_text import profile_lines
@@ -69,7 +69,7 @@ REPORT = ProfileReport(
         GroupWeight("native", "native", 200, 20),
         GroupWeight("kernel", "kernel", 180, 18),
     ],
-    unnamed=[Unnamed("module file not found", "/opt/app/native.node", 5, 8), Unnamed("no mapping", "", 1, 0)],
+    unnamed=[UnnamedFrames("module file not found", "/opt/app/native.node", 5, 8), UnnamedFrames("no mapping", "", 1, 0)],
     diagnostics=[DiagnosticCount("JD010", "data_loss", 1, 1), DiagnosticCount("JD007", "info", 2, 2)],
 )
 

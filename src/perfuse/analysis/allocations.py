@@ -1,4 +1,4 @@
-"""What a program allocated: by type, by place, by thread."""
+"""Allocations of a program: by type, by stack, by thread."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +10,7 @@ from perfuse.analysis.profiles import RuntimeProfile
 from perfuse.errors import UsageError
 from perfuse.table import Columns, smallest_rows
 
-Order = Literal["bytes", "count"]
+AllocationOrder = Literal["bytes", "count"]
 UNKNOWN = "(unknown type)"
 _COLUMNS = {"bytes": "size_bytes", "count": "num_objects"}
 
@@ -21,9 +21,9 @@ class TypeAllocations:
 
     Attributes:
         name: The type.
-        count: Objects.
-        bytes: Their sizes.
-        largest_bytes: The largest one.
+        count: Number of objects.
+        bytes: Sum of their sizes.
+        largest_bytes: Size of the largest.
     """
 
     name: str
@@ -38,10 +38,10 @@ class AllocationSite:
 
     Attributes:
         backtrace: Functions, outermost first; empty where none was taken.
-        type_name: The type most bytes of it are of.
-        num_types: Types that are allocated there.
-        count: Objects.
-        bytes: Their sizes.
+        type_name: The type with the most bytes.
+        num_types: Number of types.
+        count: Number of objects.
+        bytes: Sum of their sizes.
     """
 
     backtrace: Backtrace
@@ -61,51 +61,51 @@ class ThreadAllocations:
 
 
 class Allocations:
-    """What a profile says was allocated, in the selected threads and time.
+    """Allocations of the selected threads and time.
 
     Attributes:
-        count: Objects.
-        bytes: Their sizes.
+        count: Number of objects.
+        bytes: Sum of their sizes.
     """
 
     def __init__(self, profile: RuntimeProfile) -> None:
         self._profile = profile
-        # By thread and type at once: one pass over the allocations.
+        # Sums by thread and type need one pass over the allocations.
         self._sums = Columns(profile.allocation_sums(stacks=False))
         self.count: int = sum(self._sums["num_objects"])
         self.bytes: int = sum(self._sums["size_bytes"])
 
     def __len__(self) -> int:
-        """How many types were allocated."""
+        """Number of types."""
         return len(self.by_type())
 
-    def by_type(self, limit: int | None = None, *, order: Order = "bytes") -> list[TypeAllocations]:
-        """Types, the one with the most first.
+    def by_type(self, limit: int | None = None, *, order: AllocationOrder = "bytes") -> list[TypeAllocations]:
+        """Types, the largest first.
 
         Args:
-            limit: How many; None for all.
+            limit: Largest number of rows; None for all.
             order: By `bytes` or `count`.
         """
         return sorted(self._by_name.values(), key=lambda one: (-getattr(one, order), one.name))[:limit]
 
     def of_type(self, name: str) -> TypeAllocations | None:
-        """Allocations of the type of that name."""
+        """Allocations of the type of a name; None where there are none."""
         return self._by_name.get(name)
 
-    def by_site(self, limit: int | None = None, *, order: Order = "bytes") -> list[AllocationSite]:
-        """Stacks, the one with the most first; those without a stack are one."""
-        if order not in get_args(Order):
+    def by_site(self, limit: int | None = None, *, order: AllocationOrder = "bytes") -> list[AllocationSite]:
+        """Stacks, the largest first; allocations without a stack are one row."""
+        if order not in get_args(AllocationOrder):
             raise UsageError(f"order is bytes or count, not {order!r}", field="order")
-        whole = self._sites
-        values = whole[_COLUMNS[order]]
-        rows = smallest_rows(range(len(whole)), limit, lambda row: (-values[row], row))
-        picked = whole.take(rows, ("stack_id", "type_id", "num_types", "num_objects", "size_bytes"))
+        sites = self._sites
+        values = sites[_COLUMNS[order]]
+        rows = smallest_rows(range(len(sites)), limit, lambda row: (-values[row], row))
+        picked = sites.take(rows, ("stack_id", "type_id", "num_types", "num_objects", "size_bytes"))
         stacks, names = stack_backtraces(self._profile, [stack for stack, *_ in picked]), type_names(self._profile)
         return [AllocationSite(stacks[stack], names.get(type_id, UNKNOWN), *rest) for stack, type_id, *rest in picked]
 
     @property
     def num_sites(self) -> int:
-        """How many stacks there are."""
+        """Number of stacks."""
         return len(self._sites)
 
     def by_thread(self) -> list[ThreadAllocations]:
@@ -113,21 +113,21 @@ class Allocations:
         found: dict[int, ThreadAllocations] = {}
         columns = ("thread_id", "num_objects", "size_bytes")
         for thread, count, size in self._sums.take(range(len(self._sums)), columns):
-            known = found.get(thread, ThreadAllocations(thread, 0, 0))
-            found[thread] = ThreadAllocations(thread, known.count + count, known.bytes + size)
+            sums = found.get(thread, ThreadAllocations(thread, 0, 0))
+            found[thread] = ThreadAllocations(thread, sums.count + count, sums.bytes + size)
         return sorted(found.values(), key=lambda one: (-one.bytes, one.thread_id))
 
     @cached_property
     def _by_name(self) -> dict[str, TypeAllocations]:
-        """By name: types of several domains, or loaded again, are one to a reader."""
+        """Sums by name: types of several domains, or types that were loaded again, have the same name."""
         names = type_names(self._profile)
         found: dict[str, TypeAllocations] = {}
         columns = ("type_id", "num_objects", "size_bytes", "largest_bytes")
         for type_id, count, size, largest in self._sums.take(range(len(self._sums)), columns):
             name = names.get(type_id, UNKNOWN)
-            known = found.get(name, TypeAllocations(name, 0, 0, 0))
-            most = max(known.largest_bytes, largest)
-            found[name] = TypeAllocations(name, known.count + count, known.bytes + size, most)
+            sums = found.get(name, TypeAllocations(name, 0, 0, 0))
+            maximum = max(sums.largest_bytes, largest)
+            found[name] = TypeAllocations(name, sums.count + count, sums.bytes + size, maximum)
         return found
 
     @cached_property

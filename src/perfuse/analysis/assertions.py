@@ -1,4 +1,4 @@
-"""Checks of a report's facts, for builds that must fail when a program gets worse: `allocations.bytes < 50MB`."""
+"""Assertions about the facts of a report, such as `allocations.bytes < 50MB`, for builds that fail on regressions."""
 
 import operator
 import re
@@ -45,13 +45,13 @@ GRAMMAR = "FACT COMPARISON NUMBER[UNIT], such as allocations.bytes < 50MB or gc.
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """A fact that has to hold.
+    """A condition on a fact.
 
     Attributes:
-        text: As it was written.
-        fact: Which fact: `gc.pauses.max`, `allocations['System.String'].bytes`.
+        text: Its source text.
+        fact: Name of the fact: `gc.pauses.max`, `allocations['System.String'].bytes`.
         comparison: `<`, `<=`, `>`, `>=`, `==` or `!=`.
-        limit: What it is compared with: bytes, nanoseconds, or a number.
+        limit: The value to compare with: bytes, nanoseconds, or a number.
     """
 
     text: str
@@ -60,13 +60,13 @@ class Assertion:
     limit: float
 
     def holds(self, value: float) -> bool:
-        """Whether a value is as it has to be."""
+        """Whether a value satisfies the condition."""
         return _COMPARISONS[self.comparison](value, self.limit)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of an assertion: the value the fact has, and whether it holds."""
+    """The result of an assertion: the value of the fact, and whether the assertion holds."""
 
     assertion: Assertion
     value: float
@@ -74,31 +74,31 @@ class Verdict:
 
 
 def parse(text: str) -> Assertion:
-    """An assertion as it is written.
+    """Parses an assertion.
 
     >>> parse("gc.pauses.p99 <= 10ms")
     Assertion(text='gc.pauses.p99 <= 10ms', fact='gc.pauses.p99', comparison='<=', limit=10000000.0)
 
     Raises:
-        UsageError: It is none.
+        UsageError: The text is not an assertion.
     """
     match = _ASSERTION.fullmatch(text)
     if match is None:
-        raise UsageError(f"{text!r} is no assertion", field="assert", hint=f"write {GRAMMAR}")
+        raise UsageError(f"{text!r} is not an assertion", field="assert", hint=f"write {GRAMMAR}")
     unit = match["unit"]
     if unit not in _UNITS:
-        known = ", ".join(name for name in _UNITS if name)
-        raise UsageError(f"{unit!r} is no unit of {text!r}", field="assert", hint=f"units are {known}")
+        units = ", ".join(name for name in _UNITS if name)
+        raise UsageError(f"{unit!r} in {text!r} is not a unit", field="assert", hint=f"units are {units}")
     limit = float(match["number"].replace(",", "").replace("_", "")) * _UNITS[unit]
     return Assertion(text, match["fact"], match["comparison"], limit)
 
 
 Facts = Mapping[str, Any]
-"""Facts by name: numbers, functions that work one out; of names with `[]`, functions of a name in a list."""
+"""Facts by name: numbers or functions that compute one; for names with `[]`, functions of an element's name."""
 
 
 def judge(assertions: list[Assertion], facts: Facts) -> list[Verdict]:
-    """Holds assertions against facts; only those that are named are worked out.
+    """Evaluates assertions; only the facts that they name are computed.
 
     Raises:
         UsageError: There is no such fact.
@@ -111,12 +111,12 @@ def judge(assertions: list[Assertion], facts: Facts) -> list[Verdict]:
 
 
 def _value(fact: str, facts: Facts) -> float:
-    known, arguments = fact, []
+    name, arguments = fact, []
     if match := _INDEX.match(fact):
-        known = f"{match['list']}[]{match['rest']}"
+        name = f"{match['list']}[]{match['rest']}"
         arguments = [match["single"] if match["single"] is not None else match["double"]]
-    if known not in facts:
-        there = ", ".join(name.replace("[]", "['NAME']") for name in facts)
-        raise UsageError(f"there is no fact {fact!r} here", field="assert", hint=f"there are {there}")
-    found = facts[known]
+    if name not in facts:
+        names = ", ".join(one.replace("[]", "['NAME']") for one in facts)
+        raise UsageError(f"there is no fact {fact!r} here", field="assert", hint=f"facts are {names}")
+    found = facts[name]
     return found(*arguments) if callable(found) else found  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Who called whom, and over which paths: edges, stacks and the call tree of traced calls."""
+"""The call graph of traced calls: edges, stacks and the call tree."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Literal, get_args
 
 from perfuse.analysis.functions import Function, ThreadIds
-from perfuse.analysis.latency import CallAccount, Latency, latencies_of, matcher, ordering
+from perfuse.analysis.latency import CallAccount, Latency, latencies_of, matcher, sort_key
 from perfuse.errors import UsageError
 from perfuse.table import Columns, smallest_rows
 
@@ -19,9 +19,9 @@ class CallEdge:
     """Calls of one function by another.
 
     Attributes:
-        caller: Who called; None where nobody is known to: the outermost calls of threads.
-        callee: Who was called.
-        latency: How many calls, and how long the callee took.
+        caller: The calling function; None for the outermost calls of threads.
+        callee: The called function.
+        latency: Number of calls, and durations of the callee.
     """
 
     caller: Function | None
@@ -31,13 +31,13 @@ class CallEdge:
 
 @dataclass(frozen=True, slots=True)
 class CallStack:
-    """Calls that had the same functions around them.
+    """Calls with the same functions on the stack.
 
     Attributes:
         functions: The functions, outermost first.
-        num_calls: Calls of the innermost.
-        total_ns: Time in them.
-        self_ns: Time in them, without what they called.
+        num_calls: Calls of the innermost function.
+        total_ns: Time in these calls.
+        self_ns: Time in these calls, without the calls they made.
     """
 
     functions: tuple[Function, ...]
@@ -48,7 +48,7 @@ class CallStack:
 
 @dataclass(frozen=True, slots=True)
 class TreeNode:
-    """A place in the call tree; `depth` is 0 at its roots."""
+    """A node of the call tree; `depth` is 0 at its roots."""
 
     function: Function
     depth: int
@@ -68,11 +68,11 @@ class CallGraph:
         """Edges, those with the greatest value first.
 
         Args:
-            limit: How many; None for all.
-            order: By what: see `CallAccount.functions`.
-            pattern: Only edges from or to functions of such names: see `matcher`.
+            limit: Largest number of rows; None for all.
+            order: Statistic to sort by: see `CallAccount.functions`.
+            pattern: Only edges from or to functions of matching names: see `matcher`.
         """
-        rows = smallest_rows(self._rows(pattern), limit, ordering(self._edges, order, self._names))
+        rows = smallest_rows(self._rows(pattern), limit, sort_key(self._edges, order, self._names))
         ends = self._edges.take(rows, ("caller_id", "function_id"))
         return [
             CallEdge(None if caller is None else self._names.function(caller), self._names.function(callee), latency)
@@ -80,25 +80,25 @@ class CallGraph:
         ]
 
     def num_edges(self, pattern: str | None = None) -> int:
-        """How many rows `edges` has without a limit."""
+        """Number of rows of `edges` without a limit."""
         return sum(1 for _ in self._rows(pattern))
 
     def _rows(self, pattern: str | None) -> Iterator[int]:
         if pattern is None:
             return iter(range(len(self._edges)))
         matches = matcher(pattern)
-        meant = {key for key in {*self._edges["function_id"]} if matches(self._names.name(key))}
-        meant |= {key for key in {*self._edges["caller_id"]} - {None} if matches(self._names.name(key))}
+        matching = {key for key in {*self._edges["function_id"]} if matches(self._names.name(key))}
+        matching |= {key for key in {*self._edges["caller_id"]} - {None} if matches(self._names.name(key))}
         ends = zip(self._edges["caller_id"], self._edges["function_id"], strict=True)
-        return (row for row, (caller, callee) in enumerate(ends) if caller in meant or callee in meant)
+        return (row for row, (caller, callee) in enumerate(ends) if caller in matching or callee in matching)
 
 
 class CallPaths:
     """Call paths of an account that was made with `paths=True`.
 
     Args:
-        account: Whose paths.
-        thread: Only those of this thread; all threads' together where None.
+        account: The account.
+        thread: Only paths of this thread; None for the sums of all threads.
     """
 
     def __init__(self, account: CallAccount, thread: ThreadIds | None = None) -> None:
@@ -117,12 +117,12 @@ class CallPaths:
     def top(
         self, limit: int | None = None, *, order: StackOrder = "self", pattern: str | None = None
     ) -> list[CallStack]:
-        """The stacks that weigh most.
+        """The stacks with the greatest values.
 
         Args:
-            limit: How many; None for all.
+            limit: Largest number of rows; None for all.
             order: By time in the innermost function alone, with all it called, or by number of calls.
-            pattern: Only stacks whose innermost function has such a name: see `matcher`.
+            pattern: Only stacks whose innermost function has a matching name: see `matcher`.
 
         Raises:
             UsageError: There is no such order.
@@ -134,19 +134,19 @@ class CallPaths:
         rows: Iterable[int] = (row for row, value in enumerate(values) if value)
         if pattern is not None:
             matches, functions = matcher(pattern), nodes.functions
-            meant = {key for key in {*functions} if matches(self._names.name(key))}
-            rows = (row for row in rows if functions[row] in meant)
-        chosen = smallest_rows(rows, limit, lambda row: (-values[row], row))
+            matching = {key for key in {*functions} if matches(self._names.name(key))}
+            rows = (row for row in rows if functions[row] in matching)
+        selected = smallest_rows(rows, limit, lambda row: (-values[row], row))
         return [
             CallStack(self._functions(row), nodes.num_calls[row], nodes.total_ns[row], nodes.self_ns[row])
-            for row in chosen
+            for row in selected
         ]
 
     def tree(self, *, min_share: float = 0.01, max_depth: int | None = None) -> Iterator[TreeNode]:
-        """The call tree, callers before what they called, the heaviest first.
+        """The call tree in preorder, the longest calls first.
 
         Args:
-            min_share: Nodes lighter than this share (0 to 1) of the whole are left out.
+            min_share: Nodes with less than this share (0 to 1) of the whole time are left out.
             max_depth: Nodes below this depth are left out.
         """
         nodes = self._nodes
@@ -172,22 +172,22 @@ class CallPaths:
         return tuple(reversed(functions))
 
     @cached_property
-    def _nodes(self) -> "_Nodes":
+    def _nodes(self) -> "_PathNodes":
         columns = Columns(self._account.statistics.paths())
-        wanted = None if self._thread is None else self._thread.thread_id
-        nodes = _Nodes()
+        thread_id = None if self._thread is None else self._thread.thread_id
+        nodes = _PathNodes()
         node_of: dict[int | None, int] = {None: -1}
         names = ("path_id", "parent_path_id", "function_id", "thread_id", "num_calls", "total_ns", "self_ns")
         for path, parent, function, thread, calls, total, own in zip(*map(columns.__getitem__, names), strict=True):
-            if wanted is None or thread == wanted:
+            if thread_id is None or thread == thread_id:
                 if path not in node_of:
                     node_of[path] = nodes.new(node_of.get(parent, -1), function)
                 nodes.add(node_of[path], calls, total, own)
         return nodes
 
 
-class _Nodes:
-    """Call paths, a list a column: paths are many. A parent comes before its children."""
+class _PathNodes:
+    """Call paths, a list per column, as there are many. A parent precedes its children."""
 
     def __init__(self) -> None:
         self.parents: list[int] = []
@@ -197,7 +197,7 @@ class _Nodes:
         self.self_ns: list[int] = []
 
     def new(self, parent: int, function: int) -> int:
-        """One more node; its number."""
+        """Appends a node, and returns its number."""
         self.parents.append(parent)
         self.functions.append(function)
         for numbers in (self.num_calls, self.total_ns, self.self_ns):
@@ -205,7 +205,7 @@ class _Nodes:
         return len(self.parents) - 1
 
     def add(self, node: int, num_calls: int, total_ns: int, self_ns: int) -> None:
-        """Adds to a node what another thread did in it."""
+        """Adds the calls of a thread to a node."""
         self.num_calls[node] += num_calls
         self.total_ns[node] += total_ns
         self.self_ns[node] += self_ns

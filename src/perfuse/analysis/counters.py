@@ -1,4 +1,4 @@
-"""Counters: what they were last, and on the way there."""
+"""Counters: last, smallest and largest values, and all values in time."""
 
 import math
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ class CounterValues:
     """A counter with its values.
 
     Attributes:
-        section: What it is listed under; None where the file does not say.
+        section: Its section; None where the file states none.
         name: Its name.
-        unit: `bytes`, `time`, `count`, `percentage` or `raw`; None where the file does not say.
-        kind: Type of its values, as the recorder calls it.
-        monotonic: Whether it only grows; None where the file does not say.
+        unit: `bytes`, `time`, `count`, `percentage` or `raw`; None where the file states none.
+        kind: Type of its values, in the words of the recorder.
+        monotonic: Whether it never decreases; None where the file states none.
         last: The last value; None where it is text.
         text: The last value, where it is text.
-        min: The least; None where there is no number.
-        max: The greatest.
-        values: Every value with its time on the profile's clock, where it is a number.
+        min: The smallest number; None where there is none.
+        max: The largest number.
+        values: Every number with its time on the profile's clock.
     """
 
     section: str | None
@@ -36,21 +36,21 @@ class CounterValues:
 
 
 def counters(profile: RuntimeProfile) -> list[CounterValues]:
-    """Counters that have a value in the selected time, by section, as the file lists them."""
+    """Counters that have a value in the selected time, by section, in the order of the file."""
     samples: dict[int, list[tuple[int, float | None, str | None]]] = {}
     for counter, *sample in read_selected(
         profile, "counter_samples", "counter_id", "ts_ns", "value", "text", thread=None
     ):
         samples.setdefault(counter, []).append(tuple(sample))
     columns = ("counter_id", "section", "name", "unit", "kind", "monotonic")
-    told: dict[str | None, list[CounterValues]] = {}
-    # Sections in the order of their first counters, and so the counters of each.
+    by_section: dict[str | None, list[CounterValues]] = {}
+    # Sections in the order of their first counters, with their counters in order.
     for counter, section, name, unit, kind, monotonic in sorted(
         read_selected(profile, "counters", *columns, **UNSELECTED), key=lambda row: row[0]
     ):
         if counter in samples:
-            told.setdefault(section, []).append(_values(section, name, unit, kind, monotonic, samples[counter]))
-    return [one for counters in told.values() for one in counters]
+            by_section.setdefault(section, []).append(_values(section, name, unit, kind, monotonic, samples[counter]))
+    return [one for counters in by_section.values() for one in counters]
 
 
 def _values(
@@ -61,7 +61,7 @@ def _values(
     monotonic: bool | None,
     samples: list[tuple[int, float | None, str | None]],
 ) -> CounterValues:
-    # Of one moment, in the order of the table.
+    # The sort is stable: values of equal times stay in the order of the table.
     samples = sorted(samples, key=lambda sample: sample[0])
     values = [(time, value) for time, value, _ in samples if value is not None]
     texts = [text for _, _, text in samples if text is not None]
@@ -73,12 +73,12 @@ def _values(
         monotonic=monotonic,
         last=values[-1][1] if values else None,
         text=texts[-1] if texts else None,
-        min=min((value for _, value in values), key=_rank, default=None),
-        max=max((value for _, value in values), key=_rank, default=None),
+        min=min((value for _, value in values), key=_nan_last, default=None),
+        max=max((value for _, value in values), key=_nan_last, default=None),
         values=values,
     )
 
 
-def _rank(value: float) -> tuple[bool, float]:
-    """What is no number is greater than all numbers."""
+def _nan_last(value: float) -> tuple[bool, float]:
+    """A sort key that places NaN after all numbers."""
     return math.isnan(value), value

@@ -1,4 +1,4 @@
-"""What of a program was run at all: statements, by method, class and assembly."""
+"""Code coverage: statements that ran, by method, class and assembly."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ class Covered:
         assembly: The assembly.
         class_name: The class; None for an assembly.
         method: The method with its signature; None for an assembly or a class.
-        num_methods: Methods that have statements.
-        num_whole: Of them, those of which every statement ran.
-        num_partial: Of them, those of which some did.
+        num_methods: Methods with statements.
+        num_whole: Of them, those of which all statements ran.
+        num_partial: Of them, those of which some statements ran.
         num_statements: Statements.
         num_run: Of them, those that ran.
-        missed_line: First line of a method that did not run; None where all did, or it is not about a method.
-        path: Source file, of a method.
+        missed_line: First line of a method that did not run; None where all lines ran, and for classes and assemblies.
+        path: Source file of a method.
     """
 
     assembly: str
@@ -37,7 +37,7 @@ class Covered:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Coverage of assemblies, classes and methods, those with most left out first."""
+    """Coverage of assemblies, classes and methods, those with the most statements that did not run first."""
 
     assemblies: list[Covered]
     classes: list[Covered]
@@ -45,7 +45,7 @@ class Coverage:
 
 
 def coverage(profile: RuntimeProfile) -> Coverage:
-    """Coverage of everything that was counted."""
+    """The coverage of a profile."""
     methods = _methods(profile)
     return Coverage(
         assemblies=_covered(methods, lambda key: (key[0], None, None)),
@@ -54,12 +54,12 @@ def coverage(profile: RuntimeProfile) -> Coverage:
     )
 
 
-_Key = tuple[str, str, str, str, int]
+_MethodKey = tuple[str, str, str, str, int]
 """Assembly, class, method, signature, token."""
 
 
 @dataclass(slots=True)
-class _Sums:
+class _CoverageSums:
     path: str | None = None
     num_methods: int = 0
     num_whole: int = 0
@@ -73,11 +73,11 @@ class _Sums:
             self.missed_line = line if self.missed_line is None else min(self.missed_line, line)
 
 
-def _methods(profile: RuntimeProfile) -> dict[_Key, _Sums]:
+def _methods(profile: RuntimeProfile) -> dict[_MethodKey, _CoverageSums]:
     columns = ("assembly", "class", "method", "signature", "token", "path", "il_offset", "line", "num_runs")
-    found: dict[_Key, _Sums] = {}
+    found: dict[_MethodKey, _CoverageSums] = {}
     for *key, path, il_offset, line, num_runs in read_selected(profile, "coverage", *columns, **UNSELECTED):
-        sums = found.setdefault(tuple(key), _Sums())
+        sums = found.setdefault(tuple(key), _CoverageSums())
         sums.path = path if sums.path is None else sums.path
         sums.num_statements += il_offset is not None
         if num_runs:
@@ -87,10 +87,12 @@ def _methods(profile: RuntimeProfile) -> dict[_Key, _Sums]:
     return found
 
 
-def _covered(methods: dict[_Key, _Sums], group: Callable[[_Key], tuple[str, str | None, str | None]]) -> list[Covered]:
-    found: dict[tuple[str, str | None, str | None], _Sums] = {}
+def _covered(
+    methods: dict[_MethodKey, _CoverageSums], group: Callable[[_MethodKey], tuple[str, str | None, str | None]]
+) -> list[Covered]:
+    found: dict[tuple[str, str | None, str | None], _CoverageSums] = {}
     for key, one in methods.items():
-        sums = found.setdefault(group(key), _Sums())
+        sums = found.setdefault(group(key), _CoverageSums())
         sums.path = one.path if sums.path is None else sums.path
         sums.num_methods += one.num_statements > 0
         sums.num_whole += 0 < one.num_statements == one.num_run

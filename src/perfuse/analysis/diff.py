@@ -1,4 +1,4 @@
-"""Two profiles of the same kind, function by function: what changed, what is new, what is gone."""
+"""The difference of two profiles by function: changed, new and gone functions."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -14,30 +14,30 @@ State = Literal["changed", "same", "new", "gone"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A number on both sides; None where it is not known, or the function is not there."""
+    """A number in both profiles; None where it is unknown, or the function does not occur."""
 
     a: int | None
     b: int | None
 
     @property
     def difference(self) -> int:
-        """By how much it grew; what is not there counts as nothing."""
+        """The increase; an unknown number counts as 0."""
         return (self.b or 0) - (self.a or 0)
 
     @property
     def ratio(self) -> float | None:
-        """By what part of the first it grew: 0.5 is half as much again. None where there is no first, or it is 0."""
+        """The increase relative to the first number: 0.5 is an increase by half. None where that is unknown or 0."""
         return self.difference / self.a if self.a and self.b is not None else None
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionChange:
-    """A function on both sides.
+    """A function in both profiles.
 
     Attributes:
-        key: Its place in `Difference.functions`, by which edges name it.
-        a: As the first profile has it; None where it is new.
-        b: As the second has it; None where it is gone.
+        key: Its index in `Difference.functions`.
+        a: The function of the first profile; None where it is new.
+        b: The function of the second profile; None where it is gone.
         figures: Its numbers, by statistic.
     """
 
@@ -48,14 +48,14 @@ class FunctionChange:
 
     @property
     def named(self) -> GraphFunction:
-        """What it is called: by the second profile, where it has it."""
+        """The function of the second profile, or of the first where it is gone."""
         one = self.b or self.a
         assert one is not None
         return one
 
     @property
     def state(self) -> State:
-        """Whether it changed, and how."""
+        """Whether it changed."""
         if self.a is None or self.b is None:
             return "new" if self.a is None else "gone"
         return "changed" if any(one.a != one.b for one in self.figures.values()) else "same"
@@ -63,7 +63,7 @@ class FunctionChange:
 
 @dataclass(frozen=True, slots=True)
 class EdgeChange:
-    """Calls of one function by another on both sides."""
+    """Calls of one function by another in both profiles."""
 
     caller: FunctionChange
     callee: FunctionChange
@@ -71,17 +71,17 @@ class EdgeChange:
 
 
 class Difference:
-    """Two profiles held against each other.
+    """The difference of two profiles.
 
-    A function is taken for the same where its name and the file name of its module are; then, for programs that were
-    renamed, where its name is. Functions of one name are paired in the order in which their recordings number them.
+    Functions match where their names and the file names of their modules are equal; then, for renamed programs, where
+    their names are equal. Functions of equal names are paired in the order in which their recordings number them.
 
     Args:
-        a: The first, before.
-        b: The second, after.
+        a: The first profile, before.
+        b: The second profile, after.
 
     Raises:
-        UsageError: One tells of calls, the other of samples or of nothing, or they count different things.
+        UsageError: One has calls and the other samples, one has neither, or their units differ.
     """
 
     def __init__(self, a: FunctionGraph, b: FunctionGraph) -> None:
@@ -98,7 +98,7 @@ class Difference:
 
     @cached_property
     def functions(self) -> list[FunctionChange]:
-        """All functions of both."""
+        """All functions of both profiles."""
         found = []
         for place, (one, other) in enumerate(self._pairs):
             a = None if one is None else self.a.functions[one]
@@ -108,24 +108,24 @@ class Difference:
 
     @cached_property
     def edges(self) -> list[EdgeChange]:
-        """All calls of one function by another, of both; none where the profiles were measured without."""
+        """All calls of one function by another, in both profiles; none where the graphs have no edges."""
         in_a = {one: place for place, (one, _) in enumerate(self._pairs) if one is not None}
         in_b = {other: place for place, (_, other) in enumerate(self._pairs) if other is not None}
         a = {(in_a[caller], in_a[callee]): values for (caller, callee), values in self.a.edges.items()}
         b = {(in_b[caller], in_b[callee]): values for (caller, callee), values in self.b.edges.items()}
-        known = self.functions
+        functions = self.functions
         return [
-            EdgeChange(known[caller], known[callee], self._figures(a.get(ends), b.get(ends)))
+            EdgeChange(functions[caller], functions[callee], self._figures(a.get(ends), b.get(ends)))
             for ends in dict.fromkeys((*a, *b))
             for caller, callee in [ends]
         ]
 
     def top(self, limit: int | None = None, *, order: str = "self") -> list[FunctionChange]:
-        """Functions that are not the same on both sides, those that changed most first.
+        """Functions that differ, those with the largest change first.
 
         Args:
-            limit: How many; None for all.
-            order: Which statistic's change; `name` is from A to Z.
+            limit: Largest number of rows; None for all.
+            order: Statistic whose change to sort by; `name` is from A to Z.
 
         Raises:
             UsageError: There is no such statistic.

@@ -1,4 +1,4 @@
-"""How a number is spread: exact, from all values."""
+"""Distributions of numbers: exact percentiles, and sums by time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Some values: their number, sum and percentiles. A percentile is the least one that so many percent do not exceed.
+    """Number, sum and percentiles of values. A percentile is the smallest value that so many percent do not exceed.
 
     Attributes:
-        count: How many there are.
-        sum: What they add up to.
-        min: Least; 0 where there are none, as all that follow.
-        median: Half of them are no greater.
-        p90: 90 % of them are no greater.
-        p99: 99 % of them are no greater.
-        max: Greatest.
+        count: Number of values.
+        sum: Their sum.
+        min: The smallest; 0 without values, as all following.
+        median: 50th percentile.
+        p90: 90th percentile.
+        p99: 99th percentile.
+        max: The largest.
     """
 
     count: int
@@ -28,12 +28,12 @@ class Distribution:
 
     @property
     def mean(self) -> float:
-        """Sum by count; 0 where there are none."""
+        """`sum` divided by `count`; 0 without values."""
         return self.sum / self.count if self.count else 0.0
 
 
 def distribution_of(values: Sequence[int]) -> Distribution:
-    """The spread of some values.
+    """The distribution of values.
 
     >>> distribution_of([30, 10, 20])
     Distribution(count=3, sum=60, min=10, median=20, p90=30, p99=30, max=30)
@@ -51,7 +51,7 @@ def distribution_of(values: Sequence[int]) -> Distribution:
 
 
 def sum_by_bin(points: Sequence[tuple[int, int]], span: tuple[int, int], bins: int) -> list[int]:
-    """Values added up by when they are: `bins` equal parts of a span of time, those outside of it in the outer ones."""
+    """Sums of `(time, value)` points in `bins` equal parts of a time span; points outside go to the outermost parts."""
     start, end = span
     sums = [0] * bins
     for time, value in points:

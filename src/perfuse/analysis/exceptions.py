@@ -1,4 +1,4 @@
-"""What was thrown, where, and what handled it."""
+"""Exceptions: their types and stacks, and the handlers that ran."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ class ThrowSite:
     Attributes:
         type_name: Their type; None where their allocation was not recorded.
         backtrace: Functions, outermost first; empty where none was taken.
-        count: How many.
+        count: Number of exceptions.
     """
 
     type_name: str | None
@@ -31,8 +31,8 @@ class Handler:
 
     Attributes:
         kind: `catch`, `filter`, `finally` or `fault`.
-        function: The function they are in.
-        count: How often.
+        function: The function that contains them.
+        count: Number of times.
     """
 
     kind: str
@@ -42,11 +42,11 @@ class Handler:
 
 @dataclass(frozen=True, slots=True)
 class Exceptions:
-    """Everything thrown in the selected threads and time.
+    """Exceptions of the selected threads and time.
 
     Attributes:
-        count: Throws.
-        by_type: Throws of each type, the most frequent first; those of unknown type are under None.
+        count: Number of exceptions thrown.
+        by_type: Exceptions of each type, the most frequent first; None for those of unknown type.
         by_site: By type and stack.
         clauses: Handlers that ran, by kind.
         handlers: By kind and function.
@@ -60,7 +60,7 @@ class Exceptions:
 
 
 def exceptions(profile: RuntimeProfile, objects: Objects) -> Exceptions:
-    """Throws by type and stack, handlers by function."""
+    """The exceptions of a profile by type and stack, and handlers by function."""
     rows = list(read_selected(profile, "exceptions", "object_address", "ts_ns", "stack_id", kinds=["throw"]))
     sites: dict[tuple[str | None, int | None], int] = {}
     types: dict[str | None, int] = {}

@@ -1,4 +1,4 @@
-"""The numbers of a profile that can be asserted, each worked out when it is asked for."""
+"""The numbers of a profile for assertions, each computed on first use."""
 
 import difflib
 from collections.abc import Callable, Mapping
@@ -22,17 +22,17 @@ from perfuse.table import SUM_EVENTS
 
 T = TypeVar("T")
 Fact = Callable[..., float]
-_SPREAD = ("count", "sum", "min", "median", "p90", "p99", "max")
+_DISTRIBUTION_FIELDS = ("count", "sum", "min", "median", "p90", "p99", "max")
 _LATENCY = ("count", "self", "sum", "total", "min", "median", "p90", "p99", "max")
 
 
 def facts_of(profile: Profile) -> dict[str, Fact]:
-    """Facts by name, those of the tables that have rows. Sizes are in bytes, times in nanoseconds, shares in percent.
+    """Facts by name, for the tables that have rows. Sizes are in bytes, times in nanoseconds, shares in percent.
 
-    Names that end with `[]…` are of a list: the fact is asked for with a name.
+    A name with `[]` is of a list: the fact is a function of an element's name.
     """
     found: dict[str, Fact] = {"duration": lambda: _duration(profile)}
-    for table, make in _FAMILIES.items():
+    for table, make in _FACTS_BY_TABLES.items():
         if any(profile.has(name) for name in table.split()):
             found |= make(profile)
     return found
@@ -44,73 +44,73 @@ def _duration(profile: Profile) -> float:
 
 
 def _allocations(profile: Profile) -> dict[str, Fact]:
-    told = cache(lambda: Allocations(profile))
+    analysis = cache(lambda: Allocations(profile))
 
     def of_type(what: str) -> Fact:
-        return lambda name: getattr(told().of_type(name), what, 0)
+        return lambda name: getattr(analysis().of_type(name), what, 0)
 
     return {
-        "allocations.bytes": lambda: told().bytes,
-        "allocations.count": lambda: told().count,
+        "allocations.bytes": lambda: analysis().bytes,
+        "allocations.count": lambda: analysis().count,
         "allocations[].bytes": of_type("bytes"),
         "allocations[].count": of_type("count"),
     }
 
 
 def _gc(profile: Profile) -> dict[str, Fact]:
-    told = cache(lambda: gc_activity(profile, Objects(profile)))
+    analysis = cache(lambda: gc_activity(profile, Objects(profile)))
 
     def generation(name: str) -> Distribution:
         empty = Distribution(0, 0, 0, 0, 0, 0, 0)
-        return next((one.pauses for one in told().generations if one.name == name), empty)
+        return next((one.pauses for one in analysis().generations if one.name == name), empty)
 
     def collections(name: str) -> int:
-        return next((one.collections.count for one in told().generations if one.name == name), 0)
+        return next((one.collections.count for one in analysis().generations if one.name == name), 0)
 
-    found = _spread("gc.pauses", lambda: told().pauses)
+    found = _distribution_facts("gc.pauses", lambda: analysis().pauses)
     for name in ("nursery", "major"):
-        found |= _spread(f"gc.{name}.pauses", lambda name=name: generation(name))  # type: ignore[misc]
+        found |= _distribution_facts(f"gc.{name}.pauses", lambda name=name: generation(name))  # type: ignore[misc]
         found[f"gc.{name}.collections"] = lambda name=name: collections(name)
     return {
         **found,
-        "gc.pauses.share": lambda: 100 * told().pauses.sum / max(_duration(profile), 1),
-        "gc.moves": lambda: told().num_moves,
-        "heap.bytes": lambda: told().max_heap_bytes or 0,
-        "finalizers.sum": lambda: sum(one.durations.sum for one in told().finalizers),
-        "finalizers.max": lambda: max((one.durations.max for one in told().finalizers), default=0),
+        "gc.pauses.share": lambda: 100 * analysis().pauses.sum / max(_duration(profile), 1),
+        "gc.moves": lambda: analysis().num_moves,
+        "heap.bytes": lambda: analysis().max_heap_bytes or 0,
+        "finalizers.sum": lambda: sum(one.durations.sum for one in analysis().finalizers),
+        "finalizers.max": lambda: max((one.durations.max for one in analysis().finalizers), default=0),
     }
 
 
 def _locks(profile: Profile) -> dict[str, Fact]:
-    told = cache(lambda: contention(profile, Objects(profile)))
+    analysis = cache(lambda: contention(profile, Objects(profile)))
     return {
-        "locks.contentions": lambda: told().num_contentions,
-        "locks.failed": lambda: told().num_failed,
-        **_spread("locks.waits", lambda: told().waits),
+        "locks.contentions": lambda: analysis().num_contentions,
+        "locks.failed": lambda: analysis().num_failed,
+        **_distribution_facts("locks.waits", lambda: analysis().waits),
     }
 
 
 def _exceptions(profile: Profile) -> dict[str, Fact]:
-    told = cache(lambda: exceptions(profile, Objects(profile)))
+    analysis = cache(lambda: exceptions(profile, Objects(profile)))
     return {
-        "exceptions.count": lambda: told().count,
-        "exceptions[].count": lambda name: dict(told().by_type).get(name, 0),
+        "exceptions.count": lambda: analysis().count,
+        "exceptions[].count": lambda name: dict(analysis().by_type).get(name, 0),
     }
 
 
 def _handles(profile: Profile) -> dict[str, Fact]:
-    told = cache(lambda: Handles(profile))
+    analysis = cache(lambda: Handles(profile))
     return {
-        "handles.created": lambda: sum(one.num_created for one in told().kinds),
-        "handles.left": lambda: sum(one.num_left for one in told().kinds),
+        "handles.created": lambda: sum(one.num_created for one in analysis().kinds),
+        "handles.left": lambda: sum(one.num_left for one in analysis().kinds),
     }
 
 
 def _counters(profile: Profile) -> dict[str, Fact]:
-    told = cache(lambda: {one.name: one for one in counters(profile)})
+    analysis = cache(lambda: {one.name: one for one in counters(profile)})
 
     def of(what: str) -> Fact:
-        return lambda name: getattr(_named(told(), name, "counter"), what) or 0
+        return lambda name: getattr(_named(analysis(), name, "counter"), what) or 0
 
     return {f"counters[].{what}": of(what) for what in ("last", "min", "max")}
 
@@ -148,11 +148,11 @@ def _calls(profile: Profile) -> dict[str, Fact]:
 
 def _code(profile: Profile) -> dict[str, Fact]:
     @cache
-    def told() -> tuple[int, int]:
+    def analysis() -> tuple[int, int]:
         sizes = [size for (size,) in read_selected(profile, "code_objects", "size_bytes", kinds=["jit"], **UNSELECTED)]
         return len(sizes), sum(sizes)
 
-    return {"code.count": lambda: told()[0], "code.bytes": lambda: told()[1]}
+    return {"code.count": lambda: analysis()[0], "code.bytes": lambda: analysis()[1]}
 
 
 def _named(known: Mapping[str, T], name: str, what: str) -> T:
@@ -164,11 +164,11 @@ def _named(known: Mapping[str, T], name: str, what: str) -> T:
     )
 
 
-def _spread(prefix: str, told: Callable[[], Distribution]) -> dict[str, Fact]:
-    return {f"{prefix}.{name}": lambda name=name: getattr(told(), name) for name in _SPREAD}
+def _distribution_facts(prefix: str, told: Callable[[], Distribution]) -> dict[str, Fact]:
+    return {f"{prefix}.{name}": lambda name=name: getattr(analysis(), name) for name in _DISTRIBUTION_FIELDS}
 
 
-_FAMILIES: dict[str, Callable[[Profile], dict[str, Fact]]] = {
+_FACTS_BY_TABLES: dict[str, Callable[[Profile], dict[str, Fact]]] = {
     "allocations": _allocations,
     "slices instants object_moves": _gc,
     "lock_events": _locks,
@@ -179,4 +179,4 @@ _FAMILIES: dict[str, Callable[[Profile], dict[str, Fact]]] = {
     "call_events call_sums": _calls,
     "code_objects": _code,
 }
-"""What makes the facts, by the tables they need one of."""
+"""Functions that make the facts, by the tables of which one is required."""

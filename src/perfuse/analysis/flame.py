@@ -16,11 +16,11 @@ class FlameTree:
     """What a flame graph shows: an event, a selection of its samples, and the call tree of these.
 
     Attributes:
-        profile: Whose samples.
-        event: Which of its events.
-        selection: Which samples.
-        inverted: Whether it starts from the functions that ran and goes to their callers.
-        metric: What widths mean: `weight` (time, for clock events) or `samples`.
+        profile: The profile.
+        event: The event.
+        selection: The selected samples.
+        inverted: Whether roots are the innermost functions and children their callers.
+        metric: Meaning of widths: `weight` (time, for clock events) or `samples`.
     """
 
     profile: SampleProfile
@@ -44,10 +44,10 @@ class FlameTree:
         """The content for the samples that pass the filters.
 
         Args:
-            profile: Whose samples.
-            inverted: Whether to start from the functions that ran and go to their callers.
-            weight: What widths mean: `weight` or `samples`.
-            event: Event; by default the one with the most samples.
+            profile: The profile.
+            inverted: Whether roots are the innermost functions and children their callers.
+            weight: Meaning of widths: `weight` or `samples`.
+            event: Name of the event; by default the one with the most samples.
             threads: Keys (`thread_id`) of threads; all by default.
             processes: Keys (`process_id`) of processes; all by default.
             time_ns: Start and end (not included) on the profile's clock.
@@ -70,8 +70,8 @@ class FlameTree:
 
         Args:
             inverted: Whether children are callers.
-            split_threads: Whether each thread has roots of its own.
-            min_share: Nodes lighter than this share (0 to 1) of the whole are left out.
+            split_threads: Whether each thread has its own roots.
+            min_share: Nodes with less than this share (0 to 1) of the total weight are left out.
         """
         return call_tree(
             self.profile, self.selection, inverted=inverted, split_threads=split_threads, min_share=min_share

@@ -1,4 +1,4 @@
-"""What the garbage collector did: pauses, collections, the size of the heap, finalizers."""
+"""Garbage collector activity: pauses, collections, heap size, finalizers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,16 +8,16 @@ from perfuse.analysis.objects import Objects, object_address
 from perfuse.analysis.profiles import RuntimeProfile, read_selected, sort_by_time
 
 BINS = 60
-"""Parts of the recorded time that a timeline has."""
+"""Number of parts of a timeline."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """A time the world stood still: from when every thread was stopped to when they went on.
+    """A pause: the time from when every thread was stopped until they were resumed.
 
     Attributes:
-        start_ns: When, on the profile's clock.
-        duration_ns: How long.
+        start_ns: Start, on the profile's clock.
+        duration_ns: Duration.
         generation: `nursery` or `major`.
     """
 
@@ -32,8 +32,8 @@ class Generation:
 
     Attributes:
         name: `nursery` or `major`.
-        collections: How long they took; one is often within a pause.
-        pauses: How long the world stood still for them.
+        collections: Durations of collections; a collection is often within a pause.
+        pauses: Durations of their pauses.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Finalizers:
 
     Attributes:
         type_name: The type; None where the allocation of the objects was not recorded.
-        durations: How long they took.
+        durations: Their durations.
     """
 
     type_name: str | None
@@ -56,18 +56,18 @@ class Finalizers:
 
 @dataclass(frozen=True, slots=True)
 class GcActivity:
-    """What the collector did in the selected time.
+    """Garbage collector activity in the selected time.
 
     Attributes:
         pauses: All pauses.
         generations: By generation.
-        timeline_ns: Time stood still, in `BINS` parts of the recorded time.
-        num_open: Pauses that had not ended when the recording did.
-        num_resizes: Times the heap was given more memory.
-        max_heap_bytes: The largest size it was given; None where that was not recorded.
-        num_moves: Objects moved.
-        finalizers: By type, the ones that took longest first.
-        finalizer_rounds: How long each time took that finalizers were run.
+        timeline_ns: Time in pauses, in `BINS` parts of the recorded time.
+        num_open: Pauses that were open at the end of the recording.
+        num_resizes: Number of times the heap was resized.
+        max_heap_bytes: Largest heap size; None where that was not recorded.
+        num_moves: Object moves.
+        finalizers: By type, those with the longest total time first.
+        finalizer_rounds: Durations of the rounds in which finalizers ran.
     """
 
     pauses: Distribution
@@ -82,12 +82,12 @@ class GcActivity:
 
 
 def gc_pauses(profile: RuntimeProfile) -> list[Pause]:
-    """The pauses that ended, in the order of time."""
+    """Completed pauses, in time order."""
     return _pauses(_slices(profile))
 
 
 def _slices(profile: RuntimeProfile) -> list[tuple[Any, ...]]:
-    """What the collector did: `(start_ns, duration_ns, name, end_reason, args)`, in the order of time."""
+    """Slices of the collector: `(start_ns, duration_ns, name, end_reason, args)`, in time order."""
     columns = ("start_ns", "duration_ns", "name", "end_reason", "args")
     return sort_by_time(read_selected(profile, "slices", *columns, kinds=["gc"], time="start_ns"))
 
@@ -101,7 +101,7 @@ def _pauses(slices: list[tuple[Any, ...]]) -> list[Pause]:
 
 
 def gc_activity(profile: RuntimeProfile, objects: Objects) -> GcActivity:
-    """Everything the collector did."""
+    """The garbage collector activity of a profile."""
     slices = _slices(profile)
     pauses = _pauses(slices)
     ended: dict[str, list[int]] = {}
@@ -110,8 +110,8 @@ def gc_activity(profile: RuntimeProfile, objects: Objects) -> GcActivity:
         if end == "exit":
             ended.setdefault(name, []).append(duration)
             if name == "finalizer":
-                known = objects.at(object_address(args), start)
-                finalized.setdefault(known.type_name, []).append(duration)
+                finalized_object = objects.at(object_address(args), start)
+                finalized.setdefault(finalized_object.type_name, []).append(duration)
     generations = [
         Generation(
             name, distribution_of(ended.get(f"{name} collection", [])), distribution_of(ended.get(f"{name} pause", []))

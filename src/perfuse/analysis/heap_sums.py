@@ -1,4 +1,4 @@
-"""What heap shots hold by type: what can be told of shots of any size at once."""
+"""Sums of heap snapshots by type, from one pass over all snapshots of any size."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -17,8 +17,8 @@ class FusedProfile(TableProfile, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ShotSize:
-    """A heap shot and what it holds."""
+class SnapshotSize:
+    """Number and size of the objects of a heap snapshot."""
 
     snapshot: Snapshot
     num_objects: int
@@ -31,13 +31,13 @@ class ShotSize:
 
 @dataclass(frozen=True, slots=True)
 class ClassSize:
-    """All objects of a type in two heap shots; numbers of the earlier shot, then of the later one.
+    """All objects of a type in two heap snapshots; pairs have the value of the earlier one, then of the later one.
 
     Attributes:
         type_id: Key in table `types`; None for all objects whose type is never described.
         type: Its name.
-        num_objects: Objects of it.
-        size_bytes: Their own sizes.
+        num_objects: Number of objects.
+        size_bytes: Sum of their own sizes.
     """
 
     type_id: int | None
@@ -47,12 +47,12 @@ class ClassSize:
 
     @property
     def growth_bytes(self) -> int:
-        """How much larger its objects are together."""
+        """Difference of `size_bytes`."""
         return self.size_bytes[1] - self.size_bytes[0]
 
 
-def shot_sizes(rows: Iterable[tuple[int, int | None, int, int]]) -> dict[int, tuple[int, int]]:
-    """Objects and bytes of each shot, of `(snapshot_id, type_id, num_objects, size_bytes)`."""
+def snapshot_sizes(rows: Iterable[tuple[int, int | None, int, int]]) -> dict[int, tuple[int, int]]:
+    """Objects and bytes of each snapshot, from rows `(snapshot_id, type_id, num_objects, size_bytes)`."""
     sizes: dict[int, tuple[int, int]] = {}
     for shot, _, count, size in rows:
         objects, size_bytes = sizes.get(shot, (0, 0))
@@ -60,29 +60,29 @@ def shot_sizes(rows: Iterable[tuple[int, int | None, int, int]]) -> dict[int, tu
     return sizes
 
 
-class ShotSums:
-    """Objects, bytes and references of all heap shots of a profile, from one pass.
+class SnapshotSums:
+    """Objects, bytes and references of all heap snapshots of a profile, from one pass.
 
     Attributes:
-        num_references: Of each shot, by its key.
+        num_references: References of each snapshot, by its key.
     """
 
     def __init__(self, profile: FusedProfile) -> None:
         rows, references = _core.heap_sums(profile._fusion)
         self._types = type_names(profile)
-        self._shots: dict[int, dict[int | None, tuple[int, int]]] = {}
+        self._by_snapshot: dict[int, dict[int | None, tuple[int, int]]] = {}
         for shot, of, count, size in rows:
-            self._shots.setdefault(shot, {})[of] = (count, size)
+            self._by_snapshot.setdefault(shot, {})[of] = (count, size)
         self.num_references = dict(references)
 
-    def size(self, snapshot: Snapshot) -> ShotSize:
-        """What a shot holds."""
-        sums = self._shots.get(snapshot.snapshot_id, {}).values()
-        return ShotSize(snapshot, sum(count for count, _ in sums), sum(size for _, size in sums))
+    def size(self, snapshot: Snapshot) -> SnapshotSize:
+        """Number and size of the objects of a snapshot."""
+        sums = self._by_snapshot.get(snapshot.snapshot_id, {}).values()
+        return SnapshotSize(snapshot, sum(count for count, _ in sums), sum(size for _, size in sums))
 
     def classes(self, earlier: Snapshot, later: Snapshot) -> list[ClassSize]:
-        """The types of two shots, what is largest in the later one first."""
-        before, after = (self._shots.get(shot.snapshot_id, {}) for shot in (earlier, later))
+        """The types of two snapshots, the largest in the later one first."""
+        before, after = (self._by_snapshot.get(one.snapshot_id, {}) for one in (earlier, later))
         rows = []
         for of in before | after:
             (count, size), (later_count, later_size) = before.get(of, (0, 0)), after.get(of, (0, 0))
@@ -92,8 +92,8 @@ class ShotSums:
         return rows
 
 
-def grown(classes: Iterable[ClassSize]) -> list[ClassSize]:
-    """Types of which there is more or less than before, the most growth first."""
+def changed_classes(classes: Iterable[ClassSize]) -> list[ClassSize]:
+    """Types whose number or size changed, the largest growth first."""
     rows = [row for row in classes if row.growth_bytes or row.num_objects[0] != row.num_objects[1]]
     rows.sort(key=lambda row: (-row.growth_bytes, row.num_objects[0] - row.num_objects[1], row.type or ""))
     return rows

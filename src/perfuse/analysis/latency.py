@@ -1,4 +1,4 @@
-"""How long calls took: exact statistics of functions, of threads, of processors."""
+"""Durations of calls: exact statistics by function, thread and processor."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -18,25 +18,25 @@ _COLUMN_OF = {"count": "num_calls"}
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Calls of a kind, and how long they took. Times are in nanoseconds, null where no call has one.
+    """Number and durations of a group of calls. Times are in nanoseconds, None where no call has one.
 
     Attributes:
-        num_calls: How many there are.
-        num_timed: Of them, those whose start and end are known: only their durations are counted.
+        num_calls: Number of calls.
+        num_timed: Of them, those with known start and end: the statistics of durations are of these.
         min_ns: Shortest duration.
-        median_ns: Half of the calls took no longer.
-        p90_ns: 90 % of them took no longer.
-        p99_ns: 99 % of them took no longer.
+        median_ns: 50th percentile of the durations.
+        p90_ns: 90th percentile.
+        p99_ns: 99th percentile.
         max_ns: Longest duration.
-        sum_ns: Sum of the durations; calls within calls of the same function are counted each.
-        self_ns: Time in the function itself, without what it called.
+        sum_ns: Sum of the durations; recursive calls are included each.
+        self_ns: Time in the function itself, without the functions it called.
         total_ns: Time with the function on the stack, recursion counted once.
         recursive_calls: Calls made while the function was on the stack already.
         num_tail_calls: Calls that ended by jumping into another function.
-        num_unwound: Calls left without an exit, by an exception or `longjmp`; their durations are counted.
-        num_truncated: Calls that were still open where the recording ends; their durations are not known.
-        num_lost: Calls whose start was not recorded, at the beginning; their durations are not known.
-        num_orphans: Ends without a start, in the middle of other calls.
+        num_unwound: Calls that ended without an exit event, by an exception or `longjmp`; they have durations.
+        num_truncated: Calls that were open at the end of the recording, without durations.
+        num_lost: Calls that were open at its start, without durations.
+        num_orphans: Exit events without an entry, within other calls.
     """
 
     num_calls: int
@@ -62,13 +62,13 @@ LATENCY_COLUMNS = tuple(one.name for one in fields(Latency))
 
 @dataclass(frozen=True, slots=True)
 class FunctionLatency:
-    """The calls of a function; of one thread, or begun on one processor, where they were asked for by these.
+    """The calls of a function, in one thread or from one processor where they are grouped by these.
 
     Attributes:
-        function: Which function.
-        thread: Which thread; None for all.
-        cpu: Which processor; None for all, and where none was recorded.
-        latency: How many calls, and how long.
+        function: The function.
+        thread: The thread; None for all.
+        cpu: The processor; None for all, and where none was recorded.
+        latency: Number and durations of the calls.
     """
 
     function: Function
@@ -79,10 +79,10 @@ class FunctionLatency:
 
 @dataclass(frozen=True, slots=True)
 class ThreadActivity:
-    """What a thread did.
+    """Activity of a thread.
 
     Attributes:
-        thread: Which.
+        thread: The thread.
         first_ns: Its first event, on the profile's clock; None where only sums were recorded.
         last_ns: Its last event.
         busy_ns: Time with any call open.
@@ -104,7 +104,7 @@ class ThreadActivity:
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """How often a thread went from one processor to another."""
+    """Number of times a thread moved from one processor to another."""
 
     thread: ThreadIds
     from_cpu: int
@@ -114,15 +114,15 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What a trace has in all.
+    """Totals of a trace.
 
     Attributes:
         num_events: Events recorded.
-        num_calls: Calls put together from them, of every kind but orphans.
-        num_unwound: Of them, those left without an exit.
+        num_calls: Calls reconstructed from them, without orphans.
+        num_unwound: Of them, those without an exit event.
         num_truncated: Of them, those open at the end.
-        num_lost: Of them, those whose start was lost.
-        num_orphans: Ends without a start, in the middle of other calls.
+        num_lost: Of them, those open at the start.
+        num_orphans: Exit events without an entry, within other calls.
         span_ns: First and last event; None where there are none.
     """
 
@@ -136,16 +136,16 @@ class Totals:
 
 
 class CallAccount:
-    """What the calls of a profile cost: computed in one pass, then asked as often as needed.
+    """Statistics of the calls of a profile, computed in one pass.
 
     Args:
-        profile: Whose calls.
-        by: Whether a function's calls are taken together, by thread, or by the processor they began on.
-        rank: What percentiles are: `nearest`, the least duration that so many percent of the calls do not exceed, or
-            `llvm`, element `floor(n * p)` of the sorted durations, as `llvm-xray account` takes it.
+        profile: The profile.
+        by: Grouping of a function's calls: all together, by thread, or by the processor of their start.
+        rank: Definition of percentiles: `nearest`, the smallest duration that so many percent of the calls do not
+            exceed, or `llvm`, element `floor(n * p)` of the sorted durations, as in `llvm-xray account`.
         recursive_only: Only durations of calls made while their function was on the stack already.
-        edges: Whether `CallGraph` will ask who called whom.
-        paths: Whether `CallPaths` will ask for whole stacks.
+        edges: Whether to compute edges, for `CallGraph`.
+        paths: Whether to compute stacks, for `CallPaths`.
     """
 
     def __init__(
@@ -169,9 +169,8 @@ class CallAccount:
 
     @property
     def totals(self) -> Totals:
-        """What the trace has in all."""
-        told = self.statistics
-        return Totals(**{one.name: getattr(told, one.name) for one in fields(Totals)})
+        """Totals of the trace."""
+        return Totals(**{one.name: getattr(self.statistics, one.name) for one in fields(Totals)})
 
     def functions(
         self, limit: int | None = None, *, order: Order = "self", pattern: str | None = None
@@ -179,11 +178,11 @@ class CallAccount:
         """Functions, those with the greatest value first.
 
         Args:
-            limit: How many; None for all.
-            order: By what; `name` is from A to Z.
-            pattern: Only functions of such names: see `matcher`.
+            limit: Largest number of rows; None for all.
+            order: Statistic to sort by; `name` is from A to Z.
+            pattern: Only functions of matching names: see `matcher`.
         """
-        rows = smallest_rows(self._rows(pattern), limit, ordering(self._functions, order, self.names))
+        rows = smallest_rows(self._rows(pattern), limit, sort_key(self._functions, order, self.names))
         columns = self._functions
         latencies = latencies_of(columns, rows)
         functions = [self.names.function(key) for (key,) in columns.take(rows, ["function_id"])]
@@ -197,12 +196,12 @@ class CallAccount:
         ]
 
     def num_functions(self, pattern: str | None = None) -> int:
-        """How many rows `functions` has without a limit."""
+        """Number of rows of `functions` without a limit."""
         return sum(1 for _ in self._rows(pattern))
 
     @property
     def num_called(self) -> int:
-        """How many functions there are."""
+        """Number of functions."""
         return len({*self._functions["function_id"]})
 
     def threads(self) -> list[ThreadActivity]:
@@ -241,12 +240,12 @@ class CallAccount:
 
 
 def latencies_of(columns: Columns, rows: list[int]) -> list[Latency]:
-    """The statistics in some rows of a table of the core."""
+    """The statistics of some rows of a table of the core."""
     return [Latency(*row) for row in columns.take(rows, LATENCY_COLUMNS)]
 
 
-def ordering(columns: Columns, order: str, names: FunctionNames) -> Callable[[int], Any]:
-    """What rows of statistics are sorted by.
+def sort_key(columns: Columns, order: str, names: FunctionNames) -> Callable[[int], Any]:
+    """The sort key of rows of statistics.
 
     Raises:
         UsageError: There is no such order.
@@ -261,13 +260,13 @@ def ordering(columns: Columns, order: str, names: FunctionNames) -> Callable[[in
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """Whether a name is meant: by a regular expression between slashes, a glob, or a part of it.
+    """A test of names for a pattern: a regular expression between slashes, a glob, or a part of the name.
 
     >>> [matcher(pattern)("luaV_execute") for pattern in ("lua*", "V_exe", "/^V/")]
     [True, True, False]
 
     Raises:
-        UsageError: It is no regular expression.
+        UsageError: The regular expression is invalid.
     """
     if len(pattern) > 1 and pattern.startswith("/") and pattern.endswith("/"):
         text = pattern[1:-1]
@@ -278,5 +277,5 @@ def matcher(pattern: str) -> Callable[[str], bool]:
     try:
         found = re.compile(text).search
     except re.error as error:
-        raise UsageError(f"{pattern} is no regular expression: {error}", field="function") from error
+        raise UsageError(f"{pattern} is not a valid regular expression: {error}", field="function") from error
     return lambda name: found(name) is not None

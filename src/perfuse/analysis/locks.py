@@ -1,4 +1,4 @@
-"""Who waited for which lock, and how long."""
+"""Lock contention: waits of threads for locks, and their durations."""
 
 from dataclasses import dataclass
 
@@ -14,12 +14,12 @@ class LockContention:
 
     Attributes:
         type_name: Type of the object; None where its allocation was not recorded.
-        object_address: Where it was first; None where the row is about a type.
-        num_locks: How many locks these are.
-        num_contentions: Times a thread had to wait.
-        num_acquired: Times one got it.
-        num_failed: Times one gave up.
-        waits: How long they waited.
+        object_address: Its first address; None for a row of a type.
+        num_locks: Number of locks.
+        num_contentions: Number of waits.
+        num_acquired: Waits that acquired the lock.
+        num_failed: Waits that were given up.
+        waits: Durations of the waits.
     """
 
     type_name: str | None
@@ -41,17 +41,17 @@ class ContentionSite:
 
 @dataclass(frozen=True, slots=True)
 class Contention:
-    """All waits for locks in the selected threads and time.
+    """All waits for locks of the selected threads and time.
 
     Attributes:
-        num_contentions: Times a thread had to wait.
-        num_acquired: Times one got it.
-        num_failed: Times one gave up.
-        waits: How long they waited.
-        by_type: By the type of the object that is locked, the longest waits first.
+        num_contentions: Number of waits.
+        num_acquired: Waits that acquired the lock.
+        num_failed: Waits that were given up.
+        waits: Durations of the waits.
+        by_type: By the type of the locked object, the longest waits first.
         by_lock: By object.
-        by_site: By the stack that waited.
-        by_thread: Time each thread waited, by its key.
+        by_site: By the waiting stack.
+        by_thread: Waits of each thread, by its key.
     """
 
     num_contentions: int
@@ -65,7 +65,7 @@ class Contention:
 
 
 @dataclass(slots=True)
-class _Lock:
+class _LockEvents:
     type_name: str | None
     address: int
     counts: dict[str, int]
@@ -73,22 +73,24 @@ class _Lock:
 
 
 def contention(profile: RuntimeProfile, objects: Objects) -> Contention:
-    """Pairs each wait with its end; a lock is one object, wherever the collector moved it."""
+    """Pairs each wait with its end; moves of the locked object by the collector are followed."""
     columns = ("thread_id", "ts_ns", "record_offset", "object_address", "kind", "stack_id")
     rows = sorted(read_selected(profile, "lock_events", *columns), key=lambda row: row[:3])
-    locks: dict[tuple[int, int | None], _Lock] = {}
+    locks: dict[tuple[int, int | None], _LockEvents] = {}
     waiting: dict[tuple[int, int], tuple[int, int | None]] = {}
     sites: dict[int | None, list[int]] = {}
     threads: dict[int, list[int]] = {}
     for thread, ts_ns, _, address, kind, stack in rows:
-        known = objects.at(address, ts_ns)
+        locked = objects.at(address, ts_ns)
         lock = locks.setdefault(
-            (known.object_address, known.allocated_ns),
-            _Lock(known.type_name, known.object_address, dict.fromkeys(("contention", "acquired", "failed"), 0), []),
+            (locked.object_address, locked.allocated_ns),
+            _LockEvents(
+                locked.type_name, locked.object_address, dict.fromkeys(("contention", "acquired", "failed"), 0), []
+            ),
         )
         lock.counts[kind] += 1
         if kind == "contention":
-            # A thread may say more than once that it waits: the first tells since when.
+            # A thread may report a wait more than once: the first report is its start.
             waiting.setdefault((thread, address), (ts_ns, stack))
         elif since := waiting.pop((thread, address), None):
             wait = ts_ns - since[0]
@@ -96,8 +98,8 @@ def contention(profile: RuntimeProfile, objects: Objects) -> Contention:
             sites.setdefault(since[1], []).append(wait)
             threads.setdefault(thread, []).append(wait)
     stacks = backtraces(profile, "lock_events", sites) if sites else {}
-    by_lock = [_told([lock], lock.address) for lock in locks.values()]
-    by_type: dict[str | None, list[_Lock]] = {}
+    by_lock = [_lock_contention([lock], lock.address) for lock in locks.values()]
+    by_type: dict[str | None, list[_LockEvents]] = {}
     for lock in locks.values():
         by_type.setdefault(lock.type_name, []).append(lock)
     every = list(locks.values())
@@ -106,8 +108,8 @@ def contention(profile: RuntimeProfile, objects: Objects) -> Contention:
         num_acquired=sum(lock.counts["acquired"] for lock in every),
         num_failed=sum(lock.counts["failed"] for lock in every),
         waits=distribution_of([wait for lock in locks.values() for wait in lock.waits]),
-        by_type=_longest([_told(some, None) for some in by_type.values()]),
-        by_lock=_longest(by_lock),
+        by_type=_longest_first([_lock_contention(some, None) for some in by_type.values()]),
+        by_lock=_longest_first(by_lock),
         by_site=sorted(
             (ContentionSite(stacks[stack], distribution_of(waits)) for stack, waits in sites.items()),
             key=lambda one: (-one.waits.sum, one.backtrace),
@@ -116,7 +118,7 @@ def contention(profile: RuntimeProfile, objects: Objects) -> Contention:
     )
 
 
-def _told(locks: list[_Lock], address: int | None) -> LockContention:
+def _lock_contention(locks: list[_LockEvents], address: int | None) -> LockContention:
     return LockContention(
         type_name=locks[0].type_name,
         object_address=address,
@@ -128,5 +130,5 @@ def _told(locks: list[_Lock], address: int | None) -> LockContention:
     )
 
 
-def _longest(locks: list[LockContention]) -> list[LockContention]:
+def _longest_first(locks: list[LockContention]) -> list[LockContention]:
     return sorted(locks, key=lambda one: (-one.waits.sum, -one.num_contentions, one.object_address or 0))

@@ -1,4 +1,4 @@
-"""The life of an object: where it was allocated, how the collector moved it, and what met it on the way."""
+"""The history of an object: its allocation, moves by the collector, handles, locks, exceptions and heap snapshots."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,21 +7,21 @@ from itertools import pairwise
 from perfuse.analysis.objects import type_names
 from perfuse.analysis.profiles import RuntimeProfile
 
-MOST_MOVES = 1000
-"""Moves of one object that are followed."""
+MAX_MOVES = 1000
+"""Largest number of moves of one object that are followed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """Something that happened to an object.
+class ObjectEvent:
+    """An event of an object.
 
     Attributes:
-        ts_ns: When.
-        what: `allocated`, `moved`, `handle`, `lock`, `exception` or `in heap shot`.
-        object_address: Its address, after that.
-        detail: What more there is to say.
-        thread_id: Thread that did it; None where that was not recorded.
-        stack_id: Stack; None where none was taken.
+        ts_ns: Its time.
+        what: Its kind: `allocated`, `moved`, `handle`, `lock`, `exception` or `in heap shot`.
+        object_address: Address of the object after the event.
+        detail: Further facts.
+        thread_id: Thread of the event; None where that was not recorded.
+        stack_id: Stack of the event; None where none was taken.
     """
 
     ts_ns: int
@@ -33,45 +33,45 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectLife:
-    """An object and what happened to it, in the order of time.
+class ObjectHistory:
+    """An object and its events, in time order.
 
     Attributes:
         type_name: Its type; None where that was not recorded.
         size_bytes: Its size; None where that was not recorded.
-        moments: What happened.
+        moments: Its events.
     """
 
     type_name: str | None
     size_bytes: int | None
-    moments: list[Moment]
+    moments: list[ObjectEvent]
 
 
 @dataclass(frozen=True, slots=True)
-class _Stay:
-    """An object at an address, for a time."""
+class _AddressRange:
+    """The time during which an object is at an address."""
 
     address: int
     start_ns: int
     end_ns: int
 
 
-def object_lives(profile: RuntimeProfile, addresses: Sequence[int]) -> list[ObjectLife]:
-    """Every object that was ever at one of these addresses, one after the other."""
-    lives = []
+def object_histories(profile: RuntimeProfile, addresses: Sequence[int]) -> list[ObjectHistory]:
+    """The histories of all objects that were ever at one of these addresses."""
+    histories = []
     seen: set[tuple[int, int]] = set()
     for address in addresses:
-        for first in _beginnings(profile, address):
+        for first in _first_addresses(profile, address):
             if (first.address, first.start_ns) not in seen:
                 seen.add((first.address, first.start_ns))
-                lives.append(_life(profile, first))
-    return lives
+                histories.append(_history(profile, first))
+    return histories
 
 
-def found_objects(
+def find_objects(
     profile: RuntimeProfile, *, min_bytes: int | None = None, type_part: str | None = None, limit: int | None = None
 ) -> list[tuple[int, int]]:
-    """Allocations as `(address, time)`: of a size, or of a type whose name has that part; in the order of time."""
+    """Allocations as `(address, time)` of a minimum size, or of types whose name contains a text, in time order."""
     part = (type_part or "").replace("'", "''")
     conditions = [f"size_bytes >= {min_bytes}"] if min_bytes is not None else []
     conditions += [f"type_id IN (SELECT type_id FROM types WHERE contains(name::VARCHAR, '{part}'))"] if part else []
@@ -82,33 +82,33 @@ def found_objects(
     return [(address, ts_ns) for address, ts_ns in rows]
 
 
-def lives_of(profile: RuntimeProfile, allocated: Sequence[tuple[int, int]]) -> list[ObjectLife]:
-    """The lives of some allocations, `(address, time)` each."""
-    return [_life(profile, _Stay(address, ts_ns, _LAST)) for address, ts_ns in allocated]
+def histories_of(profile: RuntimeProfile, allocated: Sequence[tuple[int, int]]) -> list[ObjectHistory]:
+    """The histories of some allocations, `(address, time)` each."""
+    return [_history(profile, _AddressRange(address, ts_ns, _LAST)) for address, ts_ns in allocated]
 
 
 _LAST = 2**63 - 1
 
 
-def _beginnings(profile: RuntimeProfile, address: int) -> list[_Stay]:
-    """Where the objects that were at an address began: there, or elsewhere before they were moved."""
+def _first_addresses(profile: RuntimeProfile, address: int) -> list[_AddressRange]:
+    """The first addresses of the objects that were at an address: there, or elsewhere before moves."""
     rows: list[tuple[int, int, int | None]] = []
     if profile.has("allocations"):
         rows += profile.sql(f"SELECT ts_ns, 0, NULL FROM allocations WHERE object_address = {address}").fetchall()
     if profile.has("object_moves"):
         rows += profile.sql(f"SELECT ts_ns, 1, old_address FROM object_moves WHERE new_address = {address}").fetchall()
-    stays = []
+    addresses = []
     for ts_ns, _, old in sorted(rows, key=lambda row: row[:2]):
         where, since = address, ts_ns
         if old is not None:
             where, since = _origin(profile, old, ts_ns)
-        stays.append(_Stay(where, since, _LAST))
-    return stays or [_Stay(address, -_LAST, _LAST)]
+        addresses.append(_AddressRange(where, since, _LAST))
+    return addresses or [_AddressRange(address, -_LAST, _LAST)]
 
 
 def _origin(profile: RuntimeProfile, address: int, before_ns: int) -> tuple[int, int]:
-    """Where an object was first that was at an address just before a time."""
-    for _ in range(MOST_MOVES):
+    """First address and time of the object that was at an address just before a time."""
+    for _ in range(MAX_MOVES):
         steps = []
         if profile.has("allocations"):
             steps += profile.sql(f"""
@@ -126,44 +126,44 @@ def _origin(profile: RuntimeProfile, address: int, before_ns: int) -> tuple[int,
     return address, before_ns
 
 
-def _life(profile: RuntimeProfile, first: _Stay) -> ObjectLife:
-    stays = _stays(profile, first)
+def _history(profile: RuntimeProfile, first: _AddressRange) -> ObjectHistory:
+    addresses = _addresses(profile, first)
     moments = [
-        Moment(stay.start_ns, "moved", stay.address, f"from {before.address:#x}", None, None)
-        for before, stay in pairwise(stays)
+        ObjectEvent(at.start_ns, "moved", at.address, f"from {before.address:#x}", None, None)
+        for before, at in pairwise(addresses)
     ]
-    told: tuple[str | None, int | None] = (None, None)
+    facts: tuple[str | None, int | None] = (None, None)
     if profile.has("allocations"):
         for ts_ns, type_id, size, thread, stack in profile.sql(f"""
             SELECT ts_ns, type_id, size_bytes, thread_id, stack_id FROM allocations
             WHERE object_address = {first.address} AND ts_ns = {first.start_ns} LIMIT 1""").fetchall():
-            told = type_names(profile).get(type_id), size
-            moments.append(Moment(ts_ns, "allocated", first.address, f"{size:,} bytes", thread, stack))
-    for stay in stays:
-        moments += _met(profile, stay)
-    if told[0] is None:
-        told = next(((m.detail.split(": ")[-1], told[1]) for m in moments if m.what == "in heap shot"), told)
-    return ObjectLife(*told, sorted(moments, key=lambda moment: moment.ts_ns))
+            facts = type_names(profile).get(type_id), size
+            moments.append(ObjectEvent(ts_ns, "allocated", first.address, f"{size:,} bytes", thread, stack))
+    for at in addresses:
+        moments += _events_at(profile, at)
+    if facts[0] is None:
+        facts = next(((m.detail.split(": ")[-1], facts[1]) for m in moments if m.what == "in heap shot"), facts)
+    return ObjectHistory(*facts, sorted(moments, key=lambda moment: moment.ts_ns))
 
 
-def _stays(profile: RuntimeProfile, first: _Stay) -> list[_Stay]:
-    """An object's addresses, from its first."""
+def _addresses(profile: RuntimeProfile, first: _AddressRange) -> list[_AddressRange]:
+    """An object's addresses in time order, from its first."""
     if not profile.has("object_moves"):
         return [first]
-    stays = []
-    for _ in range(MOST_MOVES):
+    addresses = []
+    for _ in range(MAX_MOVES):
         moves = profile.sql(f"""
             SELECT ts_ns, new_address FROM object_moves WHERE old_address = {first.address} AND ts_ns > {first.start_ns}
             ORDER BY ts_ns LIMIT 1""").fetchall()
         if not moves:
             break
         ((ts_ns, new),) = moves
-        stays.append(_Stay(first.address, first.start_ns, ts_ns))
-        first = _Stay(new, ts_ns, _LAST)
-    return [*stays, first]
+        addresses.append(_AddressRange(first.address, first.start_ns, ts_ns))
+        first = _AddressRange(new, ts_ns, _LAST)
+    return [*addresses, first]
 
 
-_MEETINGS = {
+_EVENT_QUERIES = {
     "gc_handles": """
         SELECT created_ns AS ts_ns, 'handle', kind::VARCHAR || ' ' || handle, created_thread_id, created_stack_id
         FROM gc_handles WHERE {here} AND created_ns IS NOT NULL""",
@@ -175,12 +175,12 @@ _MEETINGS = {
 }
 
 
-def _met(profile: RuntimeProfile, stay: _Stay) -> list[Moment]:
+def _events_at(profile: RuntimeProfile, at: _AddressRange) -> list[ObjectEvent]:
     moments = []
-    for table, query in _MEETINGS.items():
+    for table, query in _EVENT_QUERIES.items():
         if profile.has(table):
             time = "created_ns" if table == "gc_handles" else "ts_ns"
-            here = f"object_address = {stay.address} AND {time} >= {stay.start_ns} AND {time} < {stay.end_ns}"
+            here = f"object_address = {at.address} AND {time} >= {at.start_ns} AND {time} < {at.end_ns}"
             for ts_ns, what, detail, thread, stack in profile.sql(query.format(here=here)).fetchall():
-                moments.append(Moment(ts_ns, what, stay.address, detail, thread, stack))
+                moments.append(ObjectEvent(ts_ns, what, at.address, detail, thread, stack))
     return moments

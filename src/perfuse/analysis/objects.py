@@ -1,4 +1,4 @@
-"""Which objects exceptions, locks and finalizers are about: types told by the allocations, over moves."""
+"""The objects of exceptions, locks and finalizers: their allocations and types, found over the collector's moves."""
 
 import json
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from perfuse.table import Columns
 
 
 @dataclass(frozen=True, slots=True)
-class KnownObject:
-    """An object, by its allocation.
+class AllocatedObject:
+    """An object and its allocation.
 
     Attributes:
         type_name: Its type; None where neither it nor its allocation was recorded.
-        object_address: The address it was allocated at; that where it was met, where its allocation was not recorded.
-        allocated_ns: When; None where that was not recorded.
+        object_address: The address of its allocation; where that was not recorded, the address of the event.
+        allocated_ns: Time of its allocation; None where that was not recorded.
     """
 
     type_name: str | None
@@ -23,41 +23,43 @@ class KnownObject:
 
 
 class Objects:
-    """The objects that a profile's throws, locks and finalizers name, all found in one pass over the allocations."""
+    """The objects of a profile's exceptions, locks and finalizers, all found in one pass over the allocations."""
 
     def __init__(self, profile: RuntimeProfile) -> None:
-        asked: set[tuple[int, int]] = set()
+        sightings: set[tuple[int, int]] = set()
         if profile.has("allocations"):
             where = ("object_address", "ts_ns")
             if profile.has("exceptions"):
-                asked.update(read_selected(profile, "exceptions", *where, kinds=["throw"], **UNSELECTED))
+                sightings.update(read_selected(profile, "exceptions", *where, kinds=["throw"], **UNSELECTED))
             if profile.has("lock_events"):
-                asked.update(read_selected(profile, "lock_events", *where, **UNSELECTED))
+                sightings.update(read_selected(profile, "lock_events", *where, **UNSELECTED))
             if profile.has("slices"):
                 rows = read_selected(profile, "slices", "name", "args", "start_ns", kinds=["gc"], **UNSELECTED)
-                asked.update((object_address(args), start) for name, args, start in rows if name == "finalizer")
-        self._known = known_objects(profile, sorted(asked))
+                sightings.update((object_address(args), start) for name, args, start in rows if name == "finalizer")
+        self._found = find_allocations(profile, sorted(sightings))
 
-    def at(self, address: int, ts_ns: int) -> KnownObject:
+    def at(self, address: int, ts_ns: int) -> AllocatedObject:
         """The object that was at an address at a time."""
-        return self._known.get((address, ts_ns)) or KnownObject(None, address, None)
+        return self._found.get((address, ts_ns)) or AllocatedObject(None, address, None)
 
 
 def object_address(args: str) -> int:
-    """The object that a slice is about: its arguments are `["0x7f44"]`."""
+    """The address of the object in the arguments of a slice, which are `["0x7f44"]`."""
     return int(json.loads(args)[0], 16)
 
 
-def known_objects(profile: RuntimeProfile, asked: list[tuple[int, int]]) -> dict[tuple[int, int], KnownObject]:
+def find_allocations(
+    profile: RuntimeProfile, sightings: list[tuple[int, int]]
+) -> dict[tuple[int, int], AllocatedObject]:
     """Objects by `(address, time)`; those whose allocation was not recorded are left out."""
-    if not asked:
+    if not sightings:
         return {}
     types = type_names(profile)
-    origins = Columns(profile.object_origins(asked))
+    origins = Columns(profile.object_origins(sightings))
     names = ("type_id", "ts_ns", "object_address")
-    rows = zip(asked, *(origins[name] for name in names), strict=True)
+    rows = zip(sightings, *(origins[name] for name in names), strict=True)
     return {
-        where: KnownObject(types.get(type_id), address, allocated)
+        where: AllocatedObject(types.get(type_id), address, allocated)
         for where, type_id, allocated, address in rows
         if allocated is not None
     }

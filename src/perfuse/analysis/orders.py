@@ -1,10 +1,10 @@
-"""What calls are grouped, sorted and ranked by."""
+"""How calls are grouped, sorted and ranked: constants for command-line options, which load no analysis."""
 
 from typing import Literal, get_args
 
 Grouping = Literal["function", "thread", "cpu"]
 Rank = Literal["nearest", "llvm"]
-"""How a percentile is taken: the value at the nearest rank, or as llvm-xray takes it."""
+"""Definition of percentiles: the value at the nearest rank, or that of llvm-xray."""
 Order = Literal["self", "sum", "total", "count", "min", "median", "p90", "p99", "max", "name"]
 
 ORDERS: tuple[str, ...] = get_args(Order)

@@ -1,4 +1,4 @@
-"""What a program consists of: code, images, assemblies, domains, contexts, types."""
+"""The parts of a program: code, images, assemblies, domains, contexts, types."""
 
 from dataclasses import dataclass
 from heapq import nlargest
@@ -23,14 +23,14 @@ class CompiledMethod:
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """What the compiler made.
+    """The output of the JIT compiler.
 
     Attributes:
-        num_methods: Pieces of code of methods.
-        bytes: Their sizes.
-        num_helpers: Pieces of code the runtime made for itself.
-        helper_bytes: Their sizes.
-        timeline_bytes: Code of methods, in `BINS` parts of the recorded time.
+        num_methods: Code objects of methods.
+        bytes: Sum of their sizes.
+        num_helpers: Code objects of the runtime itself.
+        helper_bytes: Sum of their sizes.
+        timeline_bytes: Bytes of code of methods, in `BINS` parts of the recorded time.
         biggest: The methods with the most code.
     """
 
@@ -43,15 +43,15 @@ class Compilation:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedItem:
     """A domain, a context, an image or an assembly.
 
     Attributes:
         kind: `domain`, `context`, `image` or `assembly`.
-        native_address: The runtime's id or address of it, which it may use again.
-        name: What it is called; None where that was not recorded.
-        loaded_ns: When it was loaded; None where that was before the recording.
-        unloaded_ns: When it was unloaded; None where it never was.
+        native_address: Its id or address in the runtime, which the runtime may reuse.
+        name: Its name; None where that was not recorded.
+        loaded_ns: Time of loading; None where that was before the recording.
+        unloaded_ns: Time of unloading; None where it was not unloaded.
     """
 
     kind: str
@@ -63,21 +63,21 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What was loaded, and how much of it.
+    """What a program loaded.
 
     Attributes:
         num_types: Types that were described.
         num_functions: Functions that were described.
-        loaded: Domains, contexts, images and assemblies, each kind in the order of time.
+        loaded: Domains, contexts, images and assemblies, each kind in time order.
     """
 
     num_types: int
     num_functions: int
-    loaded: list[Loaded]
+    loaded: list[LoadedItem]
 
 
 def compilation(profile: RuntimeProfile, limit: int | None = 5) -> Compilation:
-    """Code of the selected time; the `limit` methods with the most of it."""
+    """Code that was compiled in the selected time, and the `limit` methods with the most code."""
     columns = Columns(
         profile.selected_rows(
             "code_objects", ("kind", "create_ns", "size_bytes", "function_id"), time="create_ns", thread=None
@@ -107,25 +107,25 @@ def compilation(profile: RuntimeProfile, limit: int | None = 5) -> Compilation:
 
 
 def program(profile: RuntimeProfile) -> Program:
-    """What was loaded, whenever."""
+    """What the program loaded, at any time."""
     rows = sort_by_time(
         read_selected(profile, "instants", "ts_ns", "kind", "native_id", "name", kinds=_EVENTS, **UNSELECTED)
     )
-    alive: dict[tuple[str, int | None], Loaded] = {}
-    loaded: list[Loaded] = []
+    alive: dict[tuple[str, int | None], LoadedItem] = {}
+    loaded: list[LoadedItem] = []
     for ts_ns, event, native, name in rows:
         kind, what = event.split("_")
-        known = alive.get((kind, native))
-        if what == "load" or known is None:
-            if known is not None:
-                loaded.append(known)
-            known = Loaded(kind, native, name, ts_ns if what == "load" else None, None)
-        known = Loaded(kind, native, name or known.name, known.loaded_ns, ts_ns if what == "unload" else None)
+        item = alive.get((kind, native))
+        if what == "load" or item is None:
+            if item is not None:
+                loaded.append(item)
+            item = LoadedItem(kind, native, name, ts_ns if what == "load" else None, None)
+        item = LoadedItem(kind, native, name or item.name, item.loaded_ns, ts_ns if what == "unload" else None)
         if what == "unload":
-            loaded.append(known)
+            loaded.append(item)
             alive.pop((kind, native), None)
         else:
-            alive[kind, native] = known
+            alive[kind, native] = item
     loaded += alive.values()
     loaded.sort(key=lambda one: (_KINDS.index(one.kind), one.loaded_ns or 0, one.native_address or 0))
     return Program(len(profile.tables["types"]), len(profile.tables["functions"]), loaded)

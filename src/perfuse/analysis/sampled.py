@@ -1,4 +1,4 @@
-"""What analyses ask of a profile, and which of its events they look at."""
+"""Sampled events of a profile, filters of samples, and the threads of samples."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -15,8 +15,8 @@ class Event:
 
     Attributes:
         name: Its name, such as `cpu-clock`.
-        unit: What weights count: `ns`, `events`, `calls`, `bytes` or `allocations`.
-        num_samples: How many samples it has.
+        unit: Unit of weights: `ns`, `events`, `calls`, `bytes` or `allocations`.
+        num_samples: Number of samples.
         weight: Sum of their weights.
         first_ns: Time of the first sample, on the profile's clock.
         last_ns: Time of the last one.
@@ -32,11 +32,11 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class SampleFilter:
-    """Which samples are looked at; None means all.
+    """A filter of samples; None selects all.
 
     Attributes:
-        event: Event name. Weights of several events do not add up, so one is always chosen: by default that with the
-            most samples.
+        event: Name of an event. Weights of different events cannot be added, so one is always selected: by default the
+            one with the most samples.
         threads: Keys (`thread_id`) of threads.
         processes: Keys (`process_id`) of processes.
         time_ns: Start and end on the profile's clock; the end is not included.
@@ -47,14 +47,14 @@ class SampleFilter:
     processes: tuple[int, ...] | None = None
     time_ns: tuple[int, int] | None = None
 
-    def of(self, event: Event) -> "SampleFilter":
-        """The same of that event."""
+    def with_event(self, event: Event) -> "SampleFilter":
+        """The same filter for an event."""
         return replace(self, event=event.name)
 
 
 def events(profile: SampleProfile) -> list[Event]:
-    """The events of a profile: those that were sampled, the one with the most samples first; then what calls and
-    allocations add up to, in the order of `SUM_EVENTS`."""
+    """The events of a profile: sampled events, the one with the most samples first; then the sums of calls and
+    allocations, in the order of `SUM_EVENTS`."""
 
     def rank(event: Event) -> tuple[int, int, str]:
         return SUM_EVENTS.index(event.name) if event.name in SUM_EVENTS else -1, -event.num_samples, event.name
@@ -63,7 +63,7 @@ def events(profile: SampleProfile) -> list[Event]:
 
 
 def select_event(profile: SampleProfile, name: str | None) -> Event:
-    """The event of that name, or the first of `events`.
+    """The event of a name, or the first of `events`.
 
     Raises:
         UsageError: The profile has no such event.
@@ -74,9 +74,9 @@ def select_event(profile: SampleProfile, name: str | None) -> Event:
             return event
     if name is None:
         return Event("", "events", 0, 0, 0, 0)
-    known = ", ".join(event.name for event in found)
+    names = ", ".join(event.name for event in found)
     raise UsageError(
-        f"there are no samples of event {name!r}", field="event", hint=f"there are {known or 'no samples at all'}"
+        f"there are no samples of event {name!r}", field="event", hint=f"there are {names or 'no samples at all'}"
     )
 
 
@@ -98,10 +98,10 @@ class Task:
 
     Attributes:
         thread_id: The thread's key.
-        number: Its number for people: the system's, else, where the recorder did not know that, its key.
-        name: Its name, where one is known.
+        number: Its thread id; where that was not recorded, its key.
+        name: Its name; None where unknown.
         pid: Process id.
-        process_name: The process's name, where one is known.
+        process_name: The process's name; None where unknown.
     """
 
     thread_id: int
@@ -122,14 +122,14 @@ def tasks(profile: SampleProfile) -> list[Task]:
 
 
 def task_names(profile: SampleProfile, table: Literal["processes", "threads"]) -> dict[int, str]:
-    """What to call the process or the thread of each `thread_id`: its name and number, `MainThread 2612`."""
+    """A name for the process or the thread of each `thread_id`, with its number: `MainThread 2612`."""
     if table == "threads":
         return {task.thread_id: f"{task.name or '?'} {task.number}" for task in tasks(profile)}
     return {task.thread_id: f"{task.process_name or '?'} {task.pid}" for task in tasks(profile)}
 
 
 def thread_labels(profile: SampleProfile) -> list[tuple[int, str]]:
-    """Each `thread_id` with the thread's name, pid and tid in one text: unlike any other."""
+    """Each `thread_id` with a unique text: the thread's name, pid and tid."""
     return [
         (task.thread_id, f"{task.name or task.process_name or 'thread'} {task.pid}/{task.number}")
         for task in tasks(profile)

@@ -1,4 +1,4 @@
-"""Threads, each with all its names, from its start to its end: the runtime gives an id to one after the other."""
+"""Lifetimes and names of threads. The runtime reuses ids: threads with one id are distinguished by time."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,14 @@ from perfuse.table import Columns
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadLife:
+class ThreadLifetime:
     """A thread.
 
     Attributes:
         thread_id: Its key.
-        tid: The system's number of it; None where that was not recorded.
-        native_address: The recorder's own id of it, which another thread may have had before.
-        names: Its names in the order it was given them.
+        tid: Its thread id of the system; None where that was not recorded.
+        native_address: Its id of the recorder, which an earlier thread may have had.
+        names: Its names in time order.
         start_ns: Its start; None where that was not recorded.
         end_ns: Its end; None where that was not recorded.
     """
@@ -28,11 +28,11 @@ class ThreadLife:
 
     @property
     def label(self) -> str:
-        """What to call it: its last name and number."""
+        """Its last name and number, for people."""
         return f"{self.names[-1] if self.names else 'thread'} {self.thread_id if self.tid is None else self.tid}"
 
 
-def thread_lives(profile: RuntimeProfile) -> list[ThreadLife]:
+def thread_lifetimes(profile: RuntimeProfile) -> list[ThreadLifetime]:
     """Every thread, by its start."""
     columns = Columns(profile.tables["threads"])
     rows = [
@@ -42,23 +42,23 @@ def thread_lives(profile: RuntimeProfile) -> list[ThreadLife]:
     ]
     given = _given_names(profile)
 
-    def names(native: int | None, name: str | None, start: int | None, end: int | None) -> list[str]:
-        its = [
+    def names_of(native: int | None, name: str | None, start: int | None, end: int | None) -> list[str]:
+        names = [
             name
             for time, name in given.get(native, ())
             if (start is None or start <= time) and (end is None or time <= end)
         ]
-        return list(dict.fromkeys(its)) or ([name] if name else [])
+        return list(dict.fromkeys(names)) or ([name] if name else [])
 
-    lives = [
-        ThreadLife(key, tid, native, names(native, name, start, end), start, end)
+    lifetimes = [
+        ThreadLifetime(key, tid, native, names_of(native, name, start, end), start, end)
         for key, tid, native, name, start, end in rows
     ]
-    return sorted(lives, key=lambda one: (one.start_ns is not None, one.start_ns or 0, one.thread_id))
+    return sorted(lifetimes, key=lambda one: (one.start_ns is not None, one.start_ns or 0, one.thread_id))
 
 
 def _given_names(profile: RuntimeProfile) -> dict[int | None, list[tuple[int, str]]]:
-    """Names with the time they were given, by the recorder's id of the thread."""
+    """Names with their times, by the recorder's id of the thread."""
     found: dict[int | None, list[tuple[int, str]]] = {}
     if profile.has("instants"):
         rows = read_selected(profile, "instants", "ts_ns", "native_id", "name", kinds=["thread_name"], **UNSELECTED)

@@ -1,4 +1,4 @@
-"""Where the weight is: functions, modules, tiers, threads, processes."""
+"""Weights of samples by function, module, tier, thread and process."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -10,21 +10,21 @@ from perfuse.analysis.profiles import SampleProfile
 from perfuse.analysis.sampled import SampleFilter, call_tree, select_event, task_names
 from perfuse.table import Columns
 
-Order = Literal["self", "total"]
+WeightOrder = Literal["self", "total"]
 Dimension = Literal["module", "tier", "thread", "process"]
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionWeight:
-    """How heavy a function is.
+    """The weight of a function.
 
     Attributes:
         name: Its name; `[unknown] module` for addresses without one.
-        function_id: Its key; None for addresses without a name, which are counted together by module and reason.
-        module: File or pseudo-module it is in.
+        function_id: Its key; None for addresses without a name, which are grouped by module and reason.
+        module: File or pseudo-module that contains it.
         kind: `jit`, `native`, `kernel`, `hypervisor` or `unknown`.
         tiers: Its tiers, the heaviest first; none for code that is not JIT-compiled.
-        origin: What made the code: `interpreter`, `baseline`, `mid_tier`, `optimised`, `jit`, `stub`, `inlined`,
+        origin: Origin of the code: `interpreter`, `baseline`, `mid_tier`, `optimised`, `jit`, `stub`, `inlined`,
             `native`, `kernel` or `unknown`.
         path: Source file.
         line: Line in it, from 1.
@@ -52,11 +52,11 @@ class FunctionWeight:
 
 @dataclass(frozen=True, slots=True)
 class GroupWeight:
-    """How heavy a group of samples is, told by where their innermost frame is: groups add up to the whole.
+    """The weight of samples grouped by their innermost frame: groups add up to the total.
 
     Attributes:
-        name: What they have in common; the kind of code where it is of no tier or, in brackets, of no module.
-        kind: Kind of code that weighs most in it; empty for threads and processes.
+        name: Name of the group; the kind of code for code without a tier or, in brackets, without a module.
+        kind: Kind of code with the most weight in it; empty for threads and processes.
         self_weight: Weight of the samples, in the unit of the event.
         self_samples: Number of samples.
     """
@@ -68,8 +68,8 @@ class GroupWeight:
 
 
 @dataclass(frozen=True, slots=True)
-class Unnamed:
-    """Frames without a name, by reason and module; `leaf_samples` have one innermost."""
+class UnnamedFrames:
+    """Frames without a name, by reason and module; `leaf_samples` have one as their innermost frame."""
 
     reason: str
     module: str
@@ -85,28 +85,28 @@ _GROUPED: dict[str, Callable[[dict[str, Any]], str]] = {
 
 
 class Weights:
-    """The weights of a profile's samples: folded once, then asked as often as needed.
+    """The weights of a profile's samples, from one call tree.
 
     Args:
-        profile: Where to look.
-        selection: Which samples; by default all of the event that has the most.
+        profile: The profile.
+        selection: A filter of samples; by default all of the event with the most samples.
 
     Raises:
         UsageError: The profile has no such event.
     """
 
     def __init__(self, profile: SampleProfile, selection: SampleFilter | None = None) -> None:
-        chosen = selection or SampleFilter()
-        self.event = select_event(profile, chosen.event)
+        selected = selection or SampleFilter()
+        self.event = select_event(profile, selected.event)
         self._profile = profile
-        self._tree = call_tree(profile, chosen.of(self.event), split_threads=True)
+        self._tree = call_tree(profile, selected.with_event(self.event), split_threads=True)
 
-    def functions(self, limit: int | None = None, *, order: Order = "self") -> list[FunctionWeight]:
+    def functions(self, limit: int | None = None, *, order: WeightOrder = "self") -> list[FunctionWeight]:
         """The heaviest functions.
 
         Args:
-            limit: How many; None for all.
-            order: Whether the heaviest by self or by total weight come first.
+            limit: Largest number of rows; None for all.
+            order: Sort by self or by total weight.
         """
         first, second = ("self_weight", "total_weight") if order == "self" else ("total_weight", "self_weight")
 
@@ -122,9 +122,9 @@ class Weights:
         names = task_names(self._profile, "threads" if by == "thread" else "processes")
         return _groups(self._rows("thread"), lambda row: names[row["thread_id"]], lambda _row: "")
 
-    def unnamed(self) -> list[Unnamed]:
-        """Frames without a name, by reason and module; those that hide most samples first."""
-        return [Unnamed(*row) for row in self._tree.unnamed()]
+    def unnamed(self) -> list[UnnamedFrames]:
+        """Frames without a name, by reason and module; those of the most samples first."""
+        return [UnnamedFrames(*row) for row in self._tree.unnamed()]
 
     @cached_property
     def _functions(self) -> list[FunctionWeight]:
@@ -142,7 +142,7 @@ class Weights:
 
     @cached_property
     def _by_tier(self) -> list[dict[str, Any]]:
-        """A function's tiers as rows of their own."""
+        """A row for each tier of a function."""
         return self._rows("tiered")
 
     def _rows(self, by: str) -> list[dict[str, Any]]:
@@ -158,7 +158,7 @@ def _groups(
     for row in rows:
         if row["self_samples"]:
             group = name(row)
-            # Rows come heaviest first: the first kind of a group is that of most of it.
+            # Rows are sorted by weight: the first kind of a group has the most weight.
             kinds.setdefault(group, kind(row))
             weights = sums.setdefault(group, [0, 0])
             weights[0] += row["self_weight"]

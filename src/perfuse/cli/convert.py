@@ -26,7 +26,7 @@ def _list_targets(ctx: click.Context, _param: click.Parameter, value: bool) -> N
     from perfuse.exporters import TARGETS
 
     console = Console(sys.stdout, sys.stderr)
-    rows: list[list[Cell]] = [[one.name, " ".join(one.suffixes), one.about] for one in TARGETS]
+    rows: list[list[Cell]] = [[one.name, " ".join(one.suffixes), one.readers] for one in TARGETS]
     columns = [Column("target", role=Role.NAME), Column("names"), Column("what reads it", shrinks=30)]
     console.lines(grid(columns, rows, console.style, indent=""))
     ctx.exit()
@@ -43,7 +43,7 @@ def _list_options(ctx: click.Context, _param: click.Parameter, value: bool) -> N
     to = ctx.params.get("to")
     targets = TARGETS if to is None else (target_named(to),)
     rows: list[list[Cell]] = [
-        [target.name, option.name, option.values, option.default_text, option.about]
+        [target.name, option.name, option.values, option.default_text, option.description]
         for target in targets
         for option in options_of(target)
     ]

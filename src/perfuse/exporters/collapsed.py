@@ -51,7 +51,7 @@ def write(
     chosen = select_event(profile, event)
     if not chosen.name:
         raise no_samples_error(profile)
-    tree = call_tree(profile, SampleFilter().of(chosen), split_threads=True)
+    tree = call_tree(profile, SampleFilter().with_event(chosen), split_threads=True)
     symbols = Columns(tree.symbols())
     names = [_one_frame(name) for name in symbols["name"]]
     if annotate:

@@ -22,13 +22,13 @@ class Option:
         name: Its name.
         kind: Its type: `bool`, `int`, `float`, `str`, a tuple of `int`, or a `Literal` of its possible values.
         default: Its default; None for none.
-        about: Its meaning.
+        description: Its meaning.
     """
 
     name: str
     kind: Any
     default: Any
-    about: str
+    description: str
 
     @property
     def values(self) -> str:
@@ -77,8 +77,8 @@ def options_of(target: Target) -> list[Option]:
         meanings = _argument_docs(inspect.getdoc(target.writer(output)) or "")
         for name, parameter in target.options(output).items():
             default = None if parameter.default is parameter.empty else parameter.default
-            about = meanings.get(name, "")
-            found.setdefault(name, Option(name, _option_type(parameter.annotation), default, about))
+            description = meanings.get(name, "")
+            found.setdefault(name, Option(name, _option_type(parameter.annotation), default, description))
     return list(found.values())
 
 

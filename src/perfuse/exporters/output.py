@@ -76,7 +76,7 @@ def _target(to: str | None, name: str | None) -> Target:
     if to is not None:
         return target_named(to)
     if name is None or name == "-":
-        raise UsageError("a stream has no name from which to derive the format", field="to", hint="name the target with to=")
+        raise UsageError("the format of a stream must be given", field="to", hint="name the target with to=")
     return target_for(name)
 
 

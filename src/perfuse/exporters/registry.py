@@ -24,7 +24,7 @@ class Target:
         suffixes: Suffixes of file names for this target; the longest match of all targets wins.
         module: Its exporter, in this package.
         outputs: Kinds of output it can write; the first is the default.
-        about: Programs that read it, in one line.
+        readers: Programs that read it, in one line.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Target:
     suffixes: tuple[str, ...]
     module: str
     outputs: tuple[Output, ...]
-    about: str
+    readers: str
 
     def load(self) -> ModuleType:
         """Its exporter."""

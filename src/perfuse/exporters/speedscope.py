@@ -49,10 +49,10 @@ def write(
         trace.write_speedscope(out, progress)
         out.write(b"}\n")
     else:
-        _write_samples(profile, out, about, weight)
+        _write_samples(profile, out, members, weight)
 
 
-def _write_samples(profile: Source, out: IO[bytes], about: dict[str, Any], weight: str) -> None:
+def _write_samples(profile: Source, out: IO[bytes], members: dict[str, Any], weight: str) -> None:
     tracks = profile.sql(f"""
         SELECT pid, coalesce(tid, thread_id) AS number,
             coalesce(t.name::VARCHAR, p.name::VARCHAR, 'thread'), event::VARCHAR,

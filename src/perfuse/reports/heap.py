@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from perfuse.analysis.handles import LeakedHandles, leaked_handles
 from perfuse.analysis.heap import Heap, snapshots
 from perfuse.analysis.heap_rows import ClassGrowth, HeapClass, HeapObject, LiveObjectSite, RootPath
-from perfuse.analysis.heap_sums import ShotSize, ShotSums
+from perfuse.analysis.heap_sums import SnapshotSize, SnapshotSums
 from perfuse.reports.json_text import address_value, is_address
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Retainer:
 class HeapReport:
     """The heap shots of a file, of several that with the last one: this by class, and what grew since the first."""
 
-    shots: list[ShotSize]
+    shots: list[SnapshotSize]
     heap: Heap
     classes: list[HeapClass]
     num_classes: int
@@ -76,7 +76,7 @@ def heap_report(profile: Profile, limit: int = 10) -> HeapReport | None:
         return None
     # Of one file: programs have no objects in common.
     shots = [shot for shot in every if shot.source_id == every[-1].source_id]
-    sums = ShotSums(profile)
+    sums = SnapshotSums(profile)
     # One shot is in memory at a time: they may be as large as the program was.
     earlier = profile.heap(shots[0].snapshot_id).classes() if len(shots) > 1 else []
     heap = profile.heap(shots[-1].snapshot_id)

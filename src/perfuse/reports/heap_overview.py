@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfuse.analysis.handles import LeakedHandles, leaked_handles
 from perfuse.analysis.heap import snapshots
-from perfuse.analysis.heap_sums import ClassSize, ShotSize, ShotSums, grown
+from perfuse.analysis.heap_sums import ClassSize, SnapshotSize, SnapshotSums, changed_classes
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
@@ -28,7 +28,7 @@ class HeapOverview:
         growth: Types that changed since the first, the most growth first.
     """
 
-    shots: list[ShotSize]
+    shots: list[SnapshotSize]
     num_references: int
     classes: list[ClassSize]
     num_classes: int
@@ -71,14 +71,14 @@ def large_shots(profile: Profile, limit: int, most_objects: int = MOST_OBJECTS) 
     every = snapshots(profile)
     if not every:
         return None
-    sums = ShotSums(profile)
+    sums = SnapshotSums(profile)
     shots = [sums.size(shot) for shot in every if shot.source_id == every[-1].source_id]
     if max(shots[0].num_objects, shots[-1].num_objects) <= most_objects:
         return None
     first, last = shots[0].snapshot, shots[-1].snapshot
     rows = sums.classes(first, last)
     classes = [row for row in rows if row.num_objects[1]]
-    growth = grown(rows) if len(shots) > 1 else []
+    growth = changed_classes(rows) if len(shots) > 1 else []
     return HeapOverview(
         shots=shots,
         num_references=sums.num_references.get(last.snapshot_id, 0),

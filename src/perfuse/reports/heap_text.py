@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from perfuse.analysis.handles import LeakedHandles
 from perfuse.analysis.heap_rows import ClassGrowth, LiveObjectSite, RootPath
-from perfuse.analysis.heap_sums import ShotSize
+from perfuse.analysis.heap_sums import SnapshotSize
 from perfuse.reports.grid import Cell, Column, fields, grid
 from perfuse.reports.heap import HeapReport
 from perfuse.reports.section import section
@@ -79,7 +79,7 @@ def _kind(handles: LeakedHandles) -> Cell:
     return kind if handles.keeps_objects else (kind, Role.FAINT)
 
 
-def shot_lines(shots: Sequence[ShotSize], style: Style) -> Iterator[str]:
+def shot_lines(shots: Sequence[SnapshotSize], style: Style) -> Iterator[str]:
     """The section of all shots."""
     yield from section("Heap shots", style)
     columns = [

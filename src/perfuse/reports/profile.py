@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from perfuse.analysis.sampled import Event, SampleFilter, events
-from perfuse.analysis.weights import FunctionWeight, GroupWeight, Unnamed, Weights
+from perfuse.analysis.weights import FunctionWeight, GroupWeight, UnnamedFrames, Weights
 from perfuse.errors import UsageError
 from perfuse.reports.inputs import DiagnosticCount, Input, diagnostic_counts, inputs
 
@@ -55,7 +55,7 @@ class ProfileReport:
     threads: list[GroupWeight]
     modules: list[GroupWeight]
     tiers: list[GroupWeight]
-    unnamed: list[Unnamed]
+    unnamed: list[UnnamedFrames]
     diagnostics: list[DiagnosticCount]
 
     @property

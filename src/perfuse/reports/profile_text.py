@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from perfuse.analysis.sampled import Event
-from perfuse.analysis.weights import FunctionWeight, GroupWeight, Unnamed
+from perfuse.analysis.weights import FunctionWeight, GroupWeight, UnnamedFrames
 from perfuse.reports.findings import summary_lines
 from perfuse.reports.grid import Cell, Column, bar, fields, grid
 from perfuse.reports.inputs import input_text
@@ -172,7 +172,7 @@ def _where(one: FunctionWeight) -> str:
     return module_text(one.module or "") or f"[{one.kind}]"
 
 
-def _unnamed(unnamed: Sequence[Unnamed], event: Event, style: Style) -> Iterator[str]:
+def _unnamed(unnamed: Sequence[UnnamedFrames], event: Event, style: Style) -> Iterator[str]:
     leaves = sum(one.leaf_samples for one in unnamed)
     part = f"innermost frame of {counted(leaves, 'sample')}, {percent_text(leaves, event.num_samples)}"
     yield from section(

@@ -328,8 +328,8 @@ _CLASSES: tuple[tuple[str, type[JitdumpRecord], Mapping[str, _Entry]], ...] = (
 def from_record(record: AnyRecord) -> JitdumpRecord:
     """The typed record of a generic one.
 
-    Generic records have replacement characters for text that is not UTF-8, so a typed record is equal byte for byte only
-    where all names are UTF-8. A debug entry that repeats its file's name has the name itself.
+    Generic records have replacement characters for text that is not UTF-8, so a typed record is equal byte for byte
+    only where all names are UTF-8. A debug entry that repeats its file's name has the name itself.
 
     Args:
         record: A record of a JITDUMP recording.

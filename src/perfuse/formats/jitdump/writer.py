@@ -243,8 +243,8 @@ class Writer:
             self._sink.write(data)
 
     def close(self) -> None:
-        """Ends the dump with JIT_CODE_CLOSE. Closing again has no effect; a forked child that never wrote only closes the
-        file.
+        """Ends the dump with JIT_CODE_CLOSE. Closing again has no effect. A forked child that never wrote only closes
+        the file.
 
         Raises:
             OSError: The file cannot be written.

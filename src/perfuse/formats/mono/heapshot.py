@@ -48,7 +48,7 @@ def heapshot(
         before = recording.summary.records.get("HEAP_END", 0)
         port = _port(recording.header) if port is None else port
     if port is None:
-        raise UsageError("the port of the profiler is unknown", field="port", hint="give its log, or the port it listens on")
+        raise UsageError("the profiler's port is unknown", field="port", hint="give its log, or the port it listens on")
     if not 0 < port <= _LAST_PORT:
         raise UsageError(f"{port} is not a port", field="port", hint=f"ports are 1 to {_LAST_PORT}")
     try:

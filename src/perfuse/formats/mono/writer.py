@@ -21,9 +21,9 @@ class Writer:
             for record in log.records(kinds=["ALLOC", "METADATA_END_LOAD"]):
                 writer.write(record)
 
-    Each thread's events are collected in buffers of 64 KiB, written when they are full, at a `SYNC_POINT` (all preceding
-    events are in preceding buffers), and when the log is closed. Fields are those of `Recording.records()`, by the
-    specification's names; `docs/formats/mono.md` lists them by data version.
+    Each thread's events are collected in buffers of 64 KiB, written when they are full, at a `SYNC_POINT` (all
+    preceding events are in preceding buffers), and when the log is closed. Fields are those of
+    `Recording.records()`, by the specification's names; `docs/formats/mono.md` lists them by data version.
 
     Attributes:
         num_events: Number of events so far.

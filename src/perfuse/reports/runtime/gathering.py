@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from perfuse.analysis.objects import Objects
-from perfuse.analysis.thread_lifetimes import ThreadLife, thread_lives
+from perfuse.analysis.thread_lifetimes import ThreadLifetime, thread_lifetimes
 from perfuse.reports.json_text import address_value, is_address
 
 if TYPE_CHECKING:
@@ -73,12 +73,12 @@ class Gathering:
     @cached_property
     def thread_labels(self) -> dict[int, str]:
         """What to call each thread."""
-        return {one.thread_id: one.label for one in self.thread_lives}
+        return {one.thread_id: one.label for one in self.thread_lifetimes}
 
     @cached_property
-    def thread_lives(self) -> list[ThreadLife]:
+    def thread_lifetimes(self) -> list[ThreadLifetime]:
         """Threads of the selection."""
-        return thread_lives(self.profile)
+        return thread_lifetimes(self.profile)
 
     @cached_property
     def start_ns(self) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfuse.analysis.functions import Backtrace, stack_backtraces
-from perfuse.analysis.object_history import ObjectLife, found_objects, lives_of, object_lives
+from perfuse.analysis.object_history import ObjectHistory, find_objects, histories_of, object_histories
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.runtime.backtrace_text import block, one_line
 from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
@@ -21,7 +21,7 @@ class Told:
     """Objects, with the backtraces and threads that their moments name."""
 
     start_ns: int
-    lives: list[ObjectLife]
+    lives: list[ObjectHistory]
     backtraces: dict[int | None, Backtrace]
     threads: dict[int, str]
 
@@ -29,10 +29,10 @@ class Told:
 def gather(of: Gathering) -> Told | None:
     """Objects that were asked for; None where none was."""
     asked = of.request
-    lives = object_lives(of.profile, asked.track)
+    lives = object_histories(of.profile, asked.track)
     if asked.find_bytes is not None or asked.find_type is not None:
-        found = found_objects(of.profile, min_bytes=asked.find_bytes, type_part=asked.find_type, limit=asked.limit)
-        lives += lives_of(of.profile, found)
+        found = find_objects(of.profile, min_bytes=asked.find_bytes, type_part=asked.find_type, limit=asked.limit)
+        lives += histories_of(of.profile, found)
     if not (asked.track or asked.find_bytes is not None or asked.find_type is not None):
         return None
     stacks = stack_backtraces(of.profile, [moment.stack_id for life in lives for moment in life.moments])

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from perfuse.analysis.thread_lifetimes import ThreadLife
+from perfuse.analysis.thread_lifetimes import ThreadLifetime
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
 from perfuse.reports.runtime.rest import rest
@@ -20,12 +20,12 @@ class Told:
     """Threads, and since when times are counted."""
 
     start_ns: int
-    lives: list[ThreadLife]
+    lives: list[ThreadLifetime]
 
 
 def gather(of: Gathering) -> Told | None:
     """Threads of the selection."""
-    return Told(of.start_ns, of.thread_lives) if of.thread_lives else None
+    return Told(of.start_ns, of.thread_lifetimes) if of.thread_lifetimes else None
 
 
 def as_json(told: Told) -> Any:
@@ -57,5 +57,5 @@ def lines(told: Told, asked: RuntimeRequest, style: Style) -> Iterator[str]:
     yield from rest(len(told.lives) - len(shown), "threads", asked, style)
 
 
-def _span(one: ThreadLife, zero: int) -> list[Cell]:
+def _span(one: ThreadLifetime, zero: int) -> list[Cell]:
     return ["-" if time is None else duration_text(time - zero) for time in (one.start_ns, one.end_ns)]
