@@ -8,7 +8,7 @@ from typing import Any
 
 import perfuse
 from perfuse import jitdump, mono, sframe, xray
-from perfuse.analysis import heap, heap_growth, heap_paths, heap_sites
+from perfuse.analysis import handles, heap, heap_rows
 
 SECTION = re.compile(r"^(Args|Attributes|Raises|Returns):\s*$")
 ENTRY = re.compile(r"^(\*{0,2}[\w`. ]+): (.*)$")
@@ -22,28 +22,56 @@ CHAPTERS = {
     "Diagnostics": ("Diagnostic", "Rule", "rules", "explain"),
     "Errors": ("PerfuseError", "UsageError", "UnreadableInput", "QueryError", "ExportError"),
 }
-WRITING = ("Writer", "Declaration", "InlineCall", "Line", "Unwinding", "Misfits", "from_record")
+WRITING = ("Writer", "Declaration", "InlineCall", "Line", "Unwinding", "UnsupportedCounts", "from_record")
 MODULES = (
-    ("Heap shots", heap, ("Heap", "Snapshot", "HeapObject", "HeapClass", "Duplicates")),
-    ("Heap shots: why objects are alive", heap_paths, ("Path", "Root", "Step")),
-    ("Heap shots: what grew", heap_growth, ("ClassGrowth",)),
-    ("Heap shots: where objects were allocated", heap_sites, ("Site", "LeakedHandles", "leaked_handles")),
-    ("XRay", xray, ("InstrumentationMap", "convert", "Writer", "Written")),
-    ("Mono", mono, ("convert", "Writer", "Written", "heapshot", "kinds_like")),
-    ("SFrame", sframe, ("open", "SFrame", "Section", "Piece", "Row", "Rule", "Lookups", "Converted", "Misfit")),
+    ("Heap snapshots", heap, ("Heap",)),
+    (
+        "Heap snapshots: rows",
+        heap_rows,
+        (
+            "Snapshot",
+            "HeapObject",
+            "HeapClass",
+            "DuplicateObjects",
+            "LiveObjectSite",
+            "RootPath",
+            "HeapRoot",
+            "PathStep",
+            "ClassGrowth",
+        ),
+    ),
+    ("Handles that were never freed", handles, ("LeakedHandles", "leaked_handles")),
+    ("XRay", xray, ("InstrumentationMap", "convert", "Writer", "WriteSummary")),
+    ("Mono", mono, ("convert", "Writer", "WriteSummary", "heapshot", "match_kinds")),
+    (
+        "SFrame",
+        sframe,
+        (
+            "open",
+            "SFrame",
+            "Section",
+            "SectionHeader",
+            "UnwindRow",
+            "UnwindRule",
+            "LookupTable",
+            "UnwoundStack",
+            "ConvertedSection",
+            "UnsupportedItem",
+        ),
+    ),
 )
 
 
 def page() -> str:
     """The page, in Markdown."""
-    told = {name for names in CHAPTERS.values() for name in names} | {
+    documented = {name for names in CHAPTERS.values() for name in names} | {
         "__version__",
         "jitdump",
         "mono",
         "sframe",
         "xray",
     }
-    assert told == set(perfuse.__all__), told ^ set(perfuse.__all__)
+    assert documented == set(perfuse.__all__), documented ^ set(perfuse.__all__)
     out = ["# Python API\n", "```python\nimport perfuse as pf\n```\n"]
     for chapter, names in CHAPTERS.items():
         out.append(f"## {chapter}\n")

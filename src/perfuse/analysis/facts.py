@@ -130,9 +130,9 @@ def _calls(profile: Profile) -> dict[str, Fact]:
     def named() -> dict[str, dict[str, float]]:
         found: dict[str, dict[str, float]] = {}
         for one in account().functions():
-            told = one.latency
-            values = {name: getattr(told, f"{name}_ns") or 0 for name in _LATENCY[1:]}
-            found.setdefault(one.function.name, {"count": told.num_calls, **values})
+            latency = one.latency
+            values = {name: getattr(latency, f"{name}_ns") or 0 for name in _LATENCY[1:]}
+            found.setdefault(one.function.name, {"count": latency.num_calls, **values})
         return found
 
     def of(what: str) -> Fact:
@@ -164,8 +164,8 @@ def _named(known: Mapping[str, T], name: str, what: str) -> T:
     )
 
 
-def _distribution_facts(prefix: str, told: Callable[[], Distribution]) -> dict[str, Fact]:
-    return {f"{prefix}.{name}": lambda name=name: getattr(analysis(), name) for name in _DISTRIBUTION_FIELDS}
+def _distribution_facts(prefix: str, read: Callable[[], Distribution]) -> dict[str, Fact]:
+    return {f"{prefix}.{name}": lambda name=name: getattr(read(), name) for name in _DISTRIBUTION_FIELDS}
 
 
 _FACTS_BY_TABLES: dict[str, Callable[[Profile], dict[str, Fact]]] = {

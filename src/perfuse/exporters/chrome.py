@@ -10,7 +10,7 @@ from perfuse.exporters.source import Progress, TraceSource
 def write(profile: TraceSource, out: IO[bytes], *, progress: Progress | None = None) -> None:
     """Writes calls, slices that are not calls, counters and instants as trace events.
 
-    Times are microseconds from the first event on; `otherData` tells its time on the profile's clock.
+    Times are microseconds after the first event; `otherData` has its time on the profile's clock.
 
     Args:
         profile: The profile.

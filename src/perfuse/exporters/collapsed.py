@@ -1,4 +1,4 @@
-"""Collapsed ("folded") stacks, as FlameGraph and inferno read them: `root;caller;callee COUNT` a line."""
+"""Collapsed ("folded") stacks, as FlameGraph and inferno read them: a line is `root;caller;callee COUNT`."""
 
 from collections.abc import Callable
 from typing import IO, Literal
@@ -27,18 +27,15 @@ def write(
 ) -> None:
     """Writes collapsed stacks, sorted.
 
-    A `;` in a name would cut it in two and the format has no escape: it is written as `:`, and white space as
-    one space.
+    The format has no escape for `;` in names: it is written as `:`, and white space as one space.
 
     Args:
         profile: The profile.
         out: A binary file object.
-        root: What stands before the outermost function: the process's name, the thread as `name-pid/tid`, or
-            nothing.
+        root: Root of stacks: the process's name, the thread as `name-pid/tid`, or none.
         annotate: Whether to add `_[j]` to JIT code, `_[k]` to the kernel's and `_[i]` to inlined functions.
-        weight: What is counted: samples, or what they stand for (nanoseconds where the event is a clock). Of a call
-            trace and of allocations it is what they stand for in any case: `wall-time`, `calls`, `allocated-bytes` or
-            `allocations`.
+        weight: What is counted: samples, or the events they represent (nanoseconds where the event is a clock). For
+            call traces and allocations it is always the sum: `wall-time`, `calls`, `allocated-bytes` or `allocations`.
         event: Name of an event; by default the one with the most samples.
 
     Raises:
@@ -48,10 +45,10 @@ def write(
     for option, value, known in (("root", root, _ROOTS), ("weight", weight, _WEIGHTS)):
         if value not in known:
             raise UsageError(f"{option} is one of {', '.join(known)}, not {value!r}", field=option)
-    chosen = select_event(profile, event)
-    if not chosen.name:
+    selected = select_event(profile, event)
+    if not selected.name:
         raise no_samples_error(profile)
-    tree = call_tree(profile, SampleFilter().with_event(chosen), split_threads=True)
+    tree = call_tree(profile, SampleFilter().with_event(selected), split_threads=True)
     symbols = Columns(tree.symbols())
     names = [_one_frame(name) for name in symbols["name"]]
     if annotate:
@@ -59,11 +56,11 @@ def write(
         names = [name + mark for name, mark in zip(names, marks, strict=True)]
     roots = {task.thread_id: _ROOTS[root](task) for task in tasks(profile)}
     starts = {thread: None if start is None else _one_frame(start) for thread, start in roots.items()}
-    out.write(tree.collapsed(names, starts, "events" if chosen.name in SUM_EVENTS else weight))
+    out.write(tree.collapsed(names, starts, "events" if selected.name in SUM_EVENTS else weight))
 
 
 def _mark(origin: str, kind: str) -> str:
-    """The suffix flamegraph.pl --color=java and inferno colour by."""
+    """The suffix by which flamegraph.pl --color=java and inferno select colours."""
     return "_[i]" if origin == "inlined" else {"kernel": "_[k]", "jit": "_[j]"}.get(kind, "")
 
 

@@ -1,4 +1,4 @@
-"""Statistics of calls as comma-separated values, in nanoseconds, or as `llvm-xray account -format=csv` has them."""
+"""Statistics of calls as comma-separated values, in nanoseconds, or as `llvm-xray account -format=csv` writes them."""
 
 import csv
 import io
@@ -30,18 +30,18 @@ def write(
     recursive_only: bool = False,
     llvm: bool = False,
 ) -> None:
-    """Writes a line a function, in UTF-8, quoted as RFC 4180 has it; what is not known is empty.
+    """Writes a line per function, in UTF-8, quoted as in RFC 4180; unknown values are empty.
 
     Args:
         profile: The profile.
         out: A binary file object.
-        by: Whether a function's calls are taken together, by thread, or by the processor they began on.
-        order: What lines are sorted by, greatest first; by self time, or where `llvm` by the recording's own number.
-        function: Only functions of such names: a part of them, a glob, or a regular expression between slashes.
-        limit: At most so many lines; 0 for all.
+        by: Grouping of a function's calls: all together, by thread, or by the processor of their start.
+        order: Statistic to sort by, largest first; by default self time, with `llvm` the recording's own number.
+        function: Only functions of matching names: a part of them, a glob, or a regular expression between slashes.
+        limit: Largest number of lines; 0 for all.
         recursive_only: Only durations of calls made while their function was on the stack already.
-        llvm: Columns, percentiles and seconds as llvm-xray has them: fuse with `tsc_hz=1_000_000_000`, so that times
-            are ticks, which are then divided by the rate the log states, as there.
+        llvm: Columns, percentiles and seconds of llvm-xray: fuse with `tsc_hz=1_000_000_000`, so that times are ticks,
+            which are then divided by the rate that the log states, as in llvm-xray.
 
     Raises:
         UsageError: An option has an invalid value.
@@ -63,8 +63,8 @@ def write(
 def _lines(rows: list[FunctionLatency], by: Grouping) -> Iterator[str]:
     yield _line([*_FUNCTION, *_GROUPED[by], *LATENCY_COLUMNS])
     for one in rows:
-        known = one.function
-        values: list[Any] = [known.name, known.native_id, known.module, known.path, known.line]
+        function = one.function
+        values: list[Any] = [function.name, function.native_id, function.module, function.path, function.line]
         if one.thread is not None:
             values += [one.thread.pid, one.thread.tid, one.thread.name]
         elif by == "cpu":
@@ -82,22 +82,22 @@ def _llvm_lines(
     profile: CallProfile, order: Order | None, pattern: str | None, limit: int | None, recursive_only: bool
 ) -> Iterator[str]:
     account = CallAccount(profile, rank="llvm", recursive_only=recursive_only)
-    ns_a_second = _stated_second(profile)
+    ns_per_second = _ns_per_llvm_second(profile)
     rows = account.functions(None if order is None else limit, order=order or "name", pattern=pattern)
     if order is None:
         rows = sorted(rows, key=lambda one: _signed(one.function))[:limit]
     yield ",".join(_LLVM) + "\n"
     for one in rows:
-        times = [(getattr(one.latency, name) or 0) / ns_a_second for name in _LLVM_TIMES]
+        times = [(getattr(one.latency, name) or 0) / ns_per_second for name in _LLVM_TIMES]
         numbers = [str(_signed(one.function)), str(one.latency.num_timed), *(f"{time:e}" for time in times)]
         texts = [_debug(one.function), one.function.name]
-        # Calls of which none was seen whole are not in its account.
+        # llvm-xray leaves out functions without a complete call.
         if one.latency.num_timed:
             yield ",".join([*numbers, *('"' + text.replace('"', '""') + '"' for text in texts)]) + "\n"
 
 
-def _stated_second(profile: CallProfile) -> float:
-    """Nanoseconds in what llvm-xray takes for a second: it believes the header's rate, and tells ticks without one."""
+def _ns_per_llvm_second(profile: CallProfile) -> float:
+    """Nanoseconds per second of llvm-xray: it uses the header's rate, or prints ticks where there is none."""
     clocks = Columns(profile.tables["clocks"])
     rates = {*zip(clocks["hz"], clocks["stated_hz"], strict=True)} - {(hz, None) for hz in clocks["hz"]}
     if len(rates) > 1:
@@ -108,7 +108,7 @@ def _stated_second(profile: CallProfile) -> float:
 
 
 def _signed(function: Function) -> int:
-    """The recording's own number, in 32 bits with a sign."""
+    """The recording's own number, as a signed 32-bit number."""
     number = function.native_id or 0
     return number - 2**32 if number >= 2**31 else number
 

@@ -1,4 +1,4 @@
-"""The call graph for Graphviz: boxes are functions, arrows are calls, warm is where the time goes."""
+"""The call graph in Graphviz's language, https://graphviz.org/doc/info/lang.html: boxes are functions, arrows calls."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -12,12 +12,12 @@ from perfuse.reports.names import function_text
 from perfuse.reports.text import cut_middle, printable
 from perfuse.reports.units import counted, percent_text
 
-Told = Literal["none", "count", "self", "sum", "total", "min", "median", "p90", "p99", "max"]
+Label = Literal["none", "count", "self", "sum", "total", "min", "median", "p90", "p99", "max"]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """What labels and colours tell."""
+class GraphStyle:
+    """The statistics that labels and colours show."""
 
     node_label: str
     node_color: str
@@ -29,26 +29,26 @@ def write(
     profile: Any,
     out: IO[bytes],
     *,
-    node_label: Told = "self",
-    node_color: Told = "self",
-    edge_label: Told = "count",
-    edge_color: Told = "total",
+    node_label: Label = "self",
+    node_color: Label = "self",
+    edge_label: Label = "count",
+    edge_color: Label = "total",
     min_share: float = 0.005,
     event: str | None = None,
 ) -> None:
     """Writes a directed graph, of traced calls where there are any, else of samples; `dot -Tsvg` makes a picture of it.
 
-    Samples have no durations of single calls: of the statistics they know `count`, `self` and `total`.
+    Samples have no durations of single calls: they have statistics `count`, `self` and `total`.
 
     Args:
         profile: The profile.
         out: A binary file object.
-        node_label: What boxes tell beside names.
-        node_color: What boxes are coloured by.
-        edge_label: What arrows tell.
-        edge_color: What the colour and width of arrows are.
+        node_label: Statistic in boxes, beside names.
+        node_color: Statistic of the colour of boxes.
+        edge_label: Statistic at arrows.
+        edge_color: Statistic of the colour and width of arrows.
         min_share: Functions and calls with less than this share (0 to 1) of the whole on the stack are left out.
-        event: Draw the samples of this event.
+        event: Use the samples of this event.
 
     Raises:
         UsageError: An option has an invalid value; the profile has no such event.
@@ -59,17 +59,17 @@ def write(
     graph = function_graph(profile, event, edges=True)
     if not graph.functions:
         raise ExportError("there are neither calls nor samples with a stack")
-    choice = Choice(node_label, node_color, edge_label, edge_color)
-    for option, told in (("node_label", node_label), ("node_color", node_color), ("edge_label", edge_label),
+    style = GraphStyle(node_label, node_color, edge_label, edge_color)
+    for option, value in (("node_label", node_label), ("node_color", node_color), ("edge_label", edge_label),
                          ("edge_color", edge_color)):  # fmt: skip
-        if told not in (*graph.statistics, "none"):
-            known = ", ".join(("none", *graph.statistics))
-            raise UsageError(f"{option} of {graph.kind} is one of {known}, not {told!r}", field=option)
-    for line in _lines(graph, choice, min_share):
+        if value not in (*graph.statistics, "none"):
+            names = ", ".join(("none", *graph.statistics))
+            raise UsageError(f"{option} of {graph.kind} is one of {names}, not {value!r}", field=option)
+    for line in _lines(graph, style, min_share):
         out.write(line.encode("utf-8", "backslashreplace") + b"\n")
 
 
-def _lines(graph: FunctionGraph, choice: Choice, min_share: float) -> Iterator[str]:
+def _lines(graph: FunctionGraph, style: GraphStyle, min_share: float) -> Iterator[str]:
     least = min_share * graph.whole
     kept = {key: one for key, one in graph.functions.items() if (one.values["total"] or 0) >= least}
     shown = {
@@ -77,24 +77,24 @@ def _lines(graph: FunctionGraph, choice: Choice, min_share: float) -> Iterator[s
         for (caller, callee), values in graph.edges.items()
         if caller in kept and callee in kept and (values["total"] or 0) >= least
     }
-    warmest = _most((one.values for one in kept.values()), choice.node_color)
-    heaviest = _most(shown.values(), choice.edge_color)
+    warmest = _most((one.values for one in kept.values()), style.node_color)
+    heaviest = _most(shown.values(), style.edge_color)
     nodes = (
-        Node(
+        DotNode(
             f"f{key}",
-            (function_text(one.name), *_node_label(one, choice.node_label, graph)),
+            (function_text(one.name), *_node_label(one, style.node_label, graph)),
             "\n".join(filter(None, (one.name, where_text(one), everything_text(one.values, graph)))),
-            heat(_value(one.values, choice.node_color) / warmest),
+            heat(_value(one.values, style.node_color) / warmest),
         )
         for key, one in kept.items()
     )
     arrows = (
-        Edge(
+        DotEdge(
             f"f{caller}",
             f"f{callee}",
-            "" if choice.edge_label == "none" else value_text(values, choice.edge_label, graph),
+            "" if style.edge_label == "none" else value_text(values, style.edge_label, graph),
             f"{kept[caller].name} calls {kept[callee].name}\n{everything_text(values, graph)}",
-            _value(values, choice.edge_color) / heaviest,
+            _value(values, style.edge_color) / heaviest,
         )
         for (caller, callee), values in shown.items()
     )
@@ -104,10 +104,10 @@ def _lines(graph: FunctionGraph, choice: Choice, min_share: float) -> Iterator[s
 def _node_label(one: GraphFunction, statistic: str, graph: FunctionGraph) -> tuple[str, ...]:
     if statistic == "none":
         return ()
-    told = value_text(one.values, statistic, graph)
+    label = value_text(one.values, statistic, graph)
     if statistic in ("self", "total"):
-        told += f" ({percent_text(_value(one.values, statistic), graph.whole)})"
-    return (told if statistic in ("self", "count") else f"{statistic} {told}",)
+        label += f" ({percent_text(_value(one.values, statistic), graph.whole)})"
+    return (label if statistic in ("self", "count") else f"{statistic} {label}",)
 
 
 def _notes(graph: FunctionGraph, num_kept: int, min_share: float) -> list[str]:
@@ -122,7 +122,7 @@ def _notes(graph: FunctionGraph, num_kept: int, min_share: float) -> list[str]:
 
 
 def _most(values: Iterable[StatisticValues], statistic: str) -> int:
-    """The greatest value, to divide by."""
+    """The largest value, at least 1."""
     return max((_value(one, statistic) for one in values), default=0) or 1
 
 
@@ -138,15 +138,15 @@ _QUIET = "#57606a"
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """A box.
+class DotNode:
+    """A box of a graph.
 
     Attributes:
-        key: What edges name it by.
-        lines: Its text; the first is its title.
-        tooltip: What is told where the pointer rests on it, line by line.
+        key: Its identifier in edges.
+        lines: Its text; the first line is its title.
+        tooltip: Text of its tooltip.
         fill: Its colour, `#rrggbb`.
-        attributes: Anything more Graphviz knows.
+        attributes: Further Graphviz attributes.
     """
 
     key: str
@@ -157,8 +157,8 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
-    """An arrow; `heat` is how heavy it is, 0 to 1."""
+class DotEdge:
+    """An arrow of a graph; `heat` is its relative weight, 0 to 1."""
 
     tail: str
     head: str
@@ -168,7 +168,7 @@ class Edge:
     attributes: dict[str, str] = field(default_factory=dict)
 
 
-def dot_lines(title: str, notes: Iterable[str], nodes: Iterable[Node], edges: Iterable[Edge]) -> Iterator[str]:
+def dot_lines(title: str, notes: Iterable[str], nodes: Iterable[DotNode], edges: Iterable[DotEdge]) -> Iterator[str]:
     """A directed graph, line by line; every text is escaped."""
     yield "digraph calls {"
     caption = r"\l".join(_escaped(line) for line in (title, *notes)) + r"\l"
@@ -187,25 +187,25 @@ def dot_lines(title: str, notes: Iterable[str], nodes: Iterable[Node], edges: It
         )
     for edge in edges:
         drawn = {"penwidth": f"{0.6 + 3.4 * edge.heat:.2f}", "color": ink(edge.heat)}
-        told = {"label": _escaped_lines(edge.label), "tooltip": _escaped_lines(edge.tooltip)}
-        yield _statement(f"{edge.tail} -> {edge.head}", {**told, **drawn, **edge.attributes})
+        text = {"label": _escaped_lines(edge.label), "tooltip": _escaped_lines(edge.tooltip)}
+        yield _statement(f"{edge.tail} -> {edge.head}", {**text, **drawn, **edge.attributes})
     yield "}"
 
 
 def heat(share: float, hue: float = 65) -> str:
-    """The colour of a box that has this share (0 to 1) of what is looked at: white, then more and more of the hue."""
+    """The colour of a box with this share (0 to 1) of the total: from white to the hue."""
     share = min(max(share, 0.0), 1.0)
     return hexadecimal(0.985 - 0.19 * share, 0.005 + 0.125 * share, hue)
 
 
 def ink(share: float) -> str:
-    """The colour of an arrow of that weight: grey, then a dark orange."""
+    """The colour of an arrow with this relative weight (0 to 1): from grey to dark orange."""
     return hexadecimal(0.74 - 0.22 * share, 0.01 + 0.12 * share, 55)
 
 
 def _statement(subject: str, attributes: dict[str, str]) -> str:
-    told = ", ".join(f'{name}="{value}"' for name, value in attributes.items() if value)
-    return f"  {subject} [{told}];"
+    text = ", ".join(f'{name}="{value}"' for name, value in attributes.items() if value)
+    return f"  {subject} [{text}];"
 
 
 def _escaped_lines(text: str) -> str:

@@ -1,16 +1,16 @@
-"""Two profiles as one call graph for Graphviz: red is where time was added, green where it was saved."""
+"""The difference of two profiles as one Graphviz call graph: functions with more time are red, with less green."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
 from perfuse.analysis.diff import Change, Difference, FunctionChange
-from perfuse.exporters.dot import Edge, Node, dot_lines, heat
+from perfuse.exporters.dot import DotEdge, DotNode, dot_lines, heat
 from perfuse.exporters.palette import hexadecimal
 from perfuse.reports.diff_text import change_text
 from perfuse.reports.measured_text import number_text, where_text
 from perfuse.reports.names import function_text
 
 MORE, LESS = 28.0, 152.0
-"""Hues of what grew and of what shrank."""
+"""Hues of increases and decreases."""
 _STYLES = {"new": "bold", "gone": "dashed"}
 
 
@@ -18,10 +18,10 @@ def dot_diff_lines(difference: Difference, *, order: str = "self", min_share: fl
     """The graph, line by line.
 
     Args:
-        difference: What to draw; both profiles measured with edges.
-        order: The statistic that boxes tell and colours show.
-        min_share: Functions and calls with less than this share (0 to 1) of the whole on the stack, on both sides, are
-            left out.
+        difference: The difference of two graphs with edges.
+        order: The statistic of labels and colours.
+        min_share: Functions and calls with less than this share (0 to 1) of the total time, in both profiles, are left
+            out.
     """
     least = min_share * max(difference.a.whole, difference.b.whole)
     kept = [one for one in difference.functions if _weight(one.figures) >= least]
@@ -34,7 +34,7 @@ def dot_diff_lines(difference: Difference, *, order: str = "self", min_share: fl
     most_of_nodes = _most((one.figures for one in kept), order)
     most_of_edges = _most((one.figures for one in edges), "total")
     nodes = (
-        Node(
+        DotNode(
             f"f{one.key}",
             (function_text(one.named.name), _change(difference, one.figures, order), *_presence(one)),
             "\n".join(filter(None, (one.named.name, where_text(one.named), _everything(difference, one.figures)))),
@@ -44,7 +44,7 @@ def dot_diff_lines(difference: Difference, *, order: str = "self", min_share: fl
         for one in kept
     )
     arrows = (
-        Edge(
+        DotEdge(
             f"f{one.caller.key}",
             f"f{one.callee.key}",
             _change(difference, one.figures, "count"),
@@ -67,8 +67,8 @@ def _change(difference: Difference, figures: Mapping[str, Change], statistic: st
     if change.a == change.b:
         return f"{number_text(change.a, statistic, unit)} (=)"
     _, ratio = change_text(change, statistic, unit)
-    told = f"{number_text(change.a, statistic, unit)} > {number_text(change.b, statistic, unit)}"
-    return f"{told} ({ratio})" if ratio else told
+    text = f"{number_text(change.a, statistic, unit)} > {number_text(change.b, statistic, unit)}"
+    return f"{text} ({ratio})" if ratio else text
 
 
 def _everything(difference: Difference, figures: Mapping[str, Change]) -> str:
@@ -85,7 +85,7 @@ def _weight(figures: Mapping[str, Change]) -> int:
 
 
 def _most(figures: Iterable[Mapping[str, Change]], statistic: str) -> int:
-    """The greatest change, to divide by."""
+    """The largest change, at least 1."""
     return max((abs(one[statistic].difference) for one in figures), default=0) or 1
 
 

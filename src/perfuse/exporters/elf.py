@@ -1,4 +1,4 @@
-"""An ELF file with a process's JIT code: symbols, DWARF lines and inlined calls, for every tool that reads them."""
+"""An ELF file with a process's JIT code: machine code, symbols, DWARF lines and inlined calls."""
 
 from io import FileIO
 from pathlib import Path
@@ -9,7 +9,7 @@ from perfuse.exporters.source import ImageSource
 from perfuse.output_file import seekable_copy
 
 MAX_PROCESSES = 256
-"""Files written at a time; only a damaged dump is of more processes."""
+"""Largest number of files written at once; only a damaged dump has more processes."""
 
 
 def write(profile: ImageSource, out: IO[bytes], *, pid: int | None = None) -> None:
@@ -18,7 +18,7 @@ def write(profile: ImageSource, out: IO[bytes], *, pid: int | None = None) -> No
     Args:
         profile: The profile.
         out: A binary file object.
-        pid: Process; needed where several have JIT code.
+        pid: Process; required where several have JIT code.
 
     Raises:
         ExportError: No process has JIT code, or several have and none is named.
@@ -38,7 +38,7 @@ def write(profile: ImageSource, out: IO[bytes], *, pid: int | None = None) -> No
     if _is_new_file(out):
         profile.images.write({pid: out})
         return
-    # The headers are written last, so a pipe or a packed file gets the whole from a file without a name.
+    # The headers are written last, so a pipe or a compressed file gets a copy of a complete temporary file.
     with seekable_copy(out) as whole:
         profile.images.write({pid: whole})
 
@@ -48,8 +48,8 @@ def write_directory(profile: ImageSource, path: Path) -> None:
     pids = code_pids(profile)
     if len(pids) > MAX_PROCESSES:
         raise ExportError(
-            f"{len(pids):,} processes have JIT code, which is no real recording",
-            hint="`perfuse check` tells what is wrong with the dump; a file with pid= can still be written",
+            f"{len(pids):,} processes have JIT code, which is not a real recording",
+            hint="`perfuse check` lists the errors of the dump; a file with pid= can still be written",
         )
     files = {pid: (path / f"jit-{pid}.elf").open("xb") for pid in pids}
     try:
@@ -60,7 +60,7 @@ def write_directory(profile: ImageSource, path: Path) -> None:
 
 
 def code_pids(profile: ImageSource) -> list[int]:
-    """Processes with JIT code, of which there must be some."""
+    """Processes with JIT code; raises `ExportError` where there are none."""
     pids = profile.images.pids()
     if not pids:
         raise ExportError("no process has JIT code", hint="open the dump as well")
@@ -68,6 +68,6 @@ def code_pids(profile: ImageSource) -> list[int]:
 
 
 def _is_new_file(out: IO[bytes]) -> bool:
-    """Whether this writes straight to a file that was just made, and from its start."""
+    """Whether `out` is a file that was just created, at its start."""
     raw = getattr(out, "raw", None)
     return isinstance(raw, FileIO) and raw.mode.startswith("x")

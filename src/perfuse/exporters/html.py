@@ -1,4 +1,4 @@
-"""A flame graph as one HTML file: works from disk, without a network."""
+"""A flame graph as one HTML file, which works without a network."""
 
 import base64
 import html
@@ -35,7 +35,7 @@ MODULES = (
     "keys",
     "main",
 )
-"""The viewer's modules, each after those it imports."""
+"""The viewer's modules, each after the modules it imports."""
 
 _SYMBOL_COLUMNS = ("group_id", "name", "short_name", "module", "tier", "origin", "path", "line", "unnamed_because")
 _IMPORT = re.compile(r'^import .*? from "\./\w+\.js";\n', re.MULTILINE | re.DOTALL)
@@ -58,8 +58,8 @@ def write(
     Args:
         profile: The profile.
         out: A binary file object.
-        inverted: Whether it opens with callers below callees.
-        weight: What widths mean when it opens: `weight` or `samples`.
+        inverted: Whether callers are below callees when it opens.
+        weight: Meaning of widths when it opens: `weight` or `samples`.
         event: Name of an event; by default the one with the most samples.
         threads: Keys (`thread_id`) of threads; all by default.
         processes: Keys (`process_id`) of processes; all by default.
@@ -81,7 +81,7 @@ def page(flame: FlameTree) -> str:
         "title": html.escape(flame.title),
         "style": (folder / "flame.css").read_text(encoding="utf-8"),
         "script": script(),
-        # Base64 of deflated bytes: no name in it can end the element it stands in.
+        # Base64 of deflated bytes: no name can contain the end tag of the element.
         "profile": base64.b64encode(packed(flame)).decode("ascii"),
     }
     template = (folder / "flame.html").read_text(encoding="utf-8")
@@ -89,14 +89,14 @@ def page(flame: FlameTree) -> str:
 
 
 def script() -> str:
-    """All modules of the viewer as one: their imports are of each other, so the order they stand in is enough."""
+    """All modules of the viewer as one script: they import only each other, so their order replaces the imports."""
     folder = files("perfuse.viewer") / "flame"
     sources = ((folder / f"{module}.js").read_text(encoding="utf-8") for module in MODULES)
     return "\n".join(_EXPORT.sub("", _IMPORT.sub("", source)) for source in sources)
 
 
 def packed(flame: FlameTree) -> bytes:
-    """The data of the page, deflated: length of a JSON text, the text, padding to 8 bytes, the nodes of the tree."""
+    """The data of the page, compressed: length of a JSON text, the text, padding to 8 bytes, the nodes of the tree."""
     tree = flame.tree(split_threads=True)
     description = json.dumps(_description(flame, Table.from_arrow(tree.symbols())), separators=(",", ":")).encode()
     head = struct.pack("<I", len(description)) + description
@@ -113,7 +113,7 @@ def _description(flame: FlameTree, symbols: Table) -> dict[str, Any]:
         if name in ("group_id", "line", "name"):
             columns[name] = values
         elif name == "short_name":
-            # Most names are their own short form.
+            # Most names are equal to their short form.
             columns[name] = [
                 short if short != full else None for short, full in zip(values, columns["name"], strict=True)
             ]

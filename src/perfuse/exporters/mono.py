@@ -1,4 +1,4 @@
-"""Mono logs: mprof-report reads them, and perfuse."""
+"""Mono logs, which mprof-report and perfuse read."""
 
 import warnings
 from typing import IO
@@ -15,15 +15,15 @@ def write(
     kinds: str | None = None,
     any_run: bool = False,
 ) -> None:
-    """Writes the Mono logs of a profile as one; of other recorders, their allocations, calls and samples.
+    """Writes the Mono logs of a profile as one log, or the allocations, calls and samples of other recorders.
 
-    What has no place in it is told as `ExportWarning`.
+    What a log cannot represent is reported as `ExportWarning`.
 
     Args:
         profile: The profile.
         out: A binary file object.
-        version: Data version, 1 to 17: as the first log has it.
-        kinds: Only events of these names or patterns, with commas between, and what names something: ALLOC*,GC_*
+        version: Data version, 1 to 17; by default that of the first log.
+        kinds: Only events of these names or patterns, separated by commas, and those that name something: ALLOC*,GC_*
         any_run: Write logs of several runs as one, their addresses mixed.
     """
     patterns = None if kinds is None else [kind.strip() for kind in kinds.split(",")]

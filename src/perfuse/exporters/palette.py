@@ -1,4 +1,4 @@
-"""Colours of flame graphs: one hue for each origin of code, in OKLCH, so that all look equally bright."""
+"""Colours of flame graphs: a hue for each origin of code, in OKLCH, in which equal lightness looks equal."""
 
 from dataclasses import dataclass
 from math import cos, radians, sin
@@ -6,13 +6,13 @@ from math import cos, radians, sin
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """An origin of code, as legends show it.
+    """An origin of code in legends.
 
     Attributes:
         name: Its name in tables.
         label: Its name for people.
         hue: Hue in degrees.
-        chroma: How colourful, 0 is grey.
+        chroma: Chroma; 0 is grey.
     """
 
     name: str
@@ -33,7 +33,7 @@ ORIGINS: tuple[Origin, ...] = (
     Origin("kernel", "Kernel", 14, 0.07),
     Origin("unknown", "Unknown", 260, 0.005),
 )
-"""Every origin, in the order legends show them."""
+"""Every origin, in the order of legends."""
 
 LIGHT = (0.855, 0.88, 0.905)
 """Lightness of boxes on a light page: neighbours of one origin differ a little."""
@@ -42,7 +42,7 @@ DARK = (0.42, 0.45, 0.48)
 
 
 def hexadecimal(lightness: float, chroma: float, hue: float) -> str:
-    """An OKLCH colour as `#rrggbb`, for viewers that know no other; out of gamut is clipped."""
+    """An OKLCH colour as `#rrggbb`, for viewers without OKLCH; colours out of gamut are clipped."""
     a, b = chroma * cos(radians(hue)), chroma * sin(radians(hue))
     long = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3
     medium = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3

@@ -1,6 +1,6 @@
 """`perf-PID.map`: the names of a process's JIT code, for perf, bpftrace and bcc.
 
-A line is `START SIZE name`, the numbers in hexadecimal. The format has no time, so it tells of one moment.
+A line is `START SIZE name`, the numbers in hexadecimal. The format has no time: a map is valid for one point in time.
 """
 
 from bisect import bisect_left, insort
@@ -19,9 +19,9 @@ def write(profile: Source, out: IO[bytes], *, at: float | None = None, pid: int 
     Args:
         profile: The profile.
         out: A binary file object.
-        at: Seconds after the first sample; code that could run then is listed, and none replaced before or
-            created later. Without it all code is, and where code of different times overlaps, the last.
-        pid: Process; needed where several have JIT code.
+        at: Seconds after the first sample; only code that existed then is written. By default all code is written, and
+            where code of different times overlaps, the last.
+        pid: Process; required where several have JIT code.
 
     Raises:
         ExportError: No process has JIT code, or several have and none is named.
@@ -77,7 +77,7 @@ def _maps(profile: Source, at: float | None) -> dict[int, str]:
 
 
 def _lines(newest_first: Iterable[tuple[int, int, int, str]]) -> str:
-    """Lines by address. Code that newer code lies over, even in part, is gone."""
+    """Lines by address. Code that newer code overlaps, even in part, is left out."""
     kept: list[tuple[int, int, str]] = []
     for _, start, size, name in newest_first:
         at = bisect_left(kept, (start + size,))

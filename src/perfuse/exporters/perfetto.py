@@ -1,4 +1,4 @@
-"""Perfetto's own packets: ui.perfetto.dev draws the threads of large traces, and its trace processor takes SQL."""
+"""Perfetto traces, for ui.perfetto.dev and Perfetto's trace processor."""
 
 from typing import IO
 
@@ -9,7 +9,7 @@ from perfuse.exporters.queries import FRAME_ROWS, IS_SUM, STACK_ROWS
 from perfuse.exporters.source import Progress, Source, TraceSource
 
 CLOCKS = {"realtime": 1, "monotonic": 3}
-"""Perfetto's `BuiltinClock` by our names."""
+"""Perfetto's `BuiltinClock` by the kind of a clock in table `clocks`."""
 
 _SAMPLES = f"""
     SELECT ts_ns, pid, coalesce(tid, thread_id)::INTEGER AS tid, s.cpu::UINTEGER AS cpu,
@@ -60,6 +60,6 @@ def write(profile: TraceSource, out: IO[bytes], *, progress: Progress | None = N
 
 
 def _clock(profile: Source) -> int | None:
-    """Perfetto's number of the clock that samples are on, where that is one of its own."""
+    """Perfetto's number of the clock of the samples; None where it has none."""
     kinds = profile.sql("SELECT DISTINCT kind::VARCHAR FROM clocks").fetchall()
     return CLOCKS.get(kinds[0][0]) if len(kinds) == 1 else None

@@ -1,4 +1,4 @@
-"""pprof's profile.proto: `go tool pprof`, Speedscope, Grafana Pyroscope, Polar Signals and the like read it."""
+"""pprof's profile.proto, which `go tool pprof`, speedscope, Grafana Pyroscope and Polar Signals read."""
 
 from typing import IO
 
@@ -19,11 +19,11 @@ _SUMS = """
     FROM samples JOIN threads t USING (thread_id) JOIN processes p USING (process_id)
     GROUP BY ALL ORDER BY stack_id, pid, tid, event
 """
-_MOST = 2**63 - 1
+_MAX_INT64 = 2**63 - 1
 
 
 def write(profile: Source, out: IO[bytes], *, progress: Progress | None = None) -> None:
-    """Writes sums of samples by stack and thread, with lines and inlined calls; every event is a type of value.
+    """Writes sums of samples by stack and thread, with lines and inlined calls; every event is a value type.
 
     Threads are labels: `pid`, `tid` and `thread`.
 
@@ -44,7 +44,7 @@ def write(profile: Source, out: IO[bytes], *, progress: Progress | None = None) 
         stacks=profile.sql(STACK_ROWS),
         frames=profile.sql(FRAME_ROWS),
         events=[
-            (event, unit, counted, None if period is None else min(period, _MOST))
+            (event, unit, counted, None if period is None else min(period, _MAX_INT64))
             for event, unit, counted, period, _ in events
         ],
         title=profile.title,

@@ -24,15 +24,15 @@ def write(
     weight: Literal["samples", "events"] = "samples",
     progress: Progress | None = None,
 ) -> None:
-    """Writes a speedscope file: one profile a thread and event, the one with the most samples shown first.
+    """Writes a speedscope file: one profile per thread and event, the one with the most samples first.
 
-    Where there are calls and no samples, each call is told: one profile a thread, the one with the most calls first.
+    Without samples, each call is written: one profile per thread, the one with the most calls first.
 
     Args:
         profile: The profile.
         out: A binary file object.
-        weight: How long a sample is where its event is no clock: `samples`, each 1, or `events`, as many as
-            it stands for. Where the event is a clock, a sample is as long as the nanoseconds it stands for; of
+        weight: Length of a sample where its event is not a clock: `samples`, 1 each, or `events`, the number of events
+            it represents. Where the event is a clock, a sample is as long as the time it represents; a sample of
             allocations, as many bytes or objects.
         progress: Called with the name of the current step and the completed share (0 to 1).
 

@@ -1,4 +1,4 @@
-"""A flame graph as a picture: no script, readable in a README, with the facts of each box as its tooltip."""
+"""A flame graph as an SVG picture without scripts, with the facts of each box in its tooltip."""
 
 import html
 import unicodedata
@@ -19,7 +19,7 @@ ROW = 18
 MARGIN = 12
 HEAD = 50
 FOOT = 34
-# The advance of fixed-width fonts, in the sizes used; the names below are those whose advance it is.
+# Advance widths of the fixed-width fonts below, in the sizes used.
 CHARACTER = 6.63
 CAPTION = 6.9
 NARROWEST = 0.4
@@ -43,7 +43,7 @@ class Box:
         left: Left edge.
         width: Width.
         symbol: Row of the table of symbols; None for the box of everything.
-        weight: What the width stands for.
+        weight: Weight of its samples.
         samples: Number of samples.
     """
 
@@ -67,12 +67,12 @@ def write(
     processes: tuple[int, ...] | None = None,
     time_ns: tuple[int, int] | None = None,
 ) -> None:
-    """Writes a picture as wide as asked for and as high as its stacks are deep.
+    """Writes a picture of a given width; its height depends on the depth of the stacks.
 
     Args:
         profile: The profile.
         out: A binary file object.
-        inverted: Whether to start from the functions that ran and go down to their callers.
+        inverted: Whether roots are the innermost functions and children their callers.
         width: Width in pixels, from 300 on. Boxes narrower than 0.4 pixels are left out.
         weight: Meaning of widths: `weight` or `samples`.
         event: Name of an event; by default the one with the most samples.
@@ -93,7 +93,7 @@ def picture(flame: FlameTree, width: int = 1200) -> str:
     """The picture of a flame graph."""
     inner = width - 2 * MARGIN
     by_samples = flame.metric == "samples"
-    # Pruning is by weight, so by samples everything is asked for.
+    # The tree is pruned by weight, so with widths by samples all nodes are needed.
     tree = flame.tree(inverted=flame.inverted, min_share=0.0 if by_samples else NARROWEST / inner)
     symbols = _symbols(Table.from_arrow(tree.symbols()))
     whole = tree.total_samples if by_samples else tree.total_weight
@@ -138,7 +138,7 @@ def _rows(table: Table, by_samples: bool) -> Iterator[tuple[int | None, int, int
 
 
 def _boxes(rows: Iterator[tuple[int | None, int, int, int, int]], whole: int, inner: int) -> Iterator[Box]:
-    """Boxes from nodes in preorder: each starts where its elder sibling ended."""
+    """Boxes of nodes in preorder: each starts at the end of its preceding sibling."""
     depths: list[int] = []
     next_left: list[float] = []
     roots_end = float(MARGIN)
@@ -223,16 +223,16 @@ def weight_text(weight: int, unit: str) -> str:
 
 
 def visible(text: str) -> str:
-    """A name with what cannot be seen written out: controls, which XML forbids, and marks of direction."""
+    """A name with escapes for invisible characters: controls, which XML forbids, and marks of direction."""
     return "".join(
         f"\\u{{{ord(c):x}}}" if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp", "Cs") else c for c in text
     )
 
 
 def _fitted(text: str, width: float, character: float, *, short: str | None = None) -> str:
-    """As much of a text as a width takes; of its short form where it has one that fits better.
+    """The part of a text that fits a width; of its short form where the text does not fit.
 
-    Nothing where not even three characters and the mark of a cut fit.
+    Empty where not even three characters and an ellipsis fit.
     """
     columns = [0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text]
     room = int(width / character)
@@ -242,8 +242,8 @@ def _fitted(text: str, width: float, character: float, *, short: str | None = No
         return _fitted(short, width, character)
     if room < 4:
         return ""
-    kept, used = 0, 1
-    while used + columns[kept] <= room:
-        used += columns[kept]
-        kept += 1
-    return text[:kept] + "…"
+    end, used = 0, 1
+    while used + columns[end] <= room:
+        used += columns[end]
+        end += 1
+    return text[:end] + "…"

@@ -1,4 +1,4 @@
-"""XRay logs: llvm-xray reads them, and perfuse."""
+"""XRay logs, which llvm-xray and perfuse read."""
 
 import warnings
 from typing import IO, Literal
@@ -17,15 +17,16 @@ def write(
     endian: Literal["little", "big"] | None = None,
     hz: int | None = None,
 ) -> None:
-    """Writes the calls of a profile as a log. What has no place in it is told as `ExportWarning`.
+    """Writes the calls of a profile as a log. What a log cannot represent is reported as
+    `ExportWarning`.
 
     Args:
         profile: The profile.
         out: A binary file object.
-        mode: Mode of the log: as the first log has it.
-        version: Version of that mode, 1 to 5 of fdr, 1 to 3 of basic: as the first log has it, or the latest.
-        endian: Byte order: as the first log has it.
-        hz: Rate of the counter to state, in ticks a second; with it, logs that state different rates become one.
+        mode: Mode of the log; by default that of the first log.
+        version: Version of that mode, 1 to 5 of fdr, 1 to 3 of basic; by default that of the first log, or the latest.
+        endian: Byte order; by default that of the first log.
+        hz: Rate of the counter to state, in ticks per second; required to merge logs that state different rates.
     """
     with seekable_copy(out) as log:
         written = profile.call_log.write(log.fileno(), mode=mode, version=version, endian=endian, hz=hz)

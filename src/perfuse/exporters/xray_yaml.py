@@ -1,4 +1,4 @@
-"""XRay logs in the YAML that llvm-xray writes and reads."""
+"""XRay logs in the YAML of llvm-xray."""
 
 import warnings
 from typing import IO
@@ -9,13 +9,13 @@ from perfuse.output_file import seekable_copy
 
 
 def write(profile: CallSource, out: IO[bytes], *, version: int = 1, hz: int | None = None) -> None:
-    """Writes the XRay logs of a profile as one, a line a record, in the order of time.
+    """Writes the XRay logs of a profile as one file, a line per record, in time order.
 
     Args:
         profile: The profile.
         out: A binary file object.
-        version: Version to state. Records are the same in all, but llvm-xray reads back none but 1, not even its own.
-        hz: Rate of the counter to state, in ticks a second; with it, logs that state different rates become one.
+        version: Version to state. Records are the same in all versions, but llvm-xray reads only version 1.
+        hz: Rate of the counter to state, in ticks per second; required to merge logs that state different rates.
     """
     with seekable_copy(out) as log:
         written = profile.call_log.write(log.fileno(), version=version, hz=hz, yaml=True)

@@ -1,7 +1,7 @@
 """The Firefox Profiler's processed profile: https://profiler.firefox.com opens it.
 
-One track a thread; categories tell JIT tiers, native code and the kernel apart; JavaScript functions are
-marked so that the "JavaScript" stack filter works; addresses, libraries and symbols serve the assembly view.
+One track per thread. Categories are JIT tiers, native code and the kernel. JavaScript functions are marked for the
+"JavaScript" stack filter. Addresses, libraries and symbols are for the assembly view.
 """
 
 import json
@@ -13,24 +13,24 @@ from perfuse.exporters.firefox.shared import Strings, json_object, libs_json, sh
 from perfuse.exporters.firefox.tracks import MARKER_SCHEMA, counters_json, markers, span_ns, threads_json
 from perfuse.exporters.source import EventSource, Source, no_samples_error
 
-# The newest version that its changelog describes; later front ends upgrade it as they load.
+# The newest version in its changelog; later front ends upgrade it on loading.
 _PROCESSED_VERSION = 70
 # Version of the format Firefox itself writes: unused, but the front end expects a number.
 _GECKO_VERSION = 36
 
 
 def write(profile: EventSource, out: IO[bytes], *, weight: Literal["samples", "events"] = "samples") -> None:
-    """Writes a processed profile as JSON: samples; slices that are not calls and throws as markers; counters.
+    """Writes a processed profile as JSON: samples; slices that are not calls and exceptions as markers; counters.
 
     Args:
         profile: The profile.
         out: A binary file object.
-        weight: What a sample counts: `samples`, each the same, or `events`, what it stands for: milliseconds
-            where the event is a clock, else numbers of events.
+        weight: Weight of a sample: `samples`, 1 each, or `events`, what it represents: milliseconds where the event is
+            a clock, else numbers of events.
 
     Raises:
         UsageError: `weight` is neither.
-        ExportError: There is nothing to show.
+        ExportError: The profile has neither samples nor events.
     """
     if weight not in ("samples", "events"):
         raise UsageError(f"weight is 'samples' or 'events', not {weight!r}", field="weight")
@@ -52,7 +52,7 @@ def write(profile: EventSource, out: IO[bytes], *, weight: Literal["samples", "e
 
 
 def interval_ns(profile: Source) -> int:
-    """Time between samples: what one stands for where the event is a clock, else a thread's usual gap."""
+    """Time between samples: what a sample represents where the event is a clock, else the median gap in a thread."""
     ((of_weight, of_gap),) = profile.sql("""
         SELECT median(weight) FILTER (weight_unit::VARCHAR = 'ns'), median(gap)
         FROM (
@@ -64,7 +64,7 @@ def interval_ns(profile: Source) -> int:
 
 
 def meta_json(profile: Source, interval: int, span_ns: tuple[int, int], *, has_markers: bool) -> str:
-    """`profile.meta`; `interval` in nanoseconds, `span_ns` when what is shown begins and ends."""
+    """`profile.meta`; `interval` in nanoseconds, `span_ns` first and last time."""
     start_ns, end_ns = span_ns
     ((clocks, arch, has_js),) = profile.sql(f"""
         SELECT (SELECT list(DISTINCT kind::VARCHAR) FROM clocks),
@@ -76,7 +76,7 @@ def meta_json(profile: Source, interval: int, span_ns: tuple[int, int], *, has_m
         "product": profile.title,
         "importedFrom": "perfuse",
         "interval": interval / 1e6,
-        # The time of day is not recorded, so what comes first is time 0.
+        # The time of day is not recorded, so the first time is 0.
         "startTime": 0,
         "profilingStartTime": 0,
         "profilingEndTime": (end_ns - start_ns + interval) / 1e6,
@@ -90,7 +90,7 @@ def meta_json(profile: Source, interval: int, span_ns: tuple[int, int], *, has_m
         "toolkit": "",
         "markerSchema": MARKER_SCHEMA if has_markers else [],
         "sampleUnits": {"time": "ms", "eventDelay": "ms", "threadCPUDelta": "ns"},
-        # Without JavaScript, to choose between all, JavaScript and native stacks is to choose all or none.
+        # Without JavaScript, the choice between all, JavaScript and native stacks is useless.
         "usesOnlyOneStackType": not has_js,
         "sourceCodeIsNotOnSearchfox": True,
         "extra": _recordings(profile),

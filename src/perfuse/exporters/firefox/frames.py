@@ -15,7 +15,7 @@ _OPTIMIZING = """
 """
 
 CATEGORIES: dict[str, tuple[str, str]] = {
-    # The first grey one is what the front end falls back to.
+    # The front end uses the first grey category as its default.
     "Other": ("grey", ""),
     "Native": ("yellow", ""),
     "Kernel": ("orange", ""),
@@ -28,7 +28,7 @@ CATEGORIES: dict[str, tuple[str, str]] = {
     "JIT stub": ("brown", ""),
     "Ahead of time": ("magenta", "prejit|readytorun"),
 }
-"""Category name: its colour, and the tiers that mean it, in lower case. Code of any other tier is `JIT`."""
+"""Category name: its colour, and its tiers in lower case. Code of any other tier is `JIT`."""
 
 _TIERS = " ".join(
     f"WHEN lower(tier) IN ({', '.join(map(sql_text, tiers.strip().split('|')))}) THEN {sql_text(name)}"
@@ -71,7 +71,7 @@ def categories_json(profile: Source, frames: str) -> str:
     return json.dumps([{"name": name, "color": color, "subcategories": tiers} for name, color, tiers in rows])
 
 
-# Code of scripts. A perf map tells no runtime, but keeps the marks that JavaScript's give their names.
+# JavaScript code. A perf map states no runtime, but its names have the prefixes of JavaScript engines.
 _JAVASCRIPT = r"""
     kind = 'jit' AND coalesce(code_kind, 'jit') = 'jit' AND (
         coalesce(producer, '') IN ('V8', 'JavaScriptCore', 'SpiderMonkey')
@@ -81,11 +81,11 @@ _JAVASCRIPT = r"""
 
 FRAME_ROWS = f"""
     WITH named AS ({FRAMES}),
-    -- The front end knows code by library and offset. JIT code of one process is laid end to end in a made-up
-    -- library, in the order it was created: its real addresses are reused over time.
+    -- The front end identifies code by library and offset. JIT code of a process is placed in an artificial library,
+    -- in the order of its creation: its real addresses are reused over time.
     code AS (
         SELECT code_object_id, '[jit] ' || coalesce(p.name::VARCHAR || ' ', '') || p.pid AS jit,
-            -- A HUGEINT, as no size that a file claims can overflow it.
+            -- A HUGEINT, which sizes stated in a file cannot overflow.
             sum(size_bytes) OVER (PARTITION BY process_id ORDER BY code_object_id) - size_bytes AS jit_offset
         FROM code_objects JOIN processes p USING (process_id)
         WHERE code_object_id IN (SELECT code_object_id FROM frames)
@@ -110,7 +110,7 @@ FRAME_ROWS = f"""
     ),
     keyed AS (
         SELECT *,
-            -- The front end keeps addresses in signed 32 bits.
+            -- Addresses of the front end are signed 32-bit numbers.
             CASE WHEN lib_path IS NOT NULL AND lib_address < 2147483648
                  THEN lib_address::BIGINT END AS address_in_lib,
             CASE WHEN lib_path IS NULL THEN NULL

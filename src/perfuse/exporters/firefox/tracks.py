@@ -32,12 +32,12 @@ MARKER_SCHEMA: list[dict[str, Any]] = [
 
 _INSTANT, _INTERVAL = 0, 1
 
-Row = tuple[str, float, float | None, dict[str, Any]]
-"""Name, start and end in milliseconds, and what else is told."""
+MarkerRow = tuple[str, float, float | None, dict[str, Any]]
+"""Name, start and end in milliseconds, and data of a marker."""
 
 
 def span_ns(profile: EventSource) -> tuple[int, int]:
-    """When the first sample or marker is, and when the last ends."""
+    """Time of the first sample or marker, and end of the last one."""
     times = ["SELECT ts_ns AS first, ts_ns AS last FROM samples"]
     if profile.has("slices"):
         times.append(f"SELECT start_ns, start_ns + duration_ns FROM slices WHERE {_selected(profile, 'start_ns')}")
@@ -49,9 +49,9 @@ def span_ns(profile: EventSource) -> tuple[int, int]:
     return first, last
 
 
-def markers(profile: EventSource, start_ns: int) -> dict[int, list[Row]]:
+def markers(profile: EventSource, start_ns: int) -> dict[int, list[MarkerRow]]:
     """The selected markers by thread, in time order; times are after `start_ns`."""
-    found: dict[int, list[Row]] = {}
+    found: dict[int, list[MarkerRow]] = {}
     if profile.has("slices"):
         rows = profile.sql(f"""
             SELECT thread_id, coalesce(name::VARCHAR, kind::VARCHAR), start_ns, start_ns + duration_ns,
@@ -60,8 +60,8 @@ def markers(profile: EventSource, start_ns: int) -> dict[int, list[Row]]:
         """).fetchall()
         for thread, name, start, end, kind, args, end_reason in rows:
             data = {"type": "slice", "kind": kind, "arguments": args, "end_reason": end_reason}
-            told = {key: value for key, value in data.items() if value is not None}
-            found.setdefault(thread, []).append((name, (start - start_ns) / 1e6, (end - start_ns) / 1e6, told))
+            data = {key: value for key, value in data.items() if value is not None}
+            found.setdefault(thread, []).append((name, (start - start_ns) / 1e6, (end - start_ns) / 1e6, data))
     if profile.has("exceptions"):
         rows = profile.sql(f"""
             WITH numbered AS ({STACK_ROWS})
@@ -84,7 +84,7 @@ def _selected(profile: EventSource, time: str) -> str:
     return profile.selection.where(time, "thread_id") or "true"
 
 
-def markers_json(rows: list[Row], strings: Strings) -> str:
+def markers_json(rows: list[MarkerRow], strings: Strings) -> str:
     """`thread.markers`."""
     table = {
         "data": [data for _, _, _, data in rows],
@@ -102,14 +102,14 @@ _EVENTS = "if(weight_unit::VARCHAR = 'ns', weight / 1e6, weight::DOUBLE)"
 
 
 def threads_json(
-    profile: Source, interval_ns: int, weight: str, marked: dict[int, list[Row]], strings: Strings, start_ns: int
+    profile: Source, interval_ns: int, weight: str, marked: dict[int, list[MarkerRow]], strings: Strings, start_ns: int
 ) -> tuple[str, list[tuple[str, bool]]]:
     """The array of threads; times are milliseconds after `start_ns`. A thread's markers are on its first track.
 
-    Gives the pid of each track, too, and whether it is a main thread's.
+    Also returns the pid of each track, and whether it is of a main thread.
     """
-    # Each sample tells how much CPU its thread used since the one before, so that gaps read as idle: what the
-    # sample stands for where the event is a clock, else one sampling interval.
+    # Each sample has the CPU time of its thread since the preceding sample, so that gaps are idle: the time that the
+    # sample represents where the event is a clock, else one sampling interval.
     rows = profile.sql(f"""
         WITH numbered AS ({STACK_ROWS}),
         origin AS (SELECT {start_ns}::BIGINT AS first_ns),
@@ -183,7 +183,7 @@ _UNITS = {"bytes": "bytes", "percentage": "percent"}
 def counters_json(profile: EventSource, start_ns: int, tracks: list[tuple[str, bool]]) -> str | None:
     """The array of counters; None where there are none.
 
-    `tracks` has the pid of each track, and whether it is the main thread's.
+    `tracks` has the pid of each track, and whether it is of the main thread.
     """
     if not profile.has("counter_samples"):
         return None
@@ -211,7 +211,7 @@ def _counter(
     pid = pids.get(source, tracks[0][0])
     of_process = [index for index, (of, _) in enumerate(tracks) if of == pid] or [0]
     label = f"{section}: {name}" if section else name
-    # The front end adds up differences, and takes no notice of the first: one of 0 goes before.
+    # The front end sums differences and ignores the first one, which therefore is 0.
     steps = [after - before for before, after in zip([0, *values], values, strict=False)]
     times = [(ts - start_ns) / 1e6 for ts in ts_ns]
     shown = _UNITS.get(unit, "number")
