@@ -117,5 +117,5 @@ def test_what_makes_no_sense_is_said(named: Profile, account: CallAccount) -> No
         CallAccount(named, by="core")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="order is one of"):
         account.functions(order="selv")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="no regular expression"):
+    with pytest.raises(UsageError, match="not a valid regular expression"):
         account.functions(pattern="/(/")

@@ -37,7 +37,7 @@ def test_unknown_targets_name_the_known_ones(small: FakeProfile, tmp_path: Path)
     with pytest.raises(UsageError, match="known targets: firefox, speedscope, ") as error:
         export(small, tmp_path / "x", to="firefx")
     assert error.value.hint == "did you mean firefox?"
-    with pytest.raises(UsageError, match=r"does not tell .* collapsed \(\.collapsed \.folded\)"):
+    with pytest.raises(UsageError, match=r"not of a known format.* collapsed \(\.collapsed \.folded\)"):
         export(small, tmp_path / "x.bin")
     with pytest.raises(UsageError, match="a stream has no name"):
         export(small, io.BytesIO())
@@ -111,7 +111,7 @@ def test_every_option_can_be_given_as_text(target: Any) -> None:
     options = options_of(target)
     assert {option.name for option in options} == {name for out in target.outputs for name in target.options(out)}
     for option in options:
-        assert option.about, f"{target.name}: {option.name} is not explained in Args"
+        assert option.description, f"{target.name}: {option.name} is not explained in Args"
         assert option.values
         if option.default is not None:
             assert option.parse(option.default_text) == option.default

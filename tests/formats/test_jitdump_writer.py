@@ -174,7 +174,7 @@ def test_this_process_announces_its_dump(tmp_path: Path) -> None:
         (marker,) = mapped("self")
         assert marker.endswith(str(path))
         assert path.stat().st_mode & 0o777 == 0o600
-        with pytest.raises(pf.PerfuseError, match="there already"):
+        with pytest.raises(pf.PerfuseError, match="exists already"):
             jitdump.Writer.for_this_process(tmp_path)
     assert mapped("self") == []
     header = pf.open(path).summary
