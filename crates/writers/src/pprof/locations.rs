@@ -8,12 +8,12 @@ use crate::protobuf::Encoder;
 
 /// The string table; number 0 is the empty string.
 #[derive(Debug, Default)]
-pub struct Strings {
+pub struct StringTable {
     ids: FxHashMap<String, u64>,
     all: Vec<String>,
 }
 
-impl Strings {
+impl StringTable {
     /// Number of a string.
     pub fn id(&mut self, text: &str) -> u64 {
         if text.is_empty() {
@@ -37,21 +37,21 @@ impl Strings {
     }
 }
 
-/// What stacks are made of, numbered from 1 as it is met.
+/// Locations of stacks, numbered from 1 in order of first use.
 #[derive(Debug)]
-pub struct Places<'a> {
+pub struct LocationTable<'a> {
     stacks: &'a Stacks,
     title: &'a str,
-    /// By frames, innermost first: a location has the function at an address and what was inlined into it.
+    /// By frames, innermost first: a location has the function at an address and the calls inlined into it.
     locations: FxHashMap<Box<[u32]>, u64>,
-    /// Locations of the stack that was asked for last.
+    /// Locations of the last requested stack.
     found: Vec<u64>,
 }
 
 /// Name, system name, file and line of a function.
 type Function = (u32, u32, u32, u32);
 
-impl<'a> Places<'a> {
+impl<'a> LocationTable<'a> {
     /// None yet.
     pub fn new(stacks: &'a Stacks, title: &'a str) -> Self {
         Self { stacks, title, locations: FxHashMap::default(), found: Vec::new() }
@@ -85,7 +85,7 @@ impl<'a> Places<'a> {
     }
 
     /// Writes the tables.
-    pub fn write(&self, strings: &mut Strings, out: &mut Encoder) {
+    pub fn write(&self, strings: &mut StringTable, out: &mut Encoder) {
         let mut functions: FxHashMap<Function, u64> = FxHashMap::default();
         let mut mappings: FxHashMap<(u32, u32), u64> = FxHashMap::default();
         let mut locations: Vec<_> = self.locations.iter().collect();
@@ -124,7 +124,7 @@ impl<'a> Places<'a> {
         &self,
         row: u32,
         functions: &mut FxHashMap<Function, u64>,
-        strings: &mut Strings,
+        strings: &mut StringTable,
         out: &mut Encoder,
     ) -> (u64, i64) {
         let Frame { name, system_name, path, start_line, line, .. } = self.stacks.frames[row as usize];
@@ -147,13 +147,13 @@ impl<'a> Places<'a> {
         &self,
         frame: &Frame,
         mappings: &mut FxHashMap<(u32, u32), u64>,
-        strings: &mut Strings,
+        strings: &mut StringTable,
         out: &mut Encoder,
     ) -> u64 {
         let next = mappings.len() as u64 + 1;
         let id = *mappings.entry((frame.binary, frame.build_id)).or_insert(next);
         if id == next {
-            // pprof wants to name what was run: what was recorded stands for a program that is not known.
+            // pprof shows the name of the main binary: the recording's title replaces an unknown one.
             let path = strings.id(self.stacks.texts.get(frame.binary).unwrap_or(self.title));
             let build_id = self.string(frame.build_id, strings);
             out.message(profile::MAPPING, |out| {
@@ -162,7 +162,7 @@ impl<'a> Places<'a> {
                 out.uint(mapping::MEMORY_LIMIT, u64::MAX);
                 out.uint(mapping::FILENAME, path);
                 out.uint(mapping::BUILD_ID, build_id);
-                // What is known is here: nobody need look for more.
+                // Symbols are complete: pprof need not symbolize.
                 for known in [
                     mapping::HAS_FUNCTIONS,
                     mapping::HAS_FILENAMES,
@@ -176,7 +176,7 @@ impl<'a> Places<'a> {
         id
     }
 
-    fn string(&self, text: u32, strings: &mut Strings) -> u64 {
+    fn string(&self, text: u32, strings: &mut StringTable) -> u64 {
         self.stacks.texts.get(text).map_or(0, |text| strings.id(text))
     }
 }
