@@ -1,4 +1,4 @@
-//! Holds a log against its data version, event by event.
+//! Compares a log with the specification of its data version, event by event.
 
 mod calls;
 mod values;
@@ -18,7 +18,7 @@ use perfuse_recording::Recording;
 
 pub use super::rules::RULES;
 
-/// Tells every departure.
+/// Reports every violation of the specification.
 pub fn check(log: &MonoLog, sink: &mut Diagnostics) {
     findings(log, sink);
     let survey = log.survey();
@@ -36,7 +36,7 @@ pub fn check(log: &MonoLog, sink: &mut Diagnostics) {
     check.end();
 }
 
-/// Tells what one pass over the log has found already.
+/// Reports the violations that the survey of the log has already found.
 pub fn findings(log: &MonoLog, sink: &mut Diagnostics) {
     header(log, sink);
     let survey = log.survey();
@@ -47,9 +47,9 @@ pub fn findings(log: &MonoLog, sink: &mut Diagnostics) {
             }
             Loss::HeaderCut { offset } => (&HEADER_CUT, offset, "the file ends here".to_owned()),
             Loss::Length { offset, said } => {
-                (&BUFFER_LENGTH, offset, format!("length {said} leads past the next buffer"))
+                (&BUFFER_LENGTH, offset, format!("length {said} ends after the start of the next buffer"))
             }
-            Loss::NoBuffer { offset, len } => (&NO_BUFFER, offset, format!("{len} bytes were passed over")),
+            Loss::NoBuffer { offset, len } => (&NO_BUFFER, offset, format!("{len} bytes were skipped")),
         };
         sink.push(rule, offset, None, "", || message.into());
     }
@@ -66,6 +66,7 @@ pub fn findings(log: &MonoLog, sink: &mut Diagnostics) {
     }
 }
 
+/// Reports violations in the file header.
 fn header(log: &MonoLog, sink: &mut Diagnostics) {
     let header = log.header();
     let fixed = header.fixed;
@@ -94,23 +95,28 @@ fn header(log: &MonoLog, sink: &mut Diagnostics) {
     }
 }
 
+/// The state of a check: what earlier events have established.
 struct Check<'a> {
+    /// Receives the violations.
     sink: &'a mut Diagnostics,
-    /// Index of the event.
+    /// Index of the current event.
     index: u64,
     version: u8,
     third: bool,
-    /// Where each class, vtable and method is first described.
+    /// Offset of the first description of each class or vtable.
     types: FxHashMap<u64, u64>,
+    /// Offset of the first description of each method.
     methods: FxHashMap<u64, u64>,
+    /// Counters that are described.
     counters: FxHashSet<u64>,
-    /// Where methods without code are told of.
+    /// Offsets of METHOD_JIT events whose method has no code.
     no_code: FxHashSet<u64>,
     calls: CallStacks,
-    /// Time of the last event, by thread.
+    /// Latest event time of each thread.
     last_times: FxHashMap<u64, u64>,
+    /// Time of the previous event of the buffer, or the buffer's base time.
     last_time: u64,
-    /// Where the heap shot that is open began.
+    /// Offset of the HEAP_START of the heapshot in progress.
     shot: Option<u64>,
 }
 
@@ -155,6 +161,7 @@ impl<'a> Check<'a> {
         }
     }
 
+    /// Reports a violation at the current event.
     fn tell(
         &mut self,
         rule: &'static Rule,
@@ -165,24 +172,26 @@ impl<'a> Check<'a> {
         self.sink.push(rule, offset, Some(self.index), field, || Cow::Owned(message()));
     }
 
+    /// Checks a buffer header.
     fn buffer(&mut self, buffer: &Buffer) {
         let (thread, time) = (buffer.header.thread_id, buffer.header.time_base);
         if buffer.header.len == 0 {
             self.tell(&EMPTY_BUFFER, buffer.offset, "len", || "a buffer without events".to_owned());
         }
         if self.last_times.get(&thread).is_some_and(|&last| time < last) {
-            let message = || format!("thread {thread:#x} has an event before it that is later");
+            let message = || format!("thread {thread:#x} has a later event in an earlier buffer");
             self.tell(&BUFFER_ORDER, buffer.offset, "time_base", message);
         }
         self.last_time = time;
     }
 
+    /// Checks one event.
     fn event(&mut self, event: &Event<'_>, buffer: &Buffer) {
         let (thread, offset) = (buffer.header.thread_id, event.offset);
         if let Some(time) = event.time {
             if time < self.last_time {
                 let back = self.last_time.wrapping_sub(time);
-                self.tell(&NEGATIVE_TIME, offset, "time", || format!("{back} ns before the event before it"));
+                self.tell(&NEGATIVE_TIME, offset, "time", || format!("{back} ns before the previous event"));
             }
             self.last_time = time;
             let last = self.last_times.entry(thread).or_insert(time);
@@ -220,6 +229,7 @@ impl<'a> Check<'a> {
         }
     }
 
+    /// Reports a class or vtable that is never described, or described only later.
     fn class(&mut self, class: u64, offset: u64) {
         match self.types.get(&class) {
             Some(&told) if told <= offset => {}
@@ -228,6 +238,7 @@ impl<'a> Check<'a> {
         }
     }
 
+    /// Reports a method that is never described, or described only later.
     fn method(&mut self, method: u64, offset: u64) {
         match self.methods.get(&method) {
             Some(&told) if told <= offset => {}
@@ -238,6 +249,7 @@ impl<'a> Check<'a> {
         }
     }
 
+    /// Reports calls and a heapshot that are still open at the end of the log.
     fn end(mut self) {
         for (thread, open, offset) in std::mem::take(&mut self.calls).open() {
             let message = || format!("{open} calls of thread {thread:#x}");

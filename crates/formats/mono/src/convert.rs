@@ -1,7 +1,6 @@
-//! A log from logs: of another data version; a part of one; several of one run together.
-//!
-//! A buffer becomes a buffer again, with the bases it had, so that a log comes out byte for byte as it was. What the data
-//! version to be written has no place for is counted.
+//! Conversion of logs: to another data version, to a part of a log, or of several logs of one run to one log. Each
+//! buffer becomes one buffer with the same base values, so an unchanged log is written byte for byte. Items that the
+//! target data version cannot represent are counted.
 
 mod adapt;
 mod brackets;
@@ -32,28 +31,28 @@ use piece::Piece;
 /// What to write.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Data version; that of the first log where not given, with its layout as it is.
+    /// Target data version; if `None`, the exact encoding of the first log.
     pub version: Option<u8>,
-    /// What of the logs is written.
+    /// The part of the logs to write.
     pub selection: Selection,
-    /// Logs of several runs may become one. Their addresses are not told apart then.
+    /// Allows logs of different runs. Their addresses are not distinguished in the result.
     pub any_run: bool,
 }
 
-/// Why nothing, or not all, was written.
+/// Why a conversion failed.
 #[derive(Debug)]
 pub enum ConvertError {
-    /// What the output says.
+    /// The output failed.
     Output(io::Error),
-    /// There is no log to be written.
+    /// No log was given.
     Nothing,
-    /// There is no such data version.
+    /// The data version does not exist.
     Version(u8),
-    /// The logs are of programs with pointers of different sizes.
+    /// The logs are of programs with different pointer sizes.
     Pointers(u8, u8),
     /// The logs are of different processes, or of one process id at different times.
     Runs(String, String),
-    /// A buffer would be longer than a buffer can be.
+    /// A buffer would exceed the maximum length.
     Buffer(ParseError),
 }
 
@@ -80,10 +79,10 @@ impl From<io::Error> for ConvertError {
     }
 }
 
-/// Writes one log of the logs of a run. Buffers that are there twice are written once.
+/// Writes one log from the logs of a run. A buffer that occurs in several logs is written once.
 ///
 /// # Errors
-/// When the output refuses, the logs are none or not of one run, or there is no such data version.
+/// When the output fails, there is no log, the logs are not of one run, or the data version does not exist.
 pub fn convert<W: Write>(logs: &[&MonoLog], options: &Options, mut out: W) -> Result<Written, ConvertError> {
     let first = *logs.first().ok_or(ConvertError::Nothing)?;
     for log in logs {
@@ -109,7 +108,7 @@ pub fn convert<W: Write>(logs: &[&MonoLog], options: &Options, mut out: W) -> Re
     Ok(written)
 }
 
-/// The layout to write: as the first log has it, or the released one of a data version.
+/// The encoding to write: that of the first log, or the released one of the requested data version.
 fn target(first: &MonoLog, version: Option<u8>) -> Result<Dialect, ConvertError> {
     let own = first.survey().dialect;
     match version {
@@ -120,14 +119,15 @@ fn target(first: &MonoLog, version: Option<u8>) -> Result<Dialect, ConvertError>
     }
 }
 
-/// The header in that layout.
+/// Converts the file header.
 fn header(of: &Header, to: Dialect, written: &mut Written) -> Header {
     if of.dialect() == (Dialect { early: Default::default(), ..to }) {
         return of.clone();
     }
     let mut new = of.converted(&to);
     if to.version == 1 && to.minor <= 1 {
-        // The reader of 2010 takes the upper half of the startup time for flags, and the profiler wrote 0 for all of these.
+        // The reader of 2010 reads flags from the upper half of the startup time, and the profiler wrote 0 in all of
+        // these fields.
         (new.fixed.startup_time, new.timer_overhead, new.pid) = (0, 0, 0);
     }
     let texts =
@@ -145,12 +145,13 @@ fn header(of: &Header, to: Dialect, written: &mut Written) -> Header {
     new
 }
 
-/// Whether what is known of two logs' runs is the same; what a header does not say is 0.
+/// Whether two logs can be of the same run: known values (not 0) of process id and start time are equal.
 fn of_run(first: &Header, other: &Header) -> bool {
     let same = |a: u64, b: u64| a == b || a == 0 || b == 0;
     same(first.pid.into(), other.pid.into()) && same(first.fixed.startup_time, other.fixed.startup_time)
 }
 
+/// Checks that two logs can become one.
 fn same_run(first: &Header, other: &Header, any_run: bool) -> Result<(), ConvertError> {
     let (a, b) = (first.fixed.ptrsize, other.fixed.ptrsize);
     if a != b {

@@ -1,7 +1,6 @@
-//! Events out of the bytes of a buffer.
-//!
-//! Reads do not fail one by one: past the end, or behind a value that cannot be, they give 0, and the first fault is asked for
-//! once an event. That keeps the fields of an event one straight run of code.
+//! Decoder of the events of a buffer. Reads do not return errors one by one: after the end of the data or an invalid
+//! value they return 0, and the first error is reported once per event. This keeps the code that reads the fields of
+//! an event free of error paths.
 
 use perfuse_wire::{ErrorKind, ParseError};
 
@@ -19,7 +18,7 @@ mod runs;
 pub use quick::Alloc;
 pub use runs::{BareObject, Call};
 
-/// What the events read so far have left behind for the next one.
+/// The decoder's state between two events.
 #[derive(Clone, Copy, Debug)]
 pub struct State {
     pos: usize,
@@ -28,19 +27,20 @@ pub struct State {
 }
 
 impl State {
-    /// Time of the timed event before.
+    /// Time of the previous timed event.
     #[must_use]
     pub fn time(&self) -> u64 {
         self.time
     }
 }
 
-/// Reads the events of one buffer.
+/// Decodes the events of one buffer.
 #[derive(Clone, Debug)]
 pub struct Decoder<'a> {
+    /// The events of the buffer.
     data: &'a [u8],
     pos: usize,
-    /// Offset in the file of the first byte.
+    /// File offset of the first byte of `data`.
     base: u64,
     dialect: Dialect,
     mask: u64,
@@ -48,21 +48,22 @@ pub struct Decoder<'a> {
     obj_base: u64,
     time: u64,
     method: u64,
-    /// Kinds of events whose backtraces are passed over.
+    /// Kinds of events whose backtraces are skipped.
     lean: KindSet,
-    /// Their frames so far.
+    /// Number of frames in skipped backtraces.
     num_passed: u64,
-    /// Where this event begins.
+    /// Position of the current event.
     start: usize,
-    /// How often what was passed over was wanted after all.
+    /// How often skipped backtraces had to be decoded after all.
     num_missed: u32,
-    /// The last place where `method` was right, if a backtrace was passed over since.
+    /// The last state in which `method` was valid, if a backtrace was skipped since.
     left: Option<State>,
+    /// The first error: kind, position and field.
     fault: Option<(ErrorKind, usize, &'static str)>,
 }
 
 impl<'a> Decoder<'a> {
-    /// Reads `data`, the events behind a buffer header; their first byte lies at `base` in the file.
+    /// Decodes `data`, the events after a buffer header. `base` is the file offset of its first byte.
     #[must_use]
     pub fn new(dialect: Dialect, header: &BufferHeader, data: &'a [u8], base: u64) -> Self {
         Self {
@@ -84,13 +85,13 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Absolute offset of the next event.
+    /// File offset of the next event.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.base.saturating_add(self.pos as u64)
     }
 
-    /// Where reading stands.
+    /// The state before the next event.
     #[must_use]
     pub fn state(&self) -> State {
         State { pos: self.pos, time: self.time, method: self.method }
@@ -103,28 +104,28 @@ impl<'a> Decoder<'a> {
         self.time
     }
 
-    /// What the next event begins with.
+    /// The byte of the next event; `None` at the end of the buffer.
     #[must_use]
     #[inline]
     pub fn next_byte(&self) -> Option<EventByte> {
         self.data.get(self.pos).map(|byte| EventByte(*byte))
     }
 
-    /// The same walk, gone on with where another one of this buffer stood.
+    /// Continues with a state that another decoder of the same buffer had.
     #[must_use]
     pub fn resume(self, State { pos, time, method }: State) -> Self {
         Self { pos, time, method, ..self }
     }
 
-    /// Goes on to an event further behind, of which the method before it need not be known: it is read after all where an event
-    /// needs it.
+    /// Moves to a later event. The value of `method` becomes unknown; it is computed from the skipped bytes if an
+    /// event needs it.
     pub fn jump(&mut self, to: State) {
         self.left.get_or_insert(State { pos: self.pos, time: self.time, method: self.method });
         (self.pos, self.time) = (to.pos, to.time);
     }
 
-    /// Reads the next event into `event`; `None` at the end of the buffer. Behind an error nothing more can be read: what
-    /// follows depends on what could not be.
+    /// Decodes the next event into `event`; `None` at the end of the buffer. After an error nothing more can be read,
+    /// because values depend on the previous ones.
     #[inline]
     pub fn read(&mut self, event: &mut Event<'a>) -> Option<Result<(), ParseError>> {
         let start = self.pos;
@@ -162,12 +163,13 @@ impl<'a> Decoder<'a> {
         }
     }
 
+    /// The bytes that are left.
     #[inline]
     fn rest(&self) -> &'a [u8] {
         self.data.get(self.pos..).unwrap_or_default()
     }
 
-    /// The bits of a LEB128 number and how many they are.
+    /// Reads a LEB128 number; returns its bits and their count.
     #[inline]
     fn leb128(&mut self, field: &'static str) -> (u64, u32) {
         match self.rest() {
@@ -179,6 +181,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
+    /// Reads a LEB128 number of more than one byte.
     #[inline]
     fn long_leb128(&mut self, rest: &'a [u8], field: &'static str) -> (u64, u32) {
         let Some((value, num_bytes)) = number::short(rest) else { return self.slow_leb128(field) };
@@ -186,6 +189,7 @@ impl<'a> Decoder<'a> {
         (value, num_bytes.wrapping_mul(7))
     }
 
+    /// Reads a LEB128 number that is longer than eight bytes, near the end of the data, or damaged.
     #[cold]
     fn slow_leb128(&mut self, field: &'static str) -> (u64, u32) {
         let (mut value, mut bits) = (0u64, 0u32);
@@ -216,6 +220,7 @@ impl<'a> Decoder<'a> {
         number::signed(self.leb128(field))
     }
 
+    /// Takes the next `len` bytes.
     #[inline]
     fn take(&mut self, len: usize, field: &'static str) -> &'a [u8] {
         match self.rest().get(..len) {
@@ -239,7 +244,8 @@ impl<'a> Codec<'a> for Decoder<'a> {
 
     #[inline]
     fn time(&mut self, time: &mut Option<u64>) {
-        // Samples and JIT events are stamped before their buffer is made: their difference is negative, and wraps.
+        // Samples and METHOD_JIT events are stamped before their buffer is created: their time difference is negative
+        // and wraps.
         self.time = self.time.wrapping_add(self.uleb128("time"));
         *time = Some(self.time);
     }
@@ -344,7 +350,8 @@ impl<'a> Codec<'a> for Decoder<'a> {
         list: &mut Vec<T>,
         mut each: impl FnMut(&mut Self, &mut T),
     ) {
-        // An entry takes a byte or more, so a count of more entries than bytes is a lie before anything is kept.
+        // An entry has at least one byte, so a count larger than the remaining bytes is rejected before anything is
+        // stored.
         let have = self.rest().len() as u64;
         if num > have {
             return self.fail(ErrorKind::Short { need: num, have }, field);

@@ -1,4 +1,4 @@
-//! Events as `perfuse records` shows them: field by field, by the names of [`shape`](super::records::shape).
+//! Events as lists of named fields, for `perfuse records`. The names are those of [`shape`](super::records::shape).
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use super::records::shape::{self, Codec};
 
 type Fields<'a> = Vec<(&'static str, Value<'a>)>;
 
-/// An event with its fields. `thread` is that of its buffer.
+/// The record view of an event. `thread` is that of its buffer.
 pub fn view<'a>(dialect: &Dialect, event: &mut Event<'a>, index: u64, thread: u64) -> RecordView<'a> {
     let mut lister = Lister { dialect: *dialect, fields: vec![("thread_id", Value::Hex(thread))] };
     shape::fields(&mut lister, event);
@@ -30,7 +30,7 @@ fn name(byte: EventByte) -> Cow<'static, str> {
     byte.name().map_or_else(|| Cow::Owned(byte.to_string()), Cow::Borrowed)
 }
 
-/// Lists fields by name.
+/// Collects the fields of an event by name.
 struct Lister<'a> {
     dialect: Dialect,
     fields: Fields<'a>,
@@ -48,7 +48,7 @@ impl<'a> Codec<'a> for Lister<'a> {
     }
 
     fn value(&mut self, field: &'static str, value: &mut u64) {
-        // The list itself says how many it has.
+        // The list itself shows the number of roots.
         if field != "num_roots" {
             self.fields.push((field, Value::Unsigned(*value)));
         }

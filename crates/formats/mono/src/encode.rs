@@ -1,4 +1,4 @@
-//! Bytes of a buffer, out of events: what undoes [`decode`](super::decode).
+//! Encoder of the events of a buffer: the inverse of [`decode`](super::decode).
 
 use perfuse_wire::{Endian, ErrorKind, ParseError};
 
@@ -8,23 +8,24 @@ use super::layout::BufferHeader;
 use super::records::shape::{self, Codec};
 use super::records::{CounterValue, Event};
 
-/// Writes the events of one buffer.
+/// Encodes the events of one buffer.
 #[derive(Clone, Debug)]
 pub struct Encoder {
     data: Vec<u8>,
     dialect: Dialect,
     header: BufferHeader,
-    /// Whether each base of the header is chosen; until then the first value chooses it.
+    /// Whether each base of the header is fixed; otherwise the first value becomes the base.
     has_ptr: bool,
     has_obj: bool,
     has_method: bool,
     time: u64,
     method: u64,
+    /// Field, value and expectation of a value that cannot be encoded.
     refused: Option<(&'static str, u64, &'static str)>,
 }
 
 impl Encoder {
-    /// A buffer of a thread, made at a time; its bases are the first values it is given.
+    /// Creates a buffer of a thread. The first value of each kind becomes its base.
     #[must_use]
     pub fn new(dialect: Dialect, thread_id: u64, time_base: u64) -> Self {
         let header = BufferHeader {
@@ -39,7 +40,7 @@ impl Encoder {
         Self { has_ptr: false, has_obj: false, has_method: false, ..Self::like(dialect, &header) }
     }
 
-    /// A buffer with the bases of another: what was read from it comes out byte for byte.
+    /// Creates a buffer with the bases of another one, so that decoded events are encoded byte for byte.
     #[must_use]
     pub fn like(dialect: Dialect, header: &BufferHeader) -> Self {
         Self {
@@ -55,13 +56,13 @@ impl Encoder {
         }
     }
 
-    /// Bytes of the events so far.
+    /// Size in bytes of the events so far.
     #[must_use]
     pub fn len(&self) -> usize {
         self.data.len()
     }
 
-    /// Whether there are none.
+    /// Whether the buffer has no events.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.data.is_empty()
@@ -70,7 +71,7 @@ impl Encoder {
     /// Appends an event.
     ///
     /// # Errors
-    /// When this layout has no such event, or no place for one of its values; nothing is appended then.
+    /// When this data version has no such event or cannot represent one of its values; nothing is appended then.
     pub fn write(&mut self, event: &mut Event<'_>) -> Result<(), ParseError> {
         let before = (self.data.len(), self.header, self.has_ptr, self.has_obj, self.has_method);
         let (time, method) = (self.time, self.method);
@@ -85,10 +86,10 @@ impl Encoder {
         Err(error)
     }
 
-    /// Appends header and events to a file.
+    /// Appends the buffer header and the events to `out`.
     ///
     /// # Errors
-    /// When the events are more bytes than a buffer can say.
+    /// When the events exceed the maximum length of a buffer.
     pub fn finish(self, out: &mut Vec<u8>) -> Result<(), ParseError> {
         let kind = ErrorKind::Invalid { value: self.data.len() as u64, expected: "a length of 32 bits" };
         let len = u32::try_from(self.data.len()).map_err(|_| ParseError::new(kind, 0, "len"))?;
@@ -113,7 +114,7 @@ impl Encoder {
         self.data.push(value as u8 & 0x7f);
     }
 
-    /// A difference as a producer of that pointer size takes it.
+    /// Appends a difference, as a producer of that pointer size computes it.
     fn difference(&mut self, value: u64, base: u64) {
         let wide = value.wrapping_sub(base) as i64;
         let narrow = self.dialect.pointer_bytes == 4;
@@ -166,7 +167,8 @@ impl<'a> Codec<'a> for Encoder {
         if !std::mem::replace(&mut self.has_obj, true) {
             self.header.obj_base = units;
         }
-        // Shifted left again the upper bits are lost, so the short way round the address space will do.
+        // Decoders shift the sum left by 3, which drops the upper bits, so the shorter difference around the address
+        // space is correct too.
         let wide = units.wrapping_sub(self.header.obj_base) as i64;
         let unused = if self.dialect.pointer_bytes == 4 { 32 } else { 0 };
         self.sleb128((wide << unused) >> unused);

@@ -1,4 +1,4 @@
-//! Events out of fields by name: what undoes [`describe`](super::describe).
+//! Events from named fields: the inverse of [`describe`](super::describe).
 
 use std::fmt;
 
@@ -9,32 +9,32 @@ use super::dialect::Dialect;
 use super::records::shape::{self, Codec};
 use super::records::{CounterValue, Event};
 
-/// A field with its name.
+/// A field: name and value.
 pub type Field = (String, Given);
 
-/// A value as somebody gives it.
+/// The value of a field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Given {
     /// A number.
     Number(i128),
     /// Text.
     Text(String),
-    /// Entries, each a list of named fields.
+    /// A list of entries, each a list of fields.
     Entries(Vec<Vec<Field>>),
 }
 
-/// A field that is not as the data version has it.
+/// Why fields are not a valid event of the data version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FillError {
     /// No data version has an event of that name.
     Event(String),
-    /// A field is not there.
+    /// A field is missing.
     Missing(&'static str),
-    /// A field is not of the type it should be.
+    /// A field has another type than expected.
     Type(&'static str, &'static str),
-    /// There is a field that the event does not have.
+    /// The event has no field of that name.
     Unknown(String),
-    /// A value has no place.
+    /// The data version cannot represent a value.
     Refused(&'static str, &'static str),
 }
 
@@ -53,10 +53,10 @@ impl fmt::Display for FillError {
 
 impl std::error::Error for FillError {}
 
-/// Makes an event of its name, time and fields, as `perfuse records` shows them in that layout.
+/// Builds an event from its name, time and fields, as `perfuse records` shows them in that data version.
 ///
 /// # Errors
-/// When a field is missing, is there though the event has none of that name, or is of another type.
+/// When a field is missing, unknown, or of another type.
 pub fn event<'a>(
     dialect: &Dialect,
     name: &str,
@@ -73,12 +73,14 @@ pub fn event<'a>(
     Ok(event)
 }
 
+/// Fills the fields of an event from named values.
 struct Filler<'a> {
     dialect: Dialect,
     time: Option<u64>,
     fields: &'a [Field],
-    /// Names of the fields that were asked for.
+    /// Names of the fields that were used.
     taken: Vec<&'static str>,
+    /// The first error.
     fault: Option<FillError>,
 }
 
@@ -98,11 +100,13 @@ impl<'a> Filler<'a> {
         }
     }
 
+    /// The value of a field.
     fn find(&mut self, field: &'static str) -> Option<&'a Given> {
         self.taken.push(field);
         self.fields.iter().find(|(name, _)| name == field).map(|(_, value)| value)
     }
 
+    /// The value of a numeric field.
     fn number(&mut self, field: &'static str) -> i128 {
         match self.find(field) {
             Some(Given::Number(number)) => *number,
@@ -148,7 +152,7 @@ impl<'a> Codec<'a> for Filler<'a> {
     }
 
     fn byte(&mut self, field: &'static str, value: &mut u64) {
-        // Whether a text is there is told by the text.
+        // The presence of the text states the flag.
         if field == "present" && self.fields.iter().all(|(name, _)| name != field) {
             *value = self.fields.iter().any(|(name, _)| name == "value").into();
             return;
@@ -278,7 +282,7 @@ impl From<&Value<'_>> for Given {
     }
 }
 
-/// Fields as they are shown, to be given.
+/// Converts the fields of a record view.
 #[must_use]
 pub fn given(fields: &[(&'static str, Value<'_>)]) -> Vec<Field> {
     fields.iter().map(|(name, value)| ((*name).to_owned(), value.into())).collect()

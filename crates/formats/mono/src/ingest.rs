@@ -1,4 +1,4 @@
-//! Rows of the common tables from a log.
+//! The common tables of a log.
 
 mod calls;
 mod counters;
@@ -27,7 +27,7 @@ use super::consts::EventByte;
 use super::recording::Shared;
 use perfuse_recording::{BatchStream, Placement, TableRequest};
 
-/// The tables it fills, beside `sources`, `clocks` and `diagnostics`.
+/// The tables it fills besides `sources`, `clocks`, `records` and `diagnostics`.
 pub const TABLES: &[&str] = &[
     "processes",
     "threads",
@@ -56,7 +56,7 @@ pub const TABLES: &[&str] = &[
     "coverage",
 ];
 
-/// One table of a log, in batches.
+/// Creates one table of a log in batches; `None` for a table that a log does not have.
 pub fn table(
     log: &Arc<Shared>,
     name: &str,
@@ -93,7 +93,7 @@ pub fn table(
     })
 }
 
-/// How many keys of each kind the tables take, or more: stacks are not told apart before they are asked for.
+/// Upper bounds of the number of keys that the tables use.
 pub fn extent(log: &Shared) -> Offsets {
     let survey = log.survey();
     let names = log.names();

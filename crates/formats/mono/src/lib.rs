@@ -1,4 +1,4 @@
-//! Logs of Mono's log profiler (`.mlpd`), data versions 1 to 17. See this folder's README.
+//! Logs of the Mono log profiler (`.mlpd`), data versions 1 to 17. See the README in the crate's folder.
 #![cfg_attr(
     not(test),
     deny(

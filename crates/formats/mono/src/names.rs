@@ -1,4 +1,5 @@
-//! What the pointers of a log stand for, at a time: addresses are used again, and names come late.
+//! The names of the methods, types, modules and threads that the addresses in a log stand for. Addresses are reused,
+//! and names may follow their first use, so every look-up has a time.
 
 mod threads;
 mod timeline;
@@ -11,16 +12,16 @@ use super::consts::{EventByte, metadata as mtypes};
 use super::survey::Survey;
 use super::survey::facts::{Method, Symbol, Thing};
 
-/// Everything that has a name.
+/// All names of a log.
 #[derive(Debug)]
 pub struct Names {
-    /// Methods, by their number: each a place in [`Facts::methods`](super::survey::facts::Facts).
+    /// Methods by index.
     pub functions: Vec<Function>,
-    /// Classes, by their number.
+    /// Classes by index.
     pub types: Vec<Type>,
-    /// Images, by their number: each a place in [`Facts::things`](super::survey::facts::Facts).
+    /// Images by index, each as an index into [`Facts::things`](super::survey::facts::Facts).
     pub modules: Vec<usize>,
-    /// Native symbols by address, each once.
+    /// Native symbols sorted by address, without duplicates.
     pub symbols: Vec<Symbol>,
     /// Threads.
     pub threads: Threads,
@@ -31,23 +32,23 @@ pub struct Names {
 /// A method.
 #[derive(Clone, Copy, Debug)]
 pub struct Function {
-    /// Its first place in the facts.
+    /// Index of its first description in [`Facts::methods`](super::survey::facts::Facts).
     pub fact: usize,
-    /// Image it is in, where its class tells.
+    /// The image of its class, if known.
     pub module: Option<u32>,
 }
 
 /// A class.
 #[derive(Clone, Copy, Debug)]
 pub struct Type {
-    /// Its place in the facts.
+    /// Index of its description in [`Facts::things`](super::survey::facts::Facts).
     pub fact: usize,
-    /// Image it is in.
+    /// Its image, if known.
     pub module: Option<u32>,
 }
 
 impl Names {
-    /// Gathers what a survey found.
+    /// Builds the tables from the definitions that a survey found.
     #[must_use]
     pub fn new(survey: &Survey) -> Self {
         let things = &survey.facts.things;
@@ -77,37 +78,39 @@ impl Names {
         Self { functions, types, modules, symbols, threads, methods, classes }
     }
 
-    /// Number of what a method is at a time; that of [`unknown_function`](Self::unknown_function) for one never described.
+    /// Index of the function of a method at a time; [`unknown_function`](Self::unknown_function) if it is never
+    /// described.
     #[must_use]
     #[inline]
     pub fn function(&self, method: u64, time: u64) -> u32 {
         self.methods.at(method, time).unwrap_or(self.unknown_function())
     }
 
-    /// Whether a method is always the same one.
+    /// Whether a method address always stands for the same method.
     #[must_use]
     #[inline]
     pub fn is_constant(&self, method: u64) -> bool {
         self.methods.is_constant(method)
     }
 
-    /// Number of the function that stands for methods that are never described.
+    /// Index of the function that stands for methods without a description.
     #[must_use]
     #[inline]
     pub fn unknown_function(&self) -> u32 {
         self.functions.len() as u32
     }
 
-    /// Number of the first native symbol's function.
+    /// Index of the function of the first native symbol.
     #[must_use]
     pub fn first_symbol(&self) -> u32 {
         self.unknown_function().saturating_add(1)
     }
 
-    /// Number of the native symbol an address is in.
+    /// Index of the function of the native symbol that contains an address.
     #[must_use]
     pub fn symbol(&self, address: u64) -> Option<u32> {
-        /// The profiler looks symbols up by sampled address and writes no size: the one before is it, unless far away.
+        /// The profiler looks symbols up by sampled address and writes no size: an address belongs to the preceding
+        /// symbol unless it is this far away.
         const FAR: u64 = 1 << 16;
         let at = self.symbols.partition_point(|symbol| symbol.address <= address).checked_sub(1)?;
         let symbol = self.symbols.get(at)?;
@@ -116,13 +119,13 @@ impl Names {
         inside.then(|| self.first_symbol().saturating_add(u32::try_from(at).unwrap_or(u32::MAX)))
     }
 
-    /// Whether a class or vtable is always of the same type.
+    /// Whether the address of a class or vtable always stands for the same type.
     #[must_use]
     pub fn is_constant_type(&self, class: u64) -> bool {
         self.classes.is_constant(class)
     }
 
-    /// Number of the type of an object, by its class or vtable.
+    /// Index of the type of an object, by its class or vtable.
     #[must_use]
     #[inline]
     pub fn object_type(&self, class: u64, time: u64) -> Option<u32> {
@@ -130,7 +133,7 @@ impl Names {
     }
 }
 
-/// Things numbered by address and name, in file order.
+/// Numbers the definitions by address and name, in file order. Returns the first definition of each index.
 fn numbered<'a>(things: impl Iterator<Item = (usize, &'a Thing)>) -> (Vec<usize>, Timeline) {
     let mut known = FxHashMap::default();
     let (mut first, mut told) = (Vec::new(), Vec::new());
@@ -145,6 +148,7 @@ fn numbered<'a>(things: impl Iterator<Item = (usize, &'a Thing)>) -> (Vec<usize>
     (first, Timeline::new(told))
 }
 
+/// Numbers the methods by address and name, in file order.
 fn functions(methods: &[Method], things: &[Thing], types: &[Type]) -> (Vec<Function>, Timeline) {
     let mut by_class = FxHashMap::default();
     for it in types {
@@ -166,7 +170,7 @@ fn functions(methods: &[Method], things: &[Thing], types: &[Type]) -> (Vec<Funct
     (functions, Timeline::new(told))
 }
 
-/// The class in `Ns.Class:Method (args)`; none in wrappers, which are of no image.
+/// The class in `Ns.Class:Method (args)`; `None` for wrappers, which belong to no image.
 fn class_name(method: &str) -> Option<&str> {
     let (class, _) = method.split_once(':')?;
     (!class.starts_with('(')).then_some(class)

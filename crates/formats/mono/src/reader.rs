@@ -1,4 +1,5 @@
-//! Finds the buffers of a log, going on behind damage: by length, else at the next magic.
+//! Finds the buffers of a log. After damage it continues at the end of the stated length, or else at the next buffer
+//! magic.
 
 use memchr::memmem::Finder;
 use perfuse_wire::{Cursor, Endian};
@@ -8,14 +9,14 @@ use super::decode::Decoder;
 use super::dialect::Dialect;
 use super::layout::BufferHeader;
 
-/// A run of events of one thread.
+/// A block of events of one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffer {
     /// Absolute offset of its header.
     pub offset: u64,
-    /// The header as written.
+    /// The header as stored.
     pub header: BufferHeader,
-    /// Bytes of events there are: fewer than the header says where it lies, or the file ends.
+    /// Available bytes of events: fewer than the header states if the length is damaged or the file ends.
     pub len: u64,
 }
 
@@ -26,13 +27,13 @@ impl Buffer {
         self.offset.saturating_add(BufferHeader::SIZE)
     }
 
-    /// Absolute offset behind its last event.
+    /// File offset after its last event.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.start().saturating_add(self.len)
     }
 
-    /// A walk over its events.
+    /// A decoder for its events.
     #[must_use]
     pub fn decoder<'a>(&self, data: &'a [u8], dialect: Dialect) -> Decoder<'a> {
         let events = data.get(self.start() as usize..self.end() as usize).unwrap_or_default();
@@ -40,48 +41,48 @@ impl Buffer {
     }
 }
 
-/// What a walk over the buffers could not read, or not believe.
+/// Damage to the sequence of buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// The file ends inside a buffer.
     Cut {
-        /// Offset of the buffer's header.
+        /// File offset of the buffer header.
         offset: u64,
-        /// Bytes of events that are missing.
+        /// Number of missing bytes.
         missing: u64,
     },
     /// The file ends inside a buffer header.
     HeaderCut {
-        /// Where the header begins.
+        /// File offset of the buffer header.
         offset: u64,
     },
-    /// A buffer says it is longer than it can be: another one begins inside it.
+    /// The length of a buffer extends beyond the start of another buffer.
     Length {
-        /// Offset of the buffer's header.
+        /// File offset of the buffer header.
         offset: u64,
-        /// What it says.
+        /// The stated length.
         said: u32,
     },
-    /// Bytes that are no buffer.
+    /// Bytes that do not belong to a buffer.
     NoBuffer {
-        /// Where they begin.
+        /// File offset of the first byte.
         offset: u64,
-        /// How many.
+        /// Number of bytes.
         len: u64,
     },
 }
 
-/// Every buffer of a log, and what lies between.
+/// The buffers of a log and the damage between them.
 #[derive(Clone, Debug, Default)]
 pub struct Buffers {
-    /// In file order.
+    /// The buffers in file order.
     pub list: Vec<Buffer>,
-    /// In file order.
+    /// The damage in file order.
     pub losses: Vec<Loss>,
 }
 
 impl Buffers {
-    /// Walks the buffer headers from an offset on.
+    /// Finds all buffers from an offset to the end of the data.
     #[must_use]
     pub fn find(data: &[u8], first: u64) -> Self {
         let mut walk = Walk { data, magic: Finder::new(&[0x01, 0x4c, 0x50, 0x4d]), found: Self::default() };
@@ -92,19 +93,21 @@ impl Buffers {
         walk.found
     }
 
-    /// The buffer an offset lies in or before.
+    /// Index of the first buffer that ends after an offset.
     #[must_use]
     pub fn at(&self, offset: u64) -> usize {
         self.list.partition_point(|buffer| buffer.end() <= offset)
     }
 }
 
+/// The search for buffers.
 struct Walk<'a> {
     data: &'a [u8],
     magic: Finder<'static>,
     found: Buffers,
 }
 
+/// The buffer header at an offset, if there is one.
 fn header(data: &[u8], offset: u64) -> Option<BufferHeader> {
     let rest = data.get(usize::try_from(offset).ok()?..)?;
     let header = BufferHeader::read(&mut Cursor::new(rest, offset, Endian::Little)).ok()?;
@@ -116,7 +119,7 @@ impl Walk<'_> {
         self.data.len() as u64
     }
 
-    /// Takes what is at `offset`; returns where to go on.
+    /// Processes the bytes at `offset`; returns the offset to continue at.
     fn step(&mut self, offset: u64) -> u64 {
         let Some(header) = header(self.data, offset) else { return self.no_buffer(offset) };
         let start = offset.saturating_add(BufferHeader::SIZE);
@@ -134,6 +137,7 @@ impl Walk<'_> {
         end
     }
 
+    /// Processes bytes that are not a complete buffer header; returns the offset to continue at.
     fn no_buffer(&mut self, offset: u64) -> u64 {
         let rest = self.data.get(offset as usize..).unwrap_or_default();
         let magic = BUF_ID.to_le_bytes();
@@ -148,16 +152,17 @@ impl Walk<'_> {
         end
     }
 
+    /// Whether a buffer starts at an offset.
     fn begins(&self, offset: u64) -> bool {
         header(self.data, offset).is_some()
     }
 
-    /// The first buffer that begins in a range: one whose length leads to another or to the end, or, unless `strict`, one whose
-    /// length can be.
+    /// The first buffer that starts in a range. Its length must lead to another buffer or to the end of the file; if
+    /// not `strict`, a plausible length is enough.
     fn search(&self, from: u64, to: u64, strict: bool) -> Option<u64> {
-        /// The profiler's buffers are of 64 KiB; larger ones hold one large event.
+        /// The profiler's buffers have 64 KiB; larger ones contain one large event.
         const LIKELY: u32 = 1 << 24;
-        // A magic may begin in the range and end behind it.
+        // A magic may start in the range and end after it.
         let to = to.saturating_add(3).min(self.file_end());
         let range = self.data.get(usize::try_from(from).ok()?..usize::try_from(to).ok()?)?;
         let hits = self.magic.find_iter(range).map(|at| from.saturating_add(at as u64));

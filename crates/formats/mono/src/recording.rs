@@ -1,4 +1,4 @@
-//! An open log, as every recording is and with what only this format knows.
+//! An open log, as a [`Recording`].
 
 use std::any::Any;
 use std::fs::File;
@@ -27,10 +27,10 @@ pub struct MonoLog {
     shared: Arc<Shared>,
 }
 
-/// What tables made from a log keep alive.
+/// The data of an open log that its tables share.
 #[derive(Debug)]
 pub struct Shared {
-    /// The bytes.
+    /// The bytes of the file.
     pub source: Arc<Source>,
     /// The file header.
     pub header: Header,
@@ -42,37 +42,37 @@ pub struct Shared {
     place: Mutex<Option<Place>>,
 }
 
-/// Where a walk over single events stands: what the events before have left behind.
+/// The decoder's position after the last record that was read one by one.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    /// Offset of the next event.
+    /// File offset of the next event.
     offset: u64,
-    /// Number of its buffer.
+    /// Index of its buffer.
     buffer: usize,
     state: State,
 }
 
 impl Shared {
-    /// What one pass over the file finds; made once.
+    /// The result of the survey; computed once.
     #[must_use]
     pub fn survey(&self) -> &Survey {
         self.survey.get_or_init(|| Survey::make(&self.source, self.header.dialect(), self.header.size))
     }
 
-    /// What pointers stand for; made once.
+    /// The names of the log; computed once.
     #[must_use]
     pub fn names(&self) -> &Names {
         self.names.get_or_init(|| Names::new(self.survey()))
     }
 
-    /// Every distinct stack of events other than allocations; made once.
+    /// Every distinct stack of events other than allocations; computed once.
     #[must_use]
     pub fn event_stacks(&self) -> &Stacks {
         self.event_stacks.get_or_init(|| Stacks::of_events(self, self.names()))
     }
 
-    /// The stacks of a table's rows: of one that `request` wants by itself those alone, else of all events but allocations.
-    /// `None` where no stacks are wanted.
+    /// The stacks of a table's rows: only those of the table that `request.stacks_of` names, otherwise those of all
+    /// events except allocations. `None` if no stacks are requested.
     #[must_use]
     pub fn stacks_for(&self, request: &TableRequest) -> Option<&Stacks> {
         if request.no_stacks {
@@ -88,7 +88,7 @@ impl Shared {
         })
     }
 
-    /// Every distinct stack, those of other events than allocations first; made once, by another pass.
+    /// Every distinct stack, those of events other than allocations first; computed once, in another scan.
     #[must_use]
     pub fn stacks(&self) -> &Stacks {
         let events = self.event_stacks();
@@ -103,7 +103,7 @@ impl MonoLog {
     /// Reads the header.
     ///
     /// # Errors
-    /// When there is none, or of no known data version.
+    /// When there is no valid header, or the data version is unknown.
     pub fn open(source: Arc<Source>) -> Result<Self, ParseError> {
         let header = Header::read(&source)?;
         let shared = Shared {
@@ -125,19 +125,19 @@ impl MonoLog {
         &self.shared.header
     }
 
-    /// What one pass over the file finds; made once.
+    /// The result of the survey; computed once.
     #[must_use]
     pub fn survey(&self) -> &Survey {
         self.shared.survey()
     }
 
-    /// A handle that tables can keep.
+    /// The shared data of the log, for tables.
     #[must_use]
     pub fn share(&self) -> Arc<Shared> {
         Arc::clone(&self.shared)
     }
 
-    /// The next event and the thread of its buffer, from a place on.
+    /// Reads the next event at or after a position; returns it with the thread of its buffer.
     fn step<'a>(&'a self, at: &mut Position) -> Option<(Event<'a>, u64)> {
         let survey = self.survey();
         let buffers = &survey.buffers;
@@ -166,6 +166,7 @@ impl MonoLog {
         }
     }
 
+    /// Architecture as `uname -m` spells it; `None` if unknown.
     fn arch(&self) -> Option<&'static str> {
         Some(match self.shared.header.text(1)?.as_str() {
             "x86-64" | "amd64" => "x86_64",
@@ -183,6 +184,7 @@ impl MonoLog {
         })
     }
 
+    /// The header fields for `perfuse info`.
     fn header_fields(&self) -> Vec<(&'static str, Value<'static>)> {
         let header = &self.shared.header;
         let fixed = header.fixed;

@@ -1,4 +1,4 @@
-//! Events: what one is, and in [`shape`] how each lies in the file, for reading, writing and describing alike.
+//! Events in memory. [`shape`] describes how each is encoded, for reading, writing and describing.
 
 mod body;
 mod family;
@@ -11,26 +11,26 @@ pub use body::{
 
 use super::consts::EventByte;
 
-/// An event, whole. One is filled again and again, so that reading allocates nothing for each.
+/// An event. One value is reused for all events, so that decoding allocates nothing per event.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Event<'a> {
-    /// Absolute offset of its first byte.
+    /// File offset of its first byte.
     pub offset: u64,
     /// Size in bytes.
     pub size: u64,
-    /// What it is.
+    /// Its kind.
     pub byte: EventByte,
-    /// When, on the events' clock in ns; `None` for those whose data version gives them none.
+    /// Time in nanoseconds on the clock of the events; `None` if the data version stores none for this event.
     pub time: Option<u64>,
-    /// The `flags` of data versions 1 to 12, of a name or a backtrace: 0.
+    /// The `flags` of names and backtraces in data versions 1 to 12: always 0.
     pub flags: u64,
     /// Its fields.
     pub body: Body<'a>,
-    /// Methods of a backtrace, outermost first; of a sample's managed stack, innermost first.
+    /// Methods of a backtrace, outermost first, or of the managed stack of a sample, innermost first.
     pub frames: Vec<u64>,
-    /// Where in them, samples of data versions 6 to 12: IL and native offset.
+    /// Position in each frame, for samples of data versions 6 to 12.
     pub places: Vec<SampleFrame>,
-    /// Addresses: moved objects (old, new, old, new and on); instruction pointers of a sample, innermost first.
+    /// Addresses: of moved objects (old and new in turn), or instruction pointers of a sample, innermost first.
     pub addresses: Vec<u64>,
     /// References of a heap object.
     pub references: Vec<Reference>,
@@ -43,7 +43,7 @@ pub struct Event<'a> {
 }
 
 impl Event<'_> {
-    /// Makes it an empty event of a kind; `false` for a kind no data version has.
+    /// Resets the event to an empty one of a kind; returns `false` if no data version has that kind.
     #[inline]
     pub fn begin(&mut self, byte: EventByte) -> bool {
         self.byte = byte;
@@ -60,7 +60,7 @@ impl Event<'_> {
         self.body != Body::None
     }
 
-    /// Whether a backtrace belongs to it.
+    /// Whether the event has a backtrace.
     #[must_use]
     #[inline]
     pub fn has_backtrace(&self) -> bool {
@@ -76,7 +76,7 @@ impl Event<'_> {
     }
 }
 
-/// A size that was written as a C `int`: from 2 GiB on it came out sign-extended.
+/// Corrects a size that was stored as a C `int`: sizes of 2 GiB and more are sign-extended.
 #[must_use]
 #[inline]
 pub fn int_size(size: u64) -> u64 {

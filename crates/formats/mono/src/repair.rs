@@ -1,4 +1,4 @@
-//! The longest valid log that can be saved: every event that can be read, copied byte for byte.
+//! Repair: copies every readable event to a valid log, byte for byte.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -16,7 +16,7 @@ use perfuse_recording::{Change, Repaired};
 /// Writes the repaired log.
 ///
 /// # Errors
-/// What the output says.
+/// When the output fails.
 pub fn repair(log: &MonoLog, out: &mut File) -> io::Result<Repaired> {
     let mut out = BufWriter::new(out);
     let survey = log.survey();
@@ -26,7 +26,7 @@ pub fn repair(log: &MonoLog, out: &mut File) -> io::Result<Repaired> {
         survey.faults.iter().map(|(buffer, error)| (*buffer, error.offset)).collect();
     let mut begun = Vec::new();
     for (number, buffer) in survey.buffers.list.iter().enumerate() {
-        // An event that cannot be read begins where the walk over its buffer stops, not where its bad field is.
+        // `error.offset` is that of the invalid field; the buffer must end before the event that contains it.
         let end = if ends.contains_key(&number) { readable(log, number) } else { buffer.end() };
         let events = log.source().get(buffer.start() as usize..end as usize).unwrap_or_default();
         let len = u32::try_from(events.len()).unwrap_or(u32::MAX);
@@ -41,9 +41,9 @@ pub fn repair(log: &MonoLog, out: &mut File) -> io::Result<Repaired> {
     }
     for loss in &survey.buffers.losses {
         let (rule, offset, message): (&'static Rule, _, _) = match *loss {
-            Loss::Cut { offset, .. } => (&CUT, offset, "the buffer ends where the file did"),
+            Loss::Cut { offset, .. } => (&CUT, offset, "the buffer ends at the end of the file"),
             Loss::HeaderCut { offset } => (&HEADER_CUT, offset, "left out"),
-            Loss::Length { offset, .. } => (&BUFFER_LENGTH, offset, "the buffer ends where the next begins"),
+            Loss::Length { offset, .. } => (&BUFFER_LENGTH, offset, "the buffer ends at the start of the next one"),
             Loss::NoBuffer { offset, .. } => (&NO_BUFFER, offset, "left out"),
         };
         done.changes.push(Change { rule, offset, message: message.to_owned() });
@@ -56,17 +56,18 @@ pub fn repair(log: &MonoLog, out: &mut File) -> io::Result<Repaired> {
     Ok(done)
 }
 
+/// The repaired file header.
 fn header(log: &MonoLog, done: &mut Repaired) -> Vec<u8> {
     let mut header = log.header().clone();
     let mut change = |rule, offset, message: &str| {
         done.changes.push(Change { rule, offset, message: message.to_owned() });
     };
     if header.flags != 0 {
-        change(&HEADER_FLAGS, if header.fixed.major >= 3 { 28 } else { 20 }, "flags are 0");
+        change(&HEADER_FLAGS, if header.fixed.major >= 3 { 28 } else { 20 }, "set the flags to 0");
         header.flags = 0;
     }
     for text in header.texts.iter_mut().flatten().filter(|text| text.last() != Some(&0)) {
-        change(&HEADER_TEXT, 8, "a NUL ends the text");
+        change(&HEADER_TEXT, 8, "terminated the text with a NUL");
         text.push(0);
     }
     let mut out = Vec::new();
@@ -74,7 +75,7 @@ fn header(log: &MonoLog, done: &mut Repaired) -> Vec<u8> {
     out
 }
 
-/// Absolute offset behind the last event of a buffer that can be read.
+/// File offset after the last readable event of a buffer.
 fn readable(log: &MonoLog, number: usize) -> u64 {
     let survey = log.survey();
     let Some(buffer) = survey.buffers.list.get(number) else { return 0 };

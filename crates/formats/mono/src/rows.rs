@@ -1,4 +1,4 @@
-//! Events out of rows of the common tables, of whatever recorder.
+//! Events from rows of the common tables, whichever recorder they are from.
 
 use arrow_array::RecordBatch;
 use arrow_array::types::{Int64Type, UInt8Type, UInt32Type, UInt64Type};
@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::consts::EventByte;
 use super::records::{Body, Event};
 
-/// What a row is, in its column `kind`.
+/// Values of the column `kind`.
 mod kinds {
     pub const ALLOCATION: u8 = 0;
     pub const ENTER: u8 = 1;
@@ -17,21 +17,21 @@ mod kinds {
     pub const SAMPLE: u8 = 4;
 }
 
-/// Call stacks: each is a method on top of the stack of its caller.
+/// Call stacks: each is a method and the stack of its caller.
 #[derive(Clone, Debug, Default)]
 pub struct Stacks {
-    /// Of each stack: its caller's, and its method.
+    /// Caller's stack and method of each stack.
     known: FxHashMap<u32, (Option<u32>, u64)>,
 }
 
 impl Stacks {
-    /// The most frames of a stack: what tables go round in ends here.
+    /// Maximum number of frames of a stack; ends cycles in the rows.
     const DEEPEST: usize = 1 << 16;
 
     /// Adds rows with `stack_id`, `parent_stack_id` and `method`.
     ///
     /// # Errors
-    /// When they have other columns.
+    /// When a column is missing or has another type.
     pub fn add(&mut self, batch: &RecordBatch) -> Result<(), ColumnError> {
         let ids = numbers::<UInt32Type>(batch, "stack_id")?;
         let parents = numbers::<UInt32Type>(batch, "parent_stack_id")?;
@@ -42,7 +42,7 @@ impl Stacks {
         Ok(())
     }
 
-    /// Its methods, innermost first.
+    /// Appends the methods of a stack, innermost first.
     fn frames(&self, stack: u32, frames: &mut Vec<u64>) {
         let mut next = Some(stack);
         while let Some(number) = next
@@ -55,10 +55,11 @@ impl Stacks {
     }
 }
 
-/// Tells `write` the thread and the event of each row: columns `ts_ns`, `thread`, `kind`, `a` to `c`, `stack_id`.
+/// Passes the thread and event of each row to `write`. The columns are `ts_ns`, `thread`, `kind`, `a` to `c`,
+/// `stack_id`.
 ///
 /// # Errors
-/// When it has other columns, or `write` refuses.
+/// When a column is missing or has another type, or `write` fails.
 pub fn events<E: From<ColumnError>>(
     batch: &RecordBatch,
     stacks: &Stacks,

@@ -1,6 +1,5 @@
-//! Every distinct stack of a log, once: backtraces and samples become numbers.
-//!
-//! A backtrace is looked up whole, by its methods as they are in the file; only one that is new is taken apart into frames.
+//! The distinct stacks of a log. A backtrace is looked up as a whole, by its method addresses as stored; only a new
+//! one is resolved to frames.
 
 mod code;
 mod tree;
@@ -19,41 +18,42 @@ use super::survey;
 
 /// Events with a stack.
 pub const WITH_STACK: KindSet = KindSet::of(&[EventByte::ALLOC_BT]).or(OF_EVENTS);
-/// Those of them that are no allocations.
+/// Events with a stack, except allocations.
 const OF_EVENTS: KindSet = KindSet::of(&[EventByte::SAMPLE_HIT]).or(OF_HANDLES).or(OF_THROWS).or(OF_LOCKS);
 const OF_HANDLES: KindSet =
     KindSet::of(&[EventByte::GC_HANDLE_CREATED_BT, EventByte::GC_HANDLE_DESTROYED_BT]);
 const OF_THROWS: KindSet = KindSet::of(&[EventByte::THROW_BT]);
 const OF_LOCKS: KindSet = KindSet::of(&[EventByte::MONITOR_BT, EventByte::MONITOR_CONTENTION_BT]);
 
-/// Tables whose stacks can be had by themselves, and the events they are from.
+/// Tables whose stacks are available separately, and the events that have them.
 pub const TABLES: [(&str, KindSet); 3] =
     [("exceptions", OF_THROWS), ("lock_events", OF_LOCKS), ("gc_handles", OF_HANDLES)];
 
-/// The stacks of a log.
+/// The distinct stacks of a log.
 #[derive(Clone, Debug, Default)]
 pub struct Stacks {
-    /// Frames and who called whom.
+    /// The frames and the caller of each stack.
     pub tree: Tree,
-    /// Backtraces by hash: where in `words` they lie, and which stack they are.
+    /// Backtraces by hash: their range in `words`, and their stack.
     known: FxHashMap<u64, (usize, usize, u32)>,
+    /// Method addresses of the backtraces.
     words: Vec<u64>,
 }
 
 impl Stacks {
-    /// Gathers those of all events but allocations.
+    /// Gathers the stacks of all events except allocations.
     #[must_use]
     pub fn of_events(log: &Shared, names: &Names) -> Self {
         Self::gather(log, names, OF_EVENTS)
     }
 
-    /// Adds those of allocations to the others, which keep their numbers.
+    /// Adds the stacks of allocations to `others`, whose indices do not change.
     #[must_use]
     pub fn of_allocations(log: &Shared, names: &Names, others: Self) -> Self {
         others.merge(Self::gather(log, names, KindSet::of(&[EventByte::ALLOC_BT])))
     }
 
-    /// Gathers those of events of these kinds, on all processors.
+    /// Gathers the stacks of events of these kinds, in parallel.
     #[must_use]
     pub fn gather(log: &Shared, names: &Names, kinds: KindSet) -> Self {
         let found = log.survey();
@@ -73,6 +73,7 @@ impl Stacks {
         parts.reduce(Self::default, Self::merge)
     }
 
+    /// Adds the stack of an event.
     fn take(&mut self, event: &Event<'_>, names: &Names, code: &CodeRanges, time: u64) {
         if event.byte == EventByte::SAMPLE_HIT {
             let frames = sample_frames(event, names, code, sample_time(event, time));
@@ -82,6 +83,7 @@ impl Stacks {
         }
     }
 
+    /// Adds a backtrace.
     fn backtrace(&mut self, methods: &[u64], names: &Names, time: u64) {
         if methods.is_empty() || self.find(methods).is_some() {
             return;
@@ -94,18 +96,21 @@ impl Stacks {
         }
     }
 
+    /// Stores the stack of a backtrace.
     fn remember(&mut self, methods: &[u64], stack: u32) {
         let start = self.words.len();
         self.words.extend_from_slice(methods);
         self.known.insert(hash(methods), (start, self.words.len(), stack));
     }
 
+    /// The stack of a stored backtrace.
     #[inline]
     fn find(&self, methods: &[u64]) -> Option<u32> {
         let (start, end, stack) = *self.known.get(&hash(methods))?;
         (self.words.get(start..end)? == methods).then_some(stack)
     }
 
+    /// Adds the stacks of `other`.
     fn merge(mut self, other: Self) -> Self {
         if self.tree.is_empty() {
             return other;
@@ -120,7 +125,7 @@ impl Stacks {
         self
     }
 
-    /// Number of an event's backtrace; `None` where it has none, or an empty one.
+    /// Index of the stack of a backtrace; `None` if it is empty or unknown.
     #[must_use]
     #[inline]
     pub fn of_backtrace(&self, methods: &[u64], names: &Names, time: u64) -> Option<u32> {
@@ -140,7 +145,7 @@ fn hash(methods: &[u64]) -> u64 {
     FxBuildHasher.hash_one(methods)
 }
 
-/// When a sample was taken: its own stamp until data version 12, the event's time since.
+/// Time of a sample: its own time stamp until data version 12, the time of the event since.
 #[must_use]
 pub fn sample_time(event: &Event<'_>, time: u64) -> u64 {
     match event.body {
@@ -149,7 +154,8 @@ pub fn sample_time(event: &Event<'_>, time: u64) -> u64 {
     }
 }
 
-/// Frames of a sample, outermost first: the managed stack, and on top the native address unless that is in managed code.
+/// Frames of a sample, outermost first: the managed stack, and the innermost native address unless it is in managed
+/// code.
 #[must_use]
 pub fn sample_frames(event: &Event<'_>, names: &Names, code: &CodeRanges, time: u64) -> Vec<Frame> {
     let managed = event.frames.iter().rev().map(|method| Frame::method(names.function(*method, time)));

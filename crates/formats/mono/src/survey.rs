@@ -1,4 +1,4 @@
-//! One pass over all buffers, on all processors: counts, damage, and what is named.
+//! The survey of a log: one parallel scan of all buffers for counts, damage and definitions.
 
 use perfuse_wire::ParseError;
 use rayon::prelude::*;
@@ -21,52 +21,53 @@ pub mod marks;
 pub mod shots;
 mod task;
 
-/// Bytes of events a task reads.
+/// Bytes of events per parallel task.
 const TASK_BYTES: u64 = 1 << 20;
 
-/// What one pass over a log finds.
+/// The result of the survey.
 #[derive(Debug)]
 pub struct Survey {
-    /// The layout its events have.
+    /// The encoding of the events.
     pub dialect: Dialect,
-    /// Its buffers.
+    /// The buffers of the log.
     pub buffers: Buffers,
-    /// Events by their first byte.
+    /// Number of events by event byte.
     pub counts: [u64; 256],
-    /// Time of the earliest and the latest event.
+    /// Times of the earliest and the latest event.
     pub span: Option<(u64, u64)>,
-    /// What ended the reading of a buffer, and which buffer.
+    /// The error that ended the reading of a buffer, with the buffer's index.
     pub faults: Vec<(usize, ParseError)>,
-    /// What was named, loaded, compiled.
+    /// The definitions in the log: names, loaded types, compiled methods and so on.
     pub facts: Facts,
-    /// What was allocated.
+    /// Totals of the allocations.
     pub allocated: Allocated,
-    /// Kinds of events in each buffer: a table that needs few of them reads few buffers.
+    /// Kinds of events in each buffer, so that a table reads only the buffers it needs.
     pub kinds: Vec<KindSet>,
-    /// Events in each buffer.
+    /// Number of events in each buffer.
     pub lengths: Vec<u64>,
-    /// Where rare events are.
+    /// Positions of rare events.
     pub marks: Marks,
-    /// Objects that were moved.
+    /// Number of moved objects.
     pub num_moves: u64,
-    /// What heap shots hold.
+    /// Totals of the heapshots.
     pub held: Held,
 }
 
 impl Survey {
-    /// Reads a log whose first buffer lies at `first`.
+    /// Surveys a log whose first buffer has the file offset `first`.
     #[must_use]
     pub fn make(data: &[u8], dialect: Dialect, first: u64) -> Self {
         let buffers = Buffers::find(data, first);
         let part = pass(data, &buffers.list, dialect);
         let candidates = dialect.candidates();
-        // A buffer that was cut off ends in the middle of an event in every layout.
+        // A truncated buffer ends inside an event in every encoding.
         let cut = |number: &usize| buffers.list.get(*number).is_none_or(|it| it.len < it.header.len.into());
         let misread = |part: &Part| part.faults.iter().filter(|(number, _)| !cut(number)).count();
         if misread(&part) == 0 || candidates.len() < 2 {
             return Self::of(dialect, buffers, part);
         }
-        // Nothing in the file tells the layouts that lived under one number apart: the one that reads most is it.
+        // No field of the file distinguishes the layouts of one data version: the one with the fewest unreadable
+        // buffers is selected.
         let mut best = part;
         let mut chosen = dialect;
         for other in candidates.into_iter().skip(1) {
@@ -78,6 +79,7 @@ impl Survey {
         Self::of(chosen, buffers, best)
     }
 
+    /// Completes the results of all tasks.
     fn of(dialect: Dialect, buffers: Buffers, part: Part) -> Self {
         let Part { counts, span, faults, facts, allocated, kinds, lengths, marks, num_moves, held } = part;
         let (mut facts, mut marks) = (facts, marks);
@@ -99,8 +101,8 @@ impl Survey {
         }
     }
 
-    /// Calls `each` with every event of these kinds in a buffer and its time: of one without, that of the timed event before it.
-    /// Events of some kinds may be without their backtraces.
+    /// Passes every event of these kinds in a buffer to `each`, with its time or that of the previous timed event.
+    /// Events of the kinds in `passed_over` may lack their backtraces.
     #[inline]
     pub fn each<'a>(
         &self,
@@ -131,7 +133,7 @@ impl Survey {
         }
     }
 
-    /// Calls `each` with every allocation of a buffer, none of them with its backtrace.
+    /// Passes every allocation of a buffer to `each`, without its backtrace.
     #[inline]
     pub fn each_alloc(&self, data: &[u8], number: usize, mut each: impl FnMut(&Alloc)) {
         let Some(buffer) = self.buffers.list.get(number) else { return };
@@ -149,18 +151,19 @@ impl Survey {
         }
     }
 
-    /// Where the events of a buffer are that may be of these kinds; `None` where it has to be read whole.
+    /// Positions of the rare events of a buffer, if all of these kinds are rare; `None` if the buffer must be read
+    /// whole.
     fn marks_of(&self, number: usize, kinds: KindSet) -> Option<&[marks::Mark]> {
         if marks::are_marked(kinds) { self.marks.of(number) } else { None }
     }
 
-    /// Events of a kind.
+    /// Number of events of a kind.
     #[must_use]
     pub fn count(&self, byte: EventByte) -> u64 {
         self.counts.get(usize::from(byte.0)).copied().unwrap_or(0)
     }
 
-    /// Index of the first event of each buffer.
+    /// Index in the log of the first event of each buffer.
     #[must_use]
     pub fn first_indices(&self) -> Vec<u64> {
         let running = self.lengths.iter().scan(0u64, |next, length| {
@@ -171,13 +174,14 @@ impl Survey {
         running.collect()
     }
 
-    /// All events that could be read.
+    /// Number of all readable events.
     #[must_use]
     pub fn num_events(&self) -> u64 {
         self.counts.iter().fold(0, |sum, count| sum.saturating_add(*count))
     }
 }
 
+/// Scans all buffers in parallel with one encoding.
 fn pass(data: &[u8], buffers: &[Buffer], dialect: Dialect) -> Part {
     let tasks = tasks(buffers);
     let parts = tasks.into_par_iter().map(|(first, list)| {
@@ -190,7 +194,7 @@ fn pass(data: &[u8], buffers: &[Buffer], dialect: Dialect) -> Part {
     parts.reduce(Part::new, Part::merge)
 }
 
-/// Runs of buffers of about as many bytes each, with the number of the first.
+/// Runs of buffers of about equal size in bytes, each with the index of its first buffer.
 pub fn tasks(buffers: &[Buffer]) -> Vec<(usize, &[Buffer])> {
     let mut tasks = Vec::new();
     let (mut rest, mut first) = (buffers, 0usize);

@@ -1,4 +1,4 @@
-//! Tests. What is assembled here is assembled without the layouts and encoders under test.
+//! Tests. Their input is assembled without the layouts and encoders under test.
 
 pub mod assemble;
 mod breaches;

@@ -10,15 +10,15 @@ use super::encode::Encoder;
 use super::header::Header;
 use super::records::{Body, Event};
 
-/// Events of a thread go out when they are this many bytes, as the profiler's do.
+/// Size in bytes at which a buffer is written, as in the profiler.
 const BUFFER_BYTES: usize = 1 << 16;
 
 /// Why an event was not written.
 #[derive(Debug)]
 pub enum WriteError {
-    /// The data version has no such event, or no place for one of its values.
+    /// The data version has no such event or cannot represent one of its values.
     Refused(ParseError),
-    /// What the output says.
+    /// The output failed.
     Output(io::Error),
 }
 
@@ -39,7 +39,7 @@ impl std::fmt::Display for WriteError {
 
 impl std::error::Error for WriteError {}
 
-/// Writes a log: gathers the events of each thread into buffers, and keeps the order readers need.
+/// Writes a log. Collects the events of each thread in buffers and keeps the order that readers need.
 #[derive(Debug)]
 pub struct Writer<W: Write> {
     out: W,
@@ -51,10 +51,10 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes the header; events follow in the layout it says.
+    /// Writes the header; it determines the encoding of the events.
     ///
     /// # Errors
-    /// What the output says.
+    /// When the output fails.
     pub fn new(mut out: W, header: &Header) -> io::Result<Self> {
         let mut bytes = Vec::new();
         header.write(&mut bytes);
@@ -68,10 +68,10 @@ impl<W: Write> Writer<W> {
         &mut self.out
     }
 
-    /// Appends an event of a thread. A SYNC_POINT sends all that came before it out first.
+    /// Appends an event of a thread. Before a SYNC_POINT, all earlier events are written to the output.
     ///
     /// # Errors
-    /// [`WriteError::Refused`] for what the data version has no place for: nothing is written then.
+    /// [`WriteError::Refused`] if the data version cannot represent the event; nothing is written then.
     pub fn event(&mut self, thread: u64, event: &mut Event<'_>) -> Result<(), WriteError> {
         if matches!(event.body, Body::SyncPoint { .. }) {
             self.flush()?;
@@ -90,6 +90,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
+    /// Writes the buffer of a thread to the output.
     fn send(&mut self, thread: u64) -> Result<(), WriteError> {
         if let Some(encoder) = self.open.remove(&thread).filter(|encoder| !encoder.is_empty()) {
             self.done.clear();
@@ -99,10 +100,10 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes out all events so far.
+    /// Writes all events so far to the output.
     ///
     /// # Errors
-    /// What the output says.
+    /// When the output fails.
     pub fn flush(&mut self) -> Result<(), WriteError> {
         for thread in std::mem::take(&mut self.order) {
             self.send(thread)?;
@@ -110,10 +111,10 @@ impl<W: Write> Writer<W> {
         Ok(self.out.flush()?)
     }
 
-    /// Writes out all events and gives the output back.
+    /// Writes all events to the output and returns it.
     ///
     /// # Errors
-    /// What the output says.
+    /// When the output fails.
     pub fn finish(mut self) -> Result<W, WriteError> {
         self.flush()?;
         Ok(self.out)

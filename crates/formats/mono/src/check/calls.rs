@@ -1,26 +1,28 @@
-//! Whether calls are left in the order they were entered.
+//! Matches method enters with leaves.
 
 use rustc_hash::FxHashMap;
 
 use crate::records::Body;
 
-/// How far down a stack the call that is left is looked for: deeper than exceptions unwind.
+/// Maximum depth at which a left method is searched: deeper than exceptions unwind.
 const DEPTH: usize = 4096;
 
-/// The calls that are open, by thread.
+/// The open calls of each thread.
 #[derive(Debug, Default)]
 pub struct CallStacks {
+    /// Method and offset of the enter event of each open call, outermost first.
     open: FxHashMap<u64, Vec<(u64, u64)>>,
 }
 
 impl CallStacks {
+    /// Opens a call.
     pub fn enter(&mut self, thread: u64, body: &Body<'_>, offset: u64) {
         if let Body::Call { method } = body {
             self.open.entry(thread).or_default().push((*method, offset));
         }
     }
 
-    /// Closes a call and what it called; `false` where it is not open.
+    /// Closes a call and every call nested in it; returns `false` if the method is not open.
     pub fn leave(&mut self, thread: u64, method: u64) -> bool {
         let Some(stack) = self.open.get_mut(&thread) else { return false };
         let found = stack.iter().rev().take(DEPTH).position(|(entered, _)| *entered == method);
@@ -29,7 +31,7 @@ impl CallStacks {
         true
     }
 
-    /// Threads with open calls: how many, and where the first was entered.
+    /// Threads with open calls: the number of calls, and the offset of the outermost one's enter event.
     pub fn open(self) -> Vec<(u64, usize, u64)> {
         let open = self.open.into_iter().filter_map(|(thread, stack)| {
             let (_, offset) = stack.first()?;

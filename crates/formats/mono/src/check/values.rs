@@ -1,4 +1,4 @@
-//! Values of single events.
+//! Checks of the values of single events.
 
 use super::Check;
 use crate::consts::{EventByte, metadata as mtypes};
@@ -6,6 +6,7 @@ use crate::records::{Body, Event};
 use crate::rules::*;
 
 impl Check<'_> {
+    /// Checks the values of an event.
     pub(super) fn values(&mut self, event: &Event<'_>) {
         let offset = event.offset;
         match &event.body {

@@ -1,4 +1,4 @@
-//! Events of one layout made those of another.
+//! Conversion of events between data versions.
 
 mod heap;
 mod program;
@@ -14,18 +14,20 @@ use crate::ingest::Registered;
 use crate::names::Timeline;
 use crate::records::{Body, Event, shape};
 
-/// What the events of a log are made from: what it says of its classes, roots and counters.
+/// Converts the events of one log, using the classes, roots and counters that the whole log defines.
 pub struct Adapter {
     from: Dialect,
     to: Dialect,
-    /// By vtable: a place in `classes`.
+    /// By vtable: an index into `classes`.
+    /// The classes of the vtables.
     vtables: Timeline,
     classes: Vec<u64>,
+    /// Registered root memory: an index into `root_sources`.
     roots: Registered,
     root_sources: Vec<u64>,
-    /// Counters that data versions 5 and 6 do not have.
+    /// Performance counters, which data versions 5 and 6 do not have.
     performance: FxHashSet<u64>,
-    /// Time of the first values of counters, from which milliseconds are counted.
+    /// Time of the first counter values: the zero of the millisecond times before data version 13.
     counters_since: Option<u64>,
 }
 
@@ -53,7 +55,8 @@ impl Adapter {
         }
     }
 
-    /// Makes an event one of the other layout; `false` for one that it does not have. `time` is that of the last timed event.
+    /// Converts an event in place; returns `false` if the target cannot represent it. `time` is that of the last
+    /// timed event.
     pub fn adapt(&mut self, event: &mut Event<'_>, thread: u64, time: u64, written: &mut Written) -> bool {
         self.rename(event, written);
         if !shape::exists(event.byte, &self.to) || !self.means_something(event) {
@@ -69,7 +72,7 @@ impl Adapter {
         true
     }
 
-    /// The first byte, where it tells of a backtrace or of what a monitor does.
+    /// Converts the event byte where it states a backtrace or the kind of a monitor event.
     fn rename(&self, event: &mut Event<'_>, written: &mut Written) {
         let had_backtrace = event.has_backtrace();
         if let Body::Monitor { event: what, .. } = event.body {
@@ -96,7 +99,7 @@ impl Adapter {
         }
     }
 
-    /// Whether the other layout knows what the event tells of.
+    /// Whether the target defines the meaning of the event.
     fn means_something(&self, event: &Event<'_>) -> bool {
         let version = self.to.version;
         match event.body {
@@ -116,7 +119,7 @@ impl Adapter {
         }
     }
 
-    /// Events that have a time in one layout and none in the other.
+    /// Adds or drops the time of events that have one only since data version 13.
     fn timed(&self, event: &mut Event<'_>, time: u64, written: &mut Written) {
         if self.from.modern() == self.to.modern() {
             return;
@@ -140,7 +143,7 @@ impl Adapter {
         }
     }
 
-    /// The class of an object, or its vtable.
+    /// Replaces a vtable by its class if the target has no vtables.
     fn class(&self, class: &mut u64, time: u64, written: &mut Written) {
         if !self.from.vtables() || self.to.vtables() {
             return;

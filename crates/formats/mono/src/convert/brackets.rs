@@ -1,14 +1,14 @@
-//! What of a thread's events belongs together: a call and its end, a collection, a wait for a lock, a finalizer.
+//! Pairs of events: the start and end of a call, a collection, a lock wait or a finalizer.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::consts::{EventByte, gc, monitor};
 use crate::records::{Body, Event};
 
-/// What has a beginning and an end, other than a call.
+/// An interval other than a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Key {
-    /// A phase of a collection, by what begins it.
+    /// A phase of a collection, by the event that starts it.
     Gc(u64),
     /// A wait for the lock of an object.
     Monitor(u64),
@@ -18,7 +18,7 @@ enum Key {
     FinalizeObject(u64),
 }
 
-/// Whether it begins, and what.
+/// The interval that an event starts (`true`) or ends.
 fn key(event: &Event<'_>) -> Option<(bool, Key)> {
     Some(match event.body {
         Body::GcEvent { event, .. } => match event {
@@ -41,26 +41,31 @@ fn key(event: &Event<'_>) -> Option<(bool, Key)> {
     })
 }
 
-/// A thread on its way to a range of time and through it.
+/// The open intervals of one thread.
+/// Whether the time range has started.
 #[derive(Debug, Default)]
 pub struct Thread {
+    /// Open calls, outermost first.
     is_there: bool,
     calls: Vec<Open>,
-    /// How many of the open calls are of a method: a leave of none of them is not looked for.
+    /// Number of open calls of each method, so that unmatched leaves are not searched.
     of_method: FxHashMap<u64, u32>,
     brackets: FxHashMap<Key, Open>,
 }
 
-/// Something that has begun.
+/// An open call or interval.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     method: u64,
+    /// Offset of its start event.
     offset: u64,
+    /// Whether it overlaps the time range.
     is_kept: bool,
 }
 
 impl Thread {
-    /// Takes in an event; what has to be kept though it lies outside the range goes into `kept`, by offset.
+    /// Processes an event. Offsets of events outside the range that belong to an interval which overlaps it are added
+    /// to `kept`.
     pub fn event(&mut self, event: &Event<'_>, has_begun: bool, is_inside: bool, kept: &mut FxHashSet<u64>) {
         if has_begun && !self.is_there {
             self.is_there = true;
@@ -88,7 +93,7 @@ impl Thread {
         }
     }
 
-    /// Leaves the innermost call of a method, and all within it: whether it is one that is kept.
+    /// Closes the innermost call of a method and the calls nested in it; returns whether that call is retained.
     fn leave(&mut self, method: u64) -> bool {
         if self.of_method.get(&method).is_none_or(|&count| count == 0) {
             return false;

@@ -1,4 +1,4 @@
-//! Values of counters over cuts and between logs: they are differences, so what is left out has to be made up for.
+//! Adjusts counter values, which are differences, where values are left out or several logs are merged.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -6,14 +6,16 @@ use crate::MonoLog;
 use crate::consts::PERFCOUNTERS;
 use crate::records::{CounterValue, Event, Value};
 
-/// What the counters of the logs, and of the log to be written, add up to.
+/// Current values of the counters in the logs that are read and in the log that is written.
 #[derive(Debug, Default)]
 pub struct CounterSums<'a> {
+    /// Current values in each input log.
     read: Vec<FxHashMap<u64, u64>>,
+    /// Current values in the output.
     written: FxHashMap<u64, u64>,
-    /// Values that were left out since the last ones that were written.
+    /// Values left out since the last write, of each input log.
     late: Vec<FxHashMap<u64, CounterValue<'a>>>,
-    /// Counters whose values are no differences.
+    /// Counters of each input log whose values are absolute.
     absolute: Vec<FxHashSet<u64>>,
 }
 
@@ -31,7 +33,8 @@ impl<'a> CounterSums<'a> {
         }
     }
 
-    /// Takes in the values of an event, and if it is to be written, makes them differences to what was written last.
+    /// Processes the values of a COUNTERS event. If it is to be written, its values become differences to the last
+    /// written ones.
     pub fn event(&mut self, log: usize, event: &mut Event<'a>, is_written: bool) {
         let (Some(read), Some(late), Some(absolute)) =
             (self.read.get_mut(log), self.late.get_mut(log), self.absolute.get(log))

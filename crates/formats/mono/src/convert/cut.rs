@@ -1,7 +1,5 @@
-//! Cuts a range of time out of a log.
-//!
-//! What overlaps the range is kept whole: calls and the calls around them, collections, waits, finalizers, heap shots. So what
-//! is cut out has stacks and durations that are true.
+//! Selection of the events in a range of time. Intervals that overlap the range are retained whole: calls and their
+//! callers, collections, lock waits, finalizers and heapshots. So stacks and durations in the result are correct.
 
 use std::ops::Range;
 
@@ -13,18 +11,18 @@ use crate::consts::EventByte;
 use crate::records::{Body, Event};
 use perfuse_recording::Recording;
 
-/// Which events of a log are kept.
+/// The events of a log that a time range selects.
 #[derive(Debug)]
 pub struct Cut {
     range: Range<u64>,
-    /// Offsets of events outside the range that belong to something that overlaps it.
+    /// Offsets of events outside the range that belong to an interval which overlaps it.
     kept: FxHashSet<u64>,
-    /// Of each thread, in the order of the file: offsets of a shot's first event and of its last, and whether it is kept.
+    /// Heapshots of each thread in file order: offsets of the first and last event, and whether it is retained.
     shots: FxHashMap<u64, Vec<(Range<u64>, bool)>>,
 }
 
 impl Cut {
-    /// Looks over a log.
+    /// Finds the intervals of a log that overlap a range.
     pub fn new(log: &MonoLog, range: Range<u64>) -> Self {
         let (shared, survey) = (log.share(), log.survey());
         let threads = &shared.names().threads;
@@ -44,7 +42,7 @@ impl Cut {
         Self { range, kept, shots }
     }
 
-    /// Whether an event is kept.
+    /// Whether an event is retained.
     pub fn has(&self, event: &Event<'_>, thread: u64, time: u64) -> bool {
         if matches!(event.body, Body::HeapMark | Body::HeapObject(_) | Body::HeapRoot(_))
             && let Some(is_kept) = self.of_shot(thread, event.offset)
@@ -54,6 +52,7 @@ impl Cut {
         self.range.contains(&time) || self.kept.contains(&event.offset)
     }
 
+    /// Whether the heapshot that contains an offset is retained; `None` outside of heapshots.
     fn of_shot(&self, thread: u64, offset: u64) -> Option<bool> {
         let own = self.shots.get(&thread)?;
         let next = own.partition_point(|(places, _)| places.start <= offset);
@@ -62,6 +61,7 @@ impl Cut {
     }
 }
 
+/// Offset ranges of the heapshots of each thread, and whether they overlap the time range.
 fn shots(log: &MonoLog, range: &Range<u64>) -> FxHashMap<u64, Vec<(Range<u64>, bool)>> {
     let mut shots: FxHashMap<u64, Vec<(Range<u64>, bool)>> = FxHashMap::default();
     let mut since: FxHashMap<u64, u64> = FxHashMap::default();
@@ -80,7 +80,7 @@ fn shots(log: &MonoLog, range: &Range<u64>) -> FxHashMap<u64, Vec<(Range<u64>, b
     shots
 }
 
-/// When an event was, by what the log says: its own time, or that of the one before it.
+/// Time of an event: its own, or that of the previous timed event (`before`).
 pub fn time_of(event: &Event<'_>, before: u64) -> u64 {
     match (event.time, &event.body) {
         (None, Body::SampleHit { stamp, .. }) if event.byte == EventByte::SAMPLE_HIT => *stamp,

@@ -1,4 +1,4 @@
-//! In which order the buffers of several logs go into one.
+//! The order in which the buffers of several logs are written.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
@@ -15,13 +15,14 @@ use perfuse_recording::Recording;
 /// A buffer of one of the logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Which log.
+    /// Index of the log.
     pub log: usize,
-    /// Number of its buffer.
+    /// Index of the buffer in that log.
     pub buffer: usize,
 }
 
-/// Every buffer once: each log's in its own order, those of several by the time of their first events.
+/// Lists every distinct buffer once. Each log keeps its order; several logs are merged by the time of each buffer's
+/// first event.
 pub fn places(logs: &[&MonoLog], written: &mut Written) -> Vec<Place> {
     let num = |log: &MonoLog| log.survey().buffers.list.len();
     if let [log] = logs {
@@ -46,8 +47,8 @@ pub fn places(logs: &[&MonoLog], written: &mut Written) -> Vec<Place> {
     places
 }
 
-/// For each buffer the time of its first event that has one, or that of a buffer before it if that is later: within a log they
-/// never go back, so that it keeps its order.
+/// For each buffer the time of its first timed event, or that of an earlier buffer if it is later: the times of a log
+/// never decrease, so it keeps its order.
 fn times(log: &MonoLog) -> Vec<u64> {
     let survey = log.survey();
     let mut event = Event::default();
@@ -55,7 +56,7 @@ fn times(log: &MonoLog) -> Vec<u64> {
         let mut decoder = buffer.decoder(log.source(), survey.dialect);
         loop {
             match decoder.read(&mut event) {
-                // Mono 4.6 writes 0 as the time of the first values of counters.
+                // Mono 4.6 writes time 0 in the first COUNTERS event.
                 Some(Ok(())) if event.time.is_none_or(|time| time == 0) => {}
                 Some(Ok(())) => break event.time.unwrap_or(buffer.header.time_base),
                 _ => break buffer.header.time_base,
@@ -69,11 +70,11 @@ fn times(log: &MonoLog) -> Vec<u64> {
     growing.collect()
 }
 
-/// What the logs before have named: logs that were cut out of one each have all its names.
+/// Definitions (names, methods, types, counters) already written, so that parts of one log do not repeat them.
 #[derive(Debug)]
 pub struct Told {
     several: bool,
-    /// Log that told it first, by a hash of what it says.
+    /// Index of the log that contained it first, by a hash of the content.
     known: FxHashMap<u64, usize>,
 }
 
@@ -82,7 +83,7 @@ impl Told {
         Self { several, known: FxHashMap::default() }
     }
 
-    /// Whether another log has said the very same.
+    /// Whether another log has contained an identical event.
     pub fn is_known(&mut self, log: usize, thread: u64, event: &Event<'_>) -> bool {
         if !self.several {
             return false;
@@ -95,6 +96,7 @@ impl Told {
     }
 }
 
+/// Hashes formatted text.
 struct Hash(DefaultHasher);
 
 impl Write for Hash {

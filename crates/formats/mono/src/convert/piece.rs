@@ -1,4 +1,4 @@
-//! One of the logs, on its way out buffer by buffer.
+//! Conversion of one of the logs, buffer by buffer.
 
 use std::collections::BTreeMap;
 
@@ -18,14 +18,14 @@ use crate::encode::Encoder;
 use crate::records::{Body, Event};
 use perfuse_recording::Recording;
 
-/// A log, and what of it is written how.
+/// A log and how it is converted.
 pub struct Piece<'a> {
     log: &'a MonoLog,
     to: Dialect,
     selection: &'a Selection,
     threads: Option<FxHashSet<u32>>,
     cut: Option<Cut>,
-    /// `None` where the layout stays what it is.
+    /// `None` if the encoding does not change.
     adapter: Option<Adapter>,
 }
 
@@ -41,10 +41,10 @@ impl<'a> Piece<'a> {
         }
     }
 
-    /// Appends what is to be written of a buffer.
+    /// Appends the converted buffer to `out`.
     ///
     /// # Errors
-    /// When a buffer would be longer than a buffer can be.
+    /// When a buffer would exceed the maximum length.
     pub fn buffer(
         &mut self,
         place: &Place,
@@ -96,7 +96,7 @@ impl<'a> Piece<'a> {
                 written.leave_out(byte);
                 continue;
             }
-            // Until data version 10 a sample is in a buffer of its thread.
+            // Until data version 10 a sample is in a buffer of the sampled thread.
             match event.body {
                 Body::SampleHit { thread: own, .. } if self.to.version < 11 && own != thread => {
                     put(aside.of(own, self.to, time), &mut event, written);
@@ -117,7 +117,7 @@ impl<'a> Piece<'a> {
         Ok(())
     }
 
-    /// Whether the selection has an event.
+    /// Whether the selection contains an event.
     fn has(&self, buffer: usize, thread: u64, event: &Event<'_>, before: u64) -> bool {
         let time = time_of(event, before);
         if let Some(kinds) = &self.selection.kinds
@@ -135,7 +135,7 @@ impl<'a> Piece<'a> {
         let all = &shared.names().threads;
         let sampled = match event.body {
             Body::SampleHit { thread, .. } if self.log.survey().dialect.version >= 11 => all.at(thread, time),
-            // What is said before it, in any thread, is before what is said behind it.
+            // It orders the events of all threads, so every part needs it.
             Body::SyncPoint { .. } => return true,
             _ => None,
         };
@@ -143,7 +143,7 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// Buffers of other threads, behind the one that is written.
+/// Additional buffers for other threads, written after the current one.
 #[derive(Default)]
 struct Aside(BTreeMap<u64, Encoder>);
 
@@ -153,6 +153,7 @@ impl Aside {
     }
 }
 
+/// Writes an event, or counts it as omitted if the target cannot represent it.
 fn put(encoder: &mut Encoder, event: &mut Event<'_>, written: &mut Written) {
     match encoder.write(event) {
         Ok(()) => written.wrote_event(),

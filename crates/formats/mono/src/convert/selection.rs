@@ -1,4 +1,4 @@
-//! What of a log is written.
+//! The part of a log to write.
 
 use std::ops::Range;
 
@@ -7,36 +7,35 @@ use rustc_hash::FxHashSet;
 use crate::MonoLog;
 use crate::consts::{EventByte, KindSet};
 
-/// What of a log is written; all of it where nothing is chosen.
-///
-/// Whatever names something is always written: methods and their code, classes, threads, registered roots, counters.
+/// The part of a log to write; the default is all of it. Events that define names are always written: methods and
+/// their code, classes, threads, registered roots, counters.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// A range of time, in ns of the events' clock.
+    /// A range of time, in nanoseconds on the clock of the events.
     pub time: Option<Range<u64>>,
-    /// Threads.
+    /// Selected threads.
     pub threads: Option<Vec<ThreadChoice>>,
-    /// Kinds of events.
+    /// Selected kinds of events.
     pub kinds: Option<FxHashSet<EventByte>>,
 }
 
-/// Threads by what they are called.
+/// How a thread is selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ThreadChoice {
-    /// By id: all that had it.
+    /// By id: every thread that had it.
     Id(u64),
-    /// By one of their names.
+    /// By one of its names.
     Name(String),
 }
 
 impl Selection {
-    /// Whether everything is written.
+    /// Whether everything is selected.
     #[must_use]
     pub fn is_all(&self) -> bool {
         self.time.is_none() && self.threads.is_none() && self.kinds.is_none()
     }
 
-    /// Numbers of the chosen threads of a log; `None` for all.
+    /// Indices of the selected threads of a log; `None` for all.
     pub(super) fn threads_of(&self, log: &MonoLog) -> Option<FxHashSet<u32>> {
         let chosen = self.threads.as_ref()?;
         let shared = log.share();
@@ -65,7 +64,7 @@ const NAMING: KindSet = KindSet::of(&[
     EventByte::AOT_ID,
 ]);
 
-/// Whether an event names something that others refer to.
+/// Whether an event defines a name that other events refer to.
 pub fn names(byte: EventByte) -> bool {
     NAMING.meets(KindSet::of(&[byte]))
 }

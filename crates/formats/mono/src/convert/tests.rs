@@ -22,7 +22,7 @@ fn part(selection: Selection) -> Options {
     Options { selection, ..Options::default() }
 }
 
-/// What the events of a log say, with their threads, in the order of the file.
+/// Text of the events of a log with their threads, in file order.
 fn said(log: &MonoLog) -> Vec<(u64, String)> {
     let survey = log.survey();
     let mut event = Event::default();

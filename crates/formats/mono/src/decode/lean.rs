@@ -1,7 +1,6 @@
-//! Backtraces that nobody asked for are passed over, eight bytes at a time: they are most of a log of allocations.
-//!
-//! Since data version 13 a method is told by its difference to the one before, in whatever event that was. So what is passed over
-//! is read after all, once an event behind it has a method.
+//! Skipping of backtraces that are not requested, eight bytes at a time: they are most of a log of allocations. Since
+//! data version 13 a method is encoded as the difference to the previous one, in whatever event that was, so skipped
+//! backtraces are decoded after all when a later event contains a method.
 
 use perfuse_wire::ErrorKind;
 
@@ -9,23 +8,23 @@ use super::{Decoder, State, number};
 use crate::consts::KindSet;
 use crate::records::Event;
 
-/// A buffer where so many backtraces were missed has methods everywhere: what is left of it is read as it comes.
+/// After this many decoded skipped backtraces, the rest of the buffer is decoded without skipping.
 const MOST_MISSED: u32 = 8;
 impl Decoder<'_> {
-    /// The same walk without the backtraces of these kinds of events: they come out empty, several times faster, or
-    /// whole where methods of other events need them.
+    /// Skips the backtraces of these kinds of events, which is several times faster. Such an event has no frames, or
+    /// all of them where methods of other events need them.
     #[must_use]
     pub fn lean(self, kinds: KindSet) -> Self {
         Self { lean: kinds, ..self }
     }
 
-    /// Frames of the backtraces that were passed over.
+    /// Number of frames in the skipped backtraces.
     #[must_use]
     pub fn num_passed(&self) -> u64 {
         self.num_passed
     }
 
-    /// Passes over a backtrace, which has the faults it would have if it were read.
+    /// Skips a backtrace. Reports the same errors as decoding it.
     #[inline]
     pub(super) fn pass_over(&mut self) {
         if self.left.is_none() && self.dialect.modern() {
@@ -41,7 +40,7 @@ impl Decoder<'_> {
             self.pos = self.pos.wrapping_add(bytes);
             return;
         }
-        // The end of the buffer is near, or a number has no end.
+        // Near the end of the buffer, or a number does not end.
         for _ in 0..num {
             self.uleb128("method");
             if self.fault.is_some() {
@@ -50,12 +49,12 @@ impl Decoder<'_> {
         }
     }
 
-    /// Reads what was passed over, for the method before this event.
+    /// Decodes skipped backtraces to compute the value of `method` before the current event.
     #[cold]
     pub(super) fn catch_up(&mut self) {
         let Some(left) = self.left.take() else { return };
         let mut again = self.clone().lean(KindSet::default()).resume(left);
-        // Calls are read many at a time: nothing of this event is to be among them.
+        // Runs of calls are decoded together: hide the current event from them.
         again.data = self.data.get(..self.start).unwrap_or_default();
         let mut event = Event::default();
         loop {

@@ -4,15 +4,15 @@
 const HIGHEST: u64 = 0x8080_8080_8080_8080;
 /// One in each byte.
 const ONES: u64 = 0x0101_0101_0101_0101;
-/// The lowest and the highest five bytes.
+/// The five lowest bytes of a word, and the five highest.
 const FIRST_FIVE: u64 = 0x0000_00ff_ffff_ffff;
 const LAST_FIVE: u64 = !0x00ff_ffff;
-/// A number's bytes but the last, at most.
+/// Maximum number of bytes of a number before its last.
 const MOST_BEFORE_LAST: u32 = 9;
 
-/// A number of at most eight bytes and how many they are; `None` where it is longer, or there are no eight bytes.
-///
-/// The bit that is clear in the last byte says how many there are, then seven bits of each are pushed together.
+/// Reads a number of at most eight bytes; returns it and its length in bytes. `None` if it is longer or fewer than
+/// eight bytes are left. The length is found from the clear highest bit of the last byte, then the seven low bits of
+/// each byte are joined.
 #[inline]
 pub(super) fn short(bytes: &[u8]) -> Option<(u64, u32)> {
     let word = u64::from_le_bytes(*bytes.first_chunk::<8>()?);
@@ -29,14 +29,14 @@ pub(super) fn short(bytes: &[u8]) -> Option<(u64, u32)> {
     Some((word, last_bit.wrapping_add(1) >> 3))
 }
 
-/// A number of so many bits, as a signed one.
+/// Sign-extends a number of the given count of bits.
 #[inline]
 pub(super) fn signed((value, bits): (u64, u32)) -> i64 {
     let unused = 64u32.saturating_sub(bits);
     (value.wrapping_shl(unused) as i64).wrapping_shr(unused)
 }
 
-/// Bytes that so many numbers take; `None` where there are no eight bytes to look at, or one of them may have no end.
+/// Length in bytes of `num` numbers; `None` near the end of the data, or if a number may not end.
 #[inline]
 pub(super) fn skip(bytes: &[u8], num: u64) -> Option<usize> {
     let (mut at, mut left) = (0usize, num);
@@ -45,7 +45,7 @@ pub(super) fn skip(bytes: &[u8], num: u64) -> Option<usize> {
         let mut is_plain = true;
         for eight in block.as_chunks::<8>().0 {
             let here = !u64::from_le_bytes(*eight) & HIGHEST;
-            // A number without an end begins or goes on in five bytes of a word or more.
+            // A number that does not end has five bytes or more in one word.
             is_plain &= here & FIRST_FIVE != 0 && here & LAST_FIVE != 0;
             ends = ends.wrapping_add(here >> 7);
         }
@@ -60,20 +60,20 @@ pub(super) fn skip(bytes: &[u8], num: u64) -> Option<usize> {
     skip_by_words(bytes, at, left, begun as u32)
 }
 
-/// The same from a place on, where a number began so many bytes before.
+/// Continues at a position where a number has already had `begun` bytes.
 #[inline]
 fn skip_by_words(bytes: &[u8], mut at: usize, mut left: u64, mut begun: u32) -> Option<usize> {
     while left > 0 {
         let word = u64::from_le_bytes(*bytes.get(at..)?.first_chunk::<8>()?);
         let ends = !word & HIGHEST;
-        // In each byte, how many numbers end up to there.
+        // In each byte, the number of numbers that end up to there.
         let up_to = (ends >> 7).wrapping_mul(ONES);
         if begun.wrapping_add(ends.trailing_zeros() >> 3) > MOST_BEFORE_LAST {
             return None;
         }
         let here = up_to >> 56;
         if here >= left {
-            // The first byte up to which that many end.
+            // The first byte up to which `left` numbers end.
             let enough = (up_to | HIGHEST).wrapping_sub(left.wrapping_mul(ONES));
             let more = ((enough & HIGHEST).trailing_zeros() >> 3).wrapping_add(1);
             return Some(at.wrapping_add(more as usize));
@@ -89,7 +89,7 @@ fn skip_by_words(bytes: &[u8], mut at: usize, mut left: u64, mut begun: u32) -> 
 mod tests {
     use super::*;
 
-    /// Bytes that numbers take, read one by one.
+    /// Length in bytes of `num` numbers, read one by one.
     fn plainly(bytes: &[u8], num: u64) -> Option<usize> {
         let (mut at, mut begun) = (0, 0);
         let mut left = num;
@@ -121,7 +121,7 @@ mod tests {
             }
             let num = random(64);
             let (skipped, plain) = (skip(&bytes, num), plainly(&bytes, num));
-            // Near the end nothing is said.
+            // Near the end of the data `skip` may return `None`.
             if skipped.is_some() || plain.is_some_and(|end| end + 40 < bytes.len()) {
                 assert_eq!(skipped, plain, "{num} of {bytes:02x?}");
             }

@@ -1,4 +1,4 @@
-//! Allocations and moves are most of most logs, and mostly short of anything that needs care: they are read in one go.
+//! Fast paths for allocations and moves, the most frequent events of most logs.
 
 use super::{Decoder, State, number};
 use crate::consts::EventByte;
@@ -6,21 +6,21 @@ use crate::consts::EventByte;
 /// An allocation without its backtrace.
 #[derive(Clone, Copy, Debug)]
 pub struct Alloc {
-    /// With or without a backtrace.
+    /// ALLOC or ALLOC_BT.
     pub byte: EventByte,
-    /// Absolute offset of its first byte.
+    /// File offset of the event.
     pub offset: u64,
-    /// When.
+    /// Its time.
     pub time: u64,
-    /// Its class; since data version 15 its vtable.
+    /// Class; since data version 15, vtable.
     pub class: u64,
-    /// Its address.
+    /// Address of the object.
     pub object: u64,
-    /// Its size in bytes, as stored.
+    /// Size in bytes, as stored.
     pub size: u64,
 }
 
-/// The number at a place, which goes on behind it.
+/// Reads the number at `at` and moves `at` after it.
 #[inline]
 fn next(data: &[u8], at: &mut usize) -> Option<(u64, u32)> {
     let (value, num_bytes) = number::short(data.get(*at..)?)?;
@@ -28,7 +28,7 @@ fn next(data: &[u8], at: &mut usize) -> Option<(u64, u32)> {
     Some((value, num_bytes.wrapping_mul(7)))
 }
 
-/// The same for numbers that are mostly of one byte.
+/// Reads a number that mostly has one byte.
 #[inline]
 fn small(data: &[u8], at: &mut usize) -> Option<u64> {
     match *data.get(*at)? {
@@ -41,7 +41,8 @@ fn small(data: &[u8], at: &mut usize) -> Option<u64> {
 }
 
 impl Decoder<'_> {
-    /// How many addresses the next event tells, if it is a move of objects that can be passed over in one go, and its time.
+    /// If the next event is GC_MOVE and can be skipped whole, skips it and returns the number of addresses and the
+    /// time.
     #[inline]
     pub fn moves(&mut self) -> Option<(u64, u64)> {
         let mut at = self.pos.wrapping_add(1);
@@ -57,7 +58,7 @@ impl Decoder<'_> {
         Some((num, self.time))
     }
 
-    /// Reads as many of some objects as can be read in one go; returns how many are left.
+    /// Reads object addresses until one needs the slow path; returns the number of addresses left.
     #[inline]
     pub(super) fn read_objects(&mut self, num: u64, list: &mut Vec<u64>) -> u64 {
         let mut at = self.pos;
@@ -72,8 +73,8 @@ impl Decoder<'_> {
         left
     }
 
-    /// The next event, if it is an allocation that can be read in one go, without its backtrace; else nothing is read, and
-    /// [`read`](Self::read) has it.
+    /// If the next event is an allocation that the fast path can decode, returns it without its backtrace. Otherwise
+    /// reads nothing; [`read`](Self::read) decodes the event.
     #[inline]
     pub fn alloc(&mut self) -> Option<Alloc> {
         let start = self.pos;

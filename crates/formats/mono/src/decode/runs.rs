@@ -1,8 +1,6 @@
-//! Runs of the two events that logs can consist of almost whole, calls and objects of heap shots, without making an
-//! [`Event`](crate::records::Event) of each: several times faster.
-//!
-//! A run ends before anything else, and before whatever is unusual: a number of nine bytes, the last bytes of a buffer, damage.
-//! [`Decoder::read`] goes on there.
+//! Fast paths for runs of calls and of heapshot objects, which make up almost all of some logs. No
+//! [`Event`](crate::records::Event) is built for each. A run ends before any other event and before anything unusual:
+//! a number of nine bytes, the last bytes of a buffer, damage. [`Decoder::read`] continues there.
 
 use super::Decoder;
 use crate::consts::EventByte;
@@ -11,40 +9,40 @@ use crate::records::HeapObject;
 /// The highest bit of each byte: clear in the last byte of a number.
 const HIGHEST: u64 = 0x8080_8080_8080_8080;
 
-/// A call is entered or left.
+/// An enter or leave of a method.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
-    /// Which of the three events it is.
+    /// METHOD_ENTER, METHOD_LEAVE or METHOD_EXC_LEAVE.
     pub byte: EventByte,
-    /// When.
+    /// Its time.
     pub time: u64,
-    /// The method.
+    /// Address of the method.
     pub method: u64,
-    /// Absolute offset.
+    /// File offset of the event.
     pub offset: u64,
 }
 
-/// An object of a heap shot, without its references.
+/// A heapshot object without its references.
 #[derive(Clone, Copy, Debug)]
 pub struct BareObject {
-    /// When; that of the timed event before it where it has none.
+    /// Its time, or that of the previous timed event.
     pub time: u64,
-    /// Its address.
+    /// Address of the object.
     pub object: u64,
-    /// Class, or since data version 15 vtable.
+    /// Class; since data version 15, vtable.
     pub class: u64,
-    /// Its generation, where the profiler tells it.
+    /// Generation; 0 before profiler 3.
     pub generation: u8,
-    /// Its size in bytes, as stored.
+    /// Size in bytes, as stored.
     pub size: u64,
-    /// How many references it has.
+    /// Number of its references.
     pub num_references: u64,
-    /// Absolute offset.
+    /// File offset of the event.
     pub offset: u64,
 }
 
 impl BareObject {
-    /// Of an event that was read whole.
+    /// Built from a completely decoded event.
     #[must_use]
     pub fn of(it: &HeapObject, time: u64, num_references: u64, offset: u64) -> Self {
         let HeapObject { object, class, size, generation } = *it;
@@ -52,18 +50,18 @@ impl BareObject {
     }
 }
 
-/// Bytes of an object that are looked at together: where numbers end in them is one word, a bit each.
+/// Bytes of an object that are processed together: the ends of the numbers in them are the bits of one word.
 const WINDOW: usize = 32;
-/// The same of calls.
+/// The same for calls.
 const CALLS_WINDOW: usize = 64;
-/// A number that begins in the window is read with what may lie behind it.
+/// Bytes after the window that a number which starts in the window may need.
 const BEHIND: usize = 16;
 
 type Chunk = [u8; WINDOW + BEHIND];
 type CallsChunk = [u8; CALLS_WINDOW + BEHIND];
 
-/// The bits of a number whose last byte's highest bit is at `last_bit` of a word it begins; seven of each byte are pushed
-/// together.
+/// The value of the number at the start of a word. `last_bit` is the position of its last byte's highest bit. Joins
+/// the seven low bits of each byte.
 #[inline(always)]
 fn bits(word: u64, last_bit: u32) -> u64 {
     let word = word & (u64::MAX >> 63u32.wrapping_sub(last_bit));
@@ -78,7 +76,7 @@ fn bits(word: u64, last_bit: u32) -> u64 {
     (word & 0x0000_0000_0fff_ffff) | ((word & 0x0fff_ffff_0000_0000) >> 4)
 }
 
-/// The number in bytes `start` to `end` of a chunk, and how many bits it is told with; `None` where it has nine bytes or more.
+/// The number in bytes `start` to `end` of a chunk and its count of bits; `None` if it has nine bytes or more.
 #[inline(always)]
 fn number<const N: usize>(chunk: &[u8; N], start: u32, end: u32) -> Option<(u64, u32)> {
     let word = u64::from_le_bytes(*chunk.get(start as usize..)?.first_chunk::<8>()?);
@@ -86,7 +84,7 @@ fn number<const N: usize>(chunk: &[u8; N], start: u32, end: u32) -> Option<(u64,
     (len <= 8).then(|| (bits(word, len.wrapping_mul(8).wrapping_sub(1)), len.wrapping_mul(7)))
 }
 
-/// The same of a time, which is mostly short.
+/// The number in bytes `start` to `end`, which is mostly short: the difference of two times.
 #[inline(always)]
 fn passed(chunk: &CallsChunk, start: u32, end: u32) -> Option<u64> {
     if end.wrapping_sub(start) == 1 {
@@ -96,7 +94,7 @@ fn passed(chunk: &CallsChunk, start: u32, end: u32) -> Option<u64> {
     number(chunk, start, end).map(|(value, _)| value)
 }
 
-/// The same of a signed number.
+/// The signed number in bytes `start` to `end`.
 #[inline(always)]
 fn signed<const N: usize>(chunk: &[u8; N], start: u32, end: u32) -> Option<i64> {
     let (value, bits) = number(chunk, start, end)?;
@@ -104,7 +102,7 @@ fn signed<const N: usize>(chunk: &[u8; N], start: u32, end: u32) -> Option<i64> 
     Some((value.wrapping_shl(unused) as i64).wrapping_shr(unused))
 }
 
-/// Which of sixteen bytes end a number, a bit each.
+/// A bit for each of sixteen bytes: whether a number ends there.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn ends_of(bytes: &[u8; 16]) -> u32 {
@@ -115,31 +113,32 @@ fn ends_of(bytes: &[u8; 16]) -> u32 {
     !(highest as u32) & 0xffff
 }
 
-/// Which of sixteen bytes end a number, a bit each.
+/// A bit for each of sixteen bytes: whether a number ends there.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 fn ends_of(bytes: &[u8; 16]) -> u32 {
     let [low, high] = [0, 8].map(|at| {
         let word = !half(bytes, at) & HIGHEST;
-        // The highest bits of all bytes, next to each other.
+        // Gathers the highest bits of all bytes.
         ((word >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32
     });
     low | high << 8
 }
 
+/// Eight of the sixteen bytes as a word.
 #[inline(always)]
 fn half(bytes: &[u8; 16], at: usize) -> u64 {
     bytes.get(at..).and_then(|half| half.first_chunk()).map_or(0, |half| u64::from_le_bytes(*half))
 }
 
-/// Where numbers end in the first bytes of a chunk, as many as there are bits.
+/// A bit for each of the first `BYTES` bytes of a chunk: whether a number ends there.
 #[inline(always)]
 fn ends<const BYTES: u32>(chunk: &[u8]) -> u64 {
     let sixteens = chunk.as_chunks::<16>().0.iter().zip((0..BYTES).step_by(16));
     sixteens.fold(0, |ends, (bytes, at)| ends | u64::from(ends_of(bytes)).wrapping_shl(at))
 }
 
-/// Takes the next end out; 64 where there is none.
+/// Removes the lowest set bit and returns its position; 64 if there is none.
 #[inline(always)]
 fn take(ends: &mut u64) -> u32 {
     let at = ends.trailing_zeros();
@@ -147,7 +146,7 @@ fn take(ends: &mut u64) -> u32 {
     at
 }
 
-/// Whether a number up to byte `last` has more than eight bytes.
+/// Whether a number that ends at or before byte `last` has more than eight bytes.
 #[inline(always)]
 fn has_long(ends: u64, last: u32) -> bool {
     let within = u64::MAX >> 63u32.wrapping_sub(last);
@@ -157,7 +156,7 @@ fn has_long(ends: u64, last: u32) -> bool {
     run & (run >> 4) != 0
 }
 
-/// The header of an object, and where it and its references end.
+/// The fields of a heapshot object before its references.
 struct Header {
     time: u64,
     object: i64,
@@ -165,14 +164,14 @@ struct Header {
     generation: u8,
     size: u64,
     num_references: u64,
-    /// Bytes of it, without the first.
+    /// Length in bytes without the event byte.
     len: u32,
-    /// Whether those of the references are among them.
+    /// Whether `len` includes the references.
     is_whole: bool,
 }
 
 impl Decoder<'_> {
-    /// Whether an event is of a call.
+    /// Whether an event is METHOD_ENTER, METHOD_LEAVE or METHOD_EXC_LEAVE.
     #[must_use]
     #[inline(always)]
     pub fn is_call(byte: EventByte) -> bool {
@@ -184,7 +183,7 @@ impl Decoder<'_> {
         self.data.get(pos..)?.first_chunk()
     }
 
-    /// Tells of calls as long as they follow each other.
+    /// Decodes the calls up to the next other event and passes each to `each`.
     #[inline]
     pub fn calls(&mut self, mut each: impl FnMut(Call)) {
         if self.left.is_some() && self.next_byte().is_some_and(Self::is_call) {
@@ -201,7 +200,8 @@ impl Decoder<'_> {
         self.method = method;
     }
 
-    /// Tells of their events and times alone, which is faster. The methods are read after all where one behind them needs them.
+    /// Decodes only the kinds and times of calls, which is faster. The methods are decoded later if an event after
+    /// them needs them.
     #[inline(always)]
     pub fn bare_calls(&mut self, mut each: impl FnMut(EventByte, u64)) {
         let before = self.state();
@@ -214,7 +214,8 @@ impl Decoder<'_> {
         }
     }
 
-    /// Tells `each` of a call: its event, time and offset, and where in a chunk its method is; until that gives `None`.
+    /// Passes each call to `each` until that returns `None`: event byte, time, file offset, and the position of its
+    /// method in a chunk.
     #[inline(always)]
     fn each_call(&mut self, mut each: impl FnMut(EventByte, u64, u64, &CallsChunk, u32, u32) -> Option<()>) {
         if self.fault.is_some() {
@@ -230,7 +231,7 @@ impl Decoder<'_> {
             let len = rest.len().min(CALLS_WINDOW) as u32;
             let mut left = ends::<64>(chunk);
             let mut at = 0u32;
-            // A call is three numbers: its first byte is less than 0x80.
+            // A call is three numbers: its event byte is less than 0x80.
             while let Some(byte) = chunk.get(at as usize).map(|byte| EventByte(*byte)) {
                 let mut behind = left & left.wrapping_sub(1);
                 let begins = take(&mut behind);
@@ -256,7 +257,7 @@ impl Decoder<'_> {
         (self.pos, self.time) = (pos, time);
     }
 
-    /// Tells of objects of a heap shot as long as they follow each other.
+    /// Decodes the heapshot objects up to the next other event and passes each to `each`.
     #[inline]
     pub fn shot_objects(&mut self, mut each: impl FnMut(BareObject)) {
         if self.fault.is_some() {
@@ -295,14 +296,14 @@ impl Decoder<'_> {
         (self.pos, self.time) = (pos, time);
     }
 
-    /// Where so many numbers of eight bytes at most end; `None` where one is longer, or the buffer's end near.
+    /// Position after `num` numbers of at most eight bytes; `None` if one is longer, or near the end of the buffer.
     fn behind_numbers(&self, pos: usize, num: u64) -> Option<usize> {
         let rest = self.data.get(pos..)?;
         if num > rest.len() as u64 {
             return None;
         }
         let (mut rest, mut pos, mut left) = (rest, pos, num);
-        // Bytes of a number that began in the word before.
+        // Bytes that a number had in the previous word.
         let mut begun = 0u32;
         while left > 0 {
             let (eight, behind) = rest.split_first_chunk::<8>()?;
@@ -325,6 +326,7 @@ impl Decoder<'_> {
     }
 }
 
+/// Decodes the fields of a heapshot object before its references; `None` where the slow path is needed.
 #[inline(always)]
 fn header(chunk: &Chunk, modern: bool, third: bool, numbers_of_a_reference: u64) -> Option<Header> {
     const REFERENCES: u64 = WINDOW as u64;
@@ -342,7 +344,8 @@ fn header(chunk: &Chunk, modern: bool, third: bool, numbers_of_a_reference: u64)
     let size = (class, before);
     let mut generation_byte = 0;
     if third {
-        // The generation is a byte, whatever its highest bit: where that is set, the numbers are others.
+        // The generation is a byte, not a LEB128 number: where its highest bit is set, the ends of numbers found are
+        // wrong.
         let generation = take(&mut left);
         if generation != before.wrapping_add(1) {
             return None;

@@ -1,4 +1,4 @@
-//! Calls, as they are entered and left.
+//! Table `call_events`: enters and leaves of methods.
 
 use std::sync::Arc;
 
@@ -17,15 +17,15 @@ use perfuse_recording::{BatchStream, CallStream, Placement};
 const KINDS: KindSet =
     KindSet::of(&[EventByte::METHOD_ENTER, EventByte::METHOD_LEAVE, EventByte::METHOD_EXC_LEAVE]);
 
-/// What an event is, by the upper half of its byte.
+/// The kind of a call event, by the upper half of its byte.
 const KINDS_BY_BYTE: [CallEvent; 4] =
     [CallEvent::Exit, CallEvent::Exit, CallEvent::Enter, CallEvent::ExceptionExit];
 
-/// Segments that a log is cut into. Each has a tree of calls of its own that is put into the others' in the end, which
-/// costs something; with fewer of them, a processor waits longer for the last one.
+/// Number of segments of a log. Each has its own call tree, and merging the trees has a cost; with fewer segments a
+/// processor waits longer for the last one.
 const NUM_SEGMENTS: usize = 4;
 
-/// Methods whose functions are found without a search: a power of two.
+/// Number of methods whose functions are cached: a power of two.
 const PLACES: usize = 1 << 11;
 
 /// Table `call_events`.
@@ -38,8 +38,8 @@ pub fn call_events(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     })
 }
 
-/// The table in segments; each is decoded by whoever pulls it, a buffer at a time: its rows stay in the cache of whoever made
-/// them, and uses them.
+/// The table in segments. A segment is decoded by its consumer, one buffer at a time, so that the rows stay in the
+/// consumer's cache.
 pub fn segments(log: &Arc<Shared>, placement: &Placement) -> Vec<CallStream> {
     let threads = ThreadKeys::new(log, placement);
     let groups = pass::groups(log, KINDS, &pass::Part::default());
@@ -55,7 +55,7 @@ pub fn segments(log: &Arc<Shared>, placement: &Placement) -> Vec<CallStream> {
     segments.collect()
 }
 
-/// Turns buffers into rows.
+/// Decodes the calls of buffers into rows.
 struct Reader<'a> {
     log: &'a Shared,
     placement: &'a Placement,
@@ -64,6 +64,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// The rows of several buffers as a batch.
     fn batch(mut self, buffers: &[usize]) -> RecordBatch {
         let num = buffers.iter().fold(0usize, |sum, buffer| sum.saturating_add(self.num_at_most(*buffer)));
         let mut rows = Rows::with_capacity(num);
@@ -74,6 +75,7 @@ impl Reader<'_> {
         rows.finish(self.placement.source_id)
     }
 
+    /// The rows of one buffer.
     fn run(mut self, buffer: usize) -> CallRun {
         let mut rows = Vec::with_capacity(self.num_at_most(buffer));
         self.each(buffer, |row| rows.push(row));
@@ -81,11 +83,12 @@ impl Reader<'_> {
         CallRun { thread_id, source_id, rows }
     }
 
-    /// How many calls a buffer has, or more.
+    /// Upper bound of the number of calls in a buffer.
     fn num_at_most(&self, buffer: usize) -> usize {
         self.log.survey().lengths.get(buffer).map_or(0, |num| *num as usize)
     }
 
+    /// Passes each call of a buffer to `each`.
     #[inline(always)]
     fn each(&mut self, buffer: usize, mut each: impl FnMut(CallRow)) {
         let (survey, names) = (self.log.survey(), self.log.names());
@@ -110,19 +113,21 @@ impl Reader<'_> {
     }
 }
 
-/// Keys of functions, those met most often without a search.
+/// Keys of functions, with a cache of recent methods.
 struct Functions {
     first: u32,
+    /// Method and key, at the slot of the method.
     recent: Box<[(u64, u32); PLACES]>,
 }
 
 impl Functions {
     fn new(placement: &Placement) -> Self {
-        // At first each place has a method that belongs to another.
+        // An entry that was never set has a method that belongs to another slot.
         let recent = Box::new(std::array::from_fn(|at| (if at == 0 { 8 } else { 0 }, 0)));
         Self { first: placement.first.function, recent }
     }
 
+    /// Key of the function of a method at a time.
     #[inline(always)]
     fn key(&mut self, names: &Names, method: u64, time: u64) -> u32 {
         match self.recent.get(slot(method)) {
@@ -131,6 +136,7 @@ impl Functions {
         }
     }
 
+    /// Key of the function of a method that is not in the cache.
     #[inline(never)]
     fn other(&mut self, names: &Names, method: u64, time: u64) -> u32 {
         let key = self.first.saturating_add(names.function(method, time));
@@ -143,13 +149,13 @@ impl Functions {
     }
 }
 
-/// Where a method is noted. They lie some words apart.
+/// Cache slot of a method. Addresses of methods are some words apart.
 #[inline(always)]
 fn slot(method: u64) -> usize {
     ((method >> 3) ^ (method >> 14)) as usize % PLACES
 }
 
-/// Columns on their way into a batch.
+/// Columns of a batch under construction.
 struct Rows {
     ts_ns: Vec<i64>,
     threads: Vec<u32>,

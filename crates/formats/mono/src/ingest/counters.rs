@@ -1,4 +1,4 @@
-//! Counters and their values, differences added up.
+//! Tables `counters` and `counter_samples`. Stored differences are added up.
 
 use std::sync::Arc;
 
@@ -12,8 +12,10 @@ use crate::records::{Body, Value};
 use crate::survey::facts::Counter;
 use perfuse_recording::{BatchStream, Placement, one_batch};
 
+/// Bit of `variance`: the values never decrease.
 const MONOTONIC: u64 = 1 << 28;
 
+/// Name of the type of a counter.
 fn kind_name(kind: u64) -> &'static str {
     match kind {
         counter::INT => "int",
@@ -28,8 +30,9 @@ fn kind_name(kind: u64) -> &'static str {
     }
 }
 
+/// Table `counters`.
 pub fn counters(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
-    // Data versions 13 and 14 have a byte for unit and variance, which are in higher bits.
+    // In data versions 13 and 14, unit and variance are bytes, which cannot contain their bits 24 to 30.
     let told = !log.survey().dialect.counter_bytes();
     let mut table = counters::Builder::new();
     for (it, id) in log.survey().facts.counters.iter().zip(placement.first.counter..) {
@@ -51,10 +54,10 @@ pub fn counters(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     one_batch(table.finish())
 }
 
-/// A value as stored, with where it is from.
+/// A stored counter value.
 struct Stored {
     time: u64,
-    /// Milliseconds since the first, where that is all there is.
+    /// Milliseconds since the first values, before data version 13.
     ms: Option<u64>,
     index: u64,
     value: Value<'static>,
@@ -62,11 +65,12 @@ struct Stored {
     offset: u64,
 }
 
+/// Table `counter_samples`.
 pub fn counter_samples(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     let modern = log.survey().dialect.modern();
     let stored = pass::gather(log, KindSet::of(&[EventByte::COUNTERS]), |at, buffer, event, found| {
         let Body::Counters { ms } = event.body else { return };
-        // Mono 4.6 writes 0 as the time of the first values.
+        // Mono 4.6 writes time 0 in the first COUNTERS event.
         let time = if at.time == 0 { buffer.header.time_base } else { at.time };
         let ms = (!modern).then_some(ms);
         for it in &event.values {
@@ -91,7 +95,7 @@ pub fn counter_samples(log: &Arc<Shared>, placement: &Placement) -> BatchStream 
     let mut sums: FxHashMap<u64, u64> = FxHashMap::default();
     let mut table = counter_samples::Builder::new();
     for it in &stored {
-        // Without its description nothing says what the differences are of.
+        // Without the counter's description it is unknown how to read the difference.
         let Some(&(number, counter)) = by_index.get(&it.index) else { continue };
         let time = it.ms.map_or(it.time, |ms| begin.saturating_add(ms.saturating_mul(1_000_000)));
         let sum = sums.entry(it.index).or_insert(0);

@@ -1,4 +1,4 @@
-//! Which statements were run.
+//! Table `coverage`: how often each statement was executed.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::recording::Shared;
 use crate::records::Body;
 use perfuse_recording::{BatchStream, Placement, one_batch};
 
-/// A method, as COVERAGE_METHOD tells it.
+/// A COVERAGE_METHOD event.
 struct Method {
     /// Assembly, class, name, signature, file.
     texts: [String; 5],
@@ -20,7 +20,7 @@ struct Method {
     offset: u64,
 }
 
-/// COVERAGE_STATEMENT.
+/// A COVERAGE_STATEMENT event.
 #[derive(Clone, Copy)]
 struct Statement {
     method: u64,
@@ -31,11 +31,13 @@ struct Statement {
     offset: u64,
 }
 
+/// A coverage event that has rows.
 enum Told {
     Method(Method),
     Statement(Statement),
 }
 
+/// Table `coverage`.
 pub fn coverage(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     const KINDS: KindSet = KindSet::of(&[EventByte::COVERAGE_METHOD, EventByte::COVERAGE_STATEMENT]);
     let told = pass::gather(log, KINDS, |_, _, event, found| {

@@ -1,11 +1,11 @@
-//! Which tables have rows, told by which events there are.
+//! Which tables have rows, by the kinds of events in a log.
 
 use super::TABLES;
 use crate::consts::EventByte;
 use crate::recording::Shared;
 use crate::stacks::WITH_STACK;
 
-/// Events that make rows of a table; none for tables that every log fills.
+/// Events that produce rows of a table; empty for tables that every log fills.
 fn evidence(table: &str) -> &'static [EventByte] {
     match table {
         "samples" => &[EventByte::SAMPLE_HIT],
@@ -46,7 +46,7 @@ fn evidence(table: &str) -> &'static [EventByte] {
     }
 }
 
-/// Whether a log has rows for a table.
+/// Whether a log has rows of a table.
 pub fn fills(log: &Shared, table: &str) -> bool {
     let survey = log.survey();
     let events = evidence(table);

@@ -1,4 +1,4 @@
-//! Heap shots.
+//! Tables of heap snapshots.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::recording::Shared;
 use crate::records::{Body, Event, int_size};
 use perfuse_recording::{BatchStream, Placement, ShotSum, TableRequest, one_batch};
 
-/// A heap shot: what its thread writes between two places of the file.
+/// A heapshot: the events of a thread between two offsets of the file.
 #[derive(Clone, Copy, Debug)]
 pub struct Shot {
     start: u64,
@@ -24,19 +24,21 @@ pub struct Shot {
     end_time: Option<u64>,
 }
 
-/// The heap shots of a log, by their number.
+/// The heapshots of a log, by index.
 #[derive(Clone, Debug)]
 pub struct Shots {
     list: Vec<Shot>,
-    /// Numbers of each thread's, in the order of the file.
+    /// Indices of the heapshots of each thread, in file order.
     by_thread: FxHashMap<u64, Vec<u32>>,
+    /// Mask of thread ids.
     mask: u64,
-    /// The only one that is wanted.
+    /// The only selected heapshot, if one is selected.
     only: Option<u32>,
 }
 
 impl Shots {
-    /// Pairs beginnings and ends; a shot without end goes on to the next one of its thread, or to the end of the file.
+    /// Pairs starts and ends. A heapshot without an end extends to the next one of its thread, or to the end of the
+    /// file.
     pub fn new(log: &Shared) -> Self {
         let mask = log.survey().dialect.pointer_mask();
         let mut shots = Self { list: Vec::new(), by_thread: FxHashMap::default(), mask, only: None };
@@ -55,44 +57,44 @@ impl Shots {
         shots
     }
 
-    /// Those that are wanted, and where in the file they lie.
+    /// The requested heapshots and their range in the file.
     pub fn wanted(log: &Shared, placement: &Placement, request: &TableRequest) -> (Self, Range<u64>) {
         let mut shots = Self::new(log);
         let Some(key) = request.snapshot else { return (shots, 0..u64::MAX) };
-        // That of another recording is a number this one does not have.
+        // The key of another recording becomes an index that this log does not have.
         let number = key.checked_sub(placement.first.snapshot).unwrap_or(u32::MAX);
         shots.only = Some(number);
         let part = shots.list.get(number as usize).map_or(0..0, |shot| shot.start..shot.end);
         (shots, part)
     }
 
-    /// Number of the shot an event belongs to, if that is wanted.
+    /// Index of the heapshot that contains an event, if it is selected.
     pub fn of(&self, buffer: &Buffer, event: &Event<'_>) -> Option<u32> {
         self.at(buffer.header.thread_id, event.offset)
     }
 
-    /// Number of the shot of a thread that what lies at an offset belongs to, if that is wanted.
+    /// Index of the heapshot of a thread that contains an offset, if it is selected.
     fn at(&self, thread: u64, offset: u64) -> Option<u32> {
         let (own, next) = self.around(thread, offset)?;
         let number = *own.get(next.checked_sub(1)?)?;
         (offset < self.list.get(number as usize)?.end && self.is_wanted(number)).then_some(number)
     }
 
-    /// Number of the next shot of an event's thread, if that is wanted, and where it begins.
+    /// Index and offset of the next heapshot of the event's thread, if it is selected.
     pub fn behind(&self, buffer: &Buffer, event: &Event<'_>) -> Option<(u32, u64)> {
         let (own, next) = self.around(buffer.header.thread_id, event.offset)?;
         let number = *own.get(next)?;
         self.is_wanted(number).then_some((number, self.list.get(number as usize)?.start))
     }
 
-    /// The shots of a thread, and how many of them begin before an offset.
+    /// The heapshots of a thread, and how many of them start at or before an offset.
     fn around(&self, thread: u64, offset: u64) -> Option<(&[u32], usize)> {
         let own = self.by_thread.get(&(thread & self.mask))?;
         let begins = |number: &u32| self.list.get(*number as usize).is_some_and(|shot| shot.start <= offset);
         Some((own, own.partition_point(begins)))
     }
 
-    /// Nothing of a thread was looked at yet.
+    /// A lookup for a thread without a cached heapshot.
     fn nowhere(&self, thread: u64) -> Place {
         Place { thread, range: 0..0, shot: None }
     }
@@ -102,7 +104,7 @@ impl Shots {
     }
 }
 
-/// The shot that what is next to each other in a buffer belongs to.
+/// Lookup of heapshots for increasing offsets of one thread.
 struct Place {
     thread: u64,
     range: Range<u64>,
@@ -110,7 +112,7 @@ struct Place {
 }
 
 impl Place {
-    /// Number of the shot that what lies at an offset belongs to, if that is wanted.
+    /// Index of the heapshot that contains an offset, if it is selected.
     #[inline]
     fn at(&mut self, shots: &Shots, offset: u64) -> Option<u32> {
         if !self.range.contains(&offset) {
@@ -122,6 +124,7 @@ impl Place {
     }
 }
 
+/// Table `heap_snapshots`.
 pub fn snapshots(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     let mut table = heap_snapshots::Builder::new();
     for (shot, id) in Shots::new(log).list.iter().zip(placement.first.snapshot..) {
@@ -131,7 +134,7 @@ pub fn snapshots(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     one_batch(table.finish())
 }
 
-/// The shots added up; `None` where the survey's sums cannot be had, or a class's address was used again.
+/// Totals of each heap snapshot by type; `None` if the survey has none, or the address of a class was reused.
 pub fn sums(log: &Shared, placement: &Placement) -> Option<Vec<ShotSum>> {
     let (parts, names) = (log.survey().held.parts()?, log.names());
     let shots = Shots::new(log);
@@ -162,6 +165,7 @@ pub fn sums(log: &Shared, placement: &Placement) -> Option<Vec<ShotSum>> {
 
 const KINDS: KindSet = KindSet::of(&[EventByte::HEAP_OBJECT]);
 
+/// Table `heap_objects`.
 pub fn objects(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
     let (shots, part) = Shots::wanted(log, placement, request);
     let placement = placement.clone();
@@ -174,14 +178,14 @@ pub fn objects(log: &Arc<Shared>, placement: &Placement, request: &TableRequest)
             let Some(buffer) = survey.buffers.list.get(number) else { continue };
             let mut last = shots.nowhere(buffer.header.thread_id);
             let mut push = |it: BareObject| {
-                // A record of size 0 goes on with the references of an object that has its row.
+                // A record of size 0 adds references to an object that already has a row.
                 let Some(shot) = last.at(&shots, it.offset).filter(|_| it.size != 0) else { return };
                 table.push(
                     placement.first.snapshot.saturating_add(shot),
                     it.object,
                     names.object_type(it.class, it.time).map(|of| placement.first.type_.saturating_add(of)),
                     int_size(it.size),
-                    // Logs that are converted have 255 for one that is not known.
+                    // Converted logs have 255 for an unknown generation.
                     generations.then_some(it.generation).filter(|it| *it != 0xff),
                     placement.source_id,
                     it.offset,
@@ -200,6 +204,7 @@ pub fn objects(log: &Arc<Shared>, placement: &Placement, request: &TableRequest)
     })
 }
 
+/// Table `heap_references`.
 pub fn references(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
     let (shots, part) = Shots::wanted(log, placement, request);
     let placement = placement.clone();

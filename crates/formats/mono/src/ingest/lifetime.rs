@@ -1,8 +1,8 @@
-//! Until when code was there: nothing tells of its end, but other code over it does.
+//! End times of code: no event reports them, but other code at the same addresses does.
 
 use std::collections::BTreeMap;
 
-/// A piece of code: first address, size, since when.
+/// A block of machine code with the time of its creation.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
     pub start: u64,
@@ -10,12 +10,12 @@ pub struct Piece {
     pub time: u64,
 }
 
-/// When each piece was overwritten by a later one; `None` where that never happened.
+/// The time at which each block was overwritten by a later one; `None` if it was not.
 pub fn ends(pieces: &[Piece]) -> Vec<Option<u64>> {
     let mut ends = vec![None; pieces.len()];
     let mut order: Vec<_> = pieces.iter().enumerate().collect();
     order.sort_by_key(|(_, piece)| piece.time);
-    // Pieces that are there, by address: none lies over another.
+    // Live blocks by address: they do not overlap.
     let mut there: BTreeMap<u64, (u64, usize)> = BTreeMap::new();
     for (at, piece) in order {
         let end = piece.start.saturating_add(piece.size);

@@ -1,4 +1,4 @@
-//! Allocations, moves, handles.
+//! Tables `allocations`, `object_moves` and `gc_handles`.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use crate::recording::Shared;
 use crate::records::{Body, int_size};
 use perfuse_recording::{AllocationSum, BatchStream, Placement, TableRequest, one_batch};
 
-/// Whether rows of the object at an address are wanted.
+/// A predicate for the requested object addresses.
 fn wanted(request: &TableRequest) -> impl Fn(u64) -> bool + Send + Sync + 'static {
-    /// Bits to look at before a search: few addresses of millions are wanted.
+    /// Size of a bit filter before the binary search: few of millions of addresses are requested.
     const BITS: u64 = 1 << 13;
     let bit = |object: u64| object.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 51;
     let objects = request.objects.clone();
@@ -33,7 +33,7 @@ fn wanted(request: &TableRequest) -> impl Fn(u64) -> bool + Send + Sync + 'stati
     }
 }
 
-/// Table `allocations`, with or without stacks, all of it or that of some objects.
+/// Table `allocations`, with or without stacks, of all or of the requested objects.
 pub fn allocations(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
     const KINDS: KindSet = KindSet::of(&[EventByte::ALLOC, EventByte::ALLOC_BT]);
     let threads = ThreadKeys::new(log, placement);
@@ -80,7 +80,7 @@ pub fn allocations(log: &Arc<Shared>, placement: &Placement, request: &TableRequ
     })
 }
 
-/// Table `allocations` added up; `None` where the survey's sums cannot be had, or a class's address was used again.
+/// Totals of table `allocations`; `None` if the survey has none, or the address of a class was reused.
 pub fn sums(log: &Shared, placement: &Placement) -> Option<Vec<AllocationSum>> {
     let (sums, names) = (log.survey().allocated.sums()?, log.names());
     let threads = ThreadKeys::new(log, placement);
@@ -100,7 +100,7 @@ pub fn sums(log: &Shared, placement: &Placement) -> Option<Vec<AllocationSum>> {
     resolved.collect()
 }
 
-/// Table `object_moves`, all of it or to and from some addresses.
+/// Table `object_moves`, whole or from and to the requested addresses.
 pub fn object_moves(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
     let placement = placement.clone();
     let is_wanted = wanted(request);
@@ -121,7 +121,7 @@ pub fn object_moves(log: &Arc<Shared>, placement: &Placement, request: &TableReq
     })
 }
 
-/// A handle was made, or freed.
+/// The creation or destruction of a handle.
 struct HandleFact {
     time: u64,
     thread: u32,
@@ -132,6 +132,7 @@ struct HandleFact {
     offset: u64,
 }
 
+/// Table `gc_handles`.
 pub fn gc_handles(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
     const KINDS: KindSet = KindSet::of(&[
         EventByte::GC_HANDLE_CREATED,
@@ -182,7 +183,7 @@ pub fn gc_handles(log: &Arc<Shared>, placement: &Placement, request: &TableReque
                 None
             }
         };
-        // The runtime uses numbers again: the freeing of this one was not recorded.
+        // The runtime reuses handle numbers: the destruction of the previous handle was not recorded.
         push(made, None);
     }
     let mut leaked: Vec<_> = open.into_values().collect();

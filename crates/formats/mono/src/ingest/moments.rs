@@ -1,4 +1,4 @@
-//! What happened once, and what lasted: collections, waits, finalizers, exceptions, loads.
+//! Tables `slices`, `instants`, `lock_events` and `exceptions`.
 
 mod spans;
 
@@ -25,6 +25,7 @@ const LOCKS: KindSet = KindSet::of(&[
     EventByte::MONITOR_CONTENTION_BT,
 ]);
 
+/// Table `lock_events`.
 pub fn lock_events(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
     let threads = ThreadKeys::new(log, placement);
     let (placement, request) = (placement.clone(), request.clone());
@@ -53,6 +54,7 @@ pub fn lock_events(log: &Arc<Shared>, placement: &Placement, request: &TableRequ
     })
 }
 
+/// Table `exceptions`.
 pub fn exceptions(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
     const KINDS: KindSet = KindSet::of(&[EventByte::THROW, EventByte::THROW_BT, EventByte::CLAUSE]);
     let threads = ThreadKeys::new(log, placement);
@@ -71,7 +73,7 @@ pub fn exceptions(log: &Arc<Shared>, placement: &Placement, request: &TableReque
                         2 => ExceptionEvent::Finally,
                         _ => ExceptionEvent::Fault,
                     };
-                    // A finally that runs without exception has none.
+                    // A finally block that runs without an exception has none.
                     let object = Some(object).filter(|object| told && *object != 0);
                     (kind, object, Some(names.function(method, at.time)), Some(index))
                 }
@@ -94,7 +96,7 @@ pub fn exceptions(log: &Arc<Shared>, placement: &Placement, request: &TableReque
     })
 }
 
-/// What an instant is called that a METADATA event is; `None` for what has tables of its own.
+/// Kind of the instant of a METADATA event; `None` for those in other tables.
 fn metadata_kind(byte: EventByte, it: &Metadata<'_>) -> Option<&'static str> {
     Some(match (it.mtype, byte) {
         (mtypes::IMAGE, EventByte::METADATA_END_LOAD) => "image_load",
@@ -111,6 +113,7 @@ fn metadata_kind(byte: EventByte, it: &Metadata<'_>) -> Option<&'static str> {
     })
 }
 
+/// Table `instants`.
 pub fn instants(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     const KINDS: KindSet = KindSet::of(&[
         EventByte::METADATA_NAME,

@@ -1,4 +1,4 @@
-//! A pass over the buffers that hold certain events, decoded side by side, in the order of the file.
+//! Parallel scans of the buffers that contain certain kinds of events, with results in file order.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -13,15 +13,15 @@ use crate::recording::Shared;
 use crate::records::Event;
 use perfuse_recording::BatchStream;
 
-/// Bytes of events in a batch.
+/// Bytes of events per batch.
 const BATCH_BYTES: u64 = 1 << 20;
 
-/// What of a file is read.
+/// The buffers to read.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// Buffers that lie there.
+    /// Range of file offsets; buffers that overlap it are read.
     pub range: Range<u64>,
-    /// Buffers that have allocations of objects in the range of some of these, sorted.
+    /// Sorted object addresses; only buffers whose allocations may contain one of them are read.
     pub objects: Option<Arc<[u64]>>,
 }
 
@@ -38,6 +38,7 @@ impl From<Range<u64>> for Part {
 }
 
 impl Part {
+    /// Whether a buffer is selected.
     fn has(&self, log: &Shared, number: usize, buffer: &Buffer) -> bool {
         let is_inside = buffer.end() > self.range.start && buffer.offset < self.range.end;
         let may_have = |objects: &Arc<[u64]>| {
@@ -49,7 +50,7 @@ impl Part {
     }
 }
 
-/// Numbers of buffers that hold events of these kinds in a part of the file, in groups of about as many bytes.
+/// Indices of the selected buffers that contain events of these kinds, in groups of about equal size in bytes.
 pub fn groups(log: &Shared, kinds: KindSet, part: &Part) -> Vec<Vec<usize>> {
     let survey = log.survey();
     let mut groups = Vec::new();
@@ -69,22 +70,22 @@ pub fn groups(log: &Shared, kinds: KindSet, part: &Part) -> Vec<Vec<usize>> {
     groups
 }
 
-/// What an event is read with.
+/// The position of an event.
 #[derive(Clone, Copy, Debug)]
 pub struct At {
-    /// Number of its buffer.
+    /// Index of its buffer.
     pub buffer: usize,
-    /// Its time; of one without, that of the timed event before it.
+    /// Its time, or that of the previous timed event.
     pub time: u64,
 }
 
-/// Calls `each` with every event of some buffers; those of allocations may be without their backtraces.
+/// Passes every event of some buffers to `each`. Allocations may lack their backtraces.
 #[inline]
 pub fn each(log: &Shared, buffers: &[usize], each: impl FnMut(&At, &Buffer, &Event<'_>)) {
     each_without(log, buffers, KindSet::of(&[EventByte::ALLOC_BT]), each);
 }
 
-/// The same; it is the events of these kinds that may be without their backtraces.
+/// The same; events of the given kinds may lack their backtraces.
 #[inline]
 pub fn each_without(
     log: &Shared,
@@ -105,7 +106,8 @@ pub fn each_without(
     }
 }
 
-/// The same with events of these kinds alone, which is faster where they are rare; with their backtraces only where `stacks` says so.
+/// The same for events of the given kinds only, which is faster if they are rare. They have backtraces only if
+/// `stacks`.
 #[inline]
 pub fn each_of(
     log: &Shared,
@@ -122,7 +124,7 @@ pub fn each_of(
     }
 }
 
-/// What `pick` takes of all events of these kinds, in the order of the file.
+/// Collects what `pick` appends for events of these kinds, in file order.
 pub fn gather<T: Send>(
     log: &Shared,
     kinds: KindSet,
@@ -136,7 +138,7 @@ pub fn gather<T: Send>(
     })
 }
 
-/// The same with backtraces only where `stacks` says so.
+/// The same, with backtraces only if `stacks`.
 pub fn gather_of<T: Send>(
     log: &Shared,
     kinds: KindSet,
@@ -151,7 +153,7 @@ pub fn gather_of<T: Send>(
     parts.collect::<Vec<_>>().into_iter().flatten().collect()
 }
 
-/// A table whose rows `make` takes of the events of some buffers, made as it is pulled.
+/// A table whose batches `make` builds from groups of buffers, on demand.
 pub fn batches(
     log: &Arc<Shared>,
     kinds: KindSet,
@@ -160,7 +162,7 @@ pub fn batches(
     batches_of(log, kinds, &Part::default(), make)
 }
 
-/// The same of the buffers in a part of the file.
+/// The same for selected buffers.
 pub fn batches_of(
     log: &Arc<Shared>,
     kinds: KindSet,
@@ -171,11 +173,14 @@ pub fn batches_of(
     Box::new(Batches { log: Arc::clone(log), todo, done: VecDeque::new(), make, released: 0 })
 }
 
+/// Builds the batches of a table in parallel, as many at a time as there are threads.
 struct Batches<F> {
     log: Arc<Shared>,
     todo: VecDeque<Vec<usize>>,
+    /// Batches that are ready.
     done: VecDeque<RecordBatch>,
     make: F,
+    /// Offset up to which the file's pages were released.
     released: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What the program is made of: images, methods, their code, classes; and every event as a record.
+//! Tables of the program: modules, functions, code objects, types, mappings; and table `records`.
 
 use std::sync::{Arc, PoisonError};
 
@@ -15,6 +15,7 @@ use perfuse_recording::{BatchStream, Placement, one_batch};
 
 use super::pass;
 
+/// Table `modules`.
 pub fn modules(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     let facts = &log.survey().facts;
     let mut table = modules::Builder::new();
@@ -26,9 +27,10 @@ pub fn modules(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     one_batch(table.finish())
 }
 
-/// What a function is called that no event describes.
+/// Name of the function of methods that no event describes.
 const UNKNOWN: &str = "(unknown method)";
 
+/// Table `functions`: methods, the unknown method, native symbols, helpers.
 pub fn functions(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     let names = log.names();
     let facts = &log.survey().facts;
@@ -54,11 +56,12 @@ pub fn functions(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     one_batch(table.finish())
 }
 
-/// Number of the first piece of the runtime's own code among the functions.
+/// Index of the first helper among the functions.
 pub fn first_helper(names: &Names) -> u32 {
     names.first_symbol().saturating_add(u32::try_from(names.symbols.len()).unwrap_or(u32::MAX))
 }
 
+/// Name of a helper: its kind, and its own name if it has one.
 fn helper_title(log: &Shared, helper: &Helper) -> String {
     let kind = helper_name(log.survey().dialect.version, helper.kind);
     match &*helper.name {
@@ -67,23 +70,23 @@ fn helper_title(log: &Shared, helper: &Helper) -> String {
     }
 }
 
-/// A piece of machine code.
+/// A block of machine code.
 pub enum Code<'a> {
-    /// Of a method.
+    /// Code of a method.
     Method(&'a Method),
-    /// Of the runtime itself, and its place among such.
+    /// Code that the runtime generated for itself, and its index among those.
     Helper(&'a Helper, u32),
 }
 
-/// Every piece of machine code, methods first.
+/// Every block of machine code, methods first.
 pub fn code_facts(log: &Shared) -> impl Iterator<Item = Code<'_>> {
     let facts = &log.survey().facts;
     let methods = facts.methods.iter().filter(|it| it.size > 0).map(Code::Method);
     methods.chain(facts.helpers.iter().zip(0..).map(|(helper, at)| Code::Helper(helper, at)))
 }
 
-/// When each piece of code was overwritten. The runtime tells of a method's code as of a helper, too: so methods and helpers
-/// are looked at apart.
+/// The time at which each block of code was overwritten. The runtime reports the code of some methods also as that of
+/// a helper, so methods and helpers are processed separately.
 fn code_ends(log: &Shared) -> Vec<Option<u64>> {
     let (mut methods, mut helpers) = (Vec::new(), Vec::new());
     for code in code_facts(log) {
@@ -99,6 +102,7 @@ fn code_ends(log: &Shared) -> Vec<Option<u64>> {
     ends
 }
 
+/// Table `code_objects`.
 pub fn code_objects(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     let names = log.names();
     let threads = ThreadKeys::new(log, placement);
@@ -139,6 +143,7 @@ pub fn code_objects(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     one_batch(table.finish())
 }
 
+/// Table `types`.
 pub fn types(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     let facts = &log.survey().facts;
     let mut table = types::Builder::new();
@@ -151,6 +156,7 @@ pub fn types(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     one_batch(table.finish())
 }
 
+/// Table `mappings`.
 pub fn mappings(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
     let process = identities.process(pid(log, placement));
@@ -173,6 +179,7 @@ pub fn mappings(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     one_batch(table.finish())
 }
 
+/// Table `records`.
 pub fn records(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     let placement = placement.clone();
     let counts = log.survey().first_indices();

@@ -1,4 +1,4 @@
-//! What keeps objects alive: roots, with the registered memory they lie in.
+//! Table `heap_roots`: roots with the registered memory that contains them.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use crate::records::{Body, Event, Root};
 use crate::survey::facts::RootFact;
 use perfuse_recording::{BatchStream, Placement, TableRequest};
 
-/// Registered ranges that are looked at for one address; stacks hold others, but not so many.
+/// Maximum number of registered ranges examined for one address; more do not overlap in practice.
 const MOST_OVERLAPS: usize = 4096;
 
-/// Ranges of memory that hold roots, over time.
+/// Registered root memory over time.
 #[derive(Debug)]
 pub struct Registered {
     ranges: Vec<Range>,
-    /// Highest end so far, by place in `ranges`: tells where looking back can stop.
+    /// Maximum end of the ranges up to each index: the search stops where it is too low.
     highest: Vec<u64>,
 }
 
@@ -36,7 +36,7 @@ struct Range {
 }
 
 impl Registered {
-    /// Of what was registered and given back.
+    /// Pairs registrations and unregistrations.
     pub fn new(facts: &[RootFact]) -> Self {
         let mut order: Vec<_> = facts.iter().enumerate().collect();
         order.sort_by_key(|(_, fact)| (fact.start, fact.time));
@@ -60,7 +60,8 @@ impl Registered {
         Self { ranges, highest }
     }
 
-    /// The innermost range an address lay in at a time, else at any time: its place among those facts.
+    /// The innermost range that contained an address at a time, or else at any time, as an index into the
+    /// registrations.
     pub fn at(&self, address: u64, time: u64) -> Option<usize> {
         let mut at = self.ranges.partition_point(|range| range.start <= address);
         let mut any = None;
@@ -87,9 +88,8 @@ const HANDLE: u64 = 14;
 const PINNING: u64 = 0x100;
 const WEAK: u64 = 0x200;
 
-/// Where collections begin, by thread, in the order of the file.
-///
-/// Until data version 14 a shot is written after the collection whose roots it has, so that these stand before it.
+/// Offsets of collection starts of each thread. Until data version 14, the roots of a heapshot precede it: they are
+/// written during its collection.
 #[derive(Debug, Default)]
 struct Collections(FxHashMap<u64, Vec<u64>>);
 
@@ -107,7 +107,7 @@ impl Collections {
         all
     }
 
-    /// The shot behind a root, if no other collection begins before it.
+    /// The heapshot after a root, unless another collection starts before it.
     fn shot(&self, shots: &Shots, buffer: &Buffer, event: &Event<'_>) -> Option<u32> {
         let own = self.0.get(&buffer.header.thread_id)?;
         let (shot, start) = shots.behind(buffer, event)?;
@@ -116,6 +116,7 @@ impl Collections {
     }
 }
 
+/// Table `heap_roots`.
 pub fn heap_roots(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
     let (shots, part) = Shots::wanted(log, placement, request);
     let of_one_shot = request.snapshot.is_some();
@@ -155,7 +156,7 @@ pub fn heap_roots(log: &Arc<Shared>, placement: &Placement, request: &TableReque
             };
             for root in &event.roots {
                 if !dialect.vtables() {
-                    // Data version 13 has a byte for the type, where the flags are lost.
+                    // In data version 13 the type is a byte, which cannot contain the flags.
                     let flags = dialect.version != 13;
                     let flag = |bit: u64| flags.then_some(root.kind & bit != 0);
                     let kind = root_type_name(dialect.version, root.kind);

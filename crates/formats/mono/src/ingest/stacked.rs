@@ -1,4 +1,4 @@
-//! Frames, stacks, and the samples that have them.
+//! Tables `frames`, `stacks` and `samples`.
 
 use std::sync::Arc;
 
@@ -12,12 +12,13 @@ use crate::records::Body;
 use crate::stacks::{CodeRanges, Stacks, sample_frames, sample_time};
 use perfuse_recording::{BatchStream, Placement, TableRequest, one_batch};
 
+/// The stacks that a request needs.
 fn known<'a>(log: &'a Shared, request: &TableRequest) -> Option<&'a Stacks> {
     let is_whole = !request.no_allocation_stacks && !request.no_stacks && request.stacks_of.is_none();
     if is_whole { Some(log.stacks()) } else { log.stacks_for(request) }
 }
 
-/// Table `frames`, as far as the stacks that are wanted need it.
+/// Table `frames` of the requested stacks.
 pub fn frames(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
     let names = log.names();
     let mut table = frames::Builder::new();
@@ -49,7 +50,7 @@ pub fn frames(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) 
     one_batch(table.finish())
 }
 
-/// Table `stacks`, those that are wanted.
+/// Table `stacks`.
 pub fn stacks(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
     let first = placement.first;
     let mut table = stacks::Builder::new();
@@ -65,7 +66,7 @@ pub fn stacks(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) 
     one_batch(table.finish())
 }
 
-/// A sample, with its stack looked up.
+/// A sample with its stack.
 struct Row {
     time: u64,
     thread: u32,
@@ -74,6 +75,7 @@ struct Row {
     offset: u64,
 }
 
+/// Name of the sampled hardware event.
 fn event_name(kind: u64) -> &'static str {
     match kind {
         1 => "cycles",
@@ -86,6 +88,7 @@ fn event_name(kind: u64) -> &'static str {
     }
 }
 
+/// Table `samples`.
 pub fn samples(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     let (names, stacks) = (log.names(), log.event_stacks());
     let threads = ThreadKeys::new(log, placement);
@@ -93,7 +96,7 @@ pub fn samples(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     let mut rows = pass::gather(log, KindSet::of(&[EventByte::SAMPLE_HIT]), |at, _, event, found| {
         let Body::SampleHit { kind, thread, .. } = event.body else { return };
         let time = sample_time(event, at.time);
-        // Until data version 10 a sample is in a buffer of its thread.
+        // Until data version 10 a sample is in a buffer of the sampled thread.
         let own = log.survey().dialect.version < 11;
         let number =
             if own { Some(names.threads.of_buffer(at.buffer)) } else { names.threads.at(thread, time) };

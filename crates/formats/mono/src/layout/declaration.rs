@@ -1,4 +1,4 @@
-//! How the tables of events are declared.
+//! Declaration of the documented event layouts.
 
 use std::ops::RangeInclusive;
 
@@ -7,17 +7,17 @@ use perfuse_wire::Layout;
 /// An event and the data versions of its fields.
 #[derive(Debug)]
 pub struct EventLayout {
-    /// The table of the documentation.
+    /// The documented layout.
     pub layout: Layout,
-    /// First bytes it is for.
+    /// The event bytes it describes.
     pub bytes: &'static [u8],
-    /// What kind of METADATA; 0 for everything else.
+    /// The `mtype` of METADATA events; 0 for other events.
     pub mtype: u64,
-    /// Data versions of each field behind the first byte, in the order of the table.
+    /// Data versions of each field after the event byte, in the order of the layout.
     pub versions: &'static [RangeInclusive<u8>],
 }
 
-/// How a field is encoded, as the documentation names it.
+/// The encoding of a field, as the documentation names it.
 macro_rules! encoded {
     (byte) => {
         FieldType::U8
@@ -47,7 +47,7 @@ macro_rules! events {
             versions: &[$($first..=$last),*],
         }),+];
 
-        /// The tables of the file header, the buffer header and every event.
+        /// The layouts of the file header, the buffer header and every event.
         pub static LAYOUTS: &[&Layout] = &[
             &$crate::layout::FileHeader::LAYOUT,
             &$crate::layout::BufferHeader::LAYOUT,

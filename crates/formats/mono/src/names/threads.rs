@@ -1,4 +1,4 @@
-//! Threads: their ids are addresses of the system's, which gives them to later threads again.
+//! Threads: their ids are system addresses, which are reused.
 
 use rustc_hash::FxHashMap;
 
@@ -6,20 +6,20 @@ use crate::consts::EventByte;
 use crate::survey::Survey;
 use crate::survey::facts::ThreadFact;
 
-/// A thread.
+/// A thread. Threads with the same id are distinguished by their start events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
     /// Its id.
     pub id: u64,
-    /// How many had the id before it.
+    /// Number of earlier threads with the same id.
     pub incarnation: u32,
-    /// Its names, in the order it was given them.
+    /// Its names, in the order of their assignment.
     pub names: Vec<Box<str>>,
-    /// When it started, where that was recorded.
+    /// Time of its start, if recorded.
     pub start: Option<u64>,
-    /// When it ended, where that was recorded.
+    /// Time of its end, if recorded.
     pub end: Option<u64>,
-    /// Time of the first that is known of it.
+    /// Time of the first known event of the thread.
     first: u64,
 }
 
@@ -28,8 +28,9 @@ pub struct Thread {
 pub struct Threads {
     /// In the order of their first buffers.
     pub list: Vec<Thread>,
-    /// By buffer.
+    /// Index of the thread of each buffer.
     buffers: Vec<u32>,
+    /// Indices of the threads of each id.
     by_id: FxHashMap<u64, Vec<u32>>,
 }
 
@@ -50,7 +51,7 @@ impl Threads {
             }
             all.buffers.push(current);
         }
-        // What is said in buffers of other threads needs all threads to be known.
+        // Facts in the buffers of other threads need the complete list of threads.
         for fact in survey.facts.threads.iter().filter(|fact| !fact.own) {
             let thread = all.at(fact.thread, fact.time).unwrap_or_else(|| all.begin(fact.thread, fact.time));
             if fact.what == EventByte::METADATA_END_LOAD {
@@ -62,10 +63,12 @@ impl Threads {
         all
     }
 
+    /// Index of the latest thread with an id.
     fn last(&self, id: u64) -> Option<u32> {
         self.by_id.get(&id)?.last().copied()
     }
 
+    /// Adds a thread; returns its index.
     fn begin(&mut self, id: u64, first: u64) -> u32 {
         let number = self.list.len() as u32;
         let before = self.by_id.entry(id).or_default();
@@ -75,7 +78,8 @@ impl Threads {
         number
     }
 
-    /// A thread starts: this one, if nothing is known of its start or end, else another with its id.
+    /// Handles a start event: of the current thread if that has neither start nor end, otherwise of a new thread with
+    /// its id. Returns the index.
     fn start(&mut self, current: u32, fact: &ThreadFact) -> u32 {
         let fresh = self.get(current).is_some_and(|it| it.start.is_none() && it.end.is_none());
         let number = if fresh { current } else { self.begin(fact.thread, fact.time) };
@@ -86,6 +90,7 @@ impl Threads {
         number
     }
 
+    /// Stores the name or the end of a thread.
     fn note(&mut self, number: u32, fact: &ThreadFact) {
         let Some(thread) = self.list.get_mut(number as usize) else { return };
         if fact.what == EventByte::METADATA_NAME {
@@ -99,14 +104,14 @@ impl Threads {
         self.list.get(number as usize)
     }
 
-    /// Number of the thread of a buffer.
+    /// Index of the thread of a buffer.
     #[must_use]
     #[inline]
     pub fn of_buffer(&self, buffer: usize) -> u32 {
         self.buffers.get(buffer).copied().unwrap_or(0)
     }
 
-    /// Number of the thread that has an id at a time.
+    /// Index of the thread that has an id at a time.
     #[must_use]
     pub fn at(&self, id: u64, time: u64) -> Option<u32> {
         let all = self.by_id.get(&id)?;

@@ -1,22 +1,24 @@
 use rustc_hash::FxHashMap;
 
-/// What an address stands for over time.
+/// What each address stands for over time.
 #[derive(Debug, Default)]
 pub struct Timeline {
     map: FxHashMap<u64, Slot>,
-    /// Addresses with several meanings: since when, what.
+    /// Start time and meaning of addresses with several meanings.
     meanings: Vec<(u64, u32)>,
 }
 
+/// The meaning of an address.
 #[derive(Clone, Copy, Debug)]
 enum Slot {
+    /// The only meaning.
     Always(u32),
-    /// A range of `meanings`.
+    /// Index range in `meanings`.
     Changing(u32, u32),
 }
 
 impl Timeline {
-    /// Of `(address, since when, what)`.
+    /// Builds it from `(address, start time, meaning)`.
     pub fn new(mut told: Vec<(u64, u64, u32)>) -> Self {
         told.sort_by_key(|(address, time, _)| (*address, *time));
         let mut line = Self::default();
@@ -33,7 +35,7 @@ impl Timeline {
         line
     }
 
-    /// What an address stands for: what was told last, else what was told first after.
+    /// The meaning of an address at a time: the last one that had started, or else the first one.
     #[inline]
     pub fn at(&self, address: u64, time: u64) -> Option<u32> {
         match *self.map.get(&address)? {
@@ -46,7 +48,7 @@ impl Timeline {
         }
     }
 
-    /// Whether it stands for one thing only.
+    /// Whether an address has at most one meaning.
     #[inline]
     pub fn is_constant(&self, address: u64) -> bool {
         !matches!(self.map.get(&address), Some(Slot::Changing(..)))

@@ -1,145 +1,145 @@
-//! The fields of each event, by the names of the specification.
+//! The fields of each event, named as in the specification.
 
 use crate::consts::EventByte;
 
-/// The fields of an event; lists are in the [`Event`](super::Event) itself.
+/// The fields of an event; lists are in [`Event`](super::Event).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Body<'a> {
-    /// Nothing that is known.
+    /// An unknown event.
     #[default]
     None,
-    /// An object was allocated.
+    /// The allocation of an object.
     Alloc {
-        /// Its class; since data version 15 its vtable.
+        /// Class; since data version 15, vtable.
         class: u64,
-        /// Its address.
+        /// Address of the object.
         object: u64,
-        /// Its size in bytes, as stored.
+        /// Size in bytes, as stored.
         size: u64,
     },
     /// A phase of a collection.
     GcEvent {
-        /// Which, see [`gc`](crate::consts::gc).
+        /// The phase, see [`gc`](crate::consts::gc).
         event: u64,
-        /// 0 the nursery, 1 all.
+        /// 0 nursery, 1 major.
         generation: u64,
     },
-    /// The heap grew or shrank.
+    /// A change of the heap size.
     GcResize {
-        /// Its size in bytes.
+        /// New size in bytes.
         size: u64,
     },
-    /// Objects were moved: [`addresses`](super::Event::addresses).
+    /// Moved objects, in [`addresses`](super::Event::addresses).
     GcMove,
-    /// A handle was made.
+    /// The creation of a GC handle.
     HandleCreated {
-        /// Its type.
+        /// Type of the handle.
         kind: u64,
-        /// Its number.
+        /// Number of the handle.
         handle: u64,
-        /// Object it holds.
+        /// Object it refers to.
         object: u64,
     },
-    /// A handle was given back.
+    /// The destruction of a GC handle.
     HandleDestroyed {
-        /// Its type.
+        /// Type of the handle.
         kind: u64,
-        /// Its number.
+        /// Number of the handle.
         handle: u64,
     },
-    /// The finalizer thread begins or ends a round.
+    /// The start or end of a round of the finalizer thread.
     Finalize,
-    /// A finalizer begins or ends.
+    /// The start or end of a finalizer.
     FinalizeObject {
-        /// Object it is of.
+        /// The object that is finalized.
         object: u64,
     },
-    /// Something of the program was loaded, unloaded or named.
+    /// The load, unload or name of a part of the program.
     Metadata(Metadata<'a>),
-    /// A method is entered or left.
+    /// An enter or leave of a method.
     Call {
-        /// Method.
+        /// The method.
         method: u64,
     },
-    /// A method was compiled.
+    /// The compilation of a method.
     Jit {
-        /// Method.
+        /// The method.
         method: u64,
-        /// Address of its code; 0 and all ones where it has none.
+        /// Address of its code; 0 or all ones if it has none of its own.
         code: u64,
-        /// Size of its code, as stored.
+        /// Size of its code in bytes, as stored.
         size: u64,
         /// Its full name.
         name: &'a [u8],
     },
-    /// An exception was thrown.
+    /// The throw of an exception.
     Throw {
-        /// The exception.
+        /// The exception object.
         object: u64,
     },
-    /// A handler of an exception runs.
+    /// The run of an exception clause.
     Clause {
         /// 0 catch, 1 filter, 2 finally, 4 fault.
         kind: u64,
-        /// Number of the clause in its method.
+        /// Index of the clause in its method.
         index: u64,
-        /// Method.
+        /// The method.
         method: u64,
-        /// The exception; since data version 14.
+        /// The exception object; since data version 14.
         object: u64,
     },
-    /// A lock was waited for, taken or given up.
+    /// A lock event.
     Monitor {
-        /// Which, see [`monitor`](crate::consts::monitor).
+        /// Its kind, see [`monitor`](crate::consts::monitor).
         event: u64,
-        /// Object that is locked.
+        /// The locked object.
         object: u64,
     },
-    /// A heap shot begins or ends.
+    /// The start or end of a heapshot.
     HeapMark,
-    /// An object that is alive, or more references of it.
+    /// A live object, or more references of one.
     HeapObject(HeapObject),
-    /// Roots of living objects: [`roots`](super::Event::roots).
+    /// Roots of live objects, in [`roots`](super::Event::roots).
     HeapRoot(HeapRoot),
-    /// Memory that holds roots was registered.
+    /// The registration of memory that contains roots.
     RootRegister {
         /// Its first address.
         start: u64,
         /// Its size in bytes.
         size: u64,
-        /// Where it comes from.
+        /// Its source, see [`root_source_name`](crate::consts::root_source_name).
         source: u64,
-        /// Whose it is: a vtable for statics, a thread for stacks, a domain.
+        /// Its owner: a vtable for statics, a thread for stacks, a domain.
         key: u64,
-        /// What it is, in words.
+        /// Description in words.
         name: &'a [u8],
     },
-    /// Memory that held roots was given back.
+    /// The end of the registration of memory that contains roots.
     RootUnregister {
         /// Its first address.
         start: u64,
     },
-    /// A sample of what runs: [`addresses`](super::Event::addresses) and [`frames`](super::Event::frames).
+    /// A sample of a thread, with [`addresses`](super::Event::addresses) and [`frames`](super::Event::frames).
     SampleHit {
-        /// What is sampled: 1 cycles to 6 branch misses; 0 where it is not said.
+        /// The sampled event: 1 cycles to 6 branch misses; 0 if not stored.
         kind: u64,
-        /// Its time, before data version 13: absolute, in ns.
+        /// Its time before data version 13: absolute, in nanoseconds.
         stamp: u64,
-        /// Thread; since data version 11.
+        /// The sampled thread; since data version 11.
         thread: u64,
     },
-    /// A native symbol that samples hit.
+    /// A native symbol that contains sampled addresses.
     SampleUsym {
-        /// Its address.
+        /// Address of the symbol.
         address: u64,
-        /// Its size; 0 unknown.
+        /// Its size in bytes; 0 if unknown.
         size: u64,
         /// Its name.
         name: &'a [u8],
     },
-    /// A native binary that is mapped.
+    /// A mapped native binary.
     SampleUbin {
-        /// Address it is mapped at.
+        /// Address of the mapping.
         address: u64,
         /// Offset in the file.
         offset: u64,
@@ -148,114 +148,114 @@ pub enum Body<'a> {
         /// Its path.
         name: &'a [u8],
     },
-    /// Counters that will be told: [`descriptions`](super::Event::descriptions).
+    /// Descriptions of counters, in [`descriptions`](super::Event::descriptions).
     CountersDesc,
-    /// Values of counters: [`values`](super::Event::values).
+    /// Values of counters, in [`values`](super::Event::values).
     Counters {
-        /// Before data version 13: when, in ms since the first.
+        /// Before data version 13: time in milliseconds since the first values.
         ms: u64,
     },
-    /// Code the runtime made for itself.
+    /// Code that the runtime generated for itself.
     JitHelper {
-        /// What it is for.
+        /// Its purpose, see [`helper_name`](crate::consts::helper_name).
         kind: u64,
         /// Its address.
         code: u64,
         /// Its size in bytes.
         size: u64,
-        /// Its name, where it is a specific trampoline.
+        /// Its name, for a specific trampoline.
         name: &'a [u8],
     },
-    /// What was executed.
+    /// Coverage of an assembly, class, method or statement.
     Coverage(Coverage<'a>),
-    /// All buffers before this one hold events before this one.
+    /// A synchronization point: all events of earlier buffers are earlier.
     SyncPoint {
         /// 0 periodic, 1 world stopped, 2 world started.
         kind: u64,
     },
-    /// Identity of the ahead-of-time compiled code that may be loaded.
+    /// The id of the ahead-of-time compiled code.
     AotId {
         /// The id.
         id: &'a [u8],
     },
 }
 
-/// METADATA.
+/// The fields of METADATA events.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Metadata<'a> {
-    /// What kind of thing, see [`metadata`](crate::consts::metadata).
+    /// Kind of the subject, see [`metadata`](crate::consts::metadata).
     pub mtype: u64,
-    /// Its address, or id.
+    /// Address or id of the subject.
     pub pointer: u64,
-    /// Class and assembly: its image.
+    /// For a class or assembly: its image.
     pub image: u64,
-    /// Context and vtable: its domain.
+    /// For a context or vtable: its domain.
     pub domain: u64,
-    /// Vtable: its class.
+    /// For a vtable: its class.
     pub class: u64,
-    /// Its name, or file.
+    /// Name, or file of an image.
     pub name: &'a [u8],
-    /// Image: its module version id.
+    /// For an image: its module version id.
     pub mvid: &'a [u8],
 }
 
-/// HEAP_OBJECT.
+/// The fields of a HEAP_OBJECT event.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct HeapObject {
-    /// Its address.
+    /// Address of the object.
     pub object: u64,
-    /// Its class; since data version 15 its vtable.
+    /// Class; since data version 15, vtable.
     pub class: u64,
-    /// Its size in bytes; 0 where the record goes on with the references of the one before.
+    /// Size in bytes; 0 if the record continues the references of the previous object.
     pub size: u64,
-    /// Its generation; since profiler 3.
+    /// Generation; since profiler 3.
     pub generation: u64,
 }
 
-/// HEAP_ROOT.
+/// The fields of a HEAP_ROOT event.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct HeapRoot {
-    /// Major collections so far; until data version 14.
+    /// Number of major collections so far; until data version 14.
     pub collections: u64,
 }
 
 /// A reference of a heap object.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Reference {
-    /// Where in the object the reference lies, in bytes; since data version 2.
+    /// Offset of the reference in the object, in bytes; since data version 2.
     pub offset: u64,
-    /// Object referred to.
+    /// The object it refers to.
     pub target: u64,
 }
 
-/// A root.
+/// A root of a live object.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Root {
     /// Address of the root itself; since data version 15.
     pub slot: u64,
-    /// Object it holds.
+    /// The object it refers to.
     pub object: u64,
-    /// Its kind, until data version 14.
+    /// Its kind and flags; until data version 14.
     pub kind: u64,
-    /// More about it, until data version 14.
+    /// Additional information; until data version 14.
     pub extra: u64,
 }
 
-/// Where in a sampled method, data versions 6 to 12.
+/// Position in a frame of a sample; data versions 6 to 12.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SampleFrame {
-    /// Offset in its IL; -1 unknown.
+    /// IL offset in the method; -1 if unknown.
     pub il_offset: i64,
-    /// Offset in its machine code.
+    /// Offset in the machine code of the method.
     pub native_offset: i64,
 }
 
 /// A description of a counter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CounterDescription<'a> {
-    /// Section it is of.
+    /// Its section.
     pub section: u64,
-    /// Category, of performance counters.
+    /// Category of a performance counter.
     pub category: &'a [u8],
     /// Its name.
     pub name: &'a [u8],
@@ -265,48 +265,48 @@ pub struct CounterDescription<'a> {
     pub unit: u64,
     /// Variance, in bits 28 to 30; 0 in data versions 13 and 14.
     pub variance: u64,
-    /// Its number, from 1.
+    /// Its index, starting at 1.
     pub index: u64,
 }
 
 /// A value of a counter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CounterValue<'a> {
-    /// Number of the counter.
+    /// Index of the counter.
     pub index: u64,
     /// Type of the value.
     pub kind: u64,
-    /// The value as stored: whole numbers are differences to the one before.
+    /// The value as stored: integers are differences to the previous value.
     pub value: Value<'a>,
 }
 
-/// A value of a counter, as stored.
+/// A stored value of a counter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Value<'a> {
-    /// Null, and nothing that is known.
+    /// Null, or an unknown value.
     #[default]
     Null,
     /// A signed difference.
     Signed(i64),
     /// An unsigned difference.
     Unsigned(u64),
-    /// A double, as its bits.
+    /// The bits of a double.
     Double(u64),
     /// A text.
     Text(&'a [u8]),
 }
 
-/// COVERAGE: texts and numbers, in the order of the file.
+/// The texts and numbers of a coverage event, in file order.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Coverage<'a> {
-    /// Texts; those an event does not have are empty.
+    /// Texts; unused ones are empty.
     pub texts: [&'a [u8]; 5],
-    /// Numbers; those an event does not have are 0.
+    /// Numbers; unused ones are 0.
     pub numbers: [u64; 5],
 }
 
 impl Body<'_> {
-    /// An empty body of a kind; `None` for a kind no data version has.
+    /// An empty body of a kind; `None` if no data version has that kind.
     #[must_use]
     #[inline]
     pub(super) fn blank(byte: EventByte) -> Self {

@@ -1,16 +1,16 @@
-//! The fields of events, a function a type; the order is the file's.
+//! The fields of each type of event in file order, one function per type.
 
 use super::shape::Codec;
 use super::{Body, CounterDescription, CounterValue, Event, Reference, Root, Value};
 use crate::consts::{EventByte, PERFCOUNTERS, counter, metadata as mtypes};
 
-/// The class of an object: a vtable since data version 15.
+/// The class of an object; since data version 15, its vtable.
 #[inline]
 fn class<'a, C: Codec<'a>>(c: &mut C, value: &mut u64) {
     c.pointer(if c.dialect().vtables() { "vtable" } else { "class" }, value);
 }
 
-/// The `flags` word that stood before names until data version 13.
+/// The `flags` value before names, until data version 12.
 #[inline]
 fn flags<'a, C: Codec<'a>>(c: &mut C, flags: &mut u64) {
     if !c.dialect().modern() {
@@ -18,6 +18,7 @@ fn flags<'a, C: Codec<'a>>(c: &mut C, flags: &mut u64) {
     }
 }
 
+/// The backtrace, if the event has one.
 #[inline]
 fn backtrace<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
     if !event.has_backtrace() {
@@ -31,6 +32,7 @@ fn backtrace<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
     }
 }
 
+/// Fields of ALLOC events.
 #[inline]
 pub(super) fn alloc<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
     c.time(&mut event.time);
@@ -42,6 +44,7 @@ pub(super) fn alloc<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
     backtrace(c, event);
 }
 
+/// Fields of GC events.
 #[inline]
 pub(super) fn gc<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
     c.time(&mut event.time);
@@ -67,6 +70,7 @@ pub(super) fn gc<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
     backtrace(c, event);
 }
 
+/// Fields of METADATA events.
 #[inline]
 pub(super) fn metadata<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
     c.time(&mut event.time);
@@ -119,6 +123,7 @@ pub(super) fn metadata<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
     }
 }
 
+/// Fields of METHOD events.
 #[inline]
 pub(super) fn method<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
     c.time(&mut event.time);
@@ -134,6 +139,7 @@ pub(super) fn method<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
     }
 }
 
+/// Fields of EXCEPTION events.
 #[inline]
 pub(super) fn exception<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
     c.time(&mut event.time);
@@ -152,11 +158,12 @@ pub(super) fn exception<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
     backtrace(c, event);
 }
 
+/// Fields of MONITOR events.
 #[inline]
 pub(super) fn monitor<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
     c.time(&mut event.time);
     if let Body::Monitor { event: what, object } = &mut event.body {
-        // Before data version 14 the event is in the first byte.
+        // Before data version 14 the kind is part of the event byte.
         match event.byte.0 >> 4 & 7 {
             0 => c.byte("event", what),
             told => *what = told.into(),
@@ -166,6 +173,7 @@ pub(super) fn monitor<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
     backtrace(c, event);
 }
 
+/// Fields of HEAP events.
 #[inline]
 pub(super) fn heap<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
     let bare = matches!(event.byte, EventByte::HEAP_OBJECT | EventByte::HEAP_ROOT);
@@ -222,6 +230,7 @@ pub(super) fn heap<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
     }
 }
 
+/// Fields of SAMPLE events.
 #[inline]
 pub(super) fn sample<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
     let version = c.dialect().version;
@@ -286,6 +295,7 @@ pub(super) fn sample<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
     }
 }
 
+/// Fields of a counter description.
 fn description<'a, C: Codec<'a>>(c: &mut C, it: &mut CounterDescription<'a>) {
     c.value("section", &mut it.section);
     let performance = it.section == PERFCOUNTERS && c.dialect().version >= 7;
@@ -299,6 +309,7 @@ fn description<'a, C: Codec<'a>>(c: &mut C, it: &mut CounterDescription<'a>) {
     c.value("index", &mut it.index);
 }
 
+/// Fields of a counter value.
 fn value<'a, C: Codec<'a>>(c: &mut C, it: &mut CounterValue<'a>) {
     if c.dialect().counter_bytes() {
         c.byte("type", &mut it.kind)
@@ -343,6 +354,7 @@ fn value<'a, C: Codec<'a>>(c: &mut C, it: &mut CounterValue<'a>) {
     }
 }
 
+/// Fields of RUNTIME events.
 #[inline]
 pub(super) fn runtime<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
     c.time(&mut event.time);
@@ -371,6 +383,7 @@ fn coverage_fields(byte: EventByte) -> (&'static [&'static str], &'static [&'sta
     }
 }
 
+/// Fields of COVERAGE events.
 pub(super) fn coverage<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
     if c.dialect().modern() {
         c.time(&mut event.time);
@@ -386,6 +399,7 @@ pub(super) fn coverage<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
     }
 }
 
+/// Fields of META events.
 pub(super) fn meta<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
     c.time(&mut event.time);
     match &mut event.body {

@@ -1,55 +1,54 @@
-//! How each event lies in the file: said once, for whoever reads, writes or describes it.
-//!
-//! A [`Codec`] is told the fields in their order. One takes them from bytes, one appends them to bytes, one lists them by name.
+//! The encoding of each event, described once for reading, writing and describing. A [`Codec`] visits the fields in
+//! file order: one reads them from bytes, one appends them to bytes, one lists them by name.
 
 use super::{CounterValue, Event, family};
 use crate::consts::EventByte;
 use crate::dialect::Dialect;
 
-/// Whoever is told the fields of an event.
+/// A visitor of the fields of an event.
 pub trait Codec<'a> {
-    /// The layout of the log.
+    /// The encoding of the log.
     fn dialect(&self) -> &Dialect;
-    /// The event's time: uleb128, difference to the one before.
+    /// The event's time: uleb128, difference to the previous one.
     fn time(&mut self, time: &mut Option<u64>);
     /// One byte.
     fn byte(&mut self, field: &'static str, value: &mut u64);
-    /// A number: uleb128.
+    /// An unsigned number: uleb128.
     fn value(&mut self, field: &'static str, value: &mut u64);
     /// A signed number: sleb128.
     fn signed(&mut self, field: &'static str, value: &mut i64);
-    /// A pointer: sleb128, difference to the buffer's.
+    /// A pointer: sleb128, difference to the base of the buffer.
     fn pointer(&mut self, field: &'static str, value: &mut u64);
-    /// An address that is no difference: sleb128.
+    /// An absolute address: sleb128.
     fn absolute(&mut self, field: &'static str, value: &mut u64);
-    /// An object: sleb128, difference to the buffer's in units of 8 bytes.
+    /// An object: sleb128, difference to the base of the buffer, in units of 8 bytes.
     fn object(&mut self, field: &'static str, value: &mut u64);
-    /// A method: sleb128, difference to the one before.
+    /// A method: sleb128, difference to the previous one.
     fn method(&mut self, field: &'static str, value: &mut u64);
-    /// A text and its NUL.
+    /// A text and its terminating NUL.
     fn text(&mut self, field: &'static str, value: &mut &'a [u8]);
-    /// Eight bytes of a double.
+    /// The bits of a double: 8 bytes.
     fn double(&mut self, field: &'static str, bits: &mut u64);
-    /// A number that grows from entry to entry: uleb128, difference to `last`.
+    /// A number that increases from entry to entry: uleb128, difference to `last`.
     fn growing(&mut self, field: &'static str, last: &mut u64, value: &mut u64);
-    /// How many entries follow, then the entries.
+    /// The number of entries, then the entries.
     fn list<T: Default>(
         &mut self,
         field: &'static str,
         list: &mut Vec<T>,
         each: impl FnMut(&mut Self, &mut T),
     );
-    /// How many objects follow, then the objects.
+    /// The number of objects, then the objects.
     #[inline]
     fn objects(&mut self, field: &'static str, list: &mut Vec<u64>) {
         self.list(field, list, |codec, object| codec.object("object", object));
     }
-    /// A backtrace of an event of a kind: how many frames follow, then the frames.
+    /// A backtrace of an event of a kind: the number of frames, then the frames.
     #[inline]
     fn backtrace(&mut self, _: EventByte, list: &mut Vec<u64>, each: impl FnMut(&mut Self, &mut u64)) {
         self.list("frames", list, each);
     }
-    /// Entries behind a number that was told already.
+    /// Entries whose number was visited before.
     fn entries<T: Default>(
         &mut self,
         field: &'static str,
@@ -57,24 +56,24 @@ pub trait Codec<'a> {
         list: &mut Vec<T>,
         each: impl FnMut(&mut Self, &mut T),
     );
-    /// Entries that each begin with a number, up to a 0 in its place.
+    /// Entries that each start with a nonzero number; 0 ends the list.
     fn series(
         &mut self,
         field: &'static str,
         list: &mut Vec<CounterValue<'a>>,
         each: impl FnMut(&mut Self, &mut CounterValue<'a>),
     );
-    /// The event has a value this layout has no place for.
+    /// Reports a value that the encoding does not allow.
     fn refuse(&mut self, field: &'static str, value: u64, expected: &'static str);
 
-    /// A value that is one byte since data version 13, a number before.
+    /// An enumeration: one byte since data version 13, a number before.
     #[inline]
     fn code(&mut self, field: &'static str, value: &mut u64) {
         if self.dialect().modern() { self.byte(field, value) } else { self.value(field, value) }
     }
 }
 
-/// Tells a codec the fields behind the event's first byte. `event.body` is of that kind already.
+/// Visits the fields after the event byte. `event.body` has the kind of `event.byte`.
 #[inline]
 pub fn fields<'a, C: Codec<'a>>(codec: &mut C, event: &mut Event<'a>) {
     if !exists(event.byte, codec.dialect()) {
@@ -95,7 +94,7 @@ pub fn fields<'a, C: Codec<'a>>(codec: &mut C, event: &mut Event<'a>) {
     }
 }
 
-/// Whether a layout has an event.
+/// Whether an encoding defines an event.
 #[must_use]
 #[inline]
 pub fn exists(byte: EventByte, dialect: &Dialect) -> bool {

@@ -1,16 +1,16 @@
-//! Which method an address is in, at a time: code is freed and its memory used again.
+//! Which method's code contains an address at a time: memory of freed code is reused.
 
 use crate::names::Names;
 use crate::survey::Survey;
 
-/// Pieces of code that are looked at for one address; more of them over each other are no real log.
+/// Maximum number of ranges examined for one address; real logs have fewer overlaps.
 const MOST_OVERLAPS: usize = 256;
 
-/// The code of all methods, by address.
+/// The code of all methods, sorted by address.
 #[derive(Debug)]
 pub struct CodeRanges {
     ranges: Vec<Range>,
-    /// Highest end so far, by place in `ranges`: tells where looking back can stop.
+    /// Maximum end of the ranges up to each index: the search stops where it is too low.
     highest: Vec<u64>,
 }
 
@@ -23,7 +23,7 @@ struct Range {
 }
 
 impl CodeRanges {
-    /// Gathers them.
+    /// Collects the code of all methods.
     #[must_use]
     pub fn new(survey: &Survey, names: &Names) -> Self {
         let mut ranges = Vec::new();
@@ -43,7 +43,8 @@ impl CodeRanges {
         Self { ranges, highest }
     }
 
-    /// Number of the function whose code an address is in: the one made last before `time`, else the one made first after.
+    /// Index of the function whose code contains an address: the latest created before `time`, or else the first
+    /// created after.
     #[must_use]
     pub fn function(&self, address: u64, time: u64) -> Option<u32> {
         let mut at = self.ranges.partition_point(|range| range.start <= address);

@@ -1,54 +1,54 @@
 use rustc_hash::FxHashMap;
 
-/// A place in a stack.
+/// A frame of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Frame {
-    /// Function, where it is known.
+    /// Function, if known.
     pub function: Option<u32>,
-    /// Address, where it was sampled.
+    /// Address, if sampled.
     pub address: Option<u64>,
 }
 
 impl Frame {
-    /// A call of a method.
+    /// The frame of a method.
     #[must_use]
     pub fn method(function: u32) -> Self {
         Self { function: Some(function), address: None }
     }
 }
 
-/// No caller.
+/// Stands for the caller of an outermost frame.
 const ROOT: u32 = u32::MAX;
 
-/// Frames, and stacks as frames on top of others.
+/// Distinct frames, and stacks as a frame on top of the caller's stack.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
     frames: Vec<Frame>,
     frame_numbers: FxHashMap<Frame, u32>,
-    /// Caller's stack and frame of each.
+    /// Caller's stack and frame of each stack.
     stacks: Vec<(u32, u32)>,
     stack_numbers: FxHashMap<(u32, u32), u32>,
 }
 
 impl Tree {
-    /// Whether nothing was added.
+    /// Whether there are no stacks.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.stacks.is_empty()
     }
 
-    /// Distinct frames.
+    /// The distinct frames.
     #[must_use]
     pub fn frames(&self) -> &[Frame] {
         &self.frames
     }
 
-    /// Stacks: caller's stack, where there is one, and frame. A caller stands before whom it calls.
+    /// Caller's stack and frame of each stack. A caller precedes the stacks on top of it.
     pub fn stacks(&self) -> impl Iterator<Item = (Option<u32>, u32)> {
         self.stacks.iter().map(|(caller, frame)| (Some(*caller).filter(|caller| *caller != ROOT), *frame))
     }
 
-    /// Number of a stack, outermost frame first.
+    /// Adds a stack of frames, outermost first; returns its index.
     pub fn add(&mut self, frames: &[Frame]) -> u32 {
         frames.iter().fold(ROOT, |caller, frame| {
             let frame = self.frame(*frame);
@@ -56,6 +56,7 @@ impl Tree {
         })
     }
 
+    /// Index of a frame, which is added if new.
     fn frame(&mut self, frame: Frame) -> u32 {
         *self.frame_numbers.entry(frame).or_insert_with(|| {
             self.frames.push(frame);
@@ -63,6 +64,7 @@ impl Tree {
         })
     }
 
+    /// Index of a stack, which is added if new.
     fn stack(&mut self, caller: u32, frame: u32) -> u32 {
         *self.stack_numbers.entry((caller, frame)).or_insert_with(|| {
             self.stacks.push((caller, frame));
@@ -70,7 +72,7 @@ impl Tree {
         })
     }
 
-    /// Number of a stack that was added.
+    /// Index of a known stack.
     #[must_use]
     pub fn find(&self, frames: &[Frame]) -> Option<u32> {
         let found = frames.iter().try_fold(ROOT, |caller, frame| {
@@ -80,7 +82,7 @@ impl Tree {
         found.filter(|stack| *stack != ROOT)
     }
 
-    /// Adds another's stacks; tells their numbers here by their numbers there.
+    /// Adds the stacks of `other`; returns their new indices by their old ones.
     pub fn append(&mut self, other: &Self) -> Vec<u32> {
         let frames: Vec<_> = other.frames.iter().map(|frame| self.frame(*frame)).collect();
         let mut numbers: Vec<u32> = Vec::with_capacity(other.stacks.len());

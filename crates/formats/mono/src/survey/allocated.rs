@@ -1,50 +1,52 @@
-//! What was allocated, added up in the same pass: by thread and class, and which addresses lie in which buffer.
+//! Totals of allocations by thread and class, and the range of allocated addresses of each buffer.
 
 use rustc_hash::FxHashMap;
 
 use crate::reader::Buffer;
 use crate::records::int_size;
 
-/// Sums that a task keeps. A program has far fewer classes; where there are more, sums would not be smaller than rows.
+/// Maximum number of totals per task. Programs have far fewer classes; more totals would not be smaller than the
+/// rows.
 const MOST_SUMS: usize = 1 << 14;
-/// Sums that are found without a search: a power of two.
+/// Size of the cache of recent classes: a power of two.
 const PLACES: usize = 1 << 10;
 
-/// What a thread allocated of a class, in buffers that follow each other.
+/// Allocations of one class by a thread in consecutive buffers.
 #[derive(Clone, Copy, Debug)]
 pub struct Sum {
-    /// The first of these buffers.
+    /// Index of the first of these buffers.
     pub buffer: usize,
-    /// Class, or since data version 15 vtable.
+    /// Class; since data version 15, vtable.
     pub class: u64,
-    /// Objects.
+    /// Number of objects.
     pub count: u64,
-    /// Their sizes.
+    /// Their total size in bytes.
     pub bytes: u64,
-    /// The largest.
+    /// Size of the largest object in bytes.
     pub largest: u64,
-    /// Time of the earliest.
+    /// Time of the earliest allocation.
     pub first: u64,
-    /// Offset of the first event.
+    /// File offset of the first allocation.
     pub offset: u64,
 }
 
-/// All allocations of a log.
+/// Totals of all allocations of a log.
 #[derive(Debug, Default)]
 pub struct Allocated {
     sums: Vec<Sum>,
     has_too_many: bool,
-    /// Lowest and highest address of the objects of each buffer; the other way round where there are none.
+    /// Lowest and highest object address of each buffer; reversed if it has no allocations.
     pub objects: Vec<(u64, u64)>,
 }
 
 impl Allocated {
-    /// Sums in the order of their first events; `None` where there would be too many.
+    /// The totals in the order of their first events; `None` if there are too many.
     #[must_use]
     pub fn sums(&self) -> Option<&[Sum]> {
         (!self.has_too_many).then_some(&self.sums)
     }
 
+    /// Adds the totals of the following buffers.
     pub(super) fn append(&mut self, other: Self) {
         self.has_too_many |= other.has_too_many;
         self.objects.extend(other.objects);
@@ -56,21 +58,22 @@ impl Allocated {
     }
 }
 
-/// Adds up the events of a task's buffers.
+/// Adds up the allocations in the buffers of one task.
 pub(super) struct Adder {
-    /// Of this buffer: by class, some of them several times.
+    /// Totals of the current buffer; a class can occur several times.
     recent: Vec<Sum>,
-    /// Where in `recent` a class was last, by its lowest bits.
+    /// Index in `recent` of the last total of a class, by the low bits of its address.
     places: [u16; PLACES],
+    /// Lowest and highest object address of the current buffer.
     objects: (u64, u64),
     all: Allocated,
-    /// Where in all sums those of a class are, by the first buffer of a thread.
+    /// Index of the total of a thread (by its first buffer) and class.
     known: FxHashMap<(usize, u64), usize>,
-    /// Threads, each with its first buffer.
+    /// Thread ids, each with the thread's first buffer.
     threads: Vec<(u64, usize)>,
 }
 
-/// No objects yet.
+/// Address range of a buffer without allocations.
 const NONE: (u64, u64) = (u64::MAX, 0);
 
 impl Adder {
@@ -85,6 +88,7 @@ impl Adder {
         }
     }
 
+    /// Adds an allocation in the current buffer.
     #[inline]
     pub(super) fn add(&mut self, class: u64, object: u64, size: u64, time: u64, offset: u64) {
         let (lowest, highest) = self.objects;
@@ -104,6 +108,7 @@ impl Adder {
         }
     }
 
+    /// Starts a total of the current buffer.
     fn begin(&mut self, slot: usize, sum: Sum) {
         if self.recent.len() >= MOST_SUMS {
             self.all.has_too_many = true;
@@ -115,8 +120,8 @@ impl Adder {
         self.recent.push(sum);
     }
 
-    /// Takes what was added since the last call as that of a buffer; `is_told_of` says whether it tells of its own thread, and
-    /// so may be of another one than those before it.
+    /// Completes the current buffer. `is_told_of` is whether it has an event about its own thread, which then may be
+    /// another one than that of earlier buffers with the same id.
     pub(super) fn end(&mut self, number: usize, buffer: &Buffer, is_told_of: bool) {
         self.all.objects.push(std::mem::replace(&mut self.objects, NONE));
         let thread = buffer.header.thread_id;
@@ -147,6 +152,7 @@ impl Adder {
 }
 
 impl Sum {
+    /// Adds another total of the same class.
     fn take(&mut self, other: &Self) {
         self.count = self.count.saturating_add(other.count);
         self.bytes = self.bytes.saturating_add(other.bytes);

@@ -1,22 +1,21 @@
-//! Which methods have code: profiler 3.0 tells a place and a size of many that have none.
-//!
-//! It writes the description of a method when its buffer is flushed, and what it reads them from may be freed by then: what
-//! stands there is whatever came after. Most often that is a pointer, whose upper half is read as the size.
+//! Detection of methods without code of their own, of which profiler 3.0 reports wrong addresses and sizes. It writes
+//! the description of a method when its buffer is flushed, and by then the memory it reads may have been freed and
+//! reused. Most often the size then is the upper half of a pointer.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::facts::Method;
 
-/// No compiler makes as much of one method.
+/// Size that the code of no method has.
 const TOO_LARGE: u64 = 1 << 22;
-/// Where no program has code: the first page, and what is beyond 48 bits.
+/// Addresses that can contain code: neither the first page nor beyond 48 bits.
 const PLAUSIBLE: std::ops::Range<u64> = 0x1000..1 << 48;
-/// Upper halves of pointers into a 64-bit program's heap, stacks and libraries; as a size, 4 KiB to 64 KiB.
+/// Upper halves of pointers into the heap, stacks and libraries of a 64-bit program; as a size, 4 KiB to 64 KiB.
 const UPPER_HALVES: std::ops::Range<u64> = 0x1000..0x1_0000;
-/// Pieces of memory this large hold either code or none.
+/// A region of memory of this size contains either code or none.
 const REGION_BITS: u32 = 28;
 
-/// Sets the size of what is no code to 0.
+/// Sets the size of methods without code to 0.
 pub fn keep_real(methods: &mut [Method]) {
     for method in methods.iter_mut() {
         if !PLAUSIBLE.contains(&method.code) || method.size >= TOO_LARGE {
@@ -25,7 +24,8 @@ pub fn keep_real(methods: &mut [Method]) {
     }
     let halves: FxHashSet<u64> =
         methods.iter().map(|it| it.code >> 32).filter(|half| UPPER_HALVES.contains(half)).collect();
-    // Of each region, how many methods are in it, and how many of them have half a pointer for a size.
+    // For each region: the number of methods in it, and the number of those whose size is the upper half of a
+    // pointer.
     let mut regions = FxHashMap::<u64, (u64, u64)>::default();
     for method in methods.iter().filter(|it| it.size > 0) {
         let (all, freed) = regions.entry(method.code >> REGION_BITS).or_default();
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn code_in_the_heap_is_code() {
-        // An interpreter's methods are there.
+        // An interpreter allocates its methods on the heap.
         let heap = 0x5563_c543_0000;
         assert_eq!(
             kept(&[(heap, 69), (heap + 128, 20), (heap + 256, 0x5563), (heap + 384, 13)]),

@@ -1,17 +1,17 @@
-//! What a log says of the program: methods and their code, classes, images, threads, native symbols, counters.
+//! Definitions in a log: methods and their code, classes, images, threads, native symbols, counters and so on.
 
 use crate::consts::{EventByte, metadata as mtypes};
 use crate::reader::Buffer;
 use crate::records::{Body, Event, Metadata};
 
-/// Facts in file order.
+/// Definitions in file order.
 #[derive(Debug, Default)]
 pub struct Facts {
-    /// Methods that were compiled.
+    /// Compiled methods.
     pub methods: Vec<Method>,
-    /// Code the runtime made for itself.
+    /// Code that the runtime generated for itself.
     pub helpers: Vec<Helper>,
-    /// Classes, images, assemblies, domains, contexts and vtables that were loaded, unloaded or named.
+    /// Loads, unloads and names of classes, images, assemblies, domains, contexts and vtables.
     pub things: Vec<Thing>,
     /// Starts, ends and names of threads.
     pub threads: Vec<ThreadFact>,
@@ -19,113 +19,113 @@ pub struct Facts {
     pub symbols: Vec<Symbol>,
     /// Mapped native binaries.
     pub binaries: Vec<Binary>,
-    /// Counters.
+    /// Descriptions of counters.
     pub counters: Vec<Counter>,
-    /// Heap shots that begin and end.
+    /// Starts and ends of heapshots.
     pub shots: Vec<ShotMark>,
-    /// Memory that holds roots, registered and given back.
+    /// Registrations and unregistrations of root memory.
     pub roots: Vec<RootFact>,
-    /// Frames of all backtraces and samples, and instruction pointers.
+    /// Number of frames and instruction pointers in all backtraces and samples.
     pub num_frames: u64,
-    /// Thread of the buffer that is read, and its number.
+    /// Thread and index of the current buffer.
     buffer: (u64, usize),
-    /// Time of the last timed event of it.
+    /// Time of the last timed event in it.
     time: u64,
 }
 
-/// A method and, where it has some, its code.
+/// A METHOD_JIT event.
 #[derive(Clone, Debug)]
 pub struct Method {
     /// The method.
     pub method: u64,
     /// Address of its code.
     pub code: u64,
-    /// Size of its code; 0 where it has none of its own.
+    /// Size of its code in bytes; 0 if it has none of its own.
     pub size: u64,
     /// Its name.
     pub name: Box<str>,
-    /// When.
+    /// Time of the event.
     pub time: u64,
-    /// Thread of its buffer.
+    /// Thread of the buffer.
     pub thread: u64,
-    /// Number of its buffer.
+    /// Index of the buffer.
     pub buffer: usize,
-    /// Offset of its event.
+    /// File offset of the event.
     pub offset: u64,
 }
 
-/// Code the runtime made for itself.
+/// A JITHELPER event.
 #[derive(Clone, Debug)]
 pub struct Helper {
-    /// What it is for.
+    /// Purpose of the code.
     pub kind: u64,
-    /// Its address.
+    /// Address of the code.
     pub code: u64,
-    /// Its size.
+    /// Size in bytes, as stored.
     pub size: u64,
-    /// Its name, where it has one.
+    /// Its own name; empty if it has none.
     pub name: Box<str>,
-    /// When.
+    /// Time of the event.
     pub time: u64,
-    /// Offset of its event.
+    /// File offset of the event.
     pub offset: u64,
 }
 
-/// A class, image, assembly, domain, context or vtable.
+/// A METADATA event of a class, image, assembly, domain, context or vtable.
 #[derive(Clone, Debug)]
 pub struct Thing {
-    /// What it is.
+    /// Kind of the subject, see [`metadata`](mtypes).
     pub mtype: u64,
-    /// Whether it was named, loaded or unloaded.
+    /// Event byte: name, load or unload.
     pub what: EventByte,
-    /// Its address or id.
+    /// Address or id of the subject.
     pub pointer: u64,
-    /// Class, assembly: its image.
+    /// For a class or assembly: its image.
     pub image: u64,
-    /// Context, vtable: its domain.
+    /// For a context or vtable: its domain.
     pub domain: u64,
-    /// Vtable: its class.
+    /// For a vtable: its class.
     pub class: u64,
     /// Its name.
     pub name: Box<str>,
-    /// When.
+    /// Time of the event.
     pub time: u64,
-    /// Offset of its event.
+    /// File offset of the event.
     pub offset: u64,
 }
 
-/// Something about a thread.
+/// A METADATA event of a thread.
 #[derive(Clone, Debug)]
 pub struct ThreadFact {
-    /// The thread.
+    /// Id of the thread.
     pub thread: u64,
-    /// Whether it was named, started or ended.
+    /// Event byte: name, start or end.
     pub what: EventByte,
-    /// Its name.
+    /// Name of the thread, for a name event.
     pub name: Box<str>,
-    /// When.
+    /// Time of the event.
     pub time: u64,
-    /// Number of the buffer that says so.
+    /// Index of the buffer.
     pub buffer: usize,
-    /// Whether that is a buffer of the thread itself.
+    /// Whether the buffer is of the same thread.
     pub own: bool,
 }
 
-/// A native symbol.
+/// A SAMPLE_USYM event: a native symbol.
 #[derive(Clone, Debug)]
 pub struct Symbol {
     /// Its address.
     pub address: u64,
-    /// Its size; 0 unknown.
+    /// Its size in bytes; 0 if unknown.
     pub size: u64,
     /// Its name.
     pub name: Box<str>,
 }
 
-/// A mapped native binary.
+/// A SAMPLE_UBIN event: a mapped native binary.
 #[derive(Clone, Debug)]
 pub struct Binary {
-    /// Address it is mapped at.
+    /// Address of the mapping.
     pub address: u64,
     /// Offset in the file.
     pub file_offset: u64,
@@ -133,60 +133,60 @@ pub struct Binary {
     pub size: u64,
     /// Its path.
     pub path: Box<str>,
-    /// When.
+    /// Time of the event.
     pub time: u64,
-    /// Offset of its event.
+    /// File offset of the event.
     pub offset: u64,
 }
 
-/// A heap shot begins or ends.
+/// A HEAP_START or HEAP_END event.
 #[derive(Clone, Copy, Debug)]
 pub struct ShotMark {
-    /// Whether it begins.
+    /// Whether it is the start.
     pub begins: bool,
-    /// Thread that makes it.
+    /// Thread of the buffer.
     pub thread: u64,
-    /// When.
+    /// Time of the event.
     pub time: u64,
-    /// Offset of its event.
+    /// File offset of the event.
     pub offset: u64,
 }
 
-/// Memory that holds roots was registered, or given back.
+/// A HEAP_ROOT_REGISTER or HEAP_ROOT_UNREGISTER event.
 #[derive(Clone, Debug)]
 pub struct RootFact {
-    /// Its first address.
+    /// First address of the memory.
     pub start: u64,
-    /// Its size; `None` where it is given back.
+    /// Size in bytes; `None` for the end of a registration.
     pub size: Option<u64>,
-    /// Where it comes from.
+    /// Source, see [`root_source_name`](crate::consts::root_source_name).
     pub source: u64,
-    /// Whose it is.
+    /// Address of the owner: a vtable, a thread or a domain.
     pub key: u64,
-    /// What it is called.
+    /// Description in words.
     pub name: Box<str>,
-    /// When.
+    /// Time of the event.
     pub time: u64,
 }
 
-/// A counter.
+/// A description of a counter in a COUNTERS_DESC event.
 #[derive(Clone, Debug)]
 pub struct Counter {
-    /// Its number in the file.
+    /// Index of the counter.
     pub index: u64,
     /// Section.
     pub section: u64,
-    /// Category, of performance counters.
+    /// Category of a performance counter.
     pub category: Box<str>,
     /// Name.
     pub name: Box<str>,
     /// Type of its values.
     pub kind: u64,
-    /// Unit and variance.
+    /// Unit, in bits 24 to 27.
     pub unit: u64,
-    /// How its values behave.
+    /// Variance, in bits 28 to 30.
     pub variance: u64,
-    /// Offset of its event.
+    /// File offset of the event.
     pub offset: u64,
 }
 
@@ -195,6 +195,7 @@ fn text(bytes: &[u8]) -> Box<str> {
 }
 
 impl Facts {
+    /// Adds the definitions of the following buffers.
     pub(super) fn append(&mut self, other: Self) {
         self.methods.extend(other.methods);
         self.helpers.extend(other.helpers);
@@ -208,28 +209,30 @@ impl Facts {
         self.num_frames = self.num_frames.saturating_add(other.num_frames);
     }
 
+    /// Starts a buffer.
     pub(super) fn begin(&mut self, number: usize, buffer: &Buffer, mask: u64) {
         self.buffer = (buffer.header.thread_id & mask, number);
         self.time = buffer.header.time_base;
     }
 
-    /// Goes on to a time, over events that tell nothing else.
+    /// Advances the time over events that define nothing.
     #[inline]
     pub(super) fn pass_to(&mut self, time: u64) {
         self.time = time;
     }
 
-    /// Whether the buffer that is read says something of its own thread.
+    /// Whether the current buffer has a METADATA event about its own thread.
     pub(super) fn tell_of_own_thread(&self) -> bool {
         let (_, number) = self.buffer;
         self.threads.iter().rev().take_while(|fact| fact.buffer == number).any(|fact| fact.own)
     }
 
-    /// Time of the last timed event.
+    /// Time of the last timed event in the current buffer.
     pub(super) fn time(&self) -> u64 {
         self.time
     }
 
+    /// Stores what an event defines.
     #[inline]
     pub(super) fn note(&mut self, event: &Event<'_>) {
         if let Some(time) = event.time {
@@ -295,6 +298,7 @@ impl Facts {
         }
     }
 
+    /// Stores a METADATA event.
     fn metadata(&mut self, what: EventByte, it: &Metadata<'_>, time: u64, offset: u64) {
         let (thread, buffer) = self.buffer;
         if it.mtype == mtypes::THREAD {

@@ -1,9 +1,9 @@
-//! Where rare events are: a table of a few events of a log of millions reads those alone.
+//! Positions of rare events, so that a table of rare events reads only those.
 
 use crate::consts::{EventByte, KindSet};
 use crate::decode::State;
 
-/// Kinds that are marked: not those that logs are full of.
+/// Rare kinds of events: those that never make up most of a log.
 const MARKED: KindSet = KindSet::all().without(KindSet::of(&[
     EventByte::ALLOC,
     EventByte::ALLOC_BT,
@@ -14,53 +14,56 @@ const MARKED: KindSet = KindSet::all().without(KindSet::of(&[
     EventByte::HEAP_OBJECT,
     EventByte::SAMPLE_HIT,
 ]));
-/// Where there are more, a buffer is read whole: marks stay small beside the file.
+/// Bytes per rare event. A buffer with more rare events is read whole, so that the positions need little memory.
 const BYTES_A_MARK: u64 = 512;
-/// Events of a buffer that was marked in part.
+/// Stands for a buffer with too many rare events.
 const TOO_MANY: u32 = u32::MAX;
 
-/// Whether all of these kinds are marked.
+/// Whether all of these kinds are rare.
 #[must_use]
 pub fn are_marked(kinds: KindSet) -> bool {
     kinds.without(MARKED) == KindSet::default()
 }
 
-/// Where an event is.
+/// Position of an event.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
-    /// What it is.
+    /// Kind of the event.
     pub byte: EventByte,
-    /// Where it begins.
+    /// State of the decoder before the event.
     pub state: State,
 }
 
-/// The rare events of a log, by buffer.
+/// Positions of the rare events of a log, by buffer.
 #[derive(Debug, Default)]
 pub struct Marks {
     list: Vec<Mark>,
-    /// How many are of each buffer, or [`TOO_MANY`].
+    /// Number of positions of each buffer, or [`TOO_MANY`].
     lengths: Vec<u32>,
-    /// Where those of each buffer begin in `list`.
+    /// Index in `list` of the first position of each buffer.
     starts: Vec<usize>,
-    /// Where those of the buffer that is read begin, and how many it may have.
+    /// Index in `list` of the first position of the current buffer, and its maximum number of positions.
     start: usize,
     most: usize,
 }
 
 impl Marks {
+    /// Starts a buffer.
     pub(super) fn begin(&mut self, buffer_bytes: u64) {
         self.start = self.list.len();
         self.most = (buffer_bytes / BYTES_A_MARK) as usize;
     }
 
+    /// Adds the position of an event if its kind is rare.
     #[inline]
     pub(super) fn add(&mut self, byte: EventByte, state: State) {
-        // One more than there may be, as the sign of that.
+        // One more than the maximum is stored, to mark the excess.
         if MARKED.has(byte) && self.list.len().saturating_sub(self.start) <= self.most {
             self.list.push(Mark { byte, state });
         }
     }
 
+    /// Completes the current buffer.
     pub(super) fn end(&mut self) {
         let length = self.list.len().saturating_sub(self.start);
         if length > self.most {
@@ -69,11 +72,13 @@ impl Marks {
         self.lengths.push(if length > self.most { TOO_MANY } else { length as u32 });
     }
 
+    /// Adds the positions of the following buffers.
     pub(super) fn append(&mut self, other: Self) {
         self.list.extend(other.list);
         self.lengths.extend(other.lengths);
     }
 
+    /// Computes `starts` after all buffers were added.
     pub(super) fn finish(&mut self) {
         let running = self.lengths.iter().scan(0usize, |next, length| {
             let start = *next;
@@ -83,7 +88,7 @@ impl Marks {
         self.starts = running.collect();
     }
 
-    /// The rare events of a buffer; `None` where it has too many.
+    /// Positions of the rare events of a buffer; `None` if it has too many.
     #[must_use]
     pub fn of(&self, buffer: usize) -> Option<&[Mark]> {
         let (start, length) = (*self.starts.get(buffer)?, *self.lengths.get(buffer)?);

@@ -1,42 +1,42 @@
-//! What heap shots hold, added up in the same pass: objects, bytes and references by class.
+//! Totals of heapshots by class: objects, bytes and references.
 
 use rustc_hash::FxHashMap;
 
 use crate::decode::BareObject;
 use crate::records::int_size;
 
-/// Classes of a part that are added up. A program has far fewer; where there are more, sums would not be smaller than rows.
+/// Maximum number of classes per section. Programs have far fewer; more totals would not be smaller than the rows.
 const MOST_SUMS: usize = 1 << 16;
-/// Classes that are found without a search: a power of two.
+/// Size of the cache of classes: a power of two.
 const PLACES: usize = 1 << 12;
 
-/// Objects of a class.
+/// Objects of one class.
 #[derive(Clone, Copy, Debug)]
 pub struct Sum {
-    /// Class, or since data version 15 vtable.
+    /// Class; since data version 15, vtable.
     pub class: u64,
-    /// Objects.
+    /// Number of objects.
     pub count: u64,
-    /// Their sizes.
+    /// Their total size in bytes.
     pub bytes: u64,
-    /// References they have.
+    /// Number of their references.
     pub num_references: u64,
 }
 
-/// Objects of a thread with no beginning or end of a shot between them.
+/// Objects of one thread without the start or end of a heapshot between them.
 #[derive(Debug)]
 pub struct Part {
-    /// The thread.
+    /// Thread id.
     pub thread: u64,
-    /// Offset of the first object.
+    /// File offset of the first object.
     pub offset: u64,
-    /// Time of it.
+    /// Time of the first object.
     pub time: u64,
-    /// By class.
+    /// Totals by class.
     pub sums: Vec<Sum>,
 }
 
-/// All objects of heap shots.
+/// Totals of all heapshot objects of a log.
 #[derive(Debug, Default)]
 pub struct Held {
     parts: Vec<Part>,
@@ -44,12 +44,13 @@ pub struct Held {
 }
 
 impl Held {
-    /// Sums in the order of the file; `None` where there would be too many.
+    /// The sections in file order; `None` if there are too many totals.
     #[must_use]
     pub fn parts(&self) -> Option<&[Part]> {
         (!self.has_too_many).then_some(&self.parts)
     }
 
+    /// Adds the totals of the following buffers.
     pub(super) fn append(&mut self, other: Self) {
         self.has_too_many |= other.has_too_many;
         if self.has_too_many {
@@ -60,18 +61,19 @@ impl Held {
     }
 }
 
-/// Adds up the objects of a task's buffers.
+/// Adds up the heapshot objects in the buffers of one task.
 #[derive(Debug, Default)]
 pub(super) struct Adder {
     all: Held,
+    /// The current section.
     open: Option<Part>,
-    /// Where in the open part's sums a class is: by its lowest bits, then by all.
+    /// Index of a class in the totals of the current section: first by the low bits of its address, then by all.
     places: Vec<u32>,
     known: FxHashMap<u64, u32>,
 }
 
 impl Adder {
-    /// Where a class is looked for first. Classes lie some words apart.
+    /// Cache slot of a class. Addresses of classes are some words apart.
     #[inline(always)]
     fn slot(class: u64) -> usize {
         ((class >> 3) ^ (class >> 14)) as usize % PLACES
@@ -91,6 +93,7 @@ impl Adder {
         self.add_other(thread, object);
     }
 
+    /// Adds an object whose class is not in the cache.
     #[cold]
     fn add_other(&mut self, thread: u64, object: &BareObject) {
         if self.open.as_ref().is_none_or(|part| part.thread != thread) {
@@ -116,7 +119,7 @@ impl Adder {
         }
     }
 
-    /// What follows is of another shot, or of none.
+    /// Ends the current section.
     pub(super) fn end(&mut self) {
         self.known.clear();
         self.places.clear();
@@ -130,10 +133,11 @@ impl Adder {
 }
 
 impl Sum {
+    /// Adds an object.
     #[inline(always)]
     fn add(&mut self, object: &BareObject) {
         self.num_references = self.num_references.saturating_add(object.num_references);
-        // A record of size 0 goes on with the references of an object that was counted.
+        // A record of size 0 continues the references of an object that was counted.
         if object.size != 0 {
             self.count = self.count.wrapping_add(1);
             self.bytes = self.bytes.saturating_add(int_size(object.size));

@@ -1,4 +1,4 @@
-//! What of the survey one task reads: some buffers that follow each other.
+//! Survey of consecutive buffers, as one parallel task.
 
 use perfuse_wire::ParseError;
 
@@ -12,7 +12,7 @@ use crate::dialect::Dialect;
 use crate::reader::Buffer;
 use crate::records::{Body, Event};
 
-/// What was found in some buffers.
+/// The results from some buffers.
 pub(super) struct Part {
     pub counts: [u64; 256],
     pub span: Option<(u64, u64)>,
@@ -42,6 +42,7 @@ impl Part {
         }
     }
 
+    /// Adds the results from the following buffers.
     pub(super) fn merge(mut self, other: Self) -> Self {
         for (count, more) in self.counts.iter_mut().zip(other.counts) {
             *count = count.saturating_add(more);
@@ -62,7 +63,7 @@ impl Part {
     }
 }
 
-/// A task at work.
+/// A task that surveys consecutive buffers.
 pub(super) struct Task {
     part: Part,
     dialect: Dialect,
@@ -70,7 +71,7 @@ pub(super) struct Task {
     held: shots::Adder,
 }
 
-/// What is kept of a buffer's events while it is read.
+/// The results from the current buffer.
 struct Tally {
     thread: u64,
     kinds: KindSet,
@@ -80,7 +81,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// Mono 4.6 writes 0 as the time of the first values of counters.
+    /// Extends the time span. Mono 4.6 writes time 0 in the first COUNTERS event.
     #[inline(always)]
     fn time(&mut self, time: u64) {
         if time != 0 {
@@ -89,10 +90,10 @@ impl Tally {
     }
 }
 
-/// How many calls were entered, left, and left by an exception, of so many whose bytes have these sums of 0x10 and of 0x20:
-/// fewer additions for each than three.
+/// Number of METHOD_ENTER, METHOD_LEAVE and METHOD_EXC_LEAVE events among `num` calls, from the sums of the bits 0x10
+/// and 0x20 of their event bytes. This needs fewer additions per call than three counts.
 fn kinds_of_calls(num: u64, lower: u64, upper: u64) -> (u64, u64, u64) {
-    // Their bytes are 0x23, 0x13 and 0x33.
+    // The event bytes are 0x23, 0x13 and 0x33.
     let (lower, upper) = (lower >> 4, upper >> 5);
     let thrown = lower.wrapping_add(upper).wrapping_sub(num);
     (upper.wrapping_sub(thrown), lower.wrapping_sub(thrown), thrown)
@@ -107,6 +108,7 @@ impl Task {
         Part { allocated: self.allocated.finish(), held: self.held.finish(), ..self.part }
     }
 
+    /// Surveys a buffer.
     pub(super) fn read(&mut self, data: &[u8], number: usize, buffer: &Buffer) {
         let mut decoder = buffer.decoder(data, self.dialect).lean(KindSet::all());
         let mut event = Event::default();
@@ -136,7 +138,7 @@ impl Task {
         }
     }
 
-    /// What most logs consist of almost whole: allocations, calls, objects of heap shots, as many as come next.
+    /// Surveys the following run of frequent events: allocations and moves, calls, or heapshot objects.
     #[inline]
     fn runs(&mut self, decoder: &mut Decoder<'_>, tally: &mut Tally) {
         let Some(next) = decoder.next_byte() else { return };
@@ -168,7 +170,7 @@ impl Task {
                 num = num.wrapping_add(1);
                 lower = lower.wrapping_add((call.0 & 0x10).into());
                 upper = upper.wrapping_add((call.0 & 0x20).into());
-                // So that 0, which is no time, is not the first.
+                // Maps time 0, which is not a time, to the maximum.
                 first = first.min(time.wrapping_sub(1));
                 last = last.max(time);
             });
@@ -195,6 +197,7 @@ impl Task {
         }
     }
 
+    /// Adds to the number of events of a kind.
     #[inline]
     fn count(&mut self, byte: EventByte, more: u64, tally: &mut Tally) {
         if more > 0 {
@@ -206,6 +209,7 @@ impl Task {
         }
     }
 
+    /// Surveys an event that is not part of a run.
     #[inline]
     fn event(&mut self, event: &Event<'_>, tally: &mut Tally) {
         self.count(event.byte, 1, tally);

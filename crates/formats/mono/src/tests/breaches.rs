@@ -1,10 +1,10 @@
-//! Each rule, with the smallest bytes that break it.
+//! For each rule, the smallest input that violates it.
 
 use super::assemble::*;
 
-/// A log of one buffer with these events breaks a rule, and one without them does not.
+/// A log of one buffer with these events violates a rule, and one without events does not.
 fn breaks(code: &str, events: &[Vec<u8>]) {
-    assert!(!codes(&log(&[buffer(&[])])).contains(&code), "{code} is told of an empty buffer");
+    assert!(!codes(&log(&[buffer(&[])])).contains(&code), "{code} is reported for an empty buffer");
     let found = codes(&log(&[buffer(events)]));
     assert!(found.contains(&code), "{code} is not in {found:?}");
 }
@@ -67,7 +67,7 @@ fn values() {
 
 #[test]
 fn values_of_old_versions() {
-    // Flags behind the pointer of an image.
+    // Flags after the pointer of an image.
     let image = event(0x22, &[&[2], POINTER, &[9], &text("a.dll")]);
     let coverage = [vec![0x29], vec![1, 2, 3, 4, 5]].concat();
     let old = open([old_header(11), buffer(&[image, coverage])].concat());

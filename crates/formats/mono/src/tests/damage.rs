@@ -1,4 +1,5 @@
-//! Damaged logs: nothing panics, hangs or takes memory for what is not there, and what is lost is told.
+//! Tests of damaged logs: no panic, no endless loop, no allocation from an invalid count, and all lost data is
+//! reported.
 
 use proptest::prelude::*;
 
@@ -6,7 +7,7 @@ use super::assemble::*;
 use crate::MonoLog;
 use perfuse_recording::{Placement, Position, Recording, TableRequest};
 
-/// Does with a log whatever can be done with one; every place that is told lies in the file.
+/// Uses every operation of a log; every reported offset is inside the file.
 fn everything(log: &MonoLog) {
     let size = log.source().len() as u64;
     for found in checked(log) {
@@ -27,7 +28,7 @@ fn everything(log: &MonoLog) {
     }
 }
 
-/// Every code that says something was lost or is wrong with the bytes.
+/// Codes of diagnostics that report lost or invalid bytes.
 const LOSSES: [&str; 5] = ["ML010", "ML011", "ML012", "ML013", "ML014"];
 
 fn small() -> Vec<(String, Vec<u8>)> {
@@ -45,7 +46,7 @@ fn fixtures_lose_nothing() {
 
 #[test]
 fn a_cut_anywhere_loses_only_what_is_cut_off_and_says_so() {
-    // One of each family of layouts: all would only take longer.
+    // One of each family of encodings; all of them would take too long.
     let kinds = ["v01-32bit", "v05", "v12", "v13", "v14", "v17"];
     let chosen = |name: &str| kinds.iter().any(|kind| name == format!("crafted-{kind}"));
     for (name, whole) in small().into_iter().filter(|(name, _)| chosen(name)) {
@@ -87,7 +88,7 @@ fn a_damaged_buffer_costs_that_buffer() {
     assert_eq!(
         lost[0].offset,
         header().len() as u64 + 2 * 48 + 2 + 2 + 1,
-        "the byte behind the event's first"
+        "the byte after the event byte"
     );
 }
 

@@ -1,4 +1,4 @@
-//! Layouts that lived under a data version before its released one: nothing but the events tells them.
+//! Tests of the layouts that a data version had before its release, which only the events can reveal.
 
 use crate::consts::EventByte;
 use crate::dialect::Dialect;
@@ -9,7 +9,7 @@ use perfuse_recording::Recording;
 
 use super::assemble::{codes, fixtures, open};
 
-/// One event that each early layout lays out in another way, several times.
+/// An event, several times, that each unreleased layout encodes in another way.
 fn telling(byte: EventByte) -> Event<'static> {
     let mut event = Event::default();
     assert!(event.begin(byte));
@@ -22,7 +22,8 @@ fn telling(byte: EventByte) -> Event<'static> {
         }
         Body::HeapRoot(HeapRoot { collections }) => {
             *collections = 3;
-            // Read as in data version 15, the second object's difference is the first byte of the next event, and there is none.
+            // Decoded as data version 15, the second object's difference is the first byte of the next event, which
+            // is not defined.
             event.roots = vec![
                 Root { object: 0x8000, kind: 1, ..Root::default() },
                 Root { object: 0x8000 + (0x0b << 3), kind: 0x84, extra: 300, ..Root::default() },

@@ -1,4 +1,4 @@
-//! Events as they are shown, and made again of that.
+//! Tests that the named fields of events build equal events.
 
 use super::assemble::{fixtures, open};
 use crate::consts::{EventByte, NEWEST};
@@ -19,7 +19,7 @@ fn what_is_shown_makes_the_event_again() {
             let mut event = Event::default();
             while let Some(Ok(())) = decoder.read(&mut event) {
                 let view = describe::view(&survey.dialect, &mut event, 0, 1);
-                // The first is the thread of the buffer.
+                // The first field is the thread of the buffer.
                 let fields = fill::given(&view.fields[1..]);
                 let again = fill::event(&survey.dialect, &view.name, view.timestamp, &fields).unwrap();
                 let expected = Event { offset: 0, size: 0, ..event.clone() };

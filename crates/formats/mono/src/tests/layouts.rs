@@ -1,4 +1,4 @@
-//! The documentation's tables are what the decoder does.
+//! Tests that the documented layouts describe the decoder.
 
 use perfuse_wire::FieldType;
 
@@ -8,7 +8,7 @@ use crate::layout::events::EVENTS;
 use crate::records::shape::{self, Codec};
 use crate::records::{Body, CounterValue, Event};
 
-/// Lists fields by name and encoding; of a list one entry.
+/// Lists fields by name and encoding; one entry of each list.
 struct Lister {
     dialect: Dialect,
     fields: Vec<(&'static str, FieldType)>,
@@ -92,7 +92,7 @@ impl<'a> Codec<'a> for Lister {
 fn tables_say_what_is_read_in_every_data_version() {
     for version in 1..=17 {
         let mut dialect = Dialect::released(version, 8);
-        // The later of the two producers of data version 1 has all that number stands for.
+        // The later of the two producers of data version 1 writes all events of that version.
         dialect.minor = dialect.minor.max(2);
         for table in EVENTS {
             for &byte in table.bytes {
@@ -108,7 +108,8 @@ fn tables_say_what_is_read_in_every_data_version() {
                     .collect();
                 let thing = table.versions.iter().any(|versions| versions.contains(&version));
                 if !shape::exists(event.byte, &dialect) || !thing {
-                    // A class could be unloaded from 11 on; its table is that of loading, which always was.
+                    // Unloads of classes exist since 11; their documented layout is that of loads, which always
+                    // existed.
                     let unload = byte == EventByte::METADATA_END_UNLOAD.0;
                     assert!(rows.is_empty() || unload, "{} in {version}", table.layout.name);
                     continue;

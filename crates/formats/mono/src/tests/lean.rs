@@ -1,4 +1,4 @@
-//! Backtraces that are passed over change nothing else: the same events, the same faults.
+//! Tests that skipped backtraces change nothing else: the same events and the same errors.
 
 use perfuse_wire::ParseError;
 
@@ -8,7 +8,7 @@ use crate::consts::{EventByte, KindSet};
 use crate::records::{Body, Event};
 use perfuse_recording::Recording;
 
-/// Every event, without its backtrace if it has one, or what ends its buffer.
+/// Every event without its backtrace, or the error that ends its buffer.
 fn read(log: &MonoLog, lean: KindSet) -> Vec<Result<String, ParseError>> {
     let survey = log.survey();
     let mut event = Event::default();
@@ -38,7 +38,7 @@ fn of_logs_of_every_data_version() {
 
 #[test]
 fn of_damaged_logs() {
-    // One of each family of layouts that has backtraces: all would only take longer.
+    // One of each family of encodings with backtraces; all of them would take too long.
     let kinds = ["v01", "v11-32bit", "v12", "v13", "v17"].map(|kind| format!("crafted-{kind}"));
     for (name, bytes) in fixtures().into_iter().filter(|(name, _)| kinds.contains(name)) {
         let first = open(bytes.clone()).header().size as usize;
@@ -56,7 +56,7 @@ fn allocation(num_frames: u8, frames: &[u8]) -> Vec<u8> {
     event(0x10, &[&[0], &[0], &[16], &[num_frames], frames])
 }
 
-/// A number of so many bytes: 1.
+/// The number 1 in so many bytes.
 fn number(num_bytes: usize) -> Vec<u8> {
     let mut bytes = vec![0x80; num_bytes];
     bytes[0] |= 1;
@@ -84,7 +84,7 @@ fn of_numbers_of_any_length_at_any_place() {
 #[test]
 fn of_methods_behind_backtraces() {
     let pair = [allocation(3, &[2, 4, 0x7f]), allocation(1, &[6]), event(0x23, &[&[2]])].concat();
-    // More than a walk puts up with before it reads the rest whole.
+    // Up to more skipped backtraces than the decoder tolerates before it stops skipping.
     for num in [1, 7, 8, 9, 40] {
         let log = log(&[buffer(&vec![pair.clone(); num])]);
         assert_alike(&log, &format!("{num}"));

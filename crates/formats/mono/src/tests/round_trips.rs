@@ -1,4 +1,4 @@
-//! What is read can be written again: byte for byte from what the reader has, event for event from events alone.
+//! Tests that decoded logs are encoded again: byte for byte with the buffers' bases, event for event without.
 
 use super::assemble::{fixtures, open};
 use crate::MonoLog;
@@ -9,7 +9,7 @@ use crate::records::Event;
 use crate::writer::{WriteError, Writer};
 use perfuse_recording::Recording;
 
-/// The log again, buffer for buffer.
+/// The log encoded again, buffer by buffer.
 fn rewritten(log: &MonoLog) -> Vec<u8> {
     let mut out = Vec::new();
     log.header().write(&mut out);
@@ -34,7 +34,7 @@ fn byte_for_byte() {
     }
 }
 
-/// Real logs of every data version and option, where the corpus is.
+/// Real logs of every data version and option, if the corpus is available.
 #[test]
 fn byte_for_byte_of_real_logs() {
     let corpus = std::env::var_os("PERFUSE_CORPUS").map_or_else(
@@ -56,7 +56,7 @@ fn byte_for_byte_of_real_logs() {
     assert!(num > 90 || std::env::var_os("CI").is_none(), "no corpus");
 }
 
-/// Events of a log with their threads, in the order of the file.
+/// Passes the events of a log with their threads to `each`, in file order.
 fn events(log: &MonoLog, mut each: impl FnMut(u64, &mut Event<'_>)) {
     let survey = log.survey();
     let mut event = Event::default();
@@ -68,7 +68,7 @@ fn events(log: &MonoLog, mut each: impl FnMut(u64, &mut Event<'_>)) {
     }
 }
 
-/// What an event says, wherever it lies.
+/// Text of an event without its position.
 fn said(event: &Event<'_>) -> String {
     format!("{:?}", Event { offset: 0, size: 0, ..event.clone() })
 }
@@ -87,7 +87,7 @@ fn event_for_event_through_the_writer() {
         let written = open(writer.finish().unwrap());
         events(&written, |thread, event| after.push((thread, said(event))));
         assert_eq!(written.survey().faults, []);
-        // Threads are gathered into buffers of their own; each thread's events keep their order.
+        // Events are collected in a buffer for each thread; the events of a thread keep their order.
         before.sort_by_key(|(thread, _)| *thread);
         after.sort_by_key(|(thread, _)| *thread);
         assert_eq!(before, after, "{name}");

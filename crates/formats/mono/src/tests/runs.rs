@@ -1,4 +1,4 @@
-//! Calls and objects of heap shots that are read many at a time are what they are one by one.
+//! Tests that the fast paths for runs decode calls and heapshot objects as the slow path does.
 
 use super::assemble::*;
 use crate::MonoLog;
@@ -7,7 +7,7 @@ use crate::decode::{BareObject, Call, Decoder};
 use crate::records::{Body, Event};
 use perfuse_recording::Recording;
 
-/// Calls, objects and everything else, and what ends each buffer.
+/// Calls, objects, all other events, and the errors that end buffers.
 fn one_by_one(log: &MonoLog) -> Vec<String> {
     walk(log, |_, _| ())
 }
@@ -19,7 +19,7 @@ fn many_at_a_time(log: &MonoLog) -> Vec<String> {
     })
 }
 
-/// Without the methods of calls.
+/// The same without the methods of calls.
 fn bare(log: &MonoLog) -> Vec<String> {
     walk(log, |decoder, told| decoder.bare_calls(|byte, time| told.push(format!("{byte:?} at {time}"))))
 }
@@ -84,7 +84,7 @@ fn of_damaged_logs() {
     }
 }
 
-/// A number of so many bytes: 1.
+/// The number 1 in so many bytes.
 fn number(num_bytes: usize) -> Vec<u8> {
     let mut bytes = vec![0x80; num_bytes];
     bytes[0] |= 1;

@@ -1,4 +1,4 @@
-//! Heap shots: which roots they have, and one by itself.
+//! Tests of heap snapshots: the assignment of roots, and requests for a single snapshot.
 
 use arrow_array::types::{UInt32Type, UInt64Type};
 use perfuse_tables::access::{nullable, numbers};
@@ -7,7 +7,7 @@ use super::assemble::*;
 use crate::MonoLog;
 use perfuse_recording::{Placement, Recording, TableRequest};
 
-/// Shot and object of each row.
+/// Snapshot and object of each row.
 fn rows(log: &MonoLog, table: &str, snapshot: Option<u32>, first: u32) -> Vec<(Option<u32>, u64)> {
     let mut placement = Placement::alone(log);
     placement.first.snapshot = first;
@@ -31,7 +31,7 @@ fn root(at: u8) -> Vec<u8> {
     vec![0x36, 1, 1, at, 3, 0]
 }
 
-/// A shot of an object that refers to itself.
+/// A heapshot of an object that refers to itself.
 fn shot(at: u8) -> Vec<u8> {
     [event(0x06, &[]), vec![0x26, at, 0, 16, 1, 8, at], event(0x16, &[])].concat()
 }
@@ -47,7 +47,7 @@ fn old_log() -> MonoLog {
 fn roots_stand_before_the_shot_they_are_of() {
     let roots = rows(&old_log(), "heap_roots", None, 0);
     let at = |object: u64| 0x8000 + 8 * object;
-    // 1 is of a collection without a shot, 5 of another thread, and 7 has none behind it.
+    // 1 is of a collection without a heapshot, 5 of another thread, and no heapshot follows 7.
     let expected = [
         (None, at(1)),
         (Some(0), at(2)),
@@ -70,7 +70,7 @@ fn one_shot_by_itself() {
             assert!(!own.is_empty());
             assert_eq!(rows(&log, table, Some(shot), 10), own, "{table}");
         }
-        // Shots of recordings before and behind this one.
+        // Snapshots of recordings before and after this one.
         assert_eq!([3, 12].map(|shot| rows(&log, table, Some(shot), 10)), [vec![], vec![]], "{table}");
     }
 }

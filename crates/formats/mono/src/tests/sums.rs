@@ -1,4 +1,4 @@
-//! What the survey adds up, and rows of some objects, are what all rows of allocations say.
+//! Tests that the survey's totals, and the rows of requested objects, agree with all rows of allocations.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::assemble::*;
 use crate::MonoLog;
 use perfuse_recording::{Placement, Recording, TableRequest};
 
-/// Objects, bytes, the largest, time of the first, by thread and type.
+/// Count, bytes, largest object and time of the first, by thread and type.
 type Sums = BTreeMap<(u32, Option<u32>), (u64, u64, u64, i64)>;
 
 fn take(sums: &mut Sums, key: (u32, Option<u32>), (count, bytes, largest, first): (u64, u64, u64, i64)) {
@@ -53,7 +53,7 @@ fn alloc(class: u8, object: u8, size: u8) -> Vec<u8> {
     event(0x00, &[&[class | 0x20, object, size]])
 }
 
-/// METADATA: the thread of [`buffer`] starts.
+/// METADATA: the start of the thread of a [`buffer`].
 fn thread_starts() -> Vec<u8> {
     let distance = THREAD as i64 - 0x1000;
     let mut sleb = Vec::new();

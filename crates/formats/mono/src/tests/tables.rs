@@ -1,4 +1,4 @@
-//! Rows of small logs.
+//! Tests of the rows of small logs.
 
 use arrow_array::RecordBatch;
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
@@ -81,7 +81,7 @@ fn a_name_that_comes_late_is_known_before() {
 
 #[test]
 fn equal_backtraces_are_one_stack() {
-    // Differences of methods: 0x1000 is called A, then one higher B, then back.
+    // Methods are differences: 0x1000 is A, one higher is B, then back.
     let log = log(&[buffer(&[
         jit(0, "A"),
         jit(1, "B"),

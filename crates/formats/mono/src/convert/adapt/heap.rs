@@ -1,21 +1,21 @@
-//! Heap shots: objects and roots.
+//! Conversion of heapshot objects and roots.
 
 use super::Adapter;
 use crate::convert::misfits::{Misfit, Written};
 use crate::records::{Body, Event, Root};
 
-/// What stands for an unknown generation: there are 0 and 1.
+/// Stands for an unknown generation; known ones are 0 and 1.
 const UNKNOWN_GENERATION: u64 = 0xff;
-/// The kinds of roots of data versions 3 to 13 are 0 to 4; those of 14 these.
+/// Root kinds of data version 14, in the order of the kinds 0 to 4 of data versions 3 to 13.
 const KINDS: [u64; 5] = [1, 2, 4, 8, 16];
-// Kinds as data versions 3 to 13 number them.
+// Root kinds as data versions 3 to 13 number them.
 const STACK: u64 = 0;
 const FINALIZER: u64 = 1;
 const HANDLE: u64 = 2;
 const OTHER: u64 = 3;
 const FLAGS: u64 = !0xff;
 
-/// The kind of a root by where it is registered.
+/// The kind of a root from the source of its registered memory.
 fn kind_of_source(source: u64) -> u64 {
     match source {
         1 => STACK,
@@ -26,6 +26,7 @@ fn kind_of_source(source: u64) -> u64 {
 }
 
 impl Adapter {
+    /// Converts heapshot objects and roots.
     pub(super) fn heap(&self, event: &mut Event<'_>, time: u64, written: &mut Written) {
         let (from, to) = (self.from, self.to);
         match &mut event.body {
@@ -58,6 +59,7 @@ impl Adapter {
         }
     }
 
+    /// Converts a root to data versions 3 to 14.
     fn root(&self, root: &mut Root, time: u64, written: &mut Written) {
         let (from, to) = (self.from, self.to);
         let (kind, flags) = if from.vtables() {

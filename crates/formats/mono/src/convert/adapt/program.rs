@@ -1,16 +1,17 @@
-//! What names something, allocations and exceptions.
+//! Conversion of metadata, allocations and exceptions.
 
 use super::Adapter;
 use crate::consts::{EventByte, metadata as mtypes};
 use crate::convert::misfits::{Misfit, Written};
 use crate::records::{Body, Event, Metadata};
 
-/// The kind of helper that has a name, before data version 14; all kinds are one lower since.
+/// The kind of helper that has a name, as numbered before data version 14; since then all kinds are one lower.
 const SPECIFIC: u64 = 6;
-/// Kinds of helpers before data version 9 end below it.
+/// The first kind of helper that data version 8 does not have.
 const EXCEPTION_HANDLING: u64 = 10;
 
 impl Adapter {
+    /// Converts metadata, allocations, exception clauses and helpers.
     pub(super) fn program(&self, event: &mut Event<'_>, written: &mut Written) {
         let loads = event.byte == EventByte::METADATA_END_LOAD;
         let time = event.time.unwrap_or(0);
@@ -40,12 +41,13 @@ impl Adapter {
         }
     }
 
-    /// Whether the log is of the first profiler and the other is not.
+    /// Whether the source log is by profiler 0.1, which wrote exact allocation sizes, and the target is not.
     fn exact_sizes(&self) -> bool {
         let first = |version: u8, minor: u8| version == 1 && minor <= 1;
         first(self.from.version, self.from.minor) && !first(self.to.version, self.to.minor)
     }
 
+    /// Counts metadata fields that only one of the two data versions has.
     fn metadata(&self, it: &mut Metadata<'_>, loads: bool, written: &mut Written) {
         match it.mtype {
             mtypes::ASSEMBLY if (self.from.version >= 14) != (self.to.version >= 14) => {
@@ -58,7 +60,7 @@ impl Adapter {
         }
     }
 
-    /// The number of a kind of helper in the other layout.
+    /// The number of a kind of helper in the target; `None` if it has no such kind.
     pub(super) fn helper(&self, kind: u64) -> Option<u64> {
         let (from, to) = (self.from.version, self.to.version);
         let old = if from < 14 { kind } else { kind.checked_add(1)? };
@@ -69,7 +71,7 @@ impl Adapter {
         }
     }
 
-    /// The vtable a class is given that has just been told: at its own address.
+    /// The vtable event to add after the load of a class: at the address of the class.
     pub fn vtable_of(&self, event: &Event<'_>, written: &mut Written) -> Option<Event<'static>> {
         let Body::Metadata(it) = event.body else { return None };
         let wanted = self.to.vtables() && !self.from.vtables();

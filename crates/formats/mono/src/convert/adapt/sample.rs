@@ -1,16 +1,17 @@
-//! Samples and counters.
+//! Conversion of samples and counters.
 
 use super::Adapter;
 use crate::consts::PERFCOUNTERS;
 use crate::convert::misfits::{Misfit, Written};
 use crate::records::{Body, Event, SampleFrame};
 
-/// Nanoseconds in a millisecond.
+/// Nanoseconds per millisecond.
 const MS: u64 = 1_000_000;
-/// Where a frame is in the IL of its method, if that is not known.
+/// The position of a frame whose offsets are unknown.
 const UNKNOWN_PLACE: SampleFrame = SampleFrame { il_offset: -1, native_offset: 0 };
 
 impl Adapter {
+    /// Converts samples and counters.
     pub(super) fn sampled(&mut self, event: &mut Event<'_>, thread: u64, time: u64, written: &mut Written) {
         match event.body {
             Body::SampleHit { .. } => self.sample(event, thread, written),
@@ -20,6 +21,7 @@ impl Adapter {
         }
     }
 
+    /// Converts a sample. `buffer` is the thread of its buffer.
     fn sample(&self, event: &mut Event<'_>, buffer: u64, written: &mut Written) {
         let (from, to) = (self.from, self.to);
         let Body::SampleHit { kind, stamp, thread } = &mut event.body else { return };
@@ -48,6 +50,7 @@ impl Adapter {
         }
     }
 
+    /// Converts counter descriptions.
     fn descriptions(&self, event: &mut Event<'_>, written: &mut Written) {
         let before = event.descriptions.len();
         if self.to.version < 7 {
@@ -62,6 +65,7 @@ impl Adapter {
         }
     }
 
+    /// Converts counter values.
     fn values(&mut self, event: &mut Event<'_>, time: u64, written: &mut Written) {
         let before = event.values.len();
         if self.to.version < 7 {

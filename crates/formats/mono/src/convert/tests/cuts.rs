@@ -1,4 +1,4 @@
-//! Parts of logs.
+//! Tests of the selection of parts of a log.
 
 use rustc_hash::FxHashSet;
 
@@ -7,7 +7,7 @@ use super::{converted, fixture, num_events, part, said};
 use crate::consts::EventByte;
 use crate::tests::assemble::{THREAD, TIME, buffer, buffer_of, event, header, log, open, uleb};
 
-/// `METHOD_ENTER` (0x23) or `METHOD_LEAVE` (0x13) of the method before, or of another so many bytes on, after so many ns.
+/// `METHOD_ENTER` (0x23) or `METHOD_LEAVE` (0x13) of the method `away` bytes from the previous one, `after` ns later.
 fn call(byte: u8, after: u64, away: u8) -> Vec<u8> {
     [vec![byte], uleb(after), vec![away & 0x7f]].concat()
 }
@@ -73,7 +73,7 @@ fn a_shot_is_whole_or_not_there() {
     assert_eq!(cut.survey().count(EventByte::HEAP_END), 1);
     let objects = cut.survey().count(EventByte::HEAP_OBJECT);
     assert!(objects > 0 && objects < log.survey().count(EventByte::HEAP_OBJECT));
-    // What names the objects is there, though it was told before and behind.
+    // The events that name the objects are retained, though they are outside the range.
     let names = [EventByte::METADATA_END_LOAD, EventByte::METHOD_JIT, EventByte::HEAP_ROOT_REGISTER];
     for byte in names {
         assert_eq!(cut.survey().count(byte), log.survey().count(byte));
@@ -124,7 +124,7 @@ fn kinds() {
     assert_eq!(cut.survey().count(EventByte::METHOD_JIT), log.survey().count(EventByte::METHOD_JIT));
 }
 
-/// COUNTERS (0x47) of data version 17: index, type, value; 0 ends. Values are differences.
+/// COUNTERS (0x47) of data version 17: index, type, value; 0 ends the list. Values are differences.
 fn counters(after: u64, values: &[(u8, u8)]) -> Vec<u8> {
     let list = values.iter().flat_map(|&(index, value)| [index, 0, value]);
     [vec![0x47], uleb(after), list.collect(), vec![0]].concat()

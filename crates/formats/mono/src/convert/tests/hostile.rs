@@ -1,4 +1,4 @@
-//! Damaged logs: what can be read of them is written, and what is written can be read.
+//! Tests of damaged logs: readable events are written, and the output is valid.
 
 use super::super::{Selection, convert};
 use super::{Options, fixture, part, to};
@@ -6,7 +6,7 @@ use crate::MonoLog;
 use crate::tests::assemble::open;
 use perfuse_recording::{Recording, Source};
 
-/// A small generator of numbers: the same each time.
+/// A deterministic generator of pseudorandom numbers.
 struct Numbers(u64);
 
 impl Numbers {

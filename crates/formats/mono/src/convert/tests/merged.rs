@@ -1,4 +1,4 @@
-//! Several logs become one.
+//! Tests of merging several logs.
 
 use super::super::{ConvertError, Misfit, Options, Selection, ThreadChoice, convert};
 use super::{converted, fixture, part, said};
@@ -52,7 +52,7 @@ fn counters_of_two_parts_add_up() {
         |time| open(converted(&[&log], &part(Selection { time: Some(time), ..Selection::default() })).0);
     let halves = [half(start..middle), half(middle..end + 1)];
     let (out, _) = converted(&[&halves[0], &halves[1]], &Options::default());
-    // The second half begins with every value, so some are told again, as a difference of 0.
+    // The second half starts with every value, so some occur again as a difference of 0.
     let values = |log: &MonoLog| -> Vec<String> {
         let events = said(log).into_iter().filter(|(_, text)| text.contains("body: Counters {"));
         let values = events.flat_map(|(_, text)| {
@@ -65,7 +65,7 @@ fn counters_of_two_parts_add_up() {
     let before = values(&log);
     assert!(before.len() > 8);
     let mut after = values(&open(out));
-    // What a performance counter counts is no difference.
+    // Values of performance counters are absolute.
     after.dedup();
     assert_eq!(after[..before.len()], before);
 }

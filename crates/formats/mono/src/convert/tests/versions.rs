@@ -1,4 +1,4 @@
-//! Every data version as every other.
+//! Tests of the conversion of every data version to every other.
 
 use perfuse_wire::Severity;
 
@@ -45,7 +45,7 @@ fn every_log_as_every_data_version() {
     }
 }
 
-/// What fits both ways is the same when it comes back.
+/// A conversion without unsupported items is reversible.
 #[test]
 fn to_a_newer_data_version_and_back() {
     for (name, through) in [("v11-bt", 12), ("v17-heapshot", 17), ("v01-heapshot", 2), ("crafted-v09", 10)] {
@@ -78,7 +78,7 @@ fn what_a_data_version_has_no_place_for_is_counted() {
     assert!(told > 0 && told <= before);
 }
 
-/// The reader of November 2010 takes the upper half of the startup time for flags, which must be 0.
+/// The reader of November 2010 reads flags from the upper half of the startup time; they must be 0.
 #[test]
 fn the_header_of_data_version_1_is_that_of_the_first_profiler() {
     let (out, _) = converted(&[&fixture("crafted-v17")], &to(1));

@@ -1,4 +1,4 @@
-//! Slices: collections and their pauses, finalizers, waits for locks.
+//! Table `slices`: collections, their pauses, finalizers and lock waits.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::recording::Shared;
 use crate::records::{Body, Event};
 use perfuse_recording::{BatchStream, Placement, one_batch};
 
-/// What begins or ends; the same thread, kind and subject make a span.
+/// What starts and ends. Equal subjects of a thread form a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Subject {
     /// A collection of a generation.
     Collection(u64),
-    /// The world stands still, for a collection of a generation.
+    /// A pause for the collection of a generation.
     Pause(u64),
-    /// A round of finalizers.
+    /// A round of the finalizer thread.
     Finalizers,
     /// The finalizer of an object.
     Finalizer(u64),
@@ -45,7 +45,7 @@ impl Subject {
         if matches!(self, Self::Lock(_)) { SliceKind::Lock } else { SliceKind::Gc }
     }
 
-    /// Its object, as a JSON array.
+    /// The address of the object, as a JSON array.
     fn args(self) -> Option<String> {
         match self {
             Self::Finalizer(object) | Self::Lock(object) => Some(format!("[\"{object:#x}\"]")),
@@ -54,7 +54,7 @@ impl Subject {
     }
 }
 
-/// What an event begins (`true`) or ends.
+/// The subject that an event starts (`true`) or ends.
 fn edge(event: &Event<'_>) -> Option<(Subject, bool)> {
     Some(match event.body {
         Body::GcEvent { event, generation } => match event {
@@ -73,6 +73,7 @@ fn edge(event: &Event<'_>) -> Option<(Subject, bool)> {
     })
 }
 
+/// The start or end of a span.
 struct Edge {
     time: u64,
     thread: u32,
@@ -81,6 +82,7 @@ struct Edge {
     offset: u64,
 }
 
+/// A slice before it becomes a row.
 struct Span {
     thread: u32,
     subject: Subject,
@@ -90,9 +92,11 @@ struct Span {
     offset: u64,
     depth: u32,
     parent: Option<usize>,
+    /// Total duration of the spans directly inside this one.
     inner: u64,
 }
 
+/// Table `slices`.
 pub fn slices(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     let kinds = KindSet::of(&[
         EventByte::GC_EVENT,
@@ -139,7 +143,7 @@ pub fn slices(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     one_batch(table.finish())
 }
 
-/// Spans of the edges; one that never ends ends with the log.
+/// Pairs starts and ends. A span without an end extends to the end of the log.
 fn pair(mut edges: Vec<Edge>, last: u64) -> Vec<Span> {
     edges.sort_by_key(|edge| (edge.thread, edge.time));
     let mut open: FxHashMap<(u32, Subject), Edge> = FxHashMap::default();
@@ -151,7 +155,7 @@ fn pair(mut edges: Vec<Edge>, last: u64) -> Vec<Span> {
     for edge in edges {
         let key = (edge.thread, edge.subject);
         if edge.begins {
-            // A thread that waits for a lock may say so more than once: the first tells since when.
+            // A thread that waits for a lock may report it more than once: the first event is the start.
             open.entry(key).or_insert(edge);
         } else if let Some(from) = open.remove(&key) {
             push(from, edge.time, false);
@@ -164,7 +168,7 @@ fn pair(mut edges: Vec<Edge>, last: u64) -> Vec<Span> {
     spans
 }
 
-/// Which span lies in which other of its thread; spans are in the order of their starts.
+/// Sets the parents and depths of spans, which are sorted by start.
 fn nest(spans: &mut [Span]) {
     let mut around: FxHashMap<u32, Vec<(usize, u64)>> = FxHashMap::default();
     for at in 0..spans.len() {
