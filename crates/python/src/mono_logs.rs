@@ -7,13 +7,13 @@ use arrow_schema::ArrowError;
 use perfuse_formats::mono::MonoLog;
 use perfuse_formats::mono::consts::{EventByte, HEADER_ID, NEWEST};
 use perfuse_formats::mono::convert::{
-    ConvertError, Misfit, Options, Selection, ThreadChoice, Written, convert,
+    ConvertError, ConvertSummary, LogSelection, Options, ThreadChoice, UnsupportedItem, convert,
 };
-use perfuse_formats::mono::dialect::Dialect;
-use perfuse_formats::mono::fill::{self, Field, Given};
+use perfuse_formats::mono::dialect::LogDialect;
+use perfuse_formats::mono::fill::{self, FieldValue, NamedField};
 use perfuse_formats::mono::header::Header;
 use perfuse_formats::mono::layout::FileHeader;
-use perfuse_formats::mono::rows::{self, Stacks};
+use perfuse_formats::mono::rows::{self, RowStacks};
 use perfuse_formats::mono::writer::{WriteError, Writer};
 use perfuse_formats::{Rate, Recording};
 use perfuse_tables::access::ColumnError;
@@ -30,10 +30,10 @@ use crate::xray_logs::ticks;
 /// `(buffers, events, events left out by kind, what did not fit by name)`.
 type WrittenFacts = (u64, u64, Vec<(String, u64)>, Vec<(&'static str, u64)>);
 
-fn facts(written: &Written) -> WrittenFacts {
-    let left_out = written.left_out.iter().map(|(byte, count)| (byte.to_string(), *count));
-    let misfits = written.misfits.iter().map(|(misfit, count)| (misfit.name(), *count));
-    (written.num_buffers, written.num_events, left_out.collect(), misfits.collect())
+fn facts(summary: &ConvertSummary) -> WrittenFacts {
+    let left_out = summary.omitted_events.iter().map(|(byte, count)| (byte.to_string(), *count));
+    let misfits = summary.unsupported.iter().map(|(misfit, count)| (misfit.name(), *count));
+    (summary.num_buffers, summary.num_events, left_out.collect(), misfits.collect())
 }
 
 /// A thread, by its id or by a name.
@@ -88,7 +88,7 @@ fn convert_mono(
         all.into_iter().map(choice).collect()
     });
     let kinds = wanted.kinds.map(|names| names.iter().map(|name| kind(name)).collect::<PyResult<_>>());
-    let selection = Selection {
+    let selection = LogSelection {
         time: wanted.between_ns.map(|(start, end)| time(start)..time(end)),
         threads,
         kinds: kinds.transpose()?,
@@ -118,7 +118,7 @@ fn mono_kinds() -> Vec<&'static str> {
 /// What may not fit a log: `(name, what is done)`.
 #[pyfunction]
 fn mono_misfits() -> Vec<(&'static str, &'static str)> {
-    Misfit::ALL.iter().map(|misfit| (misfit.name(), misfit.about())).collect()
+    UnsupportedItem::ALL.iter().map(|misfit| (misfit.name(), misfit.about())).collect()
 }
 
 /// The fields of a file header; what is not given is as the profiler of that data version has it.
@@ -148,7 +148,7 @@ impl HeaderFields {
                 self.pointer_bytes
             )));
         }
-        let mut dialect = Dialect::released(self.version, self.pointer_bytes);
+        let mut dialect = LogDialect::released(self.version, self.pointer_bytes);
         (dialect.major, dialect.minor) = self.profiler.unwrap_or((dialect.major, dialect.minor));
         let with_nul = |text: String| [text.into_bytes(), vec![0]].concat();
         Ok(Header {
@@ -176,8 +176,8 @@ impl HeaderFields {
 #[pyclass(frozen, module = "perfuse._core")]
 pub struct MonoLogWriter {
     writer: Mutex<Writer<Vec<u8>>>,
-    stacks: Mutex<Stacks>,
-    dialect: Dialect,
+    stacks: Mutex<RowStacks>,
+    dialect: LogDialect,
 }
 
 #[pymethods]
@@ -200,7 +200,7 @@ impl MonoLogWriter {
         let fields = given(fields)?;
         let refused = |error: String| PyValueError::new_err(format!("{name}: {error}"));
         let mut event =
-            fill::event(&self.dialect, name, timestamp, &fields).map_err(|e| refused(e.to_string()))?;
+            fill::build_event(&self.dialect, name, timestamp, &fields).map_err(|e| refused(e.to_string()))?;
         match self.lock()?.event(thread_id, &mut event) {
             Ok(()) => Ok(()),
             Err(WriteError::Output(error)) => Err(error.into()),
@@ -227,7 +227,7 @@ impl MonoLogWriter {
                 // Not held while the next batch is made: DuckDB may want Python for it.
                 let batch = batch?;
                 let mut writer = self.writer.lock().map_err(|error| RowsError(error.to_string()))?;
-                rows::events(&batch, &known, |thread, event| {
+                rows::events_from_rows(&batch, &known, |thread, event| {
                     writer.event(thread, event).map_err(|error| RowsError(error.to_string()))
                 })?;
                 num_events += batch.num_rows() as u64;
@@ -285,24 +285,24 @@ impl MonoLogWriter {
     }
 }
 
-fn given(fields: &Bound<'_, PyDict>) -> PyResult<Vec<Field>> {
+fn given(fields: &Bound<'_, PyDict>) -> PyResult<Vec<NamedField>> {
     fields.iter().map(|(name, value)| Ok((name.extract()?, value_given(&value)?))).collect()
 }
 
-fn value_given(value: &Bound<'_, PyAny>) -> PyResult<Given> {
+fn value_given(value: &Bound<'_, PyAny>) -> PyResult<FieldValue> {
     if let Ok(text) = value.extract::<String>() {
-        return Ok(Given::Text(text));
+        return Ok(FieldValue::Text(text));
     }
     if let Ok(number) = value.extract::<i128>() {
-        return Ok(Given::Number(number));
+        return Ok(FieldValue::Number(number));
     }
     if let Ok(number) = value.extract::<f64>() {
-        return Ok(Given::Text(number.to_string()));
+        return Ok(FieldValue::Text(number.to_string()));
     }
     let entries: Vec<Bound<'_, PyDict>> = value
         .extract()
         .map_err(|_| PyTypeError::new_err("a value is a number, text, or a list of dicts of these"))?;
-    Ok(Given::Entries(entries.iter().map(given).collect::<PyResult<_>>()?))
+    Ok(FieldValue::Entries(entries.iter().map(given).collect::<PyResult<_>>()?))
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

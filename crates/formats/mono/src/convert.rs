@@ -18,15 +18,15 @@ use perfuse_wire::ParseError;
 
 use super::MonoLog;
 use super::consts::NEWEST;
-use super::dialect::Dialect;
+use super::dialect::LogDialect;
 use super::header::Header;
 
-pub use misfits::{Misfit, Written};
-pub use selection::{Selection, ThreadChoice};
+pub use misfits::{ConvertSummary, UnsupportedItem};
+pub use selection::{LogSelection, ThreadChoice};
 
 use counters::CounterSums;
-use order::Told;
-use piece::Piece;
+use order::WrittenDefinitions;
+use piece::LogConverter;
 
 /// What to write.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +34,7 @@ pub struct Options {
     /// Target data version; if `None`, the exact encoding of the first log.
     pub version: Option<u8>,
     /// The part of the logs to write.
-    pub selection: Selection,
+    pub selection: LogSelection,
     /// Allows logs of different runs. Their addresses are not distinguished in the result.
     pub any_run: bool,
 }
@@ -83,45 +83,56 @@ impl From<io::Error> for ConvertError {
 ///
 /// # Errors
 /// When the output fails, there is no log, the logs are not of one run, or the data version does not exist.
-pub fn convert<W: Write>(logs: &[&MonoLog], options: &Options, mut out: W) -> Result<Written, ConvertError> {
+pub fn convert<W: Write>(
+    logs: &[&MonoLog],
+    options: &Options,
+    mut out: W,
+) -> Result<ConvertSummary, ConvertError> {
     let first = *logs.first().ok_or(ConvertError::Nothing)?;
     for log in logs {
-        same_run(first.header(), log.header(), options.any_run)?;
+        check_same_run(first.header(), log.header(), options.any_run)?;
     }
-    let to = target(first, options.version)?;
-    let mut written = Written::default();
+    let to = target_dialect(first, options.version)?;
+    let mut summary = ConvertSummary::default();
     let mut bytes = Vec::new();
-    header(first.header(), to, &mut written).write(&mut bytes);
+    convert_header(first.header(), to, &mut summary).write(&mut bytes);
     out.write_all(&bytes)?;
-    let mut pieces: Vec<_> = logs.iter().map(|log| Piece::new(log, to, &options.selection)).collect();
-    let runs: Vec<_> = logs.iter().map(|log| of_run(first.header(), log.header())).collect();
+    let mut converters: Vec<_> =
+        logs.iter().map(|log| LogConverter::new(log, to, &options.selection)).collect();
+    let same_run: Vec<_> = logs.iter().map(|log| may_be_of_same_run(first.header(), log.header())).collect();
     let mut sums = CounterSums::new(logs);
-    let mut told = Told::new(logs.len() > 1);
-    for place in order::places(logs, &mut written) {
-        let Some(piece) = pieces.get_mut(place.log) else { continue };
-        let counted = runs.get(place.log) == Some(&true);
+    let mut definitions = WrittenDefinitions::new(logs.len() > 1);
+    for buffer in order::merge_buffers(logs, &mut summary) {
+        let Some(converter) = converters.get_mut(buffer.log) else { continue };
+        let has_counters = same_run.get(buffer.log) == Some(&true);
         bytes.clear();
-        piece.buffer(&place, &mut told, counted.then_some(&mut sums), &mut written, &mut bytes)?;
+        converter.convert_buffer(
+            &buffer,
+            &mut definitions,
+            has_counters.then_some(&mut sums),
+            &mut summary,
+            &mut bytes,
+        )?;
         out.write_all(&bytes)?;
     }
     out.flush()?;
-    Ok(written)
+    Ok(summary)
 }
 
 /// The encoding to write: that of the first log, or the released one of the requested data version.
-fn target(first: &MonoLog, version: Option<u8>) -> Result<Dialect, ConvertError> {
+fn target_dialect(first: &MonoLog, version: Option<u8>) -> Result<LogDialect, ConvertError> {
     let own = first.survey().dialect;
     match version {
         None => Ok(own),
         Some(version) if !(1..=NEWEST).contains(&version) => Err(ConvertError::Version(version)),
-        Some(version) if version == own.version && own.early == Default::default() => Ok(own),
-        Some(version) => Ok(Dialect::released(version, own.pointer_bytes)),
+        Some(version) if version == own.version && own.prerelease == Default::default() => Ok(own),
+        Some(version) => Ok(LogDialect::released(version, own.pointer_bytes)),
     }
 }
 
 /// Converts the file header.
-fn header(of: &Header, to: Dialect, written: &mut Written) -> Header {
-    if of.dialect() == (Dialect { early: Default::default(), ..to }) {
+fn convert_header(of: &Header, to: LogDialect, summary: &mut ConvertSummary) -> Header {
+    if of.dialect() == (LogDialect { prerelease: Default::default(), ..to }) {
         return of.clone();
     }
     let mut new = of.converted(&to);
@@ -130,34 +141,34 @@ fn header(of: &Header, to: Dialect, written: &mut Written) -> Header {
         // these fields.
         (new.fixed.startup_time, new.timer_overhead, new.pid) = (0, 0, 0);
     }
-    let texts =
+    let num_texts =
         |header: &Header| (0..3).filter(|&at| header.text(at).is_some_and(|it| !it.is_empty())).count();
-    let pairs = [
+    let changes = [
         (of.fixed.startup_time, new.fixed.startup_time),
         (of.startup_ns, new.startup_ns),
         (of.timer_overhead.into(), new.timer_overhead.into()),
         (of.pid.into(), new.pid.into()),
         (of.port.into(), new.port.into()),
     ];
-    let lost = pairs.iter().filter(|(before, after)| before != after).count();
-    let lost = lost.saturating_add(texts(of).saturating_sub(texts(&new)));
-    written.add(Misfit::HeaderFields, lost as u64);
+    let num_lost = changes.iter().filter(|(before, after)| before != after).count();
+    let num_lost = num_lost.saturating_add(num_texts(of).saturating_sub(num_texts(&new)));
+    summary.count_item(UnsupportedItem::HeaderFields, num_lost as u64);
     new
 }
 
 /// Whether two logs can be of the same run: known values (not 0) of process id and start time are equal.
-fn of_run(first: &Header, other: &Header) -> bool {
+fn may_be_of_same_run(first: &Header, other: &Header) -> bool {
     let same = |a: u64, b: u64| a == b || a == 0 || b == 0;
     same(first.pid.into(), other.pid.into()) && same(first.fixed.startup_time, other.fixed.startup_time)
 }
 
 /// Checks that two logs can become one.
-fn same_run(first: &Header, other: &Header, any_run: bool) -> Result<(), ConvertError> {
+fn check_same_run(first: &Header, other: &Header, any_run: bool) -> Result<(), ConvertError> {
     let (a, b) = (first.fixed.ptrsize, other.fixed.ptrsize);
     if a != b {
         return Err(ConvertError::Pointers(a, b));
     }
-    if any_run || of_run(first, other) {
+    if any_run || may_be_of_same_run(first, other) {
         return Ok(());
     }
     let name =

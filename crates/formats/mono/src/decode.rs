@@ -5,9 +5,9 @@
 use perfuse_wire::{ErrorKind, ParseError};
 
 use super::consts::{EventByte, KindSet};
-use super::dialect::Dialect;
+use super::dialect::LogDialect;
 use super::layout::BufferHeader;
-use super::records::shape::{self, Codec};
+use super::records::shape::{self, FieldVisitor};
 use super::records::{CounterValue, Event};
 
 mod lean;
@@ -15,18 +15,18 @@ mod number;
 mod quick;
 mod runs;
 
-pub use quick::Alloc;
-pub use runs::{BareObject, Call};
+pub use quick::AllocEvent;
+pub use runs::{HeapObjectSummary, MethodEvent};
 
 /// The decoder's state between two events.
 #[derive(Clone, Copy, Debug)]
-pub struct State {
+pub struct DecoderState {
     pos: usize,
     time: u64,
     method: u64,
 }
 
-impl State {
+impl DecoderState {
     /// Time of the previous timed event.
     #[must_use]
     pub fn time(&self) -> u64 {
@@ -36,36 +36,36 @@ impl State {
 
 /// Decodes the events of one buffer.
 #[derive(Clone, Debug)]
-pub struct Decoder<'a> {
+pub struct EventDecoder<'a> {
     /// The events of the buffer.
     data: &'a [u8],
     pos: usize,
     /// File offset of the first byte of `data`.
     base: u64,
-    dialect: Dialect,
+    dialect: LogDialect,
     mask: u64,
     ptr_base: u64,
     obj_base: u64,
     time: u64,
     method: u64,
     /// Kinds of events whose backtraces are skipped.
-    lean: KindSet,
+    skipped_kinds: KindSet,
     /// Number of frames in skipped backtraces.
-    num_passed: u64,
+    num_skipped_frames: u64,
     /// Position of the current event.
     start: usize,
     /// How often skipped backtraces had to be decoded after all.
-    num_missed: u32,
+    num_redecoded: u32,
     /// The last state in which `method` was valid, if a backtrace was skipped since.
-    left: Option<State>,
+    skipped_from: Option<DecoderState>,
     /// The first error: kind, position and field.
-    fault: Option<(ErrorKind, usize, &'static str)>,
+    error: Option<(ErrorKind, usize, &'static str)>,
 }
 
-impl<'a> Decoder<'a> {
+impl<'a> EventDecoder<'a> {
     /// Decodes `data`, the events after a buffer header. `base` is the file offset of its first byte.
     #[must_use]
-    pub fn new(dialect: Dialect, header: &BufferHeader, data: &'a [u8], base: u64) -> Self {
+    pub fn new(dialect: LogDialect, header: &BufferHeader, data: &'a [u8], base: u64) -> Self {
         Self {
             data,
             pos: 0,
@@ -76,12 +76,12 @@ impl<'a> Decoder<'a> {
             obj_base: header.obj_base,
             time: header.time_base,
             method: header.method_base,
-            lean: KindSet::default(),
-            num_passed: 0,
+            skipped_kinds: KindSet::default(),
+            num_skipped_frames: 0,
             start: 0,
-            num_missed: 0,
-            left: None,
-            fault: None,
+            num_redecoded: 0,
+            skipped_from: None,
+            error: None,
         }
     }
 
@@ -93,8 +93,8 @@ impl<'a> Decoder<'a> {
 
     /// The state before the next event.
     #[must_use]
-    pub fn state(&self) -> State {
-        State { pos: self.pos, time: self.time, method: self.method }
+    pub fn state(&self) -> DecoderState {
+        DecoderState { pos: self.pos, time: self.time, method: self.method }
     }
 
     /// Time of the last timed event.
@@ -113,14 +113,14 @@ impl<'a> Decoder<'a> {
 
     /// Continues with a state that another decoder of the same buffer had.
     #[must_use]
-    pub fn resume(self, State { pos, time, method }: State) -> Self {
+    pub fn resume(self, DecoderState { pos, time, method }: DecoderState) -> Self {
         Self { pos, time, method, ..self }
     }
 
     /// Moves to a later event. The value of `method` becomes unknown; it is computed from the skipped bytes if an
     /// event needs it.
-    pub fn jump(&mut self, to: State) {
-        self.left.get_or_insert(State { pos: self.pos, time: self.time, method: self.method });
+    pub fn jump_to(&mut self, to: DecoderState) {
+        self.skipped_from.get_or_insert(DecoderState { pos: self.pos, time: self.time, method: self.method });
         (self.pos, self.time) = (to.pos, to.time);
     }
 
@@ -130,27 +130,27 @@ impl<'a> Decoder<'a> {
     pub fn read(&mut self, event: &mut Event<'a>) -> Option<Result<(), ParseError>> {
         let start = self.pos;
         let byte = EventByte(*self.data.get(start)?);
-        if self.fault.is_some() {
+        if self.error.is_some() {
             return None;
         }
         self.pos = start.saturating_add(1);
         self.start = start;
         if event.begin(byte) {
-            shape::fields(self, event);
+            shape::visit_fields(self, event);
         } else {
-            self.refuse("event", byte.0.into(), "an event of this data version");
+            self.reject("event", byte.0.into(), "an event of this data version");
         }
         event.offset = self.base.saturating_add(start as u64);
         event.size = self.pos.saturating_sub(start) as u64;
-        match self.fault {
+        match self.error {
             None => Some(Ok(())),
-            Some(_) => Some(Err(self.error(event))),
+            Some(_) => Some(Err(self.parse_error(event))),
         }
     }
 
     #[cold]
-    fn error(&self, event: &Event<'_>) -> ParseError {
-        let (kind, pos, field) = self.fault.unwrap_or((ErrorKind::Overlong, self.pos, ""));
+    fn parse_error(&self, event: &Event<'_>) -> ParseError {
+        let (kind, pos, field) = self.error.unwrap_or((ErrorKind::Overlong, self.pos, ""));
         let mut error = ParseError::new(kind, self.base.saturating_add(pos as u64), field);
         error.record = event.byte.name();
         error
@@ -158,33 +158,33 @@ impl<'a> Decoder<'a> {
 
     #[cold]
     fn fail(&mut self, kind: ErrorKind, field: &'static str) {
-        if self.fault.is_none() {
-            self.fault = Some((kind, self.pos, field));
+        if self.error.is_none() {
+            self.error = Some((kind, self.pos, field));
         }
     }
 
     /// The bytes that are left.
     #[inline]
-    fn rest(&self) -> &'a [u8] {
+    fn remaining(&self) -> &'a [u8] {
         self.data.get(self.pos..).unwrap_or_default()
     }
 
     /// Reads a LEB128 number; returns its bits and their count.
     #[inline]
     fn leb128(&mut self, field: &'static str) -> (u64, u32) {
-        match self.rest() {
+        match self.remaining() {
             [byte @ ..0x80, ..] => {
                 self.pos = self.pos.wrapping_add(1);
                 (u64::from(*byte), 7)
             }
-            rest => self.long_leb128(rest, field),
+            remaining => self.long_leb128(remaining, field),
         }
     }
 
     /// Reads a LEB128 number of more than one byte.
     #[inline]
-    fn long_leb128(&mut self, rest: &'a [u8], field: &'static str) -> (u64, u32) {
-        let Some((value, num_bytes)) = number::short(rest) else { return self.slow_leb128(field) };
+    fn long_leb128(&mut self, remaining: &'a [u8], field: &'static str) -> (u64, u32) {
+        let Some((value, num_bytes)) = number::read_short(remaining) else { return self.slow_leb128(field) };
         self.pos = self.pos.wrapping_add(num_bytes as usize);
         (value, num_bytes.wrapping_mul(7))
     }
@@ -193,7 +193,7 @@ impl<'a> Decoder<'a> {
     #[cold]
     fn slow_leb128(&mut self, field: &'static str) -> (u64, u32) {
         let (mut value, mut bits) = (0u64, 0u32);
-        for (at, byte) in self.rest().iter().enumerate() {
+        for (at, byte) in self.remaining().iter().enumerate() {
             if bits > 63 {
                 self.fail(ErrorKind::Overlong, field);
                 return (0, 7);
@@ -205,7 +205,7 @@ impl<'a> Decoder<'a> {
                 return (value, bits);
             }
         }
-        let have = self.rest().len() as u64;
+        let have = self.remaining().len() as u64;
         self.fail(ErrorKind::Short { need: have.saturating_add(1), have }, field);
         (0, 7)
     }
@@ -217,28 +217,28 @@ impl<'a> Decoder<'a> {
 
     #[inline]
     fn sleb128(&mut self, field: &'static str) -> i64 {
-        number::signed(self.leb128(field))
+        number::sign_extend(self.leb128(field))
     }
 
     /// Takes the next `len` bytes.
     #[inline]
     fn take(&mut self, len: usize, field: &'static str) -> &'a [u8] {
-        match self.rest().get(..len) {
+        match self.remaining().get(..len) {
             Some(bytes) => {
                 self.pos = self.pos.wrapping_add(len);
                 bytes
             }
             None => {
-                self.fail(ErrorKind::Short { need: len as u64, have: self.rest().len() as u64 }, field);
+                self.fail(ErrorKind::Short { need: len as u64, have: self.remaining().len() as u64 }, field);
                 &[]
             }
         }
     }
 }
 
-impl<'a> Codec<'a> for Decoder<'a> {
+impl<'a> FieldVisitor<'a> for EventDecoder<'a> {
     #[inline]
-    fn dialect(&self) -> &Dialect {
+    fn dialect(&self) -> &LogDialect {
         &self.dialect
     }
 
@@ -282,8 +282,8 @@ impl<'a> Codec<'a> for Decoder<'a> {
 
     #[inline]
     fn method(&mut self, field: &'static str, value: &mut u64) {
-        if self.left.is_some() {
-            self.catch_up();
+        if self.skipped_from.is_some() {
+            self.decode_skipped();
         }
         self.method = self.method.wrapping_add_signed(self.sleb128(field)) & self.mask;
         *value = self.method;
@@ -291,10 +291,10 @@ impl<'a> Codec<'a> for Decoder<'a> {
 
     #[inline]
     fn text(&mut self, field: &'static str, value: &mut &'a [u8]) {
-        let rest = self.rest();
-        match memchr::memchr(0, rest) {
+        let remaining = self.remaining();
+        match memchr::memchr(0, remaining) {
             Some(len) => {
-                *value = rest.get(..len).unwrap_or_default();
+                *value = remaining.get(..len).unwrap_or_default();
                 self.pos = self.pos.wrapping_add(len).wrapping_add(1);
             }
             None => self.fail(ErrorKind::NoTerminator, field),
@@ -306,7 +306,7 @@ impl<'a> Codec<'a> for Decoder<'a> {
     }
 
     #[inline]
-    fn growing(&mut self, field: &'static str, last: &mut u64, value: &mut u64) {
+    fn increasing(&mut self, field: &'static str, last: &mut u64, value: &mut u64) {
         *last = last.wrapping_add(self.uleb128(field));
         *value = *last;
     }
@@ -324,13 +324,13 @@ impl<'a> Codec<'a> for Decoder<'a> {
 
     fn objects(&mut self, field: &'static str, list: &mut Vec<u64>) {
         let num = self.uleb128(field);
-        if num > self.rest().len() as u64 {
-            return self.entries(field, num, list, |codec, object| codec.object("object", object));
+        if num > self.remaining().len() as u64 {
+            return self.entries(field, num, list, |decoder, object| decoder.object("object", object));
         }
-        for _ in 0..self.read_objects(num, list) {
+        for _ in 0..self.read_object_run(num, list) {
             let mut object = 0;
             self.object("object", &mut object);
-            if self.fault.is_some() {
+            if self.error.is_some() {
                 return;
             }
             list.push(object);
@@ -339,7 +339,7 @@ impl<'a> Codec<'a> for Decoder<'a> {
 
     #[inline]
     fn backtrace(&mut self, byte: EventByte, list: &mut Vec<u64>, each: impl FnMut(&mut Self, &mut u64)) {
-        if self.lean.has(byte) { self.pass_over() } else { self.list("frames", list, each) }
+        if self.skipped_kinds.has(byte) { self.skip_backtrace() } else { self.list("frames", list, each) }
     }
 
     #[inline]
@@ -352,21 +352,21 @@ impl<'a> Codec<'a> for Decoder<'a> {
     ) {
         // An entry has at least one byte, so a count larger than the remaining bytes is rejected before anything is
         // stored.
-        let have = self.rest().len() as u64;
+        let have = self.remaining().len() as u64;
         if num > have {
             return self.fail(ErrorKind::Short { need: num, have }, field);
         }
         for _ in 0..num {
             let mut entry = T::default();
             each(self, &mut entry);
-            if self.fault.is_some() {
+            if self.error.is_some() {
                 return;
             }
             list.push(entry);
         }
     }
 
-    fn series(
+    fn terminated_list(
         &mut self,
         field: &'static str,
         list: &mut Vec<CounterValue<'a>>,
@@ -374,7 +374,7 @@ impl<'a> Codec<'a> for Decoder<'a> {
     ) {
         loop {
             let index = self.uleb128(field);
-            if index == 0 || self.fault.is_some() {
+            if index == 0 || self.error.is_some() {
                 return;
             }
             let mut entry = CounterValue { index, ..CounterValue::default() };
@@ -384,7 +384,7 @@ impl<'a> Codec<'a> for Decoder<'a> {
     }
 
     #[cold]
-    fn refuse(&mut self, field: &'static str, value: u64, expected: &'static str) {
+    fn reject(&mut self, field: &'static str, value: u64, expected: &'static str) {
         self.fail(ErrorKind::Invalid { value, expected }, field);
     }
 }

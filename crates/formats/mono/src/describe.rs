@@ -5,17 +5,22 @@ use std::borrow::Cow;
 use perfuse_wire::{RecordView, Value};
 
 use super::consts::EventByte;
-use super::dialect::Dialect;
+use super::dialect::LogDialect;
 use super::records::CounterValue;
 use super::records::Event;
-use super::records::shape::{self, Codec};
+use super::records::shape::{self, FieldVisitor};
 
-type Fields<'a> = Vec<(&'static str, Value<'a>)>;
+type NamedValues<'a> = Vec<(&'static str, Value<'a>)>;
 
 /// The record view of an event. `thread` is that of its buffer.
-pub fn view<'a>(dialect: &Dialect, event: &mut Event<'a>, index: u64, thread: u64) -> RecordView<'a> {
-    let mut lister = Lister { dialect: *dialect, fields: vec![("thread_id", Value::Hex(thread))] };
-    shape::fields(&mut lister, event);
+pub fn record_view<'a>(
+    dialect: &LogDialect,
+    event: &mut Event<'a>,
+    index: u64,
+    thread: u64,
+) -> RecordView<'a> {
+    let mut lister = FieldLister { dialect: *dialect, fields: vec![("thread_id", Value::Hex(thread))] };
+    shape::visit_fields(&mut lister, event);
     RecordView {
         index,
         offset: event.offset,
@@ -31,13 +36,13 @@ fn name(byte: EventByte) -> Cow<'static, str> {
 }
 
 /// Collects the fields of an event by name.
-struct Lister<'a> {
-    dialect: Dialect,
-    fields: Fields<'a>,
+struct FieldLister<'a> {
+    dialect: LogDialect,
+    fields: NamedValues<'a>,
 }
 
-impl<'a> Codec<'a> for Lister<'a> {
-    fn dialect(&self) -> &Dialect {
+impl<'a> FieldVisitor<'a> for FieldLister<'a> {
+    fn dialect(&self) -> &LogDialect {
         &self.dialect
     }
 
@@ -82,7 +87,7 @@ impl<'a> Codec<'a> for Lister<'a> {
         self.fields.push((field, Value::Text(f64::from_bits(*bits).to_string().into())));
     }
 
-    fn growing(&mut self, field: &'static str, last: &mut u64, value: &mut u64) {
+    fn increasing(&mut self, field: &'static str, last: &mut u64, value: &mut u64) {
         *last = *value;
         self.fields.push((field, Value::Unsigned(*value)));
     }
@@ -113,7 +118,7 @@ impl<'a> Codec<'a> for Lister<'a> {
         self.fields.push((field, Value::Entries(entries)));
     }
 
-    fn series(
+    fn terminated_list(
         &mut self,
         field: &'static str,
         list: &mut Vec<CounterValue<'a>>,
@@ -125,5 +130,5 @@ impl<'a> Codec<'a> for Lister<'a> {
         });
     }
 
-    fn refuse(&mut self, _: &'static str, _: u64, _: &'static str) {}
+    fn reject(&mut self, _: &'static str, _: u64, _: &'static str) {}
 }

@@ -5,7 +5,7 @@ use super::layout::FileHeader;
 
 /// What the encoding of events depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dialect {
+pub struct LogDialect {
     /// Data version.
     pub version: u8,
     /// Major version of the profiler: distinguishes the two layouts of data version 16.
@@ -15,13 +15,13 @@ pub struct Dialect {
     /// Size of a pointer in bytes: 4 or 8.
     pub pointer_bytes: u8,
     /// Layouts that a data version had before its release.
-    pub early: Early,
+    pub prerelease: PrereleaseLayout,
 }
 
 /// Layouts that a data version had in Mono's repository before its release. No field of the file states them; see
-/// [`LogDialect::candidates`](Dialect::candidates).
+/// [`LogDialect::candidates`](LogDialect::candidates).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Early {
+pub struct PrereleaseLayout {
     /// Data version 14 until July 2017: a sample has its type.
     pub sample_type: bool,
     /// Data version 15 in its first week: classes instead of vtables, roots as in 14.
@@ -30,7 +30,7 @@ pub struct Early {
     pub bare_strings: bool,
 }
 
-impl Dialect {
+impl LogDialect {
     /// The released layout of the version in a header.
     #[must_use]
     pub fn of(header: &FileHeader) -> Self {
@@ -39,7 +39,7 @@ impl Dialect {
             major: header.major,
             minor: header.minor,
             pointer_bytes: header.ptrsize,
-            early: Early::default(),
+            prerelease: PrereleaseLayout::default(),
         }
     }
 
@@ -54,20 +54,22 @@ impl Dialect {
             14 | 15 => (2, 0),
             _ => (3, 0),
         };
-        Self { version, major, minor, pointer_bytes, early: Early::default() }
+        Self { version, major, minor, pointer_bytes, prerelease: PrereleaseLayout::default() }
     }
 
     /// Every layout that the data version had, the released one first.
     #[must_use]
     pub fn candidates(&self) -> Vec<Self> {
-        let early = |early| Self { early, ..*self };
+        let prerelease = |prerelease| Self { prerelease, ..*self };
         let mut all = vec![*self];
         match self.version {
-            5 => all.push(early(Early { bare_strings: true, ..Early::default() })),
+            5 => all.push(prerelease(PrereleaseLayout { bare_strings: true, ..PrereleaseLayout::default() })),
             // Until September 2017 the type of a root also was a byte. Those values are below 0x80 and have the same
             // encoding as a number.
-            14 => all.push(early(Early { sample_type: true, ..Early::default() })),
-            15 => all.push(early(Early { class_pointers: true, ..Early::default() })),
+            14 => all.push(prerelease(PrereleaseLayout { sample_type: true, ..PrereleaseLayout::default() })),
+            15 => {
+                all.push(prerelease(PrereleaseLayout { class_pointers: true, ..PrereleaseLayout::default() }))
+            }
             _ => {}
         }
         all
@@ -82,38 +84,38 @@ impl Dialect {
     /// Data version 13 or newer: every event has a time, enumerations are bytes, and backtraces contain methods.
     #[must_use]
     #[inline]
-    pub fn modern(&self) -> bool {
+    pub fn since_v13(&self) -> bool {
         self.version >= 13
     }
 
     /// Whether types are given as vtables: since data version 15.
     #[must_use]
     #[inline]
-    pub fn vtables(&self) -> bool {
-        self.version >= 15 && !self.early.class_pointers
+    pub fn has_vtables(&self) -> bool {
+        self.version >= 15 && !self.prerelease.class_pointers
     }
 
     /// Whether the log is by profiler 3: data version 17, and 16 with that major version.
     #[must_use]
     #[inline]
-    pub fn third(&self) -> bool {
+    pub fn is_profiler_3(&self) -> bool {
         self.version > 16 || (self.version == 16 && self.major >= 3)
     }
 
     /// Whether type, unit and variance of counters are single bytes: data versions 13 and 14.
     #[must_use]
     #[inline]
-    pub fn counter_bytes(&self) -> bool {
+    pub fn has_byte_counter_fields(&self) -> bool {
         matches!(self.version, 13 | 14)
     }
 
     /// Name for users: `17`, `14 (before 2017-07-08)`.
     #[must_use]
     pub fn name(&self) -> String {
-        let mark = match self.early {
-            Early { sample_type: true, .. } => " (before 2017-07-08)",
-            Early { class_pointers: true, .. } => " (before 2017-12-07)",
-            Early { bare_strings: true, .. } => " (first day)",
+        let mark = match self.prerelease {
+            PrereleaseLayout { sample_type: true, .. } => " (before 2017-07-08)",
+            PrereleaseLayout { class_pointers: true, .. } => " (before 2017-12-07)",
+            PrereleaseLayout { bare_strings: true, .. } => " (first day)",
             _ => "",
         };
         format!("{}{mark}", self.version)

@@ -3,16 +3,16 @@
 use perfuse_wire::{Endian, ErrorKind, ParseError};
 
 use super::consts::BUF_ID;
-use super::dialect::Dialect;
+use super::dialect::LogDialect;
 use super::layout::BufferHeader;
-use super::records::shape::{self, Codec};
+use super::records::shape::{self, FieldVisitor};
 use super::records::{CounterValue, Event};
 
 /// Encodes the events of one buffer.
 #[derive(Clone, Debug)]
-pub struct Encoder {
+pub struct BufferEncoder {
     data: Vec<u8>,
-    dialect: Dialect,
+    dialect: LogDialect,
     header: BufferHeader,
     /// Whether each base of the header is fixed; otherwise the first value becomes the base.
     has_ptr: bool,
@@ -24,10 +24,10 @@ pub struct Encoder {
     refused: Option<(&'static str, u64, &'static str)>,
 }
 
-impl Encoder {
+impl BufferEncoder {
     /// Creates a buffer of a thread. The first value of each kind becomes its base.
     #[must_use]
-    pub fn new(dialect: Dialect, thread_id: u64, time_base: u64) -> Self {
+    pub fn new(dialect: LogDialect, thread_id: u64, time_base: u64) -> Self {
         let header = BufferHeader {
             bufid: BUF_ID,
             len: 0,
@@ -42,7 +42,7 @@ impl Encoder {
 
     /// Creates a buffer with the bases of another one, so that decoded events are encoded byte for byte.
     #[must_use]
-    pub fn like(dialect: Dialect, header: &BufferHeader) -> Self {
+    pub fn like(dialect: LogDialect, header: &BufferHeader) -> Self {
         Self {
             data: Vec::new(),
             dialect,
@@ -76,7 +76,7 @@ impl Encoder {
         let before = (self.data.len(), self.header, self.has_ptr, self.has_obj, self.has_method);
         let (time, method) = (self.time, self.method);
         self.data.push(event.byte.0);
-        shape::fields(self, event);
+        shape::visit_fields(self, event);
         let Some((field, value, expected)) = self.refused.take() else { return Ok(()) };
         self.data.truncate(before.0);
         (_, self.header, self.has_ptr, self.has_obj, self.has_method) = before;
@@ -122,8 +122,8 @@ impl Encoder {
     }
 }
 
-impl<'a> Codec<'a> for Encoder {
-    fn dialect(&self) -> &Dialect {
+impl<'a> FieldVisitor<'a> for BufferEncoder {
+    fn dialect(&self) -> &LogDialect {
         &self.dialect
     }
 
@@ -136,7 +136,7 @@ impl<'a> Codec<'a> for Encoder {
     fn byte(&mut self, field: &'static str, value: &mut u64) {
         match u8::try_from(*value) {
             Ok(byte) => self.data.push(byte),
-            Err(_) => self.refuse(field, *value, "a byte"),
+            Err(_) => self.reject(field, *value, "a byte"),
         }
     }
 
@@ -161,7 +161,7 @@ impl<'a> Codec<'a> for Encoder {
 
     fn object(&mut self, field: &'static str, value: &mut u64) {
         if *value & 7 != 0 {
-            return self.refuse(field, *value, "an address that is a multiple of 8");
+            return self.reject(field, *value, "an address that is a multiple of 8");
         }
         let units = *value >> 3;
         if !std::mem::replace(&mut self.has_obj, true) {
@@ -184,7 +184,7 @@ impl<'a> Codec<'a> for Encoder {
 
     fn text(&mut self, field: &'static str, value: &mut &'a [u8]) {
         if let Some(at) = memchr::memchr(0, value) {
-            return self.refuse(field, at as u64, "a text without NUL");
+            return self.reject(field, at as u64, "a text without NUL");
         }
         self.data.extend_from_slice(value);
         self.data.push(0);
@@ -194,7 +194,7 @@ impl<'a> Codec<'a> for Encoder {
         self.data.extend_from_slice(&bits.to_le_bytes());
     }
 
-    fn growing(&mut self, _: &'static str, last: &mut u64, value: &mut u64) {
+    fn increasing(&mut self, _: &'static str, last: &mut u64, value: &mut u64) {
         self.uleb128(value.wrapping_sub(*last));
         *last = *value;
     }
@@ -221,7 +221,7 @@ impl<'a> Codec<'a> for Encoder {
         }
     }
 
-    fn series(
+    fn terminated_list(
         &mut self,
         field: &'static str,
         list: &mut Vec<CounterValue<'a>>,
@@ -229,7 +229,7 @@ impl<'a> Codec<'a> for Encoder {
     ) {
         for entry in list {
             if entry.index == 0 {
-                return self.refuse(field, 0, "the number of a counter, from 1");
+                return self.reject(field, 0, "the number of a counter, from 1");
             }
             self.uleb128(entry.index);
             each(self, entry);
@@ -237,7 +237,7 @@ impl<'a> Codec<'a> for Encoder {
         self.uleb128(0);
     }
 
-    fn refuse(&mut self, field: &'static str, value: u64, expected: &'static str) {
+    fn reject(&mut self, field: &'static str, value: u64, expected: &'static str) {
         self.refused = self.refused.or(Some((field, value, expected)));
     }
 }

@@ -5,27 +5,27 @@ use std::fmt;
 use perfuse_wire::Value;
 
 use super::consts::EventByte;
-use super::dialect::Dialect;
-use super::records::shape::{self, Codec};
+use super::dialect::LogDialect;
+use super::records::shape::{self, FieldVisitor};
 use super::records::{CounterValue, Event};
 
 /// A field: name and value.
-pub type Field = (String, Given);
+pub type NamedField = (String, FieldValue);
 
 /// The value of a field.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Given {
+pub enum FieldValue {
     /// A number.
     Number(i128),
     /// Text.
     Text(String),
     /// A list of entries, each a list of fields.
-    Entries(Vec<Vec<Field>>),
+    Entries(Vec<Vec<NamedField>>),
 }
 
 /// Why fields are not a valid event of the data version.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FillError {
+pub enum FieldError {
     /// No data version has an event of that name.
     Event(String),
     /// A field is missing.
@@ -38,7 +38,7 @@ pub enum FillError {
     Refused(&'static str, &'static str),
 }
 
-impl fmt::Display for FillError {
+impl fmt::Display for FieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Event(name) => write!(f, "no data version has an event {name}"),
@@ -51,73 +51,73 @@ impl fmt::Display for FillError {
     }
 }
 
-impl std::error::Error for FillError {}
+impl std::error::Error for FieldError {}
 
 /// Builds an event from its name, time and fields, as `perfuse records` shows them in that data version.
 ///
 /// # Errors
 /// When a field is missing, unknown, or of another type.
-pub fn event<'a>(
-    dialect: &Dialect,
+pub fn build_event<'a>(
+    dialect: &LogDialect,
     name: &str,
     time: Option<u64>,
-    fields: &'a [Field],
-) -> Result<Event<'a>, FillError> {
+    fields: &'a [NamedField],
+) -> Result<Event<'a>, FieldError> {
     let byte = EventByte::ALL.iter().find(|byte| byte.name() == Some(name));
-    let byte = byte.ok_or_else(|| FillError::Event(name.to_owned()))?;
+    let byte = byte.ok_or_else(|| FieldError::Event(name.to_owned()))?;
     let mut event = Event::default();
     event.begin(*byte);
-    let mut filler = Filler { dialect: *dialect, time, fields, taken: Vec::new(), fault: None };
-    shape::fields(&mut filler, &mut event);
-    filler.finish()?;
+    let mut reader = FieldReader { dialect: *dialect, time, fields, used: Vec::new(), error: None };
+    shape::visit_fields(&mut reader, &mut event);
+    reader.finish()?;
     Ok(event)
 }
 
 /// Fills the fields of an event from named values.
-struct Filler<'a> {
-    dialect: Dialect,
+struct FieldReader<'a> {
+    dialect: LogDialect,
     time: Option<u64>,
-    fields: &'a [Field],
+    fields: &'a [NamedField],
     /// Names of the fields that were used.
-    taken: Vec<&'static str>,
+    used: Vec<&'static str>,
     /// The first error.
-    fault: Option<FillError>,
+    error: Option<FieldError>,
 }
 
-impl<'a> Filler<'a> {
-    fn fail(&mut self, error: FillError) {
-        self.fault.get_or_insert(error);
+impl<'a> FieldReader<'a> {
+    fn fail(&mut self, error: FieldError) {
+        self.error.get_or_insert(error);
     }
 
-    fn finish(self) -> Result<(), FillError> {
-        if let Some(fault) = self.fault {
-            return Err(fault);
+    fn finish(self) -> Result<(), FieldError> {
+        if let Some(error) = self.error {
+            return Err(error);
         }
         let mut names = self.fields.iter().map(|(name, _)| name);
-        match names.find(|name| !self.taken.contains(&name.as_str())) {
-            Some(name) => Err(FillError::Unknown(name.clone())),
+        match names.find(|name| !self.used.contains(&name.as_str())) {
+            Some(name) => Err(FieldError::Unknown(name.clone())),
             None => Ok(()),
         }
     }
 
     /// The value of a field.
-    fn find(&mut self, field: &'static str) -> Option<&'a Given> {
-        self.taken.push(field);
+    fn find(&mut self, field: &'static str) -> Option<&'a FieldValue> {
+        self.used.push(field);
         self.fields.iter().find(|(name, _)| name == field).map(|(_, value)| value)
     }
 
     /// The value of a numeric field.
     fn number(&mut self, field: &'static str) -> i128 {
         match self.find(field) {
-            Some(Given::Number(number)) => *number,
+            Some(FieldValue::Number(number)) => *number,
             Some(_) => {
-                self.fail(FillError::Type(field, "a number"));
+                self.fail(FieldError::Type(field, "a number"));
                 0
             }
             // Names and backtraces have flags that are always 0.
             None if field == "flags" => 0,
             None => {
-                self.fail(FillError::Missing(field));
+                self.fail(FieldError::Missing(field));
                 0
             }
         }
@@ -127,27 +127,27 @@ impl<'a> Filler<'a> {
         let number = self.number(field);
         match u64::try_from(number) {
             Ok(number) => *value = number,
-            Err(_) => self.fail(FillError::Type(field, "a number of 64 bits, from 0 on")),
+            Err(_) => self.fail(FieldError::Type(field, "a number of 64 bits, from 0 on")),
         }
     }
 
     fn address(&mut self, field: &'static str, value: &mut u64) {
         self.unsigned(field, value);
         if *value & !self.dialect.pointer_mask() != 0 {
-            self.fail(FillError::Type(field, "an address of the log's pointer size"));
+            self.fail(FieldError::Type(field, "an address of the log's pointer size"));
         }
     }
 }
 
-impl<'a> Codec<'a> for Filler<'a> {
-    fn dialect(&self) -> &Dialect {
+impl<'a> FieldVisitor<'a> for FieldReader<'a> {
+    fn dialect(&self) -> &LogDialect {
         &self.dialect
     }
 
     fn time(&mut self, time: &mut Option<u64>) {
         *time = self.time;
         if time.is_none() {
-            self.fail(FillError::Missing("timestamp"));
+            self.fail(FieldError::Missing("timestamp"));
         }
     }
 
@@ -164,7 +164,7 @@ impl<'a> Codec<'a> for Filler<'a> {
         if field == "num_roots" {
             let roots = self.fields.iter().find(|(name, _)| name == "roots");
             *value = match roots {
-                Some((_, Given::Entries(list))) => list.len() as u64,
+                Some((_, FieldValue::Entries(list))) => list.len() as u64,
                 _ => 0,
             };
             return;
@@ -176,7 +176,7 @@ impl<'a> Codec<'a> for Filler<'a> {
         let number = self.number(field);
         match i64::try_from(number) {
             Ok(number) => *value = number,
-            Err(_) => self.fail(FillError::Type(field, "a signed number of 64 bits")),
+            Err(_) => self.fail(FieldError::Type(field, "a signed number of 64 bits")),
         }
     }
 
@@ -198,24 +198,24 @@ impl<'a> Codec<'a> for Filler<'a> {
 
     fn text(&mut self, field: &'static str, value: &mut &'a [u8]) {
         match self.find(field) {
-            Some(Given::Text(text)) => *value = text.as_bytes(),
-            Some(_) => self.fail(FillError::Type(field, "text")),
-            None => self.fail(FillError::Missing(field)),
+            Some(FieldValue::Text(text)) => *value = text.as_bytes(),
+            Some(_) => self.fail(FieldError::Type(field, "text")),
+            None => self.fail(FieldError::Missing(field)),
         }
     }
 
     fn double(&mut self, field: &'static str, bits: &mut u64) {
         match self.find(field) {
-            Some(Given::Text(text)) if text.parse::<f64>().is_ok() => {
+            Some(FieldValue::Text(text)) if text.parse::<f64>().is_ok() => {
                 *bits = text.parse::<f64>().unwrap_or(0.0).to_bits();
             }
-            Some(Given::Number(number)) => *bits = (*number as f64).to_bits(),
-            Some(_) => self.fail(FillError::Type(field, "a number")),
-            None => self.fail(FillError::Missing(field)),
+            Some(FieldValue::Number(number)) => *bits = (*number as f64).to_bits(),
+            Some(_) => self.fail(FieldError::Type(field, "a number")),
+            None => self.fail(FieldError::Missing(field)),
         }
     }
 
-    fn growing(&mut self, field: &'static str, last: &mut u64, value: &mut u64) {
+    fn increasing(&mut self, field: &'static str, last: &mut u64, value: &mut u64) {
         self.unsigned(field, value);
         *last = *value;
     }
@@ -237,13 +237,12 @@ impl<'a> Codec<'a> for Filler<'a> {
         mut each: impl FnMut(&mut Self, &mut T),
     ) {
         let entries = match self.find(field) {
-            Some(Given::Entries(entries)) => entries,
-            Some(_) => return self.fail(FillError::Type(field, "a list")),
-            None => return self.fail(FillError::Missing(field)),
+            Some(FieldValue::Entries(entries)) => entries,
+            Some(_) => return self.fail(FieldError::Type(field, "a list")),
+            None => return self.fail(FieldError::Missing(field)),
         };
         for fields in entries {
-            let mut inner =
-                Self { dialect: self.dialect, time: None, fields, taken: Vec::new(), fault: None };
+            let mut inner = Self { dialect: self.dialect, time: None, fields, used: Vec::new(), error: None };
             let mut entry = T::default();
             each(&mut inner, &mut entry);
             if let Err(error) = inner.finish() {
@@ -253,7 +252,7 @@ impl<'a> Codec<'a> for Filler<'a> {
         }
     }
 
-    fn series(
+    fn terminated_list(
         &mut self,
         field: &'static str,
         list: &mut Vec<CounterValue<'a>>,
@@ -265,25 +264,27 @@ impl<'a> Codec<'a> for Filler<'a> {
         });
     }
 
-    fn refuse(&mut self, field: &'static str, _: u64, expected: &'static str) {
-        self.fail(FillError::Refused(field, expected));
+    fn reject(&mut self, field: &'static str, _: u64, expected: &'static str) {
+        self.fail(FieldError::Refused(field, expected));
     }
 }
 
-impl From<&Value<'_>> for Given {
+impl From<&Value<'_>> for FieldValue {
     fn from(value: &Value<'_>) -> Self {
         match value {
             Value::Unsigned(number) | Value::Hex(number) => Self::Number((*number).into()),
             Value::Signed(number) => Self::Number((*number).into()),
             Value::Text(text) => Self::Text(text.clone().into_owned()),
             Value::Bytes(bytes) => Self::Text(String::from_utf8_lossy(bytes).into_owned()),
-            Value::Entries(entries) => Self::Entries(entries.iter().map(|entry| given(entry)).collect()),
+            Value::Entries(entries) => {
+                Self::Entries(entries.iter().map(|entry| named_fields(entry)).collect())
+            }
         }
     }
 }
 
 /// Converts the fields of a record view.
 #[must_use]
-pub fn given(fields: &[(&'static str, Value<'_>)]) -> Vec<Field> {
+pub fn named_fields(fields: &[(&'static str, Value<'_>)]) -> Vec<NamedField> {
     fields.iter().map(|(name, value)| ((*name).to_owned(), value.into())).collect()
 }

@@ -3,7 +3,7 @@
 use perfuse_wire::{Cursor, Endian, ErrorKind, ParseError, Put};
 
 use super::consts::{HEADER_ID, NEWEST};
-use super::dialect::Dialect;
+use super::dialect::LogDialect;
 use super::layout::FileHeader;
 
 /// Maximum accepted length of a header text: longer than any command line.
@@ -90,7 +90,7 @@ impl Header {
 
     /// The header for another encoding. Fields that it does not have become 0.
     #[must_use]
-    pub fn converted(&self, to: &Dialect) -> Self {
+    pub fn converted(&self, to: &LogDialect) -> Self {
         let mut fixed = FileHeader { format: to.version, major: to.major, minor: to.minor, ..self.fixed };
         fixed.ptrsize = to.pointer_bytes;
         let empty = || [vec![0], vec![0], vec![0]];
@@ -105,8 +105,8 @@ impl Header {
 
     /// The encoding of the events.
     #[must_use]
-    pub fn dialect(&self) -> Dialect {
-        Dialect::of(&self.fixed)
+    pub fn dialect(&self) -> LogDialect {
+        LogDialect::of(&self.fixed)
     }
 
     /// One of the three texts without its NUL: 0 args, 1 arch, 2 os.

@@ -20,11 +20,11 @@ pub use evidence::fills;
 use perfuse_tables::Offsets;
 
 pub use self::calls::segments as call_segments;
-pub use self::heap::sums as shot_sums;
-pub use self::memory::sums;
-pub use self::roots::Registered;
+pub use self::heap::totals as heapshot_totals;
+pub use self::memory::totals as allocation_totals;
+pub use self::roots::RootRanges;
 use super::consts::EventByte;
-use super::recording::Shared;
+use super::recording::LogData;
 use perfuse_recording::{BatchStream, Placement, TableRequest};
 
 /// The tables it fills besides `sources`, `clocks`, `records` and `diagnostics`.
@@ -58,7 +58,7 @@ pub const TABLES: &[&str] = &[
 
 /// Creates one table of a log in batches; `None` for a table that a log does not have.
 pub fn table(
-    log: &Arc<Shared>,
+    log: &Arc<LogData>,
     name: &str,
     placement: &Placement,
     request: &TableRequest,
@@ -94,25 +94,25 @@ pub fn table(
 }
 
 /// Upper bounds of the number of keys that the tables use.
-pub fn extent(log: &Shared) -> Offsets {
+pub fn extent(log: &LogData) -> Offsets {
     let survey = log.survey();
     let names = log.names();
     let count = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
-    let functions = program::first_helper(names).saturating_add(count(survey.facts.helpers.len()));
-    let frames = u32::try_from(survey.facts.num_frames).unwrap_or(u32::MAX);
+    let functions = program::first_helper(names).saturating_add(count(survey.definitions.helpers.len()));
+    let frames = u32::try_from(survey.definitions.num_frames).unwrap_or(u32::MAX);
     Offsets {
         source: 1,
         function: functions,
         module: count(names.modules.len()),
-        code_object: count(program::code_facts(log).count()),
-        mapping: count(survey.facts.binaries.len()),
+        code_object: count(program::machine_code(log).count()),
+        mapping: count(survey.definitions.binaries.len()),
         sample: survey.count(EventByte::SAMPLE_HIT),
         slice: survey.num_events(),
         frame: frames,
         stack: frames,
         type_: count(names.types.len()),
-        counter: count(survey.facts.counters.len()),
-        snapshot: count(survey.facts.shots.len()),
+        counter: count(survey.definitions.counters.len()),
+        snapshot: count(survey.definitions.heapshots.len()),
         ..Offsets::default()
     }
 }

@@ -38,7 +38,7 @@ pub mod survey;
 mod tests;
 pub mod writer;
 
-pub use recording::{MonoLog, Shared};
+pub use recording::{LogData, MonoLog};
 
 /// The format's entry in the registry.
 pub static FORMAT: Format = Format {

@@ -6,75 +6,76 @@ mod timeline;
 
 use rustc_hash::FxHashMap;
 
-pub use self::threads::{Thread, Threads};
-pub use self::timeline::Timeline;
+pub use self::threads::{LogThread, LogThreads};
+pub use self::timeline::AddressTimeline;
 use super::consts::{EventByte, metadata as mtypes};
-use super::survey::Survey;
-use super::survey::facts::{Method, Symbol, Thing};
+use super::survey::LogSurvey;
+use super::survey::facts::{MetadataRecord, MethodRecord, SymbolRecord};
 
 /// All names of a log.
 #[derive(Debug)]
-pub struct Names {
+pub struct LogNames {
     /// Methods by index.
     pub functions: Vec<Function>,
     /// Classes by index.
-    pub types: Vec<Type>,
-    /// Images by index, each as an index into [`Facts::things`](super::survey::facts::Facts).
+    pub types: Vec<LogType>,
+    /// Images by index, each as an index into [`Definitions::metadata`](super::survey::facts::Definitions).
     pub modules: Vec<usize>,
     /// Native symbols sorted by address, without duplicates.
-    pub symbols: Vec<Symbol>,
+    pub symbols: Vec<SymbolRecord>,
     /// Threads.
-    pub threads: Threads,
-    methods: Timeline,
-    classes: Timeline,
+    pub threads: LogThreads,
+    methods: AddressTimeline,
+    classes: AddressTimeline,
 }
 
 /// A method.
 #[derive(Clone, Copy, Debug)]
 pub struct Function {
-    /// Index of its first description in [`Facts::methods`](super::survey::facts::Facts).
-    pub fact: usize,
+    /// Index of its first description in [`Definitions::methods`](super::survey::facts::Definitions).
+    pub definition: usize,
     /// The image of its class, if known.
     pub module: Option<u32>,
 }
 
 /// A class.
 #[derive(Clone, Copy, Debug)]
-pub struct Type {
-    /// Index of its description in [`Facts::things`](super::survey::facts::Facts).
-    pub fact: usize,
+pub struct LogType {
+    /// Index of its description in [`Definitions::metadata`](super::survey::facts::Definitions).
+    pub definition: usize,
     /// Its image, if known.
     pub module: Option<u32>,
 }
 
-impl Names {
+impl LogNames {
     /// Builds the tables from the definitions that a survey found.
     #[must_use]
-    pub fn new(survey: &Survey) -> Self {
-        let things = &survey.facts.things;
+    pub fn new(survey: &LogSurvey) -> Self {
+        let metadata = &survey.definitions.metadata;
         let of = |mtype| {
-            let loads = things.iter().enumerate().filter(|(_, it)| it.what == EventByte::METADATA_END_LOAD);
+            let loads = metadata.iter().enumerate().filter(|(_, it)| it.what == EventByte::METADATA_END_LOAD);
             loads.filter(move |(_, it)| it.mtype == mtype)
         };
-        let (modules, images) = numbered(of(mtypes::IMAGE));
-        let (type_facts, mut classes) = numbered(of(mtypes::CLASS));
-        let types: Vec<_> = type_facts.into_iter().map(|fact| Type { fact, module: None }).collect();
+        let (modules, images) = number_records(of(mtypes::IMAGE));
+        let (type_facts, mut classes) = number_records(of(mtypes::CLASS));
+        let types: Vec<_> =
+            type_facts.into_iter().map(|definition| LogType { definition, module: None }).collect();
         let with_module = types.into_iter().map(|it| {
-            let module = things.get(it.fact).and_then(|thing| images.at(thing.image, thing.time));
-            Type { module, ..it }
+            let module = metadata.get(it.definition).and_then(|record| images.at(record.image, record.time));
+            LogType { module, ..it }
         });
         let types: Vec<_> = with_module.collect();
-        if survey.dialect.vtables() {
+        if survey.dialect.has_vtables() {
             let vtables = of(mtypes::VTABLE);
-            let told =
+            let entries =
                 vtables.filter_map(|(_, it)| Some((it.pointer, it.time, classes.at(it.class, it.time)?)));
-            classes = Timeline::new(told.collect());
+            classes = AddressTimeline::new(entries.collect());
         }
-        let (functions, methods) = functions(&survey.facts.methods, things, &types);
-        let mut symbols = survey.facts.symbols.clone();
+        let (functions, methods) = number_functions(&survey.definitions.methods, metadata, &types);
+        let mut symbols = survey.definitions.symbols.clone();
         symbols.sort_by_key(|symbol| symbol.address);
         symbols.dedup_by_key(|symbol| symbol.address);
-        let threads = Threads::new(survey);
+        let threads = LogThreads::new(survey);
         Self { functions, types, modules, symbols, threads, methods, classes }
     }
 
@@ -134,40 +135,46 @@ impl Names {
 }
 
 /// Numbers the definitions by address and name, in file order. Returns the first definition of each index.
-fn numbered<'a>(things: impl Iterator<Item = (usize, &'a Thing)>) -> (Vec<usize>, Timeline) {
+fn number_records<'a>(
+    metadata: impl Iterator<Item = (usize, &'a MetadataRecord)>,
+) -> (Vec<usize>, AddressTimeline) {
     let mut known = FxHashMap::default();
-    let (mut first, mut told) = (Vec::new(), Vec::new());
-    for (fact, thing) in things {
+    let (mut first, mut entries) = (Vec::new(), Vec::new());
+    for (definition, record) in metadata {
         let next = first.len() as u32;
-        let number = *known.entry((thing.pointer, &*thing.name)).or_insert(next);
+        let number = *known.entry((record.pointer, &*record.name)).or_insert(next);
         if number == next {
-            first.push(fact);
+            first.push(definition);
         }
-        told.push((thing.pointer, thing.time, number));
+        entries.push((record.pointer, record.time, number));
     }
-    (first, Timeline::new(told))
+    (first, AddressTimeline::new(entries))
 }
 
 /// Numbers the methods by address and name, in file order.
-fn functions(methods: &[Method], things: &[Thing], types: &[Type]) -> (Vec<Function>, Timeline) {
+fn number_functions(
+    methods: &[MethodRecord],
+    metadata: &[MetadataRecord],
+    types: &[LogType],
+) -> (Vec<Function>, AddressTimeline) {
     let mut by_class = FxHashMap::default();
     for it in types {
-        if let Some(thing) = things.get(it.fact) {
-            by_class.entry(&*thing.name).or_insert(it.module);
+        if let Some(record) = metadata.get(it.definition) {
+            by_class.entry(&*record.name).or_insert(it.module);
         }
     }
     let mut known = FxHashMap::default();
-    let (mut functions, mut told) = (Vec::new(), Vec::new());
-    for (fact, method) in methods.iter().enumerate() {
+    let (mut functions, mut entries) = (Vec::new(), Vec::new());
+    for (definition, method) in methods.iter().enumerate() {
         let next = functions.len() as u32;
         let number = *known.entry((method.method, &*method.name)).or_insert(next);
         if number == next {
             let class = class_name(&method.name);
-            functions.push(Function { fact, module: class.and_then(|name| *by_class.get(name)?) });
+            functions.push(Function { definition, module: class.and_then(|name| *by_class.get(name)?) });
         }
-        told.push((method.method, method.time, number));
+        entries.push((method.method, method.time, number));
     }
-    (functions, Timeline::new(told))
+    (functions, AddressTimeline::new(entries))
 }
 
 /// The class in `Ns.Class:Method (args)`; `None` for wrappers, which belong to no image.

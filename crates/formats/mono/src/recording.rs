@@ -9,12 +9,12 @@ use perfuse_tables::Offsets;
 use perfuse_wire::{Diagnostics, Endian, ParseError, RecordView, Value};
 
 use super::consts::EventByte;
-use super::decode::State;
+use super::decode::DecoderState;
 use super::header::Header;
-use super::names::Names;
+use super::names::LogNames;
 use super::records::Event;
-use super::stacks::{self, Stacks};
-use super::survey::Survey;
+use super::stacks::{self, LogStacks};
+use super::survey::LogSurvey;
 use super::{FORMAT, check, describe, ingest, repair};
 use perfuse_recording::{
     AllocationSum, BatchStream, CallStream, Format, Placement, Position, Recording, Repaired, ShotSum,
@@ -24,57 +24,57 @@ use perfuse_recording::{
 /// An open log. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct MonoLog {
-    shared: Arc<Shared>,
+    shared: Arc<LogData>,
 }
 
 /// The data of an open log that its tables share.
 #[derive(Debug)]
-pub struct Shared {
+pub struct LogData {
     /// The bytes of the file.
     pub source: Arc<Source>,
     /// The file header.
     pub header: Header,
-    survey: OnceLock<Survey>,
-    names: OnceLock<Names>,
-    event_stacks: OnceLock<Stacks>,
-    stacks: OnceLock<Stacks>,
-    table_stacks: [OnceLock<Stacks>; stacks::TABLES.len()],
-    place: Mutex<Option<Place>>,
+    survey: OnceLock<LogSurvey>,
+    names: OnceLock<LogNames>,
+    event_stacks: OnceLock<LogStacks>,
+    stacks: OnceLock<LogStacks>,
+    table_stacks: [OnceLock<LogStacks>; stacks::TABLES.len()],
+    cursor: Mutex<Option<EventCursor>>,
 }
 
 /// The decoder's position after the last record that was read one by one.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct EventCursor {
     /// File offset of the next event.
     offset: u64,
     /// Index of its buffer.
     buffer: usize,
-    state: State,
+    state: DecoderState,
 }
 
-impl Shared {
+impl LogData {
     /// The result of the survey; computed once.
     #[must_use]
-    pub fn survey(&self) -> &Survey {
-        self.survey.get_or_init(|| Survey::make(&self.source, self.header.dialect(), self.header.size))
+    pub fn survey(&self) -> &LogSurvey {
+        self.survey.get_or_init(|| LogSurvey::new(&self.source, self.header.dialect(), self.header.size))
     }
 
     /// The names of the log; computed once.
     #[must_use]
-    pub fn names(&self) -> &Names {
-        self.names.get_or_init(|| Names::new(self.survey()))
+    pub fn names(&self) -> &LogNames {
+        self.names.get_or_init(|| LogNames::new(self.survey()))
     }
 
     /// Every distinct stack of events other than allocations; computed once.
     #[must_use]
-    pub fn event_stacks(&self) -> &Stacks {
-        self.event_stacks.get_or_init(|| Stacks::of_events(self, self.names()))
+    pub fn event_stacks(&self) -> &LogStacks {
+        self.event_stacks.get_or_init(|| LogStacks::of_events(self, self.names()))
     }
 
     /// The stacks of a table's rows: only those of the table that `request.stacks_of` names, otherwise those of all
     /// events except allocations. `None` if no stacks are requested.
     #[must_use]
-    pub fn stacks_for(&self, request: &TableRequest) -> Option<&Stacks> {
+    pub fn stacks_for(&self, request: &TableRequest) -> Option<&LogStacks> {
         if request.no_stacks {
             return None;
         }
@@ -83,19 +83,19 @@ impl Shared {
             .zip(&self.table_stacks)
             .find(|((name, _), _)| request.stacks_of == Some(name));
         Some(match table {
-            Some(((_, kinds), made)) => made.get_or_init(|| Stacks::gather(self, self.names(), *kinds)),
+            Some(((_, kinds), made)) => made.get_or_init(|| LogStacks::gather(self, self.names(), *kinds)),
             None => self.event_stacks(),
         })
     }
 
     /// Every distinct stack, those of events other than allocations first; computed once, in another scan.
     #[must_use]
-    pub fn stacks(&self) -> &Stacks {
+    pub fn stacks(&self) -> &LogStacks {
         let events = self.event_stacks();
         if self.survey().count(EventByte::ALLOC_BT) == 0 {
             return events;
         }
-        self.stacks.get_or_init(|| Stacks::of_allocations(self, self.names(), events.clone()))
+        self.stacks.get_or_init(|| LogStacks::of_allocations(self, self.names(), events.clone()))
     }
 }
 
@@ -106,7 +106,7 @@ impl MonoLog {
     /// When there is no valid header, or the data version is unknown.
     pub fn open(source: Arc<Source>) -> Result<Self, ParseError> {
         let header = Header::read(&source)?;
-        let shared = Shared {
+        let shared = LogData {
             source,
             header,
             survey: OnceLock::new(),
@@ -114,7 +114,7 @@ impl MonoLog {
             event_stacks: OnceLock::new(),
             stacks: OnceLock::new(),
             table_stacks: Default::default(),
-            place: Mutex::new(None),
+            cursor: Mutex::new(None),
         };
         Ok(Self { shared: Arc::new(shared) })
     }
@@ -127,24 +127,24 @@ impl MonoLog {
 
     /// The result of the survey; computed once.
     #[must_use]
-    pub fn survey(&self) -> &Survey {
+    pub fn survey(&self) -> &LogSurvey {
         self.shared.survey()
     }
 
     /// The shared data of the log, for tables.
     #[must_use]
-    pub fn share(&self) -> Arc<Shared> {
+    pub fn shared_data(&self) -> Arc<LogData> {
         Arc::clone(&self.shared)
     }
 
     /// Reads the next event at or after a position; returns it with the thread of its buffer.
-    fn step<'a>(&'a self, at: &mut Position) -> Option<(Event<'a>, u64)> {
+    fn read_next<'a>(&'a self, at: &mut Position) -> Option<(Event<'a>, u64)> {
         let survey = self.survey();
         let buffers = &survey.buffers;
-        let known = *self.shared.place.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = known.filter(|place| place.offset == at.offset);
-        let mut number = known.map_or_else(|| buffers.at(at.offset), |place| place.buffer);
-        let mut state = known.map(|place| place.state);
+        let resumed = *self.shared.cursor.lock().unwrap_or_else(PoisonError::into_inner);
+        let resumed = resumed.filter(|cursor| cursor.offset == at.offset);
+        let mut number = resumed.map_or_else(|| buffers.at(at.offset), |cursor| cursor.buffer);
+        let mut state = resumed.map(|cursor| cursor.state);
         let mut event = Event::default();
         loop {
             let buffer = buffers.list.get(number)?;
@@ -157,8 +157,8 @@ impl MonoLog {
                     continue;
                 }
                 *at = Position { offset: decoder.offset(), index: at.index.saturating_add(1), inner: 0 };
-                let place = Place { offset: at.offset, buffer: number, state: decoder.state() };
-                *self.shared.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
+                let cursor = EventCursor { offset: at.offset, buffer: number, state: decoder.state() };
+                *self.shared.cursor.lock().unwrap_or_else(PoisonError::into_inner) = Some(cursor);
                 return Some((event, buffer.header.thread_id));
             }
             number = number.saturating_add(1);
@@ -241,8 +241,8 @@ impl Recording for MonoLog {
 
     fn next_record<'a>(&'a self, at: &mut Position) -> Option<RecordView<'a>> {
         let index = at.index;
-        let (mut event, thread) = self.step(at)?;
-        Some(describe::view(&self.survey().dialect, &mut event, index, thread))
+        let (mut event, thread) = self.read_next(at)?;
+        Some(describe::record_view(&self.survey().dialect, &mut event, index, thread))
     }
 
     fn check(&self, sink: &mut Diagnostics) {
@@ -278,11 +278,11 @@ impl Recording for MonoLog {
     }
 
     fn allocation_sums(&self, placement: &Placement) -> Option<Vec<AllocationSum>> {
-        ingest::sums(&self.shared, placement)
+        ingest::allocation_totals(&self.shared, placement)
     }
 
     fn shot_sums(&self, placement: &Placement) -> Option<Vec<ShotSum>> {
-        ingest::shot_sums(&self.shared, placement)
+        ingest::heapshot_totals(&self.shared, placement)
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -5,8 +5,8 @@ mod family;
 pub mod shape;
 
 pub use body::{
-    Body, CounterDescription, CounterValue, Coverage, HeapObject, HeapRoot, Metadata, Reference, Root,
-    SampleFrame, Value,
+    CounterDescription, CounterValue, Coverage, EventBody, FramePosition, HeapObject, HeapRoot, Metadata,
+    Reference, Root, Value,
 };
 
 use super::consts::EventByte;
@@ -25,11 +25,11 @@ pub struct Event<'a> {
     /// The `flags` of names and backtraces in data versions 1 to 12: always 0.
     pub flags: u64,
     /// Its fields.
-    pub body: Body<'a>,
+    pub body: EventBody<'a>,
     /// Methods of a backtrace, outermost first, or of the managed stack of a sample, innermost first.
     pub frames: Vec<u64>,
     /// Position in each frame, for samples of data versions 6 to 12.
-    pub places: Vec<SampleFrame>,
+    pub frame_positions: Vec<FramePosition>,
     /// Addresses: of moved objects (old and new in turn), or instruction pointers of a sample, innermost first.
     pub addresses: Vec<u64>,
     /// References of a heap object.
@@ -50,14 +50,14 @@ impl Event<'_> {
         self.time = None;
         self.flags = 0;
         self.frames.clear();
-        self.places.clear();
+        self.frame_positions.clear();
         self.addresses.clear();
         self.references.clear();
         self.roots.clear();
         self.descriptions.clear();
         self.values.clear();
-        self.body = Body::blank(byte);
-        self.body != Body::None
+        self.body = EventBody::blank(byte);
+        self.body != EventBody::None
     }
 
     /// Whether the event has a backtrace.

@@ -7,7 +7,7 @@ use perfuse_wire::{Diagnostics, Endian, Rule, Severity};
 use rustc_hash::FxHashMap;
 
 use super::layout::BufferHeader;
-use super::reader::Loss;
+use super::reader::BufferDamage;
 use super::rules::*;
 use super::{MonoLog, check};
 use perfuse_recording::Recording;
@@ -21,30 +21,34 @@ pub fn repair(log: &MonoLog, out: &mut File) -> io::Result<Repaired> {
     let mut out = BufWriter::new(out);
     let survey = log.survey();
     let mut done = Repaired { records_in: survey.num_events(), ..Repaired::default() };
-    out.write_all(&header(log, &mut done))?;
+    out.write_all(&repair_header(log, &mut done))?;
     let ends: FxHashMap<usize, u64> =
         survey.faults.iter().map(|(buffer, error)| (*buffer, error.offset)).collect();
-    let mut begun = Vec::new();
+    let mut header_bytes = Vec::new();
     for (number, buffer) in survey.buffers.list.iter().enumerate() {
         // `error.offset` is that of the invalid field; the buffer must end before the event that contains it.
-        let end = if ends.contains_key(&number) { readable(log, number) } else { buffer.end() };
+        let end = if ends.contains_key(&number) { readable_end(log, number) } else { buffer.end() };
         let events = log.source().get(buffer.start() as usize..end as usize).unwrap_or_default();
         let len = u32::try_from(events.len()).unwrap_or(u32::MAX);
-        begun.clear();
-        BufferHeader { len, ..buffer.header }.write(&mut begun, Endian::Little);
-        out.write_all(&begun)?;
+        header_bytes.clear();
+        BufferHeader { len, ..buffer.header }.write(&mut header_bytes, Endian::Little);
+        out.write_all(&header_bytes)?;
         out.write_all(events)?;
         if let Some(offset) = ends.get(&number) {
             let message = format!("the buffer ends before the event, with {len} bytes");
             done.changes.push(Change { rule: &EVENT, offset: *offset, message });
         }
     }
-    for loss in &survey.buffers.losses {
+    for loss in &survey.buffers.damage {
         let (rule, offset, message): (&'static Rule, _, _) = match *loss {
-            Loss::Cut { offset, .. } => (&CUT, offset, "the buffer ends at the end of the file"),
-            Loss::HeaderCut { offset } => (&HEADER_CUT, offset, "left out"),
-            Loss::Length { offset, .. } => (&BUFFER_LENGTH, offset, "the buffer ends at the start of the next one"),
-            Loss::NoBuffer { offset, .. } => (&NO_BUFFER, offset, "left out"),
+            BufferDamage::Truncated { offset, .. } => {
+                (&CUT, offset, "the buffer ends at the end of the file")
+            }
+            BufferDamage::TruncatedHeader { offset } => (&HEADER_CUT, offset, "left out"),
+            BufferDamage::WrongLength { offset, .. } => {
+                (&BUFFER_LENGTH, offset, "the buffer ends at the start of the next one")
+            }
+            BufferDamage::NotABuffer { offset, .. } => (&NO_BUFFER, offset, "left out"),
         };
         done.changes.push(Change { rule, offset, message: message.to_owned() });
     }
@@ -57,7 +61,7 @@ pub fn repair(log: &MonoLog, out: &mut File) -> io::Result<Repaired> {
 }
 
 /// The repaired file header.
-fn header(log: &MonoLog, done: &mut Repaired) -> Vec<u8> {
+fn repair_header(log: &MonoLog, done: &mut Repaired) -> Vec<u8> {
     let mut header = log.header().clone();
     let mut change = |rule, offset, message: &str| {
         done.changes.push(Change { rule, offset, message: message.to_owned() });
@@ -76,7 +80,7 @@ fn header(log: &MonoLog, done: &mut Repaired) -> Vec<u8> {
 }
 
 /// File offset after the last readable event of a buffer.
-fn readable(log: &MonoLog, number: usize) -> u64 {
+fn readable_end(log: &MonoLog, number: usize) -> u64 {
     let survey = log.survey();
     let Some(buffer) = survey.buffers.list.get(number) else { return 0 };
     let mut decoder = buffer.decoder(log.source(), survey.dialect);

@@ -6,7 +6,7 @@ use perfuse_tables::access::{ColumnError, nullable, numbers};
 use rustc_hash::FxHashMap;
 
 use super::consts::EventByte;
-use super::records::{Body, Event};
+use super::records::{Event, EventBody};
 
 /// Values of the column `kind`.
 mod kinds {
@@ -19,14 +19,14 @@ mod kinds {
 
 /// Call stacks: each is a method and the stack of its caller.
 #[derive(Clone, Debug, Default)]
-pub struct Stacks {
+pub struct RowStacks {
     /// Caller's stack and method of each stack.
-    known: FxHashMap<u32, (Option<u32>, u64)>,
+    stacks: FxHashMap<u32, (Option<u32>, u64)>,
 }
 
-impl Stacks {
+impl RowStacks {
     /// Maximum number of frames of a stack; ends cycles in the rows.
-    const DEEPEST: usize = 1 << 16;
+    const MAX_FRAMES: usize = 1 << 16;
 
     /// Adds rows with `stack_id`, `parent_stack_id` and `method`.
     ///
@@ -37,17 +37,17 @@ impl Stacks {
         let parents = numbers::<UInt32Type>(batch, "parent_stack_id")?;
         let methods = numbers::<UInt64Type>(batch, "method")?;
         for row in 0..batch.num_rows() {
-            self.known.insert(ids.value(row), (nullable(parents, row), methods.value(row)));
+            self.stacks.insert(ids.value(row), (nullable(parents, row), methods.value(row)));
         }
         Ok(())
     }
 
     /// Appends the methods of a stack, innermost first.
-    fn frames(&self, stack: u32, frames: &mut Vec<u64>) {
+    fn append_frames(&self, stack: u32, frames: &mut Vec<u64>) {
         let mut next = Some(stack);
         while let Some(number) = next
-            && let Some((parent, method)) = self.known.get(&number)
-            && frames.len() < Self::DEEPEST
+            && let Some((parent, method)) = self.stacks.get(&number)
+            && frames.len() < Self::MAX_FRAMES
         {
             frames.push(*method);
             next = *parent;
@@ -60,9 +60,9 @@ impl Stacks {
 ///
 /// # Errors
 /// When a column is missing or has another type, or `write` fails.
-pub fn events<E: From<ColumnError>>(
+pub fn events_from_rows<E: From<ColumnError>>(
     batch: &RecordBatch,
-    stacks: &Stacks,
+    stacks: &RowStacks,
     mut write: impl FnMut(u64, &mut Event<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     let times = numbers::<Int64Type>(batch, "ts_ns")?;
@@ -88,14 +88,14 @@ pub fn events<E: From<ColumnError>>(
         event.time = Some(u64::try_from(times.value(row)).unwrap_or(0));
         let thread = threads.value(row);
         event.body = match event.body {
-            Body::Alloc { .. } => {
-                Body::Alloc { class: a.value(row), object: b.value(row) & !7, size: c.value(row) }
+            EventBody::Alloc { .. } => {
+                EventBody::Alloc { class: a.value(row), object: b.value(row) & !7, size: c.value(row) }
             }
-            Body::Call { .. } => Body::Call { method: a.value(row) },
-            _ => Body::SampleHit { kind: 0, stamp: 0, thread },
+            EventBody::Call { .. } => EventBody::Call { method: a.value(row) },
+            _ => EventBody::SampleHit { kind: 0, timestamp: 0, thread },
         };
         if let Some(stack) = stack {
-            stacks.frames(stack, &mut event.frames);
+            stacks.append_frames(stack, &mut event.frames);
             if byte == EventByte::ALLOC_BT {
                 event.frames.reverse();
             }

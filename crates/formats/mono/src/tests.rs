@@ -3,10 +3,10 @@
 pub mod assemble;
 mod breaches;
 mod damage;
-mod early;
 mod filled;
 mod layouts;
 mod lean;
+mod prerelease;
 mod round_trips;
 mod runs;
 mod shots;

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use perfuse_wire::ParseError;
 use rustc_hash::FxHashMap;
 
-use super::dialect::Dialect;
-use super::encode::Encoder;
+use super::dialect::LogDialect;
+use super::encode::BufferEncoder;
 use super::header::Header;
-use super::records::{Body, Event};
+use super::records::{Event, EventBody};
 
 /// Size in bytes at which a buffer is written, as in the profiler.
 const BUFFER_BYTES: usize = 1 << 16;
@@ -43,8 +43,8 @@ impl std::error::Error for WriteError {}
 #[derive(Debug)]
 pub struct Writer<W: Write> {
     out: W,
-    dialect: Dialect,
-    open: FxHashMap<u64, Encoder>,
+    dialect: LogDialect,
+    open: FxHashMap<u64, BufferEncoder>,
     /// Threads with an open buffer, oldest first.
     order: Vec<u64>,
     done: Vec<u8>,
@@ -73,14 +73,14 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// [`WriteError::Refused`] if the data version cannot represent the event; nothing is written then.
     pub fn event(&mut self, thread: u64, event: &mut Event<'_>) -> Result<(), WriteError> {
-        if matches!(event.body, Body::SyncPoint { .. }) {
+        if matches!(event.body, EventBody::SyncPoint { .. }) {
             self.flush()?;
         }
         let dialect = self.dialect;
         let order = &mut self.order;
         let encoder = self.open.entry(thread).or_insert_with(|| {
             order.push(thread);
-            Encoder::new(dialect, thread, event.time.unwrap_or(0))
+            BufferEncoder::new(dialect, thread, event.time.unwrap_or(0))
         });
         encoder.write(event).map_err(WriteError::Refused)?;
         if encoder.len() >= BUFFER_BYTES {

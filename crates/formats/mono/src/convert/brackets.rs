@@ -3,11 +3,11 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::consts::{EventByte, gc, monitor};
-use crate::records::{Body, Event};
+use crate::records::{Event, EventBody};
 
 /// An interval other than a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Key {
+enum IntervalKind {
     /// A phase of a collection, by the event that starts it.
     Gc(u64),
     /// A wait for the lock of an object.
@@ -19,23 +19,23 @@ enum Key {
 }
 
 /// The interval that an event starts (`true`) or ends.
-fn key(event: &Event<'_>) -> Option<(bool, Key)> {
+fn interval_edge(event: &Event<'_>) -> Option<(bool, IntervalKind)> {
     Some(match event.body {
-        Body::GcEvent { event, .. } => match event {
+        EventBody::GcEvent { event, .. } => match event {
             gc::START | gc::PRE_STOP_WORLD | gc::POST_STOP_WORLD | gc::PRE_STOP_WORLD_LOCKED | 1 | 3 => {
-                (true, Key::Gc(event))
+                (true, IntervalKind::Gc(event))
             }
-            gc::END => (false, Key::Gc(gc::START)),
-            gc::POST_START_WORLD => (false, Key::Gc(gc::PRE_STOP_WORLD)),
-            gc::PRE_START_WORLD => (false, Key::Gc(gc::POST_STOP_WORLD)),
-            gc::POST_START_WORLD_UNLOCKED => (false, Key::Gc(gc::PRE_STOP_WORLD_LOCKED)),
-            2 | 4 => (false, Key::Gc(event.wrapping_sub(1))),
+            gc::END => (false, IntervalKind::Gc(gc::START)),
+            gc::POST_START_WORLD => (false, IntervalKind::Gc(gc::PRE_STOP_WORLD)),
+            gc::PRE_START_WORLD => (false, IntervalKind::Gc(gc::POST_STOP_WORLD)),
+            gc::POST_START_WORLD_UNLOCKED => (false, IntervalKind::Gc(gc::PRE_STOP_WORLD_LOCKED)),
+            2 | 4 => (false, IntervalKind::Gc(event.wrapping_sub(1))),
             _ => return None,
         },
-        Body::Monitor { event, object } => (event == monitor::CONTENTION, Key::Monitor(object)),
-        Body::Finalize => (event.byte == EventByte::GC_FINALIZE_START, Key::Finalize),
-        Body::FinalizeObject { object } => {
-            (event.byte == EventByte::GC_FINALIZE_OBJECT_START, Key::FinalizeObject(object))
+        EventBody::Monitor { event, object } => (event == monitor::CONTENTION, IntervalKind::Monitor(object)),
+        EventBody::Finalize => (event.byte == EventByte::GC_FINALIZE_START, IntervalKind::Finalize),
+        EventBody::FinalizeObject { object } => {
+            (event.byte == EventByte::GC_FINALIZE_OBJECT_START, IntervalKind::FinalizeObject(object))
         }
         _ => return None,
     })
@@ -44,66 +44,72 @@ fn key(event: &Event<'_>) -> Option<(bool, Key)> {
 /// The open intervals of one thread.
 /// Whether the time range has started.
 #[derive(Debug, Default)]
-pub struct Thread {
+pub struct OpenIntervals {
     /// Open calls, outermost first.
-    is_there: bool,
-    calls: Vec<Open>,
+    has_started: bool,
+    calls: Vec<OpenInterval>,
     /// Number of open calls of each method, so that unmatched leaves are not searched.
-    of_method: FxHashMap<u64, u32>,
-    brackets: FxHashMap<Key, Open>,
+    num_open: FxHashMap<u64, u32>,
+    intervals: FxHashMap<IntervalKind, OpenInterval>,
 }
 
 /// An open call or interval.
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct OpenInterval {
     method: u64,
     /// Offset of its start event.
     offset: u64,
     /// Whether it overlaps the time range.
-    is_kept: bool,
+    is_retained: bool,
 }
 
-impl Thread {
+impl OpenIntervals {
     /// Processes an event. Offsets of events outside the range that belong to an interval which overlaps it are added
-    /// to `kept`.
-    pub fn event(&mut self, event: &Event<'_>, has_begun: bool, is_inside: bool, kept: &mut FxHashSet<u64>) {
-        if has_begun && !self.is_there {
-            self.is_there = true;
-            for open in self.calls.iter_mut().chain(self.brackets.values_mut()) {
-                open.is_kept = true;
-                kept.insert(open.offset);
+    /// to `retained`.
+    pub fn add_event(
+        &mut self,
+        event: &Event<'_>,
+        has_begun: bool,
+        is_inside: bool,
+        retained: &mut FxHashSet<u64>,
+    ) {
+        if has_begun && !self.has_started {
+            self.has_started = true;
+            for open in self.calls.iter_mut().chain(self.intervals.values_mut()) {
+                open.is_retained = true;
+                retained.insert(open.offset);
             }
         }
         let offset = event.offset;
-        if let Body::Call { method } = event.body {
+        if let EventBody::Call { method } = event.body {
             if event.byte == EventByte::METHOD_ENTER {
-                let count = self.of_method.entry(method).or_default();
+                let count = self.num_open.entry(method).or_default();
                 *count = count.saturating_add(1);
-                self.calls.push(Open { method, offset, is_kept: is_inside });
-            } else if self.leave(method) {
-                kept.insert(offset);
+                self.calls.push(OpenInterval { method, offset, is_retained: is_inside });
+            } else if self.close_call(method) {
+                retained.insert(offset);
             }
             return;
         }
-        let Some((begins, key)) = key(event) else { return };
-        if begins {
-            self.brackets.insert(key, Open { method: 0, offset, is_kept: is_inside });
-        } else if self.brackets.remove(&key).is_some_and(|open| open.is_kept) {
-            kept.insert(offset);
+        let Some((starts, kind)) = interval_edge(event) else { return };
+        if starts {
+            self.intervals.insert(kind, OpenInterval { method: 0, offset, is_retained: is_inside });
+        } else if self.intervals.remove(&kind).is_some_and(|open| open.is_retained) {
+            retained.insert(offset);
         }
     }
 
     /// Closes the innermost call of a method and the calls nested in it; returns whether that call is retained.
-    fn leave(&mut self, method: u64) -> bool {
-        if self.of_method.get(&method).is_none_or(|&count| count == 0) {
+    fn close_call(&mut self, method: u64) -> bool {
+        if self.num_open.get(&method).is_none_or(|&count| count == 0) {
             return false;
         }
         while let Some(call) = self.calls.pop() {
-            if let Some(count) = self.of_method.get_mut(&call.method) {
+            if let Some(count) = self.num_open.get_mut(&call.method) {
                 *count = count.saturating_sub(1);
             }
             if call.method == method {
-                return call.is_kept;
+                return call.is_retained;
             }
         }
         false

@@ -10,11 +10,11 @@ use crate::records::{CounterValue, Event, Value};
 #[derive(Debug, Default)]
 pub struct CounterSums<'a> {
     /// Current values in each input log.
-    read: Vec<FxHashMap<u64, u64>>,
+    inputs: Vec<FxHashMap<u64, u64>>,
     /// Current values in the output.
-    written: FxHashMap<u64, u64>,
+    output: FxHashMap<u64, u64>,
     /// Values left out since the last write, of each input log.
-    late: Vec<FxHashMap<u64, CounterValue<'a>>>,
+    omitted: Vec<FxHashMap<u64, CounterValue<'a>>>,
     /// Counters of each input log whose values are absolute.
     absolute: Vec<FxHashSet<u64>>,
 }
@@ -22,27 +22,27 @@ pub struct CounterSums<'a> {
 impl<'a> CounterSums<'a> {
     pub fn new(logs: &[&MonoLog]) -> Self {
         let absolute = logs.iter().map(|log| {
-            let all = log.survey().facts.counters.iter();
+            let all = log.survey().definitions.counters.iter();
             all.filter(|counter| counter.section == PERFCOUNTERS).map(|counter| counter.index).collect()
         });
         Self {
-            read: logs.iter().map(|_| FxHashMap::default()).collect(),
-            written: FxHashMap::default(),
-            late: logs.iter().map(|_| FxHashMap::default()).collect(),
+            inputs: logs.iter().map(|_| FxHashMap::default()).collect(),
+            output: FxHashMap::default(),
+            omitted: logs.iter().map(|_| FxHashMap::default()).collect(),
             absolute: absolute.collect(),
         }
     }
 
     /// Processes the values of a COUNTERS event. If it is to be written, its values become differences to the last
     /// written ones.
-    pub fn event(&mut self, log: usize, event: &mut Event<'a>, is_written: bool) {
-        let (Some(read), Some(late), Some(absolute)) =
-            (self.read.get_mut(log), self.late.get_mut(log), self.absolute.get(log))
+    pub fn convert_values(&mut self, log: usize, event: &mut Event<'a>, is_written: bool) {
+        let (Some(inputs), Some(omitted), Some(absolute)) =
+            (self.inputs.get_mut(log), self.omitted.get_mut(log), self.absolute.get(log))
         else {
             return;
         };
         for it in event.values.iter_mut().filter(|it| !absolute.contains(&it.index)) {
-            let sum = read.entry(it.index).or_default();
+            let sum = inputs.entry(it.index).or_default();
             match &mut it.value {
                 Value::Signed(value) => {
                     *sum = sum.wrapping_add_signed(*value);
@@ -56,17 +56,17 @@ impl<'a> CounterSums<'a> {
             }
         }
         if !is_written {
-            late.extend(event.values.iter().map(|it| (it.index, *it)));
+            omitted.extend(event.values.iter().map(|it| (it.index, *it)));
             return;
         }
         for it in &event.values {
-            late.remove(&it.index);
+            omitted.remove(&it.index);
         }
-        let mut missed: Vec<_> = late.drain().map(|(_, it)| it).collect();
-        missed.sort_by_key(|it| it.index);
-        event.values.extend(missed);
+        let mut restored: Vec<_> = omitted.drain().map(|(_, it)| it).collect();
+        restored.sort_by_key(|it| it.index);
+        event.values.extend(restored);
         for it in event.values.iter_mut().filter(|it| !absolute.contains(&it.index)) {
-            let before = self.written.entry(it.index).or_default();
+            let before = self.output.entry(it.index).or_default();
             match &mut it.value {
                 Value::Signed(value) => {
                     let sum = *value as u64;

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use crate::consts::EventByte;
 
-macro_rules! misfits {
+macro_rules! unsupported_items {
     ($(#[doc = $doc:literal] $variant:ident = $name:literal,)+) => {
         /// Something that did not fit, or was not there.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum Misfit {
+        pub enum UnsupportedItem {
             $(#[doc = $doc] $variant,)+
         }
 
-        impl Misfit {
+        impl UnsupportedItem {
             /// All of them.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
@@ -35,7 +35,7 @@ macro_rules! misfits {
     };
 }
 
-misfits! {
+unsupported_items! {
     ///fields of the header that the data version has no place for
     HeaderFields = "header_fields",
     ///times of events that were left out: the data version gives those events none
@@ -49,7 +49,7 @@ misfits! {
     ///sizes of allocations that were rounded up to 8 bytes, as all profilers but the first do
     Sizes = "sizes",
     ///classes that were given a vtable, at their own address and of no domain
-    MadeVtables = "made_vtables",
+    AddedVtables = "made_vtables",
     ///objects of vtables that are described nowhere: the vtable stands where the class should
     UnknownVtables = "unknown_vtables",
     ///assemblies whose image was left out, or is not known and written as 0
@@ -75,7 +75,7 @@ misfits! {
     ///samples whose managed stack was left out
     SampleStacks = "sample_stacks",
     ///frames of samples whose place in their method was left out, or is not known (IL offset -1)
-    SamplePlaces = "sample_places",
+    SamplePositions = "sample_places",
     ///counters, or values of them, that were left out
     Counters = "counters",
     ///counters whose unit and variance were left out
@@ -94,35 +94,35 @@ misfits! {
 
 /// What was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct ConvertSummary {
     /// Buffers.
     pub num_buffers: u64,
     /// Events.
     pub num_events: u64,
     /// Events that the data version does not have, left out.
-    pub left_out: BTreeMap<EventByte, u64>,
+    pub omitted_events: BTreeMap<EventByte, u64>,
     /// What else did not fit.
-    pub misfits: BTreeMap<Misfit, u64>,
+    pub unsupported: BTreeMap<UnsupportedItem, u64>,
 }
 
-impl Written {
-    pub(super) fn add(&mut self, what: Misfit, count: u64) {
+impl ConvertSummary {
+    pub(super) fn count_item(&mut self, what: UnsupportedItem, count: u64) {
         if count > 0 {
-            let sum = self.misfits.entry(what).or_default();
+            let sum = self.unsupported.entry(what).or_default();
             *sum = sum.saturating_add(count);
         }
     }
 
-    pub(super) fn leave_out(&mut self, event: EventByte) {
-        let sum = self.left_out.entry(event).or_default();
+    pub(super) fn omit_event(&mut self, event: EventByte) {
+        let sum = self.omitted_events.entry(event).or_default();
         *sum = sum.saturating_add(1);
     }
 
-    pub(super) fn wrote_event(&mut self) {
+    pub(super) fn count_event(&mut self) {
         self.num_events = self.num_events.saturating_add(1);
     }
 
-    pub(super) fn wrote_buffer(&mut self) {
+    pub(super) fn count_buffer(&mut self) {
         self.num_buffers = self.num_buffers.saturating_add(1);
     }
 }

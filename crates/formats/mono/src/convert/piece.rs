@@ -7,36 +7,36 @@ use rustc_hash::FxHashSet;
 use super::ConvertError;
 use super::adapt::Adapter;
 use super::counters::CounterSums;
-use super::cut::{Cut, time_of};
-use super::misfits::{Misfit, Written};
-use super::order::{Place, Told};
-use super::selection::{Selection, names};
+use super::cut::{TimeRangeFilter, event_time};
+use super::misfits::{ConvertSummary, UnsupportedItem};
+use super::order::{BufferRef, WrittenDefinitions};
+use super::selection::{LogSelection, is_definition};
 use crate::MonoLog;
 use crate::consts::EventByte;
-use crate::dialect::Dialect;
-use crate::encode::Encoder;
-use crate::records::{Body, Event};
+use crate::dialect::LogDialect;
+use crate::encode::BufferEncoder;
+use crate::records::{Event, EventBody};
 use perfuse_recording::Recording;
 
 /// A log and how it is converted.
-pub struct Piece<'a> {
+pub struct LogConverter<'a> {
     log: &'a MonoLog,
-    to: Dialect,
-    selection: &'a Selection,
+    to: LogDialect,
+    selection: &'a LogSelection,
     threads: Option<FxHashSet<u32>>,
-    cut: Option<Cut>,
+    time_range: Option<TimeRangeFilter>,
     /// `None` if the encoding does not change.
     adapter: Option<Adapter>,
 }
 
-impl<'a> Piece<'a> {
-    pub fn new(log: &'a MonoLog, to: Dialect, selection: &'a Selection) -> Self {
+impl<'a> LogConverter<'a> {
+    pub fn new(log: &'a MonoLog, to: LogDialect, selection: &'a LogSelection) -> Self {
         Self {
             log,
             to,
             selection,
-            threads: selection.threads_of(log),
-            cut: selection.time.clone().map(|range| Cut::new(log, range)),
+            threads: selection.thread_indices(log),
+            time_range: selection.time.clone().map(|range| TimeRangeFilter::new(log, range)),
             adapter: (log.survey().dialect != to).then(|| Adapter::new(log, to)),
         }
     }
@@ -45,98 +45,100 @@ impl<'a> Piece<'a> {
     ///
     /// # Errors
     /// When a buffer would exceed the maximum length.
-    pub fn buffer(
+    pub fn convert_buffer(
         &mut self,
-        place: &Place,
-        told: &mut Told,
+        buffer_ref: &BufferRef,
+        definitions: &mut WrittenDefinitions,
         mut sums: Option<&mut CounterSums<'a>>,
-        written: &mut Written,
+        summary: &mut ConvertSummary,
         out: &mut Vec<u8>,
     ) -> Result<(), ConvertError> {
         let (log, survey) = (self.log, self.log.survey());
-        let Some(buffer) = survey.buffers.list.get(place.buffer) else { return Ok(()) };
+        let Some(buffer) = survey.buffers.list.get(buffer_ref.buffer) else { return Ok(()) };
         let thread = buffer.header.thread_id & survey.dialect.pointer_mask();
         let mut encoder = match self.adapter {
-            None => Encoder::like(self.to, &buffer.header),
-            Some(_) => Encoder::new(self.to, buffer.header.thread_id, buffer.header.time_base),
+            None => BufferEncoder::like(self.to, &buffer.header),
+            Some(_) => BufferEncoder::new(self.to, buffer.header.thread_id, buffer.header.time_base),
         };
-        let mut aside = Aside::default();
+        let mut extra_buffers = ExtraBuffers::default();
         let mut decoder = buffer.decoder(log.source(), survey.dialect);
         let mut event = Event::default();
         let mut time = buffer.header.time_base;
         while let Some(read) = decoder.read(&mut event) {
             if read.is_err() {
-                written.add(Misfit::Damaged, 1);
+                summary.count_item(UnsupportedItem::Damaged, 1);
                 break;
             }
             time = event.time.unwrap_or(time);
-            let is_counters = matches!(event.body, Body::Counters { .. } | Body::CountersDesc);
+            let is_counters = matches!(event.body, EventBody::Counters { .. } | EventBody::CountersDesc);
             if is_counters && sums.is_none() {
-                written.add(Misfit::Counters, 1);
+                summary.count_item(UnsupportedItem::Counters, 1);
                 continue;
             }
-            let naming = names(event.byte);
-            let is_chosen = naming || self.has(place.buffer, thread, &event, time);
+            let defines = is_definition(event.byte);
+            let is_selected = defines || self.selects(buffer_ref.buffer, thread, &event, time);
             if let Some(sums) = sums.as_mut().filter(|_| event.byte == EventByte::COUNTERS) {
-                sums.event(place.log, &mut event, is_chosen);
+                sums.convert_values(buffer_ref.log, &mut event, is_selected);
             }
-            if !is_chosen {
+            if !is_selected {
                 continue;
             }
-            if naming && told.is_known(place.log, thread, &event) {
-                written.add(Misfit::Repeated, 1);
+            if defines && definitions.is_repeated(buffer_ref.log, thread, &event) {
+                summary.count_item(UnsupportedItem::Repeated, 1);
                 continue;
             }
             let Some(adapter) = &mut self.adapter else {
-                put(&mut encoder, &mut event, written);
+                write_event(&mut encoder, &mut event, summary);
                 continue;
             };
             let byte = event.byte;
-            if !adapter.adapt(&mut event, thread, time, written) {
-                written.leave_out(byte);
+            if !adapter.adapt(&mut event, thread, time, summary) {
+                summary.omit_event(byte);
                 continue;
             }
             // Until data version 10 a sample is in a buffer of the sampled thread.
             match event.body {
-                Body::SampleHit { thread: own, .. } if self.to.version < 11 && own != thread => {
-                    put(aside.of(own, self.to, time), &mut event, written);
+                EventBody::SampleHit { thread: own, .. } if self.to.version < 11 && own != thread => {
+                    write_event(extra_buffers.encoder(own, self.to, time), &mut event, summary);
                 }
-                _ => put(&mut encoder, &mut event, written),
+                _ => write_event(&mut encoder, &mut event, summary),
             }
-            if let Some(mut vtable) = adapter.vtable_of(&event, written) {
-                put(&mut encoder, &mut vtable, written);
+            if let Some(mut vtable) = adapter.vtable_of(&event, summary) {
+                write_event(&mut encoder, &mut vtable, summary);
             }
         }
         let keeps_empty = self.selection.is_all() && self.adapter.is_none();
-        for encoder in std::iter::once(encoder).chain(aside.0.into_values()) {
+        for encoder in std::iter::once(encoder).chain(extra_buffers.0.into_values()) {
             if keeps_empty || !encoder.is_empty() {
                 encoder.finish(out).map_err(ConvertError::Buffer)?;
-                written.wrote_buffer();
+                summary.count_buffer();
             }
         }
         Ok(())
     }
 
     /// Whether the selection contains an event.
-    fn has(&self, buffer: usize, thread: u64, event: &Event<'_>, before: u64) -> bool {
-        let time = time_of(event, before);
+    fn selects(&self, buffer: usize, thread: u64, event: &Event<'_>, before: u64) -> bool {
+        let time = event_time(event, before);
         if let Some(kinds) = &self.selection.kinds
             && !kinds.contains(&event.byte)
         {
             return false;
         }
-        if let Some(cut) = &self.cut
-            && !cut.has(event, thread, time)
+        if let Some(time_range) = &self.time_range
+            && !time_range.retains(event, thread, time)
         {
             return false;
         }
         let Some(threads) = &self.threads else { return true };
-        let shared = self.log.share();
+        let shared = self.log.shared_data();
         let all = &shared.names().threads;
         let sampled = match event.body {
-            Body::SampleHit { thread, .. } if self.log.survey().dialect.version >= 11 => all.at(thread, time),
+            EventBody::SampleHit { thread, .. } if self.log.survey().dialect.version >= 11 => {
+                all.at(thread, time)
+            }
             // It orders the events of all threads, so every part needs it.
-            Body::SyncPoint { .. } => return true,
+            EventBody::SyncPoint { .. } => return true,
             _ => None,
         };
         threads.contains(&sampled.unwrap_or_else(|| all.of_buffer(buffer)))
@@ -145,18 +147,18 @@ impl<'a> Piece<'a> {
 
 /// Additional buffers for other threads, written after the current one.
 #[derive(Default)]
-struct Aside(BTreeMap<u64, Encoder>);
+struct ExtraBuffers(BTreeMap<u64, BufferEncoder>);
 
-impl Aside {
-    fn of(&mut self, thread: u64, to: Dialect, time: u64) -> &mut Encoder {
-        self.0.entry(thread).or_insert_with(|| Encoder::new(to, thread, time))
+impl ExtraBuffers {
+    fn encoder(&mut self, thread: u64, to: LogDialect, time: u64) -> &mut BufferEncoder {
+        self.0.entry(thread).or_insert_with(|| BufferEncoder::new(to, thread, time))
     }
 }
 
 /// Writes an event, or counts it as omitted if the target cannot represent it.
-fn put(encoder: &mut Encoder, event: &mut Event<'_>, written: &mut Written) {
+fn write_event(encoder: &mut BufferEncoder, event: &mut Event<'_>, summary: &mut ConvertSummary) {
     match encoder.write(event) {
-        Ok(()) => written.wrote_event(),
-        Err(_) => written.leave_out(event.byte),
+        Ok(()) => summary.count_event(),
+        Err(_) => summary.omit_event(event.byte),
     }
 }

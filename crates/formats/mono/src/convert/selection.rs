@@ -10,7 +10,7 @@ use crate::consts::{EventByte, KindSet};
 /// The part of a log to write; the default is all of it. Events that define names are always written: methods and
 /// their code, classes, threads, registered roots, counters.
 #[derive(Clone, Debug, Default)]
-pub struct Selection {
+pub struct LogSelection {
     /// A range of time, in nanoseconds on the clock of the events.
     pub time: Option<Range<u64>>,
     /// Selected threads.
@@ -28,7 +28,7 @@ pub enum ThreadChoice {
     Name(String),
 }
 
-impl Selection {
+impl LogSelection {
     /// Whether everything is selected.
     #[must_use]
     pub fn is_all(&self) -> bool {
@@ -36,21 +36,21 @@ impl Selection {
     }
 
     /// Indices of the selected threads of a log; `None` for all.
-    pub(super) fn threads_of(&self, log: &MonoLog) -> Option<FxHashSet<u32>> {
-        let chosen = self.threads.as_ref()?;
-        let shared = log.share();
+    pub(super) fn thread_indices(&self, log: &MonoLog) -> Option<FxHashSet<u32>> {
+        let choices = self.threads.as_ref()?;
+        let shared = log.shared_data();
         let all = shared.names().threads.list.iter().zip(0u32..);
-        let wanted = all.filter(|(thread, _)| {
-            chosen.iter().any(|choice| match choice {
+        let selected = all.filter(|(thread, _)| {
+            choices.iter().any(|choice| match choice {
                 ThreadChoice::Id(id) => *id == thread.id,
                 ThreadChoice::Name(name) => thread.names.iter().any(|own| **own == **name),
             })
         });
-        Some(wanted.map(|(_, number)| number).collect())
+        Some(selected.map(|(_, number)| number).collect())
     }
 }
 
-const NAMING: KindSet = KindSet::of(&[
+const DEFINITIONS: KindSet = KindSet::of(&[
     EventByte::METADATA_NAME,
     EventByte::METADATA_END_LOAD,
     EventByte::METADATA_END_UNLOAD,
@@ -65,6 +65,6 @@ const NAMING: KindSet = KindSet::of(&[
 ]);
 
 /// Whether an event defines a name that other events refer to.
-pub fn names(byte: EventByte) -> bool {
-    NAMING.meets(KindSet::of(&[byte]))
+pub fn is_definition(byte: EventByte) -> bool {
+    DEFINITIONS.meets(KindSet::of(&[byte]))
 }

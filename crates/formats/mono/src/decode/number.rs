@@ -8,13 +8,13 @@ const ONES: u64 = 0x0101_0101_0101_0101;
 const FIRST_FIVE: u64 = 0x0000_00ff_ffff_ffff;
 const LAST_FIVE: u64 = !0x00ff_ffff;
 /// Maximum number of bytes of a number before its last.
-const MOST_BEFORE_LAST: u32 = 9;
+const MAX_BEFORE_LAST: u32 = 9;
 
 /// Reads a number of at most eight bytes; returns it and its length in bytes. `None` if it is longer or fewer than
 /// eight bytes are left. The length is found from the clear highest bit of the last byte, then the seven low bits of
 /// each byte are joined.
 #[inline]
-pub(super) fn short(bytes: &[u8]) -> Option<(u64, u32)> {
+pub(super) fn read_short(bytes: &[u8]) -> Option<(u64, u32)> {
     let word = u64::from_le_bytes(*bytes.first_chunk::<8>()?);
     let ends = !word & HIGHEST;
     if ends == 0 {
@@ -31,7 +31,7 @@ pub(super) fn short(bytes: &[u8]) -> Option<(u64, u32)> {
 
 /// Sign-extends a number of the given count of bits.
 #[inline]
-pub(super) fn signed((value, bits): (u64, u32)) -> i64 {
+pub(super) fn sign_extend((value, bits): (u64, u32)) -> i64 {
     let unused = 64u32.saturating_sub(bits);
     (value.wrapping_shl(unused) as i64).wrapping_shr(unused)
 }
@@ -56,19 +56,19 @@ pub(super) fn skip(bytes: &[u8], num: u64) -> Option<usize> {
         left = left.wrapping_sub(here);
         at = at.wrapping_add(32);
     }
-    let begun = bytes.get(..at)?.iter().rev().take_while(|byte| **byte >= 0x80).count();
-    skip_by_words(bytes, at, left, begun as u32)
+    let num_begun = bytes.get(..at)?.iter().rev().take_while(|byte| **byte >= 0x80).count();
+    skip_by_words(bytes, at, left, num_begun as u32)
 }
 
-/// Continues at a position where a number has already had `begun` bytes.
+/// Continues at a position where a number has already had `num_begun` bytes.
 #[inline]
-fn skip_by_words(bytes: &[u8], mut at: usize, mut left: u64, mut begun: u32) -> Option<usize> {
+fn skip_by_words(bytes: &[u8], mut at: usize, mut left: u64, mut num_begun: u32) -> Option<usize> {
     while left > 0 {
         let word = u64::from_le_bytes(*bytes.get(at..)?.first_chunk::<8>()?);
         let ends = !word & HIGHEST;
         // In each byte, the number of numbers that end up to there.
         let up_to = (ends >> 7).wrapping_mul(ONES);
-        if begun.wrapping_add(ends.trailing_zeros() >> 3) > MOST_BEFORE_LAST {
+        if num_begun.wrapping_add(ends.trailing_zeros() >> 3) > MAX_BEFORE_LAST {
             return None;
         }
         let here = up_to >> 56;
@@ -79,7 +79,7 @@ fn skip_by_words(bytes: &[u8], mut at: usize, mut left: u64, mut begun: u32) -> 
             return Some(at.wrapping_add(more as usize));
         }
         left = left.wrapping_sub(here);
-        begun = if ends == 0 { begun.wrapping_add(8) } else { ends.leading_zeros() >> 3 };
+        num_begun = if ends == 0 { num_begun.wrapping_add(8) } else { ends.leading_zeros() >> 3 };
         at = at.wrapping_add(8);
     }
     Some(at)
@@ -90,15 +90,15 @@ mod tests {
     use super::*;
 
     /// Length in bytes of `num` numbers, read one by one.
-    fn plainly(bytes: &[u8], num: u64) -> Option<usize> {
-        let (mut at, mut begun) = (0, 0);
+    fn skip_one_by_one(bytes: &[u8], num: u64) -> Option<usize> {
+        let (mut at, mut num_begun) = (0, 0);
         let mut left = num;
         while left > 0 {
             let byte = *bytes.get(at)?;
             at += 1;
-            begun = if byte < 0x80 { 0 } else { begun + 1 };
+            num_begun = if byte < 0x80 { 0 } else { num_begun + 1 };
             left -= u64::from(byte < 0x80);
-            if begun > MOST_BEFORE_LAST {
+            if num_begun > MAX_BEFORE_LAST {
                 return None;
             }
         }
@@ -120,7 +120,7 @@ mod tests {
                 bytes.push(random(0x80) as u8);
             }
             let num = random(64);
-            let (skipped, plain) = (skip(&bytes, num), plainly(&bytes, num));
+            let (skipped, plain) = (skip(&bytes, num), skip_one_by_one(&bytes, num));
             // Near the end of the data `skip` may return `None`.
             if skipped.is_some() || plain.is_some_and(|end| end + 40 < bytes.len()) {
                 assert_eq!(skipped, plain, "{num} of {bytes:02x?}");

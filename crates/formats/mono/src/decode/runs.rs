@@ -1,8 +1,8 @@
 //! Fast paths for runs of calls and of heapshot objects, which make up almost all of some logs. No
 //! [`Event`](crate::records::Event) is built for each. A run ends before any other event and before anything unusual:
-//! a number of nine bytes, the last bytes of a buffer, damage. [`Decoder::read`] continues there.
+//! a number of nine bytes, the last bytes of a buffer, damage. [`EventDecoder::read`] continues there.
 
-use super::Decoder;
+use super::EventDecoder;
 use crate::consts::EventByte;
 use crate::records::HeapObject;
 
@@ -11,7 +11,7 @@ const HIGHEST: u64 = 0x8080_8080_8080_8080;
 
 /// An enter or leave of a method.
 #[derive(Clone, Copy, Debug)]
-pub struct Call {
+pub struct MethodEvent {
     /// METHOD_ENTER, METHOD_LEAVE or METHOD_EXC_LEAVE.
     pub byte: EventByte,
     /// Its time.
@@ -24,7 +24,7 @@ pub struct Call {
 
 /// A heapshot object without its references.
 #[derive(Clone, Copy, Debug)]
-pub struct BareObject {
+pub struct HeapObjectSummary {
     /// Its time, or that of the previous timed event.
     pub time: u64,
     /// Address of the object.
@@ -41,10 +41,10 @@ pub struct BareObject {
     pub offset: u64,
 }
 
-impl BareObject {
+impl HeapObjectSummary {
     /// Built from a completely decoded event.
     #[must_use]
-    pub fn of(it: &HeapObject, time: u64, num_references: u64, offset: u64) -> Self {
+    pub fn new(it: &HeapObject, time: u64, num_references: u64, offset: u64) -> Self {
         let HeapObject { object, class, size, generation } = *it;
         Self { time, object, class, generation: generation as u8, size, num_references, offset }
     }
@@ -55,15 +55,15 @@ const WINDOW: usize = 32;
 /// The same for calls.
 const CALLS_WINDOW: usize = 64;
 /// Bytes after the window that a number which starts in the window may need.
-const BEHIND: usize = 16;
+const LOOKAHEAD: usize = 16;
 
-type Chunk = [u8; WINDOW + BEHIND];
-type CallsChunk = [u8; CALLS_WINDOW + BEHIND];
+type Chunk = [u8; WINDOW + LOOKAHEAD];
+type CallsChunk = [u8; CALLS_WINDOW + LOOKAHEAD];
 
 /// The value of the number at the start of a word. `last_bit` is the position of its last byte's highest bit. Joins
 /// the seven low bits of each byte.
 #[inline(always)]
-fn bits(word: u64, last_bit: u32) -> u64 {
+fn join_bits(word: u64, last_bit: u32) -> u64 {
     let word = word & (u64::MAX >> 63u32.wrapping_sub(last_bit));
     if last_bit < 32 {
         let word = word & 0x7f7f_7f7f;
@@ -81,12 +81,12 @@ fn bits(word: u64, last_bit: u32) -> u64 {
 fn number<const N: usize>(chunk: &[u8; N], start: u32, end: u32) -> Option<(u64, u32)> {
     let word = u64::from_le_bytes(*chunk.get(start as usize..)?.first_chunk::<8>()?);
     let len = end.wrapping_sub(start).wrapping_add(1);
-    (len <= 8).then(|| (bits(word, len.wrapping_mul(8).wrapping_sub(1)), len.wrapping_mul(7)))
+    (len <= 8).then(|| (join_bits(word, len.wrapping_mul(8).wrapping_sub(1)), len.wrapping_mul(7)))
 }
 
 /// The number in bytes `start` to `end`, which is mostly short: the difference of two times.
 #[inline(always)]
-fn passed(chunk: &CallsChunk, start: u32, end: u32) -> Option<u64> {
+fn time_difference(chunk: &CallsChunk, start: u32, end: u32) -> Option<u64> {
     if end.wrapping_sub(start) == 1 {
         let [low, high] = *chunk.get(start as usize..)?.first_chunk::<2>()?;
         return Some(u64::from(low & 0x7f) | u64::from(high) << 7);
@@ -105,7 +105,7 @@ fn signed<const N: usize>(chunk: &[u8; N], start: u32, end: u32) -> Option<i64> 
 /// A bit for each of sixteen bytes: whether a number ends there.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn ends_of(bytes: &[u8; 16]) -> u32 {
+fn ends_in_sixteen(bytes: &[u8; 16]) -> u32 {
     use std::arch::x86_64::{_mm_movemask_epi8, _mm_set_epi64x};
     let [low, high] = [0, 8].map(|at| half(bytes, at) as i64);
     // SAFETY: every x86-64 processor has SSE2.
@@ -116,7 +116,7 @@ fn ends_of(bytes: &[u8; 16]) -> u32 {
 /// A bit for each of sixteen bytes: whether a number ends there.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
-fn ends_of(bytes: &[u8; 16]) -> u32 {
+fn ends_in_sixteen(bytes: &[u8; 16]) -> u32 {
     let [low, high] = [0, 8].map(|at| {
         let word = !half(bytes, at) & HIGHEST;
         // Gathers the highest bits of all bytes.
@@ -135,12 +135,12 @@ fn half(bytes: &[u8; 16], at: usize) -> u64 {
 #[inline(always)]
 fn ends<const BYTES: u32>(chunk: &[u8]) -> u64 {
     let sixteens = chunk.as_chunks::<16>().0.iter().zip((0..BYTES).step_by(16));
-    sixteens.fold(0, |ends, (bytes, at)| ends | u64::from(ends_of(bytes)).wrapping_shl(at))
+    sixteens.fold(0, |ends, (bytes, at)| ends | u64::from(ends_in_sixteen(bytes)).wrapping_shl(at))
 }
 
 /// Removes the lowest set bit and returns its position; 64 if there is none.
 #[inline(always)]
-fn take(ends: &mut u64) -> u32 {
+fn take_end(ends: &mut u64) -> u32 {
     let at = ends.trailing_zeros();
     *ends &= ends.wrapping_sub(1);
     at
@@ -148,7 +148,7 @@ fn take(ends: &mut u64) -> u32 {
 
 /// Whether a number that ends at or before byte `last` has more than eight bytes.
 #[inline(always)]
-fn has_long(ends: u64, last: u32) -> bool {
+fn has_long_number(ends: u64, last: u32) -> bool {
     let within = u64::MAX >> 63u32.wrapping_sub(last);
     let run = !ends & within;
     let run = run & (run >> 1);
@@ -157,7 +157,7 @@ fn has_long(ends: u64, last: u32) -> bool {
 }
 
 /// The fields of a heapshot object before its references.
-struct Header {
+struct HeapObjectFields {
     time: u64,
     object: i64,
     class: i64,
@@ -170,7 +170,7 @@ struct Header {
     is_whole: bool,
 }
 
-impl Decoder<'_> {
+impl EventDecoder<'_> {
     /// Whether an event is METHOD_ENTER, METHOD_LEAVE or METHOD_EXC_LEAVE.
     #[must_use]
     #[inline(always)]
@@ -185,16 +185,16 @@ impl Decoder<'_> {
 
     /// Decodes the calls up to the next other event and passes each to `each`.
     #[inline]
-    pub fn calls(&mut self, mut each: impl FnMut(Call)) {
-        if self.left.is_some() && self.next_byte().is_some_and(Self::is_call) {
+    pub fn read_calls(&mut self, mut each: impl FnMut(MethodEvent)) {
+        if self.skipped_from.is_some() && self.next_byte().is_some_and(Self::is_call) {
             self.start = self.pos;
-            self.catch_up();
+            self.decode_skipped();
         }
         let (mut method, mask) = (self.method, self.mask);
-        self.each_call(|byte, time, offset, chunk, start, end| {
-            let further = signed(chunk, start, end)?;
-            method = method.wrapping_add_signed(further) & mask;
-            each(Call { byte, time, method, offset });
+        self.for_each_call(|byte, time, offset, chunk, start, end| {
+            let difference = signed(chunk, start, end)?;
+            method = method.wrapping_add_signed(difference) & mask;
+            each(MethodEvent { byte, time, method, offset });
             Some(())
         });
         self.method = method;
@@ -203,27 +203,30 @@ impl Decoder<'_> {
     /// Decodes only the kinds and times of calls, which is faster. The methods are decoded later if an event after
     /// them needs them.
     #[inline(always)]
-    pub fn bare_calls(&mut self, mut each: impl FnMut(EventByte, u64)) {
+    pub fn read_call_times(&mut self, mut each: impl FnMut(EventByte, u64)) {
         let before = self.state();
-        self.each_call(|byte, time, _, _, _, _| {
+        self.for_each_call(|byte, time, _, _, _, _| {
             each(byte, time);
             Some(())
         });
         if self.pos != before.pos {
-            self.left.get_or_insert(before);
+            self.skipped_from.get_or_insert(before);
         }
     }
 
     /// Passes each call to `each` until that returns `None`: event byte, time, file offset, and the position of its
     /// method in a chunk.
     #[inline(always)]
-    fn each_call(&mut self, mut each: impl FnMut(EventByte, u64, u64, &CallsChunk, u32, u32) -> Option<()>) {
-        if self.fault.is_some() {
+    fn for_each_call(
+        &mut self,
+        mut each: impl FnMut(EventByte, u64, u64, &CallsChunk, u32, u32) -> Option<()>,
+    ) {
+        if self.error.is_some() {
             return;
         }
         let (mut pos, mut time) = (self.pos, self.time);
         while let Some(rest) = self.data.get(pos..) {
-            let mut padded = [0; CALLS_WINDOW + BEHIND];
+            let mut padded = [0; CALLS_WINDOW + LOOKAHEAD];
             let chunk = rest.first_chunk().unwrap_or_else(|| {
                 padded.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
                 &padded
@@ -233,21 +236,21 @@ impl Decoder<'_> {
             let mut at = 0u32;
             // A call is three numbers: its event byte is less than 0x80.
             while let Some(byte) = chunk.get(at as usize).map(|byte| EventByte(*byte)) {
-                let mut behind = left & left.wrapping_sub(1);
-                let begins = take(&mut behind);
-                let end = take(&mut behind);
-                if end >= len || end.wrapping_sub(begins) > 8 || !Self::is_call(byte) {
+                let mut rest = left & left.wrapping_sub(1);
+                let time_end = take_end(&mut rest);
+                let end = take_end(&mut rest);
+                if end >= len || end.wrapping_sub(time_end) > 8 || !Self::is_call(byte) {
                     break;
                 }
-                let Some(later) = passed(chunk, at.wrapping_add(1), begins) else { break };
-                let now = time.wrapping_add(later);
+                let Some(time_step) = time_difference(chunk, at.wrapping_add(1), time_end) else { break };
+                let now = time.wrapping_add(time_step);
                 let offset = self.base.wrapping_add(pos as u64).wrapping_add(at.into());
-                if each(byte, now, offset, chunk, begins.wrapping_add(1), end).is_none() {
+                if each(byte, now, offset, chunk, time_end.wrapping_add(1), end).is_none() {
                     break;
                 }
                 time = now;
                 at = end.wrapping_add(1);
-                left = behind;
+                left = rest;
             }
             if at == 0 {
                 break;
@@ -259,22 +262,22 @@ impl Decoder<'_> {
 
     /// Decodes the heapshot objects up to the next other event and passes each to `each`.
     #[inline]
-    pub fn shot_objects(&mut self, mut each: impl FnMut(BareObject)) {
-        if self.fault.is_some() {
+    pub fn read_heap_objects(&mut self, mut each: impl FnMut(HeapObjectSummary)) {
+        if self.error.is_some() {
             return;
         }
-        let (modern, third) = (self.dialect.modern(), self.dialect.third());
-        let numbers_of_a_reference = if self.dialect.version >= 2 { 2 } else { 1 };
+        let (since_v13, is_profiler_3) = (self.dialect.since_v13(), self.dialect.is_profiler_3());
+        let numbers_per_reference = if self.dialect.version >= 2 { 2 } else { 1 };
         let (mut pos, mut time) = (self.pos, self.time);
         while self.data.get(pos) == Some(&EventByte::HEAP_OBJECT.0)
             && let Some(chunk) = self.chunk(pos.wrapping_add(1))
-            && let Some(header) = header(chunk, modern, third, numbers_of_a_reference)
+            && let Some(fields) = read_object_fields(chunk, since_v13, is_profiler_3, numbers_per_reference)
         {
             let start = pos;
-            pos = pos.wrapping_add(1).wrapping_add(header.len as usize);
-            let num = header.num_references;
-            if !header.is_whole {
-                match self.behind_numbers(pos, num.wrapping_mul(numbers_of_a_reference)) {
+            pos = pos.wrapping_add(1).wrapping_add(fields.len as usize);
+            let num = fields.num_references;
+            if !fields.is_whole {
+                match self.position_after_numbers(pos, num.wrapping_mul(numbers_per_reference)) {
                     Some(end) => pos = end,
                     None => {
                         pos = start;
@@ -282,13 +285,13 @@ impl Decoder<'_> {
                     }
                 }
             }
-            time = time.wrapping_add(header.time);
-            each(BareObject {
+            time = time.wrapping_add(fields.time);
+            each(HeapObjectSummary {
                 time,
-                object: self.obj_base.wrapping_add_signed(header.object).wrapping_shl(3) & self.mask,
-                generation: header.generation,
-                class: self.ptr_base.wrapping_add_signed(header.class) & self.mask,
-                size: header.size,
+                object: self.obj_base.wrapping_add_signed(fields.object).wrapping_shl(3) & self.mask,
+                generation: fields.generation,
+                class: self.ptr_base.wrapping_add_signed(fields.class) & self.mask,
+                size: fields.size,
                 num_references: num,
                 offset: self.base.wrapping_add(start as u64),
             });
@@ -297,7 +300,7 @@ impl Decoder<'_> {
     }
 
     /// Position after `num` numbers of at most eight bytes; `None` if one is longer, or near the end of the buffer.
-    fn behind_numbers(&self, pos: usize, num: u64) -> Option<usize> {
+    fn position_after_numbers(&self, pos: usize, num: u64) -> Option<usize> {
         let rest = self.data.get(pos..)?;
         if num > rest.len() as u64 {
             return None;
@@ -306,7 +309,7 @@ impl Decoder<'_> {
         // Bytes that a number had in the previous word.
         let mut begun = 0u32;
         while left > 0 {
-            let (eight, behind) = rest.split_first_chunk::<8>()?;
+            let (eight, after) = rest.split_first_chunk::<8>()?;
             let mut ends = !u64::from_le_bytes(*eight) & HIGHEST;
             if begun.wrapping_add(ends.trailing_zeros() >> 3) >= 8 {
                 return None;
@@ -320,7 +323,7 @@ impl Decoder<'_> {
             }
             left = left.wrapping_sub(here);
             begun = ends.leading_zeros() >> 3;
-            (rest, pos) = (behind, pos.wrapping_add(8));
+            (rest, pos) = (after, pos.wrapping_add(8));
         }
         Some(pos)
     }
@@ -328,45 +331,50 @@ impl Decoder<'_> {
 
 /// Decodes the fields of a heapshot object before its references; `None` where the slow path is needed.
 #[inline(always)]
-fn header(chunk: &Chunk, modern: bool, third: bool, numbers_of_a_reference: u64) -> Option<Header> {
+fn read_object_fields(
+    chunk: &Chunk,
+    since_v13: bool,
+    is_profiler_3: bool,
+    numbers_per_reference: u64,
+) -> Option<HeapObjectFields> {
     const REFERENCES: u64 = WINDOW as u64;
     let all = ends::<32>(chunk);
     let mut left = all;
     let (mut time, mut begin) = (0, 0);
-    if modern {
-        let end = take(&mut left);
+    if since_v13 {
+        let end = take_end(&mut left);
         time = number(chunk, 0, end)?.0;
         begin = end.wrapping_add(1);
     }
-    let object = take(&mut left);
-    let class = take(&mut left);
-    let mut before = take(&mut left);
-    let size = (class, before);
+    let object = take_end(&mut left);
+    let class = take_end(&mut left);
+    let mut previous = take_end(&mut left);
+    let size = (class, previous);
     let mut generation_byte = 0;
-    if third {
+    if is_profiler_3 {
         // The generation is a byte, not a LEB128 number: where its highest bit is set, the ends of numbers found are
         // wrong.
-        let generation = take(&mut left);
-        if generation != before.wrapping_add(1) {
+        let generation = take_end(&mut left);
+        if generation != previous.wrapping_add(1) {
             return None;
         }
-        before = generation;
+        previous = generation;
         generation_byte = *chunk.get(generation as usize)?;
     }
-    let mut last = take(&mut left);
+    let mut last = take_end(&mut left);
     if last >= WINDOW as u32 {
         return None;
     }
     let class = signed(chunk, object.wrapping_add(1), class)?;
     let object = signed(chunk, begin, object)?;
     let size = number(chunk, size.0.wrapping_add(1), size.1)?.0;
-    let num_references = number(chunk, before.wrapping_add(1), last)?.0;
+    let num_references = number(chunk, previous.wrapping_add(1), last)?.0;
     let header_end = last;
-    let wanted = num_references.wrapping_mul(numbers_of_a_reference);
+    let num_numbers = num_references.wrapping_mul(numbers_per_reference);
     let mut is_whole = num_references < REFERENCES;
     if is_whole {
-        for _ in 0..wanted {
-            last = take(&mut left);
+        for _ in 0..num_numbers {
+            last = take_end(&mut left);
         }
         is_whole = last < WINDOW as u32;
     }
@@ -375,6 +383,6 @@ fn header(chunk: &Chunk, modern: bool, third: bool, numbers_of_a_reference: u64)
     }
     let len = last.wrapping_add(1);
     let generation = generation_byte;
-    let header = Header { time, object, class, generation, size, num_references, len, is_whole };
-    (!has_long(all, last)).then_some(header)
+    let fields = HeapObjectFields { time, object, class, generation, size, num_references, len, is_whole };
+    (!has_long_number(all, last)).then_some(fields)
 }

@@ -8,10 +8,10 @@ use perfuse_tables::{CallEvent, CallRow, CallRun, Choices, call_events};
 use super::pass;
 use super::threads::ThreadKeys;
 use crate::consts::{EventByte, KindSet};
-use crate::decode::Call;
-use crate::names::Names;
-use crate::recording::Shared;
-use crate::records::{Body, Event};
+use crate::decode::MethodEvent;
+use crate::names::LogNames;
+use crate::recording::LogData;
+use crate::records::{Event, EventBody};
 use perfuse_recording::{BatchStream, CallStream, Placement};
 
 const KINDS: KindSet =
@@ -26,101 +26,103 @@ const KINDS_BY_BYTE: [CallEvent; 4] =
 const NUM_SEGMENTS: usize = 4;
 
 /// Number of methods whose functions are cached: a power of two.
-const PLACES: usize = 1 << 11;
+const CACHE_SIZE: usize = 1 << 11;
 
 /// Table `call_events`.
-pub fn call_events(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
+pub fn call_events(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
     let threads = ThreadKeys::new(log, placement);
     let placement = placement.clone();
-    pass::batches(log, KINDS, move |log, group| {
-        let mut functions = Functions::new(&placement);
-        Reader { log, placement: &placement, threads: &threads, functions: &mut functions }.batch(group)
+    pass::scan_batches(log, KINDS, move |log, group| {
+        let mut functions = FunctionKeys::new(&placement);
+        CallReader { log, placement: &placement, threads: &threads, functions: &mut functions }
+            .read_batch(group)
     })
 }
 
 /// The table in segments. A segment is decoded by its consumer, one buffer at a time, so that the rows stay in the
 /// consumer's cache.
-pub fn segments(log: &Arc<Shared>, placement: &Placement) -> Vec<CallStream> {
+pub fn segments(log: &Arc<LogData>, placement: &Placement) -> Vec<CallStream> {
     let threads = ThreadKeys::new(log, placement);
-    let groups = pass::groups(log, KINDS, &pass::Part::default());
+    let groups = pass::buffer_groups(log, KINDS, &pass::BufferSelection::default());
     let len = groups.len().div_ceil(NUM_SEGMENTS).max(1);
     let segments = groups.chunks(len).map(|groups| -> CallStream {
         let (log, placement, threads) = (Arc::clone(log), placement.clone(), threads.clone());
-        let mut functions = Functions::new(&placement);
+        let mut functions = FunctionKeys::new(&placement);
         Box::new(groups.concat().into_iter().map(move |buffer| {
             let (placement, threads, functions) = (&placement, &threads, &mut functions);
-            Reader { log: &log, placement, threads, functions }.run(buffer).into()
+            CallReader { log: &log, placement, threads, functions }.read_run(buffer).into()
         }))
     });
     segments.collect()
 }
 
 /// Decodes the calls of buffers into rows.
-struct Reader<'a> {
-    log: &'a Shared,
+struct CallReader<'a> {
+    log: &'a LogData,
     placement: &'a Placement,
     threads: &'a ThreadKeys,
-    functions: &'a mut Functions,
+    functions: &'a mut FunctionKeys,
 }
 
-impl Reader<'_> {
+impl CallReader<'_> {
     /// The rows of several buffers as a batch.
-    fn batch(mut self, buffers: &[usize]) -> RecordBatch {
-        let num = buffers.iter().fold(0usize, |sum, buffer| sum.saturating_add(self.num_at_most(*buffer)));
-        let mut rows = Rows::with_capacity(num);
+    fn read_batch(mut self, buffers: &[usize]) -> RecordBatch {
+        let num = buffers.iter().fold(0usize, |sum, buffer| sum.saturating_add(self.max_calls(*buffer)));
+        let mut rows = CallColumns::with_capacity(num);
         for &buffer in buffers {
-            self.each(buffer, |row| rows.push(&row));
+            self.for_each_call(buffer, |row| rows.push(&row));
             rows.end_buffer(self.threads.of_buffer(self.log, buffer));
         }
         rows.finish(self.placement.source_id)
     }
 
     /// The rows of one buffer.
-    fn run(mut self, buffer: usize) -> CallRun {
-        let mut rows = Vec::with_capacity(self.num_at_most(buffer));
-        self.each(buffer, |row| rows.push(row));
+    fn read_run(mut self, buffer: usize) -> CallRun {
+        let mut rows = Vec::with_capacity(self.max_calls(buffer));
+        self.for_each_call(buffer, |row| rows.push(row));
         let (thread_id, source_id) = (self.threads.of_buffer(self.log, buffer), self.placement.source_id);
         CallRun { thread_id, source_id, rows }
     }
 
     /// Upper bound of the number of calls in a buffer.
-    fn num_at_most(&self, buffer: usize) -> usize {
+    fn max_calls(&self, buffer: usize) -> usize {
         self.log.survey().lengths.get(buffer).map_or(0, |num| *num as usize)
     }
 
     /// Passes each call of a buffer to `each`.
     #[inline(always)]
-    fn each(&mut self, buffer: usize, mut each: impl FnMut(CallRow)) {
+    fn for_each_call(&mut self, buffer: usize, mut each: impl FnMut(CallRow)) {
         let (survey, names) = (self.log.survey(), self.log.names());
         let Some(buffer) = survey.buffers.list.get(buffer) else { return };
         let mut event = Event::default();
-        let passed_over = KindSet::of(&[EventByte::ALLOC_BT]);
-        let mut decoder = buffer.decoder(&self.log.source, survey.dialect).lean(passed_over);
+        let without_backtraces = KindSet::of(&[EventByte::ALLOC_BT]);
+        let mut decoder =
+            buffer.decoder(&self.log.source, survey.dialect).skip_backtraces(without_backtraces);
         let clock = self.placement.clock;
-        let mut push = |call: Call| {
+        let mut push = |call: MethodEvent| {
             let function_id = self.functions.key(names, call.method, call.time);
             let kind = KINDS_BY_BYTE.get(usize::from(call.byte.0 >> 4) & 3).copied();
             let kind = kind.unwrap_or(CallEvent::Exit);
             each(CallRow { ts_ns: clock.ns(call.time), record_offset: call.offset, function_id, kind });
         };
         loop {
-            decoder.calls(&mut push);
+            decoder.read_calls(&mut push);
             let Some(Ok(())) = decoder.read(&mut event) else { break };
-            if let Body::Call { method } = event.body {
-                push(Call { byte: event.byte, time: decoder.time(), method, offset: event.offset });
+            if let EventBody::Call { method } = event.body {
+                push(MethodEvent { byte: event.byte, time: decoder.time(), method, offset: event.offset });
             }
         }
     }
 }
 
 /// Keys of functions, with a cache of recent methods.
-struct Functions {
+struct FunctionKeys {
     first: u32,
     /// Method and key, at the slot of the method.
-    recent: Box<[(u64, u32); PLACES]>,
+    recent: Box<[(u64, u32); CACHE_SIZE]>,
 }
 
-impl Functions {
+impl FunctionKeys {
     fn new(placement: &Placement) -> Self {
         // An entry that was never set has a method that belongs to another slot.
         let recent = Box::new(std::array::from_fn(|at| (if at == 0 { 8 } else { 0 }, 0)));
@@ -129,21 +131,21 @@ impl Functions {
 
     /// Key of the function of a method at a time.
     #[inline(always)]
-    fn key(&mut self, names: &Names, method: u64, time: u64) -> u32 {
+    fn key(&mut self, names: &LogNames, method: u64, time: u64) -> u32 {
         match self.recent.get(slot(method)) {
-            Some((known, key)) if *known == method => *key,
-            _ => self.other(names, method, time),
+            Some((cached, key)) if *cached == method => *key,
+            _ => self.look_up(names, method, time),
         }
     }
 
     /// Key of the function of a method that is not in the cache.
     #[inline(never)]
-    fn other(&mut self, names: &Names, method: u64, time: u64) -> u32 {
+    fn look_up(&mut self, names: &LogNames, method: u64, time: u64) -> u32 {
         let key = self.first.saturating_add(names.function(method, time));
         if names.is_constant(method)
-            && let Some(place) = self.recent.get_mut(slot(method))
+            && let Some(entry) = self.recent.get_mut(slot(method))
         {
-            *place = (method, key);
+            *entry = (method, key);
         }
         key
     }
@@ -152,11 +154,11 @@ impl Functions {
 /// Cache slot of a method. Addresses of methods are some words apart.
 #[inline(always)]
 fn slot(method: u64) -> usize {
-    ((method >> 3) ^ (method >> 14)) as usize % PLACES
+    ((method >> 3) ^ (method >> 14)) as usize % CACHE_SIZE
 }
 
 /// Columns of a batch under construction.
-struct Rows {
+struct CallColumns {
     ts_ns: Vec<i64>,
     threads: Vec<u32>,
     kinds: Vec<i32>,
@@ -164,7 +166,7 @@ struct Rows {
     offsets: Vec<u64>,
 }
 
-impl Rows {
+impl CallColumns {
     fn with_capacity(num: usize) -> Self {
         Self {
             ts_ns: Vec::with_capacity(num),

@@ -7,9 +7,9 @@ use rustc_hash::FxHashMap;
 
 use super::pass;
 use crate::consts::{EventByte, KindSet, PERFCOUNTERS, counter, section_name, unit_name};
-use crate::recording::Shared;
-use crate::records::{Body, Value};
-use crate::survey::facts::Counter;
+use crate::recording::LogData;
+use crate::records::{EventBody, Value};
+use crate::survey::facts::CounterRecord;
 use perfuse_recording::{BatchStream, Placement, one_batch};
 
 /// Bit of `variance`: the values never decrease.
@@ -31,15 +31,15 @@ fn kind_name(kind: u64) -> &'static str {
 }
 
 /// Table `counters`.
-pub fn counters(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
+pub fn counters(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
     // In data versions 13 and 14, unit and variance are bytes, which cannot contain their bits 24 to 30.
-    let told = !log.survey().dialect.counter_bytes();
+    let has_units = !log.survey().dialect.has_byte_counter_fields();
     let mut table = counters::Builder::new();
-    for (it, id) in log.survey().facts.counters.iter().zip(placement.first.counter..) {
+    for (it, id) in log.survey().definitions.counters.iter().zip(placement.first.counter..) {
         let performance = it.section == PERFCOUNTERS;
         let section = if performance { Some(&*it.category) } else { section_name(it.section) };
-        let unit = if told && !performance { unit_name(it.unit) } else { None };
-        let monotonic = (told && !performance).then_some(it.variance & MONOTONIC != 0);
+        let unit = if has_units && !performance { unit_name(it.unit) } else { None };
+        let monotonic = (has_units && !performance).then_some(it.variance & MONOTONIC != 0);
         table.push(
             id,
             &it.name,
@@ -55,7 +55,7 @@ pub fn counters(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
 }
 
 /// A stored counter value.
-struct Stored {
+struct StoredSample {
     time: u64,
     /// Milliseconds since the first values, before data version 13.
     ms: Option<u64>,
@@ -66,31 +66,32 @@ struct Stored {
 }
 
 /// Table `counter_samples`.
-pub fn counter_samples(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
-    let modern = log.survey().dialect.modern();
-    let stored = pass::gather(log, KindSet::of(&[EventByte::COUNTERS]), |at, buffer, event, found| {
-        let Body::Counters { ms } = event.body else { return };
-        // Mono 4.6 writes time 0 in the first COUNTERS event.
-        let time = if at.time == 0 { buffer.header.time_base } else { at.time };
-        let ms = (!modern).then_some(ms);
-        for it in &event.values {
-            let text = if let Value::Text(text) = it.value {
-                Some(String::from_utf8_lossy(text).into())
-            } else {
-                None
-            };
-            let value = match it.value {
-                Value::Signed(number) => Value::Signed(number),
-                Value::Unsigned(number) => Value::Unsigned(number),
-                Value::Double(bits) => Value::Double(bits),
-                Value::Null | Value::Text(_) => Value::Null,
-            };
-            found.push(Stored { time, ms, index: it.index, value, text, offset: event.offset });
-        }
-    });
-    let facts = &log.survey().facts.counters;
-    let by_index: FxHashMap<u64, (u32, &Counter)> =
-        facts.iter().zip(0..).map(|(it, at)| (it.index, (at, it))).collect();
+pub fn counter_samples(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
+    let since_v13 = log.survey().dialect.since_v13();
+    let stored =
+        pass::collect_events(log, KindSet::of(&[EventByte::COUNTERS]), |at, buffer, event, found| {
+            let EventBody::Counters { ms } = event.body else { return };
+            // Mono 4.6 writes time 0 in the first COUNTERS event.
+            let time = if at.time == 0 { buffer.header.time_base } else { at.time };
+            let ms = (!since_v13).then_some(ms);
+            for it in &event.values {
+                let text = if let Value::Text(text) = it.value {
+                    Some(String::from_utf8_lossy(text).into())
+                } else {
+                    None
+                };
+                let value = match it.value {
+                    Value::Signed(number) => Value::Signed(number),
+                    Value::Unsigned(number) => Value::Unsigned(number),
+                    Value::Double(bits) => Value::Double(bits),
+                    Value::Null | Value::Text(_) => Value::Null,
+                };
+                found.push(StoredSample { time, ms, index: it.index, value, text, offset: event.offset });
+            }
+        });
+    let records = &log.survey().definitions.counters;
+    let by_index: FxHashMap<u64, (u32, &CounterRecord)> =
+        records.iter().zip(0..).map(|(it, at)| (it.index, (at, it))).collect();
     let begin = stored.first().map_or(0, |first| first.time);
     let mut sums: FxHashMap<u64, u64> = FxHashMap::default();
     let mut table = counter_samples::Builder::new();

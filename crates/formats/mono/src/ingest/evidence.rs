@@ -2,11 +2,11 @@
 
 use super::TABLES;
 use crate::consts::EventByte;
-use crate::recording::Shared;
+use crate::recording::LogData;
 use crate::stacks::WITH_STACK;
 
 /// Events that produce rows of a table; empty for tables that every log fills.
-fn evidence(table: &str) -> &'static [EventByte] {
+fn source_events(table: &str) -> &'static [EventByte] {
     match table {
         "samples" => &[EventByte::SAMPLE_HIT],
         "call_events" => &[EventByte::METHOD_ENTER, EventByte::METHOD_LEAVE, EventByte::METHOD_EXC_LEAVE],
@@ -47,9 +47,9 @@ fn evidence(table: &str) -> &'static [EventByte] {
 }
 
 /// Whether a log has rows of a table.
-pub fn fills(log: &Shared, table: &str) -> bool {
+pub fn fills(log: &LogData, table: &str) -> bool {
     let survey = log.survey();
-    let events = evidence(table);
+    let events = source_events(table);
     if table == "stacks" || table == "frames" {
         return survey.kinds.iter().any(|kinds| kinds.meets(WITH_STACK));
     }

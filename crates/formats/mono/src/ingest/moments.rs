@@ -9,8 +9,8 @@ use perfuse_tables::{ExceptionEvent, LockEvent, exceptions, instants, lock_event
 use super::pass;
 use super::threads::ThreadKeys;
 use crate::consts::{EventByte, KindSet, metadata as mtypes, monitor};
-use crate::recording::Shared;
-use crate::records::{Body, Metadata};
+use crate::recording::LogData;
+use crate::records::{EventBody, Metadata};
 use perfuse_recording::{BatchStream, Placement, TableRequest};
 
 pub use spans::slices;
@@ -26,20 +26,20 @@ const LOCKS: KindSet = KindSet::of(&[
 ]);
 
 /// Table `lock_events`.
-pub fn lock_events(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
+pub fn lock_events(log: &Arc<LogData>, placement: &Placement, request: &TableRequest) -> BatchStream {
     let threads = ThreadKeys::new(log, placement);
     let (placement, request) = (placement.clone(), request.clone());
-    pass::batches(log, LOCKS, move |log, group| {
+    pass::scan_batches(log, LOCKS, move |log, group| {
         let (names, stacks) = (log.names(), log.stacks_for(&request));
         let mut table = lock_events::Builder::new();
-        pass::each_of(log, group, LOCKS, stacks.is_some(), |at, event| {
-            let Body::Monitor { event: what, object } = event.body else { return };
+        pass::for_each_event_of(log, group, LOCKS, stacks.is_some(), |at, event| {
+            let EventBody::Monitor { event: what, object } = event.body else { return };
             let kind = match what {
                 monitor::CONTENTION => LockEvent::Contention,
                 monitor::DONE => LockEvent::Acquired,
                 _ => LockEvent::Failed,
             };
-            let stack = stacks.and_then(|stacks| stacks.of_backtrace(&event.frames, names, at.time));
+            let stack = stacks.and_then(|stacks| stacks.find_backtrace(&event.frames, names, at.time));
             table.push(
                 placement.clock.ns(at.time),
                 threads.of_buffer(log, at.buffer),
@@ -55,18 +55,18 @@ pub fn lock_events(log: &Arc<Shared>, placement: &Placement, request: &TableRequ
 }
 
 /// Table `exceptions`.
-pub fn exceptions(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
+pub fn exceptions(log: &Arc<LogData>, placement: &Placement, request: &TableRequest) -> BatchStream {
     const KINDS: KindSet = KindSet::of(&[EventByte::THROW, EventByte::THROW_BT, EventByte::CLAUSE]);
     let threads = ThreadKeys::new(log, placement);
     let (placement, request) = (placement.clone(), request.clone());
-    pass::batches(log, KINDS, move |log, group| {
+    pass::scan_batches(log, KINDS, move |log, group| {
         let (names, stacks) = (log.names(), log.stacks_for(&request));
-        let told = log.survey().dialect.version >= 14;
+        let has_object = log.survey().dialect.version >= 14;
         let mut table = exceptions::Builder::new();
-        pass::each_of(log, group, KINDS, stacks.is_some(), |at, event| {
+        pass::for_each_event_of(log, group, KINDS, stacks.is_some(), |at, event| {
             let (kind, object, function, clause) = match event.body {
-                Body::Throw { object } => (ExceptionEvent::Throw, Some(object), None, None),
-                Body::Clause { kind, index, method, object } => {
+                EventBody::Throw { object } => (ExceptionEvent::Throw, Some(object), None, None),
+                EventBody::Clause { kind, index, method, object } => {
                     let kind = match kind {
                         0 => ExceptionEvent::Catch,
                         1 => ExceptionEvent::Filter,
@@ -74,12 +74,12 @@ pub fn exceptions(log: &Arc<Shared>, placement: &Placement, request: &TableReque
                         _ => ExceptionEvent::Fault,
                     };
                     // A finally block that runs without an exception has none.
-                    let object = Some(object).filter(|object| told && *object != 0);
+                    let object = Some(object).filter(|object| has_object && *object != 0);
                     (kind, object, Some(names.function(method, at.time)), Some(index))
                 }
                 _ => return,
             };
-            let stack = stacks.and_then(|stacks| stacks.of_backtrace(&event.frames, names, at.time));
+            let stack = stacks.and_then(|stacks| stacks.find_backtrace(&event.frames, names, at.time));
             table.push(
                 placement.clock.ns(at.time),
                 threads.of_buffer(log, at.buffer),
@@ -114,7 +114,7 @@ fn metadata_kind(byte: EventByte, it: &Metadata<'_>) -> Option<&'static str> {
 }
 
 /// Table `instants`.
-pub fn instants(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
+pub fn instants(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
     const KINDS: KindSet = KindSet::of(&[
         EventByte::METADATA_NAME,
         EventByte::METADATA_END_LOAD,
@@ -125,12 +125,12 @@ pub fn instants(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     ]);
     let threads = ThreadKeys::new(log, placement);
     let placement = placement.clone();
-    pass::batches(log, KINDS, move |log, group| {
+    pass::scan_batches(log, KINDS, move |log, group| {
         let mut table = instants::Builder::new();
-        pass::each_of(log, group, KINDS, false, |at, event| {
+        pass::for_each_event_of(log, group, KINDS, false, |at, event| {
             let text: String;
             let (kind, name, number, id): (_, Option<&[u8]>, _, _) = match &event.body {
-                Body::Metadata(it) => {
+                EventBody::Metadata(it) => {
                     let Some(kind) = metadata_kind(event.byte, it) else { return };
                     let mut name = Some(it.name).filter(|name| !name.is_empty());
                     if it.mtype == mtypes::CONTEXT {
@@ -139,9 +139,9 @@ pub fn instants(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
                     }
                     (kind, name, None, Some(it.pointer))
                 }
-                Body::SyncPoint { kind } => ("sync_point", None, u32::try_from(*kind).ok(), None),
-                Body::AotId { id } => ("aot_id", Some(id), None, None),
-                Body::GcResize { size: bytes } => {
+                EventBody::SyncPoint { kind } => ("sync_point", None, u32::try_from(*kind).ok(), None),
+                EventBody::AotId { id } => ("aot_id", Some(id), None, None),
+                EventBody::GcResize { size: bytes } => {
                     text = bytes.to_string();
                     ("gc_resize", Some(text.as_bytes()), None, None)
                 }

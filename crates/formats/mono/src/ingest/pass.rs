@@ -8,8 +8,8 @@ use arrow_array::RecordBatch;
 use rayon::prelude::*;
 
 use crate::consts::{EventByte, KindSet};
-use crate::reader::Buffer;
-use crate::recording::Shared;
+use crate::reader::EventBuffer;
+use crate::recording::LogData;
 use crate::records::Event;
 use perfuse_recording::BatchStream;
 
@@ -18,31 +18,33 @@ const BATCH_BYTES: u64 = 1 << 20;
 
 /// The buffers to read.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct BufferSelection {
     /// Range of file offsets; buffers that overlap it are read.
     pub range: Range<u64>,
     /// Sorted object addresses; only buffers whose allocations may contain one of them are read.
     pub objects: Option<Arc<[u64]>>,
 }
 
-impl Default for Part {
+impl Default for BufferSelection {
     fn default() -> Self {
         Self { range: 0..u64::MAX, objects: None }
     }
 }
 
-impl From<Range<u64>> for Part {
+impl From<Range<u64>> for BufferSelection {
     fn from(range: Range<u64>) -> Self {
         Self { range, ..Self::default() }
     }
 }
 
-impl Part {
+impl BufferSelection {
     /// Whether a buffer is selected.
-    fn has(&self, log: &Shared, number: usize, buffer: &Buffer) -> bool {
+    fn contains(&self, log: &LogData, number: usize, buffer: &EventBuffer) -> bool {
         let is_inside = buffer.end() > self.range.start && buffer.offset < self.range.end;
         let may_have = |objects: &Arc<[u64]>| {
-            let Some((lowest, highest)) = log.survey().allocated.objects.get(number) else { return true };
+            let Some((lowest, highest)) = log.survey().allocations.address_ranges.get(number) else {
+                return true;
+            };
             let at = objects.partition_point(|object| object < lowest);
             objects.get(at).is_some_and(|object| object <= highest)
         };
@@ -51,12 +53,12 @@ impl Part {
 }
 
 /// Indices of the selected buffers that contain events of these kinds, in groups of about equal size in bytes.
-pub fn groups(log: &Shared, kinds: KindSet, part: &Part) -> Vec<Vec<usize>> {
+pub fn buffer_groups(log: &LogData, kinds: KindSet, selection: &BufferSelection) -> Vec<Vec<usize>> {
     let survey = log.survey();
     let mut groups = Vec::new();
     let (mut group, mut bytes) = (Vec::new(), 0u64);
-    for ((number, buffer), held) in survey.buffers.list.iter().enumerate().zip(&survey.kinds) {
-        if !held.meets(kinds) || !part.has(log, number, buffer) {
+    for ((number, buffer), kinds_in_buffer) in survey.buffers.list.iter().enumerate().zip(&survey.kinds) {
+        if !kinds_in_buffer.meets(kinds) || !selection.contains(log, number, buffer) {
             continue;
         }
         group.push(number);
@@ -72,7 +74,7 @@ pub fn groups(log: &Shared, kinds: KindSet, part: &Part) -> Vec<Vec<usize>> {
 
 /// The position of an event.
 #[derive(Clone, Copy, Debug)]
-pub struct At {
+pub struct EventContext {
     /// Index of its buffer.
     pub buffer: usize,
     /// Its time, or that of the previous timed event.
@@ -81,24 +83,28 @@ pub struct At {
 
 /// Passes every event of some buffers to `each`. Allocations may lack their backtraces.
 #[inline]
-pub fn each(log: &Shared, buffers: &[usize], each: impl FnMut(&At, &Buffer, &Event<'_>)) {
-    each_without(log, buffers, KindSet::of(&[EventByte::ALLOC_BT]), each);
+pub fn for_each_event(
+    log: &LogData,
+    buffers: &[usize],
+    each: impl FnMut(&EventContext, &EventBuffer, &Event<'_>),
+) {
+    for_each_event_without(log, buffers, KindSet::of(&[EventByte::ALLOC_BT]), each);
 }
 
 /// The same; events of the given kinds may lack their backtraces.
 #[inline]
-pub fn each_without(
-    log: &Shared,
+pub fn for_each_event_without(
+    log: &LogData,
     buffers: &[usize],
-    passed_over: KindSet,
-    mut each: impl FnMut(&At, &Buffer, &Event<'_>),
+    without_backtraces: KindSet,
+    mut each: impl FnMut(&EventContext, &EventBuffer, &Event<'_>),
 ) {
     let survey = log.survey();
     let mut event = Event::default();
     for &number in buffers {
         let Some(buffer) = survey.buffers.list.get(number) else { continue };
-        let mut decoder = buffer.decoder(&log.source, survey.dialect).lean(passed_over);
-        let mut at = At { buffer: number, time: buffer.header.time_base };
+        let mut decoder = buffer.decoder(&log.source, survey.dialect).skip_backtraces(without_backtraces);
+        let mut at = EventContext { buffer: number, time: buffer.header.time_base };
         while let Some(Ok(())) = decoder.read(&mut event) {
             at.time = event.time.unwrap_or(at.time);
             each(&at, buffer, &event);
@@ -109,29 +115,29 @@ pub fn each_without(
 /// The same for events of the given kinds only, which is faster if they are rare. They have backtraces only if
 /// `stacks`.
 #[inline]
-pub fn each_of(
-    log: &Shared,
+pub fn for_each_event_of(
+    log: &LogData,
     buffers: &[usize],
     kinds: KindSet,
     stacks: bool,
-    mut each: impl FnMut(&At, &Event<'_>),
+    mut each: impl FnMut(&EventContext, &Event<'_>),
 ) {
-    let passed_over = if stacks { KindSet::all().without(kinds) } else { KindSet::all() };
+    let without_backtraces = if stacks { KindSet::all().without(kinds) } else { KindSet::all() };
     for &buffer in buffers {
-        log.survey().each(&log.source, buffer, kinds, passed_over, |time, event| {
-            each(&At { buffer, time }, event);
+        log.survey().for_each_event(&log.source, buffer, kinds, without_backtraces, |time, event| {
+            each(&EventContext { buffer, time }, event);
         });
     }
 }
 
 /// Collects what `pick` appends for events of these kinds, in file order.
-pub fn gather<T: Send>(
-    log: &Shared,
+pub fn collect_events<T: Send>(
+    log: &LogData,
     kinds: KindSet,
-    pick: impl Fn(&At, &Buffer, &Event<'_>, &mut Vec<T>) + Sync,
+    pick: impl Fn(&EventContext, &EventBuffer, &Event<'_>, &mut Vec<T>) + Sync,
 ) -> Vec<T> {
     let buffers = &log.survey().buffers.list;
-    gather_of(log, kinds, true, |at, event, found| {
+    collect_events_of(log, kinds, true, |at, event, found| {
         if let Some(buffer) = buffers.get(at.buffer) {
             pick(at, buffer, event, found);
         }
@@ -139,66 +145,66 @@ pub fn gather<T: Send>(
 }
 
 /// The same, with backtraces only if `stacks`.
-pub fn gather_of<T: Send>(
-    log: &Shared,
+pub fn collect_events_of<T: Send>(
+    log: &LogData,
     kinds: KindSet,
     stacks: bool,
-    pick: impl Fn(&At, &Event<'_>, &mut Vec<T>) + Sync,
+    pick: impl Fn(&EventContext, &Event<'_>, &mut Vec<T>) + Sync,
 ) -> Vec<T> {
-    let parts = groups(log, kinds, &Part::default()).into_par_iter().map(|group| {
+    let parts = buffer_groups(log, kinds, &BufferSelection::default()).into_par_iter().map(|group| {
         let mut found = Vec::new();
-        each_of(log, &group, kinds, stacks, |at, event| pick(at, event, &mut found));
+        for_each_event_of(log, &group, kinds, stacks, |at, event| pick(at, event, &mut found));
         found
     });
     parts.collect::<Vec<_>>().into_iter().flatten().collect()
 }
 
 /// A table whose batches `make` builds from groups of buffers, on demand.
-pub fn batches(
-    log: &Arc<Shared>,
+pub fn scan_batches(
+    log: &Arc<LogData>,
     kinds: KindSet,
-    make: impl Fn(&Shared, &[usize]) -> RecordBatch + Send + Sync + 'static,
+    make: impl Fn(&LogData, &[usize]) -> RecordBatch + Send + Sync + 'static,
 ) -> BatchStream {
-    batches_of(log, kinds, &Part::default(), make)
+    scan_selected_batches(log, kinds, &BufferSelection::default(), make)
 }
 
 /// The same for selected buffers.
-pub fn batches_of(
-    log: &Arc<Shared>,
+pub fn scan_selected_batches(
+    log: &Arc<LogData>,
     kinds: KindSet,
-    part: &Part,
-    make: impl Fn(&Shared, &[usize]) -> RecordBatch + Send + Sync + 'static,
+    selection: &BufferSelection,
+    make: impl Fn(&LogData, &[usize]) -> RecordBatch + Send + Sync + 'static,
 ) -> BatchStream {
-    let todo = groups(log, kinds, part).into_iter().collect();
-    Box::new(Batches { log: Arc::clone(log), todo, done: VecDeque::new(), make, released: 0 })
+    let pending = buffer_groups(log, kinds, selection).into_iter().collect();
+    Box::new(ScanBatches { log: Arc::clone(log), pending, ready: VecDeque::new(), make, released: 0 })
 }
 
 /// Builds the batches of a table in parallel, as many at a time as there are threads.
-struct Batches<F> {
-    log: Arc<Shared>,
-    todo: VecDeque<Vec<usize>>,
+struct ScanBatches<F> {
+    log: Arc<LogData>,
+    pending: VecDeque<Vec<usize>>,
     /// Batches that are ready.
-    done: VecDeque<RecordBatch>,
+    ready: VecDeque<RecordBatch>,
     make: F,
     /// Offset up to which the file's pages were released.
     released: usize,
 }
 
-impl<F: Fn(&Shared, &[usize]) -> RecordBatch + Send + Sync> Iterator for Batches<F> {
+impl<F: Fn(&LogData, &[usize]) -> RecordBatch + Send + Sync> Iterator for ScanBatches<F> {
     type Item = RecordBatch;
 
     fn next(&mut self) -> Option<RecordBatch> {
-        if self.done.is_empty() {
-            let num = self.todo.len().min(rayon::current_num_threads());
-            let groups: Vec<_> = self.todo.drain(..num).collect();
+        if self.ready.is_empty() {
+            let num = self.pending.len().min(rayon::current_num_threads());
+            let groups: Vec<_> = self.pending.drain(..num).collect();
             let made = groups.par_iter().map(|group| (self.make)(&self.log, group));
-            self.done = made.collect();
+            self.ready = made.collect();
             let last = groups.last().and_then(|group| group.last());
             if let Some(buffer) = last.and_then(|last| self.log.survey().buffers.list.get(*last)) {
                 self.log.source.release(self.released..buffer.end() as usize);
                 self.released = buffer.end() as usize;
             }
         }
-        self.done.pop_front()
+        self.ready.pop_front()
     }
 }

@@ -7,29 +7,29 @@ use perfuse_tables::{frames, samples, stacks};
 use super::pass;
 use super::threads::ThreadKeys;
 use crate::consts::{EventByte, KindSet};
-use crate::recording::Shared;
-use crate::records::Body;
-use crate::stacks::{CodeRanges, Stacks, sample_frames, sample_time};
+use crate::recording::LogData;
+use crate::records::EventBody;
+use crate::stacks::{CodeRanges, LogStacks, sample_frames, sample_time};
 use perfuse_recording::{BatchStream, Placement, TableRequest, one_batch};
 
 /// The stacks that a request needs.
-fn known<'a>(log: &'a Shared, request: &TableRequest) -> Option<&'a Stacks> {
+fn requested_stacks<'a>(log: &'a LogData, request: &TableRequest) -> Option<&'a LogStacks> {
     let is_whole = !request.no_allocation_stacks && !request.no_stacks && request.stacks_of.is_none();
     if is_whole { Some(log.stacks()) } else { log.stacks_for(request) }
 }
 
 /// Table `frames` of the requested stacks.
-pub fn frames(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
+pub fn frames(log: &Arc<LogData>, placement: &Placement, request: &TableRequest) -> BatchStream {
     let names = log.names();
     let mut table = frames::Builder::new();
-    let frames = known(log, request).into_iter().flat_map(|known| known.tree.frames());
+    let frames = requested_stacks(log, request).into_iter().flat_map(|stacks| stacks.tree.frames());
     for (frame, id) in frames.zip(placement.first.frame..) {
         let kind = match frame.function {
             Some(function) if function <= names.unknown_function() => "jit",
             Some(_) => "native",
             None => "unknown",
         };
-        let why = frame.function.is_none().then_some("the log names no symbol here");
+        let unresolved = frame.function.is_none().then_some("the log contains no symbol for this address");
         let by = if frame.address.is_some() { "sampled" } else { "callchain" };
         table.push(
             id,
@@ -44,21 +44,21 @@ pub fn frames(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) 
             0,
             kind,
             by,
-            why,
+            unresolved,
         );
     }
     one_batch(table.finish())
 }
 
 /// Table `stacks`.
-pub fn stacks(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
+pub fn stacks(log: &Arc<LogData>, placement: &Placement, request: &TableRequest) -> BatchStream {
     let first = placement.first;
     let mut table = stacks::Builder::new();
     let mut depths: Vec<u32> = Vec::new();
-    let stacks = known(log, request).into_iter().flat_map(|known| known.tree.stacks());
+    let stacks = requested_stacks(log, request).into_iter().flat_map(|stacks| stacks.tree.stacks());
     for ((caller, frame), id) in stacks.zip(first.stack..) {
-        let above = caller.and_then(|caller| depths.get(caller as usize));
-        let depth = above.map_or(0, |depth| depth.saturating_add(1));
+        let caller_depth = caller.and_then(|caller| depths.get(caller as usize));
+        let depth = caller_depth.map_or(0, |depth| depth.saturating_add(1));
         let caller = caller.map(|caller| first.stack.saturating_add(caller));
         table.push(id, caller, first.frame.saturating_add(frame), depth);
         depths.push(depth);
@@ -67,7 +67,7 @@ pub fn stacks(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) 
 }
 
 /// A sample with its stack.
-struct Row {
+struct SampleRow {
     time: u64,
     thread: u32,
     stack: Option<u32>,
@@ -89,21 +89,30 @@ fn event_name(kind: u64) -> &'static str {
 }
 
 /// Table `samples`.
-pub fn samples(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
+pub fn samples(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
     let (names, stacks) = (log.names(), log.event_stacks());
     let threads = ThreadKeys::new(log, placement);
     let code = CodeRanges::new(log.survey(), names);
-    let mut rows = pass::gather(log, KindSet::of(&[EventByte::SAMPLE_HIT]), |at, _, event, found| {
-        let Body::SampleHit { kind, thread, .. } = event.body else { return };
+    let mut rows = pass::collect_events(log, KindSet::of(&[EventByte::SAMPLE_HIT]), |at, _, event, found| {
+        let EventBody::SampleHit { kind, thread, .. } = event.body else { return };
         let time = sample_time(event, at.time);
         // Until data version 10 a sample is in a buffer of the sampled thread.
-        let own = log.survey().dialect.version < 11;
-        let number =
-            if own { Some(names.threads.of_buffer(at.buffer)) } else { names.threads.at(thread, time) };
+        let is_in_own_buffer = log.survey().dialect.version < 11;
+        let number = if is_in_own_buffer {
+            Some(names.threads.of_buffer(at.buffer))
+        } else {
+            names.threads.at(thread, time)
+        };
         let number = number.unwrap_or_else(|| names.threads.of_buffer(at.buffer));
         let stack = stacks.tree.find(&sample_frames(event, names, &code, time));
         let event_name = event_name(kind);
-        found.push(Row { time, thread: threads.get(number), stack, event: event_name, offset: event.offset });
+        found.push(SampleRow {
+            time,
+            thread: threads.get(number),
+            stack,
+            event: event_name,
+            offset: event.offset,
+        });
     });
     rows.sort_by_key(|row| row.time);
     let mut table = samples::Builder::new();

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use crate::recording::Shared;
+use crate::recording::LogData;
 use perfuse_recording::{BatchStream, Placement, one_batch};
 
 /// Keys of the threads of a log, by index.
@@ -11,7 +11,7 @@ pub struct ThreadKeys(Vec<u32>);
 
 impl ThreadKeys {
     /// Registers the threads of the log with the profile's identities. Repeated calls have no further effect.
-    pub fn new(log: &Shared, placement: &Placement) -> Self {
+    pub fn new(log: &LogData, placement: &Placement) -> Self {
         let pid = pid(log, placement);
         let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
         let threads = log.names().threads.list.iter().map(|thread| {
@@ -36,18 +36,18 @@ impl ThreadKeys {
 
     /// Key of the thread of a buffer.
     #[inline]
-    pub fn of_buffer(&self, log: &Shared, buffer: usize) -> u32 {
+    pub fn of_buffer(&self, log: &LogData, buffer: usize) -> u32 {
         self.get(log.names().threads.of_buffer(buffer))
     }
 }
 
 /// Process id of the log; 0 from profiler 0.1, which did not write it.
-pub fn pid(log: &Shared, placement: &Placement) -> i32 {
+pub fn pid(log: &LogData, placement: &Placement) -> i32 {
     placement.pid.unwrap_or(log.header.pid as i32)
 }
 
 /// Tables `processes` and `threads`.
-pub fn table(log: &Arc<Shared>, name: &str, placement: &Placement) -> BatchStream {
+pub fn table(log: &Arc<LogData>, name: &str, placement: &Placement) -> BatchStream {
     ThreadKeys::new(log, placement);
     let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
     identities.process(pid(log, placement));

@@ -4,7 +4,7 @@ use crate::consts::EventByte;
 
 /// The fields of an event; lists are in [`Event`](super::Event).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Body<'a> {
+pub enum EventBody<'a> {
     /// An unknown event.
     #[default]
     None,
@@ -96,7 +96,7 @@ pub enum Body<'a> {
         object: u64,
     },
     /// The start or end of a heapshot.
-    HeapMark,
+    HeapshotBoundary,
     /// A live object, or more references of one.
     HeapObject(HeapObject),
     /// Roots of live objects, in [`roots`](super::Event::roots).
@@ -124,7 +124,7 @@ pub enum Body<'a> {
         /// The sampled event: 1 cycles to 6 branch misses; 0 if not stored.
         kind: u64,
         /// Its time before data version 13: absolute, in nanoseconds.
-        stamp: u64,
+        timestamp: u64,
         /// The sampled thread; since data version 11.
         thread: u64,
     },
@@ -243,7 +243,7 @@ pub struct Root {
 
 /// Position in a frame of a sample; data versions 6 to 12.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct SampleFrame {
+pub struct FramePosition {
     /// IL offset in the method; -1 if unknown.
     pub il_offset: i64,
     /// Offset in the machine code of the method.
@@ -305,7 +305,7 @@ pub struct Coverage<'a> {
     pub numbers: [u64; 5],
 }
 
-impl Body<'_> {
+impl EventBody<'_> {
     /// An empty body of a kind; `None` if no data version has that kind.
     #[must_use]
     #[inline]
@@ -341,13 +341,13 @@ impl Body<'_> {
             | EventByte::MONITOR_DONE
             | EventByte::MONITOR_FAIL
             | EventByte::MONITOR_CONTENTION_BT => Self::Monitor { event: 0, object: 0 },
-            EventByte::HEAP_START | EventByte::HEAP_END => Self::HeapMark,
+            EventByte::HEAP_START | EventByte::HEAP_END => Self::HeapshotBoundary,
             EventByte::HEAP_ROOT => Self::HeapRoot(HeapRoot::default()),
             EventByte::HEAP_ROOT_REGISTER => {
                 Self::RootRegister { start: 0, size: 0, source: 0, key: 0, name: b"" }
             }
             EventByte::HEAP_ROOT_UNREGISTER => Self::RootUnregister { start: 0 },
-            EventByte::SAMPLE_HIT => Self::SampleHit { kind: 0, stamp: 0, thread: 0 },
+            EventByte::SAMPLE_HIT => Self::SampleHit { kind: 0, timestamp: 0, thread: 0 },
             EventByte::SAMPLE_USYM => Self::SampleUsym { address: 0, size: 0, name: b"" },
             EventByte::SAMPLE_UBIN => Self::SampleUbin { address: 0, offset: 0, size: 0, name: b"" },
             EventByte::COUNTERS_DESC => Self::CountersDesc,

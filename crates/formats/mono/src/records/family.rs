@@ -1,31 +1,31 @@
 //! The fields of each type of event in file order, one function per type.
 
-use super::shape::Codec;
-use super::{Body, CounterDescription, CounterValue, Event, Reference, Root, Value};
+use super::shape::FieldVisitor;
+use super::{CounterDescription, CounterValue, Event, EventBody, Reference, Root, Value};
 use crate::consts::{EventByte, PERFCOUNTERS, counter, metadata as mtypes};
 
 /// The class of an object; since data version 15, its vtable.
 #[inline]
-fn class<'a, C: Codec<'a>>(c: &mut C, value: &mut u64) {
-    c.pointer(if c.dialect().vtables() { "vtable" } else { "class" }, value);
+fn visit_class<'a, C: FieldVisitor<'a>>(c: &mut C, value: &mut u64) {
+    c.pointer(if c.dialect().has_vtables() { "vtable" } else { "class" }, value);
 }
 
 /// The `flags` value before names, until data version 12.
 #[inline]
-fn flags<'a, C: Codec<'a>>(c: &mut C, flags: &mut u64) {
-    if !c.dialect().modern() {
+fn visit_flags<'a, C: FieldVisitor<'a>>(c: &mut C, flags: &mut u64) {
+    if !c.dialect().since_v13() {
         c.value("flags", flags);
     }
 }
 
 /// The backtrace, if the event has one.
 #[inline]
-fn backtrace<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
+fn visit_backtrace<'a, C: FieldVisitor<'a>>(c: &mut C, event: &mut Event<'a>) {
     if !event.has_backtrace() {
         return;
     }
-    flags(c, &mut event.flags);
-    if c.dialect().modern() {
+    visit_flags(c, &mut event.flags);
+    if c.dialect().since_v13() {
         c.backtrace(event.byte, &mut event.frames, |c, frame| c.method("method", frame));
     } else {
         c.backtrace(event.byte, &mut event.frames, |c, frame| c.pointer("method", frame));
@@ -34,47 +34,47 @@ fn backtrace<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
 
 /// Fields of ALLOC events.
 #[inline]
-pub(super) fn alloc<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
+pub(super) fn visit_alloc<'a, C: FieldVisitor<'a>>(c: &mut C, event: &mut Event<'a>) {
     c.time(&mut event.time);
-    if let Body::Alloc { class: of, object, size } = &mut event.body {
-        class(c, of);
+    if let EventBody::Alloc { class: of, object, size } = &mut event.body {
+        visit_class(c, of);
         c.object("object", object);
         c.value("size", size);
     }
-    backtrace(c, event);
+    visit_backtrace(c, event);
 }
 
 /// Fields of GC events.
 #[inline]
-pub(super) fn gc<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
+pub(super) fn visit_gc<'a, C: FieldVisitor<'a>>(c: &mut C, event: &mut Event<'a>) {
     c.time(&mut event.time);
     match &mut event.body {
-        Body::GcEvent { event, generation } => {
+        EventBody::GcEvent { event, generation } => {
             c.code("event", event);
             c.code("generation", generation);
         }
-        Body::GcResize { size } => c.value("size", size),
-        Body::GcMove => c.objects("objects", &mut event.addresses),
-        Body::HandleCreated { kind, handle, object } => {
+        EventBody::GcResize { size } => c.value("size", size),
+        EventBody::GcMove => c.objects("objects", &mut event.addresses),
+        EventBody::HandleCreated { kind, handle, object } => {
             c.value("type", kind);
             c.value("handle", handle);
             c.object("object", object);
         }
-        Body::HandleDestroyed { kind, handle } => {
+        EventBody::HandleDestroyed { kind, handle } => {
             c.value("type", kind);
             c.value("handle", handle);
         }
-        Body::FinalizeObject { object } => c.object("object", object),
+        EventBody::FinalizeObject { object } => c.object("object", object),
         _ => {}
     }
-    backtrace(c, event);
+    visit_backtrace(c, event);
 }
 
 /// Fields of METADATA events.
 #[inline]
-pub(super) fn metadata<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
+pub(super) fn visit_metadata<'a, C: FieldVisitor<'a>>(c: &mut C, event: &mut Event<'a>) {
     c.time(&mut event.time);
-    let Body::Metadata(it) = &mut event.body else { return };
+    let EventBody::Metadata(it) = &mut event.body else { return };
     let loaded = event.byte == EventByte::METADATA_END_LOAD;
     c.byte("mtype", &mut it.mtype);
     c.pointer("pointer", &mut it.pointer);
@@ -82,13 +82,13 @@ pub(super) fn metadata<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
     match it.mtype {
         mtypes::CLASS => {
             c.pointer("image", &mut it.image);
-            flags(c, &mut event.flags);
+            visit_flags(c, &mut event.flags);
             c.text("name", &mut it.name);
         }
         mtypes::IMAGE => {
-            flags(c, &mut event.flags);
+            visit_flags(c, &mut event.flags);
             c.text("name", &mut it.name);
-            if loaded && c.dialect().third() {
+            if loaded && c.dialect().is_profiler_3() {
                 c.text("mvid", &mut it.mvid);
             }
         }
@@ -96,40 +96,40 @@ pub(super) fn metadata<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
             if version >= 14 {
                 c.pointer("image", &mut it.image);
             }
-            flags(c, &mut event.flags);
+            visit_flags(c, &mut event.flags);
             c.text("name", &mut it.name);
         }
         mtypes::DOMAIN if version >= 11 => {
-            flags(c, &mut event.flags);
+            visit_flags(c, &mut event.flags);
             if event.byte == EventByte::METADATA_NAME {
                 c.text("name", &mut it.name);
             }
         }
         mtypes::THREAD if version > 1 || c.dialect().minor > 1 => {
-            flags(c, &mut event.flags);
+            visit_flags(c, &mut event.flags);
             if event.byte == EventByte::METADATA_NAME {
                 c.text("name", &mut it.name);
             }
         }
         mtypes::CONTEXT if version >= 11 => {
-            flags(c, &mut event.flags);
+            visit_flags(c, &mut event.flags);
             c.pointer("domain", &mut it.domain);
         }
         mtypes::VTABLE if version >= 15 => {
             c.pointer("domain", &mut it.domain);
             c.pointer("class", &mut it.class);
         }
-        other => c.refuse("mtype", other, "a kind of metadata of this data version"),
+        other => c.reject("mtype", other, "a kind of metadata of this data version"),
     }
 }
 
 /// Fields of METHOD events.
 #[inline]
-pub(super) fn method<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
+pub(super) fn visit_method<'a, C: FieldVisitor<'a>>(c: &mut C, event: &mut Event<'a>) {
     c.time(&mut event.time);
     match &mut event.body {
-        Body::Call { method } => c.method("method", method),
-        Body::Jit { method, code, size, name } => {
+        EventBody::Call { method } => c.method("method", method),
+        EventBody::Jit { method, code, size, name } => {
             c.method("method", method);
             c.pointer("code", code);
             c.value("size", size);
@@ -141,11 +141,11 @@ pub(super) fn method<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
 
 /// Fields of EXCEPTION events.
 #[inline]
-pub(super) fn exception<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
+pub(super) fn visit_exception<'a, C: FieldVisitor<'a>>(c: &mut C, event: &mut Event<'a>) {
     c.time(&mut event.time);
     match &mut event.body {
-        Body::Throw { object } => c.object("object", object),
-        Body::Clause { kind, index, method, object } => {
+        EventBody::Throw { object } => c.object("object", object),
+        EventBody::Clause { kind, index, method, object } => {
             c.code("type", kind);
             c.value("index", index);
             c.method("method", method);
@@ -155,62 +155,62 @@ pub(super) fn exception<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
         }
         _ => {}
     }
-    backtrace(c, event);
+    visit_backtrace(c, event);
 }
 
 /// Fields of MONITOR events.
 #[inline]
-pub(super) fn monitor<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
+pub(super) fn visit_monitor<'a, C: FieldVisitor<'a>>(c: &mut C, event: &mut Event<'a>) {
     c.time(&mut event.time);
-    if let Body::Monitor { event: what, object } = &mut event.body {
+    if let EventBody::Monitor { event: what, object } = &mut event.body {
         // Before data version 14 the kind is part of the event byte.
         match event.byte.0 >> 4 & 7 {
             0 => c.byte("event", what),
-            told => *what = told.into(),
+            kind => *what = kind.into(),
         }
         c.object("object", object);
     }
-    backtrace(c, event);
+    visit_backtrace(c, event);
 }
 
 /// Fields of HEAP events.
 #[inline]
-pub(super) fn heap<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
-    let bare = matches!(event.byte, EventByte::HEAP_OBJECT | EventByte::HEAP_ROOT);
-    if !bare || c.dialect().modern() {
+pub(super) fn visit_heap<'a, C: FieldVisitor<'a>>(c: &mut C, event: &mut Event<'a>) {
+    let is_untimed = matches!(event.byte, EventByte::HEAP_OBJECT | EventByte::HEAP_ROOT);
+    if !is_untimed || c.dialect().since_v13() {
         c.time(&mut event.time);
     }
     let version = c.dialect().version;
     match &mut event.body {
-        Body::HeapObject(it) => {
+        EventBody::HeapObject(it) => {
             c.object("object", &mut it.object);
-            class(c, &mut it.class);
+            visit_class(c, &mut it.class);
             c.value("size", &mut it.size);
-            if c.dialect().third() {
+            if c.dialect().is_profiler_3() {
                 c.byte("generation", &mut it.generation);
             }
             let mut last = 0;
             c.list("references", &mut event.references, |c, reference: &mut Reference| {
                 if version >= 2 {
-                    c.growing("offset", &mut last, &mut reference.offset);
+                    c.increasing("offset", &mut last, &mut reference.offset);
                 }
                 c.object("object", &mut reference.target);
             });
         }
-        Body::HeapRoot(it) => {
-            if c.dialect().vtables() {
+        EventBody::HeapRoot(it) => {
+            if c.dialect().has_vtables() {
                 return c.list("roots", &mut event.roots, |c, root: &mut Root| {
                     c.pointer("slot", &mut root.slot);
                     c.object("object", &mut root.object);
                 });
             }
-            let bytes = version == 13;
+            let has_byte_type = version == 13;
             let mut num = event.roots.len() as u64;
             c.value("num_roots", &mut num);
             c.value("collections", &mut it.collections);
             c.entries("roots", num, &mut event.roots, |c, root| {
                 c.object("object", &mut root.object);
-                if bytes {
+                if has_byte_type {
                     c.byte("type", &mut root.kind)
                 } else {
                     c.value("type", &mut root.kind)
@@ -218,49 +218,49 @@ pub(super) fn heap<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
                 c.value("extra", &mut root.extra);
             });
         }
-        Body::RootRegister { start, size, source, key, name } => {
+        EventBody::RootRegister { start, size, source, key, name } => {
             c.pointer("start", start);
             c.value("size", size);
             c.byte("source", source);
             c.pointer("key", key);
             c.text("name", name);
         }
-        Body::RootUnregister { start } => c.pointer("start", start),
+        EventBody::RootUnregister { start } => c.pointer("start", start),
         _ => {}
     }
 }
 
 /// Fields of SAMPLE events.
 #[inline]
-pub(super) fn sample<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
+pub(super) fn visit_sample<'a, C: FieldVisitor<'a>>(c: &mut C, event: &mut Event<'a>) {
     let version = c.dialect().version;
-    if c.dialect().modern() || event.byte == EventByte::SAMPLE_UBIN {
+    if c.dialect().since_v13() || event.byte == EventByte::SAMPLE_UBIN {
         c.time(&mut event.time);
     }
     match &mut event.body {
-        Body::SampleHit { kind, stamp, thread } => {
+        EventBody::SampleHit { kind, timestamp, thread } => {
             if version < 13 {
                 c.value("type", kind);
-                c.value("timestamp", stamp);
-            } else if version == 13 || c.dialect().early.sample_type {
+                c.value("timestamp", timestamp);
+            } else if version == 13 || c.dialect().prerelease.sample_type {
                 c.byte("type", kind);
             }
             if version >= 11 {
                 c.pointer("thread", thread);
             }
             c.list("ips", &mut event.addresses, |c, ip| c.pointer("ip", ip));
-            let places = &mut event.places;
+            let frame_positions = &mut event.frame_positions;
             match version {
                 6..=12 => {
                     let mut at = 0usize;
                     c.list("frames", &mut event.frames, |c, frame| {
                         c.method("method", frame);
-                        if places.get(at).is_none() {
-                            places.push(Default::default());
+                        if frame_positions.get(at).is_none() {
+                            frame_positions.push(Default::default());
                         }
-                        if let Some(place) = places.get_mut(at) {
-                            c.signed("il_offset", &mut place.il_offset);
-                            c.signed("native_offset", &mut place.native_offset);
+                        if let Some(position) = frame_positions.get_mut(at) {
+                            c.signed("il_offset", &mut position.il_offset);
+                            c.signed("native_offset", &mut position.native_offset);
                         }
                         at = at.saturating_add(1);
                     });
@@ -269,12 +269,12 @@ pub(super) fn sample<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
                 _ => {}
             }
         }
-        Body::SampleUsym { address, size, name } => {
+        EventBody::SampleUsym { address, size, name } => {
             c.pointer("address", address);
             c.value("size", size);
             c.text("name", name);
         }
-        Body::SampleUbin { address, offset, size, name } => {
+        EventBody::SampleUbin { address, offset, size, name } => {
             if version >= 14 {
                 c.pointer("address", address)
             } else {
@@ -284,19 +284,19 @@ pub(super) fn sample<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
             c.value("size", size);
             c.text("name", name);
         }
-        Body::CountersDesc => c.list("counters", &mut event.descriptions, description),
-        Body::Counters { ms } => {
+        EventBody::CountersDesc => c.list("counters", &mut event.descriptions, visit_counter_description),
+        EventBody::Counters { ms } => {
             if version < 13 {
                 c.value("ms", ms);
             }
-            c.series("values", &mut event.values, value);
+            c.terminated_list("values", &mut event.values, visit_counter_value);
         }
         _ => {}
     }
 }
 
 /// Fields of a counter description.
-fn description<'a, C: Codec<'a>>(c: &mut C, it: &mut CounterDescription<'a>) {
+fn visit_counter_description<'a, C: FieldVisitor<'a>>(c: &mut C, it: &mut CounterDescription<'a>) {
     c.value("section", &mut it.section);
     let performance = it.section == PERFCOUNTERS && c.dialect().version >= 7;
     if performance {
@@ -304,14 +304,18 @@ fn description<'a, C: Codec<'a>>(c: &mut C, it: &mut CounterDescription<'a>) {
     }
     c.text("name", &mut it.name);
     for (field, value) in [("type", &mut it.kind), ("unit", &mut it.unit), ("variance", &mut it.variance)] {
-        if performance || c.dialect().counter_bytes() { c.byte(field, value) } else { c.value(field, value) }
+        if performance || c.dialect().has_byte_counter_fields() {
+            c.byte(field, value)
+        } else {
+            c.value(field, value)
+        }
     }
     c.value("index", &mut it.index);
 }
 
 /// Fields of a counter value.
-fn value<'a, C: Codec<'a>>(c: &mut C, it: &mut CounterValue<'a>) {
-    if c.dialect().counter_bytes() {
+fn visit_counter_value<'a, C: FieldVisitor<'a>>(c: &mut C, it: &mut CounterValue<'a>) {
+    if c.dialect().has_byte_counter_fields() {
         c.byte("type", &mut it.kind)
     } else {
         c.value("type", &mut it.kind)
@@ -333,16 +337,16 @@ fn value<'a, C: Codec<'a>>(c: &mut C, it: &mut CounterValue<'a>) {
             it.value = Value::Double(bits);
         }
         counter::STRING => {
-            let mut there = u64::from(it.value != Value::Null);
-            if c.dialect().early.bare_strings {
-                there = 1;
+            let mut present = u64::from(it.value != Value::Null);
+            if c.dialect().prerelease.bare_strings {
+                present = 1;
             } else {
-                c.byte("present", &mut there);
+                c.byte("present", &mut present);
             }
-            if there > 1 {
-                return c.refuse("present", there, "0 or 1");
+            if present > 1 {
+                return c.reject("present", present, "0 or 1");
             }
-            if there == 0 {
+            if present == 0 {
                 it.value = Value::Null;
                 return;
             }
@@ -350,15 +354,15 @@ fn value<'a, C: Codec<'a>>(c: &mut C, it: &mut CounterValue<'a>) {
             c.text("value", &mut text);
             it.value = Value::Text(text);
         }
-        other => c.refuse("type", other, "a type of counter"),
+        other => c.reject("type", other, "a type of counter"),
     }
 }
 
 /// Fields of RUNTIME events.
 #[inline]
-pub(super) fn runtime<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
+pub(super) fn visit_runtime<'a, C: FieldVisitor<'a>>(c: &mut C, event: &mut Event<'a>) {
     c.time(&mut event.time);
-    if let Body::JitHelper { kind, code, size, name } = &mut event.body {
+    if let EventBody::JitHelper { kind, code, size, name } = &mut event.body {
         c.code("type", kind);
         c.pointer("code", code);
         c.value("size", size);
@@ -384,12 +388,12 @@ fn coverage_fields(byte: EventByte) -> (&'static [&'static str], &'static [&'sta
 }
 
 /// Fields of COVERAGE events.
-pub(super) fn coverage<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
-    if c.dialect().modern() {
+pub(super) fn visit_coverage<'a, C: FieldVisitor<'a>>(c: &mut C, event: &mut Event<'a>) {
+    if c.dialect().since_v13() {
         c.time(&mut event.time);
     }
     let (texts, numbers) = coverage_fields(event.byte);
-    if let Body::Coverage(it) = &mut event.body {
+    if let EventBody::Coverage(it) = &mut event.body {
         for (field, text) in texts.iter().zip(&mut it.texts) {
             c.text(field, text);
         }
@@ -400,11 +404,11 @@ pub(super) fn coverage<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
 }
 
 /// Fields of META events.
-pub(super) fn meta<'a, C: Codec<'a>>(c: &mut C, event: &mut Event<'a>) {
+pub(super) fn visit_meta<'a, C: FieldVisitor<'a>>(c: &mut C, event: &mut Event<'a>) {
     c.time(&mut event.time);
     match &mut event.body {
-        Body::SyncPoint { kind } => c.byte("type", kind),
-        Body::AotId { id } => c.text("id", id),
+        EventBody::SyncPoint { kind } => c.byte("type", kind),
+        EventBody::AotId { id } => c.text("id", id),
         _ => {}
     }
 }

@@ -1,14 +1,14 @@
-//! The encoding of each event, described once for reading, writing and describing. A [`Codec`] visits the fields in
+//! The encoding of each event, described once for reading, writing and describing. A [`FieldVisitor`] visits the fields in
 //! file order: one reads them from bytes, one appends them to bytes, one lists them by name.
 
 use super::{CounterValue, Event, family};
 use crate::consts::EventByte;
-use crate::dialect::Dialect;
+use crate::dialect::LogDialect;
 
 /// A visitor of the fields of an event.
-pub trait Codec<'a> {
+pub trait FieldVisitor<'a> {
     /// The encoding of the log.
-    fn dialect(&self) -> &Dialect;
+    fn dialect(&self) -> &LogDialect;
     /// The event's time: uleb128, difference to the previous one.
     fn time(&mut self, time: &mut Option<u64>);
     /// One byte.
@@ -30,7 +30,7 @@ pub trait Codec<'a> {
     /// The bits of a double: 8 bytes.
     fn double(&mut self, field: &'static str, bits: &mut u64);
     /// A number that increases from entry to entry: uleb128, difference to `last`.
-    fn growing(&mut self, field: &'static str, last: &mut u64, value: &mut u64);
+    fn increasing(&mut self, field: &'static str, last: &mut u64, value: &mut u64);
     /// The number of entries, then the entries.
     fn list<T: Default>(
         &mut self,
@@ -41,7 +41,7 @@ pub trait Codec<'a> {
     /// The number of objects, then the objects.
     #[inline]
     fn objects(&mut self, field: &'static str, list: &mut Vec<u64>) {
-        self.list(field, list, |codec, object| codec.object("object", object));
+        self.list(field, list, |visitor, object| visitor.object("object", object));
     }
     /// A backtrace of an event of a kind: the number of frames, then the frames.
     #[inline]
@@ -57,47 +57,47 @@ pub trait Codec<'a> {
         each: impl FnMut(&mut Self, &mut T),
     );
     /// Entries that each start with a nonzero number; 0 ends the list.
-    fn series(
+    fn terminated_list(
         &mut self,
         field: &'static str,
         list: &mut Vec<CounterValue<'a>>,
         each: impl FnMut(&mut Self, &mut CounterValue<'a>),
     );
     /// Reports a value that the encoding does not allow.
-    fn refuse(&mut self, field: &'static str, value: u64, expected: &'static str);
+    fn reject(&mut self, field: &'static str, value: u64, expected: &'static str);
 
     /// An enumeration: one byte since data version 13, a number before.
     #[inline]
     fn code(&mut self, field: &'static str, value: &mut u64) {
-        if self.dialect().modern() { self.byte(field, value) } else { self.value(field, value) }
+        if self.dialect().since_v13() { self.byte(field, value) } else { self.value(field, value) }
     }
 }
 
 /// Visits the fields after the event byte. `event.body` has the kind of `event.byte`.
 #[inline]
-pub fn fields<'a, C: Codec<'a>>(codec: &mut C, event: &mut Event<'a>) {
-    if !exists(event.byte, codec.dialect()) {
-        return codec.refuse("event", event.byte.0.into(), "an event of this data version");
+pub fn visit_fields<'a, C: FieldVisitor<'a>>(visitor: &mut C, event: &mut Event<'a>) {
+    if !is_defined(event.byte, visitor.dialect()) {
+        return visitor.reject("event", event.byte.0.into(), "an event of this data version");
     }
     match event.byte.0 & 0xf {
-        0 => family::alloc(codec, event),
-        1 => family::gc(codec, event),
-        2 => family::metadata(codec, event),
-        3 => family::method(codec, event),
-        4 => family::exception(codec, event),
-        5 => family::monitor(codec, event),
-        6 => family::heap(codec, event),
-        7 => family::sample(codec, event),
-        8 => family::runtime(codec, event),
-        9 => family::coverage(codec, event),
-        _ => family::meta(codec, event),
+        0 => family::visit_alloc(visitor, event),
+        1 => family::visit_gc(visitor, event),
+        2 => family::visit_metadata(visitor, event),
+        3 => family::visit_method(visitor, event),
+        4 => family::visit_exception(visitor, event),
+        5 => family::visit_monitor(visitor, event),
+        6 => family::visit_heap(visitor, event),
+        7 => family::visit_sample(visitor, event),
+        8 => family::visit_runtime(visitor, event),
+        9 => family::visit_coverage(visitor, event),
+        _ => family::visit_meta(visitor, event),
     }
 }
 
 /// Whether an encoding defines an event.
 #[must_use]
 #[inline]
-pub fn exists(byte: EventByte, dialect: &Dialect) -> bool {
+pub fn is_defined(byte: EventByte, dialect: &LogDialect) -> bool {
     let version = dialect.version;
     match byte {
         EventByte::GC_HANDLE_CREATED | EventByte::GC_HANDLE_DESTROYED => version > 1 || dialect.minor > 1,
@@ -117,14 +117,14 @@ pub fn exists(byte: EventByte, dialect: &Dialect) -> bool {
         EventByte::HEAP_ROOT => version >= 3,
         EventByte::HEAP_ROOT_REGISTER | EventByte::HEAP_ROOT_UNREGISTER => version >= 15,
         EventByte::SAMPLE_HIT | EventByte::SAMPLE_USYM => version >= 4,
-        EventByte::SAMPLE_UBIN => version >= 4 && !dialect.third(),
+        EventByte::SAMPLE_UBIN => version >= 4 && !dialect.is_profiler_3(),
         EventByte::COUNTERS_DESC | EventByte::COUNTERS => version >= 5,
         EventByte::JITHELPER => version >= 8,
         EventByte::COVERAGE_ASSEMBLY
         | EventByte::COVERAGE_METHOD
         | EventByte::COVERAGE_STATEMENT
         | EventByte::COVERAGE_CLASS => (10..=15).contains(&version),
-        EventByte::AOT_ID => dialect.third(),
+        EventByte::AOT_ID => dialect.is_profiler_3(),
         _ => true,
     }
 }

@@ -1,21 +1,21 @@
 //! Which method's code contains an address at a time: memory of freed code is reused.
 
-use crate::names::Names;
-use crate::survey::Survey;
+use crate::names::LogNames;
+use crate::survey::LogSurvey;
 
 /// Maximum number of ranges examined for one address; real logs have fewer overlaps.
-const MOST_OVERLAPS: usize = 256;
+const MAX_OVERLAPS: usize = 256;
 
 /// The code of all methods, sorted by address.
 #[derive(Debug)]
 pub struct CodeRanges {
-    ranges: Vec<Range>,
+    ranges: Vec<CodeRange>,
     /// Maximum end of the ranges up to each index: the search stops where it is too low.
     highest: Vec<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Range {
+struct CodeRange {
     start: u64,
     end: u64,
     time: u64,
@@ -25,13 +25,13 @@ struct Range {
 impl CodeRanges {
     /// Collects the code of all methods.
     #[must_use]
-    pub fn new(survey: &Survey, names: &Names) -> Self {
+    pub fn new(survey: &LogSurvey, names: &LogNames) -> Self {
         let mut ranges = Vec::new();
-        for method in &survey.facts.methods {
+        for method in &survey.definitions.methods {
             if method.size > 0 {
                 let (start, time) = (method.code, method.time);
                 let function = names.function(method.method, time);
-                ranges.push(Range { start, end: start.saturating_add(method.size), time, function });
+                ranges.push(CodeRange { start, end: start.saturating_add(method.size), time, function });
             }
         }
         ranges.sort_by_key(|range| (range.start, range.time));
@@ -46,16 +46,16 @@ impl CodeRanges {
     /// Index of the function whose code contains an address: the latest created before `time`, or else the first
     /// created after.
     #[must_use]
-    pub fn function(&self, address: u64, time: u64) -> Option<u32> {
+    pub fn function_at(&self, address: u64, time: u64) -> Option<u32> {
         let mut at = self.ranges.partition_point(|range| range.start <= address);
-        let mut best: Option<&Range> = None;
-        for _ in 0..MOST_OVERLAPS {
+        let mut best: Option<&CodeRange> = None;
+        for _ in 0..MAX_OVERLAPS {
             at = at.checked_sub(1)?;
             if self.highest.get(at).is_none_or(|end| *end <= address) {
                 break;
             }
             let Some(range) = self.ranges.get(at).filter(|range| range.end > address) else { continue };
-            let order = |range: &Range| {
+            let order = |range: &CodeRange| {
                 (
                     range.time <= time,
                     if range.time <= time { range.time } else { u64::MAX.wrapping_sub(range.time) },

@@ -2,14 +2,14 @@ use rustc_hash::FxHashMap;
 
 /// A frame of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Frame {
+pub struct StackFrame {
     /// Function, if known.
     pub function: Option<u32>,
     /// Address, if sampled.
     pub address: Option<u64>,
 }
 
-impl Frame {
+impl StackFrame {
     /// The frame of a method.
     #[must_use]
     pub fn method(function: u32) -> Self {
@@ -18,19 +18,19 @@ impl Frame {
 }
 
 /// Stands for the caller of an outermost frame.
-const ROOT: u32 = u32::MAX;
+const NO_CALLER: u32 = u32::MAX;
 
 /// Distinct frames, and stacks as a frame on top of the caller's stack.
 #[derive(Clone, Debug, Default)]
-pub struct Tree {
-    frames: Vec<Frame>,
-    frame_numbers: FxHashMap<Frame, u32>,
+pub struct StackTree {
+    frames: Vec<StackFrame>,
+    frame_numbers: FxHashMap<StackFrame, u32>,
     /// Caller's stack and frame of each stack.
     stacks: Vec<(u32, u32)>,
     stack_numbers: FxHashMap<(u32, u32), u32>,
 }
 
-impl Tree {
+impl StackTree {
     /// Whether there are no stacks.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -39,25 +39,27 @@ impl Tree {
 
     /// The distinct frames.
     #[must_use]
-    pub fn frames(&self) -> &[Frame] {
+    pub fn frames(&self) -> &[StackFrame] {
         &self.frames
     }
 
     /// Caller's stack and frame of each stack. A caller precedes the stacks on top of it.
     pub fn stacks(&self) -> impl Iterator<Item = (Option<u32>, u32)> {
-        self.stacks.iter().map(|(caller, frame)| (Some(*caller).filter(|caller| *caller != ROOT), *frame))
+        self.stacks
+            .iter()
+            .map(|(caller, frame)| (Some(*caller).filter(|caller| *caller != NO_CALLER), *frame))
     }
 
     /// Adds a stack of frames, outermost first; returns its index.
-    pub fn add(&mut self, frames: &[Frame]) -> u32 {
-        frames.iter().fold(ROOT, |caller, frame| {
-            let frame = self.frame(*frame);
-            self.stack(caller, frame)
+    pub fn add(&mut self, frames: &[StackFrame]) -> u32 {
+        frames.iter().fold(NO_CALLER, |caller, frame| {
+            let frame = self.add_frame(*frame);
+            self.add_stack(caller, frame)
         })
     }
 
     /// Index of a frame, which is added if new.
-    fn frame(&mut self, frame: Frame) -> u32 {
+    fn add_frame(&mut self, frame: StackFrame) -> u32 {
         *self.frame_numbers.entry(frame).or_insert_with(|| {
             self.frames.push(frame);
             (self.frames.len() as u32).wrapping_sub(1)
@@ -65,7 +67,7 @@ impl Tree {
     }
 
     /// Index of a stack, which is added if new.
-    fn stack(&mut self, caller: u32, frame: u32) -> u32 {
+    fn add_stack(&mut self, caller: u32, frame: u32) -> u32 {
         *self.stack_numbers.entry((caller, frame)).or_insert_with(|| {
             self.stacks.push((caller, frame));
             (self.stacks.len() as u32).wrapping_sub(1)
@@ -74,22 +76,22 @@ impl Tree {
 
     /// Index of a known stack.
     #[must_use]
-    pub fn find(&self, frames: &[Frame]) -> Option<u32> {
-        let found = frames.iter().try_fold(ROOT, |caller, frame| {
+    pub fn find(&self, frames: &[StackFrame]) -> Option<u32> {
+        let found = frames.iter().try_fold(NO_CALLER, |caller, frame| {
             let frame = self.frame_numbers.get(frame)?;
             self.stack_numbers.get(&(caller, *frame)).copied()
         });
-        found.filter(|stack| *stack != ROOT)
+        found.filter(|stack| *stack != NO_CALLER)
     }
 
     /// Adds the stacks of `other`; returns their new indices by their old ones.
     pub fn append(&mut self, other: &Self) -> Vec<u32> {
-        let frames: Vec<_> = other.frames.iter().map(|frame| self.frame(*frame)).collect();
+        let frames: Vec<_> = other.frames.iter().map(|frame| self.add_frame(*frame)).collect();
         let mut numbers: Vec<u32> = Vec::with_capacity(other.stacks.len());
         for (caller, frame) in &other.stacks {
-            let caller = numbers.get(*caller as usize).copied().unwrap_or(ROOT);
+            let caller = numbers.get(*caller as usize).copied().unwrap_or(NO_CALLER);
             let frame = frames.get(*frame as usize).copied().unwrap_or(0);
-            let number = self.stack(caller, frame);
+            let number = self.add_stack(caller, frame);
             numbers.push(number);
         }
         numbers

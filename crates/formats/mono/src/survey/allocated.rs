@@ -2,18 +2,18 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::reader::Buffer;
+use crate::reader::EventBuffer;
 use crate::records::int_size;
 
 /// Maximum number of totals per task. Programs have far fewer classes; more totals would not be smaller than the
 /// rows.
-const MOST_SUMS: usize = 1 << 14;
+const MAX_ALLOCATION_TOTALS: usize = 1 << 14;
 /// Size of the cache of recent classes: a power of two.
-const PLACES: usize = 1 << 10;
+const RECENT_CACHE_SIZE: usize = 1 << 10;
 
 /// Allocations of one class by a thread in consecutive buffers.
 #[derive(Clone, Copy, Debug)]
-pub struct Sum {
+pub struct AllocationTotal {
     /// Index of the first of these buffers.
     pub buffer: usize,
     /// Class; since data version 15, vtable.
@@ -32,58 +32,58 @@ pub struct Sum {
 
 /// Totals of all allocations of a log.
 #[derive(Debug, Default)]
-pub struct Allocated {
-    sums: Vec<Sum>,
+pub struct AllocationTotals {
+    totals: Vec<AllocationTotal>,
     has_too_many: bool,
     /// Lowest and highest object address of each buffer; reversed if it has no allocations.
-    pub objects: Vec<(u64, u64)>,
+    pub address_ranges: Vec<(u64, u64)>,
 }
 
-impl Allocated {
+impl AllocationTotals {
     /// The totals in the order of their first events; `None` if there are too many.
     #[must_use]
-    pub fn sums(&self) -> Option<&[Sum]> {
-        (!self.has_too_many).then_some(&self.sums)
+    pub fn totals(&self) -> Option<&[AllocationTotal]> {
+        (!self.has_too_many).then_some(&self.totals)
     }
 
     /// Adds the totals of the following buffers.
     pub(super) fn append(&mut self, other: Self) {
         self.has_too_many |= other.has_too_many;
-        self.objects.extend(other.objects);
+        self.address_ranges.extend(other.address_ranges);
         if self.has_too_many {
-            self.sums = Vec::new();
+            self.totals = Vec::new();
         } else {
-            self.sums.extend(other.sums);
+            self.totals.extend(other.totals);
         }
     }
 }
 
 /// Adds up the allocations in the buffers of one task.
-pub(super) struct Adder {
+pub(super) struct AllocationTotalsBuilder {
     /// Totals of the current buffer; a class can occur several times.
-    recent: Vec<Sum>,
+    recent: Vec<AllocationTotal>,
     /// Index in `recent` of the last total of a class, by the low bits of its address.
-    places: [u16; PLACES],
+    recent_slots: [u16; RECENT_CACHE_SIZE],
     /// Lowest and highest object address of the current buffer.
-    objects: (u64, u64),
-    all: Allocated,
+    address_range: (u64, u64),
+    all: AllocationTotals,
     /// Index of the total of a thread (by its first buffer) and class.
-    known: FxHashMap<(usize, u64), usize>,
+    total_indices: FxHashMap<(usize, u64), usize>,
     /// Thread ids, each with the thread's first buffer.
     threads: Vec<(u64, usize)>,
 }
 
 /// Address range of a buffer without allocations.
-const NONE: (u64, u64) = (u64::MAX, 0);
+const NO_ADDRESSES: (u64, u64) = (u64::MAX, 0);
 
-impl Adder {
+impl AllocationTotalsBuilder {
     pub(super) fn new() -> Self {
         Self {
             recent: Vec::new(),
-            places: [0; PLACES],
-            objects: NONE,
-            all: Allocated::default(),
-            known: FxHashMap::default(),
+            recent_slots: [0; RECENT_CACHE_SIZE],
+            address_range: NO_ADDRESSES,
+            all: AllocationTotals::default(),
+            total_indices: FxHashMap::default(),
             threads: Vec::new(),
         }
     }
@@ -91,41 +91,43 @@ impl Adder {
     /// Adds an allocation in the current buffer.
     #[inline]
     pub(super) fn add(&mut self, class: u64, object: u64, size: u64, time: u64, offset: u64) {
-        let (lowest, highest) = self.objects;
-        self.objects = (lowest.min(object), highest.max(object));
+        let (lowest, highest) = self.address_range;
+        self.address_range = (lowest.min(object), highest.max(object));
         let bytes = int_size(size);
-        let slot = (class >> 3) as usize % PLACES;
-        let place = self.places.get(slot).map_or(0, |place| usize::from(*place));
-        match self.recent.get_mut(place) {
-            Some(sum) if sum.class == class => {
-                sum.count = sum.count.wrapping_add(1);
-                sum.bytes = sum.bytes.saturating_add(bytes);
-                sum.largest = sum.largest.max(bytes);
-                sum.first = sum.first.min(time);
+        let slot = (class >> 3) as usize % RECENT_CACHE_SIZE;
+        let index = self.recent_slots.get(slot).map_or(0, |index| usize::from(*index));
+        match self.recent.get_mut(index) {
+            Some(total) if total.class == class => {
+                total.count = total.count.wrapping_add(1);
+                total.bytes = total.bytes.saturating_add(bytes);
+                total.largest = total.largest.max(bytes);
+                total.first = total.first.min(time);
             }
-            _ => self
-                .begin(slot, Sum { buffer: 0, class, count: 1, bytes, largest: bytes, first: time, offset }),
+            _ => self.start_total(
+                slot,
+                AllocationTotal { buffer: 0, class, count: 1, bytes, largest: bytes, first: time, offset },
+            ),
         }
     }
 
     /// Starts a total of the current buffer.
-    fn begin(&mut self, slot: usize, sum: Sum) {
-        if self.recent.len() >= MOST_SUMS {
+    fn start_total(&mut self, slot: usize, total: AllocationTotal) {
+        if self.recent.len() >= MAX_ALLOCATION_TOTALS {
             self.all.has_too_many = true;
             return;
         }
-        if let Some(place) = self.places.get_mut(slot) {
-            *place = self.recent.len() as u16;
+        if let Some(index) = self.recent_slots.get_mut(slot) {
+            *index = self.recent.len() as u16;
         }
-        self.recent.push(sum);
+        self.recent.push(total);
     }
 
-    /// Completes the current buffer. `is_told_of` is whether it has an event about its own thread, which then may be
+    /// Completes the current buffer. `has_own_thread_event` is whether it has an event about its own thread, which then may be
     /// another one than that of earlier buffers with the same id.
-    pub(super) fn end(&mut self, number: usize, buffer: &Buffer, is_told_of: bool) {
-        self.all.objects.push(std::mem::replace(&mut self.objects, NONE));
+    pub(super) fn end_buffer(&mut self, number: usize, buffer: &EventBuffer, has_own_thread_event: bool) {
+        self.all.address_ranges.push(std::mem::replace(&mut self.address_range, NO_ADDRESSES));
         let thread = buffer.header.thread_id;
-        if is_told_of {
+        if has_own_thread_event {
             self.threads.retain(|(id, _)| *id != thread);
         }
         let first = match self.threads.iter().find(|(id, _)| *id == thread) {
@@ -135,25 +137,27 @@ impl Adder {
                 number
             }
         };
-        for sum in self.recent.drain(..) {
-            let next = self.all.sums.len();
-            let place = *self.known.entry((first, sum.class)).or_insert(next);
-            match self.all.sums.get_mut(place) {
-                Some(known) => known.take(&sum),
-                None if next < MOST_SUMS => self.all.sums.push(Sum { buffer: first, ..sum }),
+        for total in self.recent.drain(..) {
+            let next = self.all.totals.len();
+            let index = *self.total_indices.entry((first, total.class)).or_insert(next);
+            match self.all.totals.get_mut(index) {
+                Some(known) => known.merge(&total),
+                None if next < MAX_ALLOCATION_TOTALS => {
+                    self.all.totals.push(AllocationTotal { buffer: first, ..total })
+                }
                 None => self.all.has_too_many = true,
             }
         }
     }
 
-    pub(super) fn finish(self) -> Allocated {
+    pub(super) fn finish(self) -> AllocationTotals {
         self.all
     }
 }
 
-impl Sum {
+impl AllocationTotal {
     /// Adds another total of the same class.
-    fn take(&mut self, other: &Self) {
+    fn merge(&mut self, other: &Self) {
         self.count = self.count.saturating_add(other.count);
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.largest = self.largest.max(other.largest);

@@ -4,10 +4,10 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::facts::Method;
+use super::facts::MethodRecord;
 
 /// Size that the code of no method has.
-const TOO_LARGE: u64 = 1 << 22;
+const MAX_CODE_BYTES: u64 = 1 << 22;
 /// Addresses that can contain code: neither the first page nor beyond 48 bits.
 const PLAUSIBLE: std::ops::Range<u64> = 0x1000..1 << 48;
 /// Upper halves of pointers into the heap, stacks and libraries of a 64-bit program; as a size, 4 KiB to 64 KiB.
@@ -16,9 +16,9 @@ const UPPER_HALVES: std::ops::Range<u64> = 0x1000..0x1_0000;
 const REGION_BITS: u32 = 28;
 
 /// Sets the size of methods without code to 0.
-pub fn keep_real(methods: &mut [Method]) {
+pub fn clear_invalid_sizes(methods: &mut [MethodRecord]) {
     for method in methods.iter_mut() {
-        if !PLAUSIBLE.contains(&method.code) || method.size >= TOO_LARGE {
+        if !PLAUSIBLE.contains(&method.code) || method.size >= MAX_CODE_BYTES {
             method.size = 0;
         }
     }
@@ -28,13 +28,13 @@ pub fn keep_real(methods: &mut [Method]) {
     // pointer.
     let mut regions = FxHashMap::<u64, (u64, u64)>::default();
     for method in methods.iter().filter(|it| it.size > 0) {
-        let (all, freed) = regions.entry(method.code >> REGION_BITS).or_default();
+        let (all, num_invalid) = regions.entry(method.code >> REGION_BITS).or_default();
         *all = all.saturating_add(1);
-        *freed = freed.saturating_add(u64::from(halves.contains(&method.size)));
+        *num_invalid = num_invalid.saturating_add(u64::from(halves.contains(&method.size)));
     }
     for method in methods.iter_mut() {
-        let (all, freed) = regions.get(&(method.code >> REGION_BITS)).copied().unwrap_or_default();
-        if halves.contains(&method.size) || freed.saturating_mul(2) > all {
+        let (all, num_invalid) = regions.get(&(method.code >> REGION_BITS)).copied().unwrap_or_default();
+        if halves.contains(&method.size) || num_invalid.saturating_mul(2) > all {
             method.size = 0;
         }
     }
@@ -44,8 +44,8 @@ pub fn keep_real(methods: &mut [Method]) {
 mod tests {
     use super::*;
 
-    fn kept(code: &[(u64, u64)]) -> Vec<u64> {
-        let method = |&(code, size): &(u64, u64)| Method {
+    fn sizes(code: &[(u64, u64)]) -> Vec<u64> {
+        let method = |&(code, size): &(u64, u64)| MethodRecord {
             method: 0,
             code,
             size,
@@ -56,7 +56,7 @@ mod tests {
             offset: 0,
         };
         let mut methods: Vec<_> = code.iter().map(method).collect();
-        keep_real(&mut methods);
+        clear_invalid_sizes(&mut methods);
         methods.iter().map(|it| it.size).collect()
     }
 
@@ -64,7 +64,7 @@ mod tests {
     fn places_and_sizes_that_nothing_has_are_none() {
         let all_ones = u64::MAX;
         assert_eq!(
-            kept(&[(0x4000_1000, 40), (0, 40), (0x4000_2000, all_ones), (all_ones, 7)]),
+            sizes(&[(0x4000_1000, 40), (0, 40), (0x4000_2000, all_ones), (all_ones, 7)]),
             [40, 0, 0, 0]
         );
     }
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn half_a_pointer_is_no_size_and_where_those_are_is_no_code() {
         let (heap, library) = (0x5563_c543_0000, 0x7f89_0c00_0000);
-        let told = [
+        let code = [
             (0x4000_1000, 250),
             (library, 42),
             (library + 0x100, 63),
@@ -82,7 +82,7 @@ mod tests {
             (heap + 32, 256),
             (0x4000_2000, 0x5563),
         ];
-        assert_eq!(kept(&told), [250, 42, 63, 0, 0, 0, 0, 0]);
+        assert_eq!(sizes(&code), [250, 42, 63, 0, 0, 0, 0, 0]);
     }
 
     #[test]
@@ -90,7 +90,7 @@ mod tests {
         // An interpreter allocates its methods on the heap.
         let heap = 0x5563_c543_0000;
         assert_eq!(
-            kept(&[(heap, 69), (heap + 128, 20), (heap + 256, 0x5563), (heap + 384, 13)]),
+            sizes(&[(heap, 69), (heap + 128, 20), (heap + 256, 0x5563), (heap + 384, 13)]),
             [69, 20, 0, 13]
         );
     }

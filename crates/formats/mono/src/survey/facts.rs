@@ -1,30 +1,30 @@
 //! Definitions in a log: methods and their code, classes, images, threads, native symbols, counters and so on.
 
 use crate::consts::{EventByte, metadata as mtypes};
-use crate::reader::Buffer;
-use crate::records::{Body, Event, Metadata};
+use crate::reader::EventBuffer;
+use crate::records::{Event, EventBody, Metadata};
 
 /// Definitions in file order.
 #[derive(Debug, Default)]
-pub struct Facts {
+pub struct Definitions {
     /// Compiled methods.
-    pub methods: Vec<Method>,
+    pub methods: Vec<MethodRecord>,
     /// Code that the runtime generated for itself.
-    pub helpers: Vec<Helper>,
+    pub helpers: Vec<HelperRecord>,
     /// Loads, unloads and names of classes, images, assemblies, domains, contexts and vtables.
-    pub things: Vec<Thing>,
+    pub metadata: Vec<MetadataRecord>,
     /// Starts, ends and names of threads.
-    pub threads: Vec<ThreadFact>,
+    pub threads: Vec<ThreadRecord>,
     /// Native symbols.
-    pub symbols: Vec<Symbol>,
+    pub symbols: Vec<SymbolRecord>,
     /// Mapped native binaries.
-    pub binaries: Vec<Binary>,
+    pub binaries: Vec<BinaryRecord>,
     /// Descriptions of counters.
-    pub counters: Vec<Counter>,
+    pub counters: Vec<CounterRecord>,
     /// Starts and ends of heapshots.
-    pub shots: Vec<ShotMark>,
+    pub heapshots: Vec<HeapshotBoundary>,
     /// Registrations and unregistrations of root memory.
-    pub roots: Vec<RootFact>,
+    pub roots: Vec<RootRecord>,
     /// Number of frames and instruction pointers in all backtraces and samples.
     pub num_frames: u64,
     /// Thread and index of the current buffer.
@@ -35,7 +35,7 @@ pub struct Facts {
 
 /// A METHOD_JIT event.
 #[derive(Clone, Debug)]
-pub struct Method {
+pub struct MethodRecord {
     /// The method.
     pub method: u64,
     /// Address of its code.
@@ -56,7 +56,7 @@ pub struct Method {
 
 /// A JITHELPER event.
 #[derive(Clone, Debug)]
-pub struct Helper {
+pub struct HelperRecord {
     /// Purpose of the code.
     pub kind: u64,
     /// Address of the code.
@@ -73,7 +73,7 @@ pub struct Helper {
 
 /// A METADATA event of a class, image, assembly, domain, context or vtable.
 #[derive(Clone, Debug)]
-pub struct Thing {
+pub struct MetadataRecord {
     /// Kind of the subject, see [`metadata`](mtypes).
     pub mtype: u64,
     /// Event byte: name, load or unload.
@@ -96,7 +96,7 @@ pub struct Thing {
 
 /// A METADATA event of a thread.
 #[derive(Clone, Debug)]
-pub struct ThreadFact {
+pub struct ThreadRecord {
     /// Id of the thread.
     pub thread: u64,
     /// Event byte: name, start or end.
@@ -113,7 +113,7 @@ pub struct ThreadFact {
 
 /// A SAMPLE_USYM event: a native symbol.
 #[derive(Clone, Debug)]
-pub struct Symbol {
+pub struct SymbolRecord {
     /// Its address.
     pub address: u64,
     /// Its size in bytes; 0 if unknown.
@@ -124,7 +124,7 @@ pub struct Symbol {
 
 /// A SAMPLE_UBIN event: a mapped native binary.
 #[derive(Clone, Debug)]
-pub struct Binary {
+pub struct BinaryRecord {
     /// Address of the mapping.
     pub address: u64,
     /// Offset in the file.
@@ -141,9 +141,9 @@ pub struct Binary {
 
 /// A HEAP_START or HEAP_END event.
 #[derive(Clone, Copy, Debug)]
-pub struct ShotMark {
+pub struct HeapshotBoundary {
     /// Whether it is the start.
-    pub begins: bool,
+    pub is_start: bool,
     /// Thread of the buffer.
     pub thread: u64,
     /// Time of the event.
@@ -154,7 +154,7 @@ pub struct ShotMark {
 
 /// A HEAP_ROOT_REGISTER or HEAP_ROOT_UNREGISTER event.
 #[derive(Clone, Debug)]
-pub struct RootFact {
+pub struct RootRecord {
     /// First address of the memory.
     pub start: u64,
     /// Size in bytes; `None` for the end of a registration.
@@ -171,7 +171,7 @@ pub struct RootFact {
 
 /// A description of a counter in a COUNTERS_DESC event.
 #[derive(Clone, Debug)]
-pub struct Counter {
+pub struct CounterRecord {
     /// Index of the counter.
     pub index: u64,
     /// Section.
@@ -194,37 +194,37 @@ fn text(bytes: &[u8]) -> Box<str> {
     String::from_utf8_lossy(bytes).into()
 }
 
-impl Facts {
+impl Definitions {
     /// Adds the definitions of the following buffers.
     pub(super) fn append(&mut self, other: Self) {
         self.methods.extend(other.methods);
         self.helpers.extend(other.helpers);
-        self.things.extend(other.things);
+        self.metadata.extend(other.metadata);
         self.threads.extend(other.threads);
         self.symbols.extend(other.symbols);
         self.binaries.extend(other.binaries);
         self.counters.extend(other.counters);
-        self.shots.extend(other.shots);
+        self.heapshots.extend(other.heapshots);
         self.roots.extend(other.roots);
         self.num_frames = self.num_frames.saturating_add(other.num_frames);
     }
 
     /// Starts a buffer.
-    pub(super) fn begin(&mut self, number: usize, buffer: &Buffer, mask: u64) {
+    pub(super) fn begin_buffer(&mut self, number: usize, buffer: &EventBuffer, mask: u64) {
         self.buffer = (buffer.header.thread_id & mask, number);
         self.time = buffer.header.time_base;
     }
 
     /// Advances the time over events that define nothing.
     #[inline]
-    pub(super) fn pass_to(&mut self, time: u64) {
+    pub(super) fn advance_to(&mut self, time: u64) {
         self.time = time;
     }
 
     /// Whether the current buffer has a METADATA event about its own thread.
-    pub(super) fn tell_of_own_thread(&self) -> bool {
+    pub(super) fn has_own_thread_event(&self) -> bool {
         let (_, number) = self.buffer;
-        self.threads.iter().rev().take_while(|fact| fact.buffer == number).any(|fact| fact.own)
+        self.threads.iter().rev().take_while(|record| record.buffer == number).any(|record| record.own)
     }
 
     /// Time of the last timed event in the current buffer.
@@ -234,7 +234,7 @@ impl Facts {
 
     /// Stores what an event defines.
     #[inline]
-    pub(super) fn note(&mut self, event: &Event<'_>) {
+    pub(super) fn add_event(&mut self, event: &Event<'_>) {
         if let Some(time) = event.time {
             self.time = time;
         }
@@ -242,23 +242,26 @@ impl Facts {
         let (thread, buffer) = self.buffer;
         self.num_frames = self.num_frames.wrapping_add(event.frames.len() as u64);
         match &event.body {
-            Body::Alloc { .. } | Body::Call { .. } | Body::HeapObject(_) | Body::GcMove => {}
-            Body::SampleHit { .. } => {
+            EventBody::Alloc { .. }
+            | EventBody::Call { .. }
+            | EventBody::HeapObject(_)
+            | EventBody::GcMove => {}
+            EventBody::SampleHit { .. } => {
                 self.num_frames = self.num_frames.wrapping_add(event.addresses.len() as u64);
             }
-            Body::HeapMark => {
-                let begins = event.byte == EventByte::HEAP_START;
-                self.shots.push(ShotMark { begins, thread, time, offset });
+            EventBody::HeapshotBoundary => {
+                let is_start = event.byte == EventByte::HEAP_START;
+                self.heapshots.push(HeapshotBoundary { is_start, thread, time, offset });
             }
-            Body::RootRegister { start, size, source, key, name } => {
+            EventBody::RootRegister { start, size, source, key, name } => {
                 let (start, size, source, key) = (*start, Some(*size), *source, *key);
-                self.roots.push(RootFact { start, size, source, key, name: text(name), time });
+                self.roots.push(RootRecord { start, size, source, key, name: text(name), time });
             }
-            Body::RootUnregister { start } => {
+            EventBody::RootUnregister { start } => {
                 let start = *start;
-                self.roots.push(RootFact { start, size: None, source: 0, key: 0, name: text(b""), time });
+                self.roots.push(RootRecord { start, size: None, source: 0, key: 0, name: text(b""), time });
             }
-            Body::Jit { method, code, size, name } => self.methods.push(Method {
+            EventBody::Jit { method, code, size, name } => self.methods.push(MethodRecord {
                 method: *method,
                 code: *code,
                 size: *size,
@@ -268,42 +271,46 @@ impl Facts {
                 buffer,
                 offset,
             }),
-            Body::JitHelper { kind, code, size, name } => {
+            EventBody::JitHelper { kind, code, size, name } => {
                 let name = text(name);
-                self.helpers.push(Helper { kind: *kind, code: *code, size: *size, name, time, offset });
+                self.helpers.push(HelperRecord { kind: *kind, code: *code, size: *size, name, time, offset });
             }
-            Body::Metadata(it) => self.metadata(event.byte, it, time, offset),
-            Body::SampleUsym { address, size, name } => {
-                self.symbols.push(Symbol { address: *address, size: *size, name: text(name) });
+            EventBody::Metadata(it) => self.add_metadata(event.byte, it, time, offset),
+            EventBody::SampleUsym { address, size, name } => {
+                self.symbols.push(SymbolRecord { address: *address, size: *size, name: text(name) });
             }
-            Body::SampleUbin { address, offset: file_offset, size, name } => self.binaries.push(Binary {
-                address: *address,
-                file_offset: *file_offset,
-                size: *size,
-                path: text(name),
-                time,
-                offset,
-            }),
-            Body::CountersDesc => self.counters.extend(event.descriptions.iter().map(|it| Counter {
-                index: it.index,
-                section: it.section,
-                category: text(it.category),
-                name: text(it.name),
-                kind: it.kind,
-                unit: it.unit,
-                variance: it.variance,
-                offset,
-            })),
+            EventBody::SampleUbin { address, offset: file_offset, size, name } => {
+                self.binaries.push(BinaryRecord {
+                    address: *address,
+                    file_offset: *file_offset,
+                    size: *size,
+                    path: text(name),
+                    time,
+                    offset,
+                })
+            }
+            EventBody::CountersDesc => {
+                self.counters.extend(event.descriptions.iter().map(|it| CounterRecord {
+                    index: it.index,
+                    section: it.section,
+                    category: text(it.category),
+                    name: text(it.name),
+                    kind: it.kind,
+                    unit: it.unit,
+                    variance: it.variance,
+                    offset,
+                }))
+            }
             _ => {}
         }
     }
 
     /// Stores a METADATA event.
-    fn metadata(&mut self, what: EventByte, it: &Metadata<'_>, time: u64, offset: u64) {
+    fn add_metadata(&mut self, what: EventByte, it: &Metadata<'_>, time: u64, offset: u64) {
         let (thread, buffer) = self.buffer;
         if it.mtype == mtypes::THREAD {
             let own = thread == it.pointer;
-            self.threads.push(ThreadFact {
+            self.threads.push(ThreadRecord {
                 thread: it.pointer,
                 what,
                 name: text(it.name),
@@ -313,7 +320,7 @@ impl Facts {
             });
             return;
         }
-        self.things.push(Thing {
+        self.metadata.push(MetadataRecord {
             mtype: it.mtype,
             what,
             pointer: it.pointer,

@@ -2,41 +2,41 @@
 
 use perfuse_wire::ParseError;
 
-use super::allocated::{Adder, Allocated};
-use super::facts::Facts;
-use super::marks::Marks;
-use super::shots::{self, Held};
+use super::allocated::{AllocationTotals, AllocationTotalsBuilder};
+use super::facts::Definitions;
+use super::marks::RareEvents;
+use super::shots::{self, HeapshotTotals};
 use crate::consts::{EventByte, KindSet};
-use crate::decode::{BareObject, Decoder};
-use crate::dialect::Dialect;
-use crate::reader::Buffer;
-use crate::records::{Body, Event};
+use crate::decode::{EventDecoder, HeapObjectSummary};
+use crate::dialect::LogDialect;
+use crate::reader::EventBuffer;
+use crate::records::{Event, EventBody};
 
 /// The results from some buffers.
-pub(super) struct Part {
+pub(super) struct SurveyPart {
     pub counts: [u64; 256],
     pub span: Option<(u64, u64)>,
     pub faults: Vec<(usize, ParseError)>,
-    pub facts: Facts,
-    pub allocated: Allocated,
-    pub held: Held,
+    pub definitions: Definitions,
+    pub allocations: AllocationTotals,
+    pub heapshots: HeapshotTotals,
     pub num_moves: u64,
-    pub marks: Marks,
+    pub rare_events: RareEvents,
     pub kinds: Vec<KindSet>,
     pub lengths: Vec<u64>,
 }
 
-impl Part {
+impl SurveyPart {
     pub(super) fn new() -> Self {
         Self {
             counts: [0; 256],
             span: None,
             faults: Vec::new(),
-            facts: Facts::default(),
-            allocated: Allocated::default(),
-            held: Held::default(),
+            definitions: Definitions::default(),
+            allocations: AllocationTotals::default(),
+            heapshots: HeapshotTotals::default(),
             num_moves: 0,
-            marks: Marks::default(),
+            rare_events: RareEvents::default(),
             kinds: Vec::new(),
             lengths: Vec::new(),
         }
@@ -52,11 +52,11 @@ impl Part {
             (a, b) => a.or(b),
         };
         self.faults.extend(other.faults);
-        self.facts.append(other.facts);
-        self.allocated.append(other.allocated);
-        self.held.append(other.held);
+        self.definitions.append(other.definitions);
+        self.allocations.append(other.allocations);
+        self.heapshots.append(other.heapshots);
         self.num_moves = self.num_moves.saturating_add(other.num_moves);
-        self.marks.append(other.marks);
+        self.rare_events.append(other.rare_events);
         self.kinds.extend(other.kinds);
         self.lengths.extend(other.lengths);
         self
@@ -64,145 +64,157 @@ impl Part {
 }
 
 /// A task that surveys consecutive buffers.
-pub(super) struct Task {
-    part: Part,
-    dialect: Dialect,
-    allocated: Adder,
-    held: shots::Adder,
+pub(super) struct SurveyTask {
+    part: SurveyPart,
+    dialect: LogDialect,
+    allocations: AllocationTotalsBuilder,
+    heapshots: shots::HeapshotTotalsBuilder,
 }
 
 /// The results from the current buffer.
-struct Tally {
+struct BufferTally {
     thread: u64,
     kinds: KindSet,
-    length: u64,
-    first: u64,
-    last: u64,
+    num_events: u64,
+    first_time: u64,
+    last_time: u64,
 }
 
-impl Tally {
+impl BufferTally {
     /// Extends the time span. Mono 4.6 writes time 0 in the first COUNTERS event.
     #[inline(always)]
-    fn time(&mut self, time: u64) {
+    fn add_time(&mut self, time: u64) {
         if time != 0 {
-            (self.first, self.last) = (self.first.min(time), self.last.max(time));
+            (self.first_time, self.last_time) = (self.first_time.min(time), self.last_time.max(time));
         }
     }
 }
 
 /// Number of METHOD_ENTER, METHOD_LEAVE and METHOD_EXC_LEAVE events among `num` calls, from the sums of the bits 0x10
 /// and 0x20 of their event bytes. This needs fewer additions per call than three counts.
-fn kinds_of_calls(num: u64, lower: u64, upper: u64) -> (u64, u64, u64) {
+fn count_call_kinds(num: u64, sum_0x10: u64, sum_0x20: u64) -> (u64, u64, u64) {
     // The event bytes are 0x23, 0x13 and 0x33.
-    let (lower, upper) = (lower >> 4, upper >> 5);
-    let thrown = lower.wrapping_add(upper).wrapping_sub(num);
-    (upper.wrapping_sub(thrown), lower.wrapping_sub(thrown), thrown)
+    let (sum_0x10, sum_0x20) = (sum_0x10 >> 4, sum_0x20 >> 5);
+    let num_exceptions = sum_0x10.wrapping_add(sum_0x20).wrapping_sub(num);
+    (sum_0x20.wrapping_sub(num_exceptions), sum_0x10.wrapping_sub(num_exceptions), num_exceptions)
 }
 
-impl Task {
-    pub(super) fn new(dialect: Dialect) -> Self {
-        Self { part: Part::new(), dialect, allocated: Adder::new(), held: shots::Adder::default() }
+impl SurveyTask {
+    pub(super) fn new(dialect: LogDialect) -> Self {
+        Self {
+            part: SurveyPart::new(),
+            dialect,
+            allocations: AllocationTotalsBuilder::new(),
+            heapshots: shots::HeapshotTotalsBuilder::default(),
+        }
     }
 
-    pub(super) fn finish(self) -> Part {
-        Part { allocated: self.allocated.finish(), held: self.held.finish(), ..self.part }
+    pub(super) fn finish(self) -> SurveyPart {
+        SurveyPart { allocations: self.allocations.finish(), heapshots: self.heapshots.finish(), ..self.part }
     }
 
     /// Surveys a buffer.
-    pub(super) fn read(&mut self, data: &[u8], number: usize, buffer: &Buffer) {
-        let mut decoder = buffer.decoder(data, self.dialect).lean(KindSet::all());
+    pub(super) fn read_buffer(&mut self, data: &[u8], number: usize, buffer: &EventBuffer) {
+        let mut decoder = buffer.decoder(data, self.dialect).skip_backtraces(KindSet::all());
         let mut event = Event::default();
         let thread = buffer.header.thread_id & self.dialect.pointer_mask();
-        let mut tally = Tally { thread, kinds: KindSet::default(), length: 0, first: u64::MAX, last: 0 };
-        self.part.facts.begin(number, buffer, self.dialect.pointer_mask());
-        self.part.marks.begin(buffer.len);
+        let mut tally = BufferTally {
+            thread,
+            kinds: KindSet::default(),
+            num_events: 0,
+            first_time: u64::MAX,
+            last_time: 0,
+        };
+        self.part.definitions.begin_buffer(number, buffer, self.dialect.pointer_mask());
+        self.part.rare_events.begin_buffer(buffer.len);
         loop {
-            self.runs(&mut decoder, &mut tally);
+            self.read_run(&mut decoder, &mut tally);
             let state = decoder.state();
             let Some(read) = decoder.read(&mut event) else { break };
             if let Err(error) = read {
                 self.part.faults.push((number, error));
                 break;
             }
-            self.part.marks.add(event.byte, state);
-            self.event(&event, &mut tally);
+            self.part.rare_events.add(event.byte, state);
+            self.add_event(&event, &mut tally);
         }
-        self.part.marks.end();
-        self.allocated.end(number, buffer, self.part.facts.tell_of_own_thread());
-        self.part.facts.num_frames = self.part.facts.num_frames.saturating_add(decoder.num_passed());
+        self.part.rare_events.end_buffer();
+        self.allocations.end_buffer(number, buffer, self.part.definitions.has_own_thread_event());
+        self.part.definitions.num_frames =
+            self.part.definitions.num_frames.saturating_add(decoder.num_skipped_frames());
         self.part.kinds.push(tally.kinds);
-        self.part.lengths.push(tally.length);
-        if tally.first <= tally.last {
-            let (a, b) = self.part.span.unwrap_or((tally.first, tally.last));
-            self.part.span = Some((a.min(tally.first), b.max(tally.last)));
+        self.part.lengths.push(tally.num_events);
+        if tally.first_time <= tally.last_time {
+            let (a, b) = self.part.span.unwrap_or((tally.first_time, tally.last_time));
+            self.part.span = Some((a.min(tally.first_time), b.max(tally.last_time)));
         }
     }
 
     /// Surveys the following run of frequent events: allocations and moves, calls, or heapshot objects.
     #[inline]
-    fn runs(&mut self, decoder: &mut Decoder<'_>, tally: &mut Tally) {
+    fn read_run(&mut self, decoder: &mut EventDecoder<'_>, tally: &mut BufferTally) {
         let Some(next) = decoder.next_byte() else { return };
-        let before = tally.length;
+        let before = tally.num_events;
         if matches!(next, EventByte::ALLOC | EventByte::ALLOC_BT | EventByte::GC_MOVE) {
-            let (mut with_stack, mut without, mut moves) = (0u64, 0u64, 0u64);
+            let (mut with_stack, mut without_stack, mut moves) = (0u64, 0u64, 0u64);
             loop {
-                if let Some(it) = decoder.alloc() {
+                if let Some(it) = decoder.read_alloc() {
                     let is_with_stack = u64::from(it.byte == EventByte::ALLOC_BT);
                     with_stack = with_stack.wrapping_add(is_with_stack);
-                    without = without.wrapping_add(1 ^ is_with_stack);
-                    tally.time(it.time);
-                    self.allocated.add(it.class, it.object, it.size, it.time, it.offset);
-                } else if let Some((num_addresses, time)) = decoder.moves() {
+                    without_stack = without_stack.wrapping_add(1 ^ is_with_stack);
+                    tally.add_time(it.time);
+                    self.allocations.add(it.class, it.object, it.size, it.time, it.offset);
+                } else if let Some((num_addresses, time)) = decoder.skip_moves() {
                     moves = moves.wrapping_add(1);
                     self.part.num_moves = self.part.num_moves.saturating_add(num_addresses / 2);
-                    tally.time(time);
+                    tally.add_time(time);
                 } else {
                     break;
                 }
             }
             self.count(EventByte::ALLOC_BT, with_stack, tally);
-            self.count(EventByte::ALLOC, without, tally);
+            self.count(EventByte::ALLOC, without_stack, tally);
             self.count(EventByte::GC_MOVE, moves, tally);
-        } else if Decoder::is_call(next) {
-            let (mut num, mut lower, mut upper) = (0u64, 0u64, 0u64);
-            let (mut first, mut last) = (u64::MAX, 0);
-            decoder.bare_calls(|call, time| {
+        } else if EventDecoder::is_call(next) {
+            let (mut num, mut sum_0x10, mut sum_0x20) = (0u64, 0u64, 0u64);
+            let (mut first_time, mut last_time) = (u64::MAX, 0);
+            decoder.read_call_times(|call, time| {
                 num = num.wrapping_add(1);
-                lower = lower.wrapping_add((call.0 & 0x10).into());
-                upper = upper.wrapping_add((call.0 & 0x20).into());
+                sum_0x10 = sum_0x10.wrapping_add((call.0 & 0x10).into());
+                sum_0x20 = sum_0x20.wrapping_add((call.0 & 0x20).into());
                 // Maps time 0, which is not a time, to the maximum.
-                first = first.min(time.wrapping_sub(1));
-                last = last.max(time);
+                first_time = first_time.min(time.wrapping_sub(1));
+                last_time = last_time.max(time);
             });
-            tally.time(first.wrapping_add(1));
-            tally.time(last);
-            let (entered, left, thrown) = kinds_of_calls(num, lower, upper);
+            tally.add_time(first_time.wrapping_add(1));
+            tally.add_time(last_time);
+            let (entered, left, num_exceptions) = count_call_kinds(num, sum_0x10, sum_0x20);
             self.count(EventByte::METHOD_ENTER, entered, tally);
             self.count(EventByte::METHOD_LEAVE, left, tally);
-            self.count(EventByte::METHOD_EXC_LEAVE, thrown, tally);
+            self.count(EventByte::METHOD_EXC_LEAVE, num_exceptions, tally);
         } else if next == EventByte::HEAP_OBJECT {
             let mut num = 0u64;
-            let (held, thread, is_timed) = (&mut self.held, tally.thread, self.dialect.modern());
-            decoder.shot_objects(|object| {
-                held.add(thread, &object);
+            let (heapshots, thread, is_timed) = (&mut self.heapshots, tally.thread, self.dialect.since_v13());
+            decoder.read_heap_objects(|object| {
+                heapshots.add(thread, &object);
                 num = num.wrapping_add(1);
                 if is_timed {
-                    tally.time(object.time);
+                    tally.add_time(object.time);
                 }
             });
             self.count(next, num, tally);
         }
-        if tally.length != before {
-            self.part.facts.pass_to(decoder.time());
+        if tally.num_events != before {
+            self.part.definitions.advance_to(decoder.time());
         }
     }
 
     /// Adds to the number of events of a kind.
     #[inline]
-    fn count(&mut self, byte: EventByte, more: u64, tally: &mut Tally) {
+    fn count(&mut self, byte: EventByte, more: u64, tally: &mut BufferTally) {
         if more > 0 {
             tally.kinds.add(byte);
-            tally.length = tally.length.wrapping_add(more);
+            tally.num_events = tally.num_events.wrapping_add(more);
             if let Some(count) = self.part.counts.get_mut(usize::from(byte.0)) {
                 *count = count.wrapping_add(more);
             }
@@ -211,25 +223,25 @@ impl Task {
 
     /// Surveys an event that is not part of a run.
     #[inline]
-    fn event(&mut self, event: &Event<'_>, tally: &mut Tally) {
+    fn add_event(&mut self, event: &Event<'_>, tally: &mut BufferTally) {
         self.count(event.byte, 1, tally);
         if let Some(time) = event.time {
-            tally.time(time);
+            tally.add_time(time);
         }
-        self.part.facts.note(event);
+        self.part.definitions.add_event(event);
         match event.body {
-            Body::Alloc { class, object, size } => {
-                self.allocated.add(class, object, size, event.time.unwrap_or(0), event.offset);
+            EventBody::Alloc { class, object, size } => {
+                self.allocations.add(class, object, size, event.time.unwrap_or(0), event.offset);
             }
-            Body::GcMove => {
+            EventBody::GcMove => {
                 let num = event.addresses.len() as u64 / 2;
                 self.part.num_moves = self.part.num_moves.saturating_add(num);
             }
-            Body::HeapMark => self.held.end(),
-            Body::HeapObject(it) => {
-                let (time, num_references) = (self.part.facts.time(), event.references.len() as u64);
-                let it = BareObject::of(&it, time, num_references, event.offset);
-                self.held.add(tally.thread, &it);
+            EventBody::HeapshotBoundary => self.heapshots.end_section(),
+            EventBody::HeapObject(it) => {
+                let (time, num_references) = (self.part.definitions.time(), event.references.len() as u64);
+                let it = HeapObjectSummary::new(&it, time, num_references, event.offset);
+                self.heapshots.add(tally.thread, &it);
             }
             _ => {}
         }

@@ -60,8 +60,8 @@ fn a_cut_anywhere_loses_only_what_is_cut_off_and_says_so() {
             let events = log.survey().num_events();
             assert!(events >= before, "{name}: a longer file has no fewer events");
             before = events;
-            let told = codes(&log).iter().any(|code| LOSSES.contains(code));
-            assert_eq!(told, end != first && !ends.contains(&end), "{name} cut at {end}");
+            let is_reported = codes(&log).iter().any(|code| LOSSES.contains(code));
+            assert_eq!(is_reported, end != first && !ends.contains(&end), "{name} cut at {end}");
         }
     }
 }
@@ -85,22 +85,18 @@ fn a_damaged_buffer_costs_that_buffer() {
     assert_eq!(log.survey().num_events(), 4);
     let lost: Vec<_> = checked(&log).into_iter().filter(|found| found.rule.code == "ML014").collect();
     assert_eq!(lost.len(), 1);
-    assert_eq!(
-        lost[0].offset,
-        header().len() as u64 + 2 * 48 + 2 + 2 + 1,
-        "the byte after the event byte"
-    );
+    assert_eq!(lost[0].offset, header().len() as u64 + 2 * 48 + 2 + 2 + 1, "the byte after the event byte");
 }
 
 #[test]
 fn a_length_that_lies_ends_where_the_next_buffer_begins() {
-    for said in [3u32, 51, 500, u32::MAX] {
+    for stated in [3u32, 51, 500, u32::MAX] {
         let mut first = buffer(&[ROUND()]);
-        first[4..8].copy_from_slice(&said.to_le_bytes());
+        first[4..8].copy_from_slice(&stated.to_le_bytes());
         let log = log(&[first, buffer(&[ROUND()]), buffer(&[ROUND()])]);
         everything(&log);
-        assert_eq!(log.survey().num_events(), 3, "length {said}");
-        assert!(codes(&log).contains(&"ML012"), "length {said}");
+        assert_eq!(log.survey().num_events(), 3, "length {stated}");
+        assert!(codes(&log).contains(&"ML012"), "length {stated}");
     }
 }
 

@@ -3,25 +3,25 @@
 use perfuse_wire::FieldType;
 
 use crate::consts::EventByte;
-use crate::dialect::Dialect;
+use crate::dialect::LogDialect;
 use crate::layout::events::EVENTS;
-use crate::records::shape::{self, Codec};
-use crate::records::{Body, CounterValue, Event};
+use crate::records::shape::{self, FieldVisitor};
+use crate::records::{CounterValue, Event, EventBody};
 
 /// Lists fields by name and encoding; one entry of each list.
-struct Lister {
-    dialect: Dialect,
+struct EncodingLister {
+    dialect: LogDialect,
     fields: Vec<(&'static str, FieldType)>,
 }
 
-impl Lister {
+impl EncodingLister {
     fn note(&mut self, field: &'static str, encoding: &'static str) {
         self.fields.push((field, FieldType::Encoded(encoding)));
     }
 }
 
-impl<'a> Codec<'a> for Lister {
-    fn dialect(&self) -> &Dialect {
+impl<'a> FieldVisitor<'a> for EncodingLister {
+    fn dialect(&self) -> &LogDialect {
         &self.dialect
     }
     fn time(&mut self, _: &mut Option<u64>) {
@@ -54,7 +54,7 @@ impl<'a> Codec<'a> for Lister {
     fn double(&mut self, field: &'static str, _: &mut u64) {
         self.note(field, "double");
     }
-    fn growing(&mut self, field: &'static str, _: &mut u64, _: &mut u64) {
+    fn increasing(&mut self, field: &'static str, _: &mut u64, _: &mut u64) {
         self.note(field, "value");
     }
     fn list<T: Default>(
@@ -75,7 +75,7 @@ impl<'a> Codec<'a> for Lister {
         self.fields.push((field, FieldType::Array));
         each(self, &mut T::default());
     }
-    fn series(
+    fn terminated_list(
         &mut self,
         field: &'static str,
         list: &mut Vec<CounterValue<'a>>,
@@ -83,7 +83,7 @@ impl<'a> Codec<'a> for Lister {
     ) {
         self.entries(field, 1, list, each);
     }
-    fn refuse(&mut self, field: &'static str, value: u64, _: &'static str) {
+    fn reject(&mut self, field: &'static str, value: u64, _: &'static str) {
         panic!("{field} {value} refused");
     }
 }
@@ -91,14 +91,14 @@ impl<'a> Codec<'a> for Lister {
 #[test]
 fn tables_say_what_is_read_in_every_data_version() {
     for version in 1..=17 {
-        let mut dialect = Dialect::released(version, 8);
+        let mut dialect = LogDialect::released(version, 8);
         // The later of the two producers of data version 1 writes all events of that version.
         dialect.minor = dialect.minor.max(2);
         for table in EVENTS {
             for &byte in table.bytes {
                 let mut event = Event::default();
                 assert!(event.begin(EventByte(byte)));
-                if let Body::Metadata(metadata) = &mut event.body {
+                if let EventBody::Metadata(metadata) = &mut event.body {
                     metadata.mtype = table.mtype;
                 }
                 let rows = table.layout.fields.iter().skip(1).zip(table.versions);
@@ -107,15 +107,15 @@ fn tables_say_what_is_read_in_every_data_version() {
                     .map(|(field, _)| (field.name, field.ty))
                     .collect();
                 let thing = table.versions.iter().any(|versions| versions.contains(&version));
-                if !shape::exists(event.byte, &dialect) || !thing {
+                if !shape::is_defined(event.byte, &dialect) || !thing {
                     // Unloads of classes exist since 11; their documented layout is that of loads, which always
                     // existed.
                     let unload = byte == EventByte::METADATA_END_UNLOAD.0;
                     assert!(rows.is_empty() || unload, "{} in {version}", table.layout.name);
                     continue;
                 }
-                let mut lister = Lister { dialect, fields: Vec::new() };
-                shape::fields(&mut lister, &mut event);
+                let mut lister = EncodingLister { dialect, fields: Vec::new() };
+                shape::visit_fields(&mut lister, &mut event);
                 assert_eq!(
                     lister.fields, rows,
                     "{} {byte:#04x} in data version {version}",

@@ -5,16 +5,16 @@ use perfuse_wire::ParseError;
 use super::assemble::*;
 use crate::MonoLog;
 use crate::consts::{EventByte, KindSet};
-use crate::records::{Body, Event};
+use crate::records::{Event, EventBody};
 use perfuse_recording::Recording;
 
 /// Every event without its backtrace, or the error that ends its buffer.
-fn read(log: &MonoLog, lean: KindSet) -> Vec<Result<String, ParseError>> {
+fn read(log: &MonoLog, skipped: KindSet) -> Vec<Result<String, ParseError>> {
     let survey = log.survey();
     let mut event = Event::default();
     let mut all = Vec::new();
     for buffer in &survey.buffers.list {
-        let mut decoder = buffer.decoder(log.source(), survey.dialect).lean(lean);
+        let mut decoder = buffer.decoder(log.source(), survey.dialect).skip_backtraces(skipped);
         while let Some(read) = decoder.read(&mut event) {
             if event.has_backtrace() {
                 event.frames.clear();
@@ -75,7 +75,7 @@ fn of_numbers_of_any_length_at_any_place() {
                 assert_alike(&log, &format!("{before}, {num_bytes}, {behind}"));
                 // Ten bytes hold 64 bits.
                 assert_eq!(log.survey().faults.is_empty(), num_bytes <= 10);
-                assert_eq!(log.survey().facts.num_frames, (before + 1 + behind) as u64);
+                assert_eq!(log.survey().definitions.num_frames, (before + 1 + behind) as u64);
             }
         }
     }
@@ -88,7 +88,7 @@ fn of_methods_behind_backtraces() {
     for num in [1, 7, 8, 9, 40] {
         let log = log(&[buffer(&vec![pair.clone(); num])]);
         assert_alike(&log, &format!("{num}"));
-        assert_eq!(log.survey().facts.num_frames, 4 * num as u64);
+        assert_eq!(log.survey().definitions.num_frames, 4 * num as u64);
     }
 }
 
@@ -101,9 +101,15 @@ fn of_events_that_are_read_where_they_are_marked() {
             let kinds = KindSet::of(&[*byte]);
             for (number, buffer) in survey.buffers.list.iter().enumerate() {
                 let (mut marked, mut whole) = (Vec::new(), Vec::new());
-                survey.each(log.source(), number, kinds, KindSet::all().without(kinds), |time, event| {
-                    marked.push(format!("{time} {event:?}"));
-                });
+                survey.for_each_event(
+                    log.source(),
+                    number,
+                    kinds,
+                    KindSet::all().without(kinds),
+                    |time, event| {
+                        marked.push(format!("{time} {event:?}"));
+                    },
+                );
                 let mut decoder = buffer.decoder(log.source(), survey.dialect);
                 let (mut event, mut time) = (Event::default(), buffer.header.time_base);
                 while let Some(Ok(())) = decoder.read(&mut event) {
@@ -126,19 +132,19 @@ fn of_allocations_and_moves_that_are_read_in_one_go() {
         let (mut counts, mut num_moves) = ([0u64; 256], 0);
         for (number, buffer) in survey.buffers.list.iter().enumerate() {
             let mut decoder = buffer.decoder(log.source(), survey.dialect);
-            let (mut event, mut told) = (Event::default(), Vec::new());
+            let (mut event, mut slow) = (Event::default(), Vec::new());
             while let Some(Ok(())) = decoder.read(&mut event) {
                 counts[usize::from(event.byte.0)] += 1;
                 num_moves += event.addresses.len() as u64 / 2 * u64::from(event.byte == EventByte::GC_MOVE);
-                if let Body::Alloc { class, object, size } = event.body {
-                    told.push((event.byte, event.offset, event.time, class, object, size));
+                if let EventBody::Alloc { class, object, size } = event.body {
+                    slow.push((event.byte, event.offset, event.time, class, object, size));
                 }
             }
-            let mut quick = Vec::new();
-            survey.each_alloc(log.source(), number, |it| {
-                quick.push((it.byte, it.offset, Some(it.time), it.class, it.object, it.size));
+            let mut fast = Vec::new();
+            survey.for_each_alloc(log.source(), number, |it| {
+                fast.push((it.byte, it.offset, Some(it.time), it.class, it.object, it.size));
             });
-            assert_eq!(quick, told, "buffer {number} of {name}");
+            assert_eq!(fast, slow, "buffer {number} of {name}");
         }
         assert_eq!((survey.counts, survey.num_moves), (counts, num_moves), "{name}");
     }

@@ -3,8 +3,8 @@
 use super::assemble::{fixtures, open};
 use crate::MonoLog;
 use crate::consts::EventByte;
-use crate::dialect::Dialect;
-use crate::encode::Encoder;
+use crate::dialect::LogDialect;
+use crate::encode::BufferEncoder;
 use crate::records::Event;
 use crate::writer::{WriteError, Writer};
 use perfuse_recording::Recording;
@@ -16,7 +16,7 @@ fn rewritten(log: &MonoLog) -> Vec<u8> {
     let survey = log.survey();
     let mut event = Event::default();
     for buffer in &survey.buffers.list {
-        let mut encoder = Encoder::like(survey.dialect, &buffer.header);
+        let mut encoder = BufferEncoder::like(survey.dialect, &buffer.header);
         let mut decoder = buffer.decoder(log.source(), survey.dialect);
         while let Some(read) = decoder.read(&mut event) {
             read.unwrap();
@@ -69,7 +69,7 @@ fn events(log: &MonoLog, mut each: impl FnMut(u64, &mut Event<'_>)) {
 }
 
 /// Text of an event without its position.
-fn said(event: &Event<'_>) -> String {
+fn event_text(event: &Event<'_>) -> String {
     format!("{:?}", Event { offset: 0, size: 0, ..event.clone() })
 }
 
@@ -80,12 +80,12 @@ fn event_for_event_through_the_writer() {
         let mut writer = Writer::new(Vec::new(), log.header()).unwrap();
         let mut before: Vec<(u64, String)> = Vec::new();
         events(&log, |thread, event| {
-            before.push((thread, said(event)));
+            before.push((thread, event_text(event)));
             writer.event(thread, event).unwrap();
         });
         let mut after = Vec::new();
         let written = open(writer.finish().unwrap());
-        events(&written, |thread, event| after.push((thread, said(event))));
+        events(&written, |thread, event| after.push((thread, event_text(event))));
         assert_eq!(written.survey().faults, []);
         // Events are collected in a buffer for each thread; the events of a thread keep their order.
         before.sort_by_key(|(thread, _)| *thread);
@@ -97,7 +97,7 @@ fn event_for_event_through_the_writer() {
 #[test]
 fn an_event_the_data_version_does_not_have_is_refused_and_leaves_nothing_behind() {
     let mut header = open(fixtures()[0].1.clone()).header().clone();
-    header = header.converted(&Dialect::released(3, 8));
+    header = header.converted(&LogDialect::released(3, 8));
     let mut writer = Writer::new(Vec::new(), &header).unwrap();
     let mut event = Event::default();
     for byte in [EventByte::SYNC_POINT, EventByte::GC_FINALIZE_START, EventByte::AOT_ID, EventByte::JITHELPER]

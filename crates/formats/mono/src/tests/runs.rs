@@ -3,8 +3,8 @@
 use super::assemble::*;
 use crate::MonoLog;
 use crate::consts::KindSet;
-use crate::decode::{BareObject, Call, Decoder};
-use crate::records::{Body, Event};
+use crate::decode::{EventDecoder, HeapObjectSummary, MethodEvent};
+use crate::records::{Event, EventBody};
 use perfuse_recording::Recording;
 
 /// Calls, objects, all other events, and the errors that end buffers.
@@ -13,33 +13,35 @@ fn one_by_one(log: &MonoLog) -> Vec<String> {
 }
 
 fn many_at_a_time(log: &MonoLog) -> Vec<String> {
-    walk(log, |decoder, told| {
-        decoder.calls(|call| told.push(format!("{call:?}")));
-        decoder.shot_objects(|object| told.push(format!("{object:?}")));
+    walk(log, |decoder, events| {
+        decoder.read_calls(|call| events.push(format!("{call:?}")));
+        decoder.read_heap_objects(|object| events.push(format!("{object:?}")));
     })
 }
 
 /// The same without the methods of calls.
 fn bare(log: &MonoLog) -> Vec<String> {
-    walk(log, |decoder, told| decoder.bare_calls(|byte, time| told.push(format!("{byte:?} at {time}"))))
+    walk(log, |decoder, events| {
+        decoder.read_call_times(|byte, time| events.push(format!("{byte:?} at {time}")))
+    })
 }
 
-fn walk(log: &MonoLog, mut runs: impl FnMut(&mut Decoder<'_>, &mut Vec<String>)) -> Vec<String> {
+fn walk(log: &MonoLog, mut runs: impl FnMut(&mut EventDecoder<'_>, &mut Vec<String>)) -> Vec<String> {
     let survey = log.survey();
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     for buffer in &survey.buffers.list {
-        let mut decoder = buffer.decoder(log.source(), survey.dialect).lean(KindSet::all());
+        let mut decoder = buffer.decoder(log.source(), survey.dialect).skip_backtraces(KindSet::all());
         let mut event = Event::default();
         loop {
-            runs(&mut decoder, &mut told);
+            runs(&mut decoder, &mut events);
             let Some(read) = decoder.read(&mut event) else { break };
             let (byte, offset, time) = (event.byte, event.offset, decoder.time());
-            told.push(match (&read, &event.body) {
-                (Ok(()), Body::Call { method }) => {
-                    format!("{:?}", Call { byte, time, method: *method, offset })
+            events.push(match (&read, &event.body) {
+                (Ok(()), EventBody::Call { method }) => {
+                    format!("{:?}", MethodEvent { byte, time, method: *method, offset })
                 }
-                (Ok(()), Body::HeapObject(it)) => {
-                    format!("{:?}", BareObject::of(it, time, event.references.len() as u64, offset))
+                (Ok(()), EventBody::HeapObject(it)) => {
+                    format!("{:?}", HeapObjectSummary::new(it, time, event.references.len() as u64, offset))
                 }
                 (Ok(()), _) => {
                     event.frames.clear();
@@ -49,18 +51,19 @@ fn walk(log: &MonoLog, mut runs: impl FnMut(&mut Decoder<'_>, &mut Vec<String>))
             });
         }
     }
-    told
+    events
 }
 
 fn assert_alike(log: &MonoLog, what: &str) {
-    let told = one_by_one(log);
-    assert_eq!(told, many_at_a_time(log), "{what}");
-    let is_call =
-        |told: &&String| told.starts_with("Call {") || told.starts_with("METHOD_") && told.contains(" at ");
+    let events = one_by_one(log);
+    assert_eq!(events, many_at_a_time(log), "{what}");
+    let is_call = |events: &&String| {
+        events.starts_with("MethodEvent {") || events.starts_with("METHOD_") && events.contains(" at ")
+    };
     let bare = bare(log);
-    assert_eq!(bare.len(), told.len(), "{what}");
+    assert_eq!(bare.len(), events.len(), "{what}");
     let others = |all: &[String]| all.iter().filter(|it| !is_call(it)).cloned().collect::<Vec<_>>();
-    assert_eq!(others(&bare), others(&told), "{what}");
+    assert_eq!(others(&bare), others(&events), "{what}");
 }
 
 #[test]

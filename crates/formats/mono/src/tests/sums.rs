@@ -102,9 +102,9 @@ fn are_not_kept_of_more_classes_than_programs_have() {
         event(0x00, &[&[class as u8 | 0x80, (class >> 7) as u8 | 0x80, (class >> 14) as u8], &[0, 16]])
     };
     let few = log(&[buffer(&(0..10_000).map(of_class).collect::<Vec<_>>())]);
-    assert_eq!(few.survey().allocated.sums().map(<[_]>::len), Some(10_000));
+    assert_eq!(few.survey().allocations.totals().map(<[_]>::len), Some(10_000));
     let many = log(&[buffer(&(0..20_000).map(of_class).collect::<Vec<_>>())]);
-    assert!(many.survey().allocated.sums().is_none());
+    assert!(many.survey().allocations.totals().is_none());
     assert_eq!(of_survey(&many), None);
 }
 
@@ -141,10 +141,10 @@ fn rows_of_some_objects_are_those_of_all_that_are_of_these() {
     };
     let all = rows(None);
     assert_eq!(all.len(), 60);
-    for wanted in
+    for requested in
         [vec![], vec![all[0]], vec![all[19], all[20]], vec![all[3], all[59], 1 << 40], vec![all[30] + 4]]
     {
-        let expected: Vec<_> = all.iter().copied().filter(|object| wanted.contains(object)).collect();
-        assert_eq!(rows(Some(wanted.clone())), expected, "{wanted:x?}");
+        let expected: Vec<_> = all.iter().copied().filter(|object| requested.contains(object)).collect();
+        assert_eq!(rows(Some(requested.clone())), expected, "{requested:x?}");
     }
 }

@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashSet;
 
-use super::super::{Selection, ThreadChoice};
-use super::{converted, fixture, num_events, part, said};
+use super::super::{LogSelection, ThreadChoice};
+use super::{converted, event_texts, fixture, num_events, part};
 use crate::consts::EventByte;
 use crate::tests::assemble::{THREAD, TIME, buffer, buffer_of, event, header, log, open, uleb};
 
@@ -12,14 +12,14 @@ fn call(byte: u8, after: u64, away: u8) -> Vec<u8> {
     [vec![byte], uleb(after), vec![away & 0x7f]].concat()
 }
 
-fn within(start: u64, end: u64) -> Selection {
-    Selection { time: Some(start..end), ..Selection::default() }
+fn within(start: u64, end: u64) -> LogSelection {
+    LogSelection { time: Some(start..end), ..LogSelection::default() }
 }
 
 fn times(log: &crate::MonoLog, range: (u64, u64)) -> Vec<u64> {
     let (out, _) = converted(&[log], &part(within(range.0, range.1)));
     let cut = open(out);
-    let list = said(&cut);
+    let list = event_texts(&cut);
     let time = |text: &str| text.split("time: Some(").nth(1)?.split(')').next()?.parse().ok();
     list.iter().map(|(_, text)| time(text).unwrap()).collect()
 }
@@ -63,9 +63,9 @@ fn a_collection_and_a_wait_are_whole() {
 #[test]
 fn a_shot_is_whole_or_not_there() {
     let log = fixture("v17-heapshot");
-    let shots = log.survey().facts.shots.clone();
+    let shots = log.survey().definitions.heapshots.clone();
     let (first, last) = (shots[0], shots[1]);
-    assert!(first.begins && !last.begins);
+    assert!(first.is_start && !last.is_start);
     let middle = first.time.midpoint(last.time);
     let (out, _) = converted(&[&log], &part(within(middle, middle + 1)));
     let cut = open(out);
@@ -96,7 +96,7 @@ fn threads_by_name_or_id() {
         (ThreadChoice::Id(other), 3),
         (ThreadChoice::Id(1), 1),
     ] {
-        let selection = Selection { threads: Some(vec![choice.clone()]), ..Selection::default() };
+        let selection = LogSelection { threads: Some(vec![choice.clone()]), ..LogSelection::default() };
         let (out, _) = converted(&[&log], &part(selection));
         assert_eq!(num_events(&open(out)), num, "{choice:?}: the name is always there");
     }
@@ -116,7 +116,7 @@ fn sleb(mut value: i64) -> Vec<u8> {
 fn kinds() {
     let log = fixture("v17-i386-calls");
     let kinds: FxHashSet<_> = [EventByte::METHOD_ENTER].into_iter().collect();
-    let (out, _) = converted(&[&log], &part(Selection { kinds: Some(kinds), ..Selection::default() }));
+    let (out, _) = converted(&[&log], &part(LogSelection { kinds: Some(kinds), ..LogSelection::default() }));
     let cut = open(out);
     assert_eq!(cut.survey().count(EventByte::METHOD_ENTER), log.survey().count(EventByte::METHOD_ENTER));
     assert_eq!(cut.survey().count(EventByte::METHOD_LEAVE), 0);
@@ -135,7 +135,7 @@ fn counters_add_up_to_the_same_in_a_part() {
     let events = [counters(10, &[(1, 5), (2, 7)]), counters(10, &[(1, 3)]), counters(10, &[(1, 1)])];
     let log = log(&[buffer(&events)]);
     let (out, _) = converted(&[&log], &part(within(TIME + 15, TIME + 40)));
-    let told = said(&open(out));
-    assert!(told[0].1.contains("value: Signed(8)") && told[0].1.contains("value: Signed(7)"), "{told:?}");
-    assert!(told[1].1.contains("value: Signed(1)") && !told[1].1.contains("index: 2"), "{told:?}");
+    let texts = event_texts(&open(out));
+    assert!(texts[0].1.contains("value: Signed(8)") && texts[0].1.contains("value: Signed(7)"), "{texts:?}");
+    assert!(texts[1].1.contains("value: Signed(1)") && !texts[1].1.contains("index: 2"), "{texts:?}");
 }

@@ -1,6 +1,6 @@
 //! Tests of damaged logs: readable events are written, and the output is valid.
 
-use super::super::{Selection, convert};
+use super::super::{LogSelection, convert};
 use super::{Options, fixture, part, to};
 use crate::MonoLog;
 use crate::tests::assemble::open;
@@ -20,11 +20,11 @@ fn reads_as_written(bytes: Vec<u8>, options: &Options) {
     let Ok(source) = Source::from_bytes("log", bytes) else { return };
     let Ok(log) = MonoLog::open(std::sync::Arc::new(source)) else { return };
     let mut out = Vec::new();
-    if let Ok(written) = convert(&[&log], options, &mut out) {
+    if let Ok(summary) = convert(&[&log], options, &mut out) {
         let again = open(out);
-        assert_eq!(again.survey().num_events(), written.num_events);
+        assert_eq!(again.survey().num_events(), summary.num_events);
         assert_eq!(again.survey().faults, []);
-        assert_eq!(again.survey().buffers.losses, []);
+        assert_eq!(again.survey().buffers.damage, []);
     }
 }
 
@@ -43,7 +43,7 @@ fn flipped_bits() {
             reads_as_written(bytes.clone(), &to(version));
             let (start, end) = (numbers.below(1 << 20) as u64, u64::MAX >> numbers.below(64));
             let time = Some(start.min(end)..end);
-            reads_as_written(bytes, &part(Selection { time, ..Selection::default() }));
+            reads_as_written(bytes, &part(LogSelection { time, ..LogSelection::default() }));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Tests of merging several logs.
 
-use super::super::{ConvertError, Misfit, Options, Selection, ThreadChoice, convert};
-use super::{converted, fixture, part, said};
+use super::super::{ConvertError, LogSelection, Options, ThreadChoice, UnsupportedItem, convert};
+use super::{converted, event_texts, fixture, part};
 use crate::MonoLog;
 use crate::tests::assemble::{fixtures, open};
 
@@ -9,20 +9,21 @@ use crate::tests::assemble::{fixtures, open};
 fn the_threads_of_a_log_one_by_one_and_together_again() {
     for (name, bytes) in fixtures() {
         let log = open(bytes);
-        let mut ids: Vec<u64> = log.share().names().threads.list.iter().map(|thread| thread.id).collect();
+        let mut ids: Vec<u64> =
+            log.shared_data().names().threads.list.iter().map(|thread| thread.id).collect();
         ids.sort_unstable();
         ids.dedup();
         let parts: Vec<_> = ids
             .iter()
             .map(|id| {
                 let threads = Some(vec![ThreadChoice::Id(*id)]);
-                open(converted(&[&log], &part(Selection { threads, ..Selection::default() })).0)
+                open(converted(&[&log], &part(LogSelection { threads, ..LogSelection::default() })).0)
             })
             .collect();
-        let (whole, written) = converted(&parts.iter().collect::<Vec<_>>(), &Options::default());
+        let (whole, summary) = converted(&parts.iter().collect::<Vec<_>>(), &Options::default());
         let whole = open(whole);
         let sorted = |log| {
-            let mut all = said(log);
+            let mut all = event_texts(log);
             all.sort();
             all
         };
@@ -30,7 +31,7 @@ fn the_threads_of_a_log_one_by_one_and_together_again() {
         let (mut before, mut after) = (sorted(&log), sorted(&whole));
         before.retain(|(_, text)| !text.contains("SyncPoint"));
         after.retain(|(_, text)| !text.contains("SyncPoint"));
-        assert_eq!(after, before, "{name}: {written:?}");
+        assert_eq!(after, before, "{name}: {summary:?}");
     }
 }
 
@@ -38,9 +39,9 @@ fn the_threads_of_a_log_one_by_one_and_together_again() {
 fn a_log_twice_is_that_log() {
     let (name, bytes) = fixtures().swap_remove(3);
     let log = open(bytes.clone());
-    let (out, written) = converted(&[&log, &log], &Options::default());
+    let (out, summary) = converted(&[&log, &log], &Options::default());
     assert!(out == bytes, "{name}");
-    assert_eq!(written.misfits[&Misfit::Copies], log.survey().buffers.list.len() as u64);
+    assert_eq!(summary.unsupported[&UnsupportedItem::Copies], log.survey().buffers.list.len() as u64);
 }
 
 #[test]
@@ -48,13 +49,14 @@ fn counters_of_two_parts_add_up() {
     let log = fixture("crafted-v17");
     let (start, end) = log.survey().span.unwrap();
     let middle = start.midpoint(end);
-    let half =
-        |time| open(converted(&[&log], &part(Selection { time: Some(time), ..Selection::default() })).0);
+    let half = |time| {
+        open(converted(&[&log], &part(LogSelection { time: Some(time), ..LogSelection::default() })).0)
+    };
     let halves = [half(start..middle), half(middle..end + 1)];
     let (out, _) = converted(&[&halves[0], &halves[1]], &Options::default());
     // The second half starts with every value, so some occur again as a difference of 0.
     let values = |log: &MonoLog| -> Vec<String> {
-        let events = said(log).into_iter().filter(|(_, text)| text.contains("body: Counters {"));
+        let events = event_texts(log).into_iter().filter(|(_, text)| text.contains("body: Counters {"));
         let values = events.flat_map(|(_, text)| {
             let (_, list) = text.split_once("values: [").unwrap();
             list.split("CounterValue").map(str::to_owned).collect::<Vec<_>>()
@@ -75,10 +77,10 @@ fn logs_of_other_runs_are_refused() {
     let (first, other) = (fixture("v17-heapshot"), fixture("v14-bt"));
     let refused = convert(&[&first, &other], &Options::default(), std::io::sink());
     assert!(matches!(refused, Err(ConvertError::Runs(..))), "{refused:?}");
-    let told = Options { any_run: true, ..Options::default() };
-    let (out, written) = converted(&[&first, &other], &told);
-    assert_eq!(open(out).survey().num_events(), written.num_events);
+    let options = Options { any_run: true, ..Options::default() };
+    let (out, summary) = converted(&[&first, &other], &options);
+    assert_eq!(open(out).survey().num_events(), summary.num_events);
     let narrow = fixture("v17-i386-calls");
-    let refused = convert(&[&first, &narrow], &told, std::io::sink());
+    let refused = convert(&[&first, &narrow], &options, std::io::sink());
     assert!(matches!(refused, Err(ConvertError::Pointers(8, 4))));
 }

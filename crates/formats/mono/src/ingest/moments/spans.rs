@@ -9,13 +9,13 @@ use super::LOCKS;
 use crate::consts::{EventByte, KindSet, gc, monitor};
 use crate::ingest::pass;
 use crate::ingest::threads::ThreadKeys;
-use crate::recording::Shared;
-use crate::records::{Body, Event};
+use crate::recording::LogData;
+use crate::records::{Event, EventBody};
 use perfuse_recording::{BatchStream, Placement, one_batch};
 
 /// What starts and ends. Equal subjects of a thread form a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Subject {
+enum SpanSubject {
     /// A collection of a generation.
     Collection(u64),
     /// A pause for the collection of a generation.
@@ -28,7 +28,7 @@ enum Subject {
     Lock(u64),
 }
 
-impl Subject {
+impl SpanSubject {
     fn name(self) -> &'static str {
         match self {
             Self::Collection(0) => "nursery collection",
@@ -55,37 +55,37 @@ impl Subject {
 }
 
 /// The subject that an event starts (`true`) or ends.
-fn edge(event: &Event<'_>) -> Option<(Subject, bool)> {
+fn span_edge(event: &Event<'_>) -> Option<(SpanSubject, bool)> {
     Some(match event.body {
-        Body::GcEvent { event, generation } => match event {
-            gc::START => (Subject::Collection(generation), true),
-            gc::END => (Subject::Collection(generation), false),
-            gc::POST_STOP_WORLD => (Subject::Pause(generation), true),
-            gc::PRE_START_WORLD => (Subject::Pause(generation), false),
+        EventBody::GcEvent { event, generation } => match event {
+            gc::START => (SpanSubject::Collection(generation), true),
+            gc::END => (SpanSubject::Collection(generation), false),
+            gc::POST_STOP_WORLD => (SpanSubject::Pause(generation), true),
+            gc::PRE_START_WORLD => (SpanSubject::Pause(generation), false),
             _ => return None,
         },
-        Body::Finalize => (Subject::Finalizers, event.byte == EventByte::GC_FINALIZE_START),
-        Body::FinalizeObject { object } => {
-            (Subject::Finalizer(object), event.byte == EventByte::GC_FINALIZE_OBJECT_START)
+        EventBody::Finalize => (SpanSubject::Finalizers, event.byte == EventByte::GC_FINALIZE_START),
+        EventBody::FinalizeObject { object } => {
+            (SpanSubject::Finalizer(object), event.byte == EventByte::GC_FINALIZE_OBJECT_START)
         }
-        Body::Monitor { event, object } => (Subject::Lock(object), event == monitor::CONTENTION),
+        EventBody::Monitor { event, object } => (SpanSubject::Lock(object), event == monitor::CONTENTION),
         _ => return None,
     })
 }
 
 /// The start or end of a span.
-struct Edge {
+struct SpanEdge {
     time: u64,
     thread: u32,
-    subject: Subject,
-    begins: bool,
+    subject: SpanSubject,
+    is_start: bool,
     offset: u64,
 }
 
 /// A slice before it becomes a row.
-struct Span {
+struct RuntimeSpan {
     thread: u32,
-    subject: Subject,
+    subject: SpanSubject,
     start: u64,
     end: u64,
     truncated: bool,
@@ -93,11 +93,11 @@ struct Span {
     depth: u32,
     parent: Option<usize>,
     /// Total duration of the spans directly inside this one.
-    inner: u64,
+    nested: u64,
 }
 
 /// Table `slices`.
-pub fn slices(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
+pub fn slices(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
     let kinds = KindSet::of(&[
         EventByte::GC_EVENT,
         EventByte::GC_FINALIZE_START,
@@ -107,15 +107,15 @@ pub fn slices(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     ])
     .or(LOCKS);
     let threads = ThreadKeys::new(log, placement);
-    let edges = pass::gather_of(log, kinds, false, |at, event, found| {
-        if let Some((subject, begins)) = edge(event) {
+    let edges = pass::collect_events_of(log, kinds, false, |at, event, found| {
+        if let Some((subject, is_start)) = span_edge(event) {
             let thread = threads.of_buffer(log, at.buffer);
-            found.push(Edge { time: at.time, thread, subject, begins, offset: event.offset });
+            found.push(SpanEdge { time: at.time, thread, subject, is_start, offset: event.offset });
         }
     });
-    let mut spans = pair(edges, log.survey().span.map_or(0, |(_, last)| last));
+    let mut spans = pair_edges(edges, log.survey().span.map_or(0, |(_, last)| last));
     spans.sort_by_key(|span| (span.start, std::cmp::Reverse(span.end)));
-    nest(&mut spans);
+    nest_spans(&mut spans);
     let mut table = table::Builder::new();
     let first = placement.first.slice;
     for (span, id) in spans.iter().zip(first..) {
@@ -126,7 +126,7 @@ pub fn slices(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
             span.thread,
             placement.clock.ns(span.start),
             ns(duration),
-            ns(duration.saturating_sub(span.inner)),
+            ns(duration.saturating_sub(span.nested)),
             span.depth,
             span.parent.map(|parent| first.saturating_add(parent as u64)),
             None,
@@ -144,17 +144,27 @@ pub fn slices(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
 }
 
 /// Pairs starts and ends. A span without an end extends to the end of the log.
-fn pair(mut edges: Vec<Edge>, last: u64) -> Vec<Span> {
+fn pair_edges(mut edges: Vec<SpanEdge>, last: u64) -> Vec<RuntimeSpan> {
     edges.sort_by_key(|edge| (edge.thread, edge.time));
-    let mut open: FxHashMap<(u32, Subject), Edge> = FxHashMap::default();
+    let mut open: FxHashMap<(u32, SpanSubject), SpanEdge> = FxHashMap::default();
     let mut spans = Vec::new();
-    let mut push = |from: Edge, end: u64, truncated| {
-        let Edge { thread, subject, time: start, offset, .. } = from;
-        spans.push(Span { thread, subject, start, end, truncated, offset, depth: 0, parent: None, inner: 0 });
+    let mut push = |from: SpanEdge, end: u64, truncated| {
+        let SpanEdge { thread, subject, time: start, offset, .. } = from;
+        spans.push(RuntimeSpan {
+            thread,
+            subject,
+            start,
+            end,
+            truncated,
+            offset,
+            depth: 0,
+            parent: None,
+            nested: 0,
+        });
     };
     for edge in edges {
         let key = (edge.thread, edge.subject);
-        if edge.begins {
+        if edge.is_start {
             // A thread that waits for a lock may report it more than once: the first event is the start.
             open.entry(key).or_insert(edge);
         } else if let Some(from) = open.remove(&key) {
@@ -169,12 +179,12 @@ fn pair(mut edges: Vec<Edge>, last: u64) -> Vec<Span> {
 }
 
 /// Sets the parents and depths of spans, which are sorted by start.
-fn nest(spans: &mut [Span]) {
-    let mut around: FxHashMap<u32, Vec<(usize, u64)>> = FxHashMap::default();
+fn nest_spans(spans: &mut [RuntimeSpan]) {
+    let mut open_spans: FxHashMap<u32, Vec<(usize, u64)>> = FxHashMap::default();
     for at in 0..spans.len() {
         let Some(span) = spans.get(at) else { continue };
         let (thread, start, end) = (span.thread, span.start, span.end);
-        let stack = around.entry(thread).or_default();
+        let stack = open_spans.entry(thread).or_default();
         while stack.last().is_some_and(|(_, until)| *until < end || *until <= start) {
             stack.pop();
         }
@@ -185,7 +195,7 @@ fn nest(spans: &mut [Span]) {
             (span.parent, span.depth) = (parent, depth);
         }
         if let Some(outer) = parent.and_then(|parent| spans.get_mut(parent)) {
-            outer.inner = outer.inner.saturating_add(end.saturating_sub(start));
+            outer.nested = outer.nested.saturating_add(end.saturating_sub(start));
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Tests of the layouts that a data version had before its release, which only the events can reveal.
 
 use crate::consts::EventByte;
-use crate::dialect::Dialect;
-use crate::encode::Encoder;
+use crate::dialect::LogDialect;
+use crate::encode::BufferEncoder;
 use crate::header::Header;
-use crate::records::{Body, CounterValue, Event, HeapObject, HeapRoot, Root, Value};
+use crate::records::{CounterValue, Event, EventBody, HeapObject, HeapRoot, Root, Value};
 use perfuse_recording::Recording;
 
 use super::assemble::{codes, fixtures, open};
@@ -15,12 +15,12 @@ fn telling(byte: EventByte) -> Event<'static> {
     assert!(event.begin(byte));
     event.time = Some(5000);
     match &mut event.body {
-        Body::SampleHit { kind, thread, .. } => {
+        EventBody::SampleHit { kind, thread, .. } => {
             (*kind, *thread) = (1, 0x7f00_0000_0100);
             event.addresses = vec![0x7f00_0000_2000];
             event.frames = vec![0x5000];
         }
-        Body::HeapRoot(HeapRoot { collections }) => {
+        EventBody::HeapRoot(HeapRoot { collections }) => {
             *collections = 3;
             // Decoded as data version 15, the second object's difference is the first byte of the next event, which
             // is not defined.
@@ -29,10 +29,10 @@ fn telling(byte: EventByte) -> Event<'static> {
                 Root { object: 0x8000 + (0x0b << 3), kind: 0x84, extra: 300, ..Root::default() },
             ];
         }
-        Body::HeapObject(HeapObject { object, class, size, .. }) => {
+        EventBody::HeapObject(HeapObject { object, class, size, .. }) => {
             (*object, *class, *size) = (0x8000, 0x7000, 24);
         }
-        Body::Counters { ms } => {
+        EventBody::Counters { ms } => {
             *ms = 1;
             let value = Value::Text(b"text");
             event.values = vec![CounterValue { index: 1, kind: 6, value }];
@@ -42,12 +42,12 @@ fn telling(byte: EventByte) -> Event<'static> {
     event
 }
 
-fn written(dialect: Dialect, kinds: &[EventByte]) -> Vec<u8> {
+fn written(dialect: LogDialect, kinds: &[EventByte]) -> Vec<u8> {
     let template = open(fixtures()[0].1.clone()).header().clone();
     let header: Header = template.converted(&dialect);
     let mut out = Vec::new();
     header.write(&mut out);
-    let mut encoder = Encoder::new(dialect, 1, 5000);
+    let mut encoder = BufferEncoder::new(dialect, 1, 5000);
     for _ in 0..4 {
         for kind in kinds {
             encoder.write(&mut telling(*kind)).unwrap();
@@ -64,7 +64,7 @@ fn the_layout_that_reads_is_chosen_and_told() {
         (14, &[EventByte::SAMPLE_HIT, EventByte::HEAP_ROOT]),
         (15, &[EventByte::HEAP_ROOT, EventByte::HEAP_OBJECT]),
     ] {
-        for dialect in Dialect::released(version, 8).candidates() {
+        for dialect in LogDialect::released(version, 8).candidates() {
             let log = open(written(dialect, kinds));
             let num = 4 * kinds.len() as u64;
             assert_eq!(log.survey().num_events(), num, "{}", dialect.name());
