@@ -1,43 +1,38 @@
 //! Compares a log with the specification of its data version, event by event.
 
-mod calls;
-mod values;
-
 use std::borrow::Cow;
 
 use perfuse_wire::{Diagnostics, Rule};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use self::calls::OpenCalls;
-use super::MonoLog;
-use super::consts::{EventByte, metadata as mtypes};
-use super::reader::{BufferDamage, EventBuffer};
-use super::records::{Event, EventBody};
-use super::rules::*;
-use perfuse_recording::Recording;
+use crate::consts::{EventByte, metadata as mtypes};
+use crate::log::LogData;
+use crate::reader::{BufferDamage, EventBuffer};
+use crate::records::{Event, EventBody};
+use crate::rules::*;
 
-pub use super::rules::RULES;
+pub use crate::rules::RULES;
 
 /// Reports every violation of the specification.
-pub fn check(log: &MonoLog, sink: &mut Diagnostics) {
+pub fn check(log: &LogData, sink: &mut Diagnostics) {
     findings(log, sink);
     let survey = log.survey();
     let mut state = LogCheck::new(log, sink);
     let mut event = Event::default();
     for buffer in &survey.buffers.list {
         state.check_buffer(buffer);
-        let mut decoder = buffer.decoder(log.source(), survey.dialect);
+        let mut decoder = buffer.decoder(&log.source, survey.dialect);
         while let Some(Ok(())) = decoder.read(&mut event) {
             state.check_event(&event, buffer);
             state.index = state.index.saturating_add(1);
         }
-        log.source().release(buffer.offset as usize..buffer.end() as usize);
+        log.source.release(buffer.offset as usize..buffer.end() as usize);
     }
     state.finish();
 }
 
 /// Reports the violations that the survey of the log has already found.
-pub fn findings(log: &MonoLog, sink: &mut Diagnostics) {
+pub fn findings(log: &LogData, sink: &mut Diagnostics) {
     check_header(log, sink);
     let survey = log.survey();
     for loss in &survey.buffers.damage {
@@ -66,13 +61,13 @@ pub fn findings(log: &MonoLog, sink: &mut Diagnostics) {
     }
     if survey.buffers.list.is_empty() {
         let message = || "nothing was recorded".into();
-        sink.push(&NO_EVENTS, log.header().size.min(log.source().len() as u64), None, "", message);
+        sink.push(&NO_EVENTS, log.header.size.min(log.source.len() as u64), None, "", message);
     }
 }
 
 /// Reports violations in the file header.
-fn check_header(log: &MonoLog, sink: &mut Diagnostics) {
-    let header = log.header();
+fn check_header(log: &LogData, sink: &mut Diagnostics) {
+    let header = &log.header;
     let fixed = header.fixed;
     let mut report =
         |rule, offset, field, message: String| sink.push(rule, offset, None, field, || message.into());
@@ -125,7 +120,7 @@ struct LogCheck<'a> {
 }
 
 impl<'a> LogCheck<'a> {
-    fn new(log: &'a MonoLog, sink: &'a mut Diagnostics) -> Self {
+    fn new(log: &'a LogData, sink: &'a mut Diagnostics) -> Self {
         let survey = log.survey();
         let mut types = FxHashMap::default();
         for record in &survey.definitions.metadata {
@@ -272,5 +267,98 @@ impl<'a> LogCheck<'a> {
         if let Some(offset) = self.open_heapshot {
             self.sink.push(&OPEN_SHOT, offset, None, "", || "no HEAP_END follows".into());
         }
+    }
+}
+
+impl LogCheck<'_> {
+    /// Checks the values of an event.
+    pub(super) fn check_values(&mut self, event: &Event<'_>) {
+        let offset = event.offset;
+        match &event.body {
+            EventBody::Alloc { class, .. } => self.check_class(*class, offset),
+            EventBody::HeapObject(it) => self.check_class(it.class, offset),
+            EventBody::Call { method } => self.check_method(*method, offset),
+            EventBody::Clause { kind, method, .. } => {
+                if ![0, 1, 2, 4].contains(kind) {
+                    self.report(&CLAUSE_TYPE, offset, "type", || format!("type {kind}"));
+                }
+                self.check_method(*method, offset);
+            }
+            EventBody::GcEvent { event, generation } => {
+                if *generation > 1 {
+                    self.report(&GENERATION, offset, "generation", || format!("generation {generation}"));
+                }
+                let known = if self.version < 14 { *event <= 11 } else { matches!(event, 0 | 5..=11) };
+                if !known {
+                    self.report(&GC_PHASE, offset, "event", || format!("event {event}"));
+                }
+            }
+            EventBody::GcMove => {
+                let num = event.addresses.len();
+                if !num.is_multiple_of(2) {
+                    self.report(&ODD_MOVES, offset, "objects", || format!("{num} addresses"));
+                }
+            }
+            EventBody::HandleCreated { kind, .. } | EventBody::HandleDestroyed { kind, .. } if *kind > 3 => {
+                self.report(&HANDLE_TYPE, offset, "type", || format!("type {kind}"));
+            }
+            EventBody::Jit { code, size, .. } if self.no_code.contains(&offset) => {
+                self.report(&NO_CODE, offset, "size", || format!("code {code:#x}, size {:#x}", size));
+            }
+            EventBody::Metadata(it) if it.mtype == mtypes::IMAGE => {
+                let unload = event.byte == EventByte::METADATA_END_UNLOAD;
+                if unload && self.is_profiler_3 {
+                    self.report(&IMAGE_UNLOAD, offset, "mvid", || "an image is unloaded".to_owned());
+                }
+            }
+            EventBody::Coverage(_) => self.report(&COVERAGE, offset, "", || event.byte.to_string()),
+            EventBody::Counters { .. } => {
+                for value in &event.values {
+                    if !self.counters.contains(&value.index) {
+                        self.report(&UNKNOWN_COUNTER, offset, "index", || format!("counter {}", value.index));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Maximum depth at which a left method is searched: deeper than exceptions unwind.
+const MAX_DEPTH: usize = 4096;
+
+/// The open calls of each thread.
+#[derive(Debug, Default)]
+pub struct OpenCalls {
+    /// Method and offset of the enter event of each open call, outermost first.
+    open: FxHashMap<u64, Vec<(u64, u64)>>,
+}
+
+impl OpenCalls {
+    /// Opens a call.
+    pub fn enter(&mut self, thread: u64, body: &EventBody<'_>, offset: u64) {
+        if let EventBody::Call { method } = body {
+            self.open.entry(thread).or_default().push((*method, offset));
+        }
+    }
+
+    /// Closes a call and every call nested in it; returns `false` if the method is not open.
+    pub fn leave(&mut self, thread: u64, method: u64) -> bool {
+        let Some(stack) = self.open.get_mut(&thread) else { return false };
+        let position = stack.iter().rev().take(MAX_DEPTH).position(|(entered, _)| *entered == method);
+        let Some(num_inner) = position else { return false };
+        stack.truncate(stack.len().saturating_sub(num_inner).saturating_sub(1));
+        true
+    }
+
+    /// Threads with open calls: the number of calls, and the offset of the outermost one's enter event.
+    pub fn into_open(self) -> Vec<(u64, usize, u64)> {
+        let open = self.open.into_iter().filter_map(|(thread, stack)| {
+            let (_, offset) = stack.first()?;
+            Some((thread, stack.len(), *offset))
+        });
+        let mut open: Vec<_> = open.collect();
+        open.sort_unstable_by_key(|(_, _, offset)| *offset);
+        open
     }
 }

@@ -3,30 +3,24 @@
 //! target data version cannot represent are counted.
 
 mod adapt;
-mod brackets;
-mod counters;
-mod cut;
-mod misfits;
-mod order;
-mod piece;
-mod selection;
+mod counter_sums;
+mod log_converter;
+mod merge_order;
+mod outcome;
+mod time_range;
 
-use std::fmt;
-use std::io::{self, Write};
+use std::io::Write;
 
-use perfuse_wire::ParseError;
+use crate::consts::NEWEST;
+use crate::convert::counter_sums::CounterSums;
+use crate::convert::log_converter::LogConverter;
+use crate::convert::merge_order::WrittenDefinitions;
+use crate::dialect::LogDialect;
+use crate::header::Header;
+use crate::recording::MonoLog;
 
-use super::MonoLog;
-use super::consts::NEWEST;
-use super::dialect::LogDialect;
-use super::header::Header;
-
-pub use misfits::{ConvertSummary, UnsupportedItem};
-pub use selection::{LogSelection, ThreadChoice};
-
-use counters::CounterSums;
-use order::WrittenDefinitions;
-use piece::LogConverter;
+pub use crate::convert::log_converter::{LogSelection, ThreadChoice};
+pub use crate::convert::outcome::{ConvertError, ConvertSummary, UnsupportedItem};
 
 /// What to write.
 #[derive(Clone, Debug, Default)]
@@ -37,46 +31,6 @@ pub struct Options {
     pub selection: LogSelection,
     /// Allows logs of different runs. Their addresses are not distinguished in the result.
     pub any_run: bool,
-}
-
-/// Why a conversion failed.
-#[derive(Debug)]
-pub enum ConvertError {
-    /// The output failed.
-    Output(io::Error),
-    /// No log was given.
-    Nothing,
-    /// The data version does not exist.
-    Version(u8),
-    /// The logs are of programs with different pointer sizes.
-    Pointers(u8, u8),
-    /// The logs are of different processes, or of one process id at different times.
-    Runs(String, String),
-    /// A buffer would exceed the maximum length.
-    Buffer(ParseError),
-}
-
-impl fmt::Display for ConvertError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Output(error) => error.fmt(f),
-            Self::Nothing => f.write_str("no log to convert"),
-            Self::Version(version) => write!(f, "there is no data version {version}: they are 1 to {NEWEST}"),
-            Self::Pointers(first, other) => {
-                write!(f, "the logs are not of one run: their pointers have {first} and {other} bytes")
-            }
-            Self::Runs(first, other) => write!(f, "the logs are not of one run: {first}, and {other}"),
-            Self::Buffer(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for ConvertError {}
-
-impl From<io::Error> for ConvertError {
-    fn from(error: io::Error) -> Self {
-        Self::Output(error)
-    }
 }
 
 /// Writes one log from the logs of a run. A buffer that occurs in several logs is written once.
@@ -102,7 +56,7 @@ pub fn convert<W: Write>(
     let same_run: Vec<_> = logs.iter().map(|log| may_be_of_same_run(first.header(), log.header())).collect();
     let mut sums = CounterSums::new(logs);
     let mut definitions = WrittenDefinitions::new(logs.len() > 1);
-    for buffer in order::merge_buffers(logs, &mut summary) {
+    for buffer in merge_order::merge_buffers(logs, &mut summary) {
         let Some(converter) = converters.get_mut(buffer.log) else { continue };
         let has_counters = same_run.get(buffer.log) == Some(&true);
         bytes.clear();

@@ -2,21 +2,19 @@
 //! value they return 0, and the first error is reported once per event. This keeps the code that reads the fields of
 //! an event free of error paths.
 
+mod leb128;
+pub mod runs;
+
 use perfuse_wire::{ErrorKind, ParseError};
 
-use super::consts::{EventByte, KindSet};
-use super::dialect::LogDialect;
-use super::layout::BufferHeader;
-use super::records::shape::{self, FieldVisitor};
-use super::records::{CounterValue, Event};
+use crate::consts::{EventByte, KindSet};
+use crate::dialect::LogDialect;
+use crate::fields;
+use crate::fields::FieldVisitor;
+use crate::layout::BufferHeader;
+use crate::records::{CounterValue, Event};
 
-mod lean;
-mod number;
-mod quick;
-mod runs;
-
-pub use quick::AllocEvent;
-pub use runs::{HeapObjectSummary, MethodEvent};
+pub use crate::decode::runs::{AllocEvent, HeapObjectSummary, MethodEvent};
 
 /// The decoder's state between two events.
 #[derive(Clone, Copy, Debug)]
@@ -136,7 +134,7 @@ impl<'a> EventDecoder<'a> {
         self.pos = start.saturating_add(1);
         self.start = start;
         if event.begin(byte) {
-            shape::visit_fields(self, event);
+            fields::visit_fields(self, event);
         } else {
             self.reject("event", byte.0.into(), "an event of this data version");
         }
@@ -184,7 +182,7 @@ impl<'a> EventDecoder<'a> {
     /// Reads a LEB128 number of more than one byte.
     #[inline]
     fn long_leb128(&mut self, remaining: &'a [u8], field: &'static str) -> (u64, u32) {
-        let Some((value, num_bytes)) = number::read_short(remaining) else { return self.slow_leb128(field) };
+        let Some((value, num_bytes)) = leb128::read_short(remaining) else { return self.slow_leb128(field) };
         self.pos = self.pos.wrapping_add(num_bytes as usize);
         (value, num_bytes.wrapping_mul(7))
     }
@@ -217,7 +215,7 @@ impl<'a> EventDecoder<'a> {
 
     #[inline]
     fn sleb128(&mut self, field: &'static str) -> i64 {
-        number::sign_extend(self.leb128(field))
+        leb128::sign_extend(self.leb128(field))
     }
 
     /// Takes the next `len` bytes.
@@ -386,5 +384,68 @@ impl<'a> FieldVisitor<'a> for EventDecoder<'a> {
     #[cold]
     fn reject(&mut self, field: &'static str, value: u64, expected: &'static str) {
         self.fail(ErrorKind::Invalid { value, expected }, field);
+    }
+}
+
+/// After this many decoded skipped backtraces, the rest of the buffer is decoded without skipping.
+const MAX_REDECODED: u32 = 8;
+impl EventDecoder<'_> {
+    /// Skips the backtraces of these kinds of events, which is several times faster. Such an event has no frames, or
+    /// all of them where methods of other events need them.
+    #[must_use]
+    pub fn skip_backtraces(self, kinds: KindSet) -> Self {
+        Self { skipped_kinds: kinds, ..self }
+    }
+
+    /// Number of frames in the skipped backtraces.
+    #[must_use]
+    pub fn num_skipped_frames(&self) -> u64 {
+        self.num_skipped_frames
+    }
+
+    /// Skips a backtrace. Reports the same errors as decoding it.
+    #[inline]
+    pub(super) fn skip_backtrace(&mut self) {
+        if self.skipped_from.is_none() && self.dialect.since_v13() {
+            self.skipped_from = Some(DecoderState { pos: self.start, time: self.time, method: self.method });
+        }
+        let num = self.uleb128("frames");
+        let have = self.remaining().len() as u64;
+        if num > have {
+            return self.fail(ErrorKind::Short { need: num, have }, "frames");
+        }
+        self.num_skipped_frames = self.num_skipped_frames.wrapping_add(num);
+        if let Some(bytes) = leb128::skip(self.remaining(), num) {
+            self.pos = self.pos.wrapping_add(bytes);
+            return;
+        }
+        // Near the end of the buffer, or a number does not end.
+        for _ in 0..num {
+            self.uleb128("method");
+            if self.error.is_some() {
+                return;
+            }
+        }
+    }
+
+    /// Decodes skipped backtraces to compute the value of `method` before the current event.
+    #[cold]
+    pub(super) fn decode_skipped(&mut self) {
+        let Some(skipped_from) = self.skipped_from.take() else { return };
+        let mut decoder = self.clone().skip_backtraces(KindSet::default()).resume(skipped_from);
+        // Runs of calls are decoded together: hide the current event from them.
+        decoder.data = self.data.get(..self.start).unwrap_or_default();
+        let mut event = Event::default();
+        loop {
+            decoder.read_calls(|_| ());
+            if !matches!(decoder.read(&mut event), Some(Ok(()))) {
+                break;
+            }
+        }
+        self.method = decoder.method;
+        self.num_redecoded = self.num_redecoded.saturating_add(1);
+        if self.num_redecoded >= MAX_REDECODED {
+            self.skipped_kinds = KindSet::default();
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The encoding of a log: data version, profiler version, pointer size, and which layout where one data version had
 //! several.
 
-use super::layout::FileHeader;
+use crate::layout::FileHeader;
 
 /// What the encoding of events depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,11 +2,12 @@
 
 use perfuse_wire::{Endian, ErrorKind, ParseError};
 
-use super::consts::BUF_ID;
-use super::dialect::LogDialect;
-use super::layout::BufferHeader;
-use super::records::shape::{self, FieldVisitor};
-use super::records::{CounterValue, Event};
+use crate::consts::BUF_ID;
+use crate::dialect::LogDialect;
+use crate::fields;
+use crate::fields::FieldVisitor;
+use crate::layout::BufferHeader;
+use crate::records::{CounterValue, Event};
 
 /// Encodes the events of one buffer.
 #[derive(Clone, Debug)]
@@ -76,7 +77,7 @@ impl BufferEncoder {
         let before = (self.data.len(), self.header, self.has_ptr, self.has_obj, self.has_method);
         let (time, method) = (self.time, self.method);
         self.data.push(event.byte.0);
-        shape::visit_fields(self, event);
+        fields::visit_fields(self, event);
         let Some((field, value, expected)) = self.refused.take() else { return Ok(()) };
         self.data.truncate(before.0);
         (_, self.header, self.has_ptr, self.has_obj, self.has_method) = before;

@@ -2,9 +2,9 @@
 
 use perfuse_wire::{Cursor, Endian, ErrorKind, ParseError, Put};
 
-use super::consts::{HEADER_ID, NEWEST};
-use super::dialect::LogDialect;
-use super::layout::FileHeader;
+use crate::consts::{HEADER_ID, NEWEST};
+use crate::dialect::LogDialect;
+use crate::layout::FileHeader;
 
 /// Maximum accepted length of a header text: longer than any command line.
 const MAX_TEXT: u32 = 1 << 20;

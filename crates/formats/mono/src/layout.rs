@@ -1,10 +1,10 @@
 //! The fixed fields of the file header and the buffer header; events follow in [`events`].
 
-mod declaration;
 pub mod events;
 
-pub use declaration::EventLayout;
 use perfuse_wire::layout;
+
+pub use crate::layout::events::EventLayout;
 
 layout! {
     /// Starts the file. Always little-endian.

@@ -18,19 +18,20 @@ pub mod check;
 pub mod consts;
 pub mod convert;
 pub mod decode;
-mod describe;
 pub mod dialect;
 pub mod encode;
-pub mod fill;
+pub mod fields;
 pub mod header;
 mod ingest;
 pub mod layout;
+pub mod log;
+pub mod named_fields;
 pub mod names;
+pub mod ranges;
 pub mod reader;
 mod recording;
 pub mod records;
 mod repair;
-pub mod rows;
 pub mod rules;
 pub mod stacks;
 pub mod survey;
@@ -38,7 +39,8 @@ pub mod survey;
 mod tests;
 pub mod writer;
 
-pub use recording::{LogData, MonoLog};
+pub use log::LogData;
+pub use recording::MonoLog;
 
 /// The format's entry in the registry.
 pub static FORMAT: Format = Format {

@@ -1,16 +1,11 @@
 //! The names of the methods, types, modules and threads that the addresses in a log stand for. Addresses are reused,
 //! and names may follow their first use, so every look-up has a time.
 
-mod threads;
-mod timeline;
-
 use rustc_hash::FxHashMap;
 
-pub use self::threads::{LogThread, LogThreads};
-pub use self::timeline::AddressTimeline;
-use super::consts::{EventByte, metadata as mtypes};
-use super::survey::LogSurvey;
-use super::survey::facts::{MetadataRecord, MethodRecord, SymbolRecord};
+use crate::consts::{EventByte, metadata as mtypes};
+use crate::survey::LogSurvey;
+use crate::survey::definitions::{MetadataRecord, MethodRecord, SymbolRecord, ThreadRecord};
 
 /// All names of a log.
 #[derive(Debug)]
@@ -19,7 +14,7 @@ pub struct LogNames {
     pub functions: Vec<Function>,
     /// Classes by index.
     pub types: Vec<LogType>,
-    /// Images by index, each as an index into [`Definitions::metadata`](super::survey::facts::Definitions).
+    /// Images by index, each as an index into [`Definitions::metadata`](crate::survey::definitions::Definitions).
     pub modules: Vec<usize>,
     /// Native symbols sorted by address, without duplicates.
     pub symbols: Vec<SymbolRecord>,
@@ -32,7 +27,7 @@ pub struct LogNames {
 /// A method.
 #[derive(Clone, Copy, Debug)]
 pub struct Function {
-    /// Index of its first description in [`Definitions::methods`](super::survey::facts::Definitions).
+    /// Index of its first description in [`Definitions::methods`](crate::survey::definitions::Definitions).
     pub definition: usize,
     /// The image of its class, if known.
     pub module: Option<u32>,
@@ -41,7 +36,7 @@ pub struct Function {
 /// A class.
 #[derive(Clone, Copy, Debug)]
 pub struct LogType {
-    /// Index of its description in [`Definitions::metadata`](super::survey::facts::Definitions).
+    /// Index of its description in [`Definitions::metadata`](crate::survey::definitions::Definitions).
     pub definition: usize,
     /// Its image, if known.
     pub module: Option<u32>,
@@ -181,4 +176,190 @@ fn number_functions(
 fn class_name(method: &str) -> Option<&str> {
     let (class, _) = method.split_once(':')?;
     (!class.starts_with('(')).then_some(class)
+}
+
+/// A thread. Threads with the same id are distinguished by their start events.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogThread {
+    /// Its id.
+    pub id: u64,
+    /// Number of earlier threads with the same id.
+    pub incarnation: u32,
+    /// Its names, in the order of their assignment.
+    pub names: Vec<Box<str>>,
+    /// Time of its start, if recorded.
+    pub start: Option<u64>,
+    /// Time of its end, if recorded.
+    pub end: Option<u64>,
+    /// Time of the first known event of the thread.
+    first_time: u64,
+}
+
+/// All threads of a log.
+#[derive(Debug, Default)]
+pub struct LogThreads {
+    /// In the order of their first buffers.
+    pub list: Vec<LogThread>,
+    /// Index of the thread of each buffer.
+    buffers: Vec<u32>,
+    /// Indices of the threads of each id.
+    by_id: FxHashMap<u64, Vec<u32>>,
+}
+
+impl LogThreads {
+    pub(super) fn new(survey: &LogSurvey) -> Self {
+        let mut all = Self::default();
+        let mask = survey.dialect.pointer_mask();
+        let mut definitions = survey.definitions.threads.iter().peekable();
+        for (number, buffer) in survey.buffers.list.iter().enumerate() {
+            let id = buffer.header.thread_id & mask;
+            let mut current = all.latest(id).unwrap_or_else(|| all.add_thread(id, buffer.header.time_base));
+            while let Some(record) = definitions.next_if(|record| record.buffer == number) {
+                if record.own && record.what == EventByte::METADATA_END_LOAD {
+                    current = all.add_start(current, record);
+                } else if record.own {
+                    all.add_name_or_end(current, record);
+                }
+            }
+            all.buffers.push(current);
+        }
+        // Facts in the buffers of other threads need the complete list of threads.
+        for record in survey.definitions.threads.iter().filter(|record| !record.own) {
+            let thread = all
+                .at(record.thread, record.time)
+                .unwrap_or_else(|| all.add_thread(record.thread, record.time));
+            if record.what == EventByte::METADATA_END_LOAD {
+                all.add_start(thread, record);
+            } else {
+                all.add_name_or_end(thread, record);
+            }
+        }
+        all
+    }
+
+    /// Index of the latest thread with an id.
+    fn latest(&self, id: u64) -> Option<u32> {
+        self.by_id.get(&id)?.last().copied()
+    }
+
+    /// Adds a thread; returns its index.
+    fn add_thread(&mut self, id: u64, first_time: u64) -> u32 {
+        let number = self.list.len() as u32;
+        let before = self.by_id.entry(id).or_default();
+        let incarnation = before.len() as u32;
+        before.push(number);
+        self.list.push(LogThread { id, incarnation, first_time, ..LogThread::default() });
+        number
+    }
+
+    /// Handles a start event: of the current thread if that has neither start nor end, otherwise of a new thread with
+    /// its id. Returns the index.
+    fn add_start(&mut self, current: u32, record: &ThreadRecord) -> u32 {
+        let is_new = self.get(current).is_some_and(|it| it.start.is_none() && it.end.is_none());
+        let number = if is_new { current } else { self.add_thread(record.thread, record.time) };
+        if let Some(thread) = self.list.get_mut(number as usize) {
+            thread.start = Some(record.time);
+            thread.first_time = thread.first_time.min(record.time);
+        }
+        number
+    }
+
+    /// Stores the name or the end of a thread.
+    fn add_name_or_end(&mut self, number: u32, record: &ThreadRecord) {
+        let Some(thread) = self.list.get_mut(number as usize) else { return };
+        if record.what == EventByte::METADATA_NAME {
+            thread.names.push(record.name.clone());
+        } else {
+            thread.end = Some(record.time);
+        }
+    }
+
+    fn get(&self, number: u32) -> Option<&LogThread> {
+        self.list.get(number as usize)
+    }
+
+    /// Index of the thread of a buffer.
+    #[must_use]
+    #[inline]
+    pub fn of_buffer(&self, buffer: usize) -> u32 {
+        self.buffers.get(buffer).copied().unwrap_or(0)
+    }
+
+    /// Index of the thread that has an id at a time.
+    #[must_use]
+    pub fn at(&self, id: u64, time: u64) -> Option<u32> {
+        let all = self.by_id.get(&id)?;
+        let began =
+            all.iter().rev().find(|&&number| self.get(number).is_some_and(|it| it.first_time <= time));
+        began.or(all.first()).copied()
+    }
+}
+
+/// What each address stands for over time.
+#[derive(Debug, Default)]
+pub struct AddressTimeline {
+    map: FxHashMap<u64, AddressMeaning>,
+    /// Start time and meaning of addresses with several meanings.
+    meanings: Vec<(u64, u32)>,
+}
+
+/// The meaning of an address.
+#[derive(Clone, Copy, Debug)]
+enum AddressMeaning {
+    /// The only meaning.
+    Constant(u32),
+    /// Index range in `meanings`.
+    Varying(u32, u32),
+}
+
+impl AddressTimeline {
+    /// Builds it from `(address, start time, meaning)`.
+    pub fn new(mut entries: Vec<(u64, u64, u32)>) -> Self {
+        entries.sort_by_key(|(address, time, _)| (*address, *time));
+        let mut timeline = Self::default();
+        for run in entries.chunk_by(|a, b| a.0 == b.0) {
+            let Some((address, _, first)) = run.first().copied() else { continue };
+            if run.iter().all(|(_, _, meaning)| *meaning == first) {
+                timeline.map.insert(address, AddressMeaning::Constant(first));
+                continue;
+            }
+            let start = timeline.meanings.len() as u32;
+            timeline.meanings.extend(run.iter().map(|(_, time, meaning)| (*time, *meaning)));
+            timeline.map.insert(address, AddressMeaning::Varying(start, timeline.meanings.len() as u32));
+        }
+        timeline
+    }
+
+    /// The meaning of an address at a time: the last one that had started, or else the first one.
+    #[inline]
+    pub fn at(&self, address: u64, time: u64) -> Option<u32> {
+        match *self.map.get(&address)? {
+            AddressMeaning::Constant(meaning) => Some(meaning),
+            AddressMeaning::Varying(start, end) => {
+                let all = self.meanings.get(start as usize..end as usize)?;
+                let next = all.partition_point(|(since, _)| *since <= time);
+                Some(all.get(next.saturating_sub(1))?.1)
+            }
+        }
+    }
+
+    /// Whether an address has at most one meaning.
+    #[inline]
+    pub fn is_constant(&self, address: u64) -> bool {
+        !matches!(self.map.get(&address), Some(AddressMeaning::Varying(..)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::AddressTimeline;
+
+    #[test]
+    fn an_address_is_what_was_told_last_of_it() {
+        let timeline = AddressTimeline::new(vec![(8, 20, 1), (8, 10, 0), (16, 5, 2), (16, 9, 2)]);
+        assert_eq!([5, 10, 19, 20].map(|time| timeline.at(8, time)), [Some(0), Some(0), Some(0), Some(1)]);
+        assert_eq!(timeline.at(16, 0), Some(2));
+        assert_eq!(timeline.at(24, 0), None);
+        assert!(timeline.is_constant(16) && !timeline.is_constant(8));
+    }
 }

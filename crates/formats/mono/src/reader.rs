@@ -4,10 +4,10 @@
 use memchr::memmem::Finder;
 use perfuse_wire::{Cursor, Endian};
 
-use super::consts::BUF_ID;
-use super::decode::EventDecoder;
-use super::dialect::LogDialect;
-use super::layout::BufferHeader;
+use crate::consts::BUF_ID;
+use crate::decode::EventDecoder;
+use crate::dialect::LogDialect;
+use crate::layout::BufferHeader;
 
 /// A block of events of one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

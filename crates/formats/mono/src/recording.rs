@@ -3,42 +3,28 @@
 use std::any::Any;
 use std::fs::File;
 use std::io;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use perfuse_tables::Offsets;
-use perfuse_wire::{Diagnostics, Endian, ParseError, RecordView, Value};
-
-use super::consts::EventByte;
-use super::decode::DecoderState;
-use super::header::Header;
-use super::names::LogNames;
-use super::records::Event;
-use super::stacks::{self, LogStacks};
-use super::survey::LogSurvey;
-use super::{FORMAT, check, describe, ingest, repair};
 use perfuse_recording::{
     AllocationSum, BatchStream, CallStream, Format, Placement, Position, Recording, Repaired, ShotSum,
     Source, Summary, TableRequest,
 };
+use perfuse_tables::Offsets;
+use perfuse_wire::{Diagnostics, Endian, ParseError, RecordView, Value};
 
-/// An open log. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct MonoLog {
-    shared: Arc<LogData>,
-}
+use crate::consts::EventByte;
+use crate::decode::DecoderState;
+use crate::header::Header;
+use crate::log::LogData;
+use crate::records::Event;
+use crate::survey::LogSurvey;
+use crate::{FORMAT, check, ingest, named_fields, repair};
 
-/// The data of an open log that its tables share.
+/// An open log.
 #[derive(Debug)]
-pub struct LogData {
-    /// The bytes of the file.
-    pub source: Arc<Source>,
-    /// The file header.
-    pub header: Header,
-    survey: OnceLock<LogSurvey>,
-    names: OnceLock<LogNames>,
-    event_stacks: OnceLock<LogStacks>,
-    stacks: OnceLock<LogStacks>,
-    table_stacks: [OnceLock<LogStacks>; stacks::TABLES.len()],
+pub struct MonoLog {
+    data: Arc<LogData>,
+    /// Where the last record was read, so that the next one is found without decoding its buffer again.
     cursor: Mutex<Option<EventCursor>>,
 }
 
@@ -52,103 +38,45 @@ struct EventCursor {
     state: DecoderState,
 }
 
-impl LogData {
-    /// The result of the survey; computed once.
-    #[must_use]
-    pub fn survey(&self) -> &LogSurvey {
-        self.survey.get_or_init(|| LogSurvey::new(&self.source, self.header.dialect(), self.header.size))
-    }
-
-    /// The names of the log; computed once.
-    #[must_use]
-    pub fn names(&self) -> &LogNames {
-        self.names.get_or_init(|| LogNames::new(self.survey()))
-    }
-
-    /// Every distinct stack of events other than allocations; computed once.
-    #[must_use]
-    pub fn event_stacks(&self) -> &LogStacks {
-        self.event_stacks.get_or_init(|| LogStacks::of_events(self, self.names()))
-    }
-
-    /// The stacks of a table's rows: only those of the table that `request.stacks_of` names, otherwise those of all
-    /// events except allocations. `None` if no stacks are requested.
-    #[must_use]
-    pub fn stacks_for(&self, request: &TableRequest) -> Option<&LogStacks> {
-        if request.no_stacks {
-            return None;
-        }
-        let table = stacks::TABLES
-            .iter()
-            .zip(&self.table_stacks)
-            .find(|((name, _), _)| request.stacks_of == Some(name));
-        Some(match table {
-            Some(((_, kinds), made)) => made.get_or_init(|| LogStacks::gather(self, self.names(), *kinds)),
-            None => self.event_stacks(),
-        })
-    }
-
-    /// Every distinct stack, those of events other than allocations first; computed once, in another scan.
-    #[must_use]
-    pub fn stacks(&self) -> &LogStacks {
-        let events = self.event_stacks();
-        if self.survey().count(EventByte::ALLOC_BT) == 0 {
-            return events;
-        }
-        self.stacks.get_or_init(|| LogStacks::of_allocations(self, self.names(), events.clone()))
-    }
-}
-
 impl MonoLog {
     /// Reads the header.
     ///
     /// # Errors
     /// When there is no valid header, or the data version is unknown.
     pub fn open(source: Arc<Source>) -> Result<Self, ParseError> {
-        let header = Header::read(&source)?;
-        let shared = LogData {
-            source,
-            header,
-            survey: OnceLock::new(),
-            names: OnceLock::new(),
-            event_stacks: OnceLock::new(),
-            stacks: OnceLock::new(),
-            table_stacks: Default::default(),
-            cursor: Mutex::new(None),
-        };
-        Ok(Self { shared: Arc::new(shared) })
+        Ok(Self { data: Arc::new(LogData::new(source)?), cursor: Mutex::new(None) })
     }
 
     /// The file header.
     #[must_use]
     pub fn header(&self) -> &Header {
-        &self.shared.header
+        &self.data.header
     }
 
     /// The result of the survey; computed once.
     #[must_use]
     pub fn survey(&self) -> &LogSurvey {
-        self.shared.survey()
+        self.data.survey()
     }
 
-    /// The shared data of the log, for tables.
+    /// The data of the log.
     #[must_use]
-    pub fn shared_data(&self) -> Arc<LogData> {
-        Arc::clone(&self.shared)
+    pub fn data(&self) -> &Arc<LogData> {
+        &self.data
     }
 
     /// Reads the next event at or after a position; returns it with the thread of its buffer.
     fn read_next<'a>(&'a self, at: &mut Position) -> Option<(Event<'a>, u64)> {
         let survey = self.survey();
         let buffers = &survey.buffers;
-        let resumed = *self.shared.cursor.lock().unwrap_or_else(PoisonError::into_inner);
+        let resumed = *self.cursor.lock().unwrap_or_else(PoisonError::into_inner);
         let resumed = resumed.filter(|cursor| cursor.offset == at.offset);
         let mut number = resumed.map_or_else(|| buffers.at(at.offset), |cursor| cursor.buffer);
         let mut state = resumed.map(|cursor| cursor.state);
         let mut event = Event::default();
         loop {
             let buffer = buffers.list.get(number)?;
-            let mut decoder = buffer.decoder(&self.shared.source, survey.dialect);
+            let mut decoder = buffer.decoder(&self.data.source, survey.dialect);
             if let Some(state) = state.take() {
                 decoder = decoder.resume(state);
             }
@@ -158,7 +86,7 @@ impl MonoLog {
                 }
                 *at = Position { offset: decoder.offset(), index: at.index.saturating_add(1), inner: 0 };
                 let cursor = EventCursor { offset: at.offset, buffer: number, state: decoder.state() };
-                *self.shared.cursor.lock().unwrap_or_else(PoisonError::into_inner) = Some(cursor);
+                *self.cursor.lock().unwrap_or_else(PoisonError::into_inner) = Some(cursor);
                 return Some((event, buffer.header.thread_id));
             }
             number = number.saturating_add(1);
@@ -168,7 +96,7 @@ impl MonoLog {
 
     /// Architecture as `uname -m` spells it; `None` if unknown.
     fn arch(&self) -> Option<&'static str> {
-        Some(match self.shared.header.text(1)?.as_str() {
+        Some(match self.data.header.text(1)?.as_str() {
             "x86-64" | "amd64" => "x86_64",
             "x86" => "i386",
             "arm64" => "aarch64",
@@ -186,7 +114,7 @@ impl MonoLog {
 
     /// The header fields for `perfuse info`.
     fn header_fields(&self) -> Vec<(&'static str, Value<'static>)> {
-        let header = &self.shared.header;
+        let header = &self.data.header;
         let fixed = header.fixed;
         let mut fields = vec![
             ("id", Value::Hex(fixed.id.into())),
@@ -219,12 +147,12 @@ impl Recording for MonoLog {
     }
 
     fn source(&self) -> &Arc<Source> {
-        &self.shared.source
+        &self.data.source
     }
 
     fn summary(&self) -> Summary {
         let survey = self.survey();
-        let fixed = self.shared.header.fixed;
+        let fixed = self.data.header.fixed;
         let counts = EventByte::ALL.iter().map(|&byte| (byte.to_string(), survey.count(byte)));
         Summary {
             version: Some(survey.dialect.name()),
@@ -242,23 +170,23 @@ impl Recording for MonoLog {
     fn next_record<'a>(&'a self, at: &mut Position) -> Option<RecordView<'a>> {
         let index = at.index;
         let (mut event, thread) = self.read_next(at)?;
-        Some(describe::record_view(&self.survey().dialect, &mut event, index, thread))
+        Some(named_fields::record_view(&self.survey().dialect, &mut event, index, thread))
     }
 
     fn check(&self, sink: &mut Diagnostics) {
-        check::check(self, sink);
+        check::check(&self.data, sink);
     }
 
     fn findings(&self, sink: &mut Diagnostics) {
-        check::findings(self, sink);
+        check::findings(&self.data, sink);
     }
 
     fn repair(&self, out: &mut File) -> io::Result<Repaired> {
-        repair::repair(self, out)
+        repair::repair(&self.data, out)
     }
 
     fn fills(&self, table: &str) -> bool {
-        ingest::fills(&self.shared, table)
+        ingest::fills(&self.data, table)
     }
 
     fn num_rows(&self, table: &str) -> Option<u64> {
@@ -266,23 +194,23 @@ impl Recording for MonoLog {
     }
 
     fn extent(&self) -> Offsets {
-        ingest::extent(&self.shared)
+        ingest::extent(&self.data)
     }
 
     fn table(&self, name: &str, placement: &Placement, request: &TableRequest) -> Option<BatchStream> {
-        ingest::table(&self.shared, name, placement, request)
+        ingest::table(&self.data, name, placement, request)
     }
 
     fn call_segments(&self, placement: &Placement) -> Vec<CallStream> {
-        ingest::call_segments(&self.shared, placement)
+        ingest::call_segments(&self.data, placement)
     }
 
     fn allocation_sums(&self, placement: &Placement) -> Option<Vec<AllocationSum>> {
-        ingest::allocation_totals(&self.shared, placement)
+        ingest::allocation_totals(&self.data, placement)
     }
 
     fn shot_sums(&self, placement: &Placement) -> Option<Vec<ShotSum>> {
-        ingest::heapshot_totals(&self.shared, placement)
+        ingest::heapshot_totals(&self.data, placement)
     }
 
     fn as_any(&self) -> &dyn Any {

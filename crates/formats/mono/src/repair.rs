@@ -1,23 +1,24 @@
 //! Repair: copies every readable event to a valid log, byte for byte.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io;
+use std::io::{BufWriter, Write};
 
+use perfuse_recording::{Change, Repaired};
 use perfuse_wire::{Diagnostics, Endian, Rule, Severity};
 use rustc_hash::FxHashMap;
 
-use super::layout::BufferHeader;
-use super::reader::BufferDamage;
-use super::rules::*;
-use super::{MonoLog, check};
-use perfuse_recording::Recording;
-use perfuse_recording::{Change, Repaired};
+use crate::check;
+use crate::layout::BufferHeader;
+use crate::log::LogData;
+use crate::reader::BufferDamage;
+use crate::rules::*;
 
 /// Writes the repaired log.
 ///
 /// # Errors
 /// When the output fails.
-pub fn repair(log: &MonoLog, out: &mut File) -> io::Result<Repaired> {
+pub fn repair(log: &LogData, out: &mut File) -> io::Result<Repaired> {
     let mut out = BufWriter::new(out);
     let survey = log.survey();
     let mut done = Repaired { records_in: survey.num_events(), ..Repaired::default() };
@@ -28,7 +29,7 @@ pub fn repair(log: &MonoLog, out: &mut File) -> io::Result<Repaired> {
     for (number, buffer) in survey.buffers.list.iter().enumerate() {
         // `error.offset` is that of the invalid field; the buffer must end before the event that contains it.
         let end = if ends.contains_key(&number) { readable_end(log, number) } else { buffer.end() };
-        let events = log.source().get(buffer.start() as usize..end as usize).unwrap_or_default();
+        let events = log.source.get(buffer.start() as usize..end as usize).unwrap_or_default();
         let len = u32::try_from(events.len()).unwrap_or(u32::MAX);
         header_bytes.clear();
         BufferHeader { len, ..buffer.header }.write(&mut header_bytes, Endian::Little);
@@ -61,8 +62,8 @@ pub fn repair(log: &MonoLog, out: &mut File) -> io::Result<Repaired> {
 }
 
 /// The repaired file header.
-fn repair_header(log: &MonoLog, done: &mut Repaired) -> Vec<u8> {
-    let mut header = log.header().clone();
+fn repair_header(log: &LogData, done: &mut Repaired) -> Vec<u8> {
+    let mut header = log.header.clone();
     let mut change = |rule, offset, message: &str| {
         done.changes.push(Change { rule, offset, message: message.to_owned() });
     };
@@ -80,11 +81,11 @@ fn repair_header(log: &MonoLog, done: &mut Repaired) -> Vec<u8> {
 }
 
 /// File offset after the last readable event of a buffer.
-fn readable_end(log: &MonoLog, number: usize) -> u64 {
+fn readable_end(log: &LogData, number: usize) -> u64 {
     let survey = log.survey();
     let Some(buffer) = survey.buffers.list.get(number) else { return 0 };
-    let mut decoder = buffer.decoder(log.source(), survey.dialect);
-    let mut event = super::records::Event::default();
+    let mut decoder = buffer.decoder(&log.source, survey.dialect);
+    let mut event = crate::records::Event::default();
     let mut end = buffer.start();
     while let Some(Ok(())) = decoder.read(&mut event) {
         end = decoder.offset();

@@ -1,20 +1,17 @@
 //! The distinct stacks of a log. A backtrace is looked up as a whole, by its method addresses as stored; only a new
 //! one is resolved to frames.
 
-mod code;
-mod tree;
+use std::hash::BuildHasher;
 
 use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap};
-use std::hash::BuildHasher;
 
-pub use self::code::CodeRanges;
-pub use self::tree::{StackFrame, StackTree};
-use super::consts::{EventByte, KindSet};
-use super::names::LogNames;
-use super::recording::LogData;
-use super::records::{Event, EventBody};
-use super::survey;
+use crate::consts::{EventByte, KindSet};
+use crate::names::LogNames;
+use crate::ranges::CodeRanges;
+use crate::records::{Event, EventBody};
+use crate::survey;
+use crate::survey::LogSurvey;
 
 /// Events with a stack.
 pub const WITH_STACK: KindSet = KindSet::of(&[EventByte::ALLOC_BT]).or(OF_EVENTS);
@@ -44,35 +41,28 @@ pub struct LogStacks {
 impl LogStacks {
     /// Gathers the stacks of all events except allocations.
     #[must_use]
-    pub fn of_events(log: &LogData, names: &LogNames) -> Self {
-        Self::gather(log, names, OF_EVENTS)
+    pub fn of_events(data: &[u8], survey: &LogSurvey, names: &LogNames) -> Self {
+        Self::gather(data, survey, names, OF_EVENTS)
     }
 
     /// Adds the stacks of allocations to `others`, whose indices do not change.
     #[must_use]
-    pub fn of_allocations(log: &LogData, names: &LogNames, others: Self) -> Self {
-        others.merge(Self::gather(log, names, KindSet::of(&[EventByte::ALLOC_BT])))
+    pub fn of_allocations(data: &[u8], survey: &LogSurvey, names: &LogNames, others: Self) -> Self {
+        others.merge(Self::gather(data, survey, names, KindSet::of(&[EventByte::ALLOC_BT])))
     }
 
     /// Gathers the stacks of events of these kinds, in parallel.
     #[must_use]
-    pub fn gather(log: &LogData, names: &LogNames, kinds: KindSet) -> Self {
-        let survey = log.survey();
+    pub fn gather(data: &[u8], survey: &LogSurvey, names: &LogNames, kinds: KindSet) -> Self {
         let code = CodeRanges::new(survey, names);
         let tasks = survey::tasks(&survey.buffers.list);
         let parts = tasks.into_par_iter().map(|(first, buffers)| {
             let mut part = Self::default();
             for (_, number) in buffers.iter().zip(first..) {
                 if survey.kinds.get(number).is_some_and(|held| held.meets(kinds)) {
-                    survey.for_each_event(
-                        &log.source,
-                        number,
-                        kinds,
-                        KindSet::all().without(kinds),
-                        |at, event| {
-                            part.add_event(event, names, &code, at);
-                        },
-                    );
+                    survey.for_each_event(data, number, kinds, KindSet::all().without(kinds), |at, event| {
+                        part.add_event(event, names, &code, at);
+                    });
                 }
             }
             part
@@ -177,4 +167,102 @@ pub fn sample_frames(event: &Event<'_>, names: &LogNames, code: &CodeRanges, tim
     let top = event.addresses.first().filter(|ip| code.function_at(**ip, time).is_none());
     frames.extend(top.map(native));
     frames
+}
+
+/// A frame of a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StackFrame {
+    /// Function, if known.
+    pub function: Option<u32>,
+    /// Address, if sampled.
+    pub address: Option<u64>,
+}
+
+impl StackFrame {
+    /// The frame of a method.
+    #[must_use]
+    pub fn method(function: u32) -> Self {
+        Self { function: Some(function), address: None }
+    }
+}
+
+/// Stands for the caller of an outermost frame.
+const NO_CALLER: u32 = u32::MAX;
+
+/// Distinct frames, and stacks as a frame on top of the caller's stack.
+#[derive(Clone, Debug, Default)]
+pub struct StackTree {
+    frames: Vec<StackFrame>,
+    frame_numbers: FxHashMap<StackFrame, u32>,
+    /// Caller's stack and frame of each stack.
+    stacks: Vec<(u32, u32)>,
+    stack_numbers: FxHashMap<(u32, u32), u32>,
+}
+
+impl StackTree {
+    /// Whether there are no stacks.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.stacks.is_empty()
+    }
+
+    /// The distinct frames.
+    #[must_use]
+    pub fn frames(&self) -> &[StackFrame] {
+        &self.frames
+    }
+
+    /// Caller's stack and frame of each stack. A caller precedes the stacks on top of it.
+    pub fn stacks(&self) -> impl Iterator<Item = (Option<u32>, u32)> {
+        self.stacks
+            .iter()
+            .map(|(caller, frame)| (Some(*caller).filter(|caller| *caller != NO_CALLER), *frame))
+    }
+
+    /// Adds a stack of frames, outermost first; returns its index.
+    pub fn add(&mut self, frames: &[StackFrame]) -> u32 {
+        frames.iter().fold(NO_CALLER, |caller, frame| {
+            let frame = self.add_frame(*frame);
+            self.add_stack(caller, frame)
+        })
+    }
+
+    /// Index of a frame, which is added if new.
+    fn add_frame(&mut self, frame: StackFrame) -> u32 {
+        *self.frame_numbers.entry(frame).or_insert_with(|| {
+            self.frames.push(frame);
+            (self.frames.len() as u32).wrapping_sub(1)
+        })
+    }
+
+    /// Index of a stack, which is added if new.
+    fn add_stack(&mut self, caller: u32, frame: u32) -> u32 {
+        *self.stack_numbers.entry((caller, frame)).or_insert_with(|| {
+            self.stacks.push((caller, frame));
+            (self.stacks.len() as u32).wrapping_sub(1)
+        })
+    }
+
+    /// Index of a known stack.
+    #[must_use]
+    pub fn find(&self, frames: &[StackFrame]) -> Option<u32> {
+        let found = frames.iter().try_fold(NO_CALLER, |caller, frame| {
+            let frame = self.frame_numbers.get(frame)?;
+            self.stack_numbers.get(&(caller, *frame)).copied()
+        });
+        found.filter(|stack| *stack != NO_CALLER)
+    }
+
+    /// Adds the stacks of `other`; returns their new indices by their old ones.
+    pub fn append(&mut self, other: &Self) -> Vec<u32> {
+        let frames: Vec<_> = other.frames.iter().map(|frame| self.add_frame(*frame)).collect();
+        let mut numbers: Vec<u32> = Vec::with_capacity(other.stacks.len());
+        for (caller, frame) in &other.stacks {
+            let caller = numbers.get(*caller as usize).copied().unwrap_or(NO_CALLER);
+            let frame = frames.get(*frame as usize).copied().unwrap_or(0);
+            let number = self.add_stack(caller, frame);
+            numbers.push(number);
+        }
+        numbers
+    }
 }

@@ -1,10 +1,10 @@
-mod cuts;
-mod hostile;
-mod merged;
+mod damage;
+mod merging;
+mod selection;
 mod versions;
 
-use super::{ConvertSummary, LogSelection, Options, convert};
-use crate::MonoLog;
+use crate::convert::{ConvertSummary, LogSelection, Options, convert};
+use crate::recording::MonoLog;
 use crate::records::Event;
 use crate::tests::assemble::{fixtures, open};
 

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array, UInt64Array};
+use perfuse_recording::{BatchStream, CallStream, Placement};
 use perfuse_tables::{CallEvent, CallRow, CallRun, Choices, call_events};
 
-use super::pass;
-use super::threads::ThreadKeys;
 use crate::consts::{EventByte, KindSet};
-use crate::decode::MethodEvent;
+use crate::decode::runs::MethodEvent;
+use crate::ingest::scan;
+use crate::ingest::threads::ThreadKeys;
+use crate::log::LogData;
 use crate::names::LogNames;
-use crate::recording::LogData;
 use crate::records::{Event, EventBody};
-use perfuse_recording::{BatchStream, CallStream, Placement};
 
 const KINDS: KindSet =
     KindSet::of(&[EventByte::METHOD_ENTER, EventByte::METHOD_LEAVE, EventByte::METHOD_EXC_LEAVE]);
@@ -32,7 +32,7 @@ const CACHE_SIZE: usize = 1 << 11;
 pub fn call_events(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
     let threads = ThreadKeys::new(log, placement);
     let placement = placement.clone();
-    pass::scan_batches(log, KINDS, move |log, group| {
+    scan::scan_batches(log, KINDS, move |log, group| {
         let mut functions = FunctionKeys::new(&placement);
         CallReader { log, placement: &placement, threads: &threads, functions: &mut functions }
             .read_batch(group)
@@ -43,7 +43,7 @@ pub fn call_events(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
 /// consumer's cache.
 pub fn segments(log: &Arc<LogData>, placement: &Placement) -> Vec<CallStream> {
     let threads = ThreadKeys::new(log, placement);
-    let groups = pass::buffer_groups(log, KINDS, &pass::BufferSelection::default());
+    let groups = scan::buffer_groups(log, KINDS, &scan::BufferSelection::default());
     let len = groups.len().div_ceil(NUM_SEGMENTS).max(1);
     let segments = groups.chunks(len).map(|groups| -> CallStream {
         let (log, placement, threads) = (Arc::clone(log), placement.clone(), threads.clone());

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use perfuse_recording::{BatchStream, Placement, one_batch};
 use perfuse_tables::{counter_samples, counters};
 use rustc_hash::FxHashMap;
 
-use super::pass;
 use crate::consts::{EventByte, KindSet, PERFCOUNTERS, counter, section_name, unit_name};
-use crate::recording::LogData;
+use crate::ingest::scan;
+use crate::log::LogData;
 use crate::records::{EventBody, Value};
-use crate::survey::facts::CounterRecord;
-use perfuse_recording::{BatchStream, Placement, one_batch};
+use crate::survey::definitions::CounterRecord;
 
 /// Bit of `variance`: the values never decrease.
 const MONOTONIC: u64 = 1 << 28;
@@ -69,7 +69,7 @@ struct StoredSample {
 pub fn counter_samples(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
     let since_v13 = log.survey().dialect.since_v13();
     let stored =
-        pass::collect_events(log, KindSet::of(&[EventByte::COUNTERS]), |at, buffer, event, found| {
+        scan::collect_events(log, KindSet::of(&[EventByte::COUNTERS]), |at, buffer, event, found| {
             let EventBody::Counters { ms } = event.body else { return };
             // Mono 4.6 writes time 0 in the first COUNTERS event.
             let time = if at.time == 0 { buffer.header.time_base } else { at.time };

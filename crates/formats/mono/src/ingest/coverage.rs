@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use perfuse_recording::{BatchStream, Placement, one_batch};
 use perfuse_tables::coverage as table;
 use rustc_hash::FxHashMap;
 
-use super::pass;
 use crate::consts::{EventByte, KindSet};
-use crate::recording::LogData;
+use crate::ingest::scan;
+use crate::log::LogData;
 use crate::records::EventBody;
-use perfuse_recording::{BatchStream, Placement, one_batch};
 
 /// A COVERAGE_METHOD event.
 struct CoveredMethod {
@@ -40,7 +40,7 @@ enum CoverageRecord {
 /// Table `coverage`.
 pub fn coverage(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
     const KINDS: KindSet = KindSet::of(&[EventByte::COVERAGE_METHOD, EventByte::COVERAGE_STATEMENT]);
-    let records = pass::collect_events(log, KINDS, |_, _, event, found| {
+    let records = scan::collect_events(log, KINDS, |_, _, event, found| {
         let EventBody::Coverage(it) = &event.body else { return };
         let [a, b, c, d, e] = it.numbers;
         match event.byte {

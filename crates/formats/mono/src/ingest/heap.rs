@@ -3,17 +3,18 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use perfuse_tables::{heap_objects, heap_references, heap_snapshots};
-
+use perfuse_recording::{BatchStream, Placement, ShotSum, TableRequest, one_batch};
+use perfuse_tables::{heap_objects, heap_references, heap_roots, heap_snapshots};
 use rustc_hash::FxHashMap;
 
-use super::pass;
-use crate::consts::{EventByte, KindSet};
-use crate::decode::HeapObjectSummary;
+use crate::consts::{EventByte, KindSet, gc, root_source_name, root_type_name};
+use crate::decode::runs::HeapObjectSummary;
+use crate::ingest::scan;
+use crate::ingest::threads::ThreadKeys;
+use crate::log::LogData;
+use crate::ranges::RootRanges;
 use crate::reader::EventBuffer;
-use crate::recording::LogData;
-use crate::records::{Event, EventBody, int_size};
-use perfuse_recording::{BatchStream, Placement, ShotSum, TableRequest, one_batch};
+use crate::records::{Event, EventBody, Root, int_size};
 
 /// A heapshot: the events of a thread between two offsets of the file.
 #[derive(Clone, Copy, Debug)]
@@ -175,7 +176,7 @@ const KINDS: KindSet = KindSet::of(&[EventByte::HEAP_OBJECT]);
 pub fn objects(log: &Arc<LogData>, placement: &Placement, request: &TableRequest) -> BatchStream {
     let (heapshots, range) = Heapshots::requested(log, placement, request);
     let placement = placement.clone();
-    pass::scan_selected_batches(log, KINDS, &range.into(), move |log, group| {
+    scan::scan_selected_batches(log, KINDS, &range.into(), move |log, group| {
         let (names, survey) = (log.names(), log.survey());
         let has_generations = survey.dialect.is_profiler_3();
         let mut table = heap_objects::Builder::new();
@@ -216,10 +217,10 @@ pub fn objects(log: &Arc<LogData>, placement: &Placement, request: &TableRequest
 pub fn references(log: &Arc<LogData>, placement: &Placement, request: &TableRequest) -> BatchStream {
     let (heapshots, range) = Heapshots::requested(log, placement, request);
     let placement = placement.clone();
-    pass::scan_selected_batches(log, KINDS, &range.into(), move |log, group| {
+    scan::scan_selected_batches(log, KINDS, &range.into(), move |log, group| {
         let offsets = log.survey().dialect.version >= 2;
         let mut table = heap_references::Builder::new();
-        pass::for_each_event(log, group, |_, buffer, event| {
+        scan::for_each_event(log, group, |_, buffer, event| {
             let EventBody::HeapObject(it) = event.body else { return };
             let Some(heapshot) = heapshots.of_event(buffer, event) else { return };
             let snapshot = placement.first.snapshot.saturating_add(heapshot);
@@ -231,4 +232,124 @@ pub fn references(log: &Arc<LogData>, placement: &Placement, request: &TableRequ
         });
         table.finish()
     })
+}
+
+const STACK: u64 = 1;
+const STATIC: u64 = 3;
+const THREAD_STATIC: u64 = 4;
+const HANDLE: u64 = 14;
+const PINNING: u64 = 0x100;
+const WEAK: u64 = 0x200;
+
+/// Offsets of collection starts of each thread. Until data version 14, the roots of a heapshot precede it: they are
+/// written during its collection.
+#[derive(Debug, Default)]
+struct CollectionStarts(FxHashMap<u64, Vec<u64>>);
+
+impl CollectionStarts {
+    fn new(log: &LogData) -> Self {
+        let starts =
+            scan::collect_events(log, KindSet::of(&[EventByte::GC_EVENT]), |_, buffer, event, found| {
+                if matches!(event.body, EventBody::GcEvent { event: gc::START, .. }) {
+                    found.push((buffer.header.thread_id, event.offset));
+                }
+            });
+        let mut all = Self::default();
+        for (thread, offset) in starts {
+            all.0.entry(thread).or_default().push(offset);
+        }
+        all
+    }
+
+    /// The heapshot after a root, unless another collection starts before it.
+    fn heapshot_after(&self, heapshots: &Heapshots, buffer: &EventBuffer, event: &Event<'_>) -> Option<u32> {
+        let own = self.0.get(&buffer.header.thread_id)?;
+        let (heapshot, start) = heapshots.next_after(buffer, event)?;
+        let next = own.get(own.partition_point(|collection| *collection <= event.offset));
+        next.is_none_or(|collection| *collection > start).then_some(heapshot)
+    }
+}
+
+/// Table `heap_roots`.
+pub fn heap_roots(log: &Arc<LogData>, placement: &Placement, request: &TableRequest) -> BatchStream {
+    let (heapshots, range) = Heapshots::requested(log, placement, request);
+    let is_single = request.snapshot.is_some();
+    let collections = (!log.survey().dialect.has_vtables()).then(|| CollectionStarts::new(log));
+    let range = if collections.is_some() { 0..range.end } else { range };
+    let root_ranges = RootRanges::new(&log.survey().definitions.roots);
+    let threads = ThreadKeys::new(log, placement);
+    let placement = placement.clone();
+    scan::scan_selected_batches(
+        log,
+        KindSet::of(&[EventByte::HEAP_ROOT]),
+        &range.into(),
+        move |log, group| {
+            let (names, definitions, dialect) =
+                (log.names(), &log.survey().definitions, log.survey().dialect);
+            let mut table = heap_roots::Builder::new();
+            scan::for_each_event(log, group, |at, buffer, event| {
+                let preceding = || {
+                    collections
+                        .as_ref()
+                        .and_then(|collections| collections.heapshot_after(&heapshots, buffer, event))
+                };
+                let heapshot = heapshots.of_event(buffer, event).or_else(preceding);
+                if event.roots.is_empty() || is_single && heapshot.is_none() {
+                    return;
+                }
+                let snapshot = heapshot.map(|heapshot| placement.first.snapshot.saturating_add(heapshot));
+                let ts_ns = event.time.map(|time| placement.clock.ns(time));
+                let mut push =
+                    |root: &Root, kind: &str, name: Option<&str>, slot, of, thread, pinning, weak| {
+                        let source = placement.source_id;
+                        let object = root.object;
+                        table.push(
+                            snapshot,
+                            ts_ns,
+                            object,
+                            kind,
+                            name,
+                            slot,
+                            of,
+                            thread,
+                            pinning,
+                            weak,
+                            source,
+                            event.offset,
+                        );
+                    };
+                for root in &event.roots {
+                    if !dialect.has_vtables() {
+                        // In data version 13 the type is a byte, which cannot contain the flags.
+                        let flags = dialect.version != 13;
+                        let flag = |bit: u64| flags.then_some(root.kind & bit != 0);
+                        let kind = root_type_name(dialect.version, root.kind);
+                        push(root, kind, None, None, None, None, flag(PINNING), flag(WEAK));
+                        continue;
+                    }
+                    let slot = Some(root.slot);
+                    let Some(it) =
+                        root_ranges.at(root.slot, at.time).and_then(|record| definitions.roots.get(record))
+                    else {
+                        push(root, "unknown", None, slot, None, None, None, None);
+                        continue;
+                    };
+                    let of = (it.source == STATIC).then(|| names.object_type(it.key, at.time)).flatten();
+                    let has_thread = [STACK, THREAD_STATIC, HANDLE].contains(&it.source);
+                    let thread = has_thread.then(|| names.threads.at(it.key, at.time)).flatten();
+                    push(
+                        root,
+                        root_source_name(it.source),
+                        Some(&it.name),
+                        slot,
+                        of.map(|of| placement.first.type_.saturating_add(of)),
+                        thread.map(|thread| threads.get(thread)),
+                        None,
+                        None,
+                    );
+                }
+            });
+            table.finish()
+        },
+    )
 }

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
+use perfuse_recording::{AllocationSum, BatchStream, Placement, TableRequest, one_batch};
 use perfuse_tables::{allocations, gc_handles, object_moves};
 use rustc_hash::FxHashMap;
 
-use super::pass;
-use super::threads::ThreadKeys;
 use crate::consts::{EventByte, KindSet, handle_name};
-use crate::decode::AllocEvent;
-use crate::recording::LogData;
+use crate::decode::runs::AllocEvent;
+use crate::ingest::scan;
+use crate::ingest::threads::ThreadKeys;
+use crate::log::LogData;
 use crate::records::{EventBody, int_size};
-use perfuse_recording::{AllocationSum, BatchStream, Placement, TableRequest, one_batch};
 
 /// A predicate for the requested object addresses.
 fn requested_objects(request: &TableRequest) -> impl Fn(u64) -> bool + Send + Sync + 'static {
@@ -41,8 +41,8 @@ pub fn allocations(log: &Arc<LogData>, placement: &Placement, request: &TableReq
     let with_stacks = !request.no_allocation_stacks;
     let is_requested = requested_objects(request);
     let selection =
-        pass::BufferSelection { objects: request.objects.clone(), ..pass::BufferSelection::default() };
-    pass::scan_selected_batches(log, KINDS, &selection, move |log, group| {
+        scan::BufferSelection { objects: request.objects.clone(), ..scan::BufferSelection::default() };
+    scan::scan_selected_batches(log, KINDS, &selection, move |log, group| {
         let names = log.names();
         let mut table = allocations::Builder::new();
         let mut push = |buffer: usize, it: &AllocEvent, stack: Option<u32>| {
@@ -59,7 +59,7 @@ pub fn allocations(log: &Arc<LogData>, placement: &Placement, request: &TableReq
         };
         if with_stacks {
             let stacks = log.stacks();
-            pass::for_each_event_without(log, group, KindSet::default(), |at, _, event| {
+            scan::for_each_event_without(log, group, KindSet::default(), |at, _, event| {
                 if let EventBody::Alloc { class, object, size } = event.body
                     && is_requested(object)
                 {
@@ -106,9 +106,9 @@ pub fn object_moves(log: &Arc<LogData>, placement: &Placement, request: &TableRe
     let placement = placement.clone();
     let is_requested = requested_objects(request);
     const KINDS: KindSet = KindSet::of(&[EventByte::GC_MOVE]);
-    pass::scan_batches(log, KINDS, move |log, group| {
+    scan::scan_batches(log, KINDS, move |log, group| {
         let mut table = object_moves::Builder::new();
-        pass::for_each_event_of(log, group, KINDS, false, |at, event| {
+        scan::for_each_event_of(log, group, KINDS, false, |at, event| {
             for pair in event.addresses.chunks_exact(2) {
                 if let [old, new] = *pair
                     && (is_requested(old) || is_requested(new))
@@ -143,7 +143,7 @@ pub fn gc_handles(log: &Arc<LogData>, placement: &Placement, request: &TableRequ
     ]);
     let threads = ThreadKeys::new(log, placement);
     let (names, stacks) = (log.names(), log.stacks_for(request));
-    let mut events = pass::collect_events_of(log, KINDS, stacks.is_some(), |at, event, found| {
+    let mut events = scan::collect_events_of(log, KINDS, stacks.is_some(), |at, event, found| {
         let (kind, handle, object) = match event.body {
             EventBody::HandleCreated { kind, handle, object } => (kind, handle, Some(object)),
             EventBody::HandleDestroyed { kind, handle } => (kind, handle, None),

@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, PoisonError};
 
-use crate::recording::LogData;
 use perfuse_recording::{BatchStream, Placement, one_batch};
+
+use crate::log::LogData;
 
 /// Keys of the threads of a log, by index.
 #[derive(Clone, Debug)]

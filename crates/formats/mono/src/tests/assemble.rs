@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use perfuse_recording::{Recording, Source};
 use perfuse_wire::{Diagnostic, Diagnostics};
 
-use crate::MonoLog;
-use perfuse_recording::{Recording, Source};
+use crate::recording::MonoLog;
 
 /// Thread of a [`buffer`].
 pub const THREAD: u64 = 0x7f00_0000_0100;

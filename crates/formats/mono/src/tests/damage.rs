@@ -1,11 +1,11 @@
 //! Tests of damaged logs: no panic, no endless loop, no allocation from an invalid count, and all lost data is
 //! reported.
 
+use perfuse_recording::{Placement, Position, Recording, TableRequest};
 use proptest::prelude::*;
 
-use super::assemble::*;
-use crate::MonoLog;
-use perfuse_recording::{Placement, Position, Recording, TableRequest};
+use crate::recording::MonoLog;
+use crate::tests::assemble::*;
 
 /// Uses every operation of a log; every reported offset is inside the file.
 fn everything(log: &MonoLog) {

@@ -4,8 +4,9 @@ use perfuse_wire::FieldType;
 
 use crate::consts::EventByte;
 use crate::dialect::LogDialect;
+use crate::fields;
+use crate::fields::FieldVisitor;
 use crate::layout::events::EVENTS;
-use crate::records::shape::{self, FieldVisitor};
 use crate::records::{CounterValue, Event, EventBody};
 
 /// Lists fields by name and encoding; one entry of each list.
@@ -107,7 +108,7 @@ fn tables_say_what_is_read_in_every_data_version() {
                     .map(|(field, _)| (field.name, field.ty))
                     .collect();
                 let thing = table.versions.iter().any(|versions| versions.contains(&version));
-                if !shape::is_defined(event.byte, &dialect) || !thing {
+                if !fields::is_defined(event.byte, &dialect) || !thing {
                     // Unloads of classes exist since 11; their documented layout is that of loads, which always
                     // existed.
                     let unload = byte == EventByte::METADATA_END_UNLOAD.0;
@@ -115,7 +116,7 @@ fn tables_say_what_is_read_in_every_data_version() {
                     continue;
                 }
                 let mut lister = EncodingLister { dialect, fields: Vec::new() };
-                shape::visit_fields(&mut lister, &mut event);
+                fields::visit_fields(&mut lister, &mut event);
                 assert_eq!(
                     lister.fields, rows,
                     "{} {byte:#04x} in data version {version}",

@@ -1,13 +1,13 @@
 //! Tests of the layouts that a data version had before its release, which only the events can reveal.
 
+use perfuse_recording::Recording;
+
 use crate::consts::EventByte;
 use crate::dialect::LogDialect;
 use crate::encode::BufferEncoder;
 use crate::header::Header;
 use crate::records::{CounterValue, Event, EventBody, HeapObject, HeapRoot, Root, Value};
-use perfuse_recording::Recording;
-
-use super::assemble::{codes, fixtures, open};
+use crate::tests::assemble::{codes, fixtures, open};
 
 /// An event, several times, that each unreleased layout encodes in another way.
 fn telling(byte: EventByte) -> Event<'static> {

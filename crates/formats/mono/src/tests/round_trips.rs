@@ -1,13 +1,14 @@
 //! Tests that decoded logs are encoded again: byte for byte with the buffers' bases, event for event without.
 
-use super::assemble::{fixtures, open};
-use crate::MonoLog;
+use perfuse_recording::Recording;
+
 use crate::consts::EventByte;
 use crate::dialect::LogDialect;
 use crate::encode::BufferEncoder;
+use crate::recording::MonoLog;
 use crate::records::Event;
+use crate::tests::assemble::{fixtures, open};
 use crate::writer::{WriteError, Writer};
-use perfuse_recording::Recording;
 
 /// The log encoded again, buffer by buffer.
 fn rewritten(log: &MonoLog) -> Vec<u8> {

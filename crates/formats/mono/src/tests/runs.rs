@@ -1,11 +1,13 @@
 //! Tests that the fast paths for runs decode calls and heapshot objects as the slow path does.
 
-use super::assemble::*;
-use crate::MonoLog;
-use crate::consts::KindSet;
-use crate::decode::{EventDecoder, HeapObjectSummary, MethodEvent};
-use crate::records::{Event, EventBody};
 use perfuse_recording::Recording;
+
+use crate::consts::KindSet;
+use crate::decode::EventDecoder;
+use crate::decode::runs::{HeapObjectSummary, MethodEvent};
+use crate::recording::MonoLog;
+use crate::records::{Event, EventBody};
+use crate::tests::assemble::*;
 
 /// Calls, objects, all other events, and the errors that end buffers.
 fn one_by_one(log: &MonoLog) -> Vec<String> {

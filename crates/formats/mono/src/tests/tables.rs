@@ -2,11 +2,11 @@
 
 use arrow_array::RecordBatch;
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
+use perfuse_recording::{Placement, Recording, TableRequest};
 use perfuse_tables::access::{nullable, numbers, text};
 
-use super::assemble::*;
-use crate::MonoLog;
-use perfuse_recording::{Placement, Recording, TableRequest};
+use crate::recording::MonoLog;
+use crate::tests::assemble::*;
 
 fn rows(log: &MonoLog, name: &str) -> Vec<RecordBatch> {
     log.table(name, &Placement::alone(log), &TableRequest::default()).unwrap().collect()

@@ -2,11 +2,12 @@
 
 use perfuse_wire::Severity;
 
-use super::super::{ConvertError, UnsupportedItem, convert};
-use super::{converted, event_texts, fixture, num_events, to};
 use crate::consts::{EventByte, NEWEST, metadata};
+use crate::convert::outcome::ConvertError;
+use crate::convert::tests::{converted, event_texts, fixture, num_events, to};
+use crate::convert::{UnsupportedItem, convert};
 use crate::header::Header;
-use crate::survey::facts::MetadataRecord;
+use crate::survey::definitions::MetadataRecord;
 use crate::tests::assemble::{checked, fixtures, open};
 
 #[test]
