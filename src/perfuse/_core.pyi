@@ -34,7 +34,7 @@ __all__ = [
     "heap_sums",
     "inject_images",
     "mono_kinds",
-    "mono_misfits",
+    "mono_unsupported_items",
     "object_origins",
     "perf_facts",
     "read_early",
@@ -577,7 +577,7 @@ class _MonoHeader(TypedDict):
 
 def convert_mono(recordings: Sequence[Recording], out: IO[bytes], wanted: _MonoWanted) -> _MonoFacts: ...
 def mono_kinds() -> list[str]: ...
-def mono_misfits() -> list[tuple[str, str]]: ...
+def mono_unsupported_items() -> list[str]: ...
 
 @final
 class MonoLogWriter:

@@ -1,4 +1,4 @@
-//! Writes Mono logs: from logs, and from events.
+//! Bindings for writing Mono logs: conversion of logs, and a writer of events.
 
 use std::io::{BufWriter, Write};
 use std::sync::{Mutex, MutexGuard};
@@ -7,14 +7,14 @@ use arrow_schema::ArrowError;
 use perfuse_formats::mono::MonoLog;
 use perfuse_formats::mono::consts::{EventByte, HEADER_ID, NEWEST};
 use perfuse_formats::mono::convert::{
-    ConvertError, ConvertSummary, LogSelection, Options, ThreadChoice, UnsupportedItem, convert,
+    ConvertSummary, LogConvertError, LogSelection, Options, ThreadChoice, UnsupportedItem, convert,
 };
 use perfuse_formats::mono::dialect::LogDialect;
-use perfuse_formats::mono::fill::{self, FieldValue, NamedField};
 use perfuse_formats::mono::header::Header;
 use perfuse_formats::mono::layout::FileHeader;
-use perfuse_formats::mono::rows::{self, RowStacks};
-use perfuse_formats::mono::writer::{WriteError, Writer};
+use perfuse_formats::mono::named_fields::{self, FieldValue, NamedField};
+
+use perfuse_formats::mono::writer::{RowStacks, WriteError, Writer, events_from_rows};
 use perfuse_formats::{Rate, Recording};
 use perfuse_tables::access::ColumnError;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -27,13 +27,13 @@ use crate::output::Target;
 use crate::recording::PyRecording;
 use crate::xray_logs::ticks;
 
-/// `(buffers, events, events left out by kind, what did not fit by name)`.
+/// `(number of buffers, number of events, omitted events by kind, unsupported items by code)`.
 type WrittenFacts = (u64, u64, Vec<(String, u64)>, Vec<(&'static str, u64)>);
 
 fn facts(summary: &ConvertSummary) -> WrittenFacts {
-    let left_out = summary.omitted_events.iter().map(|(byte, count)| (byte.to_string(), *count));
-    let misfits = summary.unsupported.iter().map(|(misfit, count)| (misfit.name(), *count));
-    (summary.num_buffers, summary.num_events, left_out.collect(), misfits.collect())
+    let omitted = summary.omitted_events.iter().map(|(byte, count)| (byte.to_string(), *count));
+    let unsupported = summary.unsupported.iter().map(|(item, count)| (item.name(), *count));
+    (summary.num_buffers, summary.num_events, omitted.collect(), unsupported.collect())
 }
 
 /// A thread, by its id or by a name.
@@ -43,13 +43,13 @@ enum ThreadName {
     Name(String),
 }
 
-/// What a caller wants of the log; what is not given stays as it is.
+/// Options of a conversion. Options that are not given leave the log unchanged.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct Wanted {
+struct MonoConversion {
     version: Option<u8>,
     between_ns: Option<(i64, i64)>,
-    /// Whether that is from the first event on.
+    /// Whether `between_ns` counts from the first event.
     is_relative: bool,
     threads: Option<Vec<ThreadName>>,
     kinds: Option<Vec<String>>,
@@ -61,13 +61,13 @@ fn kind(name: &str) -> PyResult<EventByte> {
     known.copied().ok_or_else(|| PyValueError::new_err(format!("there is no event {name}")))
 }
 
-/// Writes one log of logs.
+/// Writes one log from several.
 #[pyfunction]
 fn convert_mono(
     py: Python<'_>,
     recordings: Vec<PyRef<'_, PyRecording>>,
     out: Target,
-    wanted: Wanted,
+    wanted: MonoConversion,
 ) -> PyResult<WrittenFacts> {
     let logs: Option<Vec<&MonoLog>> =
         recordings.iter().map(|recording| recording.inner.as_any().downcast_ref::<MonoLog>()).collect();
@@ -101,27 +101,27 @@ fn convert_mono(
     });
     match written {
         Ok(written) => Ok(facts(&written)),
-        Err(ConvertError::Output(error)) => Err(error.into()),
-        Err(error @ (ConvertError::Version(_) | ConvertError::Nothing)) => {
+        Err(LogConvertError::Output(error)) => Err(error.into()),
+        Err(error @ (LogConvertError::Version(_) | LogConvertError::Nothing)) => {
             Err(PyValueError::new_err(error.to_string()))
         }
         Err(error) => Err(export_error(py, error)),
     }
 }
 
-/// Every kind of event there is.
+/// The names of all kinds of events.
 #[pyfunction]
 fn mono_kinds() -> Vec<&'static str> {
     EventByte::ALL.iter().filter_map(|byte| byte.name()).collect()
 }
 
-/// What may not fit a log: `(name, what is done)`.
+/// The codes of the items that a data version may not be able to represent.
 #[pyfunction]
-fn mono_misfits() -> Vec<(&'static str, &'static str)> {
-    UnsupportedItem::ALL.iter().map(|misfit| (misfit.name(), misfit.about())).collect()
+fn mono_unsupported_items() -> Vec<&'static str> {
+    UnsupportedItem::ALL.iter().map(|item| item.name()).collect()
 }
 
-/// The fields of a file header; what is not given is as the profiler of that data version has it.
+/// The fields of a file header. The profiler version defaults to that which wrote the data version.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct HeaderFields {
@@ -172,7 +172,7 @@ impl HeaderFields {
     }
 }
 
-/// Appends events to a buffer that `take` empties.
+/// Writes events to a buffer; `take` returns and empties it.
 #[pyclass(frozen, module = "perfuse._core")]
 pub struct MonoLogWriter {
     writer: Mutex<Writer<Vec<u8>>>,
@@ -189,7 +189,7 @@ impl MonoLogWriter {
         Ok(Self { writer: Mutex::new(writer), stacks: Mutex::default(), dialect: header.dialect() })
     }
 
-    /// An event of a thread.
+    /// Appends an event of a thread.
     fn event(
         &self,
         thread_id: u64,
@@ -199,8 +199,8 @@ impl MonoLogWriter {
     ) -> PyResult<()> {
         let fields = given(fields)?;
         let refused = |error: String| PyValueError::new_err(format!("{name}: {error}"));
-        let mut event =
-            fill::build_event(&self.dialect, name, timestamp, &fields).map_err(|e| refused(e.to_string()))?;
+        let mut event = named_fields::build_event(&self.dialect, name, timestamp, &fields)
+            .map_err(|e| refused(e.to_string()))?;
         match self.lock()?.event(thread_id, &mut event) {
             Ok(()) => Ok(()),
             Err(WriteError::Output(error)) => Err(error.into()),
@@ -208,7 +208,7 @@ impl MonoLogWriter {
         }
     }
 
-    /// Adds stacks that rows name.
+    /// Adds the stacks that rows refer to.
     fn stacks(&self, stacks: &Bound<'_, PyAny>) -> PyResult<()> {
         let mut known = self.stacks.lock().map_err(table_error)?;
         for batch in batches(stacks)? {
@@ -217,17 +217,17 @@ impl MonoLogWriter {
         Ok(())
     }
 
-    /// Events of rows of tables, in the order of their time: how many.
+    /// Writes the events of table rows, which are in time order; returns their number.
     fn rows(&self, py: Python<'_>, events: &Bound<'_, PyAny>, out: Target) -> PyResult<u64> {
         let (events, mut out) = (reader(events)?, out.open()?);
         let written = py.detach(|| -> Result<u64, RowsError> {
             let known = self.stacks.lock().map_err(|error| RowsError(error.to_string()))?;
             let mut num_events = 0;
             for batch in events {
-                // Not held while the next batch is made: DuckDB may want Python for it.
+                // Not locked while the next batch is computed: DuckDB may need Python for it.
                 let batch = batch?;
                 let mut writer = self.writer.lock().map_err(|error| RowsError(error.to_string()))?;
-                rows::events_from_rows(&batch, &known, |thread, event| {
+                events_from_rows(&batch, &known, |thread, event| {
                     writer.event(thread, event).map_err(|error| RowsError(error.to_string()))
                 })?;
                 num_events += batch.num_rows() as u64;
@@ -240,19 +240,19 @@ impl MonoLogWriter {
         written.map_err(table_error)
     }
 
-    /// The bytes that are ready since the last call.
+    /// The bytes written since the last call.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = std::mem::take(self.lock()?.get_mut());
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Makes all events so far ready.
+    /// Completes the buffers of all threads.
     fn flush(&self) -> PyResult<()> {
         self.lock()?.flush().map_err(table_error)
     }
 }
 
-/// Why rows are not written.
+/// Why rows cannot be written.
 struct RowsError(String);
 
 impl std::fmt::Display for RowsError {
@@ -308,6 +308,6 @@ fn value_given(value: &Bound<'_, PyAny>) -> PyResult<FieldValue> {
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<MonoLogWriter>()?;
     module.add_function(wrap_pyfunction!(mono_kinds, module)?)?;
-    module.add_function(wrap_pyfunction!(mono_misfits, module)?)?;
+    module.add_function(wrap_pyfunction!(mono_unsupported_items, module)?)?;
     module.add_function(wrap_pyfunction!(convert_mono, module)?)
 }

@@ -16,13 +16,11 @@ from pathlib import Path
 
 from perfuse import _core
 from perfuse.errors import ExportError, UsageError
+from perfuse.formats.mono_unsupported import UNSUPPORTED
 from perfuse.recording import Input, Recording, open
 from perfuse.whole_file import new_file
 
 _SECOND = 1_000_000_000
-
-MISFITS: Mapping[str, str] = dict(_core.mono_misfits())
-"""What may not fit a log, by its name in `Written.misfits`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +32,7 @@ class Written:
         num_events: Events.
         left_out: By kind, events that the data version does not have.
         misfits: How many there were of what else its data version has no place for, or what the logs do not say; see
-            `MISFITS`.
+            `UNSUPPORTED`.
     """
 
     num_buffers: int
@@ -45,7 +43,7 @@ class Written:
     def told(self) -> list[str]:
         """What did not fit, a line each."""
         events = [f"{name} events that were left out: {count:,}" for name, count in self.left_out.items()]
-        return events + [f"{MISFITS[name]}: {count:,}" for name, count in self.misfits.items()]
+        return events + [f"{UNSUPPORTED[name]}: {count:,}" for name, count in self.misfits.items()]
 
     @classmethod
     def of(cls, facts: tuple[int, int, list[tuple[str, int]], list[tuple[str, int]]]) -> "Written":

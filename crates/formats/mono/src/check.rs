@@ -54,9 +54,9 @@ pub fn findings(log: &LogData, sink: &mut Diagnostics) {
     }
     for (buffer, error) in &survey.faults {
         let end = survey.buffers.list.get(*buffer).map_or(error.offset, EventBuffer::end);
-        let lost = end.saturating_sub(error.offset);
+        let num_lost = end.saturating_sub(error.offset);
         sink.push(&EVENT, error.offset, None, error.field, || {
-            format!("{error}; the last {lost} bytes of the buffer are lost").into()
+            format!("{error}; the last {num_lost} bytes of the buffer are lost").into()
         });
     }
     if survey.buffers.list.is_empty() {
@@ -288,8 +288,8 @@ impl LogCheck<'_> {
                 if *generation > 1 {
                     self.report(&GENERATION, offset, "generation", || format!("generation {generation}"));
                 }
-                let known = if self.version < 14 { *event <= 11 } else { matches!(event, 0 | 5..=11) };
-                if !known {
+                let is_defined = if self.version < 14 { *event <= 11 } else { matches!(event, 0 | 5..=11) };
+                if !is_defined {
                     self.report(&GC_PHASE, offset, "event", || format!("event {event}"));
                 }
             }

@@ -20,7 +20,7 @@ use crate::header::Header;
 use crate::recording::MonoLog;
 
 pub use crate::convert::log_converter::{LogSelection, ThreadChoice};
-pub use crate::convert::outcome::{ConvertError, ConvertSummary, UnsupportedItem};
+pub use crate::convert::outcome::{ConvertSummary, LogConvertError, UnsupportedItem};
 
 /// What to write.
 #[derive(Clone, Debug, Default)]
@@ -41,8 +41,8 @@ pub fn convert<W: Write>(
     logs: &[&MonoLog],
     options: &Options,
     mut out: W,
-) -> Result<ConvertSummary, ConvertError> {
-    let first = *logs.first().ok_or(ConvertError::Nothing)?;
+) -> Result<ConvertSummary, LogConvertError> {
+    let first = *logs.first().ok_or(LogConvertError::Nothing)?;
     for log in logs {
         check_same_run(first.header(), log.header(), options.any_run)?;
     }
@@ -74,11 +74,11 @@ pub fn convert<W: Write>(
 }
 
 /// The encoding to write: that of the first log, or the released one of the requested data version.
-fn target_dialect(first: &MonoLog, version: Option<u8>) -> Result<LogDialect, ConvertError> {
+fn target_dialect(first: &MonoLog, version: Option<u8>) -> Result<LogDialect, LogConvertError> {
     let own = first.survey().dialect;
     match version {
         None => Ok(own),
-        Some(version) if !(1..=NEWEST).contains(&version) => Err(ConvertError::Version(version)),
+        Some(version) if !(1..=NEWEST).contains(&version) => Err(LogConvertError::Version(version)),
         Some(version) if version == own.version && own.prerelease == Default::default() => Ok(own),
         Some(version) => Ok(LogDialect::released(version, own.pointer_bytes)),
     }
@@ -117,17 +117,17 @@ fn may_be_of_same_run(first: &Header, other: &Header) -> bool {
 }
 
 /// Checks that two logs can become one.
-fn check_same_run(first: &Header, other: &Header, any_run: bool) -> Result<(), ConvertError> {
+fn check_same_run(first: &Header, other: &Header, any_run: bool) -> Result<(), LogConvertError> {
     let (a, b) = (first.fixed.ptrsize, other.fixed.ptrsize);
     if a != b {
-        return Err(ConvertError::Pointers(a, b));
+        return Err(LogConvertError::Pointers(a, b));
     }
     if any_run || may_be_of_same_run(first, other) {
         return Ok(());
     }
     let name =
         |header: &Header| format!("process {} that started at {} ms", header.pid, header.fixed.startup_time);
-    Err(ConvertError::Runs(name(first), name(other)))
+    Err(LogConvertError::Runs(name(first), name(other)))
 }
 
 #[cfg(test)]

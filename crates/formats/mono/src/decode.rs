@@ -1,6 +1,6 @@
 //! Decoder of the events of a buffer. Reads do not return errors one by one: after the end of the data or an invalid
-//! value they return 0, and the first error is reported once per event. This keeps the code that reads the fields of
-//! an event free of error paths.
+//! value they return 0, and the first error is reported once per event. So the code that reads the fields of
+//! an event has no error paths.
 
 mod leb128;
 pub mod runs;

@@ -3,7 +3,9 @@
 
 use crate::consts::{EventByte, PERFCOUNTERS, counter, metadata as mtypes};
 use crate::dialect::LogDialect;
-use crate::records::{CounterDescription, CounterValue, Event, EventBody, Reference, Root, Value};
+use crate::records::{
+    CounterDescription, CounterPayload, CounterValue, Event, EventBody, HeapRootEntry, Reference,
+};
 
 /// A visitor of the fields of an event.
 pub trait FieldVisitor<'a> {
@@ -324,7 +326,7 @@ pub(super) fn visit_heap<'a, C: FieldVisitor<'a>>(c: &mut C, event: &mut Event<'
         }
         EventBody::HeapRoot(it) => {
             if c.dialect().has_vtables() {
-                return c.list("roots", &mut event.roots, |c, root: &mut Root| {
+                return c.list("roots", &mut event.roots, |c, root: &mut HeapRootEntry| {
                     c.pointer("slot", &mut root.slot);
                     c.object("object", &mut root.object);
                 });
@@ -447,22 +449,22 @@ fn visit_counter_value<'a, C: FieldVisitor<'a>>(c: &mut C, it: &mut CounterValue
     }
     match it.kind {
         counter::INT | counter::WORD | counter::LONG | counter::TIME_INTERVAL => {
-            let mut number = if let Value::Signed(number) = it.value { number } else { 0 };
+            let mut number = if let CounterPayload::Signed(number) = it.value { number } else { 0 };
             c.signed("value", &mut number);
-            it.value = Value::Signed(number);
+            it.value = CounterPayload::Signed(number);
         }
         counter::UINT | counter::ULONG => {
-            let mut number = if let Value::Unsigned(number) = it.value { number } else { 0 };
+            let mut number = if let CounterPayload::Unsigned(number) = it.value { number } else { 0 };
             c.value("value", &mut number);
-            it.value = Value::Unsigned(number);
+            it.value = CounterPayload::Unsigned(number);
         }
         counter::DOUBLE => {
-            let mut bits = if let Value::Double(bits) = it.value { bits } else { 0 };
+            let mut bits = if let CounterPayload::Double(bits) = it.value { bits } else { 0 };
             c.double("value", &mut bits);
-            it.value = Value::Double(bits);
+            it.value = CounterPayload::Double(bits);
         }
         counter::STRING => {
-            let mut present = u64::from(it.value != Value::Null);
+            let mut present = u64::from(it.value != CounterPayload::Null);
             if c.dialect().prerelease.bare_strings {
                 present = 1;
             } else {
@@ -472,12 +474,12 @@ fn visit_counter_value<'a, C: FieldVisitor<'a>>(c: &mut C, it: &mut CounterValue
                 return c.reject("present", present, "0 or 1");
             }
             if present == 0 {
-                it.value = Value::Null;
+                it.value = CounterPayload::Null;
                 return;
             }
-            let mut text = if let Value::Text(text) = it.value { text } else { b"" };
+            let mut text = if let CounterPayload::Text(text) = it.value { text } else { b"" };
             c.text("value", &mut text);
-            it.value = Value::Text(text);
+            it.value = CounterPayload::Text(text);
         }
         other => c.reject("type", other, "a type of counter"),
     }

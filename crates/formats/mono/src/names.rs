@@ -133,11 +133,11 @@ impl LogNames {
 fn number_records<'a>(
     metadata: impl Iterator<Item = (usize, &'a MetadataRecord)>,
 ) -> (Vec<usize>, AddressTimeline) {
-    let mut known = FxHashMap::default();
+    let mut indices = FxHashMap::default();
     let (mut first, mut entries) = (Vec::new(), Vec::new());
     for (definition, record) in metadata {
         let next = first.len() as u32;
-        let number = *known.entry((record.pointer, &*record.name)).or_insert(next);
+        let number = *indices.entry((record.pointer, &*record.name)).or_insert(next);
         if number == next {
             first.push(definition);
         }
@@ -158,11 +158,11 @@ fn number_functions(
             by_class.entry(&*record.name).or_insert(it.module);
         }
     }
-    let mut known = FxHashMap::default();
+    let mut indices = FxHashMap::default();
     let (mut functions, mut entries) = (Vec::new(), Vec::new());
     for (definition, method) in methods.iter().enumerate() {
         let next = functions.len() as u32;
-        let number = *known.entry((method.method, &*method.name)).or_insert(next);
+        let number = *indices.entry((method.method, &*method.name)).or_insert(next);
         if number == next {
             let class = class_name(&method.name);
             functions.push(Function { definition, module: class.and_then(|name| *by_class.get(name)?) });
@@ -355,7 +355,7 @@ mod tests {
     use super::AddressTimeline;
 
     #[test]
-    fn an_address_is_what_was_told_last_of_it() {
+    fn an_address_has_its_latest_meaning() {
         let timeline = AddressTimeline::new(vec![(8, 20, 1), (8, 10, 0), (16, 5, 2), (16, 9, 2)]);
         assert_eq!([5, 10, 19, 20].map(|time| timeline.at(8, time)), [Some(0), Some(0), Some(0), Some(1)]);
         assert_eq!(timeline.at(16, 0), Some(2));

@@ -26,7 +26,7 @@ pub struct Event<'a> {
     /// References of a heap object.
     pub references: Vec<Reference>,
     /// Roots.
-    pub roots: Vec<Root>,
+    pub roots: Vec<HeapRootEntry>,
     /// Descriptions of counters.
     pub descriptions: Vec<CounterDescription<'a>>,
     /// Values of counters.
@@ -239,7 +239,7 @@ pub enum EventBody<'a> {
         name: &'a [u8],
     },
     /// Coverage of an assembly, class, method or statement.
-    Coverage(Coverage<'a>),
+    Coverage(CoverageFields<'a>),
     /// A synchronization point: all events of earlier buffers are earlier.
     SyncPoint {
         /// 0 periodic, 1 world stopped, 2 world started.
@@ -302,7 +302,7 @@ pub struct Reference {
 
 /// A root of a live object.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Root {
+pub struct HeapRootEntry {
     /// Address of the root itself; since data version 15.
     pub slot: u64,
     /// The object it refers to.
@@ -349,12 +349,12 @@ pub struct CounterValue<'a> {
     /// Type of the value.
     pub kind: u64,
     /// The value as stored: integers are differences to the previous value.
-    pub value: Value<'a>,
+    pub value: CounterPayload<'a>,
 }
 
 /// A stored value of a counter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Value<'a> {
+pub enum CounterPayload<'a> {
     /// Null, or an unknown value.
     #[default]
     Null,
@@ -370,7 +370,7 @@ pub enum Value<'a> {
 
 /// The texts and numbers of a coverage event, in file order.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Coverage<'a> {
+pub struct CoverageFields<'a> {
     /// Texts; unused ones are empty.
     pub texts: [&'a [u8]; 5],
     /// Numbers; unused ones are 0.
@@ -428,7 +428,7 @@ impl EventBody<'_> {
             EventByte::COVERAGE_ASSEMBLY
             | EventByte::COVERAGE_METHOD
             | EventByte::COVERAGE_STATEMENT
-            | EventByte::COVERAGE_CLASS => Self::Coverage(Coverage::default()),
+            | EventByte::COVERAGE_CLASS => Self::Coverage(CoverageFields::default()),
             EventByte::SYNC_POINT => Self::SyncPoint { kind: 0 },
             EventByte::AOT_ID => Self::AotId { id: b"" },
             _ => Self::None,

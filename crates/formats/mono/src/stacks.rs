@@ -59,7 +59,7 @@ impl LogStacks {
         let parts = tasks.into_par_iter().map(|(first, buffers)| {
             let mut part = Self::default();
             for (_, number) in buffers.iter().zip(first..) {
-                if survey.kinds.get(number).is_some_and(|held| held.meets(kinds)) {
+                if survey.kinds.get(number).is_some_and(|kinds_in_buffer| kinds_in_buffer.meets(kinds)) {
                     survey.for_each_event(data, number, kinds, KindSet::all().without(kinds), |at, event| {
                         part.add_event(event, names, &code, at);
                     });

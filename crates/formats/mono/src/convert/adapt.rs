@@ -9,7 +9,7 @@ use crate::fields;
 use crate::names::AddressTimeline;
 use crate::ranges::RootRanges;
 use crate::recording::MonoLog;
-use crate::records::{Event, EventBody, FramePosition, Metadata, Root};
+use crate::records::{Event, EventBody, FramePosition, HeapRootEntry, Metadata};
 
 /// Converts the events of one log, using the classes, roots and counters that the whole log defines.
 pub struct Adapter {
@@ -324,13 +324,13 @@ impl Adapter {
         }
         summary.count_item(UnsupportedItem::Counters, before.saturating_sub(event.values.len()) as u64);
         // Mono 4.6 writes 0 as the time of the first values.
-        let known = event.time.filter(|time| *time != 0);
-        let start = *self.first_counter_time.get_or_insert(known.unwrap_or(time));
+        let event_time = event.time.filter(|time| *time != 0);
+        let start = *self.first_counter_time.get_or_insert(event_time.unwrap_or(time));
         let EventBody::Counters { ms } = &mut event.body else { return };
         match (self.from.since_v13(), self.to.since_v13()) {
             (false, true) => event.time = Some(start.wrapping_add(ms.wrapping_mul(NS_PER_MS))),
             (true, false) => {
-                *ms = known.unwrap_or(start).saturating_sub(start).wrapping_div(NS_PER_MS);
+                *ms = event_time.unwrap_or(start).saturating_sub(start).wrapping_div(NS_PER_MS);
                 summary.count_item(UnsupportedItem::CounterTimes, 1);
             }
             _ => {}
@@ -394,7 +394,7 @@ impl Adapter {
     }
 
     /// Converts a root to data versions 3 to 14.
-    fn adapt_root(&self, root: &mut Root, time: u64, summary: &mut ConvertSummary) {
+    fn adapt_root(&self, root: &mut HeapRootEntry, time: u64, summary: &mut ConvertSummary) {
         let (from, to) = (self.from, self.to);
         let (kind, flags) = if from.has_vtables() {
             let source = self.roots.at(root.slot, time).and_then(|fact| self.root_sources.get(fact));

@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::consts::PERFCOUNTERS;
 use crate::recording::MonoLog;
-use crate::records::{CounterValue, Event, Value};
+use crate::records::{CounterPayload, CounterValue, Event};
 
 /// Current values of the counters in the logs that are read and in the log that is written.
 #[derive(Debug, Default)]
@@ -44,15 +44,15 @@ impl<'a> CounterSums<'a> {
         for it in event.values.iter_mut().filter(|it| !absolute.contains(&it.index)) {
             let sum = inputs.entry(it.index).or_default();
             match &mut it.value {
-                Value::Signed(value) => {
+                CounterPayload::Signed(value) => {
                     *sum = sum.wrapping_add_signed(*value);
                     *value = *sum as i64;
                 }
-                Value::Unsigned(value) => {
+                CounterPayload::Unsigned(value) => {
                     *sum = sum.wrapping_add(*value);
                     *value = *sum;
                 }
-                Value::Null | Value::Double(_) | Value::Text(_) => {}
+                CounterPayload::Null | CounterPayload::Double(_) | CounterPayload::Text(_) => {}
             }
         }
         if !is_written {
@@ -68,17 +68,17 @@ impl<'a> CounterSums<'a> {
         for it in event.values.iter_mut().filter(|it| !absolute.contains(&it.index)) {
             let before = self.output.entry(it.index).or_default();
             match &mut it.value {
-                Value::Signed(value) => {
+                CounterPayload::Signed(value) => {
                     let sum = *value as u64;
                     *value = sum.wrapping_sub(*before) as i64;
                     *before = sum;
                 }
-                Value::Unsigned(value) => {
+                CounterPayload::Unsigned(value) => {
                     let sum = *value;
                     *value = sum.wrapping_sub(*before);
                     *before = sum;
                 }
-                Value::Null | Value::Double(_) | Value::Text(_) => {}
+                CounterPayload::Null | CounterPayload::Double(_) | CounterPayload::Text(_) => {}
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::consts::{EventByte, KindSet};
 use crate::convert::adapt::Adapter;
 use crate::convert::counter_sums::CounterSums;
 use crate::convert::merge_order::{BufferRef, WrittenDefinitions};
-use crate::convert::outcome::{ConvertError, ConvertSummary, UnsupportedItem};
+use crate::convert::outcome::{ConvertSummary, LogConvertError, UnsupportedItem};
 use crate::convert::time_range::{TimeRangeFilter, event_time};
 use crate::dialect::LogDialect;
 use crate::encode::BufferEncoder;
@@ -51,7 +51,7 @@ impl<'a> LogConverter<'a> {
         mut sums: Option<&mut CounterSums<'a>>,
         summary: &mut ConvertSummary,
         out: &mut Vec<u8>,
-    ) -> Result<(), ConvertError> {
+    ) -> Result<(), LogConvertError> {
         let (log, survey) = (self.log, self.log.survey());
         let Some(buffer) = survey.buffers.list.get(buffer_ref.buffer) else { return Ok(()) };
         let thread = buffer.header.thread_id & survey.dialect.pointer_mask();
@@ -109,7 +109,7 @@ impl<'a> LogConverter<'a> {
         let keeps_empty = self.selection.is_all() && self.adapter.is_none();
         for encoder in std::iter::once(encoder).chain(extra_buffers.0.into_values()) {
             if keeps_empty || !encoder.is_empty() {
-                encoder.finish(out).map_err(ConvertError::Buffer)?;
+                encoder.finish(out).map_err(LogConvertError::Buffer)?;
                 summary.count_buffer();
             }
         }

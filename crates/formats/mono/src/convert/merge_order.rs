@@ -32,14 +32,14 @@ pub fn merge_buffers(logs: &[&MonoLog], summary: &mut ConvertSummary) -> Vec<Buf
     let times: Vec<Vec<u64>> = logs.iter().map(|log| buffer_times(log)).collect();
     let next = |log: usize, buffer: usize| Some(Reverse((*times.get(log)?.get(buffer)?, log, buffer)));
     let mut heads: BinaryHeap<_> = (0..logs.len()).filter_map(|log| next(log, 0)).collect();
-    let (mut merged, mut known) = (Vec::new(), HashSet::new());
+    let (mut merged, mut seen) = (Vec::new(), HashSet::new());
     while let Some(Reverse((_, log, buffer))) = heads.pop() {
         heads.extend(next(log, buffer.saturating_add(1)));
         let bytes = logs.get(log).and_then(|it| {
             let buffer = it.survey().buffers.list.get(buffer)?;
             it.source().get(buffer.offset as usize..buffer.end() as usize)
         });
-        if known.insert(bytes) {
+        if seen.insert(bytes) {
             merged.push(BufferRef { log, buffer });
         } else {
             summary.count_item(UnsupportedItem::Copies, 1);
@@ -76,12 +76,12 @@ fn buffer_times(log: &MonoLog) -> Vec<u64> {
 pub struct WrittenDefinitions {
     several: bool,
     /// Index of the log that contained it first, by a hash of the content.
-    known: FxHashMap<u64, usize>,
+    first_logs: FxHashMap<u64, usize>,
 }
 
 impl WrittenDefinitions {
     pub fn new(several: bool) -> Self {
-        Self { several, known: FxHashMap::default() }
+        Self { several, first_logs: FxHashMap::default() }
     }
 
     /// Whether another log has contained an identical event.
@@ -93,7 +93,7 @@ impl WrittenDefinitions {
         let content = (thread, event.byte, event.time, &event.body, &event.descriptions);
         // Writing to a hash cannot fail.
         let _ = write!(hash, "{content:?}");
-        *self.known.entry(hash.0.finish()).or_insert(log) != log
+        *self.first_logs.entry(hash.0.finish()).or_insert(log) != log
     }
 }
 

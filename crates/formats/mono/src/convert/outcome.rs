@@ -26,72 +26,64 @@ macro_rules! unsupported_items {
                     $(Self::$variant => $name,)+
                 }
             }
-
-            /// What was done, for people: a count follows.
-            #[must_use]
-            pub const fn about(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $doc,)+
-                }
-            }
         }
     };
 }
 
 unsupported_items! {
-    ///fields of the header that the data version has no place for
+    /// Header fields that the target does not have.
     HeaderFields = "header_fields",
-    ///times of events that were left out: the data version gives those events none
+    /// Times of events that have none in the target.
     Times = "times",
-    ///events that were given the time of the one before them: the log says none
+    /// Events without a time in the source: they get that of the previous timed event.
     UnknownTimes = "unknown_times",
-    ///times of counters that were rounded down to milliseconds
+    /// Times of counters rounded down to milliseconds.
     CounterTimes = "counter_times",
-    ///backtraces that were left out
+    /// Omitted backtraces.
     Backtraces = "backtraces",
-    ///sizes of allocations that were rounded up to 8 bytes, as all profilers but the first do
+    /// Allocation sizes rounded up to a multiple of 8 bytes.
     Sizes = "sizes",
-    ///classes that were given a vtable, at their own address and of no domain
+    /// Vtables added for classes, at the address of the class.
     AddedVtables = "made_vtables",
-    ///objects of vtables that are described nowhere: the vtable stands where the class should
+    /// Objects whose vtable is not described: the vtable is written as the class.
     UnknownVtables = "unknown_vtables",
-    ///assemblies whose image was left out, or is not known and written as 0
+    /// Images of assemblies: omitted, or unknown and written as 0.
     AssemblyImages = "assembly_images",
-    ///images whose module version id was left out, or is not known and empty
+    /// Module version ids of images: omitted, or unknown and written as empty.
     Mvids = "mvids",
-    ///exceptions of clauses that were left out, or are not known and written as 0
+    /// Exceptions of clauses: omitted, or unknown and written as 0.
     ClauseObjects = "clause_objects",
-    ///generations of objects that were left out, or are not known and written as 255
+    /// Generations of objects: omitted, or unknown and written as 255.
     Generations = "generations",
-    ///offsets of references that were left out, or are not known and written as 0
+    /// Offsets of references: omitted, or unknown and written as 0.
     ReferenceOffsets = "reference_offsets",
-    ///roots whose address was left out, or is not known and written as 0
+    /// Addresses of roots: omitted, or unknown and written as 0.
     RootSlots = "root_slots",
-    ///roots whose kind was left out: the data version tells it by where they lie
+    /// Kinds of roots, which the target derives from their addresses.
     RootKinds = "root_kinds",
-    ///roots whose flags (pinning, weak, interior) were left out
+    /// Flags of roots (pinning, weak, interior).
     RootFlags = "root_flags",
-    ///numbers of collections so far that were left out, or are not known and written as 0
+    /// Numbers of collections: omitted, or unknown and written as 0.
     Collections = "collections",
-    ///samples whose type was left out
+    /// Types of samples.
     SampleTypes = "sample_types",
-    ///samples whose managed stack was left out
+    /// Managed stacks of samples.
     SampleStacks = "sample_stacks",
-    ///frames of samples whose place in their method was left out, or is not known (IL offset -1)
+    /// Positions in the frames of samples: omitted, or unknown (IL offset -1).
     SamplePositions = "sample_places",
-    ///counters, or values of them, that were left out
+    /// Counters or counter values.
     Counters = "counters",
-    ///counters whose unit and variance were left out
+    /// Units and variances of counters.
     CounterUnits = "counter_units",
-    ///names of helpers that were left out
+    /// Names of helpers.
     HelperNames = "helper_names",
-    ///flags of names and backtraces that were left out
+    /// Flags of names and backtraces.
     Flags = "flags",
-    ///buffers that were there twice, written once
+    /// Buffers that several logs contain: written once.
     Copies = "copies",
-    ///events that name something and are in several of the logs, written once
+    /// Definitions that several logs contain: written once.
     Repeated = "repeated",
-    ///buffers that end before an event that cannot be read
+    /// Buffers truncated before an unreadable event.
     Damaged = "damaged",
 }
 
@@ -132,7 +124,7 @@ impl ConvertSummary {
 
 /// Why a conversion failed.
 #[derive(Debug)]
-pub enum ConvertError {
+pub enum LogConvertError {
     /// The output failed.
     Output(io::Error),
     /// No log was given.
@@ -147,7 +139,7 @@ pub enum ConvertError {
     Buffer(ParseError),
 }
 
-impl fmt::Display for ConvertError {
+impl fmt::Display for LogConvertError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Output(error) => error.fmt(f),
@@ -162,9 +154,9 @@ impl fmt::Display for ConvertError {
     }
 }
 
-impl std::error::Error for ConvertError {}
+impl std::error::Error for LogConvertError {}
 
-impl From<io::Error> for ConvertError {
+impl From<io::Error> for LogConvertError {
     fn from(error: io::Error) -> Self {
         Self::Output(error)
     }

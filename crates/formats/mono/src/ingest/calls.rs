@@ -33,7 +33,7 @@ pub fn call_events(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
     let threads = ThreadKeys::new(log, placement);
     let placement = placement.clone();
     scan::scan_batches(log, KINDS, move |log, group| {
-        let mut functions = FunctionKeys::new(&placement);
+        let mut functions = FunctionCache::new(&placement);
         CallReader { log, placement: &placement, threads: &threads, functions: &mut functions }
             .read_batch(group)
     })
@@ -47,7 +47,7 @@ pub fn segments(log: &Arc<LogData>, placement: &Placement) -> Vec<CallStream> {
     let len = groups.len().div_ceil(NUM_SEGMENTS).max(1);
     let segments = groups.chunks(len).map(|groups| -> CallStream {
         let (log, placement, threads) = (Arc::clone(log), placement.clone(), threads.clone());
-        let mut functions = FunctionKeys::new(&placement);
+        let mut functions = FunctionCache::new(&placement);
         Box::new(groups.concat().into_iter().map(move |buffer| {
             let (placement, threads, functions) = (&placement, &threads, &mut functions);
             CallReader { log: &log, placement, threads, functions }.read_run(buffer).into()
@@ -61,7 +61,7 @@ struct CallReader<'a> {
     log: &'a LogData,
     placement: &'a Placement,
     threads: &'a ThreadKeys,
-    functions: &'a mut FunctionKeys,
+    functions: &'a mut FunctionCache,
 }
 
 impl CallReader<'_> {
@@ -116,13 +116,13 @@ impl CallReader<'_> {
 }
 
 /// Keys of functions, with a cache of recent methods.
-struct FunctionKeys {
+struct FunctionCache {
     first: u32,
     /// Method and key, at the slot of the method.
     recent: Box<[(u64, u32); CACHE_SIZE]>,
 }
 
-impl FunctionKeys {
+impl FunctionCache {
     fn new(placement: &Placement) -> Self {
         // An entry that was never set has a method that belongs to another slot.
         let recent = Box::new(std::array::from_fn(|at| (if at == 0 { 8 } else { 0 }, 0)));

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use crate::consts::{EventByte, KindSet, PERFCOUNTERS, counter, section_name, unit_name};
 use crate::ingest::scan;
 use crate::log::LogData;
-use crate::records::{EventBody, Value};
+use crate::records::{CounterPayload, EventBody};
 use crate::survey::definitions::CounterRecord;
 
 /// Bit of `variance`: the values never decrease.
@@ -60,7 +60,7 @@ struct StoredSample {
     /// Milliseconds since the first values, before data version 13.
     ms: Option<u64>,
     index: u64,
-    value: Value<'static>,
+    value: CounterPayload<'static>,
     text: Option<Box<str>>,
     offset: u64,
 }
@@ -75,16 +75,16 @@ pub fn counter_samples(log: &Arc<LogData>, placement: &Placement) -> BatchStream
             let time = if at.time == 0 { buffer.header.time_base } else { at.time };
             let ms = (!since_v13).then_some(ms);
             for it in &event.values {
-                let text = if let Value::Text(text) = it.value {
+                let text = if let CounterPayload::Text(text) = it.value {
                     Some(String::from_utf8_lossy(text).into())
                 } else {
                     None
                 };
                 let value = match it.value {
-                    Value::Signed(number) => Value::Signed(number),
-                    Value::Unsigned(number) => Value::Unsigned(number),
-                    Value::Double(bits) => Value::Double(bits),
-                    Value::Null | Value::Text(_) => Value::Null,
+                    CounterPayload::Signed(number) => CounterPayload::Signed(number),
+                    CounterPayload::Unsigned(number) => CounterPayload::Unsigned(number),
+                    CounterPayload::Double(bits) => CounterPayload::Double(bits),
+                    CounterPayload::Null | CounterPayload::Text(_) => CounterPayload::Null,
                 };
                 found.push(StoredSample { time, ms, index: it.index, value, text, offset: event.offset });
             }
@@ -104,16 +104,16 @@ pub fn counter_samples(log: &Arc<LogData>, placement: &Placement) -> BatchStream
             *sum = 0;
         }
         let value = match it.value {
-            Value::Signed(difference) => {
+            CounterPayload::Signed(difference) => {
                 *sum = sum.wrapping_add_signed(difference);
                 Some(if counter.kind == counter::INT { f64::from(*sum as i32) } else { *sum as i64 as f64 })
             }
-            Value::Unsigned(difference) => {
+            CounterPayload::Unsigned(difference) => {
                 *sum = sum.wrapping_add(difference);
                 Some(if counter.kind == counter::UINT { f64::from(*sum as u32) } else { *sum as f64 })
             }
-            Value::Double(bits) => Some(f64::from_bits(bits)),
-            Value::Null | Value::Text(_) => None,
+            CounterPayload::Double(bits) => Some(f64::from_bits(bits)),
+            CounterPayload::Null | CounterPayload::Text(_) => None,
         };
         let id = placement.first.counter.saturating_add(number);
         let ts_ns = placement.clock.ns(time);

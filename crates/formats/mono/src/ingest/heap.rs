@@ -14,7 +14,7 @@ use crate::ingest::threads::ThreadKeys;
 use crate::log::LogData;
 use crate::ranges::RootRanges;
 use crate::reader::EventBuffer;
-use crate::records::{Event, EventBody, Root, int_size};
+use crate::records::{Event, EventBody, HeapRootEntry, int_size};
 
 /// A heapshot: the events of a thread between two offsets of the file.
 #[derive(Clone, Copy, Debug)]
@@ -299,25 +299,31 @@ pub fn heap_roots(log: &Arc<LogData>, placement: &Placement, request: &TableRequ
                 }
                 let snapshot = heapshot.map(|heapshot| placement.first.snapshot.saturating_add(heapshot));
                 let ts_ns = event.time.map(|time| placement.clock.ns(time));
-                let mut push =
-                    |root: &Root, kind: &str, name: Option<&str>, slot, of, thread, pinning, weak| {
-                        let source = placement.source_id;
-                        let object = root.object;
-                        table.push(
-                            snapshot,
-                            ts_ns,
-                            object,
-                            kind,
-                            name,
-                            slot,
-                            of,
-                            thread,
-                            pinning,
-                            weak,
-                            source,
-                            event.offset,
-                        );
-                    };
+                let mut push = |root: &HeapRootEntry,
+                                kind: &str,
+                                name: Option<&str>,
+                                slot,
+                                of,
+                                thread,
+                                pinning,
+                                weak| {
+                    let source = placement.source_id;
+                    let object = root.object;
+                    table.push(
+                        snapshot,
+                        ts_ns,
+                        object,
+                        kind,
+                        name,
+                        slot,
+                        of,
+                        thread,
+                        pinning,
+                        weak,
+                        source,
+                        event.offset,
+                    );
+                };
                 for root in &event.roots {
                     if !dialect.has_vtables() {
                         // In data version 13 the type is a byte, which cannot contain the flags.

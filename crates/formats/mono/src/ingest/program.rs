@@ -242,14 +242,14 @@ mod tests {
     }
 
     #[test]
-    fn code_ends_where_other_code_is_put_over_it() {
+    fn code_ends_when_it_is_overwritten() {
         let blocks =
             [block(100, 50, 1), block(150, 50, 2), block(120, 40, 7), block(300, 10, 3), block(100, 10, 9)];
         assert_eq!(overwrite_times(&blocks), [Some(7), Some(7), None, None, None]);
     }
 
     #[test]
-    fn sizes_that_lie_end_nothing_twice() {
+    fn wrong_sizes_end_nothing_twice() {
         let blocks = [block(8, u64::MAX, 1), block(8, 0, 2), block(8, 0, 3), block(0, u64::MAX, 4)];
         assert_eq!(overwrite_times(&blocks), [Some(2), Some(3), Some(4), None]);
     }

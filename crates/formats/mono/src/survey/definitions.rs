@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn places_and_sizes_that_nothing_has_are_none() {
+    fn implausible_addresses_and_sizes_are_cleared() {
         let all_ones = u64::MAX;
         assert_eq!(
             sizes(&[(0x4000_1000, 40), (0, 40), (0x4000_2000, all_ones), (all_ones, 7)]),
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_pointer_is_no_size_and_where_those_are_is_no_code() {
+    fn halves_of_pointers_are_not_sizes() {
         let (heap, library) = (0x5563_c543_0000, 0x7f89_0c00_0000);
         let code = [
             (0x4000_1000, 250),
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn code_in_the_heap_is_code() {
+    fn code_on_the_heap_is_retained() {
         // An interpreter allocates its methods on the heap.
         let heap = 0x5563_c543_0000;
         assert_eq!(

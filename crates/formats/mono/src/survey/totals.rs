@@ -142,7 +142,7 @@ impl AllocationTotalsBuilder {
             let next = self.all.totals.len();
             let index = *self.total_indices.entry((first, total.class)).or_insert(next);
             match self.all.totals.get_mut(index) {
-                Some(known) => known.merge(&total),
+                Some(of_class) => of_class.merge(&total),
                 None if next < MAX_ALLOCATION_TOTALS => {
                     self.all.totals.push(AllocationTotal { buffer: first, ..total })
                 }

@@ -90,7 +90,7 @@ impl<'a> FieldVisitor<'a> for EncodingLister {
 }
 
 #[test]
-fn tables_say_what_is_read_in_every_data_version() {
+fn documented_layouts_match_the_decoder() {
     for version in 1..=17 {
         let mut dialect = LogDialect::released(version, 8);
         // The later of the two producers of data version 1 writes all events of that version.

@@ -10,7 +10,7 @@ use crate::records::Event;
 use crate::tests::assemble::{fixtures, open};
 
 #[test]
-fn what_is_shown_makes_the_event_again() {
+fn named_fields_build_an_equal_event() {
     let mut num = 0;
     for (name, bytes) in fixtures() {
         let log = open(bytes);
@@ -34,7 +34,7 @@ fn what_is_shown_makes_the_event_again() {
 }
 
 #[test]
-fn every_event_says_what_it_lacks() {
+fn missing_fields_are_rejected() {
     for version in 1..=NEWEST {
         let dialect = LogDialect::released(version, 8);
         for byte in EventByte::ALL {
@@ -48,7 +48,7 @@ fn every_event_says_what_it_lacks() {
 }
 
 #[test]
-fn refusals() {
+fn invalid_fields_are_rejected() {
     let dialect = LogDialect::released(17, 4);
     let text = |text: &str| FieldValue::Text(text.to_owned());
     let fields = |value: FieldValue| vec![("object".to_owned(), value)];

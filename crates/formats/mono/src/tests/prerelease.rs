@@ -6,11 +6,11 @@ use crate::consts::EventByte;
 use crate::dialect::LogDialect;
 use crate::encode::BufferEncoder;
 use crate::header::Header;
-use crate::records::{CounterValue, Event, EventBody, HeapObject, HeapRoot, Root, Value};
+use crate::records::{CounterPayload, CounterValue, Event, EventBody, HeapObject, HeapRoot, HeapRootEntry};
 use crate::tests::assemble::{codes, fixtures, open};
 
 /// An event, several times, that each unreleased layout encodes in another way.
-fn telling(byte: EventByte) -> Event<'static> {
+fn distinguishing_event(byte: EventByte) -> Event<'static> {
     let mut event = Event::default();
     assert!(event.begin(byte));
     event.time = Some(5000);
@@ -25,8 +25,13 @@ fn telling(byte: EventByte) -> Event<'static> {
             // Decoded as data version 15, the second object's difference is the first byte of the next event, which
             // is not defined.
             event.roots = vec![
-                Root { object: 0x8000, kind: 1, ..Root::default() },
-                Root { object: 0x8000 + (0x0b << 3), kind: 0x84, extra: 300, ..Root::default() },
+                HeapRootEntry { object: 0x8000, kind: 1, ..HeapRootEntry::default() },
+                HeapRootEntry {
+                    object: 0x8000 + (0x0b << 3),
+                    kind: 0x84,
+                    extra: 300,
+                    ..HeapRootEntry::default()
+                },
             ];
         }
         EventBody::HeapObject(HeapObject { object, class, size, .. }) => {
@@ -34,7 +39,7 @@ fn telling(byte: EventByte) -> Event<'static> {
         }
         EventBody::Counters { ms } => {
             *ms = 1;
-            let value = Value::Text(b"text");
+            let value = CounterPayload::Text(b"text");
             event.values = vec![CounterValue { index: 1, kind: 6, value }];
         }
         _ => {}
@@ -50,7 +55,7 @@ fn written(dialect: LogDialect, kinds: &[EventByte]) -> Vec<u8> {
     let mut encoder = BufferEncoder::new(dialect, 1, 5000);
     for _ in 0..4 {
         for kind in kinds {
-            encoder.write(&mut telling(*kind)).unwrap();
+            encoder.write(&mut distinguishing_event(*kind)).unwrap();
         }
     }
     encoder.finish(&mut out).unwrap();
@@ -58,7 +63,7 @@ fn written(dialect: LogDialect, kinds: &[EventByte]) -> Vec<u8> {
 }
 
 #[test]
-fn the_layout_that_reads_is_chosen_and_told() {
+fn the_readable_layout_is_selected_and_reported() {
     for (version, kinds) in [
         (5, &[EventByte::COUNTERS][..]),
         (14, &[EventByte::SAMPLE_HIT, EventByte::HEAP_ROOT]),

@@ -96,7 +96,7 @@ fn event_for_event_through_the_writer() {
 }
 
 #[test]
-fn an_event_the_data_version_does_not_have_is_refused_and_leaves_nothing_behind() {
+fn an_undefined_event_is_rejected_without_output() {
     let mut header = open(fixtures()[0].1.clone()).header().clone();
     header = header.converted(&LogDialect::released(3, 8));
     let mut writer = Writer::new(Vec::new(), &header).unwrap();

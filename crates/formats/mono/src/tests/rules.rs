@@ -33,7 +33,7 @@ fn headers() {
 }
 
 #[test]
-fn refused_headers_say_where() {
+fn rejected_headers_report_the_field() {
     for (at, value, field) in [(0, 0, "id"), (6, 18, "format"), (7, 16, "ptrsize")] {
         let mut bytes = header();
         bytes[at] = value;
@@ -95,7 +95,7 @@ fn calls() {
 }
 
 #[test]
-fn one_thread_id_for_two_threads() {
+fn a_reused_thread_id_is_reported() {
     let start = event(0x22, &[&[5], POINTER]);
     let end = event(0x42, &[&[5], POINTER]);
     let first = buffer_of(0x1000, TIME, &[start.clone(), end.clone()]);

@@ -69,14 +69,14 @@ fn assert_alike(log: &MonoLog, what: &str) {
 }
 
 #[test]
-fn of_logs_of_every_data_version() {
+fn every_data_version_decodes_alike() {
     for (name, bytes) in fixtures() {
         assert_alike(&open(bytes), &name);
     }
 }
 
 #[test]
-fn of_damaged_logs() {
+fn damaged_logs_decode_alike() {
     let kinds = ["v17-heapshot", "v17-i386-calls", "v01-heapshot"];
     for (name, bytes) in fixtures().into_iter().filter(|(name, _)| kinds.contains(&name.as_str())) {
         let first = open(bytes.clone()).header().size as usize;
@@ -98,16 +98,16 @@ fn number(num_bytes: usize) -> Vec<u8> {
 }
 
 #[test]
-fn of_numbers_of_any_length() {
+fn numbers_of_any_length_decode_alike() {
     for num_bytes in 1..13 {
-        for behind in [0, 9] {
+        for num_after in [0, 9] {
             let call = event(0x23, &[&number(num_bytes)]);
             let jit = event(0x43, &[&[2], &[4], &[8], b"A:B ()\0"]);
             let object =
                 event(0x26, &[&number(num_bytes), &[2], &[24], &[1], &[2, 0, 2], &number(num_bytes), &[2]]);
             let mut events = vec![call.clone(), jit, object.clone(), call, object];
-            events.extend(vec![event(0x13, &[&[2]]); behind]);
-            assert_alike(&log(&[buffer(&events)]), &format!("{num_bytes}, {behind}"));
+            events.extend(vec![event(0x13, &[&[2]]); num_after]);
+            assert_alike(&log(&[buffer(&events)]), &format!("{num_bytes}, {num_after}"));
         }
     }
 }

@@ -30,14 +30,14 @@ fn assert_alike(log: &MonoLog, what: &str) {
 }
 
 #[test]
-fn of_logs_of_every_data_version() {
+fn every_data_version_decodes_alike() {
     for (name, bytes) in fixtures() {
         assert_alike(&open(bytes), &name);
     }
 }
 
 #[test]
-fn of_damaged_logs() {
+fn damaged_logs_decode_alike() {
     // One of each family of encodings with backtraces; all of them would take too long.
     let kinds = ["v01", "v11-32bit", "v12", "v13", "v17"].map(|kind| format!("crafted-{kind}"));
     for (name, bytes) in fixtures().into_iter().filter(|(name, _)| kinds.contains(name)) {
@@ -65,26 +65,26 @@ fn number(num_bytes: usize) -> Vec<u8> {
 }
 
 #[test]
-fn of_numbers_of_any_length_at_any_place() {
-    for before in 0..9 {
+fn numbers_of_any_length_are_skipped() {
+    for num_before in 0..9 {
         for num_bytes in 1..13 {
-            for behind in [0, 9] {
-                let frames = [vec![2; before], number(num_bytes), vec![4; behind]].concat();
-                let events = [allocation((before + 1 + behind) as u8, &frames), event(0x23, &[&[2]])];
+            for num_after in [0, 9] {
+                let frames = [vec![2; num_before], number(num_bytes), vec![4; num_after]].concat();
+                let events = [allocation((num_before + 1 + num_after) as u8, &frames), event(0x23, &[&[2]])];
                 let log = log(&[buffer(&events)]);
-                assert_alike(&log, &format!("{before}, {num_bytes}, {behind}"));
-                // Ten bytes hold 64 bits.
+                assert_alike(&log, &format!("{num_before}, {num_bytes}, {num_after}"));
+                // Ten bytes can contain 64 bits.
                 assert_eq!(log.survey().faults.is_empty(), num_bytes <= 10);
-                assert_eq!(log.survey().definitions.num_frames, (before + 1 + behind) as u64);
+                assert_eq!(log.survey().definitions.num_frames, (num_before + 1 + num_after) as u64);
             }
         }
     }
 }
 
 #[test]
-fn of_methods_behind_backtraces() {
+fn methods_after_skipped_backtraces_are_correct() {
     let pair = [allocation(3, &[2, 4, 0x7f]), allocation(1, &[6]), event(0x23, &[&[2]])].concat();
-    // Up to more skipped backtraces than the decoder tolerates before it stops skipping.
+    // Up to more skipped backtraces than the decoder tolerates num_before it stops skipping.
     for num in [1, 7, 8, 9, 40] {
         let log = log(&[buffer(&vec![pair.clone(); num])]);
         assert_alike(&log, &format!("{num}"));
@@ -93,7 +93,7 @@ fn of_methods_behind_backtraces() {
 }
 
 #[test]
-fn of_events_that_are_read_where_they_are_marked() {
+fn rare_events_are_found_by_position() {
     for (name, bytes) in fixtures() {
         let log = open(bytes);
         let survey = log.survey();
@@ -125,7 +125,7 @@ fn of_events_that_are_read_where_they_are_marked() {
 }
 
 #[test]
-fn of_allocations_and_moves_that_are_read_in_one_go() {
+fn fast_path_of_allocations_and_moves() {
     for (name, bytes) in fixtures() {
         let log = open(bytes);
         let survey = log.survey();

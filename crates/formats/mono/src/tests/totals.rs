@@ -67,7 +67,7 @@ fn thread_starts() -> Vec<u8> {
 }
 
 #[test]
-fn of_logs_of_every_data_version() {
+fn every_data_version_has_equal_totals() {
     let mut num = 0;
     for (name, bytes) in fixtures() {
         let log = open(bytes);
@@ -80,7 +80,7 @@ fn of_logs_of_every_data_version() {
 }
 
 #[test]
-fn of_threads_with_the_same_id() {
+fn threads_with_one_id_have_separate_totals() {
     let first = buffer_of(THREAD, 1000, &[thread_starts(), class(0, "A"), alloc(0, 1, 16)]);
     let second = buffer_of(THREAD, 2000, &[alloc(0, 2, 24)]);
     let third = buffer_of(THREAD, 3000, &[alloc(0, 3, 32), thread_starts(), alloc(0, 4, 40)]);
@@ -91,13 +91,13 @@ fn of_threads_with_the_same_id() {
 }
 
 #[test]
-fn are_not_told_where_an_address_is_of_two_classes() {
+fn no_totals_if_an_address_has_two_classes() {
     let events = [class(0, "A"), alloc(0, 1, 16), class(0, "B"), alloc(0, 2, 16)];
     assert_eq!(of_survey(&log(&[buffer(&events)])), None);
 }
 
 #[test]
-fn are_not_kept_of_more_classes_than_programs_have() {
+fn no_totals_of_too_many_classes() {
     let of_class = |class: u64| {
         event(0x00, &[&[class as u8 | 0x80, (class >> 7) as u8 | 0x80, (class >> 14) as u8], &[0, 16]])
     };
@@ -109,7 +109,7 @@ fn are_not_kept_of_more_classes_than_programs_have() {
 }
 
 #[test]
-fn moves_of_some_objects_are_those_to_and_from_their_addresses() {
+fn requested_moves_are_from_and_to_the_addresses() {
     let moves = |objects: &[u8]| event(0x31, &[&[objects.len() as u8], objects]);
     let log = log(&[buffer(&[moves(&[1, 2, 3, 4]), moves(&[2, 5])])]);
     let rows = |objects: Option<Vec<u64>>| -> Vec<(u64, u64)> {
@@ -129,7 +129,7 @@ fn moves_of_some_objects_are_those_to_and_from_their_addresses() {
 }
 
 #[test]
-fn rows_of_some_objects_are_those_of_all_that_are_of_these() {
+fn requested_allocations_are_those_of_the_addresses() {
     let events: Vec<_> = (0..60).map(|at| alloc(0, at, 16)).collect();
     let log = log(&[buffer(&events[..20]), buffer(&events[20..40]), buffer(&events[40..])]);
     let rows = |objects: Option<Vec<u64>>| -> Vec<u64> {

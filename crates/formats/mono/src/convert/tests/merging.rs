@@ -1,13 +1,13 @@
 //! Tests of merging several logs.
 
-use crate::convert::outcome::ConvertError;
+use crate::convert::outcome::LogConvertError;
 use crate::convert::tests::{converted, event_texts, fixture, part};
 use crate::convert::{LogSelection, Options, ThreadChoice, UnsupportedItem, convert};
 use crate::recording::MonoLog;
 use crate::tests::assemble::{fixtures, open};
 
 #[test]
-fn the_threads_of_a_log_one_by_one_and_together_again() {
+fn threads_are_split_and_merged_again() {
     for (name, bytes) in fixtures() {
         let log = open(bytes);
         let mut ids: Vec<u64> = log.data().names().threads.list.iter().map(|thread| thread.id).collect();
@@ -36,7 +36,7 @@ fn the_threads_of_a_log_one_by_one_and_together_again() {
 }
 
 #[test]
-fn a_log_twice_is_that_log() {
+fn a_duplicate_log_changes_nothing() {
     let (name, bytes) = fixtures().swap_remove(3);
     let log = open(bytes.clone());
     let (out, summary) = converted(&[&log, &log], &Options::default());
@@ -73,14 +73,14 @@ fn counters_of_two_parts_add_up() {
 }
 
 #[test]
-fn logs_of_other_runs_are_refused() {
+fn logs_of_other_runs_are_rejected() {
     let (first, other) = (fixture("v17-heapshot"), fixture("v14-bt"));
     let refused = convert(&[&first, &other], &Options::default(), std::io::sink());
-    assert!(matches!(refused, Err(ConvertError::Runs(..))), "{refused:?}");
+    assert!(matches!(refused, Err(LogConvertError::Runs(..))), "{refused:?}");
     let options = Options { any_run: true, ..Options::default() };
     let (out, summary) = converted(&[&first, &other], &options);
     assert_eq!(open(out).survey().num_events(), summary.num_events);
     let narrow = fixture("v17-i386-calls");
     let refused = convert(&[&first, &narrow], &options, std::io::sink());
-    assert!(matches!(refused, Err(ConvertError::Pointers(8, 4))));
+    assert!(matches!(refused, Err(LogConvertError::Pointers(8, 4))));
 }

@@ -25,7 +25,7 @@ fn times(log: &crate::MonoLog, range: (u64, u64)) -> Vec<u64> {
 }
 
 #[test]
-fn a_range_of_time_keeps_whole_calls() {
+fn a_time_range_retains_whole_calls() {
     // a (1010-1090) calls b (1020-1030), c (1040-1050); then d (1095-1099). Methods are 0x1000, 0x1001, 0x1002, 0x1003.
     let events = [
         call(0x23, 10, 0),
@@ -47,7 +47,7 @@ fn a_range_of_time_keeps_whole_calls() {
 }
 
 #[test]
-fn a_collection_and_a_wait_are_whole() {
+fn collections_and_waits_are_retained_whole() {
     // GC start and end, contention and done.
     let events = [
         event(0x11, &[&[0, 0]]),
@@ -61,10 +61,10 @@ fn a_collection_and_a_wait_are_whole() {
 }
 
 #[test]
-fn a_shot_is_whole_or_not_there() {
+fn a_heapshot_is_retained_whole_or_omitted() {
     let log = fixture("v17-heapshot");
-    let shots = log.survey().definitions.heapshots.clone();
-    let (first, last) = (shots[0], shots[1]);
+    let boundaries = log.survey().definitions.heapshots.clone();
+    let (first, last) = (boundaries[0], boundaries[1]);
     assert!(first.is_start && !last.is_start);
     let middle = first.time.midpoint(last.time);
     let (out, _) = converted(&[&log], &part(within(middle, middle + 1)));

@@ -3,7 +3,7 @@
 use perfuse_wire::Severity;
 
 use crate::consts::{EventByte, NEWEST, metadata};
-use crate::convert::outcome::ConvertError;
+use crate::convert::outcome::LogConvertError;
 use crate::convert::tests::{converted, event_texts, fixture, num_events, to};
 use crate::convert::{UnsupportedItem, convert};
 use crate::header::Header;
@@ -11,7 +11,7 @@ use crate::survey::definitions::MetadataRecord;
 use crate::tests::assemble::{checked, fixtures, open};
 
 #[test]
-fn a_log_as_it_is_comes_out_byte_for_byte() {
+fn an_unchanged_log_is_written_byte_for_byte() {
     for (name, bytes) in fixtures() {
         let log = open(bytes.clone());
         let (again, summary) = converted(&[&log], &Default::default());
@@ -62,7 +62,7 @@ fn to_a_newer_data_version_and_back() {
 }
 
 #[test]
-fn what_a_data_version_has_no_place_for_is_counted() {
+fn unsupported_items_are_counted() {
     let log = fixture("crafted-v17");
     let (out, summary) = converted(&[&log], &to(12));
     let new = open(out);
@@ -86,7 +86,7 @@ fn what_a_data_version_has_no_place_for_is_counted() {
 
 /// The reader of November 2010 reads flags from the upper half of the startup time; they must be 0.
 #[test]
-fn the_header_of_data_version_1_is_that_of_the_first_profiler() {
+fn the_header_of_data_version_1_suits_the_first_reader() {
     let (out, _) = converted(&[&fixture("crafted-v17")], &to(1));
     assert_eq!(out[8..32], [0; 24]);
     assert_eq!(Header::read(&out).unwrap().size, 32);
@@ -105,11 +105,11 @@ fn classes_get_vtables_and_back() {
 }
 
 #[test]
-fn there_is_no_other_data_version() {
+fn unknown_data_versions_are_rejected() {
     for version in [0, 18] {
         let log = fixture("crafted-v13");
         let refused = convert(&[&log], &to(version), std::io::sink());
-        assert!(matches!(refused, Err(ConvertError::Version(_))));
+        assert!(matches!(refused, Err(LogConvertError::Version(_))));
     }
-    assert!(matches!(convert(&[], &to(1), std::io::sink()), Err(ConvertError::Nothing)));
+    assert!(matches!(convert(&[], &to(1), std::io::sink()), Err(LogConvertError::Nothing)));
 }
