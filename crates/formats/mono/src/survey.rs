@@ -40,7 +40,7 @@ pub struct LogSurvey {
     /// Kinds of events in each buffer, so that a table reads only the buffers it needs.
     pub kinds: Vec<KindSet>,
     /// Number of events in each buffer.
-    pub lengths: Vec<u64>,
+    pub events_per_buffer: Vec<u64>,
     /// Positions of rare events.
     pub rare_events: RareEvents,
     /// Number of moved objects.
@@ -86,7 +86,7 @@ impl LogSurvey {
             definitions,
             allocations,
             kinds,
-            lengths,
+            events_per_buffer,
             rare_events,
             num_moves,
             heapshots,
@@ -103,7 +103,7 @@ impl LogSurvey {
             definitions,
             allocations,
             kinds,
-            lengths,
+            events_per_buffer,
             rare_events,
             num_moves,
             heapshots,
@@ -175,7 +175,7 @@ impl LogSurvey {
     /// Index in the log of the first event of each buffer.
     #[must_use]
     pub fn first_indices(&self) -> Vec<u64> {
-        let running = self.lengths.iter().scan(0u64, |next, length| {
+        let running = self.events_per_buffer.iter().scan(0u64, |next, length| {
             let first = *next;
             *next = next.saturating_add(*length);
             Some(first)
@@ -234,7 +234,7 @@ pub(super) struct SurveyPart {
     pub num_moves: u64,
     pub rare_events: RareEvents,
     pub kinds: Vec<KindSet>,
-    pub lengths: Vec<u64>,
+    pub events_per_buffer: Vec<u64>,
 }
 
 impl SurveyPart {
@@ -249,7 +249,7 @@ impl SurveyPart {
             num_moves: 0,
             rare_events: RareEvents::default(),
             kinds: Vec::new(),
-            lengths: Vec::new(),
+            events_per_buffer: Vec::new(),
         }
     }
 
@@ -269,7 +269,7 @@ impl SurveyPart {
         self.num_moves = self.num_moves.saturating_add(other.num_moves);
         self.rare_events.append(other.rare_events);
         self.kinds.extend(other.kinds);
-        self.lengths.extend(other.lengths);
+        self.events_per_buffer.extend(other.events_per_buffer);
         self
     }
 }
@@ -354,7 +354,7 @@ impl SurveyTask {
         self.part.definitions.num_frames =
             self.part.definitions.num_frames.saturating_add(decoder.num_skipped_frames());
         self.part.kinds.push(tally.kinds);
-        self.part.lengths.push(tally.num_events);
+        self.part.events_per_buffer.push(tally.num_events);
         if tally.first_time <= tally.last_time {
             let (a, b) = self.part.span.unwrap_or((tally.first_time, tally.last_time));
             self.part.span = Some((a.min(tally.first_time), b.max(tally.last_time)));

@@ -341,7 +341,7 @@ impl Adapter {
 /// Stands for an unknown generation; known ones are 0 and 1.
 const UNKNOWN_GENERATION: u64 = 0xff;
 /// Root kinds of data version 14, in the order of the kinds 0 to 4 of data versions 3 to 13.
-const V14_KINDS: [u64; 5] = [1, 2, 4, 8, 16];
+const KINDS_OF_V14: [u64; 5] = [1, 2, 4, 8, 16];
 // Root kinds as data versions 3 to 13 number them.
 const KIND_STACK: u64 = 0;
 const KIND_FINALIZER: u64 = 1;
@@ -401,10 +401,10 @@ impl Adapter {
             (source.map_or(KIND_OTHER, |source| kind_of_source(*source)), 0)
         } else {
             let low = root.kind & !FLAGS_MASK;
-            let old_kind = V14_KINDS.iter().position(|kind| *kind == low).map_or(low, |at| at as u64);
+            let old_kind = KINDS_OF_V14.iter().position(|kind| *kind == low).map_or(low, |at| at as u64);
             (if from.version >= 14 { old_kind } else { low }, root.kind & FLAGS_MASK)
         };
-        let kind = match V14_KINDS.get(kind as usize) {
+        let kind = match KINDS_OF_V14.get(kind as usize) {
             Some(new) if to.version >= 14 => *new,
             _ => kind,
         };

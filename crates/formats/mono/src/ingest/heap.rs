@@ -45,8 +45,8 @@ impl Heapshots {
         let mut heapshots = Self { list: Vec::new(), by_thread: FxHashMap::default(), mask, selected: None };
         for boundary in &log.survey().definitions.heapshots {
             let own = heapshots.by_thread.entry(boundary.thread).or_default();
-            let lookup_ = own.last().and_then(|lookup_| heapshots.list.get_mut(*lookup_ as usize));
-            if let Some(open) = lookup_.filter(|heapshot| heapshot.end == u64::MAX) {
+            let last = own.last().and_then(|last| heapshots.list.get_mut(*last as usize));
+            if let Some(open) = last.filter(|heapshot| heapshot.end == u64::MAX) {
                 open.end = boundary.offset;
                 open.end_time = (!boundary.is_start).then_some(boundary.time);
             }
@@ -96,9 +96,9 @@ impl Heapshots {
     /// The heapshots of a thread, and how many of them start at or before an offset.
     fn of_thread(&self, thread: u64, offset: u64) -> Option<(&[u32], usize)> {
         let own = self.by_thread.get(&(thread & self.mask))?;
-        let begins =
+        let is_before =
             |number: &u32| self.list.get(*number as usize).is_some_and(|heapshot| heapshot.start <= offset);
-        Some((own, own.partition_point(begins)))
+        Some((own, own.partition_point(is_before)))
     }
 
     /// A lookup for a thread without a cached heapshot.
@@ -146,23 +146,23 @@ pub fn totals(log: &LogData, placement: &Placement) -> Option<Vec<ShotSum>> {
     let (sections, names) = (log.survey().heapshots.sections()?, log.names());
     let heapshots = Heapshots::new(log);
     let mut all: FxHashMap<(u32, Option<u32>), ShotSum> = FxHashMap::default();
-    for range in sections {
-        let Some(heapshot) = heapshots.at(range.thread, range.offset) else { continue };
-        for total in &range.totals {
+    for section in sections {
+        let Some(heapshot) = heapshots.at(section.thread, section.offset) else { continue };
+        for total in &section.totals {
             if !names.is_constant_type(total.class) {
                 return None;
             }
-            let of = names.object_type(total.class, range.time);
-            let total_ = all.entry((heapshot, of)).or_insert_with(|| ShotSum {
+            let of = names.object_type(total.class, section.time);
+            let of_type = all.entry((heapshot, of)).or_insert_with(|| ShotSum {
                 snapshot_id: placement.first.snapshot.saturating_add(heapshot),
                 type_id: of.map(|of| placement.first.type_.saturating_add(of)),
                 num_objects: 0,
                 size_bytes: 0,
                 num_references: 0,
             });
-            total_.num_objects = total_.num_objects.saturating_add(total.count);
-            total_.size_bytes = total_.size_bytes.saturating_add(total.bytes);
-            total_.num_references = total_.num_references.saturating_add(total.num_references);
+            of_type.num_objects = of_type.num_objects.saturating_add(total.count);
+            of_type.size_bytes = of_type.size_bytes.saturating_add(total.bytes);
+            of_type.num_references = of_type.num_references.saturating_add(total.num_references);
         }
     }
     let mut all: Vec<_> = all.into_values().collect();
@@ -183,10 +183,10 @@ pub fn objects(log: &Arc<LogData>, placement: &Placement, request: &TableRequest
         let mut event = Event::default();
         for &number in group {
             let Some(buffer) = survey.buffers.list.get(number) else { continue };
-            let mut lookup_ = heapshots.lookup(buffer.header.thread_id);
+            let mut lookup = heapshots.lookup(buffer.header.thread_id);
             let mut push = |it: HeapObjectSummary| {
                 // A record of size 0 adds references to an object that already has a row.
-                let Some(heapshot) = lookup_.at(&heapshots, it.offset).filter(|_| it.size != 0) else {
+                let Some(heapshot) = lookup.at(&heapshots, it.offset).filter(|_| it.size != 0) else {
                     return;
                 };
                 table.push(
@@ -234,10 +234,12 @@ pub fn references(log: &Arc<LogData>, placement: &Placement, request: &TableRequ
     })
 }
 
+// Values of `HEAP_ROOT_REGISTER.source`.
 const STACK: u64 = 1;
 const STATIC: u64 = 3;
 const THREAD_STATIC: u64 = 4;
 const HANDLE: u64 = 14;
+// Flags in `HEAP_ROOT.type`.
 const PINNING: u64 = 0x100;
 const WEAK: u64 = 0x200;
 

@@ -59,7 +59,7 @@ pub fn allocations(log: &Arc<LogData>, placement: &Placement, request: &TableReq
         };
         if with_stacks {
             let stacks = log.stacks();
-            scan::for_each_event_without(log, group, KindSet::default(), |at, _, event| {
+            scan::for_each_event_skipping(log, group, KindSet::default(), |at, _, event| {
                 if let EventBody::Alloc { class, object, size } = event.body
                     && is_requested(object)
                 {

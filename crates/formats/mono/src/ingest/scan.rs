@@ -88,12 +88,12 @@ pub fn for_each_event(
     buffers: &[usize],
     each: impl FnMut(&EventContext, &EventBuffer, &Event<'_>),
 ) {
-    for_each_event_without(log, buffers, KindSet::of(&[EventByte::ALLOC_BT]), each);
+    for_each_event_skipping(log, buffers, KindSet::of(&[EventByte::ALLOC_BT]), each);
 }
 
 /// The same; events of the given kinds may lack their backtraces.
 #[inline]
-pub fn for_each_event_without(
+pub fn for_each_event_skipping(
     log: &LogData,
     buffers: &[usize],
     without_backtraces: KindSet,
