@@ -58,7 +58,7 @@ struct MonoConversion {
 
 fn kind(name: &str) -> PyResult<EventByte> {
     let known = EventByte::ALL.iter().find(|byte| byte.name() == Some(name));
-    known.copied().ok_or_else(|| PyValueError::new_err(format!("there is no event {name}")))
+    known.copied().ok_or_else(|| PyValueError::new_err(format!("unknown event {name}")))
 }
 
 /// Writes one log from several.
@@ -139,7 +139,8 @@ struct HeaderFields {
 impl HeaderFields {
     fn header(self) -> PyResult<Header> {
         if !(1..=NEWEST).contains(&self.version) {
-            let message = format!("there is no data version {}: they are 1 to {NEWEST}", self.version);
+            let message =
+                format!("data version {} does not exist: the versions are 1 to {NEWEST}", self.version);
             return Err(PyValueError::new_err(message));
         }
         if ![4, 8].contains(&self.pointer_bytes) {

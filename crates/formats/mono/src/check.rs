@@ -120,6 +120,7 @@ struct LogCheck<'a> {
 }
 
 impl<'a> LogCheck<'a> {
+    /// Creates the state and reports reused thread ids.
     fn new(log: &'a LogData, sink: &'a mut Diagnostics) -> Self {
         let survey = log.survey();
         let mut types = FxHashMap::default();

@@ -146,6 +146,7 @@ impl<'a> EventDecoder<'a> {
         }
     }
 
+    /// The first error, as that of an event.
     #[cold]
     fn parse_error(&self, event: &Event<'_>) -> ParseError {
         let (kind, pos, field) = self.error.unwrap_or((ErrorKind::Overlong, self.pos, ""));
@@ -154,6 +155,7 @@ impl<'a> EventDecoder<'a> {
         error
     }
 
+    /// Stores an error at the current position unless there is one already.
     #[cold]
     fn fail(&mut self, kind: ErrorKind, field: &'static str) {
         if self.error.is_none() {

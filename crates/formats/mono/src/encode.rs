@@ -92,7 +92,7 @@ impl BufferEncoder {
     /// # Errors
     /// When the events exceed the maximum length of a buffer.
     pub fn finish(self, out: &mut Vec<u8>) -> Result<(), ParseError> {
-        let kind = ErrorKind::Invalid { value: self.data.len() as u64, expected: "a length of 32 bits" };
+        let kind = ErrorKind::Invalid { value: self.data.len() as u64, expected: "a 32-bit length" };
         let len = u32::try_from(self.data.len()).map_err(|_| ParseError::new(kind, 0, "len"))?;
         BufferHeader { len, ..self.header }.write(out, Endian::Little);
         out.extend_from_slice(&self.data);
@@ -230,7 +230,7 @@ impl<'a> FieldVisitor<'a> for BufferEncoder {
     ) {
         for entry in list {
             if entry.index == 0 {
-                return self.reject(field, 0, "the number of a counter, from 1");
+                return self.reject(field, 0, "the index of a counter, starting at 1");
             }
             self.uleb128(entry.index);
             each(self, entry);

@@ -33,6 +33,7 @@ pub fn record_view<'a>(
     }
 }
 
+/// Name of an event, or its number if unknown.
 fn name(byte: EventByte) -> Cow<'static, str> {
     byte.name().map_or_else(|| Cow::Owned(byte.to_string()), Cow::Borrowed)
 }
@@ -170,7 +171,7 @@ impl fmt::Display for FieldError {
             Self::Event(name) => write!(f, "no data version has an event {name}"),
             Self::Missing(field) => write!(f, "the field {field} is missing"),
             Self::Type(field, expected) => write!(f, "{field} is not {expected}"),
-            Self::Unknown(field) => write!(f, "there is no field {field}"),
+            Self::Unknown(field) => write!(f, "the event has no field {field}"),
             Self::Refused("event", expected) => write!(f, "this is not {expected}"),
             Self::Refused(field, expected) => write!(f, "{field} is not {expected}"),
         }
@@ -211,10 +212,12 @@ struct FieldReader<'a> {
 }
 
 impl<'a> FieldReader<'a> {
+    /// Stores an error unless there is one already.
     fn fail(&mut self, error: FieldError) {
         self.error.get_or_insert(error);
     }
 
+    /// The first error, including fields that were not used.
     fn finish(self) -> Result<(), FieldError> {
         if let Some(error) = self.error {
             return Err(error);
@@ -249,18 +252,20 @@ impl<'a> FieldReader<'a> {
         }
     }
 
+    /// Sets an unsigned value.
     fn unsigned(&mut self, field: &'static str, value: &mut u64) {
         let number = self.number(field);
         match u64::try_from(number) {
             Ok(number) => *value = number,
-            Err(_) => self.fail(FieldError::Type(field, "a number of 64 bits, from 0 on")),
+            Err(_) => self.fail(FieldError::Type(field, "an unsigned 64-bit number")),
         }
     }
 
+    /// Sets an address, which must fit the pointer size.
     fn address(&mut self, field: &'static str, value: &mut u64) {
         self.unsigned(field, value);
         if *value & !self.dialect.pointer_mask() != 0 {
-            self.fail(FieldError::Type(field, "an address of the log's pointer size"));
+            self.fail(FieldError::Type(field, "an address that fits the pointer size of the log"));
         }
     }
 }
@@ -302,7 +307,7 @@ impl<'a> FieldVisitor<'a> for FieldReader<'a> {
         let number = self.number(field);
         match i64::try_from(number) {
             Ok(number) => *value = number,
-            Err(_) => self.fail(FieldError::Type(field, "a signed number of 64 bits")),
+            Err(_) => self.fail(FieldError::Type(field, "a signed 64-bit number")),
         }
     }
 

@@ -207,6 +207,7 @@ pub struct LogThreads {
 }
 
 impl LogThreads {
+    /// Assigns the buffers and METADATA events of a log to threads.
     pub(super) fn new(survey: &LogSurvey) -> Self {
         let mut all = Self::default();
         let mask = survey.dialect.pointer_mask();
@@ -274,6 +275,7 @@ impl LogThreads {
         }
     }
 
+    /// The thread of an index.
     fn get(&self, number: u32) -> Option<&LogThread> {
         self.list.get(number as usize)
     }

@@ -116,6 +116,7 @@ fn read_header(data: &[u8], offset: u64) -> Option<BufferHeader> {
 }
 
 impl BufferSearch<'_> {
+    /// Size of the file in bytes.
     fn file_end(&self) -> u64 {
         self.data.len() as u64
     }

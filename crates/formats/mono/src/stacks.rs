@@ -137,6 +137,7 @@ impl LogStacks {
     }
 }
 
+/// Hash of a backtrace.
 #[inline]
 fn hash_methods(methods: &[u64]) -> u64 {
     FxBuildHasher.hash_one(methods)

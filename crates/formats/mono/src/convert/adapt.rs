@@ -29,6 +29,7 @@ pub struct Adapter {
 }
 
 impl Adapter {
+    /// Collects what the conversion of a log to `to` needs from the whole log.
     pub fn new(log: &MonoLog, to: LogDialect) -> Self {
         let (survey, definitions) = (log.survey(), &log.survey().definitions);
         let loads = definitions.metadata.iter().filter(|it| {

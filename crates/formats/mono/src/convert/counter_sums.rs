@@ -20,6 +20,7 @@ pub struct CounterSums<'a> {
 }
 
 impl<'a> CounterSums<'a> {
+    /// Starts with the counters of the logs.
     pub fn new(logs: &[&MonoLog]) -> Self {
         let absolute = logs.iter().map(|log| {
             let all = log.survey().definitions.counters.iter();

@@ -29,6 +29,7 @@ pub struct LogConverter<'a> {
 }
 
 impl<'a> LogConverter<'a> {
+    /// Prepares the conversion of a log.
     pub fn new(log: &'a MonoLog, to: LogDialect, selection: &'a LogSelection) -> Self {
         Self {
             log,
@@ -149,6 +150,7 @@ impl<'a> LogConverter<'a> {
 struct ExtraBuffers(BTreeMap<u64, BufferEncoder>);
 
 impl ExtraBuffers {
+    /// The buffer of a thread, which is created at `time` if new.
     fn encoder(&mut self, thread: u64, to: LogDialect, time: u64) -> &mut BufferEncoder {
         self.0.entry(thread).or_insert_with(|| BufferEncoder::new(to, thread, time))
     }

@@ -80,6 +80,7 @@ pub struct WrittenDefinitions {
 }
 
 impl WrittenDefinitions {
+    /// Starts without definitions. With a single log nothing is compared.
     pub fn new(several: bool) -> Self {
         Self { several, first_logs: FxHashMap::default() }
     }

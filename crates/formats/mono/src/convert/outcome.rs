@@ -101,6 +101,7 @@ pub struct ConvertSummary {
 }
 
 impl ConvertSummary {
+    /// Counts unsupported items.
     pub(super) fn count_item(&mut self, what: UnsupportedItem, count: u64) {
         if count > 0 {
             let sum = self.unsupported.entry(what).or_default();
@@ -108,15 +109,18 @@ impl ConvertSummary {
         }
     }
 
+    /// Counts an omitted event.
     pub(super) fn omit_event(&mut self, event: EventByte) {
         let sum = self.omitted_events.entry(event).or_default();
         *sum = sum.saturating_add(1);
     }
 
+    /// Counts a written event.
     pub(super) fn count_event(&mut self) {
         self.num_events = self.num_events.saturating_add(1);
     }
 
+    /// Counts a written buffer.
     pub(super) fn count_buffer(&mut self) {
         self.num_buffers = self.num_buffers.saturating_add(1);
     }
@@ -144,7 +148,9 @@ impl fmt::Display for LogConvertError {
         match self {
             Self::Output(error) => error.fmt(f),
             Self::Nothing => f.write_str("no log to convert"),
-            Self::Version(version) => write!(f, "there is no data version {version}: they are 1 to {NEWEST}"),
+            Self::Version(version) => {
+                write!(f, "data version {version} does not exist: the versions are 1 to {NEWEST}")
+            }
             Self::Pointers(first, other) => {
                 write!(f, "the logs are not of one run: their pointers have {first} and {other} bytes")
             }

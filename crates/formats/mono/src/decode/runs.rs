@@ -178,6 +178,7 @@ impl EventDecoder<'_> {
         matches!(byte, EventByte::METHOD_ENTER | EventByte::METHOD_LEAVE | EventByte::METHOD_EXC_LEAVE)
     }
 
+    /// The chunk at a position; `None` near the end of the buffer.
     #[inline(always)]
     fn chunk(&self, pos: usize) -> Option<&Chunk> {
         self.data.get(pos..)?.first_chunk()

@@ -185,6 +185,7 @@ impl CallColumns {
         self.offsets.push(row.record_offset);
     }
 
+    /// Sets the thread of the rows added since the last call.
     fn end_buffer(&mut self, thread_id: u32) {
         self.threads.resize(self.ts_ns.len(), thread_id);
     }

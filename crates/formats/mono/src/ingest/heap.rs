@@ -106,6 +106,7 @@ impl Heapshots {
         HeapshotLookup { thread, range: 0..0, heapshot: None }
     }
 
+    /// Whether a heapshot is selected.
     fn is_selected(&self, number: u32) -> bool {
         self.selected.is_none_or(|selected| selected == number)
     }
@@ -249,6 +250,7 @@ const WEAK: u64 = 0x200;
 struct CollectionStarts(FxHashMap<u64, Vec<u64>>);
 
 impl CollectionStarts {
+    /// Collects the collection starts of a log.
     fn new(log: &LogData) -> Self {
         let starts =
             scan::collect_events(log, KindSet::of(&[EventByte::GC_EVENT]), |_, buffer, event, found| {

@@ -181,6 +181,7 @@ enum SpanSubject {
 }
 
 impl SpanSubject {
+    /// Name of the slice.
     fn name(self) -> &'static str {
         match self {
             Self::Collection(0) => "nursery collection",
@@ -193,6 +194,7 @@ impl SpanSubject {
         }
     }
 
+    /// Kind of the slice.
     fn kind(self) -> SliceKind {
         if matches!(self, Self::Lock(_)) { SliceKind::Lock } else { SliceKind::Gc }
     }

@@ -192,6 +192,7 @@ pub struct CounterRecord {
     pub offset: u64,
 }
 
+/// Text with invalid UTF-8 replaced.
 fn text(bytes: &[u8]) -> Box<str> {
     String::from_utf8_lossy(bytes).into()
 }

@@ -78,6 +78,7 @@ pub(super) struct AllocationTotalsBuilder {
 const NO_ADDRESSES: (u64, u64) = (u64::MAX, 0);
 
 impl AllocationTotalsBuilder {
+    /// Starts without totals.
     pub(super) fn new() -> Self {
         Self {
             recent: Vec::new(),
