@@ -6,18 +6,13 @@ use perfuse_wire::{RecordView, Value};
 
 use super::SFrame;
 use super::consts::{FLAGS, SFRAME_FDE_TYPE_DEFAULT, SFRAME_FDE_TYPE_FLEX};
-use super::layout::{FuncDescAttrV3, Header};
-use super::reader::{Piece, View};
+use super::layout::{ATTRIBUTES, ENTRY, FuncDescAttrV3, HEADER, Header, INDEX, ROW};
+use super::reader::View;
 use super::records::Function;
 use super::recovery::Recovery;
 use super::row::Row;
+use super::unit::Piece;
 use perfuse_recording::Position;
-
-pub(super) const HEADER: &str = "sframe_header";
-pub(super) const ENTRY: &str = "sframe_func_desc_entry";
-pub(super) const INDEX: &str = "sframe_func_desc_idx_v3";
-pub(super) const ATTRIBUTES: &str = "sframe_func_desc_attr_v3";
-pub(super) const ROW: &str = "sframe_frame_row_entry";
 
 /// The record at a position. `offset` is that of the piece's header; `inner` is 0 for the header, else one more than the
 /// function's index in its upper half and, in its lower half, 0 for its entry, 1 for its attributes, then 2 for its first row.

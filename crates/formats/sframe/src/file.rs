@@ -1,21 +1,34 @@
 //! An open file: its sections, their pieces.
 
-use std::any::Any;
-use std::fs::File;
-use std::io;
 use std::sync::{Arc, OnceLock};
 
-use perfuse_tables::Offsets;
-use perfuse_wire::{Diagnostics, Endian, ParseError, RecordView, Value};
+use perfuse_wire::ParseError;
 
 use super::container::{self, Section};
 use super::lookup::Lookup;
-use super::reader::{self, Piece, View};
+use super::reader::{self, View};
+use super::records::Function;
+use super::recovery::{Meaningless, Recovery};
+use super::row::Row;
 use super::survey::Survey;
-use super::{FORMAT, check, describe, ingest, repair};
-use perfuse_recording::{
-    BatchStream, Clock, Format, Placement, Position, Rate, Recording, Repaired, Source, Summary, TableRequest,
-};
+use super::unit::Piece;
+use perfuse_recording::Source;
+
+/// Addresses that are looked up together.
+const TOGETHER: usize = 32;
+
+/// What is known of an address.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'a> {
+    /// Number of the piece.
+    pub piece: usize,
+    /// The function.
+    pub function: Function,
+    /// Its row; `None` where it has none that holds there.
+    pub row: Option<Row<'a>>,
+    /// What the row says.
+    pub recovery: Option<Result<Recovery, Meaningless>>,
+}
 
 /// An open file with SFrame sections.
 #[derive(Clone, Debug)]
@@ -79,6 +92,12 @@ impl SFrame {
         Ok(Self { shared: Arc::new(shared) })
     }
 
+    /// The bytes of the file.
+    #[must_use]
+    pub fn source(&self) -> &Arc<Source> {
+        &self.shared.source
+    }
+
     /// Its sections.
     #[must_use]
     pub fn sections(&self) -> &[Section] {
@@ -115,6 +134,7 @@ impl SFrame {
         self.view_of(piece, Section::raw)
     }
 
+    /// The unit with the bytes that `data` selects.
     fn view_of<'a>(&'a self, piece: &'a Piece, data: fn(&'a Section, &'a [u8]) -> &'a [u8]) -> View<'a> {
         match self.shared.sections.get(piece.section) {
             Some(section) => View {
@@ -134,89 +154,75 @@ impl SFrame {
 
     /// What one pass over all rows finds; made once.
     pub(super) fn survey(&self) -> &Survey {
-        self.shared.survey.get_or_init(|| Survey::of(self))
+        self.shared.survey.get_or_init(|| Survey::of(self.views()))
     }
 
     /// Functions by address; made once.
     #[must_use]
     pub fn lookup(&self) -> &Lookup {
-        self.shared.lookup.get_or_init(|| Lookup::of(self))
-    }
-}
-
-impl Recording for SFrame {
-    fn format(&self) -> &'static Format {
-        &FORMAT
-    }
-
-    fn source(&self) -> &Arc<Source> {
-        &self.shared.source
-    }
-
-    fn summary(&self) -> Summary {
-        let first = self.pieces().first();
-        let mut versions: Vec<_> = self.pieces().iter().map(Piece::version).collect();
-        versions.sort_unstable();
-        versions.dedup();
-        let versions: Vec<_> = versions.iter().map(ToString::to_string).collect();
-        Summary {
-            version: (!versions.is_empty()).then(|| versions.join(", ")),
-            endian: first.map_or(Endian::Little, |piece| piece.endian),
-            pointer_bytes: Some(8),
-            arch: first.and_then(|piece| piece.abi().arch()),
-            producer: None,
-            clock: "unknown",
-            span: None,
-            counts: self.survey().counts(),
-            header: first.map(|piece| self.header_fields(piece)).unwrap_or_default(),
-        }
-    }
-
-    /// There are no time stamps, so nothing has to be looked over.
-    fn clock(&self, _rate: Rate) -> Clock {
-        Clock::nanoseconds("unknown")
-    }
-
-    fn span(&self) -> Option<(u64, u64)> {
-        None
-    }
-
-    fn next_record<'a>(&'a self, at: &mut Position) -> Option<RecordView<'a>> {
-        describe::next_record(self, at)
-    }
-
-    fn check(&self, sink: &mut Diagnostics) {
-        check::check(self, sink);
-    }
-
-    fn repair(&self, out: &mut File) -> io::Result<Repaired> {
-        repair::repair(self, out)
-    }
-
-    fn extent(&self) -> Offsets {
-        let functions = self.pieces().iter().map(|piece| piece.num_functions);
-        Offsets { source: 1, unwind_function: functions.fold(0, u32::saturating_add), ..Offsets::default() }
-    }
-
-    fn table(&self, name: &str, placement: &Placement, _request: &TableRequest) -> Option<BatchStream> {
-        ingest::table(self, name, placement)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
+        self.shared.lookup.get_or_init(|| Lookup::of(self.views()))
     }
 }
 
 impl SFrame {
-    fn header_fields(&self, piece: &Piece) -> Vec<(&'static str, Value<'static>)> {
-        let mut fields = describe::header(piece);
-        let section = self.sections().get(piece.section);
-        fields.push(("section_address", Value::Hex(section.map_or(0, |section| section.address))));
-        fields.push(("starts_count_from", Value::Text(piece.starts.name().into())));
-        fields.push(("because", Value::Text(piece.starts.reason().into())));
-        if self.pieces().len() > 1 {
-            fields.push(("num_headers", Value::Unsigned(self.pieces().len() as u64)));
+    /// The function an address is in, and its row there.
+    #[must_use]
+    pub fn find(&self, pc: u64) -> Option<Found<'_>> {
+        let place = self.lookup().at_or_before(pc)?;
+        self.found(pc, self.function_at(pc, place)?)
+    }
+
+    /// Finds many addresses, in their order: what one of them waits for in memory is asked for with that of others.
+    pub fn find_all<'a>(&'a self, addresses: &[u64], mut each: impl FnMut(u64, Option<Found<'a>>)) {
+        for some in addresses.chunks(TOGETHER) {
+            let mut places = [None; TOGETHER];
+            for (place, pc) in places.iter_mut().zip(some) {
+                *place = self.lookup().at_or_before(*pc);
+            }
+            let mut functions = [None; TOGETHER];
+            for ((function, place), pc) in functions.iter_mut().zip(places).zip(some) {
+                *function = place.and_then(|place| self.function_at(*pc, place));
+                // Looked at, so that it is there when the row is searched.
+                let row = function.and_then(|(piece, function)| self.first_byte(piece, &function));
+                std::hint::black_box(row);
+            }
+            for (function, pc) in functions.into_iter().zip(some) {
+                each(*pc, function.and_then(|function| self.found(*pc, function)));
+            }
         }
-        fields
+    }
+
+    /// The function of a place, with the number of its piece, if an address is in it.
+    #[inline]
+    fn function_at(&self, pc: u64, (number, index): (u32, u32)) -> Option<(usize, Function)> {
+        let piece = self.pieces().get(number as usize)?;
+        let function = self.view(piece).function(index).filter(|function| pc < function.end())?;
+        Some((number as usize, function))
+    }
+
+    fn first_byte(&self, number: usize, function: &Function) -> Option<u8> {
+        self.view(self.pieces().get(number)?).data.get(function.rows_at?).copied()
+    }
+
+    #[inline]
+    fn found(&self, pc: u64, (number, function): (usize, Function)) -> Option<Found<'_>> {
+        let piece = self.pieces().get(number)?;
+        let row = function.row_offset(pc.wrapping_sub(function.start));
+        let row = row.and_then(|offset| self.row_at(number, &function, offset));
+        let recovery = row.map(|row| piece.context(&function).meaning(&row));
+        Some(Found { piece: number, function, row, recovery })
+    }
+
+    /// The last row of a function that starts at or before an offset.
+    fn row_at(&self, number: usize, function: &Function, offset: u64) -> Option<Row<'_>> {
+        let view = self.view(self.pieces().get(number)?);
+        let begins_before = |at: &usize| {
+            let row = view.row_behind(function, *at);
+            row.is_some_and(|row| u64::from(row.start) <= offset)
+        };
+        let strides = self.survey().strides(number, function);
+        let skipped = strides.partition_point(begins_before);
+        let rows = self.survey().rows_from_stride(number, view, function, skipped);
+        rows.map_while(Result::ok).take_while(|row| u64::from(row.start) <= offset).last()
     }
 }

@@ -1,10 +1,10 @@
 //! Rows of the common tables: functions and how to unwind through them, in batches of functions.
 
 mod columns;
-mod plain;
-mod rows;
-mod rules;
-mod spans;
+mod fast_path;
+
+use std::collections::VecDeque;
+use std::ops::Range;
 
 use arrow_array::RecordBatch;
 use rayon::prelude::*;
@@ -13,10 +13,11 @@ use perfuse_tables::{PcType, UnwindOrigin, records, unwind_functions};
 use perfuse_wire::RecordView;
 
 use super::SFrame;
-use super::ahead::Ahead;
-use columns::Lookups;
+use super::prefetch::Ahead;
+use super::reader::View;
+use columns::{Columns, Lookups, UnwindRow};
+use fast_path::Plain;
 use perfuse_recording::{BatchStream, Placement, Position, Recording};
-use spans::{Span, groups};
 
 /// Functions of a batch of functions.
 const FUNCTIONS: u32 = 1 << 14;
@@ -29,7 +30,7 @@ const ADDRESSES: usize = 1 << 11;
 pub fn table(file: &SFrame, name: &str, placement: &Placement) -> Option<BatchStream> {
     Some(match name {
         "unwind_functions" => batches(file, placement, FUNCTIONS, functions),
-        "unwind_rows" => batches(file, placement, FUNCTIONS_WITH_ROWS, rows::batch),
+        "unwind_rows" => batches(file, placement, FUNCTIONS_WITH_ROWS, rows),
         "records" => Box::new(RecordBatches {
             file: file.clone(),
             source_id: placement.source_id,
@@ -79,6 +80,46 @@ fn functions(file: &SFrame, source_id: u32, spans: &[Span]) -> RecordBatch {
     table.finish()
 }
 
+/// Rows of some functions.
+fn rows(file: &SFrame, source_id: u32, spans: &[Span]) -> RecordBatch {
+    let expected_rows = spans.iter().map(|span| expected_rows(file, span)).fold(0, usize::saturating_add);
+    let mut columns = Columns::with_capacity(source_id, expected_rows.min(1 << 17));
+    for span in spans {
+        let Some(piece) = file.pieces().get(span.piece) else { break };
+        add_rows(&file.view(piece), span, &mut columns);
+    }
+    columns.finish()
+}
+
+fn add_rows(view: &View<'_>, span: &Span, columns: &mut Columns) {
+    let mut plain = Plain::new(view.piece);
+    for (index, id) in span.indexes.clone().zip(span.id..) {
+        let Some(function) = view.function(index) else { break };
+        let mut rows = view.rows(&function);
+        plain.take(view, &function, id, &mut rows, columns);
+        if rows.is_at_end() {
+            continue;
+        }
+        plain.flush(columns);
+        let context = view.piece.context(&function);
+        for row in rows.map_while(Result::ok) {
+            let said = columns.shapes.said(context.meaning(&row).ok());
+            let (start, place) = (row.start, view.offset(row.at));
+            columns.push(UnwindRow { function: id, start, said, place });
+        }
+    }
+    plain.flush(columns);
+}
+
+/// Rows that so many functions have on average, and some more; a section has more bytes than it has rows.
+fn expected_rows(file: &SFrame, span: &Span) -> usize {
+    let Some(piece) = file.pieces().get(span.piece) else { return 0 };
+    let rows = u64::from(piece.header.sfh_num_fres).min(piece.rows.len() as u64);
+    let average = rows.saturating_mul(span.indexes.len() as u64).checked_div(piece.num_functions.into());
+    let average = average.unwrap_or(0);
+    usize::try_from(average.saturating_add(average / 8)).unwrap_or(usize::MAX)
+}
+
 /// Looks addresses up: table `unwind_lookups`, in their order.
 #[must_use]
 pub fn look_up(file: &SFrame, addresses: &[u64]) -> Vec<RecordBatch> {
@@ -126,4 +167,34 @@ impl Iterator for RecordBatches {
         self.at = Some(at);
         Some(table.finish())
     }
+}
+
+/// Functions of one piece, by their indexes, and the key of the first.
+#[derive(Clone, Debug)]
+struct Span {
+    piece: usize,
+    indexes: Range<u32>,
+    id: u32,
+}
+
+/// All functions, cut into groups of so many. An empty table still has one, so that its schema is seen.
+fn groups(file: &SFrame, size: u32, mut id: u32) -> VecDeque<Vec<Span>> {
+    let (mut groups, mut group, mut room) = (VecDeque::new(), Vec::new(), size);
+    for (piece, found) in file.pieces().iter().enumerate() {
+        let mut from = 0u32;
+        while from < found.num_functions {
+            let to = from.saturating_add(room).min(found.num_functions);
+            let num = to.saturating_sub(from);
+            group.push(Span { piece, indexes: from..to, id });
+            (from, id, room) = (to, id.saturating_add(num), room.saturating_sub(num));
+            if room == 0 {
+                groups.push_back(std::mem::take(&mut group));
+                room = size;
+            }
+        }
+    }
+    if !group.is_empty() || groups.is_empty() {
+        groups.push_back(group);
+    }
+    groups
 }

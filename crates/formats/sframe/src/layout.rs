@@ -114,3 +114,14 @@ pub const FRAME_ROW: perfuse_wire::Layout = perfuse_wire::Layout {
         },
     ],
 };
+
+/// A header, as the record list names it.
+pub(crate) const HEADER: &str = "sframe_header";
+/// A function entry of versions 1 and 2.
+pub(crate) const ENTRY: &str = "sframe_func_desc_entry";
+/// The index entry of a function of version 3.
+pub(crate) const INDEX: &str = "sframe_func_desc_idx_v3";
+/// The attributes of a function of version 3.
+pub(crate) const ATTRIBUTES: &str = "sframe_func_desc_attr_v3";
+/// A row.
+pub(crate) const ROW: &str = "sframe_frame_row_entry";

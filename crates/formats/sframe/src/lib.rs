@@ -10,7 +10,6 @@
     )
 )]
 
-pub mod ahead;
 mod check;
 pub mod consts;
 pub mod container;
@@ -19,17 +18,19 @@ mod file;
 mod ingest;
 pub mod layout;
 pub mod lookup;
+mod prefetch;
 pub mod readelf;
 pub mod reader;
+mod recording;
 pub mod records;
 pub mod recovery;
 mod repair;
 pub mod row;
 pub mod rules;
-pub mod starts;
 mod survey;
 #[cfg(test)]
 mod tests;
+pub mod unit;
 pub mod writer;
 
 use std::sync::Arc;

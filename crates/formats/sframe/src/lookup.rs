@@ -2,10 +2,7 @@
 
 use std::ops::Range;
 
-use super::SFrame;
-use super::records::Function;
-use super::recovery::{Meaningless, Recovery};
-use super::row::Row;
+use super::reader::View;
 
 /// Functions of all pieces, by address. Those of no size are left out; of those with one start the longest is found.
 #[derive(Debug, Default)]
@@ -57,28 +54,12 @@ impl Ranges {
     }
 }
 
-/// Addresses that are looked up together.
-const TOGETHER: usize = 32;
-
-/// What is known of an address.
-#[derive(Clone, Copy, Debug)]
-pub struct Found<'a> {
-    /// Number of the piece.
-    pub piece: usize,
-    /// The function.
-    pub function: Function,
-    /// Its row; `None` where it has none that holds there.
-    pub row: Option<Row<'a>>,
-    /// What the row says.
-    pub recovery: Option<Result<Recovery, Meaningless>>,
-}
-
 impl Lookup {
     /// Sorts the functions of a file.
     #[must_use]
-    pub fn of(file: &SFrame) -> Self {
+    pub fn of<'a>(views: impl Iterator<Item = View<'a>>) -> Self {
         let mut all = Vec::new();
-        for (piece, view) in (0u32..).zip(file.views()) {
+        for (piece, view) in (0u32..).zip(views) {
             let functions = view.functions().filter(|function| function.size != 0);
             all.extend(functions.map(|function| (function.start, function.size, (piece, function.index))));
         }
@@ -91,74 +72,11 @@ impl Lookup {
     /// The last function that starts at or before an address: number of its piece, and its index there.
     #[must_use]
     #[inline]
-    fn at_or_before(&self, pc: u64) -> Option<(u32, u32)> {
+    pub fn at_or_before(&self, pc: u64) -> Option<(u32, u32)> {
         let around = self.ranges.around(pc)?;
         let among = self.starts.get(around.clone())?.partition_point(|start| *start <= pc);
         let before = around.start.saturating_add(among);
         self.places.get(before.checked_sub(1)?).copied()
-    }
-}
-
-impl SFrame {
-    /// The function an address is in, and its row there.
-    #[must_use]
-    pub fn find(&self, pc: u64) -> Option<Found<'_>> {
-        let place = self.lookup().at_or_before(pc)?;
-        self.found(pc, self.function_at(pc, place)?)
-    }
-
-    /// Finds many addresses, in their order: what one of them waits for in memory is asked for with that of others.
-    pub fn find_all<'a>(&'a self, addresses: &[u64], mut each: impl FnMut(u64, Option<Found<'a>>)) {
-        for some in addresses.chunks(TOGETHER) {
-            let mut places = [None; TOGETHER];
-            for (place, pc) in places.iter_mut().zip(some) {
-                *place = self.lookup().at_or_before(*pc);
-            }
-            let mut functions = [None; TOGETHER];
-            for ((function, place), pc) in functions.iter_mut().zip(places).zip(some) {
-                *function = place.and_then(|place| self.function_at(*pc, place));
-                // Looked at, so that it is there when the row is searched.
-                let row = function.and_then(|(piece, function)| self.first_byte(piece, &function));
-                std::hint::black_box(row);
-            }
-            for (function, pc) in functions.into_iter().zip(some) {
-                each(*pc, function.and_then(|function| self.found(*pc, function)));
-            }
-        }
-    }
-
-    /// The function of a place, with the number of its piece, if an address is in it.
-    #[inline]
-    fn function_at(&self, pc: u64, (number, index): (u32, u32)) -> Option<(usize, Function)> {
-        let piece = self.pieces().get(number as usize)?;
-        let function = self.view(piece).function(index).filter(|function| pc < function.end())?;
-        Some((number as usize, function))
-    }
-
-    fn first_byte(&self, number: usize, function: &Function) -> Option<u8> {
-        self.view(self.pieces().get(number)?).data.get(function.rows_at?).copied()
-    }
-
-    #[inline]
-    fn found(&self, pc: u64, (number, function): (usize, Function)) -> Option<Found<'_>> {
-        let piece = self.pieces().get(number)?;
-        let row = function.row_offset(pc.wrapping_sub(function.start));
-        let row = row.and_then(|offset| self.row_at(number, &function, offset));
-        let recovery = row.map(|row| piece.context(&function).meaning(&row));
-        Some(Found { piece: number, function, row, recovery })
-    }
-
-    /// The last row of a function that starts at or before an offset.
-    fn row_at(&self, number: usize, function: &Function, offset: u64) -> Option<Row<'_>> {
-        let view = self.view(self.pieces().get(number)?);
-        let begins_before = |at: &usize| {
-            let row = view.row_behind(function, *at);
-            row.is_some_and(|row| u64::from(row.start) <= offset)
-        };
-        let strides = self.survey().strides(number, function);
-        let skipped = strides.partition_point(begins_before);
-        let rows = self.survey().rows_from_stride(number, view, function, skipped);
-        rows.map_while(Result::ok).take_while(|row| u64::from(row.start) <= offset).last()
     }
 }
 

@@ -6,7 +6,7 @@ use std::thread;
 
 use rustc_hash::FxHashMap;
 
-use super::SFrame;
+use super::layout::{ATTRIBUTES, ENTRY, HEADER, INDEX, ROW};
 use super::reader::View;
 use super::records::Function;
 use super::row::Rows;
@@ -37,9 +37,9 @@ pub struct Survey {
 impl Survey {
     /// Walks all there is.
     #[must_use]
-    pub fn of(file: &SFrame) -> Self {
+    pub fn of<'a>(views: impl Iterator<Item = View<'a>>) -> Self {
         let mut found = Self::default();
-        for (number, view) in file.views().enumerate() {
+        for (number, view) in views.enumerate() {
             found.headers = found.headers.saturating_add(1);
             let num = view.piece.num_functions;
             if view.piece.version() < 3 {
@@ -118,7 +118,6 @@ impl Survey {
     /// Records by the specification's names; those there are none of are left out.
     #[must_use]
     pub fn counts(&self) -> Vec<(String, u64)> {
-        use super::describe::{ATTRIBUTES, ENTRY, HEADER, INDEX, ROW};
         let all = [
             (HEADER, self.headers),
             (ENTRY, self.entries),

@@ -1,8 +1,13 @@
-//! What the start of a function counts from. The format says it by a flag since errata 1 of version 2; before that it is
-//! one thing in a section GNU ld merged, and another wherever the assembler's relocation was applied as it stands.
+//! A unit: one header with its function entries (FDEs) and rows (FREs). A section that a linker did not merge has several.
 
-use super::container::{Holder, Section};
-use super::reader::{Piece, View};
+use std::ops::Range;
+
+use perfuse_wire::{Cursor, Endian, ErrorKind, ParseError};
+
+use super::consts::{Abi, SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED, SFRAME_MAGIC};
+use super::layout::Header;
+use super::records::{self, Function};
+use super::recovery::Context;
 
 /// What start fields count from, and how that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,50 +37,164 @@ impl Starts {
     }
 }
 
-/// Functions looked at where only the code's place can tell.
-const LOOKED_AT: usize = 4096;
+/// A header with its functions and rows.
+#[derive(Clone, Debug)]
+pub struct Piece {
+    /// Zero-based index of its section among those of the file.
+    pub section: usize,
+    /// Offset of its header in the section.
+    pub at: usize,
+    /// The header.
+    pub header: Header,
+    /// Byte order, by the magic.
+    pub endian: Endian,
+    /// Offsets in the section of the function entries that are there: whole ones.
+    pub entries: Range<usize>,
+    /// Offsets in the section of rows; cut where the section ends.
+    pub rows: Range<usize>,
+    /// Offset in the section behind all of it, as the header says.
+    pub end: usize,
+    /// Functions that are there.
+    pub num_functions: u32,
+    /// Functions whose rows are read: all, unless rows overlap so often that walking them would not end.
+    pub num_walked: u32,
+    /// What start fields count from.
+    pub starts: Starts,
+}
 
-/// Decides for each piece of a section.
-pub(super) fn decide(section: &Section, data: &[u8], pieces: &mut [Piece]) {
-    let several = pieces.len() > 1;
-    for piece in pieces {
-        piece.starts = of(section, data, piece, several);
+impl Piece {
+    /// Its version.
+    #[must_use]
+    pub fn version(&self) -> u8 {
+        self.header.sfp_version
+    }
+
+    /// Its ABI.
+    #[must_use]
+    pub fn abi(&self) -> Abi {
+        Abi(self.header.sfh_abi_arch)
+    }
+
+    /// Whether entries are said to be sorted.
+    #[must_use]
+    pub fn is_sorted(&self) -> bool {
+        self.header.sfp_flags & SFRAME_F_FDE_SORTED != 0
+    }
+
+    /// Whether starts are said to count from their own fields, which version 1 cannot say.
+    #[must_use]
+    pub fn is_pcrel(&self) -> bool {
+        self.version() >= 2 && self.header.sfp_flags & SFRAME_F_FDE_FUNC_START_PCREL != 0
+    }
+
+    /// Size in bytes of a function entry; `None` for an unknown version.
+    #[must_use]
+    pub fn entry_bytes(&self) -> Option<usize> {
+        records::entry_bytes(self.version())
+    }
+
+    /// What the meaning of a function's rows depends on.
+    #[must_use]
+    pub fn context(&self, function: &Function) -> Context {
+        Context {
+            version: self.version(),
+            abi: self.abi(),
+            fixed_fp: self.header.sfh_cfa_fixed_fp_offset,
+            fixed_ra: self.header.sfh_cfa_fixed_ra_offset,
+            fde_type: function.fde_type,
+        }
     }
 }
 
-fn of(section: &Section, data: &[u8], piece: &Piece, several: bool) -> Starts {
-    if piece.is_pcrel() {
-        return Starts::FromField("the flag SFRAME_F_FDE_FUNC_START_PCREL is set");
+/// Where the function entries of a section are, and how large each of them is.
+pub(super) fn entries(data: &[u8]) -> Vec<(Range<usize>, usize)> {
+    let mut found = Vec::new();
+    let mut next = Some(0);
+    while let Some(piece) = next.and_then(|at| piece(data, at, 0, 0).ok()) {
+        if let Some(stride) = piece.entry_bytes() {
+            found.push((piece.entries.clone(), stride));
+        }
+        next = next_header(data, piece.end);
     }
-    if section.holder == Holder::Object {
-        return Starts::FromField("relocations of object files count from where they are applied");
-    }
-    if piece.version() >= 3 {
-        return Starts::FromSection("version 3 without the flag SFRAME_F_FDE_FUNC_START_PCREL");
-    }
-    let inside = |starts| {
-        let piece = Piece { starts, ..piece.clone() };
-        let view = View { piece: &piece, data, file_offset: 0, address: section.address };
-        let functions = view.functions().take(LOOKED_AT);
-        functions.filter(|function| in_code(section, function.start)).count()
+    found
+}
+
+/// The next header: right behind, or at the next multiple of 8, where linkers align.
+pub(super) fn next_header(data: &[u8], end: usize) -> Option<usize> {
+    let aligned = end.checked_next_multiple_of(8)?;
+    let is_header = |at: &usize| {
+        let magic = data.get(*at..).and_then(|rest| rest.first_chunk::<2>());
+        magic.is_some_and(|magic| magic_endian(*magic).is_some())
     };
-    let from_section = inside(Starts::FromSection(""));
-    let from_field = inside(Starts::FromField(""));
-    match from_section.cmp(&from_field) {
-        _ if several => Starts::FromField("the linker put sections together without merging them"),
-        std::cmp::Ordering::Less => Starts::FromField("only so do functions lie in code"),
-        std::cmp::Ordering::Greater => Starts::FromSection("only so do functions lie in code"),
-        std::cmp::Ordering::Equal if piece.is_sorted() => {
-            Starts::FromSection("sorted entries are GNU ld's, which counts from the section")
-        }
-        std::cmp::Ordering::Equal => {
-            Starts::FromField("unsorted entries are the assembler's, relocated as they stood")
-        }
+    [end, aligned].into_iter().find(is_header)
+}
+
+fn magic_endian(magic: [u8; 2]) -> Option<Endian> {
+    if u16::from_le_bytes(magic) == SFRAME_MAGIC {
+        Some(Endian::Little)
+    } else if u16::from_be_bytes(magic) == SFRAME_MAGIC {
+        Some(Endian::Big)
+    } else {
+        None
     }
 }
 
-fn in_code(section: &Section, address: u64) -> bool {
-    let code = &section.code;
-    let before = code.partition_point(|range| range.start <= address);
-    before.checked_sub(1).and_then(|at| code.get(at)).is_some_and(|range| address < range.end)
+pub(super) fn piece(data: &[u8], at: usize, section: usize, file_offset: u64) -> Result<Piece, ParseError> {
+    let offset = file_offset.saturating_add(at as u64);
+    let rest = data.get(at..).unwrap_or_default();
+    let Some(magic) = rest.first_chunk::<2>() else {
+        let kind = ErrorKind::Short { need: Header::SIZE, have: rest.len() as u64 };
+        return Err(ParseError::new(kind, offset, "sfp_magic"));
+    };
+    let Some(endian) = magic_endian(*magic) else {
+        let found = rest.first_chunk::<4>().map_or(0, |four| u32::from_be_bytes(*four));
+        return Err(ParseError::new(ErrorKind::BadMagic { found }, offset, "sfp_magic"));
+    };
+    let (endian, header) = in_its_order(rest, offset, endian)?;
+    let base = at.saturating_add(Header::SIZE as usize).saturating_add(header.sfh_auxhdr_len.into());
+    let entry_bytes = records::entry_bytes(header.sfp_version);
+    let entries_at = base.saturating_add(header.sfh_fdeoff as usize).min(data.len());
+    let claimed = (header.sfh_num_fdes as usize).saturating_mul(entry_bytes.unwrap_or(0));
+    let there = data.len().saturating_sub(entries_at).min(claimed);
+    let num_functions = there.checked_div(entry_bytes.unwrap_or(0)).unwrap_or(0);
+    let entries_end = entries_at.saturating_add(num_functions.saturating_mul(entry_bytes.unwrap_or(0)));
+    let rows_at = base.saturating_add(header.sfh_freoff as usize);
+    let rows_end = rows_at.saturating_add(header.sfh_fre_len as usize);
+    let entries_claimed = base.saturating_add(header.sfh_fdeoff as usize).saturating_add(claimed);
+    Ok(Piece {
+        section,
+        at,
+        header,
+        endian,
+        entries: entries_at..entries_end,
+        rows: rows_at.min(data.len())..rows_end.min(data.len()),
+        end: rows_end.max(entries_claimed),
+        num_functions: u32::try_from(num_functions).unwrap_or(u32::MAX),
+        num_walked: u32::MAX,
+        starts: Starts::FromSection("not decided yet"),
+    })
+}
+
+/// The header in the byte order of the magic, unless the ABI has the other one and only in that does the header fit.
+fn in_its_order(rest: &[u8], offset: u64, endian: Endian) -> Result<(Endian, Header), ParseError> {
+    let header = Header::read(&mut Cursor::new(rest, offset, endian))?;
+    let of_abi = Abi(header.sfh_abi_arch).endian().filter(|of_abi| *of_abi != endian);
+    if let Some(other) = of_abi
+        && !fits(&header, rest.len())
+    {
+        let swapped = Header::read(&mut Cursor::new(rest, offset, other))?;
+        if fits(&swapped, rest.len()) {
+            return Ok((other, swapped));
+        }
+    }
+    Ok((endian, header))
+}
+
+fn fits(header: &Header, len: usize) -> bool {
+    let entry_bytes = records::entry_bytes(header.sfp_version).unwrap_or(0) as u64;
+    let base = Header::SIZE.saturating_add(header.sfh_auxhdr_len.into());
+    let entries = u64::from(header.sfh_num_fdes).saturating_mul(entry_bytes);
+    let entries_end = base.saturating_add(header.sfh_fdeoff.into()).saturating_add(entries);
+    let rows_end = base.saturating_add(header.sfh_freoff.into()).saturating_add(header.sfh_fre_len.into());
+    entries_end.max(rows_end) <= len as u64
 }

@@ -1,6 +1,5 @@
 //! Where sections are: in ELF files, object files, archives, or bare.
 
-pub mod archive;
 pub mod elf;
 pub mod relocation;
 
@@ -74,7 +73,7 @@ impl Section {
 /// Whether these first bytes are of something that may hold a section.
 #[must_use]
 pub fn sniff(head: &[u8]) -> bool {
-    Elf::sniff(head) || archive::sniff(head) || sniff_bare(head)
+    Elf::sniff(head) || is_archive(head) || sniff_bare(head)
 }
 
 /// Two bytes of magic are few: version or ABI have to be known as well.
@@ -98,11 +97,11 @@ pub fn sections(file: &[u8]) -> Result<Vec<Section>, ParseError> {
             false => Ok(found),
         };
     }
-    if archive::is_thin(file) {
+    if is_thin_archive(file) {
         return Err(none("read a thin archive, which has only the names of its members"));
     }
-    if archive::sniff(file) {
-        let members = archive::members(file).into_iter().flat_map(|(name, place)| {
+    if is_archive(file) {
+        let members = archive_members(file).into_iter().flat_map(|(name, place)| {
             let start = place.start;
             let bytes = file.get(place).unwrap_or_default();
             Elf::parse(bytes).map(|elf| of_elf(&elf, start, &name)).unwrap_or_default()
@@ -188,4 +187,53 @@ fn of_elf(elf: &Elf<'_>, start: usize, member: &str) -> Vec<Section> {
 fn place(start: usize, offset: u64, len: usize) -> Range<usize> {
     let from = start.saturating_add(usize::try_from(offset).unwrap_or(usize::MAX));
     from..from.saturating_add(len)
+}
+
+const ARCHIVE_MAGIC: &[u8] = b"!<arch>\n";
+const THIN_ARCHIVE_MAGIC: &[u8] = b"!<thin>\n";
+const MEMBER_HEADER_BYTES: usize = 60;
+
+/// Whether bytes begin as an archive does; thin ones hold only the names of their members.
+fn is_archive(head: &[u8]) -> bool {
+    head.starts_with(ARCHIVE_MAGIC) || is_thin_archive(head)
+}
+
+/// Whether it is an archive whose members are elsewhere.
+fn is_thin_archive(head: &[u8]) -> bool {
+    head.starts_with(THIN_ARCHIVE_MAGIC)
+}
+
+/// Name and place of each member, in file order; ends where a header makes no sense.
+fn archive_members(data: &[u8]) -> Vec<(String, Range<usize>)> {
+    let mut members = Vec::new();
+    let mut long_names: &[u8] = &[];
+    let mut at = ARCHIVE_MAGIC.len();
+    while let Some(header) = at.checked_add(MEMBER_HEADER_BYTES).and_then(|end| data.get(at..end)) {
+        let Some(size) = parse_decimal(header.get(48..58).unwrap_or_default()) else { break };
+        let start = at.saturating_add(MEMBER_HEADER_BYTES);
+        let end = start.saturating_add(size).min(data.len());
+        let Some(content) = data.get(start..end) else { break };
+        let name = header.get(..16).unwrap_or_default().trim_ascii_end();
+        match name {
+            b"/" | b"/SYM64/" => {}
+            b"//" => long_names = content,
+            _ => members.push((member_name(name, long_names), start..end)),
+        }
+        // Members begin at even offsets.
+        at = end.saturating_add(end & 1);
+    }
+    members
+}
+
+fn parse_decimal(digits: &[u8]) -> Option<usize> {
+    std::str::from_utf8(digits).ok()?.trim().parse().ok()
+}
+
+fn member_name(name: &[u8], long_names: &[u8]) -> String {
+    let long = name.strip_prefix(b"/").and_then(parse_decimal).and_then(|at| long_names.get(at..));
+    let name = match long {
+        Some(rest) => rest.split(|byte| *byte == b'\n').next().unwrap_or_default(),
+        None => name,
+    };
+    String::from_utf8_lossy(name.strip_suffix(b"/").unwrap_or(name)).into_owned()
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use perfuse_wire::{Cursor, Endian, layout};
 
 use super::elf::{Elf, SHT_RELA};
-use crate::reader;
+use crate::unit;
 
 layout! {
     /// A relocation with an addend.
@@ -67,7 +67,7 @@ impl Relocated {
 /// Fills the start fields of a section, which is copied only if there are any. Nothing else is changed: `ld -r` of old has written relocations into rows.
 pub fn apply(elf: &Elf<'_>, section_index: usize, bytes: &mut Cow<'_, [u8]>) -> Relocated {
     let mut done = Relocated::default();
-    let tables = reader::entries(bytes);
+    let tables = unit::entries(bytes);
     let is_start = |at: u64| {
         usize::try_from(at).is_ok_and(|at| {
             tables.iter().any(|(table, stride)| {

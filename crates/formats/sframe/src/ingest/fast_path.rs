@@ -3,66 +3,13 @@
 
 use perfuse_wire::Endian;
 
-use super::columns::Columns;
-use super::rules::Shapes;
+use super::columns::{BLOCK, Block, Columns, Shapes};
 use crate::consts::{Abi, SFRAME_FDE_TYPE_DEFAULT};
-use crate::reader::{Piece, View};
+use crate::reader::View;
 use crate::records::Function;
 use crate::recovery::{Context, Place};
 use crate::row::{Row, RowInfo, Rows};
-
-/// Rows of a block.
-pub const BLOCK: usize = 64;
-
-/// Rows one behind the other, in columns of fixed size: filling them takes no look at how much room is left.
-#[derive(Debug)]
-pub struct Block {
-    len: usize,
-    functions: [u32; BLOCK],
-    starts: [u64; BLOCK],
-    shapes: [u32; BLOCK],
-    offsets: [[i64; BLOCK]; 3],
-    places: [u64; BLOCK],
-}
-
-impl Block {
-    /// Of rows whose return address is so far from the CFA, where it is as far for all.
-    fn empty(fixed_ra: i64) -> Self {
-        Self {
-            len: 0,
-            functions: [0; BLOCK],
-            starts: [0; BLOCK],
-            shapes: [0; BLOCK],
-            offsets: [[0; BLOCK], [0; BLOCK], [fixed_ra; BLOCK]],
-            places: [0; BLOCK],
-        }
-    }
-
-    /// Keys of functions.
-    pub fn functions(&self) -> &[u32] {
-        self.functions.get(..self.len).unwrap_or_default()
-    }
-
-    /// Where rows begin to hold.
-    pub fn starts(&self) -> &[u64] {
-        self.starts.get(..self.len).unwrap_or_default()
-    }
-
-    /// Numbers of shapes.
-    pub fn shapes(&self) -> &[u32] {
-        self.shapes.get(..self.len).unwrap_or_default()
-    }
-
-    /// Offsets of each rule.
-    pub fn offsets(&self) -> [&[i64]; 3] {
-        self.offsets.each_ref().map(|offsets| offsets.get(..self.len).unwrap_or_default())
-    }
-
-    /// Offsets of records.
-    pub fn places(&self) -> &[u64] {
-        self.places.get(..self.len).unwrap_or_default()
-    }
-}
+use crate::unit::Piece;
 
 /// What rows of an info byte say, and where their offsets are in the eight bytes behind it.
 #[derive(Clone, Copy, Debug)]

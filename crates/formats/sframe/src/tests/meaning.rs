@@ -4,7 +4,7 @@ use super::corpus::{bytes, files, open};
 use super::hand_made;
 use crate::SFrame;
 use crate::recovery::{Base, Expression, Recover, Recovery};
-use crate::starts::Starts;
+use crate::unit::Starts;
 use perfuse_recording::Recording;
 
 fn at(base: Base, offset: i64, deref: bool) -> Expression {

@@ -1,9 +1,12 @@
-//! Functions made of what their rows are to say.
+//! Adds functions whose rows are given as recovery rules, each written in the shortest form its version has.
 
-use super::{Contents, Described, OwnedRow, row_of};
-use crate::consts::{SFRAME_FDE_TYPE_DEFAULT, SFRAME_FDE_TYPE_FLEX};
+use super::contents::{Contents, Described, OwnedRow};
+use crate::consts::{
+    Abi, S390X_CFA_ADJUSTMENT, S390X_CFA_SCALE, SFRAME_FDE_TYPE_DEFAULT, SFRAME_FDE_TYPE_FLEX,
+};
 use crate::records::FuncInfo;
-use crate::recovery::{Context, Recovery};
+use crate::recovery::{Base, Context, Expression, Recover, Recovery};
+use crate::row::RowInfo;
 
 /// A function to be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,4 +97,149 @@ fn rows_as(
         row_of(*start, recovery, &context).map_err(|why| (Some(index), why))
     };
     rows.iter().enumerate().map(row).collect()
+}
+
+/// The row that says this, for a version, an ABI and a type of function.
+///
+/// # Errors
+/// What that version or type has no way to say.
+pub fn row_of(start: u32, recovery: &Recovery, context: &Context) -> Result<OwnedRow, &'static str> {
+    let Recovery::Caller { cfa, fp, ra, ra_mangled } = recovery else {
+        return match context.version {
+            1 => Err("the outermost frame cannot be told in version 1"),
+            _ => Ok(OwnedRow { start, info: RowInfo::new(false, 0, 0, false), words: Vec::new() }),
+        };
+    };
+    let words = if context.fde_type == SFRAME_FDE_TYPE_DEFAULT {
+        by_position(cfa, fp, ra, context)?
+    } else {
+        by_control_words(cfa, fp, ra, context)?
+    };
+    let from_sp = cfa.base == Base::Sp;
+    let size_code = words.iter().map(|word| word.size_code()).max().unwrap_or(0);
+    let info = RowInfo::new(from_sp, words.len() as u8, size_code, *ra_mangled);
+    Ok(OwnedRow { start, info, words: words.into_iter().map(Word::value).collect() })
+}
+
+#[derive(Clone, Copy)]
+enum Word {
+    Offset(i32),
+    Control(u32),
+}
+
+impl Word {
+    fn size_code(&self) -> u8 {
+        let (byte, two) = match *self {
+            Self::Offset(offset) => (i8::try_from(offset).is_ok(), i16::try_from(offset).is_ok()),
+            Self::Control(control) => (u8::try_from(control).is_ok(), u16::try_from(control).is_ok()),
+        };
+        if byte { 0 } else { 2u8.saturating_sub(two.into()) }
+    }
+
+    fn value(self) -> i32 {
+        match self {
+            Self::Offset(offset) => offset,
+            Self::Control(control) => control.cast_signed(),
+        }
+    }
+}
+
+fn offset(offset: i64) -> Result<Word, &'static str> {
+    i32::try_from(offset).map(Word::Offset).map_err(|_| "an offset of more than 32 bits")
+}
+
+fn cfa_offset(value: i64, context: &Context) -> Result<Word, &'static str> {
+    if context.abi != Abi::S390X_ENDIAN_BIG {
+        return offset(value);
+    }
+    let from_sp = value.saturating_sub(S390X_CFA_ADJUSTMENT);
+    match from_sp % S390X_CFA_SCALE {
+        0 => offset(from_sp / S390X_CFA_SCALE),
+        _ => Err("a CFA offset that is no multiple of 8"),
+    }
+}
+
+fn by_position(
+    cfa: &Expression,
+    fp: &Recover,
+    ra: &Recover,
+    context: &Context,
+) -> Result<Vec<Word>, &'static str> {
+    if cfa.deref || !matches!(cfa.base, Base::Sp | Base::Fp) {
+        return Err("a CFA that is not counted from stack or frame pointer");
+    }
+    let is_s390x = context.abi == Abi::S390X_ENDIAN_BIG;
+    let saved = |rule: &Recover| match rule {
+        Recover::At(Expression { base: Base::Cfa, offset: at, deref: true }) => offset(*at).map(Some),
+        Recover::At(Expression { base, offset: 0, deref: false }) if is_s390x && context.version == 2 => {
+            let number = match base {
+                Base::Register(number) => *number,
+                Base::Sp => 15,
+                Base::Fp => 11,
+                Base::Cfa => return Err("a register whose value is the CFA"),
+            };
+            Ok(Some(Word::Offset((number << 1 | 1).cast_signed())))
+        }
+        Recover::At(_) => Err("a register that is not saved at an offset from the CFA"),
+        Recover::Fixed(at) => Ok(Some(Word::Offset((*at).into()))),
+        Recover::Same => Ok(None),
+    };
+    let mut words = vec![cfa_offset(cfa.offset, context)?];
+    let mut pending = 0u8;
+    for (rule, fixed) in [(ra, context.fixed_ra), (fp, context.fixed_fp)] {
+        if fixed != 0 {
+            // What the header says for all functions is not said again.
+            match rule {
+                Recover::Same => continue,
+                Recover::Fixed(at) if *at == fixed => continue,
+                Recover::At(Expression { base: Base::Cfa, offset, deref: true })
+                    if *offset == fixed.into() =>
+                {
+                    continue;
+                }
+                _ => return Err("a register that is not where the header says it always is"),
+            }
+        }
+        match saved(rule)? {
+            Some(word) if pending == 0 => words.push(word),
+            Some(word) if is_s390x => words.extend([Word::Offset(0), word]),
+            Some(_) => return Err("a frame pointer that is saved while the return address is not"),
+            None => pending = pending.saturating_add(1),
+        }
+    }
+    Ok(words)
+}
+
+fn by_control_words(
+    cfa: &Expression,
+    fp: &Recover,
+    ra: &Recover,
+    context: &Context,
+) -> Result<Vec<Word>, &'static str> {
+    let registers = context.abi.registers().ok_or("an ABI whose registers are not known")?;
+    let pair = |place: &Expression, value: Word| {
+        let (named, number) = match place.base {
+            Base::Cfa => (0, 0),
+            Base::Sp => (1, registers.sp),
+            Base::Fp => (1, registers.fp),
+            Base::Register(number) => (1, number),
+        };
+        [Word::Control(number.wrapping_shl(3) | u32::from(place.deref) << 1 | named), value]
+    };
+    if cfa.base == Base::Cfa {
+        return Err("a CFA that is counted from itself");
+    }
+    let mut words = pair(cfa, cfa_offset(cfa.offset, context)?).to_vec();
+    match (ra, fp) {
+        (Recover::At(Expression { base: Base::Cfa, deref: false, .. }), _) => {
+            return Err("a return address that is an address of the stack");
+        }
+        (Recover::At(ra), _) => words.extend(pair(ra, offset(ra.offset)?)),
+        (_, Recover::At(_)) => words.push(Word::Control(0)),
+        _ => {}
+    }
+    if let Recover::At(fp) = fp {
+        words.extend(pair(fp, offset(fp.offset)?));
+    }
+    Ok(words)
 }

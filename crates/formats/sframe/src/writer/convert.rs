@@ -2,7 +2,9 @@
 
 use perfuse_wire::Endian;
 
-use super::{Contents, Described, OwnedRow, WriteError, encode, rows::row_of};
+use super::add::row_of;
+use super::contents::{Contents, Described, OwnedRow, WriteError};
+use super::encode;
 use crate::consts::{
     Abi, SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED, SFRAME_F_FRAME_POINTER, SFRAME_FDE_TYPE_DEFAULT,
     SFRAME_FDE_TYPE_FLEX, VERSION_1_REPEAT_BYTES,

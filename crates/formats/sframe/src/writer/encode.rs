@@ -2,7 +2,7 @@
 
 use perfuse_wire::{Endian, Put};
 
-use super::{Contents, Described, OwnedRow, WriteError};
+use super::contents::{Contents, Described, OwnedRow, WriteError};
 use crate::consts::SFRAME_MAGIC;
 use crate::layout::{FuncDescAttrV3, FuncDescIdxV3, FuncDescV1, FuncDescV2, Header};
 use crate::records::entry_bytes;

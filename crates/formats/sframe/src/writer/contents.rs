@@ -1,0 +1,200 @@
+//! A section as values: functions, and the blocks of rows they refer to.
+
+use std::fmt;
+
+use perfuse_wire::Endian;
+use rustc_hash::FxHashMap;
+
+use crate::consts::{Abi, SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED};
+use crate::layout::Header;
+use crate::reader::View;
+use crate::records::FuncInfo;
+use crate::recovery::Context;
+use crate::row::RowInfo;
+use crate::unit::Starts;
+
+/// A section that can be changed and written: functions, and the blocks of rows they refer to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contents {
+    /// Version to write.
+    pub version: u8,
+    /// ABI.
+    pub abi: Abi,
+    /// Byte order: the ABI's.
+    pub endian: Endian,
+    /// Flags of the header.
+    pub flags: u8,
+    /// Where frame pointers always are, from the CFA; 0 where rows tell.
+    pub fixed_fp: i8,
+    /// Where return addresses always are, from the CFA; 0 where rows tell.
+    pub fixed_ra: i8,
+    /// What follows the header.
+    pub auxiliary: Vec<u8>,
+    /// Without the PCREL flag: whether starts count from their own fields all the same.
+    pub from_field: bool,
+    /// Functions, in the order of the table.
+    pub functions: Vec<Described>,
+    /// Rows, in the order of the file. Functions may share a block.
+    pub blocks: Vec<Vec<OwnedRow>>,
+}
+
+/// A function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Described {
+    /// First address.
+    pub start: u64,
+    /// Size in bytes.
+    pub size: u32,
+    /// The info byte.
+    pub info: FuncInfo,
+    /// Version 3: DEFAULT or FLEX.
+    pub fde_type: u8,
+    /// PCMASK: size in bytes of the block of code that repeats.
+    pub repeat_bytes: u8,
+    /// Version 2: padding.
+    pub padding: u16,
+    /// Index of its rows.
+    pub block: usize,
+}
+
+/// A row.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct OwnedRow {
+    /// Where it begins to hold.
+    pub start: u32,
+    /// The info byte.
+    pub info: RowInfo,
+    /// As many words as the info byte says, each within its size.
+    pub words: Vec<i32>,
+}
+
+/// Why a section cannot be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteError {
+    /// Index of the function, where it is about one.
+    pub function: Option<usize>,
+    /// What does not fit.
+    pub what: &'static str,
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.function {
+            Some(index) => write!(f, "function {index}: {}", self.what),
+            None => f.write_str(self.what),
+        }
+    }
+}
+
+impl std::error::Error for WriteError {}
+
+impl Contents {
+    /// A section without functions, sorted; version 3 with starts that count from their fields, as is the rule there.
+    #[must_use]
+    pub fn new(version: u8, abi: Abi) -> Self {
+        let pcrel = if version >= 3 { SFRAME_F_FDE_FUNC_START_PCREL } else { 0 };
+        Self {
+            version,
+            abi,
+            endian: abi.endian().unwrap_or(Endian::Little),
+            flags: SFRAME_F_FDE_SORTED | pcrel,
+            fixed_fp: 0,
+            fixed_ra: if abi == Abi::AMD64_ENDIAN_LITTLE { -8 } else { 0 },
+            auxiliary: Vec::new(),
+            from_field: false,
+            functions: Vec::new(),
+            blocks: Vec::new(),
+        }
+    }
+
+    /// What a piece holds. Rows end at the first that cannot be read.
+    #[must_use]
+    pub fn of(view: View<'_>) -> Self {
+        let piece = view.piece;
+        let auxiliary_at = piece.at.saturating_add(Header::SIZE as usize);
+        let auxiliary_end = auxiliary_at.saturating_add(piece.header.sfh_auxhdr_len.into());
+        let mut contents = Self {
+            endian: piece.endian,
+            flags: piece.header.sfp_flags,
+            fixed_fp: piece.header.sfh_cfa_fixed_fp_offset,
+            fixed_ra: piece.header.sfh_cfa_fixed_ra_offset,
+            auxiliary: view.data.get(auxiliary_at..auxiliary_end).unwrap_or_default().to_vec(),
+            from_field: !piece.is_pcrel() && matches!(piece.starts, Starts::FromField(_)),
+            ..Self::new(piece.version(), piece.abi())
+        };
+        let mut places: Vec<_> =
+            view.functions().map(|function| (function.start_fre_off, function)).collect();
+        // Blocks keep the order they have in the file, which need not be that of the functions.
+        places.sort_by_key(|(at, function)| (*at, function.index));
+        let mut known = FxHashMap::default();
+        let mut blocks = vec![0; places.len()];
+        for (at, function) in &places {
+            let attributes = (*at, function.num_rows, function.info.fre_type());
+            let next = contents.blocks.len();
+            let block = *known.entry(attributes).or_insert(next);
+            if block == next {
+                let rows = view.rows(function).map_while(Result::ok);
+                let rows = rows.map(|row| OwnedRow {
+                    start: row.start,
+                    info: row.info,
+                    words: row.words().collect(),
+                });
+                contents.blocks.push(rows.collect());
+            }
+            if let Some(slot) = blocks.get_mut(function.index as usize) {
+                *slot = block;
+            }
+        }
+        contents.functions = view
+            .functions()
+            .zip(blocks)
+            .map(|(function, block)| Described {
+                start: function.start,
+                size: function.size,
+                info: function.info,
+                fde_type: function.fde_type,
+                repeat_bytes: function.repeat_bytes,
+                padding: function.padding,
+                block,
+            })
+            .collect();
+        contents
+    }
+
+    /// A function's rows.
+    #[must_use]
+    pub fn rows(&self, function: &Described) -> &[OwnedRow] {
+        self.blocks.get(function.block).map_or(&[], Vec::as_slice)
+    }
+
+    /// What the meaning of a function's rows depends on.
+    #[must_use]
+    pub fn context(&self, function: &Described) -> Context {
+        Context {
+            version: self.version,
+            abi: self.abi,
+            fixed_fp: self.fixed_fp,
+            fixed_ra: self.fixed_ra,
+            fde_type: function.fde_type,
+        }
+    }
+
+    /// Adds a function with rows of its own.
+    pub fn push(&mut self, function: Described, rows: Vec<OwnedRow>) {
+        let block = self.blocks.len();
+        self.blocks.push(rows);
+        self.functions.push(Described { block, ..function });
+    }
+
+    /// Sorts functions by address, and says so in the flags.
+    pub fn sort(&mut self) {
+        self.functions.sort_by_key(|function| function.start);
+        self.flags |= SFRAME_F_FDE_SORTED;
+    }
+
+    /// Whether starts count from their own fields.
+    #[must_use]
+    pub fn is_from_field(&self) -> bool {
+        self.from_field || self.version >= 2 && self.flags & SFRAME_F_FDE_FUNC_START_PCREL != 0
+    }
+}
