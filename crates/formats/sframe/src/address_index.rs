@@ -2,81 +2,86 @@
 
 use std::ops::Range;
 
-use super::reader::View;
+use super::reader::UnitView;
 
 /// Functions of all pieces, by address. Those of no size are left out; of those with one start the longest is found.
 #[derive(Debug, Default)]
-pub struct Lookup {
+pub struct AddressIndex {
     starts: Vec<u64>,
-    places: Vec<(u32, u32)>,
-    ranges: Ranges,
+    entries: Vec<(u32, u32)>,
+    ranges: AddressBuckets,
 }
 
 /// Cuts addresses into ranges of one size, about two a function, so that few starts are left to search.
 #[derive(Debug, Default)]
-struct Ranges {
+struct AddressBuckets {
     first: u64,
     /// Bits of an address that are below the number of its range.
     bits: u32,
     /// Starts before each range, and before the end of the last.
-    before: Vec<u32>,
+    starts_before: Vec<u32>,
 }
 
-impl Ranges {
+impl AddressBuckets {
     fn of(starts: &[u64]) -> Self {
         let (Some(first), Some(last)) = (starts.first().copied(), starts.last()) else {
             return Self::default();
         };
         let span = last.saturating_sub(first);
-        let most = (starts.len() as u64).saturating_mul(2);
-        let bits = span.checked_div(most).unwrap_or(0).checked_ilog2().map_or(0, |log| log.saturating_add(1));
-        let mut before =
+        let max_buckets = (starts.len() as u64).saturating_mul(2);
+        let bits =
+            span.checked_div(max_buckets).unwrap_or(0).checked_ilog2().map_or(0, |log| log.saturating_add(1));
+        let mut starts_before =
             Vec::with_capacity(usize::try_from(span.wrapping_shr(bits)).unwrap_or(0).saturating_add(2));
         for (num, start) in (0u32..).zip(starts) {
             let range = start.wrapping_sub(first).wrapping_shr(bits);
-            while before.len() as u64 <= range {
-                before.push(num);
+            while starts_before.len() as u64 <= range {
+                starts_before.push(num);
             }
         }
-        before.push(u32::try_from(starts.len()).unwrap_or(u32::MAX));
-        Self { first, bits, before }
+        starts_before.push(u32::try_from(starts.len()).unwrap_or(u32::MAX));
+        Self { first, bits, starts_before }
     }
 
     /// The starts among which the first behind an address is, or the end of which is that.
     #[inline]
-    fn around(&self, pc: u64) -> Option<Range<usize>> {
-        let last = self.before.len().checked_sub(2)?;
+    fn bucket_range(&self, pc: u64) -> Option<Range<usize>> {
+        let last = self.starts_before.len().checked_sub(2)?;
         let range = pc.checked_sub(self.first)?.wrapping_shr(self.bits);
         let range = usize::try_from(range).unwrap_or(usize::MAX).min(last);
-        let from = *self.before.get(range)?;
-        let to = *self.before.get(range.saturating_add(1))?;
+        let from = *self.starts_before.get(range)?;
+        let to = *self.starts_before.get(range.saturating_add(1))?;
         Some(from as usize..to as usize)
     }
 }
 
-impl Lookup {
+impl AddressIndex {
     /// Sorts the functions of a file.
     #[must_use]
-    pub fn of<'a>(views: impl Iterator<Item = View<'a>>) -> Self {
+    pub fn of<'a>(views: impl Iterator<Item = UnitView<'a>>) -> Self {
         let mut all = Vec::new();
-        for (piece, view) in (0u32..).zip(views) {
+        for (unit, view) in (0u32..).zip(views) {
             let functions = view.functions().filter(|function| function.size != 0);
-            all.extend(functions.map(|function| (function.start, function.size, (piece, function.index))));
+            all.extend(functions.map(|function| (function.start, function.size, (unit, function.index))));
         }
         // Sections are sorted as a rule, and then this is one look at each.
         all.sort_by_key(|(start, size, _)| (*start, *size));
         let starts: Vec<u64> = all.iter().map(|(start, ..)| *start).collect();
-        Self { ranges: Ranges::of(&starts), starts, places: all.iter().map(|(.., place)| *place).collect() }
+        Self {
+            ranges: AddressBuckets::of(&starts),
+            starts,
+            entries: all.iter().map(|(.., entry)| *entry).collect(),
+        }
     }
 
     /// The last function that starts at or before an address: number of its piece, and its index there.
     #[must_use]
     #[inline]
     pub fn at_or_before(&self, pc: u64) -> Option<(u32, u32)> {
-        let around = self.ranges.around(pc)?;
-        let among = self.starts.get(around.clone())?.partition_point(|start| *start <= pc);
-        let before = around.start.saturating_add(among);
-        self.places.get(before.checked_sub(1)?).copied()
+        let bucket_range = self.ranges.bucket_range(pc)?;
+        let in_bucket = self.starts.get(bucket_range.clone())?.partition_point(|start| *start <= pc);
+        let starts_before = bucket_range.start.saturating_add(in_bucket);
+        self.entries.get(starts_before.checked_sub(1)?).copied()
     }
 }
 
@@ -98,17 +103,17 @@ mod tests {
         ];
         for mut starts in all {
             starts.sort_unstable();
-            let lookup = Lookup {
-                ranges: Ranges::of(&starts),
-                places: (0..).zip(0..).take(starts.len()).collect(),
+            let address_index = AddressIndex {
+                ranges: AddressBuckets::of(&starts),
+                entries: (0..).zip(0..).take(starts.len()).collect(),
                 starts: starts.clone(),
             };
-            assert!(lookup.ranges.before.len() <= starts.len().saturating_mul(2) + 3);
+            assert!(address_index.ranges.starts_before.len() <= starts.len().saturating_mul(2) + 3);
             let near = starts.iter().flat_map(|start| [start.wrapping_sub(1), *start, start.wrapping_add(1)]);
             for pc in near.chain([0, 1, 1 << 20, u64::MAX]) {
-                let before = starts.iter().filter(|start| **start <= pc).count();
-                let expected = before.checked_sub(1).map(|at| (at as u32, at as u32));
-                assert_eq!(lookup.at_or_before(pc), expected, "{pc:#x} among {starts:x?}");
+                let starts_before = starts.iter().filter(|start| **start <= pc).count();
+                let expected = starts_before.checked_sub(1).map(|at| (at as u32, at as u32));
+                assert_eq!(address_index.at_or_before(pc), expected, "{pc:#x} among {starts:x?}");
             }
         }
     }

@@ -4,30 +4,30 @@ use std::sync::{Arc, OnceLock};
 
 use perfuse_wire::ParseError;
 
+use super::address_index::AddressIndex;
 use super::container::{self, Section};
-use super::lookup::Lookup;
-use super::reader::{self, View};
-use super::records::Function;
-use super::recovery::{Meaningless, Recovery};
-use super::row::Row;
-use super::survey::Survey;
-use super::unit::Piece;
+use super::reader::{self, UnitView};
+use super::records::Fde;
+use super::recovery::{InvalidRow, Recovery};
+use super::row::Fre;
+use super::row_survey::RowSurvey;
+use super::unit::SFrameUnit;
 use perfuse_recording::Source;
 
 /// Addresses that are looked up together.
-const TOGETHER: usize = 32;
+const LOOKUP_BATCH: usize = 32;
 
 /// What is known of an address.
 #[derive(Clone, Copy, Debug)]
-pub struct Found<'a> {
+pub struct AddressMatch<'a> {
     /// Number of the piece.
-    pub piece: usize,
+    pub unit: usize,
     /// The function.
-    pub function: Function,
+    pub function: Fde,
     /// Its row; `None` where it has none that holds there.
-    pub row: Option<Row<'a>>,
+    pub row: Option<Fre<'a>>,
     /// What the row says.
-    pub recovery: Option<Result<Recovery, Meaningless>>,
+    pub recovery: Option<Result<Recovery, InvalidRow>>,
 }
 
 /// An open file with SFrame sections.
@@ -40,11 +40,11 @@ pub struct SFrame {
 struct Shared {
     source: Arc<Source>,
     sections: Vec<Section>,
-    pieces: Vec<Piece>,
-    unread: Vec<(usize, ParseError)>,
+    units: Vec<SFrameUnit>,
+    unreadable: Vec<(usize, ParseError)>,
     trailing: Vec<usize>,
-    survey: OnceLock<Survey>,
-    lookup: OnceLock<Lookup>,
+    row_survey: OnceLock<RowSurvey>,
+    address_index: OnceLock<AddressIndex>,
 }
 
 impl SFrame {
@@ -64,28 +64,28 @@ impl SFrame {
         let mut sections = container::sections(&source)?;
         let mut shared = Shared {
             sections: Vec::new(),
-            pieces: Vec::new(),
-            unread: Vec::new(),
+            units: Vec::new(),
+            unreadable: Vec::new(),
             trailing: Vec::new(),
-            survey: OnceLock::new(),
-            lookup: OnceLock::new(),
+            row_survey: OnceLock::new(),
+            address_index: OnceLock::new(),
             source,
         };
         for (index, section) in sections.iter_mut().enumerate() {
             section.address = address.unwrap_or(section.address);
             let data = section.data(&shared.source);
-            match reader::pieces(section, index, data) {
-                Ok((pieces, trailing)) => {
-                    shared.pieces.extend(pieces);
+            match reader::read_units(section, index, data) {
+                Ok((units, trailing)) => {
+                    shared.units.extend(units);
                     shared.trailing.push(trailing);
                 }
                 Err(error) => {
-                    shared.unread.push((index, error));
+                    shared.unreadable.push((index, error));
                     shared.trailing.push(0);
                 }
             }
         }
-        if let (true, Some((_, error))) = (shared.pieces.is_empty(), shared.unread.first()) {
+        if let (true, Some((_, error))) = (shared.units.is_empty(), shared.unreadable.first()) {
             return Err(*error);
         }
         shared.sections = sections;
@@ -93,8 +93,7 @@ impl SFrame {
     }
 
     /// The bytes of the file.
-    #[must_use]
-    pub fn source(&self) -> &Arc<Source> {
+    pub(super) fn file_source(&self) -> &Arc<Source> {
         &self.shared.source
     }
 
@@ -106,14 +105,14 @@ impl SFrame {
 
     /// Its pieces, of all sections, in file order.
     #[must_use]
-    pub fn pieces(&self) -> &[Piece] {
-        &self.shared.pieces
+    pub fn units(&self) -> &[SFrameUnit] {
+        &self.shared.units
     }
 
     /// Sections that do not begin with a header, and why not.
     #[must_use]
-    pub fn unread(&self) -> &[(usize, ParseError)] {
-        &self.shared.unread
+    pub fn unreadable(&self) -> &[(usize, ParseError)] {
+        &self.shared.unreadable
     }
 
     /// Bytes of a section behind its last piece.
@@ -124,105 +123,109 @@ impl SFrame {
 
     /// A piece with its bytes.
     #[must_use]
-    pub fn view<'a>(&'a self, piece: &'a Piece) -> View<'a> {
-        self.view_of(piece, Section::data)
+    pub fn view<'a>(&'a self, unit: &'a SFrameUnit) -> UnitView<'a> {
+        self.view_of(unit, Section::data)
     }
 
     /// A piece with its bytes as they are in the file, before relocation.
     #[must_use]
-    pub fn raw_view<'a>(&'a self, piece: &'a Piece) -> View<'a> {
-        self.view_of(piece, Section::raw)
+    pub fn raw_view<'a>(&'a self, unit: &'a SFrameUnit) -> UnitView<'a> {
+        self.view_of(unit, Section::raw)
     }
 
     /// The unit with the bytes that `data` selects.
-    fn view_of<'a>(&'a self, piece: &'a Piece, data: fn(&'a Section, &'a [u8]) -> &'a [u8]) -> View<'a> {
-        match self.shared.sections.get(piece.section) {
-            Some(section) => View {
-                piece,
+    fn view_of<'a>(
+        &'a self,
+        unit: &'a SFrameUnit,
+        data: fn(&'a Section, &'a [u8]) -> &'a [u8],
+    ) -> UnitView<'a> {
+        match self.shared.sections.get(unit.section) {
+            Some(section) => UnitView {
+                unit,
                 data: data(section, &self.shared.source),
-                file_offset: section.place.start as u64,
+                file_offset: section.range.start as u64,
                 address: section.address,
             },
-            None => View { piece, data: &[], file_offset: 0, address: 0 },
+            None => UnitView { unit, data: &[], file_offset: 0, address: 0 },
         }
     }
 
     /// Every piece with its bytes.
-    pub fn views(&self) -> impl Iterator<Item = View<'_>> {
-        self.pieces().iter().map(|piece| self.view(piece))
+    pub fn views(&self) -> impl Iterator<Item = UnitView<'_>> {
+        self.units().iter().map(|unit| self.view(unit))
     }
 
     /// What one pass over all rows finds; made once.
-    pub(super) fn survey(&self) -> &Survey {
-        self.shared.survey.get_or_init(|| Survey::of(self.views()))
+    pub(super) fn row_survey(&self) -> &RowSurvey {
+        self.shared.row_survey.get_or_init(|| RowSurvey::of(self.views()))
     }
 
     /// Functions by address; made once.
     #[must_use]
-    pub fn lookup(&self) -> &Lookup {
-        self.shared.lookup.get_or_init(|| Lookup::of(self.views()))
+    pub fn address_index(&self) -> &AddressIndex {
+        self.shared.address_index.get_or_init(|| AddressIndex::of(self.views()))
     }
 }
 
 impl SFrame {
     /// The function an address is in, and its row there.
     #[must_use]
-    pub fn find(&self, pc: u64) -> Option<Found<'_>> {
-        let place = self.lookup().at_or_before(pc)?;
-        self.found(pc, self.function_at(pc, place)?)
+    pub fn find(&self, pc: u64) -> Option<AddressMatch<'_>> {
+        let entry = self.address_index().at_or_before(pc)?;
+        self.match_at(pc, self.function_at(pc, entry)?)
     }
 
     /// Finds many addresses, in their order: what one of them waits for in memory is asked for with that of others.
-    pub fn find_all<'a>(&'a self, addresses: &[u64], mut each: impl FnMut(u64, Option<Found<'a>>)) {
-        for some in addresses.chunks(TOGETHER) {
-            let mut places = [None; TOGETHER];
-            for (place, pc) in places.iter_mut().zip(some) {
-                *place = self.lookup().at_or_before(*pc);
+    pub fn find_all<'a>(&'a self, addresses: &[u64], mut each: impl FnMut(u64, Option<AddressMatch<'a>>)) {
+        for some in addresses.chunks(LOOKUP_BATCH) {
+            let mut entries = [None; LOOKUP_BATCH];
+            for (entry, pc) in entries.iter_mut().zip(some) {
+                *entry = self.address_index().at_or_before(*pc);
             }
-            let mut functions = [None; TOGETHER];
-            for ((function, place), pc) in functions.iter_mut().zip(places).zip(some) {
-                *function = place.and_then(|place| self.function_at(*pc, place));
+            let mut functions = [None; LOOKUP_BATCH];
+            for ((function, entry), pc) in functions.iter_mut().zip(entries).zip(some) {
+                *function = entry.and_then(|entry| self.function_at(*pc, entry));
                 // Looked at, so that it is there when the row is searched.
-                let row = function.and_then(|(piece, function)| self.first_byte(piece, &function));
+                let row = function.and_then(|(unit, function)| self.first_row_byte(unit, &function));
                 std::hint::black_box(row);
             }
             for (function, pc) in functions.into_iter().zip(some) {
-                each(*pc, function.and_then(|function| self.found(*pc, function)));
+                each(*pc, function.and_then(|function| self.match_at(*pc, function)));
             }
         }
     }
 
     /// The function of a place, with the number of its piece, if an address is in it.
     #[inline]
-    fn function_at(&self, pc: u64, (number, index): (u32, u32)) -> Option<(usize, Function)> {
-        let piece = self.pieces().get(number as usize)?;
-        let function = self.view(piece).function(index).filter(|function| pc < function.end())?;
-        Some((number as usize, function))
+    fn function_at(&self, pc: u64, (unit_index, index): (u32, u32)) -> Option<(usize, Fde)> {
+        let unit = self.units().get(unit_index as usize)?;
+        let function = self.view(unit).function(index).filter(|function| pc < function.end())?;
+        Some((unit_index as usize, function))
     }
 
-    fn first_byte(&self, number: usize, function: &Function) -> Option<u8> {
-        self.view(self.pieces().get(number)?).data.get(function.rows_at?).copied()
+    fn first_row_byte(&self, unit_index: usize, function: &Fde) -> Option<u8> {
+        self.view(self.units().get(unit_index)?).data.get(function.rows_at?).copied()
     }
 
     #[inline]
-    fn found(&self, pc: u64, (number, function): (usize, Function)) -> Option<Found<'_>> {
-        let piece = self.pieces().get(number)?;
+    fn match_at(&self, pc: u64, (unit_index, function): (usize, Fde)) -> Option<AddressMatch<'_>> {
+        let unit = self.units().get(unit_index)?;
         let row = function.row_offset(pc.wrapping_sub(function.start));
-        let row = row.and_then(|offset| self.row_at(number, &function, offset));
-        let recovery = row.map(|row| piece.context(&function).meaning(&row));
-        Some(Found { piece: number, function, row, recovery })
+        let row = row.and_then(|offset| self.row_at(unit_index, &function, offset));
+        let recovery = row.map(|row| unit.context(&function).interpret(&row));
+        Some(AddressMatch { unit: unit_index, function, row, recovery })
     }
 
     /// The last row of a function that starts at or before an offset.
-    fn row_at(&self, number: usize, function: &Function, offset: u64) -> Option<Row<'_>> {
-        let view = self.view(self.pieces().get(number)?);
+    fn row_at(&self, unit_index: usize, function: &Fde, offset: u64) -> Option<Fre<'_>> {
+        let view = self.view(self.units().get(unit_index)?);
         let begins_before = |at: &usize| {
-            let row = view.row_behind(function, *at);
+            let row = view.row_at_offset(function, *at);
             row.is_some_and(|row| u64::from(row.start) <= offset)
         };
-        let strides = self.survey().strides(number, function);
+        let strides = self.row_survey().strides(unit_index, function);
         let skipped = strides.partition_point(begins_before);
-        let rows = self.survey().rows_from_stride(number, view, function, skipped);
+        let rows = self.row_survey().rows_from_stride(unit_index, view, function, skipped);
         rows.map_while(Result::ok).take_while(|row| u64::from(row.start) <= offset).last()
     }
 }

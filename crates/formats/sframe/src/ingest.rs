@@ -13,10 +13,10 @@ use perfuse_tables::{PcType, UnwindOrigin, records, unwind_functions};
 use perfuse_wire::RecordView;
 
 use super::SFrame;
-use super::prefetch::Ahead;
-use super::reader::View;
-use columns::{Columns, Lookups, UnwindRow};
-use fast_path::Plain;
+use super::prefetch::Prefetch;
+use super::reader::UnitView;
+use columns::{LookupColumns, UnwindRow, UnwindRowColumns};
+use fast_path::FastRows;
 use perfuse_recording::{BatchStream, Placement, Position, Recording};
 
 /// Functions of a batch of functions.
@@ -29,8 +29,8 @@ const ADDRESSES: usize = 1 << 11;
 /// One table of a file, in batches.
 pub fn table(file: &SFrame, name: &str, placement: &Placement) -> Option<BatchStream> {
     Some(match name {
-        "unwind_functions" => batches(file, placement, FUNCTIONS, functions),
-        "unwind_rows" => batches(file, placement, FUNCTIONS_WITH_ROWS, rows),
+        "unwind_functions" => batches(file, placement, FUNCTIONS, unwind_function_batch),
+        "unwind_rows" => batches(file, placement, FUNCTIONS_WITH_ROWS, unwind_row_batch),
         "records" => Box::new(RecordBatches {
             file: file.clone(),
             source_id: placement.source_id,
@@ -45,20 +45,20 @@ fn batches(
     file: &SFrame,
     placement: &Placement,
     size: u32,
-    make: fn(&SFrame, u32, &[Span]) -> RecordBatch,
+    make: fn(&SFrame, u32, &[FunctionSpan]) -> RecordBatch,
 ) -> BatchStream {
-    let todo = groups(file, size, placement.first.unwind_function);
+    let jobs = function_groups(file, size, placement.first.unwind_function);
     let (file, source_id) = (file.clone(), placement.source_id);
-    Box::new(Ahead::new(todo, move |spans: Vec<Span>| make(&file, source_id, &spans)))
+    Box::new(Prefetch::new(jobs, move |spans: Vec<FunctionSpan>| make(&file, source_id, &spans)))
 }
 
-fn functions(file: &SFrame, source_id: u32, spans: &[Span]) -> RecordBatch {
+fn unwind_function_batch(file: &SFrame, source_id: u32, spans: &[FunctionSpan]) -> RecordBatch {
     let mut table = unwind_functions::Builder::new();
     for span in spans {
-        let Some(piece) = file.pieces().get(span.piece) else { break };
-        let member = file.sections().get(piece.section).map(|section| section.member.as_str());
+        let Some(unit) = file.units().get(span.unit) else { break };
+        let member = file.sections().get(unit.section).map(|section| section.member.as_str());
         let member = member.filter(|member| !member.is_empty());
-        let view = file.view(piece);
+        let view = file.view(unit);
         for (function, id) in view.functions_in(span.indexes.clone()).zip(span.id..) {
             let info = function.info;
             table.push(
@@ -67,7 +67,7 @@ fn functions(file: &SFrame, source_id: u32, spans: &[Span]) -> RecordBatch {
                 function.size.into(),
                 if info.repeats() { PcType::Mask } else { PcType::Increment },
                 info.repeats().then(|| function.repeat_bytes.into()),
-                piece.version() >= 3 && info.is_signal(),
+                unit.version() >= 3 && info.is_signal(),
                 info.pauth_key_b(),
                 function.num_rows,
                 UnwindOrigin::SFrame,
@@ -81,41 +81,41 @@ fn functions(file: &SFrame, source_id: u32, spans: &[Span]) -> RecordBatch {
 }
 
 /// Rows of some functions.
-fn rows(file: &SFrame, source_id: u32, spans: &[Span]) -> RecordBatch {
+fn unwind_row_batch(file: &SFrame, source_id: u32, spans: &[FunctionSpan]) -> RecordBatch {
     let expected_rows = spans.iter().map(|span| expected_rows(file, span)).fold(0, usize::saturating_add);
-    let mut columns = Columns::with_capacity(source_id, expected_rows.min(1 << 17));
+    let mut columns = UnwindRowColumns::with_capacity(source_id, expected_rows.min(1 << 17));
     for span in spans {
-        let Some(piece) = file.pieces().get(span.piece) else { break };
-        add_rows(&file.view(piece), span, &mut columns);
+        let Some(unit) = file.units().get(span.unit) else { break };
+        add_rows(&file.view(unit), span, &mut columns);
     }
     columns.finish()
 }
 
-fn add_rows(view: &View<'_>, span: &Span, columns: &mut Columns) {
-    let mut plain = Plain::new(view.piece);
+fn add_rows(view: &UnitView<'_>, span: &FunctionSpan, columns: &mut UnwindRowColumns) {
+    let mut fast_rows = FastRows::new(view.unit);
     for (index, id) in span.indexes.clone().zip(span.id..) {
         let Some(function) = view.function(index) else { break };
         let mut rows = view.rows(&function);
-        plain.take(view, &function, id, &mut rows, columns);
+        fast_rows.add_rows_of(view, &function, id, &mut rows, columns);
         if rows.is_at_end() {
             continue;
         }
-        plain.flush(columns);
-        let context = view.piece.context(&function);
+        fast_rows.flush(columns);
+        let context = view.unit.context(&function);
         for row in rows.map_while(Result::ok) {
-            let said = columns.shapes.said(context.meaning(&row).ok());
-            let (start, place) = (row.start, view.offset(row.at));
-            columns.push(UnwindRow { function: id, start, said, place });
+            let recovery = columns.shapes.recovery_of(context.interpret(&row).ok());
+            let (start, record_offset) = (row.start, view.offset(row.at));
+            columns.push(UnwindRow { function: id, start, recovery, record_offset });
         }
     }
-    plain.flush(columns);
+    fast_rows.flush(columns);
 }
 
 /// Rows that so many functions have on average, and some more; a section has more bytes than it has rows.
-fn expected_rows(file: &SFrame, span: &Span) -> usize {
-    let Some(piece) = file.pieces().get(span.piece) else { return 0 };
-    let rows = u64::from(piece.header.sfh_num_fres).min(piece.rows.len() as u64);
-    let average = rows.saturating_mul(span.indexes.len() as u64).checked_div(piece.num_functions.into());
+fn expected_rows(file: &SFrame, span: &FunctionSpan) -> usize {
+    let Some(unit) = file.units().get(span.unit) else { return 0 };
+    let rows = u64::from(unit.header.sfh_num_fres).min(unit.rows.len() as u64);
+    let average = rows.saturating_mul(span.indexes.len() as u64).checked_div(unit.num_functions.into());
     let average = average.unwrap_or(0);
     usize::try_from(average.saturating_add(average / 8)).unwrap_or(usize::MAX)
 }
@@ -124,17 +124,17 @@ fn expected_rows(file: &SFrame, span: &Span) -> usize {
 #[must_use]
 pub fn look_up(file: &SFrame, addresses: &[u64]) -> Vec<RecordBatch> {
     let firsts: Vec<u32> = file
-        .pieces()
+        .units()
         .iter()
-        .scan(0u32, |next, piece| Some(std::mem::replace(next, next.saturating_add(piece.num_functions))))
+        .scan(0u32, |next, unit| Some(std::mem::replace(next, next.saturating_add(unit.num_functions))))
         .collect();
     // Made once, before threads ask for them.
-    let _ = (file.lookup(), file.survey());
+    let _ = (file.address_index(), file.row_survey());
     let batch = |addresses: &[u64]| {
-        let mut table = Lookups::with_capacity(addresses.len());
+        let mut table = LookupColumns::with_capacity(addresses.len());
         file.find_all(addresses, |address, found| {
             let function = found.as_ref().map(|found| {
-                let first = firsts.get(found.piece).copied().unwrap_or(0);
+                let first = firsts.get(found.unit).copied().unwrap_or(0);
                 (first.saturating_add(found.function.index), found.function.start)
             });
             let row = found.and_then(|found| Some((found.row?.start.into(), found.recovery?.ok())));
@@ -171,30 +171,30 @@ impl Iterator for RecordBatches {
 
 /// Functions of one piece, by their indexes, and the key of the first.
 #[derive(Clone, Debug)]
-struct Span {
-    piece: usize,
+struct FunctionSpan {
+    unit: usize,
     indexes: Range<u32>,
     id: u32,
 }
 
 /// All functions, cut into groups of so many. An empty table still has one, so that its schema is seen.
-fn groups(file: &SFrame, size: u32, mut id: u32) -> VecDeque<Vec<Span>> {
-    let (mut groups, mut group, mut room) = (VecDeque::new(), Vec::new(), size);
-    for (piece, found) in file.pieces().iter().enumerate() {
+fn function_groups(file: &SFrame, size: u32, mut id: u32) -> VecDeque<Vec<FunctionSpan>> {
+    let (mut function_groups, mut group, mut room) = (VecDeque::new(), Vec::new(), size);
+    for (unit, found) in file.units().iter().enumerate() {
         let mut from = 0u32;
         while from < found.num_functions {
             let to = from.saturating_add(room).min(found.num_functions);
             let num = to.saturating_sub(from);
-            group.push(Span { piece, indexes: from..to, id });
+            group.push(FunctionSpan { unit, indexes: from..to, id });
             (from, id, room) = (to, id.saturating_add(num), room.saturating_sub(num));
             if room == 0 {
-                groups.push_back(std::mem::take(&mut group));
+                function_groups.push_back(std::mem::take(&mut group));
                 room = size;
             }
         }
     }
-    if !group.is_empty() || groups.is_empty() {
-        groups.push_back(group);
+    if !group.is_empty() || function_groups.is_empty() {
+        function_groups.push_back(group);
     }
-    groups
+    function_groups
 }

@@ -10,6 +10,7 @@
     )
 )]
 
+pub mod address_index;
 mod check;
 pub mod consts;
 pub mod container;
@@ -17,7 +18,6 @@ mod describe;
 mod file;
 mod ingest;
 pub mod layout;
-pub mod lookup;
 mod prefetch;
 pub mod readelf;
 pub mod reader;
@@ -26,8 +26,8 @@ pub mod records;
 pub mod recovery;
 mod repair;
 pub mod row;
+mod row_survey;
 pub mod rules;
-mod survey;
 #[cfg(test)]
 mod tests;
 pub mod unit;

@@ -11,7 +11,7 @@ use perfuse_recording::{
 use perfuse_tables::Offsets;
 use perfuse_wire::{Diagnostics, Endian, RecordView, Value};
 
-use super::unit::Piece;
+use super::unit::SFrameUnit;
 use super::{FORMAT, SFrame, check, describe, ingest, repair};
 
 impl Recording for SFrame {
@@ -20,25 +20,25 @@ impl Recording for SFrame {
     }
 
     fn source(&self) -> &Arc<Source> {
-        SFrame::source(self)
+        self.file_source()
     }
 
     fn summary(&self) -> Summary {
-        let first = self.pieces().first();
-        let mut versions: Vec<_> = self.pieces().iter().map(Piece::version).collect();
+        let first = self.units().first();
+        let mut versions: Vec<_> = self.units().iter().map(SFrameUnit::version).collect();
         versions.sort_unstable();
         versions.dedup();
         let versions: Vec<_> = versions.iter().map(ToString::to_string).collect();
         Summary {
             version: (!versions.is_empty()).then(|| versions.join(", ")),
-            endian: first.map_or(Endian::Little, |piece| piece.endian),
+            endian: first.map_or(Endian::Little, |unit| unit.endian),
             pointer_bytes: Some(8),
-            arch: first.and_then(|piece| piece.abi().arch()),
+            arch: first.and_then(|unit| unit.abi().arch()),
             producer: None,
             clock: "unknown",
             span: None,
-            counts: self.survey().counts(),
-            header: first.map(|piece| self.header_fields(piece)).unwrap_or_default(),
+            counts: self.row_survey().counts(),
+            header: first.map(|unit| self.header_fields(unit)).unwrap_or_default(),
         }
     }
 
@@ -64,7 +64,7 @@ impl Recording for SFrame {
     }
 
     fn extent(&self) -> Offsets {
-        let functions = self.pieces().iter().map(|piece| piece.num_functions);
+        let functions = self.units().iter().map(|unit| unit.num_functions);
         Offsets { source: 1, unwind_function: functions.fold(0, u32::saturating_add), ..Offsets::default() }
     }
 
@@ -78,14 +78,14 @@ impl Recording for SFrame {
 }
 
 impl SFrame {
-    fn header_fields(&self, piece: &Piece) -> Vec<(&'static str, Value<'static>)> {
-        let mut fields = describe::header(piece);
-        let section = self.sections().get(piece.section);
+    fn header_fields(&self, unit: &SFrameUnit) -> Vec<(&'static str, Value<'static>)> {
+        let mut fields = describe::header(unit);
+        let section = self.sections().get(unit.section);
         fields.push(("section_address", Value::Hex(section.map_or(0, |section| section.address))));
-        fields.push(("starts_count_from", Value::Text(piece.starts.name().into())));
-        fields.push(("because", Value::Text(piece.starts.reason().into())));
-        if self.pieces().len() > 1 {
-            fields.push(("num_headers", Value::Unsigned(self.pieces().len() as u64)));
+        fields.push(("starts_count_from", Value::Text(unit.starts.name().into())));
+        fields.push(("because", Value::Text(unit.starts.reason().into())));
+        if self.units().len() > 1 {
+            fields.push(("num_headers", Value::Unsigned(self.units().len() as u64)));
         }
         fields
     }

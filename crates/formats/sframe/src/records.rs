@@ -9,9 +9,9 @@ use super::layout::{FuncDescAttrV3, FuncDescIdxV3, FuncDescV1, FuncDescV2};
 
 /// The info byte of a function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct FuncInfo(pub u8);
+pub struct FdeInfo(pub u8);
 
-impl FuncInfo {
+impl FdeInfo {
     /// Bits 0-3: how row starts are written.
     #[must_use]
     pub const fn fre_type(self) -> u8 {
@@ -60,7 +60,7 @@ impl FuncInfo {
     }
 }
 
-impl fmt::Display for FuncInfo {
+impl fmt::Display for FdeInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.row_start_bytes() {
             Some(bytes) => write!(f, "ADDR{bytes}")?,
@@ -74,7 +74,7 @@ impl fmt::Display for FuncInfo {
 
 /// A function entry of any version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Function {
+pub struct Fde {
     /// Zero-based index in its table.
     pub index: u32,
     /// Offset of its entry in the section.
@@ -90,7 +90,7 @@ pub struct Function {
     /// Rows it says it has.
     pub num_rows: u32,
     /// The info byte.
-    pub info: FuncInfo,
+    pub info: FdeInfo,
     /// Version 3: DEFAULT or FLEX; 0 before.
     pub fde_type: u8,
     /// Version 3: bits of the second info byte that mean nothing.
@@ -103,7 +103,7 @@ pub struct Function {
     pub rows_at: Option<usize>,
 }
 
-impl Function {
+impl Fde {
     /// Address behind its last byte.
     #[must_use]
     pub fn end(&self) -> u64 {
@@ -129,7 +129,7 @@ impl Function {
 }
 
 /// A function of nothing.
-pub(super) const BLANK: Function = Function {
+pub(super) const BLANK: Fde = Fde {
     index: 0,
     at: 0,
     start_field: 0,
@@ -137,7 +137,7 @@ pub(super) const BLANK: Function = Function {
     size: 0,
     start_fre_off: 0,
     num_rows: 0,
-    info: FuncInfo(0),
+    info: FdeInfo(0),
     fde_type: 0,
     unused_bits: 0,
     repeat_bytes: 0,
@@ -169,13 +169,13 @@ pub(super) fn num_rows(version: u8, entry: &[u8], endian: Endian) -> Option<u32>
 
 /// An entry as its bytes have it: start and rows are not placed yet.
 #[inline]
-pub(super) fn decode(version: u8, entry: &[u8], endian: Endian) -> Option<Function> {
+pub(super) fn decode(version: u8, entry: &[u8], endian: Endian) -> Option<Fde> {
     let cursor = &mut Cursor::new(entry, 0, endian);
     Some(match version {
         1 => {
             let entry = FuncDescV1::read(cursor).ok()?;
-            let info = FuncInfo(entry.sfde_func_info);
-            Function {
+            let info = FdeInfo(entry.sfde_func_info);
+            Fde {
                 start_field: entry.sfde_func_start_address.into(),
                 size: entry.sfde_func_size,
                 start_fre_off: entry.sfde_func_start_fre_off,
@@ -187,12 +187,12 @@ pub(super) fn decode(version: u8, entry: &[u8], endian: Endian) -> Option<Functi
         }
         2 => {
             let entry = FuncDescV2::read(cursor).ok()?;
-            Function {
+            Fde {
                 start_field: entry.sfde_func_start_address.into(),
                 size: entry.sfde_func_size,
                 start_fre_off: entry.sfde_func_start_fre_off,
                 num_rows: entry.sfde_func_num_fres,
-                info: FuncInfo(entry.sfde_func_info),
+                info: FdeInfo(entry.sfde_func_info),
                 repeat_bytes: entry.sfde_func_rep_size,
                 padding: entry.sfde_func_padding2,
                 ..BLANK
@@ -200,7 +200,7 @@ pub(super) fn decode(version: u8, entry: &[u8], endian: Endian) -> Option<Functi
         }
         3 => {
             let entry = FuncDescIdxV3::read(cursor).ok()?;
-            Function {
+            Fde {
                 start_field: entry.sfdi_func_start_offset,
                 size: entry.sfdi_func_size,
                 start_fre_off: entry.sfdi_func_start_fre_off,
@@ -212,11 +212,11 @@ pub(super) fn decode(version: u8, entry: &[u8], endian: Endian) -> Option<Functi
 }
 
 /// Version 3: adds what stands before the rows.
-pub(super) fn with_attributes(function: Function, bytes: &[u8], endian: Endian) -> Option<Function> {
+pub(super) fn with_attributes(function: Fde, bytes: &[u8], endian: Endian) -> Option<Fde> {
     let attributes = FuncDescAttrV3::read(&mut Cursor::new(bytes, 0, endian)).ok()?;
-    Some(Function {
+    Some(Fde {
         num_rows: attributes.sfda_func_num_fres.into(),
-        info: FuncInfo(attributes.sfda_func_info),
+        info: FdeInfo(attributes.sfda_func_info),
         fde_type: attributes.sfda_func_info2 & 0x1f,
         unused_bits: attributes.sfda_func_info2 & 0xe0,
         repeat_bytes: attributes.sfda_func_rep_size,

@@ -5,13 +5,13 @@ use std::fmt;
 use super::consts::{
     Abi, Registers, S390X_CFA_ADJUSTMENT, S390X_CFA_SCALE, SFRAME_FDE_TYPE_DEFAULT, SFRAME_FDE_TYPE_FLEX,
 };
-use super::row::{Row, RowInfo};
+use super::row::{Fre, FreInfo};
 
 pub use perfuse_tables::{Base, Expression, Recover, Recovery};
 
 /// Why a row has no meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Meaningless {
+pub enum InvalidRow {
     /// The ABI is not known, so neither are its registers.
     Abi,
     /// The type of the function is not known.
@@ -24,7 +24,7 @@ pub enum Meaningless {
     CfaFromItself,
 }
 
-impl fmt::Display for Meaningless {
+impl fmt::Display for InvalidRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Abi => "the ABI is not known",
@@ -38,7 +38,7 @@ impl fmt::Display for Meaningless {
 
 /// Where a row has a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum RegisterSlot {
     /// Nowhere: it was not saved.
     Same,
     /// As far from the CFA as in every row.
@@ -49,7 +49,7 @@ pub(super) enum Place {
 
 /// What of a section and a function the meaning of rows depends on.
 #[derive(Clone, Copy, Debug)]
-pub struct Context {
+pub struct RowContext {
     /// Version of the format.
     pub version: u8,
     /// ABI.
@@ -62,30 +62,30 @@ pub struct Context {
     pub fde_type: u8,
 }
 
-impl Context {
+impl RowContext {
     /// What a row says.
     ///
     /// # Errors
     /// [`Meaningless`] where it says nothing.
     #[inline]
-    pub fn meaning(&self, row: &Row<'_>) -> Result<Recovery, Meaningless> {
+    pub fn interpret(&self, row: &Fre<'_>) -> Result<Recovery, InvalidRow> {
         if row.info.num_words() == 0 {
             return Ok(Recovery::Outermost);
         }
         match self.fde_type {
-            SFRAME_FDE_TYPE_DEFAULT => self.by_position(row),
-            SFRAME_FDE_TYPE_FLEX => self.by_control_words(row),
-            _ => Err(Meaningless::FdeType),
+            SFRAME_FDE_TYPE_DEFAULT => self.from_positional_words(row),
+            SFRAME_FDE_TYPE_FLEX => self.from_control_words(row),
+            _ => Err(InvalidRow::FdeType),
         }
     }
 
-    fn by_position(&self, row: &Row<'_>) -> Result<Recovery, Meaningless> {
+    fn from_positional_words(&self, row: &Fre<'_>) -> Result<Recovery, InvalidRow> {
         let base = if row.info.cfa_from_sp() { Base::Sp } else { Base::Fp };
-        let offset = self.cfa_offset(row.word(0).ok_or(Meaningless::NoOffset)?);
-        let [ra, fp] = self.places(row.info)?.map(|place| match place {
-            Place::Same => Recover::Same,
-            Place::Fixed(offset) => Recover::Fixed(offset),
-            Place::Word(index) => row.word(index).map_or(Recover::Same, |word| self.saved(word)),
+        let offset = self.cfa_offset(row.word(0).ok_or(InvalidRow::NoOffset)?);
+        let [ra, fp] = self.register_slots(row.info)?.map(|slot| match slot {
+            RegisterSlot::Same => Recover::Same,
+            RegisterSlot::Fixed(offset) => Recover::Fixed(offset),
+            RegisterSlot::Word(index) => row.word(index).map_or(Recover::Same, |word| self.saved(word)),
         });
         let cfa = Expression { base, offset, deref: false };
         Ok(Recovery::Caller { cfa, fp, ra, ra_mangled: row.info.ra_mangled() })
@@ -93,18 +93,18 @@ impl Context {
 
     /// Where a row by position has the return address and the frame pointer: each has the next word behind the CFA's, unless
     /// it is fixed or words are at an end.
-    pub(super) fn places(&self, info: RowInfo) -> Result<[Place; 2], Meaningless> {
+    pub(super) fn register_slots(&self, info: FreInfo) -> Result<[RegisterSlot; 2], InvalidRow> {
         let num_words = usize::from(info.num_words());
         let mut next = 1usize;
-        let places = [self.fixed_ra, self.fixed_fp].map(|fixed| match fixed {
+        let register_slots = [self.fixed_ra, self.fixed_fp].map(|fixed| match fixed {
             0 => {
                 let word = next;
                 next = next.saturating_add(1);
-                if word < num_words { Place::Word(word) } else { Place::Same }
+                if word < num_words { RegisterSlot::Word(word) } else { RegisterSlot::Same }
             }
-            fixed => Place::Fixed(fixed),
+            fixed => RegisterSlot::Fixed(fixed),
         });
-        if num_words > next { Err(Meaningless::ExtraWords) } else { Ok(places) }
+        if num_words > next { Err(InvalidRow::ExtraWords) } else { Ok(register_slots) }
     }
 
     /// Where a register is saved. s390x: 0 for nowhere, and in version 2 an odd number for a register that keeps it.
@@ -129,10 +129,10 @@ impl Context {
         }
     }
 
-    fn by_control_words(&self, row: &Row<'_>) -> Result<Recovery, Meaningless> {
-        let registers = self.abi.registers().ok_or(Meaningless::Abi)?;
+    fn from_control_words(&self, row: &Fre<'_>) -> Result<Recovery, InvalidRow> {
+        let registers = self.abi.registers().ok_or(InvalidRow::Abi)?;
         let mut next = 0usize;
-        let mut pair = |fixed: i8, is_last: bool| -> Result<Recover, Meaningless> {
+        let mut pair = |fixed: i8, is_last: bool| -> Result<Recover, InvalidRow> {
             let default = if fixed == 0 { Recover::Same } else { Recover::Fixed(fixed) };
             let Some(control) = row.control(next) else { return Ok(default) };
             let offset = row.word(next.saturating_add(1));
@@ -142,16 +142,16 @@ impl Context {
                 return Ok(default);
             }
             next = next.saturating_add(2);
-            Ok(Recover::At(expression(control, offset.ok_or(Meaningless::NoOffset)?, registers)))
+            Ok(Recover::At(expression(control, offset.ok_or(InvalidRow::NoOffset)?, registers)))
         };
-        let Recover::At(mut cfa) = pair(0, false)? else { return Err(Meaningless::CfaFromItself) };
+        let Recover::At(mut cfa) = pair(0, false)? else { return Err(InvalidRow::CfaFromItself) };
         let ra = pair(self.fixed_ra, false)?;
         let fp = pair(self.fixed_fp, true)?;
         if cfa.base == Base::Cfa {
-            return Err(Meaningless::CfaFromItself);
+            return Err(InvalidRow::CfaFromItself);
         }
         if usize::from(row.info.num_words()) > next {
-            return Err(Meaningless::ExtraWords);
+            return Err(InvalidRow::ExtraWords);
         }
         cfa.offset = self.cfa_offset(cfa.offset as i32);
         Ok(Recovery::Caller { cfa, fp, ra, ra_mangled: row.info.ra_mangled() })

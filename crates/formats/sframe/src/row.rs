@@ -6,9 +6,9 @@ use perfuse_wire::{Endian, ErrorKind, ParseError};
 
 /// The info byte of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct RowInfo(pub u8);
+pub struct FreInfo(pub u8);
 
-impl RowInfo {
+impl FreInfo {
     /// Bit 0: the CFA is counted from the stack pointer, else from the frame pointer.
     #[must_use]
     pub const fn cfa_from_sp(self) -> bool {
@@ -51,7 +51,7 @@ impl RowInfo {
     }
 }
 
-impl fmt::Display for RowInfo {
+impl fmt::Display for FreInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.cfa_from_sp() { "SP" } else { "FP" })?;
         write!(f, " {} words", self.num_words())?;
@@ -65,22 +65,22 @@ impl fmt::Display for RowInfo {
 
 /// A row.
 #[derive(Clone, Copy, Debug)]
-pub struct Row<'a> {
+pub struct Fre<'a> {
     /// Its offset in the section.
     pub at: usize,
     /// Where it begins to hold: offset from the function's start, or in the block that repeats.
     pub start: u32,
     /// The info byte.
-    pub info: RowInfo,
+    pub info: FreInfo,
     /// Size in bytes.
     pub size: usize,
     words: &'a [u8],
     endian: Endian,
 }
 
-impl<'a> Row<'a> {
+impl<'a> Fre<'a> {
     /// A row of this info byte whose words are all 0.
-    pub(super) fn with_words_of_zero(info: RowInfo) -> Self {
+    pub(super) fn with_words_of_zero(info: FreInfo) -> Self {
         let words_bytes = info.word_bytes().unwrap_or(0).saturating_mul(info.num_words().into());
         let words = [0u8; 64].get(..words_bytes).unwrap_or_default();
         Self { at: 0, start: 0, info, size: 0, words, endian: Endian::Little }
@@ -121,7 +121,7 @@ impl<'a> Row<'a> {
 
     /// Info byte and words, by which rows that say the same are known.
     #[must_use]
-    pub fn says_the_same(&self, other: &Row<'_>) -> bool {
+    pub fn has_same_recovery(&self, other: &Fre<'_>) -> bool {
         self.info == other.info && self.words == other.words
     }
 
@@ -148,7 +148,7 @@ fn number<const N: usize, T>(
 
 /// Walks the rows of a function; ends behind the first that cannot be read.
 #[derive(Clone, Debug)]
-pub struct Rows<'a> {
+pub struct FreIter<'a> {
     data: &'a [u8],
     at: usize,
     start_bytes: Option<usize>,
@@ -157,7 +157,7 @@ pub struct Rows<'a> {
     file_offset: u64,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> FreIter<'a> {
     /// Rows from an offset in a section on; `data` is the section up to where rows end.
     pub(super) fn new(
         data: &'a [u8],
@@ -185,13 +185,13 @@ impl<'a> Rows<'a> {
     /// Start, info byte and the eight bytes behind of the next row of a little-endian section, whose starts have `START`
     /// bytes; `None` where there is none, or fewer bytes are left in all.
     #[inline]
-    pub(super) fn peek<const START: u32>(&self) -> Option<(u32, RowInfo, u64)> {
+    pub(super) fn peek<const START: u32>(&self) -> Option<(u32, FreInfo, u64)> {
         let bytes = self.data.get(self.at..)?.first_chunk::<16>().filter(|_| self.left > 0)?;
         let row = u128::from_le_bytes(*bytes);
         let bits = START.wrapping_mul(8);
         let start = row as u32 & u32::MAX.wrapping_shr(32u32.wrapping_sub(bits));
         // A load of its own: where the next row begins waits for nothing else.
-        let info = RowInfo(bytes.get(START as usize).copied().unwrap_or(0));
+        let info = FreInfo(bytes.get(START as usize).copied().unwrap_or(0));
         Some((start, info, row.wrapping_shr(bits.wrapping_add(8)) as u64))
     }
 
@@ -204,7 +204,7 @@ impl<'a> Rows<'a> {
     }
 
     #[inline]
-    fn read(&self) -> Result<Row<'a>, ParseError> {
+    fn read(&self) -> Result<Fre<'a>, ParseError> {
         let at = self.at;
         let error = |kind, at: usize, field| Err(ParseError::new(kind, self.offset(at), field));
         let Some(start_bytes) = self.start_bytes else {
@@ -223,7 +223,7 @@ impl<'a> Rows<'a> {
             }
             _ => return error(short(start_bytes.saturating_add(1)), at, "sfre_start_address"),
         };
-        let info = RowInfo(info);
+        let info = FreInfo(info);
         let fixed = start_bytes.saturating_add(1);
         let words_bytes = match info.word_bytes() {
             Some(bytes) => bytes.saturating_mul(usize::from(info.num_words())),
@@ -235,7 +235,7 @@ impl<'a> Rows<'a> {
         };
         let size = fixed.saturating_add(words_bytes);
         match rest.get(fixed..size) {
-            Some(words) => Ok(Row { at, start, info, size, words, endian: self.endian }),
+            Some(words) => Ok(Fre { at, start, info, size, words, endian: self.endian }),
             None => error(short(size), at, "sfre_words"),
         }
     }
@@ -245,8 +245,8 @@ impl<'a> Rows<'a> {
     }
 }
 
-impl<'a> Iterator for Rows<'a> {
-    type Item = Result<Row<'a>, ParseError>;
+impl<'a> Iterator for FreIter<'a> {
+    type Item = Result<Fre<'a>, ParseError>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {

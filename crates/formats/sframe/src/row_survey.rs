@@ -7,19 +7,19 @@ use std::thread;
 use rustc_hash::FxHashMap;
 
 use super::layout::{ATTRIBUTES, ENTRY, HEADER, INDEX, ROW};
-use super::reader::View;
-use super::records::Function;
-use super::row::Rows;
+use super::reader::UnitView;
+use super::records::Fde;
+use super::row::FreIter;
 
 /// Rows between two whose place is kept.
 const STRIDE: u32 = 64;
 
 /// Functions that are worth a thread.
-const WORTH_A_THREAD: u32 = 1 << 14;
+const MIN_FUNCTIONS_PER_THREAD: u32 = 1 << 14;
 
 /// What the pass finds.
 #[derive(Debug, Default)]
-pub struct Survey {
+pub struct RowSurvey {
     /// Headers.
     pub headers: u64,
     /// Entries of versions 1 and 2.
@@ -34,54 +34,61 @@ pub struct Survey {
     strides: FxHashMap<(usize, u32), Vec<usize>>,
 }
 
-impl Survey {
+impl RowSurvey {
     /// Walks all there is.
     #[must_use]
-    pub fn of<'a>(views: impl Iterator<Item = View<'a>>) -> Self {
-        let mut found = Self::default();
-        for (number, view) in views.enumerate() {
-            found.headers = found.headers.saturating_add(1);
-            let num = view.piece.num_functions;
-            if view.piece.version() < 3 {
-                found.entries = found.entries.saturating_add(num.into());
+    pub fn of<'a>(views: impl Iterator<Item = UnitView<'a>>) -> Self {
+        let mut survey = Self::default();
+        for (unit_index, view) in views.enumerate() {
+            survey.headers = survey.headers.saturating_add(1);
+            let num = view.unit.num_functions;
+            if view.unit.version() < 3 {
+                survey.entries = survey.entries.saturating_add(num.into());
             } else {
-                found.indexes = found.indexes.saturating_add(num.into());
+                survey.indexes = survey.indexes.saturating_add(num.into());
             }
-            for part in in_parts(num, |functions| Self::of_functions(number, view, functions)) {
-                found.join(part);
+            for range in map_in_threads(num, |functions| Self::survey_functions(unit_index, view, functions))
+            {
+                survey.add(range);
             }
         }
-        found
+        survey
     }
 
     /// What was found of other functions.
-    fn join(&mut self, other: Self) {
+    fn add(&mut self, other: Self) {
         self.attributes = self.attributes.saturating_add(other.attributes);
         self.rows = self.rows.saturating_add(other.rows);
         self.strides.extend(other.strides);
     }
 
-    fn of_functions(number: usize, view: View<'_>, functions: Range<u32>) -> Self {
-        let mut found = Self::default();
+    fn survey_functions(unit_index: usize, view: UnitView<'_>, functions: Range<u32>) -> Self {
+        let mut survey = Self::default();
         for function in view.functions_in(functions) {
             let mut num_rows = 0u32;
             for row in view.rows(&function).flatten() {
                 if num_rows != 0 && num_rows.is_multiple_of(STRIDE) {
-                    found.strides.entry((number, function.index)).or_default().push(row.at);
+                    survey.strides.entry((unit_index, function.index)).or_default().push(row.at);
                 }
                 num_rows = num_rows.saturating_add(1);
             }
-            found.rows = found.rows.saturating_add(num_rows.into());
-            let attributes = view.piece.version() >= 3 && function.rows_at.is_some();
-            found.attributes = found.attributes.saturating_add(attributes.into());
+            survey.rows = survey.rows.saturating_add(num_rows.into());
+            let attributes = view.unit.version() >= 3 && function.rows_at.is_some();
+            survey.attributes = survey.attributes.saturating_add(attributes.into());
         }
-        found
+        survey
     }
 
     /// Rows of a function from one on, without walking all before it.
     #[must_use]
-    pub fn rows_from<'a>(&self, number: usize, view: View<'a>, function: &Function, row: u32) -> Rows<'a> {
-        let mut rows = self.rows_from_stride(number, view, function, (row / STRIDE) as usize);
+    pub fn rows_from<'a>(
+        &self,
+        unit_index: usize,
+        view: UnitView<'a>,
+        function: &Fde,
+        row: u32,
+    ) -> FreIter<'a> {
+        let mut rows = self.rows_from_stride(unit_index, view, function, (row / STRIDE) as usize);
         (0..row % STRIDE).map_while(|_| rows.next()).for_each(drop);
         rows
     }
@@ -90,13 +97,13 @@ impl Survey {
     #[must_use]
     pub fn rows_from_stride<'a>(
         &self,
-        number: usize,
-        view: View<'a>,
-        function: &Function,
+        unit_index: usize,
+        view: UnitView<'a>,
+        function: &Fde,
         stride: usize,
-    ) -> Rows<'a> {
+    ) -> FreIter<'a> {
         let mut rows = view.rows(function);
-        let at = stride.checked_sub(1).and_then(|last| self.strides(number, function).get(last));
+        let at = stride.checked_sub(1).and_then(|last| self.strides(unit_index, function).get(last));
         match at {
             Some(at) => rows.skip_to(*at, (stride as u32).saturating_mul(STRIDE)),
             None if stride > 0 => rows.skip_to(0, u32::MAX),
@@ -107,10 +114,10 @@ impl Survey {
 
     /// Where in the section every [`STRIDE`]th row of a function begins, but the first.
     #[must_use]
-    pub fn strides(&self, number: usize, function: &Function) -> &[usize] {
+    pub fn strides(&self, unit_index: usize, function: &Fde) -> &[usize] {
         // Most functions are short, and need not be asked for.
         match function.num_rows > STRIDE {
-            true => self.strides.get(&(number, function.index)).map_or(&[], Vec::as_slice),
+            true => self.strides.get(&(unit_index, function.index)).map_or(&[], Vec::as_slice),
             false => &[],
         }
     }
@@ -134,18 +141,22 @@ impl Survey {
 
 /// Looks at so many functions in parts, on all processors. Not in the pool, whose threads may be those that wait for this: one of
 /// them would take up another's look-up meanwhile, and wait for itself.
-fn in_parts<T: Send>(num: u32, look: impl Fn(Range<u32>) -> T + Sync) -> Vec<T> {
+fn map_in_threads<T: Send>(num: u32, process: impl Fn(Range<u32>) -> T + Sync) -> Vec<T> {
     let processors = thread::available_parallelism().map_or(1, |num| u32::try_from(num.get()).unwrap_or(1));
-    let parts = processors.min(num / WORTH_A_THREAD);
-    if parts <= 1 {
-        return vec![look(0..num)];
+    let ranges = processors.min(num / MIN_FUNCTIONS_PER_THREAD);
+    if ranges <= 1 {
+        return vec![process(0..num)];
     }
-    let size = num.div_ceil(parts);
+    let size = num.div_ceil(ranges);
     thread::scope(|scope| {
-        let parts = (0..num).step_by(size as usize);
-        let look = &look;
-        let parts = parts.map(|from| scope.spawn(move || look(from..from.saturating_add(size).min(num))));
-        let parts: Vec<_> = parts.collect();
-        parts.into_iter().map(|part| part.join().unwrap_or_else(|panicked| resume_unwind(panicked))).collect()
+        let ranges = (0..num).step_by(size as usize);
+        let process = &process;
+        let ranges =
+            ranges.map(|from| scope.spawn(move || process(from..from.saturating_add(size).min(num))));
+        let ranges: Vec<_> = ranges.collect();
+        ranges
+            .into_iter()
+            .map(|range| range.join().unwrap_or_else(|panicked| resume_unwind(panicked)))
+            .collect()
     })
 }

@@ -6,19 +6,19 @@ use perfuse_wire::{Cursor, Endian, ErrorKind, ParseError};
 
 use super::consts::{Abi, SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED, SFRAME_MAGIC};
 use super::layout::Header;
-use super::records::{self, Function};
-use super::recovery::Context;
+use super::records::{self, Fde};
+use super::recovery::RowContext;
 
 /// What start fields count from, and how that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Starts {
+pub enum StartBase {
     /// From the start of the section.
     FromSection(&'static str),
     /// Each from its own field.
     FromField(&'static str),
 }
 
-impl Starts {
+impl StartBase {
     /// In words.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -39,7 +39,7 @@ impl Starts {
 
 /// A header with its functions and rows.
 #[derive(Clone, Debug)]
-pub struct Piece {
+pub struct SFrameUnit {
     /// Zero-based index of its section among those of the file.
     pub section: usize,
     /// Offset of its header in the section.
@@ -57,12 +57,12 @@ pub struct Piece {
     /// Functions that are there.
     pub num_functions: u32,
     /// Functions whose rows are read: all, unless rows overlap so often that walking them would not end.
-    pub num_walked: u32,
+    pub num_readable: u32,
     /// What start fields count from.
-    pub starts: Starts,
+    pub starts: StartBase,
 }
 
-impl Piece {
+impl SFrameUnit {
     /// Its version.
     #[must_use]
     pub fn version(&self) -> u8 {
@@ -95,8 +95,8 @@ impl Piece {
 
     /// What the meaning of a function's rows depends on.
     #[must_use]
-    pub fn context(&self, function: &Function) -> Context {
-        Context {
+    pub fn context(&self, function: &Fde) -> RowContext {
+        RowContext {
             version: self.version(),
             abi: self.abi(),
             fixed_fp: self.header.sfh_cfa_fixed_fp_offset,
@@ -107,14 +107,14 @@ impl Piece {
 }
 
 /// Where the function entries of a section are, and how large each of them is.
-pub(super) fn entries(data: &[u8]) -> Vec<(Range<usize>, usize)> {
+pub(super) fn entry_tables(data: &[u8]) -> Vec<(Range<usize>, usize)> {
     let mut found = Vec::new();
     let mut next = Some(0);
-    while let Some(piece) = next.and_then(|at| piece(data, at, 0, 0).ok()) {
-        if let Some(stride) = piece.entry_bytes() {
-            found.push((piece.entries.clone(), stride));
+    while let Some(unit) = next.and_then(|at| parse_unit(data, at, 0, 0).ok()) {
+        if let Some(stride) = unit.entry_bytes() {
+            found.push((unit.entries.clone(), stride));
         }
-        next = next_header(data, piece.end);
+        next = next_header(data, unit.end);
     }
     found
 }
@@ -139,7 +139,12 @@ fn magic_endian(magic: [u8; 2]) -> Option<Endian> {
     }
 }
 
-pub(super) fn piece(data: &[u8], at: usize, section: usize, file_offset: u64) -> Result<Piece, ParseError> {
+pub(super) fn parse_unit(
+    data: &[u8],
+    at: usize,
+    section: usize,
+    file_offset: u64,
+) -> Result<SFrameUnit, ParseError> {
     let offset = file_offset.saturating_add(at as u64);
     let rest = data.get(at..).unwrap_or_default();
     let Some(magic) = rest.first_chunk::<2>() else {
@@ -150,47 +155,47 @@ pub(super) fn piece(data: &[u8], at: usize, section: usize, file_offset: u64) ->
         let found = rest.first_chunk::<4>().map_or(0, |four| u32::from_be_bytes(*four));
         return Err(ParseError::new(ErrorKind::BadMagic { found }, offset, "sfp_magic"));
     };
-    let (endian, header) = in_its_order(rest, offset, endian)?;
+    let (endian, header) = read_header(rest, offset, endian)?;
     let base = at.saturating_add(Header::SIZE as usize).saturating_add(header.sfh_auxhdr_len.into());
     let entry_bytes = records::entry_bytes(header.sfp_version);
-    let entries_at = base.saturating_add(header.sfh_fdeoff as usize).min(data.len());
-    let claimed = (header.sfh_num_fdes as usize).saturating_mul(entry_bytes.unwrap_or(0));
-    let there = data.len().saturating_sub(entries_at).min(claimed);
-    let num_functions = there.checked_div(entry_bytes.unwrap_or(0)).unwrap_or(0);
-    let entries_end = entries_at.saturating_add(num_functions.saturating_mul(entry_bytes.unwrap_or(0)));
-    let rows_at = base.saturating_add(header.sfh_freoff as usize);
-    let rows_end = rows_at.saturating_add(header.sfh_fre_len as usize);
-    let entries_claimed = base.saturating_add(header.sfh_fdeoff as usize).saturating_add(claimed);
-    Ok(Piece {
+    let entries_start = base.saturating_add(header.sfh_fdeoff as usize).min(data.len());
+    let claimed_bytes = (header.sfh_num_fdes as usize).saturating_mul(entry_bytes.unwrap_or(0));
+    let available_bytes = data.len().saturating_sub(entries_start).min(claimed_bytes);
+    let num_functions = available_bytes.checked_div(entry_bytes.unwrap_or(0)).unwrap_or(0);
+    let entries_end = entries_start.saturating_add(num_functions.saturating_mul(entry_bytes.unwrap_or(0)));
+    let rows_start = base.saturating_add(header.sfh_freoff as usize);
+    let rows_end = rows_start.saturating_add(header.sfh_fre_len as usize);
+    let claimed_end = base.saturating_add(header.sfh_fdeoff as usize).saturating_add(claimed_bytes);
+    Ok(SFrameUnit {
         section,
         at,
         header,
         endian,
-        entries: entries_at..entries_end,
-        rows: rows_at.min(data.len())..rows_end.min(data.len()),
-        end: rows_end.max(entries_claimed),
+        entries: entries_start..entries_end,
+        rows: rows_start.min(data.len())..rows_end.min(data.len()),
+        end: rows_end.max(claimed_end),
         num_functions: u32::try_from(num_functions).unwrap_or(u32::MAX),
-        num_walked: u32::MAX,
-        starts: Starts::FromSection("not decided yet"),
+        num_readable: u32::MAX,
+        starts: StartBase::FromSection("not decided yet"),
     })
 }
 
 /// The header in the byte order of the magic, unless the ABI has the other one and only in that does the header fit.
-fn in_its_order(rest: &[u8], offset: u64, endian: Endian) -> Result<(Endian, Header), ParseError> {
+fn read_header(rest: &[u8], offset: u64, endian: Endian) -> Result<(Endian, Header), ParseError> {
     let header = Header::read(&mut Cursor::new(rest, offset, endian))?;
-    let of_abi = Abi(header.sfh_abi_arch).endian().filter(|of_abi| *of_abi != endian);
-    if let Some(other) = of_abi
-        && !fits(&header, rest.len())
+    let abi_endian = Abi(header.sfh_abi_arch).endian().filter(|abi_endian| *abi_endian != endian);
+    if let Some(other) = abi_endian
+        && !fits_in(&header, rest.len())
     {
         let swapped = Header::read(&mut Cursor::new(rest, offset, other))?;
-        if fits(&swapped, rest.len()) {
+        if fits_in(&swapped, rest.len()) {
             return Ok((other, swapped));
         }
     }
     Ok((endian, header))
 }
 
-fn fits(header: &Header, len: usize) -> bool {
+fn fits_in(header: &Header, len: usize) -> bool {
     let entry_bytes = records::entry_bytes(header.sfp_version).unwrap_or(0) as u64;
     let base = Header::SIZE.saturating_add(header.sfh_auxhdr_len.into());
     let entries = u64::from(header.sfh_num_fdes).saturating_mul(entry_bytes);

@@ -7,7 +7,7 @@ use perfuse_wire::{Cursor, Endian, ErrorKind, ParseError, layout};
 
 layout! {
     /// ELF header behind `e_ident`.
-    FileHeader = "Elf64_Ehdr", section "ELF" {
+    Elf64Header = "Elf64_Ehdr", section "ELF" {
         /// 1 object file, 2 executable, 3 shared object.
         e_type: u16,
         /// Machine.
@@ -37,7 +37,7 @@ layout! {
     }
 
     /// A section header.
-    SectionHeader = "Elf64_Shdr", section "ELF" {
+    Elf64SectionHeader = "Elf64_Shdr", section "ELF" {
         /// Offset of its name.
         sh_name: u32,
         /// Type.
@@ -61,7 +61,7 @@ layout! {
     }
 
     /// A program header.
-    ProgramHeader = "Elf64_Phdr", section "ELF" {
+    Elf64ProgramHeader = "Elf64_Phdr", section "ELF" {
         /// Type.
         p_type: u32,
         /// Flags.
@@ -110,11 +110,11 @@ pub struct Elf<'a> {
     /// Byte order.
     pub endian: Endian,
     /// The header.
-    pub header: FileHeader,
+    pub header: Elf64Header,
     /// Section headers; none where they are stripped off or damaged.
-    pub sections: Vec<SectionHeader>,
+    pub sections: Vec<Elf64SectionHeader>,
     /// Program headers.
-    pub segments: Vec<ProgramHeader>,
+    pub segments: Vec<Elf64ProgramHeader>,
 }
 
 impl<'a> Elf<'a> {
@@ -129,7 +129,7 @@ impl<'a> Elf<'a> {
     /// # Errors
     /// When it is not a 64-bit ELF file, or ends within its header.
     pub fn parse(data: &'a [u8]) -> Result<Self, ParseError> {
-        let need = (IDENT_BYTES as u64).saturating_add(FileHeader::SIZE);
+        let need = (IDENT_BYTES as u64).saturating_add(Elf64Header::SIZE);
         if (data.len() as u64) < need {
             let kind = ErrorKind::Short { need, have: data.len() as u64 };
             return Err(ParseError::new(kind, 0, "e_ident"));
@@ -149,16 +149,16 @@ impl<'a> Elf<'a> {
             _ => return Err(ParseError::new(ErrorKind::Short { need, have: 0 }, 0, "e_ident")),
         };
         let body = data.get(IDENT_BYTES..).unwrap_or_default();
-        let header = FileHeader::read(&mut Cursor::new(body, IDENT_BYTES as u64, endian))?;
+        let header = Elf64Header::read(&mut Cursor::new(body, IDENT_BYTES as u64, endian))?;
         let mut elf = Self { data, endian, header, sections: Vec::new(), segments: Vec::new() };
         elf.segments =
-            elf.table(header.e_phoff, header.e_phnum.into(), header.e_phentsize, ProgramHeader::read);
-        let first = elf.table(header.e_shoff, 1, header.e_shentsize, SectionHeader::read);
+            elf.table(header.e_phoff, header.e_phnum.into(), header.e_phentsize, Elf64ProgramHeader::read);
+        let first = elf.table(header.e_shoff, 1, header.e_shentsize, Elf64SectionHeader::read);
         let num_sections = match (header.e_shnum, first.first()) {
             (0, Some(first)) => first.sh_size,
             (num, _) => num.into(),
         };
-        elf.sections = elf.table(header.e_shoff, num_sections, header.e_shentsize, SectionHeader::read);
+        elf.sections = elf.table(header.e_shoff, num_sections, header.e_shentsize, Elf64SectionHeader::read);
         Ok(elf)
     }
 
@@ -178,7 +178,7 @@ impl<'a> Elf<'a> {
 
     /// Whether a section has that name.
     #[must_use]
-    pub fn is_named(&self, section: &SectionHeader, name: &[u8]) -> bool {
+    pub fn is_named(&self, section: &Elf64SectionHeader, name: &[u8]) -> bool {
         let names = self.sections.get(usize::from(self.header.e_shstrndx));
         let names = names.and_then(|names| self.bytes(names)).unwrap_or_default();
         let rest = names.get(section.sh_name as usize..).unwrap_or_default();
@@ -188,18 +188,18 @@ impl<'a> Elf<'a> {
     /// Where in the file a section header is.
     #[must_use]
     pub fn section_header(&self, index: usize) -> Option<Range<usize>> {
-        entry(self.header.e_shoff, index, self.header.e_shentsize, SectionHeader::SIZE)
+        entry(self.header.e_shoff, index, self.header.e_shentsize, Elf64SectionHeader::SIZE)
     }
 
     /// Where in the file a program header is.
     #[must_use]
     pub fn program_header(&self, index: usize) -> Option<Range<usize>> {
-        entry(self.header.e_phoff, index, self.header.e_phentsize, ProgramHeader::SIZE)
+        entry(self.header.e_phoff, index, self.header.e_phentsize, Elf64ProgramHeader::SIZE)
     }
 
     /// A section's bytes; those that are there, where the file ends early.
     #[must_use]
-    pub fn bytes(&self, section: &SectionHeader) -> Option<&'a [u8]> {
+    pub fn bytes(&self, section: &Elf64SectionHeader) -> Option<&'a [u8]> {
         if section.sh_type == SHT_NOBITS {
             return None;
         }

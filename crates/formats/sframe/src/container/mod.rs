@@ -11,11 +11,11 @@ use perfuse_wire::{ErrorKind, ParseError};
 
 use super::consts::{PT_GNU_SFRAME, SFRAME_MAGIC};
 use elf::Elf;
-use relocation::Relocated;
+use relocation::AppliedRelocations;
 
 /// What a section was found in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holder {
+pub enum SectionOrigin {
     /// Nothing: the file is the section, as `objcopy -O binary -j .sframe` cuts it out.
     Bare,
     /// An executable or shared object.
@@ -30,11 +30,11 @@ pub enum Holder {
 #[derive(Clone, Debug)]
 pub struct Section {
     /// What it is in.
-    pub holder: Holder,
+    pub origin: SectionOrigin,
     /// Member of the archive; empty where the file is none.
     pub member: String,
     /// Its place in the file.
-    pub place: Range<usize>,
+    pub range: Range<usize>,
     /// The ELF file it is in: all of the file, or a member of the archive.
     pub elf: Range<usize>,
     /// Where it is loaded to; 0 where nobody knows.
@@ -48,16 +48,16 @@ pub struct Section {
     /// Addresses of code, sorted; empty where nobody knows.
     pub code: Arc<[Range<u64>]>,
     /// Which relocations were applied, in an object file.
-    pub relocated: Option<Relocated>,
+    pub relocations: Option<AppliedRelocations>,
     /// Its bytes with those, where there were any.
-    pub filled: Option<Vec<u8>>,
+    pub relocated_data: Option<Vec<u8>>,
 }
 
 impl Section {
     /// Its bytes, relocated where it is of an object file.
     #[must_use]
     pub fn data<'a>(&'a self, file: &'a [u8]) -> &'a [u8] {
-        match &self.filled {
+        match &self.relocated_data {
             Some(bytes) => bytes,
             None => self.raw(file),
         }
@@ -66,7 +66,7 @@ impl Section {
     /// Its bytes as they are in the file.
     #[must_use]
     pub fn raw<'a>(&self, file: &'a [u8]) -> &'a [u8] {
-        file.get(self.place.clone()).unwrap_or_default()
+        file.get(self.range.clone()).unwrap_or_default()
     }
 }
 
@@ -91,65 +91,65 @@ fn sniff_bare(head: &[u8]) -> bool {
 pub fn sections(file: &[u8]) -> Result<Vec<Section>, ParseError> {
     if Elf::sniff(file) {
         let elf = Elf::parse(file)?;
-        let found = of_elf(&elf, 0, "");
+        let found = elf_sections(&elf, 0, "");
         return match found.is_empty() {
-            true => Err(none("find a .sframe section or a PT_GNU_SFRAME segment in this ELF file")),
+            true => Err(unreadable("find a .sframe section or a PT_GNU_SFRAME segment in this ELF file")),
             false => Ok(found),
         };
     }
     if is_thin_archive(file) {
-        return Err(none("read a thin archive, which has only the names of its members"));
+        return Err(unreadable("read a thin archive, which has only the names of its members"));
     }
     if is_archive(file) {
-        let members = archive_members(file).into_iter().flat_map(|(name, place)| {
-            let start = place.start;
-            let bytes = file.get(place).unwrap_or_default();
-            Elf::parse(bytes).map(|elf| of_elf(&elf, start, &name)).unwrap_or_default()
+        let members = archive_members(file).into_iter().flat_map(|(name, range)| {
+            let start = range.start;
+            let bytes = file.get(range).unwrap_or_default();
+            Elf::parse(bytes).map(|elf| elf_sections(&elf, start, &name)).unwrap_or_default()
         });
         let found: Vec<_> = members.collect();
         return match found.is_empty() {
-            true => Err(none("find a member with a .sframe section in this archive")),
+            true => Err(unreadable("find a member with a .sframe section in this archive")),
             false => Ok(found),
         };
     }
     let bare = Section {
-        holder: Holder::Bare,
+        origin: SectionOrigin::Bare,
         member: String::new(),
-        place: 0..file.len(),
+        range: 0..file.len(),
         elf: 0..0,
         address: 0,
         machine: None,
         sh_type: 0,
         segment_bytes: None,
         code: Arc::default(),
-        relocated: None,
-        filled: None,
+        relocations: None,
+        relocated_data: None,
     };
     Ok(vec![bare])
 }
 
-fn none(what: &'static str) -> ParseError {
+fn unreadable(what: &'static str) -> ParseError {
     ParseError::new(ErrorKind::Unreadable { what }, 0, "")
 }
 
-fn of_elf(elf: &Elf<'_>, start: usize, member: &str) -> Vec<Section> {
+fn elf_sections(elf: &Elf<'_>, start: usize, member: &str) -> Vec<Section> {
     let segment = elf.segments.iter().find(|segment| segment.p_type == PT_GNU_SFRAME);
-    let blank = Section {
-        holder: Holder::Segment,
+    let template = Section {
+        origin: SectionOrigin::Segment,
         member: member.to_owned(),
-        place: 0..0,
+        range: 0..0,
         elf: start..start.saturating_add(elf.data.len()),
         address: 0,
         machine: Some(elf.header.e_machine),
         sh_type: 0,
         segment_bytes: segment.map(|segment| segment.p_filesz),
         code: elf.code(),
-        relocated: None,
-        filled: None,
+        relocations: None,
+        relocated_data: None,
     };
     let mut found = Vec::new();
     // Sections do not overlap, so all together are no longer than the file: headers that claim more are damage.
-    let mut left = elf.data.len();
+    let mut bytes_left = elf.data.len();
     for (index, header) in elf.sections.iter().enumerate() {
         if !elf.is_named(header, b".sframe") {
             continue;
@@ -157,34 +157,35 @@ fn of_elf(elf: &Elf<'_>, start: usize, member: &str) -> Vec<Section> {
         let Some(bytes) = elf.bytes(header).filter(|bytes| !bytes.is_empty() || found.is_empty()) else {
             continue;
         };
-        let Some(rest) = left.checked_sub(bytes.len()) else { break };
-        left = rest;
-        let mut filled = Cow::Borrowed(bytes);
-        let relocated = elf.is_object().then(|| relocation::apply(elf, index, &mut filled));
+        let Some(bytes_left_after) = bytes_left.checked_sub(bytes.len()) else { break };
+        bytes_left = bytes_left_after;
+        let mut relocated_data = Cow::Borrowed(bytes);
+        let relocations =
+            elf.is_object().then(|| relocation::apply_relocations(elf, index, &mut relocated_data));
         found.push(Section {
-            holder: if elf.is_object() { Holder::Object } else { Holder::Linked },
-            place: place(start, header.sh_offset, bytes.len()),
+            origin: if elf.is_object() { SectionOrigin::Object } else { SectionOrigin::Linked },
+            range: file_range(start, header.sh_offset, bytes.len()),
             address: header.sh_addr,
             sh_type: header.sh_type,
-            relocated,
-            filled: match filled {
+            relocations,
+            relocated_data: match relocated_data {
                 Cow::Borrowed(_) => None,
                 Cow::Owned(bytes) => Some(bytes),
             },
-            ..blank.clone()
+            ..template.clone()
         });
     }
     if found.is_empty()
         && let Some(segment) = segment
         && let Some(bytes) = elf.part(segment.p_offset, segment.p_filesz)
     {
-        let place = place(start, segment.p_offset, bytes.len());
-        found.push(Section { place, address: segment.p_vaddr, ..blank });
+        let range = file_range(start, segment.p_offset, bytes.len());
+        found.push(Section { range, address: segment.p_vaddr, ..template });
     }
     found
 }
 
-fn place(start: usize, offset: u64, len: usize) -> Range<usize> {
+fn file_range(start: usize, offset: u64, len: usize) -> Range<usize> {
     let from = start.saturating_add(usize::try_from(offset).unwrap_or(usize::MAX));
     from..from.saturating_add(len)
 }
@@ -232,7 +233,7 @@ fn parse_decimal(digits: &[u8]) -> Option<usize> {
 fn member_name(name: &[u8], long_names: &[u8]) -> String {
     let long = name.strip_prefix(b"/").and_then(parse_decimal).and_then(|at| long_names.get(at..));
     let name = match long {
-        Some(rest) => rest.split(|byte| *byte == b'\n').next().unwrap_or_default(),
+        Some(bytes_left_after) => bytes_left_after.split(|byte| *byte == b'\n').next().unwrap_or_default(),
         None => name,
     };
     String::from_utf8_lossy(name.strip_suffix(b"/").unwrap_or(name)).into_owned()

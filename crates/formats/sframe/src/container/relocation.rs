@@ -9,7 +9,7 @@ use crate::unit;
 
 layout! {
     /// A relocation with an addend.
-    Rela = "Elf64_Rela", section "ELF" {
+    Elf64Rela = "Elf64_Rela", section "ELF" {
         /// Where.
         r_offset: u64,
         /// Symbol and kind.
@@ -19,7 +19,7 @@ layout! {
     }
 
     /// A symbol.
-    Symbol = "Elf64_Sym", section "ELF" {
+    Elf64Symbol = "Elf64_Sym", section "ELF" {
         /// Offset of its name.
         st_name: u32,
         /// Binding and type.
@@ -48,14 +48,14 @@ const R_390_PC64: u32 = 23;
 
 /// What was done to a section.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Relocated {
+pub struct AppliedRelocations {
     /// Places that were filled, by their offset, sorted; each with the index of the section it points into.
     pub applied: Vec<(u64, u16)>,
     /// Relocations that were not: of another kind, of no start field, of a symbol that is not there.
     pub refused: Vec<u64>,
 }
 
-impl Relocated {
+impl AppliedRelocations {
     /// Index of the section that the start field at an offset points into.
     #[must_use]
     pub fn section_of(&self, at: u64) -> Option<u16> {
@@ -65,9 +65,13 @@ impl Relocated {
 }
 
 /// Fills the start fields of a section, which is copied only if there are any. Nothing else is changed: `ld -r` of old has written relocations into rows.
-pub fn apply(elf: &Elf<'_>, section_index: usize, bytes: &mut Cow<'_, [u8]>) -> Relocated {
-    let mut done = Relocated::default();
-    let tables = unit::entries(bytes);
+pub fn apply_relocations(
+    elf: &Elf<'_>,
+    section_index: usize,
+    bytes: &mut Cow<'_, [u8]>,
+) -> AppliedRelocations {
+    let mut applied_relocations = AppliedRelocations::default();
+    let tables = unit::entry_tables(bytes);
     let is_start = |at: u64| {
         usize::try_from(at).is_ok_and(|at| {
             tables.iter().any(|(table, stride)| {
@@ -75,56 +79,57 @@ pub fn apply(elf: &Elf<'_>, section_index: usize, bytes: &mut Cow<'_, [u8]>) -> 
             })
         })
     };
-    let Some(target) = elf.sections.get(section_index).copied() else { return done };
+    let Some(target) = elf.sections.get(section_index).copied() else { return applied_relocations };
     // The tables of a file do not overlap either.
-    let mut left = elf.data.len() as u64 / Rela::SIZE;
+    let mut entries_left = elf.data.len() as u64 / Elf64Rela::SIZE;
     for section in &elf.sections {
         if section.sh_type != SHT_RELA || section.sh_info as usize != section_index {
             continue;
         }
         let symbols = elf.sections.get(section.sh_link as usize).and_then(|table| elf.bytes(table));
-        let entries = elf.bytes(section).unwrap_or_default().chunks_exact(Rela::SIZE as usize);
+        let entries = elf.bytes(section).unwrap_or_default().chunks_exact(Elf64Rela::SIZE as usize);
         for entry in entries {
-            let Some(rest) = left.checked_sub(1) else { return done };
-            left = rest;
-            let Ok(entry) = Rela::read(&mut Cursor::new(entry, 0, elf.endian)) else { continue };
+            let Some(entries_left_after) = entries_left.checked_sub(1) else { return applied_relocations };
+            entries_left = entries_left_after;
+            let Ok(entry) = Elf64Rela::read(&mut Cursor::new(entry, 0, elf.endian)) else { continue };
             let symbol = symbol(symbols.unwrap_or_default(), entry.r_info >> 32, elf.endian);
             let value = symbol
                 .map(|symbol| symbol.st_value.wrapping_add_signed(entry.r_addend))
                 .map(|value| value.wrapping_sub(target.sh_addr.wrapping_add(entry.r_offset)));
-            let filled =
-                value.filter(|_| is_start(entry.r_offset)).and_then(|value| fill(bytes, &entry, value, elf));
-            match filled.and(symbol) {
-                Some(symbol) => done.applied.push((entry.r_offset, symbol.st_shndx)),
-                None => done.refused.push(entry.r_offset),
+            let written = value
+                .filter(|_| is_start(entry.r_offset))
+                .and_then(|value| write_value(bytes, &entry, value, elf));
+            match written.and(symbol) {
+                Some(symbol) => applied_relocations.applied.push((entry.r_offset, symbol.st_shndx)),
+                None => applied_relocations.refused.push(entry.r_offset),
             }
         }
     }
-    done.applied.sort_unstable();
-    done
+    applied_relocations.applied.sort_unstable();
+    applied_relocations
 }
 
-fn symbol(table: &[u8], index: u64, endian: Endian) -> Option<Symbol> {
-    let at = usize::try_from(index).ok()?.checked_mul(Symbol::SIZE as usize)?;
-    Symbol::read(&mut Cursor::new(table.get(at..)?, 0, endian)).ok()
+fn symbol(table: &[u8], index: u64, endian: Endian) -> Option<Elf64Symbol> {
+    let at = usize::try_from(index).ok()?.checked_mul(Elf64Symbol::SIZE as usize)?;
+    Elf64Symbol::read(&mut Cursor::new(table.get(at..)?, 0, endian)).ok()
 }
 
-fn fill(bytes: &mut Cow<'_, [u8]>, entry: &Rela, value: u64, elf: &Elf<'_>) -> Option<()> {
+fn write_value(bytes: &mut Cow<'_, [u8]>, entry: &Elf64Rela, value: u64, elf: &Elf<'_>) -> Option<()> {
     let width = match (elf.header.e_machine, entry.r_info as u32) {
         (EM_X86_64, R_X86_64_PC32) | (EM_AARCH64, R_AARCH64_PREL32) | (EM_S390, R_390_PC32) => 4usize,
         (EM_X86_64, R_X86_64_PC64) | (EM_AARCH64, R_AARCH64_PREL64) | (EM_S390, R_390_PC64) => 8,
         _ => return None,
     };
     let at = usize::try_from(entry.r_offset).ok()?;
-    let place = at..at.checked_add(width)?;
-    bytes.get(place.clone())?;
-    let place = bytes.to_mut().get_mut(place)?;
+    let range = at..at.checked_add(width)?;
+    bytes.get(range.clone())?;
+    let range = bytes.to_mut().get_mut(range)?;
     let value = match elf.endian {
         Endian::Little => value.to_le_bytes(),
         Endian::Big => {
             value.wrapping_shl(64u32.saturating_sub((width as u32).saturating_mul(8))).to_be_bytes()
         }
     };
-    place.copy_from_slice(value.get(..width)?);
+    range.copy_from_slice(value.get(..width)?);
     Some(())
 }

@@ -22,33 +22,33 @@ pub struct UnwindRow {
     /// Where it begins to hold.
     pub start: u32,
     /// What it says.
-    pub said: Said,
+    pub recovery: RowRecovery,
     /// Offset of its record.
-    pub place: u64,
+    pub record_offset: u64,
 }
 
 /// Rows on their way into a batch of `unwind_rows`.
 #[derive(Debug)]
-pub struct Columns {
+pub struct UnwindRowColumns {
     source_id: u32,
     functions: Vec<u32>,
     starts: Vec<u64>,
-    rules: Rules,
-    places: Vec<u64>,
+    rules: RecoveryColumns,
+    record_offsets: Vec<u64>,
     /// What rows say.
-    pub shapes: Shapes,
+    pub shapes: RecoveryShapes,
 }
 
-impl Columns {
+impl UnwindRowColumns {
     /// Room for so many rows.
     pub fn with_capacity(source_id: u32, rows: usize) -> Self {
         Self {
             source_id,
             functions: Vec::with_capacity(rows),
             starts: Vec::with_capacity(rows),
-            rules: Rules::with_capacity(rows),
-            places: Vec::with_capacity(rows),
-            shapes: Shapes::default(),
+            rules: RecoveryColumns::with_capacity(rows),
+            record_offsets: Vec::with_capacity(rows),
+            shapes: RecoveryShapes::default(),
         }
     }
 
@@ -56,43 +56,43 @@ impl Columns {
     pub fn push(&mut self, row: UnwindRow) {
         self.functions.push(row.function);
         self.starts.push(row.start.into());
-        self.rules.push(row.said);
-        self.places.push(row.place);
+        self.rules.push(row.recovery);
+        self.record_offsets.push(row.record_offset);
     }
 
     /// Adds the rows of a block.
-    pub fn extend(&mut self, block: &Block) {
+    pub fn extend(&mut self, block: &RowBlock) {
         self.functions.extend_from_slice(block.functions());
         self.starts.extend_from_slice(block.starts());
         self.rules.extend(block.shapes(), block.offsets());
-        self.places.extend_from_slice(block.places());
+        self.record_offsets.extend_from_slice(block.record_offsets());
     }
 
     /// The rows as Arrow.
     pub fn finish(self) -> RecordBatch {
-        let Self { source_id, functions, starts, rules, places, shapes } = self;
+        let Self { source_id, functions, starts, rules, record_offsets, shapes } = self;
         let sources = UInt32Array::from(vec![source_id; functions.len()]);
         let mut columns: Vec<ArrayRef> =
             vec![Arc::new(UInt32Array::from(functions)), Arc::new(UInt64Array::from(starts))];
         columns.extend(shapes.columns(rules));
         columns.push(Arc::new(sources));
-        columns.push(Arc::new(UInt64Array::from(places)));
+        columns.push(Arc::new(UInt64Array::from(record_offsets)));
         unwind_rows::batch(columns)
     }
 }
 
 /// Addresses that were looked up, on their way into a batch of `unwind_lookups`.
 #[derive(Debug)]
-pub struct Lookups {
+pub struct LookupColumns {
     addresses: Vec<u64>,
     ids: UInt32Builder,
     functions: UInt64Builder,
     starts: UInt64Builder,
-    rules: Rules,
-    shapes: Shapes,
+    rules: RecoveryColumns,
+    shapes: RecoveryShapes,
 }
 
-impl Lookups {
+impl LookupColumns {
     /// Room for so many addresses.
     pub fn with_capacity(rows: usize) -> Self {
         Self {
@@ -100,8 +100,8 @@ impl Lookups {
             ids: UInt32Builder::with_capacity(rows),
             functions: UInt64Builder::with_capacity(rows),
             starts: UInt64Builder::with_capacity(rows),
-            rules: Rules::with_capacity(rows),
-            shapes: Shapes::default(),
+            rules: RecoveryColumns::with_capacity(rows),
+            shapes: RecoveryShapes::default(),
         }
     }
 
@@ -111,7 +111,7 @@ impl Lookups {
         self.ids.append_option(function.map(|(id, _)| id));
         self.functions.append_option(function.map(|(_, start)| start));
         self.starts.append_option(row.map(|(start, _)| start));
-        self.rules.push(self.shapes.said(row.and_then(|(_, recovery)| recovery)));
+        self.rules.push(self.shapes.recovery_of(row.and_then(|(_, recovery)| recovery)));
     }
 
     /// The rows as Arrow.
@@ -128,29 +128,29 @@ impl Lookups {
 }
 
 /// Rows of a block.
-pub const BLOCK: usize = 64;
+pub const BLOCK_ROWS: usize = 64;
 
 /// Rows one behind the other, in columns of fixed size: filling them takes no look at how much room is left.
 #[derive(Debug)]
-pub struct Block {
+pub struct RowBlock {
     pub len: usize,
-    pub functions: [u32; BLOCK],
-    pub starts: [u64; BLOCK],
-    pub shapes: [u32; BLOCK],
-    pub offsets: [[i64; BLOCK]; 3],
-    pub places: [u64; BLOCK],
+    pub functions: [u32; BLOCK_ROWS],
+    pub starts: [u64; BLOCK_ROWS],
+    pub shapes: [u32; BLOCK_ROWS],
+    pub offsets: [[i64; BLOCK_ROWS]; 3],
+    pub record_offsets: [u64; BLOCK_ROWS],
 }
 
-impl Block {
+impl RowBlock {
     /// Of rows whose return address is so far from the CFA, where it is as far for all.
     pub fn empty(fixed_ra: i64) -> Self {
         Self {
             len: 0,
-            functions: [0; BLOCK],
-            starts: [0; BLOCK],
-            shapes: [0; BLOCK],
-            offsets: [[0; BLOCK], [0; BLOCK], [fixed_ra; BLOCK]],
-            places: [0; BLOCK],
+            functions: [0; BLOCK_ROWS],
+            starts: [0; BLOCK_ROWS],
+            shapes: [0; BLOCK_ROWS],
+            offsets: [[0; BLOCK_ROWS], [0; BLOCK_ROWS], [fixed_ra; BLOCK_ROWS]],
+            record_offsets: [0; BLOCK_ROWS],
         }
     }
 
@@ -175,33 +175,33 @@ impl Block {
     }
 
     /// Offsets of records.
-    pub fn places(&self) -> &[u64] {
-        self.places.get(..self.len).unwrap_or_default()
+    pub fn record_offsets(&self) -> &[u64] {
+        self.record_offsets.get(..self.len).unwrap_or_default()
     }
 }
 
 /// What a row says: the number of its shape, and the offsets of CFA, frame pointer and return address.
 #[derive(Clone, Copy, Debug)]
-pub struct Said {
+pub struct RowRecovery {
     pub shape: u32,
     pub offsets: [i64; 3],
 }
 
 /// What rows say, one behind the other.
 #[derive(Debug)]
-pub struct Rules {
+pub struct RecoveryColumns {
     shapes: Vec<u32>,
     offsets: [Vec<i64>; 3],
 }
 
-impl Rules {
+impl RecoveryColumns {
     /// Room for so many rows.
     pub fn with_capacity(rows: usize) -> Self {
         Self { shapes: Vec::with_capacity(rows), offsets: [(); 3].map(|()| Vec::with_capacity(rows)) }
     }
 
     /// Adds a row.
-    pub fn push(&mut self, row: Said) {
+    pub fn push(&mut self, row: RowRecovery) {
         self.shapes.push(row.shape);
         for (all, offset) in self.offsets.iter_mut().zip(row.offsets) {
             all.push(offset);
@@ -219,50 +219,50 @@ impl Rules {
 
 /// What a row says but for its offsets: base of each rule, and whether memory is read there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Shape {
+struct RecoveryShape {
     rules: [Option<(Base, bool)>; 3],
     mangled: bool,
     outermost: bool,
 }
 
-impl Shape {
+impl RecoveryShape {
     /// All that is true or false of it, a bit each: which rules there are, which read memory, and the rest.
-    fn truths(&self) -> u8 {
+    fn flags(&self) -> u8 {
         let [cfa, fp, ra] = self.rules;
-        let reads = |rule: Option<(Base, bool)>| rule.is_some_and(|(_, deref)| deref);
-        let truths = [
+        let reads_memory = |rule: Option<(Base, bool)>| rule.is_some_and(|(_, deref)| deref);
+        let flags = [
             cfa.is_some(),
             fp.is_some(),
             ra.is_some(),
-            reads(cfa),
-            reads(fp),
-            reads(ra),
+            reads_memory(cfa),
+            reads_memory(fp),
+            reads_memory(ra),
             self.mangled,
             self.outermost,
         ];
-        truths.into_iter().rev().fold(0, |bits, truth| bits << 1 | u8::from(truth))
+        flags.into_iter().rev().fold(0, |bits, truth| bits << 1 | u8::from(truth))
     }
 }
 
 /// The bit of [`Shape::truths`] for the first rule's being there, its reading memory, and the other two.
-const IS_THERE: usize = 0;
-const READS: usize = 3;
+const HAS_RULE: usize = 0;
+const READS_MEMORY: usize = 3;
 const MANGLED: usize = 6;
 const OUTERMOST: usize = 7;
 
 /// All shapes that were met, numbered.
 #[derive(Debug, Default)]
-pub struct Shapes {
-    all: Vec<Shape>,
-    numbers: FxHashMap<Shape, u32>,
+pub struct RecoveryShapes {
+    all: Vec<RecoveryShape>,
+    numbers: FxHashMap<RecoveryShape, u32>,
 }
 
 /// Bases that are no register's number, by their keys.
 const NAMED: [&str; 3] = ["sp", "fp", "cfa"];
 
-impl Shapes {
+impl RecoveryShapes {
     /// What a row says; one that says nothing has no rules.
-    pub fn said(&mut self, recovery: Option<Recovery>) -> Said {
+    pub fn recovery_of(&mut self, recovery: Option<Recovery>) -> RowRecovery {
         let (rules, mangled) = match recovery {
             Some(Recovery::Caller { cfa, fp, ra, ra_mangled }) => {
                 ([Some(cfa), fp.expression(), ra.expression()], ra_mangled)
@@ -270,8 +270,8 @@ impl Shapes {
             Some(Recovery::Outermost) | None => ([None; 3], false),
         };
         let outermost = recovery == Some(Recovery::Outermost);
-        let parts = |Expression { base, deref, .. }: Expression| (base, deref);
-        let shape = Shape { rules: rules.map(|rule| rule.map(parts)), mangled, outermost };
+        let without_offset = |Expression { base, deref, .. }: Expression| (base, deref);
+        let shape = RecoveryShape { rules: rules.map(|rule| rule.map(without_offset)), mangled, outermost };
         let shape = match self.all.last() {
             Some(last) if *last == shape => self.all.len().saturating_sub(1) as u32,
             _ => *self.numbers.entry(shape).or_insert_with(|| {
@@ -279,25 +279,25 @@ impl Shapes {
                 self.all.len().saturating_sub(1) as u32
             }),
         };
-        Said { shape, offsets: rules.map(|rule| rule.map_or(0, |rule| rule.offset)) }
+        RowRecovery { shape, offsets: rules.map(|rule| rule.map_or(0, |rule| rule.offset)) }
     }
 
     /// Three columns for each rule, and two truths.
-    pub fn columns(&self, rows: Rules) -> impl Iterator<Item = ArrayRef> {
-        let Rules { shapes, offsets: [cfa, fp, ra] } = rows;
-        let truths = Truths::of(self, &shapes);
+    pub fn columns(&self, rows: RecoveryColumns) -> impl Iterator<Item = ArrayRef> {
+        let RecoveryColumns { shapes, offsets: [cfa, fp, ra] } = rows;
+        let flags = ShapeFlags::of(self, &shapes);
         let rules = [cfa, fp, ra].into_iter().enumerate();
         let mut columns: Vec<ArrayRef> =
-            rules.flat_map(|(rule, offsets)| self.rule(rule, &shapes, offsets, &truths)).collect();
-        columns.extend([MANGLED, OUTERMOST].map(|bit| truths.column(bit)));
+            rules.flat_map(|(rule, offsets)| self.rule(rule, &shapes, offsets, &flags)).collect();
+        columns.extend([MANGLED, OUTERMOST].map(|bit| flags.column(bit)));
         columns.into_iter()
     }
 
-    fn rule(&self, number: usize, shapes: &[u32], offsets: Vec<i64>, truths: &Truths) -> [ArrayRef; 3] {
-        let rule = |shape: &Shape| shape.rules.get(number).copied().flatten();
+    fn rule(&self, number: usize, shapes: &[u32], offsets: Vec<i64>, flags: &ShapeFlags) -> [ArrayRef; 3] {
+        let rule = |shape: &RecoveryShape| shape.rules.get(number).copied().flatten();
         let mut names: Vec<String> = NAMED.map(str::to_owned).into();
         let mut registers: FxHashMap<u32, i32> = FxHashMap::default();
-        let mut key = |shape: &Shape| match rule(shape) {
+        let mut key = |shape: &RecoveryShape| match rule(shape) {
             None | Some((Base::Sp, _)) => 0,
             Some((Base::Fp, _)) => 1,
             Some((Base::Cfa, _)) => 2,
@@ -307,38 +307,38 @@ impl Shapes {
             }),
         };
         let keys: Vec<i32> = self.all.iter().map(&mut key).collect();
-        let there =
+        let keys_in_use =
             self.all.iter().zip(&keys).filter(|(shape, _)| rule(shape).is_some()).map(|(_, key)| *key);
-        let keys = match same(there) {
+        let keys = match common_value(keys_in_use) {
             Some(one) => vec![one; shapes.len()],
-            None => looked_up(shapes, &keys),
+            None => by_shape(shapes, &keys),
         };
-        let valid = Some(NullBuffer::new(truths.bits(IS_THERE.saturating_add(number))));
+        let valid = Some(NullBuffer::new(flags.bits(HAS_RULE.saturating_add(number))));
         let valid = valid.filter(|valid| valid.null_count() > 0);
         let keys = Int32Array::new(keys.into(), valid.clone());
         // SAFETY: keys are those `key` gave, each of a name that is there, or 0; rows of no known shape have 0.
         let bases =
             unsafe { DictionaryArray::<Int32Type>::new_unchecked(keys, Arc::new(StringArray::from(names))) };
         let offsets = Int64Array::new(offsets.into(), valid);
-        [Arc::new(bases), Arc::new(offsets), truths.column(READS.saturating_add(number))]
+        [Arc::new(bases), Arc::new(offsets), flags.column(READS_MEMORY.saturating_add(number))]
     }
 }
 
 /// What is true of rows, a byte each.
-struct Truths {
+struct ShapeFlags {
     rows: Vec<u8>,
     /// What is true of all shapes, and of any.
     all: u8,
     any: u8,
 }
 
-impl Truths {
-    fn of(shapes: &Shapes, rows: &[u32]) -> Self {
-        let truths: Vec<u8> = shapes.all.iter().map(Shape::truths).collect();
+impl ShapeFlags {
+    fn of(shapes: &RecoveryShapes, rows: &[u32]) -> Self {
+        let flags: Vec<u8> = shapes.all.iter().map(RecoveryShape::flags).collect();
         Self {
-            rows: looked_up(rows, &truths),
-            all: truths.iter().fold(u8::MAX, |all, truths| all & truths),
-            any: truths.iter().fold(0, |any, truths| any | truths),
+            rows: by_shape(rows, &flags),
+            all: flags.iter().fold(u8::MAX, |all, flags| all & flags),
+            any: flags.iter().fold(0, |any, flags| any | flags),
         }
     }
 
@@ -358,26 +358,27 @@ impl Truths {
         let (eights, rest) = self.rows.as_chunks::<8>();
         let mut last = [0; 8];
         last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-        let bytes: Vec<u8> = eights.iter().chain([&last]).map(|eight| gather(*eight, bit as u32)).collect();
+        let bytes: Vec<u8> =
+            eights.iter().chain([&last]).map(|eight| gather_bit(*eight, bit as u32)).collect();
         BooleanBuffer::new(Buffer::from_vec(bytes), 0, self.rows.len())
     }
 }
 
 /// A bit of each of eight bytes, as a byte.
 #[inline]
-fn gather(bytes: [u8; 8], bit: u32) -> u8 {
+fn gather_bit(bytes: [u8; 8], bit: u32) -> u8 {
     let lowest = u64::from_le_bytes(bytes).wrapping_shr(bit) & 0x0101_0101_0101_0101;
     // Moves the lowest bit of byte `i` to bit 56 + i; no two meet below.
     lowest.wrapping_mul(0x0102_0408_1020_4080).wrapping_shr(56) as u8
 }
 
 /// The one value all are; `None` where they differ.
-fn same<T: PartialEq + Default>(mut all: impl Iterator<Item = T>) -> Option<T> {
+fn common_value<T: PartialEq + Default>(mut all: impl Iterator<Item = T>) -> Option<T> {
     let Some(first) = all.next() else { return Some(T::default()) };
     all.all(|other| other == first).then_some(first)
 }
 
 /// What shapes have, for every row.
-fn looked_up<T: Copy + Default>(rows: &[u32], of_shapes: &[T]) -> Vec<T> {
+fn by_shape<T: Copy + Default>(rows: &[u32], of_shapes: &[T]) -> Vec<T> {
     rows.iter().map(|shape| of_shapes.get(*shape as usize).copied().unwrap_or_default()).collect()
 }

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::corpus::{bytes, files};
 use super::hand_made;
 use crate::readelf::{Dump, Style};
-use crate::writer::Contents;
+use crate::writer::SectionContents;
 use crate::{FORMAT, SFrame};
 use perfuse_recording::{Placement, Position, Recording, Source, TableRequest};
 
@@ -45,7 +45,7 @@ pub fn exercise(bytes: Vec<u8>) -> Vec<&'static str> {
         for function in view.functions().take(100) {
             let _ = file.find(function.start.wrapping_add(3));
         }
-        let contents = Contents::of(view);
+        let contents = SectionContents::of(view);
         (1..=3).for_each(|version| drop(contents.convert(version)));
     }
     sink.rows().iter().map(|row| row.rule.code).collect()

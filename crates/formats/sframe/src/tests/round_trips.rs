@@ -4,7 +4,7 @@ use super::corpus::{bytes, files, open};
 use super::dumps::text;
 use crate::SFrame;
 use crate::readelf::Style;
-use crate::writer::{Contents, merge};
+use crate::writer::{SectionContents, merge};
 
 /// Sections as producers wrote them, without their files.
 fn sections() -> Vec<(String, Vec<u8>)> {
@@ -12,8 +12,8 @@ fn sections() -> Vec<(String, Vec<u8>)> {
     found.into_iter().map(|path| (path.to_string_lossy().into_owned(), bytes(&path))).collect()
 }
 
-pub fn contents(file: &SFrame) -> Vec<Contents> {
-    file.views().map(Contents::of).collect()
+pub fn contents(file: &SFrame) -> Vec<SectionContents> {
+    file.views().map(SectionContents::of).collect()
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn what_producers_wrote_is_written_again_byte_for_byte() {
     for (name, section) in sections() {
         let file = open(section.clone(), Some(0x1000));
         for (view, contents) in file.views().zip(contents(&file)) {
-            let at = view.piece.at;
+            let at = view.unit.at;
             let written = contents.encode(0x1000 + at as u64).expect("fits");
             let expected = &section[at..at + written.len()];
             assert!(written == expected, "{name}: piece at {at}");
@@ -70,13 +70,13 @@ fn pieces_become_one_sorted_section() {
     for path in files(|path| path.contains("/concat/") && path.ends_with(".so")) {
         let file = open(bytes(&path), None);
         let section = &file.sections()[0];
-        assert_eq!(file.pieces().len(), 3, "{}", path.display());
+        assert_eq!(file.units().len(), 3, "{}", path.display());
         let merged =
             merge(contents(&file)).expect("are alike").contents.encode(section.address).expect("fits");
-        let put = crate::writer::put_back(&bytes(&path), section, &merged).expect("is smaller");
+        let put = crate::writer::replace_section(&bytes(&path), section, &merged).expect("is smaller");
         let again = open(put, None);
-        assert_eq!(again.pieces().len(), 1);
-        assert!(again.pieces()[0].is_sorted());
+        assert_eq!(again.units().len(), 1);
+        assert!(again.units()[0].is_sorted());
         for view in file.views() {
             for function in view.functions() {
                 let found = again.find(function.start).expect("is there still");

@@ -18,9 +18,9 @@ fn tables_have_what_rows_say() {
         let mut expected: Vec<Said> = Vec::new();
         for view in file.views() {
             for function in view.functions() {
-                let context = view.piece.context(&function);
+                let context = view.unit.context(&function);
                 for row in view.rows(&function).map_while(Result::ok) {
-                    let recovery = context.meaning(&row).ok();
+                    let recovery = context.interpret(&row).ok();
                     let (rules, mangled) = match recovery {
                         Some(Recovery::Caller { cfa, fp, ra, ra_mangled }) => {
                             ([Some(cfa), fp.expression(), ra.expression()], ra_mangled)

@@ -1,16 +1,16 @@
 //! Adds functions whose rows are given as recovery rules, each written in the shortest form its version has.
 
-use super::contents::{Contents, Described, OwnedRow};
+use super::contents::{OwnedFre, SectionContents, SectionFunction};
 use crate::consts::{
     Abi, S390X_CFA_ADJUSTMENT, S390X_CFA_SCALE, SFRAME_FDE_TYPE_DEFAULT, SFRAME_FDE_TYPE_FLEX,
 };
-use crate::records::FuncInfo;
-use crate::recovery::{Base, Context, Expression, Recover, Recovery};
-use crate::row::RowInfo;
+use crate::records::FdeInfo;
+use crate::recovery::{Base, Expression, Recover, Recovery, RowContext};
+use crate::row::FreInfo;
 
 /// A function to be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Added {
+pub struct NewFunction {
     /// First address.
     pub start: u64,
     /// Size in bytes.
@@ -25,20 +25,20 @@ pub struct Added {
 
 /// How far a section has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct Checkpoint {
     functions: usize,
     blocks: usize,
 }
 
-impl Contents {
+impl SectionContents {
     /// How far it has come, to go back to.
     #[must_use]
-    pub fn mark(&self) -> Mark {
-        Mark { functions: self.functions.len(), blocks: self.blocks.len() }
+    pub fn checkpoint(&self) -> Checkpoint {
+        Checkpoint { functions: self.functions.len(), blocks: self.blocks.len() }
     }
 
     /// Takes away what was added since.
-    pub fn back_to(&mut self, mark: Mark) {
+    pub fn roll_back(&mut self, mark: Checkpoint) {
         self.functions.truncate(mark.functions);
         self.blocks.truncate(mark.blocks);
     }
@@ -49,7 +49,7 @@ impl Contents {
     /// The index of the first row this version cannot write, and why; no index where it is about the function.
     pub fn add(
         &mut self,
-        function: Added,
+        function: NewFunction,
         rows: &[(u32, Recovery)],
     ) -> Result<(), (Option<usize>, &'static str)> {
         if function.is_signal && self.version < 3 {
@@ -59,40 +59,40 @@ impl Contents {
             return Err((None, "more than 65535 rows"));
         }
         let repeats = function.repeat_bytes != 0;
-        let last = rows.iter().map(|(start, _)| *start).max().unwrap_or(0);
-        let furthest = last.max(if repeats { function.repeat_bytes.into() } else { function.size });
-        let fre_type = match furthest {
+        let last_start = rows.iter().map(|(start, _)| *start).max().unwrap_or(0);
+        let max_offset = last_start.max(if repeats { function.repeat_bytes.into() } else { function.size });
+        let fre_type = match max_offset {
             0..=0xff => 0,
             0x100..=0xffff => 1,
             _ => 2,
         };
-        let described = Described {
+        let entry = SectionFunction {
             start: function.start,
             size: function.size,
-            info: FuncInfo::new(fre_type, repeats, function.is_key_b, function.is_signal),
+            info: FdeInfo::new(fre_type, repeats, function.is_key_b, function.is_signal),
             fde_type: SFRAME_FDE_TYPE_DEFAULT,
             repeat_bytes: function.repeat_bytes,
             padding: 0,
             block: 0,
         };
-        let context = self.context(&described);
-        let (fde_type, rows) = match rows_as(rows, &context, SFRAME_FDE_TYPE_DEFAULT) {
+        let context = self.context(&entry);
+        let (fde_type, rows) = match encode_rows(rows, &context, SFRAME_FDE_TYPE_DEFAULT) {
             Err(_) if self.version >= 3 => {
-                (SFRAME_FDE_TYPE_FLEX, rows_as(rows, &context, SFRAME_FDE_TYPE_FLEX)?)
+                (SFRAME_FDE_TYPE_FLEX, encode_rows(rows, &context, SFRAME_FDE_TYPE_FLEX)?)
             }
-            by_position => (SFRAME_FDE_TYPE_DEFAULT, by_position?),
+            positional_words => (SFRAME_FDE_TYPE_DEFAULT, positional_words?),
         };
-        self.push(Described { fde_type, ..described }, rows);
+        self.push(SectionFunction { fde_type, ..entry }, rows);
         Ok(())
     }
 }
 
-fn rows_as(
+fn encode_rows(
     rows: &[(u32, Recovery)],
-    context: &Context,
+    context: &RowContext,
     fde_type: u8,
-) -> Result<Vec<OwnedRow>, (Option<usize>, &'static str)> {
-    let context = Context { fde_type, ..*context };
+) -> Result<Vec<OwnedFre>, (Option<usize>, &'static str)> {
+    let context = RowContext { fde_type, ..*context };
     let row = |(index, (start, recovery)): (usize, &(u32, Recovery))| {
         row_of(*start, recovery, &context).map_err(|why| (Some(index), why))
     };
@@ -103,31 +103,31 @@ fn rows_as(
 ///
 /// # Errors
 /// What that version or type has no way to say.
-pub fn row_of(start: u32, recovery: &Recovery, context: &Context) -> Result<OwnedRow, &'static str> {
+pub fn row_of(start: u32, recovery: &Recovery, context: &RowContext) -> Result<OwnedFre, &'static str> {
     let Recovery::Caller { cfa, fp, ra, ra_mangled } = recovery else {
         return match context.version {
             1 => Err("the outermost frame cannot be told in version 1"),
-            _ => Ok(OwnedRow { start, info: RowInfo::new(false, 0, 0, false), words: Vec::new() }),
+            _ => Ok(OwnedFre { start, info: FreInfo::new(false, 0, 0, false), words: Vec::new() }),
         };
     };
     let words = if context.fde_type == SFRAME_FDE_TYPE_DEFAULT {
-        by_position(cfa, fp, ra, context)?
+        positional_words(cfa, fp, ra, context)?
     } else {
-        by_control_words(cfa, fp, ra, context)?
+        control_words(cfa, fp, ra, context)?
     };
     let from_sp = cfa.base == Base::Sp;
     let size_code = words.iter().map(|word| word.size_code()).max().unwrap_or(0);
-    let info = RowInfo::new(from_sp, words.len() as u8, size_code, *ra_mangled);
-    Ok(OwnedRow { start, info, words: words.into_iter().map(Word::value).collect() })
+    let info = FreInfo::new(from_sp, words.len() as u8, size_code, *ra_mangled);
+    Ok(OwnedFre { start, info, words: words.into_iter().map(EncodedWord::value).collect() })
 }
 
 #[derive(Clone, Copy)]
-enum Word {
+enum EncodedWord {
     Offset(i32),
     Control(u32),
 }
 
-impl Word {
+impl EncodedWord {
     fn size_code(&self) -> u8 {
         let (byte, two) = match *self {
             Self::Offset(offset) => (i8::try_from(offset).is_ok(), i16::try_from(offset).is_ok()),
@@ -144,11 +144,11 @@ impl Word {
     }
 }
 
-fn offset(offset: i64) -> Result<Word, &'static str> {
-    i32::try_from(offset).map(Word::Offset).map_err(|_| "an offset of more than 32 bits")
+fn offset(offset: i64) -> Result<EncodedWord, &'static str> {
+    i32::try_from(offset).map(EncodedWord::Offset).map_err(|_| "an offset of more than 32 bits")
 }
 
-fn cfa_offset(value: i64, context: &Context) -> Result<Word, &'static str> {
+fn cfa_offset(value: i64, context: &RowContext) -> Result<EncodedWord, &'static str> {
     if context.abi != Abi::S390X_ENDIAN_BIG {
         return offset(value);
     }
@@ -159,12 +159,12 @@ fn cfa_offset(value: i64, context: &Context) -> Result<Word, &'static str> {
     }
 }
 
-fn by_position(
+fn positional_words(
     cfa: &Expression,
     fp: &Recover,
     ra: &Recover,
-    context: &Context,
-) -> Result<Vec<Word>, &'static str> {
+    context: &RowContext,
+) -> Result<Vec<EncodedWord>, &'static str> {
     if cfa.deref || !matches!(cfa.base, Base::Sp | Base::Fp) {
         return Err("a CFA that is not counted from stack or frame pointer");
     }
@@ -178,10 +178,10 @@ fn by_position(
                 Base::Fp => 11,
                 Base::Cfa => return Err("a register whose value is the CFA"),
             };
-            Ok(Some(Word::Offset((number << 1 | 1).cast_signed())))
+            Ok(Some(EncodedWord::Offset((number << 1 | 1).cast_signed())))
         }
         Recover::At(_) => Err("a register that is not saved at an offset from the CFA"),
-        Recover::Fixed(at) => Ok(Some(Word::Offset((*at).into()))),
+        Recover::Fixed(at) => Ok(Some(EncodedWord::Offset((*at).into()))),
         Recover::Same => Ok(None),
     };
     let mut words = vec![cfa_offset(cfa.offset, context)?];
@@ -202,7 +202,7 @@ fn by_position(
         }
         match saved(rule)? {
             Some(word) if pending == 0 => words.push(word),
-            Some(word) if is_s390x => words.extend([Word::Offset(0), word]),
+            Some(word) if is_s390x => words.extend([EncodedWord::Offset(0), word]),
             Some(_) => return Err("a frame pointer that is saved while the return address is not"),
             None => pending = pending.saturating_add(1),
         }
@@ -210,21 +210,21 @@ fn by_position(
     Ok(words)
 }
 
-fn by_control_words(
+fn control_words(
     cfa: &Expression,
     fp: &Recover,
     ra: &Recover,
-    context: &Context,
-) -> Result<Vec<Word>, &'static str> {
+    context: &RowContext,
+) -> Result<Vec<EncodedWord>, &'static str> {
     let registers = context.abi.registers().ok_or("an ABI whose registers are not known")?;
-    let pair = |place: &Expression, value: Word| {
+    let pair = |place: &Expression, value: EncodedWord| {
         let (named, number) = match place.base {
             Base::Cfa => (0, 0),
             Base::Sp => (1, registers.sp),
             Base::Fp => (1, registers.fp),
             Base::Register(number) => (1, number),
         };
-        [Word::Control(number.wrapping_shl(3) | u32::from(place.deref) << 1 | named), value]
+        [EncodedWord::Control(number.wrapping_shl(3) | u32::from(place.deref) << 1 | named), value]
     };
     if cfa.base == Base::Cfa {
         return Err("a CFA that is counted from itself");
@@ -235,7 +235,7 @@ fn by_control_words(
             return Err("a return address that is an address of the stack");
         }
         (Recover::At(ra), _) => words.extend(pair(ra, offset(ra.offset)?)),
-        (_, Recover::At(_)) => words.push(Word::Control(0)),
+        (_, Recover::At(_)) => words.push(EncodedWord::Control(0)),
         _ => {}
     }
     if let Recover::At(fp) = fp {

@@ -7,15 +7,15 @@ use rustc_hash::FxHashMap;
 
 use crate::consts::{Abi, SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED};
 use crate::layout::Header;
-use crate::reader::View;
-use crate::records::FuncInfo;
-use crate::recovery::Context;
-use crate::row::RowInfo;
-use crate::unit::Starts;
+use crate::reader::UnitView;
+use crate::records::FdeInfo;
+use crate::recovery::RowContext;
+use crate::row::FreInfo;
+use crate::unit::StartBase;
 
 /// A section that can be changed and written: functions, and the blocks of rows they refer to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Contents {
+pub struct SectionContents {
     /// Version to write.
     pub version: u8,
     /// ABI.
@@ -33,20 +33,20 @@ pub struct Contents {
     /// Without the PCREL flag: whether starts count from their own fields all the same.
     pub from_field: bool,
     /// Functions, in the order of the table.
-    pub functions: Vec<Described>,
+    pub functions: Vec<SectionFunction>,
     /// Rows, in the order of the file. Functions may share a block.
-    pub blocks: Vec<Vec<OwnedRow>>,
+    pub blocks: Vec<Vec<OwnedFre>>,
 }
 
 /// A function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Described {
+pub struct SectionFunction {
     /// First address.
     pub start: u64,
     /// Size in bytes.
     pub size: u32,
     /// The info byte.
-    pub info: FuncInfo,
+    pub info: FdeInfo,
     /// Version 3: DEFAULT or FLEX.
     pub fde_type: u8,
     /// PCMASK: size in bytes of the block of code that repeats.
@@ -59,11 +59,11 @@ pub struct Described {
 
 /// A row.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct OwnedRow {
+pub struct OwnedFre {
     /// Where it begins to hold.
     pub start: u32,
     /// The info byte.
-    pub info: RowInfo,
+    pub info: FreInfo,
     /// As many words as the info byte says, each within its size.
     pub words: Vec<i32>,
 }
@@ -88,7 +88,7 @@ impl fmt::Display for WriteError {
 
 impl std::error::Error for WriteError {}
 
-impl Contents {
+impl SectionContents {
     /// A section without functions, sorted; version 3 with starts that count from their fields, as is the rule there.
     #[must_use]
     pub fn new(version: u8, abi: Abi) -> Self {
@@ -109,32 +109,32 @@ impl Contents {
 
     /// What a piece holds. Rows end at the first that cannot be read.
     #[must_use]
-    pub fn of(view: View<'_>) -> Self {
-        let piece = view.piece;
-        let auxiliary_at = piece.at.saturating_add(Header::SIZE as usize);
-        let auxiliary_end = auxiliary_at.saturating_add(piece.header.sfh_auxhdr_len.into());
+    pub fn of(view: UnitView<'_>) -> Self {
+        let unit = view.unit;
+        let auxiliary_at = unit.at.saturating_add(Header::SIZE as usize);
+        let auxiliary_end = auxiliary_at.saturating_add(unit.header.sfh_auxhdr_len.into());
         let mut contents = Self {
-            endian: piece.endian,
-            flags: piece.header.sfp_flags,
-            fixed_fp: piece.header.sfh_cfa_fixed_fp_offset,
-            fixed_ra: piece.header.sfh_cfa_fixed_ra_offset,
+            endian: unit.endian,
+            flags: unit.header.sfp_flags,
+            fixed_fp: unit.header.sfh_cfa_fixed_fp_offset,
+            fixed_ra: unit.header.sfh_cfa_fixed_ra_offset,
             auxiliary: view.data.get(auxiliary_at..auxiliary_end).unwrap_or_default().to_vec(),
-            from_field: !piece.is_pcrel() && matches!(piece.starts, Starts::FromField(_)),
-            ..Self::new(piece.version(), piece.abi())
+            from_field: !unit.is_pcrel() && matches!(unit.starts, StartBase::FromField(_)),
+            ..Self::new(unit.version(), unit.abi())
         };
-        let mut places: Vec<_> =
+        let mut by_offset: Vec<_> =
             view.functions().map(|function| (function.start_fre_off, function)).collect();
         // Blocks keep the order they have in the file, which need not be that of the functions.
-        places.sort_by_key(|(at, function)| (*at, function.index));
-        let mut known = FxHashMap::default();
-        let mut blocks = vec![0; places.len()];
-        for (at, function) in &places {
+        by_offset.sort_by_key(|(at, function)| (*at, function.index));
+        let mut block_indexes = FxHashMap::default();
+        let mut blocks = vec![0; by_offset.len()];
+        for (at, function) in &by_offset {
             let attributes = (*at, function.num_rows, function.info.fre_type());
             let next = contents.blocks.len();
-            let block = *known.entry(attributes).or_insert(next);
+            let block = *block_indexes.entry(attributes).or_insert(next);
             if block == next {
                 let rows = view.rows(function).map_while(Result::ok);
-                let rows = rows.map(|row| OwnedRow {
+                let rows = rows.map(|row| OwnedFre {
                     start: row.start,
                     info: row.info,
                     words: row.words().collect(),
@@ -148,7 +148,7 @@ impl Contents {
         contents.functions = view
             .functions()
             .zip(blocks)
-            .map(|(function, block)| Described {
+            .map(|(function, block)| SectionFunction {
                 start: function.start,
                 size: function.size,
                 info: function.info,
@@ -163,14 +163,14 @@ impl Contents {
 
     /// A function's rows.
     #[must_use]
-    pub fn rows(&self, function: &Described) -> &[OwnedRow] {
+    pub fn rows(&self, function: &SectionFunction) -> &[OwnedFre] {
         self.blocks.get(function.block).map_or(&[], Vec::as_slice)
     }
 
     /// What the meaning of a function's rows depends on.
     #[must_use]
-    pub fn context(&self, function: &Described) -> Context {
-        Context {
+    pub fn context(&self, function: &SectionFunction) -> RowContext {
+        RowContext {
             version: self.version,
             abi: self.abi,
             fixed_fp: self.fixed_fp,
@@ -180,10 +180,10 @@ impl Contents {
     }
 
     /// Adds a function with rows of its own.
-    pub fn push(&mut self, function: Described, rows: Vec<OwnedRow>) {
+    pub fn push(&mut self, function: SectionFunction, rows: Vec<OwnedFre>) {
         let block = self.blocks.len();
         self.blocks.push(rows);
-        self.functions.push(Described { block, ..function });
+        self.functions.push(SectionFunction { block, ..function });
     }
 
     /// Sorts functions by address, and says so in the flags.

@@ -4,14 +4,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::contents::{Contents, WriteError};
+use super::contents::{SectionContents, WriteError};
 use crate::SFrame;
 use crate::consts::{PT_GNU_SFRAME, SHT_GNU_SFRAME};
 use crate::container::elf::{
-    Elf, FileHeader, IDENT_BYTES, PF_R, PT_LOAD, PT_PHDR, ProgramHeader, SHF_ALLOC, SHT_PROGBITS,
-    SectionHeader,
+    Elf, Elf64Header, Elf64ProgramHeader, Elf64SectionHeader, IDENT_BYTES, PF_R, PT_LOAD, PT_PHDR, SHF_ALLOC,
+    SHT_PROGBITS,
 };
-use crate::container::{Holder, Section};
+use crate::container::{Section, SectionOrigin};
 use perfuse_recording::Source;
 
 const NAME: &[u8] = b".sframe";
@@ -25,64 +25,64 @@ const MAX_ZEROS: u64 = 16 << 20;
 ///
 /// # Errors
 /// As [`insert`].
-pub fn put_into(file: Arc<Source>, contents: &Contents) -> Result<Vec<u8>, WriteError> {
+pub fn write_to_elf(file: Arc<Source>, contents: &SectionContents) -> Result<Vec<u8>, WriteError> {
     if let Ok(opened) = SFrame::open(Arc::clone(&file))
         && let [section] = opened.sections()
-        && section.holder == Holder::Linked
+        && section.origin == SectionOrigin::Linked
         && let Ok(bytes) = contents.encode(section.address)
-        && bytes.len() <= section.place.len()
+        && bytes.len() <= section.range.len()
     {
-        return put_back(&file, section, &bytes);
+        return replace_section(&file, section, &bytes);
     }
-    insert(&file, contents)
+    append_section(&file, contents)
 }
 
 /// The file with other bytes for a section. What is left of the old ones is zeros, and headers give the new size.
 ///
 /// # Errors
 /// When the section is larger than it was, or is one of an object file, whose relocations point into it.
-pub fn put_back(file: &[u8], section: &Section, bytes: &[u8]) -> Result<Vec<u8>, WriteError> {
-    let refused = |what| WriteError { function: None, what };
-    match section.holder {
-        Holder::Bare => return Ok(bytes.to_vec()),
-        Holder::Object => {
-            return Err(refused("sections of object files stay as they are: relocations point into them"));
+pub fn replace_section(file: &[u8], section: &Section, bytes: &[u8]) -> Result<Vec<u8>, WriteError> {
+    let error = |what| WriteError { function: None, what };
+    match section.origin {
+        SectionOrigin::Bare => return Ok(bytes.to_vec()),
+        SectionOrigin::Object => {
+            return Err(error("sections of object files stay as they are: relocations point into them"));
         }
-        Holder::Linked | Holder::Segment => {}
+        SectionOrigin::Linked | SectionOrigin::Segment => {}
     }
     let mut out = file.to_vec();
-    let place = out.get_mut(section.place.clone()).ok_or(refused("the section is not in the file"))?;
-    if bytes.len() > place.len() {
-        return Err(refused("it is larger than the section that is there, and nothing behind that can move"));
+    let old_bytes = out.get_mut(section.range.clone()).ok_or(error("the section is not in the file"))?;
+    if bytes.len() > old_bytes.len() {
+        return Err(error("it is larger than the section that is there, and nothing behind that can move"));
     }
-    let (new, rest) = place.split_at_mut(bytes.len());
+    let (new, rest) = old_bytes.split_at_mut(bytes.len());
     new.copy_from_slice(bytes);
     rest.fill(0);
-    let elf = Elf::parse(file).map_err(|_| refused("the ELF header cannot be read"))?;
+    let elf = Elf::parse(file).map_err(|_| error("the ELF header cannot be read"))?;
     let size = bytes.len() as u64;
-    let at = section.place.start as u64;
+    let at = section.range.start as u64;
     for (index, header) in elf.sections.iter().enumerate() {
         if header.sh_offset == at && elf.is_named(header, b".sframe") {
-            let changed = SectionHeader { sh_size: size, ..*header };
+            let changed = Elf64SectionHeader { sh_size: size, ..*header };
             patch(&mut out, elf.section_header(index), |entry| changed.write(entry, elf.endian));
         }
     }
     for (index, header) in elf.segments.iter().enumerate() {
         if header.p_offset == at && header.p_type == PT_GNU_SFRAME {
-            let changed = ProgramHeader { p_filesz: size, p_memsz: size, ..*header };
+            let changed = Elf64ProgramHeader { p_filesz: size, p_memsz: size, ..*header };
             patch(&mut out, elf.program_header(index), |entry| changed.write(entry, elf.endian));
         }
     }
     Ok(out)
 }
 
-fn patch(out: &mut [u8], place: Option<Range<usize>>, write: impl FnOnce(&mut Vec<u8>)) {
+fn patch(out: &mut [u8], old_bytes: Option<Range<usize>>, write: impl FnOnce(&mut Vec<u8>)) {
     let mut entry = Vec::new();
     write(&mut entry);
-    if let Some(place) = place.and_then(|place| out.get_mut(place))
-        && place.len() == entry.len()
+    if let Some(old_bytes) = old_bytes.and_then(|old_bytes| out.get_mut(old_bytes))
+        && old_bytes.len() == entry.len()
     {
-        place.copy_from_slice(&entry);
+        old_bytes.copy_from_slice(&entry);
     }
 }
 
@@ -90,33 +90,34 @@ fn patch(out: &mut [u8], place: Option<Range<usize>>, write: impl FnOnce(&mut Ve
 ///
 /// # Errors
 /// When it is an object file or has nothing to load, or the contents have no place in their version.
-pub fn insert(file: &[u8], contents: &Contents) -> Result<Vec<u8>, WriteError> {
-    let refused = |what| WriteError { function: None, what };
-    let elf = Elf::parse(file).map_err(|_| refused("the ELF header cannot be read"))?;
+pub fn append_section(file: &[u8], contents: &SectionContents) -> Result<Vec<u8>, WriteError> {
+    let error = |what| WriteError { function: None, what };
+    let elf = Elf::parse(file).map_err(|_| error("the ELF header cannot be read"))?;
     if elf.is_object() {
-        return Err(refused("object files are linked first, or assembled with --gsframe"));
+        return Err(error("object files are linked first, or assembled with --gsframe"));
     }
-    let room = Room::behind(&elf).ok_or(refused("there is nothing that is loaded, or no room behind it"))?;
+    let space =
+        SegmentSpace::after(&elf).ok_or(error("there is nothing that is loaded, or no room behind it"))?;
     let has_segment = elf.segments.iter().any(|segment| segment.p_type == PT_GNU_SFRAME);
     let num_segments = elf.segments.len().saturating_add(if has_segment { 1 } else { 2 });
-    let headers_bytes = ProgramHeader::SIZE.saturating_mul(num_segments as u64);
+    let headers_bytes = Elf64ProgramHeader::SIZE.saturating_mul(num_segments as u64);
     let section_at = headers_bytes.checked_next_multiple_of(ALIGNMENT).unwrap_or(headers_bytes);
-    let address = room.address.wrapping_add(section_at);
+    let address = space.address.wrapping_add(section_at);
     let section = contents.encode(address)?;
     let size = section.len() as u64;
-    let at = room.offset.saturating_add(section_at);
+    let at = space.offset.saturating_add(section_at);
 
-    let load = ProgramHeader {
+    let load = Elf64ProgramHeader {
         p_type: PT_LOAD,
         p_flags: PF_R,
-        p_offset: room.offset,
-        p_vaddr: room.address,
-        p_paddr: room.address,
+        p_offset: space.offset,
+        p_vaddr: space.address,
+        p_paddr: space.address,
         p_filesz: section_at.saturating_add(size),
         p_memsz: section_at.saturating_add(size),
-        p_align: room.page_bytes,
+        p_align: space.page_bytes,
     };
-    let own = ProgramHeader {
+    let sframe_segment = Elf64ProgramHeader {
         p_type: PT_GNU_SFRAME,
         p_offset: at,
         p_vaddr: address,
@@ -127,14 +128,14 @@ pub fn insert(file: &[u8], contents: &Contents) -> Result<Vec<u8>, WriteError> {
         ..load
     };
     let mut out = file.to_vec();
-    take_out(&elf, &mut out);
-    fill_up(&mut out, room.offset);
-    for header in program_headers(&elf, load, own, headers_bytes) {
+    clear_old_section(&elf, &mut out);
+    pad_to(&mut out, space.offset);
+    for header in program_headers(&elf, load, sframe_segment, headers_bytes) {
         header.write(&mut out, elf.endian);
     }
-    fill_up(&mut out, at);
+    pad_to(&mut out, at);
     out.extend_from_slice(&section);
-    let header = SectionHeader {
+    let header = Elf64SectionHeader {
         sh_name: 0,
         sh_type: if contents.version >= 3 { SHT_GNU_SFRAME } else { SHT_PROGBITS },
         sh_flags: SHF_ALLOC,
@@ -147,9 +148,9 @@ pub fn insert(file: &[u8], contents: &Contents) -> Result<Vec<u8>, WriteError> {
         sh_entsize: 0,
     };
     let sections = section_headers(&elf, &mut out, header);
-    let e_phnum = u16::try_from(num_segments).map_err(|_| refused("it has too many program headers"))?;
-    let (e_phentsize, e_shentsize) = (ProgramHeader::SIZE as u16, SectionHeader::SIZE as u16);
-    let mut head = FileHeader { e_phoff: room.offset, e_phnum, e_phentsize, ..elf.header };
+    let e_phnum = u16::try_from(num_segments).map_err(|_| error("it has too many program headers"))?;
+    let (e_phentsize, e_shentsize) = (Elf64ProgramHeader::SIZE as u16, Elf64SectionHeader::SIZE as u16);
+    let mut head = Elf64Header { e_phoff: space.offset, e_phnum, e_phentsize, ..elf.header };
     if let Some((offset, num)) = sections {
         head.e_shoff = offset;
         head.e_shnum = num;
@@ -158,19 +159,19 @@ pub fn insert(file: &[u8], contents: &Contents) -> Result<Vec<u8>, WriteError> {
     let mut bytes = Vec::new();
     head.write(&mut bytes, elf.endian);
     let end = IDENT_BYTES.saturating_add(bytes.len());
-    out.get_mut(IDENT_BYTES..end).ok_or(refused("the ELF header is cut short"))?.copy_from_slice(&bytes);
+    out.get_mut(IDENT_BYTES..end).ok_or(error("the ELF header is cut short"))?.copy_from_slice(&bytes);
     Ok(out)
 }
 
 /// Where a new segment can be.
-struct Room {
+struct SegmentSpace {
     offset: u64,
     address: u64,
     page_bytes: u64,
 }
 
-impl Room {
-    fn behind(elf: &Elf<'_>) -> Option<Self> {
+impl SegmentSpace {
+    fn after(elf: &Elf<'_>) -> Option<Self> {
         let loads = || elf.segments.iter().filter(|segment| segment.p_type == PT_LOAD);
         let first = loads().next()?;
         let page_bytes = loads().map(|load| load.p_align).max()?.max(PAGE_BYTES);
@@ -188,7 +189,7 @@ impl Room {
 }
 
 /// Zeros in the place of the section that is there.
-fn take_out(elf: &Elf<'_>, out: &mut [u8]) {
+fn clear_old_section(elf: &Elf<'_>, out: &mut [u8]) {
     let Some(old) = elf.sections.iter().find(|section| elf.is_named(section, NAME)) else { return };
     let start = usize::try_from(old.sh_offset).unwrap_or(usize::MAX);
     let end = start.saturating_add(usize::try_from(old.sh_size).unwrap_or(usize::MAX));
@@ -197,7 +198,7 @@ fn take_out(elf: &Elf<'_>, out: &mut [u8]) {
     }
 }
 
-fn fill_up(out: &mut Vec<u8>, offset: u64) {
+fn pad_to(out: &mut Vec<u8>, offset: u64) {
     let len = usize::try_from(offset).unwrap_or(out.len());
     out.resize(len.max(out.len()), 0);
 }
@@ -205,10 +206,10 @@ fn fill_up(out: &mut Vec<u8>, offset: u64) {
 /// The old ones and the new; segments that are loaded stay in the order of their addresses.
 fn program_headers(
     elf: &Elf<'_>,
-    load: ProgramHeader,
-    own: ProgramHeader,
+    load: Elf64ProgramHeader,
+    sframe_segment: Elf64ProgramHeader,
     headers_bytes: u64,
-) -> Vec<ProgramHeader> {
+) -> Vec<Elf64ProgramHeader> {
     let mut headers = elf.segments.clone();
     for header in &mut headers {
         if header.p_type == PT_PHDR {
@@ -220,8 +221,8 @@ fn program_headers(
         }
     }
     match headers.iter_mut().find(|header| header.p_type == PT_GNU_SFRAME) {
-        Some(header) => *header = own,
-        None => headers.push(own),
+        Some(header) => *header = sframe_segment,
+        None => headers.push(sframe_segment),
     }
     let last = headers.iter().rposition(|header| header.p_type == PT_LOAD).unwrap_or(0);
     headers.insert(last.saturating_add(1), load);
@@ -230,12 +231,12 @@ fn program_headers(
 
 /// Writes the table of sections anew, with names that have the new one's; where it is, and how many it has. `None` for a
 /// file that has no sections, or so many that the table says itself how many.
-fn section_headers(elf: &Elf<'_>, out: &mut Vec<u8>, new: SectionHeader) -> Option<(u64, u16)> {
+fn section_headers(elf: &Elf<'_>, out: &mut Vec<u8>, new: Elf64SectionHeader) -> Option<(u64, u16)> {
     let mut headers = elf.sections.clone();
     let names_at = usize::from(elf.header.e_shstrndx);
     let known = headers.iter_mut().find(|section| elf.is_named(section, NAME));
     match known {
-        Some(header) => *header = SectionHeader { sh_name: header.sh_name, ..new },
+        Some(header) => *header = Elf64SectionHeader { sh_name: header.sh_name, ..new },
         None => {
             let names = elf.bytes(headers.get(names_at)?)?.to_vec();
             let sh_name = u32::try_from(names.len()).ok()?;
@@ -245,12 +246,12 @@ fn section_headers(elf: &Elf<'_>, out: &mut Vec<u8>, new: SectionHeader) -> Opti
             out.push(0);
             let sh_size = (out.len() as u64).saturating_sub(sh_offset);
             let header = headers.get_mut(names_at)?;
-            *header = SectionHeader { sh_offset, sh_size, ..*header };
-            headers.push(SectionHeader { sh_name, ..new });
+            *header = Elf64SectionHeader { sh_offset, sh_size, ..*header };
+            headers.push(Elf64SectionHeader { sh_name, ..new });
         }
     }
     let num = u16::try_from(headers.len()).ok().filter(|num| *num < 0xff00 && elf.header.e_shnum != 0)?;
-    fill_up(out, (out.len() as u64).checked_next_multiple_of(ALIGNMENT)?);
+    pad_to(out, (out.len() as u64).checked_next_multiple_of(ALIGNMENT)?);
     let offset = out.len() as u64;
     headers.iter().for_each(|header| header.write(out, elf.endian));
     Some((offset, num))

@@ -7,8 +7,8 @@ mod elf;
 mod encode;
 mod merge;
 
-pub use add::{Added, Mark, row_of};
-pub use contents::{Contents, Described, OwnedRow, WriteError};
-pub use convert::Misfit;
-pub use elf::{insert, put_back, put_into};
-pub use merge::{Merged, merge};
+pub use add::{Checkpoint, NewFunction, row_of};
+pub use contents::{OwnedFre, SectionContents, SectionFunction, WriteError};
+pub use convert::UnsupportedItem;
+pub use elf::{append_section, replace_section, write_to_elf};
+pub use merge::{MergedSection, merge};
