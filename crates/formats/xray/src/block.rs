@@ -5,11 +5,11 @@ use std::ops::Range;
 use perfuse_wire::ParseError;
 
 use super::consts::{Action, FUNCTION_BYTES, Kind};
+use super::event_payloads::{payloads_follow, stop_before_stale};
 use super::ids::FunctionIds;
-use super::payloads::{payloads_follow, stop_before_stale};
 use super::reader::{Bound, Extent};
+use super::record_iter::{Step, Walk};
 use super::records::{Dialect, Event, EventTime, Record};
-use super::walk::{Step, Walk};
 
 /// A place to decode from is noted about every so many records.
 pub const RECORDS_A_UNIT: usize = 1 << 14;

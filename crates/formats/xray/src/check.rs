@@ -1,48 +1,52 @@
 //! Holds a log or profile against its specification.
 
-mod basic;
 mod buffers;
 mod calls;
 pub mod grammar;
-mod header;
-mod order;
-mod profile;
 mod records;
 
 use std::borrow::Cow;
 
 use perfuse_wire::{Diagnostics, Rule};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use rustc_hash::FxHashMap;
 
-use super::log::{Content, XRay};
-use super::survey::{Stretch, Survey, stretches};
+use super::block::Block;
+use super::consts::HEADER_BYTES;
+use super::fdr::{Stretch, Survey, owner, stretches};
+use super::header::Mode;
+use super::layout::ProfileBlock;
+use super::log::{Content, XRay, agrees};
+use super::rate::Estimate;
+use super::reader::Bound;
+use super::rules::*;
+use super::{basic, profile};
 use perfuse_recording::Recording;
 
 pub use super::rules::RULES;
-pub use header::true_rate;
 
 /// Tells every departure.
 pub fn check(log: &XRay, sink: &mut Diagnostics) {
-    header::tell(log, sink);
+    check_header(log, sink);
     match log.content() {
         Content::Fdr(survey) => {
             buffers::gaps(survey, sink);
             take(sink, every_buffer(log, survey));
-            order::tell(log, survey, sink);
+            check_order(log, survey, sink);
             calls::fdr(log, survey, sink);
         }
         Content::Basic(survey) => {
-            basic::tell(survey, sink);
-            basic::records(log, survey, sink);
+            check_basic(survey, sink);
+            check_basic_records(log, survey, sink);
             calls::basic(log, survey, sink);
         }
-        Content::Profile(survey) => profile::tell(log, survey, sink),
+        Content::Profile(survey) => check_profile(log, survey, sink),
     }
 }
 
 /// Tells what is known without reading records again.
 pub fn findings(log: &XRay, sink: &mut Diagnostics) {
-    header::tell(log, sink);
+    check_header(log, sink);
     match log.content() {
         Content::Fdr(survey) => {
             buffers::gaps(survey, sink);
@@ -50,13 +54,13 @@ pub fn findings(log: &XRay, sink: &mut Diagnostics) {
                 buffers::tell(log, survey, index, block, sink);
                 buffers::summed_up(log, survey, index, block, sink);
             }
-            order::tell(log, survey, sink);
+            check_order(log, survey, sink);
         }
         Content::Basic(survey) => {
-            basic::tell(survey, sink);
-            basic::summed_up(survey, sink);
+            check_basic(survey, sink);
+            summarise_basic_records(survey, sink);
         }
-        Content::Profile(survey) => profile::tell(log, survey, sink),
+        Content::Profile(survey) => check_profile(log, survey, sink),
     }
 }
 
@@ -91,7 +95,240 @@ fn take(sink: &mut Diagnostics, more: Diagnostics) {
     *sink = std::mem::take(sink).followed_by(more);
 }
 
-/// Tells a departure that is of no one record.
-fn say(sink: &mut Diagnostics, rule: &'static Rule, offset: u64, field: &'static str, message: String) {
-    sink.push(rule, offset, None, field, || Cow::Owned(message));
+/// Share from which on a rate is told to be wrong: less does not show in a report.
+const NOTICEABLE: f64 = 0.01;
+
+/// Largest share that an estimate may be off and still be believed.
+const BELIEVED: f64 = 0.05;
+
+/// The rate the log shows, where the header's is not it or there is none.
+pub fn true_rate(log: &XRay) -> Option<Estimate> {
+    let stated = log.header().file.cycle_frequency;
+    let found = log.estimate().filter(|found| found.relative_error < BELIEVED)?;
+    let differs = !agrees(stated, &found) && (stated as f64 / found.hz - 1.0).abs() > NOTICEABLE;
+    (stated == 0 || differs).then_some(found)
+}
+
+/// Tells what is wrong with it.
+fn check_header(log: &XRay, sink: &mut Diagnostics) {
+    let header = log.header();
+    if !header.is_known_version() {
+        let (version, offset) = match header.profile {
+            Some(profile) => (format!("{:#x}", profile.version), 8),
+            None => (header.file.version.to_string(), 0),
+        };
+        sink.push(&VERSION, offset, None, "version", || format!("version is {version}").into());
+    }
+    if header.mode == Mode::Profile {
+        return;
+    }
+    check_rate(log, sink);
+    let file = &header.file;
+    let size_is_garbage = header.mode == Mode::Basic && file.buffer_size != 0;
+    let other_flags = file.flags & !header.tsc_flag_bits() != 0;
+    if other_flags || size_is_garbage || file.reserved != 0 {
+        let offset = if other_flags {
+            4
+        } else if size_is_garbage {
+            16
+        } else {
+            24
+        };
+        let message = format!(
+            "flags are {:#x}, bytes 16 to 31 {:#x} and {:#x}",
+            file.flags, file.buffer_size, file.reserved
+        );
+        sink.push(&HEADER_GARBAGE, offset, None, "reserved", || message.into());
+    }
+    if log.source().len() <= HEADER_BYTES {
+        sink.push(&NOTHING, 0, None, "", || "nothing follows the header".into());
+    }
+}
+
+fn check_rate(log: &XRay, sink: &mut Diagnostics) {
+    let stated = log.header().file.cycle_frequency;
+    let shown = |found: &Estimate| {
+        let (mhz, share) = (found.hz / 1e6, found.relative_error * 100.0);
+        format!("wall times of {} buffers show {mhz:.3} MHz, within {share:.2} %", found.num_pairs)
+    };
+    match (stated, true_rate(log)) {
+        (0, Some(found)) => {
+            let message = format!("cycle_frequency is 0; {}", shown(&found));
+            sink.push(&FREQUENCY_ZERO, 8, None, "cycle_frequency", || message.into());
+        }
+        (0, None) => {
+            sink.push(&FREQUENCY_ZERO, 8, None, "cycle_frequency", || "cycle_frequency is 0".into());
+        }
+        (stated, Some(found)) => {
+            let message = format!("the header says {:.3} MHz; {}", stated as f64 / 1e6, shown(&found));
+            sink.push(&FREQUENCY_WRONG, 8, None, "cycle_frequency", || message.into());
+        }
+        _ => {}
+    }
+}
+
+/// Where the object number begins in a packed function id.
+const OBJECT_SHIFT: u32 = 24;
+
+/// Room that a buffer may have left when its thread goes on in another: a function record, with all that may come before it.
+const ROOM_LEFT: u64 = 64;
+
+/// Tells what is wrong with the order of buffers, and what their ids leave open.
+fn check_order(log: &XRay, survey: &Survey, sink: &mut Diagnostics) {
+    check_buffer_times(survey, sink);
+    check_unfilled_buffers(log, survey, sink);
+    let objects = survey.function_ids.iter().map(|id| id >> OBJECT_SHIFT).filter(|&object| object > 0);
+    if let Some(last) = objects.max() {
+        let message = format!("ids of objects up to {last}; those of 16 on would look like lower ones");
+        sink.push(&ALIASES, HEADER_BYTES as u64, None, "function_id", || message.into());
+    }
+}
+
+/// How often the wall time goes back from a buffer of a thread to its next in the file.
+#[derive(Default)]
+struct Descents {
+    last: (i64, i32),
+    num: u64,
+}
+
+fn check_buffer_times(survey: &Survey, sink: &mut Diagnostics) {
+    let mut threads: FxHashMap<(i32, i32), Descents> = FxHashMap::default();
+    let mut first: Option<&Block> = None;
+    for (index, block) in survey.blocks.iter().enumerate() {
+        let Some(wall) = block.wall.filter(|_| !survey.copies.contains_key(&index)) else { continue };
+        let thread = threads.entry(owner(block)).or_insert(Descents { last: wall, num: 0 });
+        if wall < thread.last {
+            thread.num = thread.num.saturating_add(1);
+            let _ = first.get_or_insert(block);
+        }
+        thread.last = wall;
+    }
+    let Some(first) = first else { return };
+    let back = threads.values().filter(|thread| thread.num > 0).count();
+    if threads.values().all(|thread| thread.num <= 1) {
+        let message =
+            format!("the oldest buffer that is left begins here; time goes back once in {back} threads");
+        sink.push(&ROTATED, first.offset, None, "", || message.into());
+    } else {
+        let num = threads.values().fold(0u64, |sum, thread| sum.saturating_add(thread.num));
+        let message = format!("time goes back {num} times in {back} threads");
+        sink.push(&UNORDERED, first.offset, None, "", || message.into());
+    }
+}
+
+/// A thread takes another buffer when its own is full; else there was something between.
+fn check_unfilled_buffers(log: &XRay, survey: &Survey, sink: &mut Diagnostics) {
+    let size = log.header().file.buffer_size;
+    let mut last: FxHashMap<(i32, i32), &Block> = FxHashMap::default();
+    for block in survey.order.iter().filter_map(|&index| survey.blocks.get(index)) {
+        let Some(before) = last.insert(owner(block), block) else { continue };
+        let used = before.end.saturating_sub(before.records.start) as u64;
+        let room = size.saturating_sub(used);
+        if before.bound == Bound::Stated && !before.has_events() && !block.has_events() && room > ROOM_LEFT {
+            let message = format!("{room} of {size} bytes were free");
+            sink.push(&HALF_EMPTY, before.offset, None, "size", || message.into());
+        }
+    }
+}
+
+/// Tells what is known of the log as a whole.
+fn check_basic(survey: &basic::Survey, sink: &mut Diagnostics) {
+    if let (num, Some(first)) = survey.copies {
+        sink.push(&BASIC_COPIES, first, None, "", || format!("{num} records are there before").into());
+    } else if let Some(first) = survey.first_back {
+        sink.push(&BASIC_BACK, first, None, "tsc", || {
+            "the time is before that of the thread's last record".into()
+        });
+    }
+    if survey.tail > 0 {
+        let offset = basic::offset_of(survey.num_records) as u64;
+        sink.push(&BASIC_TAIL, offset, None, "", || {
+            format!("{} bytes are left, a record needs 32", survey.tail).into()
+        });
+    }
+}
+
+/// Tells of records that cannot be read, or of no call: how many of each.
+fn summarise_basic_records(survey: &basic::Survey, sink: &mut Diagnostics) {
+    let odd = survey.kinds.last().copied().unwrap_or(0);
+    let mut tell = |rule, num: u64, first: Option<u64>, field| {
+        if let Some(first) = first {
+            sink.push(rule, first, None, field, || format!("{num} of {} records", survey.num_records).into());
+        }
+    };
+    tell(&BASIC_TYPE, survey.unknown.0, survey.unknown.1, "record_type");
+    tell(&BASIC_KIND, odd, survey.first_odd_kind, "kind");
+    tell(&BASIC_ORPHAN, survey.orphans, survey.first_orphan, "function_id");
+}
+
+/// Tells of each of them.
+fn check_basic_records(log: &XRay, survey: &basic::Survey, sink: &mut Diagnostics) {
+    let header = log.header();
+    let mut entered = None;
+    for index in 0..survey.num_records {
+        let offset = basic::offset_of(index) as u64;
+        let Some(entry) = basic::entry_at(log.source(), index, header.endian) else { continue };
+        let mut tell = |rule: &'static Rule, field, message: String| {
+            sink.push(rule, offset, Some(index as u64), field, || Cow::Owned(message));
+        };
+        let reserved = match entry {
+            basic::Entry::Normal(record) => {
+                if record.kind > 3 {
+                    tell(&BASIC_KIND, "kind", format!("kind is {}", record.kind));
+                }
+                record.reserved
+            }
+            basic::Entry::Argument(argument) => {
+                if !argument.is_of(entered) {
+                    tell(
+                        &BASIC_ORPHAN,
+                        "function_id",
+                        format!("no entry of {} before it", argument.function_id),
+                    );
+                }
+                argument.reserved | u64::from(argument.padding)
+            }
+            basic::Entry::Unknown(record_type) => {
+                tell(&BASIC_TYPE, "record_type", format!("record_type is {record_type}"));
+                0
+            }
+        };
+        if reserved != 0 {
+            tell(&RESERVED, "reserved", "bytes that mean nothing are not 0".to_owned());
+        }
+        if let basic::Entry::Normal(record) = entry {
+            entered = Some(record);
+        }
+    }
+}
+
+/// Tells every departure: the survey has read all paths.
+fn check_profile(log: &XRay, survey: &profile::Survey, sink: &mut Diagnostics) {
+    if survey.num_paths == 0 && survey.broken.is_none() {
+        sink.push(&NOTHING, 0, None, "", || "there is no call path".into());
+    }
+    for block in &survey.blocks {
+        let size = u64::from(block.header.size);
+        if size < ProfileBlock::SIZE {
+            sink.push(&PROFILE_BLOCK, block.offset, None, "size", || format!("size is {size}").into());
+        }
+        if let Some(error) = &block.broken {
+            sink.push(&PROFILE_CUT, error.offset, None, error.field, || error.to_string().into());
+        } else if block.offset.saturating_add(size) > log.source().len() as u64 {
+            let have = (log.source().len() as u64).saturating_sub(block.offset);
+            sink.push(&PROFILE_CUT, block.offset, None, "size", || {
+                format!("size is {size}, {have} bytes are there").into()
+            });
+        }
+        if block.num_negative > 0 {
+            let message = format!(
+                "{} of {} paths of thread {}",
+                block.num_negative, block.num_paths, block.header.thread
+            );
+            sink.push(&PROFILE_NEGATIVE, block.offset, None, "cumulative_local_time", || message.into());
+        }
+    }
+    if let Some(error) = &survey.broken {
+        sink.push(&PROFILE_CUT, error.offset, None, error.field, || error.to_string().into());
+    }
 }

@@ -3,10 +3,7 @@
 //! Times stay what they were, in ticks. A buffer of an FDR log becomes a buffer again, so that a log as it should be written
 //! comes out byte for byte as it was. What the version to be written has no place for is counted.
 
-mod basic;
-mod cut;
-mod fdr;
-mod order;
+mod read_logs;
 mod selection;
 mod tables;
 
@@ -211,10 +208,10 @@ fn feed_all<S: Sink>(
     sink: &mut S,
     misfits: &mut Misfits,
 ) -> Result<(), ConvertError> {
-    let (places, copies) = order::places(logs);
+    let (places, copies) = read_logs::ordered_buffers(logs);
     misfits.copies = misfits.copies.saturating_add(copies);
     for place in places {
-        fdr::block(&place, selection, sink, misfits)?;
+        read_logs::read_buffer(&place, selection, sink, misfits)?;
     }
     let mut basics: Vec<_> = logs
         .iter()
@@ -225,7 +222,7 @@ fn feed_all<S: Sink>(
         .collect();
     basics.sort_by_key(|(_, survey)| survey.span);
     for (log, survey) in basics {
-        basic::records(log, survey, selection, sink, misfits)?;
+        read_logs::read_basic_log(log, survey, selection, sink, misfits)?;
     }
     Ok(())
 }

@@ -7,12 +7,12 @@ use perfuse_wire::{RecordView, Value};
 use super::basic;
 use super::block::Block;
 use super::consts::{Action, BASIC_BYTES, HEADER_BYTES};
+use super::fdr::Survey;
 use super::header::Header;
 use super::log::{Content, XRay};
 use super::profile::{self, read_path};
+use super::record_iter::{Step, Walk};
 use super::records::{Dialect, Event, EventTime, Record};
-use super::survey::Survey;
-use super::walk::{Step, Walk};
 use perfuse_recording::{Position, Recording};
 
 type Fields<'a> = Vec<(&'static str, Value<'a>)>;

@@ -7,8 +7,8 @@
 
 use super::consts::Action;
 use super::reader::Extent;
+use super::record_iter::{Step, Walk};
 use super::records::{Dialect, Event, Record};
-use super::walk::{Step, Walk};
 
 /// Deepest stack that is followed.
 const DEEPEST: usize = 1 << 12;

@@ -1,30 +1,40 @@
 //! Tables `functions`, `call_events`, `call_sums` and `instants`.
 
 mod columns;
-mod events;
-mod instants;
-mod sums;
 
-use perfuse_tables::{Identities, functions};
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
 
+use arrow_array::RecordBatch;
+use perfuse_tables::{Identities, call_sums, functions, instants};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+
+use super::basic;
+use super::block::{Clock, RECORDS_A_UNIT};
+use super::consts::{Action, FUNCTION_BYTES};
+use super::fdr::{Survey, owner};
+use super::ids::FunctionKeys;
 use super::log::{Content, XRay};
-use perfuse_recording::{BatchStream, Placement, Recording, Scale, one_batch};
-
-pub use events::segments as call_segments;
+use super::profile::read_path;
+use super::record_iter::{Step, Walk};
+use super::records::{Dialect, Event, Record};
+use columns::{Columns, key};
+use perfuse_recording::{BatchStream, CallStream, Placement, Recording, Scale, call_stream, one_batch};
 
 /// One of the tables; `None` for others.
 pub fn table(log: &XRay, name: &str, placement: &Placement) -> Option<BatchStream> {
     match name {
-        "functions" => Some(one_batch(functions(log, placement))),
-        "call_events" => Some(events::stream(log, placement)),
-        "call_sums" => Some(sums::stream(log, placement)),
-        "instants" => Some(instants::stream(log, placement)),
+        "functions" => Some(one_batch(functions_batch(log, placement))),
+        "call_events" => Some(call_events(log, placement)),
+        "call_sums" => Some(call_sums_stream(log, placement)),
+        "instants" => Some(instants_stream(log, placement)),
         _ => None,
     }
 }
 
 /// A log has numbers for its functions; an instrumentation map has their names.
-fn functions(log: &XRay, placement: &Placement) -> arrow_array::RecordBatch {
+fn functions_batch(log: &XRay, placement: &Placement) -> RecordBatch {
     let mut table = functions::Builder::new();
     for (key, &id) in (placement.first.function..).zip(log.function_ids()) {
         let name = match log.content() {
@@ -37,14 +47,397 @@ fn functions(log: &XRay, placement: &Placement) -> arrow_array::RecordBatch {
 }
 
 /// Time stamps of this log on the profile's clock.
-fn scale(log: &XRay, placement: &Placement) -> Scale {
+fn profile_scale(log: &XRay, placement: &Placement) -> Scale {
     placement.clock.around(log.span().map_or(0, |(first, _)| first))
 }
 
 /// The key of a thread.
-fn thread(placement: &Placement, (pid, tid): (i32, i32)) -> u32 {
+fn thread_key(placement: &Placement, (pid, tid): (i32, i32)) -> u32 {
     let pid = placement.pid.unwrap_or(pid);
     let lock = placement.identities.lock();
     let mut identities = lock.unwrap_or_else(std::sync::PoisonError::into_inner);
     Identities::thread(&mut identities, pid, tid)
+}
+
+/// Bytes of records in a batch, about.
+const BATCH_BYTES: usize = RECORDS_A_UNIT * FUNCTION_BYTES;
+
+/// Ranges that are closer to each other are read as one.
+const PAGE: usize = 4096;
+
+/// Batches that are decoded at a time.
+const AT_A_TIME: usize = 8;
+
+/// Batches of a segment.
+const IN_A_SEGMENT: usize = 64;
+
+/// The rows of a log.
+fn call_events(log: &XRay, placement: &Placement) -> BatchStream {
+    let (decoder, jobs) = jobs(log, placement);
+    Box::new(Batches { decoder, jobs: jobs.into(), ready: VecDeque::new() })
+}
+
+/// The rows of a log in segments; each is decoded by whoever pulls it.
+pub fn call_segments(log: &XRay, placement: &Placement) -> Vec<CallStream> {
+    let (decoder, mut jobs) = jobs(log, placement);
+    let mut segments = Vec::new();
+    while !jobs.is_empty() {
+        let left = jobs.split_off(jobs.len().min(IN_A_SEGMENT));
+        let jobs = std::mem::replace(&mut jobs, left);
+        segments.push(call_stream(Box::new(Segment {
+            decoder: Arc::clone(&decoder),
+            jobs: jobs.into(),
+            prepared: Vec::new(),
+            num_prepared: 0,
+        })));
+    }
+    segments
+}
+
+fn jobs(log: &XRay, placement: &Placement) -> (Arc<Decoder>, Vec<Job>) {
+    let jobs = match log.content() {
+        Content::Fdr(survey) => fdr_jobs(survey, placement),
+        Content::Basic(survey) => basic_jobs(survey),
+        Content::Profile(_) => Vec::new(),
+    };
+    let decoder = Decoder {
+        log: log.clone(),
+        placement: placement.clone(),
+        scale: profile_scale(log, placement),
+        keys: FunctionKeys::new(log.function_ids(), placement.first.function),
+    };
+    (Arc::new(decoder), jobs)
+}
+
+/// What becomes one batch.
+#[derive(Clone, Debug)]
+enum Job {
+    /// Units of FDR blocks.
+    Fdr(Vec<Unit>),
+    /// Places in the order of a Basic log.
+    Basic(Range<usize>),
+}
+
+/// A stretch of a block.
+#[derive(Clone, Debug)]
+struct Unit {
+    block: usize,
+    range: Range<usize>,
+    clock: Clock,
+    thread_id: u32,
+}
+
+fn fdr_jobs(survey: &Survey, placement: &Placement) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    let mut units = Vec::new();
+    let mut bytes = 0usize;
+    for &index in &survey.order {
+        let Some(block) = survey.blocks.get(index) else { continue };
+        let thread_id = thread_key(placement, owner(block));
+        let ends = block.units.iter().skip(1).map(|&(offset, _)| offset).chain([block.records.end]);
+        for (&(start, clock), end) in block.units.iter().zip(ends) {
+            let clock = survey.clock(index, clock);
+            units.push(Unit { block: index, range: start..end, clock, thread_id });
+            bytes = bytes.saturating_add(end.saturating_sub(start));
+            if bytes >= BATCH_BYTES {
+                jobs.push(Job::Fdr(std::mem::take(&mut units)));
+                bytes = 0;
+            }
+        }
+    }
+    if !units.is_empty() {
+        jobs.push(Job::Fdr(units));
+    }
+    jobs
+}
+
+fn basic_jobs(survey: &basic::Survey) -> Vec<Job> {
+    let num = survey.order.as_ref().map_or(survey.num_records, Vec::len);
+    let starts = (0..num).step_by(RECORDS_A_UNIT);
+    starts.map(|start| Job::Basic(start..start.saturating_add(RECORDS_A_UNIT).min(num))).collect()
+}
+
+struct Batches {
+    decoder: Arc<Decoder>,
+    jobs: VecDeque<Job>,
+    ready: VecDeque<RecordBatch>,
+}
+
+impl Iterator for Batches {
+    type Item = RecordBatch;
+
+    fn next(&mut self) -> Option<RecordBatch> {
+        if self.ready.is_empty() {
+            let take = AT_A_TIME.min(self.jobs.len());
+            let jobs: Vec<Job> = self.jobs.drain(..take).collect();
+            let decoder = &self.decoder;
+            let (source, stretches) = (decoder.log.source(), decoder.stretches(jobs.iter()));
+            stretches.iter().for_each(|bytes| source.prepare(bytes.clone()));
+            let batches: Vec<RecordBatch> = jobs.par_iter().map(|job| decoder.batch(job)).collect();
+            stretches.into_iter().for_each(|bytes| source.release(bytes));
+            self.ready.extend(batches);
+        }
+        self.ready.pop_front()
+    }
+}
+
+/// One batch at a time, which its consumer finds where it was made: in its own cache.
+struct Segment {
+    decoder: Arc<Decoder>,
+    jobs: VecDeque<Job>,
+    /// What the operating system has mapped for the next batches.
+    prepared: Vec<Range<usize>>,
+    num_prepared: usize,
+}
+
+impl Iterator for Segment {
+    type Item = RecordBatch;
+
+    fn next(&mut self) -> Option<RecordBatch> {
+        let source = self.decoder.log.source();
+        if self.num_prepared == 0 {
+            self.prepared.drain(..).for_each(|bytes| source.release(bytes));
+            self.num_prepared = AT_A_TIME.min(self.jobs.len());
+            self.prepared = self.decoder.stretches(self.jobs.iter().take(AT_A_TIME));
+            self.prepared.iter().for_each(|bytes| source.prepare(bytes.clone()));
+        }
+        self.num_prepared = self.num_prepared.saturating_sub(1);
+        self.jobs.pop_front().map(|job| self.decoder.batch(&job))
+    }
+}
+
+struct Decoder {
+    log: XRay,
+    placement: Placement,
+    scale: Scale,
+    keys: FunctionKeys,
+}
+
+impl Decoder {
+    /// The bytes that some jobs read, neighbours together: the operating system is asked for as few ranges as will do.
+    fn stretches<'a>(&self, jobs: impl Iterator<Item = &'a Job>) -> Vec<Range<usize>> {
+        let in_order = matches!(self.log.content(), Content::Basic(survey) if survey.order.is_none());
+        let mut stretches: Vec<Range<usize>> = Vec::new();
+        let mut add = |range: Range<usize>| match stretches.last_mut() {
+            Some(last) if last.end <= range.start && range.start.saturating_sub(last.end) < PAGE => {
+                last.end = range.end;
+            }
+            _ => stretches.push(range),
+        };
+        for job in jobs {
+            match job {
+                Job::Fdr(units) => units.iter().for_each(|unit| add(unit.range.clone())),
+                Job::Basic(places) if in_order => {
+                    add(basic::offset_of(places.start)..basic::offset_of(places.end))
+                }
+                Job::Basic(_) => {}
+            }
+        }
+        stretches
+    }
+
+    fn batch(&self, job: &Job) -> RecordBatch {
+        let columns = match (job, self.log.content()) {
+            (Job::Fdr(units), Content::Fdr(survey)) => self.fdr(survey, units),
+            (Job::Basic(places), Content::Basic(survey)) => self.basic(survey, places.clone()),
+            _ => Columns::default(),
+        };
+        columns.finish(self.placement.source_id)
+    }
+
+    fn fdr(&self, survey: &Survey, units: &[Unit]) -> Columns {
+        let bytes = units.iter().fold(0usize, |sum, unit| sum.saturating_add(unit.range.len()));
+        let mut columns = Columns::with_capacity(bytes.checked_div(FUNCTION_BYTES).unwrap_or(0));
+        for unit in units {
+            let Some(block) = survey.blocks.get(unit.block) else { continue };
+            let dialect = Dialect { payloads: block.payloads, ..self.log.header().dialect() };
+            self.unit(unit, dialect, &mut columns);
+        }
+        columns
+    }
+
+    fn unit(&self, unit: &Unit, dialect: Dialect, columns: &mut Columns) {
+        let mut walk = Walk::new(self.log.source(), unit.range.clone(), dialect);
+        let mut clock = unit.clock;
+        // The function whose entry an argument would follow.
+        let mut entered = None;
+        columns.run(unit.thread_id, clock.cpu.map(u32::from));
+        loop {
+            let run = walk.functions(usize::MAX);
+            if let Some((action, id)) = run.last() {
+                columns.functions(&run, &mut clock, &self.scale, &self.keys);
+                entered = matches!(action, Action::ENTRY | Action::ENTRY_ARGS).then_some(id);
+            }
+            match walk.next() {
+                Some(Step::Metadata { record: Record::CallArgument(value), offset, .. }) => {
+                    if let Some(id) = entered {
+                        columns.argument(self.scale.ns(clock.tsc), self.keys.get(id), value, offset as u64);
+                    }
+                }
+                Some(Step::Metadata { record, .. }) => {
+                    clock.metadata(&record);
+                    if let Record::NewCpuId { .. } = record {
+                        columns.run(unit.thread_id, clock.cpu.map(u32::from));
+                    }
+                }
+                Some(Step::Function { .. }) => {}
+                Some(Step::Broken(_)) | None => return,
+            }
+        }
+    }
+
+    fn basic(&self, survey: &basic::Survey, places: Range<usize>) -> Columns {
+        let mut columns = Columns::with_capacity(places.len());
+        let (source, header) = (self.log.source(), self.log.header());
+        let version = header.dialect().version;
+        let mut threads: Vec<((i32, i32), u32)> = Vec::new();
+        let mut entered: Option<(basic::Entry, i64)> = self.entry_before(survey, places.start);
+        for place in places {
+            let Some(index) = place_of(survey, place) else { continue };
+            let Some(entry) = basic::entry_at(source, index, header.endian) else { continue };
+            let Some(owner) = entry.owner(version) else { continue };
+            let thread_id = match threads.iter().rev().find(|(known, _)| *known == owner) {
+                Some(&(_, id)) => id,
+                None => {
+                    let id = thread_key(&self.placement, owner);
+                    threads.push((owner, id));
+                    id
+                }
+            };
+            let offset = basic::offset_of(index) as u64;
+            match entry {
+                basic::Entry::Normal(record) => {
+                    let ts_ns = self.scale.ns(record.tsc);
+                    entered = (record.kind == 3).then_some((entry, ts_ns));
+                    if let Some(kind) = key(Action(record.kind)) {
+                        columns.run(thread_id, Some(record.cpu.into()));
+                        let function = self.keys.get(record.function_id.cast_unsigned());
+                        columns.push(ts_ns, kind, function, offset);
+                    }
+                }
+                basic::Entry::Argument(argument) => {
+                    if let Some((basic::Entry::Normal(record), ts_ns)) = entered
+                        && (record.function_id, record.tid) == (argument.function_id, argument.tid)
+                    {
+                        columns.run(thread_id, Some(record.cpu.into()));
+                        let function = self.keys.get(argument.function_id.cast_unsigned());
+                        columns.argument(ts_ns, function, argument.argument, offset);
+                    }
+                }
+                basic::Entry::Unknown(_) => {}
+            }
+        }
+        columns
+    }
+
+    /// The entry that an argument at this place would belong to.
+    fn entry_before(&self, survey: &basic::Survey, place: usize) -> Option<(basic::Entry, i64)> {
+        let index = place_of(survey, place.checked_sub(1)?)?;
+        match basic::entry_at(self.log.source(), index, self.log.header().endian)? {
+            entry @ basic::Entry::Normal(record) if record.kind == 3 => {
+                Some((entry, self.scale.ns(record.tsc)))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn place_of(survey: &basic::Survey, place: usize) -> Option<usize> {
+    match &survey.order {
+        Some(order) => order.get(place).map(|&index| index as usize),
+        None => Some(place),
+    }
+}
+
+/// The rows of a log, a batch for every block that has some.
+fn instants_stream(log: &XRay, placement: &Placement) -> BatchStream {
+    let (log, placement) = (log.clone(), placement.clone());
+    let order = match log.content() {
+        Content::Fdr(survey) => survey.order.clone(),
+        Content::Basic(_) | Content::Profile(_) => Vec::new(),
+    };
+    let scale = profile_scale(&log, &placement);
+    Box::new(order.into_iter().filter_map(move |index| instants_batch(&log, &placement, scale, index)))
+}
+
+fn instants_batch(log: &XRay, placement: &Placement, scale: Scale, index: usize) -> Option<RecordBatch> {
+    let Content::Fdr(survey) = log.content() else { return None };
+    let block = survey.blocks.get(index)?;
+    if !block.has_events() {
+        return None;
+    }
+    let thread_id = thread_key(placement, owner(block));
+    let dialect = Dialect { payloads: block.payloads, ..log.header().dialect() };
+    let &(start, clock) = block.units.first()?;
+    let mut clock = survey.clock(index, clock);
+    let mut walk = Walk::new(log.source(), start..block.records.end, dialect);
+    let mut table = instants::Builder::new();
+    loop {
+        walk.functions(usize::MAX).for_each(|_, _, delta| clock.step(delta));
+        let Some(step) = walk.next() else { break };
+        let Step::Metadata { offset, record, .. } = step else { continue };
+        let (Some(tsc), Record::Custom(event) | Record::Typed(event)) = (clock.metadata(&record), record)
+        else {
+            continue;
+        };
+        let Event { cpu, event_type, payload, size, .. } = event;
+        let kind = if event_type.is_some() { "typed_event" } else { "custom_event" };
+        let name = std::str::from_utf8(payload).ok().filter(|text| !text.chars().any(char::is_control));
+        // Where the writer overwrote the bytes there are none, unless there were none to write.
+        let payload = (block.payloads || size == 0).then_some(payload);
+        table.push(
+            scale.ns(tsc),
+            thread_id,
+            cpu.or(clock.cpu).map(u32::from),
+            kind,
+            name.filter(|text| !text.is_empty()),
+            event_type.map(u32::from),
+            None,
+            payload,
+            placement.source_id,
+            offset as u64,
+        );
+    }
+    log.source().release(block.records.clone());
+    Some(table.finish())
+}
+
+/// The rows of a profile, a batch a thread.
+fn call_sums_stream(log: &XRay, placement: &Placement) -> BatchStream {
+    let (log, placement) = (log.clone(), placement.clone());
+    let keys = FunctionKeys::new(log.function_ids(), placement.first.function);
+    let num = match log.content() {
+        Content::Profile(survey) => survey.blocks.len(),
+        Content::Fdr(_) | Content::Basic(_) => 0,
+    };
+    Box::new((0..num).filter_map(move |index| call_sums_batch(&log, &placement, &keys, index)))
+}
+
+fn call_sums_batch(
+    log: &XRay,
+    placement: &Placement,
+    keys: &FunctionKeys,
+    index: usize,
+) -> Option<RecordBatch> {
+    let Content::Profile(survey) = log.content() else { return None };
+    let block = survey.blocks.get(index)?;
+    let pid = log.header().profile.map_or(0, |profile| profile.pid as i32);
+    let thread_id = thread_key(placement, (pid, block.header.thread as i32));
+    let mut table = call_sums::Builder::new();
+    let mut cursor = block.cursor(log.source(), log.header().endian);
+    while cursor.remaining() > 0 {
+        let Ok(path) = read_path(&mut cursor) else { break };
+        let functions: Vec<u64> =
+            path.functions.iter().map(|id| keys.get(id.cast_unsigned()).into()).collect();
+        let self_ns = signed_ns(placement, path.ticks);
+        table.push(thread_id, &functions, path.calls, self_ns, placement.source_id, path.offset);
+    }
+    Some(table.finish())
+}
+
+/// A length of time, which may be below 0.
+fn signed_ns(placement: &Placement, ticks: i64) -> i64 {
+    let zero = placement.clock.offset_ns;
+    let ns = placement.clock.ns(ticks.unsigned_abs()).saturating_sub(zero);
+    if ticks < 0 { ns.saturating_neg() } else { ns }
 }

@@ -17,22 +17,23 @@ pub mod consts;
 pub mod convert;
 mod describe;
 pub mod encode;
+mod event_payloads;
+pub mod fdr;
 pub mod header;
 mod ids;
 mod ingest;
 pub mod layout;
 mod log;
-mod payloads;
 pub mod profile;
 pub mod rate;
 pub mod reader;
+pub mod record_iter;
+mod recording;
 pub mod records;
 mod repair;
 pub mod rules;
-pub mod survey;
 #[cfg(test)]
 mod tests;
-pub mod walk;
 pub mod writer;
 
 use std::sync::Arc;

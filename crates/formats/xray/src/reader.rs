@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::consts::{HEADER_BYTES, Kind, METADATA_BYTES};
 use super::header::Header;
+use super::record_iter::{Step, Walk, look_at};
 use super::records::{Dialect, Record, metadata_byte};
-use super::walk::{Step, Walk};
 
 /// How the end of a buffer is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,22 +209,4 @@ impl Iterator for Reader<'_> {
         }
         Some(if self.dialect.version == 1 { self.v1() } else { self.v2() })
     }
-}
-
-#[cfg(test)]
-thread_local! {
-    static LOOKED_AT: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
-}
-
-/// Bytes that this thread looked at to find buffers and to walk them.
-#[cfg(test)]
-pub fn looked_at() -> u64 {
-    LOOKED_AT.get()
-}
-
-/// Counts bytes looked at, for the test that they are in proportion to the file.
-#[inline]
-pub fn look_at(_bytes: usize) {
-    #[cfg(test)]
-    LOOKED_AT.set(LOOKED_AT.get() + _bytes as u64);
 }

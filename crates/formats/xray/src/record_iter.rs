@@ -5,7 +5,6 @@ use std::ops::Range;
 use perfuse_wire::{Endian, ParseError};
 
 use super::consts::{Action, FUNCTION_BYTES};
-use super::reader::look_at;
 use super::records::{Dialect, Record, is_metadata, unpack};
 
 /// What stands at a place in a buffer.
@@ -215,4 +214,22 @@ impl<'a> Iterator for Walk<'a> {
             }
         }
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    static LOOKED_AT: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// Bytes that this thread looked at to find buffers and to walk them.
+#[cfg(test)]
+pub fn looked_at() -> u64 {
+    LOOKED_AT.get()
+}
+
+/// Counts bytes looked at, for the test that they are in proportion to the file.
+#[inline]
+pub fn look_at(_bytes: usize) {
+    #[cfg(test)]
+    LOOKED_AT.set(LOOKED_AT.get() + _bytes as u64);
 }

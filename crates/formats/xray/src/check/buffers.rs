@@ -4,49 +4,48 @@ use std::ops::Range;
 
 use perfuse_wire::{Diagnostics, ErrorKind, ParseError, Rule};
 
-use super::super::block::Block;
-use super::super::consts::{Kind, METADATA_BYTES};
-use super::super::log::XRay;
-use super::super::reader::Bound;
-use super::super::records::{is_metadata, metadata_kind};
-use super::super::rules::*;
-use super::super::survey::Survey;
-use super::say;
+use crate::block::Block;
+use crate::consts::{Kind, METADATA_BYTES};
+use crate::fdr::Survey;
+use crate::log::XRay;
+use crate::reader::Bound;
+use crate::records::{is_metadata, metadata_kind};
+use crate::rules::*;
 use perfuse_recording::Recording;
 
 /// Tells of bytes that are in no buffer.
 pub fn gaps(survey: &Survey, sink: &mut Diagnostics) {
     for gap in &survey.gaps {
         let message = format!("{} bytes up to {:#x} are no buffer", gap.len(), gap.end);
-        say(sink, &LOST, gap.start as u64, "", message);
+        sink.push(&LOST, gap.start as u64, None, "", || message.into());
     }
 }
 
 /// Tells what is known of a buffer without walking it.
 pub fn tell(log: &XRay, survey: &Survey, index: usize, block: &Block, sink: &mut Diagnostics) {
     if is_empty(block) {
-        return say(sink, &EMPTY_BUFFER, block.offset, "size", "BufferExtents of 0 bytes".to_owned());
+        return sink.push(&EMPTY_BUFFER, block.offset, None, "size", || "BufferExtents of 0 bytes".into());
     }
     bound(log, block, sink);
     end(log, block, sink);
     if let Some(original) = survey.copies.get(&index).and_then(|&original| survey.blocks.get(original)) {
         let message =
             format!("{} bytes are those of the buffer at {:#x}", block.records.len(), original.offset);
-        say(sink, &COPY, block.offset, "", message);
+        sink.push(&COPY, block.offset, None, "", || message.into());
     }
     if block.tid.is_some_and(|tid| tid < 0) {
         let message = format!("tid is {}", block.tid.unwrap_or_default());
-        say(sink, &NEGATIVE_TID, block.records.start as u64, "tid", message);
+        sink.push(&NEGATIVE_TID, block.records.start as u64, None, "tid", || message.into());
     }
     if !block.payloads && block.event_bytes > 0 {
         let num = num_events(block);
         let message = format!("{num} events of {} bytes together", block.event_bytes);
-        say(sink, &OVERWRITTEN, block.offset, "event", message);
+        sink.push(&OVERWRITTEN, block.offset, None, "event", || message.into());
     }
     if is_typed_cut(log, block) {
         let (num, least) = (block.counts.of(Kind::TYPED_EVENT_MARKER), cut_bytes(block));
         let message = format!("{num} typed events are left: at least {least} bytes are missing");
-        say(sink, &TYPED_CUT, block.end as u64, "", message);
+        sink.push(&TYPED_CUT, block.end as u64, None, "", || message.into());
     }
 }
 
@@ -59,11 +58,11 @@ pub fn summed_up(log: &XRay, survey: &Survey, index: usize, block: &Block, sink:
     let offset = block.records.start as u64;
     let is_cut = block.broken.is_some() || block.missing > 0;
     if let Some((rule, name)) = missing_record(survey, index, block, version).filter(|_| !is_cut) {
-        say(sink, rule, offset, "", format!("there is no {name}"));
+        sink.push(rule, offset, None, "", || format!("there is no {name}").into());
     }
     let mut counted = |rule, count: u64, of: &str| {
         if count > 0 {
-            say(sink, rule, offset, "", format!("{count} {of}"));
+            sink.push(rule, offset, None, "", || format!("{count} {of}").into());
         }
     };
     let odd = block.counts.functions.iter().skip(4).fold(0u64, |sum, count| sum.saturating_add(*count));
@@ -127,18 +126,18 @@ fn bound(log: &XRay, block: &Block, sink: &mut Diagnostics) {
         Bound::Cut(_) => {}
         Bound::TooLong(size) => {
             let message = format!("size is {size}; the next buffer begins behind {there} bytes");
-            say(sink, &EXTENTS_LONG, block.offset, "size", message);
+            sink.push(&EXTENTS_LONG, block.offset, None, "size", || message.into());
         }
         Bound::TooShort(size) => {
             let message = format!("size is {size}; records go on for {there} bytes");
-            say(sink, &EXTENTS_SHORT, block.offset, "size", message);
+            sink.push(&EXTENTS_SHORT, block.offset, None, "size", || message.into());
         }
         Bound::Unstated if header.dialect().version == 1 => {
             let message = format!("buffer_size is {}", header.file.buffer_size);
-            say(sink, &STRIDE, block.offset, "buffer_size", message);
+            sink.push(&STRIDE, block.offset, None, "buffer_size", || message.into());
         }
         Bound::Unstated => {
-            say(sink, &NO_EXTENTS, block.offset, "", "there is no BufferExtents before it".to_owned());
+            sink.push(&NO_EXTENTS, block.offset, None, "", || "there is no BufferExtents before it".into());
         }
     }
 }
@@ -150,27 +149,29 @@ fn end(log: &XRay, block: &Block, sink: &mut Diagnostics) {
     if block.missing > 0 {
         let (there, missing) = (end.saturating_sub(block.records.start), block.missing);
         let message = format!("{there} bytes are there, {missing} are missing");
-        return say(sink, &TRUNCATED, end as u64, "", message);
+        return sink.push(&TRUNCATED, end as u64, None, "", || message.into());
     }
     if header.dialect().version == 1 && block.counts.of(Kind::END_OF_BUFFER) == 0 {
         let there = end.saturating_sub(block.records.start) as u64;
         let is_cut = end == len && block.bound == Bound::Stated && there < header.file.buffer_size;
         return if is_cut {
             let missing = header.file.buffer_size.saturating_sub(there);
-            say(sink, &TRUNCATED, end as u64, "", format!("{missing} bytes are missing, and EndOfBuffer"));
+            sink.push(&TRUNCATED, end as u64, None, "", || {
+                format!("{missing} bytes are missing, and EndOfBuffer").into()
+            });
         } else {
-            say(sink, &NO_END, end as u64, "", "records go up to the end of the buffer".to_owned());
+            sink.push(&NO_END, end as u64, None, "", || "records go up to the end of the buffer".into());
         };
     }
     match &block.broken {
         Some(error) if is_typed_cut(log, block) && is_short(error) => {}
         Some(error) if block.bound == Bound::Unstated && end == len => {
-            say(sink, &TRUNCATED, error.offset, error.field, error.to_string());
+            sink.push(&TRUNCATED, error.offset, None, error.field, || error.to_string().into());
         }
         Some(error) if error.field == "event" => {
-            say(sink, &EVENT_SIZE, error.offset, "event_size", event_size(error));
+            sink.push(&EVENT_SIZE, error.offset, None, "event_size", || event_size(error).into());
         }
-        Some(error) => say(sink, &CUT_RECORD, error.offset, error.field, error.to_string()),
+        Some(error) => sink.push(&CUT_RECORD, error.offset, None, error.field, || error.to_string().into()),
         None => {}
     }
 }
@@ -228,7 +229,7 @@ fn preamble_has_garbage(log: &XRay, block: &Block) -> bool {
 
 /// Whether bytes of a metadata record that no field takes are not 0.
 pub fn has_garbage(record: &[u8], kind: Kind, version: u16) -> bool {
-    let fields = super::super::layout::fields_of(kind, version).unwrap_or(METADATA_BYTES as u64);
+    let fields = crate::layout::fields_of(kind, version).unwrap_or(METADATA_BYTES as u64);
     let rest: Range<usize> = usize::try_from(fields).unwrap_or(METADATA_BYTES)..METADATA_BYTES;
     record.get(rest).is_some_and(|rest| rest.iter().any(|byte| *byte != 0))
 }

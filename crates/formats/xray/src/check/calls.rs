@@ -4,14 +4,13 @@ use perfuse_wire::{Diagnostics, Rule};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rustc_hash::FxHashMap;
 
-use super::super::basic;
-use super::super::consts::{Action, FUNCTION_BYTES};
-use super::super::log::XRay;
-use super::super::records::Dialect;
-use super::super::rules::{NO_ENTRY, NO_EXIT, UNWOUND};
-use super::super::survey::{Survey, owner};
-use super::super::walk::{Step, Walk};
-use super::say;
+use crate::basic;
+use crate::consts::{Action, FUNCTION_BYTES};
+use crate::fdr::{Survey, owner};
+use crate::log::XRay;
+use crate::record_iter::{Step, Walk};
+use crate::records::Dialect;
+use crate::rules::{NO_ENTRY, NO_EXIT, UNWOUND};
 use perfuse_recording::Recording;
 
 /// How many of something, and where the first is.
@@ -55,7 +54,9 @@ impl Balance {
     fn tell(self, sink: &mut Diagnostics) {
         let mut tell = |rule: &'static Rule, tally: Tally, what: &str| {
             if let Some(first) = tally.first {
-                say(sink, rule, first, "", format!("{what}: {}; threads: {}", tally.num, self.threads));
+                sink.push(rule, first, None, "", || {
+                    format!("{what}: {}; threads: {}", tally.num, self.threads).into()
+                });
             }
         };
         tell(&NO_ENTRY, self.no_entry, "exits without entry");

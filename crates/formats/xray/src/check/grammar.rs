@@ -4,8 +4,8 @@ use std::fmt;
 
 use perfuse_wire::Rule;
 
-use super::super::consts::{Action, Kind};
-use super::super::rules::{CARRIED, NO_CPU, NO_EXTENTS, NO_NEW_BUFFER, NO_PID, NO_WALL_TIME, ORDER};
+use crate::consts::{Action, Kind};
+use crate::rules::{CARRIED, NO_CPU, NO_EXTENTS, NO_NEW_BUFFER, NO_PID, NO_WALL_TIME, ORDER};
 
 /// What a record is to the grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

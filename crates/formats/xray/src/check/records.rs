@@ -4,16 +4,16 @@ use std::borrow::Cow;
 
 use perfuse_wire::{Diagnostics, Rule};
 
-use super::super::block::{Block, Clock, RECORDS_A_UNIT};
-use super::super::consts::{Action, FUNCTION_BYTES, Kind};
-use super::super::encode::has_kind;
-use super::super::log::XRay;
-use super::super::records::{Dialect, Event, Record, metadata_kind};
-use super::super::rules::*;
-use super::super::survey::Survey;
-use super::super::walk::{FunctionRun, Step, Walk};
 use super::buffers::{has_garbage, is_carried, is_empty};
 use super::grammar::{Broken, Grammar, Place, carried};
+use crate::block::{Block, Clock, RECORDS_A_UNIT};
+use crate::consts::{Action, FUNCTION_BYTES, Kind};
+use crate::encode::has_kind;
+use crate::fdr::Survey;
+use crate::log::XRay;
+use crate::record_iter::{FunctionRun, Step, Walk};
+use crate::records::{Dialect, Event, Record, metadata_kind};
+use crate::rules::*;
 use perfuse_recording::Recording;
 
 /// Walks a block and tells what is wrong with each record. `first_record` is the index of its first.

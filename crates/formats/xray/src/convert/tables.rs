@@ -9,10 +9,9 @@ use perfuse_tables::CallEvent;
 use perfuse_tables::access::{ColumnError, bytes, choices, nullable, numbers, text};
 use rustc_hash::FxHashMap;
 
-use super::super::consts::Action;
-use super::super::writer::{Moment, Owner, Sink, Told, WriteError};
-use super::Selection;
-use super::selection::Selected;
+use super::selection::{Selected, Selection};
+use crate::consts::Action;
+use crate::writer::{Moment, Owner, Sink, Told, WriteError};
 
 /// Why a log cannot be made of tables.
 #[derive(Debug)]

@@ -7,10 +7,10 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array, UInt64Array};
 use arrow_buffer::NullBuffer;
 use perfuse_tables::{CallEvent, Choices, call_events};
 
-use super::super::block::Clock;
-use super::super::consts::{Action, FUNCTION_BYTES};
-use super::super::ids::FunctionKeys;
-use super::super::walk::FunctionRun;
+use crate::block::Clock;
+use crate::consts::{Action, FUNCTION_BYTES};
+use crate::ids::FunctionKeys;
+use crate::record_iter::FunctionRun;
 use perfuse_recording::Scale;
 
 /// Rows on their way into a batch.

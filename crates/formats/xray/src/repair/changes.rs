@@ -2,9 +2,9 @@
 
 use perfuse_wire::{Diagnostic, Rule, Severity};
 
-use super::super::check::true_rate;
-use super::super::log::XRay;
-use super::super::rules::*;
+use crate::check::true_rate;
+use crate::log::XRay;
+use crate::rules::*;
 use perfuse_recording::Change;
 
 static DONE: &[(&Rule, &str)] = &[

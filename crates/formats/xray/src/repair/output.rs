@@ -2,8 +2,10 @@
 
 use std::io::{self, Write};
 
-use super::super::encode::Unwritable;
-use super::super::records::{Dialect, Record};
+use crate::check::true_rate;
+use crate::encode::{self, Unwritable};
+use crate::log::XRay;
+use crate::records::{Dialect, Record};
 
 /// Bytes that are kept before they are passed on.
 const KEPT: usize = 1 << 16;
@@ -84,4 +86,12 @@ impl<'w> Output<'w> {
         }
         Ok(())
     }
+}
+
+/// The header of a log, with the rate that the log shows where its own is wrong.
+pub fn log_header(log: &XRay, buffer_size: u64) -> Vec<u8> {
+    let header = log.header();
+    let hz = true_rate(log).map_or(header.file.cycle_frequency, |found| found.hz.round() as u64);
+    let version = header.dialect().version;
+    encode::header(header.mode, version, header.tsc_flags(), hz, buffer_size, header.endian)
 }

@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::super::block::{Block, Clock};
-use super::super::log::XRay;
-use super::super::survey::{Survey, owner};
+use crate::block::{Block, Clock};
+use crate::fdr::{Survey, owner};
+use crate::log::XRay;
 use perfuse_recording::{ClockMap, Rate, Recording};
 
 /// A buffer to be written.

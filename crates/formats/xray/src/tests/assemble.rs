@@ -8,7 +8,7 @@ use perfuse_tables::CallEvent;
 use perfuse_tables::access::{choices, nullable, numbers};
 use perfuse_wire::{Diagnostic, Diagnostics, Severity};
 
-use crate::survey::owner;
+use crate::fdr::owner;
 use crate::{Content, XRay};
 use perfuse_recording::{ClockMap, Placement, Recording, Source, TableRequest};
 

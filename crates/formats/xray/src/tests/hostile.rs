@@ -3,7 +3,8 @@
 use super::assemble::*;
 use crate::block;
 use crate::ids::FunctionIds;
-use crate::reader::{Piece, Reader, looked_at};
+use crate::reader::{Piece, Reader};
+use crate::record_iter::looked_at;
 use crate::{Content, XRay};
 use perfuse_recording::Recording;
 

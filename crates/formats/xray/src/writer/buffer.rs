@@ -2,23 +2,12 @@
 
 use perfuse_wire::Endian;
 
-use super::super::consts::{Action, FUNCTION_ID_BITS, Kind};
-use super::super::encode::{self, Unwritable, action_of_version, has_kind};
-use super::super::payloads::payloads_follow;
-use super::super::reader::{Bound, Extent};
-use super::super::records::{Dialect, Event, EventTime, Record, pack};
-use super::{Moment, Owner};
-
-/// What a buffer begins with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Beginning {
-    /// Process and thread; the process is written from version 3 on, unless it is 0.
-    pub owner: Owner,
-    /// Seconds and microseconds of CLOCK_MONOTONIC when it was begun; both 0 where that is not known.
-    pub wall: (i64, i32),
-    /// The counter at that time.
-    pub at: Moment,
-}
+use super::sink::{Beginning, Moment};
+use crate::consts::{Action, FUNCTION_ID_BITS, Kind};
+use crate::encode::{self, Unwritable, action_of_version, has_kind};
+use crate::event_payloads::payloads_follow;
+use crate::reader::{Bound, Extent};
+use crate::records::{Dialect, Event, EventTime, Record, pack};
 
 /// Gathers the records of a buffer. Times may come in any order: where a delta does not reach, TSCWrap is written, and
 /// NewCPUId where the processor is another.

@@ -1,11 +1,14 @@
-//! An FDR log on its way out.
+//! Writes FDR logs: buffers as they were, or gathered for each thread where the source has none.
 
 use std::io::Write;
 
-use super::super::consts::METADATA_BYTES;
-use super::super::header::Mode;
-use super::super::records::{Dialect, Record};
-use super::{Buffer, LogSpec, WriteError};
+use rustc_hash::FxHashMap;
+
+use super::buffer::Buffer;
+use super::sink::{BUFFER_BYTES, Beginning, Finish, LogSpec, Moment, Owner, Sink, Told, WriteError, Written};
+use crate::consts::{FUNCTION_BYTES, METADATA_BYTES};
+use crate::header::Mode;
+use crate::records::{Dialect, Record};
 
 /// Writes the buffers of an FDR log to a sink.
 #[derive(Debug)]
@@ -85,5 +88,229 @@ impl<W: Write> FdrWriter<W> {
     pub fn finish(mut self) -> Result<W, WriteError> {
         self.flush()?;
         Ok(self.out)
+    }
+}
+
+/// Most bytes a call takes, with its counter, its argument and what may end the buffer.
+const CALL_BYTES: usize = FUNCTION_BYTES + 3 * METADATA_BYTES;
+
+/// Most bytes an event takes beside its own, with its counter and what may end the buffer.
+const EVENT_BYTES: usize = 3 * METADATA_BYTES;
+
+/// Writes buffers as they end.
+#[derive(Debug)]
+pub struct ToFdr<W: Write> {
+    writer: FdrWriter<W>,
+    /// How records are written.
+    dialect: Dialect,
+    /// The buffer that was begun, and whether it is.
+    buffer: Buffer,
+    is_open: bool,
+    /// Buffers of threads that told something without one, in the order they came.
+    gathered: Vec<Buffer>,
+    of_thread: FxHashMap<Owner, usize>,
+    /// Whether the last call was left out, and its argument is to be.
+    left_out: bool,
+    /// Rate of ticks that count from when CLOCK_MONOTONIC began, where they do.
+    monotonic_hz: Option<u64>,
+    largest: u64,
+    bytes: u64,
+    written: Written,
+    failed: Option<WriteError>,
+}
+
+impl<W: Write> ToFdr<W> {
+    /// A sink whose records are of the version of `spec`.
+    pub fn new(writer: FdrWriter<W>, spec: LogSpec) -> Self {
+        let nothing = Beginning { owner: (0, 0), wall: (0, 0), at: Moment::default() };
+        let dialect = spec.dialect();
+        Self {
+            writer,
+            dialect,
+            buffer: Buffer::new(dialect, &nothing),
+            is_open: false,
+            gathered: Vec::new(),
+            of_thread: FxHashMap::default(),
+            left_out: false,
+            monotonic_hz: None,
+            largest: 0,
+            bytes: 0,
+            written: Written::default(),
+            failed: None,
+        }
+    }
+
+    /// The same, of a thread's time since CLOCK_MONOTONIC began: ticks at this rate. So its buffers have wall times.
+    #[must_use]
+    pub fn with_monotonic_ticks(self, hz: u64) -> Self {
+        Self { monotonic_hz: Some(hz).filter(|&hz| hz > 0), ..self }
+    }
+
+    /// The sink of its bytes.
+    pub fn get_mut(&mut self) -> &mut W {
+        self.writer.get_mut()
+    }
+
+    /// Bytes of the largest buffer, bytes of all, and how many there are.
+    pub fn sizes(&self) -> (u64, u64, u64) {
+        (self.largest, self.bytes, self.written.num_buffers)
+    }
+
+    /// Writes the gathered buffers that are not empty.
+    pub fn write_gathered(&mut self) -> Result<(), WriteError> {
+        for mut buffer in std::mem::take(&mut self.gathered) {
+            if !buffer.is_empty() {
+                self.write(&mut buffer)?;
+            }
+        }
+        self.of_thread.clear();
+        Ok(())
+    }
+
+    fn write(&mut self, buffer: &mut Buffer) -> Result<(), WriteError> {
+        buffer.seal();
+        let bytes = FdrWriter::<W>::bytes_of(buffer);
+        self.largest = self.largest.max(bytes);
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.written.num_buffers = self.written.num_buffers.saturating_add(1);
+        let misfits = &mut self.written.misfits;
+        misfits.doubtful = misfits.doubtful.saturating_add(buffer.is_doubtful().into());
+        self.writer.write(buffer)
+    }
+
+    fn count_owner(&mut self, (pid, _): Owner, has_wall: bool) {
+        let misfits = &mut self.written.misfits;
+        let lost = self.dialect.version < 3 && pid != 0;
+        misfits.pids = misfits.pids.saturating_add(lost.into());
+        misfits.unknown_wall_times = misfits.unknown_wall_times.saturating_add((!has_wall).into());
+    }
+
+    /// The buffer a thread's records are gathered in; full ones are written before a call, not between it and its argument.
+    fn gather(&mut self, owner: Owner, at: Moment, told: &Told<'_>) {
+        let beginning = Beginning { owner, wall: self.wall(at), at };
+        let has_wall = beginning.wall != (0, 0);
+        let place = match self.of_thread.get(&owner) {
+            Some(&place) => place,
+            None => {
+                self.count_owner(owner, has_wall);
+                self.gathered.push(Buffer::new(self.dialect, &beginning));
+                let place = self.gathered.len().saturating_sub(1);
+                self.of_thread.insert(owner, place);
+                place
+            }
+        };
+        let Some(slot) = self.gathered.get_mut(place) else { return };
+        std::mem::swap(&mut self.buffer, slot);
+        if !self.has_room(told) {
+            let mut full = std::mem::replace(&mut self.buffer, Buffer::new(self.dialect, &beginning));
+            if let Err(error) = self.write(&mut full) {
+                let _ = self.failed.get_or_insert(error);
+            }
+            self.count_owner(owner, has_wall);
+        }
+        self.put(at, told);
+        if let Some(slot) = self.gathered.get_mut(place) {
+            std::mem::swap(&mut self.buffer, slot);
+        }
+    }
+
+    /// Whether the buffer stays of the usual size with this in it: a call with its argument, each behind a counter.
+    fn has_room(&self, told: &Told<'_>) -> bool {
+        let more = match told {
+            Told::Call { .. } => CALL_BYTES,
+            Told::Argument(_) => 0,
+            Told::Event { payload, .. } => payload.len().saturating_add(EVENT_BYTES),
+        };
+        let bytes = FdrWriter::<W>::bytes_of(&self.buffer).saturating_add(more as u64);
+        self.buffer.is_empty() || more == 0 || bytes <= BUFFER_BYTES
+    }
+
+    /// Seconds and microseconds of CLOCK_MONOTONIC, where ticks tell.
+    fn wall(&self, at: Moment) -> (i64, i32) {
+        let Some(hz) = self.monotonic_hz else { return (0, 0) };
+        let (seconds, rest) = (at.tsc.checked_div(hz), at.tsc.checked_rem(hz).unwrap_or(0));
+        let microseconds = u128::from(rest).saturating_mul(1_000_000).checked_div(hz.into());
+        let seconds = seconds.and_then(|seconds| i64::try_from(seconds).ok()).unwrap_or(i64::MAX);
+        (seconds, microseconds.and_then(|micros| i32::try_from(micros).ok()).unwrap_or(0))
+    }
+
+    #[inline]
+    fn put(&mut self, at: Moment, told: &Told<'_>) {
+        let Written { num_calls, num_events, misfits, .. } = &mut self.written;
+        match *told {
+            Told::Call { action, function_id } => match self.buffer.call(at, action, function_id) {
+                Ok(()) => {
+                    *num_calls = num_calls.wrapping_add(1);
+                    self.left_out = false;
+                }
+                Err(_) => {
+                    misfits.function_ids = misfits.function_ids.saturating_add(1);
+                    self.left_out = true;
+                }
+            },
+            Told::Argument(value) => {
+                if self.left_out || !self.buffer.argument(value) {
+                    misfits.arguments = misfits.arguments.saturating_add(1);
+                }
+            }
+            Told::Event { event_type, payload } => {
+                match self.buffer.event(at, event_type, payload) {
+                    Ok(()) => *num_events = num_events.saturating_add(1),
+                    Err(_) => misfits.events = misfits.events.saturating_add(1),
+                }
+                self.left_out = false;
+            }
+        }
+    }
+}
+
+impl<W: Write> Sink for ToFdr<W> {
+    fn begin(&mut self, beginning: &Beginning) {
+        self.buffer.restart(beginning);
+        self.is_open = true;
+        self.left_out = false;
+        self.count_owner(beginning.owner, beginning.wall != (0, 0));
+    }
+
+    fn end(&mut self, even_empty: bool) -> Result<(), WriteError> {
+        self.is_open = false;
+        if even_empty || !self.buffer.is_empty() {
+            let nothing = Beginning { owner: (0, 0), wall: (0, 0), at: Moment::default() };
+            let mut buffer = std::mem::replace(&mut self.buffer, Buffer::new(self.dialect, &nothing));
+            let done = self.write(&mut buffer);
+            self.buffer = buffer;
+            done?;
+        }
+        self.check()
+    }
+
+    fn new_cpu(&mut self, at: Moment) {
+        self.buffer.new_cpu(at);
+    }
+
+    fn wrap(&mut self, tsc: u64) {
+        self.buffer.wrap(tsc);
+    }
+
+    #[inline]
+    fn tell(&mut self, owner: Owner, at: Moment, told: Told<'_>) {
+        if self.is_open {
+            self.put(at, &told);
+        } else {
+            self.gather(owner, at, &told);
+        }
+    }
+
+    fn check(&mut self) -> Result<(), WriteError> {
+        self.failed.take().map_or(Ok(()), Err)
+    }
+}
+
+impl<W: Write> Finish for ToFdr<W> {
+    fn finish(&mut self) -> Result<Written, WriteError> {
+        self.write_gathered()?;
+        self.check()?;
+        self.writer.flush()?;
+        Ok(self.written)
     }
 }

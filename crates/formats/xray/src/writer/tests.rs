@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::basic::Entry;
-use crate::consts::{FUNCTION_ID_BITS, Kind};
+use crate::consts::{Action, FUNCTION_ID_BITS, Kind};
 use crate::encode::{Unwritable, has_kind};
 use crate::layout::{BasicArgument, BasicRecord};
 use crate::records::{Event, EventTime, Record};

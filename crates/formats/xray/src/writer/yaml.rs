@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use super::super::consts::Action;
-use super::super::header::Mode;
-use super::{Beginning, Finish, LogSpec, Moment, Owner, Sink, Told, WriteError, Written};
+use super::sink::{Beginning, Finish, LogSpec, Moment, Owner, Sink, Told, WriteError, Written};
+use crate::consts::Action;
+use crate::header::Mode;
 
 /// Gathers what it is told, and writes it at the end: lines are in the order of time over all threads.
 #[derive(Debug)]

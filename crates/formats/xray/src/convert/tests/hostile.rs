@@ -111,7 +111,7 @@ fn padding_is_bounded() {
 #[test]
 fn a_deep_stack_is_cut_in_time() {
     use crate::consts::Action;
-    use crate::convert::cut::Cut;
+    use crate::convert::selection::Cut;
     use crate::writer::Moment;
     let mut cut = Cut::new(1_000_000..2_000_000);
     let thread = cut.thread((1, 1));

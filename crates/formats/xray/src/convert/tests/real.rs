@@ -8,8 +8,8 @@ use super::*;
 use crate::consts::{HEADER_BYTES, METADATA_BYTES};
 use crate::layout;
 use crate::log::Content;
+use crate::record_iter::{Step, Walk};
 use crate::records::Record;
-use crate::walk::{Step, Walk};
 
 const LOGS: &[&str] = &["fdr", "fdr-old", "basic", "dso", "synthetic", "synthetic-be"];
 
