@@ -11,14 +11,14 @@ use perfuse_wire::{Diagnostics, Rule};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rustc_hash::FxHashMap;
 
-use super::block::Block;
+use super::block::FdrBlock;
 use super::consts::HEADER_BYTES;
-use super::fdr::{Stretch, Survey, owner, stretches};
+use super::fdr::{FdrSurvey, ReadBatch, read_batches, thread_ids};
 use super::header::Mode;
 use super::layout::ProfileBlock;
-use super::log::{Content, XRay, agrees};
-use super::rate::Estimate;
-use super::reader::Bound;
+use super::log::{LogContent, XRay, agrees};
+use super::rate::RateEstimate;
+use super::reader::BufferEnd;
 use super::rules::*;
 use super::{basic, profile};
 use perfuse_recording::Recording;
@@ -29,18 +29,18 @@ pub use super::rules::RULES;
 pub fn check(log: &XRay, sink: &mut Diagnostics) {
     check_header(log, sink);
     match log.content() {
-        Content::Fdr(survey) => {
-            buffers::gaps(survey, sink);
-            take(sink, every_buffer(log, survey));
+        LogContent::Fdr(survey) => {
+            buffers::report_gaps(survey, sink);
+            append(sink, every_buffer(log, survey));
             check_order(log, survey, sink);
-            calls::fdr(log, survey, sink);
+            calls::check_fdr_calls(log, survey, sink);
         }
-        Content::Basic(survey) => {
+        LogContent::Basic(survey) => {
             check_basic(survey, sink);
             check_basic_records(log, survey, sink);
-            calls::basic(log, survey, sink);
+            calls::check_basic_calls(log, survey, sink);
         }
-        Content::Profile(survey) => check_profile(log, survey, sink),
+        LogContent::Profile(survey) => check_profile(log, survey, sink),
     }
 }
 
@@ -48,24 +48,24 @@ pub fn check(log: &XRay, sink: &mut Diagnostics) {
 pub fn findings(log: &XRay, sink: &mut Diagnostics) {
     check_header(log, sink);
     match log.content() {
-        Content::Fdr(survey) => {
-            buffers::gaps(survey, sink);
+        LogContent::Fdr(survey) => {
+            buffers::report_gaps(survey, sink);
             for (index, block) in survey.blocks.iter().enumerate() {
-                buffers::tell(log, survey, index, block, sink);
-                buffers::summed_up(log, survey, index, block, sink);
+                buffers::check_buffer(log, survey, index, block, sink);
+                buffers::summarise_records(log, survey, index, block, sink);
             }
             check_order(log, survey, sink);
         }
-        Content::Basic(survey) => {
+        LogContent::Basic(survey) => {
             check_basic(survey, sink);
             summarise_basic_records(survey, sink);
         }
-        Content::Profile(survey) => check_profile(log, survey, sink),
+        LogContent::Profile(survey) => check_profile(log, survey, sink),
     }
 }
 
 /// Walks all buffers side by side; what is told is in the order of the file.
-fn every_buffer(log: &XRay, survey: &Survey) -> Diagnostics {
+fn every_buffer(log: &XRay, survey: &FdrSurvey) -> Diagnostics {
     let mut first_record = 0u64;
     let firsts: Vec<u64> = survey
         .blocks
@@ -76,36 +76,36 @@ fn every_buffer(log: &XRay, survey: &Survey) -> Diagnostics {
             first
         })
         .collect();
-    let jobs = stretches(&survey.blocks, |block| block.records.clone());
-    let told = jobs.into_par_iter().fold(Diagnostics::default, |mut sink, Stretch { items, bytes }| {
+    let jobs = read_batches(&survey.blocks, |block| block.records.clone());
+    let results = jobs.into_par_iter().fold(Diagnostics::default, |mut sink, ReadBatch { items, bytes }| {
         let first = items.start;
         let blocks = survey.blocks.get(items.clone()).unwrap_or_default().iter();
         let firsts = firsts.get(items).unwrap_or_default();
         for (index, (block, first_record)) in (first..).zip(blocks.zip(firsts)) {
-            buffers::tell(log, survey, index, block, &mut sink);
-            records::tell(log, survey, index, *first_record, &mut sink);
+            buffers::check_buffer(log, survey, index, block, &mut sink);
+            records::check_records(log, survey, index, *first_record, &mut sink);
         }
         log.source().release(bytes);
         sink
     });
-    told.reduce(Diagnostics::default, Diagnostics::followed_by)
+    results.reduce(Diagnostics::default, Diagnostics::followed_by)
 }
 
-fn take(sink: &mut Diagnostics, more: Diagnostics) {
+fn append(sink: &mut Diagnostics, more: Diagnostics) {
     *sink = std::mem::take(sink).followed_by(more);
 }
 
 /// Share from which on a rate is told to be wrong: less does not show in a report.
-const NOTICEABLE: f64 = 0.01;
+const MIN_DIFFERENCE: f64 = 0.01;
 
 /// Largest share that an estimate may be off and still be believed.
-const BELIEVED: f64 = 0.05;
+const MAX_RELATIVE_ERROR: f64 = 0.05;
 
 /// The rate the log shows, where the header's is not it or there is none.
-pub fn true_rate(log: &XRay) -> Option<Estimate> {
+pub fn true_rate(log: &XRay) -> Option<RateEstimate> {
     let stated = log.header().file.cycle_frequency;
-    let found = log.estimate().filter(|found| found.relative_error < BELIEVED)?;
-    let differs = !agrees(stated, &found) && (stated as f64 / found.hz - 1.0).abs() > NOTICEABLE;
+    let found = log.estimate().filter(|found| found.relative_error < MAX_RELATIVE_ERROR)?;
+    let differs = !agrees(stated, &found) && (stated as f64 / found.hz - 1.0).abs() > MIN_DIFFERENCE;
     (stated == 0 || differs).then_some(found)
 }
 
@@ -147,7 +147,7 @@ fn check_header(log: &XRay, sink: &mut Diagnostics) {
 
 fn check_rate(log: &XRay, sink: &mut Diagnostics) {
     let stated = log.header().file.cycle_frequency;
-    let shown = |found: &Estimate| {
+    let shown = |found: &RateEstimate| {
         let (mhz, share) = (found.hz / 1e6, found.relative_error * 100.0);
         format!("wall times of {} buffers show {mhz:.3} MHz, within {share:.2} %", found.num_pairs)
     };
@@ -174,7 +174,7 @@ const OBJECT_SHIFT: u32 = 24;
 const ROOM_LEFT: u64 = 64;
 
 /// Tells what is wrong with the order of buffers, and what their ids leave open.
-fn check_order(log: &XRay, survey: &Survey, sink: &mut Diagnostics) {
+fn check_order(log: &XRay, survey: &FdrSurvey, sink: &mut Diagnostics) {
     check_buffer_times(survey, sink);
     check_unfilled_buffers(log, survey, sink);
     let objects = survey.function_ids.iter().map(|id| id >> OBJECT_SHIFT).filter(|&object| object > 0);
@@ -186,17 +186,17 @@ fn check_order(log: &XRay, survey: &Survey, sink: &mut Diagnostics) {
 
 /// How often the wall time goes back from a buffer of a thread to its next in the file.
 #[derive(Default)]
-struct Descents {
+struct BackwardSteps {
     last: (i64, i32),
     num: u64,
 }
 
-fn check_buffer_times(survey: &Survey, sink: &mut Diagnostics) {
-    let mut threads: FxHashMap<(i32, i32), Descents> = FxHashMap::default();
-    let mut first: Option<&Block> = None;
+fn check_buffer_times(survey: &FdrSurvey, sink: &mut Diagnostics) {
+    let mut threads: FxHashMap<(i32, i32), BackwardSteps> = FxHashMap::default();
+    let mut first: Option<&FdrBlock> = None;
     for (index, block) in survey.blocks.iter().enumerate() {
         let Some(wall) = block.wall.filter(|_| !survey.copies.contains_key(&index)) else { continue };
-        let thread = threads.entry(owner(block)).or_insert(Descents { last: wall, num: 0 });
+        let thread = threads.entry(thread_ids(block)).or_insert(BackwardSteps { last: wall, num: 0 });
         if wall < thread.last {
             thread.num = thread.num.saturating_add(1);
             let _ = first.get_or_insert(block);
@@ -217,14 +217,18 @@ fn check_buffer_times(survey: &Survey, sink: &mut Diagnostics) {
 }
 
 /// A thread takes another buffer when its own is full; else there was something between.
-fn check_unfilled_buffers(log: &XRay, survey: &Survey, sink: &mut Diagnostics) {
+fn check_unfilled_buffers(log: &XRay, survey: &FdrSurvey, sink: &mut Diagnostics) {
     let size = log.header().file.buffer_size;
-    let mut last: FxHashMap<(i32, i32), &Block> = FxHashMap::default();
+    let mut last: FxHashMap<(i32, i32), &FdrBlock> = FxHashMap::default();
     for block in survey.order.iter().filter_map(|&index| survey.blocks.get(index)) {
-        let Some(before) = last.insert(owner(block), block) else { continue };
+        let Some(before) = last.insert(thread_ids(block), block) else { continue };
         let used = before.end.saturating_sub(before.records.start) as u64;
         let room = size.saturating_sub(used);
-        if before.bound == Bound::Stated && !before.has_events() && !block.has_events() && room > ROOM_LEFT {
+        if before.bound == BufferEnd::Stated
+            && !before.has_events()
+            && !block.has_events()
+            && room > ROOM_LEFT
+        {
             let message = format!("{room} of {size} bytes were free");
             sink.push(&HALF_EMPTY, before.offset, None, "size", || message.into());
         }
@@ -232,16 +236,16 @@ fn check_unfilled_buffers(log: &XRay, survey: &Survey, sink: &mut Diagnostics) {
 }
 
 /// Tells what is known of the log as a whole.
-fn check_basic(survey: &basic::Survey, sink: &mut Diagnostics) {
+fn check_basic(survey: &basic::BasicSurvey, sink: &mut Diagnostics) {
     if let (num, Some(first)) = survey.copies {
         sink.push(&BASIC_COPIES, first, None, "", || format!("{num} records are there before").into());
-    } else if let Some(first) = survey.first_back {
+    } else if let Some(first) = survey.first_backward {
         sink.push(&BASIC_BACK, first, None, "tsc", || {
             "the time is before that of the thread's last record".into()
         });
     }
     if survey.tail > 0 {
-        let offset = basic::offset_of(survey.num_records) as u64;
+        let offset = basic::record_offset(survey.num_records) as u64;
         sink.push(&BASIC_TAIL, offset, None, "", || {
             format!("{} bytes are left, a record needs 32", survey.tail).into()
         });
@@ -249,38 +253,38 @@ fn check_basic(survey: &basic::Survey, sink: &mut Diagnostics) {
 }
 
 /// Tells of records that cannot be read, or of no call: how many of each.
-fn summarise_basic_records(survey: &basic::Survey, sink: &mut Diagnostics) {
-    let odd = survey.kinds.last().copied().unwrap_or(0);
-    let mut tell = |rule, num: u64, first: Option<u64>, field| {
+fn summarise_basic_records(survey: &basic::BasicSurvey, sink: &mut Diagnostics) {
+    let num_unknown = survey.kinds.last().copied().unwrap_or(0);
+    let mut report = |rule, num: u64, first: Option<u64>, field| {
         if let Some(first) = first {
             sink.push(rule, first, None, field, || format!("{num} of {} records", survey.num_records).into());
         }
     };
-    tell(&BASIC_TYPE, survey.unknown.0, survey.unknown.1, "record_type");
-    tell(&BASIC_KIND, odd, survey.first_odd_kind, "kind");
-    tell(&BASIC_ORPHAN, survey.orphans, survey.first_orphan, "function_id");
+    report(&BASIC_TYPE, survey.unknown.0, survey.unknown.1, "record_type");
+    report(&BASIC_KIND, num_unknown, survey.first_unknown_kind, "kind");
+    report(&BASIC_ORPHAN, survey.orphan_arguments, survey.first_orphan, "function_id");
 }
 
 /// Tells of each of them.
-fn check_basic_records(log: &XRay, survey: &basic::Survey, sink: &mut Diagnostics) {
+fn check_basic_records(log: &XRay, survey: &basic::BasicSurvey, sink: &mut Diagnostics) {
     let header = log.header();
-    let mut entered = None;
+    let mut last_entry = None;
     for index in 0..survey.num_records {
-        let offset = basic::offset_of(index) as u64;
-        let Some(entry) = basic::entry_at(log.source(), index, header.endian) else { continue };
-        let mut tell = |rule: &'static Rule, field, message: String| {
+        let offset = basic::record_offset(index) as u64;
+        let Some(entry) = basic::read_item(log.source(), index, header.endian) else { continue };
+        let mut report = |rule: &'static Rule, field, message: String| {
             sink.push(rule, offset, Some(index as u64), field, || Cow::Owned(message));
         };
         let reserved = match entry {
-            basic::Entry::Normal(record) => {
+            basic::BasicItem::Function(record) => {
                 if record.kind > 3 {
-                    tell(&BASIC_KIND, "kind", format!("kind is {}", record.kind));
+                    report(&BASIC_KIND, "kind", format!("kind is {}", record.kind));
                 }
                 record.reserved
             }
-            basic::Entry::Argument(argument) => {
-                if !argument.is_of(entered) {
-                    tell(
+            basic::BasicItem::Argument(argument) => {
+                if !argument.is_of(last_entry) {
+                    report(
                         &BASIC_ORPHAN,
                         "function_id",
                         format!("no entry of {} before it", argument.function_id),
@@ -288,22 +292,22 @@ fn check_basic_records(log: &XRay, survey: &basic::Survey, sink: &mut Diagnostic
                 }
                 argument.reserved | u64::from(argument.padding)
             }
-            basic::Entry::Unknown(record_type) => {
-                tell(&BASIC_TYPE, "record_type", format!("record_type is {record_type}"));
+            basic::BasicItem::Unknown(record_type) => {
+                report(&BASIC_TYPE, "record_type", format!("record_type is {record_type}"));
                 0
             }
         };
         if reserved != 0 {
-            tell(&RESERVED, "reserved", "bytes that mean nothing are not 0".to_owned());
+            report(&RESERVED, "reserved", "bytes that mean nothing are not 0".to_owned());
         }
-        if let basic::Entry::Normal(record) = entry {
-            entered = Some(record);
+        if let basic::BasicItem::Function(record) = entry {
+            last_entry = Some(record);
         }
     }
 }
 
 /// Tells every departure: the survey has read all paths.
-fn check_profile(log: &XRay, survey: &profile::Survey, sink: &mut Diagnostics) {
+fn check_profile(log: &XRay, survey: &profile::ProfileSurvey, sink: &mut Diagnostics) {
     if survey.num_paths == 0 && survey.broken.is_none() {
         sink.push(&NOTHING, 0, None, "", || "there is no call path".into());
     }

@@ -44,7 +44,7 @@ pub struct Action(pub u8);
 
 /// The kind of a metadata record; seven bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Kind(pub u8);
+pub struct MetadataKind(pub u8);
 
 macro_rules! names {
     ($ty:ident: $($(#[doc = $doc:literal])+ $name:ident = $value:literal, $text:literal;)+) => {
@@ -80,7 +80,7 @@ names! { Action:
     ENTRY_ARGS = 3, "Entry_Args";
 }
 
-names! { Kind:
+names! { MetadataKind:
     /// Begins a buffer: its thread.
     NEW_BUFFER = 0, "NewBuffer";
     /// Ends a buffer of version 1.
@@ -112,7 +112,7 @@ impl fmt::Display for Action {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for MetadataKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {
             Some(name) => f.write_str(name),

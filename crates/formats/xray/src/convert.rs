@@ -11,23 +11,23 @@ use std::fmt;
 use std::io::{self, Write};
 
 use super::header::Mode;
-use super::log::{Content, XRay};
+use super::log::{LogContent, XRay};
 use super::writer::{
-    BUFFER_BYTES, BasicWriter, FdrWriter, Finish, LogSpec, Misfits, Sink, ToBasic, ToFdr, ToYaml, WriteError,
-    Written,
+    BUFFER_BYTES, BasicSink, BasicWriter, FdrSink, FdrWriter, FinishLog, LogSink, LogSpec, UnsupportedItems,
+    WriteError, WriteSummary, YamlSink,
 };
 use perfuse_recording::Recording;
 
 pub use selection::Selection;
-pub use tables::{FunctionNumbers, TablesError, tell_tables};
+pub use tables::{FunctionNumbers, TablesError, write_tables};
 
-use selection::Selected;
+use selection::SelectionFilter;
 
 /// A log of version 1 may have so many bytes of padding for each byte of records.
-const MOST_PADDING: u64 = 16;
+const MAX_PADDING_RATIO: u64 = 16;
 
 /// Padding below this is never too much.
-const SMALL_PADDING: u64 = 64 << 20;
+const ALLOWED_PADDING_BYTES: u64 = 64 << 20;
 
 /// What to write.
 #[derive(Clone, Debug)]
@@ -111,10 +111,10 @@ impl From<WriteError> for ConvertError {
 ///
 /// # Errors
 /// When the sink refuses, the logs are none or not of one run, or version 1 would be nearly all padding.
-pub fn convert<W: Write>(logs: &[&XRay], options: &Options, out: W) -> Result<Written, ConvertError> {
-    let mut spec = spec(logs, options)?;
+pub fn convert<W: Write>(logs: &[&XRay], options: &Options, out: W) -> Result<WriteSummary, ConvertError> {
+    let mut spec = log_spec(logs, options)?;
     if spec.mode == Mode::Basic {
-        let sink = ToBasic::new(BasicWriter::new(out, spec)?, options.version);
+        let sink = BasicSink::new(BasicWriter::new(out, spec)?, options.version);
         return run(logs, &options.selection, sink);
     }
     if spec.version == 1
@@ -122,26 +122,26 @@ pub fn convert<W: Write>(logs: &[&XRay], options: &Options, out: W) -> Result<Wr
         && let Some(first) = logs.first()
     {
         let log_bytes = first.source().len() as u64;
-        let own_size = own_size(first).filter(|&size| size <= log_bytes);
-        spec.buffer_size = distance(logs, options, spec, own_size)?;
+        let stated_buffer_size = stated_buffer_size(first).filter(|&size| size <= log_bytes);
+        spec.buffer_size = version_1_stride(logs, options, spec, stated_buffer_size)?;
     }
-    run(logs, &options.selection, ToFdr::new(FdrWriter::new(out, spec)?, spec))
+    run(logs, &options.selection, FdrSink::new(FdrWriter::new(out, spec)?, spec))
 }
 
 /// Writes the same as the YAML that llvm-xray reads, all of it in memory until it is in order.
 ///
 /// # Errors
 /// As for [`convert`].
-pub fn to_yaml<W: Write>(logs: &[&XRay], options: &Options, out: W) -> Result<Written, ConvertError> {
-    run(logs, &options.selection, ToYaml::new(out, spec(logs, options)?))
+pub fn to_yaml<W: Write>(logs: &[&XRay], options: &Options, out: W) -> Result<WriteSummary, ConvertError> {
+    run(logs, &options.selection, YamlSink::new(out, log_spec(logs, options)?))
 }
 
-fn own_size(first: &XRay) -> Option<u64> {
+fn stated_buffer_size(first: &XRay) -> Option<u64> {
     Some(first.header().file.buffer_size).filter(|_| first.header().mode == Mode::Fdr)
 }
 
 /// What the header of the log to be written says.
-fn spec(logs: &[&XRay], options: &Options) -> Result<LogSpec, ConvertError> {
+fn log_spec(logs: &[&XRay], options: &Options) -> Result<LogSpec, ConvertError> {
     let first = logs.first().ok_or(ConvertError::Nothing)?;
     let stated = first.header().file.cycle_frequency;
     for log in logs {
@@ -160,69 +160,77 @@ fn spec(logs: &[&XRay], options: &Options) -> Result<LogSpec, ConvertError> {
         endian: options.endian,
         cycle_frequency: options.hz.unwrap_or(stated),
         tsc_flags: first.header().tsc_flags(),
-        buffer_size: own_size(first).unwrap_or(BUFFER_BYTES),
+        buffer_size: stated_buffer_size(first).unwrap_or(BUFFER_BYTES),
     })
 }
 
 /// The distance of buffers in version 1: as it was, or that of the largest.
-fn distance(
+fn version_1_stride(
     logs: &[&XRay],
     options: &Options,
     spec: LogSpec,
-    own_size: Option<u64>,
+    stated_buffer_size: Option<u64>,
 ) -> Result<u64, ConvertError> {
-    let endless = LogSpec { version: 2, ..spec };
-    let mut measure = ToFdr::new(FdrWriter::new(io::sink(), endless)?, spec);
+    let without_stride = LogSpec { version: 2, ..spec };
+    let mut measure = FdrSink::new(FdrWriter::new(io::sink(), without_stride)?, spec);
     feed(logs, &options.selection, &mut measure)?;
     measure.write_gathered()?;
     let (largest, written, num) = measure.sizes();
-    let size = own_size.filter(|&size| size >= largest).unwrap_or(largest);
+    let size = stated_buffer_size.filter(|&size| size >= largest).unwrap_or(largest);
     let bytes = size.saturating_mul(num);
-    if bytes > SMALL_PADDING && bytes > written.saturating_mul(MOST_PADDING) {
+    if bytes > ALLOWED_PADDING_BYTES && bytes > written.saturating_mul(MAX_PADDING_RATIO) {
         return Err(ConvertError::Padding { bytes });
     }
     Ok(size)
 }
 
-fn run<S: Finish>(logs: &[&XRay], selection: &Selection, mut sink: S) -> Result<Written, ConvertError> {
+fn run<S: FinishLog>(
+    logs: &[&XRay],
+    selection: &Selection,
+    mut sink: S,
+) -> Result<WriteSummary, ConvertError> {
     let found = feed(logs, selection, &mut sink)?;
     let mut written = sink.finish()?;
-    written.misfits.add(&found);
+    written.unsupported.add(&found);
     Ok(written)
 }
 
 /// Tells a sink what is in the logs, and counts what is in none.
-fn feed<S: Sink>(logs: &[&XRay], selection: &Selection, sink: &mut S) -> Result<Misfits, ConvertError> {
-    let mut misfits = Misfits::default();
-    if selection.is_all() {
-        feed_all(logs, selection, sink, &mut misfits)?;
-    } else {
-        feed_all(logs, selection, &mut Selected::new(selection, sink), &mut misfits)?;
-    }
-    Ok(misfits)
-}
-
-fn feed_all<S: Sink>(
+fn feed<S: LogSink>(
     logs: &[&XRay],
     selection: &Selection,
     sink: &mut S,
-    misfits: &mut Misfits,
+) -> Result<UnsupportedItems, ConvertError> {
+    let mut unsupported = UnsupportedItems::default();
+    if selection.is_all() {
+        feed_all(logs, selection, sink, &mut unsupported)?;
+    } else {
+        feed_all(logs, selection, &mut SelectionFilter::new(selection, sink), &mut unsupported)?;
+    }
+    Ok(unsupported)
+}
+
+fn feed_all<S: LogSink>(
+    logs: &[&XRay],
+    selection: &Selection,
+    sink: &mut S,
+    unsupported: &mut UnsupportedItems,
 ) -> Result<(), ConvertError> {
-    let (places, copies) = read_logs::ordered_buffers(logs);
-    misfits.copies = misfits.copies.saturating_add(copies);
-    for place in places {
-        read_logs::read_buffer(&place, selection, sink, misfits)?;
+    let (buffers, copies) = read_logs::ordered_buffers(logs);
+    unsupported.copies = unsupported.copies.saturating_add(copies);
+    for buffer in buffers {
+        read_logs::read_buffer(&buffer, selection, sink, unsupported)?;
     }
     let mut basics: Vec<_> = logs
         .iter()
         .filter_map(|log| match log.content() {
-            Content::Basic(survey) => Some((log, survey)),
-            Content::Fdr(_) | Content::Profile(_) => None,
+            LogContent::Basic(survey) => Some((log, survey)),
+            LogContent::Fdr(_) | LogContent::Profile(_) => None,
         })
         .collect();
     basics.sort_by_key(|(_, survey)| survey.span);
     for (log, survey) in basics {
-        read_logs::read_basic_log(log, survey, selection, sink, misfits)?;
+        read_logs::read_basic_log(log, survey, selection, sink, unsupported)?;
     }
     Ok(())
 }

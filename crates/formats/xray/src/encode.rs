@@ -4,8 +4,10 @@ use std::fmt;
 
 use perfuse_wire::{Endian, Put};
 
-use super::basic::Entry;
-use super::consts::{Action, BASIC_BYTES, FDR_LOG, FUNCTION_ID_BITS, Kind, METADATA_BYTES, NAIVE_LOG};
+use super::basic::BasicItem;
+use super::consts::{
+    Action, BASIC_BYTES, FDR_LOG, FUNCTION_ID_BITS, METADATA_BYTES, MetadataKind, NAIVE_LOG,
+};
 use super::header::Mode;
 use super::layout::{
     BufferExtents, CallArgument, CustomEventV1, CustomEventV4, CustomEventV5, EndOfBuffer, FileHeader,
@@ -15,11 +17,11 @@ use super::records::{Dialect, Event, EventTime, Record, metadata_byte, pack};
 
 /// Why a record cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unwritable {
+pub enum EncodeError {
     /// The version has no such record.
-    Kind {
+    MetadataKind {
         /// The record.
-        kind: Kind,
+        kind: MetadataKind,
         /// The version.
         version: u16,
     },
@@ -41,10 +43,10 @@ pub enum Unwritable {
     },
 }
 
-impl fmt::Display for Unwritable {
+impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Kind { kind, version } => write!(f, "version {version} has no {kind}"),
+            Self::MetadataKind { kind, version } => write!(f, "version {version} has no {kind}"),
             Self::FunctionId(id) => write!(f, "function id {id} has more than {FUNCTION_ID_BITS} bits"),
             Self::EventTime { version } if *version < 5 => {
                 write!(f, "an event of version {version} has the counter, not a delta")
@@ -58,15 +60,15 @@ impl fmt::Display for Unwritable {
     }
 }
 
-impl std::error::Error for Unwritable {}
+impl std::error::Error for EncodeError {}
 
 /// Whether FDR logs of a version have metadata records of a kind.
 #[must_use]
-pub fn has_kind(version: u16, kind: Kind) -> bool {
+pub fn has_kind(version: u16, kind: MetadataKind) -> bool {
     match kind {
-        Kind::END_OF_BUFFER => version == 1,
-        Kind::BUFFER_EXTENTS => version >= 2,
-        Kind::TYPED_EVENT_MARKER | Kind::PID => version >= 3,
+        MetadataKind::END_OF_BUFFER => version == 1,
+        MetadataKind::BUFFER_EXTENTS => version >= 2,
+        MetadataKind::TYPED_EVENT_MARKER | MetadataKind::PID => version >= 3,
         kind => kind.name().is_some(),
     }
 }
@@ -111,30 +113,30 @@ impl Record<'_> {
     ///
     /// # Errors
     /// Where the version has no place for it. Nothing is appended then.
-    pub fn encode(&self, dialect: Dialect, out: &mut Vec<u8>) -> Result<(), Unwritable> {
+    pub fn encode(&self, dialect: Dialect, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let (version, endian) = (dialect.version, dialect.endian);
         let kind = match *self {
             Self::Function { action, function_id, tsc_delta } => {
                 if function_id >> FUNCTION_ID_BITS != 0 {
-                    return Err(Unwritable::FunctionId(function_id));
+                    return Err(EncodeError::FunctionId(function_id));
                 }
                 function(action, function_id, tsc_delta, endian, out);
                 return Ok(());
             }
-            Self::NewBuffer { .. } => Kind::NEW_BUFFER,
-            Self::EndOfBuffer => Kind::END_OF_BUFFER,
-            Self::NewCpuId { .. } => Kind::NEW_CPU_ID,
-            Self::TscWrap { .. } => Kind::TSC_WRAP,
-            Self::WallTime { .. } => Kind::WALL_TIME_MARKER,
-            Self::Custom(_) => Kind::CUSTOM_EVENT_MARKER,
-            Self::CallArgument(_) => Kind::CALL_ARGUMENT,
-            Self::BufferExtents(_) => Kind::BUFFER_EXTENTS,
-            Self::Typed(_) => Kind::TYPED_EVENT_MARKER,
-            Self::Pid(_) => Kind::PID,
-            Self::Unknown(kind) => return Err(Unwritable::Kind { kind, version }),
+            Self::NewBuffer { .. } => MetadataKind::NEW_BUFFER,
+            Self::EndOfBuffer => MetadataKind::END_OF_BUFFER,
+            Self::NewCpuId { .. } => MetadataKind::NEW_CPU_ID,
+            Self::TscWrap { .. } => MetadataKind::TSC_WRAP,
+            Self::WallTime { .. } => MetadataKind::WALL_TIME_MARKER,
+            Self::Custom(_) => MetadataKind::CUSTOM_EVENT_MARKER,
+            Self::CallArgument(_) => MetadataKind::CALL_ARGUMENT,
+            Self::BufferExtents(_) => MetadataKind::BUFFER_EXTENTS,
+            Self::Typed(_) => MetadataKind::TYPED_EVENT_MARKER,
+            Self::Pid(_) => MetadataKind::PID,
+            Self::Unknown(kind) => return Err(EncodeError::MetadataKind { kind, version }),
         };
         if !has_kind(version, kind) {
-            return Err(Unwritable::Kind { kind, version });
+            return Err(EncodeError::MetadataKind { kind, version });
         }
         let begin = out.len();
         let first = metadata_byte(kind, endian);
@@ -166,13 +168,13 @@ impl Record<'_> {
 
 impl<'a> Event<'a> {
     /// Appends the fields of its marker, and gives the bytes that follow it.
-    fn marker(&self, kind: u8, dialect: Dialect, out: &mut Vec<u8>) -> Result<&'a [u8], Unwritable> {
+    fn marker(&self, kind: u8, dialect: Dialect, out: &mut Vec<u8>) -> Result<&'a [u8], EncodeError> {
         let Dialect { version, endian, payloads } = dialect;
         let event_size = self.size;
         if payloads && usize::try_from(event_size) != Ok(self.payload.len()) {
             return Err(match i32::try_from(self.payload.len()) {
-                Ok(_) => Unwritable::Stated { size: event_size, bytes: self.payload.len() },
-                Err(_) => Unwritable::EventSize(self.payload.len()),
+                Ok(_) => EncodeError::Stated { size: event_size, bytes: self.payload.len() },
+                Err(_) => EncodeError::EventSize(self.payload.len()),
             });
         }
         match (self.time, self.event_type) {
@@ -192,18 +194,18 @@ impl<'a> Event<'a> {
             (EventTime::Delta(tsc_delta), None) if version >= 5 => {
                 CustomEventV5 { kind, event_size, tsc_delta }.write(out, endian);
             }
-            _ => return Err(Unwritable::EventTime { version }),
+            _ => return Err(EncodeError::EventTime { version }),
         }
         Ok(if payloads { self.payload } else { &[] })
     }
 }
 
-impl Entry {
+impl BasicItem {
     /// Appends a record of a Basic mode log; one of an unknown type has its type only.
     pub fn encode(&self, endian: Endian, out: &mut Vec<u8>) {
         let begin = out.len();
         match self {
-            Self::Normal(record) => record.write(out, endian),
+            Self::Function(record) => record.write(out, endian),
             Self::Argument(argument) => argument.write(out, endian),
             Self::Unknown(record_type) => out.put_u16(*record_type, endian),
         }

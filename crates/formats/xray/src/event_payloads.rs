@@ -6,16 +6,16 @@
 //! or else fewer stay open. The bytes of an event that ends its buffer were never overwritten.
 
 use super::consts::Action;
-use super::reader::Extent;
-use super::record_iter::{Step, Walk};
+use super::reader::BufferExtent;
+use super::record_iter::{RecordItem, RecordIter};
 use super::records::{Dialect, Event, Record};
 
 /// Deepest stack that is followed.
-const DEEPEST: usize = 1 << 12;
+const MAX_STACK_DEPTH: usize = 1 << 12;
 
 /// How well a reading holds together; less is better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Oddities {
+struct ReadingFaults {
     /// Records of no known kind, and an end inside a record.
     unreadable: u64,
     /// Exits of another function than was entered last.
@@ -26,11 +26,11 @@ struct Oddities {
 
 /// Whether bytes follow the events of a buffer, of version 1 to 3.
 #[must_use]
-pub fn payloads_follow(data: &[u8], extent: &Extent, dialect: Dialect) -> bool {
+pub fn payloads_follow(data: &[u8], extent: &BufferExtent, dialect: Dialect) -> bool {
     let present = Dialect { payloads: true, ..dialect };
-    let Some((with, _)) = oddities(data, extent, present) else { return true };
+    let Some((with, _)) = count_faults(data, extent, present) else { return true };
     let absent = Dialect { payloads: false, ..dialect };
-    match oddities(data, extent, absent) {
+    match count_faults(data, extent, absent) {
         // Versions 1 and 2 were only written by runtimes that overwrite them.
         Some((without, ends_with_event)) if dialect.version < 3 && !ends_with_event => with < without,
         Some((without, _)) => with <= without,
@@ -39,19 +39,19 @@ pub fn payloads_follow(data: &[u8], extent: &Extent, dialect: Dialect) -> bool {
 }
 
 /// Reads a buffer that way, and whether its only event is its last record; `None` where it has no events.
-fn oddities(data: &[u8], extent: &Extent, dialect: Dialect) -> Option<(Oddities, bool)> {
-    let mut walk = Walk::new(data, extent.records.clone(), dialect);
-    let mut found = Oddities::default();
+fn count_faults(data: &[u8], extent: &BufferExtent, dialect: Dialect) -> Option<(ReadingFaults, bool)> {
+    let mut records = RecordIter::new(data, extent.records.clone(), dialect);
+    let mut found = ReadingFaults::default();
     let (mut events, mut ends_with_event) = (0u64, false);
     let mut stack: Vec<u32> = Vec::new();
     loop {
-        let run = walk.functions(usize::MAX);
+        let run = records.functions(usize::MAX);
         ends_with_event &= run.is_empty();
         run.for_each(|action, id, _| match action {
             // Ids begin with 1: these are zeros, read for a record.
             Action::ENTRY if id == 0 => found.unreadable = found.unreadable.saturating_add(1),
             Action::ENTRY | Action::ENTRY_ARGS => {
-                if stack.len() < DEEPEST {
+                if stack.len() < MAX_STACK_DEPTH {
                     stack.push(id);
                 }
             }
@@ -61,20 +61,20 @@ fn oddities(data: &[u8], extent: &Extent, dialect: Dialect) -> Option<(Oddities,
             }
             _ => found.unreadable = found.unreadable.saturating_add(1),
         });
-        let step = walk.next();
+        let step = records.next();
         ends_with_event &= step.is_none();
         match step {
-            Some(Step::Metadata { record: Record::Custom(event) | Record::Typed(event), .. }) => {
+            Some(RecordItem::Metadata { record: Record::Custom(event) | Record::Typed(event), .. }) => {
                 events = events.saturating_add(1);
                 ends_with_event = events == 1;
-                stop_before_stale(&mut walk, &event, dialect);
+                shorten_by_overwritten(&mut records, &event, dialect);
             }
-            Some(Step::Metadata { record: Record::EndOfBuffer, .. }) if dialect.version == 1 => break,
-            Some(Step::Metadata { record: Record::Unknown(_), .. }) => {
+            Some(RecordItem::Metadata { record: Record::EndOfBuffer, .. }) if dialect.version == 1 => break,
+            Some(RecordItem::Metadata { record: Record::Unknown(_), .. }) => {
                 found.unreadable = found.unreadable.saturating_add(1);
             }
-            Some(Step::Metadata { .. } | Step::Function { .. }) => {}
-            Some(Step::Broken(_)) => {
+            Some(RecordItem::Metadata { .. } | RecordItem::Function { .. }) => {}
+            Some(RecordItem::Broken(_)) => {
                 found.unreadable = found.unreadable.saturating_add(1);
                 break;
             }
@@ -86,8 +86,8 @@ fn oddities(data: &[u8], extent: &Extent, dialect: Dialect) -> Option<(Oddities,
 }
 
 /// The extents count bytes that were overwritten: as many at the end of the buffer are stale.
-pub fn stop_before_stale(walk: &mut Walk<'_>, event: &Event<'_>, dialect: Dialect) {
+pub fn shorten_by_overwritten(records: &mut RecordIter<'_>, event: &Event<'_>, dialect: Dialect) {
     if !dialect.payloads && dialect.version > 1 {
-        walk.shorten(usize::try_from(event.size).unwrap_or(0));
+        records.shorten(usize::try_from(event.size).unwrap_or(0));
     }
 }

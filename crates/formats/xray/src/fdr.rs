@@ -5,20 +5,20 @@ use std::ops::Range;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rustc_hash::FxHashMap;
 
-use super::block::{Block, Clock, Counts, walk};
+use super::block::{FdrBlock, RecordCounts, TscState, read_blocks};
 use super::header::Header;
 use super::ids::FunctionIds;
-use super::reader::{Extent, Piece, Reader};
+use super::reader::{BufferExtent, FileRegion, Reader};
 use perfuse_recording::Source;
 
 /// Bytes that are read together.
-const STRETCH: usize = 1 << 20;
+const BATCH_BYTES: usize = 1 << 20;
 
 /// What one pass over an FDR log finds.
 #[derive(Debug, Default)]
-pub struct Survey {
+pub struct FdrSurvey {
     /// Its blocks, in file order.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<FdrBlock>,
     /// Bytes that are in none.
     pub gaps: Vec<Range<usize>>,
     /// Indexes of the blocks as they were recorded: by wall time, then counter, then file order. Copies are left out.
@@ -26,9 +26,9 @@ pub struct Survey {
     /// The block that each is a copy of.
     pub copies: FxHashMap<usize, usize>,
     /// The counter and processor that each block begins with, where it has no NewCPUId of its own.
-    pub carried: FxHashMap<usize, Clock>,
+    pub carried: FxHashMap<usize, TscState>,
     /// What is in the file.
-    pub counts: Counts,
+    pub counts: RecordCounts,
     /// The function ids in it, ascending.
     pub function_ids: Vec<u32>,
     /// Earliest and latest counter.
@@ -37,7 +37,7 @@ pub struct Survey {
 
 /// Neighbours that are read together: small buffers are not worth a call of the operating system each.
 #[derive(Clone, Debug)]
-pub struct Stretch {
+pub struct ReadBatch {
     /// Their indexes.
     pub items: Range<usize>,
     /// Their bytes.
@@ -46,48 +46,49 @@ pub struct Stretch {
 
 /// Parts a list, in the order of the file, into stretches of about a megabyte.
 #[must_use]
-pub fn stretches<T>(items: &[T], bytes_of: impl Fn(&T) -> Range<usize>) -> Vec<Stretch> {
-    let mut stretches: Vec<Stretch> = Vec::new();
+pub fn read_batches<T>(items: &[T], bytes_of: impl Fn(&T) -> Range<usize>) -> Vec<ReadBatch> {
+    let mut read_batches: Vec<ReadBatch> = Vec::new();
     for (index, item) in items.iter().enumerate() {
         let bytes = bytes_of(item);
-        match stretches.last_mut() {
-            Some(last) if last.bytes.len() < STRETCH => {
+        match read_batches.last_mut() {
+            Some(last) if last.bytes.len() < BATCH_BYTES => {
                 last.items.end = index.saturating_add(1);
                 last.bytes.end = bytes.end.max(last.bytes.end);
             }
-            _ => stretches.push(Stretch { items: index..index.saturating_add(1), bytes }),
+            _ => read_batches.push(ReadBatch { items: index..index.saturating_add(1), bytes }),
         }
     }
-    stretches
+    read_batches
 }
 
 /// Whose a block is; 0 where that is not known.
 #[must_use]
-pub fn owner(block: &Block) -> (i32, i32) {
+pub fn thread_ids(block: &FdrBlock) -> (i32, i32) {
     (block.pid.unwrap_or(0), block.tid.unwrap_or(0))
 }
 
-impl Survey {
+impl FdrSurvey {
     /// Walks the whole file, its buffers in parallel.
     #[must_use]
     pub fn new(source: &Source, header: &Header) -> Self {
-        let mut extents: Vec<Extent> = Vec::new();
+        let mut extents: Vec<BufferExtent> = Vec::new();
         let mut gaps = Vec::new();
         for piece in Reader::new(source, header) {
             match piece {
-                Piece::Buffer(extent) => extents.push(extent),
-                Piece::Gap(range) => gaps.push(range),
+                FileRegion::BufferWriter(extent) => extents.push(extent),
+                FileRegion::Gap(range) => gaps.push(range),
             }
         }
         let dialect = header.dialect();
-        let jobs = stretches(&extents, |extent| extent.records.clone());
-        let walked: Vec<(Vec<Block>, FunctionIds)> = jobs
+        let jobs = read_batches(&extents, |extent| extent.records.clone());
+        let walked: Vec<(Vec<FdrBlock>, FunctionIds)> = jobs
             .into_par_iter()
-            .map(|Stretch { items, bytes }| {
+            .map(|ReadBatch { items, bytes }| {
                 let mut ids = FunctionIds::default();
                 source.prepare(bytes.clone());
                 let extents = extents.get(items).unwrap_or_default().iter();
-                let blocks = extents.flat_map(|extent| walk(source, extent, dialect, &mut ids)).collect();
+                let blocks =
+                    extents.flat_map(|extent| read_blocks(source, extent, dialect, &mut ids)).collect();
                 source.release(bytes);
                 (blocks, ids)
             })
@@ -98,14 +99,14 @@ impl Survey {
             ids.union(its)
         });
         let mut survey = Self { gaps, function_ids: ids.sorted(), ..Self::default() };
-        survey.counts = blocks.iter().fold(Counts::default(), |mut counts, block| {
+        survey.counts = blocks.iter().fold(RecordCounts::default(), |mut counts, block| {
             counts.add(&block.counts);
             counts
         });
         survey.blocks = blocks;
         survey.find_copies(source);
-        survey.put_in_order();
-        survey.carry();
+        survey.sort_by_time();
+        survey.carry_tsc_states();
         survey
     }
 
@@ -113,9 +114,10 @@ impl Survey {
     fn find_copies(&mut self, source: &Source) {
         let mut first: FxHashMap<_, Vec<usize>> = FxHashMap::default();
         for (index, block) in self.blocks.iter().enumerate() {
-            let bytes = |block: &Block| source.get(block.records.clone()).unwrap_or_default();
+            let bytes = |block: &FdrBlock| source.get(block.records.clone()).unwrap_or_default();
             let Some(wall) = block.wall else { continue };
-            let same = first.entry((owner(block), wall, block.first_cpu, block.records.len())).or_default();
+            let same =
+                first.entry((thread_ids(block), wall, block.first_cpu, block.records.len())).or_default();
             let original = same.iter().copied().find(|&earlier| {
                 self.blocks.get(earlier).is_some_and(|earlier| bytes(earlier) == bytes(block))
             });
@@ -130,15 +132,15 @@ impl Survey {
         }
     }
 
-    fn put_in_order(&mut self) {
+    fn sort_by_time(&mut self) {
         // A block without a wall time stands with the one before it of its thread.
         let mut last: FxHashMap<(i32, i32), (i64, i32)> = FxHashMap::default();
         let mut keyed = Vec::with_capacity(self.blocks.len());
         for (index, block) in self.blocks.iter().enumerate() {
-            let owner = owner(block);
-            let wall = block.wall.or_else(|| last.get(&owner).copied());
+            let thread_ids = thread_ids(block);
+            let wall = block.wall.or_else(|| last.get(&thread_ids).copied());
             if let Some(wall) = wall {
-                last.insert(owner, wall);
+                last.insert(thread_ids, wall);
             }
             if !self.copies.contains_key(&index) {
                 keyed.push((wall, block.first_cpu.map(|(_, tsc)| tsc), index));
@@ -149,12 +151,12 @@ impl Survey {
     }
 
     /// LLVM 5 writes NewCPUId in the first buffer of a thread only: later ones go on from there.
-    fn carry(&mut self) {
-        let mut last: FxHashMap<(i32, i32), Clock> = FxHashMap::default();
+    fn carry_tsc_states(&mut self) {
+        let mut last: FxHashMap<(i32, i32), TscState> = FxHashMap::default();
         for &index in &self.order {
             let Some(block) = self.blocks.get(index) else { continue };
-            let before = last.get(&owner(block)).copied();
-            let begins_whole = block.units.first().is_none_or(|(_, clock)| clock.is_whole);
+            let before = last.get(&thread_ids(block)).copied();
+            let begins_whole = block.slices.first().is_none_or(|(_, clock)| clock.is_whole);
             let mut span = block.span;
             if let Some(before) = before.filter(|_| !begins_whole) {
                 self.carried.insert(index, before);
@@ -163,7 +165,7 @@ impl Survey {
                     span = span.map(|(low, high)| (add(low), add(high)));
                 }
             }
-            last.insert(owner(block), before.map_or(block.last, |before| block.last.after(before)));
+            last.insert(thread_ids(block), before.map_or(block.last, |before| block.last.after(before)));
             if let Some((low, high)) = span {
                 let (first, latest) = self.span.unwrap_or((low, high));
                 self.span = Some((first.min(low), latest.max(high)));
@@ -173,7 +175,7 @@ impl Survey {
 
     /// The state a unit of a block begins with.
     #[must_use]
-    pub fn clock(&self, index: usize, unit: Clock) -> Clock {
+    pub fn clock(&self, index: usize, unit: TscState) -> TscState {
         match self.carried.get(&index) {
             Some(&before) => unit.after(before),
             None => unit,

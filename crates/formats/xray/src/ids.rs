@@ -20,12 +20,12 @@ impl FunctionIds {
         if let Some(bits) = self.low.get_mut(word) {
             *bits |= 1 << (id & 63);
         } else {
-            self.insert_new(id, word);
+            self.grow_and_insert(id, word);
         }
     }
 
     #[cold]
-    fn insert_new(&mut self, id: u32, word: usize) {
+    fn grow_and_insert(&mut self, id: u32, word: usize) {
         if (id as usize) < LOW_IDS {
             let words = word.saturating_add(1).next_power_of_two();
             self.low.resize(words, 0);

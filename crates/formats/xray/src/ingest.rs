@@ -11,15 +11,15 @@ use perfuse_tables::{Identities, call_sums, functions, instants};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::basic;
-use super::block::{Clock, RECORDS_A_UNIT};
+use super::block::{RECORDS_PER_SLICE, TscState};
 use super::consts::{Action, FUNCTION_BYTES};
-use super::fdr::{Survey, owner};
+use super::fdr::{FdrSurvey, thread_ids};
 use super::ids::FunctionKeys;
-use super::log::{Content, XRay};
+use super::log::{LogContent, XRay};
 use super::profile::read_path;
-use super::record_iter::{Step, Walk};
+use super::record_iter::{RecordItem, RecordIter};
 use super::records::{Dialect, Event, Record};
-use columns::{Columns, key};
+use columns::{CallEventColumns, call_event_key};
 use perfuse_recording::{BatchStream, CallStream, Placement, Recording, Scale, call_stream, one_batch};
 
 /// One of the tables; `None` for others.
@@ -38,8 +38,8 @@ fn functions_batch(log: &XRay, placement: &Placement) -> RecordBatch {
     let mut table = functions::Builder::new();
     for (key, &id) in (placement.first.function..).zip(log.function_ids()) {
         let name = match log.content() {
-            Content::Fdr(_) => format!("function {id}"),
-            Content::Basic(_) | Content::Profile(_) => format!("function {}", id.cast_signed()),
+            LogContent::Fdr(_) => format!("function {id}"),
+            LogContent::Basic(_) | LogContent::Profile(_) => format!("function {}", id.cast_signed()),
         };
         table.push(key, Some(id.into()), &name, &name, None, None, None, None);
     }
@@ -60,21 +60,21 @@ fn thread_key(placement: &Placement, (pid, tid): (i32, i32)) -> u32 {
 }
 
 /// Bytes of records in a batch, about.
-const BATCH_BYTES: usize = RECORDS_A_UNIT * FUNCTION_BYTES;
+const BATCH_BYTES: usize = RECORDS_PER_SLICE * FUNCTION_BYTES;
 
 /// Ranges that are closer to each other are read as one.
-const PAGE: usize = 4096;
+const MERGE_DISTANCE_BYTES: usize = 4096;
 
 /// Batches that are decoded at a time.
-const AT_A_TIME: usize = 8;
+const PARALLEL_BATCHES: usize = 8;
 
 /// Batches of a segment.
-const IN_A_SEGMENT: usize = 64;
+const BATCHES_PER_SEGMENT: usize = 64;
 
 /// The rows of a log.
 fn call_events(log: &XRay, placement: &Placement) -> BatchStream {
     let (decoder, jobs) = jobs(log, placement);
-    Box::new(Batches { decoder, jobs: jobs.into(), ready: VecDeque::new() })
+    Box::new(CallEventBatches { decoder, jobs: jobs.into(), ready: VecDeque::new() })
 }
 
 /// The rows of a log in segments; each is decoded by whoever pulls it.
@@ -82,9 +82,9 @@ pub fn call_segments(log: &XRay, placement: &Placement) -> Vec<CallStream> {
     let (decoder, mut jobs) = jobs(log, placement);
     let mut segments = Vec::new();
     while !jobs.is_empty() {
-        let left = jobs.split_off(jobs.len().min(IN_A_SEGMENT));
+        let left = jobs.split_off(jobs.len().min(BATCHES_PER_SEGMENT));
         let jobs = std::mem::replace(&mut jobs, left);
-        segments.push(call_stream(Box::new(Segment {
+        segments.push(call_stream(Box::new(CallEventSegment {
             decoder: Arc::clone(&decoder),
             jobs: jobs.into(),
             prepared: Vec::new(),
@@ -94,13 +94,13 @@ pub fn call_segments(log: &XRay, placement: &Placement) -> Vec<CallStream> {
     segments
 }
 
-fn jobs(log: &XRay, placement: &Placement) -> (Arc<Decoder>, Vec<Job>) {
+fn jobs(log: &XRay, placement: &Placement) -> (Arc<CallEventDecoder>, Vec<BatchJob>) {
     let jobs = match log.content() {
-        Content::Fdr(survey) => fdr_jobs(survey, placement),
-        Content::Basic(survey) => basic_jobs(survey),
-        Content::Profile(_) => Vec::new(),
+        LogContent::Fdr(survey) => fdr_jobs(survey, placement),
+        LogContent::Basic(survey) => basic_jobs(survey),
+        LogContent::Profile(_) => Vec::new(),
     };
-    let decoder = Decoder {
+    let decoder = CallEventDecoder {
         log: log.clone(),
         placement: placement.clone(),
         scale: profile_scale(log, placement),
@@ -111,70 +111,70 @@ fn jobs(log: &XRay, placement: &Placement) -> (Arc<Decoder>, Vec<Job>) {
 
 /// What becomes one batch.
 #[derive(Clone, Debug)]
-enum Job {
+enum BatchJob {
     /// Units of FDR blocks.
-    Fdr(Vec<Unit>),
+    Fdr(Vec<BlockSlice>),
     /// Places in the order of a Basic log.
     Basic(Range<usize>),
 }
 
 /// A stretch of a block.
 #[derive(Clone, Debug)]
-struct Unit {
+struct BlockSlice {
     block: usize,
     range: Range<usize>,
-    clock: Clock,
+    clock: TscState,
     thread_id: u32,
 }
 
-fn fdr_jobs(survey: &Survey, placement: &Placement) -> Vec<Job> {
+fn fdr_jobs(survey: &FdrSurvey, placement: &Placement) -> Vec<BatchJob> {
     let mut jobs = Vec::new();
-    let mut units = Vec::new();
+    let mut slices = Vec::new();
     let mut bytes = 0usize;
     for &index in &survey.order {
         let Some(block) = survey.blocks.get(index) else { continue };
-        let thread_id = thread_key(placement, owner(block));
-        let ends = block.units.iter().skip(1).map(|&(offset, _)| offset).chain([block.records.end]);
-        for (&(start, clock), end) in block.units.iter().zip(ends) {
+        let thread_id = thread_key(placement, thread_ids(block));
+        let ends = block.slices.iter().skip(1).map(|&(offset, _)| offset).chain([block.records.end]);
+        for (&(start, clock), end) in block.slices.iter().zip(ends) {
             let clock = survey.clock(index, clock);
-            units.push(Unit { block: index, range: start..end, clock, thread_id });
+            slices.push(BlockSlice { block: index, range: start..end, clock, thread_id });
             bytes = bytes.saturating_add(end.saturating_sub(start));
             if bytes >= BATCH_BYTES {
-                jobs.push(Job::Fdr(std::mem::take(&mut units)));
+                jobs.push(BatchJob::Fdr(std::mem::take(&mut slices)));
                 bytes = 0;
             }
         }
     }
-    if !units.is_empty() {
-        jobs.push(Job::Fdr(units));
+    if !slices.is_empty() {
+        jobs.push(BatchJob::Fdr(slices));
     }
     jobs
 }
 
-fn basic_jobs(survey: &basic::Survey) -> Vec<Job> {
+fn basic_jobs(survey: &basic::BasicSurvey) -> Vec<BatchJob> {
     let num = survey.order.as_ref().map_or(survey.num_records, Vec::len);
-    let starts = (0..num).step_by(RECORDS_A_UNIT);
-    starts.map(|start| Job::Basic(start..start.saturating_add(RECORDS_A_UNIT).min(num))).collect()
+    let starts = (0..num).step_by(RECORDS_PER_SLICE);
+    starts.map(|start| BatchJob::Basic(start..start.saturating_add(RECORDS_PER_SLICE).min(num))).collect()
 }
 
-struct Batches {
-    decoder: Arc<Decoder>,
-    jobs: VecDeque<Job>,
+struct CallEventBatches {
+    decoder: Arc<CallEventDecoder>,
+    jobs: VecDeque<BatchJob>,
     ready: VecDeque<RecordBatch>,
 }
 
-impl Iterator for Batches {
+impl Iterator for CallEventBatches {
     type Item = RecordBatch;
 
     fn next(&mut self) -> Option<RecordBatch> {
         if self.ready.is_empty() {
-            let take = AT_A_TIME.min(self.jobs.len());
-            let jobs: Vec<Job> = self.jobs.drain(..take).collect();
+            let take = PARALLEL_BATCHES.min(self.jobs.len());
+            let jobs: Vec<BatchJob> = self.jobs.drain(..take).collect();
             let decoder = &self.decoder;
-            let (source, stretches) = (decoder.log.source(), decoder.stretches(jobs.iter()));
-            stretches.iter().for_each(|bytes| source.prepare(bytes.clone()));
+            let (source, read_batches) = (decoder.log.source(), decoder.read_batches(jobs.iter()));
+            read_batches.iter().for_each(|bytes| source.prepare(bytes.clone()));
             let batches: Vec<RecordBatch> = jobs.par_iter().map(|job| decoder.batch(job)).collect();
-            stretches.into_iter().for_each(|bytes| source.release(bytes));
+            read_batches.into_iter().for_each(|bytes| source.release(bytes));
             self.ready.extend(batches);
         }
         self.ready.pop_front()
@@ -182,23 +182,23 @@ impl Iterator for Batches {
 }
 
 /// One batch at a time, which its consumer finds where it was made: in its own cache.
-struct Segment {
-    decoder: Arc<Decoder>,
-    jobs: VecDeque<Job>,
+struct CallEventSegment {
+    decoder: Arc<CallEventDecoder>,
+    jobs: VecDeque<BatchJob>,
     /// What the operating system has mapped for the next batches.
     prepared: Vec<Range<usize>>,
     num_prepared: usize,
 }
 
-impl Iterator for Segment {
+impl Iterator for CallEventSegment {
     type Item = RecordBatch;
 
     fn next(&mut self) -> Option<RecordBatch> {
         let source = self.decoder.log.source();
         if self.num_prepared == 0 {
             self.prepared.drain(..).for_each(|bytes| source.release(bytes));
-            self.num_prepared = AT_A_TIME.min(self.jobs.len());
-            self.prepared = self.decoder.stretches(self.jobs.iter().take(AT_A_TIME));
+            self.num_prepared = PARALLEL_BATCHES.min(self.jobs.len());
+            self.prepared = self.decoder.read_batches(self.jobs.iter().take(PARALLEL_BATCHES));
             self.prepared.iter().for_each(|bytes| source.prepare(bytes.clone()));
         }
         self.num_prepared = self.num_prepared.saturating_sub(1);
@@ -206,135 +206,137 @@ impl Iterator for Segment {
     }
 }
 
-struct Decoder {
+struct CallEventDecoder {
     log: XRay,
     placement: Placement,
     scale: Scale,
     keys: FunctionKeys,
 }
 
-impl Decoder {
+impl CallEventDecoder {
     /// The bytes that some jobs read, neighbours together: the operating system is asked for as few ranges as will do.
-    fn stretches<'a>(&self, jobs: impl Iterator<Item = &'a Job>) -> Vec<Range<usize>> {
-        let in_order = matches!(self.log.content(), Content::Basic(survey) if survey.order.is_none());
-        let mut stretches: Vec<Range<usize>> = Vec::new();
-        let mut add = |range: Range<usize>| match stretches.last_mut() {
-            Some(last) if last.end <= range.start && range.start.saturating_sub(last.end) < PAGE => {
+    fn read_batches<'a>(&self, jobs: impl Iterator<Item = &'a BatchJob>) -> Vec<Range<usize>> {
+        let in_order = matches!(self.log.content(), LogContent::Basic(survey) if survey.order.is_none());
+        let mut read_batches: Vec<Range<usize>> = Vec::new();
+        let mut add = |range: Range<usize>| match read_batches.last_mut() {
+            Some(last)
+                if last.end <= range.start && range.start.saturating_sub(last.end) < MERGE_DISTANCE_BYTES =>
+            {
                 last.end = range.end;
             }
-            _ => stretches.push(range),
+            _ => read_batches.push(range),
         };
         for job in jobs {
             match job {
-                Job::Fdr(units) => units.iter().for_each(|unit| add(unit.range.clone())),
-                Job::Basic(places) if in_order => {
-                    add(basic::offset_of(places.start)..basic::offset_of(places.end))
+                BatchJob::Fdr(slices) => slices.iter().for_each(|unit| add(unit.range.clone())),
+                BatchJob::Basic(places) if in_order => {
+                    add(basic::record_offset(places.start)..basic::record_offset(places.end))
                 }
-                Job::Basic(_) => {}
+                BatchJob::Basic(_) => {}
             }
         }
-        stretches
+        read_batches
     }
 
-    fn batch(&self, job: &Job) -> RecordBatch {
+    fn batch(&self, job: &BatchJob) -> RecordBatch {
         let columns = match (job, self.log.content()) {
-            (Job::Fdr(units), Content::Fdr(survey)) => self.fdr(survey, units),
-            (Job::Basic(places), Content::Basic(survey)) => self.basic(survey, places.clone()),
-            _ => Columns::default(),
+            (BatchJob::Fdr(slices), LogContent::Fdr(survey)) => self.fdr(survey, slices),
+            (BatchJob::Basic(places), LogContent::Basic(survey)) => self.basic(survey, places.clone()),
+            _ => CallEventColumns::default(),
         };
         columns.finish(self.placement.source_id)
     }
 
-    fn fdr(&self, survey: &Survey, units: &[Unit]) -> Columns {
-        let bytes = units.iter().fold(0usize, |sum, unit| sum.saturating_add(unit.range.len()));
-        let mut columns = Columns::with_capacity(bytes.checked_div(FUNCTION_BYTES).unwrap_or(0));
-        for unit in units {
+    fn fdr(&self, survey: &FdrSurvey, slices: &[BlockSlice]) -> CallEventColumns {
+        let bytes = slices.iter().fold(0usize, |sum, unit| sum.saturating_add(unit.range.len()));
+        let mut columns = CallEventColumns::with_capacity(bytes.checked_div(FUNCTION_BYTES).unwrap_or(0));
+        for unit in slices {
             let Some(block) = survey.blocks.get(unit.block) else { continue };
             let dialect = Dialect { payloads: block.payloads, ..self.log.header().dialect() };
-            self.unit(unit, dialect, &mut columns);
+            self.slice_events(unit, dialect, &mut columns);
         }
         columns
     }
 
-    fn unit(&self, unit: &Unit, dialect: Dialect, columns: &mut Columns) {
-        let mut walk = Walk::new(self.log.source(), unit.range.clone(), dialect);
+    fn slice_events(&self, unit: &BlockSlice, dialect: Dialect, columns: &mut CallEventColumns) {
+        let mut records = RecordIter::new(self.log.source(), unit.range.clone(), dialect);
         let mut clock = unit.clock;
         // The function whose entry an argument would follow.
-        let mut entered = None;
-        columns.run(unit.thread_id, clock.cpu.map(u32::from));
+        let mut last_entry = None;
+        columns.start_run(unit.thread_id, clock.cpu.map(u32::from));
         loop {
-            let run = walk.functions(usize::MAX);
+            let run = records.functions(usize::MAX);
             if let Some((action, id)) = run.last() {
                 columns.functions(&run, &mut clock, &self.scale, &self.keys);
-                entered = matches!(action, Action::ENTRY | Action::ENTRY_ARGS).then_some(id);
+                last_entry = matches!(action, Action::ENTRY | Action::ENTRY_ARGS).then_some(id);
             }
-            match walk.next() {
-                Some(Step::Metadata { record: Record::CallArgument(value), offset, .. }) => {
-                    if let Some(id) = entered {
+            match records.next() {
+                Some(RecordItem::Metadata { record: Record::CallArgument(value), offset, .. }) => {
+                    if let Some(id) = last_entry {
                         columns.argument(self.scale.ns(clock.tsc), self.keys.get(id), value, offset as u64);
                     }
                 }
-                Some(Step::Metadata { record, .. }) => {
+                Some(RecordItem::Metadata { record, .. }) => {
                     clock.metadata(&record);
                     if let Record::NewCpuId { .. } = record {
-                        columns.run(unit.thread_id, clock.cpu.map(u32::from));
+                        columns.start_run(unit.thread_id, clock.cpu.map(u32::from));
                     }
                 }
-                Some(Step::Function { .. }) => {}
-                Some(Step::Broken(_)) | None => return,
+                Some(RecordItem::Function { .. }) => {}
+                Some(RecordItem::Broken(_)) | None => return,
             }
         }
     }
 
-    fn basic(&self, survey: &basic::Survey, places: Range<usize>) -> Columns {
-        let mut columns = Columns::with_capacity(places.len());
+    fn basic(&self, survey: &basic::BasicSurvey, places: Range<usize>) -> CallEventColumns {
+        let mut columns = CallEventColumns::with_capacity(places.len());
         let (source, header) = (self.log.source(), self.log.header());
         let version = header.dialect().version;
         let mut threads: Vec<((i32, i32), u32)> = Vec::new();
-        let mut entered: Option<(basic::Entry, i64)> = self.entry_before(survey, places.start);
+        let mut last_entry: Option<(basic::BasicItem, i64)> = self.entry_before(survey, places.start);
         for place in places {
-            let Some(index) = place_of(survey, place) else { continue };
-            let Some(entry) = basic::entry_at(source, index, header.endian) else { continue };
-            let Some(owner) = entry.owner(version) else { continue };
-            let thread_id = match threads.iter().rev().find(|(known, _)| *known == owner) {
+            let Some(index) = record_index(survey, place) else { continue };
+            let Some(entry) = basic::read_item(source, index, header.endian) else { continue };
+            let Some(thread_ids) = entry.thread_ids(version) else { continue };
+            let thread_id = match threads.iter().rev().find(|(known, _)| *known == thread_ids) {
                 Some(&(_, id)) => id,
                 None => {
-                    let id = thread_key(&self.placement, owner);
-                    threads.push((owner, id));
+                    let id = thread_key(&self.placement, thread_ids);
+                    threads.push((thread_ids, id));
                     id
                 }
             };
-            let offset = basic::offset_of(index) as u64;
+            let offset = basic::record_offset(index) as u64;
             match entry {
-                basic::Entry::Normal(record) => {
+                basic::BasicItem::Function(record) => {
                     let ts_ns = self.scale.ns(record.tsc);
-                    entered = (record.kind == 3).then_some((entry, ts_ns));
-                    if let Some(kind) = key(Action(record.kind)) {
-                        columns.run(thread_id, Some(record.cpu.into()));
+                    last_entry = (record.kind == 3).then_some((entry, ts_ns));
+                    if let Some(kind) = call_event_key(Action(record.kind)) {
+                        columns.start_run(thread_id, Some(record.cpu.into()));
                         let function = self.keys.get(record.function_id.cast_unsigned());
                         columns.push(ts_ns, kind, function, offset);
                     }
                 }
-                basic::Entry::Argument(argument) => {
-                    if let Some((basic::Entry::Normal(record), ts_ns)) = entered
+                basic::BasicItem::Argument(argument) => {
+                    if let Some((basic::BasicItem::Function(record), ts_ns)) = last_entry
                         && (record.function_id, record.tid) == (argument.function_id, argument.tid)
                     {
-                        columns.run(thread_id, Some(record.cpu.into()));
+                        columns.start_run(thread_id, Some(record.cpu.into()));
                         let function = self.keys.get(argument.function_id.cast_unsigned());
                         columns.argument(ts_ns, function, argument.argument, offset);
                     }
                 }
-                basic::Entry::Unknown(_) => {}
+                basic::BasicItem::Unknown(_) => {}
             }
         }
         columns
     }
 
     /// The entry that an argument at this place would belong to.
-    fn entry_before(&self, survey: &basic::Survey, place: usize) -> Option<(basic::Entry, i64)> {
-        let index = place_of(survey, place.checked_sub(1)?)?;
-        match basic::entry_at(self.log.source(), index, self.log.header().endian)? {
-            entry @ basic::Entry::Normal(record) if record.kind == 3 => {
+    fn entry_before(&self, survey: &basic::BasicSurvey, place: usize) -> Option<(basic::BasicItem, i64)> {
+        let index = record_index(survey, place.checked_sub(1)?)?;
+        match basic::read_item(self.log.source(), index, self.log.header().endian)? {
+            entry @ basic::BasicItem::Function(record) if record.kind == 3 => {
                 Some((entry, self.scale.ns(record.tsc)))
             }
             _ => None,
@@ -342,7 +344,7 @@ impl Decoder {
     }
 }
 
-fn place_of(survey: &basic::Survey, place: usize) -> Option<usize> {
+fn record_index(survey: &basic::BasicSurvey, place: usize) -> Option<usize> {
     match &survey.order {
         Some(order) => order.get(place).map(|&index| index as usize),
         None => Some(place),
@@ -353,29 +355,29 @@ fn place_of(survey: &basic::Survey, place: usize) -> Option<usize> {
 fn instants_stream(log: &XRay, placement: &Placement) -> BatchStream {
     let (log, placement) = (log.clone(), placement.clone());
     let order = match log.content() {
-        Content::Fdr(survey) => survey.order.clone(),
-        Content::Basic(_) | Content::Profile(_) => Vec::new(),
+        LogContent::Fdr(survey) => survey.order.clone(),
+        LogContent::Basic(_) | LogContent::Profile(_) => Vec::new(),
     };
     let scale = profile_scale(&log, &placement);
     Box::new(order.into_iter().filter_map(move |index| instants_batch(&log, &placement, scale, index)))
 }
 
 fn instants_batch(log: &XRay, placement: &Placement, scale: Scale, index: usize) -> Option<RecordBatch> {
-    let Content::Fdr(survey) = log.content() else { return None };
+    let LogContent::Fdr(survey) = log.content() else { return None };
     let block = survey.blocks.get(index)?;
     if !block.has_events() {
         return None;
     }
-    let thread_id = thread_key(placement, owner(block));
+    let thread_id = thread_key(placement, thread_ids(block));
     let dialect = Dialect { payloads: block.payloads, ..log.header().dialect() };
-    let &(start, clock) = block.units.first()?;
+    let &(start, clock) = block.slices.first()?;
     let mut clock = survey.clock(index, clock);
-    let mut walk = Walk::new(log.source(), start..block.records.end, dialect);
+    let mut records = RecordIter::new(log.source(), start..block.records.end, dialect);
     let mut table = instants::Builder::new();
     loop {
-        walk.functions(usize::MAX).for_each(|_, _, delta| clock.step(delta));
-        let Some(step) = walk.next() else { break };
-        let Step::Metadata { offset, record, .. } = step else { continue };
+        records.functions(usize::MAX).for_each(|_, _, delta| clock.step(delta));
+        let Some(step) = records.next() else { break };
+        let RecordItem::Metadata { offset, record, .. } = step else { continue };
         let (Some(tsc), Record::Custom(event) | Record::Typed(event)) = (clock.metadata(&record), record)
         else {
             continue;
@@ -407,8 +409,8 @@ fn call_sums_stream(log: &XRay, placement: &Placement) -> BatchStream {
     let (log, placement) = (log.clone(), placement.clone());
     let keys = FunctionKeys::new(log.function_ids(), placement.first.function);
     let num = match log.content() {
-        Content::Profile(survey) => survey.blocks.len(),
-        Content::Fdr(_) | Content::Basic(_) => 0,
+        LogContent::Profile(survey) => survey.blocks.len(),
+        LogContent::Fdr(_) | LogContent::Basic(_) => 0,
     };
     Box::new((0..num).filter_map(move |index| call_sums_batch(&log, &placement, &keys, index)))
 }
@@ -419,7 +421,7 @@ fn call_sums_batch(
     keys: &FunctionKeys,
     index: usize,
 ) -> Option<RecordBatch> {
-    let Content::Profile(survey) = log.content() else { return None };
+    let LogContent::Profile(survey) = log.content() else { return None };
     let block = survey.blocks.get(index)?;
     let pid = log.header().profile.map_or(0, |profile| profile.pid as i32);
     let thread_id = thread_key(placement, (pid, block.header.thread as i32));

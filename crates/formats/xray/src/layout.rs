@@ -2,7 +2,7 @@
 
 use perfuse_wire::layout;
 
-use super::consts::Kind;
+use super::consts::MetadataKind;
 
 layout! {
     /// Begins a log of FDR or Basic mode: 32 bytes.
@@ -232,21 +232,21 @@ layout! {
 
 /// Bytes of a metadata record of a version that fields take; the rest of its 16 is reserved.
 #[must_use]
-pub fn fields_of(kind: Kind, version: u16) -> Option<u64> {
+pub fn field_bytes(kind: MetadataKind, version: u16) -> Option<u64> {
     Some(match kind {
-        Kind::NEW_BUFFER => NewBuffer::SIZE,
-        Kind::END_OF_BUFFER => EndOfBuffer::SIZE,
-        Kind::NEW_CPU_ID => NewCpuId::SIZE,
-        Kind::TSC_WRAP => TscWrap::SIZE,
-        Kind::WALL_TIME_MARKER => WallTimeMarker::SIZE,
-        Kind::CUSTOM_EVENT_MARKER if version < 4 => CustomEventV1::SIZE,
-        Kind::CUSTOM_EVENT_MARKER if version == 4 => CustomEventV4::SIZE,
-        Kind::CUSTOM_EVENT_MARKER => CustomEventV5::SIZE,
-        Kind::CALL_ARGUMENT => CallArgument::SIZE,
-        Kind::BUFFER_EXTENTS => BufferExtents::SIZE,
-        Kind::TYPED_EVENT_MARKER if version < 5 => TypedEventV3::SIZE,
-        Kind::TYPED_EVENT_MARKER => TypedEventV5::SIZE,
-        Kind::PID => Pid::SIZE,
+        MetadataKind::NEW_BUFFER => NewBuffer::SIZE,
+        MetadataKind::END_OF_BUFFER => EndOfBuffer::SIZE,
+        MetadataKind::NEW_CPU_ID => NewCpuId::SIZE,
+        MetadataKind::TSC_WRAP => TscWrap::SIZE,
+        MetadataKind::WALL_TIME_MARKER => WallTimeMarker::SIZE,
+        MetadataKind::CUSTOM_EVENT_MARKER if version < 4 => CustomEventV1::SIZE,
+        MetadataKind::CUSTOM_EVENT_MARKER if version == 4 => CustomEventV4::SIZE,
+        MetadataKind::CUSTOM_EVENT_MARKER => CustomEventV5::SIZE,
+        MetadataKind::CALL_ARGUMENT => CallArgument::SIZE,
+        MetadataKind::BUFFER_EXTENTS => BufferExtents::SIZE,
+        MetadataKind::TYPED_EVENT_MARKER if version < 5 => TypedEventV3::SIZE,
+        MetadataKind::TYPED_EVENT_MARKER => TypedEventV5::SIZE,
+        MetadataKind::PID => Pid::SIZE,
         _ => return None,
     })
 }

@@ -40,7 +40,7 @@ use std::sync::Arc;
 
 use perfuse_recording::Format;
 
-pub use log::{Content, XRay};
+pub use log::{LogContent, XRay};
 
 /// The format's entry in the registry.
 pub static FORMAT: Format = Format {

@@ -4,9 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use perfuse_wire::ParseError;
 
-use super::fdr::Survey;
+use super::fdr::FdrSurvey;
 use super::header::{Header, Mode};
-use super::rate::{self, Estimate, Pair};
+use super::rate::{self, ClockPair, RateEstimate};
 use super::{basic, profile};
 use perfuse_recording::Source;
 
@@ -20,18 +20,18 @@ pub struct XRay {
 struct Shared {
     source: Arc<Source>,
     header: Header,
-    content: OnceLock<Content>,
+    content: OnceLock<LogContent>,
 }
 
 /// What one pass finds.
 #[derive(Debug)]
-pub enum Content {
+pub enum LogContent {
     /// In a log of FDR mode.
-    Fdr(Survey),
+    Fdr(FdrSurvey),
     /// In a log of Basic mode.
-    Basic(basic::Survey),
+    Basic(basic::BasicSurvey),
     /// In a profile.
-    Profile(profile::Survey),
+    Profile(profile::ProfileSurvey),
 }
 
 impl XRay {
@@ -57,13 +57,13 @@ impl XRay {
 
     /// What one pass finds; made once.
     #[must_use]
-    pub fn content(&self) -> &Content {
+    pub fn content(&self) -> &LogContent {
         self.shared.content.get_or_init(|| {
             let Shared { source, header, .. } = &*self.shared;
             match header.mode {
-                Mode::Fdr => Content::Fdr(Survey::new(source, header)),
-                Mode::Basic => Content::Basic(basic::Survey::new(source, header)),
-                Mode::Profile => Content::Profile(profile::Survey::new(source, header.endian)),
+                Mode::Fdr => LogContent::Fdr(FdrSurvey::new(source, header)),
+                Mode::Basic => LogContent::Basic(basic::BasicSurvey::new(source, header)),
+                Mode::Profile => LogContent::Profile(profile::ProfileSurvey::new(source, header.endian)),
             }
         })
     }
@@ -72,18 +72,18 @@ impl XRay {
     #[must_use]
     pub fn function_ids(&self) -> &[u32] {
         match self.content() {
-            Content::Fdr(survey) => &survey.function_ids,
-            Content::Basic(survey) => &survey.function_ids,
-            Content::Profile(survey) => &survey.function_ids,
+            LogContent::Fdr(survey) => &survey.function_ids,
+            LogContent::Basic(survey) => &survey.function_ids,
+            LogContent::Profile(survey) => &survey.function_ids,
         }
     }
 
     /// Wall time and counter at the beginning of each buffer, copies left out.
     #[must_use]
-    pub fn moments(&self) -> Vec<Pair> {
-        let Content::Fdr(survey) = self.content() else { return Vec::new() };
+    pub fn clock_pairs(&self) -> Vec<ClockPair> {
+        let LogContent::Fdr(survey) = self.content() else { return Vec::new() };
         let blocks = survey.order.iter().filter_map(|&index| survey.blocks.get(index));
-        let moments = blocks.filter_map(|block| {
+        let clock_pairs = blocks.filter_map(|block| {
             // 0 is what a log made of one without wall times has.
             let (seconds, microseconds) = block.wall.filter(|&wall| wall != (0, 0))?;
             let ns = seconds
@@ -91,18 +91,18 @@ impl XRay {
                 .checked_add(i64::from(microseconds).checked_mul(1000)?)?;
             Some((ns, block.first_cpu?.1))
         });
-        moments.collect()
+        clock_pairs.collect()
     }
 
     /// The rate the log itself shows, where it has moments enough.
     #[must_use]
-    pub fn estimate(&self) -> Option<Estimate> {
-        rate::estimate(&self.moments())
+    pub fn estimate(&self) -> Option<RateEstimate> {
+        rate::estimate(&self.clock_pairs())
     }
 }
 
 /// Whether the header's rate may be the true one, for all the log shows.
 #[must_use]
-pub fn agrees(stated: u64, found: &Estimate) -> bool {
+pub fn agrees(stated: u64, found: &RateEstimate) -> bool {
     (stated as f64 / found.hz - 1.0).abs() <= found.relative_error + 1e-5
 }

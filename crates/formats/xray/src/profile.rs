@@ -11,7 +11,7 @@ use perfuse_recording::Source;
 
 /// The block of a thread.
 #[derive(Clone, Debug)]
-pub struct Block {
+pub struct ThreadBlock {
     /// Offset of its header.
     pub offset: u64,
     /// Its header.
@@ -28,7 +28,7 @@ pub struct Block {
 
 /// A call path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Path {
+pub struct CallPath {
     /// Offset of the record.
     pub offset: u64,
     /// Its size in bytes.
@@ -43,9 +43,9 @@ pub struct Path {
 
 /// What one pass over a profile finds.
 #[derive(Debug, Default)]
-pub struct Survey {
+pub struct ProfileSurvey {
     /// Its blocks.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<ThreadBlock>,
     /// Why there are none behind them, where the file does not end there.
     pub broken: Option<ParseError>,
     /// The function ids in it, ascending, as unsigned.
@@ -58,7 +58,7 @@ pub struct Survey {
 ///
 /// # Errors
 /// Where its bytes end inside it.
-pub fn read_path(cursor: &mut Cursor<'_>) -> Result<Path, ParseError> {
+pub fn read_path(cursor: &mut Cursor<'_>) -> Result<CallPath, ParseError> {
     let offset = cursor.offset();
     let mut functions = Vec::new();
     loop {
@@ -69,10 +69,10 @@ pub fn read_path(cursor: &mut Cursor<'_>) -> Result<Path, ParseError> {
     }
     let calls = cursor.u64("call_count")?;
     let ticks = cursor.i64("cumulative_local_time")?;
-    Ok(Path { offset, size: cursor.offset().saturating_sub(offset), functions, calls, ticks })
+    Ok(CallPath { offset, size: cursor.offset().saturating_sub(offset), functions, calls, ticks })
 }
 
-impl Block {
+impl ThreadBlock {
     /// A cursor over its records.
     #[must_use]
     pub fn cursor<'a>(&self, data: &'a [u8], endian: Endian) -> Cursor<'a> {
@@ -81,7 +81,7 @@ impl Block {
     }
 }
 
-impl Survey {
+impl ProfileSurvey {
     /// Reads every block and path.
     #[must_use]
     pub fn new(source: &Source, endian: Endian) -> Self {
@@ -100,8 +100,14 @@ impl Survey {
             let begin = at.saturating_add(ProfileBlock::SIZE as usize);
             let end = at.saturating_add(header.size as usize).max(begin);
             let records = begin..end.min(source.len());
-            let mut block =
-                Block { offset: at as u64, header, records, num_paths: 0, num_negative: 0, broken: None };
+            let mut block = ThreadBlock {
+                offset: at as u64,
+                header,
+                records,
+                num_paths: 0,
+                num_negative: 0,
+                broken: None,
+            };
             let mut cursor = block.cursor(source, endian);
             while cursor.remaining() > 0 {
                 match read_path(&mut cursor) {

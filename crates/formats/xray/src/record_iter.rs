@@ -9,7 +9,7 @@ use super::records::{Dialect, Record, is_metadata, unpack};
 
 /// What stands at a place in a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step<'a> {
+pub enum RecordItem<'a> {
     /// A function record.
     Function {
         /// Where.
@@ -36,14 +36,14 @@ pub enum Step<'a> {
 
 /// Walks records up to the end of a range.
 #[derive(Clone, Debug)]
-pub struct Walk<'a> {
+pub struct RecordIter<'a> {
     data: &'a [u8],
     at: usize,
     end: usize,
     dialect: Dialect,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> RecordIter<'a> {
     /// A walk over a range of the file.
     #[must_use]
     pub fn new(data: &'a [u8], range: Range<usize>, dialect: Dialect) -> Self {
@@ -91,7 +91,7 @@ impl<'a> Walk<'a> {
             records: records.get(..taken).unwrap_or(records),
             endian: self.dialect.endian,
         };
-        look_at(taken.saturating_mul(FUNCTION_BYTES));
+        count_bytes_read(taken.saturating_mul(FUNCTION_BYTES));
         self.at = self.at.saturating_add(taken.saturating_mul(FUNCTION_BYTES));
         run
     }
@@ -189,28 +189,28 @@ fn big(record: [u8; FUNCTION_BYTES]) -> (Action, u32, u32) {
     (action, id, record as u32)
 }
 
-impl<'a> Iterator for Walk<'a> {
-    type Item = Step<'a>;
+impl<'a> Iterator for RecordIter<'a> {
+    type Item = RecordItem<'a>;
 
-    fn next(&mut self) -> Option<Step<'a>> {
+    fn next(&mut self) -> Option<RecordItem<'a>> {
         let offset = self.at;
         let bytes = self.data.get(offset..self.end).filter(|bytes| !bytes.is_empty())?;
         match Record::read(bytes, offset as u64, self.dialect) {
             Ok((record, size)) => {
-                look_at(size);
+                count_bytes_read(size);
                 self.at = offset.saturating_add(size);
                 Some(match record {
                     Record::Function { action, function_id, tsc_delta } => {
-                        Step::Function { offset, action, function_id, tsc_delta }
+                        RecordItem::Function { offset, action, function_id, tsc_delta }
                     }
-                    record => Step::Metadata { offset, size, record },
+                    record => RecordItem::Metadata { offset, size, record },
                 })
             }
             Err(error) => {
                 self.stop();
                 let what = bytes.first().map(|&first| is_metadata(first, self.dialect.endian));
                 let name = if what == Some(true) { "metadata record" } else { "Function Record" };
-                Some(Step::Broken(ParseError { record: Some(name), ..error }))
+                Some(RecordItem::Broken(ParseError { record: Some(name), ..error }))
             }
         }
     }
@@ -223,13 +223,13 @@ thread_local! {
 
 /// Bytes that this thread looked at to find buffers and to walk them.
 #[cfg(test)]
-pub fn looked_at() -> u64 {
+pub fn bytes_read() -> u64 {
     LOOKED_AT.get()
 }
 
 /// Counts bytes looked at, for the test that they are in proportion to the file.
 #[inline]
-pub fn look_at(_bytes: usize) {
+pub fn count_bytes_read(_bytes: usize) {
     #[cfg(test)]
     LOOKED_AT.set(LOOKED_AT.get() + _bytes as u64);
 }

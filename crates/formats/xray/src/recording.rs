@@ -12,9 +12,9 @@ use perfuse_recording::{
 use perfuse_tables::Offsets;
 use perfuse_wire::{Diagnostics, RecordView};
 
-use super::consts::{Action, EMULATED_HZ, FUNCTION_ID_BITS, Kind};
+use super::consts::{Action, EMULATED_HZ, FUNCTION_ID_BITS, MetadataKind};
 use super::header::Mode;
-use super::log::{Content, XRay, agrees};
+use super::log::{LogContent, XRay, agrees};
 use super::{FORMAT, check, describe, ingest, rate, repair};
 
 impl Recording for XRay {
@@ -39,7 +39,7 @@ impl Recording for XRay {
         };
         let clock = self.clock(Rate::Auto);
         // Nanoseconds where the log shows its rate, ticks where it does not.
-        let known = clock.alignment == "wall_time";
+        let is_aligned = clock.alignment == "wall_time";
         let scale = clock.map.around(self.span().map_or(0, |(first, _)| first));
         let ns = |tsc: u64| u64::try_from(scale.ns(tsc)).unwrap_or(0);
         Summary {
@@ -49,14 +49,16 @@ impl Recording for XRay {
             arch: None,
             producer: None,
             clock: clock.kind,
-            span: self.span().map(|(first, last)| if known { (ns(first), ns(last)) } else { (first, last) }),
+            span: self
+                .span()
+                .map(|(first, last)| if is_aligned { (ns(first), ns(last)) } else { (first, last) }),
             counts: self.counts(),
             header: describe::header(header),
         }
     }
 
     fn next_record<'a>(&'a self, at: &mut Position) -> Option<RecordView<'a>> {
-        describe::next(self, at)
+        describe::next_record(self, at)
     }
 
     fn check(&self, sink: &mut Diagnostics) {
@@ -75,9 +77,9 @@ impl Recording for XRay {
         let (hz, hz_source, relative_error) = self.hz(rate);
         let mut map =
             ClockMap { numerator: EMULATED_HZ, denominator: hz.unwrap_or(EMULATED_HZ), offset_ns: 0 };
-        let moments = self.moments();
-        let offset = hz.and_then(|hz| rate::offset(&moments, hz));
-        let emulated = self.header().file.cycle_frequency == EMULATED_HZ;
+        let clock_pairs = self.clock_pairs();
+        let offset = hz.and_then(|hz| rate::offset(&clock_pairs, hz));
+        let is_emulated = self.header().file.cycle_frequency == EMULATED_HZ;
         let (kind, alignment, uncertainty_ns) = match offset {
             Some((offset, spread)) => {
                 map.offset_ns = offset;
@@ -86,7 +88,7 @@ impl Recording for XRay {
                 let drift = span_ns * relative_error.unwrap_or(0.0) / 2.0;
                 ("monotonic", "wall_time", Some(spread.saturating_add(drift as i64)))
             }
-            None if emulated => ("realtime", "none", None),
+            None if is_emulated => ("realtime", "none", None),
             None if hz.is_some() => ("tsc", "none", None),
             None => ("unknown", "none", None),
         };
@@ -96,9 +98,9 @@ impl Recording for XRay {
 
     fn span(&self) -> Option<(u64, u64)> {
         match self.content() {
-            Content::Fdr(survey) => survey.span,
-            Content::Basic(survey) => survey.span,
-            Content::Profile(_) => None,
+            LogContent::Fdr(survey) => survey.span,
+            LogContent::Basic(survey) => survey.span,
+            LogContent::Profile(_) => None,
         }
     }
 
@@ -154,26 +156,27 @@ impl XRay {
     fn counts(&self) -> Vec<(String, u64)> {
         let action = |action: u8| Action(action).to_string();
         let mut counts: Vec<(String, u64)> = match self.content() {
-            Content::Fdr(survey) => {
+            LogContent::Fdr(survey) => {
                 let functions = (0u8..).zip(survey.counts.functions).map(|(it, count)| (action(it), count));
-                let metadata =
-                    (0u8..).zip(survey.counts.metadata).map(|(it, count)| (Kind(it).to_string(), count));
+                let metadata = (0u8..)
+                    .zip(survey.counts.metadata)
+                    .map(|(it, count)| (MetadataKind(it).to_string(), count));
                 functions
                     .chain(metadata)
                     .chain([("Unknown Kind".to_owned(), survey.counts.unknown)])
                     .collect()
             }
-            Content::Basic(survey) => {
+            LogContent::Basic(survey) => {
                 let kinds = (0u8..4).zip(survey.kinds).map(|(it, count)| (action(it), count));
-                let odd = survey.kinds.last().copied().unwrap_or(0);
+                let num_unknown = survey.kinds.last().copied().unwrap_or(0);
                 let others = [
-                    ("Unknown Action".to_owned(), odd),
+                    ("Unknown Action".to_owned(), num_unknown),
                     ("ArgPayload".to_owned(), survey.arguments),
                     ("Unknown Record".to_owned(), survey.unknown.0),
                 ];
                 kinds.chain(others).collect()
             }
-            Content::Profile(survey) => {
+            LogContent::Profile(survey) => {
                 vec![("Block".to_owned(), survey.blocks.len() as u64), ("Path".to_owned(), survey.num_paths)]
             }
         };

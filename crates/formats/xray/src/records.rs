@@ -2,7 +2,7 @@
 
 use perfuse_wire::{Cursor, Endian, ParseError};
 
-use super::consts::{Action, FUNCTION_BYTES, Kind, METADATA_BYTES};
+use super::consts::{Action, FUNCTION_BYTES, METADATA_BYTES, MetadataKind};
 use super::layout::{
     BufferExtents, CallArgument, CustomEventV1, CustomEventV4, CustomEventV5, FunctionRecord, NewBuffer,
     NewCpuId, Pid, TscWrap, TypedEventV3, TypedEventV5, WallTimeMarker,
@@ -92,7 +92,7 @@ pub enum Record<'a> {
     /// The process.
     Pid(i32),
     /// A metadata record of a kind nobody knows.
-    Unknown(Kind),
+    Unknown(MetadataKind),
 }
 
 /// Whether a record that begins with this byte is metadata.
@@ -108,16 +108,16 @@ pub fn is_metadata(first: u8, endian: Endian) -> bool {
 /// The kind of a metadata record, from its first byte.
 #[must_use]
 #[inline]
-pub fn metadata_kind(first: u8, endian: Endian) -> Kind {
+pub fn metadata_kind(first: u8, endian: Endian) -> MetadataKind {
     match endian {
-        Endian::Little => Kind(first >> 1),
-        Endian::Big => Kind(first & 0x7f),
+        Endian::Little => MetadataKind(first >> 1),
+        Endian::Big => MetadataKind(first & 0x7f),
     }
 }
 
 /// The first byte of a metadata record.
 #[must_use]
-pub fn metadata_byte(kind: Kind, endian: Endian) -> u8 {
+pub fn metadata_byte(kind: MetadataKind, endian: Endian) -> u8 {
     match endian {
         Endian::Little => (kind.0 << 1) | 1,
         Endian::Big => 0x80 | kind.0,
@@ -159,22 +159,24 @@ impl<'a> Record<'a> {
         }
         let mut body = cursor.split(METADATA_BYTES as u64, "data")?;
         let record = match metadata_kind(first, dialect.endian) {
-            Kind::NEW_BUFFER => Self::NewBuffer { tid: NewBuffer::read(&mut body)?.tid },
-            Kind::END_OF_BUFFER => Self::EndOfBuffer,
-            Kind::NEW_CPU_ID => {
+            MetadataKind::NEW_BUFFER => Self::NewBuffer { tid: NewBuffer::read(&mut body)?.tid },
+            MetadataKind::END_OF_BUFFER => Self::EndOfBuffer,
+            MetadataKind::NEW_CPU_ID => {
                 let NewCpuId { cpu_id, absolute_tsc, .. } = NewCpuId::read(&mut body)?;
                 Self::NewCpuId { cpu: cpu_id, tsc: absolute_tsc }
             }
-            Kind::TSC_WRAP => Self::TscWrap { tsc: TscWrap::read(&mut body)?.absolute_tsc },
-            Kind::WALL_TIME_MARKER => {
+            MetadataKind::TSC_WRAP => Self::TscWrap { tsc: TscWrap::read(&mut body)?.absolute_tsc },
+            MetadataKind::WALL_TIME_MARKER => {
                 let WallTimeMarker { seconds, microseconds, .. } = WallTimeMarker::read(&mut body)?;
                 Self::WallTime { seconds, microseconds }
             }
-            Kind::CUSTOM_EVENT_MARKER => Self::Custom(Event::custom(&mut body, &mut cursor, dialect)?),
-            Kind::CALL_ARGUMENT => Self::CallArgument(CallArgument::read(&mut body)?.argument),
-            Kind::BUFFER_EXTENTS => Self::BufferExtents(BufferExtents::read(&mut body)?.size),
-            Kind::TYPED_EVENT_MARKER => Self::Typed(Event::typed(&mut body, &mut cursor, dialect)?),
-            Kind::PID => Self::Pid(Pid::read(&mut body)?.pid),
+            MetadataKind::CUSTOM_EVENT_MARKER => {
+                Self::Custom(Event::custom(&mut body, &mut cursor, dialect)?)
+            }
+            MetadataKind::CALL_ARGUMENT => Self::CallArgument(CallArgument::read(&mut body)?.argument),
+            MetadataKind::BUFFER_EXTENTS => Self::BufferExtents(BufferExtents::read(&mut body)?.size),
+            MetadataKind::TYPED_EVENT_MARKER => Self::Typed(Event::typed(&mut body, &mut cursor, dialect)?),
+            MetadataKind::PID => Self::Pid(Pid::read(&mut body)?.pid),
             kind => Self::Unknown(kind),
         };
         let taken = bytes.len().saturating_sub(cursor.remaining());

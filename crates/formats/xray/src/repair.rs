@@ -15,7 +15,7 @@ use perfuse_wire::Diagnostics;
 
 use super::consts::PROFILE_VERSION;
 use super::layout::{ProfileBlock, ProfileHeader};
-use super::log::{Content, XRay};
+use super::log::{LogContent, XRay};
 use super::profile::read_path;
 use super::{basic, profile};
 use output::log_header;
@@ -34,13 +34,13 @@ pub fn repair(log: &XRay, out: &mut File) -> io::Result<Repaired> {
     log.check(&mut found);
     let records_in = log.summary().counts.iter().map(|(_, count)| *count).sum();
     let records_out = match log.content() {
-        Content::Fdr(survey) => fdr::write_fdr_log(log, survey, &mut out)?,
-        Content::Basic(survey) => write_basic_log(log, survey, &mut out)?,
-        Content::Profile(survey) => write_profile(log, survey, &mut out)?,
+        LogContent::Fdr(survey) => fdr::write_fdr_log(log, survey, &mut out)?,
+        LogContent::Basic(survey) => write_basic_log(log, survey, &mut out)?,
+        LogContent::Profile(survey) => write_profile(log, survey, &mut out)?,
     };
     out.flush()?;
     let found = found.into_rows();
-    let changes = found.iter().filter_map(|found| changes::of(log, found)).collect();
+    let changes = found.iter().filter_map(|found| changes::change_for(log, found)).collect();
     let lost = found.into_iter().filter(changes::is_lost).collect();
     Ok(Repaired { changes, lost, records_in, records_out })
 }
@@ -49,28 +49,30 @@ pub fn repair(log: &XRay, out: &mut File) -> io::Result<Repaired> {
 ///
 /// # Errors
 /// What the output says.
-fn write_basic_log(log: &XRay, survey: &basic::Survey, out: &mut dyn Write) -> io::Result<u64> {
+fn write_basic_log(log: &XRay, survey: &basic::BasicSurvey, out: &mut dyn Write) -> io::Result<u64> {
     let header = log.header();
     out.write_all(&log_header(log, 0))?;
-    let (mut records, mut entered) = (0u64, None);
+    let (mut records, mut last_entry) = (0u64, None);
     let mut bytes = Vec::new();
     for index in survey.indexes() {
-        let Some(mut entry) = basic::entry_at(log.source(), index, header.endian) else { continue };
+        let Some(mut entry) = basic::read_item(log.source(), index, header.endian) else { continue };
         match &mut entry {
-            basic::Entry::Normal(record) if record.kind <= 3 => {
+            basic::BasicItem::Function(record) if record.kind <= 3 => {
                 record.reserved = 0;
                 if header.dialect().version < 3 {
                     record.pid = 0;
                 }
-                entered = Some(*record);
+                last_entry = Some(*record);
             }
-            basic::Entry::Argument(argument) if argument.is_of(entered) => {
+            basic::BasicItem::Argument(argument) if argument.is_of(last_entry) => {
                 (argument.padding, argument.reserved) = (0, 0);
                 if header.dialect().version < 3 {
                     argument.pid = 0;
                 }
             }
-            basic::Entry::Normal(_) | basic::Entry::Argument(_) | basic::Entry::Unknown(_) => continue,
+            basic::BasicItem::Function(_) | basic::BasicItem::Argument(_) | basic::BasicItem::Unknown(_) => {
+                continue;
+            }
         }
         entry.encode(header.endian, &mut bytes);
         out.write_all(&bytes)?;
@@ -84,7 +86,7 @@ fn write_basic_log(log: &XRay, survey: &basic::Survey, out: &mut dyn Write) -> i
 ///
 /// # Errors
 /// What the output says.
-fn write_profile(log: &XRay, survey: &profile::Survey, out: &mut dyn Write) -> io::Result<u64> {
+fn write_profile(log: &XRay, survey: &profile::ProfileSurvey, out: &mut dyn Write) -> io::Result<u64> {
     let header = log.header();
     let endian = header.endian;
     let mut bytes = Vec::new();

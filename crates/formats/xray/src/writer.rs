@@ -11,21 +11,22 @@ use std::io::Write;
 
 use super::header::Mode;
 
-pub use basic::{BasicWriter, ToBasic};
-pub use buffer::Buffer;
-pub use fdr::{FdrWriter, ToFdr};
+pub use basic::{BasicSink, BasicWriter};
+pub use buffer::BufferWriter;
+pub use fdr::{FdrSink, FdrWriter};
 pub use sink::{
-    BUFFER_BYTES, Beginning, Finish, LogSpec, Misfits, Moment, Owner, Sink, Told, WriteError, Written,
+    BUFFER_BYTES, BufferStart, FinishLog, LogSink, LogSpec, ThreadEvent, ThreadIds, TscStamp,
+    UnsupportedItems, WriteError, WriteSummary,
 };
-pub use yaml::ToYaml;
+pub use yaml::YamlSink;
 
 /// Writes what threads did, each in the order of its time. FDR mode: their records are gathered into buffers.
 #[derive(Debug)]
 pub enum LogWriter<W: Write> {
     /// An FDR log.
-    Fdr(Box<ToFdr<W>>),
+    Fdr(Box<FdrSink<W>>),
     /// A Basic mode log.
-    Basic(Box<ToBasic<W>>),
+    Basic(Box<BasicSink<W>>),
 }
 
 impl<W: Write> LogWriter<W> {
@@ -37,9 +38,9 @@ impl<W: Write> LogWriter<W> {
     pub fn new(out: W, spec: LogSpec, is_monotonic: bool) -> Result<Self, WriteError> {
         if spec.mode == Mode::Basic {
             let writer = BasicWriter::new(out, spec)?;
-            return Ok(Self::Basic(Box::new(ToBasic::new(writer, spec.version))));
+            return Ok(Self::Basic(Box::new(BasicSink::new(writer, spec.version))));
         }
-        let fdr = ToFdr::new(FdrWriter::new(out, spec)?, spec);
+        let fdr = FdrSink::new(FdrWriter::new(out, spec)?, spec);
         let hz = if is_monotonic { spec.cycle_frequency } else { 0 };
         Ok(Self::Fdr(Box::new(fdr.with_monotonic_ticks(hz))))
     }
@@ -53,11 +54,11 @@ impl<W: Write> LogWriter<W> {
     }
 }
 
-impl<W: Write> Sink for LogWriter<W> {
-    fn begin(&mut self, beginning: &Beginning) {
+impl<W: Write> LogSink for LogWriter<W> {
+    fn begin(&mut self, start: &BufferStart) {
         match self {
-            Self::Fdr(fdr) => fdr.begin(beginning),
-            Self::Basic(basic) => basic.begin(beginning),
+            Self::Fdr(fdr) => fdr.begin(start),
+            Self::Basic(basic) => basic.begin(start),
         }
     }
 
@@ -68,7 +69,7 @@ impl<W: Write> Sink for LogWriter<W> {
         }
     }
 
-    fn new_cpu(&mut self, at: Moment) {
+    fn new_cpu(&mut self, at: TscStamp) {
         match self {
             Self::Fdr(fdr) => fdr.new_cpu(at),
             Self::Basic(basic) => basic.new_cpu(at),
@@ -82,10 +83,10 @@ impl<W: Write> Sink for LogWriter<W> {
         }
     }
 
-    fn tell(&mut self, owner: Owner, at: Moment, told: Told<'_>) {
+    fn write_event(&mut self, thread_ids: ThreadIds, at: TscStamp, told: ThreadEvent<'_>) {
         match self {
-            Self::Fdr(fdr) => fdr.tell(owner, at, told),
-            Self::Basic(basic) => basic.tell(owner, at, told),
+            Self::Fdr(fdr) => fdr.write_event(thread_ids, at, told),
+            Self::Basic(basic) => basic.write_event(thread_ids, at, told),
         }
     }
 
@@ -97,8 +98,8 @@ impl<W: Write> Sink for LogWriter<W> {
     }
 }
 
-impl<W: Write> Finish for LogWriter<W> {
-    fn finish(&mut self) -> Result<Written, WriteError> {
+impl<W: Write> FinishLog for LogWriter<W> {
+    fn finish(&mut self) -> Result<WriteSummary, WriteError> {
         match self {
             Self::Fdr(fdr) => fdr.finish(),
             Self::Basic(basic) => basic.finish(),

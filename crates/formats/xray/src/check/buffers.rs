@@ -4,17 +4,17 @@ use std::ops::Range;
 
 use perfuse_wire::{Diagnostics, ErrorKind, ParseError, Rule};
 
-use crate::block::Block;
-use crate::consts::{Kind, METADATA_BYTES};
-use crate::fdr::Survey;
+use crate::block::FdrBlock;
+use crate::consts::{METADATA_BYTES, MetadataKind};
+use crate::fdr::FdrSurvey;
 use crate::log::XRay;
-use crate::reader::Bound;
+use crate::reader::BufferEnd;
 use crate::records::{is_metadata, metadata_kind};
 use crate::rules::*;
 use perfuse_recording::Recording;
 
 /// Tells of bytes that are in no buffer.
-pub fn gaps(survey: &Survey, sink: &mut Diagnostics) {
+pub fn report_gaps(survey: &FdrSurvey, sink: &mut Diagnostics) {
     for gap in &survey.gaps {
         let message = format!("{} bytes up to {:#x} are no buffer", gap.len(), gap.end);
         sink.push(&LOST, gap.start as u64, None, "", || message.into());
@@ -22,12 +22,12 @@ pub fn gaps(survey: &Survey, sink: &mut Diagnostics) {
 }
 
 /// Tells what is known of a buffer without walking it.
-pub fn tell(log: &XRay, survey: &Survey, index: usize, block: &Block, sink: &mut Diagnostics) {
+pub fn check_buffer(log: &XRay, survey: &FdrSurvey, index: usize, block: &FdrBlock, sink: &mut Diagnostics) {
     if is_empty(block) {
         return sink.push(&EMPTY_BUFFER, block.offset, None, "size", || "BufferExtents of 0 bytes".into());
     }
-    bound(log, block, sink);
-    end(log, block, sink);
+    check_stated_size(log, block, sink);
+    check_end(log, block, sink);
     if let Some(original) = survey.copies.get(&index).and_then(|&original| survey.blocks.get(original)) {
         let message =
             format!("{} bytes are those of the buffer at {:#x}", block.records.len(), original.offset);
@@ -43,14 +43,20 @@ pub fn tell(log: &XRay, survey: &Survey, index: usize, block: &Block, sink: &mut
         sink.push(&OVERWRITTEN, block.offset, None, "event", || message.into());
     }
     if is_typed_cut(log, block) {
-        let (num, least) = (block.counts.of(Kind::TYPED_EVENT_MARKER), cut_bytes(block));
-        let message = format!("{num} typed events are left: at least {least} bytes are missing");
+        let (num, min_bytes) = (block.counts.of(MetadataKind::TYPED_EVENT_MARKER), cut_bytes(block));
+        let message = format!("{num} typed events are left: at least {min_bytes} bytes are missing");
         sink.push(&TYPED_CUT, block.end as u64, None, "", || message.into());
     }
 }
 
 /// Tells what counts alone show to be wrong with its records; a walk tells each of them.
-pub fn summed_up(log: &XRay, survey: &Survey, index: usize, block: &Block, sink: &mut Diagnostics) {
+pub fn summarise_records(
+    log: &XRay,
+    survey: &FdrSurvey,
+    index: usize,
+    block: &FdrBlock,
+    sink: &mut Diagnostics,
+) {
     let version = log.header().dialect().version;
     if is_empty(block) {
         return;
@@ -65,22 +71,23 @@ pub fn summed_up(log: &XRay, survey: &Survey, index: usize, block: &Block, sink:
             sink.push(rule, offset, None, "", || format!("{count} {of}").into());
         }
     };
-    let odd = block.counts.functions.iter().skip(4).fold(0u64, |sum, count| sum.saturating_add(*count));
-    counted(&UNKNOWN_ACTION, odd, "function records of unknown action");
+    let num_unknown =
+        block.counts.functions.iter().skip(4).fold(0u64, |sum, count| sum.saturating_add(*count));
+    counted(&UNKNOWN_ACTION, num_unknown, "function records of unknown action");
     counted(&UNKNOWN_KIND, block.counts.unknown, "metadata records of unknown kind");
     if block.is_later_part {
         counted(&SECOND_NEW_BUFFER, 1, "NewBuffer inside the buffer before");
     }
     if version > 1 {
-        counted(&END_OF_BUFFER, block.counts.of(Kind::END_OF_BUFFER), "EndOfBuffer");
+        counted(&END_OF_BUFFER, block.counts.of(MetadataKind::END_OF_BUFFER), "EndOfBuffer");
     }
 }
 
 /// The first record of the preamble that is not there.
 fn missing_record(
-    survey: &Survey,
+    survey: &FdrSurvey,
     index: usize,
-    block: &Block,
+    block: &FdrBlock,
     version: u16,
 ) -> Option<(&'static Rule, &'static str)> {
     if block.tid.is_none() {
@@ -99,51 +106,53 @@ fn missing_record(
 }
 
 /// Whether the state at its beginning is that of the end of the thread's buffer before it.
-pub fn is_carried(survey: &Survey, index: usize, block: &Block, version: u16) -> bool {
-    survey.carried.contains_key(&index) || version == 1 && block.units.is_empty()
+pub fn is_carried(survey: &FdrSurvey, index: usize, block: &FdrBlock, version: u16) -> bool {
+    survey.carried.contains_key(&index) || version == 1 && block.slices.is_empty()
 }
 
 /// Whether the buffer has BufferExtents and nothing else.
-pub fn is_empty(block: &Block) -> bool {
+pub fn is_empty(block: &FdrBlock) -> bool {
     block.records.is_empty() && block.broken.is_none()
 }
 
-fn num_events(block: &Block) -> u64 {
-    let (custom, typed) =
-        (block.counts.of(Kind::CUSTOM_EVENT_MARKER), block.counts.of(Kind::TYPED_EVENT_MARKER));
+fn num_events(block: &FdrBlock) -> u64 {
+    let (custom, typed) = (
+        block.counts.of(MetadataKind::CUSTOM_EVENT_MARKER),
+        block.counts.of(MetadataKind::TYPED_EVENT_MARKER),
+    );
     custom.saturating_add(typed)
 }
 
-fn bound(log: &XRay, block: &Block, sink: &mut Diagnostics) {
+fn check_stated_size(log: &XRay, block: &FdrBlock, sink: &mut Diagnostics) {
     if block.is_later_part {
         return;
     }
     let header = log.header();
     let there = block.end.saturating_sub(block.records.start);
     match block.bound {
-        Bound::Stated => {}
+        BufferEnd::Stated => {}
         // The last part of a buffer tells.
-        Bound::Cut(_) => {}
-        Bound::TooLong(size) => {
+        BufferEnd::Cut(_) => {}
+        BufferEnd::TooLong(size) => {
             let message = format!("size is {size}; the next buffer begins behind {there} bytes");
             sink.push(&EXTENTS_LONG, block.offset, None, "size", || message.into());
         }
-        Bound::TooShort(size) => {
+        BufferEnd::TooShort(size) => {
             let message = format!("size is {size}; records go on for {there} bytes");
             sink.push(&EXTENTS_SHORT, block.offset, None, "size", || message.into());
         }
-        Bound::Unstated if header.dialect().version == 1 => {
+        BufferEnd::Unstated if header.dialect().version == 1 => {
             let message = format!("buffer_size is {}", header.file.buffer_size);
             sink.push(&STRIDE, block.offset, None, "buffer_size", || message.into());
         }
-        Bound::Unstated => {
+        BufferEnd::Unstated => {
             sink.push(&NO_EXTENTS, block.offset, None, "", || "there is no BufferExtents before it".into());
         }
     }
 }
 
 /// The end of the buffer, as far as it is not that of its stated size.
-fn end(log: &XRay, block: &Block, sink: &mut Diagnostics) {
+fn check_end(log: &XRay, block: &FdrBlock, sink: &mut Diagnostics) {
     let header = log.header();
     let (end, len) = (block.end, log.source().len());
     if block.missing > 0 {
@@ -151,9 +160,9 @@ fn end(log: &XRay, block: &Block, sink: &mut Diagnostics) {
         let message = format!("{there} bytes are there, {missing} are missing");
         return sink.push(&TRUNCATED, end as u64, None, "", || message.into());
     }
-    if header.dialect().version == 1 && block.counts.of(Kind::END_OF_BUFFER) == 0 {
+    if header.dialect().version == 1 && block.counts.of(MetadataKind::END_OF_BUFFER) == 0 {
         let there = end.saturating_sub(block.records.start) as u64;
-        let is_cut = end == len && block.bound == Bound::Stated && there < header.file.buffer_size;
+        let is_cut = end == len && block.bound == BufferEnd::Stated && there < header.file.buffer_size;
         return if is_cut {
             let missing = header.file.buffer_size.saturating_sub(there);
             sink.push(&TRUNCATED, end as u64, None, "", || {
@@ -165,7 +174,7 @@ fn end(log: &XRay, block: &Block, sink: &mut Diagnostics) {
     }
     match &block.broken {
         Some(error) if is_typed_cut(log, block) && is_short(error) => {}
-        Some(error) if block.bound == Bound::Unstated && end == len => {
+        Some(error) if block.bound == BufferEnd::Unstated && end == len => {
             sink.push(&TRUNCATED, error.offset, None, error.field, || error.to_string().into());
         }
         Some(error) if error.field == "event" => {
@@ -190,15 +199,15 @@ fn is_short(error: &ParseError) -> bool {
 }
 
 /// Bytes that typed events cut off the end of a buffer, by those that are left in it.
-pub fn cut_bytes(block: &Block) -> u64 {
-    block.counts.of(Kind::TYPED_EVENT_MARKER).saturating_mul(METADATA_BYTES as u64)
+pub fn cut_bytes(block: &FdrBlock) -> u64 {
+    block.counts.of(MetadataKind::TYPED_EVENT_MARKER).saturating_mul(METADATA_BYTES as u64)
 }
 
 /// Whether typed events cut bytes off the end of the buffer: where the cut goes through a record, or else where the writer
 /// leaves garbage in reserved bytes, as LLVM's runtime does and none that writes typed events right.
-pub fn is_typed_cut(log: &XRay, block: &Block) -> bool {
+pub fn is_typed_cut(log: &XRay, block: &FdrBlock) -> bool {
     let version = log.header().dialect().version;
-    if version < 5 || block.bound != Bound::Stated || cut_bytes(block) == 0 {
+    if version < 5 || block.bound != BufferEnd::Stated || cut_bytes(block) == 0 {
         return false;
     }
     match block.broken.as_deref() {
@@ -211,15 +220,15 @@ pub fn is_typed_cut(log: &XRay, block: &Block) -> bool {
     }
 }
 
-fn preamble_has_garbage(log: &XRay, block: &Block) -> bool {
+fn preamble_has_garbage(log: &XRay, block: &FdrBlock) -> bool {
     let dialect = log.header().dialect();
     let begin = usize::try_from(block.offset).unwrap_or(usize::MAX);
     let bytes = log.source().get(begin..block.records.end).unwrap_or_default();
     let (records, _) = bytes.as_chunks::<METADATA_BYTES>();
     let preamble = records.iter().take_while(|[first, ..]| {
         is_metadata(*first, dialect.endian)
-            && metadata_kind(*first, dialect.endian) != Kind::CUSTOM_EVENT_MARKER
-            && metadata_kind(*first, dialect.endian) != Kind::TYPED_EVENT_MARKER
+            && metadata_kind(*first, dialect.endian) != MetadataKind::CUSTOM_EVENT_MARKER
+            && metadata_kind(*first, dialect.endian) != MetadataKind::TYPED_EVENT_MARKER
     });
     preamble.take(5).any(|record| {
         let [first, ..] = *record;
@@ -228,8 +237,8 @@ fn preamble_has_garbage(log: &XRay, block: &Block) -> bool {
 }
 
 /// Whether bytes of a metadata record that no field takes are not 0.
-pub fn has_garbage(record: &[u8], kind: Kind, version: u16) -> bool {
-    let fields = crate::layout::fields_of(kind, version).unwrap_or(METADATA_BYTES as u64);
+pub fn has_garbage(record: &[u8], kind: MetadataKind, version: u16) -> bool {
+    let fields = crate::layout::field_bytes(kind, version).unwrap_or(METADATA_BYTES as u64);
     let rest: Range<usize> = usize::try_from(fields).unwrap_or(METADATA_BYTES)..METADATA_BYTES;
     record.get(rest).is_some_and(|rest| rest.iter().any(|byte| *byte != 0))
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::consts::Action;
-use crate::writer::{Beginning, Moment, Owner, Sink, Told, WriteError};
+use crate::writer::{BufferStart, LogSink, ThreadEvent, ThreadIds, TscStamp, WriteError};
 
 /// What of logs is written; all where nothing is said.
 #[derive(Clone, Debug, Default)]
@@ -27,43 +27,43 @@ impl Selection {
 
     /// Whether a thread is.
     #[must_use]
-    pub fn has_thread(&self, (_, tid): Owner) -> bool {
+    pub fn has_thread(&self, (_, tid): ThreadIds) -> bool {
         self.tids.as_ref().is_none_or(|tids| tids.contains(&tid))
     }
 }
 
 /// Hands on what is selected.
 #[derive(Debug)]
-pub struct Selected<'a, S> {
+pub struct SelectionFilter<'a, S> {
     functions: Option<&'a FxHashSet<u32>>,
-    cut: Option<Cut>,
+    cut: Option<TimeRangeCut>,
     /// Whether the last call was left out, and its argument is to be.
     left_out: bool,
     sink: &'a mut S,
 }
 
-impl<'a, S: Sink> Selected<'a, S> {
+impl<'a, S: LogSink> SelectionFilter<'a, S> {
     /// Before the first record.
     pub fn new(selection: &'a Selection, sink: &'a mut S) -> Self {
-        let cut = selection.ticks.clone().map(Cut::new);
+        let cut = selection.ticks.clone().map(TimeRangeCut::new);
         Self { functions: selection.functions.as_ref(), cut, left_out: false, sink }
     }
 
-    fn leaves_out(&mut self, told: &Told<'_>) -> bool {
+    fn is_excluded(&mut self, told: &ThreadEvent<'_>) -> bool {
         match (told, self.functions) {
-            (Told::Call { function_id, .. }, Some(functions)) => {
+            (ThreadEvent::Call { function_id, .. }, Some(functions)) => {
                 self.left_out = !functions.contains(function_id);
                 self.left_out
             }
-            (Told::Argument(_), _) => self.left_out,
+            (ThreadEvent::Argument(_), _) => self.left_out,
             _ => false,
         }
     }
 }
 
-impl<S: Sink> Sink for Selected<'_, S> {
-    fn begin(&mut self, beginning: &Beginning) {
-        self.sink.begin(beginning);
+impl<S: LogSink> LogSink for SelectionFilter<'_, S> {
+    fn begin(&mut self, start: &BufferStart) {
+        self.sink.begin(start);
     }
 
     fn end(&mut self, _even_empty: bool) -> Result<(), WriteError> {
@@ -71,25 +71,25 @@ impl<S: Sink> Sink for Selected<'_, S> {
     }
 
     // Where records are left out, the sink sees by the times of the others where it needs the counter whole.
-    fn new_cpu(&mut self, _at: Moment) {}
+    fn new_cpu(&mut self, _at: TscStamp) {}
 
     fn wrap(&mut self, _tsc: u64) {}
 
-    fn tell(&mut self, owner: Owner, at: Moment, told: Told<'_>) {
-        if self.leaves_out(&told) {
+    fn write_event(&mut self, thread_ids: ThreadIds, at: TscStamp, told: ThreadEvent<'_>) {
+        if self.is_excluded(&told) {
             return;
         }
-        let Some(cut) = &mut self.cut else { return self.sink.tell(owner, at, told) };
-        let thread = cut.thread(owner);
+        let Some(cut) = &mut self.cut else { return self.sink.write_event(thread_ids, at, told) };
+        let thread = cut.thread(thread_ids);
         let sink = &mut *self.sink;
-        let mut emit = |at: Moment, told: Told<'_>| sink.tell(owner, at, told);
+        let mut emit = |at: TscStamp, told: ThreadEvent<'_>| sink.write_event(thread_ids, at, told);
         match told {
-            Told::Call { action: action @ (Action::EXIT | Action::TAIL_EXIT), function_id } => {
-                thread.left(at, action, function_id, &mut emit);
+            ThreadEvent::Call { action: action @ (Action::EXIT | Action::TAIL_EXIT), function_id } => {
+                thread.leave(at, action, function_id, &mut emit);
             }
-            Told::Call { action, function_id } => thread.entered(at, action, function_id, &mut emit),
-            Told::Argument(value) => thread.argument(at, value, &mut emit),
-            Told::Event { .. } => thread.event(at, told, &mut emit),
+            ThreadEvent::Call { action, function_id } => thread.enter(at, action, function_id, &mut emit),
+            ThreadEvent::Argument(value) => thread.argument(at, value, &mut emit),
+            ThreadEvent::Event { .. } => thread.event(at, told, &mut emit),
         }
     }
 
@@ -100,25 +100,25 @@ impl<S: Sink> Sink for Selected<'_, S> {
 
 /// The range, and how far each thread is.
 #[derive(Debug)]
-pub struct Cut {
+pub struct TimeRangeCut {
     range: Range<u64>,
-    threads: FxHashMap<Owner, Thread>,
+    threads: FxHashMap<ThreadIds, ThreadCut>,
 }
 
 /// Where a thread is. It only goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reached {
+enum RangePosition {
     Before,
     Within,
-    Behind,
+    After,
 }
 
 /// A thread, and the calls it is in.
 #[derive(Debug)]
-pub struct Thread {
+pub struct ThreadCut {
     range: Range<u64>,
-    reached: Reached,
-    open: Vec<Open>,
+    position: RangePosition,
+    open: Vec<OpenCall>,
     /// How many of the open calls are of a function: an exit of none of them is not looked for.
     of_function: FxHashMap<u32, u32>,
     /// Open calls that were told.
@@ -129,26 +129,26 @@ pub struct Thread {
 
 /// A call that has no exit yet.
 #[derive(Debug)]
-struct Open {
-    at: Moment,
+struct OpenCall {
+    at: TscStamp,
     action: Action,
     function_id: u32,
     arguments: Vec<u64>,
-    is_told: bool,
+    is_emitted: bool,
 }
 
-impl Cut {
+impl TimeRangeCut {
     /// Before the first record.
     pub fn new(range: Range<u64>) -> Self {
         Self { range, threads: FxHashMap::default() }
     }
 
     /// A thread.
-    pub fn thread(&mut self, owner: Owner) -> &mut Thread {
+    pub fn thread(&mut self, thread_ids: ThreadIds) -> &mut ThreadCut {
         let range = &self.range;
-        self.threads.entry(owner).or_insert_with(|| Thread {
+        self.threads.entry(thread_ids).or_insert_with(|| ThreadCut {
             range: range.clone(),
-            reached: Reached::Before,
+            position: RangePosition::Before,
             open: Vec::new(),
             of_function: FxHashMap::default(),
             told: 0,
@@ -157,63 +157,63 @@ impl Cut {
     }
 }
 
-impl Thread {
+impl ThreadCut {
     /// It entered a function.
-    pub fn entered(
+    pub fn enter(
         &mut self,
-        at: Moment,
+        at: TscStamp,
         action: Action,
         function_id: u32,
-        emit: &mut impl FnMut(Moment, Told<'_>),
+        emit: &mut impl FnMut(TscStamp, ThreadEvent<'_>),
     ) {
-        self.reach(at, emit);
-        let is_told = self.reached == Reached::Within;
-        self.entered = Some(is_told);
-        if self.reached == Reached::Behind && self.told == 0 {
+        self.advance(at, emit);
+        let is_emitted = self.position == RangePosition::Within;
+        self.entered = Some(is_emitted);
+        if self.position == RangePosition::After && self.told == 0 {
             return;
         }
         let count = self.of_function.entry(function_id).or_default();
         *count = count.saturating_add(1);
-        self.open.push(Open { at, action, function_id, arguments: Vec::new(), is_told });
-        if is_told {
+        self.open.push(OpenCall { at, action, function_id, arguments: Vec::new(), is_emitted });
+        if is_emitted {
             self.told = self.told.saturating_add(1);
-            emit(at, Told::Call { action, function_id });
+            emit(at, ThreadEvent::Call { action, function_id });
         }
     }
 
     /// It left a function: the innermost call of it, and with it all calls within.
-    pub fn left(
+    pub fn leave(
         &mut self,
-        at: Moment,
+        at: TscStamp,
         action: Action,
         function_id: u32,
-        emit: &mut impl FnMut(Moment, Told<'_>),
+        emit: &mut impl FnMut(TscStamp, ThreadEvent<'_>),
     ) {
-        self.reach(at, emit);
+        self.advance(at, emit);
         self.entered = None;
         let is_open = self.of_function.get(&function_id).is_some_and(|&count| count > 0);
-        let mut is_told = self.reached == Reached::Within;
+        let mut is_emitted = self.position == RangePosition::Within;
         while is_open && let Some(call) = self.open.pop() {
             if let Some(count) = self.of_function.get_mut(&call.function_id) {
                 *count = count.saturating_sub(1);
             }
-            self.told = self.told.saturating_sub(call.is_told.into());
+            self.told = self.told.saturating_sub(call.is_emitted.into());
             if call.function_id == function_id {
-                is_told = call.is_told;
+                is_emitted = call.is_emitted;
                 break;
             }
         }
         // An exit of no call is told within the range; behind it, it would be of a call that is not.
-        if is_told {
-            emit(at, Told::Call { action, function_id });
+        if is_emitted {
+            emit(at, ThreadEvent::Call { action, function_id });
         }
     }
 
     /// The function entered last has this argument.
-    pub fn argument(&mut self, at: Moment, value: u64, emit: &mut impl FnMut(Moment, Told<'_>)) {
+    pub fn argument(&mut self, at: TscStamp, value: u64, emit: &mut impl FnMut(TscStamp, ThreadEvent<'_>)) {
         match self.entered {
-            Some(true) => emit(at, Told::Argument(value)),
-            Some(false) if self.reached == Reached::Before => {
+            Some(true) => emit(at, ThreadEvent::Argument(value)),
+            Some(false) if self.position == RangePosition::Before => {
                 if let Some(call) = self.open.last_mut() {
                     call.arguments.push(value);
                 }
@@ -223,28 +223,33 @@ impl Thread {
     }
 
     /// It told bytes of the program's own.
-    pub fn event(&mut self, at: Moment, told: Told<'_>, emit: &mut impl FnMut(Moment, Told<'_>)) {
-        self.reach(at, emit);
+    pub fn event(
+        &mut self,
+        at: TscStamp,
+        told: ThreadEvent<'_>,
+        emit: &mut impl FnMut(TscStamp, ThreadEvent<'_>),
+    ) {
+        self.advance(at, emit);
         self.entered = None;
-        if self.reached == Reached::Within {
+        if self.position == RangePosition::Within {
             emit(at, told);
         }
     }
 
-    fn reach(&mut self, at: Moment, emit: &mut impl FnMut(Moment, Told<'_>)) {
-        if self.reached == Reached::Before && at.tsc >= self.range.start {
-            self.reached = Reached::Within;
+    fn advance(&mut self, at: TscStamp, emit: &mut impl FnMut(TscStamp, ThreadEvent<'_>)) {
+        if self.position == RangePosition::Before && at.tsc >= self.range.start {
+            self.position = RangePosition::Within;
             for call in &mut self.open {
-                call.is_told = true;
-                emit(call.at, Told::Call { action: call.action, function_id: call.function_id });
+                call.is_emitted = true;
+                emit(call.at, ThreadEvent::Call { action: call.action, function_id: call.function_id });
                 for &value in &call.arguments {
-                    emit(call.at, Told::Argument(value));
+                    emit(call.at, ThreadEvent::Argument(value));
                 }
             }
             self.told = self.open.len();
         }
-        if self.reached == Reached::Within && at.tsc >= self.range.end {
-            self.reached = Reached::Behind;
+        if self.position == RangePosition::Within && at.tsc >= self.range.end {
+            self.position = RangePosition::After;
         }
     }
 }

@@ -15,7 +15,7 @@ use perfuse_wire::Endian;
 use super::{Options, convert};
 use crate::XRay;
 use crate::header::Mode;
-use crate::writer::{Misfits, Written};
+use crate::writer::{UnsupportedItems, WriteSummary};
 use perfuse_recording::{Placement, Recording, Source, TableRequest};
 
 fn corpus() -> PathBuf {
@@ -45,7 +45,7 @@ fn open(path: &Path) -> XRay {
     XRay::open(Arc::new(Source::open(path.to_str().unwrap()).unwrap())).unwrap()
 }
 
-fn converted(logs: &[&XRay], options: &Options) -> (Vec<u8>, Written) {
+fn converted(logs: &[&XRay], options: &Options) -> (Vec<u8>, WriteSummary) {
     let mut out = Vec::new();
     let done = convert(logs, options, &mut out).unwrap();
     (out, done)

@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array, UInt64Array};
 use arrow_buffer::NullBuffer;
 use perfuse_tables::{CallEvent, Choices, call_events};
 
-use crate::block::Clock;
+use crate::block::TscState;
 use crate::consts::{Action, FUNCTION_BYTES};
 use crate::ids::FunctionKeys;
 use crate::record_iter::FunctionRun;
@@ -15,7 +15,7 @@ use perfuse_recording::Scale;
 
 /// Rows on their way into a batch.
 #[derive(Debug, Default)]
-pub struct Columns {
+pub struct CallEventColumns {
     ts_ns: Vec<i64>,
     kinds: Vec<i32>,
     functions: Vec<u32>,
@@ -27,17 +27,17 @@ pub struct Columns {
 }
 
 /// The key in `kind` of each action; an entry with arguments is an entry.
-const KEYS: [i32; 4] = {
+const CALL_EVENT_KEYS: [i32; 4] = {
     const ENTER: i32 = CallEvent::Enter as i32;
     [ENTER, CallEvent::Exit as i32, CallEvent::TailExit as i32, ENTER]
 };
 
 /// The key in `kind` of an action; none for those that mean nothing.
-pub fn key(action: Action) -> Option<i32> {
-    KEYS.get(usize::from(action.0)).copied()
+pub fn call_event_key(action: Action) -> Option<i32> {
+    CALL_EVENT_KEYS.get(usize::from(action.0)).copied()
 }
 
-impl Columns {
+impl CallEventColumns {
     /// Room for so many rows.
     pub fn with_capacity(rows: usize) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl Columns {
     }
 
     /// The rows from here on are of that thread and processor.
-    pub fn run(&mut self, thread_id: u32, cpu: Option<u32>) {
+    pub fn start_run(&mut self, thread_id: u32, cpu: Option<u32>) {
         if self.runs.last().is_none_or(|&(_, thread, on)| (thread, on) != (thread_id, cpu)) {
             self.runs.push((self.len(), thread_id, cpu));
         }
@@ -74,7 +74,7 @@ impl Columns {
     pub fn functions(
         &mut self,
         run: &FunctionRun<'_>,
-        clock: &mut Clock,
+        clock: &mut TscState,
         scale: &Scale,
         keys: &FunctionKeys,
     ) {
@@ -83,7 +83,7 @@ impl Columns {
             let mut offset = begin;
             run.for_each(|action, id, delta| {
                 clock.step(delta);
-                if let Some(kind) = key(action) {
+                if let Some(kind) = call_event_key(action) {
                     self.push(scale.ns(clock.tsc), kind, keys.get(id), offset);
                 }
                 offset = offset.wrapping_add(FUNCTION_BYTES as u64);
@@ -101,7 +101,7 @@ impl Columns {
             }),
         }
         run.extend(&mut self.kinds, |Action(action), _, _| {
-            KEYS.get(usize::from(action & 3)).copied().unwrap_or_default()
+            CALL_EVENT_KEYS.get(usize::from(action & 3)).copied().unwrap_or_default()
         });
         run.extend(&mut self.functions, |_, id, _| keys.get(id));
         let end = begin.saturating_add((run.len() as u64).saturating_mul(FUNCTION_BYTES as u64));

@@ -7,7 +7,7 @@ use crate::log::XRay;
 use crate::rules::*;
 use perfuse_recording::Change;
 
-static DONE: &[(&Rule, &str)] = &[
+static REPAIRS: &[(&Rule, &str)] = &[
     (&VERSION, "written as the version it was read as"),
     (&FREQUENCY_ZERO, "the rate the log shows was written"),
     (&FREQUENCY_WRONG, "the rate the log shows was written"),
@@ -54,8 +54,8 @@ static DONE: &[(&Rule, &str)] = &[
 ];
 
 /// The change that a finding led to; none where nothing can be done about it.
-pub fn of(log: &XRay, found: &Diagnostic) -> Option<Change> {
-    let (_, done) = DONE.iter().find(|(rule, _)| *rule == found.rule)?;
+pub fn change_for(log: &XRay, found: &Diagnostic) -> Option<Change> {
+    let (_, done) = REPAIRS.iter().find(|(rule, _)| *rule == found.rule)?;
     if *found.rule == FREQUENCY_ZERO && true_rate(log).is_none() {
         return None;
     }

@@ -2,36 +2,36 @@
 
 use std::io::{self, Write};
 
-use super::output::{Output, log_header};
-use super::plan::{Planned, plan};
-use crate::block::{Block, Clock, RECORDS_A_UNIT};
-use crate::check::grammar::{Grammar, Place};
+use super::output::{RepairOutput, log_header};
+use super::plan::{PlannedBuffer, plan};
+use crate::block::{FdrBlock, RECORDS_PER_SLICE, TscState};
+use crate::check::grammar::{Grammar, RecordClass};
 use crate::consts::{Action, FUNCTION_BYTES};
 use crate::encode::has_kind;
-use crate::fdr::Survey;
+use crate::fdr::FdrSurvey;
 use crate::log::XRay;
-use crate::record_iter::{FunctionRun, Step, Walk};
+use crate::record_iter::{FunctionRun, RecordItem, RecordIter};
 use crate::records::{Dialect, Event, EventTime, Record, metadata_kind};
 use perfuse_recording::Recording;
 
 /// In version 1 no more is written than so many times what was read, and a megabyte: padding must not fill a disk.
-const MOST_PADDING: u64 = 16;
+const MAX_PADDING_RATIO: u64 = 16;
 
 /// Largest `buffer_size` that is kept where the file is smaller than it.
-const USUAL_BUFFER: u64 = 1 << 20;
+const MAX_UNBACKED_BUFFER_BYTES: u64 = 1 << 20;
 
 /// Writes a log; how many records.
 ///
 /// # Errors
 /// What the output says.
-pub fn write_fdr_log(log: &XRay, survey: &Survey, out: &mut dyn Write) -> io::Result<u64> {
+pub fn write_fdr_log(log: &XRay, survey: &FdrSurvey, out: &mut dyn Write) -> io::Result<u64> {
     let dialect = Dialect { payloads: true, ..log.header().dialect() };
     let plan = plan(log, survey);
     if dialect.version == 1 {
-        return first_version(log, survey, &plan, out);
+        return write_version_1(log, survey, &plan, out);
     }
     out.write_all(&log_header(log, log.header().file.buffer_size))?;
-    let mut out = Output::to(out, dialect);
+    let mut out = RepairOutput::to(out, dialect);
     for planned in &plan {
         let size = measure(log, survey, planned, dialect)?;
         out.put(&Record::BufferExtents(size))?;
@@ -43,7 +43,12 @@ pub fn write_fdr_log(log: &XRay, survey: &Survey, out: &mut dyn Write) -> io::Re
 }
 
 /// In version 1 buffers lie at equal distances.
-fn first_version(log: &XRay, survey: &Survey, plan: &[Planned], out: &mut dyn Write) -> io::Result<u64> {
+fn write_version_1(
+    log: &XRay,
+    survey: &FdrSurvey,
+    plan: &[PlannedBuffer],
+    out: &mut dyn Write,
+) -> io::Result<u64> {
     let dialect = Dialect { payloads: true, ..log.header().dialect() };
     let mut largest = 0;
     for planned in plan {
@@ -51,12 +56,12 @@ fn first_version(log: &XRay, survey: &Survey, plan: &[Planned], out: &mut dyn Wr
     }
     let len = log.source().len() as u64;
     let stated = log.header().file.buffer_size;
-    let stride = if stated <= len.max(USUAL_BUFFER) { stated.max(largest) } else { largest };
+    let stride = if stated <= len.max(MAX_UNBACKED_BUFFER_BYTES) { stated.max(largest) } else { largest };
     let padded = stride.saturating_mul(plan.len() as u64);
-    let most = len.saturating_mul(MOST_PADDING).saturating_add(USUAL_BUFFER);
-    let stride = if padded > most { 0 } else { stride };
+    let max_bytes = len.saturating_mul(MAX_PADDING_RATIO).saturating_add(MAX_UNBACKED_BUFFER_BYTES);
+    let stride = if padded > max_bytes { 0 } else { stride };
     out.write_all(&log_header(log, stride))?;
-    let mut out = Output::to(out, dialect);
+    let mut out = RepairOutput::to(out, dialect);
     for planned in plan {
         let size = measure(log, survey, planned, dialect)?;
         write_buffer(log, survey, planned, &mut out)?;
@@ -67,14 +72,14 @@ fn first_version(log: &XRay, survey: &Survey, plan: &[Planned], out: &mut dyn Wr
     Ok(out.records)
 }
 
-fn measure(log: &XRay, survey: &Survey, planned: &Planned, dialect: Dialect) -> io::Result<u64> {
-    let mut sum = Output::counting(dialect);
+fn measure(log: &XRay, survey: &FdrSurvey, planned: &PlannedBuffer, dialect: Dialect) -> io::Result<u64> {
+    let mut sum = RepairOutput::counting(dialect);
     write_buffer(log, survey, planned, &mut sum)?;
     sum.flush()?;
     Ok(sum.len)
 }
 
-fn release(log: &XRay, survey: &Survey, planned: &Planned) {
+fn release(log: &XRay, survey: &FdrSurvey, planned: &PlannedBuffer) {
     if let Some(block) = survey.blocks.get(planned.index) {
         log.source().release(block.records.clone());
     }
@@ -82,18 +87,23 @@ fn release(log: &XRay, survey: &Survey, planned: &Planned) {
 
 /// What an event has instead of bytes that are gone, or never were: as many as keep function records at multiples of their
 /// size, since llvm-xray reads the padding of version 1 for such.
-const NO_BYTES: [u8; FUNCTION_BYTES] = [0; FUNCTION_BYTES];
+const PLACEHOLDER_EVENT: [u8; FUNCTION_BYTES] = [0; FUNCTION_BYTES];
 
 /// Writes a buffer, BufferExtents left to the caller.
 ///
 /// # Errors
 /// What the output says.
-fn write_buffer(log: &XRay, survey: &Survey, planned: &Planned, out: &mut Output<'_>) -> io::Result<()> {
+fn write_buffer(
+    log: &XRay,
+    survey: &FdrSurvey,
+    planned: &PlannedBuffer,
+    out: &mut RepairOutput<'_>,
+) -> io::Result<()> {
     let Some(block) = survey.blocks.get(planned.index) else { return Ok(()) };
     let dialect = Dialect { payloads: block.payloads, ..log.header().dialect() };
     let mut grammar = Grammar::new(dialect.version);
-    grammar.before = if dialect.version == 1 { Place::Start } else { Place::Extents };
-    let mut body = Body {
+    grammar.before = if dialect.version == 1 { RecordClass::Start } else { RecordClass::Extents };
+    let mut body = BufferRepair {
         data: log.source(),
         dialect,
         grammar,
@@ -107,21 +117,21 @@ fn write_buffer(log: &XRay, survey: &Survey, planned: &Planned, out: &mut Output
     body.records(block)
 }
 
-struct Body<'a, 'o, 'w> {
+struct BufferRepair<'a, 'o, 'w> {
     data: &'a [u8],
     dialect: Dialect,
     grammar: Grammar,
-    clock: Clock,
+    clock: TscState,
     is_carried: bool,
     /// Whether a NewCPUId was written: nothing of the body may come before it.
     has_cpu: bool,
     /// Whether a record that moved the counter was left out.
     skipped: bool,
-    out: &'o mut Output<'w>,
+    out: &'o mut RepairOutput<'w>,
 }
 
-impl Body<'_, '_, '_> {
-    fn preamble(&mut self, block: &Block, (seconds, microseconds): (i64, i32)) -> io::Result<()> {
+impl BufferRepair<'_, '_, '_> {
+    fn preamble(&mut self, block: &FdrBlock, (seconds, microseconds): (i64, i32)) -> io::Result<()> {
         self.out.put(&Record::NewBuffer { tid: block.tid.unwrap_or(0) })?;
         self.out.put(&Record::WallTime { seconds, microseconds })?;
         if self.dialect.version >= 3 {
@@ -130,23 +140,25 @@ impl Body<'_, '_, '_> {
         Ok(())
     }
 
-    fn records(&mut self, block: &Block) -> io::Result<()> {
-        let mut walk = Walk::new(self.data, block.records.clone(), self.dialect);
+    fn records(&mut self, block: &FdrBlock) -> io::Result<()> {
+        let mut records = RecordIter::new(self.data, block.records.clone(), self.dialect);
         loop {
-            let run = walk.functions(RECORDS_A_UNIT);
+            let run = records.functions(RECORDS_PER_SLICE);
             if !run.is_empty() {
                 self.functions(&run)?;
                 continue;
             }
-            match walk.next() {
-                Some(Step::Metadata { record: Record::EndOfBuffer, .. }) if self.dialect.version == 1 => {
+            match records.next() {
+                Some(RecordItem::Metadata { record: Record::EndOfBuffer, .. })
+                    if self.dialect.version == 1 =>
+                {
                     break;
                 }
-                Some(Step::Metadata { offset, record, .. }) => self.metadata(offset, &record)?,
-                Some(Step::Function { .. } | Step::Broken(_)) | None => break,
+                Some(RecordItem::Metadata { offset, record, .. }) => self.metadata(offset, &record)?,
+                Some(RecordItem::Function { .. } | RecordItem::Broken(_)) | None => break,
             }
         }
-        self.begin(self.clock.tsc)?;
+        self.ensure_new_cpu(self.clock.tsc)?;
         if self.dialect.version == 1 {
             self.out.put(&Record::EndOfBuffer)?;
         }
@@ -170,7 +182,7 @@ impl Body<'_, '_, '_> {
         });
         written?;
         if let Some((action, _)) = run.last() {
-            self.grammar.before = Place::of_action(action);
+            self.grammar.before = RecordClass::of_action(action);
         }
         self.copy(copied..offset)
     }
@@ -182,12 +194,12 @@ impl Body<'_, '_, '_> {
     }
 
     fn function(&mut self, action: Action, function_id: u32, now: u64) -> io::Result<()> {
-        self.begin(now)?;
+        self.ensure_new_cpu(now)?;
         if action.name().is_none() {
             (self.clock.tsc, self.skipped) = (now, true);
             return Ok(());
         }
-        let tsc_delta = u32::try_from(self.step_to(now)?).unwrap_or(0);
+        let tsc_delta = u32::try_from(self.advance_to(now)?).unwrap_or(0);
         self.out.put(&Record::Function { action, function_id, tsc_delta })
     }
 
@@ -196,7 +208,7 @@ impl Body<'_, '_, '_> {
     }
 
     /// Writes NewCPUId before the first record of the body, which is of the time `now`.
-    fn begin(&mut self, now: u64) -> io::Result<()> {
+    fn ensure_new_cpu(&mut self, now: u64) -> io::Result<()> {
         if self.has_cpu {
             return Ok(());
         }
@@ -208,7 +220,7 @@ impl Body<'_, '_, '_> {
     }
 
     /// The delta of a record of the time `now`: 0 behind a TSCWrap, where no other leads there.
-    fn step_to(&mut self, now: u64) -> io::Result<u64> {
+    fn advance_to(&mut self, now: u64) -> io::Result<u64> {
         let before = std::mem::replace(&mut self.clock.tsc, now);
         if std::mem::take(&mut self.skipped) || now < before {
             self.out.put(&Record::TscWrap { tsc: now })?;
@@ -220,7 +232,7 @@ impl Body<'_, '_, '_> {
     fn metadata(&mut self, offset: usize, record: &Record<'_>) -> io::Result<()> {
         let Some(&first) = self.data.get(offset) else { return Ok(()) };
         let kind = metadata_kind(first, self.dialect.endian);
-        let Some(place) = Place::of_kind(kind) else { return Ok(()) };
+        let Some(place) = RecordClass::of_kind(kind) else { return Ok(()) };
         if !has_kind(self.dialect.version, kind) || self.grammar.is_passed_over(place) {
             return Ok(());
         }
@@ -235,7 +247,7 @@ impl Body<'_, '_, '_> {
                 self.out.put(&Record::NewCpuId { cpu, tsc })
             }
             Record::TscWrap { tsc } => {
-                self.begin(tsc)?;
+                self.ensure_new_cpu(tsc)?;
                 self.clock.metadata(record);
                 self.skipped = false;
                 self.out.put(record)
@@ -258,13 +270,13 @@ impl Body<'_, '_, '_> {
         match &mut event.time {
             EventTime::Delta(delta) => {
                 let now = self.clock.tsc.wrapping_add_signed(i64::from(*delta));
-                self.begin(now)?;
-                *delta = i32::try_from(self.step_to(now)?).unwrap_or(0);
+                self.ensure_new_cpu(now)?;
+                *delta = i32::try_from(self.advance_to(now)?).unwrap_or(0);
             }
-            EventTime::Tsc(_) => self.begin(self.clock.tsc)?,
+            EventTime::Tsc(_) => self.ensure_new_cpu(self.clock.tsc)?,
         }
         if event.payload.is_empty() {
-            (event.size, event.payload) = (NO_BYTES.len() as i32, &NO_BYTES);
+            (event.size, event.payload) = (PLACEHOLDER_EVENT.len() as i32, &PLACEHOLDER_EVENT);
         }
         Ok(event)
     }

@@ -3,15 +3,15 @@
 use std::io::{self, Write};
 
 use crate::check::true_rate;
-use crate::encode::{self, Unwritable};
+use crate::encode::{self, EncodeError};
 use crate::log::XRay;
 use crate::records::{Dialect, Record};
 
 /// Bytes that are kept before they are passed on.
-const KEPT: usize = 1 << 16;
+const FLUSH_BYTES: usize = 1 << 16;
 
 /// Takes records of a dialect.
-pub struct Output<'w> {
+pub struct RepairOutput<'w> {
     sink: Option<&'w mut dyn Write>,
     dialect: Dialect,
     kept: Vec<u8>,
@@ -21,7 +21,7 @@ pub struct Output<'w> {
     pub records: u64,
 }
 
-impl<'w> Output<'w> {
+impl<'w> RepairOutput<'w> {
     /// Writes them to a sink.
     pub fn to(sink: &'w mut dyn Write, dialect: Dialect) -> Self {
         Self { sink: Some(sink), dialect, kept: Vec::new(), len: 0, records: 0 }
@@ -39,9 +39,9 @@ impl<'w> Output<'w> {
     pub fn put(&mut self, record: &Record<'_>) -> io::Result<()> {
         record
             .encode(self.dialect, &mut self.kept)
-            .map_err(|error: Unwritable| io::Error::other(error.to_string()))?;
+            .map_err(|error: EncodeError| io::Error::other(error.to_string()))?;
         self.records = self.records.saturating_add(1);
-        self.pass_on(KEPT)
+        self.flush_above(FLUSH_BYTES)
     }
 
     /// Takes records that are bytes already.
@@ -51,7 +51,7 @@ impl<'w> Output<'w> {
     pub fn put_bytes(&mut self, bytes: &[u8], records: u64) -> io::Result<()> {
         self.records = self.records.saturating_add(records);
         self.kept.extend_from_slice(bytes);
-        self.pass_on(KEPT)
+        self.flush_above(FLUSH_BYTES)
     }
 
     /// Takes so many bytes 0.
@@ -60,9 +60,9 @@ impl<'w> Output<'w> {
     /// What the sink says.
     pub fn pad(&mut self, mut bytes: u64) -> io::Result<()> {
         while bytes > 0 {
-            let now = bytes.min(KEPT as u64);
+            let now = bytes.min(FLUSH_BYTES as u64);
             self.kept.resize(self.kept.len().saturating_add(now as usize), 0);
-            self.pass_on(KEPT)?;
+            self.flush_above(FLUSH_BYTES)?;
             bytes = bytes.saturating_sub(now);
         }
         Ok(())
@@ -73,10 +73,10 @@ impl<'w> Output<'w> {
     /// # Errors
     /// What the sink says.
     pub fn flush(&mut self) -> io::Result<()> {
-        self.pass_on(1)
+        self.flush_above(1)
     }
 
-    fn pass_on(&mut self, from: usize) -> io::Result<()> {
+    fn flush_above(&mut self, from: usize) -> io::Result<()> {
         if self.kept.len() >= from {
             self.len = self.len.saturating_add(self.kept.len() as u64);
             if let Some(sink) = &mut self.sink {

@@ -8,8 +8,8 @@ use perfuse_tables::CallEvent;
 use perfuse_tables::access::{choices, nullable, numbers};
 use perfuse_wire::{Diagnostic, Diagnostics, Severity};
 
-use crate::fdr::owner;
-use crate::{Content, XRay};
+use crate::fdr::thread_ids;
+use crate::{LogContent, XRay};
 use perfuse_recording::{ClockMap, Placement, Recording, Source, TableRequest};
 
 /// Ticks a second in hand-made headers.
@@ -220,9 +220,9 @@ pub fn calls(log: &XRay) -> Vec<Call> {
 /// The thread of each key; calling for a key that is there gives it.
 fn tids(log: &XRay, placement: &Placement) -> HashMap<u32, i32> {
     let owners: Vec<(i32, i32)> = match log.content() {
-        Content::Fdr(survey) => survey.blocks.iter().map(owner).collect(),
-        Content::Basic(survey) => survey.owners.clone(),
-        Content::Profile(_) => Vec::new(),
+        LogContent::Fdr(survey) => survey.blocks.iter().map(thread_ids).collect(),
+        LogContent::Basic(survey) => survey.owners.clone(),
+        LogContent::Profile(_) => Vec::new(),
     };
     let mut identities = placement.identities.lock().unwrap();
     owners.into_iter().map(|(pid, tid)| (identities.thread(pid, tid), tid)).collect()

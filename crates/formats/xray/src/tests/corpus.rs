@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::assemble::*;
-use crate::{Content, XRay};
+use crate::{LogContent, XRay};
 use perfuse_recording::{Recording, Source};
 
 /// What no repair can mend: a rate nobody knows, an empty log, ids that say no more than they do, times below 0.
@@ -99,7 +99,7 @@ fn malformed_logs_are_told_of_inside_the_file() {
 fn overwritten_events_lose_their_bytes_and_nothing_else() {
     for path in logs(&["fdr-old"]).iter().filter(|path| path.to_str().unwrap().contains("custom-v")) {
         let log = read(path).unwrap();
-        let Content::Fdr(survey) = log.content() else { panic!() };
+        let LogContent::Fdr(survey) = log.content() else { panic!() };
         let version = log.header().file.version;
         assert!(survey.blocks.iter().all(|block| block.payloads == (version == 4)), "{}", path.display());
         assert!(survey.blocks.iter().all(|block| block.broken.is_none()));

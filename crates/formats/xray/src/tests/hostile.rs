@@ -3,20 +3,25 @@
 use super::assemble::*;
 use crate::block;
 use crate::ids::FunctionIds;
-use crate::reader::{Piece, Reader};
-use crate::record_iter::looked_at;
-use crate::{Content, XRay};
+use crate::reader::{FileRegion, Reader};
+use crate::record_iter::bytes_read;
+use crate::{LogContent, XRay};
 use perfuse_recording::Recording;
 
 /// Bytes looked at to find the buffers of a log and to walk them, on this thread.
 fn work(log: &XRay) -> u64 {
-    let before = looked_at();
+    let before = bytes_read();
     for piece in Reader::new(log.source(), log.header()) {
-        if let Piece::Buffer(extent) = piece {
-            let _ = block::walk(log.source(), &extent, log.header().dialect(), &mut FunctionIds::default());
+        if let FileRegion::BufferWriter(extent) = piece {
+            let _ = block::read_blocks(
+                log.source(),
+                &extent,
+                log.header().dialect(),
+                &mut FunctionIds::default(),
+            );
         }
     }
-    looked_at() - before
+    bytes_read() - before
 }
 
 /// A log of a version that repeats a piece.
@@ -26,17 +31,17 @@ fn many(version: u16, piece: &[u8], times: usize) -> XRay {
 
 #[test]
 fn tiny_buffers_and_lying_sizes_cost_no_more_than_their_bytes() {
-    let beginning = [extents(1 << 40), new_buffer(7), wall(1, 1)].concat();
+    let start = [extents(1 << 40), new_buffer(7), wall(1, 1)].concat();
     let pieces = [
         extents(0),
         extents(u64::MAX),
         extents(1),
         [extents(1), vec![1]].concat(),
         [extents(8), enter(1, 1)].concat(),
-        beginning.clone(),
+        start.clone(),
         [extents(4), new_buffer(7), wall(1, 1)].concat(),
         [extents(4), new_buffer(7), wall(1, 1), vec![0xff; 3]].concat(),
-        [beginning, vec![0x0f; 40]].concat(),
+        [start, vec![0x0f; 40]].concat(),
         vec![0x0f],
         [new_buffer(7), wall(1, 1)].concat(),
         new_buffer(7),
@@ -56,8 +61,8 @@ fn tiny_buffers_and_lying_sizes_cost_no_more_than_their_bytes() {
 #[test]
 fn what_is_kept_of_a_log_is_in_proportion_to_it() {
     let log = many(5, &[extents(1), vec![1]].concat(), 10_000);
-    let Content::Fdr(survey) = log.content() else { panic!("an FDR log") };
-    let kept = survey.blocks.capacity() * size_of::<block::Block>();
+    let LogContent::Fdr(survey) = log.content() else { panic!("an FDR log") };
+    let kept = survey.blocks.capacity() * size_of::<block::FdrBlock>();
     assert!(kept <= 32 * log.source().len(), "{kept}");
     let told = checked(&log);
     assert!(told.len() < 4000, "a rule is told a thousand times, then counted");

@@ -1,7 +1,7 @@
 //! Whether the bytes of events are there, or were overwritten by the next record.
 
 use super::assemble::*;
-use crate::{Content, XRay};
+use crate::{LogContent, XRay};
 use perfuse_recording::Recording;
 
 fn preamble_of_version(version: u16) -> Vec<u8> {
@@ -17,7 +17,7 @@ fn with_event(version: u16, size: i32, behind: &[u8], counted: usize) -> XRay {
 }
 
 fn payloads(log: &XRay) -> bool {
-    let Content::Fdr(survey) = log.content() else { panic!("an FDR log") };
+    let LogContent::Fdr(survey) = log.content() else { panic!("an FDR log") };
     survey.blocks[0].payloads
 }
 

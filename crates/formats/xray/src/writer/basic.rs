@@ -2,17 +2,19 @@
 
 use std::io::Write;
 
-use super::sink::{Beginning, Finish, LogSpec, Moment, Owner, Sink, Told, WriteError, Written};
-use crate::basic::Entry;
+use super::sink::{
+    BufferStart, FinishLog, LogSink, LogSpec, ThreadEvent, ThreadIds, TscStamp, WriteError, WriteSummary,
+};
+use crate::basic::BasicItem;
 use crate::consts::Action;
 use crate::header::Mode;
 use crate::layout::{BasicArgument, BasicRecord};
 
 /// Bytes that are gathered before they are written.
-const GATHERED: usize = 1 << 16;
+const FLUSH_BYTES: usize = 1 << 16;
 
 /// Place of the kind in a record.
-const KIND: usize = 3;
+const KIND_OFFSET: usize = 3;
 
 /// Writes the records of a Basic mode log to a sink.
 #[derive(Debug)]
@@ -21,7 +23,7 @@ pub struct BasicWriter<W: Write> {
     spec: LogSpec,
     buffer: Vec<u8>,
     /// The entry that an argument would belong to: its place in the buffer, whose it is, its function.
-    entry: Option<(usize, Owner, i32)>,
+    entry: Option<(usize, ThreadIds, i32)>,
 }
 
 impl<W: Write> BasicWriter<W> {
@@ -44,51 +46,51 @@ impl<W: Write> BasicWriter<W> {
     /// When the sink refuses.
     pub fn call(
         &mut self,
-        owner: Owner,
-        at: Moment,
+        thread_ids: ThreadIds,
+        at: TscStamp,
         action: Action,
         function_id: i32,
     ) -> Result<(), WriteError> {
-        if self.buffer.len() >= GATHERED {
+        if self.buffer.len() >= FLUSH_BYTES {
             self.drain()?;
         }
         let is_entry = matches!(action, Action::ENTRY | Action::ENTRY_ARGS);
-        self.entry = is_entry.then_some((self.buffer.len(), owner, function_id));
-        let Moment { tsc, cpu } = at;
+        self.entry = is_entry.then_some((self.buffer.len(), thread_ids, function_id));
+        let TscStamp { tsc, cpu } = at;
         let record = BasicRecord {
             record_type: 0,
             cpu: (cpu & 0xff) as u8,
             kind: self.kind(action),
             function_id,
             tsc,
-            tid: owner.1.cast_unsigned(),
-            pid: self.pid(owner),
+            tid: thread_ids.1.cast_unsigned(),
+            pid: self.pid(thread_ids),
             reserved: 0,
         };
-        Entry::Normal(record).encode(self.spec.endian, &mut self.buffer);
+        BasicItem::Function(record).encode(self.spec.endian, &mut self.buffer);
         Ok(())
     }
 
     /// Appends the argument of the function that was entered last; false, and nothing is, where that was another thread, or
     /// the version has none.
-    pub fn argument(&mut self, owner: Owner, argument: u64) -> bool {
+    pub fn argument(&mut self, thread_ids: ThreadIds, argument: u64) -> bool {
         let Some((place, entered, function_id)) = self.entry.take() else { return false };
-        if entered != owner || self.spec.version < 2 {
+        if entered != thread_ids || self.spec.version < 2 {
             return false;
         }
-        if let Some(kind) = self.buffer.get_mut(place.saturating_add(KIND)) {
+        if let Some(kind) = self.buffer.get_mut(place.saturating_add(KIND_OFFSET)) {
             *kind = Action::ENTRY_ARGS.0;
         }
         let record = BasicArgument {
             record_type: 1,
             padding: 0,
             function_id,
-            tid: owner.1.cast_unsigned(),
-            pid: self.pid(owner),
+            tid: thread_ids.1.cast_unsigned(),
+            pid: self.pid(thread_ids),
             argument,
             reserved: 0,
         };
-        Entry::Argument(record).encode(self.spec.endian, &mut self.buffer);
+        BasicItem::Argument(record).encode(self.spec.endian, &mut self.buffer);
         true
     }
 
@@ -123,7 +125,7 @@ impl<W: Write> BasicWriter<W> {
         }
     }
 
-    fn pid(&self, (pid, _): Owner) -> u32 {
+    fn pid(&self, (pid, _): ThreadIds) -> u32 {
         if self.spec.version < 3 { 0 } else { pid.cast_unsigned() }
     }
 
@@ -137,17 +139,17 @@ impl<W: Write> BasicWriter<W> {
 
 /// Writes what it is told at once.
 #[derive(Debug)]
-pub struct ToBasic<W: Write> {
+pub struct BasicSink<W: Write> {
     writer: BasicWriter<W>,
     version: u16,
-    written: Written,
+    written: WriteSummary,
     failed: Option<WriteError>,
 }
 
-impl<W: Write> ToBasic<W> {
+impl<W: Write> BasicSink<W> {
     /// A sink that writes such a version.
     pub fn new(writer: BasicWriter<W>, version: u16) -> Self {
-        Self { writer, version, written: Written::default(), failed: None }
+        Self { writer, version, written: WriteSummary::default(), failed: None }
     }
 
     /// The sink of its bytes.
@@ -155,43 +157,43 @@ impl<W: Write> ToBasic<W> {
         self.writer.get_mut()
     }
 
-    fn call(&mut self, owner: Owner, at: Moment, action: Action, function_id: u32) {
-        let misfits = &mut self.written.misfits;
+    fn call(&mut self, thread_ids: ThreadIds, at: TscStamp, action: Action, function_id: u32) {
+        let unsupported = &mut self.written.unsupported;
         let count = |so_far: &mut u64, when: bool| *so_far = so_far.saturating_add(u64::from(when));
-        count(&mut misfits.cpus, at.cpu > 0xff);
-        count(&mut misfits.pids, self.version < 3 && owner.0 != 0);
-        count(&mut misfits.tail_exits, self.version < 2 && action == Action::TAIL_EXIT);
+        count(&mut unsupported.cpus, at.cpu > 0xff);
+        count(&mut unsupported.pids, self.version < 3 && thread_ids.0 != 0);
+        count(&mut unsupported.tail_exits, self.version < 2 && action == Action::TAIL_EXIT);
         count(&mut self.written.num_calls, true);
-        if let Err(error) = self.writer.call(owner, at, action, function_id.cast_signed()) {
+        if let Err(error) = self.writer.call(thread_ids, at, action, function_id.cast_signed()) {
             let _ = self.failed.get_or_insert(error);
         }
     }
 }
 
-impl<W: Write> Sink for ToBasic<W> {
-    fn begin(&mut self, beginning: &Beginning) {
-        let lost = beginning.wall != (0, 0);
-        let lost_before = self.written.misfits.wall_times;
-        self.written.misfits.wall_times = lost_before.saturating_add(lost.into());
+impl<W: Write> LogSink for BasicSink<W> {
+    fn begin(&mut self, start: &BufferStart) {
+        let is_lost = start.wall != (0, 0);
+        let so_far = self.written.unsupported.wall_times;
+        self.written.unsupported.wall_times = so_far.saturating_add(is_lost.into());
     }
 
     fn end(&mut self, _even_empty: bool) -> Result<(), WriteError> {
         self.check()
     }
 
-    fn new_cpu(&mut self, _at: Moment) {}
+    fn new_cpu(&mut self, _at: TscStamp) {}
 
     fn wrap(&mut self, _tsc: u64) {}
 
-    fn tell(&mut self, owner: Owner, at: Moment, told: Told<'_>) {
-        let misfits = &mut self.written.misfits;
+    fn write_event(&mut self, thread_ids: ThreadIds, at: TscStamp, told: ThreadEvent<'_>) {
+        let unsupported = &mut self.written.unsupported;
         match told {
-            Told::Call { action, function_id } => self.call(owner, at, action, function_id),
-            Told::Argument(value) => {
-                let lost = !self.writer.argument(owner, value);
-                misfits.arguments = misfits.arguments.saturating_add(lost.into());
+            ThreadEvent::Call { action, function_id } => self.call(thread_ids, at, action, function_id),
+            ThreadEvent::Argument(value) => {
+                let is_lost = !self.writer.argument(thread_ids, value);
+                unsupported.arguments = unsupported.arguments.saturating_add(is_lost.into());
             }
-            Told::Event { .. } => misfits.events = misfits.events.saturating_add(1),
+            ThreadEvent::Event { .. } => unsupported.events = unsupported.events.saturating_add(1),
         }
     }
 
@@ -200,8 +202,8 @@ impl<W: Write> Sink for ToBasic<W> {
     }
 }
 
-impl<W: Write> Finish for ToBasic<W> {
-    fn finish(&mut self) -> Result<Written, WriteError> {
+impl<W: Write> FinishLog for BasicSink<W> {
+    fn finish(&mut self) -> Result<WriteSummary, WriteError> {
         self.check()?;
         self.writer.flush()?;
         Ok(self.written)

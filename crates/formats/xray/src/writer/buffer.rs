@@ -2,23 +2,23 @@
 
 use perfuse_wire::Endian;
 
-use super::sink::{Beginning, Moment};
-use crate::consts::{Action, FUNCTION_ID_BITS, Kind};
-use crate::encode::{self, Unwritable, action_of_version, has_kind};
+use super::sink::{BufferStart, TscStamp};
+use crate::consts::{Action, FUNCTION_ID_BITS, MetadataKind};
+use crate::encode::{self, EncodeError, action_of_version, has_kind};
 use crate::event_payloads::payloads_follow;
-use crate::reader::{Bound, Extent};
+use crate::reader::{BufferEnd, BufferExtent};
 use crate::records::{Dialect, Event, EventTime, Record, pack};
 
 /// Gathers the records of a buffer. Times may come in any order: where a delta does not reach, TSCWrap is written, and
 /// NewCPUId where the processor is another.
 #[derive(Clone, Debug)]
-pub struct Buffer {
+pub struct BufferWriter {
     dialect: Dialect,
     bytes: Vec<u8>,
     /// Where its records begin.
     preamble: usize,
     /// What deltas are added to.
-    base: Moment,
+    base: TscStamp,
     /// The entry that an argument would belong to, and where its record is.
     entry: Option<(usize, u32)>,
     has_events: bool,
@@ -26,35 +26,35 @@ pub struct Buffer {
     event_end: usize,
 }
 
-impl Buffer {
+impl BufferWriter {
     /// A buffer with NewBuffer, WallTimeMarker, Pid where the version has it, and NewCPUId.
     #[must_use]
-    pub fn new(dialect: Dialect, beginning: &Beginning) -> Self {
+    pub fn new(dialect: Dialect, start: &BufferStart) -> Self {
         let mut buffer = Self {
             dialect,
             bytes: Vec::new(),
             preamble: 0,
-            base: beginning.at,
+            base: start.at,
             entry: None,
             has_events: false,
             event_end: 0,
         };
-        buffer.restart(beginning);
+        buffer.restart(start);
         buffer
     }
 
     /// Makes it a new one that keeps the memory of the old.
-    pub fn restart(&mut self, beginning: &Beginning) {
+    pub fn restart(&mut self, start: &BufferStart) {
         self.bytes.clear();
         (self.entry, self.has_events, self.event_end) = (None, false, 0);
-        let (pid, tid) = beginning.owner;
-        let (seconds, microseconds) = beginning.wall;
+        let (pid, tid) = start.thread_ids;
+        let (seconds, microseconds) = start.wall;
         self.record(&Record::NewBuffer { tid });
         self.record(&Record::WallTime { seconds, microseconds });
-        if pid != 0 && has_kind(self.dialect.version, Kind::PID) {
+        if pid != 0 && has_kind(self.dialect.version, MetadataKind::PID) {
             self.record(&Record::Pid(pid));
         }
-        self.new_cpu(beginning.at);
+        self.new_cpu(start.at);
         self.preamble = self.bytes.len();
     }
 
@@ -74,8 +74,8 @@ impl Buffer {
 
     /// Whether a reader may take bytes of its events for records: versions 1 to 3 do not say that they are there.
     #[must_use]
-    pub fn is_doubtful(&self) -> bool {
-        let extent = Extent { extents: None, records: 0..self.bytes.len(), bound: Bound::Stated };
+    pub fn is_ambiguous(&self) -> bool {
+        let extent = BufferExtent { extents: None, records: 0..self.bytes.len(), bound: BufferEnd::Stated };
         self.has_events && self.dialect.version < 4 && !payloads_follow(&self.bytes, &extent, self.dialect)
     }
 
@@ -86,7 +86,7 @@ impl Buffer {
     }
 
     /// Appends NewCPUId.
-    pub fn new_cpu(&mut self, at: Moment) {
+    pub fn new_cpu(&mut self, at: TscStamp) {
         self.record(&Record::NewCpuId { cpu: at.cpu, tsc: at.tsc });
         self.base = at;
     }
@@ -102,15 +102,15 @@ impl Buffer {
     /// # Errors
     /// For an id of more than 28 bits.
     #[inline]
-    pub fn call(&mut self, at: Moment, action: Action, function_id: u32) -> Result<(), Unwritable> {
+    pub fn call(&mut self, at: TscStamp, action: Action, function_id: u32) -> Result<(), EncodeError> {
         if function_id >> FUNCTION_ID_BITS != 0 {
-            return Err(Unwritable::FunctionId(function_id));
+            return Err(EncodeError::FunctionId(function_id));
         }
         let delta = at.tsc.wrapping_sub(self.base.tsc);
         let tsc_delta = match u32::try_from(delta) {
             Ok(delta) if at.cpu == self.base.cpu && delta <= self.largest_delta() => delta,
             _ => {
-                self.go_to(at);
+                self.write_new_time(at);
                 0
             }
         };
@@ -141,15 +141,24 @@ impl Buffer {
     ///
     /// # Errors
     /// Where the version has no such event, or it has more than 2 GiB.
-    pub fn event(&mut self, at: Moment, event_type: Option<u16>, payload: &[u8]) -> Result<(), Unwritable> {
+    pub fn event(
+        &mut self,
+        at: TscStamp,
+        event_type: Option<u16>,
+        payload: &[u8],
+    ) -> Result<(), EncodeError> {
         let version = self.dialect.version;
-        let kind = if event_type.is_some() { Kind::TYPED_EVENT_MARKER } else { Kind::CUSTOM_EVENT_MARKER };
+        let kind = if event_type.is_some() {
+            MetadataKind::TYPED_EVENT_MARKER
+        } else {
+            MetadataKind::CUSTOM_EVENT_MARKER
+        };
         if !has_kind(version, kind) {
-            return Err(Unwritable::Kind { kind, version });
+            return Err(EncodeError::MetadataKind { kind, version });
         }
-        let size = i32::try_from(payload.len()).map_err(|_| Unwritable::EventSize(payload.len()))?;
-        let says_cpu = version == 4 && event_type.is_none();
-        if at.cpu != self.base.cpu && !says_cpu {
+        let size = i32::try_from(payload.len()).map_err(|_| EncodeError::EventSize(payload.len()))?;
+        let has_cpu = version == 4 && event_type.is_none();
+        if at.cpu != self.base.cpu && !has_cpu {
             self.new_cpu(at);
         }
         let time = if version < 5 {
@@ -163,7 +172,7 @@ impl Buffer {
             self.base.tsc = at.tsc;
             EventTime::Delta(delta)
         };
-        let event = Event { size, time, cpu: says_cpu.then_some(at.cpu), event_type, payload };
+        let event = Event { size, time, cpu: has_cpu.then_some(at.cpu), event_type, payload };
         self.record(&if event_type.is_some() { Record::Typed(event) } else { Record::Custom(event) });
         (self.entry, self.has_events, self.event_end) = (None, true, self.bytes.len());
         Ok(())
@@ -176,7 +185,7 @@ impl Buffer {
     }
 
     #[cold]
-    fn go_to(&mut self, at: Moment) {
+    fn write_new_time(&mut self, at: TscStamp) {
         if at.cpu == self.base.cpu { self.wrap(at.tsc) } else { self.new_cpu(at) }
     }
 

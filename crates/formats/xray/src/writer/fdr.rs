@@ -4,8 +4,11 @@ use std::io::Write;
 
 use rustc_hash::FxHashMap;
 
-use super::buffer::Buffer;
-use super::sink::{BUFFER_BYTES, Beginning, Finish, LogSpec, Moment, Owner, Sink, Told, WriteError, Written};
+use super::buffer::BufferWriter;
+use super::sink::{
+    BUFFER_BYTES, BufferStart, FinishLog, LogSink, LogSpec, ThreadEvent, ThreadIds, TscStamp, WriteError,
+    WriteSummary,
+};
 use crate::consts::{FUNCTION_BYTES, METADATA_BYTES};
 use crate::header::Mode;
 use crate::records::{Dialect, Record};
@@ -38,7 +41,7 @@ impl<W: Write> FdrWriter<W> {
 
     /// Bytes that a buffer takes in a log of a version, padding apart.
     #[must_use]
-    pub fn bytes_of(buffer: &Buffer) -> u64 {
+    pub fn bytes_of(buffer: &BufferWriter) -> u64 {
         // BufferExtents before it, or EndOfBuffer behind.
         buffer.bytes().len().saturating_add(METADATA_BYTES) as u64
     }
@@ -47,23 +50,23 @@ impl<W: Write> FdrWriter<W> {
     ///
     /// # Errors
     /// When the sink refuses, or a buffer of version 1 is larger than `buffer_size`.
-    pub fn write(&mut self, buffer: &mut Buffer) -> Result<(), WriteError> {
+    pub fn write(&mut self, buffer: &mut BufferWriter) -> Result<(), WriteError> {
         buffer.seal();
         let (bytes, records) = (Self::bytes_of(buffer), buffer.bytes());
         let dialect = self.dialect();
-        let mut mark = Vec::with_capacity(METADATA_BYTES);
+        let mut marker = Vec::with_capacity(METADATA_BYTES);
         if dialect.version > 1 {
             // Every version from 2 on has it.
-            let _ = Record::BufferExtents(records.len() as u64).encode(dialect, &mut mark);
-            self.out.write_all(&mark)?;
+            let _ = Record::BufferExtents(records.len() as u64).encode(dialect, &mut marker);
+            self.out.write_all(&marker)?;
             self.out.write_all(records)?;
             return Ok(());
         }
         let buffer_size = self.spec.buffer_size;
         let padding = buffer_size.checked_sub(bytes).ok_or(WriteError::TooLarge { bytes, buffer_size })?;
-        let _ = Record::EndOfBuffer.encode(dialect, &mut mark);
+        let _ = Record::EndOfBuffer.encode(dialect, &mut marker);
         self.out.write_all(records)?;
-        self.out.write_all(&mark)?;
+        self.out.write_all(&marker)?;
         std::io::copy(&mut std::io::Read::take(std::io::repeat(0), padding), &mut self.out)?;
         Ok(())
     }
@@ -99,43 +102,43 @@ const EVENT_BYTES: usize = 3 * METADATA_BYTES;
 
 /// Writes buffers as they end.
 #[derive(Debug)]
-pub struct ToFdr<W: Write> {
+pub struct FdrSink<W: Write> {
     writer: FdrWriter<W>,
     /// How records are written.
     dialect: Dialect,
     /// The buffer that was begun, and whether it is.
-    buffer: Buffer,
+    buffer: BufferWriter,
     is_open: bool,
     /// Buffers of threads that told something without one, in the order they came.
-    gathered: Vec<Buffer>,
-    of_thread: FxHashMap<Owner, usize>,
+    gathered: Vec<BufferWriter>,
+    of_thread: FxHashMap<ThreadIds, usize>,
     /// Whether the last call was left out, and its argument is to be.
     left_out: bool,
     /// Rate of ticks that count from when CLOCK_MONOTONIC began, where they do.
     monotonic_hz: Option<u64>,
-    largest: u64,
+    largest_bytes: u64,
     bytes: u64,
-    written: Written,
+    written: WriteSummary,
     failed: Option<WriteError>,
 }
 
-impl<W: Write> ToFdr<W> {
+impl<W: Write> FdrSink<W> {
     /// A sink whose records are of the version of `spec`.
     pub fn new(writer: FdrWriter<W>, spec: LogSpec) -> Self {
-        let nothing = Beginning { owner: (0, 0), wall: (0, 0), at: Moment::default() };
+        let nothing = BufferStart { thread_ids: (0, 0), wall: (0, 0), at: TscStamp::default() };
         let dialect = spec.dialect();
         Self {
             writer,
             dialect,
-            buffer: Buffer::new(dialect, &nothing),
+            buffer: BufferWriter::new(dialect, &nothing),
             is_open: false,
             gathered: Vec::new(),
             of_thread: FxHashMap::default(),
             left_out: false,
             monotonic_hz: None,
-            largest: 0,
+            largest_bytes: 0,
             bytes: 0,
-            written: Written::default(),
+            written: WriteSummary::default(),
             failed: None,
         }
     }
@@ -153,7 +156,7 @@ impl<W: Write> ToFdr<W> {
 
     /// Bytes of the largest buffer, bytes of all, and how many there are.
     pub fn sizes(&self) -> (u64, u64, u64) {
-        (self.largest, self.bytes, self.written.num_buffers)
+        (self.largest_bytes, self.bytes, self.written.num_buffers)
     }
 
     /// Writes the gathered buffers that are not empty.
@@ -167,66 +170,66 @@ impl<W: Write> ToFdr<W> {
         Ok(())
     }
 
-    fn write(&mut self, buffer: &mut Buffer) -> Result<(), WriteError> {
+    fn write(&mut self, buffer: &mut BufferWriter) -> Result<(), WriteError> {
         buffer.seal();
         let bytes = FdrWriter::<W>::bytes_of(buffer);
-        self.largest = self.largest.max(bytes);
+        self.largest_bytes = self.largest_bytes.max(bytes);
         self.bytes = self.bytes.saturating_add(bytes);
         self.written.num_buffers = self.written.num_buffers.saturating_add(1);
-        let misfits = &mut self.written.misfits;
-        misfits.doubtful = misfits.doubtful.saturating_add(buffer.is_doubtful().into());
+        let unsupported = &mut self.written.unsupported;
+        unsupported.ambiguous = unsupported.ambiguous.saturating_add(buffer.is_ambiguous().into());
         self.writer.write(buffer)
     }
 
-    fn count_owner(&mut self, (pid, _): Owner, has_wall: bool) {
-        let misfits = &mut self.written.misfits;
-        let lost = self.dialect.version < 3 && pid != 0;
-        misfits.pids = misfits.pids.saturating_add(lost.into());
-        misfits.unknown_wall_times = misfits.unknown_wall_times.saturating_add((!has_wall).into());
+    fn count_missing_ids(&mut self, (pid, _): ThreadIds, has_wall: bool) {
+        let unsupported = &mut self.written.unsupported;
+        let is_lost = self.dialect.version < 3 && pid != 0;
+        unsupported.pids = unsupported.pids.saturating_add(is_lost.into());
+        unsupported.unknown_wall_times = unsupported.unknown_wall_times.saturating_add((!has_wall).into());
     }
 
     /// The buffer a thread's records are gathered in; full ones are written before a call, not between it and its argument.
-    fn gather(&mut self, owner: Owner, at: Moment, told: &Told<'_>) {
-        let beginning = Beginning { owner, wall: self.wall(at), at };
-        let has_wall = beginning.wall != (0, 0);
-        let place = match self.of_thread.get(&owner) {
+    fn append_gathered(&mut self, thread_ids: ThreadIds, at: TscStamp, told: &ThreadEvent<'_>) {
+        let start = BufferStart { thread_ids, wall: self.wall(at), at };
+        let has_wall = start.wall != (0, 0);
+        let place = match self.of_thread.get(&thread_ids) {
             Some(&place) => place,
             None => {
-                self.count_owner(owner, has_wall);
-                self.gathered.push(Buffer::new(self.dialect, &beginning));
+                self.count_missing_ids(thread_ids, has_wall);
+                self.gathered.push(BufferWriter::new(self.dialect, &start));
                 let place = self.gathered.len().saturating_sub(1);
-                self.of_thread.insert(owner, place);
+                self.of_thread.insert(thread_ids, place);
                 place
             }
         };
         let Some(slot) = self.gathered.get_mut(place) else { return };
         std::mem::swap(&mut self.buffer, slot);
         if !self.has_room(told) {
-            let mut full = std::mem::replace(&mut self.buffer, Buffer::new(self.dialect, &beginning));
+            let mut full = std::mem::replace(&mut self.buffer, BufferWriter::new(self.dialect, &start));
             if let Err(error) = self.write(&mut full) {
                 let _ = self.failed.get_or_insert(error);
             }
-            self.count_owner(owner, has_wall);
+            self.count_missing_ids(thread_ids, has_wall);
         }
-        self.put(at, told);
+        self.append_event(at, told);
         if let Some(slot) = self.gathered.get_mut(place) {
             std::mem::swap(&mut self.buffer, slot);
         }
     }
 
     /// Whether the buffer stays of the usual size with this in it: a call with its argument, each behind a counter.
-    fn has_room(&self, told: &Told<'_>) -> bool {
+    fn has_room(&self, told: &ThreadEvent<'_>) -> bool {
         let more = match told {
-            Told::Call { .. } => CALL_BYTES,
-            Told::Argument(_) => 0,
-            Told::Event { payload, .. } => payload.len().saturating_add(EVENT_BYTES),
+            ThreadEvent::Call { .. } => CALL_BYTES,
+            ThreadEvent::Argument(_) => 0,
+            ThreadEvent::Event { payload, .. } => payload.len().saturating_add(EVENT_BYTES),
         };
         let bytes = FdrWriter::<W>::bytes_of(&self.buffer).saturating_add(more as u64);
         self.buffer.is_empty() || more == 0 || bytes <= BUFFER_BYTES
     }
 
     /// Seconds and microseconds of CLOCK_MONOTONIC, where ticks tell.
-    fn wall(&self, at: Moment) -> (i64, i32) {
+    fn wall(&self, at: TscStamp) -> (i64, i32) {
         let Some(hz) = self.monotonic_hz else { return (0, 0) };
         let (seconds, rest) = (at.tsc.checked_div(hz), at.tsc.checked_rem(hz).unwrap_or(0));
         let microseconds = u128::from(rest).saturating_mul(1_000_000).checked_div(hz.into());
@@ -235,28 +238,28 @@ impl<W: Write> ToFdr<W> {
     }
 
     #[inline]
-    fn put(&mut self, at: Moment, told: &Told<'_>) {
-        let Written { num_calls, num_events, misfits, .. } = &mut self.written;
+    fn append_event(&mut self, at: TscStamp, told: &ThreadEvent<'_>) {
+        let WriteSummary { num_calls, num_events, unsupported, .. } = &mut self.written;
         match *told {
-            Told::Call { action, function_id } => match self.buffer.call(at, action, function_id) {
+            ThreadEvent::Call { action, function_id } => match self.buffer.call(at, action, function_id) {
                 Ok(()) => {
                     *num_calls = num_calls.wrapping_add(1);
                     self.left_out = false;
                 }
                 Err(_) => {
-                    misfits.function_ids = misfits.function_ids.saturating_add(1);
+                    unsupported.function_ids = unsupported.function_ids.saturating_add(1);
                     self.left_out = true;
                 }
             },
-            Told::Argument(value) => {
+            ThreadEvent::Argument(value) => {
                 if self.left_out || !self.buffer.argument(value) {
-                    misfits.arguments = misfits.arguments.saturating_add(1);
+                    unsupported.arguments = unsupported.arguments.saturating_add(1);
                 }
             }
-            Told::Event { event_type, payload } => {
+            ThreadEvent::Event { event_type, payload } => {
                 match self.buffer.event(at, event_type, payload) {
                     Ok(()) => *num_events = num_events.saturating_add(1),
-                    Err(_) => misfits.events = misfits.events.saturating_add(1),
+                    Err(_) => unsupported.events = unsupported.events.saturating_add(1),
                 }
                 self.left_out = false;
             }
@@ -264,19 +267,19 @@ impl<W: Write> ToFdr<W> {
     }
 }
 
-impl<W: Write> Sink for ToFdr<W> {
-    fn begin(&mut self, beginning: &Beginning) {
-        self.buffer.restart(beginning);
+impl<W: Write> LogSink for FdrSink<W> {
+    fn begin(&mut self, start: &BufferStart) {
+        self.buffer.restart(start);
         self.is_open = true;
         self.left_out = false;
-        self.count_owner(beginning.owner, beginning.wall != (0, 0));
+        self.count_missing_ids(start.thread_ids, start.wall != (0, 0));
     }
 
     fn end(&mut self, even_empty: bool) -> Result<(), WriteError> {
         self.is_open = false;
         if even_empty || !self.buffer.is_empty() {
-            let nothing = Beginning { owner: (0, 0), wall: (0, 0), at: Moment::default() };
-            let mut buffer = std::mem::replace(&mut self.buffer, Buffer::new(self.dialect, &nothing));
+            let nothing = BufferStart { thread_ids: (0, 0), wall: (0, 0), at: TscStamp::default() };
+            let mut buffer = std::mem::replace(&mut self.buffer, BufferWriter::new(self.dialect, &nothing));
             let done = self.write(&mut buffer);
             self.buffer = buffer;
             done?;
@@ -284,7 +287,7 @@ impl<W: Write> Sink for ToFdr<W> {
         self.check()
     }
 
-    fn new_cpu(&mut self, at: Moment) {
+    fn new_cpu(&mut self, at: TscStamp) {
         self.buffer.new_cpu(at);
     }
 
@@ -293,11 +296,11 @@ impl<W: Write> Sink for ToFdr<W> {
     }
 
     #[inline]
-    fn tell(&mut self, owner: Owner, at: Moment, told: Told<'_>) {
+    fn write_event(&mut self, thread_ids: ThreadIds, at: TscStamp, told: ThreadEvent<'_>) {
         if self.is_open {
-            self.put(at, &told);
+            self.append_event(at, &told);
         } else {
-            self.gather(owner, at, &told);
+            self.append_gathered(thread_ids, at, &told);
         }
     }
 
@@ -306,8 +309,8 @@ impl<W: Write> Sink for ToFdr<W> {
     }
 }
 
-impl<W: Write> Finish for ToFdr<W> {
-    fn finish(&mut self) -> Result<Written, WriteError> {
+impl<W: Write> FinishLog for FdrSink<W> {
+    fn finish(&mut self) -> Result<WriteSummary, WriteError> {
         self.write_gathered()?;
         self.check()?;
         self.writer.flush()?;

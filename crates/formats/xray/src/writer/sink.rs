@@ -13,11 +13,11 @@ use crate::records::Dialect;
 pub const BUFFER_BYTES: u64 = 1 << 16;
 
 /// Process and thread; 0 where a log does not say.
-pub type Owner = (i32, i32);
+pub type ThreadIds = (i32, i32);
 
 /// The counter, and the processor it is of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moment {
+pub struct TscStamp {
     /// The counter.
     pub tsc: u64,
     /// The processor.
@@ -26,7 +26,7 @@ pub struct Moment {
 
 /// What a thread did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told<'a> {
+pub enum ThreadEvent<'a> {
     /// It entered or left a function.
     Call {
         /// Which of the two, and how.
@@ -88,7 +88,7 @@ impl LogSpec {
 
 /// What was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct WriteSummary {
     /// Buffers of an FDR log.
     pub num_buffers: u64,
     /// Function records.
@@ -96,7 +96,7 @@ pub struct Written {
     /// Custom and typed events.
     pub num_events: u64,
     /// What did not fit.
-    pub misfits: Misfits,
+    pub unsupported: UnsupportedItems,
 }
 
 /// Why a log cannot be written.
@@ -137,45 +137,45 @@ impl From<io::Error> for WriteError {
 
 /// What a buffer begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Beginning {
+pub struct BufferStart {
     /// Process and thread; the process is written from version 3 on, unless it is 0.
-    pub owner: Owner,
+    pub thread_ids: ThreadIds,
     /// Seconds and microseconds of CLOCK_MONOTONIC when it was begun; both 0 where that is not known.
     pub wall: (i64, i32),
     /// The counter at that time.
-    pub at: Moment,
+    pub at: TscStamp,
 }
 
 /// Takes in what threads did: by buffers, or thread by thread in order of time.
-pub trait Sink {
+pub trait LogSink {
     /// A buffer begins: what is told until its end is of its thread.
-    fn begin(&mut self, beginning: &Beginning);
+    fn begin(&mut self, start: &BufferStart);
 
     /// The buffer ends. Without `even_empty` there was none if nothing was told.
     fn end(&mut self, even_empty: bool) -> Result<(), WriteError>;
 
     /// The log has the counter whole here, and the processor.
-    fn new_cpu(&mut self, at: Moment);
+    fn new_cpu(&mut self, at: TscStamp);
 
     /// The log has the counter whole here.
     fn wrap(&mut self, tsc: u64);
 
     /// A thread did something.
-    fn tell(&mut self, owner: Owner, at: Moment, told: Told<'_>);
+    fn write_event(&mut self, thread_ids: ThreadIds, at: TscStamp, told: ThreadEvent<'_>);
 
     /// What failed since it was asked last.
     fn check(&mut self) -> Result<(), WriteError>;
 }
 
 /// A sink that ends.
-pub trait Finish: Sink {
+pub trait FinishLog: LogSink {
     /// Writes what is left, and says what was written.
-    fn finish(&mut self) -> Result<Written, WriteError>;
+    fn finish(&mut self) -> Result<WriteSummary, WriteError>;
 }
 
 /// How many of what did not fit, or was not there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Misfits {
+pub struct UnsupportedItems {
     /// Buffers, or records of Basic mode, whose process the version cannot tell.
     pub pids: u64,
     /// Wall times of buffers, which Basic mode has not; with them goes what the log shows of its counter's rate.
@@ -198,16 +198,16 @@ pub struct Misfits {
     pub payloads: u64,
     /// Buffers of versions 1 to 3 in which bytes of events look like records: those versions do not say whether the bytes
     /// are there, and readers have to guess.
-    pub doubtful: u64,
+    pub ambiguous: u64,
     /// Arguments of no entry, left out.
-    pub orphans: u64,
+    pub orphan_arguments: u64,
     /// Records of no known kind, left out.
     pub unknown: u64,
     /// Buffers, or records of Basic mode, that were there twice: written once.
     pub copies: u64,
 }
 
-impl Misfits {
+impl UnsupportedItems {
     /// Every count, with its name.
     #[must_use]
     pub fn counts(&self) -> [(&'static str, u64); 14] {
@@ -222,8 +222,8 @@ impl Misfits {
             ("events", self.events),
             ("function_ids", self.function_ids),
             ("payloads", self.payloads),
-            ("doubtful", self.doubtful),
-            ("orphans", self.orphans),
+            ("doubtful", self.ambiguous),
+            ("orphans", self.orphan_arguments),
             ("unknown", self.unknown),
             ("copies", self.copies),
         ]
@@ -242,8 +242,8 @@ impl Misfits {
             &mut self.events,
             &mut self.function_ids,
             &mut self.payloads,
-            &mut self.doubtful,
-            &mut self.orphans,
+            &mut self.ambiguous,
+            &mut self.orphan_arguments,
             &mut self.unknown,
             &mut self.copies,
         ];

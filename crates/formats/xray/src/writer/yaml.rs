@@ -2,33 +2,35 @@
 
 use std::io::Write;
 
-use super::sink::{Beginning, Finish, LogSpec, Moment, Owner, Sink, Told, WriteError, Written};
+use super::sink::{
+    BufferStart, FinishLog, LogSink, LogSpec, ThreadEvent, ThreadIds, TscStamp, WriteError, WriteSummary,
+};
 use crate::consts::Action;
 use crate::header::Mode;
 
 /// Gathers what it is told, and writes it at the end: lines are in the order of time over all threads.
 #[derive(Debug)]
-pub struct ToYaml<W: Write> {
+pub struct YamlSink<W: Write> {
     out: W,
     spec: LogSpec,
-    lines: Vec<Line>,
-    written: Written,
+    lines: Vec<YamlLine>,
+    written: WriteSummary,
 }
 
 #[derive(Debug)]
-struct Line {
-    owner: Owner,
-    at: Moment,
+struct YamlLine {
+    thread_ids: ThreadIds,
+    at: TscStamp,
     kind: &'static str,
     function_id: u32,
     argument: Option<u64>,
     data: Box<[u8]>,
 }
 
-impl<W: Write> ToYaml<W> {
+impl<W: Write> YamlSink<W> {
     /// A sink that writes such a header.
     pub fn new(out: W, spec: LogSpec) -> Self {
-        Self { out, spec, lines: Vec::new(), written: Written::default() }
+        Self { out, spec, lines: Vec::new(), written: WriteSummary::default() }
     }
 
     fn header(&mut self) -> Result<(), WriteError> {
@@ -43,30 +45,30 @@ impl<W: Write> ToYaml<W> {
     }
 }
 
-impl<W: Write> Sink for ToYaml<W> {
-    fn begin(&mut self, beginning: &Beginning) {
-        let lost = u64::from(beginning.wall != (0, 0));
-        let so_far = &mut self.written.misfits.wall_times;
-        *so_far = so_far.saturating_add(lost);
+impl<W: Write> LogSink for YamlSink<W> {
+    fn begin(&mut self, start: &BufferStart) {
+        let num_lost = u64::from(start.wall != (0, 0));
+        let so_far = &mut self.written.unsupported.wall_times;
+        *so_far = so_far.saturating_add(num_lost);
     }
 
     fn end(&mut self, _even_empty: bool) -> Result<(), WriteError> {
         Ok(())
     }
 
-    fn new_cpu(&mut self, _at: Moment) {}
+    fn new_cpu(&mut self, _at: TscStamp) {}
 
     fn wrap(&mut self, _tsc: u64) {}
 
-    fn tell(&mut self, owner: Owner, at: Moment, told: Told<'_>) {
+    fn write_event(&mut self, thread_ids: ThreadIds, at: TscStamp, told: ThreadEvent<'_>) {
         let (kind, function_id, data) = match told {
-            Told::Argument(value) => {
+            ThreadEvent::Argument(value) => {
                 if let Some(line) = self.lines.last_mut() {
                     (line.kind, line.argument) = ("function-enter-arg", Some(value));
                 }
                 return;
             }
-            Told::Call { action, function_id } => {
+            ThreadEvent::Call { action, function_id } => {
                 let calls = &mut self.written.num_calls;
                 *calls = calls.saturating_add(1);
                 let kind = match action {
@@ -76,14 +78,14 @@ impl<W: Write> Sink for ToYaml<W> {
                 };
                 (kind, function_id, &[][..])
             }
-            Told::Event { event_type, payload } => {
+            ThreadEvent::Event { event_type, payload } => {
                 let events = &mut self.written.num_events;
                 *events = events.saturating_add(1);
                 let kind = if event_type.is_some() { "typed-event" } else { "custom-event" };
                 (kind, 0, payload)
             }
         };
-        self.lines.push(Line { owner, at, kind, function_id, argument: None, data: data.into() });
+        self.lines.push(YamlLine { thread_ids, at, kind, function_id, argument: None, data: data.into() });
     }
 
     fn check(&mut self) -> Result<(), WriteError> {
@@ -91,11 +93,11 @@ impl<W: Write> Sink for ToYaml<W> {
     }
 }
 
-impl<W: Write> Finish for ToYaml<W> {
-    fn finish(&mut self) -> Result<Written, WriteError> {
+impl<W: Write> FinishLog for YamlSink<W> {
+    fn finish(&mut self) -> Result<WriteSummary, WriteError> {
         self.header()?;
         self.lines.sort_by_key(|line| line.at.tsc);
-        for Line { owner: (pid, tid), at, kind, function_id, argument, data } in &self.lines {
+        for YamlLine { thread_ids: (pid, tid), at, kind, function_id, argument, data } in &self.lines {
             let id = function_id.cast_signed();
             let arguments = argument.map(|value| format!("args: [ {value} ], ")).unwrap_or_default();
             let data = quoted(data);

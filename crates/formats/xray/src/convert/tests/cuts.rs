@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::consts::Action;
 use crate::convert::Selection;
-use crate::writer::{Beginning, Buffer, FdrWriter, LogSpec, Moment};
+use crate::writer::{BufferStart, BufferWriter, FdrWriter, LogSpec, TscStamp};
 
 const ENTER: i32 = CallEvent::Enter as i32;
 const EXIT: i32 = CallEvent::Exit as i32;
@@ -23,10 +23,11 @@ fn log_of(calls: &[(u64, Action, u32)]) -> XRay {
         buffer_size: 4096,
     };
     let mut writer = FdrWriter::new(Vec::new(), spec).unwrap();
-    let at = Moment { tsc: calls[0].0, cpu: 0 };
-    let mut buffer = Buffer::new(writer.dialect(), &Beginning { owner: (1, 1), wall: (1, 0), at });
+    let at = TscStamp { tsc: calls[0].0, cpu: 0 };
+    let mut buffer =
+        BufferWriter::new(writer.dialect(), &BufferStart { thread_ids: (1, 1), wall: (1, 0), at });
     for &(tsc, action, function) in calls {
-        buffer.call(Moment { tsc, cpu: 0 }, action, function).unwrap();
+        buffer.call(TscStamp { tsc, cpu: 0 }, action, function).unwrap();
         if action == Action::ENTRY_ARGS {
             assert!(buffer.argument(function.into()));
         }
@@ -118,7 +119,7 @@ fn a_thread_is_what_it_was() {
             let (bytes, _) = converted(&[&log], &Options { selection, ..Options::like(&log) });
             let found = rows(&of_bytes(&bytes));
             assert_eq!(found[&(pid, tid)], *expected, "{}", path.display());
-            assert!(found.keys().all(|owner| owner.1 == tid));
+            assert!(found.keys().all(|thread_ids| thread_ids.1 == tid));
         }
     }
 }
@@ -138,14 +139,14 @@ fn ranges_of_real_logs() {
         let third = (last - first) / 3;
         let (begin, end) = (first + third, last - third);
         let left = of(begin..end);
-        for (owner, rows) in &before {
+        for (thread_ids, rows) in &before {
             let within = |row: &&Row| (begin as i64..end as i64).contains(&row.0);
             let expected: Vec<&Row> = rows.iter().filter(within).collect();
-            let found: Vec<&Row> = left.get(owner).into_iter().flatten().filter(within).collect();
+            let found: Vec<&Row> = left.get(thread_ids).into_iter().flatten().filter(within).collect();
             assert_eq!(found, expected, "{}", path.display());
         }
-        for (owner, rows) in &left {
-            let mut all = before[owner].iter();
+        for (thread_ids, rows) in &left {
+            let mut all = before[thread_ids].iter();
             assert!(rows.iter().all(|row| all.any(|other| other == row)), "{}", path.display());
         }
     }

@@ -86,7 +86,7 @@ fn sizes_that_lie_do_not_make_a_log_large() {
 /// One large buffer among many small ones would make version 1 nearly all padding.
 #[test]
 fn padding_is_bounded() {
-    use crate::writer::{Beginning, Buffer, FdrWriter, LogSpec, Moment};
+    use crate::writer::{BufferStart, BufferWriter, FdrWriter, LogSpec, TscStamp};
     let spec = LogSpec {
         mode: Mode::Fdr,
         version: 5,
@@ -97,8 +97,9 @@ fn padding_is_bounded() {
     };
     let mut writer = FdrWriter::new(Vec::new(), spec).unwrap();
     for i in 0..2000 {
-        let at = Moment { tsc: i, cpu: 0 };
-        let mut buffer = Buffer::new(writer.dialect(), &Beginning { owner: (1, 1), wall: (i as i64, 0), at });
+        let at = TscStamp { tsc: i, cpu: 0 };
+        let mut buffer =
+            BufferWriter::new(writer.dialect(), &BufferStart { thread_ids: (1, 1), wall: (i as i64, 0), at });
         buffer.event(at, None, &vec![1; if i == 0 { 1 << 17 } else { 1 }]).unwrap();
         writer.write(&mut buffer).unwrap();
     }
@@ -111,19 +112,19 @@ fn padding_is_bounded() {
 #[test]
 fn a_deep_stack_is_cut_in_time() {
     use crate::consts::Action;
-    use crate::convert::selection::Cut;
-    use crate::writer::Moment;
-    let mut cut = Cut::new(1_000_000..2_000_000);
+    use crate::convert::selection::TimeRangeCut;
+    use crate::writer::TscStamp;
+    let mut cut = TimeRangeCut::new(1_000_000..2_000_000);
     let thread = cut.thread((1, 1));
     let mut told = 0u32;
-    let mut emit = |_: Moment, _: crate::writer::Told<'_>| told += 1;
+    let mut emit = |_: TscStamp, _: crate::writer::ThreadEvent<'_>| told += 1;
     for tsc in 0..200_000 {
-        thread.entered(Moment { tsc, cpu: 0 }, Action::ENTRY, 1, &mut emit);
+        thread.enter(TscStamp { tsc, cpu: 0 }, Action::ENTRY, 1, &mut emit);
     }
     for tsc in 200_000..400_000 {
-        thread.left(Moment { tsc, cpu: 0 }, Action::EXIT, 2, &mut emit);
+        thread.leave(TscStamp { tsc, cpu: 0 }, Action::EXIT, 2, &mut emit);
     }
-    thread.left(Moment { tsc: 1_500_000, cpu: 0 }, Action::EXIT, 1, &mut emit);
+    thread.leave(TscStamp { tsc: 1_500_000, cpu: 0 }, Action::EXIT, 1, &mut emit);
     assert_eq!(told, 200_001);
 }
 

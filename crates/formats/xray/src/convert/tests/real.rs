@@ -7,8 +7,8 @@ use perfuse_wire::Endian;
 use super::*;
 use crate::consts::{HEADER_BYTES, METADATA_BYTES};
 use crate::layout;
-use crate::log::Content;
-use crate::record_iter::{Step, Walk};
+use crate::log::LogContent;
+use crate::record_iter::{RecordItem, RecordIter};
 use crate::records::Record;
 
 const LOGS: &[&str] = &["fdr", "fdr-old", "basic", "dso", "synthetic", "synthetic-be"];
@@ -70,22 +70,22 @@ fn a_log_as_it_should_be_comes_out_byte_for_byte() {
         let log = of_bytes(&once);
         let (twice, done) = converted(&[&log], &Options::like(&log));
         assert!(once == twice, "{}", path.display());
-        let unknown_wall_times = done.misfits.unknown_wall_times;
-        assert_eq!(done.misfits, Misfits { unknown_wall_times, ..Default::default() });
+        let unknown_wall_times = done.unsupported.unknown_wall_times;
+        assert_eq!(done.unsupported, UnsupportedItems { unknown_wall_times, ..Default::default() });
     }
 }
 
 /// Bytes of a file with what its records leave unused set to 0.
 fn without_garbage(log: &XRay) -> Vec<u8> {
-    let Content::Fdr(survey) = log.content() else { panic!("not FDR") };
+    let LogContent::Fdr(survey) = log.content() else { panic!("not FDR") };
     let mut bytes = log.source().to_vec();
     bytes[5..8].fill(0);
     bytes[24..HEADER_BYTES].fill(0);
     let dialect = log.header().dialect();
     for block in &survey.blocks {
         let begin = block.offset as usize;
-        for step in Walk::new(log.source(), begin..block.records.end, dialect) {
-            let Step::Metadata { offset, record, .. } = step else { continue };
+        for step in RecordIter::new(log.source(), begin..block.records.end, dialect) {
+            let RecordItem::Metadata { offset, record, .. } = step else { continue };
             let used = match record {
                 Record::NewBuffer { .. } => layout::NewBuffer::SIZE,
                 Record::NewCpuId { .. } => layout::NewCpuId::SIZE,
@@ -157,9 +157,9 @@ fn events_keep_their_bytes() {
             let expected: Vec<_> =
                 before.iter().filter(|event| version >= 3 || event.1.is_none()).cloned().collect();
             let lost = if version < 3 { typed as u64 } else { 0 };
-            assert_eq!(done.misfits.events, lost, "{}", path.display());
+            assert_eq!(done.unsupported.events, lost, "{}", path.display());
             let absent = expected.iter().filter(|event| event.2.is_none()).count();
-            assert_eq!(done.misfits.payloads, absent as u64);
+            assert_eq!(done.unsupported.payloads, absent as u64);
             assert_eq!(after.len(), expected.len(), "{} to {version}", path.display());
             for (after, before) in after.iter().zip(&expected) {
                 assert_eq!((after.0, after.1), (before.0, before.1), "{} to {version}", path.display());
