@@ -91,9 +91,9 @@ fn check_header(unit_check: &mut UnitCheck<'_, '_>) {
         unit_check.report(&EMPTY, at, "sfh_num_fdes", || "no functions".into());
     }
     if header.sfh_num_fdes > unit.num_functions {
-        let there = unit.num_functions;
+        let available = unit.num_functions;
         unit_check.report(&ENTRIES_PAST_END, at, "sfh_num_fdes", || {
-            format!("{} functions, of which {there} are there", header.sfh_num_fdes).into()
+            format!("{} functions, of which {available} are there", header.sfh_num_fdes).into()
         });
     }
     let rows_there = unit.rows.len();
@@ -158,9 +158,9 @@ fn check_sections(file: &SFrame, sink: &mut Diagnostics) {
             }
         }
         if let Some(segment) = section.segment_bytes.filter(|bytes| *bytes > section.range.len() as u64) {
-            let there = section.range.len();
+            let available = section.range.len();
             sink.push(&SEGMENT_SIZE, start, None, "p_filesz", || {
-                format!("a segment of {segment} bytes for a section of {there}").into()
+                format!("a segment of {segment} bytes for a section of {available}").into()
             });
         }
         check_relocations(file, index, section, sink);

@@ -30,8 +30,8 @@ impl<J: Send + 'static, T: Send + 'static> Prefetch<J, T> {
 
     /// Has as many results made as may be ahead.
     fn fill(&mut self) {
-        let most = rayon::current_num_threads().saturating_mul(RESULTS_PER_THREAD);
-        while self.pending.len() < most
+        let max_pending = rayon::current_num_threads().saturating_mul(RESULTS_PER_THREAD);
+        while self.pending.len() < max_pending
             && let Some(job) = self.jobs.pop_front()
         {
             let (sender, result) = channel();

@@ -64,10 +64,10 @@ fn rebuild_section(section: &Section, views: &[UnitView<'_>], done: &mut Repaire
     }
     contents.from_field &= !from_section;
     contents.sort();
-    let known = known_flags(contents.version);
-    if contents.flags & !known != 0 {
+    let known_flags_of_version = known_flags(contents.version);
+    if contents.flags & !known_flags_of_version != 0 {
         done.changes.push(change(&FLAGS, section_offset, "unknown flags cleared".to_owned()));
-        contents.flags &= known;
+        contents.flags &= known_flags_of_version;
     }
     contents.encode(section.address).ok()
 }

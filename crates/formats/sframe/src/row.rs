@@ -152,7 +152,7 @@ pub struct FreIter<'a> {
     data: &'a [u8],
     at: usize,
     start_bytes: Option<usize>,
-    left: u32,
+    rows_left: u32,
     endian: Endian,
     file_offset: u64,
 }
@@ -167,26 +167,26 @@ impl<'a> FreIter<'a> {
         endian: Endian,
         file_offset: u64,
     ) -> Self {
-        Self { data, at, start_bytes, left: num_rows, endian, file_offset }
+        Self { data, at, start_bytes, rows_left: num_rows, endian, file_offset }
     }
 
     /// Whether there are no more.
     #[inline]
     pub(super) fn is_at_end(&self) -> bool {
-        self.left == 0
+        self.rows_left == 0
     }
 
     /// Goes on at the row that begins at an offset of the section, with so many of all gone.
-    pub(super) fn skip_to(&mut self, at: usize, gone: u32) {
+    pub(super) fn skip_to(&mut self, at: usize, num_skipped: u32) {
         self.at = at;
-        self.left = self.left.saturating_sub(gone);
+        self.rows_left = self.rows_left.saturating_sub(num_skipped);
     }
 
     /// Start, info byte and the eight bytes behind of the next row of a little-endian section, whose starts have `START`
     /// bytes; `None` where there is none, or fewer bytes are left in all.
     #[inline]
     pub(super) fn peek<const START: u32>(&self) -> Option<(u32, FreInfo, u64)> {
-        let bytes = self.data.get(self.at..)?.first_chunk::<16>().filter(|_| self.left > 0)?;
+        let bytes = self.data.get(self.at..)?.first_chunk::<16>().filter(|_| self.rows_left > 0)?;
         let row = u128::from_le_bytes(*bytes);
         let bits = START.wrapping_mul(8);
         let start = row as u32 & u32::MAX.wrapping_shr(32u32.wrapping_sub(bits));
@@ -199,7 +199,7 @@ impl<'a> FreIter<'a> {
     #[inline]
     pub(super) fn pass(&mut self, size: usize) -> usize {
         let at = self.at;
-        (self.at, self.left) = (at.saturating_add(size), self.left.saturating_sub(1));
+        (self.at, self.rows_left) = (at.saturating_add(size), self.rows_left.saturating_sub(1));
         at
     }
 
@@ -250,11 +250,11 @@ impl<'a> Iterator for FreIter<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        self.left = self.left.checked_sub(1)?;
+        self.rows_left = self.rows_left.checked_sub(1)?;
         let row = self.read();
         match &row {
             Ok(row) => self.at = self.at.saturating_add(row.size),
-            Err(_) => self.left = 0,
+            Err(_) => self.rows_left = 0,
         }
         Some(row)
     }

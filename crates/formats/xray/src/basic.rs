@@ -170,11 +170,11 @@ impl BasicSurvey {
     }
 
     fn count_function_record(&mut self, record: &BasicRecord, offset: u64) {
-        let place = usize::from(record.kind).min(4);
-        if let Some(count) = self.kinds.get_mut(place) {
+        let kind_index = usize::from(record.kind).min(4);
+        if let Some(count) = self.kinds.get_mut(kind_index) {
             *count = count.saturating_add(1);
         }
-        if place == 4 {
+        if kind_index == 4 {
             let _ = self.first_unknown_kind.get_or_insert(offset);
         }
         let (low, high) = self.span.unwrap_or((record.tsc, record.tsc));

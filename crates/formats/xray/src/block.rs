@@ -29,8 +29,8 @@ impl RecordCounts {
     /// Counts those of another place too.
     pub fn add(&mut self, other: &Self) {
         let pairs = self.functions.iter_mut().zip(other.functions);
-        for (mine, its) in pairs.chain(self.metadata.iter_mut().zip(other.metadata)) {
-            *mine = mine.saturating_add(its);
+        for (count_here, other_count) in pairs.chain(self.metadata.iter_mut().zip(other.metadata)) {
+            *count_here = count_here.saturating_add(other_count);
         }
         self.unknown = self.unknown.saturating_add(other.unknown);
     }
@@ -268,10 +268,10 @@ impl<'a, 'b> BlockBuilder<'a, 'b> {
             });
             self.clock.tsc = tsc;
             self.extend_span(block, before.tsc, tsc);
-            let far = block.slices.last().is_none_or(|&(last, _)| {
+            let starts_slice = block.slices.last().is_none_or(|&(last, _)| {
                 offset.saturating_sub(last) >= RECORDS_PER_SLICE.saturating_mul(FUNCTION_BYTES)
             });
-            if far {
+            if starts_slice {
                 block.slices.push((offset, before));
             }
         }

@@ -73,8 +73,8 @@ impl FdrSurvey {
     pub fn new(source: &Source, header: &Header) -> Self {
         let mut extents: Vec<BufferExtent> = Vec::new();
         let mut gaps = Vec::new();
-        for piece in Reader::new(source, header) {
-            match piece {
+        for region in Reader::new(source, header) {
+            match region {
                 FileRegion::BufferWriter(extent) => extents.push(extent),
                 FileRegion::Gap(range) => gaps.push(range),
             }
@@ -94,9 +94,9 @@ impl FdrSurvey {
             })
             .collect();
         let mut blocks = Vec::with_capacity(walked.iter().map(|(blocks, _)| blocks.len()).sum());
-        let ids = walked.into_iter().fold(FunctionIds::default(), |ids, (more, its)| {
+        let ids = walked.into_iter().fold(FunctionIds::default(), |ids, (more, block_ids)| {
             blocks.extend(more);
-            ids.union(its)
+            ids.union(block_ids)
         });
         let mut survey = Self { gaps, function_ids: ids.sorted(), ..Self::default() };
         survey.counts = blocks.iter().fold(RecordCounts::default(), |mut counts, block| {

@@ -41,7 +41,7 @@ impl FunctionIds {
         if self.low.len() < other.low.len() {
             self.low.resize(other.low.len(), 0);
         }
-        self.low.iter_mut().zip(&other.low).for_each(|(mine, its)| *mine |= its);
+        self.low.iter_mut().zip(&other.low).for_each(|(own_bits, other_bits)| *own_bits |= other_bits);
         self.high.extend(other.high);
         self
     }

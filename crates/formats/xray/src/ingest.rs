@@ -229,8 +229,8 @@ impl CallEventDecoder {
         for job in jobs {
             match job {
                 BatchJob::Fdr(slices) => slices.iter().for_each(|unit| add(unit.range.clone())),
-                BatchJob::Basic(places) if in_order => {
-                    add(basic::record_offset(places.start)..basic::record_offset(places.end))
+                BatchJob::Basic(positions) if in_order => {
+                    add(basic::record_offset(positions.start)..basic::record_offset(positions.end))
                 }
                 BatchJob::Basic(_) => {}
             }
@@ -241,7 +241,7 @@ impl CallEventDecoder {
     fn batch(&self, job: &BatchJob) -> RecordBatch {
         let columns = match (job, self.log.content()) {
             (BatchJob::Fdr(slices), LogContent::Fdr(survey)) => self.fdr(survey, slices),
-            (BatchJob::Basic(places), LogContent::Basic(survey)) => self.basic(survey, places.clone()),
+            (BatchJob::Basic(positions), LogContent::Basic(survey)) => self.basic(survey, positions.clone()),
             _ => CallEventColumns::default(),
         };
         columns.finish(self.placement.source_id)
@@ -288,17 +288,17 @@ impl CallEventDecoder {
         }
     }
 
-    fn basic(&self, survey: &basic::BasicSurvey, places: Range<usize>) -> CallEventColumns {
-        let mut columns = CallEventColumns::with_capacity(places.len());
+    fn basic(&self, survey: &basic::BasicSurvey, positions: Range<usize>) -> CallEventColumns {
+        let mut columns = CallEventColumns::with_capacity(positions.len());
         let (source, header) = (self.log.source(), self.log.header());
         let version = header.dialect().version;
         let mut threads: Vec<((i32, i32), u32)> = Vec::new();
-        let mut last_entry: Option<(basic::BasicItem, i64)> = self.entry_before(survey, places.start);
-        for place in places {
-            let Some(index) = record_index(survey, place) else { continue };
+        let mut last_entry: Option<(basic::BasicItem, i64)> = self.entry_before(survey, positions.start);
+        for position in positions {
+            let Some(index) = record_index(survey, position) else { continue };
             let Some(entry) = basic::read_item(source, index, header.endian) else { continue };
             let Some(thread_ids) = entry.thread_ids(version) else { continue };
-            let thread_id = match threads.iter().rev().find(|(known, _)| *known == thread_ids) {
+            let thread_id = match threads.iter().rev().find(|(ids, _)| *ids == thread_ids) {
                 Some(&(_, id)) => id,
                 None => {
                     let id = thread_key(&self.placement, thread_ids);
@@ -333,8 +333,8 @@ impl CallEventDecoder {
     }
 
     /// The entry that an argument at this place would belong to.
-    fn entry_before(&self, survey: &basic::BasicSurvey, place: usize) -> Option<(basic::BasicItem, i64)> {
-        let index = record_index(survey, place.checked_sub(1)?)?;
+    fn entry_before(&self, survey: &basic::BasicSurvey, position: usize) -> Option<(basic::BasicItem, i64)> {
+        let index = record_index(survey, position.checked_sub(1)?)?;
         match basic::read_item(self.log.source(), index, self.log.header().endian)? {
             entry @ basic::BasicItem::Function(record) if record.kind == 3 => {
                 Some((entry, self.scale.ns(record.tsc)))
@@ -344,10 +344,10 @@ impl CallEventDecoder {
     }
 }
 
-fn record_index(survey: &basic::BasicSurvey, place: usize) -> Option<usize> {
+fn record_index(survey: &basic::BasicSurvey, position: usize) -> Option<usize> {
     match &survey.order {
-        Some(order) => order.get(place).map(|&index| index as usize),
-        None => Some(place),
+        Some(order) => order.get(position).map(|&index| index as usize),
+        None => Some(position),
     }
 }
 

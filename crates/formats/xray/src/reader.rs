@@ -166,8 +166,8 @@ impl<'a> Reader<'a> {
                 } else if next < len {
                     buffer(begin..next, BufferEnd::TooLong(size))
                 } else {
-                    let there = len.saturating_sub(begin) as u64;
-                    buffer(begin..len, BufferEnd::Cut(size.saturating_sub(there)))
+                    let available = len.saturating_sub(begin) as u64;
+                    buffer(begin..len, BufferEnd::Cut(size.saturating_sub(available)))
                 }
             }
         }

@@ -82,7 +82,7 @@ impl<'a> RecordIter<'a> {
         let all = |records: &[[u8; FUNCTION_BYTES]]| {
             records.iter().fold(0, |all, &record| all | u64::from_le_bytes(record))
         };
-        let whole = records.chunks(64).take_while(|piece| !is_other(all(piece))).count().saturating_mul(64);
+        let whole = records.chunks(64).take_while(|chunk| !is_other(all(chunk))).count().saturating_mul(64);
         let rest = records.get(whole..).unwrap_or_default();
         let more = rest.iter().take_while(|&&record| !is_other(u64::from_le_bytes(record))).count();
         let taken = records.len().min(whole).saturating_add(more);

@@ -83,10 +83,10 @@ impl<W: Write> LogSink for LogWriter<W> {
         }
     }
 
-    fn write_event(&mut self, thread_ids: ThreadIds, at: TscStamp, told: ThreadEvent<'_>) {
+    fn write_event(&mut self, thread_ids: ThreadIds, at: TscStamp, event: ThreadEvent<'_>) {
         match self {
-            Self::Fdr(fdr) => fdr.write_event(thread_ids, at, told),
-            Self::Basic(basic) => basic.write_event(thread_ids, at, told),
+            Self::Fdr(fdr) => fdr.write_event(thread_ids, at, event),
+            Self::Basic(basic) => basic.write_event(thread_ids, at, event),
         }
     }
 

@@ -51,7 +51,7 @@ impl Style {
     /// The style of a name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, style)| style)
+        Self::ALL.into_iter().find(|(style_name, _)| *style_name == name).map(|(_, style)| style)
     }
 
     /// The first style that shows a version with these flags.

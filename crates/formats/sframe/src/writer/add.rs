@@ -38,9 +38,9 @@ impl SectionContents {
     }
 
     /// Takes away what was added since.
-    pub fn roll_back(&mut self, mark: Checkpoint) {
-        self.functions.truncate(mark.functions);
-        self.blocks.truncate(mark.blocks);
+    pub fn roll_back(&mut self, checkpoint: Checkpoint) {
+        self.functions.truncate(checkpoint.functions);
+        self.blocks.truncate(checkpoint.blocks);
     }
 
     /// Adds a function; in version 3 with rows that name registers where they have to.
@@ -217,14 +217,14 @@ fn control_words(
     context: &RowContext,
 ) -> Result<Vec<EncodedWord>, &'static str> {
     let registers = context.abi.registers().ok_or("an ABI whose registers are not known")?;
-    let pair = |place: &Expression, value: EncodedWord| {
-        let (named, number) = match place.base {
+    let pair = |expression: &Expression, value: EncodedWord| {
+        let (named, number) = match expression.base {
             Base::Cfa => (0, 0),
             Base::Sp => (1, registers.sp),
             Base::Fp => (1, registers.fp),
             Base::Register(number) => (1, number),
         };
-        [EncodedWord::Control(number.wrapping_shl(3) | u32::from(place.deref) << 1 | named), value]
+        [EncodedWord::Control(number.wrapping_shl(3) | u32::from(expression.deref) << 1 | named), value]
     };
     if cfa.base == Base::Cfa {
         return Err("a CFA that is counted from itself");

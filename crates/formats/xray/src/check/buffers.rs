@@ -128,17 +128,17 @@ fn check_stated_size(log: &XRay, block: &FdrBlock, sink: &mut Diagnostics) {
         return;
     }
     let header = log.header();
-    let there = block.end.saturating_sub(block.records.start);
+    let available = block.end.saturating_sub(block.records.start);
     match block.bound {
         BufferEnd::Stated => {}
         // The last part of a buffer tells.
         BufferEnd::Cut(_) => {}
         BufferEnd::TooLong(size) => {
-            let message = format!("size is {size}; the next buffer begins behind {there} bytes");
+            let message = format!("size is {size}; the next buffer begins behind {available} bytes");
             sink.push(&EXTENTS_LONG, block.offset, None, "size", || message.into());
         }
         BufferEnd::TooShort(size) => {
-            let message = format!("size is {size}; records go on for {there} bytes");
+            let message = format!("size is {size}; records go on for {available} bytes");
             sink.push(&EXTENTS_SHORT, block.offset, None, "size", || message.into());
         }
         BufferEnd::Unstated if header.dialect().version == 1 => {
@@ -156,15 +156,15 @@ fn check_end(log: &XRay, block: &FdrBlock, sink: &mut Diagnostics) {
     let header = log.header();
     let (end, len) = (block.end, log.source().len());
     if block.missing > 0 {
-        let (there, missing) = (end.saturating_sub(block.records.start), block.missing);
-        let message = format!("{there} bytes are there, {missing} are missing");
+        let (available, missing) = (end.saturating_sub(block.records.start), block.missing);
+        let message = format!("{available} bytes are there, {missing} are missing");
         return sink.push(&TRUNCATED, end as u64, None, "", || message.into());
     }
     if header.dialect().version == 1 && block.counts.of(MetadataKind::END_OF_BUFFER) == 0 {
-        let there = end.saturating_sub(block.records.start) as u64;
-        let is_cut = end == len && block.bound == BufferEnd::Stated && there < header.file.buffer_size;
+        let available = end.saturating_sub(block.records.start) as u64;
+        let is_cut = end == len && block.bound == BufferEnd::Stated && available < header.file.buffer_size;
         return if is_cut {
-            let missing = header.file.buffer_size.saturating_sub(there);
+            let missing = header.file.buffer_size.saturating_sub(available);
             sink.push(&TRUNCATED, end as u64, None, "", || {
                 format!("{missing} bytes are missing, and EndOfBuffer").into()
             });

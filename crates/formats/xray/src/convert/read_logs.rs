@@ -45,23 +45,23 @@ pub fn ordered_buffers<'a>(logs: &[&'a XRay]) -> (Vec<OrderedBuffer<'a>>, u64) {
             let wall = block.wall.or_else(|| last.get(&thread_ids).copied());
             wall.and_then(|wall| last.insert(thread_ids, wall));
             let start_time = (wall, block.first_cpu.map(|(_, tsc)| tsc));
-            let place = OrderedBuffer { log, survey, block, index };
+            let position = OrderedBuffer { log, survey, block, index };
             let same = seen.entry((thread_ids, start_time, block.records.len())).or_default();
-            if survey.copies.contains_key(&index) || same.iter().any(|other| is_copy(other, &place)) {
+            if survey.copies.contains_key(&index) || same.iter().any(|other| is_copy(other, &position)) {
                 copies = copies.saturating_add(1);
                 continue;
             }
             if logs.len() > 1 && same.len() < MAX_COMPARED {
-                same.push(place);
+                same.push(position);
             }
             of_thread.entry(thread_ids).or_default().push((start_time, all.len()));
-            all.push(place);
+            all.push(position);
         }
     }
     let mut ordered: Vec<Option<OrderedBuffer<'a>>> = vec![None; all.len()];
     for blocks in of_thread.values() {
         let mut in_time = blocks.clone();
-        in_time.sort_by_key(|&(start_time, place)| (start_time, place));
+        in_time.sort_by_key(|&(start_time, position)| (start_time, position));
         for (&(_, to), &(_, from)) in blocks.iter().zip(&in_time) {
             if let Some(slot) = ordered.get_mut(to) {
                 *slot = all.get(from).copied();
@@ -253,19 +253,19 @@ pub fn read_basic_log<S: LogSink>(
     let mut at = TscStamp::default();
     // The entry that an argument would be of: its function and thread.
     let mut entered = None;
-    for place in 0..num {
-        if place & RECORDS_PER_CHECK.saturating_sub(1) == 0 {
+    for position in 0..num {
+        if position & RECORDS_PER_CHECK.saturating_sub(1) == 0 {
             sink.check()?;
             if survey.order.is_none() {
                 log.source().release(
-                    basic::record_offset(place.saturating_sub(RECORDS_PER_CHECK))
-                        ..basic::record_offset(place),
+                    basic::record_offset(position.saturating_sub(RECORDS_PER_CHECK))
+                        ..basic::record_offset(position),
                 );
             }
         }
         let index = match &survey.order {
-            Some(order) => order.get(place).map_or(usize::MAX, |&index| index as usize),
-            None => place,
+            Some(order) => order.get(position).map_or(usize::MAX, |&index| index as usize),
+            None => position,
         };
         let Some(entry) = basic::read_item(log.source(), index, header.endian) else { continue };
         let thread_ids = entry.thread_ids(version).unwrap_or_default();

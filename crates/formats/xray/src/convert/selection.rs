@@ -38,7 +38,7 @@ pub struct SelectionFilter<'a, S> {
     functions: Option<&'a FxHashSet<u32>>,
     cut: Option<TimeRangeCut>,
     /// Whether the last call was left out, and its argument is to be.
-    left_out: bool,
+    is_call_excluded: bool,
     sink: &'a mut S,
 }
 
@@ -46,16 +46,16 @@ impl<'a, S: LogSink> SelectionFilter<'a, S> {
     /// Before the first record.
     pub fn new(selection: &'a Selection, sink: &'a mut S) -> Self {
         let cut = selection.ticks.clone().map(TimeRangeCut::new);
-        Self { functions: selection.functions.as_ref(), cut, left_out: false, sink }
+        Self { functions: selection.functions.as_ref(), cut, is_call_excluded: false, sink }
     }
 
-    fn is_excluded(&mut self, told: &ThreadEvent<'_>) -> bool {
-        match (told, self.functions) {
+    fn is_excluded(&mut self, event: &ThreadEvent<'_>) -> bool {
+        match (event, self.functions) {
             (ThreadEvent::Call { function_id, .. }, Some(functions)) => {
-                self.left_out = !functions.contains(function_id);
-                self.left_out
+                self.is_call_excluded = !functions.contains(function_id);
+                self.is_call_excluded
             }
-            (ThreadEvent::Argument(_), _) => self.left_out,
+            (ThreadEvent::Argument(_), _) => self.is_call_excluded,
             _ => false,
         }
     }
@@ -75,21 +75,21 @@ impl<S: LogSink> LogSink for SelectionFilter<'_, S> {
 
     fn wrap(&mut self, _tsc: u64) {}
 
-    fn write_event(&mut self, thread_ids: ThreadIds, at: TscStamp, told: ThreadEvent<'_>) {
-        if self.is_excluded(&told) {
+    fn write_event(&mut self, thread_ids: ThreadIds, at: TscStamp, event: ThreadEvent<'_>) {
+        if self.is_excluded(&event) {
             return;
         }
-        let Some(cut) = &mut self.cut else { return self.sink.write_event(thread_ids, at, told) };
+        let Some(cut) = &mut self.cut else { return self.sink.write_event(thread_ids, at, event) };
         let thread = cut.thread(thread_ids);
         let sink = &mut *self.sink;
-        let mut emit = |at: TscStamp, told: ThreadEvent<'_>| sink.write_event(thread_ids, at, told);
-        match told {
+        let mut emit = |at: TscStamp, event: ThreadEvent<'_>| sink.write_event(thread_ids, at, event);
+        match event {
             ThreadEvent::Call { action: action @ (Action::EXIT | Action::TAIL_EXIT), function_id } => {
                 thread.leave(at, action, function_id, &mut emit);
             }
             ThreadEvent::Call { action, function_id } => thread.enter(at, action, function_id, &mut emit),
             ThreadEvent::Argument(value) => thread.argument(at, value, &mut emit),
-            ThreadEvent::Event { .. } => thread.event(at, told, &mut emit),
+            ThreadEvent::Event { .. } => thread.event(at, event, &mut emit),
         }
     }
 
@@ -120,11 +120,11 @@ pub struct ThreadCut {
     position: RangePosition,
     open: Vec<OpenCall>,
     /// How many of the open calls are of a function: an exit of none of them is not looked for.
-    of_function: FxHashMap<u32, u32>,
+    open_by_function: FxHashMap<u32, u32>,
     /// Open calls that were told.
-    told: usize,
+    num_emitted: usize,
     /// The last call was entered, and an argument of it is told too (or not).
-    entered: Option<bool>,
+    last_entered: Option<bool>,
 }
 
 /// A call that has no exit yet.
@@ -150,9 +150,9 @@ impl TimeRangeCut {
             range: range.clone(),
             position: RangePosition::Before,
             open: Vec::new(),
-            of_function: FxHashMap::default(),
-            told: 0,
-            entered: None,
+            open_by_function: FxHashMap::default(),
+            num_emitted: 0,
+            last_entered: None,
         })
     }
 }
@@ -168,15 +168,15 @@ impl ThreadCut {
     ) {
         self.advance(at, emit);
         let is_emitted = self.position == RangePosition::Within;
-        self.entered = Some(is_emitted);
-        if self.position == RangePosition::After && self.told == 0 {
+        self.last_entered = Some(is_emitted);
+        if self.position == RangePosition::After && self.num_emitted == 0 {
             return;
         }
-        let count = self.of_function.entry(function_id).or_default();
+        let count = self.open_by_function.entry(function_id).or_default();
         *count = count.saturating_add(1);
         self.open.push(OpenCall { at, action, function_id, arguments: Vec::new(), is_emitted });
         if is_emitted {
-            self.told = self.told.saturating_add(1);
+            self.num_emitted = self.num_emitted.saturating_add(1);
             emit(at, ThreadEvent::Call { action, function_id });
         }
     }
@@ -190,14 +190,14 @@ impl ThreadCut {
         emit: &mut impl FnMut(TscStamp, ThreadEvent<'_>),
     ) {
         self.advance(at, emit);
-        self.entered = None;
-        let is_open = self.of_function.get(&function_id).is_some_and(|&count| count > 0);
+        self.last_entered = None;
+        let is_open = self.open_by_function.get(&function_id).is_some_and(|&count| count > 0);
         let mut is_emitted = self.position == RangePosition::Within;
         while is_open && let Some(call) = self.open.pop() {
-            if let Some(count) = self.of_function.get_mut(&call.function_id) {
+            if let Some(count) = self.open_by_function.get_mut(&call.function_id) {
                 *count = count.saturating_sub(1);
             }
-            self.told = self.told.saturating_sub(call.is_emitted.into());
+            self.num_emitted = self.num_emitted.saturating_sub(call.is_emitted.into());
             if call.function_id == function_id {
                 is_emitted = call.is_emitted;
                 break;
@@ -211,7 +211,7 @@ impl ThreadCut {
 
     /// The function entered last has this argument.
     pub fn argument(&mut self, at: TscStamp, value: u64, emit: &mut impl FnMut(TscStamp, ThreadEvent<'_>)) {
-        match self.entered {
+        match self.last_entered {
             Some(true) => emit(at, ThreadEvent::Argument(value)),
             Some(false) if self.position == RangePosition::Before => {
                 if let Some(call) = self.open.last_mut() {
@@ -226,13 +226,13 @@ impl ThreadCut {
     pub fn event(
         &mut self,
         at: TscStamp,
-        told: ThreadEvent<'_>,
+        event: ThreadEvent<'_>,
         emit: &mut impl FnMut(TscStamp, ThreadEvent<'_>),
     ) {
         self.advance(at, emit);
-        self.entered = None;
+        self.last_entered = None;
         if self.position == RangePosition::Within {
-            emit(at, told);
+            emit(at, event);
         }
     }
 
@@ -246,7 +246,7 @@ impl ThreadCut {
                     emit(call.at, ThreadEvent::Argument(value));
                 }
             }
-            self.told = self.open.len();
+            self.num_emitted = self.open.len();
         }
         if self.position == RangePosition::Within && at.tsc >= self.range.end {
             self.position = RangePosition::After;

@@ -132,9 +132,9 @@ pub fn write_tables<S: LogSink>(
         replay.batch(&batch, functions)?;
         replay.sink.check()?;
     }
-    let mut left: Vec<u32> = replay.pending.keys().copied().collect();
-    left.sort_unstable();
-    for thread in left {
+    let mut threads_left: Vec<u32> = replay.pending.keys().copied().collect();
+    threads_left.sort_unstable();
+    for thread in threads_left {
         let thread_ids = replay.thread_ids(thread);
         replay.instants(thread, thread_ids, i64::MAX);
     }
@@ -236,8 +236,8 @@ impl<F: FnMut(u32) -> ThreadIds, S: LogSink> TableReplay<'_, F, S> {
         while pending.front().is_some_and(|instant| instant.ts_ns < until) {
             let Some(PendingInstant { ts_ns, cpu, event_type, payload }) = pending.pop_front() else { break };
             if self.selection.has_thread(thread_ids) {
-                let told = ThreadEvent::Event { event_type, payload: &payload };
-                self.sink.write_event(thread_ids, tsc_stamp(ts_ns, cpu), told);
+                let event = ThreadEvent::Event { event_type, payload: &payload };
+                self.sink.write_event(thread_ids, tsc_stamp(ts_ns, cpu), event);
             }
         }
         if pending.is_empty() {

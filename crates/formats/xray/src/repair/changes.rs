@@ -54,19 +54,19 @@ static REPAIRS: &[(&Rule, &str)] = &[
 ];
 
 /// The change that a finding led to; none where nothing can be done about it.
-pub fn change_for(log: &XRay, found: &Diagnostic) -> Option<Change> {
-    let (_, done) = REPAIRS.iter().find(|(rule, _)| *rule == found.rule)?;
-    if *found.rule == FREQUENCY_ZERO && true_rate(log).is_none() {
+pub fn change_for(log: &XRay, finding: &Diagnostic) -> Option<Change> {
+    let (_, done) = REPAIRS.iter().find(|(rule, _)| *rule == finding.rule)?;
+    if *finding.rule == FREQUENCY_ZERO && true_rate(log).is_none() {
         return None;
     }
     let times =
-        if found.count > 1 { format!(" ({} times from here on)", found.count) } else { String::new() };
-    let message = format!("{}: {done}{times}", found.message);
-    Some(Change { rule: found.rule, offset: found.offset, message })
+        if finding.count > 1 { format!(" ({} times from here on)", finding.count) } else { String::new() };
+    let message = format!("{}: {done}{times}", finding.message);
+    Some(Change { rule: finding.rule, offset: finding.offset, message })
 }
 
 /// Whether something that was recorded, or stands in the file, is not in the repaired one.
-pub fn is_lost(found: &Diagnostic) -> bool {
+pub fn is_lost(finding: &Diagnostic) -> bool {
     let left_out: [&Rule; 10] = [
         &UNKNOWN_KIND,
         &UNKNOWN_ACTION,
@@ -79,5 +79,5 @@ pub fn is_lost(found: &Diagnostic) -> bool {
         &BASIC_KIND,
         &PROFILE_BLOCK,
     ];
-    found.rule.severity == Severity::DataLoss || left_out.contains(&found.rule)
+    finding.rule.severity == Severity::DataLoss || left_out.contains(&finding.rule)
 }

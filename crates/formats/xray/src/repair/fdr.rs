@@ -232,11 +232,11 @@ impl BufferRepair<'_, '_, '_> {
     fn metadata(&mut self, offset: usize, record: &Record<'_>) -> io::Result<()> {
         let Some(&first) = self.data.get(offset) else { return Ok(()) };
         let kind = metadata_kind(first, self.dialect.endian);
-        let Some(place) = RecordClass::of_kind(kind) else { return Ok(()) };
-        if !has_kind(self.dialect.version, kind) || self.grammar.is_passed_over(place) {
+        let Some(class) = RecordClass::of_kind(kind) else { return Ok(()) };
+        if !has_kind(self.dialect.version, kind) || self.grammar.is_passed_over(class) {
             return Ok(());
         }
-        let _ = self.grammar.step(place);
+        let _ = self.grammar.step(class);
         match *record {
             Record::NewCpuId { cpu, tsc } => {
                 if self.has_cpu && tsc < self.clock.tsc {

@@ -14,7 +14,7 @@ const FLUSH_BYTES: usize = 1 << 16;
 pub struct RepairOutput<'w> {
     sink: Option<&'w mut dyn Write>,
     dialect: Dialect,
-    kept: Vec<u8>,
+    buffer: Vec<u8>,
     /// Bytes taken.
     pub len: u64,
     /// Records taken.
@@ -24,12 +24,12 @@ pub struct RepairOutput<'w> {
 impl<'w> RepairOutput<'w> {
     /// Writes them to a sink.
     pub fn to(sink: &'w mut dyn Write, dialect: Dialect) -> Self {
-        Self { sink: Some(sink), dialect, kept: Vec::new(), len: 0, records: 0 }
+        Self { sink: Some(sink), dialect, buffer: Vec::new(), len: 0, records: 0 }
     }
 
     /// Counts their bytes.
     pub fn counting(dialect: Dialect) -> Self {
-        Self { sink: None, dialect, kept: Vec::new(), len: 0, records: 0 }
+        Self { sink: None, dialect, buffer: Vec::new(), len: 0, records: 0 }
     }
 
     /// Takes a record.
@@ -38,7 +38,7 @@ impl<'w> RepairOutput<'w> {
     /// What the sink says.
     pub fn put(&mut self, record: &Record<'_>) -> io::Result<()> {
         record
-            .encode(self.dialect, &mut self.kept)
+            .encode(self.dialect, &mut self.buffer)
             .map_err(|error: EncodeError| io::Error::other(error.to_string()))?;
         self.records = self.records.saturating_add(1);
         self.flush_above(FLUSH_BYTES)
@@ -50,7 +50,7 @@ impl<'w> RepairOutput<'w> {
     /// What the sink says.
     pub fn put_bytes(&mut self, bytes: &[u8], records: u64) -> io::Result<()> {
         self.records = self.records.saturating_add(records);
-        self.kept.extend_from_slice(bytes);
+        self.buffer.extend_from_slice(bytes);
         self.flush_above(FLUSH_BYTES)
     }
 
@@ -61,7 +61,7 @@ impl<'w> RepairOutput<'w> {
     pub fn pad(&mut self, mut bytes: u64) -> io::Result<()> {
         while bytes > 0 {
             let now = bytes.min(FLUSH_BYTES as u64);
-            self.kept.resize(self.kept.len().saturating_add(now as usize), 0);
+            self.buffer.resize(self.buffer.len().saturating_add(now as usize), 0);
             self.flush_above(FLUSH_BYTES)?;
             bytes = bytes.saturating_sub(now);
         }
@@ -77,12 +77,12 @@ impl<'w> RepairOutput<'w> {
     }
 
     fn flush_above(&mut self, from: usize) -> io::Result<()> {
-        if self.kept.len() >= from {
-            self.len = self.len.saturating_add(self.kept.len() as u64);
+        if self.buffer.len() >= from {
+            self.len = self.len.saturating_add(self.buffer.len() as u64);
             if let Some(sink) = &mut self.sink {
-                sink.write_all(&self.kept)?;
+                sink.write_all(&self.buffer)?;
             }
-            self.kept.clear();
+            self.buffer.clear();
         }
         Ok(())
     }

@@ -74,11 +74,11 @@ impl<W: Write> BasicWriter<W> {
     /// Appends the argument of the function that was entered last; false, and nothing is, where that was another thread, or
     /// the version has none.
     pub fn argument(&mut self, thread_ids: ThreadIds, argument: u64) -> bool {
-        let Some((place, entered, function_id)) = self.entry.take() else { return false };
+        let Some((offset, entered, function_id)) = self.entry.take() else { return false };
         if entered != thread_ids || self.spec.version < 2 {
             return false;
         }
-        if let Some(kind) = self.buffer.get_mut(place.saturating_add(KIND_OFFSET)) {
+        if let Some(kind) = self.buffer.get_mut(offset.saturating_add(KIND_OFFSET)) {
             *kind = Action::ENTRY_ARGS.0;
         }
         let record = BasicArgument {
@@ -185,9 +185,9 @@ impl<W: Write> LogSink for BasicSink<W> {
 
     fn wrap(&mut self, _tsc: u64) {}
 
-    fn write_event(&mut self, thread_ids: ThreadIds, at: TscStamp, told: ThreadEvent<'_>) {
+    fn write_event(&mut self, thread_ids: ThreadIds, at: TscStamp, event: ThreadEvent<'_>) {
         let unsupported = &mut self.written.unsupported;
-        match told {
+        match event {
             ThreadEvent::Call { action, function_id } => self.call(thread_ids, at, action, function_id),
             ThreadEvent::Argument(value) => {
                 let is_lost = !self.writer.argument(thread_ids, value);

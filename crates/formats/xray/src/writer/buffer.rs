@@ -124,10 +124,10 @@ impl BufferWriter {
 
     /// Appends an argument of the function entered last; false, and nothing is, where another record came since.
     pub fn argument(&mut self, argument: u64) -> bool {
-        let Some((place, function_id)) = self.entry else { return false };
+        let Some((offset, function_id)) = self.entry else { return false };
         let Dialect { version, endian, .. } = self.dialect;
         let word = pack(action_of_version(version, Action::ENTRY_ARGS), function_id, endian);
-        if let Some(bytes) = self.bytes.get_mut(place..).and_then(|rest| rest.first_chunk_mut::<4>()) {
+        if let Some(bytes) = self.bytes.get_mut(offset..).and_then(|rest| rest.first_chunk_mut::<4>()) {
             *bytes = match endian {
                 Endian::Little => word.to_le_bytes(),
                 Endian::Big => word.to_be_bytes(),

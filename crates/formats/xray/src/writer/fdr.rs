@@ -189,37 +189,37 @@ impl<W: Write> FdrSink<W> {
     }
 
     /// The buffer a thread's records are gathered in; full ones are written before a call, not between it and its argument.
-    fn append_gathered(&mut self, thread_ids: ThreadIds, at: TscStamp, told: &ThreadEvent<'_>) {
+    fn append_gathered(&mut self, thread_ids: ThreadIds, at: TscStamp, event: &ThreadEvent<'_>) {
         let start = BufferStart { thread_ids, wall: self.wall(at), at };
         let has_wall = start.wall != (0, 0);
-        let place = match self.of_thread.get(&thread_ids) {
-            Some(&place) => place,
+        let index = match self.of_thread.get(&thread_ids) {
+            Some(&index) => index,
             None => {
                 self.count_missing_ids(thread_ids, has_wall);
                 self.gathered.push(BufferWriter::new(self.dialect, &start));
-                let place = self.gathered.len().saturating_sub(1);
-                self.of_thread.insert(thread_ids, place);
-                place
+                let index = self.gathered.len().saturating_sub(1);
+                self.of_thread.insert(thread_ids, index);
+                index
             }
         };
-        let Some(slot) = self.gathered.get_mut(place) else { return };
+        let Some(slot) = self.gathered.get_mut(index) else { return };
         std::mem::swap(&mut self.buffer, slot);
-        if !self.has_room(told) {
+        if !self.has_room(event) {
             let mut full = std::mem::replace(&mut self.buffer, BufferWriter::new(self.dialect, &start));
             if let Err(error) = self.write(&mut full) {
                 let _ = self.failed.get_or_insert(error);
             }
             self.count_missing_ids(thread_ids, has_wall);
         }
-        self.append_event(at, told);
-        if let Some(slot) = self.gathered.get_mut(place) {
+        self.append_event(at, event);
+        if let Some(slot) = self.gathered.get_mut(index) {
             std::mem::swap(&mut self.buffer, slot);
         }
     }
 
     /// Whether the buffer stays of the usual size with this in it: a call with its argument, each behind a counter.
-    fn has_room(&self, told: &ThreadEvent<'_>) -> bool {
-        let more = match told {
+    fn has_room(&self, event: &ThreadEvent<'_>) -> bool {
+        let more = match event {
             ThreadEvent::Call { .. } => CALL_BYTES,
             ThreadEvent::Argument(_) => 0,
             ThreadEvent::Event { payload, .. } => payload.len().saturating_add(EVENT_BYTES),
@@ -238,9 +238,9 @@ impl<W: Write> FdrSink<W> {
     }
 
     #[inline]
-    fn append_event(&mut self, at: TscStamp, told: &ThreadEvent<'_>) {
+    fn append_event(&mut self, at: TscStamp, event: &ThreadEvent<'_>) {
         let WriteSummary { num_calls, num_events, unsupported, .. } = &mut self.written;
-        match *told {
+        match *event {
             ThreadEvent::Call { action, function_id } => match self.buffer.call(at, action, function_id) {
                 Ok(()) => {
                     *num_calls = num_calls.wrapping_add(1);
@@ -296,11 +296,11 @@ impl<W: Write> LogSink for FdrSink<W> {
     }
 
     #[inline]
-    fn write_event(&mut self, thread_ids: ThreadIds, at: TscStamp, told: ThreadEvent<'_>) {
+    fn write_event(&mut self, thread_ids: ThreadIds, at: TscStamp, event: ThreadEvent<'_>) {
         if self.is_open {
-            self.append_event(at, &told);
+            self.append_event(at, &event);
         } else {
-            self.append_gathered(thread_ids, at, &told);
+            self.append_gathered(thread_ids, at, &event);
         }
     }
 

@@ -161,7 +161,7 @@ pub trait LogSink {
     fn wrap(&mut self, tsc: u64);
 
     /// A thread did something.
-    fn write_event(&mut self, thread_ids: ThreadIds, at: TscStamp, told: ThreadEvent<'_>);
+    fn write_event(&mut self, thread_ids: ThreadIds, at: TscStamp, event: ThreadEvent<'_>);
 
     /// What failed since it was asked last.
     fn check(&mut self) -> Result<(), WriteError>;
@@ -231,7 +231,7 @@ impl UnsupportedItems {
 
     /// Counts those of another part too.
     pub fn add(&mut self, other: &Self) {
-        let mine: [&mut u64; 14] = [
+        let own_counts: [&mut u64; 14] = [
             &mut self.pids,
             &mut self.wall_times,
             &mut self.unknown_wall_times,
@@ -247,8 +247,8 @@ impl UnsupportedItems {
             &mut self.unknown,
             &mut self.copies,
         ];
-        for (mine, (_, its)) in mine.into_iter().zip(other.counts()) {
-            *mine = mine.saturating_add(its);
+        for (own_counts, (_, count)) in own_counts.into_iter().zip(other.counts()) {
+            *own_counts = own_counts.saturating_add(count);
         }
     }
 }

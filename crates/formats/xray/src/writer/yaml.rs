@@ -60,8 +60,8 @@ impl<W: Write> LogSink for YamlSink<W> {
 
     fn wrap(&mut self, _tsc: u64) {}
 
-    fn write_event(&mut self, thread_ids: ThreadIds, at: TscStamp, told: ThreadEvent<'_>) {
-        let (kind, function_id, data) = match told {
+    fn write_event(&mut self, thread_ids: ThreadIds, at: TscStamp, event: ThreadEvent<'_>) {
+        let (kind, function_id, data) = match event {
             ThreadEvent::Argument(value) => {
                 if let Some(line) = self.lines.last_mut() {
                     (line.kind, line.argument) = ("function-enter-arg", Some(value));
