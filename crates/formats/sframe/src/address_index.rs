@@ -1,10 +1,11 @@
-//! From an address to its function and row.
+//! Index of the functions of a file by address.
 
 use std::ops::Range;
 
 use super::reader::UnitView;
 
-/// Functions of all pieces, by address. Those of no size are left out; of those with one start the longest is found.
+/// Functions of all units by address. Functions of size 0 are left out; of functions with the same start the longest
+/// is found.
 #[derive(Debug, Default)]
 pub struct AddressIndex {
     starts: Vec<u64>,
@@ -12,13 +13,13 @@ pub struct AddressIndex {
     ranges: AddressBuckets,
 }
 
-/// Cuts addresses into ranges of one size, about two a function, so that few starts are left to search.
+/// Divides the address range into equal buckets, about two per function, so that few starts remain to be searched.
 #[derive(Debug, Default)]
 struct AddressBuckets {
     first: u64,
-    /// Bits of an address that are below the number of its range.
+    /// Number of low bits of an address that do not select a bucket.
     bits: u32,
-    /// Starts before each range, and before the end of the last.
+    /// Number of starts before each bucket, and before the end of the last.
     starts_before: Vec<u32>,
 }
 
@@ -43,7 +44,7 @@ impl AddressBuckets {
         Self { first, bits, starts_before }
     }
 
-    /// The starts among which the first behind an address is, or the end of which is that.
+    /// Range of the starts in the bucket of an address.
     #[inline]
     fn bucket_range(&self, pc: u64) -> Option<Range<usize>> {
         let last = self.starts_before.len().checked_sub(2)?;
@@ -56,7 +57,7 @@ impl AddressBuckets {
 }
 
 impl AddressIndex {
-    /// Sorts the functions of a file.
+    /// Builds the index.
     #[must_use]
     pub fn of<'a>(views: impl Iterator<Item = UnitView<'a>>) -> Self {
         let mut all = Vec::new();
@@ -64,7 +65,7 @@ impl AddressIndex {
             let functions = view.functions().filter(|function| function.size != 0);
             all.extend(functions.map(|function| (function.start, function.size, (unit, function.index))));
         }
-        // Sections are sorted as a rule, and then this is one look at each.
+        // Usually sorted already, which this sort detects in one pass.
         all.sort_by_key(|(start, size, _)| (*start, *size));
         let starts: Vec<u64> = all.iter().map(|(start, ..)| *start).collect();
         Self {
@@ -74,7 +75,7 @@ impl AddressIndex {
         }
     }
 
-    /// The last function that starts at or before an address: number of its piece, and its index there.
+    /// The last function that starts at or before an address: index of its unit, and its index in that unit.
     #[must_use]
     #[inline]
     pub fn at_or_before(&self, pc: u64) -> Option<(u32, u32)> {

@@ -1,4 +1,4 @@
-//! Holds a file against its specification: structure, bounds, and what it is in.
+//! Checks a file against its specification: headers, function entries, rows, and the files that contain the sections.
 
 use std::borrow::Cow;
 
@@ -14,12 +14,12 @@ use super::row::Fre;
 use super::rules::*;
 use super::unit::StartBase;
 
-/// A piece that is being unit_check, and where to tell what is found.
+/// A unit being checked, and the diagnostics that findings are added to.
 struct UnitCheck<'a, 's> {
     view: UnitView<'a>,
     section: &'a Section,
     sink: &'s mut Diagnostics,
-    /// Index of the record that is looked at.
+    /// Index of the current record.
     record: u64,
 }
 
@@ -31,13 +31,13 @@ impl UnitCheck<'_, '_> {
         field: &'static str,
         message: impl FnOnce() -> Cow<'static, str>,
     ) {
-        // An offset into a section that is cut short still is one into the file.
+        // The offset may be past the end of a section that is cut short, but stays inside the file.
         let offset = self.view.offset(at.min(self.view.data.len()));
         self.sink.push(rule, offset, Some(self.record), field, message);
     }
 }
 
-/// Every departure.
+/// Checks the whole file.
 pub fn check(file: &SFrame, sink: &mut Diagnostics) {
     for (index, error) in file.unreadable() {
         let member = file.sections().get(*index).map_or("", |section| &section.member);
@@ -126,7 +126,7 @@ fn magic_is_swapped(unit_check: &UnitCheck<'_, '_>) -> bool {
     magic.is_some_and(|magic| !written.starts_with(magic))
 }
 
-/// Every departure of what is around the sections.
+/// Checks what contains the sections: unmerged units, relocations, segments.
 fn check_sections(file: &SFrame, sink: &mut Diagnostics) {
     for (index, section) in file.sections().iter().enumerate() {
         let start = section.range.start as u64;
@@ -187,7 +187,7 @@ fn check_relocations(file: &SFrame, index: usize, section: &Section, sink: &mut 
     }
 }
 
-/// Tells of each reader that refuses a piece of a finished file.
+/// Reports which readers refuse a unit of a linked file, and why.
 fn check_readers(unit_check: &mut UnitCheck<'_, '_>) {
     if matches!(unit_check.section.origin, SectionOrigin::Object | SectionOrigin::Bare) {
         return;
@@ -260,7 +260,7 @@ fn libsframe_reasons(unit_check: &UnitCheck<'_, '_>) -> Vec<&'static str> {
     reasons
 }
 
-/// Every departure of the functions of a piece, and of their rows.
+/// Checks the function entries of a unit and their rows.
 fn check_functions(unit_check: &mut UnitCheck<'_, '_>) {
     let view = unit_check.view;
     let unit = view.unit;
@@ -284,7 +284,7 @@ fn check_functions(unit_check: &mut UnitCheck<'_, '_>) {
                 });
             }
         }
-        // In an object file functions of different sections all begin at 0.
+        // In an object file, functions of different sections all start at 0.
         if let Some(other) = furthest_end.filter(|other| {
             function.size != 0 && function.start < other.end() && function.start >= other.start
         }) && unit_check.section.origin != SectionOrigin::Object
@@ -375,7 +375,7 @@ fn check_entry(unit_check: &mut UnitCheck<'_, '_>, function: &Fde) {
     }
 }
 
-/// Every departure of a function's rows; how many there are.
+/// Checks the rows of a function, and returns their number.
 fn check_rows(unit_check: &mut UnitCheck<'_, '_>, function: &Fde) -> u64 {
     let view = unit_check.view;
     let (unit, index) = (view.unit, function.index);
@@ -386,7 +386,7 @@ fn check_rows(unit_check: &mut UnitCheck<'_, '_>, function: &Fde) -> u64 {
     for row in view.rows(function) {
         let row = match row {
             Ok(row) => row,
-            // The type of starts was is_limit_reported with the entry.
+            // The FRE type was reported with the entry.
             Err(error) if error.field == "fre_type" => break,
             Err(error) => {
                 let rule =
@@ -418,7 +418,7 @@ fn check_rows(unit_check: &mut UnitCheck<'_, '_>, function: &Fde) -> u64 {
                 format!("function {index} from {:#x} on", row.start).into()
             });
         }
-        // A row that starts with the end is written for what follows an empty function, and harms nobody.
+        // A row that starts at the end is written for what follows an empty function, and is harmless.
         if u64::from(row.start) > limit {
             unit_check.report(&ROW_PAST_FUNCTION, row.at, "sfre_start_address", || {
                 format!("row {num} of function {index} starts at {:#x} of {limit:#x}", row.start).into()

@@ -1,4 +1,4 @@
-//! Every record as `perfuse records` shows it: a header, then each function with its rows.
+//! The records that `perfuse records` lists: each header, then each function with its rows.
 
 use std::borrow::Cow;
 
@@ -14,8 +14,9 @@ use super::row::Fre;
 use super::unit::SFrameUnit;
 use perfuse_recording::Position;
 
-/// The record at a position. `offset` is that of the piece's header; `inner` is 0 for the header, else one more than the
-/// function's index in its upper half and, in its lower half, 0 for its entry, 1 for its attributes, then 2 for its first row.
+/// The record at a position. `offset` is that of the unit's header. `inner` is 0 for the header; else its upper half
+/// is the function's index and its lower half, less one, is 0 for the entry, 1 for the attributes, and 2 plus the
+/// row's index for a row.
 pub fn next_record<'a>(file: &'a SFrame, at: &mut Position) -> Option<RecordView<'a>> {
     loop {
         let units = file.units();
@@ -35,7 +36,7 @@ pub fn next_record<'a>(file: &'a SFrame, at: &mut Position) -> Option<RecordView
     }
 }
 
-/// The record at a place of a piece, and where the next one is; `None` behind the last function.
+/// The record of a function at a position, and the position after it; `None` after the last function.
 fn function_record<'a>(
     file: &'a SFrame,
     unit_index: usize,
@@ -79,7 +80,7 @@ fn header_record(view: UnitView<'_>) -> RecordView<'_> {
     record(view, unit.at, size, HEADER, header(unit))
 }
 
-/// Fields of a header, in the order of the specification.
+/// The fields of a header, in the order of the specification.
 pub(super) fn header(unit: &SFrameUnit) -> Vec<(&'static str, Value<'static>)> {
     let header = &unit.header;
     vec![
@@ -98,7 +99,7 @@ pub(super) fn header(unit: &SFrameUnit) -> Vec<(&'static str, Value<'static>)> {
     ]
 }
 
-/// Flags by name; bits without one in hexadecimal.
+/// Names of the flags; unnamed bits in hexadecimal.
 pub(super) fn flags(flags: u8) -> String {
     let named = FLAGS.iter().filter(|(bit, _)| flags & bit != 0);
     let mut words: Vec<_> = named.map(|(_, name)| (*name).to_owned()).collect();

@@ -1,4 +1,4 @@
-//! An open file: its sections, their pieces.
+//! An open file: its sections and their units, and lookups by address.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,19 +14,19 @@ use super::row_survey::RowSurvey;
 use super::unit::SFrameUnit;
 use perfuse_recording::Source;
 
-/// Addresses that are looked up together.
+/// Number of addresses that are looked up together.
 const LOOKUP_BATCH: usize = 32;
 
-/// What is known of an address.
+/// The function and row that apply at an address.
 #[derive(Clone, Copy, Debug)]
 pub struct AddressMatch<'a> {
-    /// Number of the piece.
+    /// Index of the unit.
     pub unit: usize,
     /// The function.
     pub function: Fde,
-    /// Its row; `None` where it has none that holds there.
+    /// The row; `None` where no row of the function applies.
     pub row: Option<Fre<'a>>,
-    /// What the row says.
+    /// Its interpretation.
     pub recovery: Option<Result<Recovery, InvalidRow>>,
 }
 
@@ -56,7 +56,7 @@ impl SFrame {
         Self::open_at(source, None)
     }
 
-    /// The same; a section without an ELF file around it is loaded to an address.
+    /// The same for a section without an ELF file, which is loaded at `address`.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -97,37 +97,37 @@ impl SFrame {
         &self.shared.source
     }
 
-    /// Its sections.
+    /// All sections.
     #[must_use]
     pub fn sections(&self) -> &[Section] {
         &self.shared.sections
     }
 
-    /// Its pieces, of all sections, in file order.
+    /// The units of all sections, in file order.
     #[must_use]
     pub fn units(&self) -> &[SFrameUnit] {
         &self.shared.units
     }
 
-    /// Sections that do not begin with a header, and why not.
+    /// Sections that do not begin with a header, with the error.
     #[must_use]
     pub fn unreadable(&self) -> &[(usize, ParseError)] {
         &self.shared.unreadable
     }
 
-    /// Bytes of a section behind its last piece.
+    /// Number of bytes of a section after its last unit.
     #[must_use]
     pub fn trailing(&self, section: usize) -> usize {
         self.shared.trailing.get(section).copied().unwrap_or(0)
     }
 
-    /// A piece with its bytes.
+    /// A unit with its bytes.
     #[must_use]
     pub fn view<'a>(&'a self, unit: &'a SFrameUnit) -> UnitView<'a> {
         self.view_of(unit, Section::data)
     }
 
-    /// A piece with its bytes as they are in the file, before relocation.
+    /// A unit with its bytes as stored in the file, before relocation.
     #[must_use]
     pub fn raw_view<'a>(&'a self, unit: &'a SFrameUnit) -> UnitView<'a> {
         self.view_of(unit, Section::raw)
@@ -150,17 +150,17 @@ impl SFrame {
         }
     }
 
-    /// Every piece with its bytes.
+    /// All units with their bytes.
     pub fn views(&self) -> impl Iterator<Item = UnitView<'_>> {
         self.units().iter().map(|unit| self.view(unit))
     }
 
-    /// What one pass over all rows finds; made once.
+    /// The result of one pass over all rows; computed once.
     pub(super) fn row_survey(&self) -> &RowSurvey {
         self.shared.row_survey.get_or_init(|| RowSurvey::of(self.views()))
     }
 
-    /// Functions by address; made once.
+    /// Functions by address; computed once.
     #[must_use]
     pub fn address_index(&self) -> &AddressIndex {
         self.shared.address_index.get_or_init(|| AddressIndex::of(self.views()))
@@ -168,14 +168,15 @@ impl SFrame {
 }
 
 impl SFrame {
-    /// The function an address is in, and its row there.
+    /// The function that contains an address, and the row that applies there.
     #[must_use]
     pub fn find(&self, pc: u64) -> Option<AddressMatch<'_>> {
         let entry = self.address_index().at_or_before(pc)?;
         self.match_at(pc, self.function_at(pc, entry)?)
     }
 
-    /// Finds many addresses, in their order: what one of them waits for in memory is asked for with that of others.
+    /// Looks up many addresses, in their order. Each step is done for a batch of addresses, so that their cache
+    /// misses overlap.
     pub fn find_all<'a>(&'a self, addresses: &[u64], mut each: impl FnMut(u64, Option<AddressMatch<'a>>)) {
         for some in addresses.chunks(LOOKUP_BATCH) {
             let mut entries = [None; LOOKUP_BATCH];
@@ -185,7 +186,7 @@ impl SFrame {
             let mut functions = [None; LOOKUP_BATCH];
             for ((function, entry), pc) in functions.iter_mut().zip(entries).zip(some) {
                 *function = entry.and_then(|entry| self.function_at(*pc, entry));
-                // Looked at, so that it is there when the row is searched.
+                // Read early, so that the row is in the cache when it is searched.
                 let row = function.and_then(|(unit, function)| self.first_row_byte(unit, &function));
                 std::hint::black_box(row);
             }
@@ -195,7 +196,7 @@ impl SFrame {
         }
     }
 
-    /// The function of a place, with the number of its piece, if an address is in it.
+    /// The function of an index entry, with the index of its unit, if it contains the address.
     #[inline]
     fn function_at(&self, pc: u64, (unit_index, index): (u32, u32)) -> Option<(usize, Fde)> {
         let unit = self.units().get(unit_index as usize)?;

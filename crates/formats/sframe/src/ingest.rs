@@ -1,4 +1,4 @@
-//! Rows of the common tables: functions and how to unwind through them, in batches of functions.
+//! Fills the tables `unwind_functions`, `unwind_rows` and `unwind_lookups`, in batches of functions.
 
 mod columns;
 mod fast_path;
@@ -19,11 +19,12 @@ use columns::{LookupColumns, UnwindRow, UnwindRowColumns};
 use fast_path::FastRows;
 use perfuse_recording::{BatchStream, Placement, Position, Recording};
 
-/// Functions of a batch of functions.
+/// Number of functions in a batch of `unwind_functions`.
 const FUNCTIONS: u32 = 1 << 14;
-/// Functions of a batch of rows: as many as have rows for half a megabyte, which stays in a processor's own cache.
+/// Number of functions in a batch of `unwind_rows`: their rows take about half a megabyte, which fits a processor's
+/// own cache.
 const FUNCTIONS_WITH_ROWS: u32 = 1 << 11;
-/// Addresses of a batch.
+/// Number of addresses in a batch of `unwind_lookups`.
 const ADDRESSES: usize = 1 << 11;
 
 /// One table of a file, in batches.
@@ -40,7 +41,7 @@ pub fn table(file: &SFrame, name: &str, placement: &Placement) -> Option<BatchSt
     })
 }
 
-/// Batches of so many functions, or of their rows.
+/// Batches of `size` functions each, or of their rows.
 fn batches(
     file: &SFrame,
     placement: &Placement,
@@ -80,7 +81,7 @@ fn unwind_function_batch(file: &SFrame, source_id: u32, spans: &[FunctionSpan]) 
     table.finish()
 }
 
-/// Rows of some functions.
+/// The rows of some functions as a batch.
 fn unwind_row_batch(file: &SFrame, source_id: u32, spans: &[FunctionSpan]) -> RecordBatch {
     let expected_rows = spans.iter().map(|span| expected_rows(file, span)).fold(0, usize::saturating_add);
     let mut columns = UnwindRowColumns::with_capacity(source_id, expected_rows.min(1 << 17));
@@ -111,7 +112,7 @@ fn add_rows(view: &UnitView<'_>, span: &FunctionSpan, columns: &mut UnwindRowCol
     fast_rows.flush(columns);
 }
 
-/// Rows that so many functions have on average, and some more; a section has more bytes than it has rows.
+/// Estimated number of rows of a span: the average per function plus an eighth. A section has more bytes than rows.
 fn expected_rows(file: &SFrame, span: &FunctionSpan) -> usize {
     let Some(unit) = file.units().get(span.unit) else { return 0 };
     let rows = u64::from(unit.header.sfh_num_fres).min(unit.rows.len() as u64);
@@ -120,7 +121,7 @@ fn expected_rows(file: &SFrame, span: &FunctionSpan) -> usize {
     usize::try_from(average.saturating_add(average / 8)).unwrap_or(usize::MAX)
 }
 
-/// Looks addresses up: table `unwind_lookups`, in their order.
+/// Looks up addresses: table `unwind_lookups`, in their order.
 #[must_use]
 pub fn look_up(file: &SFrame, addresses: &[u64]) -> Vec<RecordBatch> {
     let firsts: Vec<u32> = file
@@ -128,7 +129,7 @@ pub fn look_up(file: &SFrame, addresses: &[u64]) -> Vec<RecordBatch> {
         .iter()
         .scan(0u32, |next, unit| Some(std::mem::replace(next, next.saturating_add(unit.num_functions))))
         .collect();
-    // Made once, before threads ask for them.
+    // Computed once, before several threads need them.
     let _ = (file.address_index(), file.row_survey());
     let batch = |addresses: &[u64]| {
         let mut table = LookupColumns::with_capacity(addresses.len());
@@ -169,7 +170,7 @@ impl Iterator for RecordBatches {
     }
 }
 
-/// Functions of one piece, by their indexes, and the key of the first.
+/// A range of functions of one unit, and the key of the first.
 #[derive(Clone, Debug)]
 struct FunctionSpan {
     unit: usize,
@@ -177,7 +178,7 @@ struct FunctionSpan {
     id: u32,
 }
 
-/// All functions, cut into groups of so many. An empty table still has one, so that its schema is seen.
+/// All functions in groups of `size`. An empty table still has one group, so that its schema is visible.
 fn function_groups(file: &SFrame, size: u32, mut id: u32) -> VecDeque<Vec<FunctionSpan>> {
     let (mut function_groups, mut group, mut room) = (VecDeque::new(), Vec::new(), size);
     for (unit, found) in file.units().iter().enumerate() {

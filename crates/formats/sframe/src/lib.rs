@@ -1,4 +1,4 @@
-//! SFrame: how to unwind stacks, in a table small and plain enough to be used while a program runs. See this folder's README.
+//! SFrame: a compact stack trace format that a running program can unwind by. See the README of this folder.
 #![cfg_attr(
     not(test),
     deny(

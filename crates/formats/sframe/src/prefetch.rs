@@ -1,4 +1,4 @@
-//! Work done ahead of whoever takes its results, on all processors, and taken in order.
+//! Results computed in advance on all processors, returned in order.
 
 use std::collections::VecDeque;
 use std::panic::{self, AssertUnwindSafe};
@@ -6,29 +6,29 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-/// Results made ahead, for each processor.
+/// Number of results computed in advance per processor.
 const RESULTS_PER_THREAD: usize = 2;
 
-/// What makes a result.
+/// Computes the result of a job.
 type JobFn<J, T> = Arc<dyn Fn(J) -> T + Send + Sync>;
 
-/// The results of jobs, in their order.
+/// Iterator over the results of jobs, in the order of the jobs.
 pub struct Prefetch<J, T> {
     run: JobFn<J, T>,
     jobs: VecDeque<J>,
-    /// Results that are being made, or why they were not.
+    /// Results being computed; a panic of a job is passed on.
     pending: VecDeque<Receiver<thread::Result<T>>>,
 }
 
 impl<J: Send + 'static, T: Send + 'static> Prefetch<J, T> {
-    /// Begins with the first.
+    /// Starts the first jobs.
     pub fn new(jobs: VecDeque<J>, run: impl Fn(J) -> T + Send + Sync + 'static) -> Self {
         let mut results = Self { run: Arc::new(run), jobs, pending: VecDeque::new() };
         results.fill();
         results
     }
 
-    /// Has as many results made as may be ahead.
+    /// Starts jobs until as many as allowed are pending.
     fn fill(&mut self) {
         let max_pending = rayon::current_num_threads().saturating_mul(RESULTS_PER_THREAD);
         while self.pending.len() < max_pending
@@ -38,7 +38,7 @@ impl<J: Send + 'static, T: Send + 'static> Prefetch<J, T> {
             let run = Arc::clone(&self.run);
             rayon::spawn(move || {
                 let result = panic::catch_unwind(AssertUnwindSafe(|| run(job)));
-                // Nobody waits for it where the rest was dropped.
+                // Fails where the iterator was dropped, and nobody waits for the result.
                 let _ = sender.send(result);
             });
             self.pending.push_back(result);
@@ -52,7 +52,7 @@ impl<J: Send + 'static, T: Send + 'static> Iterator for Prefetch<J, T> {
     fn next(&mut self) -> Option<T> {
         let result = self.pending.pop_front()?;
         self.fill();
-        // One of the threads that do the work goes on with it while it waits for a result.
+        // A thread of the pool works on other jobs while it waits.
         let result = loop {
             match result.try_recv() {
                 Ok(result) => break Ok(result),
@@ -78,7 +78,7 @@ mod tests {
         let squares = || Prefetch::new((0..100u64).collect(), |number| number * number);
         let expected: Vec<u64> = (0..100).map(|number| number * number).collect();
         assert_eq!(squares().collect::<Vec<_>>(), expected);
-        // In the pool itself, by as many as there are threads and more.
+        // Inside the pool, with as many iterators as threads, and more.
         let all: Vec<_> = (0..8).into_par_iter().map(|_| squares().collect::<Vec<_>>()).collect();
         assert!(all.iter().all(|found| *found == expected));
     }

@@ -1,4 +1,4 @@
-//! Cuts a section into pieces, each with its header: one where a linker merged them, several where it did not.
+//! Reads the units of a section: one where the linker merged its input, several where it did not.
 
 use std::ops::Range;
 
@@ -10,21 +10,21 @@ use super::records::{self, Fde};
 use super::row::{Fre, FreIter};
 use super::unit::{SFrameUnit, StartBase, next_header, parse_unit};
 
-/// A piece with the bytes it is in.
+/// A unit with the bytes of its section.
 #[derive(Clone, Copy, Debug)]
 pub struct UnitView<'a> {
     /// The piece.
     pub unit: &'a SFrameUnit,
-    /// Bytes of its section.
+    /// Bytes of the section.
     pub data: &'a [u8],
     /// Offset of the section in the file.
     pub file_offset: u64,
-    /// Address of the section.
+    /// Load address of the section.
     pub address: u64,
 }
 
 impl<'a> UnitView<'a> {
-    /// A function of the table.
+    /// The function with this index.
     #[must_use]
     #[inline]
     pub fn function(&self, index: u32) -> Option<Fde> {
@@ -48,19 +48,19 @@ impl<'a> UnitView<'a> {
         })
     }
 
-    /// Every function of the table, in its order.
+    /// All functions, in the order of the table.
     pub fn functions(self) -> impl ExactSizeIterator<Item = Fde> + 'a {
         self.functions_in(0..self.unit.num_functions)
     }
 
-    /// Those of some indexes.
+    /// The functions with these indexes.
     pub fn functions_in(self, indexes: Range<u32>) -> impl ExactSizeIterator<Item = Fde> + 'a {
         let empty = Fde { index: u32::MAX, ..records::BLANK };
         (indexes.start as usize..indexes.end as usize)
             .map(move |index| self.function(index as u32).unwrap_or(empty))
     }
 
-    /// Its rows; none for a function behind those that are walked.
+    /// The rows of a function; none for functions past [`SFrameUnit::num_readable`].
     #[must_use]
     #[inline]
     pub fn rows(&self, function: &Fde) -> FreIter<'a> {
@@ -73,7 +73,7 @@ impl<'a> UnitView<'a> {
         FreIter::new(data, at, function.info.row_start_bytes(), num_rows, self.unit.endian, self.file_offset)
     }
 
-    /// The row of a function that begins at an offset of the section.
+    /// The row of a function that begins at this offset of the section.
     #[must_use]
     pub(super) fn row_at_offset(&self, function: &Fde, at: usize) -> Option<Fre<'a>> {
         let mut rows = self.rows(function);
@@ -81,13 +81,13 @@ impl<'a> UnitView<'a> {
         rows.next()?.ok()
     }
 
-    /// The address a start field at an offset of the section means.
+    /// The address that the start field at this offset of the section states.
     #[must_use]
     pub fn start(&self, at: usize, field: i64) -> u64 {
         self.base(at).wrapping_add_signed(field)
     }
 
-    /// The address a start field at an offset of the section counts from.
+    /// The address that the start field at this offset of the section is relative to.
     #[must_use]
     pub fn base(&self, at: usize) -> u64 {
         match self.unit.starts {
@@ -96,17 +96,17 @@ impl<'a> UnitView<'a> {
         }
     }
 
-    /// Offset in the file of an offset in the section.
+    /// Converts an offset in the section to an offset in the file.
     #[must_use]
     pub fn offset(&self, at: usize) -> u64 {
         self.file_offset.saturating_add(at as u64)
     }
 }
 
-/// The pieces of a section, and how many bytes behind them are none of theirs.
+/// The units of a section, and the number of bytes after the last of them.
 ///
 /// # Errors
-/// When it does not begin with a header.
+/// When the section does not begin with a header.
 pub fn read_units(
     section: &Section,
     index: usize,
@@ -125,10 +125,10 @@ pub fn read_units(
     Ok((units, data.len().saturating_sub(end)))
 }
 
-/// Functions looked at where only the code's place can tell.
+/// Number of functions tested per unit when only the location of the code shows what start addresses are relative to.
 const SAMPLED_FUNCTIONS: usize = 4096;
 
-/// Decides for each piece of a section.
+/// Sets the start base of each unit of a section.
 fn set_start_bases(section: &Section, data: &[u8], units: &mut [SFrameUnit]) {
     let is_unmerged = units.len() > 1;
     for unit in units {
@@ -173,9 +173,9 @@ fn in_code(section: &Section, address: u64) -> bool {
     before.checked_sub(1).and_then(|at| code.get(at)).is_some_and(|range| address < range.end)
 }
 
-/// Rows may be shared by functions, and a damaged table can have each function claim all of them. As many are
-/// walked in all as the section has bytes, which is five times what sections have whose rows are shared; functions behind
-/// that have none.
+/// Limits how many rows are read. Functions may share rows, so a damaged table can have each function claim all of
+/// them. In total as many rows are read as the section has bytes, which is five times what sections with shared rows
+/// need; the functions after that get no rows.
 fn limit_readable_rows(section: &Section, data: &[u8], units: &mut [SFrameUnit]) {
     let mut rows_left = (data.len() as u64).max(1 << 16);
     let claimed = units.iter().try_fold(0u64, |sum, unit| sum.checked_add(count_claimed_rows(unit, data)?));
@@ -199,7 +199,7 @@ fn limit_readable_rows(section: &Section, data: &[u8], units: &mut [SFrameUnit])
     }
 }
 
-/// Rows that the functions of a piece say they have, where their entries alone tell.
+/// Number of rows that the functions of a unit claim; `None` in version 3, where function entries do not contain it.
 fn count_claimed_rows(unit: &SFrameUnit, data: &[u8]) -> Option<u64> {
     let entries = data.get(unit.entries.clone())?.chunks_exact(unit.entry_bytes()?);
     let mut rows = entries.map(|entry| records::num_rows(unit.version(), entry, unit.endian));

@@ -42,7 +42,7 @@ impl Recording for SFrame {
         }
     }
 
-    /// There are no time stamps, so nothing has to be looked over.
+    /// The format has no time stamps.
     fn clock(&self, _rate: Rate) -> Clock {
         Clock::nanoseconds("unknown")
     }

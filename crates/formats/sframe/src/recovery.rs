@@ -1,4 +1,4 @@
-//! What a row means: how the caller's registers are found. This is what unwinders and tables take.
+//! Interprets rows: how the caller's registers are recovered. Unwinders and tables use this.
 
 use std::fmt;
 
@@ -9,18 +9,18 @@ use super::row::{Fre, FreInfo};
 
 pub use perfuse_tables::{Base, Expression, Recover, Recovery};
 
-/// Why a row has no meaning.
+/// Why a row cannot be interpreted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum InvalidRow {
-    /// The ABI is not known, so neither are its registers.
+    /// The ABI is unknown, and with it its registers.
     Abi,
-    /// The type of the function is not known.
+    /// The FDE type is unknown.
     FdeType,
-    /// There are words nobody defined.
+    /// There are more words than the format defines.
     ExtraWords,
-    /// A control word has no offset behind it.
+    /// A control word is not followed by an offset.
     NoOffset,
-    /// The CFA is counted from the CFA.
+    /// The CFA is relative to itself.
     CfaFromItself,
 }
 
@@ -36,37 +36,37 @@ impl fmt::Display for InvalidRow {
     }
 }
 
-/// Where a row has a register.
+/// Where a row stores the offset of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RegisterSlot {
-    /// Nowhere: it was not saved.
+    /// Not stored: the register was not saved.
     Same,
-    /// As far from the CFA as in every row.
+    /// At a fixed offset from the CFA, given by the header.
     Fixed(i8),
-    /// In the word of that index.
+    /// In the word with this index.
     Word(usize),
 }
 
-/// What of a section and a function the meaning of rows depends on.
+/// The properties of a unit and a function that the interpretation of rows depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct RowContext {
     /// Version of the format.
     pub version: u8,
     /// ABI.
     pub abi: Abi,
-    /// From the header; 0 where rows tell.
+    /// Fixed offset of the frame pointer from the CFA, from the header; 0 where rows contain it.
     pub fixed_fp: i8,
-    /// From the header; 0 where rows tell.
+    /// Fixed offset of the return address from the CFA, from the header; 0 where rows contain it.
     pub fixed_ra: i8,
-    /// DEFAULT or FLEX.
+    /// FDE type: DEFAULT or FLEX.
     pub fde_type: u8,
 }
 
 impl RowContext {
-    /// What a row says.
+    /// Interprets a row.
     ///
     /// # Errors
-    /// [`Meaningless`] where it says nothing.
+    /// [`InvalidRow`] where the row has no defined meaning.
     #[inline]
     pub fn interpret(&self, row: &Fre<'_>) -> Result<Recovery, InvalidRow> {
         if row.info.num_words() == 0 {
@@ -91,8 +91,8 @@ impl RowContext {
         Ok(Recovery::Caller { cfa, fp, ra, ra_mangled: row.info.ra_mangled() })
     }
 
-    /// Where a row by position has the return address and the frame pointer: each has the next word behind the CFA's, unless
-    /// it is fixed or words are at an end.
+    /// The slots of return address and frame pointer in a DEFAULT row: each is the next word after that of the CFA,
+    /// unless it is fixed or there are no more words.
     pub(super) fn register_slots(&self, info: FreInfo) -> Result<[RegisterSlot; 2], InvalidRow> {
         let num_words = usize::from(info.num_words());
         let mut next = 1usize;
@@ -107,7 +107,8 @@ impl RowContext {
         if num_words > next { Err(InvalidRow::ExtraWords) } else { Ok(register_slots) }
     }
 
-    /// Where a register is saved. s390x: 0 for nowhere, and in version 2 an odd number for a register that keeps it.
+    /// How a register is recovered from its word. s390x: 0 means not saved, and in version 2 an odd number means
+    /// saved in a register.
     fn saved(&self, word: i32) -> Recover {
         if self.abi == Abi::S390X_ENDIAN_BIG {
             if word == 0 {
@@ -136,7 +137,8 @@ impl RowContext {
             let default = if fixed == 0 { Recover::Same } else { Recover::Fixed(fixed) };
             let Some(control) = row.control(next) else { return Ok(default) };
             let offset = row.word(next.saturating_add(1));
-            // What stands behind a control word 0 is the next control word; nothing is behind the last one but its offset.
+            // A control word 0 is followed by the next control word. The last control word is followed by its offset
+            // only.
             if control == 0 && !(is_last && offset.is_some()) {
                 next = next.saturating_add(1);
                 return Ok(default);
@@ -158,7 +160,8 @@ impl RowContext {
     }
 }
 
-/// A control word: bit 0 says that it names a register, bit 1 that memory is read, bits 3 and up are the register's number.
+/// Decodes a control word: bit 0 means that it names a register, bit 1 that memory is read, bits 3 and up are the
+/// register number.
 fn expression(control: u32, offset: i32, registers: Registers) -> Expression {
     let base = match (control & 1, control >> 3) {
         (0, _) => Base::Cfa,

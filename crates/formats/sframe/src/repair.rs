@@ -1,4 +1,4 @@
-//! The longest valid file that can be saved: sections rebuilt from the functions that hold together.
+//! Repairs a file: sections are rebuilt from the functions that are consistent.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use super::rules::*;
 use super::writer::{OwnedFre, SectionContents, SectionFunction, merge, replace_section};
 use perfuse_recording::{Change, Recording, Repaired};
 
-/// Writes a file with its sections repaired; what needs no repair is copied.
+/// Writes the file with its sections repaired. Sections that need no repair are copied.
 pub fn repair(file: &SFrame, out: &mut File) -> io::Result<Repaired> {
     let mut sink = Diagnostics::default();
     file.check(&mut sink);
@@ -37,7 +37,7 @@ pub fn repair(file: &SFrame, out: &mut File) -> io::Result<Repaired> {
     Ok(done)
 }
 
-/// The bytes of a section anew; `None` where nothing can be made of it, or nothing had to.
+/// The bytes of a rebuilt section; `None` where it cannot be or need not be rebuilt.
 fn rebuild_section(section: &Section, views: &[UnitView<'_>], done: &mut Repaired) -> Option<Vec<u8>> {
     if section.origin == SectionOrigin::Object {
         return None;
@@ -76,7 +76,7 @@ fn change(rule: &'static Rule, offset: u64, message: String) -> Change {
     Change { rule, offset, message }
 }
 
-/// What of a piece holds together.
+/// The contents of a unit without the functions that have defects.
 fn rebuild_unit(view: UnitView<'_>, done: &mut Repaired) -> Option<SectionContents> {
     view.unit.entry_bytes()?;
     let mut contents = SectionContents::of(view);
@@ -118,7 +118,7 @@ fn rebuild_unit(view: UnitView<'_>, done: &mut Repaired) -> Option<SectionConten
     Some(contents)
 }
 
-/// A function without the rows that start behind it, which no address finds.
+/// Removes the rows that start after the end of their function, which no address finds.
 fn drop_rows_past_end(
     function: &Fde,
     entry: SectionFunction,
@@ -143,7 +143,7 @@ fn drop_rows_past_end(
     SectionFunction { block: blocks.len().saturating_sub(1), ..entry }
 }
 
-/// Why a function cannot be kept: with what is left of it stacks would be unwound wrongly.
+/// The defect for which a function is removed: with what remains of it, stacks would be unwound wrongly.
 fn find_defect(view: UnitView<'_>, function: &Fde) -> Option<(&'static Rule, &'static str)> {
     if function.rows_at.is_none() {
         return Some((&ROWS_OUTSIDE, "its rows are outside of the section"));

@@ -1,15 +1,15 @@
-//! Rows, as their bytes have them.
+//! Frame row entries (FREs), as stored.
 
 use std::fmt;
 
 use perfuse_wire::{Endian, ErrorKind, ParseError};
 
-/// The info byte of a row.
+/// The info byte of a row (`sfre_info`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FreInfo(pub u8);
 
 impl FreInfo {
-    /// Bit 0: the CFA is counted from the stack pointer, else from the frame pointer.
+    /// Bit 0: the CFA is relative to the stack pointer, else to the frame pointer.
     #[must_use]
     pub const fn cfa_from_sp(self) -> bool {
         self.0 & 1 != 0
@@ -21,13 +21,13 @@ impl FreInfo {
         self.0 >> 1 & 0xf
     }
 
-    /// Bits 5-6: how words are written.
+    /// Bits 5-6: size code of the words.
     #[must_use]
     pub const fn word_size_code(self) -> u8 {
         self.0 >> 5 & 3
     }
 
-    /// Size in bytes of a word; `None` for the code nobody defined.
+    /// Size in bytes of a word; `None` for the undefined size code 3.
     #[must_use]
     pub const fn word_bytes(self) -> Option<usize> {
         match self.word_size_code() {
@@ -44,7 +44,7 @@ impl FreInfo {
         self.0 & 0x80 != 0
     }
 
-    /// The byte for these.
+    /// Builds the byte from its parts.
     #[must_use]
     pub const fn new(cfa_from_sp: bool, num_words: u8, word_size_code: u8, ra_mangled: bool) -> Self {
         Self(cfa_from_sp as u8 | (num_words & 0xf) << 1 | (word_size_code & 3) << 5 | (ra_mangled as u8) << 7)
@@ -63,12 +63,12 @@ impl fmt::Display for FreInfo {
     }
 }
 
-/// A row.
+/// A frame row entry (FRE).
 #[derive(Clone, Copy, Debug)]
 pub struct Fre<'a> {
     /// Its offset in the section.
     pub at: usize,
-    /// Where it begins to hold: offset from the function's start, or in the block that repeats.
+    /// Offset from which it applies: from the start of the function, or in the block that repeats.
     pub start: u32,
     /// The info byte.
     pub info: FreInfo,
@@ -79,7 +79,7 @@ pub struct Fre<'a> {
 }
 
 impl<'a> Fre<'a> {
-    /// A row of this info byte whose words are all 0.
+    /// A row with this info byte whose words are all 0.
     pub(super) fn with_words_of_zero(info: FreInfo) -> Self {
         let words_bytes = info.word_bytes().unwrap_or(0).saturating_mul(info.num_words().into());
         let words = [0u8; 64].get(..words_bytes).unwrap_or_default();
@@ -102,7 +102,7 @@ impl<'a> Fre<'a> {
         })
     }
 
-    /// A word as FLEX writes control words: unsigned.
+    /// A word as an unsigned FLEX control word.
     #[must_use]
     #[inline]
     pub fn control(&self, index: usize) -> Option<u32> {
@@ -119,7 +119,7 @@ impl<'a> Fre<'a> {
         (0..usize::from(self.info.num_words())).map_while(move |index| self.word(index))
     }
 
-    /// Info byte and words, by which rows that say the same are known.
+    /// Whether info byte and words are equal, so that both rows describe the same recovery.
     #[must_use]
     pub fn has_same_recovery(&self, other: &Fre<'_>) -> bool {
         self.info == other.info && self.words == other.words
@@ -146,7 +146,7 @@ fn number<const N: usize, T>(
     }
 }
 
-/// Walks the rows of a function; ends behind the first that cannot be read.
+/// Iterator over the rows of a function; ends after the first that cannot be read.
 #[derive(Clone, Debug)]
 pub struct FreIter<'a> {
     data: &'a [u8],
@@ -158,7 +158,7 @@ pub struct FreIter<'a> {
 }
 
 impl<'a> FreIter<'a> {
-    /// Rows from an offset in a section on; `data` is the section up to where rows end.
+    /// Rows from this offset of the section on; `data` is the section up to the end of its rows.
     pub(super) fn new(
         data: &'a [u8],
         at: usize,
@@ -170,32 +170,32 @@ impl<'a> FreIter<'a> {
         Self { data, at, start_bytes, rows_left: num_rows, endian, file_offset }
     }
 
-    /// Whether there are no more.
+    /// Whether all rows have been read.
     #[inline]
     pub(super) fn is_at_end(&self) -> bool {
         self.rows_left == 0
     }
 
-    /// Goes on at the row that begins at an offset of the section, with so many of all gone.
+    /// Continues at the row that begins at this offset of the section, with `num_skipped` rows skipped.
     pub(super) fn skip_to(&mut self, at: usize, num_skipped: u32) {
         self.at = at;
         self.rows_left = self.rows_left.saturating_sub(num_skipped);
     }
 
-    /// Start, info byte and the eight bytes behind of the next row of a little-endian section, whose starts have `START`
-    /// bytes; `None` where there is none, or fewer bytes are left in all.
+    /// Start, info byte and the following eight bytes of the next row of a little-endian section whose row starts
+    /// have `START` bytes. `None` at the end, or where fewer than 16 bytes follow.
     #[inline]
     pub(super) fn peek<const START: u32>(&self) -> Option<(u32, FreInfo, u64)> {
         let bytes = self.data.get(self.at..)?.first_chunk::<16>().filter(|_| self.rows_left > 0)?;
         let row = u128::from_le_bytes(*bytes);
         let bits = START.wrapping_mul(8);
         let start = row as u32 & u32::MAX.wrapping_shr(32u32.wrapping_sub(bits));
-        // A load of its own: where the next row begins waits for nothing else.
+        // Loaded on its own, so that the address of the next row does not depend on the wider load.
         let info = FreInfo(bytes.get(START as usize).copied().unwrap_or(0));
         Some((start, info, row.wrapping_shr(bits.wrapping_add(8)) as u64))
     }
 
-    /// Goes on behind a row of so many bytes that was only looked at, and returns where it is.
+    /// Moves past a row of `size` bytes that was read by [`peek`](Self::peek), and returns its offset.
     #[inline]
     pub(super) fn pass(&mut self, size: usize) -> usize {
         let at = self.at;

@@ -1,4 +1,4 @@
-//! One pass over all rows: how many there are, and where the later rows of long functions begin.
+//! One pass over all rows: counts them, and records where every 64th row of a long function begins.
 
 use std::ops::Range;
 use std::panic::resume_unwind;
@@ -11,31 +11,31 @@ use super::reader::UnitView;
 use super::records::Fde;
 use super::row::FreIter;
 
-/// Rows between two whose place is kept.
+/// Number of rows between two recorded offsets.
 const STRIDE: u32 = 64;
 
-/// Functions that are worth a thread.
+/// Smallest number of functions for which a thread is started.
 const MIN_FUNCTIONS_PER_THREAD: u32 = 1 << 14;
 
-/// What the pass finds.
+/// The result of the pass.
 #[derive(Debug, Default)]
 pub struct RowSurvey {
-    /// Headers.
+    /// Number of headers.
     pub headers: u64,
-    /// Entries of versions 1 and 2.
+    /// Number of function entries of versions 1 and 2.
     pub entries: u64,
-    /// Entries of version 3.
+    /// Number of function entries of version 3.
     pub indexes: u64,
-    /// Attributes that can be read.
+    /// Number of function attributes that can be read.
     pub attributes: u64,
-    /// Rows that can be read.
+    /// Number of rows that can be read.
     pub rows: u64,
-    /// By piece and function: where in the section every [`STRIDE`]th row begins, but the first.
+    /// By unit and function: offset in the section of every [`STRIDE`]th row except the first.
     strides: FxHashMap<(usize, u32), Vec<usize>>,
 }
 
 impl RowSurvey {
-    /// Walks all there is.
+    /// Reads all rows.
     #[must_use]
     pub fn of<'a>(views: impl Iterator<Item = UnitView<'a>>) -> Self {
         let mut survey = Self::default();
@@ -55,7 +55,7 @@ impl RowSurvey {
         survey
     }
 
-    /// What was found of other functions.
+    /// Adds the result for other functions.
     fn add(&mut self, other: Self) {
         self.attributes = self.attributes.saturating_add(other.attributes);
         self.rows = self.rows.saturating_add(other.rows);
@@ -79,7 +79,7 @@ impl RowSurvey {
         survey
     }
 
-    /// Rows of a function from one on, without walking all before it.
+    /// Rows of a function from the row with this index on, without reading all rows before it.
     #[must_use]
     pub fn rows_from<'a>(
         &self,
@@ -93,7 +93,7 @@ impl RowSurvey {
         rows
     }
 
-    /// Rows of a function, so many strides from its first.
+    /// Rows of a function from this multiple of [`STRIDE`] on.
     #[must_use]
     pub fn rows_from_stride<'a>(
         &self,
@@ -112,17 +112,17 @@ impl RowSurvey {
         rows
     }
 
-    /// Where in the section every [`STRIDE`]th row of a function begins, but the first.
+    /// Offset in the section of every [`STRIDE`]th row of a function, except the first.
     #[must_use]
     pub fn strides(&self, unit_index: usize, function: &Fde) -> &[usize] {
-        // Most functions are short, and need not be asked for.
+        // Most functions have fewer rows and need no lookup.
         match function.num_rows > STRIDE {
             true => self.strides.get(&(unit_index, function.index)).map_or(&[], Vec::as_slice),
             false => &[],
         }
     }
 
-    /// Records by the specification's names; those there are none of are left out.
+    /// Number of records by the specification's name, without those that do not occur.
     #[must_use]
     pub fn counts(&self) -> Vec<(String, u64)> {
         let all = [
@@ -139,8 +139,8 @@ impl RowSurvey {
     }
 }
 
-/// Looks at so many functions in parts, on all processors. Not in the pool, whose threads may be those that wait for this: one of
-/// them would take up another's look-up meanwhile, and wait for itself.
+/// Processes functions in ranges on all processors, in threads of its own: threads of the pool may be waiting for
+/// this result, and one of them could take up a job that waits for the same result.
 fn map_in_threads<T: Send>(num: u32, process: impl Fn(Range<u32>) -> T + Sync) -> Vec<T> {
     let processors = thread::available_parallelism().map_or(1, |num| u32::try_from(num.get()).unwrap_or(1));
     let ranges = processors.min(num / MIN_FUNCTIONS_PER_THREAD);

@@ -9,17 +9,19 @@ use super::layout::Header;
 use super::records::{self, Fde};
 use super::recovery::RowContext;
 
-/// What start fields count from, and how that is known.
+/// What function start addresses are relative to, and the evidence for it. The format has a flag for it since version
+/// 2 errata 1. Before that, GNU ld counts from the section, and relocations applied as assemblers write them count
+/// from the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StartBase {
-    /// From the start of the section.
+    /// Relative to the start of the section.
     FromSection(&'static str),
-    /// Each from its own field.
+    /// Each relative to its own field.
     FromField(&'static str),
 }
 
 impl StartBase {
-    /// In words.
+    /// `section` or `field`, as reports show it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -28,7 +30,7 @@ impl StartBase {
         }
     }
 
-    /// How it is known.
+    /// The evidence, as a phrase.
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
@@ -37,51 +39,52 @@ impl StartBase {
     }
 }
 
-/// A header with its functions and rows.
+/// One header with its function entries and rows.
 #[derive(Clone, Debug)]
 pub struct SFrameUnit {
-    /// Zero-based index of its section among those of the file.
+    /// Zero-based index of its section in the file.
     pub section: usize,
-    /// Offset of its header in the section.
+    /// Offset of its header in the section, in bytes.
     pub at: usize,
     /// The header.
     pub header: Header,
-    /// Byte order, by the magic.
+    /// Byte order, from the magic.
     pub endian: Endian,
-    /// Offsets in the section of the function entries that are there: whole ones.
+    /// Range in the section of the complete function entries that are present.
     pub entries: Range<usize>,
-    /// Offsets in the section of rows; cut where the section ends.
+    /// Range in the section of the rows, clipped to the section.
     pub rows: Range<usize>,
-    /// Offset in the section behind all of it, as the header says.
+    /// Offset in the section where the unit ends according to its header.
     pub end: usize,
-    /// Functions that are there.
+    /// Number of complete function entries that are present.
     pub num_functions: u32,
-    /// Functions whose rows are read: all, unless rows overlap so often that walking them would not end.
+    /// Number of functions whose rows are read: all, unless rows overlap so often that reading them would take too
+    /// long.
     pub num_readable: u32,
-    /// What start fields count from.
+    /// What function start addresses are relative to.
     pub starts: StartBase,
 }
 
 impl SFrameUnit {
-    /// Its version.
+    /// Version of the format.
     #[must_use]
     pub fn version(&self) -> u8 {
         self.header.sfp_version
     }
 
-    /// Its ABI.
+    /// ABI and byte order of the machine.
     #[must_use]
     pub fn abi(&self) -> Abi {
         Abi(self.header.sfh_abi_arch)
     }
 
-    /// Whether entries are said to be sorted.
+    /// Whether the header states that function entries are sorted.
     #[must_use]
     pub fn is_sorted(&self) -> bool {
         self.header.sfp_flags & SFRAME_F_FDE_SORTED != 0
     }
 
-    /// Whether starts are said to count from their own fields, which version 1 cannot say.
+    /// Whether the header states that start addresses are relative to their own fields. Version 1 has no such flag.
     #[must_use]
     pub fn is_pcrel(&self) -> bool {
         self.version() >= 2 && self.header.sfp_flags & SFRAME_F_FDE_FUNC_START_PCREL != 0
@@ -93,7 +96,7 @@ impl SFrameUnit {
         records::entry_bytes(self.version())
     }
 
-    /// What the meaning of a function's rows depends on.
+    /// The properties of this unit and function that the interpretation of rows depends on.
     #[must_use]
     pub fn context(&self, function: &Fde) -> RowContext {
         RowContext {
@@ -106,7 +109,7 @@ impl SFrameUnit {
     }
 }
 
-/// Where the function entries of a section are, and how large each of them is.
+/// Range of the function entries of each unit of a section, and the size in bytes of one entry.
 pub(super) fn entry_tables(data: &[u8]) -> Vec<(Range<usize>, usize)> {
     let mut found = Vec::new();
     let mut next = Some(0);
@@ -119,7 +122,7 @@ pub(super) fn entry_tables(data: &[u8]) -> Vec<(Range<usize>, usize)> {
     found
 }
 
-/// The next header: right behind, or at the next multiple of 8, where linkers align.
+/// Offset of the next header after a unit: directly after it, or at the next multiple of 8, where linkers align.
 pub(super) fn next_header(data: &[u8], end: usize) -> Option<usize> {
     let aligned = end.checked_next_multiple_of(8)?;
     let is_header = |at: &usize| {
@@ -180,7 +183,8 @@ pub(super) fn parse_unit(
     })
 }
 
-/// The header in the byte order of the magic, unless the ABI has the other one and only in that does the header fit.
+/// Reads the header in the byte order of the magic. The ABI's byte order is used instead where the header fits into
+/// the section only in that one.
 fn read_header(rest: &[u8], offset: u64, endian: Endian) -> Result<(Endian, Header), ParseError> {
     let header = Header::read(&mut Cursor::new(rest, offset, endian))?;
     let abi_endian = Abi(header.sfh_abi_arch).endian().filter(|abi_endian| *abi_endian != endian);

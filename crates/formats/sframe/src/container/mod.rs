@@ -1,4 +1,4 @@
-//! Where sections are: in ELF files, object files, archives, or bare.
+//! Finds the sections of ELF files, object files and archives; a bare section is a file of its own.
 
 pub mod elf;
 pub mod relocation;
@@ -13,48 +13,48 @@ use super::consts::{PT_GNU_SFRAME, SFRAME_MAGIC};
 use elf::Elf;
 use relocation::AppliedRelocations;
 
-/// What a section was found in.
+/// What kind of file a section was found in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SectionOrigin {
-    /// Nothing: the file is the section, as `objcopy -O binary -j .sframe` cuts it out.
+    /// The file is the section, as `objcopy -O binary -j .sframe` extracts it.
     Bare,
     /// An executable or shared object.
     Linked,
     /// An executable or shared object without section headers: a segment, which may be longer than the section.
     Segment,
-    /// An object file, or a member of an archive of such.
+    /// An object file, or a member of an archive of object files.
     Object,
 }
 
-/// A section.
+/// A section and its location.
 #[derive(Clone, Debug)]
 pub struct Section {
-    /// What it is in.
+    /// The kind of file it was found in.
     pub origin: SectionOrigin,
-    /// Member of the archive; empty where the file is none.
+    /// Name of the archive member; empty where the file is not an archive.
     pub member: String,
-    /// Its place in the file.
+    /// Range in the file.
     pub range: Range<usize>,
-    /// The ELF file it is in: all of the file, or a member of the archive.
+    /// Range in the file of the ELF file that contains it: all of it, or a member of the archive.
     pub elf: Range<usize>,
-    /// Where it is loaded to; 0 where nobody knows.
+    /// Load address; 0 where unknown.
     pub address: u64,
     /// ELF machine.
     pub machine: Option<u16>,
     /// `sh_type`; 0 where there is no section header.
     pub sh_type: u32,
-    /// Size in the file of the segment that holds it.
+    /// Size in the file of the PT_GNU_SFRAME segment.
     pub segment_bytes: Option<u64>,
-    /// Addresses of code, sorted; empty where nobody knows.
+    /// Address ranges of code, sorted; empty where unknown.
     pub code: Arc<[Range<u64>]>,
-    /// Which relocations were applied, in an object file.
+    /// The relocations of the section, in an object file.
     pub relocations: Option<AppliedRelocations>,
-    /// Its bytes with those, where there were any.
+    /// The bytes with relocations applied, where there are any.
     pub relocated_data: Option<Vec<u8>>,
 }
 
 impl Section {
-    /// Its bytes, relocated where it is of an object file.
+    /// The bytes; in an object file with relocations applied.
     #[must_use]
     pub fn data<'a>(&'a self, file: &'a [u8]) -> &'a [u8] {
         match &self.relocated_data {
@@ -63,20 +63,20 @@ impl Section {
         }
     }
 
-    /// Its bytes as they are in the file.
+    /// The bytes as stored in the file.
     #[must_use]
     pub fn raw<'a>(&self, file: &'a [u8]) -> &'a [u8] {
         file.get(self.range.clone()).unwrap_or_default()
     }
 }
 
-/// Whether these first bytes are of something that may hold a section.
+/// Whether these first bytes are of a file that may contain a section.
 #[must_use]
 pub fn sniff(head: &[u8]) -> bool {
     Elf::sniff(head) || is_archive(head) || sniff_bare(head)
 }
 
-/// Two bytes of magic are few: version or ABI have to be known as well.
+/// A magic of two bytes is weak evidence, so the version or the ABI must be known too.
 fn sniff_bare(head: &[u8]) -> bool {
     let Some(&[a, b, version, _flags, abi]) = head.first_chunk::<5>() else { return false };
     let magic = u16::from_le_bytes([a, b]);
@@ -84,7 +84,7 @@ fn sniff_bare(head: &[u8]) -> bool {
         && ((1..=3).contains(&version) || (1..=4).contains(&abi))
 }
 
-/// Every section of a file.
+/// All sections of a file.
 ///
 /// # Errors
 /// When there is none, or the file's own headers cannot be read.
@@ -148,7 +148,8 @@ fn elf_sections(elf: &Elf<'_>, start: usize, member: &str) -> Vec<Section> {
         relocated_data: None,
     };
     let mut found = Vec::new();
-    // Sections do not overlap, so all together are no longer than the file: headers that claim more are damage.
+    // Sections do not overlap, so their total size is limited by that of the file; headers that claim more are
+    // damaged.
     let mut bytes_left = elf.data.len();
     for (index, header) in elf.sections.iter().enumerate() {
         if !elf.is_named(header, b".sframe") {
@@ -194,17 +195,17 @@ const ARCHIVE_MAGIC: &[u8] = b"!<arch>\n";
 const THIN_ARCHIVE_MAGIC: &[u8] = b"!<thin>\n";
 const MEMBER_HEADER_BYTES: usize = 60;
 
-/// Whether bytes begin as an archive does; thin ones hold only the names of their members.
+/// Whether these first bytes are those of an archive; a thin archive contains only the names of its members.
 fn is_archive(head: &[u8]) -> bool {
     head.starts_with(ARCHIVE_MAGIC) || is_thin_archive(head)
 }
 
-/// Whether it is an archive whose members are elsewhere.
+/// Whether these first bytes are those of a thin archive, whose members are separate files.
 fn is_thin_archive(head: &[u8]) -> bool {
     head.starts_with(THIN_ARCHIVE_MAGIC)
 }
 
-/// Name and place of each member, in file order; ends where a header makes no sense.
+/// Name and range of each member, in file order; ends at a header that cannot be parsed.
 fn archive_members(data: &[u8]) -> Vec<(String, Range<usize>)> {
     let mut members = Vec::new();
     let mut long_names: &[u8] = &[];

@@ -1,4 +1,4 @@
-//! Relocations of an object file's section, which nobody has applied yet: start fields are 0 until then.
+//! Applies the relocations of a section in an object file: its start fields are 0 until then.
 
 use std::borrow::Cow;
 
@@ -10,9 +10,9 @@ use crate::unit;
 layout! {
     /// A relocation with an addend.
     Elf64Rela = "Elf64_Rela", section "ELF" {
-        /// Where.
+        /// Offset to relocate.
         r_offset: u64,
-        /// Symbol and kind.
+        /// Index of the symbol, and relocation type.
         r_info: u64,
         /// Added to the symbol's value.
         r_addend: i64,
@@ -26,9 +26,9 @@ layout! {
         st_info: u8,
         /// Visibility.
         st_other: u8,
-        /// Section it is in; 0 where it is not defined here.
+        /// Index of its section; 0 where the symbol is undefined.
         st_shndx: u16,
-        /// Offset in that section, or address.
+        /// Offset in its section, or address.
         st_value: u64,
         /// Size.
         st_size: u64,
@@ -46,17 +46,17 @@ const R_AARCH64_PREL32: u32 = 261;
 const R_390_PC32: u32 = 5;
 const R_390_PC64: u32 = 23;
 
-/// What was done to a section.
+/// The relocations of a section.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AppliedRelocations {
-    /// Places that were filled, by their offset, sorted; each with the index of the section it points into.
+    /// Start fields that were relocated, by offset, sorted; each with the index of the section it points to.
     pub applied: Vec<(u64, u16)>,
-    /// Relocations that were not: of another kind, of no start field, of a symbol that is not there.
+    /// Offsets of the relocations that were not applied: of another type, not of a start field, or without a symbol.
     pub refused: Vec<u64>,
 }
 
 impl AppliedRelocations {
-    /// Index of the section that the start field at an offset points into.
+    /// Index of the section that the start field at this offset points to.
     #[must_use]
     pub fn section_of(&self, at: u64) -> Option<u16> {
         let found = self.applied.binary_search_by_key(&at, |(at, _)| *at).ok()?;
@@ -64,7 +64,8 @@ impl AppliedRelocations {
     }
 }
 
-/// Fills the start fields of a section, which is copied only if there are any. Nothing else is changed: `ld -r` of old has written relocations into rows.
+/// Relocates the start fields of a section, which is copied if there are any. Other fields are not changed: `ld -r`
+/// before binutils 2.45 writes relocations that point into rows.
 pub fn apply_relocations(
     elf: &Elf<'_>,
     section_index: usize,
@@ -80,7 +81,7 @@ pub fn apply_relocations(
         })
     };
     let Some(target) = elf.sections.get(section_index).copied() else { return applied_relocations };
-    // The tables of a file do not overlap either.
+    // Limits the total number of entries: relocation sections do not overlap.
     let mut entries_left = elf.data.len() as u64 / Elf64Rela::SIZE;
     for section in &elf.sections {
         if section.sh_type != SHT_RELA || section.sh_info as usize != section_index {

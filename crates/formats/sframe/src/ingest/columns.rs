@@ -1,4 +1,5 @@
-//! Columns of `unwind_rows` and `unwind_lookups`, each filled at once, as there are many rows.
+//! Builds the columns of `unwind_rows` and `unwind_lookups`, column by column. Apart from offsets, rows have few
+//! distinct recoveries (shapes), so a row stores the number of its shape.
 
 use std::sync::Arc;
 
@@ -19,15 +20,15 @@ use crate::recovery::{Base, Expression, Recovery};
 pub struct UnwindRow {
     /// Key of its function.
     pub function: u32,
-    /// Where it begins to hold.
+    /// Offset from which it applies.
     pub start: u32,
-    /// What it says.
+    /// How registers are recovered.
     pub recovery: RowRecovery,
-    /// Offset of its record.
+    /// Offset of its record in the file.
     pub record_offset: u64,
 }
 
-/// Rows on their way into a batch of `unwind_rows`.
+/// Columns of a batch of `unwind_rows` being built.
 #[derive(Debug)]
 pub struct UnwindRowColumns {
     source_id: u32,
@@ -35,12 +36,12 @@ pub struct UnwindRowColumns {
     starts: Vec<u64>,
     rules: RecoveryColumns,
     record_offsets: Vec<u64>,
-    /// What rows say.
+    /// The shapes that occur.
     pub shapes: RecoveryShapes,
 }
 
 impl UnwindRowColumns {
-    /// Room for so many rows.
+    /// Columns with capacity for this many rows.
     pub fn with_capacity(source_id: u32, rows: usize) -> Self {
         Self {
             source_id,
@@ -81,7 +82,7 @@ impl UnwindRowColumns {
     }
 }
 
-/// Addresses that were looked up, on their way into a batch of `unwind_lookups`.
+/// Columns of a batch of `unwind_lookups` being built.
 #[derive(Debug)]
 pub struct LookupColumns {
     addresses: Vec<u64>,
@@ -93,7 +94,7 @@ pub struct LookupColumns {
 }
 
 impl LookupColumns {
-    /// Room for so many addresses.
+    /// Columns with capacity for this many addresses.
     pub fn with_capacity(rows: usize) -> Self {
         Self {
             addresses: Vec::with_capacity(rows),
@@ -105,7 +106,7 @@ impl LookupColumns {
         }
     }
 
-    /// Adds an address: key and first address of its function, start of its row, and what that says.
+    /// Adds an address: key and start address of its function, start and recovery of its row.
     pub fn push(&mut self, address: u64, function: Option<(u32, u64)>, row: Option<(u64, Option<Recovery>)>) {
         self.addresses.push(address);
         self.ids.append_option(function.map(|(id, _)| id));
@@ -127,10 +128,10 @@ impl LookupColumns {
     }
 }
 
-/// Rows of a block.
+/// Number of rows in a block.
 pub const BLOCK_ROWS: usize = 64;
 
-/// Rows one behind the other, in columns of fixed size: filling them takes no look at how much room is left.
+/// Rows in columns of fixed size, which can be filled without capacity checks.
 #[derive(Debug)]
 pub struct RowBlock {
     pub len: usize,
@@ -142,7 +143,7 @@ pub struct RowBlock {
 }
 
 impl RowBlock {
-    /// Of rows whose return address is so far from the CFA, where it is as far for all.
+    /// An empty block; `fixed_ra` is the fixed offset of the return address from the CFA, or 0.
     pub fn empty(fixed_ra: i64) -> Self {
         Self {
             len: 0,
@@ -159,35 +160,35 @@ impl RowBlock {
         self.functions.get(..self.len).unwrap_or_default()
     }
 
-    /// Where rows begin to hold.
+    /// Offsets from which rows apply.
     pub fn starts(&self) -> &[u64] {
         self.starts.get(..self.len).unwrap_or_default()
     }
 
-    /// Numbers of shapes.
+    /// Shape numbers.
     pub fn shapes(&self) -> &[u32] {
         self.shapes.get(..self.len).unwrap_or_default()
     }
 
-    /// Offsets of each rule.
+    /// Offsets of CFA, frame pointer and return address.
     pub fn offsets(&self) -> [&[i64]; 3] {
         self.offsets.each_ref().map(|offsets| offsets.get(..self.len).unwrap_or_default())
     }
 
-    /// Offsets of records.
+    /// File offsets of the records.
     pub fn record_offsets(&self) -> &[u64] {
         self.record_offsets.get(..self.len).unwrap_or_default()
     }
 }
 
-/// What a row says: the number of its shape, and the offsets of CFA, frame pointer and return address.
+/// The recovery of a row: the number of its shape, and the offsets of CFA, frame pointer and return address.
 #[derive(Clone, Copy, Debug)]
 pub struct RowRecovery {
     pub shape: u32,
     pub offsets: [i64; 3],
 }
 
-/// What rows say, one behind the other.
+/// The recoveries of rows, as columns.
 #[derive(Debug)]
 pub struct RecoveryColumns {
     shapes: Vec<u32>,
@@ -195,7 +196,7 @@ pub struct RecoveryColumns {
 }
 
 impl RecoveryColumns {
-    /// Room for so many rows.
+    /// Columns with capacity for this many rows.
     pub fn with_capacity(rows: usize) -> Self {
         Self { shapes: Vec::with_capacity(rows), offsets: [(); 3].map(|()| Vec::with_capacity(rows)) }
     }
@@ -217,7 +218,7 @@ impl RecoveryColumns {
     }
 }
 
-/// What a row says but for its offsets: base of each rule, and whether memory is read there.
+/// A recovery without its offsets: base of each rule, and whether memory is read there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct RecoveryShape {
     rules: [Option<(Base, bool)>; 3],
@@ -226,7 +227,7 @@ struct RecoveryShape {
 }
 
 impl RecoveryShape {
-    /// All that is true or false of it, a bit each: which rules there are, which read memory, and the rest.
+    /// The boolean properties, one bit each: which rules exist, which of them read memory, `mangled`, `outermost`.
     fn flags(&self) -> u8 {
         let [cfa, fp, ra] = self.rules;
         let reads_memory = |rule: Option<(Base, bool)>| rule.is_some_and(|(_, deref)| deref);
@@ -244,24 +245,25 @@ impl RecoveryShape {
     }
 }
 
-/// The bit of [`Shape::truths`] for the first rule's being there, its reading memory, and the other two.
+/// Bits of [`RecoveryShape::flags`]: the first of three for existing rules, the first of three for rules that read
+/// memory, and the other two.
 const HAS_RULE: usize = 0;
 const READS_MEMORY: usize = 3;
 const MANGLED: usize = 6;
 const OUTERMOST: usize = 7;
 
-/// All shapes that were met, numbered.
+/// All shapes that occurred, numbered.
 #[derive(Debug, Default)]
 pub struct RecoveryShapes {
     all: Vec<RecoveryShape>,
     numbers: FxHashMap<RecoveryShape, u32>,
 }
 
-/// Bases that are no register's number, by their keys.
+/// Names of the bases that are not register numbers, by their dictionary keys.
 const NAMED: [&str; 3] = ["sp", "fp", "cfa"];
 
 impl RecoveryShapes {
-    /// What a row says; one that says nothing has no rules.
+    /// The recovery of a row; without rules where the row cannot be interpreted.
     pub fn recovery_of(&mut self, recovery: Option<Recovery>) -> RowRecovery {
         let (rules, mangled) = match recovery {
             Some(Recovery::Caller { cfa, fp, ra, ra_mangled }) => {
@@ -282,7 +284,7 @@ impl RecoveryShapes {
         RowRecovery { shape, offsets: rules.map(|rule| rule.map_or(0, |rule| rule.offset)) }
     }
 
-    /// Three columns for each rule, and two truths.
+    /// Three columns for each rule, and two boolean columns.
     pub fn columns(&self, rows: RecoveryColumns) -> impl Iterator<Item = ArrayRef> {
         let RecoveryColumns { shapes, offsets: [cfa, fp, ra] } = rows;
         let flags = ShapeFlags::of(self, &shapes);
@@ -316,7 +318,8 @@ impl RecoveryShapes {
         let valid = Some(NullBuffer::new(flags.bits(HAS_RULE.saturating_add(number))));
         let valid = valid.filter(|valid| valid.null_count() > 0);
         let keys = Int32Array::new(keys.into(), valid.clone());
-        // SAFETY: keys are those `key` gave, each of a name that is there, or 0; rows of no known shape have 0.
+        // SAFETY: every key comes from `key`, which returns the index of an existing name, or is 0, for rows of an
+        // unknown shape.
         let bases =
             unsafe { DictionaryArray::<Int32Type>::new_unchecked(keys, Arc::new(StringArray::from(names))) };
         let offsets = Int64Array::new(offsets.into(), valid);
@@ -324,10 +327,10 @@ impl RecoveryShapes {
     }
 }
 
-/// What is true of rows, a byte each.
+/// The flags of each row.
 struct ShapeFlags {
     rows: Vec<u8>,
-    /// What is true of all shapes, and of any.
+    /// Flags that all shapes have, and flags that any shape has.
     all: u8,
     any: u8,
 }
@@ -346,7 +349,7 @@ impl ShapeFlags {
         Arc::new(BooleanArray::new(self.bits(bit), None))
     }
 
-    /// One truth of every row.
+    /// One flag of every row.
     fn bits(&self, bit: usize) -> BooleanBuffer {
         let mask = 1u8.wrapping_shl(bit as u32);
         if self.all & mask != 0 {
@@ -364,21 +367,21 @@ impl ShapeFlags {
     }
 }
 
-/// A bit of each of eight bytes, as a byte.
+/// Collects one bit of each of eight bytes into a byte.
 #[inline]
 fn gather_bit(bytes: [u8; 8], bit: u32) -> u8 {
     let lowest = u64::from_le_bytes(bytes).wrapping_shr(bit) & 0x0101_0101_0101_0101;
-    // Moves the lowest bit of byte `i` to bit 56 + i; no two meet below.
+    // Moves the lowest bit of byte `i` to bit 56 + i, without collisions below.
     lowest.wrapping_mul(0x0102_0408_1020_4080).wrapping_shr(56) as u8
 }
 
-/// The one value all are; `None` where they differ.
+/// The value that all items share; `None` where they differ.
 fn common_value<T: PartialEq + Default>(mut all: impl Iterator<Item = T>) -> Option<T> {
     let Some(first) = all.next() else { return Some(T::default()) };
     all.all(|other| other == first).then_some(first)
 }
 
-/// What shapes have, for every row.
+/// The value that belongs to the shape of each row.
 fn by_shape<T: Copy + Default>(rows: &[u32], of_shapes: &[T]) -> Vec<T> {
     rows.iter().map(|shape| of_shapes.get(*shape as usize).copied().unwrap_or_default()).collect()
 }

@@ -1,5 +1,5 @@
-//! Rows whose words stand by position, little-endian, as nearly all do. What an info byte means is worked out once for all rows
-//! that have it.
+//! Fast path for little-endian DEFAULT rows, which nearly all are. What an info byte means is computed once for all
+//! rows that have it.
 
 use perfuse_wire::Endian;
 
@@ -11,7 +11,8 @@ use crate::recovery::{RegisterSlot, RowContext};
 use crate::row::{Fre, FreInfo, FreIter};
 use crate::unit::SFrameUnit;
 
-/// What rows of an info byte say, and where their offsets are in the eight bytes behind it.
+/// How rows with one info byte are decoded: their shape, and where their offsets are in the eight bytes after the
+/// info byte.
 #[derive(Clone, Copy, Debug)]
 struct FreLayout {
     shape: u32,
@@ -20,7 +21,8 @@ struct FreLayout {
 
 const NO_LAYOUT: FreLayout = FreLayout { shape: 0, fields: [NO_FIELD; 3] };
 
-/// An offset is the bytes that are left when a word is shifted up and down again, if it is a word at all.
+/// Extracts an offset: the word is shifted left and right to sign-extend it, and masked to 0 where there is no such
+/// word.
 #[derive(Clone, Copy, Debug)]
 struct OffsetField {
     shift_left: u32,
@@ -39,22 +41,23 @@ impl OffsetField {
     }
 }
 
-/// The kinds of rows of a piece, by info byte, as far as they were met.
+/// Decodes the rows of a unit; caches layouts by info byte.
 pub struct FastRows {
-    /// Size of info byte and words; 0 where no such row was met. Apart from the rest, as the next row waits for nothing else.
+    /// Size of info byte and words; 0 for a layout that is not cached yet. Separate from the layouts, so that finding
+    /// the next row depends on less data.
     sizes: [u8; 256],
     layouts: [FreLayout; 256],
     block: RowBlock,
 }
 
 impl FastRows {
-    /// Of a piece whose rows may be such.
+    /// A decoder for the rows of a unit.
     pub fn new(unit: &SFrameUnit) -> Self {
         let fixed_ra = unit.header.sfh_cfa_fixed_ra_offset;
         Self { sizes: [0; 256], layouts: [NO_LAYOUT; 256], block: RowBlock::empty(fixed_ra.into()) }
     }
 
-    /// Adds rows of a function, up to the first that is of no such kind.
+    /// Adds the rows of a function, up to the first that this path cannot decode.
     #[inline]
     pub fn add_rows_of(
         &mut self,
@@ -71,7 +74,7 @@ impl FastRows {
         {
             return;
         }
-        // Rules whose offsets rows have: the return address is the last.
+        // The number of rules whose offsets rows contain; the return address is the last.
         match (function.info.row_start_bytes(), context.fixed_ra) {
             (Some(1), 0) => self.add_rows::<1, 3>(&context, id, view, rows, columns),
             (Some(2), 0) => self.add_rows::<2, 3>(&context, id, view, rows, columns),
@@ -83,7 +86,7 @@ impl FastRows {
         }
     }
 
-    /// Hands over what was added.
+    /// Passes the rows of the current block on.
     pub fn flush(&mut self, columns: &mut UnwindRowColumns) {
         columns.extend(&self.block);
         self.block.len = 0;
@@ -100,7 +103,7 @@ impl FastRows {
     ) {
         let Self { sizes, layouts, block } = self;
         while let Some((start, info, words)) = rows.peek::<START>() {
-            // Tables of 256 have an entry for every byte, so that there is nothing to look at.
+            // Indexes of a byte into tables of 256 entries need no bounds check.
             let byte = usize::from(info.0);
             let (Some(size), Some(layout)) = (sizes.get_mut(byte), layouts.get_mut(byte)) else { return };
             if *size == 0 {
@@ -109,7 +112,7 @@ impl FastRows {
                     None => return,
                 }
             }
-            // Below the length of the arrays, so that there is nothing to look at either.
+            // The index is below the length of the arrays, so this needs no bounds check either.
             let slot = block.len % BLOCK_ROWS;
             put(&mut block.functions, slot, function);
             put(&mut block.starts, slot, start.into());
@@ -135,7 +138,8 @@ fn put<T>(column: &mut [T; BLOCK_ROWS], slot: usize, value: T) {
     }
 }
 
-/// `None` for a row that cannot be read, or has more words than are looked at.
+/// The size and layout of rows with this info byte; `None` where a row cannot be read or its words exceed eight
+/// bytes.
 #[cold]
 fn fre_layout(context: &RowContext, info: FreInfo, shapes: &mut RecoveryShapes) -> Option<(u8, FreLayout)> {
     let num_words = usize::from(info.num_words());

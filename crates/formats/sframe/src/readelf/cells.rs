@@ -1,26 +1,28 @@
-//! What lines of rows say behind the address: few texts, over and over.
+//! Cache of the text after the address of a row's line. The text is determined by info byte, FDE type and words, and
+//! there are few distinct ones.
 
 use crate::row::FreInfo;
 
-/// Longest text that is kept.
+/// Size of the longest text that is cached, in bytes.
 const MAX_TEXT_BYTES: usize = 48;
-/// Length of what is before them: the address, and blanks around it.
+/// Size of what precedes the text: the address and blanks around it.
 pub(super) const ADDRESS_BYTES: usize = 22;
-/// Texts that are kept.
+/// Number of cached texts.
 const SLOTS: usize = 256;
 
-/// Info byte, type of function and words of a row, by which rows are known that say the same.
+/// Info byte, FDE type and words of a row: rows with equal keys have equal text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RowKey {
     kind: u32,
     words: u64,
 }
 
-/// No row has it.
+/// A key that no row has.
 const NO_KEY: RowKey = RowKey { kind: u32::MAX, words: 0 };
 
 impl RowKey {
-    /// The key of a row whose words are the first bytes of these eight; `None` where it has more, or words of no known size.
+    /// The key and the size in bytes of the words of a row; `row_bytes` are the eight bytes after its info byte.
+    /// `None` where the words take more than eight bytes, or their size is undefined.
     #[inline]
     pub(super) fn of(info: FreInfo, fde_type: u8, row_bytes: u64) -> Option<(Self, usize)> {
         let num_words = usize::from(info.num_words());
@@ -41,7 +43,7 @@ impl RowKey {
     }
 }
 
-/// A text, and bytes of no meaning behind it.
+/// A cached text, padded to a fixed size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CachedCells {
     key: RowKey,
@@ -49,7 +51,7 @@ pub(super) struct CachedCells {
     text: [u8; MAX_TEXT_BYTES],
 }
 
-/// Texts by what rows say; a text takes the place of another that has the same slot.
+/// Direct-mapped cache of texts: a text replaces the one that has the same slot.
 pub(super) struct CellCache {
     slots: Box<[CachedCells; SLOTS]>,
 }
@@ -64,7 +66,7 @@ impl CellCache {
         self.slots.get(key.slot()).filter(|cells| cells.key == key)
     }
 
-    /// Keeps a text, unless it is longer than most.
+    /// Caches a text, unless it is too long.
     #[cold]
     pub(super) fn insert(&mut self, key: RowKey, text: &[u8]) {
         let mut cells = CachedCells { key, len: text.len(), text: [0; MAX_TEXT_BYTES] };
@@ -77,10 +79,10 @@ impl CellCache {
 }
 
 impl CachedCells {
-    /// Adds a line: an address, and these.
+    /// Appends a line of an address and this text.
     #[inline]
     pub(super) fn write_line(&self, address: u64, text: &mut Vec<u8>) {
-        // Copies of fixed size are a few moves; what is too much is cut off again.
+        // Copies of fixed size are a few instructions; the padding is cut off afterwards.
         let mut line = [b' '; ADDRESS_BYTES];
         if let Some(digits) = line.get_mut(4..20) {
             digits.copy_from_slice(&hexadecimal(address));
@@ -91,16 +93,16 @@ impl CachedCells {
     }
 }
 
-/// The sixteen digits of a number.
+/// The sixteen hexadecimal digits of a number.
 #[inline]
 pub(super) fn hexadecimal(number: u64) -> [u8; 16] {
-    // The digits' values, a byte each: halves of a word are moved apart until each byte has four bits.
+    // The values of the digits, one per byte: halves of a word are moved apart until each byte contains four bits.
     let mut digits = u128::from(number);
     digits = (digits | digits << 32) & 0x0000_0000_ffff_ffff_0000_0000_ffff_ffff;
     digits = (digits | digits << 16) & 0x0000_ffff_0000_ffff_0000_ffff_0000_ffff;
     digits = (digits | digits << 8) & 0x00ff_00ff_00ff_00ff_00ff_00ff_00ff_00ff;
     digits = (digits | digits << 4) & ONE_IN_EACH_BYTE.wrapping_mul(0xf);
-    // Ten and more carry into the upper four bits when six is added.
+    // Adding 6 to a digit of 10 or more carries into its upper four bits.
     let letters = digits.wrapping_add(ONE_IN_EACH_BYTE.wrapping_mul(6)) >> 4 & ONE_IN_EACH_BYTE;
     let to_letter = u128::from(b'a'.wrapping_sub(b'0').wrapping_sub(10));
     digits
@@ -109,10 +111,10 @@ pub(super) fn hexadecimal(number: u64) -> [u8; 16] {
         .to_be_bytes()
 }
 
-/// A 1 in each byte.
+/// The value 1 in each byte.
 const ONE_IN_EACH_BYTE: u128 = u128::MAX / 0xff;
 
-/// Adds a number without leading zeros.
+/// Appends a number in decimal.
 pub(super) fn decimal(text: &mut Vec<u8>, mut number: u64) {
     let mut digits = [b'0'; 20];
     let mut len = 0usize;

@@ -1,6 +1,6 @@
-//! The text of `readelf --sframe`, as three of its versions write it, made in linear time.
+//! The output of `readelf --sframe`, as three of its versions write it, in linear time.
 //!
-//! What those versions get wrong is kept, so that the texts can be compared: see [`Style`].
+//! The errors of those versions are reproduced, so that the texts can be compared: see [`Style`].
 
 mod cells;
 
@@ -18,43 +18,43 @@ use super::row::{Fre, FreIter};
 use super::unit::{SFrameUnit, StartBase};
 use cells::{ADDRESS_BYTES, CellCache, RowKey, decimal, hexadecimal};
 
-/// A version of readelf. All show the first header of a section only, and 2.40 and 2.44 nothing of relocations: functions of an
-/// object file lie at address 0 with them. Starts that no flag says to count from their fields count from the section, which
-/// is wrong where a linker did not merge sections.
+/// A version of readelf. All versions show only the first header of a section. 2.40 and 2.44 do not apply
+/// relocations, so they show functions of object files at address 0. Without the PCREL flag all of them take start
+/// addresses to be relative to the section, which is wrong where a linker did not merge sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// Version 1; `u` for return addresses at a fixed place; of several flags only the last.
+    /// Shows version 1; `u` for return addresses at a fixed offset; of several flags only the last.
     Readelf240,
-    /// Version 2 without PCREL; of version 1 the header.
+    /// Shows version 2 without PCREL; of version 1 only the header.
     Readelf244,
-    /// Versions 2 and 3, relocated.
+    /// Shows versions 2 and 3, with relocations applied.
     Readelf247,
 }
 
-/// Why a readelf shows nothing.
+/// Why a version of readelf does not show a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DumpRefused {
-    /// What it prints, behind `readelf: Error: `.
+    /// The message that follows `readelf: Error: `.
     pub message: &'static str,
-    /// The style that shows this section; none does where `None`.
+    /// Name of the style that shows this section, where one does.
     pub shown_by: Option<&'static str>,
 }
 
 impl Style {
-    /// By their names on the command line.
+    /// The styles by their names on the command line.
     pub const ALL: [(&'static str, Self); 3] = [
         ("readelf-2.40", Self::Readelf240),
         ("readelf-2.44", Self::Readelf244),
         ("readelf-2.47", Self::Readelf247),
     ];
 
-    /// The style of a name.
+    /// The style with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|(style_name, _)| *style_name == name).map(|(_, style)| style)
     }
 
-    /// The first style that shows a version with these flags.
+    /// The first style that shows a section of this version with these flags.
     #[must_use]
     pub fn for_section(version: u8, flags: u8) -> Option<&'static str> {
         let shows_all = |style: Self| matches!(style.content_of(version, flags), Ok(DumpContent::All));
@@ -87,24 +87,24 @@ enum DumpContent {
     All,
 }
 
-/// Functions written at a time by one thread.
+/// Number of functions in a block, which one thread writes.
 const FUNCTIONS_PER_BLOCK: u32 = 1024;
 
-/// The text of a file's first section, in blocks, made as they are pulled.
+/// The text of a file's first section, as an iterator over blocks.
 pub struct Dump {
     head: Option<Vec<u8>>,
     blocks: Prefetch<u32, Vec<u8>>,
     pool: BlockPool,
 }
 
-/// Blocks that were used, to be filled again: memory that is new to the process costs as much as the text.
+/// Used blocks, to be filled again: new memory of the process costs as much as writing the text.
 type BlockPool = Arc<Mutex<Vec<Vec<u8>>>>;
 
 impl Dump {
     /// Begins a text.
     ///
     /// # Errors
-    /// When that readelf shows nothing of the section.
+    /// When that version of readelf does not show the section.
     pub fn of(file: &SFrame, style: Style) -> Result<Self, DumpRefused> {
         let first = file.units().iter().find(|unit| unit.section == 0 && unit.at == 0);
         let Some(unit) = first.cloned() else {
@@ -139,7 +139,7 @@ impl Dump {
         Ok(Self { head: Some(head), blocks, pool })
     }
 
-    /// Takes a block back that was used, to fill it again.
+    /// Returns a used block, to be filled again.
     pub fn reuse(&self, mut block: Vec<u8>) {
         block.clear();
         self.pool.lock().unwrap_or_else(PoisonError::into_inner).push(block);
@@ -172,7 +172,7 @@ impl Iterator for Dump {
 const COLUMNS: &[u8] = b"STARTPC         CFA       FP        RA           \n";
 const COLUMNS_OF_BLOCK: &[u8] = b"STARTPC[m]      CFA       FP        RA           \n";
 
-/// Everything before the functions.
+/// The text before the functions.
 fn header_text(unit: &SFrameUnit, style: Style) -> Vec<u8> {
     let header = &unit.header;
     let named = FLAGS.iter().filter(|(bit, _)| header.sfp_flags & bit != 0).map(|(_, name)| *name);
@@ -198,7 +198,7 @@ fn header_text(unit: &SFrameUnit, style: Style) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Gathers lines.
+/// Writes the lines of functions.
 struct DumpWriter<'a> {
     style: Style,
     view: UnitView<'a>,
@@ -207,7 +207,7 @@ struct DumpWriter<'a> {
 }
 
 impl<'a> DumpWriter<'a> {
-    /// Behind a text that is there already.
+    /// A writer that appends to `text`.
     fn new(style: Style, view: UnitView<'a>, text: Vec<u8>) -> Self {
         Self { style, view, text, cache: CellCache::new() }
     }
@@ -250,7 +250,7 @@ impl<'a> DumpWriter<'a> {
         }
     }
 
-    /// Rows up to the first that cannot be told by its key.
+    /// Writes rows up to the first that has no key.
     #[inline]
     fn write_rows<const START: u32>(&mut self, rows: &mut FreIter<'_>, base: u64, context: &RowContext) {
         while let Some((start, info, words)) = rows.peek::<START>() {
@@ -314,7 +314,8 @@ impl<'a> DumpWriter<'a> {
     }
 }
 
-/// Whether the return address's words say that there is nothing to say, so that the frame pointer's can follow.
+/// Whether the words of the return address are placeholders, written so that the word of the frame pointer can
+/// follow.
 fn ra_is_padded(row: &Fre<'_>, context: &RowContext) -> bool {
     if context.fde_type == 0 {
         return context.abi == Abi::S390X_ENDIAN_BIG && context.fixed_ra == 0 && row.word(1) == Some(0);
@@ -330,7 +331,8 @@ fn write_register(text: &mut Vec<u8>, rule: &Recover, version: u8, same: &[u8], 
     }
 }
 
-/// `sp+8`, `c-16`, `(fp-8)`. What is saved at an offset from the CFA has no parentheses, though memory is read there.
+/// Writes `sp+8`, `c-16` or `(fp-8)`. A value saved at an offset from the CFA has no parentheses, though memory is
+/// read there.
 fn write_expression(text: &mut Vec<u8>, expression: &Expression, version: u8, is_cfa: bool) {
     let Expression { base, offset, deref } = *expression;
     let parentheses = deref && (is_cfa || base != Base::Cfa);
@@ -344,7 +346,7 @@ fn write_expression(text: &mut Vec<u8>, expression: &Expression, version: u8, is
         Base::Register(number) => {
             text.push(b'r');
             decimal(text, number.into());
-            // Version 2 has registers that keep a value, for s390x, and no offset beside them.
+            // In version 2 (s390x) a register can be saved in a register, without an offset.
             if version == 2 {
                 return;
             }

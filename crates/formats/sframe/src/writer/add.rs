@@ -8,22 +8,22 @@ use crate::records::FdeInfo;
 use crate::recovery::{Base, Expression, Recover, Recovery, RowContext};
 use crate::row::FreInfo;
 
-/// A function to be added.
+/// A function to add.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewFunction {
     /// First address.
     pub start: u64,
     /// Size in bytes.
     pub size: u32,
-    /// Size in bytes of the block of code that repeats; 0 where none does.
+    /// Size in bytes of the block of code that repeats; 0 for code that does not repeat.
     pub repeat_bytes: u8,
-    /// Whether the kernel enters it for a signal.
+    /// Whether it is a signal frame.
     pub is_signal: bool,
     /// Whether return addresses are signed with key B (aarch64).
     pub is_key_b: bool,
 }
 
-/// How far a section has come.
+/// A state of a section's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
     functions: usize,
@@ -31,22 +31,23 @@ pub struct Checkpoint {
 }
 
 impl SectionContents {
-    /// How far it has come, to go back to.
+    /// The current state, for [`roll_back`](Self::roll_back).
     #[must_use]
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint { functions: self.functions.len(), blocks: self.blocks.len() }
     }
 
-    /// Takes away what was added since.
+    /// Removes what was added since.
     pub fn roll_back(&mut self, checkpoint: Checkpoint) {
         self.functions.truncate(checkpoint.functions);
         self.blocks.truncate(checkpoint.blocks);
     }
 
-    /// Adds a function; in version 3 with rows that name registers where they have to.
+    /// Adds a function; in version 3 with FLEX rows where DEFAULT rows cannot represent it.
     ///
     /// # Errors
-    /// The index of the first row this version cannot write, and why; no index where it is about the function.
+    /// The index of the first row that this version cannot represent, and why; no index where the reason is the
+    /// function.
     pub fn add(
         &mut self,
         function: NewFunction,
@@ -99,10 +100,10 @@ fn encode_rows(
     rows.iter().enumerate().map(row).collect()
 }
 
-/// The row that says this, for a version, an ABI and a type of function.
+/// The row for a recovery, for a version, an ABI and an FDE type.
 ///
 /// # Errors
-/// What that version or type has no way to say.
+/// What the version or the FDE type cannot represent.
 pub fn row_of(start: u32, recovery: &Recovery, context: &RowContext) -> Result<OwnedFre, &'static str> {
     let Recovery::Caller { cfa, fp, ra, ra_mangled } = recovery else {
         return match context.version {
@@ -188,7 +189,7 @@ fn positional_words(
     let mut pending = 0u8;
     for (rule, fixed) in [(ra, context.fixed_ra), (fp, context.fixed_fp)] {
         if fixed != 0 {
-            // What the header says for all functions is not said again.
+            // A fixed offset of the header is not repeated in rows.
             match rule {
                 Recover::Same => continue,
                 Recover::Fixed(at) if *at == fixed => continue,

@@ -1,4 +1,4 @@
-//! A section as values: functions, and the blocks of rows they refer to.
+//! The contents of a section as values: functions, and the blocks of rows that they refer to.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::recovery::RowContext;
 use crate::row::FreInfo;
 use crate::unit::StartBase;
 
-/// A section that can be changed and written: functions, and the blocks of rows they refer to.
+/// The contents of a section, which can be changed and written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SectionContents {
     /// Version to write.
@@ -24,24 +24,24 @@ pub struct SectionContents {
     pub endian: Endian,
     /// Flags of the header.
     pub flags: u8,
-    /// Where frame pointers always are, from the CFA; 0 where rows tell.
+    /// Fixed offset of the frame pointer from the CFA; 0 where rows contain it.
     pub fixed_fp: i8,
-    /// Where return addresses always are, from the CFA; 0 where rows tell.
+    /// Fixed offset of the return address from the CFA; 0 where rows contain it.
     pub fixed_ra: i8,
-    /// What follows the header.
+    /// The auxiliary header.
     pub auxiliary: Vec<u8>,
-    /// Without the PCREL flag: whether starts count from their own fields all the same.
+    /// Whether start addresses are relative to their own fields although the PCREL flag is not set.
     pub from_field: bool,
-    /// Functions, in the order of the table.
+    /// The functions, in the order of the table.
     pub functions: Vec<SectionFunction>,
-    /// Rows, in the order of the file. Functions may share a block.
+    /// The rows, in the order of the file. Functions may share a block.
     pub blocks: Vec<Vec<OwnedFre>>,
 }
 
-/// A function.
+/// A function of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SectionFunction {
-    /// First address.
+    /// Start address.
     pub start: u64,
     /// Size in bytes.
     pub size: u32,
@@ -53,27 +53,27 @@ pub struct SectionFunction {
     pub repeat_bytes: u8,
     /// Version 2: padding.
     pub padding: u16,
-    /// Index of its rows.
+    /// Index of its block of rows.
     pub block: usize,
 }
 
-/// A row.
+/// A row with its words.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OwnedFre {
-    /// Where it begins to hold.
+    /// Offset from which it applies.
     pub start: u32,
     /// The info byte.
     pub info: FreInfo,
-    /// As many words as the info byte says, each within its size.
+    /// As many words as the info byte states, each within its size.
     pub words: Vec<i32>,
 }
 
 /// Why a section cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteError {
-    /// Index of the function, where it is about one.
+    /// Index of the function, where the error concerns one.
     pub function: Option<usize>,
-    /// What does not fit.
+    /// What cannot be written.
     pub what: &'static str,
 }
 
@@ -89,7 +89,8 @@ impl fmt::Display for WriteError {
 impl std::error::Error for WriteError {}
 
 impl SectionContents {
-    /// A section without functions, sorted; version 3 with starts that count from their fields, as is the rule there.
+    /// Contents without functions, marked as sorted. In version 3 start addresses are relative to their fields, as is
+    /// usual there.
     #[must_use]
     pub fn new(version: u8, abi: Abi) -> Self {
         let pcrel = if version >= 3 { SFRAME_F_FDE_FUNC_START_PCREL } else { 0 };
@@ -107,7 +108,7 @@ impl SectionContents {
         }
     }
 
-    /// What a piece holds. Rows end at the first that cannot be read.
+    /// The contents of a unit. The rows of a function end at the first that cannot be read.
     #[must_use]
     pub fn of(view: UnitView<'_>) -> Self {
         let unit = view.unit;
@@ -124,7 +125,7 @@ impl SectionContents {
         };
         let mut by_offset: Vec<_> =
             view.functions().map(|function| (function.start_fre_off, function)).collect();
-        // Blocks keep the order they have in the file, which need not be that of the functions.
+        // Blocks keep their order in the file, which may differ from that of the functions.
         by_offset.sort_by_key(|(at, function)| (*at, function.index));
         let mut block_indexes = FxHashMap::default();
         let mut blocks = vec![0; by_offset.len()];
@@ -161,13 +162,13 @@ impl SectionContents {
         contents
     }
 
-    /// A function's rows.
+    /// The rows of a function.
     #[must_use]
     pub fn rows(&self, function: &SectionFunction) -> &[OwnedFre] {
         self.blocks.get(function.block).map_or(&[], Vec::as_slice)
     }
 
-    /// What the meaning of a function's rows depends on.
+    /// The properties that the interpretation of a function's rows depends on.
     #[must_use]
     pub fn context(&self, function: &SectionFunction) -> RowContext {
         RowContext {
@@ -179,20 +180,20 @@ impl SectionContents {
         }
     }
 
-    /// Adds a function with rows of its own.
+    /// Adds a function with a block of rows of its own.
     pub fn push(&mut self, function: SectionFunction, rows: Vec<OwnedFre>) {
         let block = self.blocks.len();
         self.blocks.push(rows);
         self.functions.push(SectionFunction { block, ..function });
     }
 
-    /// Sorts functions by address, and says so in the flags.
+    /// Sorts the functions by address, and sets the SORTED flag.
     pub fn sort(&mut self) {
         self.functions.sort_by_key(|function| function.start);
         self.flags |= SFRAME_F_FDE_SORTED;
     }
 
-    /// Whether starts count from their own fields.
+    /// Whether start addresses are relative to their own fields.
     #[must_use]
     pub fn is_from_field(&self) -> bool {
         self.from_field || self.version >= 2 && self.flags & SFRAME_F_FDE_FUNC_START_PCREL != 0

@@ -1,4 +1,4 @@
-//! From one version to another, with every row that does not fit.
+//! Converts sections to another version, and lists every item that it cannot represent.
 
 use perfuse_wire::Endian;
 
@@ -13,24 +13,24 @@ use crate::records::FdeInfo;
 use crate::recovery::{Base, Expression, Recover, Recovery, RowContext};
 use crate::row::{FreInfo, FreIter};
 
-/// Something another version has no room for.
+/// An item that the target version cannot represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnsupportedItem {
-    /// First address of the function; `None` for what is about all.
+    /// Start address of the function; `None` for the section as a whole.
     pub function: Option<u64>,
-    /// Zero-based index of the row, where it is about one.
+    /// Zero-based index of the row, where the item is one.
     pub row: Option<u32>,
-    /// What does not fit.
+    /// A description of the item.
     pub what: &'static str,
-    /// Whether the function was left out, because with what is left it would be unwound wrongly.
+    /// Whether the function was omitted, because what remains of it would be unwound wrongly.
     pub omitted: bool,
 }
 
 impl SectionContents {
-    /// The same for a machine of the other byte order.
+    /// The same contents for a machine of the other byte order.
     ///
     /// # Errors
-    /// For a machine of another kind: rows are about the registers of one.
+    /// For another kind of machine: rows refer to the registers of one.
     pub fn in_byte_order_of(&self, abi: Abi) -> Result<Self, WriteError> {
         let is_same = abi == self.abi;
         let is_aarch64 = abi.has_pointer_authentication() && self.abi.has_pointer_authentication();
@@ -40,7 +40,8 @@ impl SectionContents {
         }
     }
 
-    /// The same in another version. Version 2 gets starts that count from their fields where this has them.
+    /// The same contents in another version. Version 2 gets start addresses relative to their fields where these
+    /// contents have them.
     #[must_use]
     pub fn convert(&self, version: u8) -> (Self, Vec<UnsupportedItem>) {
         let mut unsupported = Vec::new();
@@ -54,12 +55,14 @@ impl SectionContents {
             let what = "the flag SFRAME_F_FRAME_POINTER is gone";
             unsupported.push(UnsupportedItem { function: None, row: None, what, omitted: false });
         }
-        // Without the flag, unsorted sections are read as the assembler's, whose starts count from their fields.
+        // Without the flag, readers take unsorted entries for an assembler's, whose start addresses are relative to
+        // their fields.
         let from_field =
             self.is_from_field() && flags & (SFRAME_F_FDE_FUNC_START_PCREL | SFRAME_F_FDE_SORTED) == 0;
         let mut out =
             Self { version, flags, from_field, functions: Vec::new(), blocks: Vec::new(), ..self.clone() };
-        // By block of this: blocks keep their order, and those that functions share stay shared where they are rewritten alike.
+        // In the order of the blocks: blocks keep their order, and functions keep sharing blocks that are converted
+        // in the same way.
         let mut order: Vec<usize> = (0..self.functions.len()).collect();
         order.sort_by_key(|index| self.functions.get(*index).map(|function| (function.block, *index)));
         let mut converted: Vec<Option<SectionFunction>> = vec![None; self.functions.len()];
@@ -189,7 +192,8 @@ impl SectionContents {
         (converted_function, out)
     }
 
-    /// Whether rows of a function keep registers in registers by position, which only version 2 can say, for s390x.
+    /// Whether DEFAULT rows of a function restore registers from registers, which only version 2 can represent, for
+    /// s390x.
     fn has_registers(&self, function: &SectionFunction) -> bool {
         let context = self.context(function);
         self.version == 2
@@ -200,10 +204,10 @@ impl SectionContents {
             })
     }
 
-    /// What a row says.
+    /// Interprets a row.
     ///
     /// # Errors
-    /// Why it says nothing.
+    /// Why the row cannot be interpreted.
     pub fn interpret(&self, row: &OwnedFre, context: &RowContext) -> Result<Recovery, &'static str> {
         let mut bytes = Vec::new();
         encode::write_row(row, 4, Endian::Little, &mut bytes)?;

@@ -1,5 +1,5 @@
-//! A section into an ELF file that has no room for it: behind all that is there, in a segment of its own. Nothing that is loaded
-//! moves.
+//! Puts a section into an ELF file: into the space of its old section, or after everything else in a segment of its
+//! own. What is loaded at run time does not move.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,14 +17,15 @@ use perfuse_recording::Source;
 const NAME: &[u8] = b".sframe";
 const PAGE_BYTES: u64 = 0x1000;
 const ALIGNMENT: u64 = 8;
-/// So much of the file may be zeros for the new segment to lie as far from its place in the file as the first does, which
-/// Linux before 5.18 takes for granted of the program headers.
+/// Limit of the padding with which the new segment gets the same distance between address and file offset as the
+/// first. Linux before 5.18 requires that for the program headers.
 const MAX_ZEROS: u64 = 16 << 20;
 
-/// A program or library with a section: in the place of the one it has, where it fits there, else behind all else.
+/// Writes a program or library with a section: in the space of its old section where it fits, else after everything
+/// else.
 ///
 /// # Errors
-/// As [`insert`].
+/// As [`append_section`].
 pub fn write_to_elf(file: Arc<Source>, contents: &SectionContents) -> Result<Vec<u8>, WriteError> {
     if let Ok(opened) = SFrame::open(Arc::clone(&file))
         && let [section] = opened.sections()
@@ -37,10 +38,11 @@ pub fn write_to_elf(file: Arc<Source>, contents: &SectionContents) -> Result<Vec
     append_section(&file, contents)
 }
 
-/// The file with other bytes for a section. What is left of the old ones is zeros, and headers give the new size.
+/// The file with other bytes for a section. The rest of the old ones is filled with zeros, and headers state the new
+/// size.
 ///
 /// # Errors
-/// When the section is larger than it was, or is one of an object file, whose relocations point into it.
+/// When the new section is larger, or is part of an object file, whose relocations point into it.
 pub fn replace_section(file: &[u8], section: &Section, bytes: &[u8]) -> Result<Vec<u8>, WriteError> {
     let error = |what| WriteError { function: None, what };
     match section.origin {
@@ -86,10 +88,10 @@ fn patch(out: &mut [u8], old_bytes: Option<Range<usize>>, write: impl FnOnce(&mu
     }
 }
 
-/// The file with a section of these contents; one that it has already is taken away.
+/// The file with a section of these contents after everything else; an old section is cleared.
 ///
 /// # Errors
-/// When it is an object file or has nothing to load, or the contents have no place in their version.
+/// When it is an object file or has no loaded segment, or the contents cannot be encoded.
 pub fn append_section(file: &[u8], contents: &SectionContents) -> Result<Vec<u8>, WriteError> {
     let error = |what| WriteError { function: None, what };
     let elf = Elf::parse(file).map_err(|_| error("the ELF header cannot be read"))?;
@@ -163,7 +165,7 @@ pub fn append_section(file: &[u8], contents: &SectionContents) -> Result<Vec<u8>
     Ok(out)
 }
 
-/// Where a new segment can be.
+/// Location of a new segment.
 struct SegmentSpace {
     offset: u64,
     address: u64,
@@ -188,7 +190,7 @@ impl SegmentSpace {
     }
 }
 
-/// Zeros in the place of the section that is there.
+/// Fills the old section with zeros.
 fn clear_old_section(elf: &Elf<'_>, out: &mut [u8]) {
     let Some(old) = elf.sections.iter().find(|section| elf.is_named(section, NAME)) else { return };
     let start = usize::try_from(old.sh_offset).unwrap_or(usize::MAX);
@@ -203,7 +205,7 @@ fn pad_to(out: &mut Vec<u8>, offset: u64) {
     out.resize(len.max(out.len()), 0);
 }
 
-/// The old ones and the new; segments that are loaded stay in the order of their addresses.
+/// The program headers with the new ones; loaded segments stay in the order of their addresses.
 fn program_headers(
     elf: &Elf<'_>,
     load: Elf64ProgramHeader,
@@ -229,8 +231,9 @@ fn program_headers(
     headers
 }
 
-/// Writes the table of sections anew, with names that have the new one's; where it is, and how many it has. `None` for a
-/// file that has no sections, or so many that the table says itself how many.
+/// Writes a new section header table, with a name table that contains the new section's; returns its offset and its
+/// number of entries. `None` for a file without sections, or with so many that the first section header contains
+/// their number.
 fn section_headers(elf: &Elf<'_>, out: &mut Vec<u8>, new: Elf64SectionHeader) -> Option<(u64, u16)> {
     let mut headers = elf.sections.clone();
     let names_at = usize::from(elf.header.e_shstrndx);

@@ -1,4 +1,4 @@
-//! Bytes of a section.
+//! Encodes the contents of a section as bytes.
 
 use perfuse_wire::{Endian, Put};
 
@@ -7,8 +7,8 @@ use crate::consts::SFRAME_MAGIC;
 use crate::layout::{FuncDescAttrV3, FuncDescIdxV3, FuncDescV1, FuncDescV2, Header};
 use crate::records::entry_bytes;
 
-/// Rows written, and where each block begins. In version 3 attributes stand before rows, so a block that functions of other
-/// attributes share is written for each.
+/// Encoded rows, and the offset of each function's. In version 3 attributes precede rows, so a block is written once
+/// for each distinct set of attributes.
 #[derive(Default)]
 struct EncodedRows {
     bytes: Vec<u8>,
@@ -16,10 +16,10 @@ struct EncodedRows {
 }
 
 impl SectionContents {
-    /// The section as bytes, for an address it is to be loaded to.
+    /// The section as bytes, for a load address.
     ///
     /// # Errors
-    /// [`WriteError`] for what its version has no room for.
+    /// [`WriteError`] for what its version cannot represent.
     pub fn encode(&self, address: u64) -> Result<Vec<u8>, WriteError> {
         let entry_bytes =
             entry_bytes(self.version).ok_or(WriteError { function: None, what: "no such version" })?;
@@ -124,7 +124,7 @@ impl SectionContents {
         Ok(encoded)
     }
 
-    /// A function's rows; in version 3 with its attributes before them.
+    /// Writes the rows of a function; in version 3 its attributes before them.
     pub(super) fn write_rows(
         &self,
         function: &SectionFunction,
@@ -169,7 +169,7 @@ pub(super) fn write_row(
         .ok_or("a word is larger than its size")
 }
 
-/// A number that has to fit in so many bytes, signed or unsigned.
+/// Writes a number that fits `bytes` bytes, signed or unsigned; `None` where it does not fit.
 fn write_number(value: i64, bytes: usize, endian: Endian, out: &mut Vec<u8>) -> Option<()> {
     match bytes {
         1 => out.push(u8::try_from(value).or_else(|_| i8::try_from(value).map(i8::cast_unsigned)).ok()?),

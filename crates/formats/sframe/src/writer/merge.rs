@@ -1,23 +1,23 @@
-//! Merges the units that a linker left side by side into one sorted section, and lets functions with equal rows share them.
+//! Merges the units that a linker left side by side into one sorted section, and shares equal rows between functions.
 
 use rustc_hash::FxHashMap;
 
 use super::contents::{SectionContents, SectionFunction, WriteError};
 
-/// A merged section, and what was not taken.
+/// The result of merging.
 #[derive(Clone, Debug)]
 pub struct MergedSection {
-    /// The section.
+    /// The merged contents.
     pub contents: SectionContents,
-    /// Functions that were there twice, byte for byte.
+    /// Number of removed functions that were equal to another one.
     pub duplicates: usize,
 }
 
-/// Merges sections of one version and ABI. Without the PCREL flag starts count from the section, as readers expect of a
-/// section that was merged.
+/// Merges contents of one version and ABI. Without the PCREL flag start addresses become relative to the section, as
+/// readers expect of a merged section.
 ///
 /// # Errors
-/// When there is none, or they differ in version, ABI, or what the header says for all functions.
+/// When there is none, or they differ in version, ABI, or fixed offsets of the header.
 pub fn merge(units: Vec<SectionContents>) -> Result<MergedSection, WriteError> {
     let error = |what| WriteError { function: None, what };
     let mut units = units.into_iter();
@@ -54,7 +54,7 @@ pub fn merge(units: Vec<SectionContents>) -> Result<MergedSection, WriteError> {
             SectionFunction { block: function.block, ..*other } == function
                 && equal.get(other.block) == equal.get(function.block)
         };
-        // A function of no size may stand beside another with the same start: all is compared.
+        // A function of size 0 may have the same start as another, so all fields are compared.
         if function.size == 0 || !retained.last().is_some_and(is_duplicate) {
             retained.push(function);
         }
@@ -65,7 +65,8 @@ pub fn merge(units: Vec<SectionContents>) -> Result<MergedSection, WriteError> {
 }
 
 impl SectionContents {
-    /// Has functions with equal rows share them (in version 3, where attributes are equal too). How many blocks are gone.
+    /// Shares blocks between functions with equal rows (in version 3, and equal attributes), and returns how many
+    /// blocks that removes.
     pub fn share_rows(&mut self) -> usize {
         let before = self.blocks.len();
         let mut first_equal: FxHashMap<Vec<u8>, usize> = FxHashMap::default();
@@ -83,7 +84,7 @@ impl SectionContents {
                 continue;
             }
             let mut bytes = vec![function.info.fre_type()];
-            // What cannot be written is shared with nothing.
+            // A block that cannot be encoded is not shared.
             if self.write_rows(function, &mut bytes).is_err() {
                 bytes = index.to_le_bytes().to_vec();
             }

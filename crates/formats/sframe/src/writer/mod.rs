@@ -1,4 +1,4 @@
-//! Changes sections and writes them: as values, and as bytes again.
+//! Changes and writes sections: contents as values, their encoding, and the ELF files they are put into.
 
 mod add;
 mod contents;
