@@ -1,4 +1,4 @@
-//! Basic mode: records of 32 bytes, as threads wrote their buffers out.
+//! Reads logs of Basic mode: records of 32 bytes, in the order in which threads flushed their buffers.
 
 use perfuse_wire::{Cursor, Endian};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -9,17 +9,17 @@ use super::ids::FunctionIds;
 use super::layout::{BasicArgument, BasicRecord};
 use perfuse_recording::Source;
 
-/// Pages behind a pass are given back every so many bytes.
+/// Number of bytes after which the pages already read are released.
 const RELEASE_BYTES: usize = 8 << 20;
 
-/// A record.
+/// A record of a Basic mode log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BasicItem {
-    /// A function was entered or left (record type 0).
+    /// Function entry or exit (record type 0).
     Function(BasicRecord),
-    /// An argument (record type 1).
+    /// Argument of a function (record type 1).
     Argument(BasicArgument),
-    /// A record of a type nobody knows.
+    /// A record of an unknown type.
     Unknown(u16),
 }
 
@@ -37,7 +37,7 @@ impl BasicItem {
         })
     }
 
-    /// Process and thread, where it says them; a version before 3 has no process.
+    /// Process and thread ids; before version 3 the process is 0. `None` for a record of an unknown type.
     #[must_use]
     #[inline]
     pub fn thread_ids(&self, version: u16) -> Option<(i32, i32)> {
@@ -50,46 +50,47 @@ impl BasicItem {
     }
 }
 
-/// What one pass over a Basic mode log finds.
+/// The result of one pass over a Basic mode log.
 #[derive(Debug, Default)]
 pub struct BasicSurvey {
-    /// Number of whole records.
+    /// Number of complete records.
     pub num_records: usize,
-    /// Records of type 0, by their kind; of other kinds together in the last place.
+    /// Number of records of type 0 by kind; unknown kinds are counted together in the last element.
     pub kinds: [u64; 5],
-    /// Arguments.
+    /// Number of argument records.
     pub arguments: u64,
-    /// Arguments that follow no entry of their function: the depth limit of the runtime dropped it.
+    /// Number of arguments that do not follow an entry of their function, which the runtime dropped for its depth
+    /// limit.
     pub orphan_arguments: u64,
-    /// Offset of the first of them.
+    /// Offset of the first orphan argument.
     pub first_orphan: Option<u64>,
-    /// Records of other types: how many, and the offset of the first.
+    /// Number of records of unknown types, and the offset of the first.
     pub unknown: (u64, Option<u64>),
     /// Offset of the first record of an unknown kind.
     pub first_unknown_kind: Option<u64>,
-    /// Where the time of a thread goes back for the first time.
+    /// Offset of the first record whose time is before that of its thread's previous record.
     pub first_backward: Option<u64>,
-    /// Indexes of the records in the order of their times; `None` where file order is that already for each thread.
+    /// Indexes of the records in order of time; `None` where the file order is already that of each thread.
     pub order: Option<Vec<u32>>,
-    /// Records that are there twice, and the offset of the first: `fork` copies what a thread has not written out yet.
+    /// Number of duplicate records, and the offset of the first: `fork` copies what a thread has not flushed yet.
     pub copies: (u64, Option<u64>),
-    /// Bytes behind the last whole record.
+    /// Number of bytes after the last complete record.
     pub tail: usize,
-    /// The function ids in it, ascending, as unsigned.
+    /// All function ids, ascending, as unsigned numbers.
     pub function_ids: Vec<u32>,
-    /// Processes and threads, as they came.
+    /// Process and thread ids, in order of appearance.
     pub owners: Vec<(i32, i32)>,
-    /// Earliest and latest counter.
+    /// Smallest and largest counter.
     pub span: Option<(u64, u64)>,
 }
 
-/// Offset of a record.
+/// Offset of the record with this index.
 #[must_use]
 pub fn record_offset(index: usize) -> usize {
     index.saturating_mul(BASIC_BYTES).saturating_add(HEADER_BYTES)
 }
 
-/// Reads the record of an index.
+/// Reads the record with this index.
 #[must_use]
 #[inline]
 pub fn read_item(data: &[u8], index: usize, endian: Endian) -> Option<BasicItem> {
@@ -98,7 +99,7 @@ pub fn read_item(data: &[u8], index: usize, endian: Endian) -> Option<BasicItem>
 }
 
 impl BasicArgument {
-    /// Whether it is of the call that was entered right before it.
+    /// Whether the argument belongs to the call entered directly before it.
     #[must_use]
     #[inline]
     pub fn is_of(&self, entered: Option<BasicRecord>) -> bool {
@@ -109,7 +110,7 @@ impl BasicArgument {
 }
 
 impl BasicSurvey {
-    /// Indexes of the records, in the order of their times.
+    /// Indexes of the records in order of time.
     pub fn indexes(&self) -> impl Iterator<Item = usize> {
         let sorted = self.order.iter().flatten().map(|&index| index as usize);
         let as_they_are = if self.order.is_none() { 0..self.num_records } else { 0..0 };
@@ -186,7 +187,7 @@ impl BasicSurvey {
         let mut tsc = 0;
         let mut keyed: Vec<(u64, u32)> = (0..num)
             .map(|index| {
-                // An argument has no time: it stays behind its entry.
+                // An argument has no time and stays after its entry.
                 if let Some(BasicItem::Function(record)) = read_item(source, index as usize, header.endian) {
                     tsc = record.tsc;
                 }

@@ -1,4 +1,4 @@
-//! One buffer, walked: whose it is, when it was, what is in it.
+//! The content of one FDR buffer: its thread and times, the number of its records, and where decoding can start.
 
 use std::ops::Range;
 
@@ -11,22 +11,22 @@ use super::reader::{BufferEnd, BufferExtent};
 use super::record_iter::{RecordItem, RecordIter};
 use super::records::{Dialect, Event, EventTime, Record};
 
-/// A place to decode from is noted about every so many records.
+/// Number of function records between two offsets from which decoding can start.
 pub const RECORDS_PER_SLICE: usize = 1 << 14;
 
-/// How many records of each kind.
+/// Number of records of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordCounts {
-    /// Function records, by action; the last four are of no known one.
+    /// Function records by action; the last four actions are undefined.
     pub functions: [u64; 8],
     /// Metadata records of known kinds.
     pub metadata: [u64; 10],
-    /// Metadata records of others.
+    /// Metadata records of unknown kinds.
     pub unknown: u64,
 }
 
 impl RecordCounts {
-    /// Counts those of another place too.
+    /// Adds the counts of another block.
     pub fn add(&mut self, other: &Self) {
         let pairs = self.functions.iter_mut().zip(other.functions);
         for (count_here, other_count) in pairs.chain(self.metadata.iter_mut().zip(other.metadata)) {
@@ -35,7 +35,7 @@ impl RecordCounts {
         self.unknown = self.unknown.saturating_add(other.unknown);
     }
 
-    /// Of one kind.
+    /// Number of metadata records of one kind.
     #[must_use]
     pub fn of(&self, kind: MetadataKind) -> u64 {
         self.metadata.get(usize::from(kind.0)).copied().unwrap_or(self.unknown)
@@ -46,7 +46,7 @@ impl RecordCounts {
         *count = count.saturating_add(1);
     }
 
-    /// Records of any kind.
+    /// Number of all records.
     #[must_use]
     pub fn total(&self) -> u64 {
         let all = self.functions.iter().chain(&self.metadata);
@@ -54,25 +54,25 @@ impl RecordCounts {
     }
 }
 
-/// The counter, and the processor it is of, at a place in a buffer.
+/// The counter and the processor at a position in a buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TscState {
-    /// The counter: whole once a record had it whole, until then what was added to it in this buffer.
+    /// The counter. Relative to the start of the buffer until a record contains an absolute counter.
     pub tsc: u64,
     /// Processor.
     pub cpu: Option<u16>,
-    /// Whether a record had the counter whole.
+    /// Whether a record contained an absolute counter.
     pub is_whole: bool,
 }
 
 impl TscState {
-    /// The state behind a function record.
+    /// Applies a function record.
     #[inline]
     pub fn step(&mut self, tsc_delta: u32) {
         self.tsc = self.tsc.wrapping_add(u64::from(tsc_delta));
     }
 
-    /// The state behind a metadata record; for an event also when it was.
+    /// Applies a metadata record; returns the time of an event.
     pub fn metadata(&mut self, record: &Record<'_>) -> Option<u64> {
         match record {
             Record::NewCpuId { cpu, tsc } => {
@@ -94,7 +94,7 @@ impl TscState {
         }
     }
 
-    /// This state, where the buffer goes on from another's last.
+    /// This state in a buffer that continues from the last state of another.
     #[must_use]
     pub fn after(self, before: Self) -> Self {
         if self.is_whole {
@@ -108,46 +108,47 @@ impl TscState {
     }
 }
 
-/// A buffer, or a part of one that begins with a NewBuffer of its own.
+/// A buffer, or the part of one that begins with another NewBuffer.
 #[derive(Clone, Debug)]
 pub struct FdrBlock {
     /// Offset of BufferExtents, or else of the first record.
     pub offset: u64,
-    /// Its records, BufferExtents not counted; up to where they can be read.
+    /// Range of the records, without BufferExtents, up to where they can be read.
     pub records: Range<usize>,
-    /// Where the buffer ends, readable or not.
+    /// Where the buffer ends, whether readable or not.
     pub end: usize,
-    /// How that is known.
+    /// How that end was determined.
     pub bound: BufferEnd,
-    /// Whether it begins with a NewBuffer inside the buffer of the block before.
+    /// Whether it begins with another NewBuffer in the buffer of the previous block.
     pub is_later_part: bool,
-    /// Thread.
+    /// Thread id.
     pub tid: Option<i32>,
-    /// Process.
+    /// Process id.
     pub pid: Option<i32>,
-    /// Seconds and microseconds of CLOCK_MONOTONIC when it was begun.
+    /// Seconds and microseconds of CLOCK_MONOTONIC when the buffer was started.
     pub wall: Option<(i64, i32)>,
-    /// The counter that goes with the wall time: the first in the buffer.
+    /// Processor and counter of the first NewCPUId, which belong to the wall time.
     pub first_cpu: Option<(u16, u64)>,
-    /// Whether bytes of events follow their markers.
+    /// Whether event markers are followed by the bytes of the event.
     pub payloads: bool,
-    /// What is in it.
+    /// Number of records by kind.
     pub counts: RecordCounts,
-    /// Bytes of events, as their markers state them.
+    /// Number of bytes of events, as their markers state.
     pub event_bytes: u64,
-    /// The state behind its last record.
+    /// The state after the last record.
     pub last: TscState,
-    /// Earliest and latest time in it, the counter whole or not.
+    /// Smallest and largest counter, absolute or relative.
     pub span: Option<(u64, u64)>,
-    /// Where decoding can begin, with the state there.
+    /// Offsets from which decoding can start, with the state there.
     pub slices: Vec<(usize, TscState)>,
-    /// Why the end of it cannot be read.
+    /// Why the end of the buffer cannot be read.
     pub broken: Option<Box<ParseError>>,
-    /// Bytes known to be missing at its end.
+    /// Number of bytes known to be missing at the end.
     pub missing: u64,
 }
 
-/// Walks a buffer; where it has several beginnings it is several blocks. Function ids are noted in `ids`.
+/// Reads a buffer, which becomes several blocks where it contains several NewBuffer records. Function ids are added
+/// to `ids`.
 #[must_use]
 pub fn read_blocks(
     data: &[u8],
@@ -168,7 +169,7 @@ impl FdrBlock {
     }
 }
 
-/// A walk over one buffer.
+/// Reads one buffer into blocks.
 struct BlockBuilder<'a, 'b> {
     data: &'a [u8],
     extent: &'a BufferExtent,
@@ -250,7 +251,7 @@ impl<'a, 'b> BlockBuilder<'a, 'b> {
         }
     }
 
-    /// Takes a run of function records.
+    /// Reads a run of function records.
     fn functions(&mut self, records: &mut RecordIter<'_>, block: &mut FdrBlock) {
         loop {
             let (offset, before) = (records.offset(), self.clock);
@@ -282,7 +283,7 @@ impl<'a, 'b> BlockBuilder<'a, 'b> {
         block.span = Some((low.min(first), high.max(last)));
     }
 
-    /// Takes a metadata record; true where it ends the buffer.
+    /// Reads a metadata record; returns whether it ends the buffer.
     fn metadata(
         &mut self,
         block: &mut FdrBlock,
@@ -319,7 +320,7 @@ impl<'a, 'b> BlockBuilder<'a, 'b> {
             Record::CallArgument(_) => MetadataKind::CALL_ARGUMENT,
             Record::BufferExtents(_) => MetadataKind::BUFFER_EXTENTS,
             Record::Pid(pid) => {
-                // Earlier versions have none: it stands there by accident.
+                // Earlier versions do not define this kind: the bytes only look like it.
                 if self.dialect.version >= 3 {
                     let _ = block.pid.get_or_insert(*pid);
                 }
@@ -332,7 +333,7 @@ impl<'a, 'b> BlockBuilder<'a, 'b> {
         let was_whole = self.clock.is_whole;
         let event = self.clock.metadata(record);
         if self.clock.is_whole && !was_whole {
-            // What was added before the counter was whole is of no use in the span.
+            // Relative counters are not part of the span.
             block.span = None;
         }
         if let Some(tsc) = event.filter(|_| self.clock.is_whole) {

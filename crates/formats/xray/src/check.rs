@@ -1,4 +1,4 @@
-//! Holds a log or profile against its specification.
+//! Checks a log or profile against its specification.
 
 mod buffers;
 mod calls;
@@ -25,7 +25,7 @@ use perfuse_recording::Recording;
 
 pub use super::rules::RULES;
 
-/// Tells every departure.
+/// Reports every finding.
 pub fn check(log: &XRay, sink: &mut Diagnostics) {
     check_header(log, sink);
     match log.content() {
@@ -44,7 +44,7 @@ pub fn check(log: &XRay, sink: &mut Diagnostics) {
     }
 }
 
-/// Tells what is known without reading records again.
+/// Reports what is known from the survey, without reading the records again.
 pub fn findings(log: &XRay, sink: &mut Diagnostics) {
     check_header(log, sink);
     match log.content() {
@@ -64,7 +64,7 @@ pub fn findings(log: &XRay, sink: &mut Diagnostics) {
     }
 }
 
-/// Walks all buffers side by side; what is told is in the order of the file.
+/// Checks all buffers in parallel; findings are in file order.
 fn every_buffer(log: &XRay, survey: &FdrSurvey) -> Diagnostics {
     let mut first_record = 0u64;
     let firsts: Vec<u64> = survey
@@ -95,13 +95,13 @@ fn append(sink: &mut Diagnostics, more: Diagnostics) {
     *sink = std::mem::take(sink).followed_by(more);
 }
 
-/// Share from which on a rate is told to be wrong: less does not show in a report.
+/// Smallest relative difference of the rate that is reported; smaller ones do not show in reports.
 const MIN_DIFFERENCE: f64 = 0.01;
 
-/// Largest share that an estimate may be off and still be believed.
+/// Largest relative error of an estimate that is trusted.
 const MAX_RELATIVE_ERROR: f64 = 0.05;
 
-/// The rate the log shows, where the header's is not it or there is none.
+/// The rate estimated from the log, where the header states another one or none.
 pub fn true_rate(log: &XRay) -> Option<RateEstimate> {
     let stated = log.header().file.cycle_frequency;
     let found = log.estimate().filter(|found| found.relative_error < MAX_RELATIVE_ERROR)?;
@@ -109,7 +109,7 @@ pub fn true_rate(log: &XRay) -> Option<RateEstimate> {
     (stated == 0 || differs).then_some(found)
 }
 
-/// Tells what is wrong with it.
+/// Checks the header.
 fn check_header(log: &XRay, sink: &mut Diagnostics) {
     let header = log.header();
     if !header.is_known_version() {
@@ -167,13 +167,14 @@ fn check_rate(log: &XRay, sink: &mut Diagnostics) {
     }
 }
 
-/// Where the object number begins in a packed function id.
+/// Lowest bit of the object number in a packed function id.
 const OBJECT_SHIFT: u32 = 24;
 
-/// Room that a buffer may have left when its thread goes on in another: a function record, with all that may come before it.
+/// Bytes that may be free in a buffer when its thread continues in another: a function record, with everything that
+/// may have to precede it.
 const ROOM_LEFT: u64 = 64;
 
-/// Tells what is wrong with the order of buffers, and what their ids leave open.
+/// Checks the order of buffers, and whether function ids are ambiguous.
 fn check_order(log: &XRay, survey: &FdrSurvey, sink: &mut Diagnostics) {
     check_buffer_times(survey, sink);
     check_unfilled_buffers(log, survey, sink);
@@ -184,7 +185,7 @@ fn check_order(log: &XRay, survey: &FdrSurvey, sink: &mut Diagnostics) {
     }
 }
 
-/// How often the wall time goes back from a buffer of a thread to its next in the file.
+/// How often the wall time decreases between consecutive buffers of a thread.
 #[derive(Default)]
 struct BackwardSteps {
     last: (i64, i32),
@@ -216,7 +217,7 @@ fn check_buffer_times(survey: &FdrSurvey, sink: &mut Diagnostics) {
     }
 }
 
-/// A thread takes another buffer when its own is full; else there was something between.
+/// A thread takes another buffer when its own is full; free space means that something between them is missing.
 fn check_unfilled_buffers(log: &XRay, survey: &FdrSurvey, sink: &mut Diagnostics) {
     let size = log.header().file.buffer_size;
     let mut last: FxHashMap<(i32, i32), &FdrBlock> = FxHashMap::default();
@@ -235,7 +236,7 @@ fn check_unfilled_buffers(log: &XRay, survey: &FdrSurvey, sink: &mut Diagnostics
     }
 }
 
-/// Tells what is known of the log as a whole.
+/// Reports findings about a Basic mode log as a whole.
 fn check_basic(survey: &basic::BasicSurvey, sink: &mut Diagnostics) {
     if let (num, Some(first)) = survey.copies {
         sink.push(&BASIC_COPIES, first, None, "", || format!("{num} records are there before").into());
@@ -252,7 +253,7 @@ fn check_basic(survey: &basic::BasicSurvey, sink: &mut Diagnostics) {
     }
 }
 
-/// Tells of records that cannot be read, or of no call: how many of each.
+/// Reports the number of invalid records of each kind.
 fn summarise_basic_records(survey: &basic::BasicSurvey, sink: &mut Diagnostics) {
     let num_unknown = survey.kinds.last().copied().unwrap_or(0);
     let mut report = |rule, num: u64, first: Option<u64>, field| {
@@ -265,7 +266,7 @@ fn summarise_basic_records(survey: &basic::BasicSurvey, sink: &mut Diagnostics) 
     report(&BASIC_ORPHAN, survey.orphan_arguments, survey.first_orphan, "function_id");
 }
 
-/// Tells of each of them.
+/// Reports each invalid record.
 fn check_basic_records(log: &XRay, survey: &basic::BasicSurvey, sink: &mut Diagnostics) {
     let header = log.header();
     let mut last_entry = None;
@@ -306,7 +307,7 @@ fn check_basic_records(log: &XRay, survey: &basic::BasicSurvey, sink: &mut Diagn
     }
 }
 
-/// Tells every departure: the survey has read all paths.
+/// Checks a profile; the survey has read all call paths.
 fn check_profile(log: &XRay, survey: &profile::ProfileSurvey, sink: &mut Diagnostics) {
     if survey.num_paths == 0 && survey.broken.is_none() {
         sink.push(&NOTHING, 0, None, "", || "there is no call path".into());

@@ -1,7 +1,7 @@
-//! A log from logs: of another version, mode or byte order; a part of one; several of one run together.
+//! Converts logs: to another version, mode or byte order; a selection of one; several logs of one run into one.
 //!
-//! Times stay what they were, in ticks. A buffer of an FDR log becomes a buffer again, so that a log as it should be written
-//! comes out byte for byte as it was. What the version to be written has no place for is counted.
+//! Times keep their values in ticks. A buffer of an FDR log becomes a buffer again, so that a valid log is reproduced
+//! byte for byte. Items that the target version cannot represent are counted.
 
 mod read_logs;
 mod selection;
@@ -23,13 +23,13 @@ pub use tables::{FunctionNumbers, TablesError, write_tables};
 
 use selection::SelectionFilter;
 
-/// A log of version 1 may have so many bytes of padding for each byte of records.
+/// Largest number of padding bytes per byte of records in a log of version 1.
 const MAX_PADDING_RATIO: u64 = 16;
 
-/// Padding below this is never too much.
+/// Padding up to this size is always accepted.
 const ALLOWED_PADDING_BYTES: u64 = 64 << 20;
 
-/// What to write.
+/// Properties of the log to write.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// FDR or Basic.
@@ -38,14 +38,14 @@ pub struct Options {
     pub version: u16,
     /// Byte order.
     pub endian: perfuse_wire::Endian,
-    /// Rate to state in the header; what the first log states where not given.
+    /// Rate to state in the header; `None` for that of the first log.
     pub hz: Option<u64>,
-    /// What of the logs is written.
+    /// The part of the logs to write.
     pub selection: Selection,
 }
 
 impl Options {
-    /// The mode, version and byte order of a log, and all that is in it.
+    /// The mode, version and byte order of a log, with everything in it.
     #[must_use]
     pub fn like(log: &XRay) -> Self {
         let header = log.header();
@@ -60,20 +60,20 @@ impl Options {
     }
 }
 
-/// Why nothing, or not all, was written.
+/// Why a conversion failed.
 #[derive(Debug)]
 pub enum ConvertError {
-    /// It cannot be written.
+    /// Writing failed.
     Write(WriteError),
-    /// There is no log to be written.
+    /// No log was given.
     Nothing,
-    /// A profile has no calls, only their sums.
+    /// A profile contains sums of calls, and no calls.
     Profile,
-    /// The logs state different rates of the counter: they are not of one run on one machine.
+    /// The logs state different counter rates, so they are not of one run on one machine.
     Rates(u64, u64),
-    /// Nearly all of a log of version 1 would be padding: its buffers differ too much in size.
+    /// A log of version 1 would be nearly all padding, as its buffers differ too much in size.
     Padding {
-        /// Bytes the log would have.
+        /// Size in bytes that the log would have.
         bytes: u64,
     },
 }
@@ -107,10 +107,11 @@ impl From<WriteError> for ConvertError {
     }
 }
 
-/// Writes one log of the logs of a run. Buffers that are there twice are written once.
+/// Writes one log from the logs of a run. Duplicate buffers are written once.
 ///
 /// # Errors
-/// When the sink refuses, the logs are none or not of one run, or version 1 would be nearly all padding.
+/// When writing fails, there is no log, the logs are not of one run, or a log of version 1 would be nearly all
+/// padding.
 pub fn convert<W: Write>(logs: &[&XRay], options: &Options, out: W) -> Result<WriteSummary, ConvertError> {
     let mut spec = log_spec(logs, options)?;
     if spec.mode == Mode::Basic {
@@ -128,7 +129,7 @@ pub fn convert<W: Write>(logs: &[&XRay], options: &Options, out: W) -> Result<Wr
     run(logs, &options.selection, FdrSink::new(FdrWriter::new(out, spec)?, spec))
 }
 
-/// Writes the same as the YAML that llvm-xray reads, all of it in memory until it is in order.
+/// Writes the logs as the YAML that llvm-xray reads. Everything is in memory until it is sorted.
 ///
 /// # Errors
 /// As for [`convert`].
@@ -140,7 +141,7 @@ fn stated_buffer_size(first: &XRay) -> Option<u64> {
     Some(first.header().file.buffer_size).filter(|_| first.header().mode == Mode::Fdr)
 }
 
-/// What the header of the log to be written says.
+/// The properties of the log to write.
 fn log_spec(logs: &[&XRay], options: &Options) -> Result<LogSpec, ConvertError> {
     let first = logs.first().ok_or(ConvertError::Nothing)?;
     let stated = first.header().file.cycle_frequency;
@@ -149,7 +150,7 @@ fn log_spec(logs: &[&XRay], options: &Options) -> Result<LogSpec, ConvertError> 
             return Err(ConvertError::Profile);
         }
         let other = log.header().file.cycle_frequency;
-        // A rate that is given is that of the machine's one counter: headers of its programs may be rounded otherwise.
+        // A given rate applies to the machine's one counter; the headers of its programs may round it differently.
         if other != stated && options.hz.is_none() {
             return Err(ConvertError::Rates(stated, other));
         }
@@ -164,7 +165,7 @@ fn log_spec(logs: &[&XRay], options: &Options) -> Result<LogSpec, ConvertError> 
     })
 }
 
-/// The distance of buffers in version 1: as it was, or that of the largest.
+/// The distance of buffers in version 1: the stated buffer size where all buffers fit, else the size of the largest.
 fn version_1_stride(
     logs: &[&XRay],
     options: &Options,
@@ -195,7 +196,7 @@ fn run<S: FinishLog>(
     Ok(written)
 }
 
-/// Tells a sink what is in the logs, and counts what is in none.
+/// Passes the content of the logs to a sink, and counts what is in no log or unreadable.
 fn feed<S: LogSink>(
     logs: &[&XRay],
     selection: &Selection,

@@ -1,4 +1,4 @@
-//! Every record as `perfuse records` shows it.
+//! The records that `perfuse records` lists.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ use perfuse_recording::{Position, Recording};
 
 type Fields<'a> = Vec<(&'static str, Value<'a>)>;
 
-/// The header's fields.
+/// The fields of the header.
 #[must_use]
 pub fn header(header: &Header) -> Fields<'static> {
     if let Some(profile) = header.profile {
@@ -54,7 +54,7 @@ pub fn next_record<'a>(log: &'a XRay, at: &mut Position) -> Option<RecordView<'a
 
 type ShownRecord<'a> = (Cow<'a, str>, u64, u64, Option<u64>, Fields<'a>);
 
-/// `at.inner` is the number of the block.
+/// The record of an FDR log at a position; `at.inner` is the index of the block.
 fn next_fdr_record<'a>(log: &'a XRay, survey: &'a FdrSurvey, at: &mut Position) -> Option<ShownRecord<'a>> {
     let mut dialect = log.header().dialect();
     loop {
@@ -139,7 +139,7 @@ fn shown_event<'a>(name: &'static str, event: Event<'a>) -> (Cow<'a, str>, Optio
     (name.into(), timestamp, fields)
 }
 
-/// Bytes of the program's own: text where they are.
+/// The bytes of an event: as text where they are printable UTF-8.
 fn text_or_bytes(bytes: &[u8]) -> Value<'_> {
     match std::str::from_utf8(bytes) {
         Ok(text) if !text.chars().any(char::is_control) => Value::Text(text.into()),
@@ -147,7 +147,7 @@ fn text_or_bytes(bytes: &[u8]) -> Value<'_> {
     }
 }
 
-/// `at.inner` is the index of the record.
+/// The record of a Basic mode log at a position; `at.inner` is its index.
 fn next_basic_record<'a>(
     log: &'a XRay,
     survey: &basic::BasicSurvey,
@@ -186,7 +186,7 @@ fn next_basic_record<'a>(
     Some((name, offset, BASIC_BYTES as u64, timestamp, fields))
 }
 
-/// `at.inner` is the number of the block; its header is a record of its own.
+/// The block header or call path of a profile at a position; `at.inner` is the index of the block.
 fn next_profile_record<'a>(
     log: &'a XRay,
     survey: &'a profile::ProfileSurvey,

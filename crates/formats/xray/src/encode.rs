@@ -1,4 +1,4 @@
-//! Records into bytes: the opposite of `records.rs`. What a record leaves unused is written as zeros.
+//! Encodes records as bytes, the inverse of `records.rs`. Unused bytes are 0.
 
 use std::fmt;
 
@@ -18,27 +18,27 @@ use super::records::{Dialect, Event, EventTime, Record, metadata_byte, pack};
 /// Why a record cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EncodeError {
-    /// The version has no such record.
-    MetadataKind {
-        /// The record.
+    /// The version does not define this record.
+    Kind {
+        /// The kind of the record.
         kind: MetadataKind,
         /// The version.
         version: u16,
     },
     /// Function ids have 28 bits.
     FunctionId(u32),
-    /// Versions before 5 have the counter in events, later ones a delta.
+    /// Events contain the absolute counter before version 5, and a delta from version 5 on.
     EventTime {
         /// The version.
         version: u16,
     },
     /// The size of an event has 31 bits.
     EventSize(usize),
-    /// The size a record states is not that of its bytes.
+    /// The stated size of an event differs from the number of its bytes.
     Stated {
-        /// What it states.
+        /// The stated size.
         size: i32,
-        /// Bytes there are.
+        /// Number of bytes.
         bytes: usize,
     },
 }
@@ -46,7 +46,7 @@ pub enum EncodeError {
 impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::MetadataKind { kind, version } => write!(f, "version {version} has no {kind}"),
+            Self::Kind { kind, version } => write!(f, "version {version} has no {kind}"),
             Self::FunctionId(id) => write!(f, "function id {id} has more than {FUNCTION_ID_BITS} bits"),
             Self::EventTime { version } if *version < 5 => {
                 write!(f, "an event of version {version} has the counter, not a delta")
@@ -62,7 +62,7 @@ impl fmt::Display for EncodeError {
 
 impl std::error::Error for EncodeError {}
 
-/// Whether FDR logs of a version have metadata records of a kind.
+/// Whether FDR logs of a version define metadata records of a kind.
 #[must_use]
 pub fn has_kind(version: u16, kind: MetadataKind) -> bool {
     match kind {
@@ -73,21 +73,21 @@ pub fn has_kind(version: u16, kind: MetadataKind) -> bool {
     }
 }
 
-/// The action as its version writes it: before 4, arguments follow a plain entry.
+/// The action in the form its version has: before 4, arguments follow a plain entry.
 #[must_use]
 #[inline]
 pub fn action_of_version(version: u16, action: Action) -> Action {
     if version < 4 && action == Action::ENTRY_ARGS { Action::ENTRY } else { action }
 }
 
-/// Appends a function record; of the id, 28 bits are written.
+/// Appends a function record with the low 28 bits of the id.
 #[inline]
 pub fn function(action: Action, function_id: u32, tsc_delta: u32, endian: Endian, out: &mut Vec<u8>) {
     out.put_u32(pack(action, function_id, endian), endian);
     out.put_u32(tsc_delta, endian);
 }
 
-/// The header of a log: flags where its byte order has them, no garbage in what is unused.
+/// The header of a log: flags at the position of its byte order, unused fields 0.
 #[must_use]
 pub fn header(
     mode: Mode,
@@ -109,10 +109,10 @@ pub fn header(
 }
 
 impl Record<'_> {
-    /// Appends the record as a version has it.
+    /// Appends the record in the form of a version.
     ///
     /// # Errors
-    /// Where the version has no place for it. Nothing is appended then.
+    /// Where the version cannot represent it. Nothing is appended then.
     pub fn encode(&self, dialect: Dialect, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let (version, endian) = (dialect.version, dialect.endian);
         let kind = match *self {
@@ -133,10 +133,10 @@ impl Record<'_> {
             Self::BufferExtents(_) => MetadataKind::BUFFER_EXTENTS,
             Self::Typed(_) => MetadataKind::TYPED_EVENT_MARKER,
             Self::Pid(_) => MetadataKind::PID,
-            Self::Unknown(kind) => return Err(EncodeError::MetadataKind { kind, version }),
+            Self::Unknown(kind) => return Err(EncodeError::Kind { kind, version }),
         };
         if !has_kind(version, kind) {
-            return Err(EncodeError::MetadataKind { kind, version });
+            return Err(EncodeError::Kind { kind, version });
         }
         let begin = out.len();
         let first = metadata_byte(kind, endian);
@@ -167,7 +167,7 @@ impl Record<'_> {
 }
 
 impl<'a> Event<'a> {
-    /// Appends the fields of its marker, and gives the bytes that follow it.
+    /// Appends the fields of its marker, and returns the bytes that follow it.
     fn marker(&self, kind: u8, dialect: Dialect, out: &mut Vec<u8>) -> Result<&'a [u8], EncodeError> {
         let Dialect { version, endian, payloads } = dialect;
         let event_size = self.size;
@@ -201,7 +201,7 @@ impl<'a> Event<'a> {
 }
 
 impl BasicItem {
-    /// Appends a record of a Basic mode log; one of an unknown type has its type only.
+    /// Appends a record of a Basic mode log; of an unknown type only the type.
     pub fn encode(&self, endian: Endian, out: &mut Vec<u8>) {
         let begin = out.len();
         match self {

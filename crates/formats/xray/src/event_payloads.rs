@@ -1,44 +1,44 @@
-//! Whether the bytes of events are there, or were overwritten.
+//! Determines whether the bytes of events follow their markers or were overwritten.
 //!
-//! LLVM 5 to 7 do not step over the bytes of an event, so that the next record is written over them; from version 2 on
-//! the extents count them all the same. Later writers of version 3 have them. Both readings may hold together, by chance
-//! where sizes are multiples of 8: then that is right in which fewer calls are left by another function's exit,
-//! or else fewer stay open. The bytes of an event that ends its buffer were never overwritten.
+//! LLVM 5 to 7 do not advance past the bytes of an event, so that the next record overwrites them; from version 2 on
+//! BufferExtents counts them all the same. Later writers of version 3 keep them. Both readings may be consistent, by
+//! chance where sizes are multiples of 8. Then the right one is that in which fewer calls are left by another
+//! function's exit, or else fewer stay open. The bytes of an event that ends its buffer are never overwritten.
 
 use super::consts::Action;
 use super::reader::BufferExtent;
 use super::record_iter::{RecordItem, RecordIter};
 use super::records::{Dialect, Event, Record};
 
-/// Deepest stack that is followed.
+/// Largest depth of the stack that is tracked.
 const MAX_STACK_DEPTH: usize = 1 << 12;
 
-/// How well a reading holds together; less is better.
+/// Faults of a reading; the reading with fewer is right.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct ReadingFaults {
-    /// Records of no known kind, and an end inside a record.
+    /// Number of unknown records, and of an end inside a record.
     unreadable: u64,
-    /// Exits of another function than was entered last.
+    /// Number of exits of a function other than the one entered last.
     crossed: u64,
-    /// Calls that are not left.
+    /// Number of calls without exit.
     open: usize,
 }
 
-/// Whether bytes follow the events of a buffer, of version 1 to 3.
+/// Whether bytes follow the event markers of a buffer of version 1 to 3.
 #[must_use]
 pub fn payloads_follow(data: &[u8], extent: &BufferExtent, dialect: Dialect) -> bool {
     let present = Dialect { payloads: true, ..dialect };
     let Some((with, _)) = count_faults(data, extent, present) else { return true };
     let absent = Dialect { payloads: false, ..dialect };
     match count_faults(data, extent, absent) {
-        // Versions 1 and 2 were only written by runtimes that overwrite them.
+        // Versions 1 and 2 were only written by runtimes that overwrite the bytes.
         Some((without, ends_with_event)) if dialect.version < 3 && !ends_with_event => with < without,
         Some((without, _)) => with <= without,
         None => true,
     }
 }
 
-/// Reads a buffer that way, and whether its only event is its last record; `None` where it has no events.
+/// Reads a buffer in one way: its faults, and whether its only event is its last record. `None` without events.
 fn count_faults(data: &[u8], extent: &BufferExtent, dialect: Dialect) -> Option<(ReadingFaults, bool)> {
     let mut records = RecordIter::new(data, extent.records.clone(), dialect);
     let mut found = ReadingFaults::default();
@@ -48,7 +48,7 @@ fn count_faults(data: &[u8], extent: &BufferExtent, dialect: Dialect) -> Option<
         let run = records.functions(usize::MAX);
         ends_with_event &= run.is_empty();
         run.for_each(|action, id, _| match action {
-            // Ids begin with 1: these are zeros, read for a record.
+            // Function ids start at 1, so these are zeros read as a record.
             Action::ENTRY if id == 0 => found.unreadable = found.unreadable.saturating_add(1),
             Action::ENTRY | Action::ENTRY_ARGS => {
                 if stack.len() < MAX_STACK_DEPTH {
@@ -85,7 +85,7 @@ fn count_faults(data: &[u8], extent: &BufferExtent, dialect: Dialect) -> Option<
     (events > 0).then_some((found, ends_with_event))
 }
 
-/// The extents count bytes that were overwritten: as many at the end of the buffer are stale.
+/// BufferExtents counts overwritten bytes: the same number of bytes at the end of the buffer is stale.
 pub fn shorten_by_overwritten(records: &mut RecordIter<'_>, event: &Event<'_>, dialect: Dialect) {
     if !dialect.payloads && dialect.version > 1 {
         records.shorten(usize::try_from(event.size).unwrap_or(0));

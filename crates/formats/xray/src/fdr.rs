@@ -1,4 +1,4 @@
-//! One pass over an FDR log: its blocks, in which order they were recorded, which are there twice.
+//! One pass over an FDR log: its blocks, their order in time, their copies.
 
 use std::ops::Range;
 
@@ -11,40 +11,40 @@ use super::ids::FunctionIds;
 use super::reader::{BufferExtent, FileRegion, Reader};
 use perfuse_recording::Source;
 
-/// Bytes that are read together.
+/// Number of bytes that are read together.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// What one pass over an FDR log finds.
+/// The result of one pass over an FDR log.
 #[derive(Debug, Default)]
 pub struct FdrSurvey {
-    /// Its blocks, in file order.
+    /// The blocks, in file order.
     pub blocks: Vec<FdrBlock>,
-    /// Bytes that are in none.
+    /// Ranges that are not part of any block.
     pub gaps: Vec<Range<usize>>,
-    /// Indexes of the blocks as they were recorded: by wall time, then counter, then file order. Copies are left out.
+    /// Indexes of the blocks in order of time: by wall time, then counter, then file order. Without copies.
     pub order: Vec<usize>,
-    /// The block that each is a copy of.
+    /// For each copy, the block that it duplicates.
     pub copies: FxHashMap<usize, usize>,
-    /// The counter and processor that each block begins with, where it has no NewCPUId of its own.
+    /// The initial counter and processor of blocks without a NewCPUId of their own.
     pub carried: FxHashMap<usize, TscState>,
-    /// What is in the file.
+    /// Number of records by kind.
     pub counts: RecordCounts,
-    /// The function ids in it, ascending.
+    /// All function ids, ascending.
     pub function_ids: Vec<u32>,
-    /// Earliest and latest counter.
+    /// Smallest and largest counter.
     pub span: Option<(u64, u64)>,
 }
 
-/// Neighbours that are read together: small buffers are not worth a call of the operating system each.
+/// Neighbouring items that are read together, since one system call per small buffer is expensive.
 #[derive(Clone, Debug)]
 pub struct ReadBatch {
-    /// Their indexes.
+    /// Range of the items.
     pub items: Range<usize>,
-    /// Their bytes.
+    /// Range of their bytes.
     pub bytes: Range<usize>,
 }
 
-/// Parts a list, in the order of the file, into stretches of about a megabyte.
+/// Divides items in file order into batches of about a megabyte.
 #[must_use]
 pub fn read_batches<T>(items: &[T], bytes_of: impl Fn(&T) -> Range<usize>) -> Vec<ReadBatch> {
     let mut read_batches: Vec<ReadBatch> = Vec::new();
@@ -61,21 +61,21 @@ pub fn read_batches<T>(items: &[T], bytes_of: impl Fn(&T) -> Range<usize>) -> Ve
     read_batches
 }
 
-/// Whose a block is; 0 where that is not known.
+/// Process and thread ids of a block; 0 where unknown.
 #[must_use]
 pub fn thread_ids(block: &FdrBlock) -> (i32, i32) {
     (block.pid.unwrap_or(0), block.tid.unwrap_or(0))
 }
 
 impl FdrSurvey {
-    /// Walks the whole file, its buffers in parallel.
+    /// Reads the whole file, its buffers in parallel.
     #[must_use]
     pub fn new(source: &Source, header: &Header) -> Self {
         let mut extents: Vec<BufferExtent> = Vec::new();
         let mut gaps = Vec::new();
         for region in Reader::new(source, header) {
             match region {
-                FileRegion::BufferWriter(extent) => extents.push(extent),
+                FileRegion::Buffer(extent) => extents.push(extent),
                 FileRegion::Gap(range) => gaps.push(range),
             }
         }
@@ -110,7 +110,8 @@ impl FdrSurvey {
         survey
     }
 
-    /// The queue of the runtime flushes the slot of a buffer that is still held: then another's content is there twice.
+    /// Finds copies: the runtime's queue may flush the slot of a buffer that is still in use, so that the content of
+    /// another one appears twice.
     fn find_copies(&mut self, source: &Source) {
         let mut first: FxHashMap<_, Vec<usize>> = FxHashMap::default();
         for (index, block) in self.blocks.iter().enumerate() {
@@ -125,7 +126,8 @@ impl FdrSurvey {
                 Some(original) => {
                     self.copies.insert(index, original);
                 }
-                // Blocks that share all this and differ are no more than a few, or hostile: then only those are compared.
+                // Blocks that share all this but differ are few, unless the file is hostile: only this many are
+                // compared.
                 None if same.len() < 8 => same.push(index),
                 None => {}
             }
@@ -133,7 +135,7 @@ impl FdrSurvey {
     }
 
     fn sort_by_time(&mut self) {
-        // A block without a wall time stands with the one before it of its thread.
+        // A block without a wall time sorts with the thread's block before it.
         let mut last: FxHashMap<(i32, i32), (i64, i32)> = FxHashMap::default();
         let mut keyed = Vec::with_capacity(self.blocks.len());
         for (index, block) in self.blocks.iter().enumerate() {
@@ -150,7 +152,7 @@ impl FdrSurvey {
         self.order = keyed.into_iter().map(|(_, _, index)| index).collect();
     }
 
-    /// LLVM 5 writes NewCPUId in the first buffer of a thread only: later ones go on from there.
+    /// Carries counter and processor over: LLVM 5 writes NewCPUId in the first buffer of a thread only.
     fn carry_tsc_states(&mut self) {
         let mut last: FxHashMap<(i32, i32), TscState> = FxHashMap::default();
         for &index in &self.order {
@@ -173,7 +175,7 @@ impl FdrSurvey {
         }
     }
 
-    /// The state a unit of a block begins with.
+    /// The state at the start of a slice of a block.
     #[must_use]
     pub fn clock(&self, index: usize, unit: TscState) -> TscState {
         match self.carried.get(&index) {

@@ -1,4 +1,4 @@
-//! Tables `functions`, `call_events`, `call_sums` and `instants`.
+//! Fills the tables `functions`, `call_events`, `call_sums` and `instants`.
 
 mod columns;
 
@@ -22,7 +22,7 @@ use super::records::{Dialect, Event, Record};
 use columns::{CallEventColumns, call_event_key};
 use perfuse_recording::{BatchStream, CallStream, Placement, Recording, Scale, call_stream, one_batch};
 
-/// One of the tables; `None` for others.
+/// The rows of one table; `None` for a table that the format does not fill.
 pub fn table(log: &XRay, name: &str, placement: &Placement) -> Option<BatchStream> {
     match name {
         "functions" => Some(one_batch(functions_batch(log, placement))),
@@ -33,7 +33,7 @@ pub fn table(log: &XRay, name: &str, placement: &Placement) -> Option<BatchStrea
     }
 }
 
-/// A log has numbers for its functions; an instrumentation map has their names.
+/// Table `functions`: logs contain numbers of functions; an instrumentation map contains their names.
 fn functions_batch(log: &XRay, placement: &Placement) -> RecordBatch {
     let mut table = functions::Builder::new();
     for (key, &id) in (placement.first.function..).zip(log.function_ids()) {
@@ -46,7 +46,7 @@ fn functions_batch(log: &XRay, placement: &Placement) -> RecordBatch {
     table.finish()
 }
 
-/// Time stamps of this log on the profile's clock.
+/// Converts time stamps of this log to the profile's clock.
 fn profile_scale(log: &XRay, placement: &Placement) -> Scale {
     placement.clock.around(log.span().map_or(0, |(first, _)| first))
 }
@@ -59,25 +59,25 @@ fn thread_key(placement: &Placement, (pid, tid): (i32, i32)) -> u32 {
     Identities::thread(&mut identities, pid, tid)
 }
 
-/// Bytes of records in a batch, about.
+/// Approximate number of bytes of records per batch.
 const BATCH_BYTES: usize = RECORDS_PER_SLICE * FUNCTION_BYTES;
 
-/// Ranges that are closer to each other are read as one.
+/// Ranges closer to each other than this are read as one.
 const MERGE_DISTANCE_BYTES: usize = 4096;
 
-/// Batches that are decoded at a time.
+/// Number of batches that are decoded in parallel.
 const PARALLEL_BATCHES: usize = 8;
 
-/// Batches of a segment.
+/// Number of batches per segment.
 const BATCHES_PER_SEGMENT: usize = 64;
 
-/// The rows of a log.
+/// Table `call_events`: slices of the log are decoded in parallel and returned in order.
 fn call_events(log: &XRay, placement: &Placement) -> BatchStream {
     let (decoder, jobs) = jobs(log, placement);
     Box::new(CallEventBatches { decoder, jobs: jobs.into(), ready: VecDeque::new() })
 }
 
-/// The rows of a log in segments; each is decoded by whoever pulls it.
+/// Table `call_events` in segments, each decoded by its consumer.
 pub fn call_segments(log: &XRay, placement: &Placement) -> Vec<CallStream> {
     let (decoder, mut jobs) = jobs(log, placement);
     let mut segments = Vec::new();
@@ -109,16 +109,16 @@ fn jobs(log: &XRay, placement: &Placement) -> (Arc<CallEventDecoder>, Vec<BatchJ
     (Arc::new(decoder), jobs)
 }
 
-/// What becomes one batch.
+/// The input of one batch.
 #[derive(Clone, Debug)]
 enum BatchJob {
-    /// Units of FDR blocks.
+    /// Slices of FDR blocks.
     Fdr(Vec<BlockSlice>),
-    /// Places in the order of a Basic log.
+    /// Positions in the time order of a Basic mode log.
     Basic(Range<usize>),
 }
 
-/// A stretch of a block.
+/// A range of an FDR block that can be decoded on its own.
 #[derive(Clone, Debug)]
 struct BlockSlice {
     block: usize,
@@ -181,11 +181,11 @@ impl Iterator for CallEventBatches {
     }
 }
 
-/// One batch at a time, which its consumer finds where it was made: in its own cache.
+/// Decodes one batch at a time, in the thread of its consumer, so that it stays in that processor's cache.
 struct CallEventSegment {
     decoder: Arc<CallEventDecoder>,
     jobs: VecDeque<BatchJob>,
-    /// What the operating system has mapped for the next batches.
+    /// Ranges of the file that were prepared for the next batches.
     prepared: Vec<Range<usize>>,
     num_prepared: usize,
 }
@@ -214,7 +214,7 @@ struct CallEventDecoder {
 }
 
 impl CallEventDecoder {
-    /// The bytes that some jobs read, neighbours together: the operating system is asked for as few ranges as will do.
+    /// Ranges of the file that some jobs read; neighbouring ranges are merged, to save system calls.
     fn read_batches<'a>(&self, jobs: impl Iterator<Item = &'a BatchJob>) -> Vec<Range<usize>> {
         let in_order = matches!(self.log.content(), LogContent::Basic(survey) if survey.order.is_none());
         let mut read_batches: Vec<Range<usize>> = Vec::new();
@@ -261,7 +261,7 @@ impl CallEventDecoder {
     fn slice_events(&self, unit: &BlockSlice, dialect: Dialect, columns: &mut CallEventColumns) {
         let mut records = RecordIter::new(self.log.source(), unit.range.clone(), dialect);
         let mut clock = unit.clock;
-        // The function whose entry an argument would follow.
+        // The function whose entry an argument would belong to.
         let mut last_entry = None;
         columns.start_run(unit.thread_id, clock.cpu.map(u32::from));
         loop {
@@ -332,7 +332,7 @@ impl CallEventDecoder {
         columns
     }
 
-    /// The entry that an argument at this place would belong to.
+    /// The entry that an argument at this position would belong to, with its time.
     fn entry_before(&self, survey: &basic::BasicSurvey, position: usize) -> Option<(basic::BasicItem, i64)> {
         let index = record_index(survey, position.checked_sub(1)?)?;
         match basic::read_item(self.log.source(), index, self.log.header().endian)? {
@@ -351,7 +351,7 @@ fn record_index(survey: &basic::BasicSurvey, position: usize) -> Option<usize> {
     }
 }
 
-/// The rows of a log, a batch for every block that has some.
+/// Table `instants`: a batch for each block that contains events.
 fn instants_stream(log: &XRay, placement: &Placement) -> BatchStream {
     let (log, placement) = (log.clone(), placement.clone());
     let order = match log.content() {
@@ -385,7 +385,7 @@ fn instants_batch(log: &XRay, placement: &Placement, scale: Scale, index: usize)
         let Event { cpu, event_type, payload, size, .. } = event;
         let kind = if event_type.is_some() { "typed_event" } else { "custom_event" };
         let name = std::str::from_utf8(payload).ok().filter(|text| !text.chars().any(char::is_control));
-        // Where the writer overwrote the bytes there are none, unless there were none to write.
+        // Overwritten bytes are null; an event of size 0 has none that could be overwritten.
         let payload = (block.payloads || size == 0).then_some(payload);
         table.push(
             scale.ns(tsc),
@@ -404,7 +404,7 @@ fn instants_batch(log: &XRay, placement: &Placement, scale: Scale, index: usize)
     Some(table.finish())
 }
 
-/// The rows of a profile, a batch a thread.
+/// Table `call_sums`: a batch for each thread of a profile.
 fn call_sums_stream(log: &XRay, placement: &Placement) -> BatchStream {
     let (log, placement) = (log.clone(), placement.clone());
     let keys = FunctionKeys::new(log.function_ids(), placement.first.function);
@@ -437,7 +437,7 @@ fn call_sums_batch(
     Some(table.finish())
 }
 
-/// A length of time, which may be below 0.
+/// Converts a duration in ticks, which may be negative, to nanoseconds.
 fn signed_ns(placement: &Placement, ticks: i64) -> i64 {
     let zero = placement.clock.offset_ns;
     let ns = placement.clock.ns(ticks.unsigned_abs()).saturating_sub(zero);

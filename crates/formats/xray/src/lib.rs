@@ -1,4 +1,4 @@
-//! XRay: what LLVM's function tracing writes. See the README of this folder.
+//! XRay: the logs and profiles of LLVM's function tracing. See the README of this folder.
 #![cfg_attr(
     not(test),
     deny(

@@ -1,4 +1,4 @@
-//! An open log or profile, as every recording is and with what only XRay knows.
+//! An open log or profile: its header, and the survey of its content.
 
 use std::sync::{Arc, OnceLock};
 
@@ -23,14 +23,14 @@ struct Shared {
     content: OnceLock<LogContent>,
 }
 
-/// What one pass finds.
+/// The survey of a file: the result of one pass over it.
 #[derive(Debug)]
 pub enum LogContent {
-    /// In a log of FDR mode.
+    /// Of an FDR log.
     Fdr(FdrSurvey),
-    /// In a log of Basic mode.
+    /// Of a Basic mode log.
     Basic(basic::BasicSurvey),
-    /// In a profile.
+    /// Of a profile.
     Profile(profile::ProfileSurvey),
 }
 
@@ -38,7 +38,7 @@ impl XRay {
     /// Reads the header.
     ///
     /// # Errors
-    /// When there is none, or it is of a type that nobody knows.
+    /// When it is incomplete or of an unknown type.
     pub fn open(source: Arc<Source>) -> Result<Self, ParseError> {
         let header = Header::read(&source)?;
         Ok(Self { shared: Arc::new(Shared { source, header, content: OnceLock::new() }) })
@@ -55,7 +55,7 @@ impl XRay {
         &self.shared.source
     }
 
-    /// What one pass finds; made once.
+    /// The survey; computed once.
     #[must_use]
     pub fn content(&self) -> &LogContent {
         self.shared.content.get_or_init(|| {
@@ -68,7 +68,7 @@ impl XRay {
         })
     }
 
-    /// The function ids in it, ascending, as unsigned.
+    /// All function ids, ascending, as unsigned numbers.
     #[must_use]
     pub fn function_ids(&self) -> &[u32] {
         match self.content() {
@@ -78,13 +78,13 @@ impl XRay {
         }
     }
 
-    /// Wall time and counter at the beginning of each buffer, copies left out.
+    /// Wall time and counter at the start of each buffer, without copies.
     #[must_use]
     pub fn clock_pairs(&self) -> Vec<ClockPair> {
         let LogContent::Fdr(survey) = self.content() else { return Vec::new() };
         let blocks = survey.order.iter().filter_map(|&index| survey.blocks.get(index));
         let clock_pairs = blocks.filter_map(|block| {
-            // 0 is what a log made of one without wall times has.
+            // A log converted from one without wall times contains 0.
             let (seconds, microseconds) = block.wall.filter(|&wall| wall != (0, 0))?;
             let ns = seconds
                 .checked_mul(1_000_000_000)?
@@ -94,14 +94,14 @@ impl XRay {
         clock_pairs.collect()
     }
 
-    /// The rate the log itself shows, where it has moments enough.
+    /// The counter rate estimated from the log; `None` where it contains too few pairs.
     #[must_use]
     pub fn estimate(&self) -> Option<RateEstimate> {
         rate::estimate(&self.clock_pairs())
     }
 }
 
-/// Whether the header's rate may be the true one, for all the log shows.
+/// Whether the rate in the header is within the error of the estimate.
 #[must_use]
 pub fn agrees(stated: u64, found: &RateEstimate) -> bool {
     (stated as f64 / found.hz - 1.0).abs() <= found.relative_error + 1e-5

@@ -1,4 +1,4 @@
-//! Finds the buffers of an FDR log, and goes on behind damage.
+//! Finds the buffers of an FDR log, and continues after damage.
 
 use std::ops::Range;
 
@@ -7,53 +7,54 @@ use super::header::Header;
 use super::record_iter::{RecordItem, RecordIter, count_bytes_read};
 use super::records::{Dialect, Record, metadata_byte};
 
-/// How the end of a buffer is known.
+/// How the end of a buffer was determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BufferEnd {
-    /// By BufferExtents, and what follows agrees; in version 1 by `buffer_size`.
+    /// By BufferExtents, consistent with what follows; in version 1 by `buffer_size`.
     Stated,
-    /// The file ends before BufferExtents says: so many bytes are missing.
+    /// The file ends before the stated end, this many bytes early.
     Cut(u64),
-    /// BufferExtents says more than there is before the next buffer.
+    /// BufferExtents states more bytes than there are before the next buffer.
     TooLong(u64),
-    /// BufferExtents says less, but records go on up to the next buffer.
+    /// BufferExtents states fewer bytes, but records continue up to the next buffer.
     TooShort(u64),
-    /// There is no BufferExtents: the buffer ends where another begins, or with EndOfBuffer.
+    /// There is no BufferExtents: the buffer ends where another starts, or at EndOfBuffer.
     Unstated,
 }
 
-/// A buffer as it lies in the file.
+/// The location of a buffer in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BufferExtent {
-    /// Offset of its BufferExtents, if it has one.
+    /// Offset of its BufferExtents, where there is one.
     pub extents: Option<u64>,
-    /// Its records, BufferExtents not counted.
+    /// Range of its records, without BufferExtents.
     pub records: Range<usize>,
-    /// How its end is known.
+    /// How the end was determined.
     pub bound: BufferEnd,
 }
 
-/// What a file is made of, in order.
+/// A range of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileRegion {
     /// A buffer.
-    BufferWriter(BufferExtent),
-    /// Bytes that are none.
+    Buffer(BufferExtent),
+    /// Bytes that are not part of any buffer.
     Gap(Range<usize>),
 }
 
-/// Finds buffers, one after the other. Every byte is looked at a bounded number of times, whatever sizes the file states.
+/// Iterator over the buffers and gaps of a file. Every byte is read a bounded number of times, whatever sizes the
+/// file states.
 #[derive(Debug)]
 pub struct Reader<'a> {
     data: &'a [u8],
     dialect: Dialect,
-    /// Distance of buffers in version 1; 0 where it is not known.
+    /// Distance of buffers in version 1; 0 where unknown.
     stride: usize,
     at: usize,
 }
 
 impl<'a> Reader<'a> {
-    /// A reader before the first buffer.
+    /// A reader at the first buffer.
     #[must_use]
     pub fn new(data: &'a [u8], header: &Header) -> Self {
         let dialect = header.dialect();
@@ -64,7 +65,7 @@ impl<'a> Reader<'a> {
         reader
     }
 
-    /// `buffer_size`, if buffers do lie that far apart.
+    /// `buffer_size` where buffers are that far apart, else 0.
     fn stated_stride(&self, buffer_size: u64) -> usize {
         let Ok(stride) = usize::try_from(buffer_size) else { return 0 };
         let second = HEADER_BYTES.saturating_add(stride);
@@ -76,7 +77,7 @@ impl<'a> Reader<'a> {
         self.data.get(at) == Some(&metadata_byte(kind, self.dialect.endian))
     }
 
-    /// Whether a buffer begins here beyond doubt: its first metadata records are there.
+    /// Whether the first metadata records of a buffer are here.
     fn is_preamble(&self, at: usize) -> bool {
         self.has_kind(at, MetadataKind::NEW_BUFFER)
             && self.has_kind(at.saturating_add(METADATA_BYTES), MetadataKind::WALL_TIME_MARKER)
@@ -89,7 +90,7 @@ impl<'a> Reader<'a> {
         self.has_kind(at, MetadataKind::BUFFER_EXTENTS) && self.is_preamble(at.saturating_add(METADATA_BYTES))
     }
 
-    /// The next place from `from` on where a buffer begins beyond doubt, or the end of the file.
+    /// The next offset from `from` on where a buffer certainly starts, or the end of the file.
     fn next_buffer_start(&self, from: usize) -> usize {
         let first =
             if self.dialect.version == 1 { MetadataKind::NEW_BUFFER } else { MetadataKind::BUFFER_EXTENTS };
@@ -111,8 +112,8 @@ impl<'a> Reader<'a> {
             if !self.has_kind(begin, MetadataKind::NEW_BUFFER) {
                 return FileRegion::Gap(begin..self.at);
             }
-            // The end of the last buffer may be cut off where nothing was written to it: the records tell.
-            return FileRegion::BufferWriter(BufferExtent {
+            // The end of the last buffer may be truncated where nothing was written to it; its records show that.
+            return FileRegion::Buffer(BufferExtent {
                 extents: None,
                 records: begin..self.at,
                 bound: BufferEnd::Stated,
@@ -124,11 +125,7 @@ impl<'a> Reader<'a> {
         }
         let next = self.next_buffer_start(begin.saturating_add(1));
         self.at = next;
-        FileRegion::BufferWriter(BufferExtent {
-            extents: None,
-            records: begin..next,
-            bound: BufferEnd::Unstated,
-        })
+        FileRegion::Buffer(BufferExtent { extents: None, records: begin..next, bound: BufferEnd::Unstated })
     }
 
     fn read_version_2(&mut self) -> FileRegion {
@@ -139,7 +136,7 @@ impl<'a> Reader<'a> {
         let begin = at.saturating_add(METADATA_BYTES);
         let stated = usize::try_from(size).ok().and_then(|size| begin.checked_add(size));
         let buffer = |records: Range<usize>, bound| {
-            FileRegion::BufferWriter(BufferExtent { extents: Some(at as u64), records, bound })
+            FileRegion::Buffer(BufferExtent { extents: Some(at as u64), records, bound })
         };
         match stated.filter(|&end| end <= len) {
             Some(end) if end == len || self.extents_at(end).is_some() => {
@@ -152,13 +149,13 @@ impl<'a> Reader<'a> {
                     self.at = next;
                     buffer(begin..next, BufferEnd::TooShort(size))
                 } else {
-                    // The bytes behind it are a gap, found next.
+                    // The bytes after it are found as a gap next.
                     self.at = end;
                     buffer(begin..end, BufferEnd::Stated)
                 }
             }
             None => {
-                // A byte of garbage may pass for BufferExtents: the true one may lie within it.
+                // A damaged byte may look like BufferExtents, and the real one may be inside it.
                 let next = self.next_buffer_start(at.saturating_add(1));
                 self.at = next;
                 if next < begin {
@@ -179,11 +176,7 @@ impl<'a> Reader<'a> {
         let preamble = self.is_preamble(at);
         self.at = next;
         if preamble {
-            FileRegion::BufferWriter(BufferExtent {
-                extents: None,
-                records: at..next,
-                bound: BufferEnd::Unstated,
-            })
+            FileRegion::Buffer(BufferExtent { extents: None, records: at..next, bound: BufferEnd::Unstated })
         } else {
             FileRegion::Gap(at..next)
         }
@@ -200,7 +193,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether records lead through a range from end to end.
+    /// Whether the records of a range are all of known kinds and end at its end.
     fn has_only_known_records(&self, range: Range<usize>) -> bool {
         let end = range.end;
         let mut records = RecordIter::new(self.data, range, self.dialect);

@@ -38,7 +38,7 @@ impl Recording for XRay {
             None => format!("{} ({mode} mode)", header.file.version),
         };
         let clock = self.clock(Rate::Auto);
-        // Nanoseconds where the log shows its rate, ticks where it does not.
+        // In nanoseconds where the log determines its rate and offset, else in ticks.
         let is_aligned = clock.alignment == "wall_time";
         let scale = clock.map.around(self.span().map_or(0, |(first, _)| first));
         let ns = |tsc: u64| u64::try_from(scale.ns(tsc)).unwrap_or(0);
@@ -130,14 +130,14 @@ impl Recording for XRay {
 }
 
 impl XRay {
-    /// The rate to use, where it is from, and how far off it may be as a share.
+    /// The counter rate to use, its source, and its relative error.
     fn hz(&self, rate: Rate) -> (Option<u64>, &'static str, Option<f64>) {
         let stated = Some(self.header().file.cycle_frequency).filter(|&hz| hz > 0);
         let header = (stated, if stated.is_some() { "header" } else { "unknown" }, None);
         match rate {
             Rate::Hz(hz) => (Some(hz.max(1)), "given", None),
             Rate::Header => header,
-            // Nanoseconds of a clock that is read in place of a counter.
+            // Emulated: nanoseconds of a clock that is read instead of a counter.
             Rate::Auto if stated == Some(EMULATED_HZ) => (stated, "header", Some(0.0)),
             Rate::Auto => match (stated, self.estimate()) {
                 (Some(stated), Some(found)) if agrees(stated, &found) => {

@@ -1,7 +1,8 @@
-//! The longest valid log or profile that can be saved: of the same mode and byte order, as its version should be written.
+//! Repairs a log or profile: the same mode and byte order, in the form its version should have.
 //!
-//! What every rule of [`rules`](super::rules) says of `perfuse repair` is done here, and told by that rule's code. Function records
-//! are copied byte for byte; metadata records are written anew, without what is in their reserved bytes.
+//! Does what the rules in [`rules`](super::rules) promise for `perfuse repair`, and reports each change by the rule's
+//! code. Function records are copied byte for byte; metadata records are encoded again, without what is in their
+//! reserved bytes.
 
 mod changes;
 mod fdr;
@@ -21,13 +22,13 @@ use super::{basic, profile};
 use output::log_header;
 use perfuse_recording::{Recording, Repaired};
 
-/// Size of the writes.
+/// Size of a write, in bytes.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// Writes it.
+/// Writes the repaired file.
 ///
 /// # Errors
-/// What the output says.
+/// When writing fails.
 pub fn repair(log: &XRay, out: &mut File) -> io::Result<Repaired> {
     let mut out = BufWriter::with_capacity(WRITE_BYTES, out);
     let mut found = Diagnostics::default();
@@ -45,10 +46,10 @@ pub fn repair(log: &XRay, out: &mut File) -> io::Result<Repaired> {
     Ok(Repaired { changes, lost, records_in, records_out })
 }
 
-/// Writes a log; how many records.
+/// Writes a Basic mode log, and returns the number of records.
 ///
 /// # Errors
-/// What the output says.
+/// When writing fails.
 fn write_basic_log(log: &XRay, survey: &basic::BasicSurvey, out: &mut dyn Write) -> io::Result<u64> {
     let header = log.header();
     out.write_all(&log_header(log, 0))?;
@@ -82,10 +83,10 @@ fn write_basic_log(log: &XRay, survey: &basic::BasicSurvey, out: &mut dyn Write)
     Ok(records)
 }
 
-/// Writes a profile; how many records, headers of blocks counted.
+/// Writes a profile, and returns the number of records, including block headers.
 ///
 /// # Errors
-/// What the output says.
+/// When writing fails.
 fn write_profile(log: &XRay, survey: &profile::ProfileSurvey, out: &mut dyn Write) -> io::Result<u64> {
     let header = log.header();
     let endian = header.endian;

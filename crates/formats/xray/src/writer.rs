@@ -1,5 +1,5 @@
-//! Writes logs of FDR and Basic mode, of any version and byte order, as their versions should be written: extents that are
-//! true, a processor and counter at the beginning of every buffer, nothing in what is unused.
+//! Writes logs of FDR and Basic mode, of any version and byte order, in the form the versions should have: correct
+//! extents, a processor and counter at the start of every buffer, unused bytes 0.
 
 mod basic;
 mod buffer;
@@ -20,7 +20,7 @@ pub use sink::{
 };
 pub use yaml::YamlSink;
 
-/// Writes what threads did, each in the order of its time. FDR mode: their records are gathered into buffers.
+/// Writes the events of threads, those of each thread in order of time. In FDR mode they are gathered into buffers.
 #[derive(Debug)]
 pub enum LogWriter<W: Write> {
     /// An FDR log.
@@ -30,11 +30,11 @@ pub enum LogWriter<W: Write> {
 }
 
 impl<W: Write> LogWriter<W> {
-    /// Begins a log with its header. `is_monotonic` says that the counter began when CLOCK_MONOTONIC did: then buffers are
-    /// given wall times.
+    /// Starts a log with its header. `is_monotonic` states that the counter counts from the start of CLOCK_MONOTONIC;
+    /// then buffers get wall times.
     ///
     /// # Errors
-    /// When there is no such version, or the sink refuses.
+    /// When the version does not exist, or writing fails.
     pub fn new(out: W, spec: LogSpec, is_monotonic: bool) -> Result<Self, WriteError> {
         if spec.mode == Mode::Basic {
             let writer = BasicWriter::new(out, spec)?;
@@ -45,7 +45,7 @@ impl<W: Write> LogWriter<W> {
         Ok(Self::Fdr(Box::new(fdr.with_monotonic_ticks(hz))))
     }
 
-    /// The sink of its bytes.
+    /// The output of bytes.
     pub fn get_mut(&mut self) -> &mut W {
         match self {
             Self::Fdr(fdr) => fdr.get_mut(),

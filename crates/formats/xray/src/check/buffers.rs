@@ -1,4 +1,4 @@
-//! Buffers as wholes: where they end, what is there twice, what was overwritten or cut off.
+//! Checks buffers as a whole: their ends, copies, overwritten and truncated data.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::records::{is_metadata, metadata_kind};
 use crate::rules::*;
 use perfuse_recording::Recording;
 
-/// Tells of bytes that are in no buffer.
+/// Reports bytes that are not part of any buffer.
 pub fn report_gaps(survey: &FdrSurvey, sink: &mut Diagnostics) {
     for gap in &survey.gaps {
         let message = format!("{} bytes up to {:#x} are no buffer", gap.len(), gap.end);
@@ -21,7 +21,7 @@ pub fn report_gaps(survey: &FdrSurvey, sink: &mut Diagnostics) {
     }
 }
 
-/// Tells what is known of a buffer without walking it.
+/// Reports what is known about a buffer without reading its records.
 pub fn check_buffer(log: &XRay, survey: &FdrSurvey, index: usize, block: &FdrBlock, sink: &mut Diagnostics) {
     if is_empty(block) {
         return sink.push(&EMPTY_BUFFER, block.offset, None, "size", || "BufferExtents of 0 bytes".into());
@@ -49,7 +49,8 @@ pub fn check_buffer(log: &XRay, survey: &FdrSurvey, index: usize, block: &FdrBlo
     }
 }
 
-/// Tells what counts alone show to be wrong with its records; a walk tells each of them.
+/// Reports violations that the record counts show; [`check_records`](super::records::check_records) reports each of
+/// them.
 pub fn summarise_records(
     log: &XRay,
     survey: &FdrSurvey,
@@ -83,7 +84,7 @@ pub fn summarise_records(
     }
 }
 
-/// The first record of the preamble that is not there.
+/// The first missing record of the preamble.
 fn missing_record(
     survey: &FdrSurvey,
     index: usize,
@@ -105,12 +106,12 @@ fn missing_record(
     }
 }
 
-/// Whether the state at its beginning is that of the end of the thread's buffer before it.
+/// Whether the initial state of the buffer is the last state of the thread's previous buffer.
 pub fn is_carried(survey: &FdrSurvey, index: usize, block: &FdrBlock, version: u16) -> bool {
     survey.carried.contains_key(&index) || version == 1 && block.slices.is_empty()
 }
 
-/// Whether the buffer has BufferExtents and nothing else.
+/// Whether the buffer consists of BufferExtents only.
 pub fn is_empty(block: &FdrBlock) -> bool {
     block.records.is_empty() && block.broken.is_none()
 }
@@ -131,7 +132,7 @@ fn check_stated_size(log: &XRay, block: &FdrBlock, sink: &mut Diagnostics) {
     let available = block.end.saturating_sub(block.records.start);
     match block.bound {
         BufferEnd::Stated => {}
-        // The last part of a buffer tells.
+        // Reported with the last part of the buffer.
         BufferEnd::Cut(_) => {}
         BufferEnd::TooLong(size) => {
             let message = format!("size is {size}; the next buffer begins behind {available} bytes");
@@ -151,7 +152,7 @@ fn check_stated_size(log: &XRay, block: &FdrBlock, sink: &mut Diagnostics) {
     }
 }
 
-/// The end of the buffer, as far as it is not that of its stated size.
+/// Checks the end of the buffer beyond its stated size.
 fn check_end(log: &XRay, block: &FdrBlock, sink: &mut Diagnostics) {
     let header = log.header();
     let (end, len) = (block.end, log.source().len());
@@ -198,13 +199,13 @@ fn is_short(error: &ParseError) -> bool {
     matches!(error.kind, ErrorKind::Short { .. })
 }
 
-/// Bytes that typed events cut off the end of a buffer, by those that are left in it.
+/// The smallest number of bytes that typed events cut off the end of a buffer, from the number that remains.
 pub fn cut_bytes(block: &FdrBlock) -> u64 {
     block.counts.of(MetadataKind::TYPED_EVENT_MARKER).saturating_mul(METADATA_BYTES as u64)
 }
 
-/// Whether typed events cut bytes off the end of the buffer: where the cut goes through a record, or else where the writer
-/// leaves garbage in reserved bytes, as LLVM's runtime does and none that writes typed events right.
+/// Whether typed events cut bytes off the end of the buffer: where the cut is inside a record, or where reserved
+/// bytes of the preamble are not 0, as LLVM's runtime leaves them, unlike writers without this defect.
 pub fn is_typed_cut(log: &XRay, block: &FdrBlock) -> bool {
     let version = log.header().dialect().version;
     if version < 5 || block.bound != BufferEnd::Stated || cut_bytes(block) == 0 {
@@ -212,7 +213,7 @@ pub fn is_typed_cut(log: &XRay, block: &FdrBlock) -> bool {
     }
     match block.broken.as_deref() {
         Some(ParseError { kind: ErrorKind::Short { need, have }, .. }) => {
-            // The marker that was read last may itself be one more.
+            // The last marker read may be one more.
             need.saturating_sub(*have) <= cut_bytes(block).saturating_add(METADATA_BYTES as u64)
         }
         Some(_) => false,
@@ -236,7 +237,7 @@ fn preamble_has_garbage(log: &XRay, block: &FdrBlock) -> bool {
     })
 }
 
-/// Whether bytes of a metadata record that no field takes are not 0.
+/// Whether bytes of a metadata record outside of its fields are not 0.
 pub fn has_garbage(record: &[u8], kind: MetadataKind, version: u16) -> bool {
     let fields = crate::layout::field_bytes(kind, version).unwrap_or(METADATA_BYTES as u64);
     let rest: Range<usize> = usize::try_from(fields).unwrap_or(METADATA_BYTES)..METADATA_BYTES;

@@ -1,4 +1,4 @@
-//! Whether calls are entered and left in pairs, thread by thread.
+//! Checks that function entries and exits are balanced in each thread.
 
 use perfuse_wire::{Diagnostics, Rule};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
@@ -13,7 +13,7 @@ use crate::records::Dialect;
 use crate::rules::{NO_ENTRY, NO_EXIT, UNWOUND};
 use perfuse_recording::Recording;
 
-/// How many of something, and where the first is.
+/// How often something occurs, and the first offset.
 #[derive(Clone, Copy, Debug, Default)]
 struct Occurrences {
     num: u64,
@@ -33,7 +33,7 @@ impl Occurrences {
     }
 }
 
-/// Calls of some threads.
+/// Unbalanced calls of some threads.
 #[derive(Clone, Copy, Debug, Default)]
 struct CallBalance {
     no_entry: Occurrences,
@@ -65,11 +65,11 @@ impl CallBalance {
     }
 }
 
-/// The calls a thread is in.
+/// The open calls of a thread.
 #[derive(Debug, Default)]
 struct CallStack {
     calls: Vec<u32>,
-    /// How often each function is in it: an exit of another is not looked for.
+    /// Number of open calls of each function, so that an exit without entry is detected without a search.
     open: FxHashMap<u32, u32>,
     balance: CallBalance,
     last: u64,
@@ -111,7 +111,7 @@ impl CallStack {
     }
 }
 
-/// Tells of the calls of a log of FDR mode, its threads side by side.
+/// Checks the calls of an FDR log, threads in parallel.
 pub fn check_fdr_calls(log: &XRay, survey: &FdrSurvey, sink: &mut Diagnostics) {
     let mut threads: FxHashMap<(i32, i32), Vec<usize>> = FxHashMap::default();
     for &index in &survey.order {
@@ -148,7 +148,7 @@ fn read_buffer(log: &XRay, survey: &FdrSurvey, index: usize, stack: &mut CallSta
     log.source().release(block.records.clone());
 }
 
-/// Tells of the calls of a log of Basic mode.
+/// Checks the calls of a Basic mode log.
 pub fn check_basic_calls(log: &XRay, survey: &basic::BasicSurvey, sink: &mut Diagnostics) {
     let header = log.header();
     let version = header.dialect().version;

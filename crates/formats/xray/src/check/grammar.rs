@@ -1,4 +1,4 @@
-//! What may follow what in a buffer: the specification's grammar, and what later versions made of it, as one table.
+//! The grammar of a buffer as one table: which record may follow which, in which versions.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use perfuse_wire::Rule;
 use crate::consts::{Action, MetadataKind};
 use crate::rules::{CARRIED, NO_CPU, NO_EXTENTS, NO_NEW_BUFFER, NO_PID, NO_WALL_TIME, ORDER};
 
-/// What a record is to the grammar.
+/// The class of a record in the grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum RecordClass {
-    /// Before the first record.
+    /// The start of the buffer.
     Start,
     /// BufferExtents.
     Extents,
@@ -39,7 +39,7 @@ pub enum RecordClass {
     End,
 }
 
-/// A set of places.
+/// A set of record classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordClasses(u16);
 
@@ -72,7 +72,7 @@ const WITH_ARGUMENTS: &[RecordClass] = &[
     RecordClass::Argument,
 ];
 
-/// Behind which record, in which versions, what may follow, and what is broken otherwise.
+/// After which record, in which versions, what may follow; and the rule that is violated otherwise.
 struct GrammarRule(RecordClass, std::ops::RangeInclusive<u16>, RecordClasses, &'static Rule);
 
 #[rustfmt::skip]
@@ -93,7 +93,7 @@ static GRAMMAR: &[GrammarRule] = &[
     GrammarRule(RecordClass::Argument,  1..=5, classes(WITH_ARGUMENTS),      &ORDER),
 ];
 
-/// Where a buffer may end.
+/// Records after which a buffer may end.
 const ENDS: RecordClasses = classes(WITH_ARGUMENTS);
 
 impl RecordClass {
@@ -113,7 +113,7 @@ impl RecordClass {
         Self::End,
     ];
 
-    /// The place of a metadata record; none where its kind is not known.
+    /// The class of a metadata record; `None` for an unknown kind.
     pub fn of_kind(kind: MetadataKind) -> Option<Self> {
         Some(match kind {
             MetadataKind::NEW_BUFFER => Self::NewBuffer,
@@ -130,7 +130,7 @@ impl RecordClass {
         })
     }
 
-    /// The place of a function record; those of unknown action stand where an exit may.
+    /// The class of a function record. An undefined action counts as an exit.
     pub fn of_action(action: Action) -> Self {
         match action {
             Action::ENTRY | Action::ENTRY_ARGS => Self::Entry,
@@ -138,7 +138,7 @@ impl RecordClass {
         }
     }
 
-    /// As the specification calls it.
+    /// The name in the specification.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Start => "the beginning",
@@ -180,19 +180,19 @@ impl fmt::Display for RecordClasses {
     }
 }
 
-/// A departure: the rule, and what was expected.
+/// A violation: the rule, and the expected classes.
 pub type GrammarError = (&'static Rule, RecordClasses);
 
-/// Where a walk through a buffer stands.
+/// The position in the grammar while reading a buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Grammar {
     version: u16,
-    /// The record before.
+    /// The class of the previous record.
     pub before: RecordClass,
 }
 
 impl Grammar {
-    /// Before the first record of a buffer.
+    /// At the start of a buffer.
     pub fn new(version: u16) -> Self {
         Self { version, before: RecordClass::Start }
     }
@@ -203,11 +203,14 @@ impl Grammar {
         })
     }
 
-    /// Takes a record: what is broken where it may not stand here.
+    /// Moves to the next record.
+    ///
+    /// # Errors
+    /// The violation, where the record may not stand here.
     pub fn step(&mut self, class: RecordClass) -> Result<(), GrammarError> {
         match self.rule_for_current() {
             Some(GrammarRule(_, _, expected, rule)) if !expected.contains(class) => {
-                // Where something is missing it goes on behind it; what is only out of its place is passed over.
+                // Where a record is missing, reading continues after it; a record that is only misplaced is skipped.
                 if !self.passes_over(class) {
                     self.before = class;
                 }
@@ -220,19 +223,22 @@ impl Grammar {
         }
     }
 
-    /// Whether a record may not stand here, and is to be left out.
+    /// Whether a record may not stand here and is skipped.
     pub fn is_passed_over(&self, class: RecordClass) -> bool {
         self.rule_for_current().is_some_and(|GrammarRule(_, _, expected, _)| !expected.contains(class))
             && self.passes_over(class)
     }
 
-    /// Whether a record that may not stand here is left out, rather than something before it missing.
+    /// Whether a record that may not stand here is skipped, rather than a previous one missing.
     fn passes_over(&self, class: RecordClass) -> bool {
         let in_body = self.before as u8 >= RecordClass::Cpu as u8;
         in_body || class == RecordClass::Argument || class as u8 <= self.before as u8
     }
 
-    /// Whether the buffer may end here; else what should follow.
+    /// Whether the buffer may end here.
+    ///
+    /// # Errors
+    /// The violation, with what should follow.
     pub fn end(&self) -> Result<(), GrammarError> {
         match self.rule_for_current() {
             Some(GrammarRule(_, _, expected, rule)) if !ENDS.contains(self.before) => Err((rule, *expected)),
@@ -241,7 +247,7 @@ impl Grammar {
     }
 }
 
-/// The rule that holds where a buffer has no NewCPUId, but the one before it of its thread tells the counter.
+/// Replaces the rule for a missing NewCPUId where the thread's previous buffer provides the counter.
 pub fn carried_rule((rule, expected): GrammarError, is_carried: bool) -> GrammarError {
     if is_carried && *rule == NO_CPU { (&CARRIED, expected) } else { (rule, expected) }
 }

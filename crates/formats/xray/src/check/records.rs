@@ -1,4 +1,4 @@
-//! The records of a buffer, one by one: held against the grammar, and each against what its fields may be.
+//! Checks the records of a buffer against the grammar, and their fields against their valid values.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use crate::records::{Dialect, Event, Record, metadata_kind};
 use crate::rules::*;
 use perfuse_recording::Recording;
 
-/// Walks a block and tells what is wrong with each record. `first_record` is the index of its first.
+/// Checks the records of a block. `first_record` is the index of its first record.
 pub fn check_records(
     log: &XRay,
     survey: &FdrSurvey,
@@ -63,7 +63,7 @@ impl RecordCheck<'_> {
             self.report(&SECOND_NEW_BUFFER, start, "", || "another NewBuffer".to_owned());
             self.grammar.before = RecordClass::Extents;
         } else if self.dialect.version > 1 {
-            // That there is no BufferExtents was told of the buffer.
+            // A missing BufferExtents is reported with the buffer.
             self.grammar.before = RecordClass::Extents;
         }
         let mut records = RecordIter::new(self.data, self.block.records.clone(), self.dialect);

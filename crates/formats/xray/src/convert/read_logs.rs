@@ -13,12 +13,12 @@ use crate::records::{Dialect, Event, Record};
 use crate::writer::{BufferStart, LogSink, ThreadEvent, ThreadIds, TscStamp, UnsupportedItems, WriteError};
 use perfuse_recording::Recording;
 
-/// A buffer of a log.
+/// A buffer of one of the logs.
 #[derive(Clone, Copy, Debug)]
 pub struct OrderedBuffer<'a> {
     /// The log.
     pub log: &'a XRay,
-    /// What one pass found in it.
+    /// The survey of the log.
     pub survey: &'a FdrSurvey,
     /// The buffer.
     pub block: &'a FdrBlock,
@@ -26,11 +26,11 @@ pub struct OrderedBuffer<'a> {
     pub index: usize,
 }
 
-/// When a buffer was begun, as far as it says.
+/// Wall time and counter at the start of a buffer, as far as it contains them.
 type StartTime = (Option<(i64, i32)>, Option<u64>);
 
-/// The buffers: each thread's in order of time, in the places that the thread's buffers have in the files. So a log that is in
-/// order keeps the order it is in. Copies are left out; they are counted.
+/// All buffers: those of each thread in order of time, at the positions that the thread's buffers have in the files.
+/// So a log that is in order keeps its order. Copies are removed; their number is returned.
 pub fn ordered_buffers<'a>(logs: &[&'a XRay]) -> (Vec<OrderedBuffer<'a>>, u64) {
     let mut all: Vec<OrderedBuffer<'a>> = Vec::new();
     let mut copies = 0u64;
@@ -41,7 +41,7 @@ pub fn ordered_buffers<'a>(logs: &[&'a XRay]) -> (Vec<OrderedBuffer<'a>>, u64) {
         let mut last: FxHashMap<ThreadIds, (i64, i32)> = FxHashMap::default();
         for (index, block) in survey.blocks.iter().enumerate() {
             let thread_ids = thread_ids(block);
-            // A buffer without a wall time stands with the one before it of its thread.
+            // A buffer without a wall time sorts with the thread's buffer before it.
             let wall = block.wall.or_else(|| last.get(&thread_ids).copied());
             wall.and_then(|wall| last.insert(thread_ids, wall));
             let start_time = (wall, block.first_cpu.map(|(_, tsc)| tsc));
@@ -71,19 +71,20 @@ pub fn ordered_buffers<'a>(logs: &[&'a XRay]) -> (Vec<OrderedBuffer<'a>>, u64) {
     (ordered.into_iter().flatten().collect(), copies)
 }
 
-/// Buffers that share thread, time and size, and differ, are no more than a few, or hostile: then only those are compared.
+/// Buffers that share thread, time and size but differ are few, unless the file is hostile: only this many are
+/// compared.
 const MAX_COMPARED: usize = 8;
 
-/// Whether two logs have the same buffer; within one log its survey tells.
+/// Whether two logs contain the same buffer; copies within a log are known from its survey.
 fn is_copy<'a>(one: &OrderedBuffer<'a>, other: &OrderedBuffer<'a>) -> bool {
     let of = |buffer: &OrderedBuffer<'a>| buffer.log.source().get(buffer.block.records.clone());
     !std::ptr::eq(one.survey, other.survey) && of(one) == of(other)
 }
 
-/// Stands for the bytes of an event that were overwritten: no reader takes it for a record, as it might zeros.
+/// Replaces the bytes of overwritten events. Unlike zeros, no reader takes it for a record.
 const FILLER: u8 = 0xff;
 
-/// Tells a buffer's beginning, its records and its end.
+/// Passes the start, the records and the end of a buffer to a sink.
 pub fn read_buffer<S: LogSink>(
     buffer: &OrderedBuffer<'_>,
     selection: &Selection,
@@ -123,11 +124,12 @@ struct BufferReplay<'a, S> {
     thread_ids: ThreadIds,
     wall: Option<(i64, i32)>,
     clock: TscState,
-    /// Whether the sink knows that the buffer began: from its first NewCPUId on, or else its first record with a time.
+    /// Whether the start was passed on: with the first NewCPUId, or else with the first record that has a time.
     has_begun: bool,
-    /// Whether an argument would be of an entry.
+    /// Whether an argument would follow an entry.
     entered: bool,
-    /// Bytes that may still be written for overwritten events: not more than the buffer has, whatever sizes it states.
+    /// Limit of the bytes written for overwritten events: not more than the size of the buffer, whatever sizes events
+    /// state.
     filler_bytes_left: usize,
 }
 
@@ -221,7 +223,8 @@ impl<S: LogSink> BufferReplay<'_, S> {
         );
     }
 
-    /// The buffer begins, unless it did: with the counter of its first record where it says none itself.
+    /// Passes the start of the buffer on, if not done yet: with the counter of the first record where there is no
+    /// NewCPUId.
     #[inline]
     fn begin(&mut self, clock: TscState) {
         if !self.has_begun {
@@ -235,10 +238,10 @@ impl<S: LogSink> BufferReplay<'_, S> {
     }
 }
 
-/// The sink is asked for what it failed at every so many records.
+/// Number of records after which the sink is asked for errors.
 const RECORDS_PER_CHECK: usize = 1 << 16;
 
-/// Tells every record, in the order of time for each thread.
+/// Passes the records of a log to a sink, those of each thread in order of time.
 pub fn read_basic_log<S: LogSink>(
     log: &XRay,
     survey: &basic::BasicSurvey,
@@ -251,7 +254,7 @@ pub fn read_basic_log<S: LogSink>(
     let num = survey.order.as_ref().map_or(survey.num_records, Vec::len);
     unsupported.copies = unsupported.copies.saturating_add(survey.copies.0);
     let mut at = TscStamp::default();
-    // The entry that an argument would be of: its function and thread.
+    // The function and thread of the entry that an argument would belong to.
     let mut entered = None;
     for position in 0..num {
         if position & RECORDS_PER_CHECK.saturating_sub(1) == 0 {

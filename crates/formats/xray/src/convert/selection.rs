@@ -1,4 +1,7 @@
-//! A part of a log: threads, functions, a range of time.
+//! Selects a part of a log: threads, functions, a range of time.
+//!
+//! A call that overlaps the range is kept whole, and so are the calls around it: their entries are passed on when
+//! their thread reaches the range, and their exits after it. So stacks and durations of the selection are correct.
 
 use std::ops::Range;
 
@@ -7,43 +10,44 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::consts::Action;
 use crate::writer::{BufferStart, LogSink, ThreadEvent, ThreadIds, TscStamp, WriteError};
 
-/// What of logs is written; all where nothing is said.
+/// The part of the logs to write; everything where nothing is given.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// Ticks: calls that overlap this range are written whole, with those around them; events where they are in it.
+    /// In ticks: calls that overlap this range are written whole, with those around them; events where they are in
+    /// it.
     pub ticks: Option<Range<u64>>,
-    /// Only threads of these ids.
+    /// Only threads with these ids.
     pub tids: Option<Vec<i32>>,
-    /// Only functions of these ids, as unsigned.
+    /// Only functions with these ids, as unsigned numbers.
     pub functions: Option<FxHashSet<u32>>,
 }
 
 impl Selection {
-    /// Whether everything is written.
+    /// Whether everything is selected.
     #[must_use]
     pub fn is_all(&self) -> bool {
         self.ticks.is_none() && self.tids.is_none() && self.functions.is_none()
     }
 
-    /// Whether a thread is.
+    /// Whether a thread is selected.
     #[must_use]
     pub fn has_thread(&self, (_, tid): ThreadIds) -> bool {
         self.tids.as_ref().is_none_or(|tids| tids.contains(&tid))
     }
 }
 
-/// Hands on what is selected.
+/// A sink that passes the selected events on to another.
 #[derive(Debug)]
 pub struct SelectionFilter<'a, S> {
     functions: Option<&'a FxHashSet<u32>>,
     cut: Option<TimeRangeCut>,
-    /// Whether the last call was left out, and its argument is to be.
+    /// Whether the last call was excluded, and with it its arguments.
     is_call_excluded: bool,
     sink: &'a mut S,
 }
 
 impl<'a, S: LogSink> SelectionFilter<'a, S> {
-    /// Before the first record.
+    /// A filter before the first event.
     pub fn new(selection: &'a Selection, sink: &'a mut S) -> Self {
         let cut = selection.ticks.clone().map(TimeRangeCut::new);
         Self { functions: selection.functions.as_ref(), cut, is_call_excluded: false, sink }
@@ -70,7 +74,7 @@ impl<S: LogSink> LogSink for SelectionFilter<'_, S> {
         self.sink.end(false)
     }
 
-    // Where records are left out, the sink sees by the times of the others where it needs the counter whole.
+    // Where records are left out, the sink writes absolute counters where the times require them.
     fn new_cpu(&mut self, _at: TscStamp) {}
 
     fn wrap(&mut self, _tsc: u64) {}
@@ -98,14 +102,14 @@ impl<S: LogSink> LogSink for SelectionFilter<'_, S> {
     }
 }
 
-/// The range, and how far each thread is.
+/// Selects the calls and events that overlap a range of time.
 #[derive(Debug)]
 pub struct TimeRangeCut {
     range: Range<u64>,
     threads: FxHashMap<ThreadIds, ThreadCut>,
 }
 
-/// Where a thread is. It only goes on.
+/// Position of a thread relative to the range; it only advances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RangePosition {
     Before,
@@ -113,21 +117,21 @@ enum RangePosition {
     After,
 }
 
-/// A thread, and the calls it is in.
+/// The open calls of a thread.
 #[derive(Debug)]
 pub struct ThreadCut {
     range: Range<u64>,
     position: RangePosition,
     open: Vec<OpenCall>,
-    /// How many of the open calls are of a function: an exit of none of them is not looked for.
+    /// Number of open calls of each function, so that an exit without entry is detected without a search.
     open_by_function: FxHashMap<u32, u32>,
-    /// Open calls that were told.
+    /// Number of open calls whose entry was passed on.
     num_emitted: usize,
-    /// The last call was entered, and an argument of it is told too (or not).
+    /// Whether the entry of the last call was passed on; `None` where an argument would not follow an entry.
     last_entered: Option<bool>,
 }
 
-/// A call that has no exit yet.
+/// A call without an exit so far.
 #[derive(Debug)]
 struct OpenCall {
     at: TscStamp,
@@ -138,12 +142,12 @@ struct OpenCall {
 }
 
 impl TimeRangeCut {
-    /// Before the first record.
+    /// A cut before the first event.
     pub fn new(range: Range<u64>) -> Self {
         Self { range, threads: FxHashMap::default() }
     }
 
-    /// A thread.
+    /// The state of a thread.
     pub fn thread(&mut self, thread_ids: ThreadIds) -> &mut ThreadCut {
         let range = &self.range;
         self.threads.entry(thread_ids).or_insert_with(|| ThreadCut {
@@ -158,7 +162,7 @@ impl TimeRangeCut {
 }
 
 impl ThreadCut {
-    /// It entered a function.
+    /// A function was entered.
     pub fn enter(
         &mut self,
         at: TscStamp,
@@ -181,7 +185,7 @@ impl ThreadCut {
         }
     }
 
-    /// It left a function: the innermost call of it, and with it all calls within.
+    /// A function was left: its innermost call ends, with all calls inside it.
     pub fn leave(
         &mut self,
         at: TscStamp,
@@ -203,7 +207,7 @@ impl ThreadCut {
                 break;
             }
         }
-        // An exit of no call is told within the range; behind it, it would be of a call that is not.
+        // An exit without entry is passed on inside the range only; after it, its call was not passed on.
         if is_emitted {
             emit(at, ThreadEvent::Call { action, function_id });
         }
@@ -222,7 +226,7 @@ impl ThreadCut {
         }
     }
 
-    /// It told bytes of the program's own.
+    /// A custom or typed event.
     pub fn event(
         &mut self,
         at: TscStamp,

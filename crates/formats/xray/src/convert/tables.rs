@@ -1,4 +1,4 @@
-//! A log from the common tables: of calls that any recorder told.
+//! Writes logs from the tables `call_events` and `instants` of any recording.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,12 +13,12 @@ use super::selection::{Selection, SelectionFilter};
 use crate::consts::Action;
 use crate::writer::{LogSink, ThreadEvent, ThreadIds, TscStamp, WriteError};
 
-/// Why a log cannot be made of tables.
+/// Why a log cannot be written from tables.
 #[derive(Debug)]
 pub enum TablesError {
-    /// It cannot be written.
+    /// Writing failed.
     Write(WriteError),
-    /// A table is not what it should be.
+    /// A column is missing or has another type.
     Column(ColumnError),
 }
 
@@ -45,20 +45,20 @@ impl From<ColumnError> for TablesError {
     }
 }
 
-/// The function id of each function: the file's own, where all of them fit and none is of two names; else they are numbered
-/// from 1 on.
+/// The function id of each function: the native id where all of them fit and none has two names; else numbered from
+/// 1.
 #[derive(Clone, Debug, Default)]
 pub struct FunctionNumbers {
     numbers: FxHashMap<u32, u32>,
-    /// Functions whose number is not the file's own: all or none.
+    /// Number of functions that were renumbered: all or 0.
     pub num_new: u64,
 }
 
 impl FunctionNumbers {
-    /// Of rows of table `functions`; ids have so many bits.
+    /// Numbers the functions of the table `functions` for ids of this many bits.
     ///
     /// # Errors
-    /// When that is not what the rows are.
+    /// When a column is missing or has another type.
     pub fn new(functions: impl IntoIterator<Item = RecordBatch>, bits: u32) -> Result<Self, ColumnError> {
         let mut numbered = Self::default();
         let mut all_fit = true;
@@ -95,11 +95,11 @@ impl FunctionNumbers {
     }
 }
 
-/// The kinds of XRay's own instants.
+/// Values of `instants.kind` for XRay's own events.
 const KIND_CUSTOM: &str = "custom_event";
 const KIND_TYPED: &str = "typed_event";
 
-/// A row of table `instants`, kept until its thread comes to its time.
+/// A row of `instants`, kept until its thread reaches its time.
 struct PendingInstant {
     ts_ns: i64,
     cpu: Option<u32>,
@@ -107,11 +107,11 @@ struct PendingInstant {
     payload: Vec<u8>,
 }
 
-/// Tells a sink what is in `call_events` and `instants`, a tick for a nanosecond. Instants are kept until their time comes;
-/// those of other recorders become custom events that say their kind and name.
+/// Passes `call_events` and `instants` to a sink, one tick per nanosecond. Instants of other recorders become custom
+/// events with their kind and name.
 ///
 /// # Errors
-/// When the sink refuses, or those are other tables.
+/// When writing fails, or a column is missing or has another type.
 pub fn write_tables<S: LogSink>(
     call_events: impl Iterator<Item = RecordBatch>,
     instants: impl Iterator<Item = RecordBatch>,
@@ -227,7 +227,7 @@ impl<F: FnMut(u32) -> ThreadIds, S: LogSink> TableReplay<'_, F, S> {
         Ok(())
     }
 
-    /// Tells the kept moments of a thread before a time.
+    /// Passes on the pending instants of a thread before a time.
     fn instants(&mut self, thread: u32, thread_ids: ThreadIds, until: i64) {
         if self.pending.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! Columns of `call_events`, filled many rows at a time.
+//! Builds the columns of `call_events`, many rows at a time.
 
 use std::sync::Arc;
 
@@ -13,32 +13,32 @@ use crate::ids::FunctionKeys;
 use crate::record_iter::FunctionRun;
 use perfuse_recording::Scale;
 
-/// Rows on their way into a batch.
+/// Columns of a batch being built.
 #[derive(Debug, Default)]
 pub struct CallEventColumns {
     ts_ns: Vec<i64>,
     kinds: Vec<i32>,
     functions: Vec<u32>,
     offsets: Vec<u64>,
-    /// Runs of `thread_id` and `cpu`: each holds up to the next one's first row.
+    /// Runs of equal `thread_id` and `cpu`: first row and values; each ends at the first row of the next.
     runs: Vec<(usize, u32, Option<u32>)>,
-    /// Rows that have a `value`.
+    /// Rows with a `value`.
     values: Vec<(usize, u64)>,
 }
 
-/// The key in `kind` of each action; an entry with arguments is an entry.
+/// The key in column `kind` of each action; an entry with arguments is an entry.
 const CALL_EVENT_KEYS: [i32; 4] = {
     const ENTER: i32 = CallEvent::Enter as i32;
     [ENTER, CallEvent::Exit as i32, CallEvent::TailExit as i32, ENTER]
 };
 
-/// The key in `kind` of an action; none for those that mean nothing.
+/// The key in column `kind` of an action; `None` for an undefined action.
 pub fn call_event_key(action: Action) -> Option<i32> {
     CALL_EVENT_KEYS.get(usize::from(action.0)).copied()
 }
 
 impl CallEventColumns {
-    /// Room for so many rows.
+    /// Columns with capacity for this many rows.
     pub fn with_capacity(rows: usize) -> Self {
         Self {
             ts_ns: Vec::with_capacity(rows),
@@ -49,12 +49,12 @@ impl CallEventColumns {
         }
     }
 
-    /// Rows so far.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.ts_ns.len()
     }
 
-    /// The rows from here on are of that thread and processor.
+    /// Sets the thread and processor of the rows that follow.
     pub fn start_run(&mut self, thread_id: u32, cpu: Option<u32>) {
         if self.runs.last().is_none_or(|&(_, thread, on)| (thread, on) != (thread_id, cpu)) {
             self.runs.push((self.len(), thread_id, cpu));

@@ -1,4 +1,4 @@
-//! What was done about each thing that was found.
+//! The changes that a repair makes for each finding.
 
 use perfuse_wire::{Diagnostic, Rule, Severity};
 
@@ -53,7 +53,7 @@ static REPAIRS: &[(&Rule, &str)] = &[
     (&PROFILE_BLOCK, "left out"),
 ];
 
-/// The change that a finding led to; none where nothing can be done about it.
+/// The change made for a finding; `None` where it cannot be repaired.
 pub fn change_for(log: &XRay, finding: &Diagnostic) -> Option<Change> {
     let (_, done) = REPAIRS.iter().find(|(rule, _)| *rule == finding.rule)?;
     if *finding.rule == FREQUENCY_ZERO && true_rate(log).is_none() {
@@ -65,7 +65,7 @@ pub fn change_for(log: &XRay, finding: &Diagnostic) -> Option<Change> {
     Some(Change { rule: finding.rule, offset: finding.offset, message })
 }
 
-/// Whether something that was recorded, or stands in the file, is not in the repaired one.
+/// Whether recorded data, or bytes of the file, are missing from the repaired file.
 pub fn is_lost(finding: &Diagnostic) -> bool {
     let left_out: [&Rule; 10] = [
         &UNKNOWN_KIND,

@@ -1,4 +1,4 @@
-//! Logs of FDR mode, buffer by buffer.
+//! Repairs FDR logs, buffer by buffer.
 
 use std::io::{self, Write};
 
@@ -14,16 +14,17 @@ use crate::record_iter::{FunctionRun, RecordItem, RecordIter};
 use crate::records::{Dialect, Event, EventTime, Record, metadata_kind};
 use perfuse_recording::Recording;
 
-/// In version 1 no more is written than so many times what was read, and a megabyte: padding must not fill a disk.
+/// In version 1 the output is at most this many times the input plus a megabyte, so that padding does not fill a
+/// disk.
 const MAX_PADDING_RATIO: u64 = 16;
 
-/// Largest `buffer_size` that is kept where the file is smaller than it.
+/// Largest `buffer_size` that is retained where the file is smaller.
 const MAX_UNBACKED_BUFFER_BYTES: u64 = 1 << 20;
 
-/// Writes a log; how many records.
+/// Writes an FDR log, and returns the number of records.
 ///
 /// # Errors
-/// What the output says.
+/// When writing fails.
 pub fn write_fdr_log(log: &XRay, survey: &FdrSurvey, out: &mut dyn Write) -> io::Result<u64> {
     let dialect = Dialect { payloads: true, ..log.header().dialect() };
     let plan = plan(log, survey);
@@ -42,7 +43,7 @@ pub fn write_fdr_log(log: &XRay, survey: &FdrSurvey, out: &mut dyn Write) -> io:
     Ok(out.records)
 }
 
-/// In version 1 buffers lie at equal distances.
+/// Writes a log of version 1, where buffers have equal distances.
 fn write_version_1(
     log: &XRay,
     survey: &FdrSurvey,
@@ -85,14 +86,14 @@ fn release(log: &XRay, survey: &FdrSurvey, planned: &PlannedBuffer) {
     }
 }
 
-/// What an event has instead of bytes that are gone, or never were: as many as keep function records at multiples of their
-/// size, since llvm-xray reads the padding of version 1 for such.
+/// Replaces the bytes of an event that has none. Their number keeps function records at multiples of their size, as
+/// llvm-xray reads the padding of version 1 as such.
 const PLACEHOLDER_EVENT: [u8; FUNCTION_BYTES] = [0; FUNCTION_BYTES];
 
-/// Writes a buffer, BufferExtents left to the caller.
+/// Writes a buffer without BufferExtents.
 ///
 /// # Errors
-/// What the output says.
+/// When writing fails.
 fn write_buffer(
     log: &XRay,
     survey: &FdrSurvey,
@@ -123,9 +124,9 @@ struct BufferRepair<'a, 'o, 'w> {
     grammar: Grammar,
     clock: TscState,
     is_carried: bool,
-    /// Whether a NewCPUId was written: nothing of the body may come before it.
+    /// Whether NewCPUId was written; it precedes all other records after the preamble.
     has_cpu: bool,
-    /// Whether a record that moved the counter was left out.
+    /// Whether a record that advanced the counter was left out.
     skipped: bool,
     out: &'o mut RepairOutput<'w>,
 }
@@ -165,7 +166,8 @@ impl BufferRepair<'_, '_, '_> {
         Ok(())
     }
 
-    /// Copies a run; only a record that needs something before it, or may not stay, is taken on its own.
+    /// Copies a run of function records. Only those that need another record before them, or are left out, are
+    /// handled one by one.
     fn functions(&mut self, run: &FunctionRun<'_>) -> io::Result<()> {
         let (mut copied, mut offset) = (run.offset, run.offset);
         let mut written = Ok(());
@@ -207,7 +209,7 @@ impl BufferRepair<'_, '_, '_> {
         self.skipped || now < self.clock.tsc
     }
 
-    /// Writes NewCPUId before the first record of the body, which is of the time `now`.
+    /// Writes NewCPUId before the first record after the preamble, whose time is `now`.
     fn ensure_new_cpu(&mut self, now: u64) -> io::Result<()> {
         if self.has_cpu {
             return Ok(());
@@ -219,7 +221,8 @@ impl BufferRepair<'_, '_, '_> {
         self.out.put(&Record::NewCpuId { cpu: self.clock.cpu.unwrap_or(0), tsc: self.clock.tsc })
     }
 
-    /// The delta of a record of the time `now`: 0 behind a TSCWrap, where no other leads there.
+    /// The delta of a record at the time `now`; 0 after a TSCWrap, which is written where a delta cannot represent
+    /// the step.
     fn advance_to(&mut self, now: u64) -> io::Result<u64> {
         let before = std::mem::replace(&mut self.clock.tsc, now);
         if std::mem::take(&mut self.skipped) || now < before {
@@ -259,12 +262,13 @@ impl BufferRepair<'_, '_, '_> {
                 Ok(Record::Typed(self.event(event)?)).and_then(|event| self.out.put(&event))
             }
             Record::CallArgument(_) => self.out.put(record),
-            // The preamble has them.
+            // Already written with the preamble.
             _ => Ok(()),
         }
     }
 
-    /// An event with a time that needs nothing more before it, and with bytes: llvm-xray wants some.
+    /// Returns the event with a time that follows the previous record, and with at least one byte, which llvm-xray
+    /// requires.
     fn event<'e>(&mut self, event: Event<'e>) -> io::Result<Event<'e>> {
         let mut event = event;
         match &mut event.time {

@@ -1,4 +1,4 @@
-//! Where records go: to a file, or only into a sum where their size has to be known first.
+//! The output of a repair: a file, or only the number of bytes where a size must be known first.
 
 use std::io::{self, Write};
 
@@ -7,35 +7,35 @@ use crate::encode::{self, EncodeError};
 use crate::log::XRay;
 use crate::records::{Dialect, Record};
 
-/// Bytes that are kept before they are passed on.
+/// Number of buffered bytes above which they are written.
 const FLUSH_BYTES: usize = 1 << 16;
 
-/// Takes records of a dialect.
+/// Encodes records of a dialect.
 pub struct RepairOutput<'w> {
     sink: Option<&'w mut dyn Write>,
     dialect: Dialect,
     buffer: Vec<u8>,
-    /// Bytes taken.
+    /// Number of bytes.
     pub len: u64,
-    /// Records taken.
+    /// Number of records.
     pub records: u64,
 }
 
 impl<'w> RepairOutput<'w> {
-    /// Writes them to a sink.
+    /// An output to a writer.
     pub fn to(sink: &'w mut dyn Write, dialect: Dialect) -> Self {
         Self { sink: Some(sink), dialect, buffer: Vec::new(), len: 0, records: 0 }
     }
 
-    /// Counts their bytes.
+    /// An output that only counts bytes.
     pub fn counting(dialect: Dialect) -> Self {
         Self { sink: None, dialect, buffer: Vec::new(), len: 0, records: 0 }
     }
 
-    /// Takes a record.
+    /// Appends a record.
     ///
     /// # Errors
-    /// What the sink says.
+    /// When writing fails.
     pub fn put(&mut self, record: &Record<'_>) -> io::Result<()> {
         record
             .encode(self.dialect, &mut self.buffer)
@@ -44,20 +44,20 @@ impl<'w> RepairOutput<'w> {
         self.flush_above(FLUSH_BYTES)
     }
 
-    /// Takes records that are bytes already.
+    /// Appends encoded records.
     ///
     /// # Errors
-    /// What the sink says.
+    /// When writing fails.
     pub fn put_bytes(&mut self, bytes: &[u8], records: u64) -> io::Result<()> {
         self.records = self.records.saturating_add(records);
         self.buffer.extend_from_slice(bytes);
         self.flush_above(FLUSH_BYTES)
     }
 
-    /// Takes so many bytes 0.
+    /// Appends this many zero bytes.
     ///
     /// # Errors
-    /// What the sink says.
+    /// When writing fails.
     pub fn pad(&mut self, mut bytes: u64) -> io::Result<()> {
         while bytes > 0 {
             let now = bytes.min(FLUSH_BYTES as u64);
@@ -68,10 +68,10 @@ impl<'w> RepairOutput<'w> {
         Ok(())
     }
 
-    /// Passes all on.
+    /// Writes buffered bytes.
     ///
     /// # Errors
-    /// What the sink says.
+    /// When writing fails.
     pub fn flush(&mut self) -> io::Result<()> {
         self.flush_above(1)
     }
@@ -88,7 +88,7 @@ impl<'w> RepairOutput<'w> {
     }
 }
 
-/// The header of a log, with the rate that the log shows where its own is wrong.
+/// The header of a log, with the estimated rate where its own is wrong.
 pub fn log_header(log: &XRay, buffer_size: u64) -> Vec<u8> {
     let header = log.header();
     let hz = true_rate(log).map_or(header.file.cycle_frequency, |found| found.hz.round() as u64);

@@ -1,4 +1,4 @@
-//! Which buffers are written, in which order, and with which wall time.
+//! Plans a repair: which buffers are written, in which order, with which wall times.
 
 use rustc_hash::FxHashMap;
 
@@ -7,24 +7,24 @@ use crate::fdr::{FdrSurvey, thread_ids};
 use crate::log::XRay;
 use perfuse_recording::{ClockMap, Rate, Recording};
 
-/// A buffer to be written.
+/// A buffer to write.
 #[derive(Clone, Copy, Debug)]
 pub struct PlannedBuffer {
-    /// Its block.
+    /// Index of its block.
     pub index: usize,
-    /// Its wall time: seconds and microseconds.
+    /// Wall time: seconds and microseconds.
     pub wall: (i64, i32),
-    /// Where the counter stands at its beginning, unless it says so itself.
+    /// The initial counter, where the buffer does not contain it.
     pub clock: TscState,
-    /// Whether that is the last time in the buffer before: what is due is the time of its own first record.
+    /// Whether the counter continues from the thread's previous buffer; then the time of the first record is used.
     pub is_carried: bool,
 }
 
-/// Microseconds.
+/// Microseconds per second.
 const MICROSECONDS_PER_SECOND: i64 = 1_000_000;
 
-/// All buffers that have something in them, copies left out: as they lie in the file where that is in the order of time for each
-/// thread, else in that order.
+/// All buffers with content, without copies: in file order where that is in order of time for each thread, else in
+/// order of time.
 pub fn plan(log: &XRay, survey: &FdrSurvey) -> Vec<PlannedBuffer> {
     let map = wall_clock(log, survey);
     let blocks = survey.order.iter().filter_map(|&index| Some((index, survey.blocks.get(index)?)));
@@ -34,7 +34,8 @@ pub fn plan(log: &XRay, survey: &FdrSurvey) -> Vec<PlannedBuffer> {
             let carried = survey.clock(index, TscState::default());
             let tsc = block.first_cpu.map_or(carried.tsc, |(_, tsc)| tsc);
             let wall = block.wall.unwrap_or_else(|| wall_time_of(map.ns(tsc)));
-            // Version 1 does without NewCPUId and is exact; else it is lost, and the wall time tells the counter best.
+            // In version 1 the counter continues exactly without NewCPUId; in later versions it is lost, and the wall
+            // time is the best source.
             let is_carried = carried.is_whole && log.header().dialect().version == 1;
             let tsc = if is_carried || block.wall.is_none() { carried.tsc } else { tsc_of(wall, map) };
             PlannedBuffer { index, wall, clock: TscState { tsc, ..carried }, is_carried }
@@ -49,8 +50,8 @@ pub fn plan(log: &XRay, survey: &FdrSurvey) -> Vec<PlannedBuffer> {
     plan
 }
 
-/// How wall times and the counter go together; where no buffer has both, the first that has a wall time is taken to begin
-/// where its times are counted from.
+/// The relation of wall times and the counter. Where no buffer has both, the first with a wall time is assumed to
+/// start at its relative counter.
 fn wall_clock(log: &XRay, survey: &FdrSurvey) -> ClockMap {
     let clock = log.clock(Rate::Auto);
     if clock.alignment == "wall_time" {
@@ -65,7 +66,7 @@ fn wall_clock(log: &XRay, survey: &FdrSurvey) -> ClockMap {
     ClockMap { offset_ns, ..clock.map }
 }
 
-/// Whether there is more than the beginning of a preamble.
+/// Whether a block contains more than a part of the preamble.
 fn has_content(block: &FdrBlock) -> bool {
     let calls = block.counts.functions.iter().take(4).any(|count| *count > 0);
     calls || block.has_events() || block.first_cpu.is_some()

@@ -12,7 +12,7 @@ use perfuse_recording::Recording;
 fn work(log: &XRay) -> u64 {
     let before = bytes_read();
     for piece in Reader::new(log.source(), log.header()) {
-        if let FileRegion::BufferWriter(extent) = piece {
+        if let FileRegion::Buffer(extent) = piece {
             let _ = block::read_blocks(
                 log.source(),
                 &extent,

@@ -1,4 +1,4 @@
-//! Writes Basic mode logs: a record for every call, each with its whole time.
+//! Writes Basic mode logs: a record for every call, with its absolute counter.
 
 use std::io::Write;
 
@@ -10,27 +10,27 @@ use crate::consts::Action;
 use crate::header::Mode;
 use crate::layout::{BasicArgument, BasicRecord};
 
-/// Bytes that are gathered before they are written.
+/// Number of buffered bytes above which they are written.
 const FLUSH_BYTES: usize = 1 << 16;
 
-/// Place of the kind in a record.
+/// Offset of the kind in a record.
 const KIND_OFFSET: usize = 3;
 
-/// Writes the records of a Basic mode log to a sink.
+/// Encodes the records of a Basic mode log.
 #[derive(Debug)]
 pub struct BasicWriter<W: Write> {
     out: W,
     spec: LogSpec,
     buffer: Vec<u8>,
-    /// The entry that an argument would belong to: its place in the buffer, whose it is, its function.
+    /// The entry that an argument would belong to: its offset in the buffer, its thread, its function.
     entry: Option<(usize, ThreadIds, i32)>,
 }
 
 impl<W: Write> BasicWriter<W> {
-    /// Begins a log with its header.
+    /// Starts a log with its header.
     ///
     /// # Errors
-    /// When there is no such version, or the sink refuses.
+    /// When the version does not exist, or writing fails.
     pub fn new(mut out: W, spec: LogSpec) -> Result<Self, WriteError> {
         if spec.mode != Mode::Basic || !spec.is_known() {
             return Err(WriteError::Version(spec.mode, spec.version));
@@ -39,11 +39,11 @@ impl<W: Write> BasicWriter<W> {
         Ok(Self { out, spec, buffer: Vec::new(), entry: None })
     }
 
-    /// Appends that a function was entered or left. Of the processor 8 bits are written; version 1 knows no tail exits, and
+    /// Appends a function entry or exit. Processor numbers are truncated to 8 bits; version 1 has no tail exits, and
     /// versions before 3 no process.
     ///
     /// # Errors
-    /// When the sink refuses.
+    /// When writing fails.
     pub fn call(
         &mut self,
         thread_ids: ThreadIds,
@@ -71,8 +71,8 @@ impl<W: Write> BasicWriter<W> {
         Ok(())
     }
 
-    /// Appends the argument of the function that was entered last; false, and nothing is, where that was another thread, or
-    /// the version has none.
+    /// Appends an argument of the function entered last. Returns false, and appends nothing, where that was in
+    /// another thread or the version has no arguments.
     pub fn argument(&mut self, thread_ids: ThreadIds, argument: u64) -> bool {
         let Some((offset, entered, function_id)) = self.entry.take() else { return false };
         if entered != thread_ids || self.spec.version < 2 {
@@ -94,24 +94,24 @@ impl<W: Write> BasicWriter<W> {
         true
     }
 
-    /// The sink.
+    /// The output.
     pub fn get_mut(&mut self) -> &mut W {
         &mut self.out
     }
 
-    /// Hands everything on.
+    /// Writes buffered records.
     ///
     /// # Errors
-    /// When the sink refuses.
+    /// When writing fails.
     pub fn flush(&mut self) -> Result<(), WriteError> {
         self.drain()?;
         Ok(self.out.flush()?)
     }
 
-    /// Hands everything on, and gives the sink back.
+    /// Writes buffered records, and returns the output.
     ///
     /// # Errors
-    /// When the sink refuses.
+    /// When writing fails.
     pub fn finish(mut self) -> Result<W, WriteError> {
         self.flush()?;
         Ok(self.out)
@@ -137,7 +137,7 @@ impl<W: Write> BasicWriter<W> {
     }
 }
 
-/// Writes what it is told at once.
+/// A sink that writes events at once.
 #[derive(Debug)]
 pub struct BasicSink<W: Write> {
     writer: BasicWriter<W>,
@@ -147,12 +147,12 @@ pub struct BasicSink<W: Write> {
 }
 
 impl<W: Write> BasicSink<W> {
-    /// A sink that writes such a version.
+    /// A sink for a version.
     pub fn new(writer: BasicWriter<W>, version: u16) -> Self {
         Self { writer, version, written: WriteSummary::default(), failed: None }
     }
 
-    /// The sink of its bytes.
+    /// The output of bytes.
     pub fn get_mut(&mut self) -> &mut W {
         self.writer.get_mut()
     }

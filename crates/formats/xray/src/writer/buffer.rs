@@ -1,4 +1,4 @@
-//! One buffer of an FDR log on its way out.
+//! Encodes one buffer of an FDR log.
 
 use perfuse_wire::Endian;
 
@@ -9,25 +9,25 @@ use crate::event_payloads::payloads_follow;
 use crate::reader::{BufferEnd, BufferExtent};
 use crate::records::{Dialect, Event, EventTime, Record, pack};
 
-/// Gathers the records of a buffer. Times may come in any order: where a delta does not reach, TSCWrap is written, and
-/// NewCPUId where the processor is another.
+/// Gathers the records of a buffer. Times may be in any order: TSCWrap is written where a delta cannot represent the
+/// step, and NewCPUId where the processor changes.
 #[derive(Clone, Debug)]
 pub struct BufferWriter {
     dialect: Dialect,
     bytes: Vec<u8>,
-    /// Where its records begin.
+    /// Size of the preamble in bytes.
     preamble: usize,
-    /// What deltas are added to.
+    /// The counter that the next delta is relative to, and the processor.
     base: TscStamp,
-    /// The entry that an argument would belong to, and where its record is.
+    /// The entry that an argument would belong to: offset of its record, and its function id.
     entry: Option<(usize, u32)>,
     has_events: bool,
-    /// Where the last event ends.
+    /// Offset at which the last event ends.
     event_end: usize,
 }
 
 impl BufferWriter {
-    /// A buffer with NewBuffer, WallTimeMarker, Pid where the version has it, and NewCPUId.
+    /// A buffer with its preamble: NewBuffer, WallTimeMarker, Pid where the version has it, and NewCPUId.
     #[must_use]
     pub fn new(dialect: Dialect, start: &BufferStart) -> Self {
         let mut buffer = Self {
@@ -43,7 +43,7 @@ impl BufferWriter {
         buffer
     }
 
-    /// Makes it a new one that keeps the memory of the old.
+    /// Starts another buffer in the memory of this one.
     pub fn restart(&mut self, start: &BufferStart) {
         self.bytes.clear();
         (self.entry, self.has_events, self.event_end) = (None, false, 0);
@@ -58,28 +58,28 @@ impl BufferWriter {
         self.preamble = self.bytes.len();
     }
 
-    /// Whether nothing is in it but its beginning.
+    /// Whether it contains nothing but the preamble.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes.len() == self.preamble
     }
 
-    /// Ends it. Versions 1 to 3 do not say whether the bytes of events are there, but they show it where a record follows: so
-    /// one does.
+    /// Completes the buffer. In versions 1 to 3 only a record after an event shows that the bytes of the event are
+    /// there, so one is appended.
     pub fn seal(&mut self) {
         if self.dialect.version < 4 && self.has_events && self.event_end == self.bytes.len() {
             self.new_cpu(self.base);
         }
     }
 
-    /// Whether a reader may take bytes of its events for records: versions 1 to 3 do not say that they are there.
+    /// Whether a reader may take bytes of events for records. Versions 1 to 3 do not state that the bytes are there.
     #[must_use]
     pub fn is_ambiguous(&self) -> bool {
         let extent = BufferExtent { extents: None, records: 0..self.bytes.len(), bound: BufferEnd::Stated };
         self.has_events && self.dialect.version < 4 && !payloads_follow(&self.bytes, &extent, self.dialect)
     }
 
-    /// Its records, without BufferExtents and EndOfBuffer.
+    /// The records, without BufferExtents and EndOfBuffer.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
@@ -122,7 +122,8 @@ impl BufferWriter {
         Ok(())
     }
 
-    /// Appends an argument of the function entered last; false, and nothing is, where another record came since.
+    /// Appends an argument of the function entered last. Returns false, and appends nothing, where another record
+    /// followed the entry.
     pub fn argument(&mut self, argument: u64) -> bool {
         let Some((offset, function_id)) = self.entry else { return false };
         let Dialect { version, endian, .. } = self.dialect;
@@ -137,10 +138,10 @@ impl BufferWriter {
         true
     }
 
-    /// Appends a custom event, or a typed one.
+    /// Appends a custom or typed event.
     ///
     /// # Errors
-    /// Where the version has no such event, or it has more than 2 GiB.
+    /// Where the version has no such event, or its size exceeds 2 GiB.
     pub fn event(
         &mut self,
         at: TscStamp,
@@ -154,7 +155,7 @@ impl BufferWriter {
             MetadataKind::CUSTOM_EVENT_MARKER
         };
         if !has_kind(version, kind) {
-            return Err(EncodeError::MetadataKind { kind, version });
+            return Err(EncodeError::Kind { kind, version });
         }
         let size = i32::try_from(payload.len()).map_err(|_| EncodeError::EventSize(payload.len()))?;
         let has_cpu = version == 4 && event_type.is_none();
@@ -178,7 +179,7 @@ impl BufferWriter {
         Ok(())
     }
 
-    /// The runtime of version 5 begins anew where a delta does not fit 31 bits, those before where not 32.
+    /// Largest delta that the runtime of a version writes: 31 bits in version 5, 32 before.
     #[inline]
     fn largest_delta(&self) -> u32 {
         if self.dialect.version < 5 { u32::MAX } else { i32::MAX.unsigned_abs() }
@@ -189,7 +190,7 @@ impl BufferWriter {
         if at.cpu == self.base.cpu { self.wrap(at.tsc) } else { self.new_cpu(at) }
     }
 
-    /// Appends metadata that the version is known to have.
+    /// Appends a metadata record that the version has.
     fn record(&mut self, record: &Record<'_>) {
         let written = record.encode(self.dialect, &mut self.bytes);
         debug_assert_eq!(written, Ok(()), "{record:?}");

@@ -1,4 +1,4 @@
-//! Writes FDR logs: buffers as they were, or gathered for each thread where the source has none.
+//! Writes FDR logs: buffers as in the source, or gathered for each thread where the source has none.
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ use crate::consts::{FUNCTION_BYTES, METADATA_BYTES};
 use crate::header::Mode;
 use crate::records::{Dialect, Record};
 
-/// Writes the buffers of an FDR log to a sink.
+/// Writes the buffers of an FDR log.
 #[derive(Debug)]
 pub struct FdrWriter<W: Write> {
     out: W,
@@ -21,10 +21,10 @@ pub struct FdrWriter<W: Write> {
 }
 
 impl<W: Write> FdrWriter<W> {
-    /// Begins a log with its header.
+    /// Starts a log with its header.
     ///
     /// # Errors
-    /// When there is no such version, or the sink refuses.
+    /// When the version does not exist, or writing fails.
     pub fn new(mut out: W, spec: LogSpec) -> Result<Self, WriteError> {
         if spec.mode != Mode::Fdr || !spec.is_known() {
             return Err(WriteError::Version(spec.mode, spec.version));
@@ -33,30 +33,30 @@ impl<W: Write> FdrWriter<W> {
         Ok(Self { out, spec })
     }
 
-    /// How records of its buffers are written.
+    /// How the records are encoded.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
         self.spec.dialect()
     }
 
-    /// Bytes that a buffer takes in a log of a version, padding apart.
+    /// Size in bytes of a buffer in the file, without padding.
     #[must_use]
     pub fn bytes_of(buffer: &BufferWriter) -> u64 {
-        // BufferExtents before it, or EndOfBuffer behind.
+        // Plus BufferExtents before it, or EndOfBuffer after it.
         buffer.bytes().len().saturating_add(METADATA_BYTES) as u64
     }
 
-    /// Appends a buffer: behind its extents, or up to the place of the next one.
+    /// Appends a buffer after its extents; in version 1 padded to the distance of buffers.
     ///
     /// # Errors
-    /// When the sink refuses, or a buffer of version 1 is larger than `buffer_size`.
+    /// When writing fails, or a buffer of version 1 is larger than `buffer_size`.
     pub fn write(&mut self, buffer: &mut BufferWriter) -> Result<(), WriteError> {
         buffer.seal();
         let (bytes, records) = (Self::bytes_of(buffer), buffer.bytes());
         let dialect = self.dialect();
         let mut marker = Vec::with_capacity(METADATA_BYTES);
         if dialect.version > 1 {
-            // Every version from 2 on has it.
+            // Every version from 2 on defines it.
             let _ = Record::BufferExtents(records.len() as u64).encode(dialect, &mut marker);
             self.out.write_all(&marker)?;
             self.out.write_all(records)?;
@@ -71,50 +71,50 @@ impl<W: Write> FdrWriter<W> {
         Ok(())
     }
 
-    /// The sink.
+    /// The output.
     pub fn get_mut(&mut self) -> &mut W {
         &mut self.out
     }
 
-    /// Hands everything on.
+    /// Writes buffered bytes.
     ///
     /// # Errors
-    /// When the sink refuses.
+    /// When writing fails.
     pub fn flush(&mut self) -> Result<(), WriteError> {
         Ok(self.out.flush()?)
     }
 
-    /// Hands everything on, and gives the sink back.
+    /// Writes buffered bytes, and returns the output.
     ///
     /// # Errors
-    /// When the sink refuses.
+    /// When writing fails.
     pub fn finish(mut self) -> Result<W, WriteError> {
         self.flush()?;
         Ok(self.out)
     }
 }
 
-/// Most bytes a call takes, with its counter, its argument and what may end the buffer.
+/// Largest size of a call with its counter, its argument and the record that may complete the buffer.
 const CALL_BYTES: usize = FUNCTION_BYTES + 3 * METADATA_BYTES;
 
-/// Most bytes an event takes beside its own, with its counter and what may end the buffer.
+/// Largest size of an event without its bytes, with its counter and the record that may complete the buffer.
 const EVENT_BYTES: usize = 3 * METADATA_BYTES;
 
-/// Writes buffers as they end.
+/// A sink that writes buffers when they end.
 #[derive(Debug)]
 pub struct FdrSink<W: Write> {
     writer: FdrWriter<W>,
-    /// How records are written.
+    /// How records are encoded.
     dialect: Dialect,
-    /// The buffer that was begun, and whether it is.
+    /// The current buffer, and whether one was started.
     buffer: BufferWriter,
     is_open: bool,
-    /// Buffers of threads that told something without one, in the order they came.
+    /// Buffers of threads with events outside of a buffer, in order of appearance.
     gathered: Vec<BufferWriter>,
     of_thread: FxHashMap<ThreadIds, usize>,
-    /// Whether the last call was left out, and its argument is to be.
+    /// Whether the last call was omitted, and with it its arguments.
     left_out: bool,
-    /// Rate of ticks that count from when CLOCK_MONOTONIC began, where they do.
+    /// Tick rate, where ticks count from the start of CLOCK_MONOTONIC.
     monotonic_hz: Option<u64>,
     largest_bytes: u64,
     bytes: u64,
@@ -123,7 +123,7 @@ pub struct FdrSink<W: Write> {
 }
 
 impl<W: Write> FdrSink<W> {
-    /// A sink whose records are of the version of `spec`.
+    /// A sink that writes the version of `spec`.
     pub fn new(writer: FdrWriter<W>, spec: LogSpec) -> Self {
         let nothing = BufferStart { thread_ids: (0, 0), wall: (0, 0), at: TscStamp::default() };
         let dialect = spec.dialect();
@@ -143,18 +143,18 @@ impl<W: Write> FdrSink<W> {
         }
     }
 
-    /// The same, of a thread's time since CLOCK_MONOTONIC began: ticks at this rate. So its buffers have wall times.
+    /// The same for ticks at this rate since the start of CLOCK_MONOTONIC, so that buffers get wall times.
     #[must_use]
     pub fn with_monotonic_ticks(self, hz: u64) -> Self {
         Self { monotonic_hz: Some(hz).filter(|&hz| hz > 0), ..self }
     }
 
-    /// The sink of its bytes.
+    /// The output of bytes.
     pub fn get_mut(&mut self) -> &mut W {
         self.writer.get_mut()
     }
 
-    /// Bytes of the largest buffer, bytes of all, and how many there are.
+    /// Size of the largest buffer, total size of all, and number of buffers.
     pub fn sizes(&self) -> (u64, u64, u64) {
         (self.largest_bytes, self.bytes, self.written.num_buffers)
     }
@@ -188,7 +188,8 @@ impl<W: Write> FdrSink<W> {
         unsupported.unknown_wall_times = unsupported.unknown_wall_times.saturating_add((!has_wall).into());
     }
 
-    /// The buffer a thread's records are gathered in; full ones are written before a call, not between it and its argument.
+    /// Appends an event to the gathered buffer of its thread. A full buffer is written before a call, not between a
+    /// call and its argument.
     fn append_gathered(&mut self, thread_ids: ThreadIds, at: TscStamp, event: &ThreadEvent<'_>) {
         let start = BufferStart { thread_ids, wall: self.wall(at), at };
         let has_wall = start.wall != (0, 0);
@@ -217,7 +218,8 @@ impl<W: Write> FdrSink<W> {
         }
     }
 
-    /// Whether the buffer stays of the usual size with this in it: a call with its argument, each behind a counter.
+    /// Whether the event fits into a buffer of the usual size; a call together with its argument, both with a
+    /// counter.
     fn has_room(&self, event: &ThreadEvent<'_>) -> bool {
         let more = match event {
             ThreadEvent::Call { .. } => CALL_BYTES,
@@ -228,7 +230,7 @@ impl<W: Write> FdrSink<W> {
         self.buffer.is_empty() || more == 0 || bytes <= BUFFER_BYTES
     }
 
-    /// Seconds and microseconds of CLOCK_MONOTONIC, where ticks tell.
+    /// Seconds and microseconds of CLOCK_MONOTONIC; 0 where unknown.
     fn wall(&self, at: TscStamp) -> (i64, i32) {
         let Some(hz) = self.monotonic_hz else { return (0, 0) };
         let (seconds, rest) = (at.tsc.checked_div(hz), at.tsc.checked_rem(hz).unwrap_or(0));

@@ -1,4 +1,5 @@
-//! What every log writer takes in and returns: the events of threads, the header's facts, what was written and what was not.
+//! The input and the results of log writers: events of threads, properties of the header, what was written, what
+//! could not be represented.
 
 use std::{fmt, io};
 
@@ -9,13 +10,13 @@ use crate::encode;
 use crate::header::Mode;
 use crate::records::Dialect;
 
-/// Size in bytes of the buffers of an FDR log that is made of what has none.
+/// Size in bytes of the buffers of an FDR log made from a source without buffers.
 pub const BUFFER_BYTES: u64 = 1 << 16;
 
-/// Process and thread; 0 where a log does not say.
+/// Process and thread id; 0 where unknown.
 pub type ThreadIds = (i32, i32);
 
-/// The counter, and the processor it is of.
+/// The counter, and the processor it was read on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TscStamp {
     /// The counter.
@@ -24,28 +25,28 @@ pub struct TscStamp {
     pub cpu: u16,
 }
 
-/// What a thread did.
+/// An event of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadEvent<'a> {
-    /// It entered or left a function.
+    /// A function entry or exit.
     Call {
-        /// Which of the two, and how.
+        /// What happened.
         action: Action,
-        /// The function.
+        /// The function id.
         function_id: u32,
     },
-    /// The function just entered has this argument.
+    /// The function entered last has this argument.
     Argument(u64),
-    /// It told bytes of the program's own.
+    /// A custom or typed event.
     Event {
-        /// Number of their type, of a typed event.
+        /// Number of the event type, in a typed event.
         event_type: Option<u16>,
-        /// The bytes.
+        /// The bytes of the event.
         payload: &'a [u8],
     },
 }
 
-/// What the header of a log says.
+/// The properties in the header of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogSpec {
     /// FDR or Basic.
@@ -54,16 +55,16 @@ pub struct LogSpec {
     pub version: u16,
     /// Byte order.
     pub endian: Endian,
-    /// Ticks a second of the counter; 0 where unknown.
+    /// Ticks per second of the counter; 0 where unknown.
     pub cycle_frequency: u64,
-    /// Whether the counter ticks at one rate, and through idle states.
+    /// Whether the counter ticks at a constant rate, and in idle states.
     pub tsc_flags: (bool, bool),
-    /// FDR: size in bytes of a buffer; of version 1, the distance of buffers.
+    /// FDR: size in bytes of a buffer; in version 1 the distance of buffers.
     pub buffer_size: u64,
 }
 
 impl LogSpec {
-    /// Whether logs of this mode and version were ever written.
+    /// Whether a runtime ever wrote logs of this mode and version.
     #[must_use]
     pub fn is_known(&self) -> bool {
         match self.mode {
@@ -73,7 +74,7 @@ impl LogSpec {
         }
     }
 
-    /// How records are written: with the bytes of their events, as every specification has it.
+    /// How records are encoded: with the bytes of their events, as specified.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
         Dialect { version: self.version, endian: self.endian, payloads: true }
@@ -86,31 +87,31 @@ impl LogSpec {
     }
 }
 
-/// What was written.
+/// The numbers of items that were written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteSummary {
-    /// Buffers of an FDR log.
+    /// Number of buffers of an FDR log.
     pub num_buffers: u64,
-    /// Function records.
+    /// Number of function records.
     pub num_calls: u64,
-    /// Custom and typed events.
+    /// Number of custom and typed events.
     pub num_events: u64,
-    /// What did not fit.
+    /// The items that could not be represented.
     pub unsupported: UnsupportedItems,
 }
 
 /// Why a log cannot be written.
 #[derive(Debug)]
 pub enum WriteError {
-    /// The sink refused.
+    /// The output failed.
     Io(io::Error),
-    /// No log of that mode and version was ever written.
+    /// This mode has no such version.
     Version(Mode, u16),
-    /// Buffers of version 1 lie at equal distances, and this one is larger.
+    /// A buffer exceeds the distance of buffers in version 1.
     TooLarge {
-        /// Bytes it takes.
+        /// Size of the buffer in bytes.
         bytes: u64,
-        /// Their distance.
+        /// The distance in bytes.
         buffer_size: u64,
     },
 }
@@ -135,80 +136,80 @@ impl From<io::Error> for WriteError {
     }
 }
 
-/// What a buffer begins with.
+/// The data in the preamble of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferStart {
     /// Process and thread; the process is written from version 3 on, unless it is 0.
     pub thread_ids: ThreadIds,
-    /// Seconds and microseconds of CLOCK_MONOTONIC when it was begun; both 0 where that is not known.
+    /// Seconds and microseconds of CLOCK_MONOTONIC at the start of the buffer; both 0 where unknown.
     pub wall: (i64, i32),
     /// The counter at that time.
     pub at: TscStamp,
 }
 
-/// Takes in what threads did: by buffers, or thread by thread in order of time.
+/// Receives the events of threads: by buffers, or by threads in order of time.
 pub trait LogSink {
-    /// A buffer begins: what is told until its end is of its thread.
+    /// Starts a buffer: the events up to its end are those of its thread.
     fn begin(&mut self, start: &BufferStart);
 
-    /// The buffer ends. Without `even_empty` there was none if nothing was told.
+    /// Ends the buffer. Without `even_empty`, a buffer without events is not written.
     fn end(&mut self, even_empty: bool) -> Result<(), WriteError>;
 
-    /// The log has the counter whole here, and the processor.
+    /// The source contains an absolute counter and the processor here.
     fn new_cpu(&mut self, at: TscStamp);
 
-    /// The log has the counter whole here.
+    /// The source contains an absolute counter here.
     fn wrap(&mut self, tsc: u64);
 
-    /// A thread did something.
+    /// Writes an event of a thread.
     fn write_event(&mut self, thread_ids: ThreadIds, at: TscStamp, event: ThreadEvent<'_>);
 
-    /// What failed since it was asked last.
+    /// Returns the first error since the last call.
     fn check(&mut self) -> Result<(), WriteError>;
 }
 
-/// A sink that ends.
+/// A sink that can be finished.
 pub trait FinishLog: LogSink {
-    /// Writes what is left, and says what was written.
+    /// Writes the rest, and returns what was written.
     fn finish(&mut self) -> Result<WriteSummary, WriteError>;
 }
 
-/// How many of what did not fit, or was not there.
+/// Numbers of items that the log cannot represent, or that the source lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnsupportedItems {
-    /// Buffers, or records of Basic mode, whose process the version cannot tell.
+    /// Buffers, or records of Basic mode, whose process id the version cannot represent.
     pub pids: u64,
-    /// Wall times of buffers, which Basic mode has not; with them goes what the log shows of its counter's rate.
+    /// Wall times of buffers, which Basic mode cannot represent; without them the counter's rate cannot be estimated.
     pub wall_times: u64,
-    /// Buffers that were given wall time 0, as the log they are made of has none.
+    /// Buffers that were given wall time 0, as the source has none.
     pub unknown_wall_times: u64,
-    /// Buffers that were given a processor, and a counter from 0 on, as the log says neither.
+    /// Buffers that were given processor 0 and a counter from 0 on, as the source has neither.
     pub unknown_counters: u64,
-    /// Processors whose number does not fit; 8 bits of it were written.
+    /// Processor numbers that were truncated to 8 bits.
     pub cpus: u64,
-    /// Tail exits, written as exits.
+    /// Tail exits that were written as exits.
     pub tail_exits: u64,
     /// Arguments that were left out.
     pub arguments: u64,
     /// Custom and typed events that were left out.
     pub events: u64,
-    /// Function records that were left out, as their ids have more than 28 bits.
+    /// Function records that were left out, as their ids exceed 28 bits.
     pub function_ids: u64,
-    /// Events whose bytes had been overwritten: written with as many `0xff`.
+    /// Events whose bytes were overwritten in the source; written with as many bytes `0xff`.
     pub payloads: u64,
-    /// Buffers of versions 1 to 3 in which bytes of events look like records: those versions do not say whether the bytes
-    /// are there, and readers have to guess.
+    /// Buffers of versions 1 to 3 in which bytes of events look like records: those versions do not state whether the
+    /// bytes are there, so readers have to guess.
     pub ambiguous: u64,
-    /// Arguments of no entry, left out.
+    /// Arguments without an entry that were left out.
     pub orphan_arguments: u64,
-    /// Records of no known kind, left out.
+    /// Records of unknown kinds that were left out.
     pub unknown: u64,
-    /// Buffers, or records of Basic mode, that were there twice: written once.
+    /// Duplicate buffers, or records of Basic mode, that were written once.
     pub copies: u64,
 }
 
 impl UnsupportedItems {
-    /// Every count, with its name.
+    /// All counts with their names.
     #[must_use]
     pub fn counts(&self) -> [(&'static str, u64); 14] {
         [
@@ -229,7 +230,7 @@ impl UnsupportedItems {
         ]
     }
 
-    /// Counts those of another part too.
+    /// Adds other counts.
     pub fn add(&mut self, other: &Self) {
         let own_counts: [&mut u64; 14] = [
             &mut self.pids,

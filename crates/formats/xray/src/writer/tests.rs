@@ -67,10 +67,7 @@ fn a_log_of_version_1_by_hand() {
         buffer.call(TscStamp { tsc: 0x105, cpu: 2 }, Action::ENTRY_ARGS, 3).unwrap();
         assert!(buffer.argument(0xabcd));
         let typed = buffer.event(TscStamp { tsc: 0x106, cpu: 2 }, Some(1), b"");
-        assert_eq!(
-            typed,
-            Err(EncodeError::MetadataKind { kind: MetadataKind::TYPED_EVENT_MARKER, version: 1 })
-        );
+        assert_eq!(typed, Err(EncodeError::Kind { kind: MetadataKind::TYPED_EVENT_MARKER, version: 1 }));
         buffer.event(TscStamp { tsc: 0x107, cpu: 2 }, None, b"hi").unwrap();
         buffer.call(TscStamp { tsc: 0x110, cpu: 2 }, Action::TAIL_EXIT, 3).unwrap();
     });

@@ -1,4 +1,4 @@
-//! Into the YAML form that llvm-xray writes, and of version 1 reads: a line a record, in the order of time.
+//! Writes the YAML form of llvm-xray, which it reads as version 1: a line per record, in order of time.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use super::sink::{
 use crate::consts::Action;
 use crate::header::Mode;
 
-/// Gathers what it is told, and writes it at the end: lines are in the order of time over all threads.
+/// A sink that sorts all events of all threads by time and writes them at the end.
 #[derive(Debug)]
 pub struct YamlSink<W: Write> {
     out: W,
@@ -28,7 +28,7 @@ struct YamlLine {
 }
 
 impl<W: Write> YamlSink<W> {
-    /// A sink that writes such a header.
+    /// A sink with this header.
     pub fn new(out: W, spec: LogSpec) -> Self {
         Self { out, spec, lines: Vec::new(), written: WriteSummary::default() }
     }
@@ -114,7 +114,7 @@ impl<W: Write> FinishLog for YamlSink<W> {
     }
 }
 
-/// Bytes as a YAML scalar.
+/// Formats bytes as a YAML scalar.
 fn quoted(data: &[u8]) -> String {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     if data.first().is_some_and(u8::is_ascii_alphabetic) && data.iter().all(plain) {
