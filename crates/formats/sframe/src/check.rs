@@ -78,7 +78,7 @@ fn check_header(unit_check: &mut UnitCheck<'_, '_>) {
         None => unit_check.report(&ABI, at, "sfh_abi_arch", || unit.abi().to_string().into()),
         Some(endian) if (endian != unit.endian) || magic_is_swapped(unit_check) => {
             unit_check.report(&BYTE_ORDER, at, "sfp_magic", || {
-                format!("{} in a section that begins in the other byte order", unit.abi()).into()
+                format!("{} in a section whose magic has the other byte order", unit.abi()).into()
             });
         }
         Some(_) => {}
@@ -93,13 +93,13 @@ fn check_header(unit_check: &mut UnitCheck<'_, '_>) {
     if header.sfh_num_fdes > unit.num_functions {
         let available = unit.num_functions;
         unit_check.report(&ENTRIES_PAST_END, at, "sfh_num_fdes", || {
-            format!("{} functions, of which {available} are there", header.sfh_num_fdes).into()
+            format!("{} functions, of which {available} are present", header.sfh_num_fdes).into()
         });
     }
     let rows_there = unit.rows.len();
     if header.sfh_fre_len as usize > rows_there {
         unit_check.report(&ROWS_PAST_END, at, "sfh_fre_len", || {
-            format!("{} bytes of rows, of which {rows_there} are there", header.sfh_fre_len).into()
+            format!("{} bytes of rows, of which {rows_there} are present", header.sfh_fre_len).into()
         });
     }
     let entries = header.sfh_fdeoff as usize;
@@ -215,10 +215,10 @@ fn linux_reasons(unit_check: &UnitCheck<'_, '_>) -> Vec<&'static str> {
     };
     require(unit.version() == 3, "it reads version 3 only");
     require(unit.is_sorted(), "functions are not sorted");
-    require(unit.is_pcrel(), "starts do not count from their fields");
+    require(unit.is_pcrel(), "start addresses are not relative to their fields");
     require(header.sfh_auxhdr_len == 0, "bytes follow the header");
     require(header.sfh_num_fdes != 0 && header.sfh_num_fres != 0, "there are no functions or no rows");
-    require(unit.at == 0, "it stands behind another, which alone is seen");
+    require(unit.at == 0, "only the first header of a section is read");
     require(unit.end <= unit_check.view.data.len(), "it goes past the end of the section");
     reasons
 }
@@ -230,7 +230,7 @@ fn glibc_reasons(unit_check: &UnitCheck<'_, '_>) -> Vec<&'static str> {
         reasons.push("it reads version 2 only");
     }
     if unit.at != 0 {
-        reasons.push("it stands behind another, which alone is seen");
+        reasons.push("only the first header of a section is read");
     }
     if !matches!(
         unit.abi(),
@@ -239,7 +239,7 @@ fn glibc_reasons(unit_check: &UnitCheck<'_, '_>) -> Vec<&'static str> {
             | Abi::AARCH64_ENDIAN_BIG
             | Abi::S390X_ENDIAN_BIG
     ) {
-        reasons.push("its ABI is not known");
+        reasons.push("its ABI is unknown");
     }
     reasons
 }
@@ -249,13 +249,13 @@ fn libsframe_reasons(unit_check: &UnitCheck<'_, '_>) -> Vec<&'static str> {
     let mut reasons = Vec::new();
     match unit.version() {
         2 if !unit.is_pcrel() => {
-            reasons.push("it takes starts to count from their fields, and finds only some functions")
+            reasons.push("it reads start addresses as relative to their fields, and finds only some functions")
         }
         2 | 3 => {}
         _ => reasons.push("it reads versions 2 and 3"),
     }
     if unit.at != 0 {
-        reasons.push("it stands behind another, which alone is seen");
+        reasons.push("only the first header of a section is read");
     }
     reasons
 }
@@ -277,7 +277,7 @@ fn check_functions(unit_check: &mut UnitCheck<'_, '_>) {
             if unit.is_sorted() || !is_object {
                 unit_check.report(rule, function.at, "start_address", || {
                     format!(
-                        "function {} at {:#x} behind one at {:#x}",
+                        "function {} at {:#x} follows one at {:#x}",
                         function.index, function.start, before.start
                     )
                     .into()
@@ -307,7 +307,7 @@ fn check_functions(unit_check: &mut UnitCheck<'_, '_>) {
         if function.index >= unit.num_readable && !is_limit_reported {
             is_limit_reported = true;
             unit_check.report(&TOO_MANY_ROWS, function.at, "sfde_func_num_fres", || {
-                format!("function {} and those behind it", function.index).into()
+                format!("function {} and all after it", function.index).into()
             });
         }
         unit_check.record = unit_check.record.saturating_add(1);

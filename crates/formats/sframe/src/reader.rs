@@ -141,7 +141,7 @@ fn start_base(section: &Section, data: &[u8], unit: &SFrameUnit, is_unmerged: bo
         return StartBase::FromField("the flag SFRAME_F_FDE_FUNC_START_PCREL is set");
     }
     if section.origin == SectionOrigin::Object {
-        return StartBase::FromField("relocations of object files count from where they are applied");
+        return StartBase::FromField("relocations of object files are relative to the relocated field");
     }
     if unit.version() >= 3 {
         return StartBase::FromSection("version 3 without the flag SFRAME_F_FDE_FUNC_START_PCREL");
@@ -155,14 +155,14 @@ fn start_base(section: &Section, data: &[u8], unit: &SFrameUnit, is_unmerged: bo
     let from_section = count_in_code(StartBase::FromSection(""));
     let from_field = count_in_code(StartBase::FromField(""));
     match from_section.cmp(&from_field) {
-        _ if is_unmerged => StartBase::FromField("the linker put sections together without merging them"),
-        std::cmp::Ordering::Less => StartBase::FromField("only so do functions lie in code"),
-        std::cmp::Ordering::Greater => StartBase::FromSection("only so do functions lie in code"),
+        _ if is_unmerged => StartBase::FromField("the linker concatenated sections without merging them"),
+        std::cmp::Ordering::Less => StartBase::FromField("only then are functions inside code"),
+        std::cmp::Ordering::Greater => StartBase::FromSection("only then are functions inside code"),
         std::cmp::Ordering::Equal if unit.is_sorted() => {
-            StartBase::FromSection("sorted entries are GNU ld's, which counts from the section")
+            StartBase::FromSection("entries are sorted, as GNU ld writes them, relative to the section")
         }
         std::cmp::Ordering::Equal => {
-            StartBase::FromField("unsorted entries are the assembler's, relocated as they stood")
+            StartBase::FromField("entries are unsorted, as an assembler writes them, relative to the field")
         }
     }
 }

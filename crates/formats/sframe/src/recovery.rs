@@ -27,11 +27,11 @@ pub enum InvalidRow {
 impl fmt::Display for InvalidRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Abi => "the ABI is not known",
-            Self::FdeType => "the type of its function is not known",
-            Self::ExtraWords => "it has words that nobody defined",
+            Self::Abi => "the ABI is unknown",
+            Self::FdeType => "the FDE type is unknown",
+            Self::ExtraWords => "it has more words than the format defines",
             Self::NoOffset => "a control word has no offset",
-            Self::CfaFromItself => "the CFA is counted from itself",
+            Self::CfaFromItself => "the CFA is relative to itself",
         })
     }
 }

@@ -89,7 +89,7 @@ fn rebuild_unit(view: UnitView<'_>, done: &mut Repaired) -> Option<SectionConten
         done.changes.push(change(
             &ROWS_PAST_END,
             view.offset(view.unit.at),
-            "sfh_fre_len is what is there".to_owned(),
+            "sfh_fre_len is the number of bytes present".to_owned(),
         ));
     }
     if !contents.auxiliary.is_empty() {
@@ -133,7 +133,7 @@ fn drop_rows_past_end(
         return entry;
     }
     let message = format!(
-        "{} rows of function {} start behind it, and were left out",
+        "{} rows of function {} start after its end, and were left out",
         rows.len().saturating_sub(inside),
         function.index
     );
@@ -149,10 +149,10 @@ fn find_defect(view: UnitView<'_>, function: &Fde) -> Option<(&'static Rule, &'s
         return Some((&ROWS_OUTSIDE, "its rows are outside of the section"));
     }
     if function.info.row_start_bytes().is_none() {
-        return Some((&FRE_TYPE, "its row starts are of no known type"));
+        return Some((&FRE_TYPE, "its FRE type is unknown"));
     }
     if function.fde_type > 1 {
-        return Some((&FDE_TYPE, "it is of no known type"));
+        return Some((&FDE_TYPE, "its FDE type is unknown"));
     }
     if function.info.repeats() && function.repeat_bytes == 0 {
         return Some((&NO_BLOCK, "its block that repeats has no size"));
@@ -165,10 +165,10 @@ fn find_defect(view: UnitView<'_>, function: &Fde) -> Option<(&'static Rule, &'s
     for row in view.rows(function) {
         let Ok(row) = row else { return Some((&ROW_PAST_END, "one of its rows cannot be read")) };
         if before.is_some_and(|before| row.start <= before) {
-            return Some((&NOT_ASCENDING, "its rows do not ascend"));
+            return Some((&NOT_ASCENDING, "its rows are not in ascending order"));
         }
         if context.interpret(&row).is_err() {
-            return Some((&MEANINGLESS, "one of its rows says nothing"));
+            return Some((&MEANINGLESS, "one of its rows cannot be interpreted"));
         }
         before = Some(row.start);
     }

@@ -160,7 +160,7 @@ fn check_rate(log: &XRay, sink: &mut Diagnostics) {
             sink.push(&FREQUENCY_ZERO, 8, None, "cycle_frequency", || "cycle_frequency is 0".into());
         }
         (stated, Some(found)) => {
-            let message = format!("the header says {:.3} MHz; {}", stated as f64 / 1e6, shown(&found));
+            let message = format!("the header states {:.3} MHz; {}", stated as f64 / 1e6, shown(&found));
             sink.push(&FREQUENCY_WRONG, 8, None, "cycle_frequency", || message.into());
         }
         _ => {}
@@ -180,7 +180,7 @@ fn check_order(log: &XRay, survey: &FdrSurvey, sink: &mut Diagnostics) {
     check_unfilled_buffers(log, survey, sink);
     let objects = survey.function_ids.iter().map(|id| id >> OBJECT_SHIFT).filter(|&object| object > 0);
     if let Some(last) = objects.max() {
-        let message = format!("ids of objects up to {last}; those of 16 on would look like lower ones");
+        let message = format!("object numbers up to {last} occur in ids; numbers from 16 on are truncated to lower ones");
         sink.push(&ALIASES, HEADER_BYTES as u64, None, "function_id", || message.into());
     }
 }
@@ -208,11 +208,11 @@ fn check_buffer_times(survey: &FdrSurvey, sink: &mut Diagnostics) {
     let back = threads.values().filter(|thread| thread.num > 0).count();
     if threads.values().all(|thread| thread.num <= 1) {
         let message =
-            format!("the oldest buffer that is left begins here; time goes back once in {back} threads");
+            format!("the oldest remaining buffer starts here; time decreases once in {back} threads");
         sink.push(&ROTATED, first.offset, None, "", || message.into());
     } else {
         let num = threads.values().fold(0u64, |sum, thread| sum.saturating_add(thread.num));
-        let message = format!("time goes back {num} times in {back} threads");
+        let message = format!("time decreases {num} times in {back} threads");
         sink.push(&UNORDERED, first.offset, None, "", || message.into());
     }
 }
@@ -239,7 +239,7 @@ fn check_unfilled_buffers(log: &XRay, survey: &FdrSurvey, sink: &mut Diagnostics
 /// Reports findings about a Basic mode log as a whole.
 fn check_basic(survey: &basic::BasicSurvey, sink: &mut Diagnostics) {
     if let (num, Some(first)) = survey.copies {
-        sink.push(&BASIC_COPIES, first, None, "", || format!("{num} records are there before").into());
+        sink.push(&BASIC_COPIES, first, None, "", || format!("{num} records are duplicates").into());
     } else if let Some(first) = survey.first_backward {
         sink.push(&BASIC_BACK, first, None, "tsc", || {
             "the time is before that of the thread's last record".into()
@@ -248,7 +248,7 @@ fn check_basic(survey: &basic::BasicSurvey, sink: &mut Diagnostics) {
     if survey.tail > 0 {
         let offset = basic::record_offset(survey.num_records) as u64;
         sink.push(&BASIC_TAIL, offset, None, "", || {
-            format!("{} bytes are left, a record needs 32", survey.tail).into()
+            format!("{} bytes remain, a record needs 32", survey.tail).into()
         });
     }
 }
@@ -299,7 +299,7 @@ fn check_basic_records(log: &XRay, survey: &basic::BasicSurvey, sink: &mut Diagn
             }
         };
         if reserved != 0 {
-            report(&RESERVED, "reserved", "bytes that mean nothing are not 0".to_owned());
+            report(&RESERVED, "reserved", "reserved bytes are not 0".to_owned());
         }
         if let basic::BasicItem::Function(record) = entry {
             last_entry = Some(record);
@@ -322,7 +322,7 @@ fn check_profile(log: &XRay, survey: &profile::ProfileSurvey, sink: &mut Diagnos
         } else if block.offset.saturating_add(size) > log.source().len() as u64 {
             let have = (log.source().len() as u64).saturating_sub(block.offset);
             sink.push(&PROFILE_CUT, block.offset, None, "size", || {
-                format!("size is {size}, {have} bytes are there").into()
+                format!("size is {size}, {have} bytes are present").into()
             });
         }
         if block.num_negative > 0 {

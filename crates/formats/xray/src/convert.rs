@@ -83,16 +83,16 @@ impl fmt::Display for ConvertError {
         match self {
             Self::Write(error) => error.fmt(f),
             Self::Nothing => f.write_str("no log to convert"),
-            Self::Profile => f.write_str("a profile has sums of calls, and a log would need each"),
+            Self::Profile => f.write_str("a profile contains sums of calls, and a log needs each call"),
             Self::Rates(first, other) => write!(
                 f,
-                "the logs are not of one run: their counters tick at {first} and {other} Hz, as their headers say; \
-                 if they are of one machine, give the rate to state for all (hz)"
+                "the logs are not of one run: their headers state counter rates of {first} and {other} Hz; \
+                 if they are of one machine, give the rate for all of them (hz)"
             ),
             Self::Padding { bytes } => {
                 write!(
                     f,
-                    "version 1 gives all buffers the size of the largest: {bytes} bytes, nearly all padding"
+                    "all buffers of version 1 have the size of the largest: {bytes} bytes, nearly all padding"
                 )
             }
         }

@@ -98,7 +98,7 @@ pub fn sections(file: &[u8]) -> Result<Vec<Section>, ParseError> {
         };
     }
     if is_thin_archive(file) {
-        return Err(unreadable("read a thin archive, which has only the names of its members"));
+        return Err(unreadable("read a thin archive, which contains only the names of its members"));
     }
     if is_archive(file) {
         let members = archive_members(file).into_iter().flat_map(|(name, range)| {

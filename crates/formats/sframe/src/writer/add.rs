@@ -54,7 +54,7 @@ impl SectionContents {
         rows: &[(u32, Recovery)],
     ) -> Result<(), (Option<usize>, &'static str)> {
         if function.is_signal && self.version < 3 {
-            return Err((None, "only version 3 can say that a function is entered for a signal"));
+            return Err((None, "only version 3 can mark a function as a signal frame"));
         }
         if self.version >= 3 && rows.len() > usize::from(u16::MAX) {
             return Err((None, "more than 65535 rows"));
@@ -107,7 +107,7 @@ fn encode_rows(
 pub fn row_of(start: u32, recovery: &Recovery, context: &RowContext) -> Result<OwnedFre, &'static str> {
     let Recovery::Caller { cfa, fp, ra, ra_mangled } = recovery else {
         return match context.version {
-            1 => Err("the outermost frame cannot be told in version 1"),
+            1 => Err("the outermost frame is not representable in version 1"),
             _ => Ok(OwnedFre { start, info: FreInfo::new(false, 0, 0, false), words: Vec::new() }),
         };
     };
@@ -156,7 +156,7 @@ fn cfa_offset(value: i64, context: &RowContext) -> Result<EncodedWord, &'static 
     let from_sp = value.saturating_sub(S390X_CFA_ADJUSTMENT);
     match from_sp % S390X_CFA_SCALE {
         0 => offset(from_sp / S390X_CFA_SCALE),
-        _ => Err("a CFA offset that is no multiple of 8"),
+        _ => Err("a CFA offset that is not a multiple of 8"),
     }
 }
 
@@ -167,7 +167,7 @@ fn positional_words(
     context: &RowContext,
 ) -> Result<Vec<EncodedWord>, &'static str> {
     if cfa.deref || !matches!(cfa.base, Base::Sp | Base::Fp) {
-        return Err("a CFA that is not counted from stack or frame pointer");
+        return Err("a CFA that is not relative to stack or frame pointer");
     }
     let is_s390x = context.abi == Abi::S390X_ENDIAN_BIG;
     let saved = |rule: &Recover| match rule {
@@ -198,7 +198,7 @@ fn positional_words(
                 {
                     continue;
                 }
-                _ => return Err("a register that is not where the header says it always is"),
+                _ => return Err("a register that is not at the fixed offset in the header"),
             }
         }
         match saved(rule)? {
@@ -217,7 +217,7 @@ fn control_words(
     ra: &Recover,
     context: &RowContext,
 ) -> Result<Vec<EncodedWord>, &'static str> {
-    let registers = context.abi.registers().ok_or("an ABI whose registers are not known")?;
+    let registers = context.abi.registers().ok_or("an ABI whose registers are unknown")?;
     let pair = |expression: &Expression, value: EncodedWord| {
         let (named, number) = match expression.base {
             Base::Cfa => (0, 0),
@@ -228,7 +228,7 @@ fn control_words(
         [EncodedWord::Control(number.wrapping_shl(3) | u32::from(expression.deref) << 1 | named), value]
     };
     if cfa.base == Base::Cfa {
-        return Err("a CFA that is counted from itself");
+        return Err("a CFA that is relative to itself");
     }
     let mut words = pair(cfa, cfa_offset(cfa.offset, context)?).to_vec();
     match (ra, fp) {

@@ -36,7 +36,7 @@ impl SectionContents {
         let is_aarch64 = abi.has_pointer_authentication() && self.abi.has_pointer_authentication();
         match abi.endian().filter(|_| is_same || is_aarch64) {
             Some(endian) => Ok(Self { abi, endian, ..self.clone() }),
-            None => Err(WriteError { function: None, what: "rows are about the registers of one machine" }),
+            None => Err(WriteError { function: None, what: "rows refer to the registers of one kind of machine" }),
         }
     }
 
@@ -52,7 +52,7 @@ impl SectionContents {
             _ => flags |= SFRAME_F_FDE_FUNC_START_PCREL,
         }
         if self.flags & SFRAME_F_FRAME_POINTER & !flags != 0 {
-            let what = "the flag SFRAME_F_FRAME_POINTER is gone";
+            let what = "the flag SFRAME_F_FRAME_POINTER";
             unsupported.push(UnsupportedItem { function: None, row: None, what, omitted: false });
         }
         // Without the flag, readers take unsorted entries for an assembler's, whose start addresses are relative to
@@ -75,7 +75,7 @@ impl SectionContents {
             let converted_function = match last {
                 Some((before, converted_to)) if shared_properties(&before) == shared_properties(function) => {
                     if converted_to.is_none() {
-                        let what = "rows it shares with a function that is left out";
+                        let what = "rows shared with a function that is left out";
                         unsupported.push(UnsupportedItem {
                             function: Some(function.start),
                             row: None,
@@ -134,19 +134,19 @@ impl SectionContents {
             info.is_signal() && version >= 3,
         );
         if info.is_signal() && version < 3 {
-            report(None, "that the kernel enters it for a signal", false);
+            report(None, "the mark of a signal frame", false);
         }
         if self.abi == Abi::S390X_ENDIAN_BIG && version < 2 {
-            report(None, "s390x, which version 1 has not", true);
+            report(None, "s390x, which version 1 does not support", true);
         }
         if info.repeats() {
             let has_later_rows = rows.iter().any(|row| row.start != 0);
             match version {
                 1 if function.repeat_bytes != VERSION_1_REPEAT_BYTES && has_later_rows => {
-                    report(None, "a block that repeats and is not 16 bytes", true)
+                    report(None, "a repeating block whose size is not 16 bytes", true)
                 }
                 1 if function.repeat_bytes != VERSION_1_REPEAT_BYTES => {
-                    report(None, "the size of a block that repeats; it reads as 16 bytes", false)
+                    report(None, "the size of a repeating block; version 1 readers take it as 16 bytes", false)
                 }
                 _ => {}
             }
@@ -157,7 +157,7 @@ impl SectionContents {
             report(None, "more than 65535 rows", true);
         }
         if rows.is_empty() && version >= 3 && self.version < 3 {
-            report(None, "a function without rows, which is the outermost in version 3", true);
+            report(None, "a function without rows, which version 3 reads as the outermost frame", true);
         }
         let outermost = rows.is_empty() && self.version >= 3 && version < 3 && !info.is_signal();
         if outermost && version == 2 {
@@ -213,6 +213,6 @@ impl SectionContents {
         encode::write_row(row, 4, Endian::Little, &mut bytes)?;
         let mut rows = FreIter::new(&bytes, 0, Some(4), 1, Endian::Little, 0);
         let row = rows.next().and_then(Result::ok).ok_or("a row that cannot be read")?;
-        context.interpret(&row).map_err(|_| "a row that says nothing")
+        context.interpret(&row).map_err(|_| "a row that cannot be interpreted")
     }
 }

@@ -48,14 +48,14 @@ pub fn replace_section(file: &[u8], section: &Section, bytes: &[u8]) -> Result<V
     match section.origin {
         SectionOrigin::Bare => return Ok(bytes.to_vec()),
         SectionOrigin::Object => {
-            return Err(error("sections of object files stay as they are: relocations point into them"));
+            return Err(error("sections of object files cannot be replaced: relocations point into them"));
         }
         SectionOrigin::Linked | SectionOrigin::Segment => {}
     }
     let mut out = file.to_vec();
     let old_bytes = out.get_mut(section.range.clone()).ok_or(error("the section is not in the file"))?;
     if bytes.len() > old_bytes.len() {
-        return Err(error("it is larger than the section that is there, and nothing behind that can move"));
+        return Err(error("it is larger than the old section, and nothing after that can move"));
     }
     let (new, rest) = old_bytes.split_at_mut(bytes.len());
     new.copy_from_slice(bytes);
@@ -96,10 +96,10 @@ pub fn append_section(file: &[u8], contents: &SectionContents) -> Result<Vec<u8>
     let error = |what| WriteError { function: None, what };
     let elf = Elf::parse(file).map_err(|_| error("the ELF header cannot be read"))?;
     if elf.is_object() {
-        return Err(error("object files are linked first, or assembled with --gsframe"));
+        return Err(error("link object files first, or assemble them with --gsframe"));
     }
     let space =
-        SegmentSpace::after(&elf).ok_or(error("there is nothing that is loaded, or no room behind it"))?;
+        SegmentSpace::after(&elf).ok_or(error("there is no loaded segment, or no space after it"))?;
     let has_segment = elf.segments.iter().any(|segment| segment.p_type == PT_GNU_SFRAME);
     let num_segments = elf.segments.len().saturating_add(if has_segment { 1 } else { 2 });
     let headers_bytes = Elf64ProgramHeader::SIZE.saturating_mul(num_segments as u64);

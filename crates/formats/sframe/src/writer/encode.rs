@@ -141,7 +141,7 @@ impl SectionContents {
             attributes.write(out, self.endian);
         }
         let start_bytes =
-            function.info.row_start_bytes().ok_or("a type of row starts that nobody defined")?;
+            function.info.row_start_bytes().ok_or("an undefined FRE type")?;
         rows.iter().try_for_each(|row| write_row(row, start_bytes, self.endian, out))
     }
 }
@@ -157,10 +157,10 @@ pub(super) fn write_row(
     out: &mut Vec<u8>,
 ) -> Result<(), &'static str> {
     write_number(i64::from(row.start), start_bytes, endian, out)
-        .ok_or("a row starts further than its type of starts goes")?;
+        .ok_or("a row start exceeds its FRE type")?;
     out.push(row.info.0);
     if row.words.len() != usize::from(row.info.num_words()) {
-        return Err("a row has another number of words than it says");
+        return Err("the number of words of a row differs from its info byte");
     }
     let word_bytes = row.info.word_bytes().unwrap_or(0);
     let mut words = row.words.iter();

@@ -27,7 +27,7 @@ pub fn merge(units: Vec<SectionContents>) -> Result<MergedSection, WriteError> {
             return Err(error("sections of several versions or ABIs; convert them first"));
         }
         if (unit.fixed_fp, unit.fixed_ra) != (all.fixed_fp, all.fixed_ra) {
-            return Err(error("sections whose headers give other fixed offsets"));
+            return Err(error("sections whose headers have different fixed offsets"));
         }
         let first = all.blocks.len();
         all.blocks.extend(unit.blocks);

@@ -16,7 +16,7 @@ use perfuse_recording::Recording;
 /// Reports bytes that are not part of any buffer.
 pub fn report_gaps(survey: &FdrSurvey, sink: &mut Diagnostics) {
     for gap in &survey.gaps {
-        let message = format!("{} bytes up to {:#x} are no buffer", gap.len(), gap.end);
+        let message = format!("{} bytes up to {:#x} are not part of a buffer", gap.len(), gap.end);
         sink.push(&LOST, gap.start as u64, None, "", || message.into());
     }
 }
@@ -30,7 +30,7 @@ pub fn check_buffer(log: &XRay, survey: &FdrSurvey, index: usize, block: &FdrBlo
     check_end(log, block, sink);
     if let Some(original) = survey.copies.get(&index).and_then(|&original| survey.blocks.get(original)) {
         let message =
-            format!("{} bytes are those of the buffer at {:#x}", block.records.len(), original.offset);
+            format!("{} bytes are equal to those of the buffer at {:#x}", block.records.len(), original.offset);
         sink.push(&COPY, block.offset, None, "", || message.into());
     }
     if block.tid.is_some_and(|tid| tid < 0) {
@@ -44,7 +44,7 @@ pub fn check_buffer(log: &XRay, survey: &FdrSurvey, index: usize, block: &FdrBlo
     }
     if is_typed_cut(log, block) {
         let (num, min_bytes) = (block.counts.of(MetadataKind::TYPED_EVENT_MARKER), cut_bytes(block));
-        let message = format!("{num} typed events are left: at least {min_bytes} bytes are missing");
+        let message = format!("{num} typed events remain: at least {min_bytes} bytes are missing");
         sink.push(&TYPED_CUT, block.end as u64, None, "", || message.into());
     }
 }
@@ -77,7 +77,7 @@ pub fn summarise_records(
     counted(&UNKNOWN_ACTION, num_unknown, "function records of unknown action");
     counted(&UNKNOWN_KIND, block.counts.unknown, "metadata records of unknown kind");
     if block.is_later_part {
-        counted(&SECOND_NEW_BUFFER, 1, "NewBuffer inside the buffer before");
+        counted(&SECOND_NEW_BUFFER, 1, "NewBuffer inside the previous buffer");
     }
     if version > 1 {
         counted(&END_OF_BUFFER, block.counts.of(MetadataKind::END_OF_BUFFER), "EndOfBuffer");
@@ -135,11 +135,11 @@ fn check_stated_size(log: &XRay, block: &FdrBlock, sink: &mut Diagnostics) {
         // Reported with the last part of the buffer.
         BufferEnd::Cut(_) => {}
         BufferEnd::TooLong(size) => {
-            let message = format!("size is {size}; the next buffer begins behind {available} bytes");
+            let message = format!("size is {size}; the next buffer starts after {available} bytes");
             sink.push(&EXTENTS_LONG, block.offset, None, "size", || message.into());
         }
         BufferEnd::TooShort(size) => {
-            let message = format!("size is {size}; records go on for {available} bytes");
+            let message = format!("size is {size}; records continue for {available} bytes");
             sink.push(&EXTENTS_SHORT, block.offset, None, "size", || message.into());
         }
         BufferEnd::Unstated if header.dialect().version == 1 => {
@@ -158,7 +158,7 @@ fn check_end(log: &XRay, block: &FdrBlock, sink: &mut Diagnostics) {
     let (end, len) = (block.end, log.source().len());
     if block.missing > 0 {
         let (available, missing) = (end.saturating_sub(block.records.start), block.missing);
-        let message = format!("{available} bytes are there, {missing} are missing");
+        let message = format!("{available} bytes are present, {missing} are missing");
         return sink.push(&TRUNCATED, end as u64, None, "", || message.into());
     }
     if header.dialect().version == 1 && block.counts.of(MetadataKind::END_OF_BUFFER) == 0 {
@@ -170,7 +170,7 @@ fn check_end(log: &XRay, block: &FdrBlock, sink: &mut Diagnostics) {
                 format!("{missing} bytes are missing, and EndOfBuffer").into()
             });
         } else {
-            sink.push(&NO_END, end as u64, None, "", || "records go up to the end of the buffer".into());
+            sink.push(&NO_END, end as u64, None, "", || "records continue up to the end of the buffer".into());
         };
     }
     match &block.broken {
@@ -189,7 +189,7 @@ fn check_end(log: &XRay, block: &FdrBlock, sink: &mut Diagnostics) {
 fn event_size(error: &ParseError) -> String {
     match error.kind {
         ErrorKind::Short { need, have } if need <= i32::MAX as u64 => {
-            format!("event_size is {need}, {have} bytes are left")
+            format!("event_size is {need}, {have} bytes remain")
         }
         _ => "event_size is negative".to_owned(),
     }

@@ -129,7 +129,7 @@ impl RecordCheck<'_> {
                 self.report(&UNKNOWN_ACTION, offset, "action", || format!("action is {}", action.0));
             }
             if next < tsc && self.clock.is_whole {
-                self.report(&TIME_BACK, offset, "tsc_delta", || format!("{tsc} and {delta} more is {next}"));
+                self.report(&TIME_BACK, offset, "tsc_delta", || format!("{tsc} plus {delta} wraps around to {next}"));
             }
             tsc = next;
             offset = offset.saturating_add(FUNCTION_BYTES);

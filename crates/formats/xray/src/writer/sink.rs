@@ -122,7 +122,7 @@ impl fmt::Display for WriteError {
             Self::Io(error) => error.fmt(f),
             Self::Version(mode, version) => write!(f, "there is no version {version} of {mode:?} mode"),
             Self::TooLarge { bytes, buffer_size } => {
-                write!(f, "a buffer of {bytes} bytes where version 1 has {buffer_size} for each")
+                write!(f, "a buffer of {bytes} bytes, where version 1 reserves {buffer_size} for each")
             }
         }
     }
