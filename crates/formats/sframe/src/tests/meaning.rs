@@ -1,4 +1,4 @@
-//! What rows mean, where functions are, and which row an address finds.
+//! What rows mean, where functions start, and which row applies at an address.
 
 use super::corpus::{bytes, files, open};
 use super::hand_made;

@@ -1,4 +1,4 @@
-//! What is written is what was read.
+//! Writing what was read gives the same bytes.
 
 use super::corpus::{bytes, files, open};
 use super::dumps::text;
@@ -47,7 +47,7 @@ fn shared_rows_read_the_same_and_take_less() {
 }
 
 #[test]
-fn versions_there_and_back_lose_what_was_told() {
+fn conversions_to_later_versions_and_back_are_lossless() {
     for (name, section) in sections().into_iter().filter(|(name, _)| name.contains("/v1/")) {
         let start = contents(&open(section, Some(0x1000))).remove(0);
         let (second, none) = start.convert(2);

@@ -1,4 +1,4 @@
-//! Sizes and numbers meant to cost time or memory: the work stays in proportion to the file.
+//! Sizes and numbers that are meant to cost time or memory: the work is linear in the size of the file.
 
 use super::assemble::*;
 use crate::block;
@@ -8,7 +8,7 @@ use crate::record_iter::bytes_read;
 use crate::{LogContent, XRay};
 use perfuse_recording::Recording;
 
-/// Bytes looked at to find the buffers of a log and to walk them, on this thread.
+/// Number of bytes read on this thread to find the buffers of a log and their records.
 fn work(log: &XRay) -> u64 {
     let before = bytes_read();
     for piece in Reader::new(log.source(), log.header()) {
@@ -24,7 +24,7 @@ fn work(log: &XRay) -> u64 {
     bytes_read() - before
 }
 
-/// A log of a version that repeats a piece.
+/// A log of a version that repeats a sequence of bytes.
 fn many(version: u16, piece: &[u8], times: usize) -> XRay {
     open([header(version), piece.repeat(times)].concat())
 }
@@ -59,7 +59,7 @@ fn tiny_buffers_and_lying_sizes_cost_no_more_than_their_bytes() {
 }
 
 #[test]
-fn what_is_kept_of_a_log_is_in_proportion_to_it() {
+fn memory_is_in_proportion_to_the_log() {
     let log = many(5, &[extents(1), vec![1]].concat(), 10_000);
     let LogContent::Fdr(survey) = log.content() else { panic!("an FDR log") };
     let kept = survey.blocks.capacity() * size_of::<block::FdrBlock>();
@@ -76,7 +76,7 @@ fn a_deep_stack_is_walked_once() {
     let deep = log(&[block(7, 1, 1000, &[down.clone(), up])]);
     assert_eq!(codes(&checked(&deep)), [""; 0]);
     assert_eq!(calls(&deep).len(), 2 * depth);
-    // Exits of a function that is not in it: each would have to be looked for all the way up.
+    // Exits of a function that was not entered: each would need a search of the whole stack.
     let strange = log(&[block(7, 1, 1000, &[down, exit(2, 1).repeat(depth)])]);
     assert_eq!(codes(&checked(&strange)), ["XR050", "XR051"]);
 }
@@ -86,9 +86,9 @@ fn a_repair_is_no_larger_than_it_has_to_be() {
     let small = [new_buffer(7), wall(1, 1), cpu(0, 1000), enter(1, 1)].concat();
     let large = [new_buffer(8), wall(1, 2), cpu(0, 1000), enter(1, 1).repeat(20_000)].concat();
     let log = open([header_of(1, 1, HZ, 0), small.repeat(2000), large].concat());
-    let mended = repaired(&log);
-    assert!(mended.source().len() < 20 * log.source().len());
-    assert_eq!(calls(&mended).len(), calls(&log).len());
+    let repaired_log = repaired(&log);
+    assert!(repaired_log.source().len() < 20 * log.source().len());
+    assert_eq!(calls(&repaired_log).len(), calls(&log).len());
     let stated = open([header_of(2, 1, HZ, 64), buffer(&[custom_marker(i32::MAX, 5), enter(1, 1)])].concat());
     assert!(repaired(&stated).source().len() < 200);
 }

@@ -16,7 +16,7 @@ fn spec(mode: Mode, version: u16, endian: Endian) -> LogSpec {
     LogSpec { mode, version, endian, cycle_frequency, tsc_flags: (true, false), buffer_size }
 }
 
-/// 16 bytes that begin so.
+/// A metadata record that starts with these bytes.
 fn metadata(begin: &[u8]) -> Vec<u8> {
     let mut bytes = begin.to_vec();
     bytes.resize(16, 0);
@@ -60,7 +60,7 @@ fn a_log_of_version_5_by_hand() {
     assert_eq!(bytes, expected.concat());
 }
 
-/// Big-endian, without process, the argument behind a plain entry, padded up to the next buffer.
+/// Big-endian, without process, the argument after a plain entry, padded up to the next buffer.
 #[test]
 fn a_log_of_version_1_by_hand() {
     let bytes = written(spec(Mode::Fdr, 1, Endian::Big), |buffer| {
@@ -83,7 +83,7 @@ fn a_log_of_version_1_by_hand() {
         metadata(&[0x86, 0, 0, 0, 0, 0, 0, 0xab, 0xcd]),
         metadata(&[0x85, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 1, 7]),
         b"hi".to_vec(),
-        // Events of this version do not move what deltas are added to.
+        // Events of this version do not affect what deltas are relative to.
         vec![0x20, 0, 0, 3, 0, 0, 0, 0xb],
         metadata(&[0x81]),
     ];
@@ -124,7 +124,7 @@ fn a_basic_log_of_version_1_knows_entries_and_exits() {
 }
 
 #[test]
-fn the_counter_is_told_whole_where_a_delta_does_not_reach() {
+fn absolute_counters_are_written_where_deltas_are_too_small() {
     let records = |version, cpu, tsc| {
         let dialect = spec(Mode::Fdr, version, Endian::Little).dialect();
         let mut buffer = BufferWriter::new(dialect, &BEGINNING);

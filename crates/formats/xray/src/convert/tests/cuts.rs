@@ -1,4 +1,4 @@
-//! Parts of logs: by time, thread and function.
+//! Selections by time, thread and function.
 
 use perfuse_tables::CallEvent;
 use proptest::prelude::*;
@@ -36,7 +36,7 @@ fn log_of(calls: &[(u64, Action, u32)]) -> XRay {
     of_bytes(&writer.finish().unwrap())
 }
 
-/// `(ticks, kind, function)` of what a selection leaves of a log of one thread.
+/// `(ticks, kind, function)` of a selection of a log of one thread.
 fn cut(log: &XRay, selection: Selection) -> Vec<(i64, i32, u64)> {
     let (bytes, done) = converted(&[log], &Options { selection, ..Options::like(log) });
     let rows: Vec<_> =
@@ -74,8 +74,8 @@ fn calls_that_overlap_are_whole_and_so_are_those_around_them() {
 }
 
 #[test]
-fn an_exit_behind_the_range_is_of_the_call_it_is_of() {
-    // 1 is within itself behind the range: the inner exit is not of the call that overlaps.
+fn an_exit_after_the_range_belongs_to_its_call() {
+    // The second call of 1 is after the range: its exit is not that of the call that overlaps.
     let calls = [
         (10, Action::ENTRY, 1),
         (20, Action::EXIT, 9),
@@ -124,7 +124,7 @@ fn a_thread_is_what_it_was() {
     }
 }
 
-/// Cutting everything out leaves everything; what is left of a range is in the log, and has all of the range.
+/// Selecting everything keeps everything; a selection is part of the log, and has everything in the range.
 #[test]
 fn ranges_of_real_logs() {
     for path in files(&["fdr", "fdr-old", "basic"]) {
@@ -155,7 +155,7 @@ fn ranges_of_real_logs() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is in a log: an exit behind the range is never of a call that is not in what was cut out.
+    /// For any log: an exit after the range never belongs to a call that was not selected.
     #[test]
     fn what_is_cut_out_has_the_entries_of_its_late_exits(
         steps in prop::collection::vec((1..5u64, 0..3u8, 1..4u32), 1..60),

@@ -1,4 +1,4 @@
-//! Damaged and hostile logs: no panic, nothing that grows beyond them.
+//! Damaged and hostile logs: no panic, and output in proportion to the input.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::convert::{ConvertError, Selection};
 
 const TARGETS: [(Mode, u16); 4] = [(Mode::Fdr, 5), (Mode::Fdr, 1), (Mode::Fdr, 3), (Mode::Basic, 3)];
 
-/// Converts to several versions, whole and cut; gives the size of the largest.
+/// Converts to several versions, whole and selected; returns the largest size.
 fn convert_all(bytes: &[u8]) -> usize {
     let source = Source::from_bytes("<test>", bytes.to_vec()).unwrap();
     let Ok(log) = XRay::open(Arc::new(source)) else { return 0 };
@@ -38,11 +38,11 @@ fn malformed_logs_are_converted_as_far_as_they_are_read() {
             _ => continue,
         };
         let (bytes, _) = converted(&[&log], &Options::like(&log));
-        // There the counter runs over 2^64 by a delta: as nanoseconds those times are beyond all others.
+        // The counter overflows 2^64 by a delta there: in nanoseconds those times are after all others.
         let runs_over = path.ends_with("tsc-wrap-max.xray");
         if log.header().is_known_version() && !runs_over {
             let mut expected = rows(&log);
-            // A log has to name a processor.
+            // A log has to contain a processor.
             expected.values_mut().flatten().for_each(|row| row.1 = row.1.or(Some(0)));
             assert_eq!(rows(&of_bytes(&bytes)), expected, "{}", path.display());
         }
@@ -62,7 +62,7 @@ fn any_cut_of_a_log_is_converted() {
     }
 }
 
-/// 60,000 events that each state as many bytes as the file has: what stands for them must not be more than the file.
+/// 60,000 events that each state the size of the file: their replacements must not exceed the file.
 #[test]
 fn sizes_that_lie_do_not_make_a_log_large() {
     let mut bytes = Vec::new();
@@ -108,7 +108,7 @@ fn padding_is_bounded() {
     assert!(matches!(refused, Err(ConvertError::Padding { .. })), "{refused:?}");
 }
 
-/// A stack of 200,000 calls, and as many exits of calls that are not open: not each a walk over the stack.
+/// A stack of 200,000 calls, and as many exits of calls that are not open: no search of the stack for each.
 #[test]
 fn a_deep_stack_is_cut_in_time() {
     use crate::consts::Action;

@@ -1,4 +1,4 @@
-//! Several logs, and what does not fit.
+//! Several logs, and items that are not representable.
 
 use super::*;
 use crate::consts::Action;
@@ -53,7 +53,7 @@ fn logs_of_other_machines_are_refused() {
     let (one, other) = (log_of(1000, &[(1, 5)]), log_of(2000, &[(1, 5)]));
     let refused = convert(&[&one, &other], &Options::like(&one), Vec::new());
     assert!(matches!(refused, Err(ConvertError::Rates(1000, 2000))));
-    // Unless somebody knows that their counter was one.
+    // Unless the caller states that they had one counter.
     let (bytes, _) = converted(&[&one, &other], &Options { hz: Some(1500), ..Options::like(&one) });
     assert_eq!(of_bytes(&bytes).header().file.cycle_frequency, 1500);
     assert!(matches!(convert(&[], &Options::like(&one), Vec::new()), Err(ConvertError::Nothing)));
@@ -115,7 +115,7 @@ fn a_log_without_wall_times_has_buffers_that_show_no_rate() {
 }
 
 #[test]
-fn bytes_that_look_like_records_are_told() {
+fn bytes_that_look_like_records_are_counted() {
     let at = TscStamp { tsc: 1, cpu: 0 };
     let mut writer = FdrWriter::new(Vec::new(), spec(Mode::Fdr, 5, 1000)).unwrap();
     let mut buffer =

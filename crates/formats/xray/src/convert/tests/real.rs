@@ -1,4 +1,4 @@
-//! Real logs of every writer, through every version.
+//! Real logs of every writer, converted to every version.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ fn fits_no_argument_rows(rows: &BTreeMap<(i32, i32), Vec<Row>>) -> BTreeMap<(i32
     rows
 }
 
-/// Rows by tid alone, as versions that know no process have them.
+/// Rows by thread id alone, as in versions without process ids.
 fn of_no_process(rows: BTreeMap<(i32, i32), Vec<Row>>) -> BTreeMap<(i32, i32), Vec<Row>> {
     let mut merged: BTreeMap<(i32, i32), Vec<Row>> = BTreeMap::new();
     for ((_, tid), rows) in rows {
@@ -75,7 +75,7 @@ fn a_log_as_it_should_be_comes_out_byte_for_byte() {
     }
 }
 
-/// Bytes of a file with what its records leave unused set to 0.
+/// The bytes of a file with unused bytes set to 0.
 fn without_garbage(log: &XRay) -> Vec<u8> {
     let LogContent::Fdr(survey) = log.content() else { panic!("not FDR") };
     let mut bytes = log.source().to_vec();
@@ -105,7 +105,7 @@ fn without_garbage(log: &XRay) -> Vec<u8> {
     bytes
 }
 
-/// What the runtimes of LLVM 8 to 22 write is as it should be, but for garbage in what is unused.
+/// The runtimes of LLVM 8 to 22 write valid logs, except for garbage in unused bytes.
 #[test]
 fn runtimes_of_today_are_reproduced() {
     let faulty = ["typed-v5", "blocked-thread-dup-v5", "threads4-rotate-v5", "threads2-tinybuf-v5"];
@@ -122,7 +122,7 @@ fn runtimes_of_today_are_reproduced() {
     assert!(reproduced >= 15 || !corpus().exists(), "{reproduced}");
 }
 
-/// The big-endian files of the corpus were made by a script that knows nothing of this writer.
+/// The big-endian files of the corpus were made by a script that is independent of this writer.
 #[test]
 fn big_endian_is_as_another_encoder_has_it() {
     for (mode, name) in [("fdr", "small-v5"), ("fdr", "wrap-v5"), ("basic", "basic-small-v3")] {
@@ -179,7 +179,7 @@ fn the_rate_a_log_shows_is_shown_by_its_copy() {
         let (before, after) = (log.estimate(), of_bytes(&bytes).estimate());
         if let Some((before, after)) = before.zip(after) {
             let away = (after.hz / before.hz - 1.0).abs();
-            // Where buffers of version 1 say no counter, theirs is that of their first record.
+            // Where buffers of version 1 have no counter, it is that of their first record.
             assert!(away <= 3.0 * before.relative_error.max(after.relative_error), "{}", path.display());
         }
         if log.header().file.version > 1 {
