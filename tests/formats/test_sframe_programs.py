@@ -124,7 +124,7 @@ def test_the_other_byte_order_says_the_same() -> None:
 
 
 def test_object_files_and_files_without_eh_frame_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match="linked first"):
+    with pytest.raises(ExportError, match="link object files first"):
         sframe.Section(2, "x86_64").write_into(FIXTURES / "v2_nest_llvm22.o", tmp_path / "x.o")
     with pytest.raises(UnreadableInput, match="not an ELF file"):
         sframe.from_eh_frame(Path(__file__))

@@ -24,6 +24,7 @@ struct AddressBuckets {
 }
 
 impl AddressBuckets {
+    /// Buckets for sorted starts.
     fn of(starts: &[u64]) -> Self {
         let (Some(first), Some(last)) = (starts.first().copied(), starts.last()) else {
             return Self::default();

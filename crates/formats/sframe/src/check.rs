@@ -24,6 +24,7 @@ struct UnitCheck<'a, 's> {
 }
 
 impl UnitCheck<'_, '_> {
+    /// Adds a finding about the current record.
     fn report(
         &mut self,
         rule: &'static Rule,
@@ -60,6 +61,7 @@ pub fn check(file: &SFrame, sink: &mut Diagnostics) {
     }
 }
 
+/// Checks the header of a unit.
 fn check_header(unit_check: &mut UnitCheck<'_, '_>) {
     let unit = unit_check.view.unit;
     let (header, at) = (unit.header, unit.at);
@@ -117,6 +119,7 @@ fn check_header(unit_check: &mut UnitCheck<'_, '_>) {
     }
 }
 
+/// Whether the magic is in another byte order than the header.
 fn magic_is_swapped(unit_check: &UnitCheck<'_, '_>) -> bool {
     let unit = unit_check.view.unit;
     let magic = unit_check.view.data.get(unit.at..).and_then(|rest| rest.first_chunk::<2>());
@@ -167,6 +170,7 @@ fn check_sections(file: &SFrame, sink: &mut Diagnostics) {
     }
 }
 
+/// Checks the relocations of a section in an object file.
 fn check_relocations(file: &SFrame, index: usize, section: &Section, sink: &mut Diagnostics) {
     let Some(done) = &section.relocations else { return };
     let start = section.range.start as u64;
@@ -204,6 +208,7 @@ fn check_readers(unit_check: &mut UnitCheck<'_, '_>) {
     }
 }
 
+/// Why Linux (series of January 2026) refuses the unit.
 fn linux_reasons(unit_check: &UnitCheck<'_, '_>) -> Vec<&'static str> {
     let unit = unit_check.view.unit;
     let header = &unit.header;
@@ -223,6 +228,7 @@ fn linux_reasons(unit_check: &UnitCheck<'_, '_>) -> Vec<&'static str> {
     reasons
 }
 
+/// Why glibc 2.43 refuses the unit.
 fn glibc_reasons(unit_check: &UnitCheck<'_, '_>) -> Vec<&'static str> {
     let unit = unit_check.view.unit;
     let mut reasons = Vec::new();
@@ -244,13 +250,13 @@ fn glibc_reasons(unit_check: &UnitCheck<'_, '_>) -> Vec<&'static str> {
     reasons
 }
 
+/// Why libsframe 3 refuses the unit, or misreads it.
 fn libsframe_reasons(unit_check: &UnitCheck<'_, '_>) -> Vec<&'static str> {
     let unit = unit_check.view.unit;
     let mut reasons = Vec::new();
     match unit.version() {
-        2 if !unit.is_pcrel() => {
-            reasons.push("it reads start addresses as relative to their fields, and finds only some functions")
-        }
+        2 if !unit.is_pcrel() => reasons
+            .push("it reads start addresses as relative to their fields, and finds only some functions"),
         2 | 3 => {}
         _ => reasons.push("it reads versions 2 and 3"),
     }
@@ -325,6 +331,7 @@ fn check_functions(unit_check: &mut UnitCheck<'_, '_>) {
     }
 }
 
+/// Checks the fields of a function entry.
 fn check_entry(unit_check: &mut UnitCheck<'_, '_>, function: &Fde) {
     let version = unit_check.view.unit.version();
     let (index, info, at) = (function.index, function.info, function.at);

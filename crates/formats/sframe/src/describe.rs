@@ -110,6 +110,7 @@ pub(super) fn flags(flags: u8) -> String {
     words.join(" | ")
 }
 
+/// The record of a function entry.
 fn entry_record<'a>(view: UnitView<'a>, function: &Fde) -> RecordView<'a> {
     let size = view.unit.entry_bytes().unwrap_or(0) as u64;
     let start = Value::Signed(function.start_field);
@@ -140,6 +141,7 @@ fn entry_record<'a>(view: UnitView<'a>, function: &Fde) -> RecordView<'a> {
     record(view, function.at, size, ENTRY, fields)
 }
 
+/// The record of the attributes of a function of version 3.
 fn attributes_record<'a>(view: UnitView<'a>, function: &Fde) -> Option<RecordView<'a>> {
     let at =
         function.rows_at.filter(|_| view.unit.version() >= 3)?.checked_sub(FuncDescAttrV3::SIZE as usize)?;
@@ -158,6 +160,7 @@ fn attributes_record<'a>(view: UnitView<'a>, function: &Fde) -> Option<RecordVie
     Some(record(view, at, FuncDescAttrV3::SIZE, ATTRIBUTES, fields))
 }
 
+/// The record of a row, with its interpretation.
 fn row_record<'a>(view: UnitView<'a>, function: &Fde, row: &Fre<'a>) -> RecordView<'a> {
     let words: Vec<_> = row.words().map(|word| word.to_string()).collect();
     let mut fields = vec![

@@ -204,10 +204,12 @@ impl SFrame {
         Some((unit_index as usize, function))
     }
 
+    /// The first byte of the rows of a function.
     fn first_row_byte(&self, unit_index: usize, function: &Fde) -> Option<u8> {
         self.view(self.units().get(unit_index)?).data.get(function.rows_at?).copied()
     }
 
+    /// The row of a function that applies at an address.
     #[inline]
     fn match_at(&self, pc: u64, (unit_index, function): (usize, Fde)) -> Option<AddressMatch<'_>> {
         let unit = self.units().get(unit_index)?;

@@ -53,6 +53,7 @@ fn batches(
     Box::new(Prefetch::new(jobs, move |spans: Vec<FunctionSpan>| make(&file, source_id, &spans)))
 }
 
+/// A batch of `unwind_functions`.
 fn unwind_function_batch(file: &SFrame, source_id: u32, spans: &[FunctionSpan]) -> RecordBatch {
     let mut table = unwind_functions::Builder::new();
     for span in spans {
@@ -92,6 +93,7 @@ fn unwind_row_batch(file: &SFrame, source_id: u32, spans: &[FunctionSpan]) -> Re
     columns.finish()
 }
 
+/// Adds the rows of a span: by the fast path, and the rest one by one.
 fn add_rows(view: &UnitView<'_>, span: &FunctionSpan, columns: &mut UnwindRowColumns) {
     let mut fast_rows = FastRows::new(view.unit);
     for (index, id) in span.indexes.clone().zip(span.id..) {

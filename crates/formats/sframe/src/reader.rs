@@ -136,6 +136,7 @@ fn set_start_bases(section: &Section, data: &[u8], units: &mut [SFrameUnit]) {
     }
 }
 
+/// Determines what start addresses of a unit are relative to.
 fn start_base(section: &Section, data: &[u8], unit: &SFrameUnit, is_unmerged: bool) -> StartBase {
     if unit.is_pcrel() {
         return StartBase::FromField("the flag SFRAME_F_FDE_FUNC_START_PCREL is set");
@@ -167,6 +168,7 @@ fn start_base(section: &Section, data: &[u8], unit: &SFrameUnit, is_unmerged: bo
     }
 }
 
+/// Whether an address is inside code.
 fn in_code(section: &Section, address: u64) -> bool {
     let code = &section.code;
     let before = code.partition_point(|range| range.start <= address);

@@ -78,6 +78,7 @@ impl Recording for SFrame {
 }
 
 impl SFrame {
+    /// The fields of a unit's header, with what start addresses are relative to.
     fn header_fields(&self, unit: &SFrameUnit) -> Vec<(&'static str, Value<'static>)> {
         let mut fields = describe::header(unit);
         let section = self.sections().get(unit.section);

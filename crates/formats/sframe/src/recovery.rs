@@ -73,13 +73,14 @@ impl RowContext {
             return Ok(Recovery::Outermost);
         }
         match self.fde_type {
-            SFRAME_FDE_TYPE_DEFAULT => self.from_positional_words(row),
-            SFRAME_FDE_TYPE_FLEX => self.from_control_words(row),
+            SFRAME_FDE_TYPE_DEFAULT => self.interpret_positional_words(row),
+            SFRAME_FDE_TYPE_FLEX => self.interpret_control_words(row),
             _ => Err(InvalidRow::FdeType),
         }
     }
 
-    fn from_positional_words(&self, row: &Fre<'_>) -> Result<Recovery, InvalidRow> {
+    /// Interprets a DEFAULT row.
+    fn interpret_positional_words(&self, row: &Fre<'_>) -> Result<Recovery, InvalidRow> {
         let base = if row.info.cfa_from_sp() { Base::Sp } else { Base::Fp };
         let offset = self.cfa_offset(row.word(0).ok_or(InvalidRow::NoOffset)?);
         let [ra, fp] = self.register_slots(row.info)?.map(|slot| match slot {
@@ -122,6 +123,7 @@ impl RowContext {
         Recover::At(Expression { base: Base::Cfa, offset: word.into(), deref: true })
     }
 
+    /// The CFA offset in bytes.
     fn cfa_offset(&self, word: i32) -> i64 {
         if self.abi == Abi::S390X_ENDIAN_BIG {
             i64::from(word).saturating_mul(S390X_CFA_SCALE).saturating_add(S390X_CFA_ADJUSTMENT)
@@ -130,7 +132,8 @@ impl RowContext {
         }
     }
 
-    fn from_control_words(&self, row: &Fre<'_>) -> Result<Recovery, InvalidRow> {
+    /// Interprets a FLEX row.
+    fn interpret_control_words(&self, row: &Fre<'_>) -> Result<Recovery, InvalidRow> {
         let registers = self.abi.registers().ok_or(InvalidRow::Abi)?;
         let mut next = 0usize;
         let mut pair = |fixed: i8, is_last: bool| -> Result<Recover, InvalidRow> {

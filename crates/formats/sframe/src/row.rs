@@ -240,6 +240,7 @@ impl<'a> FreIter<'a> {
         }
     }
 
+    /// Converts an offset in the section to an offset in the file.
     fn offset(&self, at: usize) -> u64 {
         self.file_offset.saturating_add(at as u64)
     }

@@ -62,6 +62,7 @@ impl RowSurvey {
         self.strides.extend(other.strides);
     }
 
+    /// Reads the rows of some functions of a unit.
     fn survey_functions(unit_index: usize, view: UnitView<'_>, functions: Range<u32>) -> Self {
         let mut survey = Self::default();
         for function in view.functions_in(functions) {

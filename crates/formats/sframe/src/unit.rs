@@ -132,6 +132,7 @@ pub(super) fn next_header(data: &[u8], end: usize) -> Option<usize> {
     [end, aligned].into_iter().find(is_header)
 }
 
+/// The byte order of a magic; `None` where it is not one.
 fn magic_endian(magic: [u8; 2]) -> Option<Endian> {
     if u16::from_le_bytes(magic) == SFRAME_MAGIC {
         Some(Endian::Little)
@@ -142,6 +143,10 @@ fn magic_endian(magic: [u8; 2]) -> Option<Endian> {
     }
 }
 
+/// Reads the header at an offset of the section, and locates its entries and rows.
+///
+/// # Errors
+/// When there is no complete header.
 pub(super) fn parse_unit(
     data: &[u8],
     at: usize,
@@ -199,6 +204,7 @@ fn read_header(rest: &[u8], offset: u64, endian: Endian) -> Result<(Endian, Head
     Ok((endian, header))
 }
 
+/// Whether entries and rows end within this many bytes.
 fn fits_in(header: &Header, len: usize) -> bool {
     let entry_bytes = records::entry_bytes(header.sfp_version).unwrap_or(0) as u64;
     let base = Header::SIZE.saturating_add(header.sfh_auxhdr_len.into());

@@ -170,6 +170,7 @@ impl BasicSurvey {
         survey
     }
 
+    /// Adds a function record to counts and span.
     fn count_function_record(&mut self, record: &BasicRecord, offset: u64) {
         let kind_index = usize::from(record.kind).min(4);
         if let Some(count) = self.kinds.get_mut(kind_index) {
@@ -182,6 +183,7 @@ impl BasicSurvey {
         self.span = Some((low.min(record.tsc), high.max(record.tsc)));
     }
 
+    /// Computes the order of the records in time, without duplicates.
     fn sort_by_time(&mut self, source: &Source, header: &Header) {
         let Ok(num) = u32::try_from(self.num_records) else { return };
         let mut tsc = 0;

@@ -184,6 +184,7 @@ impl<'a, 'b> BlockBuilder<'a, 'b> {
         Self { data, extent, dialect, ids, blocks: Vec::new(), clock: TscState::default() }
     }
 
+    /// An empty block that starts at this offset.
     fn block(&self, start: usize) -> FdrBlock {
         let missing = if let BufferEnd::Cut(missing) = self.extent.bound { missing } else { 0 };
         let is_later_part = start != self.extent.records.start;
@@ -213,6 +214,7 @@ impl<'a, 'b> BlockBuilder<'a, 'b> {
         }
     }
 
+    /// Reads all records of the buffer.
     fn run(mut self) -> Vec<FdrBlock> {
         let mut records = RecordIter::new(self.data, self.extent.records.clone(), self.dialect);
         let mut block = self.block(records.offset());
@@ -241,6 +243,7 @@ impl<'a, 'b> BlockBuilder<'a, 'b> {
         self.blocks
     }
 
+    /// Completes a block that ends at this offset, and the one before it.
     fn finish(&mut self, mut block: FdrBlock, end: usize) {
         block.records.end = end;
         block.last = std::mem::take(&mut self.clock);
@@ -278,6 +281,7 @@ impl<'a, 'b> BlockBuilder<'a, 'b> {
         }
     }
 
+    /// Extends the span of a block by two counters.
     fn extend_span(&self, block: &mut FdrBlock, first: u64, last: u64) {
         let (low, high) = block.span.unwrap_or((first, last));
         block.span = Some((low.min(first), high.max(last)));

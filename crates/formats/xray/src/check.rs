@@ -91,6 +91,7 @@ fn every_buffer(log: &XRay, survey: &FdrSurvey) -> Diagnostics {
     results.reduce(Diagnostics::default, Diagnostics::followed_by)
 }
 
+/// Appends diagnostics.
 fn append(sink: &mut Diagnostics, more: Diagnostics) {
     *sink = std::mem::take(sink).followed_by(more);
 }
@@ -145,6 +146,7 @@ fn check_header(log: &XRay, sink: &mut Diagnostics) {
     }
 }
 
+/// Compares the counter rate in the header with the estimate.
 fn check_rate(log: &XRay, sink: &mut Diagnostics) {
     let stated = log.header().file.cycle_frequency;
     let shown = |found: &RateEstimate| {
@@ -180,7 +182,9 @@ fn check_order(log: &XRay, survey: &FdrSurvey, sink: &mut Diagnostics) {
     check_unfilled_buffers(log, survey, sink);
     let objects = survey.function_ids.iter().map(|id| id >> OBJECT_SHIFT).filter(|&object| object > 0);
     if let Some(last) = objects.max() {
-        let message = format!("object numbers up to {last} occur in ids; numbers from 16 on are truncated to lower ones");
+        let message = format!(
+            "object numbers up to {last} occur in ids; numbers from 16 on are truncated to lower ones"
+        );
         sink.push(&ALIASES, HEADER_BYTES as u64, None, "function_id", || message.into());
     }
 }
@@ -192,6 +196,7 @@ struct BackwardSteps {
     num: u64,
 }
 
+/// Reports buffers of a thread that are not in order of time.
 fn check_buffer_times(survey: &FdrSurvey, sink: &mut Diagnostics) {
     let mut threads: FxHashMap<(i32, i32), BackwardSteps> = FxHashMap::default();
     let mut first: Option<&FdrBlock> = None;

@@ -137,6 +137,7 @@ pub fn to_yaml<W: Write>(logs: &[&XRay], options: &Options, out: W) -> Result<Wr
     run(logs, &options.selection, YamlSink::new(out, log_spec(logs, options)?))
 }
 
+/// The buffer size in the header of an FDR log.
 fn stated_buffer_size(first: &XRay) -> Option<u64> {
     Some(first.header().file.buffer_size).filter(|_| first.header().mode == Mode::Fdr)
 }
@@ -185,6 +186,7 @@ fn version_1_stride(
     Ok(size)
 }
 
+/// Passes the logs to a sink, and finishes it.
 fn run<S: FinishLog>(
     logs: &[&XRay],
     selection: &Selection,
@@ -211,6 +213,7 @@ fn feed<S: LogSink>(
     Ok(unsupported)
 }
 
+/// Passes the logs to a sink: FDR buffers first, then Basic mode records.
 fn feed_all<S: LogSink>(
     logs: &[&XRay],
     selection: &Selection,

@@ -71,6 +71,7 @@ fn next_fdr_record<'a>(log: &'a XRay, survey: &'a FdrSurvey, at: &mut Position) 
     }
 }
 
+/// The first record of a range.
 fn read_shown<'a>(
     log: &'a XRay,
     _block: &FdrBlock,
@@ -94,6 +95,7 @@ fn read_shown<'a>(
     }
 }
 
+/// Name, time stamp and fields of a metadata record.
 fn metadata<'a>(record: &Record<'a>) -> (Cow<'a, str>, Option<u64>, Fields<'a>) {
     let unsigned = |value: u64| Value::Unsigned(value);
     let signed = |value: i64| Value::Signed(value);
@@ -121,6 +123,7 @@ fn metadata<'a>(record: &Record<'a>) -> (Cow<'a, str>, Option<u64>, Fields<'a>) 
     }
 }
 
+/// Name, time stamp and fields of an event.
 fn shown_event<'a>(name: &'static str, event: Event<'a>) -> (Cow<'a, str>, Option<u64>, Fields<'a>) {
     let mut fields = vec![("event_size", Value::Signed(event.size.into()))];
     let timestamp = match event.time {

@@ -134,6 +134,7 @@ impl FdrSurvey {
         }
     }
 
+    /// Computes the order of the blocks in time.
     fn sort_by_time(&mut self) {
         // A block without a wall time sorts with the thread's block before it.
         let mut last: FxHashMap<(i32, i32), (i64, i32)> = FxHashMap::default();

@@ -41,6 +41,7 @@ pub fn sniff(head: &[u8]) -> bool {
     endian_of_log(head).is_some() || endian_of_profile(head).is_some()
 }
 
+/// The byte order in which version and type are small numbers.
 fn endian_of_log(head: &[u8]) -> Option<Endian> {
     let [a, b, c, d] = *head.first_chunk::<4>()?;
     let small =
@@ -54,6 +55,7 @@ fn endian_of_log(head: &[u8]) -> Option<Endian> {
     }
 }
 
+/// The byte order of the magic of a profile.
 fn endian_of_profile(head: &[u8]) -> Option<Endian> {
     let magic = *head.first_chunk::<8>()?;
     if u64::from_le_bytes(magic) == PROFILE_MAGIC {

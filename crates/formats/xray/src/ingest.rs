@@ -94,6 +94,7 @@ pub fn call_segments(log: &XRay, placement: &Placement) -> Vec<CallStream> {
     segments
 }
 
+/// The batches of `call_events`, and what decodes them.
 fn jobs(log: &XRay, placement: &Placement) -> (Arc<CallEventDecoder>, Vec<BatchJob>) {
     let jobs = match log.content() {
         LogContent::Fdr(survey) => fdr_jobs(survey, placement),
@@ -127,6 +128,7 @@ struct BlockSlice {
     thread_id: u32,
 }
 
+/// Groups the slices of an FDR log into batches.
 fn fdr_jobs(survey: &FdrSurvey, placement: &Placement) -> Vec<BatchJob> {
     let mut jobs = Vec::new();
     let mut slices = Vec::new();
@@ -151,6 +153,7 @@ fn fdr_jobs(survey: &FdrSurvey, placement: &Placement) -> Vec<BatchJob> {
     jobs
 }
 
+/// Divides a Basic mode log into batches.
 fn basic_jobs(survey: &basic::BasicSurvey) -> Vec<BatchJob> {
     let num = survey.order.as_ref().map_or(survey.num_records, Vec::len);
     let starts = (0..num).step_by(RECORDS_PER_SLICE);
@@ -238,6 +241,7 @@ impl CallEventDecoder {
         read_batches
     }
 
+    /// Decodes a batch.
     fn batch(&self, job: &BatchJob) -> RecordBatch {
         let columns = match (job, self.log.content()) {
             (BatchJob::Fdr(slices), LogContent::Fdr(survey)) => self.fdr(survey, slices),
@@ -247,6 +251,7 @@ impl CallEventDecoder {
         columns.finish(self.placement.source_id)
     }
 
+    /// Decodes slices of an FDR log.
     fn fdr(&self, survey: &FdrSurvey, slices: &[BlockSlice]) -> CallEventColumns {
         let bytes = slices.iter().fold(0usize, |sum, unit| sum.saturating_add(unit.range.len()));
         let mut columns = CallEventColumns::with_capacity(bytes.checked_div(FUNCTION_BYTES).unwrap_or(0));
@@ -258,6 +263,7 @@ impl CallEventDecoder {
         columns
     }
 
+    /// Decodes one slice of an FDR log.
     fn slice_events(&self, unit: &BlockSlice, dialect: Dialect, columns: &mut CallEventColumns) {
         let mut records = RecordIter::new(self.log.source(), unit.range.clone(), dialect);
         let mut clock = unit.clock;
@@ -288,6 +294,7 @@ impl CallEventDecoder {
         }
     }
 
+    /// Decodes records of a Basic mode log.
     fn basic(&self, survey: &basic::BasicSurvey, positions: Range<usize>) -> CallEventColumns {
         let mut columns = CallEventColumns::with_capacity(positions.len());
         let (source, header) = (self.log.source(), self.log.header());
@@ -344,6 +351,7 @@ impl CallEventDecoder {
     }
 }
 
+/// The index of the record at a position in the time order.
 fn record_index(survey: &basic::BasicSurvey, position: usize) -> Option<usize> {
     match &survey.order {
         Some(order) => order.get(position).map(|&index| index as usize),
@@ -362,6 +370,7 @@ fn instants_stream(log: &XRay, placement: &Placement) -> BatchStream {
     Box::new(order.into_iter().filter_map(move |index| instants_batch(&log, &placement, scale, index)))
 }
 
+/// The events of a block; `None` where it has none.
 fn instants_batch(log: &XRay, placement: &Placement, scale: Scale, index: usize) -> Option<RecordBatch> {
     let LogContent::Fdr(survey) = log.content() else { return None };
     let block = survey.blocks.get(index)?;
@@ -415,6 +424,7 @@ fn call_sums_stream(log: &XRay, placement: &Placement) -> BatchStream {
     Box::new((0..num).filter_map(move |index| call_sums_batch(&log, &placement, &keys, index)))
 }
 
+/// The call paths of a thread.
 fn call_sums_batch(
     log: &XRay,
     placement: &Placement,

@@ -62,6 +62,7 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
     values.get(values.len() >> 1).copied()
 }
 
+/// Fits a line through the points.
 fn least_squares(points: &[(f64, f64)]) -> Option<RateEstimate> {
     let n = points.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;

@@ -73,6 +73,7 @@ impl<'a> Reader<'a> {
         if stride >= METADATA_BYTES && fits { stride } else { 0 }
     }
 
+    /// Whether a metadata record of this kind starts at an offset, by its first byte.
     fn has_kind(&self, at: usize, kind: MetadataKind) -> bool {
         self.data.get(at) == Some(&metadata_byte(kind, self.dialect.endian))
     }
@@ -83,6 +84,7 @@ impl<'a> Reader<'a> {
             && self.has_kind(at.saturating_add(METADATA_BYTES), MetadataKind::WALL_TIME_MARKER)
     }
 
+    /// Whether a buffer certainly starts at an offset.
     fn is_buffer_start(&self, at: usize) -> bool {
         if self.dialect.version == 1 {
             return self.is_preamble(at);
@@ -104,6 +106,7 @@ impl<'a> Reader<'a> {
         found
     }
 
+    /// The next region of a log of version 1.
     fn read_version_1(&mut self) -> FileRegion {
         let (begin, len) = (self.at, self.data.len());
         if self.stride > 0 {
@@ -128,6 +131,7 @@ impl<'a> Reader<'a> {
         FileRegion::Buffer(BufferExtent { extents: None, records: begin..next, bound: BufferEnd::Unstated })
     }
 
+    /// The next region of a log of version 2 or later.
     fn read_version_2(&mut self) -> FileRegion {
         let (at, len) = (self.at, self.data.len());
         let Some(size) = self.extents_at(at) else {
@@ -170,6 +174,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The next region where there is no BufferExtents.
     fn read_without_extents(&mut self) -> FileRegion {
         let at = self.at;
         let next = self.next_buffer_start(at);
@@ -182,6 +187,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The size in the BufferExtents at an offset, if there is one.
     fn extents_at(&self, at: usize) -> Option<u64> {
         let bytes = self.data.get(at..)?;
         if !self.has_kind(at, MetadataKind::BUFFER_EXTENTS) {

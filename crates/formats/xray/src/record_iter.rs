@@ -143,6 +143,7 @@ impl FunctionRun<'_> {
         first & highest != 0
     }
 
+    /// Action and function id of a record.
     fn read(&self, record: [u8; FUNCTION_BYTES]) -> (Action, u32) {
         let (action, id, _) = match self.endian {
             Endian::Little => little(record),

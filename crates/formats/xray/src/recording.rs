@@ -153,6 +153,7 @@ impl XRay {
         }
     }
 
+    /// Number of records by the specification's name, without those that do not occur.
     fn counts(&self) -> Vec<(String, u64)> {
         let action = |action: u8| Action(action).to_string();
         let mut counts: Vec<(String, u64)> = match self.content() {

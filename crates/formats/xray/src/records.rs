@@ -185,6 +185,7 @@ impl<'a> Record<'a> {
 }
 
 impl<'a> Event<'a> {
+    /// Decodes a custom event: its marker, and the bytes after it.
     fn custom(body: &mut Cursor<'_>, after: &mut Cursor<'a>, dialect: Dialect) -> Result<Self, ParseError> {
         let (size, time, cpu) = match dialect.version {
             0..=3 => {
@@ -204,6 +205,7 @@ impl<'a> Event<'a> {
         Ok(Self { size, time, cpu, event_type: None, payload })
     }
 
+    /// Decodes a typed event: its marker, and the bytes after it.
     fn typed(body: &mut Cursor<'_>, after: &mut Cursor<'a>, dialect: Dialect) -> Result<Self, ParseError> {
         let (size, time, event_type) = if dialect.version < 5 {
             let TypedEventV3 { event_size, absolute_tsc, event_type, .. } = TypedEventV3::read(body)?;
@@ -217,6 +219,7 @@ impl<'a> Event<'a> {
     }
 }
 
+/// The bytes of an event; empty where the writer overwrote them.
 fn payload<'a>(after: &mut Cursor<'a>, size: i32, dialect: Dialect) -> Result<&'a [u8], ParseError> {
     if !dialect.payloads {
         return Ok(&[]);

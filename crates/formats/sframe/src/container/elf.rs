@@ -162,6 +162,7 @@ impl<'a> Elf<'a> {
         Ok(elf)
     }
 
+    /// Reads a table of headers, clipped at the end of the file.
     fn table<T>(
         &self,
         offset: u64,
@@ -233,6 +234,7 @@ impl<'a> Elf<'a> {
     }
 }
 
+/// The range of an entry of a table.
 fn entry(table: u64, index: usize, stride: u16, size: u64) -> Option<Range<usize>> {
     let at = usize::try_from(table).ok()?.checked_add(index.checked_mul(stride.into())?)?;
     Some(at..at.checked_add(usize::try_from(size).ok()?)?)

@@ -128,10 +128,12 @@ pub fn sections(file: &[u8]) -> Result<Vec<Section>, ParseError> {
     Ok(vec![bare])
 }
 
+/// The error for a file without a readable section.
 fn unreadable(what: &'static str) -> ParseError {
     ParseError::new(ErrorKind::Unreadable { what }, 0, "")
 }
 
+/// The sections of an ELF file that starts at this offset of the file.
 fn elf_sections(elf: &Elf<'_>, start: usize, member: &str) -> Vec<Section> {
     let segment = elf.segments.iter().find(|segment| segment.p_type == PT_GNU_SFRAME);
     let template = Section {
@@ -186,6 +188,7 @@ fn elf_sections(elf: &Elf<'_>, start: usize, member: &str) -> Vec<Section> {
     found
 }
 
+/// A range of the file, given by an offset in the ELF file at `start`.
 fn file_range(start: usize, offset: u64, len: usize) -> Range<usize> {
     let from = start.saturating_add(usize::try_from(offset).unwrap_or(usize::MAX));
     from..from.saturating_add(len)
@@ -231,6 +234,7 @@ fn parse_decimal(digits: &[u8]) -> Option<usize> {
     std::str::from_utf8(digits).ok()?.trim().parse().ok()
 }
 
+/// The name of an archive member; long names are in a table.
 fn member_name(name: &[u8], long_names: &[u8]) -> String {
     let long = name.strip_prefix(b"/").and_then(parse_decimal).and_then(|at| long_names.get(at..));
     let name = match long {

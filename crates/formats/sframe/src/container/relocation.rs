@@ -115,6 +115,7 @@ fn symbol(table: &[u8], index: u64, endian: Endian) -> Option<Elf64Symbol> {
     Elf64Symbol::read(&mut Cursor::new(table.get(at..)?, 0, endian)).ok()
 }
 
+/// Writes the value of a relocation; `None` for another relocation type.
 fn write_value(bytes: &mut Cow<'_, [u8]>, entry: &Elf64Rela, value: u64, elf: &Elf<'_>) -> Option<()> {
     let width = match (elf.header.e_machine, entry.r_info as u32) {
         (EM_X86_64, R_X86_64_PC32) | (EM_AARCH64, R_AARCH64_PREL32) | (EM_S390, R_390_PC32) => 4usize,

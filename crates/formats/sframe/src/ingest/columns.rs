@@ -295,6 +295,7 @@ impl RecoveryShapes {
         columns.into_iter()
     }
 
+    /// The columns of a rule: base, offset, whether memory is read.
     fn rule(&self, number: usize, shapes: &[u32], offsets: Vec<i64>, flags: &ShapeFlags) -> [ArrayRef; 3] {
         let rule = |shape: &RecoveryShape| shape.rules.get(number).copied().flatten();
         let mut names: Vec<String> = NAMED.map(str::to_owned).into();
@@ -345,6 +346,7 @@ impl ShapeFlags {
         }
     }
 
+    /// One flag of every row, as a column.
     fn column(&self, bit: usize) -> ArrayRef {
         Arc::new(BooleanArray::new(self.bits(bit), None))
     }

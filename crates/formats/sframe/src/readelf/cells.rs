@@ -37,6 +37,7 @@ impl RowKey {
         Some((Self { kind, words }, bytes))
     }
 
+    /// The slot of the cache for this key.
     fn slot(self) -> usize {
         let mixed = (self.words ^ u64::from(self.kind).rotate_left(40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         mixed.wrapping_shr(32) as usize % SLOTS

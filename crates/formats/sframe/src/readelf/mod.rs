@@ -61,6 +61,7 @@ impl Style {
         Self::ALL.into_iter().find(|(_, style)| shows_all(*style)).map(|(name, _)| name)
     }
 
+    /// What this version of readelf shows of a section, or its error message.
     fn content_of(self, version: u8, flags: u8) -> Result<DumpContent, &'static str> {
         const OUT_OF_MEMORY: &str = "SFrame decode failure: Out of Memory.";
         let has_unknown_flags = flags & !self.known_flags() != 0;
@@ -73,6 +74,7 @@ impl Style {
         }
     }
 
+    /// The flags this version of readelf accepts.
     fn known_flags(self) -> u8 {
         match self {
             Self::Readelf240 | Self::Readelf244 => 0x3,
@@ -146,6 +148,7 @@ impl Dump {
     }
 }
 
+/// Writes a block of functions.
 fn functions_text(file: &SFrame, unit: &SFrameUnit, style: Style, first: u32, block: Vec<u8>) -> Vec<u8> {
     let view = match style {
         Style::Readelf247 => file.view(unit),
@@ -216,6 +219,7 @@ impl<'a> DumpWriter<'a> {
         self.text
     }
 
+    /// Writes a function with its rows.
     fn write_function(&mut self, function: &Fde) {
         self.text.extend_from_slice(b"\n    func idx [");
         decimal(&mut self.text, function.index.into());
@@ -268,6 +272,7 @@ impl<'a> DumpWriter<'a> {
         }
     }
 
+    /// Writes the attributes of a function of version 3.
     fn write_attributes(&mut self, function: &Fde) {
         let attributes = match (function.info.is_signal(), function.is_flex()) {
             (false, false) => return,
@@ -280,6 +285,7 @@ impl<'a> DumpWriter<'a> {
         self.text.push(b'"');
     }
 
+    /// Writes a row without the cache.
     fn write_row(&mut self, row: &Fre<'_>, base: u64, context: &RowContext) {
         self.text.extend_from_slice(b"    ");
         self.text.extend_from_slice(&hexadecimal(base.wrapping_add(row.start.into())));
@@ -305,6 +311,7 @@ impl<'a> DumpWriter<'a> {
         self.text.push(b'\n');
     }
 
+    /// Writes a cell, padded to a width.
     fn write_cell(&mut self, width: usize, write: impl FnOnce(&mut Vec<u8>)) {
         let end = self.text.len().saturating_add(width);
         write(&mut self.text);
@@ -323,6 +330,7 @@ fn ra_is_padded(row: &Fre<'_>, context: &RowContext) -> bool {
     row.control(2) == Some(0)
 }
 
+/// Writes how a register is recovered.
 fn write_register(text: &mut Vec<u8>, rule: &Recover, version: u8, same: &[u8], fixed: &[u8]) {
     match rule {
         Recover::Same => text.extend_from_slice(same),

@@ -88,6 +88,7 @@ impl SectionContents {
     }
 }
 
+/// The rows for some recoveries, with one FDE type.
 fn encode_rows(
     rows: &[(u32, Recovery)],
     context: &RowContext,
@@ -129,6 +130,7 @@ enum EncodedWord {
 }
 
 impl EncodedWord {
+    /// The smallest size code that fits.
     fn size_code(&self) -> u8 {
         let (byte, two) = match *self {
             Self::Offset(offset) => (i8::try_from(offset).is_ok(), i16::try_from(offset).is_ok()),
@@ -149,6 +151,7 @@ fn offset(offset: i64) -> Result<EncodedWord, &'static str> {
     i32::try_from(offset).map(EncodedWord::Offset).map_err(|_| "an offset of more than 32 bits")
 }
 
+/// The word for a CFA offset.
 fn cfa_offset(value: i64, context: &RowContext) -> Result<EncodedWord, &'static str> {
     if context.abi != Abi::S390X_ENDIAN_BIG {
         return offset(value);
@@ -160,6 +163,7 @@ fn cfa_offset(value: i64, context: &RowContext) -> Result<EncodedWord, &'static 
     }
 }
 
+/// The words of a DEFAULT row.
 fn positional_words(
     cfa: &Expression,
     fp: &Recover,
@@ -211,6 +215,7 @@ fn positional_words(
     Ok(words)
 }
 
+/// The words of a FLEX row.
 fn control_words(
     cfa: &Expression,
     fp: &Recover,

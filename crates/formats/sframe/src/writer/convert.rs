@@ -36,7 +36,9 @@ impl SectionContents {
         let is_aarch64 = abi.has_pointer_authentication() && self.abi.has_pointer_authentication();
         match abi.endian().filter(|_| is_same || is_aarch64) {
             Some(endian) => Ok(Self { abi, endian, ..self.clone() }),
-            None => Err(WriteError { function: None, what: "rows refer to the registers of one kind of machine" }),
+            None => {
+                Err(WriteError { function: None, what: "rows refer to the registers of one kind of machine" })
+            }
         }
     }
 
@@ -113,6 +115,7 @@ impl SectionContents {
         (out, unsupported)
     }
 
+    /// Converts a function with its rows; reports items that the version cannot represent.
     fn convert_function(
         &self,
         function: &SectionFunction,
@@ -145,9 +148,11 @@ impl SectionContents {
                 1 if function.repeat_bytes != VERSION_1_REPEAT_BYTES && has_later_rows => {
                     report(None, "a repeating block whose size is not 16 bytes", true)
                 }
-                1 if function.repeat_bytes != VERSION_1_REPEAT_BYTES => {
-                    report(None, "the size of a repeating block; version 1 readers take it as 16 bytes", false)
-                }
+                1 if function.repeat_bytes != VERSION_1_REPEAT_BYTES => report(
+                    None,
+                    "the size of a repeating block; version 1 readers take it as 16 bytes",
+                    false,
+                ),
                 _ => {}
             }
         } else if version < 2 {

@@ -78,6 +78,7 @@ pub fn replace_section(file: &[u8], section: &Section, bytes: &[u8]) -> Result<V
     Ok(out)
 }
 
+/// Overwrites a header in place.
 fn patch(out: &mut [u8], old_bytes: Option<Range<usize>>, write: impl FnOnce(&mut Vec<u8>)) {
     let mut entry = Vec::new();
     write(&mut entry);
@@ -98,8 +99,7 @@ pub fn append_section(file: &[u8], contents: &SectionContents) -> Result<Vec<u8>
     if elf.is_object() {
         return Err(error("link object files first, or assemble them with --gsframe"));
     }
-    let space =
-        SegmentSpace::after(&elf).ok_or(error("there is no loaded segment, or no space after it"))?;
+    let space = SegmentSpace::after(&elf).ok_or(error("there is no loaded segment, or no space after it"))?;
     let has_segment = elf.segments.iter().any(|segment| segment.p_type == PT_GNU_SFRAME);
     let num_segments = elf.segments.len().saturating_add(if has_segment { 1 } else { 2 });
     let headers_bytes = Elf64ProgramHeader::SIZE.saturating_mul(num_segments as u64);
@@ -173,6 +173,7 @@ struct SegmentSpace {
 }
 
 impl SegmentSpace {
+    /// The space after everything that is loaded.
     fn after(elf: &Elf<'_>) -> Option<Self> {
         let loads = || elf.segments.iter().filter(|segment| segment.p_type == PT_LOAD);
         let first = loads().next()?;
@@ -200,6 +201,7 @@ fn clear_old_section(elf: &Elf<'_>, out: &mut [u8]) {
     }
 }
 
+/// Appends zeros up to an offset.
 fn pad_to(out: &mut Vec<u8>, offset: u64) {
     let len = usize::try_from(offset).unwrap_or(out.len());
     out.resize(len.max(out.len()), 0);

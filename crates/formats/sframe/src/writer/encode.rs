@@ -57,6 +57,7 @@ impl SectionContents {
         Ok(out)
     }
 
+    /// Writes a function entry.
     fn write_entry(
         &self,
         function: &SectionFunction,
@@ -96,6 +97,7 @@ impl SectionContents {
         Ok(())
     }
 
+    /// Encodes the rows of all functions.
     fn encode_rows(&self) -> Result<EncodedRows, WriteError> {
         let mut encoded = EncodedRows { bytes: Vec::new(), offsets: vec![0; self.functions.len()] };
         let mut by_block: Vec<_> = self.functions.iter().enumerate().collect();
@@ -140,24 +142,27 @@ impl SectionContents {
             };
             attributes.write(out, self.endian);
         }
-        let start_bytes =
-            function.info.row_start_bytes().ok_or("an undefined FRE type")?;
+        let start_bytes = function.info.row_start_bytes().ok_or("an undefined FRE type")?;
         rows.iter().try_for_each(|row| write_row(row, start_bytes, self.endian, out))
     }
 }
 
+/// The attributes of a function that rows depend on in version 3.
 fn attributes(function: &SectionFunction) -> (u8, u8, u8) {
     (function.info.0, function.fde_type, function.repeat_bytes)
 }
 
+/// Writes a row.
+///
+/// # Errors
+/// When a number does not fit its size.
 pub(super) fn write_row(
     row: &OwnedFre,
     start_bytes: usize,
     endian: Endian,
     out: &mut Vec<u8>,
 ) -> Result<(), &'static str> {
-    write_number(i64::from(row.start), start_bytes, endian, out)
-        .ok_or("a row start exceeds its FRE type")?;
+    write_number(i64::from(row.start), start_bytes, endian, out).ok_or("a row start exceeds its FRE type")?;
     out.push(row.info.0);
     if row.words.len() != usize::from(row.info.num_words()) {
         return Err("the number of words of a row differs from its info byte");

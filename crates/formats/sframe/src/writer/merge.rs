@@ -106,6 +106,7 @@ impl SectionContents {
     }
 }
 
+/// Whether two functions of one block have equal attributes too.
 fn shares_rows(before: &SectionFunction, function: &SectionFunction) -> bool {
     SectionFunction { start: function.start, size: function.size, padding: function.padding, ..*before }
         == *function

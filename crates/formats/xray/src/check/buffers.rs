@@ -29,8 +29,11 @@ pub fn check_buffer(log: &XRay, survey: &FdrSurvey, index: usize, block: &FdrBlo
     check_stated_size(log, block, sink);
     check_end(log, block, sink);
     if let Some(original) = survey.copies.get(&index).and_then(|&original| survey.blocks.get(original)) {
-        let message =
-            format!("{} bytes are equal to those of the buffer at {:#x}", block.records.len(), original.offset);
+        let message = format!(
+            "{} bytes are equal to those of the buffer at {:#x}",
+            block.records.len(),
+            original.offset
+        );
         sink.push(&COPY, block.offset, None, "", || message.into());
     }
     if block.tid.is_some_and(|tid| tid < 0) {
@@ -116,6 +119,7 @@ pub fn is_empty(block: &FdrBlock) -> bool {
     block.records.is_empty() && block.broken.is_none()
 }
 
+/// Number of custom and typed events.
 fn num_events(block: &FdrBlock) -> u64 {
     let (custom, typed) = (
         block.counts.of(MetadataKind::CUSTOM_EVENT_MARKER),
@@ -124,6 +128,7 @@ fn num_events(block: &FdrBlock) -> u64 {
     custom.saturating_add(typed)
 }
 
+/// Compares the stated size with the actual end.
 fn check_stated_size(log: &XRay, block: &FdrBlock, sink: &mut Diagnostics) {
     if block.is_later_part {
         return;
@@ -170,7 +175,9 @@ fn check_end(log: &XRay, block: &FdrBlock, sink: &mut Diagnostics) {
                 format!("{missing} bytes are missing, and EndOfBuffer").into()
             });
         } else {
-            sink.push(&NO_END, end as u64, None, "", || "records continue up to the end of the buffer".into());
+            sink.push(&NO_END, end as u64, None, "", || {
+                "records continue up to the end of the buffer".into()
+            });
         };
     }
     match &block.broken {
@@ -186,6 +193,7 @@ fn check_end(log: &XRay, block: &FdrBlock, sink: &mut Diagnostics) {
     }
 }
 
+/// The message for an event that exceeds its buffer.
 fn event_size(error: &ParseError) -> String {
     match error.kind {
         ErrorKind::Short { need, have } if need <= i32::MAX as u64 => {
@@ -195,6 +203,7 @@ fn event_size(error: &ParseError) -> String {
     }
 }
 
+/// Whether bytes are missing.
 fn is_short(error: &ParseError) -> bool {
     matches!(error.kind, ErrorKind::Short { .. })
 }
@@ -221,6 +230,7 @@ pub fn is_typed_cut(log: &XRay, block: &FdrBlock) -> bool {
     }
 }
 
+/// Whether reserved bytes of the preamble are not 0.
 fn preamble_has_garbage(log: &XRay, block: &FdrBlock) -> bool {
     let dialect = log.header().dialect();
     let begin = usize::try_from(block.offset).unwrap_or(usize::MAX);

@@ -21,6 +21,7 @@ struct Occurrences {
 }
 
 impl Occurrences {
+    /// Adds occurrences, the first at this offset.
     fn count(&mut self, num: u64, offset: u64) {
         self.num = self.num.saturating_add(num);
         if num > 0 {
@@ -28,6 +29,7 @@ impl Occurrences {
         }
     }
 
+    /// Adds the occurrences in other threads.
     fn add(&mut self, other: Self) {
         self.count(other.num, other.first.unwrap_or(u64::MAX));
     }
@@ -43,6 +45,7 @@ struct CallBalance {
 }
 
 impl CallBalance {
+    /// Adds the calls of other threads.
     fn merge(mut self, other: Self) -> Self {
         self.no_entry.add(other.no_entry);
         self.unwound.add(other.unwound);
@@ -51,6 +54,7 @@ impl CallBalance {
         self
     }
 
+    /// Reports unbalanced calls.
     fn report(self, sink: &mut Diagnostics) {
         let mut report = |rule: &'static Rule, occurrences: Occurrences, what: &str| {
             if let Some(first) = occurrences.first {
@@ -76,6 +80,7 @@ struct CallStack {
 }
 
 impl CallStack {
+    /// Applies a function record.
     fn apply(&mut self, action: Action, function_id: u32, offset: u64) {
         self.last = offset;
         match action {
@@ -89,6 +94,7 @@ impl CallStack {
         }
     }
 
+    /// Applies an exit: the innermost call of the function ends, with all calls inside it.
     fn leave(&mut self, function_id: u32, offset: u64) {
         if self.open.get(&function_id).is_none_or(|&open| open == 0) {
             return self.balance.no_entry.count(1, offset);
@@ -104,6 +110,7 @@ impl CallStack {
         }
     }
 
+    /// The unbalanced calls at the end of the thread.
     fn end(mut self) -> CallBalance {
         self.balance.no_exit.count(self.calls.len() as u64, self.last);
         self.balance.threads = 1;
@@ -129,6 +136,7 @@ pub fn check_fdr_calls(log: &XRay, survey: &FdrSurvey, sink: &mut Diagnostics) {
     balances.reduce(CallBalance::default, CallBalance::merge).report(sink);
 }
 
+/// Applies the records of a buffer to the stack of its thread.
 fn read_buffer(log: &XRay, survey: &FdrSurvey, index: usize, stack: &mut CallStack) {
     let Some(block) = survey.blocks.get(index) else { return };
     let dialect = Dialect { payloads: block.payloads, ..log.header().dialect() };

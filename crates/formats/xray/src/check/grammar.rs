@@ -197,6 +197,7 @@ impl Grammar {
         Self { version, before: RecordClass::Start }
     }
 
+    /// The row of the table for the previous record.
     fn rule_for_current(&self) -> Option<&'static GrammarRule> {
         GRAMMAR.iter().find(|GrammarRule(after, versions, ..)| {
             *after == self.before && versions.contains(&self.version)

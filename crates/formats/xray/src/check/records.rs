@@ -53,6 +53,7 @@ struct RecordCheck<'a> {
 }
 
 impl RecordCheck<'_> {
+    /// Checks all records.
     fn run(&mut self) {
         let start = self.block.records.start;
         if (self.block.offset as usize) < start {
@@ -84,6 +85,7 @@ impl RecordCheck<'_> {
         self.end(records.offset());
     }
 
+    /// Checks the end of the buffer.
     fn end(&mut self, end: usize) {
         if self.block.broken.is_none()
             && self.block.missing == 0
@@ -100,6 +102,7 @@ impl RecordCheck<'_> {
         }
     }
 
+    /// Checks a run of function records; single records only where the run has faults.
     fn check_functions(&mut self, run: &FunctionRun<'_>) {
         let (mut tsc, mut has_faults) = (self.clock.tsc, false);
         run.for_each(|action, _, delta| {
@@ -121,6 +124,7 @@ impl RecordCheck<'_> {
         self.index = self.index.saturating_add(run.len() as u64);
     }
 
+    /// Reports undefined actions and counters that wrap around.
     fn report_function_faults(&mut self, run: &FunctionRun<'_>) {
         let (first, mut tsc, mut offset) = (self.index, self.clock.tsc, run.offset);
         run.for_each(|action, _, delta| {
@@ -129,7 +133,9 @@ impl RecordCheck<'_> {
                 self.report(&UNKNOWN_ACTION, offset, "action", || format!("action is {}", action.0));
             }
             if next < tsc && self.clock.is_whole {
-                self.report(&TIME_BACK, offset, "tsc_delta", || format!("{tsc} plus {delta} wraps around to {next}"));
+                self.report(&TIME_BACK, offset, "tsc_delta", || {
+                    format!("{tsc} plus {delta} wraps around to {next}")
+                });
             }
             tsc = next;
             offset = offset.saturating_add(FUNCTION_BYTES);
@@ -138,6 +144,7 @@ impl RecordCheck<'_> {
         self.index = first;
     }
 
+    /// Checks a metadata record.
     fn check_metadata(&mut self, offset: usize, record: &Record<'_>) {
         let Some(&first) = self.data.get(offset) else { return };
         let kind = metadata_kind(first, self.dialect.endian);
@@ -173,6 +180,7 @@ impl RecordCheck<'_> {
         self.check_time(offset, record);
     }
 
+    /// Reports a counter that goes backwards.
     fn check_time(&mut self, offset: usize, record: &Record<'_>) {
         let before = self.clock;
         self.clock.metadata(record);
@@ -187,6 +195,7 @@ impl RecordCheck<'_> {
         }
     }
 
+    /// Reports reserved bytes that are not 0.
     fn check_reserved(&mut self, offset: usize, kind: MetadataKind) {
         let record = self.data.get(offset..offset.saturating_add(16)).unwrap_or_default();
         if has_garbage(record, kind, self.dialect.version) {
@@ -194,18 +203,21 @@ impl RecordCheck<'_> {
         }
     }
 
+    /// Checks a record against the grammar.
     fn check_class(&mut self, class: RecordClass, offset: usize) {
         if let Err(error) = self.grammar.step(class) {
             self.report_grammar(error, class.name(), offset);
         }
     }
 
+    /// Reports a violation of the grammar.
     fn report_grammar(&mut self, error: GrammarError, found: &str, offset: usize) {
         let (rule, expected) = carried_rule(error, self.is_carried);
         let rule = if found == RecordClass::Argument.name() { &ORPHAN_ARGUMENT } else { rule };
         self.report(rule, offset, "", || format!("expected {expected}, found {found}"));
     }
 
+    /// Adds a finding about the current record.
     fn report(
         &mut self,
         rule: &'static Rule,

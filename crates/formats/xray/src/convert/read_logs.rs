@@ -133,11 +133,13 @@ struct BufferReplay<'a, S> {
     filler_bytes_left: usize,
 }
 
+/// Counter and processor of a state; processor 0 where unknown.
 fn tsc_stamp(clock: TscState) -> TscStamp {
     TscStamp { tsc: clock.tsc, cpu: clock.cpu.unwrap_or(0) }
 }
 
 impl<S: LogSink> BufferReplay<'_, S> {
+    /// Passes all records to the sink.
     fn replay(&mut self, mut records: RecordIter<'_>, dialect: Dialect) {
         loop {
             let run = records.functions(usize::MAX);
@@ -180,6 +182,7 @@ impl<S: LogSink> BufferReplay<'_, S> {
         );
     }
 
+    /// Passes on an argument, if it follows an entry.
     fn argument(&mut self, value: u64) {
         if self.entered {
             self.sink.write_event(self.thread_ids, tsc_stamp(self.clock), ThreadEvent::Argument(value));
@@ -188,6 +191,7 @@ impl<S: LogSink> BufferReplay<'_, S> {
         }
     }
 
+    /// Applies a NewCPUId or TSCWrap, and passes it on.
     fn counter(&mut self, record: &Record<'_>) {
         self.clock.metadata(record);
         match record {
@@ -200,6 +204,7 @@ impl<S: LogSink> BufferReplay<'_, S> {
         }
     }
 
+    /// Passes on an event, with filler for overwritten bytes.
     fn event(&mut self, record: &Record<'_>, event: &Event<'_>, dialect: Dialect) {
         let Some(tsc) = self.clock.metadata(record) else { return };
         self.begin(TscState { tsc, ..self.clock });

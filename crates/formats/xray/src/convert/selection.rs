@@ -53,6 +53,7 @@ impl<'a, S: LogSink> SelectionFilter<'a, S> {
         Self { functions: selection.functions.as_ref(), cut, is_call_excluded: false, sink }
     }
 
+    /// Whether an event belongs to a function that is not selected.
     fn is_excluded(&mut self, event: &ThreadEvent<'_>) -> bool {
         match (event, self.functions) {
             (ThreadEvent::Call { function_id, .. }, Some(functions)) => {
@@ -240,6 +241,7 @@ impl ThreadCut {
         }
     }
 
+    /// Moves the thread to a time; where it enters the range, passes on the entries of its open calls.
     fn advance(&mut self, at: TscStamp, emit: &mut impl FnMut(TscStamp, ThreadEvent<'_>)) {
         if self.position == RangePosition::Before && at.tsc >= self.range.start {
             self.position = RangePosition::Within;

@@ -90,6 +90,7 @@ impl FunctionNumbers {
         Ok(numbered)
     }
 
+    /// The function id for a key; 0 for an unknown key.
     fn get(&self, key: u32) -> u32 {
         self.numbers.get(&key).copied().unwrap_or(0)
     }
@@ -141,6 +142,7 @@ pub fn write_tables<S: LogSink>(
     Ok(replay.sink.check()?)
 }
 
+/// The rows of `instants`, by thread.
 fn pending_instants(
     instants: impl Iterator<Item = RecordBatch>,
 ) -> Result<FxHashMap<u32, VecDeque<PendingInstant>>, ColumnError> {
@@ -171,6 +173,7 @@ fn pending_instants(
     Ok(pending)
 }
 
+/// A time as a counter value, one tick per nanosecond.
 fn tsc_stamp(ts_ns: i64, cpu: Option<u32>) -> TscStamp {
     TscStamp { tsc: u64::try_from(ts_ns).unwrap_or(0), cpu: cpu.unwrap_or(0) as u16 }
 }
@@ -184,10 +187,12 @@ struct TableReplay<'a, F, S> {
 }
 
 impl<F: FnMut(u32) -> ThreadIds, S: LogSink> TableReplay<'_, F, S> {
+    /// Process and thread ids for a thread key.
     fn thread_ids(&mut self, thread: u32) -> ThreadIds {
         *self.threads.entry(thread).or_insert_with(|| (self.thread_ids)(thread))
     }
 
+    /// Passes a batch of `call_events` to the sink.
     fn batch(&mut self, batch: &RecordBatch, functions: &FunctionNumbers) -> Result<(), ColumnError> {
         let times = numbers::<Int64Type>(batch, "ts_ns")?;
         let threads = numbers::<UInt32Type>(batch, "thread_id")?;

@@ -132,6 +132,7 @@ impl CallEventColumns {
         call_events::batch(columns)
     }
 
+    /// The columns `thread_id` and `cpu`.
     fn run_columns(&self) -> (ArrayRef, ArrayRef) {
         let rows = self.len();
         let ends = self.runs.iter().skip(1).map(|&(row, ..)| row).chain([rows]);
@@ -148,6 +149,7 @@ impl CallEventColumns {
         (Arc::new(UInt32Array::from(threads)), Arc::new(UInt32Array::new(cpus.into(), unknown)))
     }
 
+    /// The column `value`.
     fn value_column(&self) -> ArrayRef {
         if self.values.is_empty() {
             return Arc::new(UInt64Array::new_null(self.len()));

@@ -73,6 +73,7 @@ fn write_version_1(
     Ok(out.records)
 }
 
+/// Size in bytes of a repaired buffer.
 fn measure(log: &XRay, survey: &FdrSurvey, planned: &PlannedBuffer, dialect: Dialect) -> io::Result<u64> {
     let mut sum = RepairOutput::counting(dialect);
     write_buffer(log, survey, planned, &mut sum)?;
@@ -80,6 +81,7 @@ fn measure(log: &XRay, survey: &FdrSurvey, planned: &PlannedBuffer, dialect: Dia
     Ok(sum.len)
 }
 
+/// Releases the pages of a buffer.
 fn release(log: &XRay, survey: &FdrSurvey, planned: &PlannedBuffer) {
     if let Some(block) = survey.blocks.get(planned.index) {
         log.source().release(block.records.clone());
@@ -132,6 +134,7 @@ struct BufferRepair<'a, 'o, 'w> {
 }
 
 impl BufferRepair<'_, '_, '_> {
+    /// Writes the preamble up to Pid.
     fn preamble(&mut self, block: &FdrBlock, (seconds, microseconds): (i64, i32)) -> io::Result<()> {
         self.out.put(&Record::NewBuffer { tid: block.tid.unwrap_or(0) })?;
         self.out.put(&Record::WallTime { seconds, microseconds })?;
@@ -141,6 +144,7 @@ impl BufferRepair<'_, '_, '_> {
         Ok(())
     }
 
+    /// Writes the records after the preamble.
     fn records(&mut self, block: &FdrBlock) -> io::Result<()> {
         let mut records = RecordIter::new(self.data, block.records.clone(), self.dialect);
         loop {
@@ -189,12 +193,14 @@ impl BufferRepair<'_, '_, '_> {
         self.copy(copied..offset)
     }
 
+    /// Copies function records of the source.
     fn copy(&mut self, range: std::ops::Range<usize>) -> io::Result<()> {
         let bytes = self.data.get(range).unwrap_or_default();
         let records = bytes.len().checked_div(FUNCTION_BYTES).unwrap_or(0);
         self.out.put_bytes(bytes, records as u64)
     }
 
+    /// Writes a function record at the time `now`; one of undefined action is left out.
     fn function(&mut self, action: Action, function_id: u32, now: u64) -> io::Result<()> {
         self.ensure_new_cpu(now)?;
         if action.name().is_none() {
@@ -205,6 +211,7 @@ impl BufferRepair<'_, '_, '_> {
         self.out.put(&Record::Function { action, function_id, tsc_delta })
     }
 
+    /// Whether a TSCWrap is needed before a record at the time `now`.
     fn needs_wrap(&self, now: u64) -> bool {
         self.skipped || now < self.clock.tsc
     }
@@ -232,6 +239,7 @@ impl BufferRepair<'_, '_, '_> {
         Ok(now.wrapping_sub(before))
     }
 
+    /// Writes a metadata record, unless it is misplaced or part of the preamble.
     fn metadata(&mut self, offset: usize, record: &Record<'_>) -> io::Result<()> {
         let Some(&first) = self.data.get(offset) else { return Ok(()) };
         let kind = metadata_kind(first, self.dialect.endian);

@@ -76,6 +76,7 @@ impl<'w> RepairOutput<'w> {
         self.flush_above(1)
     }
 
+    /// Writes the buffered bytes if there are at least this many.
     fn flush_above(&mut self, from: usize) -> io::Result<()> {
         if self.buffer.len() >= from {
             self.len = self.len.saturating_add(self.buffer.len() as u64);

@@ -72,6 +72,7 @@ fn has_content(block: &FdrBlock) -> bool {
     calls || block.has_events() || block.first_cpu.is_some()
 }
 
+/// Whether the buffers of each thread are in order of time.
 fn threads_are_in_order(survey: &FdrSurvey, plan: &[PlannedBuffer]) -> bool {
     let mut last: FxHashMap<(i32, i32), _> = FxHashMap::default();
     let mut blocks = plan.iter().filter_map(|planned| Some((planned, survey.blocks.get(planned.index)?)));
@@ -81,6 +82,7 @@ fn threads_are_in_order(survey: &FdrSurvey, plan: &[PlannedBuffer]) -> bool {
     })
 }
 
+/// Seconds and microseconds of a time in nanoseconds.
 fn wall_time_of(ns: i64) -> (i64, i32) {
     let micros = ns.div_euclid(1000);
     (

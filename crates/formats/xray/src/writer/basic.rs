@@ -117,6 +117,7 @@ impl<W: Write> BasicWriter<W> {
         Ok(self.out)
     }
 
+    /// The action in the form its version has.
     fn kind(&self, action: Action) -> u8 {
         match (self.spec.version, action) {
             (1, Action::TAIL_EXIT) => Action::EXIT.0,
@@ -125,10 +126,12 @@ impl<W: Write> BasicWriter<W> {
         }
     }
 
+    /// The process id; 0 before version 3.
     fn pid(&self, (pid, _): ThreadIds) -> u32 {
         if self.spec.version < 3 { 0 } else { pid.cast_unsigned() }
     }
 
+    /// Writes the buffered records.
     fn drain(&mut self) -> Result<(), WriteError> {
         self.out.write_all(&self.buffer)?;
         self.buffer.clear();
@@ -157,6 +160,7 @@ impl<W: Write> BasicSink<W> {
         self.writer.get_mut()
     }
 
+    /// Writes a function record, and counts what it cannot represent.
     fn call(&mut self, thread_ids: ThreadIds, at: TscStamp, action: Action, function_id: u32) {
         let unsupported = &mut self.written.unsupported;
         let count = |so_far: &mut u64, when: bool| *so_far = so_far.saturating_add(u64::from(when));

@@ -170,6 +170,7 @@ impl<W: Write> FdrSink<W> {
         Ok(())
     }
 
+    /// Writes a buffer, and counts it.
     fn write(&mut self, buffer: &mut BufferWriter) -> Result<(), WriteError> {
         buffer.seal();
         let bytes = FdrWriter::<W>::bytes_of(buffer);
@@ -181,6 +182,7 @@ impl<W: Write> FdrSink<W> {
         self.writer.write(buffer)
     }
 
+    /// Counts a process id that the version cannot represent, and a missing wall time.
     fn count_missing_ids(&mut self, (pid, _): ThreadIds, has_wall: bool) {
         let unsupported = &mut self.written.unsupported;
         let is_lost = self.dialect.version < 3 && pid != 0;

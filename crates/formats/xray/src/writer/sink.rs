@@ -80,6 +80,7 @@ impl LogSpec {
         Dialect { version: self.version, endian: self.endian, payloads: true }
     }
 
+    /// The bytes of the header.
     pub(super) fn header(&self) -> Vec<u8> {
         let buffer_size = if self.mode == Mode::Fdr { self.buffer_size } else { 0 };
         let Self { mode, version, endian, cycle_frequency, tsc_flags, .. } = *self;

@@ -33,6 +33,7 @@ impl<W: Write> YamlSink<W> {
         Self { out, spec, lines: Vec::new(), written: WriteSummary::default() }
     }
 
+    /// Writes the header.
     fn header(&mut self) -> Result<(), WriteError> {
         let LogSpec { mode, version, tsc_flags: (constant, nonstop), cycle_frequency, .. } = self.spec;
         let mode = u8::from(mode == Mode::Fdr);
