@@ -10,11 +10,10 @@ use perfuse_recording::Source;
 
 /// The folder of the corpus.
 pub fn corpus() -> PathBuf {
-    let shared = match std::env::var_os("PERFUSE_CORPUS") {
+    match std::env::var_os("PERFUSE_CORPUS") {
         Some(path) => path.into(),
         None => PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/corpus"),
-    };
-    shared
+    }
 }
 
 /// Every file below the folder of this format whose path is accepted, sorted.
