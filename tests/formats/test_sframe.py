@@ -12,7 +12,7 @@ from perfuse import sframe
 from perfuse.errors import ExportError, UnreadableInput, UsageError
 from perfuse.formats.sframe import Row, Rule
 
-FIXTURES = Path(__file__).parents[2] / "crates" / "formats" / "src" / "sframe" / "testdata"
+FIXTURES = Path(__file__).parents[2] / "crates" / "formats" / "sframe" / "src" / "testdata"
 SP_8, SP_16 = Rule("sp", 8), Rule("sp", 16)
 
 
@@ -49,7 +49,7 @@ def test_addresses_come_as_numbers_or_as_a_buffer() -> None:
 
 def test_flex_rows_need_version_3() -> None:
     row = Row(0, Rule("r10", 0), fp=Rule("fp", 0, deref=True))
-    with pytest.raises(ValueError, match="not counted from stack or frame pointer"):
+    with pytest.raises(ValueError, match="not relative to stack or frame pointer"):
         sframe.Section(2, "x86_64").add(0x1000, 16, [row])
     made = sframe.Section(3, "x86_64")
     made.add(0x1000, 16, [row])

@@ -1,4 +1,4 @@
-//! SFrame: how to unwind stacks, in a table small and plain enough to be used while a program runs. See this folder's README.
+//! SFrame: a compact stack trace format that a running program can unwind by. See the README of this folder.
 #![cfg_attr(
     not(test),
     deny(
@@ -10,7 +10,7 @@
     )
 )]
 
-pub mod ahead;
+pub mod address_index;
 mod check;
 pub mod consts;
 pub mod container;
@@ -18,18 +18,19 @@ mod describe;
 mod file;
 mod ingest;
 pub mod layout;
-pub mod lookup;
+mod prefetch;
 pub mod readelf;
 pub mod reader;
+mod recording;
 pub mod records;
 pub mod recovery;
 mod repair;
 pub mod row;
+mod row_survey;
 pub mod rules;
-pub mod starts;
-mod survey;
 #[cfg(test)]
 mod tests;
+pub mod unit;
 pub mod writer;
 
 use std::sync::Arc;

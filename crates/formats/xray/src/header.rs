@@ -1,4 +1,4 @@
-//! The header: which of the three formats, which version, which byte order.
+//! The file header: mode, version and byte order.
 
 use perfuse_wire::{Cursor, Endian, ErrorKind, ParseError};
 
@@ -8,39 +8,40 @@ use super::consts::{
 use super::layout::{FileHeader, ProfileHeader};
 use super::records::Dialect;
 
-/// The highest version a header may state and still be taken for a log: later ones read as the latest that is known.
+/// The highest version that is accepted as a log. Unknown versions are read as the latest known one.
 const SNIFFED_VERSIONS: u16 = 15;
 
-/// Which of the three formats a file is in.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Buffers of variable records (flight data recorder).
+    /// Flight data recorder: buffers of records of variable size.
     Fdr,
-    /// Records of 32 bytes.
+    /// Basic mode: records of 32 bytes.
     Basic,
-    /// Call paths, summed up.
+    /// Profiling mode: sums of calls by call path.
     Profile,
 }
 
 /// The header of a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Header {
-    /// Its format.
+    /// The format.
     pub mode: Mode,
-    /// Its byte order.
+    /// The byte order.
     pub endian: Endian,
-    /// The header of a log; of a profile, what it has of these fields.
+    /// The header of a log; in a profile filled as far as the fields apply.
     pub file: FileHeader,
     /// The header of a profile.
     pub profile: Option<ProfileHeader>,
 }
 
-/// Whether these first bytes are of a log or profile of XRay. There is no magic: version and type, both small.
+/// Whether these first bytes are those of an XRay log or profile. Logs have no magic: version and type must be small.
 #[must_use]
 pub fn sniff(head: &[u8]) -> bool {
     endian_of_log(head).is_some() || endian_of_profile(head).is_some()
 }
 
+/// The byte order in which version and type are small numbers.
 fn endian_of_log(head: &[u8]) -> Option<Endian> {
     let [a, b, c, d] = *head.first_chunk::<4>()?;
     let small =
@@ -54,6 +55,7 @@ fn endian_of_log(head: &[u8]) -> Option<Endian> {
     }
 }
 
+/// The byte order of the magic of a profile.
 fn endian_of_profile(head: &[u8]) -> Option<Endian> {
     let magic = *head.first_chunk::<8>()?;
     if u64::from_le_bytes(magic) == PROFILE_MAGIC {
@@ -69,7 +71,7 @@ impl Header {
     /// Reads the header.
     ///
     /// # Errors
-    /// When the file is shorter than it, or of a type that is neither FDR nor Basic.
+    /// When the file is shorter than the header, or its type is neither FDR nor Basic.
     pub fn read(data: &[u8]) -> Result<Self, ParseError> {
         if let Some(endian) = endian_of_profile(data) {
             let profile = ProfileHeader::read(&mut Cursor::new(data, 0, endian))?;
@@ -98,7 +100,7 @@ impl Header {
         Ok(Self { mode, endian, file, profile: None })
     }
 
-    /// Whether the version is one that was ever written.
+    /// Whether a runtime ever wrote this version.
     #[must_use]
     pub fn is_known_version(&self) -> bool {
         let last = match self.mode {
@@ -109,7 +111,7 @@ impl Header {
         (1..=last).contains(&self.file.version)
     }
 
-    /// How records are read: those of an unknown version as the latest.
+    /// How records are read. Records of an unknown version are read as the latest.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
         let version = match (self.is_known_version(), self.mode) {
@@ -120,7 +122,7 @@ impl Header {
         Dialect { version, endian: self.endian, payloads: true }
     }
 
-    /// The bits of `flags` that mean something.
+    /// The defined bits of `flags`.
     #[must_use]
     pub fn tsc_flag_bits(&self) -> u32 {
         match self.endian {
@@ -129,7 +131,7 @@ impl Header {
         }
     }
 
-    /// Whether the counter is said to tick at one rate, and through idle states.
+    /// Whether the flags state that the counter ticks at a constant rate, and in idle states.
     #[must_use]
     pub fn tsc_flags(&self) -> (bool, bool) {
         let flags = self.file.flags;

@@ -1,51 +1,50 @@
-//! Walks the records of a buffer.
+//! Iterates over the records of a buffer.
 
 use std::ops::Range;
 
 use perfuse_wire::{Endian, ParseError};
 
 use super::consts::{Action, FUNCTION_BYTES};
-use super::reader::look_at;
 use super::records::{Dialect, Record, is_metadata, unpack};
 
-/// What stands at a place in a buffer.
+/// A record, or the error that ends the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step<'a> {
+pub enum RecordItem<'a> {
     /// A function record.
     Function {
-        /// Where.
+        /// Its offset in the file.
         offset: usize,
-        /// What it tells.
+        /// What it reports.
         action: Action,
-        /// Its id.
+        /// The function id.
         function_id: u32,
-        /// Ticks since the record before that had a time.
+        /// Ticks since the previous record with a time.
         tsc_delta: u32,
     },
     /// A metadata record.
     Metadata {
-        /// Where.
+        /// Its offset in the file.
         offset: usize,
-        /// The bytes it takes, those of an event with it.
+        /// Its size in bytes, including those of an event.
         size: usize,
-        /// What it tells.
+        /// The decoded record.
         record: Record<'a>,
     },
-    /// The buffer ends inside a record, or an event's size leads out of it: nothing is read behind.
+    /// The buffer ends inside a record, or the size of an event exceeds it; nothing after that is read.
     Broken(ParseError),
 }
 
-/// Walks records up to the end of a range.
+/// Iterator over the records of a range.
 #[derive(Clone, Debug)]
-pub struct Walk<'a> {
+pub struct RecordIter<'a> {
     data: &'a [u8],
     at: usize,
     end: usize,
     dialect: Dialect,
 }
 
-impl<'a> Walk<'a> {
-    /// A walk over a range of the file.
+impl<'a> RecordIter<'a> {
+    /// The records of a range of the file.
     #[must_use]
     pub fn new(data: &'a [u8], range: Range<usize>, dialect: Dialect) -> Self {
         let end = range.end.min(data.len());
@@ -58,17 +57,17 @@ impl<'a> Walk<'a> {
         self.at
     }
 
-    /// Ends the walk here.
+    /// Ends the iteration at the next record.
     pub fn stop(&mut self) {
         self.end = self.at;
     }
 
-    /// Ends the walk so many bytes earlier, but not before its next record.
+    /// Ends the range this many bytes earlier, but not before the next record.
     pub fn shorten(&mut self, bytes: usize) {
         self.end = self.end.saturating_sub(bytes).max(self.at);
     }
 
-    /// Takes function records as long as there is nothing else, at most `limit` of them.
+    /// Takes consecutive function records, at most `limit`.
     #[inline]
     pub fn functions(&mut self, limit: usize) -> FunctionRun<'a> {
         let bytes = self.data.get(self.at..self.end).unwrap_or_default();
@@ -78,12 +77,12 @@ impl<'a> Walk<'a> {
             Endian::Little => 1u8,
             Endian::Big => 0x80,
         };
-        // In pieces, each without a branch in it.
+        // In chunks that are tested without a branch per record.
         let is_other = |word: u64| word.to_le_bytes().first().is_some_and(|first| first & marker != 0);
         let all = |records: &[[u8; FUNCTION_BYTES]]| {
             records.iter().fold(0, |all, &record| all | u64::from_le_bytes(record))
         };
-        let whole = records.chunks(64).take_while(|piece| !is_other(all(piece))).count().saturating_mul(64);
+        let whole = records.chunks(64).take_while(|chunk| !is_other(all(chunk))).count().saturating_mul(64);
         let rest = records.get(whole..).unwrap_or_default();
         let more = rest.iter().take_while(|&&record| !is_other(u64::from_le_bytes(record))).count();
         let taken = records.len().min(whole).saturating_add(more);
@@ -92,23 +91,23 @@ impl<'a> Walk<'a> {
             records: records.get(..taken).unwrap_or(records),
             endian: self.dialect.endian,
         };
-        look_at(taken.saturating_mul(FUNCTION_BYTES));
+        count_bytes_read(taken.saturating_mul(FUNCTION_BYTES));
         self.at = self.at.saturating_add(taken.saturating_mul(FUNCTION_BYTES));
         run
     }
 }
 
-/// Function records one behind the other, for loops that have no time to ask what each is.
+/// Consecutive function records, for loops without a branch per record.
 #[derive(Clone, Copy, Debug)]
 pub struct FunctionRun<'a> {
-    /// Where the first is.
+    /// Offset of the first record.
     pub offset: usize,
     records: &'a [[u8; FUNCTION_BYTES]],
     endian: Endian,
 }
 
 impl FunctionRun<'_> {
-    /// How many there are.
+    /// Number of records.
     #[must_use]
     pub fn len(&self) -> usize {
         self.records.len()
@@ -120,19 +119,19 @@ impl FunctionRun<'_> {
         self.records.is_empty()
     }
 
-    /// The first one.
+    /// Action and function id of the first record.
     #[must_use]
     pub fn first(&self) -> Option<(Action, u32)> {
         self.records.first().map(|&record| self.read(record))
     }
 
-    /// The last one.
+    /// Action and function id of the last record.
     #[must_use]
     pub fn last(&self) -> Option<(Action, u32)> {
         self.records.last().map(|&record| self.read(record))
     }
 
-    /// Whether any has an action that means nothing: one from 4 on.
+    /// Whether any action is undefined (4 or more).
     #[must_use]
     pub fn has_unknown_action(&self) -> bool {
         let all = self.records.iter().fold(0, |all, &record| all | u64::from_le_bytes(record));
@@ -144,6 +143,7 @@ impl FunctionRun<'_> {
         first & highest != 0
     }
 
+    /// Action and function id of a record.
     fn read(&self, record: [u8; FUNCTION_BYTES]) -> (Action, u32) {
         let (action, id, _) = match self.endian {
             Endian::Little => little(record),
@@ -152,13 +152,13 @@ impl FunctionRun<'_> {
         (action, id)
     }
 
-    /// Action, function id and delta of each.
+    /// Calls `each` with action, function id and delta of each record.
     #[inline]
     pub fn for_each(&self, each: impl FnMut(Action, u32, u32)) {
         self.extend(&mut (), each);
     }
 
-    /// Collects something of each.
+    /// Maps each record, and collects the results.
     #[inline]
     pub fn extend<C, T>(&self, out: &mut C, mut map: impl FnMut(Action, u32, u32) -> T)
     where
@@ -190,29 +190,47 @@ fn big(record: [u8; FUNCTION_BYTES]) -> (Action, u32, u32) {
     (action, id, record as u32)
 }
 
-impl<'a> Iterator for Walk<'a> {
-    type Item = Step<'a>;
+impl<'a> Iterator for RecordIter<'a> {
+    type Item = RecordItem<'a>;
 
-    fn next(&mut self) -> Option<Step<'a>> {
+    fn next(&mut self) -> Option<RecordItem<'a>> {
         let offset = self.at;
         let bytes = self.data.get(offset..self.end).filter(|bytes| !bytes.is_empty())?;
         match Record::read(bytes, offset as u64, self.dialect) {
             Ok((record, size)) => {
-                look_at(size);
+                count_bytes_read(size);
                 self.at = offset.saturating_add(size);
                 Some(match record {
                     Record::Function { action, function_id, tsc_delta } => {
-                        Step::Function { offset, action, function_id, tsc_delta }
+                        RecordItem::Function { offset, action, function_id, tsc_delta }
                     }
-                    record => Step::Metadata { offset, size, record },
+                    record => RecordItem::Metadata { offset, size, record },
                 })
             }
             Err(error) => {
                 self.stop();
                 let what = bytes.first().map(|&first| is_metadata(first, self.dialect.endian));
                 let name = if what == Some(true) { "metadata record" } else { "Function Record" };
-                Some(Step::Broken(ParseError { record: Some(name), ..error }))
+                Some(RecordItem::Broken(ParseError { record: Some(name), ..error }))
             }
         }
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    static LOOKED_AT: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// Number of bytes that this thread read to find buffers and their records.
+#[cfg(test)]
+pub fn bytes_read() -> u64 {
+    LOOKED_AT.get()
+}
+
+/// Counts bytes, for the test that reading is linear in the size of the file.
+#[inline]
+pub fn count_bytes_read(_bytes: usize) {
+    #[cfg(test)]
+    LOOKED_AT.set(LOOKED_AT.get() + _bytes as u64);
 }

@@ -1,36 +1,39 @@
-//! Into the YAML form that llvm-xray writes, and of version 1 reads: a line a record, in the order of time.
+//! Writes the YAML form of llvm-xray, which it reads as version 1: a line per record, in order of time.
 
 use std::io::Write;
 
-use super::super::consts::Action;
-use super::super::header::Mode;
-use super::{Beginning, Finish, LogSpec, Moment, Owner, Sink, Told, WriteError, Written};
+use super::sink::{
+    BufferStart, FinishLog, LogSink, LogSpec, ThreadEvent, ThreadIds, TscStamp, WriteError, WriteSummary,
+};
+use crate::consts::Action;
+use crate::header::Mode;
 
-/// Gathers what it is told, and writes it at the end: lines are in the order of time over all threads.
+/// A sink that sorts all events of all threads by time and writes them at the end.
 #[derive(Debug)]
-pub struct ToYaml<W: Write> {
+pub struct YamlSink<W: Write> {
     out: W,
     spec: LogSpec,
-    lines: Vec<Line>,
-    written: Written,
+    lines: Vec<YamlLine>,
+    written: WriteSummary,
 }
 
 #[derive(Debug)]
-struct Line {
-    owner: Owner,
-    at: Moment,
+struct YamlLine {
+    thread_ids: ThreadIds,
+    at: TscStamp,
     kind: &'static str,
     function_id: u32,
     argument: Option<u64>,
     data: Box<[u8]>,
 }
 
-impl<W: Write> ToYaml<W> {
-    /// A sink that writes such a header.
+impl<W: Write> YamlSink<W> {
+    /// A sink with this header.
     pub fn new(out: W, spec: LogSpec) -> Self {
-        Self { out, spec, lines: Vec::new(), written: Written::default() }
+        Self { out, spec, lines: Vec::new(), written: WriteSummary::default() }
     }
 
+    /// Writes the header.
     fn header(&mut self) -> Result<(), WriteError> {
         let LogSpec { mode, version, tsc_flags: (constant, nonstop), cycle_frequency, .. } = self.spec;
         let mode = u8::from(mode == Mode::Fdr);
@@ -43,30 +46,30 @@ impl<W: Write> ToYaml<W> {
     }
 }
 
-impl<W: Write> Sink for ToYaml<W> {
-    fn begin(&mut self, beginning: &Beginning) {
-        let lost = u64::from(beginning.wall != (0, 0));
-        let so_far = &mut self.written.misfits.wall_times;
-        *so_far = so_far.saturating_add(lost);
+impl<W: Write> LogSink for YamlSink<W> {
+    fn begin(&mut self, start: &BufferStart) {
+        let num_lost = u64::from(start.wall != (0, 0));
+        let so_far = &mut self.written.unsupported.wall_times;
+        *so_far = so_far.saturating_add(num_lost);
     }
 
     fn end(&mut self, _even_empty: bool) -> Result<(), WriteError> {
         Ok(())
     }
 
-    fn new_cpu(&mut self, _at: Moment) {}
+    fn new_cpu(&mut self, _at: TscStamp) {}
 
     fn wrap(&mut self, _tsc: u64) {}
 
-    fn tell(&mut self, owner: Owner, at: Moment, told: Told<'_>) {
-        let (kind, function_id, data) = match told {
-            Told::Argument(value) => {
+    fn write_event(&mut self, thread_ids: ThreadIds, at: TscStamp, event: ThreadEvent<'_>) {
+        let (kind, function_id, data) = match event {
+            ThreadEvent::Argument(value) => {
                 if let Some(line) = self.lines.last_mut() {
                     (line.kind, line.argument) = ("function-enter-arg", Some(value));
                 }
                 return;
             }
-            Told::Call { action, function_id } => {
+            ThreadEvent::Call { action, function_id } => {
                 let calls = &mut self.written.num_calls;
                 *calls = calls.saturating_add(1);
                 let kind = match action {
@@ -76,14 +79,14 @@ impl<W: Write> Sink for ToYaml<W> {
                 };
                 (kind, function_id, &[][..])
             }
-            Told::Event { event_type, payload } => {
+            ThreadEvent::Event { event_type, payload } => {
                 let events = &mut self.written.num_events;
                 *events = events.saturating_add(1);
                 let kind = if event_type.is_some() { "typed-event" } else { "custom-event" };
                 (kind, 0, payload)
             }
         };
-        self.lines.push(Line { owner, at, kind, function_id, argument: None, data: data.into() });
+        self.lines.push(YamlLine { thread_ids, at, kind, function_id, argument: None, data: data.into() });
     }
 
     fn check(&mut self) -> Result<(), WriteError> {
@@ -91,11 +94,11 @@ impl<W: Write> Sink for ToYaml<W> {
     }
 }
 
-impl<W: Write> Finish for ToYaml<W> {
-    fn finish(&mut self) -> Result<Written, WriteError> {
+impl<W: Write> FinishLog for YamlSink<W> {
+    fn finish(&mut self) -> Result<WriteSummary, WriteError> {
         self.header()?;
         self.lines.sort_by_key(|line| line.at.tsc);
-        for Line { owner: (pid, tid), at, kind, function_id, argument, data } in &self.lines {
+        for YamlLine { thread_ids: (pid, tid), at, kind, function_id, argument, data } in &self.lines {
             let id = function_id.cast_signed();
             let arguments = argument.map(|value| format!("args: [ {value} ], ")).unwrap_or_default();
             let data = quoted(data);
@@ -112,7 +115,7 @@ impl<W: Write> Finish for ToYaml<W> {
     }
 }
 
-/// Bytes as a YAML scalar.
+/// Formats bytes as a YAML scalar.
 fn quoted(data: &[u8]) -> String {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     if data.first().is_some_and(u8::is_ascii_alphabetic) && data.iter().all(plain) {
