@@ -11,7 +11,8 @@ use perfuse_engine::join;
 use perfuse_engine::unwind::Totals;
 use perfuse_formats::{CallStream, ClockMap, Placement, Recording, ShotSum, TableRequest};
 use perfuse_tables::access::ColumnError;
-use perfuse_tables::{Identities, Offsets, clocks, sources};
+use perfuse_tables::{Alignment, Choices, Identities, Offsets, clocks, sources};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -35,7 +36,7 @@ pub struct PyPlaced {
     hz_source: String,
     stated_hz: Option<u64>,
     uncertainty_ns: Option<i64>,
-    alignment: String,
+    alignment: Alignment,
 }
 
 #[pymethods]
@@ -57,11 +58,14 @@ impl PyPlaced {
         hz_source: String,
         stated_hz: Option<u64>,
         uncertainty_ns: Option<i64>,
-        alignment: String,
-    ) -> Self {
+        alignment: &str,
+    ) -> PyResult<Self> {
         let clock = ClockMap { numerator, denominator: denominator.max(1), offset_ns };
         let recording = Arc::clone(&recording.inner);
-        Self { recording, clock, pid, clock_kind, hz, hz_source, stated_hz, uncertainty_ns, alignment }
+        let named = Alignment::ALL.iter().copied().find(|word| word.name() == alignment);
+        let alignment =
+            named.ok_or_else(|| PyValueError::new_err(format!("not an alignment: {alignment}")))?;
+        Ok(Self { recording, clock, pid, clock_kind, hz, hz_source, stated_hz, uncertainty_ns, alignment })
     }
 }
 
@@ -378,7 +382,7 @@ impl Fusion {
                 how.stated_hz,
                 how.clock.offset_ns,
                 how.uncertainty_ns,
-                &how.alignment,
+                how.alignment,
             );
         }
         table.finish()

@@ -1,38 +1,14 @@
+//! What an open recording of any format offers, and its parameters.
+
 use std::fs::File;
 use std::io;
 use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
-use perfuse_tables::{CallRows, Identities, Offsets};
-use perfuse_wire::{Diagnostic, Diagnostics, Endian, Layout, ParseError, RecordView, Rule, Value};
+use perfuse_tables::{Alignment, CallRows, Identities, Offsets};
+use perfuse_wire::{Diagnostic, Diagnostics, Endian, RecordView, Rule, Value};
 
-use crate::{AllocationSum, ShotSum, Source};
-
-/// Opens a source whose first bytes are of a format.
-pub type Open = fn(Arc<Source>) -> Result<Arc<dyn Recording>, ParseError>;
-
-/// A format: how to know it, how to open it, and what the documentation says of it.
-#[derive(Debug)]
-pub struct Format {
-    /// Name in the registry and on the command line: `jitdump`.
-    pub name: &'static str,
-    /// Name for people: `JITDUMP`.
-    pub title: &'static str,
-    /// One line: who writes it, what it holds.
-    pub about: &'static str,
-    /// Whether these first bytes are of this format.
-    pub sniff: fn(&[u8]) -> bool,
-    /// Opens it; fails only when not even the header can be read.
-    pub open: Open,
-    /// What can be done where that fails, if it is not that the file is none of ours.
-    pub refused: Option<&'static str>,
-    /// Its numbered rules.
-    pub rules: &'static [&'static Rule],
-    /// Its header and records.
-    pub layouts: &'static [&'static Layout],
-    /// Common tables it fills, beside `sources`, `clocks`, `records` and `diagnostics`, which all fill.
-    pub tables: &'static [&'static str],
-}
+use crate::{AllocationSum, Format, SamplingFacts, ShotSum, Source};
 
 /// What `perfuse info` tells of a file.
 #[derive(Clone, Debug)]
@@ -182,8 +158,8 @@ pub struct Clock {
     pub map: ClockMap,
     /// How far off those may be; `None` where that is not known, or they are exact.
     pub uncertainty_ns: Option<i64>,
-    /// How the offset was found; see table `clocks`.
-    pub alignment: &'static str,
+    /// How the offset was found.
+    pub alignment: Alignment,
 }
 
 impl Clock {
@@ -197,7 +173,7 @@ impl Clock {
             stated_hz: None,
             map: ClockMap::default(),
             uncertainty_ns: None,
-            alignment: "same_clock",
+            alignment: Alignment::SameClock,
         }
     }
 }
@@ -321,11 +297,14 @@ pub trait Recording: Send + Sync {
         self.check(sink);
     }
 
-    /// Writes the longest valid file that can be saved.
+    /// Writes the longest valid file that can be recovered.
     ///
     /// # Errors
-    /// What the output says.
-    fn repair(&self, out: &mut File) -> io::Result<Repaired>;
+    /// Those of the output, and `Unsupported` for a format that cannot be repaired.
+    fn repair(&self, _out: &mut File) -> io::Result<Repaired> {
+        let message = format!("{} files cannot be repaired", self.format().title);
+        Err(io::Error::new(io::ErrorKind::Unsupported, message))
+    }
 
     /// The clock of its time stamps. Nanoseconds of whatever clock the summary names, unless a format has another.
     fn clock(&self, _rate: Rate) -> Clock {
@@ -335,6 +314,12 @@ pub trait Recording: Send + Sync {
     /// First and last time stamp, as the file has them.
     fn span(&self) -> Option<(u64, u64)> {
         self.summary().span
+    }
+
+    /// Facts about the sampled machine and processes that other recordings are matched and aligned with; `None` where the
+    /// format records none.
+    fn sampling_facts(&self) -> Option<SamplingFacts> {
+        None
     }
 
     /// Bits of the numbers its functions have instead of names, where an instrumentation map is to name them.

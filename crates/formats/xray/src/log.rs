@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::sync::{Arc, OnceLock};
 
-use perfuse_tables::Offsets;
+use perfuse_tables::{Alignment, Offsets};
 use perfuse_wire::{Diagnostics, ParseError, RecordView};
 
 use super::consts::{Action, EMULATED_HZ, FUNCTION_ID_BITS, Kind};
@@ -155,7 +155,7 @@ impl Recording for XRay {
         };
         let clock = self.clock(Rate::Auto);
         // Nanoseconds where the log shows its rate, ticks where it does not.
-        let known = clock.alignment == "wall_time";
+        let known = clock.alignment == Alignment::WallTime;
         let scale = clock.map.around(self.span().map_or(0, |(first, _)| first));
         let ns = |tsc: u64| u64::try_from(scale.ns(tsc)).unwrap_or(0);
         Summary {
@@ -200,11 +200,11 @@ impl Recording for XRay {
                 let span = self.span().map_or(0, |(first, last)| last.wrapping_sub(first));
                 let span_ns = ClockMap { offset_ns: 0, ..map }.ns(span) as f64;
                 let drift = span_ns * relative_error.unwrap_or(0.0) / 2.0;
-                ("monotonic", "wall_time", Some(spread.saturating_add(drift as i64)))
+                ("monotonic", Alignment::WallTime, Some(spread.saturating_add(drift as i64)))
             }
-            None if emulated => ("realtime", "none", None),
-            None if hz.is_some() => ("tsc", "none", None),
-            None => ("unknown", "none", None),
+            None if emulated => ("realtime", Alignment::NotAligned, None),
+            None if hz.is_some() => ("tsc", Alignment::NotAligned, None),
+            None => ("unknown", Alignment::NotAligned, None),
         };
         let stated_hz = Some(self.header().file.cycle_frequency).filter(|&hz| hz > 0);
         Clock { kind, hz, hz_source, stated_hz, map, uncertainty_ns, alignment }

@@ -53,7 +53,7 @@ pub fn plan(log: &XRay, survey: &Survey) -> Vec<Planned> {
 /// where its times are counted from.
 fn wall_clock(log: &XRay, survey: &Survey) -> ClockMap {
     let clock = log.clock(Rate::Auto);
-    if clock.alignment == "wall_time" {
+    if clock.alignment == perfuse_tables::Alignment::WallTime {
         return clock.map;
     }
     let mut walls = survey.order.iter().filter_map(|&index| Some((index, survey.blocks.get(index)?.wall?)));
