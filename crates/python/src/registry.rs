@@ -27,7 +27,7 @@ fn rules(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
 }
 
 /// Every format: `name, title, about, role, report, clock, process_field, patterns, capabilities, tables, layouts`; see
-/// `perfuse.format_entry.Format`.
+/// `perfuse.descriptors.Format`.
 #[pyfunction]
 fn formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     FORMATS
