@@ -18,6 +18,7 @@ from perfuse.table import Tables
 
 if TYPE_CHECKING:
     from perfuse._core import ArrowStream
+    from perfuse.descriptors import Format, Role
     from perfuse.diagnostics import Diagnostic
     from perfuse.profile import Profile
     from perfuse.records import Record
@@ -39,6 +40,18 @@ class Recording:
     def format(self) -> str:
         """Name of its format: `jitdump`, `perf_data`, `xray`."""
         return self._core.format
+
+    @property
+    def entry(self) -> "Format":
+        """What its format declares: role, clocks, names of files."""
+        from perfuse.descriptors import format_named
+
+        return format_named(self.format)
+
+    @property
+    def role(self) -> "Role":
+        """What it contributes to a profile: `samples`, `code_dump`, `call_trace`, `runtime_log` or `unwind_tables`."""
+        return self.entry.role
 
     @property
     def fills(self) -> tuple[str, ...]:

@@ -58,4 +58,8 @@ rules! {
          unwinding information and keeps no frame pointer; or the information does not fit the stack. The frames found so far \
          are shown.",
         "Give the directory that has the recorded programs and libraries: `--symbols DIR`. The report says which are not found.";
+    GIVEN_TWICE = "FU011", Info, "",
+        "a file was given more than once",
+        "The same file was named twice, or named and found in a directory that was named as well. Its events are counted once.",
+        "Nothing has to be done.";
 }
