@@ -74,8 +74,8 @@ pub fn sniff(head: &[u8]) -> Sniff {
         (true, true, false) | (_, true, true) => Sniff::Likely,
         // Damaged headers: a type or version that no runtime writes, all else as one writes it.
         (false, true, false) if kind != NAIVE_LOG && flags < 4 => Sniff::Likely,
-        // A runtime that cannot find the frequency writes 0.
-        (true, false, true) if hz == 0 && flags < 4 => Sniff::Likely,
+        // A runtime that cannot find the frequency writes 0, and logs made by hand state any.
+        (true, false, true) if kind == FDR_LOG && hz < *COUNTER_HZ.start() && flags < 4 => Sniff::Likely,
         _ => Sniff::No,
     }
 }
