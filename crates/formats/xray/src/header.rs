@@ -69,13 +69,19 @@ pub fn sniff(head: &[u8]) -> Sniff {
         NAIVE_LOG => is_basic_record(first_record, endian) && (is_known || flags >> 16 == 0),
         _ => false,
     };
+    // Some runtimes wrote flags without initializing them; a value of the known bits is evidence all the same.
+    let has_plain_flags = flags < 4;
     match (is_known, COUNTER_HZ.contains(&hz), has_first_record) {
         (true, true, true) => Sniff::Certain,
-        (true, true, false) | (_, true, true) => Sniff::Likely,
-        // Damaged headers: a type or version that no runtime writes, all else as one writes it.
-        (false, true, false) if kind != NAIVE_LOG && flags < 4 => Sniff::Likely,
+        (false, true, true) => Sniff::Likely,
+        // A log without records, or one whose first record is damaged.
+        (true, true, false) if first_record.is_empty() || kind == FDR_LOG || has_plain_flags => Sniff::Likely,
+        // A damaged header: a type or version that no runtime writes.
+        (false, true, false) if kind != NAIVE_LOG && has_plain_flags => Sniff::Likely,
         // A runtime that cannot find the frequency writes 0, and logs made by hand state any.
-        (true, false, true) if kind == FDR_LOG && hz < *COUNTER_HZ.start() && flags < 4 => Sniff::Likely,
+        (true, false, true) if kind == FDR_LOG && hz < *COUNTER_HZ.start() && has_plain_flags => {
+            Sniff::Likely
+        }
         _ => Sniff::No,
     }
 }
