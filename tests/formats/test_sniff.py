@@ -57,7 +57,9 @@ def test_no_corpus_file_is_taken_for_another_format(
 
 def common_files() -> dict[str, bytes]:
     """Files of other kinds that lie beside recordings."""
-    records = b"".join(struct.pack("<IHH", kind, 1, 40) + struct.pack("<QIIQQ", 57, 9, 9, 0, 1) for kind in range(1, 12))
+    records = b"".join(
+        struct.pack("<IHH", kind, 1, 40) + struct.pack("<QIIQQ", 57, 9, 9, 0, 1) for kind in range(1, 12)
+    )
     return {
         "empty": b"",
         "zeros": bytes(4096),

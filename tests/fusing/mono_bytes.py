@@ -4,7 +4,7 @@ import struct
 
 HEADER_ID = 0x4D505A01
 BUFFER_ID = 0x4D504C01
-LEAVE, ENTER, JIT = 0x11, 0x21, 0x41
+LEAVE, ENTER, JIT = 0x13, 0x23, 0x43
 """Event bytes of type METHOD."""
 
 
@@ -17,7 +17,7 @@ def log(pid: int, calls_ns: list[int], *, start_ns: int, code: list[tuple[int, i
         start_ns: Time of the first event.
         code: `(address, size, ns after start_ns)` of compiled methods, in time order.
     """
-    header = struct.pack("<IBBBBqiiIHH", HEADER_ID, 4, 0, 10, 8, 1_700_000_000_000, 0, 0, pid, 0, 0)
+    header = struct.pack("<IBBBBqiiIHH", HEADER_ID, 0, 4, 10, 8, 1_700_000_000_000, 0, 0, pid, 0, 0)
     events = b""
     now = 0
     method = 0

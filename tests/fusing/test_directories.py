@@ -20,7 +20,9 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("threads") / "perf.data"
     burn = "i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done"
     command = [perf, "record", "--threads", "-q", "-e", "cpu-clock", "-F", "999", "-k", "mono", "-g", "-o", directory]
-    done = subprocess.run([*command, "--", "sh", "-c", burn + " & " + burn + "; wait"], capture_output=True, check=False)
+    done = subprocess.run(
+        [*command, "--", "sh", "-c", burn + " & " + burn + "; wait"], capture_output=True, check=False
+    )
     if done.returncode != 0 or not (directory / "data").is_file():
         absent("perf cannot record into a directory here")
     return directory
