@@ -113,9 +113,7 @@ def test_a_program_may_contain_a_section() -> None:
         pf.open(sys.executable)
 
 
-def test_clocks_are_those_that_formats_declare(
-    jitdump_corpus: Path, xray_corpus: Path, mono_corpus: Path, sframe_corpus: Path
-) -> None:
+def test_clocks_are_those_that_formats_declare(jitdump_corpus: Path, xray_corpus: Path, mono_corpus: Path) -> None:
     clocks: set[tuple[str, str]] = set()
     for folder in (jitdump_corpus / "produced", xray_corpus / "fdr", xray_corpus / "basic", mono_corpus / "tiny"):
         for path in sorted(folder.iterdir()):

@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from fusing import mono_bytes
 
 import perfuse as pf
+from fusing import mono_bytes
 
 HALF_SECOND = 500_000_000
 SUM = "SELECT count(*), sum(duration_ns) FROM slices WHERE kind = 'call'"
@@ -54,7 +54,8 @@ def test_a_runtime_log_is_aligned_by_the_first_use_of_its_code(jitdump_corpus: P
     (address, first_ns), *_ = (
         pf.fuse(perf)
         .sql(
-            "SELECT ip, min(ts_ns) FROM (SELECT ts_ns, unnest(addresses) ip FROM callchains) GROUP BY 1 ORDER BY count(*) DESC"
+            "SELECT ip, min(ts_ns) FROM (SELECT ts_ns, unnest(addresses) ip FROM callchains) "
+            "GROUP BY 1 ORDER BY count(*) DESC"
         )
         .fetchall()
     )
@@ -110,7 +111,8 @@ def test_a_file_counts_once(jitdump_corpus: Path, tmp_path: Path) -> None:
         profile = pf.fuse(*inputs)
         assert profile.sql(SUM).fetchall() == [(5, 5 * HALF_SECOND)], inputs
         notes = [d for d in profile.diagnostics if d.code == "FU011"]
-        assert notes and not any(d.is_finding for d in notes), inputs
+        assert notes, inputs
+        assert not any(d.is_finding for d in notes), inputs
     perf = jitdump_corpus / "produced" / "node20.perf.data"
     once = pf.fuse(perf).sql("SELECT count(*), count(DISTINCT sample_id) FROM samples").fetchall()
     assert pf.fuse(perf, perf).sql("SELECT count(*), count(DISTINCT sample_id) FROM samples").fetchall() == once
@@ -136,4 +138,4 @@ def test_modules_have_keys_of_their_own(jitdump_corpus: Path, xray_corpus: Path)
     traced = """SELECT DISTINCT m.name FROM call_events JOIN functions USING (function_id)
         JOIN modules m USING (module_id)"""
     paths = [path for (path,) in profile.sql(traced).fetchall()]
-    assert paths and all(Path(path).name == program.name for path in paths), paths
+    assert {Path(path).name for path in paths} == {program.name}
