@@ -12,7 +12,7 @@ from perfuse.cli import run
 from xray_program import program
 
 HERE = Path(__file__).parent
-SFRAME = HERE.parents[1] / "crates" / "formats" / "src" / "sframe" / "testdata"
+SFRAME = HERE.parents[1] / "crates" / "formats" / "sframe" / "src" / "testdata"
 
 
 @pytest.fixture

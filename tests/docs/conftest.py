@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "postcards"
 TRACED = ROOT / "examples" / "xray_server"
 UNWOUND = ROOT / "examples" / "unwind_tables"
-SFRAME = ROOT / "crates" / "formats" / "src" / "sframe" / "testdata"
+SFRAME = ROOT / "crates" / "formats" / "sframe" / "src" / "testdata"
 MANAGED = ROOT / "examples" / "mono_shop" / "output.mlpd.zst"
 DUMPS = ("jit-32015.dump", "jit-4242.dump")
 

@@ -12,7 +12,7 @@ from perfuse import sframe
 from perfuse.errors import ExportError, UnreadableInput, UsageError
 from perfuse.formats.sframe import Row, Rule
 
-FIXTURES = Path(__file__).parents[2] / "crates" / "formats" / "src" / "sframe" / "testdata"
+FIXTURES = Path(__file__).parents[2] / "crates" / "formats" / "sframe" / "src" / "testdata"
 SP_8, SP_16 = Rule("sp", 8), Rule("sp", 16)
 
 

@@ -11,7 +11,7 @@ import perfuse as pf
 from perfuse import sframe
 from perfuse.errors import ExportError, UnreadableInput
 
-FIXTURES = Path(__file__).parents[2] / "crates" / "formats" / "src" / "sframe" / "testdata"
+FIXTURES = Path(__file__).parents[2] / "crates" / "formats" / "sframe" / "src" / "testdata"
 LIBRARY = FIXTURES / "lld22_v2.so"
 SOURCE = """
 #include <stdio.h>
