@@ -45,7 +45,7 @@ class CallLog:
             ExportError: The profile has no calls, or its logs are not of one run.
             UsageError: There is no such version.
         """
-        tracing = [r for r in self._profile.recordings if self._tells_calls(r.format)]
+        tracing = [r for r in self._profile.recordings if r.role in ("call_trace", "runtime_log")]
         if not tracing:
             raise ExportError("the profile tells of no calls", hint="give an XRay log")
         selection = self._profile.selection
@@ -90,10 +90,6 @@ class CallLog:
     def _is_monotonic(self) -> bool:
         kinds = self._profile.sql("SELECT DISTINCT kind FROM clocks").fetchall()
         return kinds == [("monotonic",)]
-
-    @staticmethod
-    def _tells_calls(name: str) -> bool:
-        return any(one["name"] == name and "call_events" in one["tables"] for one in _core.formats())
 
 
 _LATEST = 2**63 - 1

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import IO, TYPE_CHECKING
 
 from perfuse import _core
-from perfuse.descriptors import descriptor_of
+from perfuse.output_descriptor import descriptor_of
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile

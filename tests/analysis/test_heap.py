@@ -17,7 +17,7 @@ from perfuse.reports.json_text import json_text
 from perfuse.reports.style import Style
 from perfuse.reports.text import cell_width
 
-TESTDATA = Path(__file__).parents[2] / "crates" / "formats" / "src" / "mono" / "testdata"
+TESTDATA = Path(__file__).parents[2] / "crates" / "formats" / "mono" / "src" / "testdata"
 LOGS = [TESTDATA / name for name in ("v01-heapshot.mlpd", "v17-heapshot.mlpd")]
 
 

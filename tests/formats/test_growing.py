@@ -9,16 +9,16 @@ import pytest
 import perfuse as pf
 from perfuse.growing import follow
 
-TESTDATA = Path(__file__).parents[2] / "crates" / "formats" / "src"
+TESTDATA = Path(__file__).parents[2] / "crates" / "formats"
 WHOLE = [
-    TESTDATA / "mono" / "testdata" / "v17-heapshot.mlpd",
-    TESTDATA / "mono" / "testdata" / "v11-bt.mlpd",
+    TESTDATA / "mono" / "src" / "testdata" / "v17-heapshot.mlpd",
+    TESTDATA / "mono" / "src" / "testdata" / "v11-bt.mlpd",
 ]
 
 
 def files() -> list[Path]:
     """A file of each format that programs write as they run."""
-    others = [next(iter(sorted((TESTDATA / name / "testdata").glob(f"*{end}"))), None) for name, end in OTHERS]
+    others = [next(iter(sorted((TESTDATA / name / "src" / "testdata").glob(f"*{end}"))), None) for name, end in OTHERS]
     return WHOLE + [path for path in others if path is not None]
 
 

@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from perfuse import _core
-from perfuse.descriptors import descriptor_of
 from perfuse.errors import UsageError
 from perfuse.formats.sframe_coverage import Coverage, coverage_of
 from perfuse.formats.sframe_section import Converted, Misfit, Row, Rule, Section, from_eh_frame
+from perfuse.output_descriptor import descriptor_of
 from perfuse.recording import Input, Recording
 from perfuse.recording import open as open_recording
 from perfuse.table import Table

@@ -12,7 +12,8 @@
 
 use std::sync::Arc;
 
-use perfuse_recording::Format;
+use perfuse_recording::{Capabilities, ClockPolicy, Format, Role, Sniff};
+use perfuse_tables::Alignment;
 
 pub mod check;
 pub mod consts;
@@ -47,7 +48,18 @@ pub static FORMAT: Format = Format {
     name: "mono",
     title: "Mono log",
     about: "what Mono's log profiler writes: allocations, collections, heap shots, calls, samples, locks, exceptions and counters",
-    sniff: |head| head.starts_with(&consts::HEADER_ID.to_le_bytes()),
+    role: Role::RuntimeLog,
+    report: "runtime",
+    clock: ClockPolicy {
+        kinds: &["monotonic"],
+        alignments: &[Alignment::SameClock, Alignment::FirstUse, Alignment::NotAligned],
+        start_field: None,
+    },
+    process_field: Some("pid"),
+    files: &["*.mlpd"],
+    directory: None,
+    capabilities: Capabilities { writer: true, repair: true },
+    sniff: |head| Sniff::by_magic(head.starts_with(&consts::HEADER_ID.to_le_bytes())),
     open: |source| Ok(Arc::new(MonoLog::open(source)?)),
     refused: None,
     rules: check::RULES,

@@ -35,7 +35,7 @@ pub mod writer;
 
 use std::sync::Arc;
 
-use perfuse_recording::Format;
+use perfuse_recording::{Capabilities, ClockPolicy, Format, Role};
 
 pub use file::SFrame;
 pub use ingest::look_up;
@@ -45,6 +45,13 @@ pub static FORMAT: Format = Format {
     name: "sframe",
     title: "SFrame",
     about: "how to unwind stacks: sections that assemblers and linkers put into programs, libraries and object files",
+    role: Role::UnwindTables,
+    report: "unwind_tables",
+    clock: ClockPolicy::TIMELESS,
+    process_field: None,
+    files: &["*.sframe"],
+    directory: None,
+    capabilities: Capabilities { writer: true, repair: true },
     sniff: container::sniff,
     open: |source| Ok(Arc::new(SFrame::open(source)?)),
     refused: Some(

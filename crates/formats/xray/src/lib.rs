@@ -38,7 +38,8 @@ pub mod writer;
 
 use std::sync::Arc;
 
-use perfuse_recording::Format;
+use perfuse_recording::{Capabilities, ClockPolicy, Format, Role};
+use perfuse_tables::Alignment;
 
 pub use log::{LogContent, XRay};
 
@@ -47,6 +48,17 @@ pub static FORMAT: Format = Format {
     name: "xray",
     title: "XRay",
     about: "what LLVM's function tracing writes: logs of FDR and Basic mode, profiles of Profiling mode",
+    role: Role::CallTrace,
+    report: "calls",
+    clock: ClockPolicy {
+        kinds: &["monotonic", "tsc", "realtime", "unknown"],
+        alignments: &[Alignment::WallTime, Alignment::NotAligned],
+        start_field: None,
+    },
+    process_field: None,
+    files: &["xray-log.*", "*.xray"],
+    directory: None,
+    capabilities: Capabilities { writer: true, repair: true },
     sniff: header::sniff,
     open: |source| Ok(Arc::new(XRay::open(source)?)),
     refused: None,

@@ -9,7 +9,7 @@ use perfuse_recording::{
     BatchStream, CallStream, Clock, ClockMap, Format, Placement, Position, Rate, Recording, Repaired, Source,
     Summary, TableRequest,
 };
-use perfuse_tables::Offsets;
+use perfuse_tables::{Alignment, Offsets};
 use perfuse_wire::{Diagnostics, RecordView};
 
 use super::consts::{Action, EMULATED_HZ, FUNCTION_ID_BITS, MetadataKind};
@@ -39,7 +39,7 @@ impl Recording for XRay {
         };
         let clock = self.clock(Rate::Auto);
         // In nanoseconds where the log determines its rate and offset, else in ticks.
-        let is_aligned = clock.alignment == "wall_time";
+        let is_aligned = clock.alignment == Alignment::WallTime;
         let scale = clock.map.around(self.span().map_or(0, |(first, _)| first));
         let ns = |tsc: u64| u64::try_from(scale.ns(tsc)).unwrap_or(0);
         Summary {
@@ -86,11 +86,11 @@ impl Recording for XRay {
                 let span = self.span().map_or(0, |(first, last)| last.wrapping_sub(first));
                 let span_ns = ClockMap { offset_ns: 0, ..map }.ns(span) as f64;
                 let drift = span_ns * relative_error.unwrap_or(0.0) / 2.0;
-                ("monotonic", "wall_time", Some(spread.saturating_add(drift as i64)))
+                ("monotonic", Alignment::WallTime, Some(spread.saturating_add(drift as i64)))
             }
-            None if is_emulated => ("realtime", "none", None),
-            None if hz.is_some() => ("tsc", "none", None),
-            None => ("unknown", "none", None),
+            None if is_emulated => ("realtime", Alignment::NotAligned, None),
+            None if hz.is_some() => ("tsc", Alignment::NotAligned, None),
+            None => ("unknown", Alignment::NotAligned, None),
         };
         let stated_hz = Some(self.header().file.cycle_frequency).filter(|&hz| hz > 0);
         Clock { kind, hz, hz_source, stated_hz, map, uncertainty_ns, alignment }

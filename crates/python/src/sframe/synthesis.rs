@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use perfuse_binaries::eh_frame::{EhFrame, Error, Function, Row, Says, Stub, UnwindTable};
-use perfuse_formats::Source;
 use perfuse_formats::jitdump::{self, JitDump};
 use perfuse_formats::sframe::consts::{Abi, VERSION_1_REPEAT_BYTES};
 use perfuse_formats::sframe::recovery::Recovery;
 use perfuse_formats::sframe::writer::{NewFunction, SectionContents};
+use perfuse_formats::{Sniff, Source};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -29,7 +29,7 @@ pub fn sframe_from_eh_frame(
         return Err(PyValueError::new_err("SFrame has versions 1, 2 and 3"));
     }
     let source = py.detach(|| Source::open(path)).map_err(|error| io_error(py, path, &error))?;
-    if (jitdump::FORMAT.sniff)(source.get(..SNIFFED).unwrap_or(&source)) {
+    if (jitdump::FORMAT.sniff)(source.get(..SNIFFED).unwrap_or(&source)) == Sniff::Certain {
         return of_dump(py, path, source, version);
     }
     let made = py.detach(|| EhFrame::of_elf(&source).map(|eh_frame| of_eh_frame(&eh_frame, version)));

@@ -12,8 +12,8 @@ use super::stacks::{NONE, Stacks};
 use super::{Error, Progress, Spool};
 use crate::protobuf::Encoder;
 use fields::{label, profile, sample, value_type};
-use perfuse_engine::stacks::columns::Texts;
 use locations::{LocationTable, StringTable};
+use perfuse_engine::stacks::columns::Texts;
 use rows::SumColumns;
 
 /// A sample type: an event with its unit.

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
+use perfuse_recording::Sniff;
 use perfuse_wire::{ErrorKind, ParseError};
 
 use super::consts::{PT_GNU_SFRAME, SFRAME_MAGIC};
@@ -70,18 +71,23 @@ impl Section {
     }
 }
 
-/// Whether these first bytes are of a file that may contain a section.
+/// How certain it is that a file is a section or contains one: programs and archives only may contain one.
 #[must_use]
-pub fn sniff(head: &[u8]) -> bool {
-    Elf::sniff(head) || is_archive(head) || sniff_bare(head)
+pub fn sniff(head: &[u8]) -> Sniff {
+    if Elf::sniff(head) || is_archive(head) { Sniff::Likely } else { sniff_bare(head) }
 }
 
-/// A magic of two bytes is weak evidence, so the version or the ABI must be known too.
-fn sniff_bare(head: &[u8]) -> bool {
-    let Some(&[a, b, version, _flags, abi]) = head.first_chunk::<5>() else { return false };
+/// How certain it is that bytes begin with a section's header. The magic number has two bytes, so the version or the ABI has to
+/// be a known one as well.
+fn sniff_bare(head: &[u8]) -> Sniff {
+    let Some(&[a, b, version, _flags, abi]) = head.first_chunk::<5>() else { return Sniff::No };
     let magic = u16::from_le_bytes([a, b]);
-    (magic == SFRAME_MAGIC || magic.swap_bytes() == SFRAME_MAGIC)
-        && ((1..=3).contains(&version) || (1..=4).contains(&abi))
+    let has_magic = magic == SFRAME_MAGIC || magic.swap_bytes() == SFRAME_MAGIC;
+    match (has_magic, (1..=3).contains(&version), (1..=4).contains(&abi)) {
+        (true, true, true) => Sniff::Certain,
+        (true, true, false) | (true, false, true) => Sniff::Likely,
+        _ => Sniff::No,
+    }
 }
 
 /// All sections of a file.

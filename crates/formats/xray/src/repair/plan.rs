@@ -54,7 +54,7 @@ pub fn plan(log: &XRay, survey: &FdrSurvey) -> Vec<PlannedBuffer> {
 /// start at its relative counter.
 fn wall_clock(log: &XRay, survey: &FdrSurvey) -> ClockMap {
     let clock = log.clock(Rate::Auto);
-    if clock.alignment == "wall_time" {
+    if clock.alignment == perfuse_tables::Alignment::WallTime {
         return clock.map;
     }
     let mut walls = survey.order.iter().filter_map(|&index| Some((index, survey.blocks.get(index)?.wall?)));

@@ -1,16 +1,15 @@
-"""What joining needs to know of a perf.data: its clock, its processes, the dumps they mapped."""
+"""Facts about a recording of samples that dumps are matched and aligned with: clock, processes, markers."""
 
 import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from perfuse import _core
 from perfuse.recording import Recording
 
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """A process mapped a `jit-*.dump` file: how a JIT tells perf of its dump.
+    """A process mapped the file of its code dump, which is how a runtime announces the dump.
 
     Attributes:
         pid: Process, in the recorder's namespace.
@@ -28,17 +27,17 @@ class Marker:
 
 
 @dataclass(frozen=True)
-class PerfFacts:
-    """Facts of a perf.data that its tables do not hold.
+class SamplingFacts:
+    """Facts about a recording of samples that its tables do not contain.
 
     Attributes:
         recording: The open file.
-        command_line: What was recorded: the program by its base name, and its arguments, without perf's own.
+        command_line: The recorded program by its base name, with its arguments and without those of the recorder.
         clock: `monotonic` where recorded with `-k mono`, else `perf` or another clock's name.
-        markers: Dumps its processes mapped, in time order.
-        pids: Processes it knows.
+        markers: Code dumps that its processes mapped, in time order.
+        pids: Sampled processes.
         span: First and last time stamp in nanoseconds.
-        time_conv: `(shift, mult, zero)` from the processor's counter to nanoseconds, where recorded.
+        time_conversion: `(shift, mult, zero)` from the processor's counter to nanoseconds; None where not recorded.
         cpu_hz: Nominal frequency in the processor's name; None where it has none.
         machine: Host name and kernel release; None where not recorded.
     """
@@ -49,7 +48,7 @@ class PerfFacts:
     markers: tuple[Marker, ...]
     pids: frozenset[int]
     span: tuple[int, int] | None
-    time_conv: tuple[int, int, int] | None
+    time_conversion: tuple[int, int, int] | None
     cpu_hz: int | None
     machine: tuple[str, str] | None
 
@@ -60,17 +59,20 @@ class PerfFacts:
 
     @staticmethod
     @lru_cache(maxsize=16)
-    def of(recording: Recording) -> "PerfFacts":
-        """Facts of an open perf.data."""
-        facts = _core.perf_facts(recording._core)
-        return PerfFacts(
+    def of(recording: Recording) -> "SamplingFacts":
+        """Facts about an open recording; empty ones where its format records none."""
+        facts = recording._core.sampling_facts()
+        if facts is None:
+            summary = recording.summary
+            return SamplingFacts(recording, None, summary.clock, (), frozenset(), summary.span, None, None, None)
+        return SamplingFacts(
             recording=recording,
             command_line=_program(facts["command_line"] or []),
             clock=recording.summary.clock,
             markers=tuple(Marker(*marker) for marker in facts["markers"]),
             pids=frozenset(facts["pids"]),
             span=recording.summary.span,
-            time_conv=facts["time_conv"],
+            time_conversion=facts["time_conversion"],
             cpu_hz=_nominal_hz(facts["cpu"] or ""),
             machine=(facts["hostname"], facts["os_release"]) if facts["hostname"] and facts["os_release"] else None,
         )
@@ -82,7 +84,7 @@ _WITH_VALUE = re.compile(
 
 
 def _program(arguments: list[str]) -> str | None:
-    """The recorded program's own command line: what follows `perf record` and its options, the program by base name."""
+    """The recorded program by its base name and its arguments: what follows `perf record` and its options."""
     words = _recorded(arguments)
     if not words:
         return None

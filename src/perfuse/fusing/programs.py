@@ -1,4 +1,4 @@
-"""The program that a call trace is of, which has the names of its functions."""
+"""Finds the programs whose instrumentation maps name the functions of call traces."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,34 +23,34 @@ def find_maps(
 
     Args:
         traces: Recordings that have numbers for functions.
-        given: What the user says.
-        directories: Where to look besides those of the logs.
+        given: The user's choice, which is taken as it is.
+        directories: Directories to search besides those of the logs.
 
     Returns:
-        Object numbers with their files, and what a user should know of how they were found.
+        Object numbers with their files, and diagnostics about how they were found.
     """
     if given or not traces:
         return [(number, fspath(path)) for number, path in sorted(given.items())], []
     programs = {trace.path: _program(trace, directories) for trace in traces}
     found = sorted({str(path) for path in programs.values() if path is not None})
     if len(found) != 1:
-        # Several programs would each name the functions of the other's logs.
+        # Of several programs, each would also name the functions in the other's logs.
         return [], [_unnamed(trace, found) for trace in traces]
-    told = [
+    diagnostics = [
         _unnamed(trace, [])
         if programs[trace.path] is None
         else diagnostic("FU007", trace.path, f"functions are named by {found[0]}")
         for trace in traces
     ]
-    return [(0, found[0])], told
+    return [(0, found[0])], diagnostics
 
 
 def _program(trace: Recording, directories: Iterable[str | PathLike[str]]) -> Path | None:
     name = _LOG.match(Path(trace.path).name)
     if name is None:
         return None
-    places = [Path(trace.path).parent, *map(Path, directories)]
-    candidates = (place / (name["program"] + suffix) for place in places for suffix in ("", ".o"))
+    searched = [Path(trace.path).parent, *map(Path, directories)]
+    candidates = (directory / (name["program"] + suffix) for directory in searched for suffix in ("", ".o"))
     return next((path for path in candidates if path.is_file() and _has_map(path)), None)
 
 
