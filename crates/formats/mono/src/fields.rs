@@ -1,5 +1,7 @@
-//! The encoding of each event, described once for reading, writing and describing. A [`FieldVisitor`] visits the fields in
-//! file order: one reads them from bytes, one appends them to bytes, one lists them by name.
+//! The encoding of each event, described once for reading, writing and describing.
+//!
+//! A [`FieldVisitor`] visits the fields in file order: one reads them from bytes, one appends them to bytes, one
+//! lists them by name.
 
 use crate::consts::{EventByte, PERFCOUNTERS, counter, metadata as mtypes};
 use crate::dialect::LogDialect;

@@ -1,5 +1,5 @@
-//! Events as lists of named fields, as `perfuse records` shows them, and events built from named fields. The names are
-//! those of [`fields`](crate::fields).
+//! Events as lists of named fields, as `perfuse records` shows them, and events built from named fields. The names
+//! are those of [`fields`](crate::fields).
 
 use std::borrow::Cow;
 use std::fmt;
