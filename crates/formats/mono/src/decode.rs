@@ -13,7 +13,7 @@ use crate::dialect::LogDialect;
 use crate::fields;
 use crate::fields::FieldVisitor;
 use crate::layout::BufferHeader;
-use crate::records::{CounterValue, Event};
+use crate::records::{CounterEntry, Event};
 
 pub use crate::decode::runs::{AllocEvent, HeapObjectSummary, MethodEvent};
 
@@ -370,15 +370,15 @@ impl<'a> FieldVisitor<'a> for EventDecoder<'a> {
     fn terminated_list(
         &mut self,
         field: &'static str,
-        list: &mut Vec<CounterValue<'a>>,
-        mut each: impl FnMut(&mut Self, &mut CounterValue<'a>),
+        list: &mut Vec<CounterEntry<'a>>,
+        mut each: impl FnMut(&mut Self, &mut CounterEntry<'a>),
     ) {
         loop {
             let index = self.uleb128(field);
             if index == 0 || self.error.is_some() {
                 return;
             }
-            let mut entry = CounterValue { index, ..CounterValue::default() };
+            let mut entry = CounterEntry { index, ..CounterEntry::default() };
             each(self, &mut entry);
             list.push(entry);
         }
