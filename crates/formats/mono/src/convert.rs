@@ -1,6 +1,7 @@
-//! Conversion of logs: to another data version, to a part of a log, or of several logs of one run to one log. Each
-//! buffer becomes one buffer with the same base values, so an unchanged log is written byte for byte. Items that the
-//! target data version cannot represent are counted.
+//! Conversion of logs: to another data version, to a part of a log, or of several logs of one run to one log.
+//!
+//! Each buffer becomes one buffer with the same base values, so an unchanged log is written byte for byte. Items that
+//! the target data version cannot represent are counted.
 
 mod adapt;
 mod counter_sums;

@@ -1,6 +1,7 @@
-//! Decoder of the events of a buffer. Reads do not return errors one by one: after the end of the data or an invalid
-//! value they return 0, and the first error is reported once per event. So the code that reads the fields of
-//! an event has no error paths.
+//! Decoder of the events of a buffer.
+//!
+//! Reads do not return errors one by one: after the end of the data or an invalid value they return 0, and the first
+//! error is reported once per event. So the code that reads the fields of an event has no error paths.
 
 mod leb128;
 pub mod runs;
@@ -12,7 +13,7 @@ use crate::dialect::LogDialect;
 use crate::fields;
 use crate::fields::FieldVisitor;
 use crate::layout::BufferHeader;
-use crate::records::{CounterValue, Event};
+use crate::records::{CounterEntry, Event};
 
 pub use crate::decode::runs::{AllocEvent, HeapObjectSummary, MethodEvent};
 
@@ -369,15 +370,15 @@ impl<'a> FieldVisitor<'a> for EventDecoder<'a> {
     fn terminated_list(
         &mut self,
         field: &'static str,
-        list: &mut Vec<CounterValue<'a>>,
-        mut each: impl FnMut(&mut Self, &mut CounterValue<'a>),
+        list: &mut Vec<CounterEntry<'a>>,
+        mut each: impl FnMut(&mut Self, &mut CounterEntry<'a>),
     ) {
         loop {
             let index = self.uleb128(field);
             if index == 0 || self.error.is_some() {
                 return;
             }
-            let mut entry = CounterValue { index, ..CounterValue::default() };
+            let mut entry = CounterEntry { index, ..CounterEntry::default() };
             each(self, &mut entry);
             list.push(entry);
         }
@@ -392,8 +393,10 @@ impl<'a> FieldVisitor<'a> for EventDecoder<'a> {
 /// After this many decoded skipped backtraces, the rest of the buffer is decoded without skipping.
 const MAX_REDECODED: u32 = 8;
 impl EventDecoder<'_> {
-    /// Skips the backtraces of these kinds of events, which is several times faster. Such an event has no frames, or
-    /// all of them where methods of other events need them.
+    /// Skips the backtraces of these kinds of events, which is several times faster: they are most of a log of
+    /// allocations. Since data version 13 a method is encoded as the difference to the previous one in any event, so
+    /// skipped backtraces are decoded after all when a later event contains a method. The events then have no frames,
+    /// or all of them.
     #[must_use]
     pub fn skip_backtraces(self, kinds: KindSet) -> Self {
         Self { skipped_kinds: kinds, ..self }

@@ -7,7 +7,7 @@ use crate::dialect::LogDialect;
 use crate::fields;
 use crate::fields::FieldVisitor;
 use crate::layout::BufferHeader;
-use crate::records::{CounterValue, Event};
+use crate::records::{CounterEntry, Event};
 
 /// Encodes the events of one buffer.
 #[derive(Clone, Debug)]
@@ -225,8 +225,8 @@ impl<'a> FieldVisitor<'a> for BufferEncoder {
     fn terminated_list(
         &mut self,
         field: &'static str,
-        list: &mut Vec<CounterValue<'a>>,
-        mut each: impl FnMut(&mut Self, &mut CounterValue<'a>),
+        list: &mut Vec<CounterEntry<'a>>,
+        mut each: impl FnMut(&mut Self, &mut CounterEntry<'a>),
     ) {
         for entry in list {
             if entry.index == 0 {

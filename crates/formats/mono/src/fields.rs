@@ -1,10 +1,12 @@
-//! The encoding of each event, described once for reading, writing and describing. A [`FieldVisitor`] visits the fields in
-//! file order: one reads them from bytes, one appends them to bytes, one lists them by name.
+//! The encoding of each event, described once for reading, writing and describing.
+//!
+//! A [`FieldVisitor`] visits the fields in file order: one reads them from bytes, one appends them to bytes, one
+//! lists them by name.
 
 use crate::consts::{EventByte, PERFCOUNTERS, counter, metadata as mtypes};
 use crate::dialect::LogDialect;
 use crate::records::{
-    CounterDescription, CounterPayload, CounterValue, Event, EventBody, HeapRootEntry, Reference,
+    CounterDescription, CounterEntry, CounterPayload, Event, EventBody, HeapRootEntry, Reference,
 };
 
 /// A visitor of the fields of an event.
@@ -62,8 +64,8 @@ pub trait FieldVisitor<'a> {
     fn terminated_list(
         &mut self,
         field: &'static str,
-        list: &mut Vec<CounterValue<'a>>,
-        each: impl FnMut(&mut Self, &mut CounterValue<'a>),
+        list: &mut Vec<CounterEntry<'a>>,
+        each: impl FnMut(&mut Self, &mut CounterEntry<'a>),
     );
     /// Reports a value that the encoding does not allow.
     fn reject(&mut self, field: &'static str, value: u64, expected: &'static str);
@@ -441,7 +443,7 @@ fn visit_counter_description<'a, C: FieldVisitor<'a>>(c: &mut C, it: &mut Counte
 }
 
 /// Fields of a counter value.
-fn visit_counter_value<'a, C: FieldVisitor<'a>>(c: &mut C, it: &mut CounterValue<'a>) {
+fn visit_counter_value<'a, C: FieldVisitor<'a>>(c: &mut C, it: &mut CounterEntry<'a>) {
     if c.dialect().has_byte_counter_fields() {
         c.byte("type", &mut it.kind)
     } else {

@@ -1,4 +1,4 @@
-//! The common tables of a log.
+//! The common tables of a log: which there are, which have rows, and their keys.
 
 mod counters;
 mod coverage;

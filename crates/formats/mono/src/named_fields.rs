@@ -1,5 +1,5 @@
-//! Events as lists of named fields, as `perfuse records` shows them, and events built from named fields. The names are
-//! those of [`fields`](crate::fields).
+//! Events as lists of named fields, as `perfuse records` shows them, and events built from named fields. The names
+//! are those of [`fields`](crate::fields).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +10,7 @@ use crate::consts::EventByte;
 use crate::dialect::LogDialect;
 use crate::fields;
 use crate::fields::FieldVisitor;
-use crate::records::{CounterValue, Event};
+use crate::records::{CounterEntry, Event};
 
 type NamedValues<'a> = Vec<(&'static str, Value<'a>)>;
 
@@ -124,8 +124,8 @@ impl<'a> FieldVisitor<'a> for FieldLister<'a> {
     fn terminated_list(
         &mut self,
         field: &'static str,
-        list: &mut Vec<CounterValue<'a>>,
-        mut each: impl FnMut(&mut Self, &mut CounterValue<'a>),
+        list: &mut Vec<CounterEntry<'a>>,
+        mut each: impl FnMut(&mut Self, &mut CounterEntry<'a>),
     ) {
         self.entries(field, 0, list, |lister, entry| {
             lister.fields.push(("index", Value::Unsigned(entry.index)));
@@ -386,10 +386,10 @@ impl<'a> FieldVisitor<'a> for FieldReader<'a> {
     fn terminated_list(
         &mut self,
         field: &'static str,
-        list: &mut Vec<CounterValue<'a>>,
-        mut each: impl FnMut(&mut Self, &mut CounterValue<'a>),
+        list: &mut Vec<CounterEntry<'a>>,
+        mut each: impl FnMut(&mut Self, &mut CounterEntry<'a>),
     ) {
-        self.entries(field, 0, list, |inner, entry: &mut CounterValue<'a>| {
+        self.entries(field, 0, list, |inner, entry: &mut CounterEntry<'a>| {
             inner.unsigned("index", &mut entry.index);
             each(inner, entry);
         });

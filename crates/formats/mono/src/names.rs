@@ -195,7 +195,7 @@ pub struct LogThread {
     first_time: u64,
 }
 
-/// All threads of a log.
+/// All threads of a log. Their ids are system addresses, which are reused.
 #[derive(Debug, Default)]
 pub struct LogThreads {
     /// In the order of their first buffers.

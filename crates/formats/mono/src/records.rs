@@ -30,7 +30,7 @@ pub struct Event<'a> {
     /// Descriptions of counters.
     pub descriptions: Vec<CounterDescription<'a>>,
     /// Values of counters.
-    pub values: Vec<CounterValue<'a>>,
+    pub values: Vec<CounterEntry<'a>>,
 }
 
 impl Event<'_> {
@@ -343,7 +343,7 @@ pub struct CounterDescription<'a> {
 
 /// A value of a counter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct CounterValue<'a> {
+pub struct CounterEntry<'a> {
     /// Index of the counter.
     pub index: u64,
     /// Type of the value.

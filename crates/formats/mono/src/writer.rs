@@ -1,4 +1,4 @@
-//! Writes logs of any data version from events.
+//! Writes logs of any data version from events, and from rows of the common tables of any recorder.
 
 use std::io;
 use std::io::Write;

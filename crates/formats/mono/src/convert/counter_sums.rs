@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::consts::PERFCOUNTERS;
 use crate::recording::MonoLog;
-use crate::records::{CounterPayload, CounterValue, Event};
+use crate::records::{CounterEntry, CounterPayload, Event};
 
 /// Current values of the counters in the logs that are read and in the log that is written.
 #[derive(Debug, Default)]
@@ -14,7 +14,7 @@ pub struct CounterSums<'a> {
     /// Current values in the output.
     output: FxHashMap<u64, u64>,
     /// Values left out since the last write, of each input log.
-    omitted: Vec<FxHashMap<u64, CounterValue<'a>>>,
+    omitted: Vec<FxHashMap<u64, CounterEntry<'a>>>,
     /// Counters of each input log whose values are absolute.
     absolute: Vec<FxHashSet<u64>>,
 }

@@ -1,4 +1,4 @@
-//! Conversion of one of the logs, buffer by buffer.
+//! Conversion of one of the logs, buffer by buffer, and the selection of the events to write.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

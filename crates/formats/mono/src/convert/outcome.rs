@@ -1,4 +1,5 @@
-//! The outcome of a conversion: what was written, the items that the target data version cannot represent, or an error.
+//! The outcome of a conversion: what was written, the items that the target data version cannot represent, or an
+//! error.
 
 use std::collections::BTreeMap;
 use std::{fmt, io};

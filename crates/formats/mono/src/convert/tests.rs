@@ -1,3 +1,5 @@
+//! Tests of the conversion of logs.
+
 mod damage;
 mod merging;
 mod selection;

@@ -1,5 +1,7 @@
-//! Selection of the events in a range of time. Intervals that overlap the range are retained whole: calls and their
-//! callers, collections, lock waits, finalizers and heapshots. So stacks and durations in the result are correct.
+//! Selection of the events in a range of time.
+//!
+//! Intervals that overlap the range are retained whole: calls and their callers, collections, lock waits, finalizers
+//! and heapshots. So stacks and durations in the result are correct.
 
 use std::ops::Range;
 

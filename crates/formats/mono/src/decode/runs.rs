@@ -1,6 +1,7 @@
-//! Fast paths for runs of calls and of heapshot objects, which make up almost all of some logs. No
-//! [`Event`](crate::records::Event) is built for each. A run ends before any other event and before anything unusual:
-//! a number of nine bytes, the last bytes of a buffer, damage. [`EventDecoder::read`] continues there.
+//! Fast paths for allocations and moves, and for runs of calls and of heapshot objects: the most frequent events of
+//! most logs. No [`Event`](crate::records::Event) is built for each. A run ends before any other event and before
+//! anything unusual: a number of nine bytes, the last bytes of a buffer, damage. [`EventDecoder::read`] continues
+//! there.
 
 use crate::consts::EventByte;
 use crate::decode::{DecoderState, EventDecoder, leb128};

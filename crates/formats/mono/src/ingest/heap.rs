@@ -1,4 +1,4 @@
-//! Tables of heap snapshots.
+//! Tables `heap_snapshots`, `heap_objects`, `heap_references` and `heap_roots`.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -208,7 +208,7 @@ pub struct CodeBlock {
     pub time: u64,
 }
 
-/// The time at which each block was overwritten by a later one; `None` if it was not.
+/// The time at which each block was overwritten by a later one; `None` if it was not. No event reports the end of code.
 pub fn overwrite_times(blocks: &[CodeBlock]) -> Vec<Option<u64>> {
     let mut times = vec![None; blocks.len()];
     let mut order: Vec<_> = blocks.iter().enumerate().collect();

@@ -1,4 +1,5 @@
-//! Declaration of the documented event layouts.
+//! The fields of every event with the data versions of each: the tables of the documentation. A test compares them
+//! with the decoder, event by event and version by version.
 
 use std::ops::RangeInclusive;
 

@@ -346,7 +346,11 @@ const UPPER_HALVES: std::ops::Range<u64> = 0x1000..0x1_0000;
 /// A region of memory of this size contains either code or none.
 const REGION_BITS: u32 = 28;
 
-/// Sets the size of methods without code to 0.
+/// Sets the size of methods without code of their own to 0.
+///
+/// Profiler 3.0 reports wrong addresses and sizes for some of them: it writes the description of a method when its
+/// buffer is flushed, and by then the memory it reads may have been freed and reused. Most often the size then is the
+/// upper half of a pointer.
 pub fn clear_invalid_sizes(methods: &mut [MethodRecord]) {
     for method in methods.iter_mut() {
         if !PLAUSIBLE.contains(&method.code) || method.size >= MAX_CODE_BYTES {

@@ -1,4 +1,5 @@
-//! Totals of allocations by thread and class, and the range of allocated addresses of each buffer.
+//! Totals of allocations by thread and class, and of heapshot objects by class, computed during the survey; and the
+//! range of allocated addresses of each buffer.
 
 use rustc_hash::FxHashMap;
 
@@ -124,8 +125,8 @@ impl AllocationTotalsBuilder {
         self.recent.push(total);
     }
 
-    /// Completes the current buffer. `has_own_thread_event` is whether it has an event about its own thread, which then may be
-    /// another one than that of earlier buffers with the same id.
+    /// Completes the current buffer. `has_own_thread_event` is whether it has an event about its own thread, which
+    /// then may be another one than that of earlier buffers with the same id.
     pub(super) fn end_buffer(&mut self, number: usize, buffer: &EventBuffer, has_own_thread_event: bool) {
         self.all.address_ranges.push(std::mem::replace(&mut self.address_range, NO_ADDRESSES));
         let thread = buffer.header.thread_id;

@@ -7,7 +7,7 @@ use crate::dialect::LogDialect;
 use crate::fields;
 use crate::fields::FieldVisitor;
 use crate::layout::events::EVENTS;
-use crate::records::{CounterValue, Event, EventBody};
+use crate::records::{CounterEntry, Event, EventBody};
 
 /// Lists fields by name and encoding; one entry of each list.
 struct EncodingLister {
@@ -79,8 +79,8 @@ impl<'a> FieldVisitor<'a> for EncodingLister {
     fn terminated_list(
         &mut self,
         field: &'static str,
-        list: &mut Vec<CounterValue<'a>>,
-        each: impl FnMut(&mut Self, &mut CounterValue<'a>),
+        list: &mut Vec<CounterEntry<'a>>,
+        each: impl FnMut(&mut Self, &mut CounterEntry<'a>),
     ) {
         self.entries(field, 1, list, each);
     }

@@ -6,7 +6,7 @@ use crate::consts::EventByte;
 use crate::dialect::LogDialect;
 use crate::encode::BufferEncoder;
 use crate::header::Header;
-use crate::records::{CounterPayload, CounterValue, Event, EventBody, HeapObject, HeapRoot, HeapRootEntry};
+use crate::records::{CounterEntry, CounterPayload, Event, EventBody, HeapObject, HeapRoot, HeapRootEntry};
 use crate::tests::assemble::{codes, fixtures, open};
 
 /// An event, several times, that each unreleased layout encodes in another way.
@@ -40,7 +40,7 @@ fn distinguishing_event(byte: EventByte) -> Event<'static> {
         EventBody::Counters { ms } => {
             *ms = 1;
             let value = CounterPayload::Text(b"text");
-            event.values = vec![CounterValue { index: 1, kind: 6, value }];
+            event.values = vec![CounterEntry { index: 1, kind: 6, value }];
         }
         _ => {}
     }

@@ -59,7 +59,7 @@ fn counters_of_two_parts_add_up() {
         let events = event_texts(log).into_iter().filter(|(_, text)| text.contains("body: Counters {"));
         let values = events.flat_map(|(_, text)| {
             let (_, list) = text.split_once("values: [").unwrap();
-            list.split("CounterValue").map(str::to_owned).collect::<Vec<_>>()
+            list.split("CounterEntry").map(str::to_owned).collect::<Vec<_>>()
         });
         let differences = values.filter(|text| text.contains("igned(") && !text.contains("igned(0)"));
         differences.map(|text| text.trim_end_matches([',', ' ', ']', '}']).to_owned()).collect()
