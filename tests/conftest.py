@@ -37,6 +37,12 @@ def mono_corpus() -> Path:
 
 
 @pytest.fixture(scope="session")
+def sframe_corpus() -> Path:
+    """Its SFrame part."""
+    return _corpus("sframe")
+
+
+@pytest.fixture(scope="session")
 def mprof_report() -> str:
     """Mono's own reader of its logs."""
     found = shutil.which("mprof-report")

@@ -50,7 +50,7 @@ fn diagnostics(recording: &dyn Recording, len: u64) {
 }
 
 fn tables(recording: &dyn Recording) {
-    let request = TableRequest { code_objects: None, with_bytes: true };
+    let request = TableRequest { with_bytes: true, ..TableRequest::default() };
     for name in ["sources", "clocks", "records", "diagnostics"].iter().chain(recording.format().tables) {
         if let Some(batches) = recording.table(name, &Placement::alone(recording), &request) {
             for batch in batches {

@@ -20,6 +20,7 @@ __all__ = [
     "SFrameText",
     "XRayLogWriter",
     "__version__",
+    "alignments",
     "allocation_sums",
     "backtraces",
     "call_statistics",
@@ -29,14 +30,14 @@ __all__ = [
     "convert_xray",
     "count_rows",
     "diagnostics_table",
+    "directory_format",
     "formats",
     "handle_sums",
     "heap_sums",
     "inject_images",
     "mono_kinds",
-    "mono_misfits",
+    "mono_unsupported_items",
     "object_origins",
-    "perf_facts",
     "read_early",
     "row_counts",
     "rules",
@@ -51,6 +52,7 @@ __all__ = [
     "sframe_pieces",
     "sframe_put_back",
     "sframe_unwind",
+    "sniff",
     "tables",
     "write_images",
     "write_perf_samples",
@@ -78,10 +80,21 @@ class _Layout(TypedDict):
     fixed_bytes: int
     fields: list[tuple[str, str, str]]
 
+class _ClockPolicy(TypedDict):
+    kinds: list[str]
+    alignments: list[str]
+    start_field: str | None
+
 class _Format(TypedDict):
     name: str
     title: str
     about: str
+    role: Literal["samples", "code_dump", "call_trace", "runtime_log", "unwind_tables"]
+    report: str
+    clock: _ClockPolicy
+    process_field: str | None
+    patterns: list[str]
+    capabilities: list[str]
     tables: list[str]
     layouts: list[_Layout]
 
@@ -101,15 +114,14 @@ class _Summary(TypedDict):
     records: dict[str, int]
     header: dict[str, Any]
 
-class _PerfFacts(TypedDict):
+class _SamplingFacts(TypedDict):
     command_line: list[str] | None
     hostname: str | None
     os_release: str | None
     cpu: str | None
     markers: list[tuple[int, int, int, str, int]]
     pids: list[int]
-    time_conv: tuple[int, int, int] | None
-    num_user_stacks: int
+    time_conversion: tuple[int, int, int] | None
 
 _SFrameRule: TypeAlias = tuple[str, int, bool]
 _SFrameRow: TypeAlias = tuple[int, _SFrameRule | None, _SFrameRule | None, _SFrameRule | None, bool]
@@ -117,8 +129,10 @@ _SFrameRow: TypeAlias = tuple[int, _SFrameRule | None, _SFrameRule | None, _SFra
 def rules() -> list[_Rule]: ...
 def formats() -> list[_Format]: ...
 def tables() -> list[_Table]: ...
+def alignments() -> list[tuple[str, str]]: ...
+def directory_format(path: str | PathLike[str]) -> str | None: ...
+def sniff(head: bytes) -> list[tuple[str, Literal["likely", "certain"]]]: ...
 def read_early(path: str) -> None: ...
-def perf_facts(recording: Recording) -> _PerfFacts: ...
 def diagnostics_table(
     rows: Sequence[tuple[str, str, str, int | None, int | None, str, int]], paths: Sequence[str]
 ) -> ArrowStream: ...
@@ -214,6 +228,7 @@ class Recording:
     def read_ahead(self) -> None: ...
     def has(self, table: str) -> bool: ...
     def clock(self, hz: int | None = None, header: bool = False) -> dict[str, Any]: ...
+    def sampling_facts(self) -> _SamplingFacts | None: ...
     def summary(self) -> _Summary: ...
     def records(self, kinds: set[str] | None = None, offset: int = 0, index: int = 0) -> RecordIterator: ...
     def check(self, limit: int, whole: bool = True) -> list[_DiagnosticRow]: ...
@@ -581,7 +596,7 @@ class _MonoHeader(TypedDict):
 
 def convert_mono(recordings: Sequence[Recording], out: IO[bytes], wanted: _MonoOptions) -> _MonoFacts: ...
 def mono_kinds() -> list[str]: ...
-def mono_misfits() -> list[tuple[str, str]]: ...
+def mono_unsupported_items() -> list[str]: ...
 
 @final
 class MonoLogWriter:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import IO, Any, Protocol
 
 from perfuse import _core
-from perfuse.descriptors import descriptor_of
+from perfuse.output_descriptor import descriptor_of
 from perfuse.selection import Selection
 
 

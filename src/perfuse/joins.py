@@ -1,19 +1,19 @@
-"""How recordings were put together, and what that took."""
+"""How the recordings of a profile were joined, and how their stacks were unwound."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """How a dump was put together with the samples.
+    """How a dump or log was joined with the samples.
 
     Attributes:
-        path: The dump.
-        pid: Process of the recording that wrote it; None where none did.
-        how: `marker` (the process mapped the file), `header_pid`, `only_one` (one dump, one JIT process) or
-            `unmatched`.
-        alignment: `same_clock`, `marker`, `marker_and_rate`, `time_conv` or `none`.
-        offset_ns: Nanoseconds added to the dump's times.
+        path: The dump or log.
+        pid: Process of the samples that wrote it; None where none did.
+        how: `marker` (the process mapped the file), `header_pid`, `only_one` (one dump, one process with generated
+            code) or `unmatched`.
+        alignment: How its times were put on the samples' clock, as in column `clocks.alignment`.
+        offset_ns: Nanoseconds that were added to its times.
         uncertainty_ns: How far off that may be; None where it is exact or unknown.
     """
 
@@ -27,15 +27,15 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Unwinding:
-    """How copies of stacks, of `perf record --call-graph dwarf`, were unwound.
+    """How the copies of stacks that `perf record --call-graph dwarf` writes were unwound.
 
     Attributes:
         num_stacks: Stacks that were unwound.
-        frames: Frames by what found them, as in column `frames.unwound_by`.
-        stops: Stacks by why they end where they do: `outermost` (they are whole), `cut` (the rest was not copied),
-            `no_rule` (nothing tells how to leave a function), `bad_read`, `lost_register`, `not_monotonic`,
+        frames: Frames by how they were found, as in column `frames.unwound_by`.
+        stops: Stacks by why unwinding ended: `outermost` (the stack is complete), `cut` (the rest was not copied),
+            `no_rule` (no unwinding information for a function), `bad_read`, `lost_register`, `not_monotonic`,
             `bad_return_address` or `depth_limit`.
-        cut_bytes: Size of the copies that stacks were cut at; None where none were.
+        cut_bytes: Size of the copies that ended too early; None where none did.
     """
 
     num_stacks: int

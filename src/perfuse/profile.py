@@ -90,7 +90,7 @@ class Profile:
         found, total = [], f"of {self.unwinding.num_stacks:,} stacks"
         stops = dict(self.unwinding.stops)
         stops.pop("outermost", 0)
-        path = next(recording.path for recording in self.recordings if "callchains" in recording.fills)
+        path = next(recording.path for recording in self.recordings if recording.role == "samples")
         if cut := stops.pop("cut", 0):
             message = f"{cut:,} {total} end where the copy of {self.unwinding.cut_bytes or 0:,} bytes ends"
             found.append(replace(diagnostic("FU009", path, message), count=cut))
@@ -123,7 +123,7 @@ class Profile:
     def span_ns(self) -> tuple[int, int] | None:
         """Time of the first and the last sample or event of a call trace; None without any."""
         traced = self._fusion.trace_span() if self.selection == Selection() else None
-        if traced and all("call_events" in recording.fills for recording in self.recordings):
+        if traced and all(recording.role in ("call_trace", "runtime_log") for recording in self.recordings):
             return traced
         spans = [(first, last) for *_, first, last in _core.sampled_events(self.tables["samples"])]
         spans += [traced] if traced else []

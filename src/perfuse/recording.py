@@ -1,7 +1,7 @@
-"""One file: its header, its records, what is wrong with it, its tables.
+"""An open file: its header, records, diagnostics and tables.
 
-Opening a file for its tables takes a few milliseconds, and so would loading all that a recording may be asked for: what
-tables do without is loaded when it is asked for.
+Opening a file for its tables takes a few milliseconds, and importing everything that a recording offers would take as
+long. Modules that tables do not need are imported on first use.
 """
 
 import io
@@ -18,17 +18,18 @@ from perfuse.table import Tables
 
 if TYPE_CHECKING:
     from perfuse._core import ArrowStream
+    from perfuse.descriptors import Format, Role
     from perfuse.diagnostics import Diagnostic
     from perfuse.profile import Profile
     from perfuse.records import Record
     from perfuse.summary import Summary
 
 Input = str | PathLike[str] | bytes | IO[bytes]
-"""What can be opened: a path, `-` for standard input, bytes, or a binary file object."""
+"""An input that can be opened: a path, `-` for standard input, bytes, or a binary file object."""
 
 
 class Recording:
-    """An open file of any format; `perfuse.open` makes it."""
+    """An open file of any format; `perfuse.open` returns one."""
 
     def __init__(self, core: _core.Recording, path: str, file_size: int | None = None) -> None:
         self._core = core
@@ -41,12 +42,24 @@ class Recording:
         return self._core.format
 
     @property
+    def entry(self) -> "Format":
+        """The declaration of its format: role, clocks, names of files."""
+        from perfuse.descriptors import format_named
+
+        return format_named(self.format)
+
+    @property
+    def role(self) -> "Role":
+        """Its contribution to a profile: `samples`, `code_dump`, `call_trace`, `runtime_log` or `unwind_tables`."""
+        return self.entry.role
+
+    @property
     def fills(self) -> tuple[str, ...]:
         """The common tables that files of its format fill."""
         return tuple(self._core.fills)
 
     def has(self, table: str) -> bool:
-        """Whether a table has rows of this file, as far as that can be told without making it."""
+        """Whether a table has rows of this file, as far as that is known without decoding the table."""
         return self._core.has(table)
 
     @property
@@ -56,24 +69,24 @@ class Recording:
 
     @cached_property
     def summary(self) -> "Summary":
-        """Header facts and counts: one pass over the record headers, made once."""
+        """Header facts and counts, from one pass over the record headers that is made once."""
         from perfuse.summary import Summary
 
         return Summary(**self._core.summary())
 
     @cached_property
     def clock(self) -> Mapping[str, Any]:
-        """What is known of the clock of its time stamps, as in table `clocks`.
+        """The clock of its time stamps, as in table `clocks`.
 
-        `kind`, `hz`, `hz_source` (`defined`, `header`, `estimated` from what the file shows, `unknown`), `stated_hz`
-        (what its header says), `uncertainty_ns`.
+        `kind`, `hz`, `hz_source` (`defined`, `header`, `estimated` from the records, `unknown`), `stated_hz` (the
+        rate in the header), `uncertainty_ns`.
         """
         names = ("kind", "hz", "hz_source", "stated_hz", "uncertainty_ns")
-        known = self._core.clock()
-        return {name: known[name] for name in names}
+        clock = self._core.clock()
+        return {name: clock[name] for name in names}
 
     def read_ahead(self) -> None:
-        """Starts the pass over the record headers in the background; whoever needs it waits for its end."""
+        """Starts the pass over the record headers in the background; methods that need its result wait for it."""
         self._core.read_ahead()
 
     @property
@@ -87,32 +100,32 @@ class Recording:
         return self.summary.header
 
     def records(self, kinds: Iterable[str] | None = None) -> Iterator["Record"]:
-        """Records in file order, each decoded when it is reached.
+        """Iterates over the records in file order, decoding each on demand.
 
         Args:
             kinds: Only records of these names, as the specification spells them.
         """
         from perfuse.records import Record
 
-        wanted = None if kinds is None else set(kinds)
-        for name, index, offset, size, timestamp, fields in self._core.records(wanted):
+        selected = None if kinds is None else set(kinds)
+        for name, index, offset, size, timestamp, fields in self._core.records(selected):
             yield Record(name, index, offset, size, timestamp, fields)
 
     def check(self, limit: int = 1000) -> list["Diagnostic"]:
         """Every departure of the file from its specification.
 
         Args:
-            limit: At most this many rows of a code; the last of them counts the rest. 0 for all.
+            limit: Greatest number of rows per code; the last row counts the omitted ones. 0 for no limit.
         """
-        return self._told(self._core.check(limit or 2**63))
+        return self._diagnostics(self._core.check(limit or 2**63))
 
     def findings(self) -> list["Diagnostic"]:
-        """What reading the file for its tables finds: what is damaged, and what had to be undone; not every habit."""
-        return self._told(self._core.check(50, whole=False))
+        """The problems found while decoding the tables: damage and corrections, without harmless peculiarities."""
+        return self._diagnostics(self._core.check(50, whole=False))
 
     @cached_property
     def tables(self) -> Tables:
-        """The common tables this file fills by itself, on its own clock."""
+        """The common tables of this file alone, on its own clock."""
         return Tables(self._table, (*self.fills, "records"))
 
     def read_bytes(self, offset: int, size: int) -> bytes:
@@ -127,10 +140,10 @@ class Recording:
 
     @cached_property
     def is_growing(self) -> bool:
-        """Whether the file is still being written: it has grown since it was opened, or a process has it open for that.
+        """Whether the file is still being written: it has grown since it was opened, or a process has it open to write.
 
-        The latter can be seen on Linux, of processes of the same user. What was complete when it was opened is what
-        this recording has; opening it again gives what has come since.
+        The latter is visible on Linux, for processes of the same user. This recording contains what was complete
+        when it was opened; open the file again for the records written since.
         """
         if self._file_size is None:
             return False
@@ -142,7 +155,7 @@ class Recording:
 
         return has_grown or is_open_for_writing(self.path)
 
-    def _told(self, rows: list[tuple[str, str, int, int | None, str, int]]) -> list["Diagnostic"]:
+    def _diagnostics(self, rows: list[tuple[str, str, int, int | None, str, int]]) -> list["Diagnostic"]:
         from perfuse.diagnostics import diagnostic, from_core
 
         found = from_core(self.path, rows)
@@ -150,25 +163,25 @@ class Recording:
         if cut is not None:
             message = f"the compressed file ends early or is damaged: {cut}; {self.size_bytes:,} bytes were unpacked"
             found.append(diagnostic("IO001", self.path, message, self.size_bytes))
-        return self._unfinished(found)
+        return self._soften_growing_end(found)
 
-    def _unfinished(self, found: list["Diagnostic"]) -> list["Diagnostic"]:
-        """What ends too early in a file that is still being written has not ended, and nothing there is lost."""
+    def _soften_growing_end(self, found: list["Diagnostic"]) -> list["Diagnostic"]:
+        """Replaces findings at the end of a file that is still being written by a note: nothing is lost there."""
         from perfuse.diagnostics import diagnostic, rules
 
-        # Every format has a rule of such a title.
+        # Every format has a rule with such a title.
         ends = ("the file ends", "the compressed file ends")
         cuts = [one.offset or 0 for one in found if rules()[one.code].title.startswith(ends)]
         if not cuts or not self.is_growing:
             return found
         start = min(cuts)
 
-        def so_far(one: "Diagnostic") -> "Diagnostic":
+        def as_note(one: "Diagnostic") -> "Diagnostic":
             if not one.is_finding or one.offset is None or one.offset < start:
                 return one
             return diagnostic("IO002", self.path, f"so far: {one.message}", one.offset)
 
-        return [so_far(one) for one in found]
+        return [as_note(one) for one in found]
 
     def _table(self, name: str) -> "ArrowStream":
         stream = self._core.table(name)
@@ -185,7 +198,7 @@ def open(source: Input, *, strict: bool = False) -> Recording:
 
     Args:
         source: Path, `-` for standard input, bytes, or a binary file object.
-        strict: Refuse a file that departs from its specification in more than habit.
+        strict: Refuse a file with any finding of `check`.
 
     Raises:
         UnreadableInput: It cannot be read, is of no known format, or `strict` found a departure.
@@ -200,7 +213,7 @@ def open(source: Input, *, strict: bool = False) -> Recording:
                 offset=finding.offset,
                 record_index=finding.record_index,
                 field=finding.field or None,
-                hint=f"`perfuse explain {finding.code}` tells more; without strict the file is read all the same",
+                hint=f"`perfuse explain {finding.code}` explains it; without strict the file is read all the same",
             )
     return recording
 
@@ -228,7 +241,7 @@ def _open(source: Input) -> Recording:
 
 
 def _file_size(path: str) -> int | None:
-    """The size of a file before it is opened; None for what has none, a pipe say."""
+    """The size of a file before it is opened; None for anything else, such as a pipe."""
     try:
         found = os.stat(path)  # noqa: PTH116 - pathlib is slow to load
     except OSError:

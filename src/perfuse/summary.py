@@ -1,4 +1,4 @@
-"""What one pass over a file tells of it."""
+"""The summary of a file: header facts and counts from one pass over its record headers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,17 +7,18 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What `perfuse info` tells of a file.
+    """Facts about a file from its header and one pass over its record headers.
 
     Attributes:
         version: Version as the file states it.
         endian: `little` or `big`.
         pointer_bytes: Size of a pointer on the recorded machine.
-        arch: Machine, as `uname -m` spells it.
-        producer: Program that wrote it, where its habits tell.
-        clock: `monotonic`, `tsc`, `realtime`, `perf` or `unknown`.
-        span: First and last time stamp, in the file's own units.
-        records: Records by kind, every one in the file, by the specification's names.
+        arch: Machine architecture, as `uname -m` spells it.
+        producer: Program that wrote it, where the file states or shows it.
+        clock: Clock of its time stamps: `monotonic`, `tsc`, `realtime`, `perf`, `unknown`, or another of
+            `perf record -k`.
+        span: First and last time stamp, in the file's own unit.
+        records: Number of records by kind, named as in the specification.
         header: Header fields, in the order of the specification.
     """
 
@@ -33,5 +34,5 @@ class Summary:
 
     @property
     def span_ns(self) -> tuple[int, int] | None:
-        """First and last time stamp in nanoseconds; None where the file's units are not nanoseconds."""
+        """First and last time stamp in nanoseconds; None where the file's unit is not the nanosecond."""
         return None if self.clock == "tsc" else self.span

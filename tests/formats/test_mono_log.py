@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 import perfuse as pf
+from perfuse import _core
 from perfuse.errors import ExportError, ExportWarning, UsageError
-from perfuse.formats.mono.log import UNSUPPORTED
+from perfuse.formats.mono.unsupported import UNSUPPORTED
 from perfuse.records import Record
 
 VERSIONS = range(1, 18)
@@ -236,13 +237,17 @@ def test_a_writer_refuses_what_no_log_can_hold(tmp_path: Path) -> None:
     assert (log.summary.records, log.header["pid"]) == ({"METHOD_ENTER": 1}, 7)
 
 
+def test_every_unsupported_item_has_a_text() -> None:
+    assert set(UNSUPPORTED) == set(_core.mono_unsupported_items())
+
+
 def test_the_command_line(mono_corpus: Path, tmp_path: Path) -> None:
     source, out = mono_corpus / "tiny" / "v17-bt.mlpd", tmp_path / "out.mlpd.gz"
     options = ["-O", "version=12", "-O", "kinds=ALLOC*,THROW*"]
     command = [sys.executable, "-m", "perfuse", "convert", source, "-o", out, *options]
     done = subprocess.run(command, capture_output=True, check=True, text=True)
     told = [line.removeprefix("perfuse: ") for line in done.stderr.splitlines()]
-    assert "fields of the header that the data version has no place for: 4" in told
+    assert "header fields that the data version does not have: 4" in told
     assert told[-1] == f"wrote {out}, mono"
     log = pf.open(gzip.decompress(out.read_bytes()))
     assert log.version == "12"

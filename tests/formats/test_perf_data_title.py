@@ -2,7 +2,7 @@
 
 import pytest
 
-from perfuse.formats.perf_data.facts import _program
+from perfuse.fusing.facts import _program
 
 
 @pytest.mark.parametrize(

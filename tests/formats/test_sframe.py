@@ -49,7 +49,7 @@ def test_addresses_come_as_numbers_or_as_a_buffer() -> None:
 
 def test_flex_rows_need_version_3() -> None:
     row = UnwindRow(0, UnwindRule("r10", 0), fp=UnwindRule("fp", 0, deref=True))
-    with pytest.raises(ValueError, match="not counted from stack or frame pointer"):
+    with pytest.raises(ValueError, match="not relative to stack or frame pointer"):
         sframe.Section(2, "x86_64").add(0x1000, 16, [row])
     made = sframe.Section(3, "x86_64")
     made.add(0x1000, 16, [row])

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import perfuse as pf
-from perfuse.alignment import align
-from perfuse.discovery import Match
-from perfuse.formats.perf_data import PerfFacts
+from perfuse.fusing.alignment import align
+from perfuse.fusing.facts import SamplingFacts
+from perfuse.fusing.matching import Match
 
 LEAVES = """
     SELECT sample_id, f.linkage_name FROM samples JOIN stacks USING (stack_id) JOIN frames USING (frame_id)
@@ -135,7 +135,7 @@ def test_jsc_names_its_files_by_thread(jitdump_corpus: Path) -> None:
 def test_without_a_common_moment_code_was_always_there(jitdump_corpus: Path) -> None:
     produced = jitdump_corpus / "produced"
     perf, dump = pf.open(produced / "node20-noclock.perf.data"), pf.open(produced / "node20-noclock.dump")
-    facts = PerfFacts.of(perf)
+    facts = SamplingFacts.of(perf)
     found = align(Match(dump, 18494, None, "header_pid"), facts, [])
     assert facts.span is not None
     assert (found.how, found.numerator, found.uncertainty_ns) == ("none", 0, None)

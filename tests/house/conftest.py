@@ -28,6 +28,14 @@ def crates() -> dict[str, set[str]]:
 
 
 @pytest.fixture(scope="session")
+def format_folders() -> list[Path]:
+    """The folder of each format."""
+    return sorted(
+        path.parent for path in (ROOT / "crates" / "formats").glob("*/Cargo.toml") if path.parent.name != "registry"
+    )
+
+
+@pytest.fixture(scope="session")
 def sources() -> list[Path]:
     """Files a person wrote as source: Rust, Python, JavaScript, CSS, shell."""
     suffixes = {".rs", ".py", ".pyi", ".js", ".css", ".html", ".c", ".cpp", ".java", ".toml", ".md"}

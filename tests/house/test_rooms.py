@@ -12,35 +12,60 @@ import perfuse.cli
 import perfuse.exporters
 from perfuse import _core
 from perfuse.cli.verbs import VERBS
+from perfuse.descriptors import format_named
 from perfuse.exporters import TARGETS
 from perfuse.table import names
 
-FILES = {"lib.rs", "consts.rs", "records.rs", "reader.rs", "check.rs", "ingest.rs"}
-FILES_OR_FOLDERS = ("layout", "writer", "tests")
 FORMATS = [row["name"] for row in _core.formats()]
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_format_has_its_rooms(root: Path, name: str) -> None:
+def test_a_format_has_its_files(root: Path, name: str) -> None:
+    """What every format has, and each optional part exactly where the format declares it."""
     folder = root / "crates" / "formats" / name / "src"
     assert (folder.parent / "README.md").is_file()
     there = {path.name for path in folder.iterdir()}
-    assert there >= FILES, f"{name} lacks {FILES - there}"
-    for room in FILES_OR_FOLDERS:
-        assert there & {f"{room}.rs", room}, f"{name} has no {room}"
+    assert "lib.rs" in there
+    assert there & {"tests.rs", "tests"}, f"{name} has no tests"
+    declared = format_named(name).capabilities
+    for part in ("writer", "repair", "layout"):
+        assert bool(there & {f"{part}.rs", part}) == (part in declared), f"{name}: {part}"
     fixtures = {path.name for path in (folder / "testdata").iterdir()}
-    assert "README.md" in fixtures, "fixtures say where they come from"
+    assert "README.md" in fixtures, "fixtures state where they come from"
     assert len(fixtures) > 1
 
 
-def test_a_folder_is_a_format(root: Path) -> None:
-    folders = {path.name for path in (root / "crates" / "formats").iterdir() if path.is_dir()}
-    assert folders == {*FORMATS, "registry"}
+def test_a_folder_is_a_format(format_folders: list[Path]) -> None:
+    assert {path.name for path in format_folders} == set(FORMATS)
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_a_format_is_fuzzed(root: Path, name: str) -> None:
-    assert (root / "fuzz" / "fuzz_targets" / f"{name}.rs").is_file()
+def test_a_format_is_one_line(root: Path, format_folders: list[Path]) -> None:
+    """Outside its folder, a format is named in the manifest of the registry."""
+    manifest = (root / "crates" / "formats" / "registry" / "Cargo.toml").read_text(encoding="utf-8")
+    for folder in format_folders:
+        line = f'perfuse-{folder.name.replace("_", "-")} = {{ path = "../{folder.name}" }}'
+        assert manifest.count(line) == 1, line
+    for source in (root / "crates" / "formats" / "registry").rglob("*.rs"):
+        named = [name for name in FORMATS if re.search(rf"\b(perfuse_)?{name}::", source.read_text(encoding="utf-8"))]
+        assert not named, source
+
+
+ROLE_FROM_TABLES = re.compile(
+    r"""["']\w+["']\s+(not\s+)?in\s+[\w.\[\]"']*(fills|tables)\b(?!\s*\()"""
+    r"""|\b[A-Z_]+\s+in\s+[\w.]*\bfills\b|tables\s*\.contains\("""
+)
+"""A test whether a format or recording fills a table, by the table's name."""
+
+
+def test_no_role_is_inferred_from_tables(root: Path) -> None:
+    """What a recording contributes is what its format declares: nobody asks which tables the format fills."""
+    assert ROLE_FROM_TABLES.search('perfs = [r for r in named if "callchains" in r.fills]')
+    assert ROLE_FROM_TABLES.search("let is_trace = recording.format().tables.contains(&name)")
+    folders = [root / "crates" / "recording", root / "crates" / "formats", root / "src" / "perfuse" / "formats"]
+    for path in [*(root / "src").rglob("*.py"), *(root / "crates").rglob("*.rs")]:
+        if not any(path.is_relative_to(folder) for folder in folders):
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                assert not ROLE_FROM_TABLES.search(line), f"{path}:{number}: {line.strip()}"
 
 
 def test_formats_are_listed_once(root: Path) -> None:

@@ -69,7 +69,10 @@ REPORT = ProfileReport(
         GroupWeight("native", "native", 200, 20),
         GroupWeight("kernel", "kernel", 180, 18),
     ],
-    unnamed=[UnnamedFrames("module file not found", "/opt/app/native.node", 5, 8), UnnamedFrames("no mapping", "", 1, 0)],
+    unnamed=[
+        UnnamedFrames("module file not found", "/opt/app/native.node", 5, 8),
+        UnnamedFrames("no mapping", "", 1, 0),
+    ],
     diagnostics=[DiagnosticCount("JD010", "data_loss", 1, 1), DiagnosticCount("JD007", "info", 2, 2)],
 )
 

@@ -47,12 +47,8 @@ impl Fusion {
     }
 
     fn as_samples(&self, paths: Paths, rows: &[PathRow]) -> Result<Traced, ColumnError> {
-        let joined = self.joined()?;
-        let first = FirstKeys {
-            frame: self.after.frame + joined.frames.num_rows() as u32,
-            stack: self.after.stack + joined.stacks.num_rows() as u32,
-            sample: self.after.sample,
-        };
+        let keys = self.keys_after_join()?;
+        let first = FirstKeys { frame: keys.frame, stack: keys.stack, sample: keys.sample };
         let sampled = Sampled::of(&paths, first);
         Ok(Traced { first, sampled, samples: Sampled::samples(rows, first), paths })
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use perfuse_formats::{Recording, Source, registry};
+use perfuse_formats::{Recording, registry};
 use pyo3::prelude::*;
 
 type Opening = JoinHandle<Option<Arc<dyn Recording>>>;
@@ -15,7 +15,7 @@ static EARLY: Mutex<Vec<(String, Opening)>> = Mutex::new(Vec::new());
 fn read_early(path: String) {
     let name = path.clone();
     let opening = std::thread::spawn(move || {
-        let recording = registry::open(Arc::new(Source::open(&name).ok()?)).ok()?;
+        let recording = registry::open(Arc::new(registry::read(&name).ok()?)).ok()?;
         read_ahead(&recording);
         Some(recording)
     });

@@ -11,7 +11,8 @@ use perfuse_engine::join;
 use perfuse_engine::unwind::Totals;
 use perfuse_formats::{CallStream, ClockMap, Placement, Recording, ShotSum, TableRequest};
 use perfuse_tables::access::ColumnError;
-use perfuse_tables::{Identities, Offsets, clocks, sources};
+use perfuse_tables::{Alignment, Choices, Identities, Offsets, clocks, sources};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -35,7 +36,7 @@ pub struct PyPlaced {
     hz_source: String,
     stated_hz: Option<u64>,
     uncertainty_ns: Option<i64>,
-    alignment: String,
+    alignment: Alignment,
 }
 
 #[pymethods]
@@ -57,11 +58,14 @@ impl PyPlaced {
         hz_source: String,
         stated_hz: Option<u64>,
         uncertainty_ns: Option<i64>,
-        alignment: String,
-    ) -> Self {
+        alignment: &str,
+    ) -> PyResult<Self> {
         let clock = ClockMap { numerator, denominator: denominator.max(1), offset_ns };
         let recording = Arc::clone(&recording.inner);
-        Self { recording, clock, pid, clock_kind, hz, hz_source, stated_hz, uncertainty_ns, alignment }
+        let named = Alignment::ALL.iter().copied().find(|word| word.name() == alignment);
+        let alignment =
+            named.ok_or_else(|| PyValueError::new_err(format!("not an alignment: {alignment}")))?;
+        Ok(Self { recording, clock, pid, clock_kind, hz, hz_source, stated_hz, uncertainty_ns, alignment })
     }
 }
 
@@ -251,12 +255,11 @@ impl Fusion {
         }
     }
 
-    /// Time from the first to the last event of the call traces among the recordings.
+    /// Time from the first to the last event of the recordings that log events: call traces and runtime logs.
     fn trace_span(&self, py: Python<'_>) -> Option<(i64, i64)> {
         let spans = |placed: &Placed| {
             let (recording, clock) = (placed.recording(), placed.placement.clock);
-            let is_trace = recording.format().tables.contains(&"call_events");
-            let (first, last) = if is_trace { recording.span() } else { None }?;
+            let (first, last) = if recording.format().role.logs_events() { recording.span() } else { None }?;
             Some((clock.ns(first), clock.ns(last)))
         };
         py.detach(|| self.placed.iter().filter_map(spans).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))))
@@ -295,6 +298,18 @@ impl Fusion {
     /// Processes and threads get their keys in the order they are met in: no table may come before those of a join that was begun.
     pub fn settle_keys(&self) -> Result<(), ColumnError> {
         if self.ahead.get().is_some() { self.joined().map(|_| ()) } else { Ok(()) }
+    }
+
+    /// The first keys after those of the recordings and of the join. Whatever needs further keys starts here.
+    pub fn keys_after_join(&self) -> Result<Offsets, ColumnError> {
+        let joined = self.joined()?;
+        Ok(self.after.plus(Offsets {
+            function: joined.functions.num_rows() as u32,
+            module: joined.modules.num_rows() as u32,
+            frame: joined.frames.num_rows() as u32,
+            stack: joined.stacks.num_rows() as u32,
+            ..Offsets::default()
+        }))
     }
 
     /// A table that every recording fills by itself, one after the other, made as it is pulled.
@@ -378,7 +393,7 @@ impl Fusion {
                 how.stated_hz,
                 how.clock.offset_ns,
                 how.uncertainty_ns,
-                &how.alignment,
+                how.alignment,
             );
         }
         table.finish()

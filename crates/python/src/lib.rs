@@ -16,7 +16,6 @@ mod joining;
 mod mono_logs;
 mod naming;
 mod output;
-mod perf_data;
 mod profile_output;
 mod read_ahead;
 mod recording;
@@ -46,7 +45,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     recording::register(module)?;
     early::register(module)?;
     jitdump::register(module)?;
-    perf_data::register(module)?;
     findings::register(module)?;
     fusion::register(module)?;
     images::register(module)?;

@@ -1,4 +1,4 @@
-//! Writes Mono logs: from logs, and from events.
+//! Bindings for writing Mono logs: conversion of logs, and a writer of events.
 
 use std::io::{BufWriter, Write};
 use std::sync::{Mutex, MutexGuard};
@@ -7,14 +7,14 @@ use arrow_schema::ArrowError;
 use perfuse_formats::mono::MonoLog;
 use perfuse_formats::mono::consts::{EventByte, HEADER_ID, NEWEST};
 use perfuse_formats::mono::convert::{
-    ConvertError, Misfit, Options, Selection, ThreadChoice, Written, convert,
+    ConvertSummary, LogConvertError, LogSelection, Options, ThreadChoice, UnsupportedItem, convert,
 };
-use perfuse_formats::mono::dialect::Dialect;
-use perfuse_formats::mono::fill::{self, Field, Given};
+use perfuse_formats::mono::dialect::LogDialect;
 use perfuse_formats::mono::header::Header;
 use perfuse_formats::mono::layout::FileHeader;
-use perfuse_formats::mono::rows::{self, Stacks};
-use perfuse_formats::mono::writer::{WriteError, Writer};
+use perfuse_formats::mono::named_fields::{self, FieldValue, NamedField};
+
+use perfuse_formats::mono::writer::{RowStacks, WriteError, Writer, events_from_rows};
 use perfuse_formats::{Rate, Recording};
 use perfuse_tables::access::ColumnError;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -27,13 +27,13 @@ use crate::output::Target;
 use crate::recording::PyRecording;
 use crate::xray_logs::ticks;
 
-/// `(buffers, events, events left out by kind, what did not fit by name)`.
+/// `(number of buffers, number of events, omitted events by kind, unsupported items by code)`.
 type WrittenFacts = (u64, u64, Vec<(String, u64)>, Vec<(&'static str, u64)>);
 
-fn facts(written: &Written) -> WrittenFacts {
-    let left_out = written.left_out.iter().map(|(byte, count)| (byte.to_string(), *count));
-    let misfits = written.misfits.iter().map(|(misfit, count)| (misfit.name(), *count));
-    (written.num_buffers, written.num_events, left_out.collect(), misfits.collect())
+fn facts(summary: &ConvertSummary) -> WrittenFacts {
+    let omitted = summary.omitted_events.iter().map(|(byte, count)| (byte.to_string(), *count));
+    let unsupported = summary.unsupported.iter().map(|(item, count)| (item.name(), *count));
+    (summary.num_buffers, summary.num_events, omitted.collect(), unsupported.collect())
 }
 
 /// A thread, by its id or by a name.
@@ -43,13 +43,13 @@ enum ThreadName {
     Name(String),
 }
 
-/// What a caller wants of the log; what is not given stays as it is.
+/// Options of a conversion. Options that are not given leave the log unchanged.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct Wanted {
+struct MonoConversion {
     version: Option<u8>,
     between_ns: Option<(i64, i64)>,
-    /// Whether that is from the first event on.
+    /// Whether `between_ns` counts from the first event.
     is_relative: bool,
     threads: Option<Vec<ThreadName>>,
     kinds: Option<Vec<String>>,
@@ -58,16 +58,16 @@ struct Wanted {
 
 fn kind(name: &str) -> PyResult<EventByte> {
     let known = EventByte::ALL.iter().find(|byte| byte.name() == Some(name));
-    known.copied().ok_or_else(|| PyValueError::new_err(format!("there is no event {name}")))
+    known.copied().ok_or_else(|| PyValueError::new_err(format!("unknown event {name}")))
 }
 
-/// Writes one log of logs.
+/// Writes one log from several.
 #[pyfunction]
 fn convert_mono(
     py: Python<'_>,
     recordings: Vec<PyRef<'_, PyRecording>>,
     out: Target,
-    wanted: Wanted,
+    wanted: MonoConversion,
 ) -> PyResult<WrittenFacts> {
     let logs: Option<Vec<&MonoLog>> =
         recordings.iter().map(|recording| recording.inner.as_any().downcast_ref::<MonoLog>()).collect();
@@ -88,7 +88,7 @@ fn convert_mono(
         all.into_iter().map(choice).collect()
     });
     let kinds = wanted.kinds.map(|names| names.iter().map(|name| kind(name)).collect::<PyResult<_>>());
-    let selection = Selection {
+    let selection = LogSelection {
         time: wanted.between_ns.map(|(start, end)| time(start)..time(end)),
         threads,
         kinds: kinds.transpose()?,
@@ -101,27 +101,27 @@ fn convert_mono(
     });
     match written {
         Ok(written) => Ok(facts(&written)),
-        Err(ConvertError::Output(error)) => Err(error.into()),
-        Err(error @ (ConvertError::Version(_) | ConvertError::Nothing)) => {
+        Err(LogConvertError::Output(error)) => Err(error.into()),
+        Err(error @ (LogConvertError::Version(_) | LogConvertError::Nothing)) => {
             Err(PyValueError::new_err(error.to_string()))
         }
         Err(error) => Err(export_error(py, error)),
     }
 }
 
-/// Every kind of event there is.
+/// The names of all kinds of events.
 #[pyfunction]
 fn mono_kinds() -> Vec<&'static str> {
     EventByte::ALL.iter().filter_map(|byte| byte.name()).collect()
 }
 
-/// What may not fit a log: `(name, what is done)`.
+/// The codes of the items that a data version may not be able to represent.
 #[pyfunction]
-fn mono_misfits() -> Vec<(&'static str, &'static str)> {
-    Misfit::ALL.iter().map(|misfit| (misfit.name(), misfit.about())).collect()
+fn mono_unsupported_items() -> Vec<&'static str> {
+    UnsupportedItem::ALL.iter().map(|item| item.name()).collect()
 }
 
-/// The fields of a file header; what is not given is as the profiler of that data version has it.
+/// The fields of a file header. The profiler version defaults to that which wrote the data version.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct HeaderFields {
@@ -139,7 +139,8 @@ struct HeaderFields {
 impl HeaderFields {
     fn header(self) -> PyResult<Header> {
         if !(1..=NEWEST).contains(&self.version) {
-            let message = format!("there is no data version {}: they are 1 to {NEWEST}", self.version);
+            let message =
+                format!("data version {} does not exist: the versions are 1 to {NEWEST}", self.version);
             return Err(PyValueError::new_err(message));
         }
         if ![4, 8].contains(&self.pointer_bytes) {
@@ -148,7 +149,7 @@ impl HeaderFields {
                 self.pointer_bytes
             )));
         }
-        let mut dialect = Dialect::released(self.version, self.pointer_bytes);
+        let mut dialect = LogDialect::released(self.version, self.pointer_bytes);
         (dialect.major, dialect.minor) = self.profiler.unwrap_or((dialect.major, dialect.minor));
         let with_nul = |text: String| [text.into_bytes(), vec![0]].concat();
         Ok(Header {
@@ -172,12 +173,12 @@ impl HeaderFields {
     }
 }
 
-/// Appends events to a buffer that `take` empties.
+/// Writes events to a buffer; `take` returns and empties it.
 #[pyclass(frozen, module = "perfuse._core")]
 pub struct MonoLogWriter {
     writer: Mutex<Writer<Vec<u8>>>,
-    stacks: Mutex<Stacks>,
-    dialect: Dialect,
+    stacks: Mutex<RowStacks>,
+    dialect: LogDialect,
 }
 
 #[pymethods]
@@ -189,7 +190,7 @@ impl MonoLogWriter {
         Ok(Self { writer: Mutex::new(writer), stacks: Mutex::default(), dialect: header.dialect() })
     }
 
-    /// An event of a thread.
+    /// Appends an event of a thread.
     fn event(
         &self,
         thread_id: u64,
@@ -199,8 +200,8 @@ impl MonoLogWriter {
     ) -> PyResult<()> {
         let fields = given(fields)?;
         let refused = |error: String| PyValueError::new_err(format!("{name}: {error}"));
-        let mut event =
-            fill::event(&self.dialect, name, timestamp, &fields).map_err(|e| refused(e.to_string()))?;
+        let mut event = named_fields::build_event(&self.dialect, name, timestamp, &fields)
+            .map_err(|e| refused(e.to_string()))?;
         match self.lock()?.event(thread_id, &mut event) {
             Ok(()) => Ok(()),
             Err(WriteError::Output(error)) => Err(error.into()),
@@ -208,7 +209,7 @@ impl MonoLogWriter {
         }
     }
 
-    /// Adds stacks that rows name.
+    /// Adds the stacks that rows refer to.
     fn stacks(&self, stacks: &Bound<'_, PyAny>) -> PyResult<()> {
         let mut known = self.stacks.lock().map_err(table_error)?;
         for batch in batches(stacks)? {
@@ -217,17 +218,17 @@ impl MonoLogWriter {
         Ok(())
     }
 
-    /// Events of rows of tables, in the order of their time: how many.
+    /// Writes the events of table rows, which are in time order; returns their number.
     fn rows(&self, py: Python<'_>, events: &Bound<'_, PyAny>, out: Target) -> PyResult<u64> {
         let (events, mut out) = (reader(events)?, out.open()?);
         let written = py.detach(|| -> Result<u64, RowsError> {
             let known = self.stacks.lock().map_err(|error| RowsError(error.to_string()))?;
             let mut num_events = 0;
             for batch in events {
-                // Not held while the next batch is made: DuckDB may want Python for it.
+                // Not locked while the next batch is computed: DuckDB may need Python for it.
                 let batch = batch?;
                 let mut writer = self.writer.lock().map_err(|error| RowsError(error.to_string()))?;
-                rows::events(&batch, &known, |thread, event| {
+                events_from_rows(&batch, &known, |thread, event| {
                     writer.event(thread, event).map_err(|error| RowsError(error.to_string()))
                 })?;
                 num_events += batch.num_rows() as u64;
@@ -240,19 +241,19 @@ impl MonoLogWriter {
         written.map_err(table_error)
     }
 
-    /// The bytes that are ready since the last call.
+    /// The bytes written since the last call.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = std::mem::take(self.lock()?.get_mut());
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Makes all events so far ready.
+    /// Completes the buffers of all threads.
     fn flush(&self) -> PyResult<()> {
         self.lock()?.flush().map_err(table_error)
     }
 }
 
-/// Why rows are not written.
+/// Why rows cannot be written.
 struct RowsError(String);
 
 impl std::fmt::Display for RowsError {
@@ -285,29 +286,29 @@ impl MonoLogWriter {
     }
 }
 
-fn given(fields: &Bound<'_, PyDict>) -> PyResult<Vec<Field>> {
+fn given(fields: &Bound<'_, PyDict>) -> PyResult<Vec<NamedField>> {
     fields.iter().map(|(name, value)| Ok((name.extract()?, value_given(&value)?))).collect()
 }
 
-fn value_given(value: &Bound<'_, PyAny>) -> PyResult<Given> {
+fn value_given(value: &Bound<'_, PyAny>) -> PyResult<FieldValue> {
     if let Ok(text) = value.extract::<String>() {
-        return Ok(Given::Text(text));
+        return Ok(FieldValue::Text(text));
     }
     if let Ok(number) = value.extract::<i128>() {
-        return Ok(Given::Number(number));
+        return Ok(FieldValue::Number(number));
     }
     if let Ok(number) = value.extract::<f64>() {
-        return Ok(Given::Text(number.to_string()));
+        return Ok(FieldValue::Text(number.to_string()));
     }
     let entries: Vec<Bound<'_, PyDict>> = value
         .extract()
         .map_err(|_| PyTypeError::new_err("a value is a number, text, or a list of dicts of these"))?;
-    Ok(Given::Entries(entries.iter().map(given).collect::<PyResult<_>>()?))
+    Ok(FieldValue::Entries(entries.iter().map(given).collect::<PyResult<_>>()?))
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<MonoLogWriter>()?;
     module.add_function(wrap_pyfunction!(mono_kinds, module)?)?;
-    module.add_function(wrap_pyfunction!(mono_misfits, module)?)?;
+    module.add_function(wrap_pyfunction!(mono_unsupported_items, module)?)?;
     module.add_function(wrap_pyfunction!(convert_mono, module)?)
 }

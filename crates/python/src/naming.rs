@@ -49,10 +49,13 @@ impl Fusion {
         let options =
             Options { symbol_dirs: self.symbol_dirs.clone(), debug: self.debug_info, ..Options::default() };
         let symbolizer = Symbolizer::new(options);
-        let mut first_module = self.after.module;
+        if self.maps.iter().next().is_none() {
+            return Ok(Vec::new());
+        }
+        let mut first_module = self.keys_after_join()?.module;
         let mut all = Vec::new();
         for placed in &self.placed {
-            let Some(ids) = ids(placed).filter(|_| self.maps.iter().next().is_some()) else { continue };
+            let Some(ids) = ids(placed) else { continue };
             for functions in placed.table("functions", &TableRequest::default()) {
                 let mut named = name_functions(&functions, ids, &self.maps, first_module, &symbolizer)?;
                 let log = &placed.recording().source().path;

@@ -37,7 +37,7 @@ fn write_perf_samples(
     waiting.settle(written)
 }
 
-/// `(name, unit, counted, period)`; see [`pprof::Event`].
+/// `(name, unit, counted, period)`; see [`pprof::SampleEvent`].
 type Event = (String, String, bool, Option<i64>);
 
 /// Writes sums of samples as pprof's `profile.proto`, not packed.
@@ -56,7 +56,7 @@ fn write_pprof(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<()> {
     let (rows, frames, stacks) = (batches(samples)?, batches(frames)?, batches(stacks)?);
-    let event = |(name, unit, counted, period)| pprof::Event { name, unit, counted, period };
+    let event = |(name, unit, counted, period)| pprof::SampleEvent { name, unit, counted, period };
     let events: Vec<_> = events.into_iter().map(event).collect();
     let out = out.open()?;
     let mut waiting = Waiting::new(progress, Some(num_rows(&rows)));

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::sync::{Arc, Mutex};
 
 use perfuse_formats::{Placement, Position, Rate, Recording, Source, TableRequest, registry};
+use perfuse_tables::Choices;
 use perfuse_wire::{Diagnostic, Diagnostics, RecordView, Value};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
@@ -27,7 +28,7 @@ impl PyRecording {
         if let Some(inner) = py.detach(|| early::take(path)) {
             return Ok(Self { inner });
         }
-        let source = py.detach(|| Source::open(path)).map_err(|error| io_error(py, path, &error))?;
+        let source = py.detach(|| registry::read(path)).map_err(|error| io_error(py, path, &error))?;
         Self::of(py, path, source)
     }
 
@@ -76,12 +77,27 @@ impl PyRecording {
         out.set_item("numerator", clock.map.numerator)?;
         out.set_item("denominator", clock.map.denominator)?;
         out.set_item("offset_ns", clock.map.offset_ns)?;
-        out.set_item("how", clock.alignment)?;
+        out.set_item("how", clock.alignment.name())?;
         out.set_item("hz", clock.hz)?;
         out.set_item("hz_source", clock.hz_source)?;
         out.set_item("stated_hz", clock.stated_hz)?;
         out.set_item("uncertainty_ns", clock.uncertainty_ns)?;
         Ok(out)
+    }
+
+    /// Facts about the sampled machine and processes, as in `perfuse.fusing.facts.SamplingFacts`; None where its format has none.
+    fn sampling_facts<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(facts) = py.detach(|| self.inner.sampling_facts()) else { return Ok(None) };
+        let markers = facts.markers.into_iter().map(|m| (m.pid, m.tid, m.ts, m.path, m.record_offset));
+        let out = PyDict::new(py);
+        out.set_item("command_line", facts.command_line)?;
+        out.set_item("hostname", facts.hostname)?;
+        out.set_item("os_release", facts.os_release)?;
+        out.set_item("cpu", facts.cpu)?;
+        out.set_item("markers", markers.collect::<Vec<_>>())?;
+        out.set_item("pids", facts.pids)?;
+        out.set_item("time_conversion", facts.time_conversion)?;
+        Ok(Some(out))
     }
 
     /// Version, producer, counts: one pass over the record headers.

@@ -1,7 +1,10 @@
 //! What there is: formats, layouts, rules and tables, for documentation and for `explain`.
 
+use std::path::PathBuf;
+
+use perfuse_formats::Sniff;
 use perfuse_formats::registry::{self, FORMATS};
-use perfuse_tables::TABLES;
+use perfuse_tables::{Alignment, Choices, ColumnSpec, TABLES};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -23,7 +26,8 @@ fn rules(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
         .collect()
 }
 
-/// Every format: `name, title, about, tables, layouts`.
+/// Every format: `name, title, about, role, report, clock, process_field, patterns, capabilities, tables, layouts`; see
+/// `perfuse.descriptors.Format`.
 #[pyfunction]
 fn formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     FORMATS
@@ -33,6 +37,23 @@ fn formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
             row.set_item("name", format.name)?;
             row.set_item("title", format.title)?;
             row.set_item("about", format.about)?;
+            row.set_item("role", format.role.name())?;
+            row.set_item("report", format.report)?;
+            let clock = PyDict::new(py);
+            clock.set_item("kinds", format.clock.kinds)?;
+            let alignments = format.clock.alignments.iter().map(|alignment| alignment.name());
+            clock.set_item("alignments", alignments.collect::<Vec<_>>())?;
+            clock.set_item("start_field", format.clock.start_field)?;
+            row.set_item("clock", clock)?;
+            row.set_item("process_field", format.process_field)?;
+            row.set_item("patterns", format.files)?;
+            let parts = [
+                ("writer", format.capabilities.writer),
+                ("repair", format.capabilities.repair),
+                ("layout", !format.layouts.is_empty()),
+            ];
+            let capabilities = parts.into_iter().filter(|(_, has)| *has).map(|(name, _)| name);
+            row.set_item("capabilities", capabilities.collect::<Vec<_>>())?;
             row.set_item("tables", format.tables)?;
             let layouts = format
                 .layouts
@@ -63,16 +84,65 @@ fn tables(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
             let row = PyDict::new(py);
             row.set_item("name", table.name)?;
             row.set_item("doc", table.doc.trim())?;
-            let columns =
-                table.columns.iter().map(|c| (c.name, (c.data_type)().to_string(), c.nullable, c.doc.trim()));
+            let columns = table.columns.iter().map(|column| {
+                (column.name, (column.data_type)().to_string(), column.nullable, meaning(column))
+            });
             row.set_item("columns", columns.collect::<Vec<_>>())?;
             Ok(row)
         })
         .collect()
 }
 
+/// The documentation of a column; one that ends in a colon is continued by the words the column has.
+fn meaning(column: &ColumnSpec) -> String {
+    let doc = column.doc.trim();
+    if !doc.ends_with(':') {
+        return doc.to_owned();
+    }
+    let words = (column.words)();
+    let phrases = words.iter().map(|(word, meaning)| format!("`{word}` ({})", phrase(meaning)));
+    format!("{doc} {}.", phrases.collect::<Vec<_>>().join(", "))
+}
+
+/// A sentence as a phrase inside another sentence.
+fn phrase(sentence: &str) -> String {
+    let mut letters = sentence.trim_end_matches('.').chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+}
+
+/// Every value of column `clocks.alignment`, with its meaning.
+#[pyfunction]
+fn alignments() -> Vec<(&'static str, &'static str)> {
+    Alignment::ALL
+        .iter()
+        .zip(Alignment::MEANINGS)
+        .map(|(word, meaning)| (word.name(), meaning.trim()))
+        .collect()
+}
+
+/// Name of the format of which a directory is one recording; None where it is a directory of other files.
+#[pyfunction]
+fn directory_format(py: Python<'_>, path: PathBuf) -> Option<&'static str> {
+    py.detach(|| registry::detect_directory(&path)).map(|format| format.name)
+}
+
+/// Names of the formats that a file with these first bytes may be of, each with how certain that is: `likely` or `certain`.
+#[pyfunction]
+fn sniff(head: &[u8]) -> Vec<(&'static str, &'static str)> {
+    let found = FORMATS.iter().map(|format| (format.name, (format.sniff)(head)));
+    let named = found.filter_map(|(name, sniff)| match sniff {
+        Sniff::No => None,
+        Sniff::Likely => Some((name, "likely")),
+        Sniff::Certain => Some((name, "certain")),
+    });
+    named.collect()
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(rules, module)?)?;
     module.add_function(wrap_pyfunction!(formats, module)?)?;
+    module.add_function(wrap_pyfunction!(alignments, module)?)?;
+    module.add_function(wrap_pyfunction!(directory_format, module)?)?;
+    module.add_function(wrap_pyfunction!(sniff, module)?)?;
     module.add_function(wrap_pyfunction!(tables, module)?)
 }

@@ -61,7 +61,7 @@ fn sframe_pieces<'py>(py: Python<'py>, recording: &PyRecording) -> PyResult<Vec<
     let file = sframe(recording)?;
     file.views()
         .map(|view| {
-            let piece = view.piece;
+            let piece = view.unit;
             let section = file.sections().get(piece.section);
             let row = PyDict::new(py);
             row.set_item("section", piece.section)?;
@@ -158,7 +158,8 @@ fn sframe_put_back<'py>(
     let file = sframe(recording)?;
     let section =
         file.sections().get(section).ok_or_else(|| PyValueError::new_err("there is no such section"))?;
-    let bytes = writer::put_back(file.source(), section, data).map_err(|error| export_error(py, error))?;
+    let bytes =
+        writer::replace_section(file.source(), section, data).map_err(|error| export_error(py, error))?;
     Ok(PyBytes::new(py, &bytes))
 }
 
@@ -175,7 +176,7 @@ fn sframe_into<'py>(
     if sort {
         contents.sort();
     }
-    let bytes = py.detach(|| writer::put_into(Arc::new(source), &contents));
+    let bytes = py.detach(|| writer::write_to_elf(Arc::new(source), &contents));
     Ok(PyBytes::new(py, &bytes.map_err(|error| export_error(py, error))?))
 }
 

@@ -52,7 +52,7 @@ fn sframe_unwind(
 ) -> PyResult<Unwound> {
     let file = sframe(recording)?;
     let refused = |what: String| PyValueError::new_err(what);
-    let piece = file.pieces().first().ok_or_else(|| refused("there is no SFrame section".to_owned()))?;
+    let piece = file.units().first().ok_or_else(|| refused("there is no SFrame section".to_owned()))?;
     let machine = piece.abi().arch().and_then(Machine::named);
     let machine = machine.ok_or_else(|| refused("the machine is not known".to_owned()))?;
     let mut frame = Registers::new(machine, 0);

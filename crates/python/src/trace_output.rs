@@ -180,7 +180,7 @@ impl Fusion {
     fn counted_pids(&self) -> Result<BTreeMap<u32, i32>, ColumnError> {
         let mut pids = BTreeMap::new();
         for placed in &self.placed {
-            if !placed.recording().format().tables.contains(&"counters") {
+            if !placed.recording().fills("counters") {
                 continue;
             }
             let alone = Placement { identities: Arc::default(), ..placed.placement.clone() };

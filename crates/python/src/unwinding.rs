@@ -73,8 +73,7 @@ impl Rows for SFrameRows {
     fn step(&self, address: u64) -> Option<Step> {
         let found = self.file.find(address)?;
         // A function without rows that is entered by a signal is one the assembler could not translate.
-        let is_signal =
-            found.function.info.is_signal() && self.file.pieces().get(found.piece)?.version() >= 3;
+        let is_signal = found.function.info.is_signal() && self.file.units().get(found.unit)?.version() >= 3;
         match found.recovery?.ok()? {
             Recovery::Outermost => Some(Step::outermost(Origin::SFrame, self.machine.ra())),
             // Signatures are taken off any return address.

@@ -8,11 +8,11 @@ use std::sync::{Mutex, MutexGuard};
 use perfuse_formats::xray::XRay;
 use perfuse_formats::xray::consts::{Action, FUNCTION_ID_BITS};
 use perfuse_formats::xray::convert::{
-    ConvertError, FunctionNumbers, Options, Selection, TablesError, convert, tell_tables, to_yaml,
+    ConvertError, FunctionNumbers, Options, Selection, TablesError, convert, to_yaml, write_tables,
 };
 use perfuse_formats::xray::header::Mode;
 use perfuse_formats::xray::writer::{
-    BUFFER_BYTES, Finish, LogSpec, LogWriter, Moment, Sink, Told, WriteError, Written,
+    BUFFER_BYTES, FinishLog, LogSink, LogSpec, LogWriter, ThreadEvent, TscStamp, WriteError, WriteSummary,
 };
 use perfuse_formats::{ClockMap, Rate, Recording};
 use perfuse_wire::Endian;
@@ -31,9 +31,9 @@ const NANOSECONDS: u64 = 1_000_000_000;
 /// `(buffers, function records, events, what did not fit by name)`.
 type WrittenFacts = (u64, u64, u64, Vec<(&'static str, u64)>);
 
-fn facts(written: &Written) -> WrittenFacts {
-    let Written { num_buffers, num_calls, num_events, misfits } = written;
-    (*num_buffers, *num_calls, *num_events, misfits.counts().to_vec())
+fn facts(written: &WriteSummary) -> WrittenFacts {
+    let WriteSummary { num_buffers, num_calls, num_events, unsupported } = written;
+    (*num_buffers, *num_calls, *num_events, unsupported.counts().to_vec())
 }
 
 fn mode(name: &str) -> PyResult<Mode> {
@@ -178,7 +178,7 @@ fn write_xray(
             (pid, i32::MAX.wrapping_sub_unsigned(thread))
         };
         let (calls, instants) = (fusion.stream("call_events", false), fusion.stream("instants", true));
-        tell_tables(calls, instants, &numbers, owner, &selection, &mut writer)?;
+        write_tables(calls, instants, &numbers, owner, &selection, &mut writer)?;
         Ok((writer.finish()?, numbers.num_new, num_new))
     });
     match written {
@@ -232,10 +232,10 @@ impl XRayLogWriter {
             )));
         }
         let mut writer = self.lock()?;
-        let at = Moment { tsc, cpu };
-        writer.tell(owner, at, Told::Call { action: Action(action), function_id });
+        let at = TscStamp { tsc, cpu };
+        writer.write_event(owner, at, ThreadEvent::Call { action: Action(action), function_id });
         if let Some(argument) = argument {
-            writer.tell(owner, at, Told::Argument(argument));
+            writer.write_event(owner, at, ThreadEvent::Argument(argument));
         }
         writer.check().map_err(refused)
     }
@@ -250,7 +250,7 @@ impl XRayLogWriter {
         owner: (i32, i32),
     ) -> PyResult<()> {
         let mut writer = self.lock()?;
-        writer.tell(owner, Moment { tsc, cpu }, Told::Event { event_type, payload });
+        writer.write_event(owner, TscStamp { tsc, cpu }, ThreadEvent::Event { event_type, payload });
         writer.check().map_err(refused)
     }
 

@@ -11,15 +11,19 @@
     )
 )]
 
+mod format;
 mod machine;
 mod recording;
+mod sampling;
 mod source;
 mod sums;
 
+pub use format::{Capabilities, ClockPolicy, Format, Open, RecordingDirectory, Role, Sniff};
 pub use machine::{machine_endian, machine_name, machine_pointer_bytes};
 pub use recording::{
-    BatchStream, CallStream, Change, Clock, ClockMap, Format, Open, Placement, Position, Rate, Recording,
-    Repaired, Scale, Summary, TableRequest, call_stream, one_batch,
+    BatchStream, CallStream, Change, Clock, ClockMap, Placement, Position, Rate, Recording, Repaired, Scale,
+    Summary, TableRequest, call_stream, one_batch,
 };
+pub use sampling::{CodeMarker, SamplingFacts};
 pub use source::{Source, Spill};
 pub use sums::{AllocationSum, ShotSum};

@@ -2,7 +2,7 @@
 
 use perfuse_wire::Endian;
 
-/// What `uname -m` calls an ELF `e_machine` value.
+/// Name of an ELF `e_machine` value, as `uname -m` prints it.
 #[must_use]
 pub fn machine_name(e_machine: u32) -> Option<&'static str> {
     Some(match e_machine {
@@ -20,7 +20,7 @@ pub fn machine_name(e_machine: u32) -> Option<&'static str> {
     })
 }
 
-/// Size in bytes of a pointer on that machine.
+/// Size of a pointer in bytes on a machine.
 #[must_use]
 pub fn machine_pointer_bytes(e_machine: u32) -> Option<u8> {
     Some(match e_machine {
@@ -30,7 +30,7 @@ pub fn machine_pointer_bytes(e_machine: u32) -> Option<u8> {
     })
 }
 
-/// Byte order of that machine, where it has only one in practice.
+/// Byte order of a machine; `None` where both are in use.
 #[must_use]
 pub fn machine_endian(e_machine: u32) -> Option<Endian> {
     Some(match e_machine {

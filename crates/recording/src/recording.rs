@@ -1,40 +1,16 @@
+//! What an open recording of any format offers, and its parameters.
+
 use std::fs::File;
 use std::io;
 use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
-use perfuse_tables::{CallRows, Identities, Offsets};
-use perfuse_wire::{Diagnostic, Diagnostics, Endian, Layout, ParseError, RecordView, Rule, Value};
+use perfuse_tables::{Alignment, CallRows, Identities, Offsets};
+use perfuse_wire::{Diagnostic, Diagnostics, Endian, RecordView, Rule, Value};
 
-use crate::{AllocationSum, ShotSum, Source};
+use crate::{AllocationSum, Format, SamplingFacts, ShotSum, Source};
 
-/// Opens a source whose first bytes are of a format.
-pub type Open = fn(Arc<Source>) -> Result<Arc<dyn Recording>, ParseError>;
-
-/// A format: how to know it, how to open it, and what the documentation says of it.
-#[derive(Debug)]
-pub struct Format {
-    /// Name in the registry and on the command line: `jitdump`.
-    pub name: &'static str,
-    /// Name for people: `JITDUMP`.
-    pub title: &'static str,
-    /// One line: who writes it, what it holds.
-    pub about: &'static str,
-    /// Whether these first bytes are of this format.
-    pub sniff: fn(&[u8]) -> bool,
-    /// Opens it; fails only when not even the header can be read.
-    pub open: Open,
-    /// What can be done where that fails, if it is not that the file is none of ours.
-    pub refused: Option<&'static str>,
-    /// Its numbered rules.
-    pub rules: &'static [&'static Rule],
-    /// Its header and records.
-    pub layouts: &'static [&'static Layout],
-    /// Common tables it fills, beside `sources`, `clocks`, `records` and `diagnostics`, which all fill.
-    pub tables: &'static [&'static str],
-}
-
-/// What `perfuse info` tells of a file.
+/// Facts about a file from its header and one pass over its record headers; `perfuse info` prints them.
 #[derive(Clone, Debug)]
 pub struct Summary {
     /// Version as the file states it.
@@ -43,21 +19,21 @@ pub struct Summary {
     pub endian: Endian,
     /// Size of a pointer in bytes.
     pub pointer_bytes: Option<u8>,
-    /// Machine, as `uname -m` spells it.
+    /// Machine architecture, as `uname -m` spells it.
     pub arch: Option<&'static str>,
-    /// Program that wrote it, where its habits tell.
+    /// Program that wrote it, where the file states or shows it.
     pub producer: Option<String>,
-    /// `monotonic`, `tsc`, `realtime`, `perf` or `unknown`.
+    /// Clock of its time stamps, one of `ClockPolicy::kinds`.
     pub clock: &'static str,
-    /// First and last time stamp: in nanoseconds unless `clock` is `tsc` or `unknown`, then as the file has them.
+    /// First and last time stamp: in nanoseconds, or in ticks where `clock` is `tsc` or `unknown`.
     pub span: Option<(u64, u64)>,
-    /// Records by kind, every one in the file, by the specification's name.
+    /// Number of records by kind, named as in the specification.
     pub counts: Vec<(String, u64)>,
     /// Header fields, in the order of the specification.
     pub header: Vec<(&'static str, Value<'static>)>,
 }
 
-/// How to put a source's time stamps on the profile's clock: `ns = ticks * numerator / denominator + offset_ns`.
+/// Conversion of a source's time stamps to the profile's clock: `ns = ticks * numerator / denominator + offset_ns`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockMap {
     /// Nanoseconds in `denominator` ticks.
@@ -75,7 +51,7 @@ impl Default for ClockMap {
 }
 
 impl ClockMap {
-    /// A time stamp on the profile's clock. Saturates rather than wraps.
+    /// Converts a time stamp to the profile's clock. Saturates rather than wraps.
     #[must_use]
     #[inline]
     pub fn ns(&self, ticks: u64) -> i64 {
@@ -89,7 +65,7 @@ impl ClockMap {
         scaled.saturating_add(self.offset_ns)
     }
 
-    /// The same without a division for each time stamp, for those around `base`. Never goes back where ticks do not.
+    /// A conversion without a division per time stamp, for time stamps around `base`. It is monotonic.
     #[must_use]
     pub fn around(&self, base: u64) -> Scale {
         let factor =
@@ -98,18 +74,18 @@ impl ClockMap {
     }
 }
 
-/// A [`ClockMap`] for many time stamps around one.
+/// A [`ClockMap`] prepared for many time stamps around one base.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
     base: u64,
     base_ns: i64,
-    /// Nanoseconds in a tick: whole ones, and a rest in units of 2^-64.
+    /// Nanoseconds per tick: the integer part, and the fraction in units of 2^-64.
     whole: u64,
     fraction: u64,
 }
 
 impl Scale {
-    /// A time stamp on the profile's clock. Saturates rather than wraps.
+    /// Converts a time stamp to the profile's clock. Saturates rather than wraps.
     #[must_use]
     #[inline]
     pub fn ns(&self, ticks: u64) -> i64 {
@@ -120,8 +96,8 @@ impl Scale {
         self.base_ns.saturating_add(scaled)
     }
 
-    /// The same for time stamps that follow `ticks` in at most `num` steps, which is faster; `None` where that might saturate, or
-    /// a tick is a nanosecond or more.
+    /// A faster conversion for at most `num` time stamps that follow `ticks`; `None` where it might saturate, or a tick is a
+    /// nanosecond or more.
     #[must_use]
     pub fn from(&self, ticks: u64, num: usize) -> Option<Steps> {
         const FAR: i64 = 1 << 61;
@@ -136,7 +112,7 @@ impl Scale {
     }
 }
 
-/// Time stamps one behind the other.
+/// A conversion of time stamps that are given as differences, each to the one before.
 #[derive(Clone, Copy, Debug)]
 pub struct Steps {
     /// Nanoseconds since `base_ns`, in units of 2^-64.
@@ -146,7 +122,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Goes on by so many ticks: the time on the profile's clock.
+    /// Advances by `ticks` and returns the time on the profile's clock.
     #[inline]
     pub fn step(&mut self, ticks: u32) -> i64 {
         let further = u128::from(ticks).wrapping_mul(u128::from(self.fraction));
@@ -155,39 +131,39 @@ impl Steps {
     }
 }
 
-/// What rate to take a processor's counter to tick at.
+/// Which rate of a processor's counter to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rate {
-    /// What the recording itself shows, or else what its header says.
+    /// The rate that the recording itself shows, else the one in its header.
     #[default]
     Auto,
-    /// What the header says.
+    /// The rate in the header.
     Header,
-    /// Ticks a second.
+    /// A given rate in ticks per second.
     Hz(u64),
 }
 
 /// The clock of a recording's time stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
-    /// `monotonic`, `tsc`, `realtime`, `perf` or `unknown`.
+    /// Clock, one of `ClockPolicy::kinds`.
     pub kind: &'static str,
-    /// Ticks a second, where known.
+    /// Ticks per second, where known.
     pub hz: Option<u64>,
-    /// Where the rate is from: `defined`, `header`, `estimated`, `given` or `unknown`.
+    /// Origin of the rate: `defined`, `header`, `estimated`, `given` or `unknown`.
     pub hz_source: &'static str,
-    /// Rate that the file states, where it states one.
+    /// Rate in the file's header, where it has one.
     pub stated_hz: Option<u64>,
-    /// How time stamps become nanoseconds.
+    /// Conversion of time stamps to nanoseconds.
     pub map: ClockMap,
-    /// How far off those may be; `None` where that is not known, or they are exact.
+    /// Greatest error of those nanoseconds; `None` where it is not known, or they are exact.
     pub uncertainty_ns: Option<i64>,
-    /// How the offset was found; see table `clocks`.
-    pub alignment: &'static str,
+    /// How the offset was found.
+    pub alignment: Alignment,
 }
 
 impl Clock {
-    /// Nanoseconds, of a clock of that kind.
+    /// A clock of that kind that counts nanoseconds.
     #[must_use]
     pub fn nanoseconds(kind: &'static str) -> Self {
         Self {
@@ -197,28 +173,28 @@ impl Clock {
             stated_hz: None,
             map: ClockMap::default(),
             uncertainty_ns: None,
-            alignment: "same_clock",
+            alignment: Alignment::SameClock,
         }
     }
 }
 
-/// Where a recording stands among the others of a profile: the keys it numbers on from, its clock, its process.
+/// How a recording is placed in a profile: its first keys, its clock, its process.
 #[derive(Clone, Debug)]
 pub struct Placement {
     /// Key of the source.
     pub source_id: u32,
-    /// First keys that are this recording's; its [`Recording::extent`] says how many it takes.
+    /// First keys of this recording; [`Recording::extent`] is how many it takes.
     pub first: Offsets,
-    /// How its time stamps become the profile's.
+    /// Conversion of its time stamps to the profile's clock.
     pub clock: ClockMap,
-    /// The pid the recorder knew its process by, where the file has another (pid namespaces).
+    /// Pid of its process in the recorder's pid namespace, where the file has another.
     pub pid: Option<i32>,
     /// Processes and threads, shared by all recordings of the profile.
     pub identities: Arc<Mutex<Identities>>,
 }
 
 impl Placement {
-    /// A recording alone, on its own clock.
+    /// The placement of a recording that is alone in its profile, on its own clock.
     #[must_use]
     pub fn alone(recording: &dyn Recording) -> Self {
         Self {
@@ -231,67 +207,67 @@ impl Placement {
     }
 }
 
-/// A table in record batches, made as they are pulled.
+/// The record batches of a table, decoded as they are pulled.
 pub type BatchStream = Box<dyn Iterator<Item = RecordBatch> + Send>;
 
-/// Rows of table `call_events`, for who adds calls up.
+/// Rows of table `call_events`, for aggregation.
 pub type CallStream = Box<dyn Iterator<Item = CallRows> + Send>;
 
-/// Batches of table `call_events`.
+/// Converts batches of table `call_events` to rows.
 #[must_use]
 pub fn call_stream(batches: BatchStream) -> CallStream {
     Box::new(batches.map(CallRows::from))
 }
 
-/// What of a table is wanted.
+/// Which rows and columns of a table to decode.
 #[derive(Clone, Debug, Default)]
 pub struct TableRequest {
-    /// Only rows of these code objects (keys as placed), sorted; all where none.
+    /// Only rows of these code objects (keys as placed), sorted; all where `None`.
     pub code_objects: Option<Vec<u32>>,
-    /// Only rows of this heap shot (key as placed); all where none.
+    /// Only rows of this heap snapshot (key as placed); all where `None`.
     pub snapshot: Option<u32>,
     /// Whether to fill columns of raw bytes such as `code_objects.code`.
     pub with_bytes: bool,
-    /// Whether to leave out the stacks of allocations, which are most of a log's: then `allocations` has none, and `stacks` and
-    /// `frames` have not those only allocations need. All others keep their keys.
+    /// Whether to omit the stacks of allocations, which are most of a log's stacks: column `allocations.stack_id` is null, and
+    /// `stacks` and `frames` lack the rows that only allocations refer to. The other keys do not change.
     pub no_allocation_stacks: bool,
-    /// Whether to leave out all stacks: columns of them are null.
+    /// Whether to omit all stacks: the columns that refer to them are null.
     pub no_stacks: bool,
-    /// A table whose stacks alone are wanted, of `exceptions`, `lock_events` and `gc_handles`: then that table, `stacks` and
-    /// `frames` have keys that only belong to each other, and no stack of any other event is looked at.
+    /// One of `exceptions`, `lock_events` and `gc_handles`: only the stacks of this table are decoded. The keys in that table,
+    /// `stacks` and `frames` then refer only to each other.
     pub stacks_of: Option<&'static str>,
-    /// Of `allocations` and `object_moves`, only rows of objects at these addresses, sorted; all where none.
+    /// Of `allocations` and `object_moves`, only rows of objects at these addresses, sorted; all where `None`.
     pub objects: Option<Arc<[u64]>>,
 }
 
-/// Where a walk over records stands; the default is the first record.
+/// A position between records; the default is that of the first record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
     /// Absolute offset of the next record; 0 means the first one.
     pub offset: u64,
     /// Its index.
     pub index: u64,
-    /// What else the format needs to go on (an offset inside an unpacked block).
+    /// Further state of the format, for example an offset inside an unpacked block.
     pub inner: u64,
 }
 
 /// One thing that was changed to make a file valid.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// The rule that was broken.
+    /// The violated rule.
     pub rule: &'static Rule,
-    /// Where, in the file as it was.
+    /// Offset in the original file.
     pub offset: u64,
-    /// What was done.
+    /// Description of the change.
     pub message: String,
 }
 
-/// What a repair did.
+/// The result of a repair.
 #[derive(Clone, Debug, Default)]
 pub struct Repaired {
     /// Every change.
     pub changes: Vec<Change>,
-    /// What could not be saved.
+    /// Data that could not be recovered.
     pub lost: Vec<Diagnostic>,
     /// Records that were read.
     pub records_in: u64,
@@ -310,48 +286,59 @@ pub trait Recording: Send + Sync {
     /// Version, producer, counts: one pass over the record headers.
     fn summary(&self) -> Summary;
 
-    /// Decodes the record at a position and moves the position past it; `None` at the end.
+    /// Decodes the record at a position and advances the position; `None` at the end.
     fn next_record<'a>(&'a self, at: &mut Position) -> Option<RecordView<'a>>;
 
-    /// Holds the whole file against its specification.
+    /// Compares the whole file with its specification.
     fn check(&self, sink: &mut Diagnostics);
 
-    /// What reading it for its tables finds, without another pass: less than [`check`](Self::check) where that is dear.
+    /// Reports the problems that decoding its tables finds, without another pass: fewer than [`check`](Self::check) where a
+    /// complete check is expensive.
     fn findings(&self, sink: &mut Diagnostics) {
         self.check(sink);
     }
 
-    /// Writes the longest valid file that can be saved.
+    /// Writes the longest valid file that can be recovered.
     ///
     /// # Errors
-    /// What the output says.
-    fn repair(&self, out: &mut File) -> io::Result<Repaired>;
+    /// Those of the output, and `Unsupported` for a format that cannot be repaired.
+    fn repair(&self, _out: &mut File) -> io::Result<Repaired> {
+        let message = format!("{} files cannot be repaired", self.format().title);
+        Err(io::Error::new(io::ErrorKind::Unsupported, message))
+    }
 
-    /// The clock of its time stamps. Nanoseconds of whatever clock the summary names, unless a format has another.
+    /// The clock of its time stamps; nanoseconds of the summary's clock unless the format overrides it.
     fn clock(&self, _rate: Rate) -> Clock {
         Clock::nanoseconds(self.summary().clock)
     }
 
-    /// First and last time stamp, as the file has them.
+    /// First and last time stamp in the file's own unit.
     fn span(&self) -> Option<(u64, u64)> {
         self.summary().span
     }
 
-    /// Bits of the numbers its functions have instead of names, where an instrumentation map is to name them.
+    /// Facts about the sampled machine and processes that other recordings are matched and aligned with; `None` where the
+    /// format records none.
+    fn sampling_facts(&self) -> Option<SamplingFacts> {
+        None
+    }
+
+    /// Size in bits of its function ids, where functions have ids that an instrumentation map names; `None` where they have
+    /// names.
     fn function_id_bits(&self) -> Option<u32> {
         None
     }
 
-    /// How many keys of each kind its tables take.
+    /// Number of keys of each kind that its tables take.
     fn extent(&self) -> Offsets;
 
-    /// Whether a table has rows of this file, as far as that can be told without making it; where it cannot, whether its
-    /// format fills it.
+    /// Whether a table has rows of this file, as far as that is known without decoding it; otherwise whether the format fills
+    /// the table.
     fn fills(&self, table: &str) -> bool {
         self.format().tables.contains(&table)
     }
 
-    /// How many rows a table has, where that is known without making it.
+    /// Number of rows of a table, where that is known without decoding it.
     fn num_rows(&self, _table: &str) -> Option<u64> {
         None
     }
@@ -359,28 +346,28 @@ pub trait Recording: Send + Sync {
     /// One of the common tables in [`Format::tables`]; `None` for a table it does not fill.
     fn table(&self, name: &str, placement: &Placement, request: &TableRequest) -> Option<BatchStream>;
 
-    /// Table `call_events` in parts that follow each other, each of which can be made without the others; in one part unless a
-    /// format can do better.
+    /// Table `call_events` in consecutive segments that can be decoded independently; one segment unless the format overrides
+    /// it.
     fn call_segments(&self, placement: &Placement) -> Vec<CallStream> {
         let whole = self.table("call_events", placement, &TableRequest::default());
         whole.into_iter().map(call_stream).collect()
     }
 
-    /// Table `allocations` added up, where that is known without making it: of one thread and type there may be several sums.
+    /// Sums over table `allocations`, where they are known without decoding it; a thread and type may have several.
     fn allocation_sums(&self, _placement: &Placement) -> Option<Vec<AllocationSum>> {
         None
     }
 
-    /// Heap shots added up, where that is known without making their tables: of one shot and type there is one sum.
+    /// Sums over heap snapshots, where they are known without decoding their tables; one per snapshot and type.
     fn shot_sums(&self, _placement: &Placement) -> Option<Vec<ShotSum>> {
         None
     }
 
-    /// The recording as its own type, for what only one format has.
+    /// The recording as its concrete type, for what only one format has.
     fn as_any(&self) -> &dyn std::any::Any;
 }
 
-/// A table of one batch.
+/// A stream of one batch.
 #[must_use]
 pub fn one_batch(batch: RecordBatch) -> BatchStream {
     Box::new(std::iter::once(batch))

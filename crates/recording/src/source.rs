@@ -1,3 +1,5 @@
+//! The bytes of an input: a mapped file, unpacked data or a buffer.
+
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::ops::{Deref, Range};
@@ -24,10 +26,10 @@ enum Bytes {
 }
 
 impl Source {
-    /// Maps a file; `.gz` and `.zst` are told by their magic and read through.
+    /// Maps a file; gzip and zstd streams are recognized by their magic number and unpacked.
     ///
     /// # Errors
-    /// What the operating system says. A damaged compressed stream is no error: what unpacks is given.
+    /// Those of the operating system. A damaged compressed stream is not an error: the part that can be unpacked is returned.
     pub fn open(path: &str) -> io::Result<Self> {
         let file = File::open(path)?;
         if !file.metadata()?.is_file() {
@@ -42,10 +44,10 @@ impl Source {
         Ok(Self { path: path.to_owned(), unpack_error: None, bytes: Bytes::Mapped(map) })
     }
 
-    /// Takes bytes that are already here.
+    /// Takes bytes from memory, and unpacks them where they are compressed.
     ///
     /// # Errors
-    /// Only when a temporary file is needed to unpack them and cannot be had.
+    /// Where unpacking needs a temporary file that cannot be created.
     pub fn from_bytes(path: &str, bytes: Vec<u8>) -> io::Result<Self> {
         if let Some(unpacker) = unpacker(&bytes) {
             return unpack(path, unpacker);
@@ -53,8 +55,7 @@ impl Source {
         Ok(Self { path: path.to_owned(), unpack_error: None, bytes: Bytes::Owned(bytes) })
     }
 
-    /// Has the operating system map the pages of a range at once, ahead of a pass: cheaper than a fault every few pages.
-    /// Where it cannot, they come one by one.
+    /// Asks the operating system to map the pages of a range at once, before a pass: cheaper than a page fault every few pages.
     pub fn prepare(&self, range: Range<usize>) {
         if let Bytes::Mapped(map) = &self.bytes
             && let Some(len) = range.end.min(map.len()).checked_sub(range.start)
@@ -63,15 +64,14 @@ impl Source {
         }
     }
 
-    /// Has the processor fetch the line of memory at an offset, which will be read soon: a pass over places that are far apart
-    /// would wait for each otherwise.
+    /// Prefetches the cache line at an offset that will be read soon, for passes over offsets that are far apart.
     #[inline]
     pub fn touch(&self, offset: u64) {
         std::hint::black_box(self.get(usize::try_from(offset).unwrap_or(usize::MAX)).copied());
     }
 
-    /// Gives the pages of a range back to the operating system once a pass is over it, so that resident memory stays
-    /// small on a file of any size. They are read again when touched.
+    /// Returns the pages of a range to the operating system after a pass, so that resident memory stays small for a file of
+    /// any size. They are read again on access.
     pub fn release(&self, range: Range<usize>) {
         if let Bytes::Mapped(map) = &self.bytes
             && let Some(len) = range.end.min(map.len()).checked_sub(range.start)
@@ -127,10 +127,10 @@ fn unpack(path: &str, mut unpacker: Box<dyn Read + '_>) -> io::Result<Source> {
     Ok(Source { unpack_error, ..spill.finish(path)? })
 }
 
-/// Gathers unpacked bytes, in memory while they are few.
+/// Collects unpacked bytes, in memory up to a limit and then in a temporary file.
 #[derive(Debug, Default)]
 pub struct Spill {
-    kept: Vec<u8>,
+    buffer: Vec<u8>,
     file: Option<File>,
     len: u64,
 }
@@ -139,17 +139,17 @@ impl Spill {
     /// Appends unpacked bytes.
     ///
     /// # Errors
-    /// What the temporary file reports.
+    /// Those of the temporary file.
     pub fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.kept.extend_from_slice(bytes);
+        self.buffer.extend_from_slice(bytes);
         self.len = self.len.saturating_add(bytes.len() as u64);
-        if self.kept.len() >= SPILL_BYTES {
+        if self.buffer.len() >= SPILL_BYTES {
             let file = match &mut self.file {
                 Some(file) => file,
                 None => self.file.insert(temporary_file()?),
             };
-            file.write_all(&self.kept)?;
-            self.kept.clear();
+            file.write_all(&self.buffer)?;
+            self.buffer.clear();
         }
         Ok(())
     }
@@ -169,12 +169,12 @@ impl Spill {
     /// The bytes as a source with the path they were unpacked from.
     ///
     /// # Errors
-    /// What the temporary file reports.
+    /// Those of the temporary file.
     pub fn finish(self, path: &str) -> io::Result<Source> {
         let bytes = match self.file {
-            None => Bytes::Owned(self.kept),
+            None => Bytes::Owned(self.buffer),
             Some(mut file) => {
-                file.write_all(&self.kept)?;
+                file.write_all(&self.buffer)?;
                 file.rewind()?;
                 Bytes::Mapped(map(&file)?)
             }
@@ -183,7 +183,7 @@ impl Spill {
     }
 }
 
-/// A file that nobody else can open and that is gone when it is closed.
+/// Creates a file without a name, which is deleted when it is closed.
 fn temporary_file() -> io::Result<File> {
     let dir = std::env::temp_dir();
     for attempt in 0u32..100 {

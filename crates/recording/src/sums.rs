@@ -1,36 +1,36 @@
-//! Rows of tables that a recording can add up without making them.
+//! Sums over tables that a recording knows without decoding the tables.
 
-/// Rows of `allocations` of one thread and type, added up.
+/// Sum over the rows of `allocations` of one thread and type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AllocationSum {
     /// Key of the thread.
     pub thread_id: u32,
     /// Key of the type, where it is known.
     pub type_id: Option<u32>,
-    /// Objects.
+    /// Number of objects.
     pub count: u64,
-    /// Their sizes.
+    /// Sum of their sizes in bytes.
     pub bytes: u64,
-    /// The largest.
+    /// Size of the largest in bytes.
     pub largest: u64,
     /// Time of the first.
     pub first_ns: i64,
-    /// File they are from.
+    /// File that contains them.
     pub source_id: u32,
     /// Offset of the first record.
     pub record_offset: u64,
 }
 
-/// Objects of one heap shot and type, added up.
+/// Sum over the objects of one heap snapshot and type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShotSum {
-    /// Key of the heap shot.
+    /// Key of the heap snapshot.
     pub snapshot_id: u32,
     /// Key of the type, where it is known.
     pub type_id: Option<u32>,
     /// Rows of `heap_objects`.
     pub num_objects: u64,
-    /// Their sizes.
+    /// Sum of their sizes in bytes.
     pub size_bytes: u64,
     /// Rows of `heap_references` of objects of the type.
     pub num_references: u64,

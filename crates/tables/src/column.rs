@@ -22,6 +22,10 @@ pub trait Column {
     const NULLABLE: bool;
     /// The Arrow type.
     fn data_type() -> DataType;
+    /// The words the column has, each with its meaning; none where it is not a [`Choice`].
+    fn words() -> Vec<(&'static str, &'static str)> {
+        Vec::new()
+    }
     /// Appends one value.
     fn push(builder: &mut Self::Builder, item: Self::Item<'_>);
     /// The values as Arrow.
@@ -183,6 +187,9 @@ pub trait Choices: Copy + Eq + std::fmt::Debug + Send + Sync + 'static {
     /// All of them, in the order of their keys.
     const ALL: &'static [Self];
 
+    /// Their meanings, in the same order.
+    const MEANINGS: &'static [&'static str];
+
     /// The word in the table.
     fn name(self) -> &'static str;
 
@@ -211,6 +218,9 @@ impl<C: Choices> Column for Choice<C> {
     fn data_type() -> DataType {
         Str::data_type()
     }
+    fn words() -> Vec<(&'static str, &'static str)> {
+        C::ALL.iter().zip(C::MEANINGS).map(|(word, meaning)| (word.name(), meaning.trim())).collect()
+    }
     #[inline]
     fn push(builder: &mut Vec<i32>, item: C) {
         builder.push(item.key());
@@ -232,6 +242,7 @@ macro_rules! choices {
 
         impl crate::Choices for $name {
             const ALL: &'static [Self] = &[$(Self::$word),+];
+            const MEANINGS: &'static [&'static str] = &[$(concat!($($wdoc),+)),+];
 
             fn name(self) -> &'static str {
                 match self {

@@ -17,7 +17,7 @@ mod unwinding;
 pub use calls::{CallRow, CallRows, CallRun};
 pub use column::Choices;
 pub use family::{
-    CallEvent, EndReason, ExceptionEvent, LockEvent, PcType, SliceKind, StartReason, UnwindOrigin,
+    Alignment, CallEvent, EndReason, ExceptionEvent, LockEvent, PcType, SliceKind, StartReason, UnwindOrigin,
     allocations, call_events, call_sums, callchains, clocks, code_moves, code_objects, counter_samples,
     counters, coverage, diagnostics, embedded_files, exceptions, frames, functions, gc_handles, heap_classes,
     heap_dominators, heap_objects, heap_references, heap_roots, heap_sites, heap_snapshots, inline_calls,

@@ -11,8 +11,10 @@ pub struct ColumnSpec {
     pub data_type: fn() -> DataType,
     /// Whether null ("not recorded") occurs.
     pub nullable: bool,
-    /// Meaning and unit.
+    /// Meaning and unit. One that ends in a colon is followed by the column's words.
     pub doc: &'static str,
+    /// The words the column has, each with its meaning; none where it has any values.
+    pub words: fn() -> Vec<(&'static str, &'static str)>,
 }
 
 /// A common table.
@@ -57,6 +59,7 @@ macro_rules! table {
                     data_type: <$kind as Column>::data_type,
                     nullable: <$kind as Column>::NULLABLE,
                     doc: concat!($($cdoc),+),
+                    words: <$kind as Column>::words,
                 }),+],
                 schema: std::sync::OnceLock::new(),
             };

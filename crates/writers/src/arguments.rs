@@ -5,7 +5,7 @@
 pub struct Arguments(Vec<(u32, u64)>);
 
 impl Arguments {
-    /// A call begins: what calls at its depth had is of no use any more.
+    /// A call begins: arguments of earlier calls at its depth are dropped.
     #[inline]
     pub fn enter(&mut self, depth: u32) {
         if !self.0.is_empty() {
@@ -13,19 +13,19 @@ impl Arguments {
         }
     }
 
-    /// Another argument of the innermost call.
+    /// Adds an argument of the innermost call.
     pub fn push(&mut self, depth: u32, value: u64) {
         self.0.push((depth, value));
     }
 
-    /// Those of the innermost call, which ends.
+    /// Removes and returns the arguments of the innermost call, which ends.
     #[inline]
     pub fn take(&mut self, depth: u32) -> Vec<u64> {
         if self.0.is_empty() {
             return Vec::new();
         }
         let start = self.0.partition_point(|&(of, _)| of < depth);
-        // Calls within it that are outside of the selected time left theirs behind.
+        // Nested calls outside the selected time left their arguments here.
         self.0.drain(start..).filter(|&(of, _)| of == depth).map(|(_, value)| value).collect()
     }
 }
@@ -41,7 +41,7 @@ mod tests {
         arguments.push(0, 1);
         arguments.enter(1);
         arguments.push(1, 2);
-        // That call is not told of; another takes its place.
+        // The call at depth 1 ends without `take`; another starts at its depth.
         arguments.enter(1);
         arguments.push(1, 3);
         arguments.push(1, 4);

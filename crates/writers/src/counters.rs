@@ -1,4 +1,4 @@
-//! What was counted: rows of tables `counters` and `counter_samples`, and the sizes of heaps that instants tell.
+//! Counters: rows of tables `counters` and `counter_samples`, and heap sizes from instants.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use perfuse_tables::access::{ColumnError, numbers, text};
 
 use perfuse_engine::calls::Selection;
 
-/// What the size of a heap is counted as.
+/// Counter name of the heap size.
 pub const HEAP: &str = "GC heap size";
 
 /// A counter.
@@ -55,8 +55,8 @@ impl Counter {
     }
 }
 
-/// Numbers counters of one process that have the same title: viewers would take them for one.
-pub fn tell_apart(counters: &mut BTreeMap<u32, Counter>) {
+/// Numbers the counters of a process that share a title, which viewers would merge.
+pub fn make_titles_unique(counters: &mut BTreeMap<u32, Counter>) {
     let mut met: BTreeMap<(i32, String), u32> = BTreeMap::new();
     for counter in counters.values_mut() {
         let number = met.entry((counter.pid, counter.title.clone())).or_default();
@@ -69,7 +69,7 @@ pub fn tell_apart(counters: &mut BTreeMap<u32, Counter>) {
 
 /// A value of a counter.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Count {
+pub struct CounterValue {
     /// The counter.
     pub counter_id: u32,
     /// Time on the profile's clock.
@@ -80,13 +80,13 @@ pub struct Count {
 
 /// The columns of a batch of `counter_samples`.
 #[derive(Debug)]
-pub struct Counts<'a> {
+pub struct CounterValues<'a> {
     counters: &'a [u32],
     ts_ns: &'a [i64],
     values: &'a PrimitiveArray<Float64Type>,
 }
 
-impl<'a> Counts<'a> {
+impl<'a> CounterValues<'a> {
     /// The columns of a batch.
     ///
     /// # Errors
@@ -99,14 +99,14 @@ impl<'a> Counts<'a> {
         })
     }
 
-    /// The values in the selected time. Counters are of processes, whichever threads are selected. Texts cannot be drawn.
-    pub fn selected(&self, selection: &Selection) -> impl Iterator<Item = Count> {
+    /// The values in the selected time. Counters are of processes, whichever threads are selected. Text values are skipped.
+    pub fn selected(&self, selection: &Selection) -> impl Iterator<Item = CounterValue> {
         (0..self.ts_ns.len()).filter_map(move |row| {
             let (counter_id, ts_ns) = (self.counters[row], self.ts_ns[row]);
             let is_drawn = self.values.is_valid(row)
                 && self.values.value(row).is_finite()
                 && selection.time_ns.as_ref().is_none_or(|range| range.contains(&ts_ns));
-            is_drawn.then(|| Count { counter_id, ts_ns, value: self.values.value(row) })
+            is_drawn.then(|| CounterValue { counter_id, ts_ns, value: self.values.value(row) })
         })
     }
 }

@@ -56,39 +56,39 @@ impl<'a> Instants<'a> {
         self.threads[row]
     }
 
-    /// What kind of moment.
+    /// Its kind.
     pub fn kind(&self, row: usize) -> &'a str {
         self.kinds.get(row).unwrap_or_default()
     }
 
-    /// The size of a heap, where that is what it tells: it is drawn as a counter.
+    /// The heap size that a `gc_resize` instant reports; drawn as a counter.
     pub fn heap_bytes(&self, row: usize) -> Option<f64> {
         let bytes: Option<u64> = self.names.get(row).filter(|_| self.kind(row) == "gc_resize")?.parse().ok();
         bytes.map(|bytes| bytes as f64)
     }
 
-    /// What it tells; what kind it is where that is no text.
+    /// Its name, or its kind where it has none.
     pub fn title(&self, row: usize) -> &'a str {
         self.names.get(row).unwrap_or_else(|| self.kind(row))
     }
 
-    /// Number of its type.
+    /// Its event type.
     pub fn event_type(&self, row: usize) -> Option<u32> {
         nullable(self.types, row)
     }
 
-    /// The bytes that came with it.
+    /// Its payload.
     pub fn payload(&self, row: usize) -> Option<Payload<'a>> {
         self.payloads.is_valid(row).then(|| Payload::of(self.payloads.value(row)))
     }
 }
 
-/// Bytes as viewers can show them.
+/// A payload in a form that viewers can show.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Payload<'a> {
     /// `payload`, or `payload_hex`.
     pub key: &'static str,
-    /// The bytes as text, or in hexadecimal where they are none.
+    /// The bytes as text, or in hexadecimal where they are not UTF-8.
     pub value: Cow<'a, str>,
 }
 

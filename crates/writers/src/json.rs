@@ -1,4 +1,4 @@
-//! Pieces of JSON.
+//! Writing JSON values.
 
 /// The digits of 0 to 99, two each.
 const PAIRS: [[u8; 2]; 100] = {
@@ -11,7 +11,7 @@ const PAIRS: [[u8; 2]; 100] = {
     pairs
 };
 
-/// A number.
+/// Appends a number.
 #[inline]
 pub fn number(out: &mut Vec<u8>, mut value: u64) {
     let mut digits = [0; 20];
@@ -31,7 +31,7 @@ pub fn number(out: &mut Vec<u8>, mut value: u64) {
     out.extend_from_slice(&digits[start..]);
 }
 
-/// Nanoseconds as microseconds, with as many decimals as it takes.
+/// Appends nanoseconds as microseconds with as many decimals as needed.
 #[inline]
 pub fn micros(out: &mut Vec<u8>, ns: i64) {
     if ns < 0 {
@@ -54,7 +54,7 @@ pub fn micros(out: &mut Vec<u8>, ns: i64) {
     }
 }
 
-/// A value of 64 bits. Viewers keep numbers as doubles: what these cannot hold is told as text.
+/// A value of 64 bits. Viewers store numbers as doubles: larger values are written as strings.
 pub fn value(out: &mut Vec<u8>, value: u64) {
     if value <= 1 << f64::MANTISSA_DIGITS {
         number(out, value);

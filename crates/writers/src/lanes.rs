@@ -1,4 +1,4 @@
-//! Tracks of slices that are no calls: on each, every two are one in the other or one after the other.
+//! Tracks for slices other than calls: on a track, any two slices nest or follow each other.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,8 +11,8 @@ use super::survey::Survey;
 
 /// Where a track is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
-    /// What a process as a whole does: its collections.
+pub enum TrackOwner {
+    /// A process: its collections and pauses.
     Process(i32),
     /// The track of a thread, among its calls.
     Thread(u32),
@@ -24,7 +24,7 @@ pub enum Place {
 #[derive(Clone, Debug)]
 pub struct Lane<'a> {
     /// Where it is.
-    pub place: Place,
+    pub place: TrackOwner,
     /// Its process.
     pub pid: i32,
     /// What it is called; the track of a thread has that name already.
@@ -45,10 +45,14 @@ pub enum Edge<'a> {
 impl<'a> Lane<'a> {
     /// Puts the slices of a trace onto tracks, in the order of these.
     pub fn all(survey: &'a Survey, tracks: &Tracks) -> Vec<Self> {
-        let mut groups: BTreeMap<(i32, Place, u8), Group<'a>> = BTreeMap::new();
+        let mut groups: BTreeMap<(i32, TrackOwner, u8), Group<'a>> = BTreeMap::new();
         for (span, nests) in survey.spans.iter().zip(&survey.nests) {
             let pid = tracks.get(span.thread_id).pid;
-            let place = if is_of_process(span) { Place::Process(pid) } else { Place::Beside(span.thread_id) };
+            let place = if is_of_process(span) {
+                TrackOwner::Process(pid)
+            } else {
+                TrackOwner::Beside(span.thread_id)
+            };
             let group = groups.entry((pid, place, span.kind as u8)).or_default();
             group.spans.push(span);
             group.nests &= *nests;
@@ -57,26 +61,26 @@ impl<'a> Lane<'a> {
         let mut among: BTreeMap<(i32, u32), Vec<&Span>> = BTreeMap::new();
         for ((pid, place, _), Group { mut spans, nests }) in groups {
             sort(&mut spans);
-            if let Place::Beside(thread_id) = place
+            if let TrackOwner::Beside(thread_id) = place
                 && nests
             {
                 let before = among.entry((pid, thread_id)).or_default();
                 let mut all = [before.as_slice(), &spans].concat();
                 sort(&mut all);
-                if apart(&all).len() == 1 {
+                if split_by_nesting(&all).len() == 1 {
                     *before = all;
                     continue;
                 }
             }
             let name = name(place, spans[0], tracks);
-            for (spans, number) in apart(&spans).into_iter().zip(1..) {
+            for (spans, number) in split_by_nesting(&spans).into_iter().zip(1..) {
                 let name = if number == 1 { name.clone() } else { format!("{name} {number}") };
                 lanes.push(Self { place, pid, name, spans });
             }
         }
         lanes.extend(among.into_iter().filter(|(_, spans)| !spans.is_empty()).map(
             |((pid, thread_id), spans)| Self {
-                place: Place::Thread(thread_id),
+                place: TrackOwner::Thread(thread_id),
                 pid,
                 name: String::new(),
                 spans,
@@ -85,17 +89,17 @@ impl<'a> Lane<'a> {
         lanes
     }
 
-    /// Begins and ends, as they come.
-    pub fn edges(&self, mut tell: impl FnMut(Edge<'a>)) {
+    /// Calls `visit` with begins and ends in time order.
+    pub fn edges(&self, mut visit: impl FnMut(Edge<'a>)) {
         let mut open: Vec<&Span> = Vec::new();
         for span in &self.spans {
             while let Some(last) = open.pop_if(|last| last.end_ns <= span.start_ns) {
-                tell(Edge::End(last));
+                visit(Edge::End(last));
             }
-            tell(Edge::Begin(span));
+            visit(Edge::Begin(span));
             open.push(span);
         }
-        open.into_iter().rev().for_each(|last| tell(Edge::End(last)));
+        open.into_iter().rev().for_each(|last| visit(Edge::End(last)));
     }
 }
 
@@ -117,7 +121,7 @@ fn is_of_process(span: &Span) -> bool {
     span.kind == SliceKind::Gc && !span.name.starts_with("finalizer")
 }
 
-fn name(place: Place, first: &Span, tracks: &Tracks) -> String {
+fn name(place: TrackOwner, first: &Span, tracks: &Tracks) -> String {
     let what = match first.kind {
         SliceKind::Gc if is_of_process(first) => "GC",
         SliceKind::Gc => "Finalizers",
@@ -126,8 +130,8 @@ fn name(place: Place, first: &Span, tracks: &Tracks) -> String {
         SliceKind::Call | SliceKind::Custom => "Slices",
     };
     match place {
-        Place::Process(_) => what.to_owned(),
-        Place::Thread(id) | Place::Beside(id) => {
+        TrackOwner::Process(_) => what.to_owned(),
+        TrackOwner::Thread(id) | TrackOwner::Beside(id) => {
             let thread = tracks.get(id);
             format!("{what} of {}", thread.name.unwrap_or_else(|| format!("thread {}", thread.tid)))
         }
@@ -138,11 +142,11 @@ fn sort(spans: &mut [&Span]) {
     spans.sort_by_key(|span| (span.start_ns, Reverse(span.end_ns)));
 }
 
-/// Slices put onto as few tracks as it takes; each goes onto the one with the least room for it.
-fn apart<'a>(spans: &[&'a Span]) -> Vec<Vec<&'a Span>> {
+/// Distributes slices over as few tracks as possible, best fit first.
+fn split_by_nesting<'a>(spans: &[&'a Span]) -> Vec<Vec<&'a Span>> {
     let mut tracks: Vec<Vec<&Span>> = Vec::new();
     let mut open: Vec<Vec<i64>> = Vec::new();
-    // Tracks by the end of what is open on them.
+    // Tracks by the end of their innermost open slice.
     let mut room: BTreeSet<(i64, usize)> = BTreeSet::new();
     for span in spans {
         while let Some(&(end_ns, track)) = room.first()

@@ -1,5 +1,5 @@
-//! Traces and profiles in the formats of other people's viewers, written while the events come: of a call trace nothing is
-//! kept but the open calls. Slices that recordings have themselves are kept, as where each is drawn depends on the others.
+//! Streaming writers of other tools' trace and profile formats: of a call trace only the open calls are in memory. Slices
+//! other than calls are all in memory, since the track of each depends on the others.
 
 mod arguments;
 pub mod chrome;
@@ -36,17 +36,17 @@ pub use spool::Spool;
 pub use survey::Survey;
 pub use tracks::{Thread, Tracks};
 
-/// A table on its way, made as it is pulled.
+/// A table as a stream of batches, produced on demand.
 pub type Batches = Box<dyn Iterator<Item = RecordBatch> + Send>;
 
-/// The tables of a trace, each from its first row on whenever it is asked for.
+/// The tables of a trace; each function starts a new pass over its table.
 #[derive(Clone, Copy)]
 pub struct Tables<'a> {
     /// Table `call_events`.
     pub call_events: &'a dyn Fn() -> Batches,
     /// Table `instants`.
     pub instants: &'a dyn Fn() -> Batches,
-    /// Table `slices`, only what recordings have themselves.
+    /// Table `slices` without calls.
     pub slices: &'a dyn Fn() -> Batches,
     /// Table `counter_samples`.
     pub counter_samples: &'a dyn Fn() -> Batches,
@@ -58,17 +58,17 @@ pub struct Tables<'a> {
     pub functions: &'a [RecordBatch],
 }
 
-/// Is asked now and then whether to go on, and told how many events are done.
-pub type GoOn<'a> = dyn FnMut(u64) -> bool + 'a;
+/// Progress callback: receives the number of finished events and returns false to stop.
+pub type Progress<'a> = dyn FnMut(u64) -> bool + 'a;
 
-/// A trace that was looked over, and is to be written.
+/// A trace to write, after its [`Survey`].
 #[derive(Clone, Copy)]
 pub struct Trace<'a> {
     /// Its tables.
     pub tables: Tables<'a>,
-    /// What of them.
+    /// The selected threads and time.
     pub selection: &'a Selection,
-    /// What was found.
+    /// Facts from the first pass.
     pub survey: &'a Survey,
     /// Its threads.
     pub tracks: &'a Tracks,
@@ -77,13 +77,13 @@ pub struct Trace<'a> {
 /// Why a trace was not written.
 #[derive(Debug)]
 pub enum Error {
-    /// A table is not what it is declared to be.
+    /// A table lacks a column or has another type.
     Column(ColumnError),
-    /// A query did not give what it should.
+    /// A query result lacks a column or has a dangling key.
     Stack(StackError),
-    /// It could not be written.
+    /// The output failed.
     Io(io::Error),
-    /// It was not to go on.
+    /// The progress callback asked to stop.
     Stopped,
 }
 
@@ -118,11 +118,11 @@ impl From<io::Error> for Error {
     }
 }
 
-/// Takes all events through the stacks of their threads.
+/// Pushes all events through the call stacks of their threads.
 fn drive<V: Visitor>(
     batches: Batches,
     calls: &mut Calls<V>,
-    go_on: &mut GoOn<'_>,
+    progress: &mut Progress<'_>,
     failed: impl Fn(&V) -> bool,
 ) -> Result<(), Error> {
     let mut done = 0;
@@ -132,7 +132,7 @@ fn drive<V: Visitor>(
         if failed(calls.visitor()) {
             break;
         }
-        if !go_on(done) {
+        if !progress(done) {
             return Err(Error::Stopped);
         }
     }

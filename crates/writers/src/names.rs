@@ -1,24 +1,24 @@
-//! What functions are called, ready to be written.
+//! Function names, encoded once for output.
 
 use arrow_array::RecordBatch;
 use arrow_array::types::UInt32Type;
 use perfuse_tables::access::{ColumnError, numbers, text};
 
-/// What functions without a name are told as.
+/// Name of functions without a name.
 const NO_NAME: &str = "(no name)";
 
-/// A piece of output for each function.
+/// The encoded name of each function.
 #[derive(Clone, Debug, Default)]
-pub struct Names {
+pub struct FunctionNames {
     bytes: Vec<u8>,
-    /// The piece of functions that are in no row.
+    /// The encoded name of functions without a row.
     unknown: Vec<u8>,
-    /// Where in `bytes` a function's piece is, by key; empty for keys that no function has.
+    /// Range in `bytes` by function key; empty for unused keys.
     places: Vec<(usize, usize)>,
 }
 
-impl Names {
-    /// The pieces that `write` makes of names in batches of table `functions`.
+impl FunctionNames {
+    /// Encodes the names in batches of table `functions` with `write`.
     ///
     /// # Errors
     /// [`ColumnError`]
@@ -41,7 +41,7 @@ impl Names {
         Ok(names)
     }
 
-    /// The piece of a function.
+    /// The encoded name of a function.
     #[inline]
     pub fn get(&self, function_id: u32) -> &[u8] {
         match self.places.get(function_id as usize) {

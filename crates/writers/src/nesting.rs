@@ -1,8 +1,8 @@
-//! Whether slices lie within the calls of their thread, and calls within them.
+//! Whether slices nest with the calls of their thread.
 //!
-//! Viewers take what begins on a track to be within what is open on it, so a slice is drawn among calls only where that is so:
-//! calls that are open at its start go on until its end, and those that begin in it end in it. Where both share a moment, a
-//! viewer cannot tell which is within which; such a slice counts as one that does not nest.
+//! Viewers nest each slice in the open one of its track, so a slice is drawn among calls only if it really nests:
+//! calls open at its start last until its end, and those that begin in it end in it. Where both share a time stamp, a
+//! viewer cannot order them; such a slice counts as not nesting.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,25 +13,25 @@ use rustc_hash::FxHashSet;
 use super::spans::Span;
 use perfuse_engine::calls::Selection;
 
-/// Follows the calls of threads that have slices.
+/// Tracks the calls of threads that have slices.
 #[derive(Debug, Default)]
 pub struct Nesting {
-    threads: Vec<Thread>,
+    threads: Vec<ThreadNesting>,
     /// By number of the slice.
-    found: Vec<Found>,
+    found: Vec<NestingState>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Found {
-    /// Nothing crossed it so far.
+enum NestingState {
+    /// No call crossed it so far.
     Open,
-    /// It ended, and nothing crossed it.
+    /// It ended without a crossing call.
     Nests,
     Crossed,
 }
 
 #[derive(Debug, Default)]
-struct Thread {
+struct ThreadNesting {
     /// Slices that have not begun, the last first: start, end and number.
     waiting: Vec<(i64, i64, usize)>,
     /// Number of calls around each slice that has begun, which is never less than around the one before.
@@ -42,20 +42,20 @@ struct Thread {
 }
 
 impl Nesting {
-    /// The slices to be looked at.
+    /// Starts with the slices to classify.
     pub fn of(spans: &[Span]) -> Self {
-        let mut threads: Vec<Thread> = Vec::new();
+        let mut threads: Vec<ThreadNesting> = Vec::new();
         for (number, span) in spans.iter().enumerate() {
             let index = span.thread_id as usize;
             if index >= threads.len() {
-                threads.resize_with(index + 1, Thread::default);
+                threads.resize_with(index + 1, ThreadNesting::default);
             }
             threads[index].waiting.push((span.start_ns, span.end_ns, number));
         }
         for thread in &mut threads {
             thread.waiting.sort_unstable_by_key(|&place| Reverse(place));
         }
-        Self { threads, found: vec![Found::Open; spans.len()] }
+        Self { threads, found: vec![NestingState::Open; spans.len()] }
     }
 
     /// A call begins or ends; `before` and `after` are the numbers of calls that are open then.
@@ -69,30 +69,30 @@ impl Nesting {
     }
 
     /// By number, whether slices nest with the calls of their threads. Those that were cut share that moment with the calls
-    /// that were. Of threads in `unsure` calls were open from the start that no edge was told of.
+    /// that were. Threads in `unsure` had calls open at the start without an edge.
     pub fn finish(self, spans: &[Span], selection: &Selection, unsure: &FxHashSet<u32>) -> Vec<bool> {
-        let nests = |(span, found): (&Span, Found)| {
+        let nests = |(span, found): (&Span, NestingState)| {
             let cut = |range: &Range<i64>| span.start_ns == range.start || span.end_ns == range.end;
             let has_calls = self.threads[span.thread_id as usize].last_ns.is_some();
             let is_cut = has_calls && selection.time_ns.as_ref().is_some_and(cut);
-            found != Found::Crossed && !is_cut && !unsure.contains(&span.thread_id)
+            found != NestingState::Crossed && !is_cut && !unsure.contains(&span.thread_id)
         };
         spans.iter().zip(self.found.iter().copied()).map(nests).collect()
     }
 }
 
-impl Thread {
-    fn edge(&mut self, ts_ns: i64, before: u32, after: u32, found: &mut [Found]) {
+impl ThreadNesting {
+    fn edge(&mut self, ts_ns: i64, before: u32, after: u32, found: &mut [NestingState]) {
         if self.last_ns.replace(ts_ns).is_some_and(|last| ts_ns < last) {
-            // Time went back: nothing is sure of what is open or comes.
+            // Time stamps decrease: all open and future slices are uncertain.
             let open = self.ends.drain().map(|Reverse((_, number, _))| number);
             open.chain(self.waiting.drain(..).map(|(_, _, number)| number))
-                .for_each(|number| found[number] = Found::Crossed);
+                .for_each(|number| found[number] = NestingState::Crossed);
             return;
         }
         while let Some((start_ns, end_ns, number)) = self.waiting.pop_if(|place| place.0 <= ts_ns) {
             if start_ns == ts_ns {
-                found[number] = Found::Crossed;
+                found[number] = NestingState::Crossed;
             } else {
                 self.begun.push((before, number));
                 self.ends.push(Reverse((end_ns, number, before)));
@@ -102,14 +102,14 @@ impl Thread {
             && end_ns <= ts_ns
         {
             self.ends.pop();
-            if found[number] == Found::Open {
+            if found[number] == NestingState::Open {
                 let nests = end_ns < ts_ns && before == depth;
-                found[number] = if nests { Found::Nests } else { Found::Crossed };
+                found[number] = if nests { NestingState::Nests } else { NestingState::Crossed };
             }
         }
         while let Some((_, number)) = self.begun.pop_if(|&mut (depth, _)| depth > after) {
-            if found[number] == Found::Open {
-                found[number] = Found::Crossed;
+            if found[number] == NestingState::Open {
+                found[number] = NestingState::Crossed;
             }
         }
     }

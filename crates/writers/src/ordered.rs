@@ -7,24 +7,24 @@ use perfuse_tables::{EndReason, StartReason};
 use super::arguments::Arguments;
 use perfuse_engine::calls::{Entry, Event, Frame, Leave, Level, Selection, Visitor};
 
-/// Is told when calls begin and end.
-pub trait Sink {
+/// Callbacks for the begin and end of calls, in time order per thread.
+pub trait CallSink {
     /// A call begins within those of its thread that have not ended.
-    fn begins(&mut self, thread_id: u32, function_id: u32, start_ns: i64, start_reason: StartReason);
+    fn begin_call(&mut self, thread_id: u32, function_id: u32, start_ns: i64, start_reason: StartReason);
 
     /// The innermost call of a thread ends.
-    fn ends(&mut self, thread_id: u32, function_id: u32, end: &End<'_>);
+    fn end_call(&mut self, thread_id: u32, function_id: u32, end: &CallEnd<'_>);
 
     /// A thread is on a processor as its next call begins.
-    fn runs_on(&mut self, _thread_id: u32, _cpu: u32, _ts_ns: i64) {}
+    fn run_on_cpu(&mut self, _thread_id: u32, _cpu: u32, _ts_ns: i64) {}
 
-    /// Whether there is no use in going on.
+    /// Whether the output failed.
     fn failed(&self) -> bool;
 }
 
 /// How a call ends.
 #[derive(Clone, Copy, Debug)]
-pub struct End<'a> {
+pub struct CallEnd<'a> {
     /// When.
     pub end_ns: i64,
     /// How.
@@ -33,63 +33,63 @@ pub struct End<'a> {
     pub arguments: &'a [u64],
 }
 
-/// Tells a sink of calls, within the selected time.
+/// Passes the calls within the selected time to a [`CallSink`].
 #[derive(Debug)]
-pub struct Ordered<S> {
+pub struct OrderedCalls<S> {
     sink: S,
-    threads: Vec<Thread>,
+    threads: Vec<ThreadCalls>,
     time_ns: Option<Range<i64>>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Thread {
+struct ThreadCalls {
     arguments: Arguments,
-    /// Calls that began before the selected time, by depth: whether they reach into it shows later.
+    /// Calls that began before the selected time, by depth; later events show whether they extend into it.
     early: Vec<u32>,
 }
 
-impl<S: Sink> Ordered<S> {
-    /// No calls yet.
+impl<S: CallSink> OrderedCalls<S> {
+    /// A writer without calls so far.
     pub fn new(sink: S, selection: &Selection) -> Self {
         Self { sink, threads: Vec::new(), time_ns: selection.time_ns.clone() }
     }
 
-    /// Who is told.
+    /// The sink.
     pub fn sink(&mut self) -> &mut S {
         &mut self.sink
     }
 
-    /// Whether there is no use in going on.
+    /// Whether the output failed.
     pub fn failed(&self) -> bool {
         self.sink.failed()
     }
 
-    /// Gives back who was told.
+    /// Returns the sink.
     pub fn into_sink(self) -> S {
         self.sink
     }
 
     #[inline]
-    fn thread(&mut self, thread_id: u32) -> &mut Thread {
+    fn thread(&mut self, thread_id: u32) -> &mut ThreadCalls {
         let index = thread_id as usize;
         if index >= self.threads.len() {
-            self.threads.resize_with(index + 1, Thread::default);
+            self.threads.resize_with(index + 1, ThreadCalls::default);
         }
         &mut self.threads[index]
     }
 
-    /// Begins the calls that reach into the selected time; those deeper than `depth` did not.
+    /// Begins the calls that extend into the selected time; those deeper than `depth` do not.
     fn begin_early(&mut self, thread_id: u32, depth: usize) {
         let Some(range) = &self.time_ns else { return };
         let early = &mut self.threads[thread_id as usize].early;
         early.truncate(depth);
         for function_id in early.drain(..) {
-            self.sink.begins(thread_id, function_id, range.start, StartReason::Lost);
+            self.sink.begin_call(thread_id, function_id, range.start, StartReason::Lost);
         }
     }
 }
 
-impl<S: Sink> Visitor for Ordered<S> {
+impl<S: CallSink> Visitor for OrderedCalls<S> {
     type Mark = ();
 
     #[inline]
@@ -109,9 +109,9 @@ impl<S: Sink> Visitor for Ordered<S> {
             self.begin_early(thread_id, depth as usize);
         }
         if let Some(cpu) = cpu {
-            self.sink.runs_on(thread_id, cpu, start_ns);
+            self.sink.run_on_cpu(thread_id, cpu, start_ns);
         }
-        self.sink.begins(thread_id, function_id, start_ns, start_reason);
+        self.sink.begin_call(thread_id, function_id, start_ns, start_reason);
     }
 
     #[inline]
@@ -119,10 +119,10 @@ impl<S: Sink> Visitor for Ordered<S> {
         let (Level { thread_id, depth, .. }, function_id) = (level, call.function_id);
         self.begin_early(thread_id, depth as usize + 1);
         let arguments = self.thread(thread_id).arguments.take(depth);
-        // Clocks that run backwards make calls of no length.
+        // A clock that runs backwards gives calls of duration 0.
         let end_ns = leave.end_ns.max(leave.start_ns);
-        let end = End { end_ns, reason: leave.reason, arguments: &arguments };
-        self.sink.ends(thread_id, function_id, &end);
+        let end = CallEnd { end_ns, reason: leave.reason, arguments: &arguments };
+        self.sink.end_call(thread_id, function_id, &end);
     }
 
     fn argument(&mut self, _call: &Frame<()>, level: Level, value: u64) {
@@ -136,8 +136,8 @@ impl<S: Sink> Visitor for Ordered<S> {
         }
         self.thread(thread_id);
         self.begin_early(thread_id, depth as usize);
-        let end = End { end_ns: ts_ns, reason: event.end_reason(), arguments: &[] };
-        self.sink.begins(thread_id, function_id, ts_ns, StartReason::Lost);
-        self.sink.ends(thread_id, function_id, &end);
+        let end = CallEnd { end_ns: ts_ns, reason: event.end_reason(), arguments: &[] };
+        self.sink.begin_call(thread_id, function_id, ts_ns, StartReason::Lost);
+        self.sink.end_call(thread_id, function_id, &end);
     }
 }

@@ -17,13 +17,13 @@ impl Encoder {
         &self.bytes
     }
 
-    /// Goes on behind other bytes.
+    /// Appends to existing bytes.
     #[must_use]
-    pub fn behind(bytes: Vec<u8>) -> Self {
+    pub fn appending_to(bytes: Vec<u8>) -> Self {
         Self { bytes }
     }
 
-    /// What was written, with what it went on behind.
+    /// All bytes, including those it was created with.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
@@ -69,7 +69,7 @@ impl Encoder {
     pub fn message(&mut self, field: u32, write: impl FnOnce(&mut Self)) {
         self.tag(field, DELIMITED);
         let start = self.bytes.len();
-        // Most lengths take one byte; those that do not move the message behind them.
+        // Most lengths take one byte; longer ones shift the message that follows.
         self.bytes.push(0);
         write(self);
         let len = self.bytes.len() - start - 1;

@@ -1,4 +1,4 @@
-//! Slices that recordings have themselves: collections, waits, finalizers, whatever is no call.
+//! Slices that recordings contain themselves: collections, waits, finalizers, everything except calls.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use perfuse_tables::{EndReason, SliceKind, StartReason};
 
 use perfuse_engine::calls::Selection;
 
-/// A slice. What of it lies outside of the selected time is cut off.
+/// A slice, clipped to the selected time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     /// Thread.
@@ -20,18 +20,18 @@ pub struct Span {
     pub end_ns: i64,
     /// What it is.
     pub kind: SliceKind,
-    /// What it is called; empty where nothing says.
+    /// Its name; empty where none was recorded.
     pub name: Box<str>,
-    /// How its start is known; `Lost` also where it was cut.
+    /// How its start is known; `Lost` also where the slice was clipped.
     pub start_reason: StartReason,
-    /// How it ended; `Truncated` also where it was cut.
+    /// How it ended; `Truncated` also where the slice was clipped.
     pub end_reason: EndReason,
     /// Its arguments, as a JSON array.
     pub args: Option<Box<str>>,
 }
 
 impl Span {
-    /// Those of a batch of table `slices` that are selected and no calls.
+    /// Appends the selected rows of table `slices` that are not calls.
     ///
     /// # Errors
     /// [`ColumnError`]
@@ -68,7 +68,7 @@ impl Span {
         Ok(())
     }
 
-    /// Cuts off what lies outside of `range`; false where nothing is left.
+    /// Clips the slice to `range`; false where nothing remains.
     fn cut(&mut self, range: &Range<i64>) -> bool {
         if self.start_ns >= range.end || self.end_ns < range.start {
             return false;
@@ -82,15 +82,15 @@ impl Span {
         true
     }
 
-    /// What to call it.
+    /// Its name, or its kind where it has none.
     #[must_use]
     pub fn title(&self) -> &str {
         if self.name.is_empty() { perfuse_tables::Choices::name(self.kind) } else { &self.name }
     }
 
-    /// Whether it begins and ends in one moment.
+    /// Whether its duration is 0.
     #[must_use]
-    pub fn is_moment(&self) -> bool {
+    pub fn is_instant(&self) -> bool {
         self.start_ns == self.end_ns
     }
 }

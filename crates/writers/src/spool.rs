@@ -1,16 +1,16 @@
-//! Bytes on their way out: one thread fills buffers while another writes them.
+//! Output buffers: one thread fills them while another writes them.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::{self, JoinHandle};
 
-/// Bytes that are written at a time.
+/// Size of one write, in bytes.
 const CHUNK: usize = 1 << 20;
 
-/// Chunks that wait to be written.
+/// Number of full chunks that may wait for the writer thread.
 const WAITING: usize = 4;
 
-/// A buffer that is written out behind the back of who fills it.
+/// A buffer whose full chunks a second thread writes.
 #[derive(Debug)]
 pub struct Spool {
     buffer: Vec<u8>,
@@ -29,7 +29,7 @@ impl Spool {
             for mut chunk in to_write {
                 out.write_all(&chunk)?;
                 chunk.clear();
-                // One buffer too many is one that need not be kept.
+                // A surplus buffer is dropped.
                 let _ = give_back.try_send(chunk);
             }
             out.flush()
@@ -37,22 +37,22 @@ impl Spool {
         Self { buffer: Vec::with_capacity(CHUNK * 2), full, empty, writer, failed: false }
     }
 
-    /// Where the next bytes go. [`Self::turn`] is to be called now and then.
+    /// The buffer to append to. Call [`Self::flush_if_full`] regularly.
     #[inline]
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
     }
 
-    /// Hands on what is in the buffer, once it is enough.
+    /// Sends the buffer to the writer thread once it has a chunk's size.
     #[inline]
-    pub fn turn(&mut self) {
+    pub fn flush_if_full(&mut self) {
         if self.buffer.len() >= CHUNK {
-            self.hand_on();
+            self.send_chunk();
         }
     }
 
     #[cold]
-    fn hand_on(&mut self) {
+    fn send_chunk(&mut self) {
         let next = match self.empty.try_recv() {
             Ok(buffer) => buffer,
             Err(TryRecvError::Empty | TryRecvError::Disconnected) => Vec::with_capacity(CHUNK * 2),
@@ -61,18 +61,18 @@ impl Spool {
         self.failed |= self.full.send(chunk).is_err();
     }
 
-    /// Whether writing failed, so that there is no use in going on; [`Self::finish`] says why.
+    /// Whether writing failed; [`Self::finish`] returns the error.
     #[must_use]
     pub fn failed(&self) -> bool {
         self.failed
     }
 
-    /// Writes what is left.
+    /// Writes the remaining bytes.
     ///
     /// # Errors
-    /// What the output said.
+    /// The error of the output.
     pub fn finish(mut self) -> io::Result<()> {
-        self.hand_on();
+        self.send_chunk();
         drop(self.full);
         self.writer.join().unwrap_or_else(|_| Err(io::Error::other("the writing thread ended early")))
     }

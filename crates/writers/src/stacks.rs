@@ -1,4 +1,4 @@
-//! Stacks and the frames they are made of, as queries over the common tables give them.
+//! Stacks and their frames, read from query results over the common tables.
 
 use arrow_array::types::UInt64Type;
 use arrow_array::{PrimitiveArray, RecordBatch};
@@ -12,7 +12,7 @@ pub const NONE: u32 = u32::MAX;
 /// A frame. Texts are numbers into [`Stacks::texts`].
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
-    /// What it is called.
+    /// Its name.
     pub name: u32,
     /// Name as the symbol table has it.
     pub system_name: u32,
@@ -22,7 +22,7 @@ pub struct Frame {
     pub start_line: u32,
     /// Line it was at.
     pub line: u32,
-    /// What it is in: a file, or the name of a pseudo-module.
+    /// The file that contains it, or the name of a pseudo-module.
     pub binary: u32,
     /// Build id of that, in hexadecimal.
     pub build_id: u32,

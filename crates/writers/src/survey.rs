@@ -1,94 +1,94 @@
-//! A first look over a trace: what was lost at its start, which threads it has, when it begins, what nests with calls.
+//! A first pass over a trace: calls open at its start, its threads, its first time stamp, and which slices nest with calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::counters::{Counter, Counts, tell_apart};
+use super::counters::{Counter, CounterValues, make_titles_unique};
 use super::instants::Instants;
 use super::nesting::Nesting;
 use super::spans::Span;
-use super::{Error, GoOn, Tables, drive};
+use super::{Error, Progress, Tables, drive};
 use perfuse_engine::calls::{Calls, Entry, Event, Frame, Leave, Level, Lost, Selection, Visitor};
 
-/// What has to be known before the first event is written.
+/// Facts about a trace that writers need before the first event.
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
     /// Calls that were open when the recording began.
     pub lost: Lost,
-    /// Keys of the threads that are there in the selected time, sorted.
+    /// Keys of the threads present in the selected time, sorted.
     pub thread_ids: Vec<u32>,
-    /// When the first of them is; `None` where there is none.
+    /// Time of the first event; `None` where there is none.
     pub first_ns: Option<i64>,
     /// Rows of `call_events`.
     pub num_events: u64,
     /// Rows of `instants` that are selected.
     pub num_instants: u64,
-    /// Slices that recordings have themselves.
+    /// Slices that are not calls.
     pub spans: Vec<Span>,
-    /// Whether each lies within the calls of its thread, and calls within it.
+    /// By slice, whether it nests with the calls of its thread.
     pub nests: Vec<bool>,
     /// Counters that have values in the selected time, by key.
     pub counters: BTreeMap<u32, Counter>,
-    /// How many values those are.
+    /// Number of those values.
     pub num_counts: u64,
 }
 
 impl Survey {
-    /// Looks over the tables.
+    /// Reads the tables once.
     ///
     /// # Errors
     /// [`Error::Column`] and [`Error::Stopped`].
-    pub fn of(tables: Tables<'_>, selection: &Selection, go_on: &mut GoOn<'_>) -> Result<Self, Error> {
+    pub fn of(tables: Tables<'_>, selection: &Selection, progress: &mut Progress<'_>) -> Result<Self, Error> {
         let mut spans = Vec::new();
         for batch in (tables.slices)() {
             Span::read(&batch, selection, &mut spans)?;
         }
-        let scout = Scout { nesting: Nesting::of(&spans), ..Scout::default() };
-        let mut calls = Calls::new(scout, selection.clone(), Lost::default());
-        drive((tables.call_events)(), &mut calls, go_on, |_| false)?;
-        let (mut scout, lost) = calls.finish();
-        let num_events = scout.num_rows;
+        let visitor = SurveyVisitor { nesting: Nesting::of(&spans), ..SurveyVisitor::default() };
+        let mut calls = Calls::new(visitor, selection.clone(), Lost::default());
+        drive((tables.call_events)(), &mut calls, progress, |_| false)?;
+        let (mut visitor, lost) = calls.finish();
+        let num_events = visitor.num_rows;
         for batch in (tables.instants)() {
             let instants = Instants::new(&batch)?;
             for row in instants.selected(selection) {
-                scout.meet(instants.thread_id(row), std::iter::once(instants.ts_ns(row)));
+                visitor.add(instants.thread_id(row), std::iter::once(instants.ts_ns(row)));
             }
         }
-        let num_instants = scout.num_rows - num_events;
+        let num_instants = visitor.num_rows - num_events;
         for span in &spans {
-            scout.meet(span.thread_id, [span.start_ns, span.end_ns].into_iter());
+            visitor.add(span.thread_id, [span.start_ns, span.end_ns].into_iter());
         }
-        let nesting = std::mem::take(&mut scout.nesting);
+        let nesting = std::mem::take(&mut visitor.nesting);
         let nests = nesting.finish(&spans, selection, &lost.threads());
-        let mut counted = Counted::default();
+        let mut counted = CounterSurvey::default();
         for batch in (tables.counter_samples)() {
-            counted.meet(&Counts::new(&batch)?, selection);
+            counted.add(&CounterValues::new(&batch)?, selection);
         }
         let mut counters = Counter::all(tables.counters, tables.pids)?;
         counters.retain(|id, _| counted.counters.contains(id));
-        tell_apart(&mut counters);
-        let (thread_ids, since): (Vec<_>, Vec<_>) = scout.there(selection).into_iter().unzip();
+        make_titles_unique(&mut counters);
+        let (thread_ids, since): (Vec<_>, Vec<_>) = visitor.present(selection).into_iter().unzip();
         let first_ns = since.into_iter().chain(counted.first_ns).min();
         let num_counts = counted.num;
         Ok(Self { lost, thread_ids, first_ns, num_events, num_instants, spans, nests, counters, num_counts })
     }
 
-    /// Whether there is nothing to be drawn.
+    /// Whether the trace has nothing to draw.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.num_events + self.num_instants + self.num_counts == 0 && self.spans.is_empty()
     }
 }
 
-/// What counters have values, and since when.
+/// The counters that have values, and the time of the first value.
 #[derive(Debug, Default)]
-struct Counted {
+struct CounterSurvey {
     counters: BTreeSet<u32>,
     first_ns: Option<i64>,
     num: u64,
 }
 
-impl Counted {
-    fn meet(&mut self, counts: &Counts<'_>, selection: &Selection) {
+impl CounterSurvey {
+    fn add(&mut self, counts: &CounterValues<'_>, selection: &Selection) {
         for count in counts.selected(selection) {
             self.counters.insert(count.counter_id);
             self.first_ns = Some(self.first_ns.map_or(count.ts_ns, |first| first.min(count.ts_ns)));
@@ -98,15 +98,15 @@ impl Counted {
 }
 
 #[derive(Debug, Default)]
-struct Scout {
+struct SurveyVisitor {
     num_rows: u64,
     /// First and last time of each thread, by key.
     spans: Vec<Option<(i64, i64)>>,
     nesting: Nesting,
 }
 
-impl Scout {
-    fn meet(&mut self, thread_id: u32, times: impl ExactSizeIterator<Item = i64>) {
+impl SurveyVisitor {
+    fn add(&mut self, thread_id: u32, times: impl ExactSizeIterator<Item = i64>) {
         self.num_rows += times.len() as u64;
         let span = times.fold(None, |span: Option<(i64, i64)>, time| {
             Some(span.map_or((time, time), |(first, last)| (first.min(time), last.max(time))))
@@ -122,7 +122,7 @@ impl Scout {
 
     /// Threads that are there in the selected time, and since when. Calls reach from one event to another, so that threads
     /// with events around it count too.
-    fn there(&self, selection: &Selection) -> Vec<(u32, i64)> {
+    fn present(&self, selection: &Selection) -> Vec<(u32, i64)> {
         let range = selection.time_ns.clone().unwrap_or(i64::MIN..i64::MAX);
         let there = |(thread_id, span): (u32, &Option<(i64, i64)>)| {
             let (first, last) = (*span)?;
@@ -132,7 +132,7 @@ impl Scout {
     }
 }
 
-impl Visitor for Scout {
+impl Visitor for SurveyVisitor {
     type Mark = ();
 
     #[inline]
@@ -155,6 +155,6 @@ impl Visitor for Scout {
         _cpu: Option<u32>,
         times: impl DoubleEndedIterator<Item = i64> + ExactSizeIterator,
     ) {
-        self.meet(thread_id, times);
+        self.add(thread_id, times);
     }
 }

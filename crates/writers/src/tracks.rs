@@ -1,4 +1,4 @@
-//! The threads of a trace, as viewers want them told.
+//! The threads of a trace with the ids and names that viewers show.
 
 use arrow_array::types::{Int32Type, UInt32Type};
 use arrow_array::{Int32Array, RecordBatch};
@@ -45,7 +45,7 @@ impl Tracks {
             let process = process_rows.get(&process_ids[row]).copied();
             let process_name = process.and_then(|row| process_names.get(row)).map(str::to_owned);
             let pid = process.map_or(0, |row| pids[row]);
-            // A thread that is not known by a number of the system's goes by ours.
+            // A thread without an id of the operating system gets its key.
             let tid = nullable(tids, row).unwrap_or(ids[row].cast_signed());
             Thread { pid, tid, name: names.get(row).map(str::to_owned), process_name }
         };

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from perfuse import Profile
     from perfuse.reports.runtime.gathering import RuntimeRequest
 
-UNWIND = "unwind_rows"
-"""A table of files that say how stacks are unwound, and nothing of what ran."""
-
 
 @verb(
     "report",
@@ -85,7 +82,7 @@ def command(
     if assertions:
         return _asserted(console, files, assertions, how, as_json)
     profile = open_profile(console, files, how, meanwhile=lambda: import_modules(files))
-    if all(UNWIND in recording.fills for recording in profile.recordings):
+    if all(recording.role == "unwind_tables" for recording in profile.recordings):
         return _unwind_tables(console, profile, limit, as_json)
     if profile.has("types") and event is None and not calls.alone:
         return _runtime(console, profile, runtime.request(limit, calls.sort, calls.stacks), as_json)

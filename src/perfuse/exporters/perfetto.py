@@ -3,10 +3,10 @@
 from typing import IO
 
 from perfuse import _core
-from perfuse.descriptors import descriptor_of
 from perfuse.errors import ExportError
 from perfuse.exporters.queries import FRAME_ROWS, IS_SUM, STACK_ROWS
 from perfuse.exporters.source import Progress, Source, TraceSource
+from perfuse.output_descriptor import descriptor_of
 
 CLOCKS = {"realtime": 1, "monotonic": 3}
 """Perfetto's `BuiltinClock` by the kind of a clock in table `clocks`."""

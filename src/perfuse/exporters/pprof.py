@@ -3,9 +3,9 @@
 from typing import IO
 
 from perfuse import _core
-from perfuse.descriptors import descriptor_of
 from perfuse.exporters.queries import FRAME_ROWS, IS_SUM, STACK_ROWS
 from perfuse.exporters.source import Progress, Source, no_samples_error
+from perfuse.output_descriptor import descriptor_of
 
 _EVENTS = f"""
     SELECT event::VARCHAR, any_value(weight_unit::VARCHAR), NOT bool_or({IS_SUM}),

@@ -15,12 +15,12 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::sync::{Arc, OnceLock};
 
-use perfuse_tables::Offsets;
+use perfuse_tables::{Alignment, Offsets};
 use perfuse_wire::{Diagnostics, ParseError, RecordView, Value};
 
 use perfuse_recording::{
-    BatchStream, Format, Placement, Position, Recording, Repaired, Source, Summary, TableRequest,
-    machine_name, machine_pointer_bytes,
+    BatchStream, Capabilities, ClockPolicy, Format, Placement, Position, Recording, Repaired, Role, Sniff,
+    Source, Summary, TableRequest, machine_name, machine_pointer_bytes,
 };
 
 pub mod check;
@@ -54,8 +54,26 @@ pub static FORMAT: Format = Format {
     name: "jitdump",
     title: "JITDUMP",
     about: "what JIT compilers write for Linux perf: names, code, lines and unwinding information of compiled functions",
+    role: Role::CodeDump,
+    report: "code",
+    clock: ClockPolicy {
+        kinds: &["monotonic", "tsc"],
+        alignments: &[
+            Alignment::SameClock,
+            Alignment::TimeConv,
+            Alignment::Marker,
+            Alignment::MarkerAndRate,
+            Alignment::NotAligned,
+        ],
+        start_field: Some("timestamp"),
+    },
+    process_field: Some("pid"),
+    files: &["jit-*.dump"],
+    directory: None,
+    capabilities: Capabilities { writer: true, repair: true },
     sniff: |head| {
-        head.first_chunk::<4>().is_some_and(|m| [MAGIC, MAGIC.swap_bytes()].contains(&u32::from_be_bytes(*m)))
+        let magic = head.first_chunk::<4>().map(|bytes| u32::from_be_bytes(*bytes));
+        Sniff::by_magic(magic.is_some_and(|magic| [MAGIC, MAGIC.swap_bytes()].contains(&magic)))
     },
     open: |source| Ok(Arc::new(JitDump::open(source)?)),
     refused: None,

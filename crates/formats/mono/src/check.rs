@@ -1,134 +1,140 @@
-//! Holds a log against its data version, event by event.
-
-mod calls;
-mod values;
+//! Compares a log with the specification of its data version, event by event.
 
 use std::borrow::Cow;
 
 use perfuse_wire::{Diagnostics, Rule};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use self::calls::CallStacks;
-use super::MonoLog;
-use super::consts::{EventByte, metadata as mtypes};
-use super::reader::{Buffer, Loss};
-use super::records::{Body, Event};
-use super::rules::*;
-use perfuse_recording::Recording;
+use crate::consts::{EventByte, metadata as mtypes};
+use crate::log::LogData;
+use crate::reader::{BufferDamage, EventBuffer};
+use crate::records::{Event, EventBody};
+use crate::rules::*;
 
-pub use super::rules::RULES;
+pub use crate::rules::RULES;
 
-/// Tells every departure.
-pub fn check(log: &MonoLog, sink: &mut Diagnostics) {
+/// Reports every violation of the specification.
+pub fn check(log: &LogData, sink: &mut Diagnostics) {
     findings(log, sink);
     let survey = log.survey();
-    let mut check = Check::new(log, sink);
+    let mut state = LogCheck::new(log, sink);
     let mut event = Event::default();
     for buffer in &survey.buffers.list {
-        check.buffer(buffer);
-        let mut decoder = buffer.decoder(log.source(), survey.dialect);
+        state.check_buffer(buffer);
+        let mut decoder = buffer.decoder(&log.source, survey.dialect);
         while let Some(Ok(())) = decoder.read(&mut event) {
-            check.event(&event, buffer);
-            check.index = check.index.saturating_add(1);
+            state.check_event(&event, buffer);
+            state.index = state.index.saturating_add(1);
         }
-        log.source().release(buffer.offset as usize..buffer.end() as usize);
+        log.source.release(buffer.offset as usize..buffer.end() as usize);
     }
-    check.end();
+    state.finish();
 }
 
-/// Tells what one pass over the log has found already.
-pub fn findings(log: &MonoLog, sink: &mut Diagnostics) {
-    header(log, sink);
+/// Reports the violations that the survey of the log has already found.
+pub fn findings(log: &LogData, sink: &mut Diagnostics) {
+    check_header(log, sink);
     let survey = log.survey();
-    for loss in &survey.buffers.losses {
+    for loss in &survey.buffers.damage {
         let (rule, offset, message): (&'static Rule, _, _) = match *loss {
-            Loss::Cut { offset, missing } => {
+            BufferDamage::Truncated { offset, missing } => {
                 (&CUT, offset, format!("{missing} bytes of the buffer are missing"))
             }
-            Loss::HeaderCut { offset } => (&HEADER_CUT, offset, "the file ends here".to_owned()),
-            Loss::Length { offset, said } => {
-                (&BUFFER_LENGTH, offset, format!("length {said} leads past the next buffer"))
+            BufferDamage::TruncatedHeader { offset } => {
+                (&HEADER_CUT, offset, "the file ends here".to_owned())
             }
-            Loss::NoBuffer { offset, len } => (&NO_BUFFER, offset, format!("{len} bytes were passed over")),
+            BufferDamage::WrongLength { offset, stated } => {
+                (&BUFFER_LENGTH, offset, format!("length {stated} ends after the start of the next buffer"))
+            }
+            BufferDamage::NotABuffer { offset, len } => {
+                (&NO_BUFFER, offset, format!("{len} bytes were skipped"))
+            }
         };
         sink.push(rule, offset, None, "", || message.into());
     }
     for (buffer, error) in &survey.faults {
-        let end = survey.buffers.list.get(*buffer).map_or(error.offset, Buffer::end);
-        let lost = end.saturating_sub(error.offset);
+        let end = survey.buffers.list.get(*buffer).map_or(error.offset, EventBuffer::end);
+        let num_lost = end.saturating_sub(error.offset);
         sink.push(&EVENT, error.offset, None, error.field, || {
-            format!("{error}; the last {lost} bytes of the buffer are lost").into()
+            format!("{error}; the last {num_lost} bytes of the buffer are lost").into()
         });
     }
     if survey.buffers.list.is_empty() {
         let message = || "nothing was recorded".into();
-        sink.push(&NO_EVENTS, log.header().size.min(log.source().len() as u64), None, "", message);
+        sink.push(&NO_EVENTS, log.header.size.min(log.source.len() as u64), None, "", message);
     }
 }
 
-fn header(log: &MonoLog, sink: &mut Diagnostics) {
-    let header = log.header();
+/// Reports violations in the file header.
+fn check_header(log: &LogData, sink: &mut Diagnostics) {
+    let header = &log.header;
     let fixed = header.fixed;
-    let mut tell =
+    let mut report =
         |rule, offset, field, message: String| sink.push(rule, offset, None, field, || message.into());
     let flags = if fixed.major >= 3 { 28 } else { 20 };
     if header.flags != 0 {
-        tell(&HEADER_FLAGS, flags, "flags", format!("flags are {:#x}", header.flags));
+        report(&HEADER_FLAGS, flags, "flags", format!("flags are {:#x}", header.flags));
     }
     if fixed.startup_time == 0 {
-        tell(&NO_START, 8, "startup_time", "startup_time is 0".to_owned());
+        report(&NO_START, 8, "startup_time", "startup_time is 0".to_owned());
     }
     if fixed.format == 0 {
-        tell(&FOREIGN, 6, "format", format!("profiler {}.{}", fixed.major, fixed.minor));
+        report(&FOREIGN, 6, "format", format!("profiler {}.{}", fixed.major, fixed.minor));
     }
     let mut offset = flags.saturating_add(10);
     for (text, field) in header.texts.iter().flatten().zip(["args", "arch", "os"]) {
         if text.last() != Some(&0) {
-            tell(&HEADER_TEXT, offset, field, format!("{field} has {} bytes and no NUL", text.len()));
+            report(&HEADER_TEXT, offset, field, format!("{field} has {} bytes and no NUL", text.len()));
         }
         offset = offset.saturating_add(4).saturating_add(text.len() as u64);
     }
     let dialect = log.survey().dialect;
     if dialect != header.dialect() {
-        tell(&EARLY_LAYOUT, 6, "format", format!("read as data version {}", dialect.name()));
+        report(&EARLY_LAYOUT, 6, "format", format!("read as data version {}", dialect.name()));
     }
 }
 
-struct Check<'a> {
+/// The state of a check: what earlier events have established.
+struct LogCheck<'a> {
+    /// Receives the violations.
     sink: &'a mut Diagnostics,
-    /// Index of the event.
+    /// Index of the current event.
     index: u64,
     version: u8,
-    third: bool,
-    /// Where each class, vtable and method is first described.
+    is_profiler_3: bool,
+    /// Offset of the first description of each class or vtable.
     types: FxHashMap<u64, u64>,
+    /// Offset of the first description of each method.
     methods: FxHashMap<u64, u64>,
+    /// Counters that are described.
     counters: FxHashSet<u64>,
-    /// Where methods without code are told of.
+    /// Offsets of METHOD_JIT events whose method has no code.
     no_code: FxHashSet<u64>,
-    calls: CallStacks,
-    /// Time of the last event, by thread.
+    calls: OpenCalls,
+    /// Latest event time of each thread.
     last_times: FxHashMap<u64, u64>,
+    /// Time of the previous event of the buffer, or the buffer's base time.
     last_time: u64,
-    /// Where the heap shot that is open began.
-    shot: Option<u64>,
+    /// Offset of the HEAP_START of the heapshot in progress.
+    open_heapshot: Option<u64>,
 }
 
-impl<'a> Check<'a> {
-    fn new(log: &'a MonoLog, sink: &'a mut Diagnostics) -> Self {
+impl<'a> LogCheck<'a> {
+    /// Creates the state and reports reused thread ids.
+    fn new(log: &'a LogData, sink: &'a mut Diagnostics) -> Self {
         let survey = log.survey();
         let mut types = FxHashMap::default();
-        for thing in &survey.facts.things {
-            if [mtypes::CLASS, mtypes::VTABLE].contains(&thing.mtype) {
-                types.entry(thing.pointer).or_insert(thing.offset);
+        for record in &survey.definitions.metadata {
+            if [mtypes::CLASS, mtypes::VTABLE].contains(&record.mtype) {
+                types.entry(record.pointer).or_insert(record.offset);
             }
         }
         let mut methods = FxHashMap::default();
-        for method in &survey.facts.methods {
+        for method in &survey.definitions.methods {
             methods.entry(method.method).or_insert(method.offset);
         }
         let mut starts = FxHashMap::<u64, u64>::default();
-        for thread in survey.facts.threads.iter().filter(|it| it.what == EventByte::METADATA_END_LOAD) {
+        for thread in survey.definitions.threads.iter().filter(|it| it.what == EventByte::METADATA_END_LOAD) {
             let count = starts.entry(thread.thread).or_insert(0);
             *count = count.saturating_add(1);
         }
@@ -143,19 +149,26 @@ impl<'a> Check<'a> {
             sink,
             index: 0,
             version: survey.dialect.version,
-            third: survey.dialect.third(),
+            is_profiler_3: survey.dialect.is_profiler_3(),
             types,
             methods,
-            counters: survey.facts.counters.iter().map(|counter| counter.index).collect(),
-            no_code: survey.facts.methods.iter().filter(|it| it.size == 0).map(|it| it.offset).collect(),
-            calls: CallStacks::default(),
+            counters: survey.definitions.counters.iter().map(|counter| counter.index).collect(),
+            no_code: survey
+                .definitions
+                .methods
+                .iter()
+                .filter(|it| it.size == 0)
+                .map(|it| it.offset)
+                .collect(),
+            calls: OpenCalls::default(),
             last_times: FxHashMap::default(),
             last_time: 0,
-            shot: None,
+            open_heapshot: None,
         }
     }
 
-    fn tell(
+    /// Reports a violation at the current event.
+    fn report(
         &mut self,
         rule: &'static Rule,
         offset: u64,
@@ -165,24 +178,28 @@ impl<'a> Check<'a> {
         self.sink.push(rule, offset, Some(self.index), field, || Cow::Owned(message()));
     }
 
-    fn buffer(&mut self, buffer: &Buffer) {
+    /// Checks a buffer header.
+    fn check_buffer(&mut self, buffer: &EventBuffer) {
         let (thread, time) = (buffer.header.thread_id, buffer.header.time_base);
         if buffer.header.len == 0 {
-            self.tell(&EMPTY_BUFFER, buffer.offset, "len", || "a buffer without events".to_owned());
+            self.report(&EMPTY_BUFFER, buffer.offset, "len", || "a buffer without events".to_owned());
         }
         if self.last_times.get(&thread).is_some_and(|&last| time < last) {
-            let message = || format!("thread {thread:#x} has an event before it that is later");
-            self.tell(&BUFFER_ORDER, buffer.offset, "time_base", message);
+            let message = || format!("thread {thread:#x} has a later event in an earlier buffer");
+            self.report(&BUFFER_ORDER, buffer.offset, "time_base", message);
         }
         self.last_time = time;
     }
 
-    fn event(&mut self, event: &Event<'_>, buffer: &Buffer) {
+    /// Checks one event.
+    fn check_event(&mut self, event: &Event<'_>, buffer: &EventBuffer) {
         let (thread, offset) = (buffer.header.thread_id, event.offset);
         if let Some(time) = event.time {
             if time < self.last_time {
                 let back = self.last_time.wrapping_sub(time);
-                self.tell(&NEGATIVE_TIME, offset, "time", || format!("{back} ns before the event before it"));
+                self.report(&NEGATIVE_TIME, offset, "time", || {
+                    format!("{back} ns before the previous event")
+                });
             }
             self.last_time = time;
             let last = self.last_times.entry(thread).or_insert(time);
@@ -190,61 +207,159 @@ impl<'a> Check<'a> {
         }
         if event.flags != 0 {
             let flags = event.flags;
-            self.tell(&EVENT_FLAGS, offset, "flags", || format!("flags are {flags:#x}"));
+            self.report(&EVENT_FLAGS, offset, "flags", || format!("flags are {flags:#x}"));
         }
-        self.values(event);
+        self.check_values(event);
         if event.has_backtrace() || event.byte == EventByte::SAMPLE_HIT {
             for &method in &event.frames {
-                self.method(method, offset);
+                self.check_method(method, offset);
             }
         }
         match event.byte {
             EventByte::METHOD_ENTER => self.calls.enter(thread, &event.body, offset),
             EventByte::METHOD_LEAVE | EventByte::METHOD_EXC_LEAVE => {
-                if let Body::Call { method } = event.body
+                if let EventBody::Call { method } = event.body
                     && !self.calls.leave(thread, method)
                 {
                     let message = || format!("method {method:#x} of thread {thread:#x}");
-                    self.tell(&LEAVE_WITHOUT_ENTER, offset, "method", message);
+                    self.report(&LEAVE_WITHOUT_ENTER, offset, "method", message);
                 }
             }
-            EventByte::HEAP_START => self.shot = Some(offset),
-            EventByte::HEAP_END if self.shot.is_none() => {
-                self.tell(&OUTSIDE_SHOT, offset, "event", || "HEAP_END without HEAP_START".to_owned());
+            EventByte::HEAP_START => self.open_heapshot = Some(offset),
+            EventByte::HEAP_END if self.open_heapshot.is_none() => {
+                self.report(&OUTSIDE_SHOT, offset, "event", || "HEAP_END without HEAP_START".to_owned());
             }
-            EventByte::HEAP_END => self.shot = None,
-            EventByte::HEAP_OBJECT if self.shot.is_none() => {
-                self.tell(&OUTSIDE_SHOT, offset, "event", || "HEAP_OBJECT without HEAP_START".to_owned());
+            EventByte::HEAP_END => self.open_heapshot = None,
+            EventByte::HEAP_OBJECT if self.open_heapshot.is_none() => {
+                self.report(&OUTSIDE_SHOT, offset, "event", || "HEAP_OBJECT without HEAP_START".to_owned());
             }
             _ => {}
         }
     }
 
-    fn class(&mut self, class: u64, offset: u64) {
+    /// Reports a class or vtable that is never described, or described only later.
+    fn check_class(&mut self, class: u64, offset: u64) {
         match self.types.get(&class) {
-            Some(&told) if told <= offset => {}
-            Some(_) => self.tell(&LATE_NAMES, offset, "class", || format!("{class:#x} is described later")),
-            None => self.tell(&UNKNOWN_CLASS, offset, "class", || format!("{class:#x} is never described")),
+            Some(&described) if described <= offset => {}
+            Some(_) => self.report(&LATE_NAMES, offset, "class", || format!("{class:#x} is described later")),
+            None => self.report(&UNKNOWN_CLASS, offset, "class", || format!("{class:#x} is never described")),
         }
     }
 
-    fn method(&mut self, method: u64, offset: u64) {
+    /// Reports a method that is never described, or described only later.
+    fn check_method(&mut self, method: u64, offset: u64) {
         match self.methods.get(&method) {
-            Some(&told) if told <= offset => {}
-            Some(_) => self.tell(&LATE_NAMES, offset, "method", || format!("{method:#x} is described later")),
+            Some(&described) if described <= offset => {}
+            Some(_) => {
+                self.report(&LATE_NAMES, offset, "method", || format!("{method:#x} is described later"))
+            }
             None => {
-                self.tell(&UNKNOWN_METHOD, offset, "method", || format!("{method:#x} is never described"))
+                self.report(&UNKNOWN_METHOD, offset, "method", || format!("{method:#x} is never described"))
             }
         }
     }
 
-    fn end(mut self) {
-        for (thread, open, offset) in std::mem::take(&mut self.calls).open() {
+    /// Reports calls and a heapshot that are still open at the end of the log.
+    fn finish(mut self) {
+        for (thread, open, offset) in std::mem::take(&mut self.calls).into_open() {
             let message = || format!("{open} calls of thread {thread:#x}");
             self.sink.push(&OPEN_CALLS, offset, None, "method", || Cow::Owned(message()));
         }
-        if let Some(offset) = self.shot {
+        if let Some(offset) = self.open_heapshot {
             self.sink.push(&OPEN_SHOT, offset, None, "", || "no HEAP_END follows".into());
         }
+    }
+}
+
+impl LogCheck<'_> {
+    /// Checks the values of an event.
+    pub(super) fn check_values(&mut self, event: &Event<'_>) {
+        let offset = event.offset;
+        match &event.body {
+            EventBody::Alloc { class, .. } => self.check_class(*class, offset),
+            EventBody::HeapObject(it) => self.check_class(it.class, offset),
+            EventBody::Call { method } => self.check_method(*method, offset),
+            EventBody::Clause { kind, method, .. } => {
+                if ![0, 1, 2, 4].contains(kind) {
+                    self.report(&CLAUSE_TYPE, offset, "type", || format!("type {kind}"));
+                }
+                self.check_method(*method, offset);
+            }
+            EventBody::GcEvent { event, generation } => {
+                if *generation > 1 {
+                    self.report(&GENERATION, offset, "generation", || format!("generation {generation}"));
+                }
+                let is_defined = if self.version < 14 { *event <= 11 } else { matches!(event, 0 | 5..=11) };
+                if !is_defined {
+                    self.report(&GC_PHASE, offset, "event", || format!("event {event}"));
+                }
+            }
+            EventBody::GcMove => {
+                let num = event.addresses.len();
+                if !num.is_multiple_of(2) {
+                    self.report(&ODD_MOVES, offset, "objects", || format!("{num} addresses"));
+                }
+            }
+            EventBody::HandleCreated { kind, .. } | EventBody::HandleDestroyed { kind, .. } if *kind > 3 => {
+                self.report(&HANDLE_TYPE, offset, "type", || format!("type {kind}"));
+            }
+            EventBody::Jit { code, size, .. } if self.no_code.contains(&offset) => {
+                self.report(&NO_CODE, offset, "size", || format!("code {code:#x}, size {:#x}", size));
+            }
+            EventBody::Metadata(it) if it.mtype == mtypes::IMAGE => {
+                let unload = event.byte == EventByte::METADATA_END_UNLOAD;
+                if unload && self.is_profiler_3 {
+                    self.report(&IMAGE_UNLOAD, offset, "mvid", || "an image is unloaded".to_owned());
+                }
+            }
+            EventBody::Coverage(_) => self.report(&COVERAGE, offset, "", || event.byte.to_string()),
+            EventBody::Counters { .. } => {
+                for value in &event.values {
+                    if !self.counters.contains(&value.index) {
+                        self.report(&UNKNOWN_COUNTER, offset, "index", || format!("counter {}", value.index));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Maximum depth at which a left method is searched: deeper than exceptions unwind.
+const MAX_DEPTH: usize = 4096;
+
+/// The open calls of each thread.
+#[derive(Debug, Default)]
+pub struct OpenCalls {
+    /// Method and offset of the enter event of each open call, outermost first.
+    open: FxHashMap<u64, Vec<(u64, u64)>>,
+}
+
+impl OpenCalls {
+    /// Opens a call.
+    pub fn enter(&mut self, thread: u64, body: &EventBody<'_>, offset: u64) {
+        if let EventBody::Call { method } = body {
+            self.open.entry(thread).or_default().push((*method, offset));
+        }
+    }
+
+    /// Closes a call and every call nested in it; returns `false` if the method is not open.
+    pub fn leave(&mut self, thread: u64, method: u64) -> bool {
+        let Some(stack) = self.open.get_mut(&thread) else { return false };
+        let position = stack.iter().rev().take(MAX_DEPTH).position(|(entered, _)| *entered == method);
+        let Some(num_inner) = position else { return false };
+        stack.truncate(stack.len().saturating_sub(num_inner).saturating_sub(1));
+        true
+    }
+
+    /// Threads with open calls: the number of calls, and the offset of the outermost one's enter event.
+    pub fn into_open(self) -> Vec<(u64, usize, u64)> {
+        let open = self.open.into_iter().filter_map(|(thread, stack)| {
+            let (_, offset) = stack.first()?;
+            Some((thread, stack.len(), *offset))
+        });
+        let mut open: Vec<_> = open.collect();
+        open.sort_unstable_by_key(|(_, _, offset)| *offset);
+        open
     }
 }

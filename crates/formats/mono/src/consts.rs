@@ -1,4 +1,4 @@
-//! Numbers of the log profiler: `proflog.h` of 2010, `log.h` since.
+//! Constants of the log profiler: `proflog.h` of 2010, `log.h` since.
 
 use std::fmt;
 
@@ -8,10 +8,11 @@ pub const HEADER_ID: u32 = 0x4D50_5A01;
 /// The first four bytes of a buffer: `01 4C 50 4D`.
 pub const BUF_ID: u32 = 0x4D50_4C01;
 
-/// The newest data version there is.
+/// The newest data version.
 pub const NEWEST: u8 = 17;
 
-/// The byte an event begins with: the type in the low four bits, what the specification calls extended info above.
+/// The first byte of an event: the type in the low four bits, what the specification calls extended info in the high
+/// four.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct EventByte(pub u8);
 
@@ -20,10 +21,10 @@ macro_rules! event_bytes {
         impl EventByte {
             $(#[doc = concat!("`", $text, "`")] pub const $name: Self = Self($value);)+
 
-            /// Every one that is in some data version.
+            /// Every event byte that any data version defines.
             pub const ALL: &'static [Self] = &[$(Self($value)),+];
 
-            /// Its bit in a [`KindSet`].
+            /// Its bit in a [`KindSet`]; 0 for an undefined byte.
             #[must_use]
             pub(super) const fn bit(self) -> u64 {
                 let mut at = 0u32;
@@ -37,7 +38,7 @@ macro_rules! event_bytes {
                 0
             }
 
-            /// Its name, where it is known.
+            /// The name in the specification, `None` for an undefined byte.
             #[must_use]
             pub const fn name(self) -> Option<&'static str> {
                 match self.0 {
@@ -99,15 +100,15 @@ event_bytes! {
     AOT_ID = 0x1a, "AOT_ID";
 }
 
-/// Kinds of events, as a set.
+/// A set of event kinds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KindSet(u64);
 
-/// Bits by first byte: looked up for every event.
+/// The bit of each event byte. Used for every event.
 static BITS: [u64; 256] = {
     let mut bits = [0; 256];
     let mut byte = 0;
-    #[allow(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "worked out by the compiler")]
+    #[allow(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "evaluated at compile time")]
     while byte < 256 {
         bits[byte] = EventByte(byte as u8).bit();
         byte += 1;
@@ -116,13 +117,13 @@ static BITS: [u64; 256] = {
 };
 
 impl KindSet {
-    /// Every kind.
+    /// All kinds.
     #[must_use]
     pub const fn all() -> Self {
         Self(u64::MAX)
     }
 
-    /// These kinds.
+    /// The given kinds.
     #[must_use]
     pub const fn of(kinds: &[EventByte]) -> Self {
         let mut set = 0;
@@ -134,13 +135,13 @@ impl KindSet {
         Self(set)
     }
 
-    /// Kinds of either.
+    /// Union of two sets.
     #[must_use]
     pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Kinds that are not in the other.
+    /// The kinds of this set that are not in the other.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
@@ -152,14 +153,14 @@ impl KindSet {
         self.0 |= BITS.get(usize::from(kind.0)).copied().unwrap_or(0);
     }
 
-    /// Whether a kind is among them.
+    /// Whether the set contains a kind.
     #[must_use]
     #[inline]
     pub fn has(self, kind: EventByte) -> bool {
         self.0 & BITS.get(usize::from(kind.0)).copied().unwrap_or(0) != 0
     }
 
-    /// Whether both have a kind.
+    /// Whether the two sets have a kind in common.
     #[must_use]
     pub const fn meets(self, other: Self) -> bool {
         self.0 & other.0 != 0
@@ -191,29 +192,29 @@ macro_rules! numbers {
 }
 
 numbers! {
-    /// `GC_EVENT.event`.
+    /// Values of `GC_EVENT.event`.
     gc {
-        /// A collection begins.
+        /// A collection starts.
         START = 0,
         /// A collection ends.
         END = 5,
         /// The threads are about to be stopped.
         PRE_STOP_WORLD = 6,
-        /// They are: the pause begins.
+        /// The threads are stopped: the pause starts.
         POST_STOP_WORLD = 7,
-        /// They are about to run again: the pause is over.
+        /// The threads are about to run again: the pause ends.
         PRE_START_WORLD = 8,
-        /// They do.
+        /// The threads run again.
         POST_START_WORLD = 9,
-        /// About to stop, the collector's lock held (since data version 13).
+        /// The threads are about to be stopped; the collector's lock is held (since data version 13).
         PRE_STOP_WORLD_LOCKED = 10,
-        /// Running again, the lock released (since data version 13).
+        /// The threads run again and the lock is released (since data version 13).
         POST_START_WORLD_UNLOCKED = 11,
     }
 }
 
 numbers! {
-    /// `METADATA.mtype`.
+    /// Values of `METADATA.mtype`.
     metadata {
         /// A class.
         CLASS = 1,
@@ -227,25 +228,25 @@ numbers! {
         THREAD = 5,
         /// A remoting context.
         CONTEXT = 6,
-        /// A class's table of virtual methods in one domain.
+        /// The table of virtual methods of a class in one domain.
         VTABLE = 7,
     }
 }
 
 numbers! {
-    /// `MONITOR.event`.
+    /// Values of `MONITOR.event`.
     monitor {
         /// A thread waits for the lock.
         CONTENTION = 1,
-        /// It has it.
+        /// The thread has acquired the lock.
         DONE = 2,
-        /// It gave up.
+        /// The thread has given up.
         FAIL = 3,
     }
 }
 
 numbers! {
-    /// `COUNTERS.type`.
+    /// Values of `COUNTERS.type`.
     counter {
         /// A signed 32-bit number.
         INT = 0,
@@ -259,17 +260,17 @@ numbers! {
         ULONG = 4,
         /// A double.
         DOUBLE = 5,
-        /// Text, or none.
+        /// Text, or null.
         STRING = 6,
         /// A time in microseconds.
         TIME_INTERVAL = 7,
     }
 }
 
-/// Section of counters that come from performance counters: they name their category, and their values are absolute.
+/// Section of counters that come from performance counters. They have a category, and their values are absolute.
 pub const PERFCOUNTERS: u64 = 1 << 15;
 
-/// Name of a counter section.
+/// Name of a counter section; `None` for an unknown one.
 #[must_use]
 pub fn section_name(section: u64) -> Option<&'static str> {
     Some(match section {
@@ -287,7 +288,7 @@ pub fn section_name(section: u64) -> Option<&'static str> {
     })
 }
 
-/// Unit of a counter, from bits 24 to 27.
+/// Unit of a counter, from bits 24 to 27; `None` for an unknown one.
 #[must_use]
 pub fn unit_name(unit: u64) -> Option<&'static str> {
     Some(match unit >> 24 & 0xf {
@@ -312,7 +313,7 @@ pub fn handle_name(kind: u64) -> &'static str {
     }
 }
 
-/// Where a root comes from, by `HEAP_ROOT_REGISTER.source` (since data version 15).
+/// Origin of a registered root, from `HEAP_ROOT_REGISTER.source` (since data version 15).
 #[must_use]
 pub fn root_source_name(source: u64) -> &'static str {
     const NAMES: [&str; 17] = [
@@ -337,7 +338,7 @@ pub fn root_source_name(source: u64) -> &'static str {
     usize::try_from(source).ok().and_then(|at| NAMES.get(at)).copied().unwrap_or("unknown")
 }
 
-/// What kind of root it is, by the low byte of `HEAP_ROOT.type` (data versions 3 to 14).
+/// Kind of a root, from the low byte of `HEAP_ROOT.type` (data versions 3 to 14).
 #[must_use]
 pub fn root_type_name(version: u8, kind: u64) -> &'static str {
     match (version, kind & 0xff) {
@@ -350,7 +351,7 @@ pub fn root_type_name(version: u8, kind: u64) -> &'static str {
     }
 }
 
-/// What a piece of the runtime's own code is for; numbers before data version 14 are one higher.
+/// Purpose of code that the runtime generated for itself. Before data version 14 the numbers are one higher.
 #[must_use]
 pub fn helper_name(version: u8, kind: u64) -> &'static str {
     const NAMES: [&str; 10] = [

@@ -1,36 +1,37 @@
-//! What the layout of events depends on: the data version, the profiler's own version, the pointer size, and where one number
-//! stands for several layouts, which of them.
+//! The encoding of a log: data version, profiler version, pointer size, and which layout where one data version had
+//! several.
 
-use super::layout::FileHeader;
+use crate::layout::FileHeader;
 
-/// How a log writes its events.
+/// What the encoding of events depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dialect {
+pub struct LogDialect {
     /// Data version.
     pub version: u8,
-    /// Major version of the profiler: tells the two layouts of data version 16 apart.
+    /// Major version of the profiler: distinguishes the two layouts of data version 16.
     pub major: u8,
-    /// Minor version of the profiler: tells the two producers of data version 1 apart.
+    /// Minor version of the profiler: distinguishes the two producers of data version 1.
     pub minor: u8,
-    /// Bytes of a pointer: 4 or 8.
+    /// Size of a pointer in bytes: 4 or 8.
     pub pointer_bytes: u8,
-    /// Layouts that were in a repository under a number for days or weeks, until the released one.
-    pub early: Early,
+    /// Layouts that a data version had before its release.
+    pub prerelease: PrereleaseLayout,
 }
 
-/// Layouts that lived under a data version before its released one. Nothing in a file tells them; see [`Dialect::candidates`].
+/// Layouts that a data version had in Mono's repository before its release. No field of the file states them; see
+/// [`LogDialect::candidates`](LogDialect::candidates).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Early {
-    /// Data version 14 until July 2017: a sample still has its type.
+pub struct PrereleaseLayout {
+    /// Data version 14 until July 2017: a sample has its type.
     pub sample_type: bool,
-    /// Data version 15 in its first week: classes in the place of vtables, roots as in 14.
+    /// Data version 15 in its first week: classes instead of vtables, roots as in 14.
     pub class_pointers: bool,
-    /// Data version 5 on its first day: text counters have no mark for null.
+    /// Data version 5 on its first day: text counters have no byte for null.
     pub bare_strings: bool,
 }
 
-impl Dialect {
-    /// The released layout of what a header says.
+impl LogDialect {
+    /// The released layout of the version in a header.
     #[must_use]
     pub fn of(header: &FileHeader) -> Self {
         Self {
@@ -38,11 +39,11 @@ impl Dialect {
             major: header.major,
             minor: header.minor,
             pointer_bytes: header.ptrsize,
-            early: Early::default(),
+            prerelease: PrereleaseLayout::default(),
         }
     }
 
-    /// The released layout of a data version, as its profiler wrote it.
+    /// The released layout of a data version, with the profiler version that wrote it.
     #[must_use]
     pub fn released(version: u8, pointer_bytes: u8) -> Self {
         let (major, minor) = match version {
@@ -53,65 +54,68 @@ impl Dialect {
             14 | 15 => (2, 0),
             _ => (3, 0),
         };
-        Self { version, major, minor, pointer_bytes, early: Early::default() }
+        Self { version, major, minor, pointer_bytes, prerelease: PrereleaseLayout::default() }
     }
 
-    /// Every layout this number stood for, the released one first.
+    /// Every layout that the data version had, the released one first.
     #[must_use]
     pub fn candidates(&self) -> Vec<Self> {
-        let early = |early| Self { early, ..*self };
+        let prerelease = |prerelease| Self { prerelease, ..*self };
         let mut all = vec![*self];
         match self.version {
-            5 => all.push(early(Early { bare_strings: true, ..Early::default() })),
-            // Until September 2017 the type of a root was a byte, too; those types are below 0x80, so that reads as a number.
-            14 => all.push(early(Early { sample_type: true, ..Early::default() })),
-            15 => all.push(early(Early { class_pointers: true, ..Early::default() })),
+            5 => all.push(prerelease(PrereleaseLayout { bare_strings: true, ..PrereleaseLayout::default() })),
+            // Until September 2017 the type of a root also was a byte. Those values are below 0x80 and have the same
+            // encoding as a number.
+            14 => all.push(prerelease(PrereleaseLayout { sample_type: true, ..PrereleaseLayout::default() })),
+            15 => {
+                all.push(prerelease(PrereleaseLayout { class_pointers: true, ..PrereleaseLayout::default() }))
+            }
             _ => {}
         }
         all
     }
 
-    /// What of a 64-bit result is an address.
+    /// The bits of a 64-bit value that are an address.
     #[must_use]
     pub fn pointer_mask(&self) -> u64 {
         if self.pointer_bytes == 4 { 0xffff_ffff } else { u64::MAX }
     }
 
-    /// Whether every event has a time, enumerations are bytes and backtraces are of methods: since data version 13.
+    /// Data version 13 or newer: every event has a time, enumerations are bytes, and backtraces contain methods.
     #[must_use]
     #[inline]
-    pub fn modern(&self) -> bool {
+    pub fn since_v13(&self) -> bool {
         self.version >= 13
     }
 
     /// Whether types are given as vtables: since data version 15.
     #[must_use]
     #[inline]
-    pub fn vtables(&self) -> bool {
-        self.version >= 15 && !self.early.class_pointers
+    pub fn has_vtables(&self) -> bool {
+        self.version >= 15 && !self.prerelease.class_pointers
     }
 
-    /// Whether the log is of profiler 3: data version 16 with that major version, and 17.
+    /// Whether the log is by profiler 3: data version 17, and 16 with that major version.
     #[must_use]
     #[inline]
-    pub fn third(&self) -> bool {
+    pub fn is_profiler_3(&self) -> bool {
         self.version > 16 || (self.version == 16 && self.major >= 3)
     }
 
-    /// Whether counters' descriptions and values have their type as a byte, units and variances too.
+    /// Whether type, unit and variance of counters are single bytes: data versions 13 and 14.
     #[must_use]
     #[inline]
-    pub fn counter_bytes(&self) -> bool {
+    pub fn has_byte_counter_fields(&self) -> bool {
         matches!(self.version, 13 | 14)
     }
 
-    /// Name for people: `17`, `14 (2017-07)`.
+    /// Name for users: `17`, `14 (before 2017-07-08)`.
     #[must_use]
     pub fn name(&self) -> String {
-        let mark = match self.early {
-            Early { sample_type: true, .. } => " (before 2017-07-08)",
-            Early { class_pointers: true, .. } => " (before 2017-12-07)",
-            Early { bare_strings: true, .. } => " (first day)",
+        let mark = match self.prerelease {
+            PrereleaseLayout { sample_type: true, .. } => " (before 2017-07-08)",
+            PrereleaseLayout { class_pointers: true, .. } => " (before 2017-12-07)",
+            PrereleaseLayout { bare_strings: true, .. } => " (first day)",
             _ => "",
         };
         format!("{}{mark}", self.version)

@@ -1,32 +1,34 @@
-//! Bytes of a buffer, out of events: what undoes [`decode`](super::decode).
+//! Encoder of the events of a buffer: the inverse of [`decode`](super::decode).
 
 use perfuse_wire::{Endian, ErrorKind, ParseError};
 
-use super::consts::BUF_ID;
-use super::dialect::Dialect;
-use super::layout::BufferHeader;
-use super::records::shape::{self, Codec};
-use super::records::{CounterValue, Event};
+use crate::consts::BUF_ID;
+use crate::dialect::LogDialect;
+use crate::fields;
+use crate::fields::FieldVisitor;
+use crate::layout::BufferHeader;
+use crate::records::{CounterEntry, Event};
 
-/// Writes the events of one buffer.
+/// Encodes the events of one buffer.
 #[derive(Clone, Debug)]
-pub struct Encoder {
+pub struct BufferEncoder {
     data: Vec<u8>,
-    dialect: Dialect,
+    dialect: LogDialect,
     header: BufferHeader,
-    /// Whether each base of the header is chosen; until then the first value chooses it.
+    /// Whether each base of the header is fixed; otherwise the first value becomes the base.
     has_ptr: bool,
     has_obj: bool,
     has_method: bool,
     time: u64,
     method: u64,
+    /// Field, value and expectation of a value that cannot be encoded.
     refused: Option<(&'static str, u64, &'static str)>,
 }
 
-impl Encoder {
-    /// A buffer of a thread, made at a time; its bases are the first values it is given.
+impl BufferEncoder {
+    /// Creates a buffer of a thread. The first value of each kind becomes its base.
     #[must_use]
-    pub fn new(dialect: Dialect, thread_id: u64, time_base: u64) -> Self {
+    pub fn new(dialect: LogDialect, thread_id: u64, time_base: u64) -> Self {
         let header = BufferHeader {
             bufid: BUF_ID,
             len: 0,
@@ -39,9 +41,9 @@ impl Encoder {
         Self { has_ptr: false, has_obj: false, has_method: false, ..Self::like(dialect, &header) }
     }
 
-    /// A buffer with the bases of another: what was read from it comes out byte for byte.
+    /// Creates a buffer with the bases of another one, so that decoded events are encoded byte for byte.
     #[must_use]
-    pub fn like(dialect: Dialect, header: &BufferHeader) -> Self {
+    pub fn like(dialect: LogDialect, header: &BufferHeader) -> Self {
         Self {
             data: Vec::new(),
             dialect,
@@ -55,13 +57,13 @@ impl Encoder {
         }
     }
 
-    /// Bytes of the events so far.
+    /// Size in bytes of the events so far.
     #[must_use]
     pub fn len(&self) -> usize {
         self.data.len()
     }
 
-    /// Whether there are none.
+    /// Whether the buffer has no events.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.data.is_empty()
@@ -70,12 +72,12 @@ impl Encoder {
     /// Appends an event.
     ///
     /// # Errors
-    /// When this layout has no such event, or no place for one of its values; nothing is appended then.
+    /// When this data version has no such event or cannot represent one of its values; nothing is appended then.
     pub fn write(&mut self, event: &mut Event<'_>) -> Result<(), ParseError> {
         let before = (self.data.len(), self.header, self.has_ptr, self.has_obj, self.has_method);
         let (time, method) = (self.time, self.method);
         self.data.push(event.byte.0);
-        shape::fields(self, event);
+        fields::visit_fields(self, event);
         let Some((field, value, expected)) = self.refused.take() else { return Ok(()) };
         self.data.truncate(before.0);
         (_, self.header, self.has_ptr, self.has_obj, self.has_method) = before;
@@ -85,12 +87,12 @@ impl Encoder {
         Err(error)
     }
 
-    /// Appends header and events to a file.
+    /// Appends the buffer header and the events to `out`.
     ///
     /// # Errors
-    /// When the events are more bytes than a buffer can say.
+    /// When the events exceed the maximum length of a buffer.
     pub fn finish(self, out: &mut Vec<u8>) -> Result<(), ParseError> {
-        let kind = ErrorKind::Invalid { value: self.data.len() as u64, expected: "a length of 32 bits" };
+        let kind = ErrorKind::Invalid { value: self.data.len() as u64, expected: "a 32-bit length" };
         let len = u32::try_from(self.data.len()).map_err(|_| ParseError::new(kind, 0, "len"))?;
         BufferHeader { len, ..self.header }.write(out, Endian::Little);
         out.extend_from_slice(&self.data);
@@ -113,7 +115,7 @@ impl Encoder {
         self.data.push(value as u8 & 0x7f);
     }
 
-    /// A difference as a producer of that pointer size takes it.
+    /// Appends a difference, as a producer of that pointer size computes it.
     fn difference(&mut self, value: u64, base: u64) {
         let wide = value.wrapping_sub(base) as i64;
         let narrow = self.dialect.pointer_bytes == 4;
@@ -121,8 +123,8 @@ impl Encoder {
     }
 }
 
-impl<'a> Codec<'a> for Encoder {
-    fn dialect(&self) -> &Dialect {
+impl<'a> FieldVisitor<'a> for BufferEncoder {
+    fn dialect(&self) -> &LogDialect {
         &self.dialect
     }
 
@@ -135,7 +137,7 @@ impl<'a> Codec<'a> for Encoder {
     fn byte(&mut self, field: &'static str, value: &mut u64) {
         match u8::try_from(*value) {
             Ok(byte) => self.data.push(byte),
-            Err(_) => self.refuse(field, *value, "a byte"),
+            Err(_) => self.reject(field, *value, "a byte"),
         }
     }
 
@@ -160,13 +162,14 @@ impl<'a> Codec<'a> for Encoder {
 
     fn object(&mut self, field: &'static str, value: &mut u64) {
         if *value & 7 != 0 {
-            return self.refuse(field, *value, "an address that is a multiple of 8");
+            return self.reject(field, *value, "an address that is a multiple of 8");
         }
         let units = *value >> 3;
         if !std::mem::replace(&mut self.has_obj, true) {
             self.header.obj_base = units;
         }
-        // Shifted left again the upper bits are lost, so the short way round the address space will do.
+        // Decoders shift the sum left by 3, which drops the upper bits, so the shorter difference around the address
+        // space is correct too.
         let wide = units.wrapping_sub(self.header.obj_base) as i64;
         let unused = if self.dialect.pointer_bytes == 4 { 32 } else { 0 };
         self.sleb128((wide << unused) >> unused);
@@ -182,7 +185,7 @@ impl<'a> Codec<'a> for Encoder {
 
     fn text(&mut self, field: &'static str, value: &mut &'a [u8]) {
         if let Some(at) = memchr::memchr(0, value) {
-            return self.refuse(field, at as u64, "a text without NUL");
+            return self.reject(field, at as u64, "a text without NUL");
         }
         self.data.extend_from_slice(value);
         self.data.push(0);
@@ -192,7 +195,7 @@ impl<'a> Codec<'a> for Encoder {
         self.data.extend_from_slice(&bits.to_le_bytes());
     }
 
-    fn growing(&mut self, _: &'static str, last: &mut u64, value: &mut u64) {
+    fn increasing(&mut self, _: &'static str, last: &mut u64, value: &mut u64) {
         self.uleb128(value.wrapping_sub(*last));
         *last = *value;
     }
@@ -219,15 +222,15 @@ impl<'a> Codec<'a> for Encoder {
         }
     }
 
-    fn series(
+    fn terminated_list(
         &mut self,
         field: &'static str,
-        list: &mut Vec<CounterValue<'a>>,
-        mut each: impl FnMut(&mut Self, &mut CounterValue<'a>),
+        list: &mut Vec<CounterEntry<'a>>,
+        mut each: impl FnMut(&mut Self, &mut CounterEntry<'a>),
     ) {
         for entry in list {
             if entry.index == 0 {
-                return self.refuse(field, 0, "the number of a counter, from 1");
+                return self.reject(field, 0, "the index of a counter, starting at 1");
             }
             self.uleb128(entry.index);
             each(self, entry);
@@ -235,7 +238,7 @@ impl<'a> Codec<'a> for Encoder {
         self.uleb128(0);
     }
 
-    fn refuse(&mut self, field: &'static str, value: u64, expected: &'static str) {
+    fn reject(&mut self, field: &'static str, value: u64, expected: &'static str) {
         self.refused = self.refused.or(Some((field, value, expected)));
     }
 }

@@ -1,42 +1,42 @@
-//! The file header, whose length depends on what is in it.
+//! The file header. Its length depends on its content.
 
 use perfuse_wire::{Cursor, Endian, ErrorKind, ParseError, Put};
 
-use super::consts::{HEADER_ID, NEWEST};
-use super::dialect::Dialect;
-use super::layout::FileHeader;
+use crate::consts::{HEADER_ID, NEWEST};
+use crate::dialect::LogDialect;
+use crate::layout::FileHeader;
 
-/// Longest text of the header that is believed: command lines end far earlier.
+/// Maximum accepted length of a header text: longer than any command line.
 const MAX_TEXT: u32 = 1 << 20;
 
-/// The header of a log.
+/// The file header of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The fields every version has in one place.
+    /// The fields with the same position in every version.
     pub fixed: FileHeader,
-    /// Start of the program on the events' clock, in ns; 0 before profiler 3.
+    /// Start of the program in nanoseconds on the clock of the events; 0 before profiler 3.
     pub startup_ns: u64,
-    /// What one reading of the clock costs, in ns.
+    /// Duration of one reading of the clock, in nanoseconds.
     pub timer_overhead: u32,
-    /// 0.
+    /// Always 0.
     pub flags: u32,
     /// Process id.
     pub pid: u32,
-    /// Port for commands.
+    /// TCP port of the command server.
     pub port: u16,
-    /// 0, only in headers of 32 bytes.
+    /// Always 0; only in headers of 32 bytes.
     pub sysid: u16,
-    /// Options, architecture and operating system as stored, their NULs included; none before profiler 1.
+    /// Options, architecture and operating system as stored, including their NULs; `None` before profiler 1.
     pub texts: Option<[Vec<u8>; 3]>,
-    /// Whole size in bytes: where the first buffer lies.
+    /// Size of the header in bytes: the offset of the first buffer.
     pub size: u64,
 }
 
 impl Header {
-    /// Reads it.
+    /// Reads the header.
     ///
     /// # Errors
-    /// `BadMagic`; short data; a data version that is not known, or a pointer size that cannot be.
+    /// `BadMagic`, short data, an unknown data version, or an invalid pointer size.
     pub fn read(data: &[u8]) -> Result<Self, ParseError> {
         let mut at = Cursor::new(data, 0, Endian::Little);
         let found = data.first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes));
@@ -55,7 +55,7 @@ impl Header {
         let startup_ns = if fixed.major >= 3 { at.u64("startup_ns")? } else { 0 };
         let (timer_overhead, flags) = (at.u32("timer_overhead")?, at.u32("flags")?);
         let (pid, port) = (at.u32("pid")?, at.u16("port")?);
-        // A foreign producer writes data version 0 under major 1, and a header of 32 bytes.
+        // Another producer writes data version 0 with major version 1 and a header of 32 bytes.
         let bare = fixed.major == 0 || fixed.format == 0;
         let sysid = if bare { at.u16("sysid")? } else { 0 };
         let texts = if bare {
@@ -67,7 +67,7 @@ impl Header {
         Ok(Self { fixed, startup_ns, timer_overhead, flags, pid, port, sysid, texts, size })
     }
 
-    /// Appends it.
+    /// Appends the header to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         let endian = Endian::Little;
         self.fixed.write(out, endian);
@@ -88,9 +88,9 @@ impl Header {
         }
     }
 
-    /// The same for another layout of events: what that version's header has no place for is left out.
+    /// The header for another encoding. Fields that it does not have become 0.
     #[must_use]
-    pub fn converted(&self, to: &Dialect) -> Self {
+    pub fn converted(&self, to: &LogDialect) -> Self {
         let mut fixed = FileHeader { format: to.version, major: to.major, minor: to.minor, ..self.fixed };
         fixed.ptrsize = to.pointer_bytes;
         let empty = || [vec![0], vec![0], vec![0]];
@@ -103,13 +103,13 @@ impl Header {
         }
     }
 
-    /// How events are written.
+    /// The encoding of the events.
     #[must_use]
-    pub fn dialect(&self) -> Dialect {
-        Dialect::of(&self.fixed)
+    pub fn dialect(&self) -> LogDialect {
+        LogDialect::of(&self.fixed)
     }
 
-    /// One of the three texts, without its NUL.
+    /// One of the three texts without its NUL: 0 args, 1 arch, 2 os.
     #[must_use]
     pub fn text(&self, which: usize) -> Option<String> {
         let bytes = self.texts.as_ref()?.get(which)?;
@@ -118,6 +118,7 @@ impl Header {
     }
 }
 
+/// Reads a text with its length.
 fn text(at: &mut Cursor<'_>, field: &'static str) -> Result<Vec<u8>, ParseError> {
     let start = at.offset();
     let len = at.u32(field)?;

@@ -1,33 +1,31 @@
-//! Rows of the common tables from a log.
+//! The common tables of a log: which there are, which have rows, and their keys.
 
-mod calls;
 mod counters;
 mod coverage;
-mod evidence;
-mod heap;
-mod lifetime;
 mod memory;
-mod moments;
-mod pass;
+mod runtime_events;
+mod samples;
+mod scan;
+
+mod calls;
+mod heap;
 mod program;
-mod roots;
-mod stacked;
 mod threads;
 
 use std::sync::Arc;
 
-pub use evidence::fills;
+use perfuse_recording::{BatchStream, Placement, TableRequest};
 use perfuse_tables::Offsets;
 
-pub use self::calls::segments as call_segments;
-pub use self::heap::sums as shot_sums;
-pub use self::memory::sums;
-pub use self::roots::Registered;
-use super::consts::EventByte;
-use super::recording::Shared;
-use perfuse_recording::{BatchStream, Placement, TableRequest};
+use crate::consts::EventByte;
+use crate::log::LogData;
+use crate::stacks::WITH_STACK;
 
-/// The tables it fills, beside `sources`, `clocks` and `diagnostics`.
+pub use crate::ingest::calls::segments as call_segments;
+pub use crate::ingest::heap::totals as heapshot_totals;
+pub use crate::ingest::memory::totals as allocation_totals;
+
+/// The tables it fills besides `sources`, `clocks`, `records` and `diagnostics`.
 pub const TABLES: &[&str] = &[
     "processes",
     "threads",
@@ -56,9 +54,9 @@ pub const TABLES: &[&str] = &[
     "coverage",
 ];
 
-/// One table of a log, in batches.
+/// Creates one table of a log in batches; `None` for a table that a log does not have.
 pub fn table(
-    log: &Arc<Shared>,
+    log: &Arc<LogData>,
     name: &str,
     placement: &Placement,
     request: &TableRequest,
@@ -70,14 +68,14 @@ pub fn table(
         "functions" => program::functions(log, placement),
         "code_objects" => program::code_objects(log, placement),
         "types" => program::types(log, placement),
-        "frames" => stacked::frames(log, placement, request),
-        "stacks" => stacked::stacks(log, placement, request),
-        "samples" => stacked::samples(log, placement),
+        "frames" => samples::frames(log, placement, request),
+        "stacks" => samples::stacks(log, placement, request),
+        "samples" => samples::samples(log, placement),
         "call_events" => calls::call_events(log, placement),
-        "slices" => moments::slices(log, placement),
-        "instants" => moments::instants(log, placement),
-        "lock_events" => moments::lock_events(log, placement, request),
-        "exceptions" => moments::exceptions(log, placement, request),
+        "slices" => runtime_events::slices(log, placement),
+        "instants" => runtime_events::instants(log, placement),
+        "lock_events" => runtime_events::lock_events(log, placement, request),
+        "exceptions" => runtime_events::exceptions(log, placement, request),
         "counters" => counters::counters(log, placement),
         "counter_samples" => counters::counter_samples(log, placement),
         "allocations" => memory::allocations(log, placement, request),
@@ -86,33 +84,84 @@ pub fn table(
         "heap_snapshots" => heap::snapshots(log, placement),
         "heap_objects" => heap::objects(log, placement, request),
         "heap_references" => heap::references(log, placement, request),
-        "heap_roots" => roots::heap_roots(log, placement, request),
+        "heap_roots" => heap::heap_roots(log, placement, request),
         "coverage" => coverage::coverage(log, placement),
         "records" => program::records(log, placement),
         _ => return None,
     })
 }
 
-/// How many keys of each kind the tables take, or more: stacks are not told apart before they are asked for.
-pub fn extent(log: &Shared) -> Offsets {
+/// Upper bounds of the number of keys that the tables use.
+pub fn extent(log: &LogData) -> Offsets {
     let survey = log.survey();
     let names = log.names();
     let count = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
-    let functions = program::first_helper(names).saturating_add(count(survey.facts.helpers.len()));
-    let frames = u32::try_from(survey.facts.num_frames).unwrap_or(u32::MAX);
+    let functions = program::first_helper(names).saturating_add(count(survey.definitions.helpers.len()));
+    let frames = u32::try_from(survey.definitions.num_frames).unwrap_or(u32::MAX);
     Offsets {
         source: 1,
         function: functions,
         module: count(names.modules.len()),
-        code_object: count(program::code_facts(log).count()),
-        mapping: count(survey.facts.binaries.len()),
+        code_object: count(program::machine_code(log).count()),
+        mapping: count(survey.definitions.binaries.len()),
         sample: survey.count(EventByte::SAMPLE_HIT),
         slice: survey.num_events(),
         frame: frames,
         stack: frames,
         type_: count(names.types.len()),
-        counter: count(survey.facts.counters.len()),
-        snapshot: count(survey.facts.shots.len()),
+        counter: count(survey.definitions.counters.len()),
+        snapshot: count(survey.definitions.heapshots.len()),
         ..Offsets::default()
     }
+}
+
+/// Events that produce rows of a table; empty for tables that every log fills.
+fn source_events(table: &str) -> &'static [EventByte] {
+    match table {
+        "samples" => &[EventByte::SAMPLE_HIT],
+        "call_events" => &[EventByte::METHOD_ENTER, EventByte::METHOD_LEAVE, EventByte::METHOD_EXC_LEAVE],
+        "slices" => &[
+            EventByte::GC_EVENT,
+            EventByte::GC_FINALIZE_START,
+            EventByte::GC_FINALIZE_OBJECT_START,
+            EventByte::MONITOR,
+            EventByte::MONITOR_BT,
+            EventByte::MONITOR_CONTENTION,
+            EventByte::MONITOR_CONTENTION_BT,
+        ],
+        "lock_events" => &[
+            EventByte::MONITOR,
+            EventByte::MONITOR_BT,
+            EventByte::MONITOR_CONTENTION,
+            EventByte::MONITOR_DONE,
+            EventByte::MONITOR_FAIL,
+            EventByte::MONITOR_CONTENTION_BT,
+        ],
+        "exceptions" => &[EventByte::THROW, EventByte::THROW_BT, EventByte::CLAUSE],
+        "counters" => &[EventByte::COUNTERS_DESC],
+        "counter_samples" => &[EventByte::COUNTERS],
+        "allocations" => &[EventByte::ALLOC, EventByte::ALLOC_BT],
+        "object_moves" => &[EventByte::GC_MOVE],
+        "gc_handles" => &[
+            EventByte::GC_HANDLE_CREATED,
+            EventByte::GC_HANDLE_CREATED_BT,
+            EventByte::GC_HANDLE_DESTROYED,
+            EventByte::GC_HANDLE_DESTROYED_BT,
+        ],
+        "heap_snapshots" => &[EventByte::HEAP_START],
+        "heap_objects" | "heap_references" => &[EventByte::HEAP_OBJECT],
+        "heap_roots" => &[EventByte::HEAP_ROOT],
+        "coverage" => &[EventByte::COVERAGE_METHOD],
+        _ => &[],
+    }
+}
+
+/// Whether a log has rows of a table.
+pub fn fills(log: &LogData, table: &str) -> bool {
+    let survey = log.survey();
+    let events = source_events(table);
+    if table == "stacks" || table == "frames" {
+        return survey.kinds.iter().any(|kinds| kinds.meets(WITH_STACK));
+    }
+    TABLES.contains(&table) && (events.is_empty() || events.iter().any(|event| survey.count(*event) > 0))
 }

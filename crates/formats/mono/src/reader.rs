@@ -1,171 +1,178 @@
-//! Finds the buffers of a log, going on behind damage: by length, else at the next magic.
+//! Finds the buffers of a log. After damage it continues at the end of the stated length, or else at the next buffer
+//! magic.
 
 use memchr::memmem::Finder;
 use perfuse_wire::{Cursor, Endian};
 
-use super::consts::BUF_ID;
-use super::decode::Decoder;
-use super::dialect::Dialect;
-use super::layout::BufferHeader;
+use crate::consts::BUF_ID;
+use crate::decode::EventDecoder;
+use crate::dialect::LogDialect;
+use crate::layout::BufferHeader;
 
-/// A run of events of one thread.
+/// A block of events of one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Buffer {
+pub struct EventBuffer {
     /// Absolute offset of its header.
     pub offset: u64,
-    /// The header as written.
+    /// The header as stored.
     pub header: BufferHeader,
-    /// Bytes of events there are: fewer than the header says where it lies, or the file ends.
+    /// Available bytes of events: fewer than the header states if the length is damaged or the file ends.
     pub len: u64,
 }
 
-impl Buffer {
+impl EventBuffer {
     /// Absolute offset of its first event.
     #[must_use]
     pub fn start(&self) -> u64 {
         self.offset.saturating_add(BufferHeader::SIZE)
     }
 
-    /// Absolute offset behind its last event.
+    /// File offset after its last event.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.start().saturating_add(self.len)
     }
 
-    /// A walk over its events.
+    /// A decoder for its events.
     #[must_use]
-    pub fn decoder<'a>(&self, data: &'a [u8], dialect: Dialect) -> Decoder<'a> {
+    pub fn decoder<'a>(&self, data: &'a [u8], dialect: LogDialect) -> EventDecoder<'a> {
         let events = data.get(self.start() as usize..self.end() as usize).unwrap_or_default();
-        Decoder::new(dialect, &self.header, events, self.start())
+        EventDecoder::new(dialect, &self.header, events, self.start())
     }
 }
 
-/// What a walk over the buffers could not read, or not believe.
+/// Damage to the sequence of buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Loss {
+pub enum BufferDamage {
     /// The file ends inside a buffer.
-    Cut {
-        /// Offset of the buffer's header.
+    Truncated {
+        /// File offset of the buffer header.
         offset: u64,
-        /// Bytes of events that are missing.
+        /// Number of missing bytes.
         missing: u64,
     },
     /// The file ends inside a buffer header.
-    HeaderCut {
-        /// Where the header begins.
+    TruncatedHeader {
+        /// File offset of the buffer header.
         offset: u64,
     },
-    /// A buffer says it is longer than it can be: another one begins inside it.
-    Length {
-        /// Offset of the buffer's header.
+    /// The length of a buffer extends beyond the start of another buffer.
+    WrongLength {
+        /// File offset of the buffer header.
         offset: u64,
-        /// What it says.
-        said: u32,
+        /// The stated length.
+        stated: u32,
     },
-    /// Bytes that are no buffer.
-    NoBuffer {
-        /// Where they begin.
+    /// Bytes that do not belong to a buffer.
+    NotABuffer {
+        /// File offset of the first byte.
         offset: u64,
-        /// How many.
+        /// Number of bytes.
         len: u64,
     },
 }
 
-/// Every buffer of a log, and what lies between.
+/// The buffers of a log and the damage between them.
 #[derive(Clone, Debug, Default)]
-pub struct Buffers {
-    /// In file order.
-    pub list: Vec<Buffer>,
-    /// In file order.
-    pub losses: Vec<Loss>,
+pub struct BufferList {
+    /// The buffers in file order.
+    pub list: Vec<EventBuffer>,
+    /// The damage in file order.
+    pub damage: Vec<BufferDamage>,
 }
 
-impl Buffers {
-    /// Walks the buffer headers from an offset on.
+impl BufferList {
+    /// Finds all buffers from an offset to the end of the data.
     #[must_use]
     pub fn find(data: &[u8], first: u64) -> Self {
-        let mut walk = Walk { data, magic: Finder::new(&[0x01, 0x4c, 0x50, 0x4d]), found: Self::default() };
+        let mut search =
+            BufferSearch { data, magic: Finder::new(&[0x01, 0x4c, 0x50, 0x4d]), found: Self::default() };
         let mut offset = first;
         while offset < data.len() as u64 {
-            offset = walk.step(offset);
+            offset = search.process(offset);
         }
-        walk.found
+        search.found
     }
 
-    /// The buffer an offset lies in or before.
+    /// Index of the first buffer that ends after an offset.
     #[must_use]
     pub fn at(&self, offset: u64) -> usize {
         self.list.partition_point(|buffer| buffer.end() <= offset)
     }
 }
 
-struct Walk<'a> {
+/// The search for buffers.
+struct BufferSearch<'a> {
     data: &'a [u8],
     magic: Finder<'static>,
-    found: Buffers,
+    found: BufferList,
 }
 
-fn header(data: &[u8], offset: u64) -> Option<BufferHeader> {
+/// The buffer header at an offset, if there is one.
+fn read_header(data: &[u8], offset: u64) -> Option<BufferHeader> {
     let rest = data.get(usize::try_from(offset).ok()?..)?;
     let header = BufferHeader::read(&mut Cursor::new(rest, offset, Endian::Little)).ok()?;
     (header.bufid == BUF_ID).then_some(header)
 }
 
-impl Walk<'_> {
+impl BufferSearch<'_> {
+    /// Size of the file in bytes.
     fn file_end(&self) -> u64 {
         self.data.len() as u64
     }
 
-    /// Takes what is at `offset`; returns where to go on.
-    fn step(&mut self, offset: u64) -> u64 {
-        let Some(header) = header(self.data, offset) else { return self.no_buffer(offset) };
+    /// Processes the bytes at `offset`; returns the offset to continue at.
+    fn process(&mut self, offset: u64) -> u64 {
+        let Some(header) = read_header(self.data, offset) else { return self.skip_damage(offset) };
         let start = offset.saturating_add(BufferHeader::SIZE);
-        let said = start.saturating_add(header.len.into());
-        let whole = said == self.file_end() || self.begins(said);
-        let inside = if whole { None } else { self.search(start, said, true) };
-        let end = inside.unwrap_or(said).min(self.file_end());
-        self.found.list.push(Buffer { offset, header, len: end.saturating_sub(start) });
+        let stated_end = start.saturating_add(header.len.into());
+        let is_plausible = stated_end == self.file_end() || self.is_buffer(stated_end);
+        let inside = if is_plausible { None } else { self.search(start, stated_end, true) };
+        let end = inside.unwrap_or(stated_end).min(self.file_end());
+        self.found.list.push(EventBuffer { offset, header, len: end.saturating_sub(start) });
         if inside.is_some() {
-            self.found.losses.push(Loss::Length { offset, said: header.len });
-        } else if said > self.file_end() {
-            let missing = said.saturating_sub(self.file_end());
-            self.found.losses.push(Loss::Cut { offset, missing });
+            self.found.damage.push(BufferDamage::WrongLength { offset, stated: header.len });
+        } else if stated_end > self.file_end() {
+            let missing = stated_end.saturating_sub(self.file_end());
+            self.found.damage.push(BufferDamage::Truncated { offset, missing });
         }
         end
     }
 
-    fn no_buffer(&mut self, offset: u64) -> u64 {
+    /// Processes bytes that are not a complete buffer header; returns the offset to continue at.
+    fn skip_damage(&mut self, offset: u64) -> u64 {
         let rest = self.data.get(offset as usize..).unwrap_or_default();
         let magic = BUF_ID.to_le_bytes();
         let have = rest.len().min(magic.len());
         if (rest.len() as u64) < BufferHeader::SIZE && rest.get(..have) == magic.get(..have) {
-            self.found.losses.push(Loss::HeaderCut { offset });
+            self.found.damage.push(BufferDamage::TruncatedHeader { offset });
             return self.file_end();
         }
         let next = self.search(offset.saturating_add(1), self.file_end(), false);
         let end = next.unwrap_or(self.file_end());
-        self.found.losses.push(Loss::NoBuffer { offset, len: end.saturating_sub(offset) });
+        self.found.damage.push(BufferDamage::NotABuffer { offset, len: end.saturating_sub(offset) });
         end
     }
 
-    fn begins(&self, offset: u64) -> bool {
-        header(self.data, offset).is_some()
+    /// Whether a buffer starts at an offset.
+    fn is_buffer(&self, offset: u64) -> bool {
+        read_header(self.data, offset).is_some()
     }
 
-    /// The first buffer that begins in a range: one whose length leads to another or to the end, or, unless `strict`, one whose
-    /// length can be.
+    /// The first buffer that starts in a range. Its length must lead to another buffer or to the end of the file; if
+    /// not `strict`, a plausible length is enough.
     fn search(&self, from: u64, to: u64, strict: bool) -> Option<u64> {
-        /// The profiler's buffers are of 64 KiB; larger ones hold one large event.
+        /// The profiler's buffers have 64 KiB; larger ones contain one large event.
         const LIKELY: u32 = 1 << 24;
-        // A magic may begin in the range and end behind it.
+        // A magic may start in the range and end after it.
         let to = to.saturating_add(3).min(self.file_end());
         let range = self.data.get(usize::try_from(from).ok()?..usize::try_from(to).ok()?)?;
         let hits = self.magic.find_iter(range).map(|at| from.saturating_add(at as u64));
         hits.into_iter().find(|&at| {
-            let Some(header) = header(self.data, at) else { return false };
+            let Some(header) = read_header(self.data, at) else { return false };
             let end = at.saturating_add(BufferHeader::SIZE).saturating_add(header.len.into());
-            let leads_on = end == self.file_end() || self.begins(end);
-            leads_on || (!strict && header.len <= LIKELY)
+            let is_followed = end == self.file_end() || self.is_buffer(end);
+            is_followed || (!strict && header.len <= LIKELY)
         })
     }
 }

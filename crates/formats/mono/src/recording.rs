@@ -1,154 +1,82 @@
-//! An open log, as every recording is and with what only this format knows.
+//! An open log, as a [`Recording`].
 
 use std::any::Any;
 use std::fs::File;
 use std::io;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use perfuse_tables::Offsets;
-use perfuse_wire::{Diagnostics, Endian, ParseError, RecordView, Value};
-
-use super::consts::EventByte;
-use super::decode::State;
-use super::header::Header;
-use super::names::Names;
-use super::records::Event;
-use super::stacks::{self, Stacks};
-use super::survey::Survey;
-use super::{FORMAT, check, describe, ingest, repair};
 use perfuse_recording::{
     AllocationSum, BatchStream, CallStream, Format, Placement, Position, Recording, Repaired, ShotSum,
     Source, Summary, TableRequest,
 };
+use perfuse_tables::Offsets;
+use perfuse_wire::{Diagnostics, Endian, ParseError, RecordView, Value};
 
-/// An open log. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct MonoLog {
-    shared: Arc<Shared>,
-}
+use crate::consts::EventByte;
+use crate::decode::DecoderState;
+use crate::header::Header;
+use crate::log::LogData;
+use crate::records::Event;
+use crate::survey::LogSurvey;
+use crate::{FORMAT, check, ingest, named_fields, repair};
 
-/// What tables made from a log keep alive.
+/// An open log.
 #[derive(Debug)]
-pub struct Shared {
-    /// The bytes.
-    pub source: Arc<Source>,
-    /// The file header.
-    pub header: Header,
-    survey: OnceLock<Survey>,
-    names: OnceLock<Names>,
-    event_stacks: OnceLock<Stacks>,
-    stacks: OnceLock<Stacks>,
-    table_stacks: [OnceLock<Stacks>; stacks::TABLES.len()],
-    place: Mutex<Option<Place>>,
+pub struct MonoLog {
+    data: Arc<LogData>,
+    /// Where the last record was read, so that the next one is found without decoding its buffer again.
+    cursor: Mutex<Option<EventCursor>>,
 }
 
-/// Where a walk over single events stands: what the events before have left behind.
+/// The decoder's position after the last record that was read one by one.
 #[derive(Clone, Copy, Debug)]
-struct Place {
-    /// Offset of the next event.
+struct EventCursor {
+    /// File offset of the next event.
     offset: u64,
-    /// Number of its buffer.
+    /// Index of its buffer.
     buffer: usize,
-    state: State,
-}
-
-impl Shared {
-    /// What one pass over the file finds; made once.
-    #[must_use]
-    pub fn survey(&self) -> &Survey {
-        self.survey.get_or_init(|| Survey::make(&self.source, self.header.dialect(), self.header.size))
-    }
-
-    /// What pointers stand for; made once.
-    #[must_use]
-    pub fn names(&self) -> &Names {
-        self.names.get_or_init(|| Names::new(self.survey()))
-    }
-
-    /// Every distinct stack of events other than allocations; made once.
-    #[must_use]
-    pub fn event_stacks(&self) -> &Stacks {
-        self.event_stacks.get_or_init(|| Stacks::of_events(self, self.names()))
-    }
-
-    /// The stacks of a table's rows: of one that `request` wants by itself those alone, else of all events but allocations.
-    /// `None` where no stacks are wanted.
-    #[must_use]
-    pub fn stacks_for(&self, request: &TableRequest) -> Option<&Stacks> {
-        if request.no_stacks {
-            return None;
-        }
-        let table = stacks::TABLES
-            .iter()
-            .zip(&self.table_stacks)
-            .find(|((name, _), _)| request.stacks_of == Some(name));
-        Some(match table {
-            Some(((_, kinds), made)) => made.get_or_init(|| Stacks::gather(self, self.names(), *kinds)),
-            None => self.event_stacks(),
-        })
-    }
-
-    /// Every distinct stack, those of other events than allocations first; made once, by another pass.
-    #[must_use]
-    pub fn stacks(&self) -> &Stacks {
-        let events = self.event_stacks();
-        if self.survey().count(EventByte::ALLOC_BT) == 0 {
-            return events;
-        }
-        self.stacks.get_or_init(|| Stacks::of_allocations(self, self.names(), events.clone()))
-    }
+    state: DecoderState,
 }
 
 impl MonoLog {
     /// Reads the header.
     ///
     /// # Errors
-    /// When there is none, or of no known data version.
+    /// When there is no valid header, or the data version is unknown.
     pub fn open(source: Arc<Source>) -> Result<Self, ParseError> {
-        let header = Header::read(&source)?;
-        let shared = Shared {
-            source,
-            header,
-            survey: OnceLock::new(),
-            names: OnceLock::new(),
-            event_stacks: OnceLock::new(),
-            stacks: OnceLock::new(),
-            table_stacks: Default::default(),
-            place: Mutex::new(None),
-        };
-        Ok(Self { shared: Arc::new(shared) })
+        Ok(Self { data: Arc::new(LogData::new(source)?), cursor: Mutex::new(None) })
     }
 
     /// The file header.
     #[must_use]
     pub fn header(&self) -> &Header {
-        &self.shared.header
+        &self.data.header
     }
 
-    /// What one pass over the file finds; made once.
+    /// The result of the survey; computed once.
     #[must_use]
-    pub fn survey(&self) -> &Survey {
-        self.shared.survey()
+    pub fn survey(&self) -> &LogSurvey {
+        self.data.survey()
     }
 
-    /// A handle that tables can keep.
+    /// The data of the log.
     #[must_use]
-    pub fn share(&self) -> Arc<Shared> {
-        Arc::clone(&self.shared)
+    pub fn data(&self) -> &Arc<LogData> {
+        &self.data
     }
 
-    /// The next event and the thread of its buffer, from a place on.
-    fn step<'a>(&'a self, at: &mut Position) -> Option<(Event<'a>, u64)> {
+    /// Reads the next event at or after a position; returns it with the thread of its buffer.
+    fn read_next<'a>(&'a self, at: &mut Position) -> Option<(Event<'a>, u64)> {
         let survey = self.survey();
         let buffers = &survey.buffers;
-        let known = *self.shared.place.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = known.filter(|place| place.offset == at.offset);
-        let mut number = known.map_or_else(|| buffers.at(at.offset), |place| place.buffer);
-        let mut state = known.map(|place| place.state);
+        let resumed = *self.cursor.lock().unwrap_or_else(PoisonError::into_inner);
+        let resumed = resumed.filter(|cursor| cursor.offset == at.offset);
+        let mut number = resumed.map_or_else(|| buffers.at(at.offset), |cursor| cursor.buffer);
+        let mut state = resumed.map(|cursor| cursor.state);
         let mut event = Event::default();
         loop {
             let buffer = buffers.list.get(number)?;
-            let mut decoder = buffer.decoder(&self.shared.source, survey.dialect);
+            let mut decoder = buffer.decoder(&self.data.source, survey.dialect);
             if let Some(state) = state.take() {
                 decoder = decoder.resume(state);
             }
@@ -157,8 +85,8 @@ impl MonoLog {
                     continue;
                 }
                 *at = Position { offset: decoder.offset(), index: at.index.saturating_add(1), inner: 0 };
-                let place = Place { offset: at.offset, buffer: number, state: decoder.state() };
-                *self.shared.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
+                let cursor = EventCursor { offset: at.offset, buffer: number, state: decoder.state() };
+                *self.cursor.lock().unwrap_or_else(PoisonError::into_inner) = Some(cursor);
                 return Some((event, buffer.header.thread_id));
             }
             number = number.saturating_add(1);
@@ -166,8 +94,9 @@ impl MonoLog {
         }
     }
 
+    /// Architecture as `uname -m` spells it; `None` if unknown.
     fn arch(&self) -> Option<&'static str> {
-        Some(match self.shared.header.text(1)?.as_str() {
+        Some(match self.data.header.text(1)?.as_str() {
             "x86-64" | "amd64" => "x86_64",
             "x86" => "i386",
             "arm64" => "aarch64",
@@ -183,8 +112,9 @@ impl MonoLog {
         })
     }
 
+    /// The header fields for `perfuse info`.
     fn header_fields(&self) -> Vec<(&'static str, Value<'static>)> {
-        let header = &self.shared.header;
+        let header = &self.data.header;
         let fixed = header.fixed;
         let mut fields = vec![
             ("id", Value::Hex(fixed.id.into())),
@@ -217,12 +147,12 @@ impl Recording for MonoLog {
     }
 
     fn source(&self) -> &Arc<Source> {
-        &self.shared.source
+        &self.data.source
     }
 
     fn summary(&self) -> Summary {
         let survey = self.survey();
-        let fixed = self.shared.header.fixed;
+        let fixed = self.data.header.fixed;
         let counts = EventByte::ALL.iter().map(|&byte| (byte.to_string(), survey.count(byte)));
         Summary {
             version: Some(survey.dialect.name()),
@@ -239,24 +169,24 @@ impl Recording for MonoLog {
 
     fn next_record<'a>(&'a self, at: &mut Position) -> Option<RecordView<'a>> {
         let index = at.index;
-        let (mut event, thread) = self.step(at)?;
-        Some(describe::view(&self.survey().dialect, &mut event, index, thread))
+        let (mut event, thread) = self.read_next(at)?;
+        Some(named_fields::record_view(&self.survey().dialect, &mut event, index, thread))
     }
 
     fn check(&self, sink: &mut Diagnostics) {
-        check::check(self, sink);
+        check::check(&self.data, sink);
     }
 
     fn findings(&self, sink: &mut Diagnostics) {
-        check::findings(self, sink);
+        check::findings(&self.data, sink);
     }
 
     fn repair(&self, out: &mut File) -> io::Result<Repaired> {
-        repair::repair(self, out)
+        repair::repair(&self.data, out)
     }
 
     fn fills(&self, table: &str) -> bool {
-        ingest::fills(&self.shared, table)
+        ingest::fills(&self.data, table)
     }
 
     fn num_rows(&self, table: &str) -> Option<u64> {
@@ -264,23 +194,23 @@ impl Recording for MonoLog {
     }
 
     fn extent(&self) -> Offsets {
-        ingest::extent(&self.shared)
+        ingest::extent(&self.data)
     }
 
     fn table(&self, name: &str, placement: &Placement, request: &TableRequest) -> Option<BatchStream> {
-        ingest::table(&self.shared, name, placement, request)
+        ingest::table(&self.data, name, placement, request)
     }
 
     fn call_segments(&self, placement: &Placement) -> Vec<CallStream> {
-        ingest::call_segments(&self.shared, placement)
+        ingest::call_segments(&self.data, placement)
     }
 
     fn allocation_sums(&self, placement: &Placement) -> Option<Vec<AllocationSum>> {
-        ingest::sums(&self.shared, placement)
+        ingest::allocation_totals(&self.data, placement)
     }
 
     fn shot_sums(&self, placement: &Placement) -> Option<Vec<ShotSum>> {
-        ingest::shot_sums(&self.shared, placement)
+        ingest::heapshot_totals(&self.data, placement)
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -1,70 +1,67 @@
-//! Every distinct stack of a log, once: backtraces and samples become numbers.
-//!
-//! A backtrace is looked up whole, by its methods as they are in the file; only one that is new is taken apart into frames.
+//! The distinct stacks of a log. A backtrace is looked up as a whole, by its method addresses as stored; only a new
+//! one is resolved to frames.
 
-mod code;
-mod tree;
+use std::hash::BuildHasher;
 
 use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap};
-use std::hash::BuildHasher;
 
-pub use self::code::CodeRanges;
-pub use self::tree::{Frame, Tree};
-use super::consts::{EventByte, KindSet};
-use super::names::Names;
-use super::recording::Shared;
-use super::records::{Body, Event};
-use super::survey;
+use crate::consts::{EventByte, KindSet};
+use crate::names::LogNames;
+use crate::ranges::CodeRanges;
+use crate::records::{Event, EventBody};
+use crate::survey;
+use crate::survey::LogSurvey;
 
 /// Events with a stack.
 pub const WITH_STACK: KindSet = KindSet::of(&[EventByte::ALLOC_BT]).or(OF_EVENTS);
-/// Those of them that are no allocations.
-const OF_EVENTS: KindSet = KindSet::of(&[EventByte::SAMPLE_HIT]).or(OF_HANDLES).or(OF_THROWS).or(OF_LOCKS);
+/// Events with a stack, except allocations.
+const OF_EVENTS: KindSet =
+    KindSet::of(&[EventByte::SAMPLE_HIT]).or(OF_HANDLES).or(OF_EXCEPTIONS).or(OF_LOCKS);
 const OF_HANDLES: KindSet =
     KindSet::of(&[EventByte::GC_HANDLE_CREATED_BT, EventByte::GC_HANDLE_DESTROYED_BT]);
-const OF_THROWS: KindSet = KindSet::of(&[EventByte::THROW_BT]);
+const OF_EXCEPTIONS: KindSet = KindSet::of(&[EventByte::THROW_BT]);
 const OF_LOCKS: KindSet = KindSet::of(&[EventByte::MONITOR_BT, EventByte::MONITOR_CONTENTION_BT]);
 
-/// Tables whose stacks can be had by themselves, and the events they are from.
+/// Tables whose stacks are available separately, and the events that have them.
 pub const TABLES: [(&str, KindSet); 3] =
-    [("exceptions", OF_THROWS), ("lock_events", OF_LOCKS), ("gc_handles", OF_HANDLES)];
+    [("exceptions", OF_EXCEPTIONS), ("lock_events", OF_LOCKS), ("gc_handles", OF_HANDLES)];
 
-/// The stacks of a log.
+/// The distinct stacks of a log.
 #[derive(Clone, Debug, Default)]
-pub struct Stacks {
-    /// Frames and who called whom.
-    pub tree: Tree,
-    /// Backtraces by hash: where in `words` they lie, and which stack they are.
-    known: FxHashMap<u64, (usize, usize, u32)>,
-    words: Vec<u64>,
+pub struct LogStacks {
+    /// The frames and the caller of each stack.
+    pub tree: StackTree,
+    /// Backtraces by hash: their range in `backtraces`, and their stack.
+    by_hash: FxHashMap<u64, (usize, usize, u32)>,
+    /// Method addresses of the backtraces.
+    backtraces: Vec<u64>,
 }
 
-impl Stacks {
-    /// Gathers those of all events but allocations.
+impl LogStacks {
+    /// Gathers the stacks of all events except allocations.
     #[must_use]
-    pub fn of_events(log: &Shared, names: &Names) -> Self {
-        Self::gather(log, names, OF_EVENTS)
+    pub fn of_events(data: &[u8], survey: &LogSurvey, names: &LogNames) -> Self {
+        Self::gather(data, survey, names, OF_EVENTS)
     }
 
-    /// Adds those of allocations to the others, which keep their numbers.
+    /// Adds the stacks of allocations to `others`, whose indices do not change.
     #[must_use]
-    pub fn of_allocations(log: &Shared, names: &Names, others: Self) -> Self {
-        others.merge(Self::gather(log, names, KindSet::of(&[EventByte::ALLOC_BT])))
+    pub fn of_allocations(data: &[u8], survey: &LogSurvey, names: &LogNames, others: Self) -> Self {
+        others.merge(Self::gather(data, survey, names, KindSet::of(&[EventByte::ALLOC_BT])))
     }
 
-    /// Gathers those of events of these kinds, on all processors.
+    /// Gathers the stacks of events of these kinds, in parallel.
     #[must_use]
-    pub fn gather(log: &Shared, names: &Names, kinds: KindSet) -> Self {
-        let found = log.survey();
-        let code = CodeRanges::new(found, names);
-        let tasks = survey::tasks(&found.buffers.list);
+    pub fn gather(data: &[u8], survey: &LogSurvey, names: &LogNames, kinds: KindSet) -> Self {
+        let code = CodeRanges::new(survey, names);
+        let tasks = survey::tasks(&survey.buffers.list);
         let parts = tasks.into_par_iter().map(|(first, buffers)| {
             let mut part = Self::default();
             for (_, number) in buffers.iter().zip(first..) {
-                if found.kinds.get(number).is_some_and(|held| held.meets(kinds)) {
-                    found.each(&log.source, number, kinds, KindSet::all().without(kinds), |at, event| {
-                        part.take(event, names, &code, at);
+                if survey.kinds.get(number).is_some_and(|kinds_in_buffer| kinds_in_buffer.meets(kinds)) {
+                    survey.for_each_event(data, number, kinds, KindSet::all().without(kinds), |at, event| {
+                        part.add_event(event, names, &code, at);
                     });
                 }
             }
@@ -73,95 +70,200 @@ impl Stacks {
         parts.reduce(Self::default, Self::merge)
     }
 
-    fn take(&mut self, event: &Event<'_>, names: &Names, code: &CodeRanges, time: u64) {
+    /// Adds the stack of an event.
+    fn add_event(&mut self, event: &Event<'_>, names: &LogNames, code: &CodeRanges, time: u64) {
         if event.byte == EventByte::SAMPLE_HIT {
             let frames = sample_frames(event, names, code, sample_time(event, time));
             self.tree.add(&frames);
         } else {
-            self.backtrace(&event.frames, names, time);
+            self.add_backtrace(&event.frames, names, time);
         }
     }
 
-    fn backtrace(&mut self, methods: &[u64], names: &Names, time: u64) {
-        if methods.is_empty() || self.find(methods).is_some() {
+    /// Adds a backtrace.
+    fn add_backtrace(&mut self, methods: &[u64], names: &LogNames, time: u64) {
+        if methods.is_empty() || self.find_stored(methods).is_some() {
             return;
         }
         let frames: Vec<_> =
-            methods.iter().map(|method| Frame::method(names.function(*method, time))).collect();
+            methods.iter().map(|method| StackFrame::method(names.function(*method, time))).collect();
         let stack = self.tree.add(&frames);
         if methods.iter().all(|method| names.is_constant(*method)) {
-            self.remember(methods, stack);
+            self.store_backtrace(methods, stack);
         }
     }
 
-    fn remember(&mut self, methods: &[u64], stack: u32) {
-        let start = self.words.len();
-        self.words.extend_from_slice(methods);
-        self.known.insert(hash(methods), (start, self.words.len(), stack));
+    /// Stores the stack of a backtrace.
+    fn store_backtrace(&mut self, methods: &[u64], stack: u32) {
+        let start = self.backtraces.len();
+        self.backtraces.extend_from_slice(methods);
+        self.by_hash.insert(hash_methods(methods), (start, self.backtraces.len(), stack));
     }
 
+    /// The stack of a stored backtrace.
     #[inline]
-    fn find(&self, methods: &[u64]) -> Option<u32> {
-        let (start, end, stack) = *self.known.get(&hash(methods))?;
-        (self.words.get(start..end)? == methods).then_some(stack)
+    fn find_stored(&self, methods: &[u64]) -> Option<u32> {
+        let (start, end, stack) = *self.by_hash.get(&hash_methods(methods))?;
+        (self.backtraces.get(start..end)? == methods).then_some(stack)
     }
 
+    /// Adds the stacks of `other`.
     fn merge(mut self, other: Self) -> Self {
         if self.tree.is_empty() {
             return other;
         }
         let numbers = self.tree.append(&other.tree);
-        for (start, end, stack) in other.known.into_values() {
-            let methods = other.words.get(start..end).unwrap_or_default();
-            if let Some(stack) = numbers.get(stack as usize).filter(|_| self.find(methods).is_none()) {
-                self.remember(methods, *stack);
+        for (start, end, stack) in other.by_hash.into_values() {
+            let methods = other.backtraces.get(start..end).unwrap_or_default();
+            if let Some(stack) = numbers.get(stack as usize).filter(|_| self.find_stored(methods).is_none()) {
+                self.store_backtrace(methods, *stack);
             }
         }
         self
     }
 
-    /// Number of an event's backtrace; `None` where it has none, or an empty one.
+    /// Index of the stack of a backtrace; `None` if it is empty or unknown.
     #[must_use]
     #[inline]
-    pub fn of_backtrace(&self, methods: &[u64], names: &Names, time: u64) -> Option<u32> {
+    pub fn find_backtrace(&self, methods: &[u64], names: &LogNames, time: u64) -> Option<u32> {
         if methods.is_empty() {
             return None;
         }
-        self.find(methods).or_else(|| {
+        self.find_stored(methods).or_else(|| {
             let frames: Vec<_> =
-                methods.iter().map(|method| Frame::method(names.function(*method, time))).collect();
+                methods.iter().map(|method| StackFrame::method(names.function(*method, time))).collect();
             self.tree.find(&frames)
         })
     }
 }
 
+/// Hash of a backtrace.
 #[inline]
-fn hash(methods: &[u64]) -> u64 {
+fn hash_methods(methods: &[u64]) -> u64 {
     FxBuildHasher.hash_one(methods)
 }
 
-/// When a sample was taken: its own stamp until data version 12, the event's time since.
+/// Time of a sample: its own time stamp until data version 12, the time of the event since.
 #[must_use]
 pub fn sample_time(event: &Event<'_>, time: u64) -> u64 {
     match event.body {
-        Body::SampleHit { stamp, .. } if event.time.is_none() => stamp,
+        EventBody::SampleHit { timestamp, .. } if event.time.is_none() => timestamp,
         _ => time,
     }
 }
 
-/// Frames of a sample, outermost first: the managed stack, and on top the native address unless that is in managed code.
+/// Frames of a sample, outermost first: the managed stack, and the innermost native address unless it is in managed
+/// code.
 #[must_use]
-pub fn sample_frames(event: &Event<'_>, names: &Names, code: &CodeRanges, time: u64) -> Vec<Frame> {
-    let managed = event.frames.iter().rev().map(|method| Frame::method(names.function(*method, time)));
+pub fn sample_frames(event: &Event<'_>, names: &LogNames, code: &CodeRanges, time: u64) -> Vec<StackFrame> {
+    let managed = event.frames.iter().rev().map(|method| StackFrame::method(names.function(*method, time)));
     let mut frames: Vec<_> = managed.collect();
-    let native = |ip: &u64| match code.function(*ip, time) {
-        Some(function) => Frame { function: Some(function), address: Some(*ip) },
-        None => Frame { function: names.symbol(*ip), address: Some(*ip) },
+    let native = |ip: &u64| match code.function_at(*ip, time) {
+        Some(function) => StackFrame { function: Some(function), address: Some(*ip) },
+        None => StackFrame { function: names.symbol(*ip), address: Some(*ip) },
     };
     if frames.is_empty() {
         return event.addresses.iter().rev().map(native).collect();
     }
-    let top = event.addresses.first().filter(|ip| code.function(**ip, time).is_none());
+    let top = event.addresses.first().filter(|ip| code.function_at(**ip, time).is_none());
     frames.extend(top.map(native));
     frames
+}
+
+/// A frame of a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StackFrame {
+    /// Function, if known.
+    pub function: Option<u32>,
+    /// Address, if sampled.
+    pub address: Option<u64>,
+}
+
+impl StackFrame {
+    /// The frame of a method.
+    #[must_use]
+    pub fn method(function: u32) -> Self {
+        Self { function: Some(function), address: None }
+    }
+}
+
+/// Stands for the caller of an outermost frame.
+const NO_CALLER: u32 = u32::MAX;
+
+/// Distinct frames, and stacks as a frame on top of the caller's stack.
+#[derive(Clone, Debug, Default)]
+pub struct StackTree {
+    frames: Vec<StackFrame>,
+    frame_numbers: FxHashMap<StackFrame, u32>,
+    /// Caller's stack and frame of each stack.
+    stacks: Vec<(u32, u32)>,
+    stack_numbers: FxHashMap<(u32, u32), u32>,
+}
+
+impl StackTree {
+    /// Whether there are no stacks.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.stacks.is_empty()
+    }
+
+    /// The distinct frames.
+    #[must_use]
+    pub fn frames(&self) -> &[StackFrame] {
+        &self.frames
+    }
+
+    /// Caller's stack and frame of each stack. A caller precedes the stacks on top of it.
+    pub fn stacks(&self) -> impl Iterator<Item = (Option<u32>, u32)> {
+        self.stacks
+            .iter()
+            .map(|(caller, frame)| (Some(*caller).filter(|caller| *caller != NO_CALLER), *frame))
+    }
+
+    /// Adds a stack of frames, outermost first; returns its index.
+    pub fn add(&mut self, frames: &[StackFrame]) -> u32 {
+        frames.iter().fold(NO_CALLER, |caller, frame| {
+            let frame = self.add_frame(*frame);
+            self.add_stack(caller, frame)
+        })
+    }
+
+    /// Index of a frame, which is added if new.
+    fn add_frame(&mut self, frame: StackFrame) -> u32 {
+        *self.frame_numbers.entry(frame).or_insert_with(|| {
+            self.frames.push(frame);
+            (self.frames.len() as u32).wrapping_sub(1)
+        })
+    }
+
+    /// Index of a stack, which is added if new.
+    fn add_stack(&mut self, caller: u32, frame: u32) -> u32 {
+        *self.stack_numbers.entry((caller, frame)).or_insert_with(|| {
+            self.stacks.push((caller, frame));
+            (self.stacks.len() as u32).wrapping_sub(1)
+        })
+    }
+
+    /// Index of a known stack.
+    #[must_use]
+    pub fn find(&self, frames: &[StackFrame]) -> Option<u32> {
+        let found = frames.iter().try_fold(NO_CALLER, |caller, frame| {
+            let frame = self.frame_numbers.get(frame)?;
+            self.stack_numbers.get(&(caller, *frame)).copied()
+        });
+        found.filter(|stack| *stack != NO_CALLER)
+    }
+
+    /// Adds the stacks of `other`; returns their new indices by their old ones.
+    pub fn append(&mut self, other: &Self) -> Vec<u32> {
+        let frames: Vec<_> = other.frames.iter().map(|frame| self.add_frame(*frame)).collect();
+        let mut numbers: Vec<u32> = Vec::with_capacity(other.stacks.len());
+        for (caller, frame) in &other.stacks {
+            let caller = numbers.get(*caller as usize).copied().unwrap_or(NO_CALLER);
+            let frame = frames.get(*frame as usize).copied().unwrap_or(0);
+            let number = self.add_stack(caller, frame);
+            numbers.push(number);
+        }
+        numbers
+    }
 }

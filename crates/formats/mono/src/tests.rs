@@ -1,14 +1,14 @@
-//! Tests. What is assembled here is assembled without the layouts and encoders under test.
+//! Tests. Their input is assembled without the layouts and encoders under test.
 
 pub mod assemble;
-mod breaches;
 mod damage;
-mod early;
-mod filled;
+mod heap_snapshots;
 mod layouts;
-mod lean;
+mod named_fields;
+mod prerelease;
 mod round_trips;
+mod rules;
 mod runs;
-mod shots;
-mod sums;
+mod skipped_backtraces;
 mod tables;
+mod totals;

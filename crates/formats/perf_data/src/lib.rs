@@ -13,6 +13,7 @@
 mod attribute;
 pub mod check;
 pub mod consts;
+mod directory;
 mod features;
 mod header;
 mod hidden;
@@ -38,7 +39,10 @@ use std::sync::Arc;
 
 use perfuse_wire::ParseError;
 
-use perfuse_recording::{Format, Recording, Source};
+use perfuse_recording::{
+    Capabilities, ClockPolicy, Format, Recording, RecordingDirectory, Role, Sniff, Source,
+};
+use perfuse_tables::Alignment;
 
 pub use layout::{ClockData, TimeConv};
 pub use recording::PerfData;
@@ -52,7 +56,20 @@ pub static FORMAT: Format = Format {
     name: "perf_data",
     title: "perf.data",
     about: "What Linux's perf record writes: samples with call chains, mappings, threads and their names.",
-    sniff: |head| head.starts_with(consts::MAGIC_LITTLE) || head.starts_with(consts::MAGIC_BIG),
+    role: Role::Samples,
+    report: "profile",
+    clock: ClockPolicy {
+        kinds: &["perf", "monotonic", "monotonic_raw", "realtime", "boottime", "tai", "unknown"],
+        alignments: &[Alignment::SameClock],
+        start_field: None,
+    },
+    process_field: None,
+    files: &["perf.data", "*.perf.data"],
+    directory: Some(RecordingDirectory { main_file: directory::MAIN_FILE, read: directory::read }),
+    capabilities: Capabilities { writer: true, repair: true },
+    sniff: |head| {
+        Sniff::by_magic(head.starts_with(consts::MAGIC_LITTLE) || head.starts_with(consts::MAGIC_BIG))
+    },
     open,
     refused: None,
     rules: check::RULES,

@@ -17,7 +17,8 @@ use super::survey::{JitMarker, PidNamespace};
 use super::tasks::Exec;
 use super::{FORMAT, check, ingest, repair};
 use perfuse_recording::{
-    BatchStream, Format, Placement, Position, Recording, Repaired, Source, Summary, TableRequest,
+    BatchStream, CodeMarker, Format, Placement, Position, Recording, Repaired, SamplingFacts, Source,
+    Summary, TableRequest,
 };
 
 /// An open perf.data file. Cheap to clone.
@@ -247,6 +248,26 @@ impl Recording for PerfData {
 
     fn repair(&self, out: &mut std::fs::File) -> io::Result<Repaired> {
         repair::repair(self, out)
+    }
+
+    fn sampling_facts(&self) -> Option<SamplingFacts> {
+        let marker = |marker: &JitMarker| CodeMarker {
+            pid: marker.pid,
+            tid: marker.tid,
+            ts: marker.ts,
+            path: marker.path.clone(),
+            record_offset: marker.record_offset,
+        };
+        let conversion = |it: TimeConv| (it.time_shift, it.time_mult, it.time_zero);
+        Some(SamplingFacts {
+            command_line: self.command_line(),
+            hostname: self.hostname(),
+            os_release: self.os_release(),
+            cpu: self.cpu_description(),
+            time_conversion: self.time_conv().map(conversion),
+            pids: self.sampled_pids(),
+            markers: self.jit_markers().iter().map(marker).collect(),
+        })
     }
 
     fn extent(&self) -> Offsets {

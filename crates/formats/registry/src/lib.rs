@@ -14,9 +14,5 @@ pub mod fusing;
 pub mod instrumentation_map;
 pub mod registry;
 
-pub use perfuse_jitdump as jitdump;
-pub use perfuse_mono as mono;
-pub use perfuse_perf_data as perf_data;
 pub use perfuse_recording::*;
-pub use perfuse_sframe as sframe;
-pub use perfuse_xray as xray;
+pub use registry::formats::*;

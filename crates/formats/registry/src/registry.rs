@@ -1,36 +1,71 @@
-//! The one list of formats: a new format is one folder and one line here.
+//! The formats, and how the one of a file is found. The list is generated from this crate's dependencies by `build.rs`.
 
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use perfuse_wire::{ErrorKind, ParseError, Rule};
 
-use crate::{Format, Recording, Source, fusing, instrumentation_map, jitdump, mono, perf_data, sframe, xray};
+use crate::{Format, Recording, Sniff, Source, fusing, instrumentation_map};
 
-/// Every format, in the order they are asked.
-pub static FORMATS: &[&Format] =
-    &[&jitdump::FORMAT, &perf_data::FORMAT, &mono::FORMAT, &sframe::FORMAT, &xray::FORMAT];
+/// The generated list, and each format's crate under the name of its folder.
+pub mod formats {
+    use crate::Format;
 
-/// The format whose magic these first bytes have.
+    include!(concat!(env!("OUT_DIR"), "/formats.rs"));
+}
+pub use formats::FORMATS;
+
+/// The format that is most certain of a file with these first bytes; of several the first in the list.
 #[must_use]
 pub fn detect(head: &[u8]) -> Option<&'static Format> {
-    FORMATS.iter().copied().find(|format| (format.sniff)(head))
+    let mut best = (Sniff::No, None);
+    for format in FORMATS.iter().copied() {
+        let sniff = (format.sniff)(head);
+        if sniff > best.0 {
+            best = (sniff, Some(format));
+        }
+        if sniff == Sniff::Certain {
+            break;
+        }
+    }
+    best.1
 }
 
-/// Opens a source as whatever its first bytes say it is.
+/// The format of which a directory is one recording; `None` where it is a directory of other files.
+#[must_use]
+pub fn detect_directory(directory: &Path) -> Option<&'static Format> {
+    FORMATS.iter().copied().find(|format| format.main_file_of(directory).is_some())
+}
+
+/// Reads the bytes of a file, or of a directory that is one recording.
 ///
 /// # Errors
-/// `BadMagic` when no format knows the bytes; a format's own error when not even its header can be read.
+/// Those of the file system.
+pub fn read(path: &str) -> io::Result<Source> {
+    let directory = Path::new(path);
+    let format = if directory.is_dir() { detect_directory(directory) } else { None };
+    match format.and_then(|format| format.directory) {
+        Some(layout) => (layout.read)(directory),
+        None => Source::open(path),
+    }
+}
+
+/// Opens a source as the format that its first bytes are of.
+///
+/// # Errors
+/// `BadMagic` where they are not of a known format; the format's own error where not even its header can be read.
 pub fn open(source: Arc<Source>) -> Result<Arc<dyn Recording>, ParseError> {
     match detect(&source) {
         Some(format) => (format.open)(source),
         None => {
-            let found = source.first_chunk::<4>().map_or(0, |b| u32::from_be_bytes(*b));
+            let found = source.first_chunk::<4>().map_or(0, |bytes| u32::from_be_bytes(*bytes));
             Err(ParseError::new(ErrorKind::BadMagic { found }, 0, "magic"))
         }
     }
 }
 
-/// Every rule, with the format it belongs to; those of no one format under `fusing` and `instrumentation_map`.
+/// Every rule with the name of its format; `fusing` and `instrumentation_map` for those that are not of a format.
 pub fn rules() -> impl Iterator<Item = (&'static str, &'static Rule)> {
     let own = FORMATS.iter().flat_map(|format| format.rules.iter().map(|rule| (format.name, *rule)));
     let others = [("fusing", fusing::RULES), ("instrumentation_map", instrumentation_map::RULES)];

@@ -13,7 +13,7 @@ fn main() {
         return;
     };
     let open = || SFrame::open(Arc::new(Source::open(&path).expect("a file"))).expect("a section");
-    let (opening, _) = best(|| open().pieces().len());
+    let (opening, _) = best(|| open().units().len());
     let (decoding, rows) = best(|| {
         let file = open();
         let placement = Placement::alone(&file);
@@ -23,19 +23,19 @@ fn main() {
     println!("opened in {opening:?}, decoded in {decoding:?}: {rows} rows");
 
     let file = open();
-    let piece = file.pieces().first().expect("a header");
-    let style = Style::for_section(piece.version(), piece.header.sfp_flags).and_then(Style::named);
+    let unit = file.units().first().expect("a header");
+    let style = Style::for_section(unit.version(), unit.header.sfp_flags).and_then(Style::named);
     let (dumping, bytes) = best(|| {
         let dump = Dump::of(&open(), style.expect("a readelf that shows it"));
         dump.expect("a text").map(|block| block.len()).sum()
     });
     println!("text in {dumping:?}: {bytes} bytes");
 
-    let view = file.view(piece);
+    let view = file.view(unit);
     // A fixed scatter, so that runs compare.
     let pick = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let address = |number: u64| {
-        let function = view.function((pick(number) >> 33) as u32 % piece.num_functions).expect("a function");
+        let function = view.function((pick(number) >> 33) as u32 % unit.num_functions).expect("a function");
         function.start + pick(number) % u64::from(function.size.max(1))
     };
     let addresses: Vec<u64> = (0..1_000_000).map(address).collect();

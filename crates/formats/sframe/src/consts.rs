@@ -1,27 +1,27 @@
-//! Numbers of the specification, in its own spelling.
+//! Constants of the specification, in its spelling.
 
 use std::fmt;
 
 use perfuse_wire::Endian;
 
-/// The magic, in the byte order of the machine the section is for: `e2 de` or `de e2`.
+/// The magic, in the byte order of the target machine: `e2 de` or `de e2`.
 pub const SFRAME_MAGIC: u16 = 0xdee2;
 
 /// Function entries are sorted by start address.
 pub const SFRAME_F_FDE_SORTED: u8 = 0x1;
-/// All functions keep a frame pointer (versions 1 and 2; no producer sets it).
+/// All functions preserve the frame pointer (versions 1 and 2; no producer sets it).
 pub const SFRAME_F_FRAME_POINTER: u8 = 0x2;
-/// Start addresses count from their own field (version 2 errata 1, version 3).
+/// Start addresses are relative to their own field (version 2 errata 1, version 3).
 pub const SFRAME_F_FDE_FUNC_START_PCREL: u8 = 0x4;
 
-/// Flags by bit, as dumps spell them.
+/// The flags with their names.
 pub const FLAGS: &[(u8, &str)] = &[
     (SFRAME_F_FDE_SORTED, "SFRAME_F_FDE_SORTED"),
     (SFRAME_F_FRAME_POINTER, "SFRAME_F_FRAME_POINTER"),
     (SFRAME_F_FDE_FUNC_START_PCREL, "SFRAME_F_FDE_FUNC_START_PCREL"),
 ];
 
-/// Flags a version has.
+/// The flags that a version defines.
 #[must_use]
 pub const fn known_flags(version: u8) -> u8 {
     match version {
@@ -31,34 +31,35 @@ pub const fn known_flags(version: u8) -> u8 {
     }
 }
 
-/// `p_type` of the segment that holds the section.
+/// `p_type` of the segment that contains the section.
 pub const PT_GNU_SFRAME: u32 = 0x6474_e554;
 /// `sh_type` since binutils 2.45; PROGBITS before.
 pub const SHT_GNU_SFRAME: u32 = 0x6fff_fff4;
 
-/// Function entry: its code does not repeat, row starts are offsets.
+/// FDE type: row starts are offsets in the function.
 pub const SFRAME_FDE_TYPE_PCINC: u8 = 0;
-/// Function entry: a block of code that repeats (a PLT), row starts are offsets in the block.
+/// FDE type: a block of code that repeats (a PLT); row starts are offsets in that block.
 pub const SFRAME_FDE_TYPE_PCMASK: u8 = 1;
 
-/// Version 3: rows say where from the CFA the registers are, in the ABI's fixed order.
+/// Version 3: rows contain the offsets of registers from the CFA, in the ABI's fixed order.
 pub const SFRAME_FDE_TYPE_DEFAULT: u8 = 0;
-/// Version 3: rows name registers, and may read memory.
+/// Version 3: rows name registers and may read memory.
 pub const SFRAME_FDE_TYPE_FLEX: u8 = 1;
 
-/// What version 1 has no field for: the block of code that a PCMASK entry repeats, as every linker writes PLTs.
+/// Size of the block that a PCMASK entry repeats. Version 1 has no field for it; every linker writes PLTs with this
+/// one.
 pub const VERSION_1_REPEAT_BYTES: u8 = 16;
 
-/// s390x: the stack pointer is this much below the CFA, and CFA offsets are counted from it, in units of 8 bytes.
+/// s390x: CFA offsets are stored less this value, and in units of 8 bytes.
 pub const S390X_CFA_ADJUSTMENT: i64 = 160;
-/// s390x: the unit of CFA offsets.
+/// s390x: unit of CFA offsets.
 pub const S390X_CFA_SCALE: i64 = 8;
 
-/// An ABI and byte order; any number may occur.
+/// An ABI with its byte order; any number may occur.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Abi(pub u8);
 
-/// DWARF numbers of the registers that unwinding is about.
+/// DWARF numbers of the registers used in unwinding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Registers {
     /// Stack pointer.
@@ -79,7 +80,7 @@ impl Abi {
     /// s390x (version 2 errata 1).
     pub const S390X_ENDIAN_BIG: Self = Self(4);
 
-    /// All that are defined.
+    /// All defined ABIs.
     pub const ALL: [Self; 4] = [
         Self::AARCH64_ENDIAN_BIG,
         Self::AARCH64_ENDIAN_LITTLE,
@@ -87,7 +88,7 @@ impl Abi {
         Self::S390X_ENDIAN_BIG,
     ];
 
-    /// Machine, as `uname -m` spells it.
+    /// Machine, in the spelling of `uname -m`.
     #[must_use]
     pub const fn arch(self) -> Option<&'static str> {
         match self {
@@ -99,7 +100,7 @@ impl Abi {
         }
     }
 
-    /// Byte order of its sections.
+    /// Byte order of sections for this ABI.
     #[must_use]
     pub const fn endian(self) -> Option<Endian> {
         match self {
@@ -109,7 +110,7 @@ impl Abi {
         }
     }
 
-    /// Its registers.
+    /// The registers of this ABI.
     #[must_use]
     pub const fn registers(self) -> Option<Registers> {
         match self {

@@ -1,4 +1,4 @@
-//! Every record as `perfuse records` shows it: a header, then each function with its rows.
+//! The records that `perfuse records` lists: each header, then each function with its rows.
 
 use std::borrow::Cow;
 
@@ -6,32 +6,28 @@ use perfuse_wire::{RecordView, Value};
 
 use super::SFrame;
 use super::consts::{FLAGS, SFRAME_FDE_TYPE_DEFAULT, SFRAME_FDE_TYPE_FLEX};
-use super::layout::{FuncDescAttrV3, Header};
-use super::reader::{Piece, View};
-use super::records::Function;
+use super::layout::{ATTRIBUTES, ENTRY, FuncDescAttrV3, HEADER, Header, INDEX, ROW};
+use super::reader::UnitView;
+use super::records::Fde;
 use super::recovery::Recovery;
-use super::row::Row;
+use super::row::Fre;
+use super::unit::SFrameUnit;
 use perfuse_recording::Position;
 
-pub(super) const HEADER: &str = "sframe_header";
-pub(super) const ENTRY: &str = "sframe_func_desc_entry";
-pub(super) const INDEX: &str = "sframe_func_desc_idx_v3";
-pub(super) const ATTRIBUTES: &str = "sframe_func_desc_attr_v3";
-pub(super) const ROW: &str = "sframe_frame_row_entry";
-
-/// The record at a position. `offset` is that of the piece's header; `inner` is 0 for the header, else one more than the
-/// function's index in its upper half and, in its lower half, 0 for its entry, 1 for its attributes, then 2 for its first row.
+/// The record at a position. `offset` is that of the unit's header. `inner` is 0 for the header; else its upper half
+/// is the function's index and its lower half, less one, is 0 for the entry, 1 for the attributes, and 2 plus the
+/// row's index for a row.
 pub fn next_record<'a>(file: &'a SFrame, at: &mut Position) -> Option<RecordView<'a>> {
     loop {
-        let pieces = file.pieces();
-        let number = pieces.partition_point(|piece| file.view(piece).offset(piece.at) < at.offset);
-        let view = file.view(pieces.get(number)?);
-        let found = match at.inner.checked_sub(1) {
+        let units = file.units();
+        let unit_index = units.partition_point(|unit| file.view(unit).offset(unit.at) < at.offset);
+        let view = file.view(units.get(unit_index)?);
+        let record = match at.inner.checked_sub(1) {
             None => Some((header_record(view), 1)),
-            Some(place) => of_function(file, number, view, place),
+            Some(position) => function_record(file, unit_index, view, position),
         };
-        let offset = view.offset(view.piece.at);
-        if let Some((mut record, inner)) = found {
+        let offset = view.offset(view.unit.at);
+        if let Some((mut record, inner)) = record {
             record.index = at.index;
             *at = Position { offset, index: at.index.saturating_add(1), inner };
             return Some(record);
@@ -40,27 +36,28 @@ pub fn next_record<'a>(file: &'a SFrame, at: &mut Position) -> Option<RecordView
     }
 }
 
-/// The record at a place of a piece, and where the next one is; `None` behind the last function.
-fn of_function<'a>(
+/// The record of a function at a position, and the position after it; `None` after the last function.
+fn function_record<'a>(
     file: &'a SFrame,
-    number: usize,
-    view: View<'a>,
-    place: u64,
+    unit_index: usize,
+    view: UnitView<'a>,
+    position: u64,
 ) -> Option<(RecordView<'a>, u64)> {
-    let (mut index, mut step) = (u32::try_from(place >> 32).ok()?, place as u32);
+    let (mut index, mut step) = (u32::try_from(position >> 32).ok()?, position as u32);
     loop {
-        let function = view.function(index).filter(|_| index < view.piece.num_functions)?;
-        let behind = |step: u32| (u64::from(index) << 32 | u64::from(step)).saturating_add(2);
+        let function = view.function(index).filter(|_| index < view.unit.num_functions)?;
+        let next_position = |step: u32| (u64::from(index) << 32 | u64::from(step)).saturating_add(2);
         let record = match step {
             0 => Some(entry_record(view, &function)),
             1 => attributes_record(view, &function),
             _ => {
-                let row = file.survey().rows_from(number, view, &function, step.saturating_sub(2)).next();
+                let row =
+                    file.row_survey().rows_from(unit_index, view, &function, step.saturating_sub(2)).next();
                 row.and_then(Result::ok).map(|row| row_record(view, &function, &row))
             }
         };
         match record {
-            Some(record) => return Some((record, behind(step))),
+            Some(record) => return Some((record, next_position(step))),
             None if step == 1 => step = 2,
             None => (index, step) = (index.checked_add(1)?, 0),
         }
@@ -68,7 +65,7 @@ fn of_function<'a>(
 }
 
 fn record<'a>(
-    view: View<'a>,
+    view: UnitView<'a>,
     at: usize,
     size: u64,
     name: &'static str,
@@ -77,20 +74,20 @@ fn record<'a>(
     RecordView { index: 0, offset: view.offset(at), size, name: Cow::Borrowed(name), timestamp: None, fields }
 }
 
-fn header_record(view: View<'_>) -> RecordView<'_> {
-    let piece = view.piece;
-    let size = Header::SIZE.saturating_add(piece.header.sfh_auxhdr_len.into());
-    record(view, piece.at, size, HEADER, header(piece))
+fn header_record(view: UnitView<'_>) -> RecordView<'_> {
+    let unit = view.unit;
+    let size = Header::SIZE.saturating_add(unit.header.sfh_auxhdr_len.into());
+    record(view, unit.at, size, HEADER, header(unit))
 }
 
-/// Fields of a header, in the order of the specification.
-pub(super) fn header(piece: &Piece) -> Vec<(&'static str, Value<'static>)> {
-    let header = &piece.header;
+/// The fields of a header, in the order of the specification.
+pub(super) fn header(unit: &SFrameUnit) -> Vec<(&'static str, Value<'static>)> {
+    let header = &unit.header;
     vec![
         ("sfp_magic", Value::Hex(header.sfp_magic.into())),
         ("sfp_version", Value::Unsigned(header.sfp_version.into())),
         ("sfp_flags", Value::Text(flags(header.sfp_flags).into())),
-        ("sfh_abi_arch", Value::Text(piece.abi().to_string().into())),
+        ("sfh_abi_arch", Value::Text(unit.abi().to_string().into())),
         ("sfh_cfa_fixed_fp_offset", Value::Signed(header.sfh_cfa_fixed_fp_offset.into())),
         ("sfh_cfa_fixed_ra_offset", Value::Signed(header.sfh_cfa_fixed_ra_offset.into())),
         ("sfh_auxhdr_len", Value::Unsigned(header.sfh_auxhdr_len.into())),
@@ -102,7 +99,7 @@ pub(super) fn header(piece: &Piece) -> Vec<(&'static str, Value<'static>)> {
     ]
 }
 
-/// Flags by name; bits without one in hexadecimal.
+/// Names of the flags; unnamed bits in hexadecimal.
 pub(super) fn flags(flags: u8) -> String {
     let named = FLAGS.iter().filter(|(bit, _)| flags & bit != 0);
     let mut words: Vec<_> = named.map(|(_, name)| (*name).to_owned()).collect();
@@ -113,13 +110,14 @@ pub(super) fn flags(flags: u8) -> String {
     words.join(" | ")
 }
 
-fn entry_record<'a>(view: View<'a>, function: &Function) -> RecordView<'a> {
-    let size = view.piece.entry_bytes().unwrap_or(0) as u64;
+/// The record of a function entry.
+fn entry_record<'a>(view: UnitView<'a>, function: &Fde) -> RecordView<'a> {
+    let size = view.unit.entry_bytes().unwrap_or(0) as u64;
     let start = Value::Signed(function.start_field);
     let address = Value::Hex(function.start);
     let (func_size, fre_off) =
         (Value::Unsigned(function.size.into()), Value::Unsigned(function.start_fre_off.into()));
-    if view.piece.version() >= 3 {
+    if view.unit.version() >= 3 {
         let fields = vec![
             ("sfdi_func_start_offset", start),
             ("start_address", address),
@@ -136,16 +134,17 @@ fn entry_record<'a>(view: View<'a>, function: &Function) -> RecordView<'a> {
         ("sfde_func_num_fres", Value::Unsigned(function.num_rows.into())),
         ("sfde_func_info", Value::Text(function.info.to_string().into())),
     ];
-    if view.piece.version() == 2 {
+    if view.unit.version() == 2 {
         fields.push(("sfde_func_rep_size", Value::Unsigned(function.repeat_bytes.into())));
         fields.push(("sfde_func_padding2", Value::Unsigned(function.padding.into())));
     }
     record(view, function.at, size, ENTRY, fields)
 }
 
-fn attributes_record<'a>(view: View<'a>, function: &Function) -> Option<RecordView<'a>> {
+/// The record of the attributes of a function of version 3.
+fn attributes_record<'a>(view: UnitView<'a>, function: &Fde) -> Option<RecordView<'a>> {
     let at =
-        function.rows_at.filter(|_| view.piece.version() >= 3)?.checked_sub(FuncDescAttrV3::SIZE as usize)?;
+        function.rows_at.filter(|_| view.unit.version() >= 3)?.checked_sub(FuncDescAttrV3::SIZE as usize)?;
     let fde_type = match function.fde_type {
         SFRAME_FDE_TYPE_DEFAULT => Cow::Borrowed("DEFAULT"),
         SFRAME_FDE_TYPE_FLEX => Cow::Borrowed("FLEX"),
@@ -161,7 +160,8 @@ fn attributes_record<'a>(view: View<'a>, function: &Function) -> Option<RecordVi
     Some(record(view, at, FuncDescAttrV3::SIZE, ATTRIBUTES, fields))
 }
 
-fn row_record<'a>(view: View<'a>, function: &Function, row: &Row<'a>) -> RecordView<'a> {
+/// The record of a row, with its interpretation.
+fn row_record<'a>(view: UnitView<'a>, function: &Fde, row: &Fre<'a>) -> RecordView<'a> {
     let words: Vec<_> = row.words().map(|word| word.to_string()).collect();
     let mut fields = vec![
         ("start_address", Value::Hex(function.start.wrapping_add(row.start.into()))),
@@ -169,7 +169,7 @@ fn row_record<'a>(view: View<'a>, function: &Function, row: &Row<'a>) -> RecordV
         ("sfre_info", Value::Text(row.info.to_string().into())),
         ("sfre_words", Value::Text(words.join(", ").into())),
     ];
-    match view.piece.context(function).meaning(row) {
+    match view.unit.context(function).interpret(row) {
         Ok(Recovery::Outermost) => fields.push(("cfa", Value::Text("outermost".into()))),
         Ok(Recovery::Caller { cfa, fp, ra, .. }) => {
             fields.push(("cfa", Value::Text(cfa.to_string().into())));

@@ -1,21 +1,34 @@
-//! An open file: its sections, their pieces.
+//! An open file: its sections and their units, and lookups by address.
 
-use std::any::Any;
-use std::fs::File;
-use std::io;
 use std::sync::{Arc, OnceLock};
 
-use perfuse_tables::Offsets;
-use perfuse_wire::{Diagnostics, Endian, ParseError, RecordView, Value};
+use perfuse_wire::ParseError;
 
+use super::address_index::AddressIndex;
 use super::container::{self, Section};
-use super::lookup::Lookup;
-use super::reader::{self, Piece, View};
-use super::survey::Survey;
-use super::{FORMAT, check, describe, ingest, repair};
-use perfuse_recording::{
-    BatchStream, Clock, Format, Placement, Position, Rate, Recording, Repaired, Source, Summary, TableRequest,
-};
+use super::reader::{self, UnitView};
+use super::records::Fde;
+use super::recovery::{InvalidRow, Recovery};
+use super::row::Fre;
+use super::row_survey::RowSurvey;
+use super::unit::SFrameUnit;
+use perfuse_recording::Source;
+
+/// Number of addresses that are looked up together.
+const LOOKUP_BATCH: usize = 32;
+
+/// The function and row that apply at an address.
+#[derive(Clone, Copy, Debug)]
+pub struct AddressMatch<'a> {
+    /// Index of the unit.
+    pub unit: usize,
+    /// The function.
+    pub function: Fde,
+    /// The row; `None` where no row of the function applies.
+    pub row: Option<Fre<'a>>,
+    /// Its interpretation.
+    pub recovery: Option<Result<Recovery, InvalidRow>>,
+}
 
 /// An open file with SFrame sections.
 #[derive(Clone, Debug)]
@@ -27,11 +40,11 @@ pub struct SFrame {
 struct Shared {
     source: Arc<Source>,
     sections: Vec<Section>,
-    pieces: Vec<Piece>,
-    unread: Vec<(usize, ParseError)>,
+    units: Vec<SFrameUnit>,
+    unreadable: Vec<(usize, ParseError)>,
     trailing: Vec<usize>,
-    survey: OnceLock<Survey>,
-    lookup: OnceLock<Lookup>,
+    row_survey: OnceLock<RowSurvey>,
+    address_index: OnceLock<AddressIndex>,
 }
 
 impl SFrame {
@@ -43,7 +56,7 @@ impl SFrame {
         Self::open_at(source, None)
     }
 
-    /// The same; a section without an ELF file around it is loaded to an address.
+    /// The same for a section without an ELF file, which is loaded at `address`.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -51,172 +64,171 @@ impl SFrame {
         let mut sections = container::sections(&source)?;
         let mut shared = Shared {
             sections: Vec::new(),
-            pieces: Vec::new(),
-            unread: Vec::new(),
+            units: Vec::new(),
+            unreadable: Vec::new(),
             trailing: Vec::new(),
-            survey: OnceLock::new(),
-            lookup: OnceLock::new(),
+            row_survey: OnceLock::new(),
+            address_index: OnceLock::new(),
             source,
         };
         for (index, section) in sections.iter_mut().enumerate() {
             section.address = address.unwrap_or(section.address);
             let data = section.data(&shared.source);
-            match reader::pieces(section, index, data) {
-                Ok((pieces, trailing)) => {
-                    shared.pieces.extend(pieces);
+            match reader::read_units(section, index, data) {
+                Ok((units, trailing)) => {
+                    shared.units.extend(units);
                     shared.trailing.push(trailing);
                 }
                 Err(error) => {
-                    shared.unread.push((index, error));
+                    shared.unreadable.push((index, error));
                     shared.trailing.push(0);
                 }
             }
         }
-        if let (true, Some((_, error))) = (shared.pieces.is_empty(), shared.unread.first()) {
+        if let (true, Some((_, error))) = (shared.units.is_empty(), shared.unreadable.first()) {
             return Err(*error);
         }
         shared.sections = sections;
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// Its sections.
+    /// The bytes of the file.
+    pub(super) fn file_source(&self) -> &Arc<Source> {
+        &self.shared.source
+    }
+
+    /// All sections.
     #[must_use]
     pub fn sections(&self) -> &[Section] {
         &self.shared.sections
     }
 
-    /// Its pieces, of all sections, in file order.
+    /// The units of all sections, in file order.
     #[must_use]
-    pub fn pieces(&self) -> &[Piece] {
-        &self.shared.pieces
+    pub fn units(&self) -> &[SFrameUnit] {
+        &self.shared.units
     }
 
-    /// Sections that do not begin with a header, and why not.
+    /// Sections that do not begin with a header, with the error.
     #[must_use]
-    pub fn unread(&self) -> &[(usize, ParseError)] {
-        &self.shared.unread
+    pub fn unreadable(&self) -> &[(usize, ParseError)] {
+        &self.shared.unreadable
     }
 
-    /// Bytes of a section behind its last piece.
+    /// Number of bytes of a section after its last unit.
     #[must_use]
     pub fn trailing(&self, section: usize) -> usize {
         self.shared.trailing.get(section).copied().unwrap_or(0)
     }
 
-    /// A piece with its bytes.
+    /// A unit with its bytes.
     #[must_use]
-    pub fn view<'a>(&'a self, piece: &'a Piece) -> View<'a> {
-        self.view_of(piece, Section::data)
+    pub fn view<'a>(&'a self, unit: &'a SFrameUnit) -> UnitView<'a> {
+        self.view_of(unit, Section::data)
     }
 
-    /// A piece with its bytes as they are in the file, before relocation.
+    /// A unit with its bytes as stored in the file, before relocation.
     #[must_use]
-    pub fn raw_view<'a>(&'a self, piece: &'a Piece) -> View<'a> {
-        self.view_of(piece, Section::raw)
+    pub fn raw_view<'a>(&'a self, unit: &'a SFrameUnit) -> UnitView<'a> {
+        self.view_of(unit, Section::raw)
     }
 
-    fn view_of<'a>(&'a self, piece: &'a Piece, data: fn(&'a Section, &'a [u8]) -> &'a [u8]) -> View<'a> {
-        match self.shared.sections.get(piece.section) {
-            Some(section) => View {
-                piece,
+    /// The unit with the bytes that `data` selects.
+    fn view_of<'a>(
+        &'a self,
+        unit: &'a SFrameUnit,
+        data: fn(&'a Section, &'a [u8]) -> &'a [u8],
+    ) -> UnitView<'a> {
+        match self.shared.sections.get(unit.section) {
+            Some(section) => UnitView {
+                unit,
                 data: data(section, &self.shared.source),
-                file_offset: section.place.start as u64,
+                file_offset: section.range.start as u64,
                 address: section.address,
             },
-            None => View { piece, data: &[], file_offset: 0, address: 0 },
+            None => UnitView { unit, data: &[], file_offset: 0, address: 0 },
         }
     }
 
-    /// Every piece with its bytes.
-    pub fn views(&self) -> impl Iterator<Item = View<'_>> {
-        self.pieces().iter().map(|piece| self.view(piece))
+    /// All units with their bytes.
+    pub fn views(&self) -> impl Iterator<Item = UnitView<'_>> {
+        self.units().iter().map(|unit| self.view(unit))
     }
 
-    /// What one pass over all rows finds; made once.
-    pub(super) fn survey(&self) -> &Survey {
-        self.shared.survey.get_or_init(|| Survey::of(self))
+    /// The result of one pass over all rows; computed once.
+    pub(super) fn row_survey(&self) -> &RowSurvey {
+        self.shared.row_survey.get_or_init(|| RowSurvey::of(self.views()))
     }
 
-    /// Functions by address; made once.
+    /// Functions by address; computed once.
     #[must_use]
-    pub fn lookup(&self) -> &Lookup {
-        self.shared.lookup.get_or_init(|| Lookup::of(self))
-    }
-}
-
-impl Recording for SFrame {
-    fn format(&self) -> &'static Format {
-        &FORMAT
-    }
-
-    fn source(&self) -> &Arc<Source> {
-        &self.shared.source
-    }
-
-    fn summary(&self) -> Summary {
-        let first = self.pieces().first();
-        let mut versions: Vec<_> = self.pieces().iter().map(Piece::version).collect();
-        versions.sort_unstable();
-        versions.dedup();
-        let versions: Vec<_> = versions.iter().map(ToString::to_string).collect();
-        Summary {
-            version: (!versions.is_empty()).then(|| versions.join(", ")),
-            endian: first.map_or(Endian::Little, |piece| piece.endian),
-            pointer_bytes: Some(8),
-            arch: first.and_then(|piece| piece.abi().arch()),
-            producer: None,
-            clock: "unknown",
-            span: None,
-            counts: self.survey().counts(),
-            header: first.map(|piece| self.header_fields(piece)).unwrap_or_default(),
-        }
-    }
-
-    /// There are no time stamps, so nothing has to be looked over.
-    fn clock(&self, _rate: Rate) -> Clock {
-        Clock::nanoseconds("unknown")
-    }
-
-    fn span(&self) -> Option<(u64, u64)> {
-        None
-    }
-
-    fn next_record<'a>(&'a self, at: &mut Position) -> Option<RecordView<'a>> {
-        describe::next_record(self, at)
-    }
-
-    fn check(&self, sink: &mut Diagnostics) {
-        check::check(self, sink);
-    }
-
-    fn repair(&self, out: &mut File) -> io::Result<Repaired> {
-        repair::repair(self, out)
-    }
-
-    fn extent(&self) -> Offsets {
-        let functions = self.pieces().iter().map(|piece| piece.num_functions);
-        Offsets { source: 1, unwind_function: functions.fold(0, u32::saturating_add), ..Offsets::default() }
-    }
-
-    fn table(&self, name: &str, placement: &Placement, _request: &TableRequest) -> Option<BatchStream> {
-        ingest::table(self, name, placement)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
+    pub fn address_index(&self) -> &AddressIndex {
+        self.shared.address_index.get_or_init(|| AddressIndex::of(self.views()))
     }
 }
 
 impl SFrame {
-    fn header_fields(&self, piece: &Piece) -> Vec<(&'static str, Value<'static>)> {
-        let mut fields = describe::header(piece);
-        let section = self.sections().get(piece.section);
-        fields.push(("section_address", Value::Hex(section.map_or(0, |section| section.address))));
-        fields.push(("starts_count_from", Value::Text(piece.starts.name().into())));
-        fields.push(("because", Value::Text(piece.starts.reason().into())));
-        if self.pieces().len() > 1 {
-            fields.push(("num_headers", Value::Unsigned(self.pieces().len() as u64)));
+    /// The function that contains an address, and the row that applies there.
+    #[must_use]
+    pub fn find(&self, pc: u64) -> Option<AddressMatch<'_>> {
+        let entry = self.address_index().at_or_before(pc)?;
+        self.match_at(pc, self.function_at(pc, entry)?)
+    }
+
+    /// Looks up many addresses, in their order. Each step is done for a batch of addresses, so that their cache
+    /// misses overlap.
+    pub fn find_all<'a>(&'a self, addresses: &[u64], mut each: impl FnMut(u64, Option<AddressMatch<'a>>)) {
+        for some in addresses.chunks(LOOKUP_BATCH) {
+            let mut entries = [None; LOOKUP_BATCH];
+            for (entry, pc) in entries.iter_mut().zip(some) {
+                *entry = self.address_index().at_or_before(*pc);
+            }
+            let mut functions = [None; LOOKUP_BATCH];
+            for ((function, entry), pc) in functions.iter_mut().zip(entries).zip(some) {
+                *function = entry.and_then(|entry| self.function_at(*pc, entry));
+                // Read early, so that the row is in the cache when it is searched.
+                let row = function.and_then(|(unit, function)| self.first_row_byte(unit, &function));
+                std::hint::black_box(row);
+            }
+            for (function, pc) in functions.into_iter().zip(some) {
+                each(*pc, function.and_then(|function| self.match_at(*pc, function)));
+            }
         }
-        fields
+    }
+
+    /// The function of an index entry, with the index of its unit, if it contains the address.
+    #[inline]
+    fn function_at(&self, pc: u64, (unit_index, index): (u32, u32)) -> Option<(usize, Fde)> {
+        let unit = self.units().get(unit_index as usize)?;
+        let function = self.view(unit).function(index).filter(|function| pc < function.end())?;
+        Some((unit_index as usize, function))
+    }
+
+    /// The first byte of the rows of a function.
+    fn first_row_byte(&self, unit_index: usize, function: &Fde) -> Option<u8> {
+        self.view(self.units().get(unit_index)?).data.get(function.rows_at?).copied()
+    }
+
+    /// The row of a function that applies at an address.
+    #[inline]
+    fn match_at(&self, pc: u64, (unit_index, function): (usize, Fde)) -> Option<AddressMatch<'_>> {
+        let unit = self.units().get(unit_index)?;
+        let row = function.row_offset(pc.wrapping_sub(function.start));
+        let row = row.and_then(|offset| self.row_at(unit_index, &function, offset));
+        let recovery = row.map(|row| unit.context(&function).interpret(&row));
+        Some(AddressMatch { unit: unit_index, function, row, recovery })
+    }
+
+    /// The last row of a function that starts at or before an offset.
+    fn row_at(&self, unit_index: usize, function: &Fde, offset: u64) -> Option<Fre<'_>> {
+        let view = self.view(self.units().get(unit_index)?);
+        let begins_before = |at: &usize| {
+            let row = view.row_at_offset(function, *at);
+            row.is_some_and(|row| u64::from(row.start) <= offset)
+        };
+        let strides = self.row_survey().strides(unit_index, function);
+        let skipped = strides.partition_point(begins_before);
+        let rows = self.row_survey().rows_from_stride(unit_index, view, function, skipped);
+        rows.map_while(Result::ok).take_while(|row| u64::from(row.start) <= offset).last()
     }
 }

@@ -1,10 +1,10 @@
-//! Rows of the common tables: functions and how to unwind through them, in batches of functions.
+//! Fills the tables `unwind_functions`, `unwind_rows` and `unwind_lookups`, in batches of functions.
 
 mod columns;
-mod plain;
-mod rows;
-mod rules;
-mod spans;
+mod fast_path;
+
+use std::collections::VecDeque;
+use std::ops::Range;
 
 use arrow_array::RecordBatch;
 use rayon::prelude::*;
@@ -13,23 +13,25 @@ use perfuse_tables::{PcType, UnwindOrigin, records, unwind_functions};
 use perfuse_wire::RecordView;
 
 use super::SFrame;
-use super::ahead::Ahead;
-use columns::Lookups;
+use super::prefetch::Prefetch;
+use super::reader::UnitView;
+use columns::{LookupColumns, UnwindRow, UnwindRowColumns};
+use fast_path::FastRows;
 use perfuse_recording::{BatchStream, Placement, Position, Recording};
-use spans::{Span, groups};
 
-/// Functions of a batch of functions.
+/// Number of functions in a batch of `unwind_functions`.
 const FUNCTIONS: u32 = 1 << 14;
-/// Functions of a batch of rows: as many as have rows for half a megabyte, which stays in a processor's own cache.
+/// Number of functions in a batch of `unwind_rows`: their rows take about half a megabyte, which fits a processor's
+/// own cache.
 const FUNCTIONS_WITH_ROWS: u32 = 1 << 11;
-/// Addresses of a batch.
+/// Number of addresses in a batch of `unwind_lookups`.
 const ADDRESSES: usize = 1 << 11;
 
 /// One table of a file, in batches.
 pub fn table(file: &SFrame, name: &str, placement: &Placement) -> Option<BatchStream> {
     Some(match name {
-        "unwind_functions" => batches(file, placement, FUNCTIONS, functions),
-        "unwind_rows" => batches(file, placement, FUNCTIONS_WITH_ROWS, rows::batch),
+        "unwind_functions" => batches(file, placement, FUNCTIONS, unwind_function_batch),
+        "unwind_rows" => batches(file, placement, FUNCTIONS_WITH_ROWS, unwind_row_batch),
         "records" => Box::new(RecordBatches {
             file: file.clone(),
             source_id: placement.source_id,
@@ -39,25 +41,26 @@ pub fn table(file: &SFrame, name: &str, placement: &Placement) -> Option<BatchSt
     })
 }
 
-/// Batches of so many functions, or of their rows.
+/// Batches of `size` functions each, or of their rows.
 fn batches(
     file: &SFrame,
     placement: &Placement,
     size: u32,
-    make: fn(&SFrame, u32, &[Span]) -> RecordBatch,
+    make: fn(&SFrame, u32, &[FunctionSpan]) -> RecordBatch,
 ) -> BatchStream {
-    let todo = groups(file, size, placement.first.unwind_function);
+    let jobs = function_groups(file, size, placement.first.unwind_function);
     let (file, source_id) = (file.clone(), placement.source_id);
-    Box::new(Ahead::new(todo, move |spans: Vec<Span>| make(&file, source_id, &spans)))
+    Box::new(Prefetch::new(jobs, move |spans: Vec<FunctionSpan>| make(&file, source_id, &spans)))
 }
 
-fn functions(file: &SFrame, source_id: u32, spans: &[Span]) -> RecordBatch {
+/// A batch of `unwind_functions`.
+fn unwind_function_batch(file: &SFrame, source_id: u32, spans: &[FunctionSpan]) -> RecordBatch {
     let mut table = unwind_functions::Builder::new();
     for span in spans {
-        let Some(piece) = file.pieces().get(span.piece) else { break };
-        let member = file.sections().get(piece.section).map(|section| section.member.as_str());
+        let Some(unit) = file.units().get(span.unit) else { break };
+        let member = file.sections().get(unit.section).map(|section| section.member.as_str());
         let member = member.filter(|member| !member.is_empty());
-        let view = file.view(piece);
+        let view = file.view(unit);
         for (function, id) in view.functions_in(span.indexes.clone()).zip(span.id..) {
             let info = function.info;
             table.push(
@@ -66,7 +69,7 @@ fn functions(file: &SFrame, source_id: u32, spans: &[Span]) -> RecordBatch {
                 function.size.into(),
                 if info.repeats() { PcType::Mask } else { PcType::Increment },
                 info.repeats().then(|| function.repeat_bytes.into()),
-                piece.version() >= 3 && info.is_signal(),
+                unit.version() >= 3 && info.is_signal(),
                 info.pauth_key_b(),
                 function.num_rows,
                 UnwindOrigin::SFrame,
@@ -79,21 +82,62 @@ fn functions(file: &SFrame, source_id: u32, spans: &[Span]) -> RecordBatch {
     table.finish()
 }
 
-/// Looks addresses up: table `unwind_lookups`, in their order.
+/// The rows of some functions as a batch.
+fn unwind_row_batch(file: &SFrame, source_id: u32, spans: &[FunctionSpan]) -> RecordBatch {
+    let expected_rows = spans.iter().map(|span| expected_rows(file, span)).fold(0, usize::saturating_add);
+    let mut columns = UnwindRowColumns::with_capacity(source_id, expected_rows.min(1 << 17));
+    for span in spans {
+        let Some(unit) = file.units().get(span.unit) else { break };
+        add_rows(&file.view(unit), span, &mut columns);
+    }
+    columns.finish()
+}
+
+/// Adds the rows of a span: by the fast path, and the rest one by one.
+fn add_rows(view: &UnitView<'_>, span: &FunctionSpan, columns: &mut UnwindRowColumns) {
+    let mut fast_rows = FastRows::new(view.unit);
+    for (index, id) in span.indexes.clone().zip(span.id..) {
+        let Some(function) = view.function(index) else { break };
+        let mut rows = view.rows(&function);
+        fast_rows.add_rows_of(view, &function, id, &mut rows, columns);
+        if rows.is_at_end() {
+            continue;
+        }
+        fast_rows.flush(columns);
+        let context = view.unit.context(&function);
+        for row in rows.map_while(Result::ok) {
+            let recovery = columns.shapes.recovery_of(context.interpret(&row).ok());
+            let (start, record_offset) = (row.start, view.offset(row.at));
+            columns.push(UnwindRow { function: id, start, recovery, record_offset });
+        }
+    }
+    fast_rows.flush(columns);
+}
+
+/// Estimated number of rows of a span: the average per function plus an eighth. A section has more bytes than rows.
+fn expected_rows(file: &SFrame, span: &FunctionSpan) -> usize {
+    let Some(unit) = file.units().get(span.unit) else { return 0 };
+    let rows = u64::from(unit.header.sfh_num_fres).min(unit.rows.len() as u64);
+    let average = rows.saturating_mul(span.indexes.len() as u64).checked_div(unit.num_functions.into());
+    let average = average.unwrap_or(0);
+    usize::try_from(average.saturating_add(average / 8)).unwrap_or(usize::MAX)
+}
+
+/// Looks up addresses: table `unwind_lookups`, in their order.
 #[must_use]
 pub fn look_up(file: &SFrame, addresses: &[u64]) -> Vec<RecordBatch> {
     let firsts: Vec<u32> = file
-        .pieces()
+        .units()
         .iter()
-        .scan(0u32, |next, piece| Some(std::mem::replace(next, next.saturating_add(piece.num_functions))))
+        .scan(0u32, |next, unit| Some(std::mem::replace(next, next.saturating_add(unit.num_functions))))
         .collect();
-    // Made once, before threads ask for them.
-    let _ = (file.lookup(), file.survey());
+    // Computed once, before several threads need them.
+    let _ = (file.address_index(), file.row_survey());
     let batch = |addresses: &[u64]| {
-        let mut table = Lookups::with_capacity(addresses.len());
+        let mut table = LookupColumns::with_capacity(addresses.len());
         file.find_all(addresses, |address, found| {
             let function = found.as_ref().map(|found| {
-                let first = firsts.get(found.piece).copied().unwrap_or(0);
+                let first = firsts.get(found.unit).copied().unwrap_or(0);
                 (first.saturating_add(found.function.index), found.function.start)
             });
             let row = found.and_then(|found| Some((found.row?.start.into(), found.recovery?.ok())));
@@ -126,4 +170,34 @@ impl Iterator for RecordBatches {
         self.at = Some(at);
         Some(table.finish())
     }
+}
+
+/// A range of functions of one unit, and the key of the first.
+#[derive(Clone, Debug)]
+struct FunctionSpan {
+    unit: usize,
+    indexes: Range<u32>,
+    id: u32,
+}
+
+/// All functions in groups of `size`. An empty table still has one group, so that its schema is visible.
+fn function_groups(file: &SFrame, size: u32, mut id: u32) -> VecDeque<Vec<FunctionSpan>> {
+    let (mut function_groups, mut group, mut room) = (VecDeque::new(), Vec::new(), size);
+    for (unit, found) in file.units().iter().enumerate() {
+        let mut from = 0u32;
+        while from < found.num_functions {
+            let to = from.saturating_add(room).min(found.num_functions);
+            let num = to.saturating_sub(from);
+            group.push(FunctionSpan { unit, indexes: from..to, id });
+            (from, id, room) = (to, id.saturating_add(num), room.saturating_sub(num));
+            if room == 0 {
+                function_groups.push_back(std::mem::take(&mut group));
+                room = size;
+            }
+        }
+    }
+    if !group.is_empty() || function_groups.is_empty() {
+        function_groups.push_back(group);
+    }
+    function_groups
 }

@@ -1,4 +1,4 @@
-//! SFrame: how to unwind stacks, in a table small and plain enough to be used while a program runs. See this folder's README.
+//! SFrame: a compact stack trace format that a running program can unwind by. See the README of this folder.
 #![cfg_attr(
     not(test),
     deny(
@@ -10,7 +10,7 @@
     )
 )]
 
-pub mod ahead;
+pub mod address_index;
 mod check;
 pub mod consts;
 pub mod container;
@@ -18,23 +18,24 @@ mod describe;
 mod file;
 mod ingest;
 pub mod layout;
-pub mod lookup;
+mod prefetch;
 pub mod readelf;
 pub mod reader;
+mod recording;
 pub mod records;
 pub mod recovery;
 mod repair;
 pub mod row;
+mod row_survey;
 pub mod rules;
-pub mod starts;
-mod survey;
 #[cfg(test)]
 mod tests;
+pub mod unit;
 pub mod writer;
 
 use std::sync::Arc;
 
-use perfuse_recording::Format;
+use perfuse_recording::{Capabilities, ClockPolicy, Format, Role};
 
 pub use file::SFrame;
 pub use ingest::look_up;
@@ -44,6 +45,13 @@ pub static FORMAT: Format = Format {
     name: "sframe",
     title: "SFrame",
     about: "how to unwind stacks: sections that assemblers and linkers put into programs, libraries and object files",
+    role: Role::UnwindTables,
+    report: "unwind_tables",
+    clock: ClockPolicy::TIMELESS,
+    process_field: None,
+    files: &["*.sframe"],
+    directory: None,
+    capabilities: Capabilities { writer: true, repair: true },
     sniff: container::sniff,
     open: |source| Ok(Arc::new(SFrame::open(source)?)),
     refused: Some(

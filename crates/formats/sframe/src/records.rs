@@ -1,4 +1,4 @@
-//! Function entries: three layouts, one meaning.
+//! Function descriptor entries (FDEs) of all versions as one type.
 
 use std::fmt;
 
@@ -7,18 +7,18 @@ use perfuse_wire::{Cursor, Endian};
 use super::consts::{SFRAME_FDE_TYPE_FLEX, SFRAME_FDE_TYPE_PCMASK, VERSION_1_REPEAT_BYTES};
 use super::layout::{FuncDescAttrV3, FuncDescIdxV3, FuncDescV1, FuncDescV2};
 
-/// The info byte of a function.
+/// The info byte of a function (`sfde_func_info`, `sfda_func_info`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct FuncInfo(pub u8);
+pub struct FdeInfo(pub u8);
 
-impl FuncInfo {
-    /// Bits 0-3: how row starts are written.
+impl FdeInfo {
+    /// Bits 0-3: FRE type, the size code of row start offsets.
     #[must_use]
     pub const fn fre_type(self) -> u8 {
         self.0 & 0xf
     }
 
-    /// Size in bytes of a row's start; `None` for a type nobody defined.
+    /// Size in bytes of a row start offset; `None` for an undefined FRE type.
     #[must_use]
     pub const fn row_start_bytes(self) -> Option<usize> {
         match self.fre_type() {
@@ -35,7 +35,7 @@ impl FuncInfo {
         self.0 >> 4 & 1
     }
 
-    /// Whether rows are about a block of code that repeats.
+    /// Whether rows describe a block of code that repeats (PCMASK).
     #[must_use]
     pub const fn repeats(self) -> bool {
         self.pc_type() == SFRAME_FDE_TYPE_PCMASK
@@ -47,20 +47,20 @@ impl FuncInfo {
         self.0 & 0x20 != 0
     }
 
-    /// Bit 7, version 3: the kernel enters it for a signal.
+    /// Bit 7, version 3: signal frame, entered by the kernel.
     #[must_use]
     pub const fn is_signal(self) -> bool {
         self.0 & 0x80 != 0
     }
 
-    /// The byte for these.
+    /// Builds the byte from its parts.
     #[must_use]
     pub const fn new(fre_type: u8, repeats: bool, pauth_key_b: bool, is_signal: bool) -> Self {
         Self(fre_type & 0xf | (repeats as u8) << 4 | (pauth_key_b as u8) << 5 | (is_signal as u8) << 7)
     }
 }
 
-impl fmt::Display for FuncInfo {
+impl fmt::Display for FdeInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.row_start_bytes() {
             Some(bytes) => write!(f, "ADDR{bytes}")?,
@@ -72,52 +72,52 @@ impl fmt::Display for FuncInfo {
     }
 }
 
-/// A function entry of any version.
+/// A function descriptor entry (FDE) of any version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Function {
-    /// Zero-based index in its table.
+pub struct Fde {
+    /// Zero-based index in the table of its unit.
     pub index: u32,
-    /// Offset of its entry in the section.
+    /// Offset of the entry in the section.
     pub at: usize,
-    /// The start field as the file has it (after relocation, in an object file).
+    /// The start field as stored (in an object file: after relocation).
     pub start_field: i64,
-    /// First address.
+    /// Start address.
     pub start: u64,
     /// Size in bytes.
     pub size: u32,
-    /// Offset of its rows (version 3: attributes) from the first of all.
+    /// Offset of its rows (version 3: its attributes) from the start of the row sub-section.
     pub start_fre_off: u32,
-    /// Rows it says it has.
+    /// Number of rows, as stated.
     pub num_rows: u32,
     /// The info byte.
-    pub info: FuncInfo,
+    pub info: FdeInfo,
     /// Version 3: DEFAULT or FLEX; 0 before.
     pub fde_type: u8,
-    /// Version 3: bits of the second info byte that mean nothing.
+    /// Version 3: reserved bits of the second info byte.
     pub unused_bits: u8,
-    /// PCMASK: size in bytes of the block that repeats; 0 where version 1 has no field for it and the code does not repeat.
+    /// PCMASK: size in bytes of the block that repeats. Version 1 has no field for it: then 16 for PCMASK, else 0.
     pub repeat_bytes: u8,
     /// Version 2: padding, 0.
     pub padding: u16,
-    /// Offset of its first row in the section; `None` where that is outside of it.
+    /// Offset of the first row in the section; `None` where it is outside of the section.
     pub rows_at: Option<usize>,
 }
 
-impl Function {
-    /// Address behind its last byte.
+impl Fde {
+    /// Address after its last byte.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.start.saturating_add(u64::from(self.size))
     }
 
-    /// Whether rows name registers.
+    /// Whether its rows are FLEX rows, which name registers.
     #[must_use]
     pub const fn is_flex(&self) -> bool {
         self.fde_type == SFRAME_FDE_TYPE_FLEX
     }
 
-    /// What row starts are compared with for a byte of the function: its offset, or its offset in the block that repeats.
-    /// `None` where a block of no size repeats.
+    /// Converts an offset in the function to the offset that row starts are compared with: for PCMASK the offset in
+    /// the block that repeats. `None` where that block has size 0.
     #[must_use]
     pub fn row_offset(&self, code_offset: u64) -> Option<u64> {
         if self.info.repeats() {
@@ -128,8 +128,8 @@ impl Function {
     }
 }
 
-/// A function of nothing.
-pub(super) const BLANK: Function = Function {
+/// A function with all fields 0.
+pub(super) const BLANK: Fde = Fde {
     index: 0,
     at: 0,
     start_field: 0,
@@ -137,7 +137,7 @@ pub(super) const BLANK: Function = Function {
     size: 0,
     start_fre_off: 0,
     num_rows: 0,
-    info: FuncInfo(0),
+    info: FdeInfo(0),
     fde_type: 0,
     unused_bits: 0,
     repeat_bytes: 0,
@@ -145,7 +145,7 @@ pub(super) const BLANK: Function = Function {
     rows_at: None,
 };
 
-/// Size in bytes of an entry in the table; `None` for a version nobody defined.
+/// Size in bytes of a function entry in the table; `None` for an unknown version.
 #[must_use]
 pub const fn entry_bytes(version: u8) -> Option<usize> {
     match version {
@@ -156,7 +156,7 @@ pub const fn entry_bytes(version: u8) -> Option<usize> {
     }
 }
 
-/// Rows that an entry of versions 1 and 2 says its function has.
+/// The number of rows that an entry of version 1 or 2 states.
 #[inline]
 pub(super) fn num_rows(version: u8, entry: &[u8], endian: Endian) -> Option<u32> {
     let cursor = &mut Cursor::new(entry, 0, endian);
@@ -167,15 +167,15 @@ pub(super) fn num_rows(version: u8, entry: &[u8], endian: Endian) -> Option<u32>
     }
 }
 
-/// An entry as its bytes have it: start and rows are not placed yet.
+/// Decodes an entry. `start`, `rows_at` and the index are left at 0.
 #[inline]
-pub(super) fn decode(version: u8, entry: &[u8], endian: Endian) -> Option<Function> {
+pub(super) fn decode(version: u8, entry: &[u8], endian: Endian) -> Option<Fde> {
     let cursor = &mut Cursor::new(entry, 0, endian);
     Some(match version {
         1 => {
             let entry = FuncDescV1::read(cursor).ok()?;
-            let info = FuncInfo(entry.sfde_func_info);
-            Function {
+            let info = FdeInfo(entry.sfde_func_info);
+            Fde {
                 start_field: entry.sfde_func_start_address.into(),
                 size: entry.sfde_func_size,
                 start_fre_off: entry.sfde_func_start_fre_off,
@@ -187,12 +187,12 @@ pub(super) fn decode(version: u8, entry: &[u8], endian: Endian) -> Option<Functi
         }
         2 => {
             let entry = FuncDescV2::read(cursor).ok()?;
-            Function {
+            Fde {
                 start_field: entry.sfde_func_start_address.into(),
                 size: entry.sfde_func_size,
                 start_fre_off: entry.sfde_func_start_fre_off,
                 num_rows: entry.sfde_func_num_fres,
-                info: FuncInfo(entry.sfde_func_info),
+                info: FdeInfo(entry.sfde_func_info),
                 repeat_bytes: entry.sfde_func_rep_size,
                 padding: entry.sfde_func_padding2,
                 ..BLANK
@@ -200,7 +200,7 @@ pub(super) fn decode(version: u8, entry: &[u8], endian: Endian) -> Option<Functi
         }
         3 => {
             let entry = FuncDescIdxV3::read(cursor).ok()?;
-            Function {
+            Fde {
                 start_field: entry.sfdi_func_start_offset,
                 size: entry.sfdi_func_size,
                 start_fre_off: entry.sfdi_func_start_fre_off,
@@ -211,12 +211,12 @@ pub(super) fn decode(version: u8, entry: &[u8], endian: Endian) -> Option<Functi
     })
 }
 
-/// Version 3: adds what stands before the rows.
-pub(super) fn with_attributes(function: Function, bytes: &[u8], endian: Endian) -> Option<Function> {
+/// Version 3: adds the attributes, which precede the rows.
+pub(super) fn with_attributes(function: Fde, bytes: &[u8], endian: Endian) -> Option<Fde> {
     let attributes = FuncDescAttrV3::read(&mut Cursor::new(bytes, 0, endian)).ok()?;
-    Some(Function {
+    Some(Fde {
         num_rows: attributes.sfda_func_num_fres.into(),
-        info: FuncInfo(attributes.sfda_func_info),
+        info: FdeInfo(attributes.sfda_func_info),
         fde_type: attributes.sfda_func_info2 & 0x1f,
         unused_bits: attributes.sfda_func_info2 & 0xe0,
         repeat_bytes: attributes.sfda_func_rep_size,

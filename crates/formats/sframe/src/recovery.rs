@@ -1,113 +1,115 @@
-//! What a row means: how the caller's registers are found. This is what unwinders and tables take.
+//! Interprets rows: how the caller's registers are recovered. Unwinders and tables use this.
 
 use std::fmt;
 
 use super::consts::{
     Abi, Registers, S390X_CFA_ADJUSTMENT, S390X_CFA_SCALE, SFRAME_FDE_TYPE_DEFAULT, SFRAME_FDE_TYPE_FLEX,
 };
-use super::row::{Row, RowInfo};
+use super::row::{Fre, FreInfo};
 
 pub use perfuse_tables::{Base, Expression, Recover, Recovery};
 
-/// Why a row has no meaning.
+/// Why a row cannot be interpreted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Meaningless {
-    /// The ABI is not known, so neither are its registers.
+pub enum InvalidRow {
+    /// The ABI is unknown, and with it its registers.
     Abi,
-    /// The type of the function is not known.
+    /// The FDE type is unknown.
     FdeType,
-    /// There are words nobody defined.
+    /// There are more words than the format defines.
     ExtraWords,
-    /// A control word has no offset behind it.
+    /// A control word is not followed by an offset.
     NoOffset,
-    /// The CFA is counted from the CFA.
+    /// The CFA is relative to itself.
     CfaFromItself,
 }
 
-impl fmt::Display for Meaningless {
+impl fmt::Display for InvalidRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Abi => "the ABI is not known",
-            Self::FdeType => "the type of its function is not known",
-            Self::ExtraWords => "it has words that nobody defined",
+            Self::Abi => "the ABI is unknown",
+            Self::FdeType => "the FDE type is unknown",
+            Self::ExtraWords => "it has more words than the format defines",
             Self::NoOffset => "a control word has no offset",
-            Self::CfaFromItself => "the CFA is counted from itself",
+            Self::CfaFromItself => "the CFA is relative to itself",
         })
     }
 }
 
-/// Where a row has a register.
+/// Where a row stores the offset of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// Nowhere: it was not saved.
+pub(super) enum RegisterSlot {
+    /// Not stored: the register was not saved.
     Same,
-    /// As far from the CFA as in every row.
+    /// At a fixed offset from the CFA, given by the header.
     Fixed(i8),
-    /// In the word of that index.
+    /// In the word with this index.
     Word(usize),
 }
 
-/// What of a section and a function the meaning of rows depends on.
+/// The properties of a unit and a function that the interpretation of rows depends on.
 #[derive(Clone, Copy, Debug)]
-pub struct Context {
+pub struct RowContext {
     /// Version of the format.
     pub version: u8,
     /// ABI.
     pub abi: Abi,
-    /// From the header; 0 where rows tell.
+    /// Fixed offset of the frame pointer from the CFA, from the header; 0 where rows contain it.
     pub fixed_fp: i8,
-    /// From the header; 0 where rows tell.
+    /// Fixed offset of the return address from the CFA, from the header; 0 where rows contain it.
     pub fixed_ra: i8,
-    /// DEFAULT or FLEX.
+    /// FDE type: DEFAULT or FLEX.
     pub fde_type: u8,
 }
 
-impl Context {
-    /// What a row says.
+impl RowContext {
+    /// Interprets a row.
     ///
     /// # Errors
-    /// [`Meaningless`] where it says nothing.
+    /// [`InvalidRow`] where the row has no defined meaning.
     #[inline]
-    pub fn meaning(&self, row: &Row<'_>) -> Result<Recovery, Meaningless> {
+    pub fn interpret(&self, row: &Fre<'_>) -> Result<Recovery, InvalidRow> {
         if row.info.num_words() == 0 {
             return Ok(Recovery::Outermost);
         }
         match self.fde_type {
-            SFRAME_FDE_TYPE_DEFAULT => self.by_position(row),
-            SFRAME_FDE_TYPE_FLEX => self.by_control_words(row),
-            _ => Err(Meaningless::FdeType),
+            SFRAME_FDE_TYPE_DEFAULT => self.interpret_positional_words(row),
+            SFRAME_FDE_TYPE_FLEX => self.interpret_control_words(row),
+            _ => Err(InvalidRow::FdeType),
         }
     }
 
-    fn by_position(&self, row: &Row<'_>) -> Result<Recovery, Meaningless> {
+    /// Interprets a DEFAULT row.
+    fn interpret_positional_words(&self, row: &Fre<'_>) -> Result<Recovery, InvalidRow> {
         let base = if row.info.cfa_from_sp() { Base::Sp } else { Base::Fp };
-        let offset = self.cfa_offset(row.word(0).ok_or(Meaningless::NoOffset)?);
-        let [ra, fp] = self.places(row.info)?.map(|place| match place {
-            Place::Same => Recover::Same,
-            Place::Fixed(offset) => Recover::Fixed(offset),
-            Place::Word(index) => row.word(index).map_or(Recover::Same, |word| self.saved(word)),
+        let offset = self.cfa_offset(row.word(0).ok_or(InvalidRow::NoOffset)?);
+        let [ra, fp] = self.register_slots(row.info)?.map(|slot| match slot {
+            RegisterSlot::Same => Recover::Same,
+            RegisterSlot::Fixed(offset) => Recover::Fixed(offset),
+            RegisterSlot::Word(index) => row.word(index).map_or(Recover::Same, |word| self.saved(word)),
         });
         let cfa = Expression { base, offset, deref: false };
         Ok(Recovery::Caller { cfa, fp, ra, ra_mangled: row.info.ra_mangled() })
     }
 
-    /// Where a row by position has the return address and the frame pointer: each has the next word behind the CFA's, unless
-    /// it is fixed or words are at an end.
-    pub(super) fn places(&self, info: RowInfo) -> Result<[Place; 2], Meaningless> {
+    /// The slots of return address and frame pointer in a DEFAULT row: each is the next word after that of the CFA,
+    /// unless it is fixed or there are no more words.
+    pub(super) fn register_slots(&self, info: FreInfo) -> Result<[RegisterSlot; 2], InvalidRow> {
         let num_words = usize::from(info.num_words());
         let mut next = 1usize;
-        let places = [self.fixed_ra, self.fixed_fp].map(|fixed| match fixed {
+        let register_slots = [self.fixed_ra, self.fixed_fp].map(|fixed| match fixed {
             0 => {
                 let word = next;
                 next = next.saturating_add(1);
-                if word < num_words { Place::Word(word) } else { Place::Same }
+                if word < num_words { RegisterSlot::Word(word) } else { RegisterSlot::Same }
             }
-            fixed => Place::Fixed(fixed),
+            fixed => RegisterSlot::Fixed(fixed),
         });
-        if num_words > next { Err(Meaningless::ExtraWords) } else { Ok(places) }
+        if num_words > next { Err(InvalidRow::ExtraWords) } else { Ok(register_slots) }
     }
 
-    /// Where a register is saved. s390x: 0 for nowhere, and in version 2 an odd number for a register that keeps it.
+    /// How a register is recovered from its word. s390x: 0 means not saved, and in version 2 an odd number means
+    /// saved in a register.
     fn saved(&self, word: i32) -> Recover {
         if self.abi == Abi::S390X_ENDIAN_BIG {
             if word == 0 {
@@ -121,6 +123,7 @@ impl Context {
         Recover::At(Expression { base: Base::Cfa, offset: word.into(), deref: true })
     }
 
+    /// The CFA offset in bytes.
     fn cfa_offset(&self, word: i32) -> i64 {
         if self.abi == Abi::S390X_ENDIAN_BIG {
             i64::from(word).saturating_mul(S390X_CFA_SCALE).saturating_add(S390X_CFA_ADJUSTMENT)
@@ -129,36 +132,39 @@ impl Context {
         }
     }
 
-    fn by_control_words(&self, row: &Row<'_>) -> Result<Recovery, Meaningless> {
-        let registers = self.abi.registers().ok_or(Meaningless::Abi)?;
+    /// Interprets a FLEX row.
+    fn interpret_control_words(&self, row: &Fre<'_>) -> Result<Recovery, InvalidRow> {
+        let registers = self.abi.registers().ok_or(InvalidRow::Abi)?;
         let mut next = 0usize;
-        let mut pair = |fixed: i8, is_last: bool| -> Result<Recover, Meaningless> {
+        let mut pair = |fixed: i8, is_last: bool| -> Result<Recover, InvalidRow> {
             let default = if fixed == 0 { Recover::Same } else { Recover::Fixed(fixed) };
             let Some(control) = row.control(next) else { return Ok(default) };
             let offset = row.word(next.saturating_add(1));
-            // What stands behind a control word 0 is the next control word; nothing is behind the last one but its offset.
+            // A control word 0 is followed by the next control word. The last control word is followed by its offset
+            // only.
             if control == 0 && !(is_last && offset.is_some()) {
                 next = next.saturating_add(1);
                 return Ok(default);
             }
             next = next.saturating_add(2);
-            Ok(Recover::At(expression(control, offset.ok_or(Meaningless::NoOffset)?, registers)))
+            Ok(Recover::At(expression(control, offset.ok_or(InvalidRow::NoOffset)?, registers)))
         };
-        let Recover::At(mut cfa) = pair(0, false)? else { return Err(Meaningless::CfaFromItself) };
+        let Recover::At(mut cfa) = pair(0, false)? else { return Err(InvalidRow::CfaFromItself) };
         let ra = pair(self.fixed_ra, false)?;
         let fp = pair(self.fixed_fp, true)?;
         if cfa.base == Base::Cfa {
-            return Err(Meaningless::CfaFromItself);
+            return Err(InvalidRow::CfaFromItself);
         }
         if usize::from(row.info.num_words()) > next {
-            return Err(Meaningless::ExtraWords);
+            return Err(InvalidRow::ExtraWords);
         }
         cfa.offset = self.cfa_offset(cfa.offset as i32);
         Ok(Recovery::Caller { cfa, fp, ra, ra_mangled: row.info.ra_mangled() })
     }
 }
 
-/// A control word: bit 0 says that it names a register, bit 1 that memory is read, bits 3 and up are the register's number.
+/// Decodes a control word: bit 0 means that it names a register, bit 1 that memory is read, bits 3 and up are the
+/// register number.
 fn expression(control: u32, offset: i32, registers: Registers) -> Expression {
     let base = match (control & 1, control >> 3) {
         (0, _) => Base::Cfa,

@@ -1,4 +1,4 @@
-//! The longest valid file that can be saved: sections rebuilt from the functions that hold together.
+//! Repairs a file: sections are rebuilt from the functions that are consistent.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -7,29 +7,29 @@ use perfuse_wire::{Diagnostics, Rule, Severity};
 
 use super::SFrame;
 use super::consts::known_flags;
-use super::container::{Holder, Section};
-use super::reader::View;
-use super::records::Function;
+use super::container::{Section, SectionOrigin};
+use super::reader::UnitView;
+use super::records::Fde;
 use super::rules::*;
-use super::writer::{Contents, Described, OwnedRow, merge, put_back};
+use super::writer::{OwnedFre, SectionContents, SectionFunction, merge, replace_section};
 use perfuse_recording::{Change, Recording, Repaired};
 
-/// Writes a file with its sections repaired; what needs no repair is copied.
+/// Writes the file with its sections repaired. Sections that need no repair are copied.
 pub fn repair(file: &SFrame, out: &mut File) -> io::Result<Repaired> {
     let mut sink = Diagnostics::default();
     file.check(&mut sink);
-    let records: u64 = file.survey().counts().iter().map(|(_, count)| *count).sum();
+    let records: u64 = file.row_survey().counts().iter().map(|(_, count)| *count).sum();
     let mut done = Repaired { records_in: records, records_out: records, ..Repaired::default() };
     let found: Vec<_> = sink.into_rows();
-    let needed = found
+    let needs_repair = found
         .iter()
         .any(|row| row.rule.severity >= Severity::Warning && !std::ptr::eq(row.rule, &LATE_FIRST_ROW));
     let mut bytes: Vec<u8> = file.source().to_vec();
-    if needed {
+    if needs_repair {
         for (index, section) in file.sections().iter().enumerate() {
-            let views: Vec<_> = file.views().filter(|view| view.piece.section == index).collect();
-            let Some(section_bytes) = rebuilt(section, &views, &mut done) else { continue };
-            bytes = put_back(&bytes, section, &section_bytes).map_err(io::Error::other)?;
+            let views: Vec<_> = file.views().filter(|view| view.unit.section == index).collect();
+            let Some(section_bytes) = rebuild_section(section, &views, &mut done) else { continue };
+            bytes = replace_section(&bytes, section, &section_bytes).map_err(io::Error::other)?;
         }
         done.records_out = records.saturating_sub(done.lost.len() as u64);
     }
@@ -37,37 +37,37 @@ pub fn repair(file: &SFrame, out: &mut File) -> io::Result<Repaired> {
     Ok(done)
 }
 
-/// The bytes of a section anew; `None` where nothing can be made of it, or nothing had to.
-fn rebuilt(section: &Section, views: &[View<'_>], done: &mut Repaired) -> Option<Vec<u8>> {
-    if section.holder == Holder::Object {
+/// The bytes of a rebuilt section; `None` where it cannot be or need not be rebuilt.
+fn rebuild_section(section: &Section, views: &[UnitView<'_>], done: &mut Repaired) -> Option<Vec<u8>> {
+    if section.origin == SectionOrigin::Object {
         return None;
     }
-    let mut pieces = Vec::new();
+    let mut units = Vec::new();
     for view in views {
-        pieces.push(sound(*view, done)?);
+        units.push(rebuild_unit(*view, done)?);
     }
-    let num = pieces.len();
-    let first_at = section.place.start as u64;
+    let num = units.len();
+    let section_offset = section.range.start as u64;
     let (unsorted, rule): (bool, &'static Rule) = match views.first() {
-        Some(view) if view.piece.is_sorted() => (false, &NOT_SORTED),
+        Some(view) if view.unit.is_sorted() => (false, &NOT_SORTED),
         _ => (true, &UNSORTED),
     };
-    let from_section = pieces.len() > 1 || !unsorted;
+    let from_section = units.len() > 1 || !unsorted;
     let mut contents = match num {
-        1 => pieces.pop()?,
-        _ => merge(pieces).ok()?.contents,
+        1 => units.pop()?,
+        _ => merge(units).ok()?.contents,
     };
     if num > 1 {
-        done.changes.push(change(&NOT_MERGED, first_at, format!("{num} sections merged into one")));
+        done.changes.push(change(&NOT_MERGED, section_offset, format!("{num} sections merged into one")));
     } else if unsorted || !contents.functions.is_sorted_by_key(|function| function.start) {
-        done.changes.push(change(rule, first_at, "functions sorted".to_owned()));
+        done.changes.push(change(rule, section_offset, "functions sorted".to_owned()));
     }
     contents.from_field &= !from_section;
     contents.sort();
-    let known = known_flags(contents.version);
-    if contents.flags & !known != 0 {
-        done.changes.push(change(&FLAGS, first_at, "unknown flags cleared".to_owned()));
-        contents.flags &= known;
+    let known_flags_of_version = known_flags(contents.version);
+    if contents.flags & !known_flags_of_version != 0 {
+        done.changes.push(change(&FLAGS, section_offset, "unknown flags cleared".to_owned()));
+        contents.flags &= known_flags_of_version;
     }
     contents.encode(section.address).ok()
 }
@@ -76,32 +76,32 @@ fn change(rule: &'static Rule, offset: u64, message: String) -> Change {
     Change { rule, offset, message }
 }
 
-/// What of a piece holds together.
-fn sound(view: View<'_>, done: &mut Repaired) -> Option<Contents> {
-    view.piece.entry_bytes()?;
-    let mut contents = Contents::of(view);
-    let header = &view.piece.header;
-    if header.sfh_num_fdes > view.piece.num_functions {
-        let message = format!("sfh_num_fdes is {}", view.piece.num_functions);
-        done.changes.push(change(&ENTRIES_PAST_END, view.offset(view.piece.at), message));
+/// The contents of a unit without the functions that have defects.
+fn rebuild_unit(view: UnitView<'_>, done: &mut Repaired) -> Option<SectionContents> {
+    view.unit.entry_bytes()?;
+    let mut contents = SectionContents::of(view);
+    let header = &view.unit.header;
+    if header.sfh_num_fdes > view.unit.num_functions {
+        let message = format!("sfh_num_fdes is {}", view.unit.num_functions);
+        done.changes.push(change(&ENTRIES_PAST_END, view.offset(view.unit.at), message));
     }
-    if header.sfh_fre_len as usize > view.piece.rows.len() {
+    if header.sfh_fre_len as usize > view.unit.rows.len() {
         done.changes.push(change(
             &ROWS_PAST_END,
-            view.offset(view.piece.at),
-            "sfh_fre_len is what is there".to_owned(),
+            view.offset(view.unit.at),
+            "sfh_fre_len is the number of bytes present".to_owned(),
         ));
     }
     if !contents.auxiliary.is_empty() {
-        done.changes.push(change(&AUXILIARY, view.offset(view.piece.at), "left out".to_owned()));
+        done.changes.push(change(&AUXILIARY, view.offset(view.unit.at), "left out".to_owned()));
         contents.auxiliary.clear();
     }
-    let mut kept: Vec<Described> = Vec::with_capacity(contents.functions.len());
+    let mut retained: Vec<SectionFunction> = Vec::with_capacity(contents.functions.len());
     let mut num_rows = 0u64;
-    for (function, described) in view.functions().zip(contents.functions.clone()) {
-        num_rows = num_rows.saturating_add(contents.rows(&described).len() as u64);
-        let Some((rule, why)) = broken(view, &function) else {
-            kept.push(within(&function, described, &mut contents.blocks, view, done));
+    for (function, entry) in view.functions().zip(contents.functions.clone()) {
+        num_rows = num_rows.saturating_add(contents.rows(&entry).len() as u64);
+        let Some((rule, why)) = find_defect(view, &function) else {
+            retained.push(drop_rows_past_end(&function, entry, &mut contents.blocks, view, done));
             continue;
         };
         let message = format!("function {} at {:#x} left out: {why}", function.index, function.start);
@@ -110,65 +110,65 @@ fn sound(view: View<'_>, done: &mut Repaired) -> Option<Contents> {
     if num_rows != u64::from(header.sfh_num_fres) {
         done.changes.push(change(
             &NUM_ROWS,
-            view.offset(view.piece.at),
+            view.offset(view.unit.at),
             format!("sfh_num_fres is {num_rows}"),
         ));
     }
-    contents.functions = kept;
+    contents.functions = retained;
     Some(contents)
 }
 
-/// A function without the rows that start behind it, which no address finds.
-fn within(
-    function: &Function,
-    described: Described,
-    blocks: &mut Vec<Vec<OwnedRow>>,
-    view: View<'_>,
+/// Removes the rows that start after the end of their function, which no address finds.
+fn drop_rows_past_end(
+    function: &Fde,
+    entry: SectionFunction,
+    blocks: &mut Vec<Vec<OwnedFre>>,
+    view: UnitView<'_>,
     done: &mut Repaired,
-) -> Described {
+) -> SectionFunction {
     let limit = if function.info.repeats() { function.repeat_bytes.into() } else { function.size };
-    let rows = blocks.get(described.block).map_or(&[][..], Vec::as_slice);
+    let rows = blocks.get(entry.block).map_or(&[][..], Vec::as_slice);
     let inside = rows.iter().take_while(|row| row.start <= limit).count();
     if inside == rows.len() {
-        return described;
+        return entry;
     }
     let message = format!(
-        "{} rows of function {} start behind it, and were left out",
+        "{} rows of function {} start after its end, and were left out",
         rows.len().saturating_sub(inside),
         function.index
     );
     done.changes.push(change(&ROW_PAST_FUNCTION, view.offset(function.at), message));
     let rows = rows.iter().take(inside).cloned().collect();
     blocks.push(rows);
-    Described { block: blocks.len().saturating_sub(1), ..described }
+    SectionFunction { block: blocks.len().saturating_sub(1), ..entry }
 }
 
-/// Why a function cannot be kept: with what is left of it stacks would be unwound wrongly.
-fn broken(view: View<'_>, function: &Function) -> Option<(&'static Rule, &'static str)> {
+/// The defect for which a function is removed: with what remains of it, stacks would be unwound wrongly.
+fn find_defect(view: UnitView<'_>, function: &Fde) -> Option<(&'static Rule, &'static str)> {
     if function.rows_at.is_none() {
         return Some((&ROWS_OUTSIDE, "its rows are outside of the section"));
     }
     if function.info.row_start_bytes().is_none() {
-        return Some((&FRE_TYPE, "its row starts are of no known type"));
+        return Some((&FRE_TYPE, "its FRE type is unknown"));
     }
     if function.fde_type > 1 {
-        return Some((&FDE_TYPE, "it is of no known type"));
+        return Some((&FDE_TYPE, "its FDE type is unknown"));
     }
     if function.info.repeats() && function.repeat_bytes == 0 {
         return Some((&NO_BLOCK, "its block that repeats has no size"));
     }
-    if function.index >= view.piece.num_walked {
+    if function.index >= view.unit.num_readable {
         return Some((&TOO_MANY_ROWS, "too many rows are claimed"));
     }
-    let context = view.piece.context(function);
+    let context = view.unit.context(function);
     let mut before = None;
     for row in view.rows(function) {
         let Ok(row) = row else { return Some((&ROW_PAST_END, "one of its rows cannot be read")) };
         if before.is_some_and(|before| row.start <= before) {
-            return Some((&NOT_ASCENDING, "its rows do not ascend"));
+            return Some((&NOT_ASCENDING, "its rows are not in ascending order"));
         }
-        if context.meaning(&row).is_err() {
-            return Some((&MEANINGLESS, "one of its rows says nothing"));
+        if context.interpret(&row).is_err() {
+            return Some((&MEANINGLESS, "one of its rows cannot be interpreted"));
         }
         before = Some(row.start);
     }

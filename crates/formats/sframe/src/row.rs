@@ -1,15 +1,15 @@
-//! Rows, as their bytes have them.
+//! Frame row entries (FREs), as stored.
 
 use std::fmt;
 
 use perfuse_wire::{Endian, ErrorKind, ParseError};
 
-/// The info byte of a row.
+/// The info byte of a row (`sfre_info`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct RowInfo(pub u8);
+pub struct FreInfo(pub u8);
 
-impl RowInfo {
-    /// Bit 0: the CFA is counted from the stack pointer, else from the frame pointer.
+impl FreInfo {
+    /// Bit 0: the CFA is relative to the stack pointer, else to the frame pointer.
     #[must_use]
     pub const fn cfa_from_sp(self) -> bool {
         self.0 & 1 != 0
@@ -21,13 +21,13 @@ impl RowInfo {
         self.0 >> 1 & 0xf
     }
 
-    /// Bits 5-6: how words are written.
+    /// Bits 5-6: size code of the words.
     #[must_use]
     pub const fn word_size_code(self) -> u8 {
         self.0 >> 5 & 3
     }
 
-    /// Size in bytes of a word; `None` for the code nobody defined.
+    /// Size in bytes of a word; `None` for the undefined size code 3.
     #[must_use]
     pub const fn word_bytes(self) -> Option<usize> {
         match self.word_size_code() {
@@ -44,14 +44,14 @@ impl RowInfo {
         self.0 & 0x80 != 0
     }
 
-    /// The byte for these.
+    /// Builds the byte from its parts.
     #[must_use]
     pub const fn new(cfa_from_sp: bool, num_words: u8, word_size_code: u8, ra_mangled: bool) -> Self {
         Self(cfa_from_sp as u8 | (num_words & 0xf) << 1 | (word_size_code & 3) << 5 | (ra_mangled as u8) << 7)
     }
 }
 
-impl fmt::Display for RowInfo {
+impl fmt::Display for FreInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.cfa_from_sp() { "SP" } else { "FP" })?;
         write!(f, " {} words", self.num_words())?;
@@ -63,24 +63,24 @@ impl fmt::Display for RowInfo {
     }
 }
 
-/// A row.
+/// A frame row entry (FRE).
 #[derive(Clone, Copy, Debug)]
-pub struct Row<'a> {
+pub struct Fre<'a> {
     /// Its offset in the section.
     pub at: usize,
-    /// Where it begins to hold: offset from the function's start, or in the block that repeats.
+    /// Offset from which it applies: from the start of the function, or in the block that repeats.
     pub start: u32,
     /// The info byte.
-    pub info: RowInfo,
+    pub info: FreInfo,
     /// Size in bytes.
     pub size: usize,
     words: &'a [u8],
     endian: Endian,
 }
 
-impl<'a> Row<'a> {
-    /// A row of this info byte whose words are all 0.
-    pub(super) fn with_words_of_zero(info: RowInfo) -> Self {
+impl<'a> Fre<'a> {
+    /// A row with this info byte whose words are all 0.
+    pub(super) fn with_words_of_zero(info: FreInfo) -> Self {
         let words_bytes = info.word_bytes().unwrap_or(0).saturating_mul(info.num_words().into());
         let words = [0u8; 64].get(..words_bytes).unwrap_or_default();
         Self { at: 0, start: 0, info, size: 0, words, endian: Endian::Little }
@@ -102,7 +102,7 @@ impl<'a> Row<'a> {
         })
     }
 
-    /// A word as FLEX writes control words: unsigned.
+    /// A word as an unsigned FLEX control word.
     #[must_use]
     #[inline]
     pub fn control(&self, index: usize) -> Option<u32> {
@@ -119,9 +119,9 @@ impl<'a> Row<'a> {
         (0..usize::from(self.info.num_words())).map_while(move |index| self.word(index))
     }
 
-    /// Info byte and words, by which rows that say the same are known.
+    /// Whether info byte and words are equal, so that both rows describe the same recovery.
     #[must_use]
-    pub fn says_the_same(&self, other: &Row<'_>) -> bool {
+    pub fn has_same_recovery(&self, other: &Fre<'_>) -> bool {
         self.info == other.info && self.words == other.words
     }
 
@@ -146,19 +146,19 @@ fn number<const N: usize, T>(
     }
 }
 
-/// Walks the rows of a function; ends behind the first that cannot be read.
+/// Iterator over the rows of a function; ends after the first that cannot be read.
 #[derive(Clone, Debug)]
-pub struct Rows<'a> {
+pub struct FreIter<'a> {
     data: &'a [u8],
     at: usize,
     start_bytes: Option<usize>,
-    left: u32,
+    rows_left: u32,
     endian: Endian,
     file_offset: u64,
 }
 
-impl<'a> Rows<'a> {
-    /// Rows from an offset in a section on; `data` is the section up to where rows end.
+impl<'a> FreIter<'a> {
+    /// Rows from this offset of the section on; `data` is the section up to the end of its rows.
     pub(super) fn new(
         data: &'a [u8],
         at: usize,
@@ -167,44 +167,44 @@ impl<'a> Rows<'a> {
         endian: Endian,
         file_offset: u64,
     ) -> Self {
-        Self { data, at, start_bytes, left: num_rows, endian, file_offset }
+        Self { data, at, start_bytes, rows_left: num_rows, endian, file_offset }
     }
 
-    /// Whether there are no more.
+    /// Whether all rows have been read.
     #[inline]
     pub(super) fn is_at_end(&self) -> bool {
-        self.left == 0
+        self.rows_left == 0
     }
 
-    /// Goes on at the row that begins at an offset of the section, with so many of all gone.
-    pub(super) fn skip_to(&mut self, at: usize, gone: u32) {
+    /// Continues at the row that begins at this offset of the section, with `num_skipped` rows skipped.
+    pub(super) fn skip_to(&mut self, at: usize, num_skipped: u32) {
         self.at = at;
-        self.left = self.left.saturating_sub(gone);
+        self.rows_left = self.rows_left.saturating_sub(num_skipped);
     }
 
-    /// Start, info byte and the eight bytes behind of the next row of a little-endian section, whose starts have `START`
-    /// bytes; `None` where there is none, or fewer bytes are left in all.
+    /// Start, info byte and the following eight bytes of the next row of a little-endian section whose row starts
+    /// have `START` bytes. `None` at the end, or where fewer than 16 bytes follow.
     #[inline]
-    pub(super) fn peek<const START: u32>(&self) -> Option<(u32, RowInfo, u64)> {
-        let bytes = self.data.get(self.at..)?.first_chunk::<16>().filter(|_| self.left > 0)?;
+    pub(super) fn peek<const START: u32>(&self) -> Option<(u32, FreInfo, u64)> {
+        let bytes = self.data.get(self.at..)?.first_chunk::<16>().filter(|_| self.rows_left > 0)?;
         let row = u128::from_le_bytes(*bytes);
         let bits = START.wrapping_mul(8);
         let start = row as u32 & u32::MAX.wrapping_shr(32u32.wrapping_sub(bits));
-        // A load of its own: where the next row begins waits for nothing else.
-        let info = RowInfo(bytes.get(START as usize).copied().unwrap_or(0));
+        // Loaded on its own, so that the address of the next row does not depend on the wider load.
+        let info = FreInfo(bytes.get(START as usize).copied().unwrap_or(0));
         Some((start, info, row.wrapping_shr(bits.wrapping_add(8)) as u64))
     }
 
-    /// Goes on behind a row of so many bytes that was only looked at, and returns where it is.
+    /// Moves past a row of `size` bytes that was read by [`peek`](Self::peek), and returns its offset.
     #[inline]
     pub(super) fn pass(&mut self, size: usize) -> usize {
         let at = self.at;
-        (self.at, self.left) = (at.saturating_add(size), self.left.saturating_sub(1));
+        (self.at, self.rows_left) = (at.saturating_add(size), self.rows_left.saturating_sub(1));
         at
     }
 
     #[inline]
-    fn read(&self) -> Result<Row<'a>, ParseError> {
+    fn read(&self) -> Result<Fre<'a>, ParseError> {
         let at = self.at;
         let error = |kind, at: usize, field| Err(ParseError::new(kind, self.offset(at), field));
         let Some(start_bytes) = self.start_bytes else {
@@ -223,7 +223,7 @@ impl<'a> Rows<'a> {
             }
             _ => return error(short(start_bytes.saturating_add(1)), at, "sfre_start_address"),
         };
-        let info = RowInfo(info);
+        let info = FreInfo(info);
         let fixed = start_bytes.saturating_add(1);
         let words_bytes = match info.word_bytes() {
             Some(bytes) => bytes.saturating_mul(usize::from(info.num_words())),
@@ -235,26 +235,27 @@ impl<'a> Rows<'a> {
         };
         let size = fixed.saturating_add(words_bytes);
         match rest.get(fixed..size) {
-            Some(words) => Ok(Row { at, start, info, size, words, endian: self.endian }),
+            Some(words) => Ok(Fre { at, start, info, size, words, endian: self.endian }),
             None => error(short(size), at, "sfre_words"),
         }
     }
 
+    /// Converts an offset in the section to an offset in the file.
     fn offset(&self, at: usize) -> u64 {
         self.file_offset.saturating_add(at as u64)
     }
 }
 
-impl<'a> Iterator for Rows<'a> {
-    type Item = Result<Row<'a>, ParseError>;
+impl<'a> Iterator for FreIter<'a> {
+    type Item = Result<Fre<'a>, ParseError>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        self.left = self.left.checked_sub(1)?;
+        self.rows_left = self.rows_left.checked_sub(1)?;
         let row = self.read();
         match &row {
             Ok(row) => self.at = self.at.saturating_add(row.size),
-            Err(_) => self.left = 0,
+            Err(_) => self.rows_left = 0,
         }
         Some(row)
     }

@@ -1,4 +1,4 @@
-//! Basic mode: records of 32 bytes, as threads wrote their buffers out.
+//! Reads logs of Basic mode: records of 32 bytes, in the order in which threads flushed their buffers.
 
 use perfuse_wire::{Cursor, Endian};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -9,21 +9,21 @@ use super::ids::FunctionIds;
 use super::layout::{BasicArgument, BasicRecord};
 use perfuse_recording::Source;
 
-/// Pages behind a pass are given back every so many bytes.
-const RELEASE: usize = 8 << 20;
+/// Number of bytes after which the pages already read are released.
+const RELEASE_BYTES: usize = 8 << 20;
 
-/// A record.
+/// A record of a Basic mode log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry {
-    /// A function was entered or left (record type 0).
-    Normal(BasicRecord),
-    /// An argument (record type 1).
+pub enum BasicItem {
+    /// Function entry or exit (record type 0).
+    Function(BasicRecord),
+    /// Argument of a function (record type 1).
     Argument(BasicArgument),
-    /// A record of a type nobody knows.
+    /// A record of an unknown type.
     Unknown(u16),
 }
 
-impl Entry {
+impl BasicItem {
     /// Reads a record.
     #[must_use]
     #[inline]
@@ -31,18 +31,18 @@ impl Entry {
         let mut cursor = Cursor::new(bytes, offset, endian);
         let record_type = Cursor::new(bytes, offset, endian).u16("record_type").ok()?;
         Some(match record_type {
-            0 => Self::Normal(BasicRecord::read(&mut cursor).ok()?),
+            0 => Self::Function(BasicRecord::read(&mut cursor).ok()?),
             1 => Self::Argument(BasicArgument::read(&mut cursor).ok()?),
             other => Self::Unknown(other),
         })
     }
 
-    /// Process and thread, where it says them; a version before 3 has no process.
+    /// Process and thread ids; before version 3 the process is 0. `None` for a record of an unknown type.
     #[must_use]
     #[inline]
-    pub fn owner(&self, version: u16) -> Option<(i32, i32)> {
+    pub fn thread_ids(&self, version: u16) -> Option<(i32, i32)> {
         let (pid, tid) = match self {
-            Self::Normal(record) => (record.pid, record.tid),
+            Self::Function(record) => (record.pid, record.tid),
             Self::Argument(argument) => (argument.pid, argument.tid),
             Self::Unknown(_) => return None,
         };
@@ -50,55 +50,56 @@ impl Entry {
     }
 }
 
-/// What one pass over a Basic mode log finds.
+/// The result of one pass over a Basic mode log.
 #[derive(Debug, Default)]
-pub struct Survey {
-    /// Number of whole records.
+pub struct BasicSurvey {
+    /// Number of complete records.
     pub num_records: usize,
-    /// Records of type 0, by their kind; of other kinds together in the last place.
+    /// Number of records of type 0 by kind; unknown kinds are counted together in the last element.
     pub kinds: [u64; 5],
-    /// Arguments.
+    /// Number of argument records.
     pub arguments: u64,
-    /// Arguments that follow no entry of their function: the depth limit of the runtime dropped it.
-    pub orphans: u64,
-    /// Offset of the first of them.
+    /// Number of arguments that do not follow an entry of their function, which the runtime dropped for its depth
+    /// limit.
+    pub orphan_arguments: u64,
+    /// Offset of the first orphan argument.
     pub first_orphan: Option<u64>,
-    /// Records of other types: how many, and the offset of the first.
+    /// Number of records of unknown types, and the offset of the first.
     pub unknown: (u64, Option<u64>),
     /// Offset of the first record of an unknown kind.
-    pub first_odd_kind: Option<u64>,
-    /// Where the time of a thread goes back for the first time.
-    pub first_back: Option<u64>,
-    /// Indexes of the records in the order of their times; `None` where file order is that already for each thread.
+    pub first_unknown_kind: Option<u64>,
+    /// Offset of the first record whose time is before that of its thread's previous record.
+    pub first_backward: Option<u64>,
+    /// Indexes of the records in order of time; `None` where the file order is already that of each thread.
     pub order: Option<Vec<u32>>,
-    /// Records that are there twice, and the offset of the first: `fork` copies what a thread has not written out yet.
+    /// Number of duplicate records, and the offset of the first: `fork` copies what a thread has not flushed yet.
     pub copies: (u64, Option<u64>),
-    /// Bytes behind the last whole record.
+    /// Number of bytes after the last complete record.
     pub tail: usize,
-    /// The function ids in it, ascending, as unsigned.
+    /// All function ids, ascending, as unsigned numbers.
     pub function_ids: Vec<u32>,
-    /// Processes and threads, as they came.
+    /// Process and thread ids, in order of appearance.
     pub owners: Vec<(i32, i32)>,
-    /// Earliest and latest counter.
+    /// Smallest and largest counter.
     pub span: Option<(u64, u64)>,
 }
 
-/// Offset of a record.
+/// Offset of the record with this index.
 #[must_use]
-pub fn offset_of(index: usize) -> usize {
+pub fn record_offset(index: usize) -> usize {
     index.saturating_mul(BASIC_BYTES).saturating_add(HEADER_BYTES)
 }
 
-/// Reads the record of an index.
+/// Reads the record with this index.
 #[must_use]
 #[inline]
-pub fn entry_at(data: &[u8], index: usize, endian: Endian) -> Option<Entry> {
-    let at = offset_of(index);
-    Entry::read(data.get(at..at.checked_add(BASIC_BYTES)?)?, at as u64, endian)
+pub fn read_item(data: &[u8], index: usize, endian: Endian) -> Option<BasicItem> {
+    let at = record_offset(index);
+    BasicItem::read(data.get(at..at.checked_add(BASIC_BYTES)?)?, at as u64, endian)
 }
 
 impl BasicArgument {
-    /// Whether it is of the call that was entered right before it.
+    /// Whether the argument belongs to the call entered directly before it.
     #[must_use]
     #[inline]
     pub fn is_of(&self, entered: Option<BasicRecord>) -> bool {
@@ -108,8 +109,8 @@ impl BasicArgument {
     }
 }
 
-impl Survey {
-    /// Indexes of the records, in the order of their times.
+impl BasicSurvey {
+    /// Indexes of the records in order of time.
     pub fn indexes(&self) -> impl Iterator<Item = usize> {
         let sorted = self.order.iter().flatten().map(|&index| index as usize);
         let as_they_are = if self.order.is_none() { 0..self.num_records } else { 0..0 };
@@ -128,66 +129,68 @@ impl Survey {
         let mut entered = None;
         let mut released = 0;
         for (index, chunk) in chunks.iter().enumerate() {
-            let offset = offset_of(index);
-            let Some(entry) = Entry::read(chunk, offset as u64, header.endian) else { continue };
+            let offset = record_offset(index);
+            let Some(entry) = BasicItem::read(chunk, offset as u64, header.endian) else { continue };
             match entry {
-                Entry::Normal(record) => {
-                    survey.normal(&record, offset as u64);
+                BasicItem::Function(record) => {
+                    survey.count_function_record(&record, offset as u64);
                     ids.insert(record.function_id.cast_unsigned());
                     entered = Some(record);
-                    let owner = entry.owner(version).unwrap_or_default();
-                    let before = last.entry(owner).or_insert_with(|| {
-                        survey.owners.push(owner);
+                    let thread_ids = entry.thread_ids(version).unwrap_or_default();
+                    let before = last.entry(thread_ids).or_insert_with(|| {
+                        survey.owners.push(thread_ids);
                         record.tsc
                     });
-                    if record.tsc < *before && survey.first_back.is_none() {
-                        survey.first_back = Some(offset as u64);
+                    if record.tsc < *before && survey.first_backward.is_none() {
+                        survey.first_backward = Some(offset as u64);
                     }
                     *before = record.tsc;
                 }
-                Entry::Argument(argument) => {
+                BasicItem::Argument(argument) => {
                     survey.arguments = survey.arguments.saturating_add(1);
                     if !argument.is_of(entered) {
-                        survey.orphans = survey.orphans.saturating_add(1);
+                        survey.orphan_arguments = survey.orphan_arguments.saturating_add(1);
                         let _ = survey.first_orphan.get_or_insert(offset as u64);
                     }
                 }
-                Entry::Unknown(_) => {
+                BasicItem::Unknown(_) => {
                     survey.unknown.0 = survey.unknown.0.saturating_add(1);
                     let _ = survey.unknown.1.get_or_insert(offset as u64);
                 }
             }
-            if offset.saturating_sub(released) > RELEASE {
+            if offset.saturating_sub(released) > RELEASE_BYTES {
                 source.release(released..offset);
                 released = offset;
             }
         }
         survey.function_ids = ids.sorted();
-        if survey.first_back.is_some() {
-            survey.put_in_order(source, header);
+        if survey.first_backward.is_some() {
+            survey.sort_by_time(source, header);
         }
         survey
     }
 
-    fn normal(&mut self, record: &BasicRecord, offset: u64) {
-        let place = usize::from(record.kind).min(4);
-        if let Some(count) = self.kinds.get_mut(place) {
+    /// Adds a function record to counts and span.
+    fn count_function_record(&mut self, record: &BasicRecord, offset: u64) {
+        let kind_index = usize::from(record.kind).min(4);
+        if let Some(count) = self.kinds.get_mut(kind_index) {
             *count = count.saturating_add(1);
         }
-        if place == 4 {
-            let _ = self.first_odd_kind.get_or_insert(offset);
+        if kind_index == 4 {
+            let _ = self.first_unknown_kind.get_or_insert(offset);
         }
         let (low, high) = self.span.unwrap_or((record.tsc, record.tsc));
         self.span = Some((low.min(record.tsc), high.max(record.tsc)));
     }
 
-    fn put_in_order(&mut self, source: &Source, header: &Header) {
+    /// Computes the order of the records in time, without duplicates.
+    fn sort_by_time(&mut self, source: &Source, header: &Header) {
         let Ok(num) = u32::try_from(self.num_records) else { return };
         let mut tsc = 0;
         let mut keyed: Vec<(u64, u32)> = (0..num)
             .map(|index| {
-                // An argument has no time: it stays behind its entry.
-                if let Some(Entry::Normal(record)) = entry_at(source, index as usize, header.endian) {
+                // An argument has no time and stays after its entry.
+                if let Some(BasicItem::Function(record)) = read_item(source, index as usize, header.endian) {
                     tsc = record.tsc;
                 }
                 (tsc, index)
@@ -195,16 +198,16 @@ impl Survey {
             .collect();
         keyed.sort_unstable();
         let mut order = Vec::with_capacity(keyed.len());
-        let mut at_once: FxHashSet<&[u8]> = FxHashSet::default();
+        let mut same_time: FxHashSet<&[u8]> = FxHashSet::default();
         let mut now = None;
         for (tsc, index) in keyed {
             if now != Some(tsc) {
-                at_once.clear();
+                same_time.clear();
                 now = Some(tsc);
             }
-            let at = offset_of(index as usize);
+            let at = record_offset(index as usize);
             let bytes = source.get(at..at.saturating_add(BASIC_BYTES)).unwrap_or_default();
-            if at_once.insert(bytes) {
+            if same_time.insert(bytes) {
                 order.push(index);
             } else {
                 self.copies.0 = self.copies.0.saturating_add(1);

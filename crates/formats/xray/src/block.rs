@@ -1,52 +1,52 @@
-//! One buffer, walked: whose it is, when it was, what is in it.
+//! The content of one FDR buffer: its thread and times, the number of its records, and where decoding can start.
 
 use std::ops::Range;
 
 use perfuse_wire::ParseError;
 
-use super::consts::{Action, FUNCTION_BYTES, Kind};
+use super::consts::{Action, FUNCTION_BYTES, MetadataKind};
+use super::event_payloads::{payloads_follow, shorten_by_overwritten};
 use super::ids::FunctionIds;
-use super::payloads::{payloads_follow, stop_before_stale};
-use super::reader::{Bound, Extent};
+use super::reader::{BufferEnd, BufferExtent};
+use super::record_iter::{RecordItem, RecordIter};
 use super::records::{Dialect, Event, EventTime, Record};
-use super::walk::{Step, Walk};
 
-/// A place to decode from is noted about every so many records.
-pub const RECORDS_A_UNIT: usize = 1 << 14;
+/// Number of function records between two offsets from which decoding can start.
+pub const RECORDS_PER_SLICE: usize = 1 << 14;
 
-/// How many records of each kind.
+/// Number of records of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Function records, by action; the last four are of no known one.
+pub struct RecordCounts {
+    /// Function records by action; the last four actions are undefined.
     pub functions: [u64; 8],
     /// Metadata records of known kinds.
     pub metadata: [u64; 10],
-    /// Metadata records of others.
+    /// Metadata records of unknown kinds.
     pub unknown: u64,
 }
 
-impl Counts {
-    /// Counts those of another place too.
+impl RecordCounts {
+    /// Adds the counts of another block.
     pub fn add(&mut self, other: &Self) {
         let pairs = self.functions.iter_mut().zip(other.functions);
-        for (mine, its) in pairs.chain(self.metadata.iter_mut().zip(other.metadata)) {
-            *mine = mine.saturating_add(its);
+        for (count_here, other_count) in pairs.chain(self.metadata.iter_mut().zip(other.metadata)) {
+            *count_here = count_here.saturating_add(other_count);
         }
         self.unknown = self.unknown.saturating_add(other.unknown);
     }
 
-    /// Of one kind.
+    /// Number of metadata records of one kind.
     #[must_use]
-    pub fn of(&self, kind: Kind) -> u64 {
+    pub fn of(&self, kind: MetadataKind) -> u64 {
         self.metadata.get(usize::from(kind.0)).copied().unwrap_or(self.unknown)
     }
 
-    fn count(&mut self, kind: Kind) {
+    fn count(&mut self, kind: MetadataKind) {
         let count = self.metadata.get_mut(usize::from(kind.0)).unwrap_or(&mut self.unknown);
         *count = count.saturating_add(1);
     }
 
-    /// Records of any kind.
+    /// Number of all records.
     #[must_use]
     pub fn total(&self) -> u64 {
         let all = self.functions.iter().chain(&self.metadata);
@@ -54,25 +54,25 @@ impl Counts {
     }
 }
 
-/// The counter, and the processor it is of, at a place in a buffer.
+/// The counter and the processor at a position in a buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Clock {
-    /// The counter: whole once a record had it whole, until then what was added to it in this buffer.
+pub struct TscState {
+    /// The counter. Relative to the start of the buffer until a record contains an absolute counter.
     pub tsc: u64,
     /// Processor.
     pub cpu: Option<u16>,
-    /// Whether a record had the counter whole.
+    /// Whether a record contained an absolute counter.
     pub is_whole: bool,
 }
 
-impl Clock {
-    /// The state behind a function record.
+impl TscState {
+    /// Applies a function record.
     #[inline]
     pub fn step(&mut self, tsc_delta: u32) {
         self.tsc = self.tsc.wrapping_add(u64::from(tsc_delta));
     }
 
-    /// The state behind a metadata record; for an event also when it was.
+    /// Applies a metadata record; returns the time of an event.
     pub fn metadata(&mut self, record: &Record<'_>) -> Option<u64> {
         match record {
             Record::NewCpuId { cpu, tsc } => {
@@ -94,7 +94,7 @@ impl Clock {
         }
     }
 
-    /// This state, where the buffer goes on from another's last.
+    /// This state in a buffer that continues from the last state of another.
     #[must_use]
     pub fn after(self, before: Self) -> Self {
         if self.is_whole {
@@ -108,84 +108,92 @@ impl Clock {
     }
 }
 
-/// A buffer, or a part of one that begins with a NewBuffer of its own.
+/// A buffer, or the part of one that begins with another NewBuffer.
 #[derive(Clone, Debug)]
-pub struct Block {
+pub struct FdrBlock {
     /// Offset of BufferExtents, or else of the first record.
     pub offset: u64,
-    /// Its records, BufferExtents not counted; up to where they can be read.
+    /// Range of the records, without BufferExtents, up to where they can be read.
     pub records: Range<usize>,
-    /// Where the buffer ends, readable or not.
+    /// Where the buffer ends, whether readable or not.
     pub end: usize,
-    /// How that is known.
-    pub bound: Bound,
-    /// Whether it begins with a NewBuffer inside the buffer of the block before.
+    /// How that end was determined.
+    pub bound: BufferEnd,
+    /// Whether it begins with another NewBuffer in the buffer of the previous block.
     pub is_later_part: bool,
-    /// Thread.
+    /// Thread id.
     pub tid: Option<i32>,
-    /// Process.
+    /// Process id.
     pub pid: Option<i32>,
-    /// Seconds and microseconds of CLOCK_MONOTONIC when it was begun.
+    /// Seconds and microseconds of CLOCK_MONOTONIC when the buffer was started.
     pub wall: Option<(i64, i32)>,
-    /// The counter that goes with the wall time: the first in the buffer.
+    /// Processor and counter of the first NewCPUId, which belong to the wall time.
     pub first_cpu: Option<(u16, u64)>,
-    /// Whether bytes of events follow their markers.
+    /// Whether event markers are followed by the bytes of the event.
     pub payloads: bool,
-    /// What is in it.
-    pub counts: Counts,
-    /// Bytes of events, as their markers state them.
+    /// Number of records by kind.
+    pub counts: RecordCounts,
+    /// Number of bytes of events, as their markers state.
     pub event_bytes: u64,
-    /// The state behind its last record.
-    pub last: Clock,
-    /// Earliest and latest time in it, the counter whole or not.
+    /// The state after the last record.
+    pub last: TscState,
+    /// Smallest and largest counter, absolute or relative.
     pub span: Option<(u64, u64)>,
-    /// Where decoding can begin, with the state there.
-    pub units: Vec<(usize, Clock)>,
-    /// Why the end of it cannot be read.
+    /// Offsets from which decoding can start, with the state there.
+    pub slices: Vec<(usize, TscState)>,
+    /// Why the end of the buffer cannot be read.
     pub broken: Option<Box<ParseError>>,
-    /// Bytes known to be missing at its end.
+    /// Number of bytes known to be missing at the end.
     pub missing: u64,
 }
 
-/// Walks a buffer; where it has several beginnings it is several blocks. Function ids are noted in `ids`.
+/// Reads a buffer, which becomes several blocks where it contains several NewBuffer records. Function ids are added
+/// to `ids`.
 #[must_use]
-pub fn walk(data: &[u8], extent: &Extent, dialect: Dialect, ids: &mut FunctionIds) -> Vec<Block> {
+pub fn read_blocks(
+    data: &[u8],
+    extent: &BufferExtent,
+    dialect: Dialect,
+    ids: &mut FunctionIds,
+) -> Vec<FdrBlock> {
     let payloads = dialect.version > 3 || payloads_follow(data, extent, dialect);
-    Pass::new(data, extent, Dialect { payloads, ..dialect }, ids).run()
+    BlockBuilder::new(data, extent, Dialect { payloads, ..dialect }, ids).run()
 }
 
-impl Block {
+impl FdrBlock {
     /// Whether it has custom or typed events.
     #[must_use]
     pub fn has_events(&self) -> bool {
-        self.counts.of(Kind::CUSTOM_EVENT_MARKER) > 0 || self.counts.of(Kind::TYPED_EVENT_MARKER) > 0
+        self.counts.of(MetadataKind::CUSTOM_EVENT_MARKER) > 0
+            || self.counts.of(MetadataKind::TYPED_EVENT_MARKER) > 0
     }
 }
 
-/// A walk over one buffer.
-struct Pass<'a, 'b> {
+/// Reads one buffer into blocks.
+struct BlockBuilder<'a, 'b> {
     data: &'a [u8],
-    extent: &'a Extent,
+    extent: &'a BufferExtent,
     dialect: Dialect,
     ids: &'b mut FunctionIds,
-    blocks: Vec<Block>,
-    clock: Clock,
+    blocks: Vec<FdrBlock>,
+    clock: TscState,
 }
 
-impl<'a, 'b> Pass<'a, 'b> {
-    fn new(data: &'a [u8], extent: &'a Extent, dialect: Dialect, ids: &'b mut FunctionIds) -> Self {
-        Self { data, extent, dialect, ids, blocks: Vec::new(), clock: Clock::default() }
+impl<'a, 'b> BlockBuilder<'a, 'b> {
+    fn new(data: &'a [u8], extent: &'a BufferExtent, dialect: Dialect, ids: &'b mut FunctionIds) -> Self {
+        Self { data, extent, dialect, ids, blocks: Vec::new(), clock: TscState::default() }
     }
 
-    fn block(&self, start: usize) -> Block {
-        let missing = if let Bound::Cut(missing) = self.extent.bound { missing } else { 0 };
+    /// An empty block that starts at this offset.
+    fn block(&self, start: usize) -> FdrBlock {
+        let missing = if let BufferEnd::Cut(missing) = self.extent.bound { missing } else { 0 };
         let is_later_part = start != self.extent.records.start;
         let extents = self.extent.extents.filter(|_| !is_later_part);
-        let mut counts = Counts::default();
+        let mut counts = RecordCounts::default();
         if extents.is_some() {
-            counts.count(Kind::BUFFER_EXTENTS);
+            counts.count(MetadataKind::BUFFER_EXTENTS);
         }
-        Block {
+        FdrBlock {
             offset: extents.unwrap_or(start as u64),
             records: start..start,
             end: self.extent.records.end,
@@ -198,43 +206,45 @@ impl<'a, 'b> Pass<'a, 'b> {
             payloads: self.dialect.payloads,
             counts,
             event_bytes: 0,
-            last: Clock::default(),
+            last: TscState::default(),
             span: None,
-            units: Vec::new(),
+            slices: Vec::new(),
             broken: None,
             missing,
         }
     }
 
-    fn run(mut self) -> Vec<Block> {
-        let mut walk = Walk::new(self.data, self.extent.records.clone(), self.dialect);
-        let mut block = self.block(walk.offset());
+    /// Reads all records of the buffer.
+    fn run(mut self) -> Vec<FdrBlock> {
+        let mut records = RecordIter::new(self.data, self.extent.records.clone(), self.dialect);
+        let mut block = self.block(records.offset());
         loop {
-            self.functions(&mut walk, &mut block);
-            match walk.next() {
+            self.functions(&mut records, &mut block);
+            match records.next() {
                 None => break,
-                Some(Step::Function { .. }) => {}
-                Some(Step::Broken(error)) => {
+                Some(RecordItem::Function { .. }) => {}
+                Some(RecordItem::Broken(error)) => {
                     block.broken = Some(Box::new(error));
                     break;
                 }
-                Some(Step::Metadata { offset, record, .. }) => {
+                Some(RecordItem::Metadata { offset, record, .. }) => {
                     if matches!(record, Record::NewBuffer { .. }) && offset > block.records.start {
                         let next = self.block(offset);
                         self.finish(std::mem::replace(&mut block, next), offset);
                     }
-                    if self.metadata(&mut block, &record, offset, &mut walk) {
+                    if self.metadata(&mut block, &record, offset, &mut records) {
                         break;
                     }
                 }
             }
         }
-        let end = walk.offset();
+        let end = records.offset();
         self.finish(block, end);
         self.blocks
     }
 
-    fn finish(&mut self, mut block: Block, end: usize) {
+    /// Completes a block that ends at this offset, and the one before it.
+    fn finish(&mut self, mut block: FdrBlock, end: usize) {
         block.records.end = end;
         block.last = std::mem::take(&mut self.clock);
         self.blocks.push(block);
@@ -244,11 +254,11 @@ impl<'a, 'b> Pass<'a, 'b> {
         }
     }
 
-    /// Takes a run of function records.
-    fn functions(&mut self, walk: &mut Walk<'_>, block: &mut Block) {
+    /// Reads a run of function records.
+    fn functions(&mut self, records: &mut RecordIter<'_>, block: &mut FdrBlock) {
         loop {
-            let (offset, before) = (walk.offset(), self.clock);
-            let run = walk.functions(RECORDS_A_UNIT);
+            let (offset, before) = (records.offset(), self.clock);
+            let run = records.functions(RECORDS_PER_SLICE);
             if run.is_empty() {
                 return;
             }
@@ -261,59 +271,64 @@ impl<'a, 'b> Pass<'a, 'b> {
                 ids.insert(id);
             });
             self.clock.tsc = tsc;
-            self.note(block, before.tsc, tsc);
-            let far = block.units.last().is_none_or(|&(last, _)| {
-                offset.saturating_sub(last) >= RECORDS_A_UNIT.saturating_mul(FUNCTION_BYTES)
+            self.extend_span(block, before.tsc, tsc);
+            let starts_slice = block.slices.last().is_none_or(|&(last, _)| {
+                offset.saturating_sub(last) >= RECORDS_PER_SLICE.saturating_mul(FUNCTION_BYTES)
             });
-            if far {
-                block.units.push((offset, before));
+            if starts_slice {
+                block.slices.push((offset, before));
             }
         }
     }
 
-    fn note(&self, block: &mut Block, first: u64, last: u64) {
+    /// Extends the span of a block by two counters.
+    fn extend_span(&self, block: &mut FdrBlock, first: u64, last: u64) {
         let (low, high) = block.span.unwrap_or((first, last));
         block.span = Some((low.min(first), high.max(last)));
     }
 
-    /// Takes a metadata record; true where it ends the buffer.
+    /// Reads a metadata record; returns whether it ends the buffer.
     fn metadata(
         &mut self,
-        block: &mut Block,
+        block: &mut FdrBlock,
         record: &Record<'_>,
         offset: usize,
-        walk: &mut Walk<'_>,
+        records: &mut RecordIter<'_>,
     ) -> bool {
         let kind = match record {
             Record::NewBuffer { tid } => {
                 block.tid = Some(*tid);
-                Kind::NEW_BUFFER
+                MetadataKind::NEW_BUFFER
             }
-            Record::EndOfBuffer => Kind::END_OF_BUFFER,
+            Record::EndOfBuffer => MetadataKind::END_OF_BUFFER,
             Record::NewCpuId { cpu, tsc } => {
                 let _ = block.first_cpu.get_or_insert((*cpu, *tsc));
-                Kind::NEW_CPU_ID
+                MetadataKind::NEW_CPU_ID
             }
-            Record::TscWrap { .. } => Kind::TSC_WRAP,
+            Record::TscWrap { .. } => MetadataKind::TSC_WRAP,
             Record::WallTime { seconds, microseconds } => {
                 let _ = block.wall.get_or_insert((*seconds, *microseconds));
-                Kind::WALL_TIME_MARKER
+                MetadataKind::WALL_TIME_MARKER
             }
             Record::Custom(event) | Record::Typed(event) => {
                 block.event_bytes = block.event_bytes.saturating_add(u64::try_from(event.size).unwrap_or(0));
-                if block.units.is_empty() {
-                    block.units.push((offset, self.clock));
+                if block.slices.is_empty() {
+                    block.slices.push((offset, self.clock));
                 }
-                if event.event_type.is_some() { Kind::TYPED_EVENT_MARKER } else { Kind::CUSTOM_EVENT_MARKER }
+                if event.event_type.is_some() {
+                    MetadataKind::TYPED_EVENT_MARKER
+                } else {
+                    MetadataKind::CUSTOM_EVENT_MARKER
+                }
             }
-            Record::CallArgument(_) => Kind::CALL_ARGUMENT,
-            Record::BufferExtents(_) => Kind::BUFFER_EXTENTS,
+            Record::CallArgument(_) => MetadataKind::CALL_ARGUMENT,
+            Record::BufferExtents(_) => MetadataKind::BUFFER_EXTENTS,
             Record::Pid(pid) => {
-                // Earlier versions have none: it stands there by accident.
+                // Earlier versions do not define this kind: the bytes only look like it.
                 if self.dialect.version >= 3 {
                     let _ = block.pid.get_or_insert(*pid);
                 }
-                Kind::PID
+                MetadataKind::PID
             }
             Record::Unknown(kind) => *kind,
             Record::Function { .. } => return false,
@@ -322,15 +337,15 @@ impl<'a, 'b> Pass<'a, 'b> {
         let was_whole = self.clock.is_whole;
         let event = self.clock.metadata(record);
         if self.clock.is_whole && !was_whole {
-            // What was added before the counter was whole is of no use in the span.
+            // Relative counters are not part of the span.
             block.span = None;
         }
         if let Some(tsc) = event.filter(|_| self.clock.is_whole) {
-            self.note(block, tsc, tsc);
+            self.extend_span(block, tsc, tsc);
         }
         if let Record::Custom(event) | Record::Typed(event) = record {
-            stop_before_stale(walk, event, self.dialect);
+            shorten_by_overwritten(records, event, self.dialect);
         }
-        kind == Kind::END_OF_BUFFER && self.dialect.version == 1
+        kind == MetadataKind::END_OF_BUFFER && self.dialect.version == 1
     }
 }

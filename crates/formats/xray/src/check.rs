@@ -1,67 +1,71 @@
-//! Holds a log or profile against its specification.
+//! Checks a log or profile against its specification.
 
-mod basic;
 mod buffers;
 mod calls;
 pub mod grammar;
-mod header;
-mod order;
-mod profile;
 mod records;
 
 use std::borrow::Cow;
 
 use perfuse_wire::{Diagnostics, Rule};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use rustc_hash::FxHashMap;
 
-use super::log::{Content, XRay};
-use super::survey::{Stretch, Survey, stretches};
+use super::block::FdrBlock;
+use super::consts::HEADER_BYTES;
+use super::fdr::{FdrSurvey, ReadBatch, read_batches, thread_ids};
+use super::header::Mode;
+use super::layout::ProfileBlock;
+use super::log::{LogContent, XRay, agrees};
+use super::rate::RateEstimate;
+use super::reader::BufferEnd;
+use super::rules::*;
+use super::{basic, profile};
 use perfuse_recording::Recording;
 
 pub use super::rules::RULES;
-pub use header::true_rate;
 
-/// Tells every departure.
+/// Reports every finding.
 pub fn check(log: &XRay, sink: &mut Diagnostics) {
-    header::tell(log, sink);
+    check_header(log, sink);
     match log.content() {
-        Content::Fdr(survey) => {
-            buffers::gaps(survey, sink);
-            take(sink, every_buffer(log, survey));
-            order::tell(log, survey, sink);
-            calls::fdr(log, survey, sink);
+        LogContent::Fdr(survey) => {
+            buffers::report_gaps(survey, sink);
+            append(sink, every_buffer(log, survey));
+            check_order(log, survey, sink);
+            calls::check_fdr_calls(log, survey, sink);
         }
-        Content::Basic(survey) => {
-            basic::tell(survey, sink);
-            basic::records(log, survey, sink);
-            calls::basic(log, survey, sink);
+        LogContent::Basic(survey) => {
+            check_basic(survey, sink);
+            check_basic_records(log, survey, sink);
+            calls::check_basic_calls(log, survey, sink);
         }
-        Content::Profile(survey) => profile::tell(log, survey, sink),
+        LogContent::Profile(survey) => check_profile(log, survey, sink),
     }
 }
 
-/// Tells what is known without reading records again.
+/// Reports what is known from the survey, without reading the records again.
 pub fn findings(log: &XRay, sink: &mut Diagnostics) {
-    header::tell(log, sink);
+    check_header(log, sink);
     match log.content() {
-        Content::Fdr(survey) => {
-            buffers::gaps(survey, sink);
+        LogContent::Fdr(survey) => {
+            buffers::report_gaps(survey, sink);
             for (index, block) in survey.blocks.iter().enumerate() {
-                buffers::tell(log, survey, index, block, sink);
-                buffers::summed_up(log, survey, index, block, sink);
+                buffers::check_buffer(log, survey, index, block, sink);
+                buffers::summarise_records(log, survey, index, block, sink);
             }
-            order::tell(log, survey, sink);
+            check_order(log, survey, sink);
         }
-        Content::Basic(survey) => {
-            basic::tell(survey, sink);
-            basic::summed_up(survey, sink);
+        LogContent::Basic(survey) => {
+            check_basic(survey, sink);
+            summarise_basic_records(survey, sink);
         }
-        Content::Profile(survey) => profile::tell(log, survey, sink),
+        LogContent::Profile(survey) => check_profile(log, survey, sink),
     }
 }
 
-/// Walks all buffers side by side; what is told is in the order of the file.
-fn every_buffer(log: &XRay, survey: &Survey) -> Diagnostics {
+/// Checks all buffers in parallel; findings are in file order.
+fn every_buffer(log: &XRay, survey: &FdrSurvey) -> Diagnostics {
     let mut first_record = 0u64;
     let firsts: Vec<u64> = survey
         .blocks
@@ -72,26 +76,269 @@ fn every_buffer(log: &XRay, survey: &Survey) -> Diagnostics {
             first
         })
         .collect();
-    let jobs = stretches(&survey.blocks, |block| block.records.clone());
-    let told = jobs.into_par_iter().fold(Diagnostics::default, |mut sink, Stretch { items, bytes }| {
+    let jobs = read_batches(&survey.blocks, |block| block.records.clone());
+    let results = jobs.into_par_iter().fold(Diagnostics::default, |mut sink, ReadBatch { items, bytes }| {
         let first = items.start;
         let blocks = survey.blocks.get(items.clone()).unwrap_or_default().iter();
         let firsts = firsts.get(items).unwrap_or_default();
         for (index, (block, first_record)) in (first..).zip(blocks.zip(firsts)) {
-            buffers::tell(log, survey, index, block, &mut sink);
-            records::tell(log, survey, index, *first_record, &mut sink);
+            buffers::check_buffer(log, survey, index, block, &mut sink);
+            records::check_records(log, survey, index, *first_record, &mut sink);
         }
         log.source().release(bytes);
         sink
     });
-    told.reduce(Diagnostics::default, Diagnostics::followed_by)
+    results.reduce(Diagnostics::default, Diagnostics::followed_by)
 }
 
-fn take(sink: &mut Diagnostics, more: Diagnostics) {
+/// Appends diagnostics.
+fn append(sink: &mut Diagnostics, more: Diagnostics) {
     *sink = std::mem::take(sink).followed_by(more);
 }
 
-/// Tells a departure that is of no one record.
-fn say(sink: &mut Diagnostics, rule: &'static Rule, offset: u64, field: &'static str, message: String) {
-    sink.push(rule, offset, None, field, || Cow::Owned(message));
+/// Smallest relative difference of the rate that is reported; smaller ones do not show in reports.
+const MIN_DIFFERENCE: f64 = 0.01;
+
+/// Largest relative error of an estimate that is trusted.
+const MAX_RELATIVE_ERROR: f64 = 0.05;
+
+/// The rate estimated from the log, where the header states another one or none.
+pub fn true_rate(log: &XRay) -> Option<RateEstimate> {
+    let stated = log.header().file.cycle_frequency;
+    let found = log.estimate().filter(|found| found.relative_error < MAX_RELATIVE_ERROR)?;
+    let differs = !agrees(stated, &found) && (stated as f64 / found.hz - 1.0).abs() > MIN_DIFFERENCE;
+    (stated == 0 || differs).then_some(found)
+}
+
+/// Checks the header.
+fn check_header(log: &XRay, sink: &mut Diagnostics) {
+    let header = log.header();
+    if !header.is_known_version() {
+        let (version, offset) = match header.profile {
+            Some(profile) => (format!("{:#x}", profile.version), 8),
+            None => (header.file.version.to_string(), 0),
+        };
+        sink.push(&VERSION, offset, None, "version", || format!("version is {version}").into());
+    }
+    if header.mode == Mode::Profile {
+        return;
+    }
+    check_rate(log, sink);
+    let file = &header.file;
+    let size_is_garbage = header.mode == Mode::Basic && file.buffer_size != 0;
+    let other_flags = file.flags & !header.tsc_flag_bits() != 0;
+    if other_flags || size_is_garbage || file.reserved != 0 {
+        let offset = if other_flags {
+            4
+        } else if size_is_garbage {
+            16
+        } else {
+            24
+        };
+        let message = format!(
+            "flags are {:#x}, bytes 16 to 31 {:#x} and {:#x}",
+            file.flags, file.buffer_size, file.reserved
+        );
+        sink.push(&HEADER_GARBAGE, offset, None, "reserved", || message.into());
+    }
+    if log.source().len() <= HEADER_BYTES {
+        sink.push(&NOTHING, 0, None, "", || "nothing follows the header".into());
+    }
+}
+
+/// Compares the counter rate in the header with the estimate.
+fn check_rate(log: &XRay, sink: &mut Diagnostics) {
+    let stated = log.header().file.cycle_frequency;
+    let shown = |found: &RateEstimate| {
+        let (mhz, share) = (found.hz / 1e6, found.relative_error * 100.0);
+        format!("wall times of {} buffers show {mhz:.3} MHz, within {share:.2} %", found.num_pairs)
+    };
+    match (stated, true_rate(log)) {
+        (0, Some(found)) => {
+            let message = format!("cycle_frequency is 0; {}", shown(&found));
+            sink.push(&FREQUENCY_ZERO, 8, None, "cycle_frequency", || message.into());
+        }
+        (0, None) => {
+            sink.push(&FREQUENCY_ZERO, 8, None, "cycle_frequency", || "cycle_frequency is 0".into());
+        }
+        (stated, Some(found)) => {
+            let message = format!("the header states {:.3} MHz; {}", stated as f64 / 1e6, shown(&found));
+            sink.push(&FREQUENCY_WRONG, 8, None, "cycle_frequency", || message.into());
+        }
+        _ => {}
+    }
+}
+
+/// Lowest bit of the object number in a packed function id.
+const OBJECT_SHIFT: u32 = 24;
+
+/// Bytes that may be free in a buffer when its thread continues in another: a function record, with everything that
+/// may have to precede it.
+const ROOM_LEFT: u64 = 64;
+
+/// Checks the order of buffers, and whether function ids are ambiguous.
+fn check_order(log: &XRay, survey: &FdrSurvey, sink: &mut Diagnostics) {
+    check_buffer_times(survey, sink);
+    check_unfilled_buffers(log, survey, sink);
+    let objects = survey.function_ids.iter().map(|id| id >> OBJECT_SHIFT).filter(|&object| object > 0);
+    if let Some(last) = objects.max() {
+        let message = format!(
+            "object numbers up to {last} occur in ids; numbers from 16 on are truncated to lower ones"
+        );
+        sink.push(&ALIASES, HEADER_BYTES as u64, None, "function_id", || message.into());
+    }
+}
+
+/// How often the wall time decreases between consecutive buffers of a thread.
+#[derive(Default)]
+struct BackwardSteps {
+    last: (i64, i32),
+    num: u64,
+}
+
+/// Reports buffers of a thread that are not in order of time.
+fn check_buffer_times(survey: &FdrSurvey, sink: &mut Diagnostics) {
+    let mut threads: FxHashMap<(i32, i32), BackwardSteps> = FxHashMap::default();
+    let mut first: Option<&FdrBlock> = None;
+    for (index, block) in survey.blocks.iter().enumerate() {
+        let Some(wall) = block.wall.filter(|_| !survey.copies.contains_key(&index)) else { continue };
+        let thread = threads.entry(thread_ids(block)).or_insert(BackwardSteps { last: wall, num: 0 });
+        if wall < thread.last {
+            thread.num = thread.num.saturating_add(1);
+            let _ = first.get_or_insert(block);
+        }
+        thread.last = wall;
+    }
+    let Some(first) = first else { return };
+    let back = threads.values().filter(|thread| thread.num > 0).count();
+    if threads.values().all(|thread| thread.num <= 1) {
+        let message =
+            format!("the oldest remaining buffer starts here; time decreases once in {back} threads");
+        sink.push(&ROTATED, first.offset, None, "", || message.into());
+    } else {
+        let num = threads.values().fold(0u64, |sum, thread| sum.saturating_add(thread.num));
+        let message = format!("time decreases {num} times in {back} threads");
+        sink.push(&UNORDERED, first.offset, None, "", || message.into());
+    }
+}
+
+/// A thread takes another buffer when its own is full; free space means that something between them is missing.
+fn check_unfilled_buffers(log: &XRay, survey: &FdrSurvey, sink: &mut Diagnostics) {
+    let size = log.header().file.buffer_size;
+    let mut last: FxHashMap<(i32, i32), &FdrBlock> = FxHashMap::default();
+    for block in survey.order.iter().filter_map(|&index| survey.blocks.get(index)) {
+        let Some(before) = last.insert(thread_ids(block), block) else { continue };
+        let used = before.end.saturating_sub(before.records.start) as u64;
+        let room = size.saturating_sub(used);
+        if before.bound == BufferEnd::Stated
+            && !before.has_events()
+            && !block.has_events()
+            && room > ROOM_LEFT
+        {
+            let message = format!("{room} of {size} bytes were free");
+            sink.push(&HALF_EMPTY, before.offset, None, "size", || message.into());
+        }
+    }
+}
+
+/// Reports findings about a Basic mode log as a whole.
+fn check_basic(survey: &basic::BasicSurvey, sink: &mut Diagnostics) {
+    if let (num, Some(first)) = survey.copies {
+        sink.push(&BASIC_COPIES, first, None, "", || format!("{num} records are duplicates").into());
+    } else if let Some(first) = survey.first_backward {
+        sink.push(&BASIC_BACK, first, None, "tsc", || {
+            "the time is before that of the thread's last record".into()
+        });
+    }
+    if survey.tail > 0 {
+        let offset = basic::record_offset(survey.num_records) as u64;
+        sink.push(&BASIC_TAIL, offset, None, "", || {
+            format!("{} bytes remain, a record needs 32", survey.tail).into()
+        });
+    }
+}
+
+/// Reports the number of invalid records of each kind.
+fn summarise_basic_records(survey: &basic::BasicSurvey, sink: &mut Diagnostics) {
+    let num_unknown = survey.kinds.last().copied().unwrap_or(0);
+    let mut report = |rule, num: u64, first: Option<u64>, field| {
+        if let Some(first) = first {
+            sink.push(rule, first, None, field, || format!("{num} of {} records", survey.num_records).into());
+        }
+    };
+    report(&BASIC_TYPE, survey.unknown.0, survey.unknown.1, "record_type");
+    report(&BASIC_KIND, num_unknown, survey.first_unknown_kind, "kind");
+    report(&BASIC_ORPHAN, survey.orphan_arguments, survey.first_orphan, "function_id");
+}
+
+/// Reports each invalid record.
+fn check_basic_records(log: &XRay, survey: &basic::BasicSurvey, sink: &mut Diagnostics) {
+    let header = log.header();
+    let mut last_entry = None;
+    for index in 0..survey.num_records {
+        let offset = basic::record_offset(index) as u64;
+        let Some(entry) = basic::read_item(log.source(), index, header.endian) else { continue };
+        let mut report = |rule: &'static Rule, field, message: String| {
+            sink.push(rule, offset, Some(index as u64), field, || Cow::Owned(message));
+        };
+        let reserved = match entry {
+            basic::BasicItem::Function(record) => {
+                if record.kind > 3 {
+                    report(&BASIC_KIND, "kind", format!("kind is {}", record.kind));
+                }
+                record.reserved
+            }
+            basic::BasicItem::Argument(argument) => {
+                if !argument.is_of(last_entry) {
+                    report(
+                        &BASIC_ORPHAN,
+                        "function_id",
+                        format!("no entry of {} before it", argument.function_id),
+                    );
+                }
+                argument.reserved | u64::from(argument.padding)
+            }
+            basic::BasicItem::Unknown(record_type) => {
+                report(&BASIC_TYPE, "record_type", format!("record_type is {record_type}"));
+                0
+            }
+        };
+        if reserved != 0 {
+            report(&RESERVED, "reserved", "reserved bytes are not 0".to_owned());
+        }
+        if let basic::BasicItem::Function(record) = entry {
+            last_entry = Some(record);
+        }
+    }
+}
+
+/// Checks a profile; the survey has read all call paths.
+fn check_profile(log: &XRay, survey: &profile::ProfileSurvey, sink: &mut Diagnostics) {
+    if survey.num_paths == 0 && survey.broken.is_none() {
+        sink.push(&NOTHING, 0, None, "", || "there is no call path".into());
+    }
+    for block in &survey.blocks {
+        let size = u64::from(block.header.size);
+        if size < ProfileBlock::SIZE {
+            sink.push(&PROFILE_BLOCK, block.offset, None, "size", || format!("size is {size}").into());
+        }
+        if let Some(error) = &block.broken {
+            sink.push(&PROFILE_CUT, error.offset, None, error.field, || error.to_string().into());
+        } else if block.offset.saturating_add(size) > log.source().len() as u64 {
+            let have = (log.source().len() as u64).saturating_sub(block.offset);
+            sink.push(&PROFILE_CUT, block.offset, None, "size", || {
+                format!("size is {size}, {have} bytes are present").into()
+            });
+        }
+        if block.num_negative > 0 {
+            let message = format!(
+                "{} of {} paths of thread {}",
+                block.num_negative, block.num_paths, block.header.thread
+            );
+            sink.push(&PROFILE_NEGATIVE, block.offset, None, "cumulative_local_time", || message.into());
+        }
+    }
+    if let Some(error) = &survey.broken {
+        sink.push(&PROFILE_CUT, error.offset, None, error.field, || error.to_string().into());
+    }
 }

@@ -1,4 +1,4 @@
-//! Numbers of XRay's logs.
+//! Constants of XRay's file formats.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ pub const NAIVE_LOG: u16 = 0;
 /// `type` of a flight data recorder log.
 pub const FDR_LOG: u16 = 1;
 
-/// The first word of a profile (Profiling mode): "xrayprof" as a number.
+/// The first word of a profile (Profiling mode): "xrayprof".
 pub const PROFILE_MAGIC: u64 = 0x7872_6179_7072_6f66;
 
 /// The only version of a profile.
@@ -35,16 +35,16 @@ pub const BASIC_BYTES: usize = 32;
 /// Frequency of the emulated counter: `clock_gettime` in nanoseconds.
 pub const EMULATED_HZ: u64 = 1_000_000_000;
 
-/// Bits of a function id in FDR logs; the rest of a packed id with its object number is cut off.
+/// Bits of a function id in FDR logs. Packed ids with an object number are truncated to these.
 pub const FUNCTION_ID_BITS: u32 = 28;
 
-/// What a function record tells; three bits, so any number to 7 may occur.
+/// What a function record reports; three bits, so any number up to 7 may occur.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Action(pub u8);
 
 /// The kind of a metadata record; seven bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Kind(pub u8);
+pub struct MetadataKind(pub u8);
 
 macro_rules! names {
     ($ty:ident: $($(#[doc = $doc:literal])+ $name:ident = $value:literal, $text:literal;)+) => {
@@ -70,36 +70,36 @@ macro_rules! names {
 }
 
 names! { Action:
-    /// A function begins.
+    /// A function was entered.
     ENTRY = 0, "Entry";
-    /// A function returns.
+    /// A function returned.
     EXIT = 1, "Exit";
-    /// A function is left by a tail call: the id is its own.
+    /// A function was left by a tail call; the id is that of the function left.
     TAIL_EXIT = 2, "Tail_Exit";
-    /// A function begins whose first argument follows.
+    /// A function was entered whose first argument follows.
     ENTRY_ARGS = 3, "Entry_Args";
 }
 
-names! { Kind:
-    /// Begins a buffer: its thread.
+names! { MetadataKind:
+    /// Starts a buffer: its thread.
     NEW_BUFFER = 0, "NewBuffer";
     /// Ends a buffer of version 1.
     END_OF_BUFFER = 1, "EndOfBuffer";
-    /// Which processor from here on, and its counter.
+    /// The processor from here on, and its counter.
     NEW_CPU_ID = 2, "NewCPUId";
-    /// The counter anew, where a delta does not reach.
+    /// The absolute counter, where a delta is too small for the step.
     TSC_WRAP = 3, "TSCWrap";
-    /// When the buffer was begun.
+    /// The wall time when the buffer was started.
     WALL_TIME_MARKER = 4, "WallTimeMarker";
-    /// Bytes of the program's own.
+    /// An event with bytes of the program's choice.
     CUSTOM_EVENT_MARKER = 5, "CustomEventMarker";
-    /// An argument of the function entered before.
+    /// An argument of the function entered before this record.
     CALL_ARGUMENT = 6, "CallArgument";
-    /// Before a buffer from version 2 on: its size.
+    /// Precedes a buffer from version 2 on: its size.
     BUFFER_EXTENTS = 7, "BufferExtents";
-    /// Bytes of the program's own, with a number for their type.
+    /// An event with bytes of the program's choice and an event type.
     TYPED_EVENT_MARKER = 8, "TypedEventMarker";
-    /// The process, from version 3 on.
+    /// The process id, from version 3 on.
     PID = 9, "Pid";
 }
 
@@ -112,7 +112,7 @@ impl fmt::Display for Action {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for MetadataKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {
             Some(name) => f.write_str(name),

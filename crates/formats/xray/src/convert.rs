@@ -1,12 +1,9 @@
-//! A log from logs: of another version, mode or byte order; a part of one; several of one run together.
+//! Converts logs: to another version, mode or byte order; a selection of one; several logs of one run into one.
 //!
-//! Times stay what they were, in ticks. A buffer of an FDR log becomes a buffer again, so that a log as it should be written
-//! comes out byte for byte as it was. What the version to be written has no place for is counted.
+//! Times keep their values in ticks. A buffer of an FDR log becomes a buffer again, so that a valid log is reproduced
+//! byte for byte. Items that the target version cannot represent are counted.
 
-mod basic;
-mod cut;
-mod fdr;
-mod order;
+mod read_logs;
 mod selection;
 mod tables;
 
@@ -14,25 +11,25 @@ use std::fmt;
 use std::io::{self, Write};
 
 use super::header::Mode;
-use super::log::{Content, XRay};
+use super::log::{LogContent, XRay};
 use super::writer::{
-    BUFFER_BYTES, BasicWriter, FdrWriter, Finish, LogSpec, Misfits, Sink, ToBasic, ToFdr, ToYaml, WriteError,
-    Written,
+    BUFFER_BYTES, BasicSink, BasicWriter, FdrSink, FdrWriter, FinishLog, LogSink, LogSpec, UnsupportedItems,
+    WriteError, WriteSummary, YamlSink,
 };
 use perfuse_recording::Recording;
 
 pub use selection::Selection;
-pub use tables::{FunctionNumbers, TablesError, tell_tables};
+pub use tables::{FunctionNumbers, TablesError, write_tables};
 
-use selection::Selected;
+use selection::SelectionFilter;
 
-/// A log of version 1 may have so many bytes of padding for each byte of records.
-const MOST_PADDING: u64 = 16;
+/// Largest number of padding bytes per byte of records in a log of version 1.
+const MAX_PADDING_RATIO: u64 = 16;
 
-/// Padding below this is never too much.
-const SMALL_PADDING: u64 = 64 << 20;
+/// Padding up to this size is always accepted.
+const ALLOWED_PADDING_BYTES: u64 = 64 << 20;
 
-/// What to write.
+/// Properties of the log to write.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// FDR or Basic.
@@ -41,14 +38,14 @@ pub struct Options {
     pub version: u16,
     /// Byte order.
     pub endian: perfuse_wire::Endian,
-    /// Rate to state in the header; what the first log states where not given.
+    /// Rate to state in the header; `None` for that of the first log.
     pub hz: Option<u64>,
-    /// What of the logs is written.
+    /// The part of the logs to write.
     pub selection: Selection,
 }
 
 impl Options {
-    /// The mode, version and byte order of a log, and all that is in it.
+    /// The mode, version and byte order of a log, with everything in it.
     #[must_use]
     pub fn like(log: &XRay) -> Self {
         let header = log.header();
@@ -63,20 +60,20 @@ impl Options {
     }
 }
 
-/// Why nothing, or not all, was written.
+/// Why a conversion failed.
 #[derive(Debug)]
 pub enum ConvertError {
-    /// It cannot be written.
+    /// Writing failed.
     Write(WriteError),
-    /// There is no log to be written.
+    /// No log was given.
     Nothing,
-    /// A profile has no calls, only their sums.
+    /// A profile contains sums of calls, and no calls.
     Profile,
-    /// The logs state different rates of the counter: they are not of one run on one machine.
+    /// The logs state different counter rates, so they are not of one run on one machine.
     Rates(u64, u64),
-    /// Nearly all of a log of version 1 would be padding: its buffers differ too much in size.
+    /// A log of version 1 would be nearly all padding, as its buffers differ too much in size.
     Padding {
-        /// Bytes the log would have.
+        /// Size in bytes that the log would have.
         bytes: u64,
     },
 }
@@ -86,16 +83,16 @@ impl fmt::Display for ConvertError {
         match self {
             Self::Write(error) => error.fmt(f),
             Self::Nothing => f.write_str("no log to convert"),
-            Self::Profile => f.write_str("a profile has sums of calls, and a log would need each"),
+            Self::Profile => f.write_str("a profile contains sums of calls, and a log needs each call"),
             Self::Rates(first, other) => write!(
                 f,
-                "the logs are not of one run: their counters tick at {first} and {other} Hz, as their headers say; \
-                 if they are of one machine, give the rate to state for all (hz)"
+                "the logs are not of one run: their headers state counter rates of {first} and {other} Hz; \
+                 if they are of one machine, give the rate for all of them (hz)"
             ),
             Self::Padding { bytes } => {
                 write!(
                     f,
-                    "version 1 gives all buffers the size of the largest: {bytes} bytes, nearly all padding"
+                    "all buffers of version 1 have the size of the largest: {bytes} bytes, nearly all padding"
                 )
             }
         }
@@ -110,14 +107,15 @@ impl From<WriteError> for ConvertError {
     }
 }
 
-/// Writes one log of the logs of a run. Buffers that are there twice are written once.
+/// Writes one log from the logs of a run. Duplicate buffers are written once.
 ///
 /// # Errors
-/// When the sink refuses, the logs are none or not of one run, or version 1 would be nearly all padding.
-pub fn convert<W: Write>(logs: &[&XRay], options: &Options, out: W) -> Result<Written, ConvertError> {
-    let mut spec = spec(logs, options)?;
+/// When writing fails, there is no log, the logs are not of one run, or a log of version 1 would be nearly all
+/// padding.
+pub fn convert<W: Write>(logs: &[&XRay], options: &Options, out: W) -> Result<WriteSummary, ConvertError> {
+    let mut spec = log_spec(logs, options)?;
     if spec.mode == Mode::Basic {
-        let sink = ToBasic::new(BasicWriter::new(out, spec)?, options.version);
+        let sink = BasicSink::new(BasicWriter::new(out, spec)?, options.version);
         return run(logs, &options.selection, sink);
     }
     if spec.version == 1
@@ -125,26 +123,27 @@ pub fn convert<W: Write>(logs: &[&XRay], options: &Options, out: W) -> Result<Wr
         && let Some(first) = logs.first()
     {
         let log_bytes = first.source().len() as u64;
-        let own_size = own_size(first).filter(|&size| size <= log_bytes);
-        spec.buffer_size = distance(logs, options, spec, own_size)?;
+        let stated_buffer_size = stated_buffer_size(first).filter(|&size| size <= log_bytes);
+        spec.buffer_size = version_1_stride(logs, options, spec, stated_buffer_size)?;
     }
-    run(logs, &options.selection, ToFdr::new(FdrWriter::new(out, spec)?, spec))
+    run(logs, &options.selection, FdrSink::new(FdrWriter::new(out, spec)?, spec))
 }
 
-/// Writes the same as the YAML that llvm-xray reads, all of it in memory until it is in order.
+/// Writes the logs as the YAML that llvm-xray reads. Everything is in memory until it is sorted.
 ///
 /// # Errors
 /// As for [`convert`].
-pub fn to_yaml<W: Write>(logs: &[&XRay], options: &Options, out: W) -> Result<Written, ConvertError> {
-    run(logs, &options.selection, ToYaml::new(out, spec(logs, options)?))
+pub fn to_yaml<W: Write>(logs: &[&XRay], options: &Options, out: W) -> Result<WriteSummary, ConvertError> {
+    run(logs, &options.selection, YamlSink::new(out, log_spec(logs, options)?))
 }
 
-fn own_size(first: &XRay) -> Option<u64> {
+/// The buffer size in the header of an FDR log.
+fn stated_buffer_size(first: &XRay) -> Option<u64> {
     Some(first.header().file.buffer_size).filter(|_| first.header().mode == Mode::Fdr)
 }
 
-/// What the header of the log to be written says.
-fn spec(logs: &[&XRay], options: &Options) -> Result<LogSpec, ConvertError> {
+/// The properties of the log to write.
+fn log_spec(logs: &[&XRay], options: &Options) -> Result<LogSpec, ConvertError> {
     let first = logs.first().ok_or(ConvertError::Nothing)?;
     let stated = first.header().file.cycle_frequency;
     for log in logs {
@@ -152,7 +151,7 @@ fn spec(logs: &[&XRay], options: &Options) -> Result<LogSpec, ConvertError> {
             return Err(ConvertError::Profile);
         }
         let other = log.header().file.cycle_frequency;
-        // A rate that is given is that of the machine's one counter: headers of its programs may be rounded otherwise.
+        // A given rate applies to the machine's one counter; the headers of its programs may round it differently.
         if other != stated && options.hz.is_none() {
             return Err(ConvertError::Rates(stated, other));
         }
@@ -163,69 +162,79 @@ fn spec(logs: &[&XRay], options: &Options) -> Result<LogSpec, ConvertError> {
         endian: options.endian,
         cycle_frequency: options.hz.unwrap_or(stated),
         tsc_flags: first.header().tsc_flags(),
-        buffer_size: own_size(first).unwrap_or(BUFFER_BYTES),
+        buffer_size: stated_buffer_size(first).unwrap_or(BUFFER_BYTES),
     })
 }
 
-/// The distance of buffers in version 1: as it was, or that of the largest.
-fn distance(
+/// The distance of buffers in version 1: the stated buffer size where all buffers fit, else the size of the largest.
+fn version_1_stride(
     logs: &[&XRay],
     options: &Options,
     spec: LogSpec,
-    own_size: Option<u64>,
+    stated_buffer_size: Option<u64>,
 ) -> Result<u64, ConvertError> {
-    let endless = LogSpec { version: 2, ..spec };
-    let mut measure = ToFdr::new(FdrWriter::new(io::sink(), endless)?, spec);
+    let without_stride = LogSpec { version: 2, ..spec };
+    let mut measure = FdrSink::new(FdrWriter::new(io::sink(), without_stride)?, spec);
     feed(logs, &options.selection, &mut measure)?;
     measure.write_gathered()?;
     let (largest, written, num) = measure.sizes();
-    let size = own_size.filter(|&size| size >= largest).unwrap_or(largest);
+    let size = stated_buffer_size.filter(|&size| size >= largest).unwrap_or(largest);
     let bytes = size.saturating_mul(num);
-    if bytes > SMALL_PADDING && bytes > written.saturating_mul(MOST_PADDING) {
+    if bytes > ALLOWED_PADDING_BYTES && bytes > written.saturating_mul(MAX_PADDING_RATIO) {
         return Err(ConvertError::Padding { bytes });
     }
     Ok(size)
 }
 
-fn run<S: Finish>(logs: &[&XRay], selection: &Selection, mut sink: S) -> Result<Written, ConvertError> {
+/// Passes the logs to a sink, and finishes it.
+fn run<S: FinishLog>(
+    logs: &[&XRay],
+    selection: &Selection,
+    mut sink: S,
+) -> Result<WriteSummary, ConvertError> {
     let found = feed(logs, selection, &mut sink)?;
     let mut written = sink.finish()?;
-    written.misfits.add(&found);
+    written.unsupported.add(&found);
     Ok(written)
 }
 
-/// Tells a sink what is in the logs, and counts what is in none.
-fn feed<S: Sink>(logs: &[&XRay], selection: &Selection, sink: &mut S) -> Result<Misfits, ConvertError> {
-    let mut misfits = Misfits::default();
-    if selection.is_all() {
-        feed_all(logs, selection, sink, &mut misfits)?;
-    } else {
-        feed_all(logs, selection, &mut Selected::new(selection, sink), &mut misfits)?;
-    }
-    Ok(misfits)
-}
-
-fn feed_all<S: Sink>(
+/// Passes the content of the logs to a sink, and counts what is in no log or unreadable.
+fn feed<S: LogSink>(
     logs: &[&XRay],
     selection: &Selection,
     sink: &mut S,
-    misfits: &mut Misfits,
+) -> Result<UnsupportedItems, ConvertError> {
+    let mut unsupported = UnsupportedItems::default();
+    if selection.is_all() {
+        feed_all(logs, selection, sink, &mut unsupported)?;
+    } else {
+        feed_all(logs, selection, &mut SelectionFilter::new(selection, sink), &mut unsupported)?;
+    }
+    Ok(unsupported)
+}
+
+/// Passes the logs to a sink: FDR buffers first, then Basic mode records.
+fn feed_all<S: LogSink>(
+    logs: &[&XRay],
+    selection: &Selection,
+    sink: &mut S,
+    unsupported: &mut UnsupportedItems,
 ) -> Result<(), ConvertError> {
-    let (places, copies) = order::places(logs);
-    misfits.copies = misfits.copies.saturating_add(copies);
-    for place in places {
-        fdr::block(&place, selection, sink, misfits)?;
+    let (buffers, copies) = read_logs::ordered_buffers(logs);
+    unsupported.copies = unsupported.copies.saturating_add(copies);
+    for buffer in buffers {
+        read_logs::read_buffer(&buffer, selection, sink, unsupported)?;
     }
     let mut basics: Vec<_> = logs
         .iter()
         .filter_map(|log| match log.content() {
-            Content::Basic(survey) => Some((log, survey)),
-            Content::Fdr(_) | Content::Profile(_) => None,
+            LogContent::Basic(survey) => Some((log, survey)),
+            LogContent::Fdr(_) | LogContent::Profile(_) => None,
         })
         .collect();
     basics.sort_by_key(|(_, survey)| survey.span);
     for (log, survey) in basics {
-        basic::records(log, survey, selection, sink, misfits)?;
+        read_logs::read_basic_log(log, survey, selection, sink, unsupported)?;
     }
     Ok(())
 }

@@ -1,23 +1,23 @@
-//! Every record as `perfuse records` shows it.
+//! The records that `perfuse records` lists.
 
 use std::borrow::Cow;
 
 use perfuse_wire::{RecordView, Value};
 
 use super::basic;
-use super::block::Block;
+use super::block::FdrBlock;
 use super::consts::{Action, BASIC_BYTES, HEADER_BYTES};
+use super::fdr::FdrSurvey;
 use super::header::Header;
-use super::log::{Content, XRay};
+use super::log::{LogContent, XRay};
 use super::profile::{self, read_path};
+use super::record_iter::{RecordItem, RecordIter};
 use super::records::{Dialect, Event, EventTime, Record};
-use super::survey::Survey;
-use super::walk::{Step, Walk};
 use perfuse_recording::{Position, Recording};
 
 type Fields<'a> = Vec<(&'static str, Value<'a>)>;
 
-/// The header's fields.
+/// The fields of the header.
 #[must_use]
 pub fn header(header: &Header) -> Fields<'static> {
     if let Some(profile) = header.profile {
@@ -40,11 +40,11 @@ pub fn header(header: &Header) -> Fields<'static> {
 }
 
 /// The record at a position, in file order.
-pub fn next<'a>(log: &'a XRay, at: &mut Position) -> Option<RecordView<'a>> {
+pub fn next_record<'a>(log: &'a XRay, at: &mut Position) -> Option<RecordView<'a>> {
     let (name, offset, size, timestamp, fields) = match log.content() {
-        Content::Fdr(survey) => fdr(log, survey, at)?,
-        Content::Basic(survey) => basic_record(log, survey, at)?,
-        Content::Profile(survey) => path(log, survey, at)?,
+        LogContent::Fdr(survey) => next_fdr_record(log, survey, at)?,
+        LogContent::Basic(survey) => next_basic_record(log, survey, at)?,
+        LogContent::Profile(survey) => next_profile_record(log, survey, at)?,
     };
     let index = at.index;
     at.index = index.saturating_add(1);
@@ -52,48 +52,50 @@ pub fn next<'a>(log: &'a XRay, at: &mut Position) -> Option<RecordView<'a>> {
     Some(RecordView { index, offset, size, name, timestamp, fields })
 }
 
-type Shown<'a> = (Cow<'a, str>, u64, u64, Option<u64>, Fields<'a>);
+type ShownRecord<'a> = (Cow<'a, str>, u64, u64, Option<u64>, Fields<'a>);
 
-/// `at.inner` is the number of the block.
-fn fdr<'a>(log: &'a XRay, survey: &'a Survey, at: &mut Position) -> Option<Shown<'a>> {
+/// The record of an FDR log at a position; `at.inner` is the index of the block.
+fn next_fdr_record<'a>(log: &'a XRay, survey: &'a FdrSurvey, at: &mut Position) -> Option<ShownRecord<'a>> {
     let mut dialect = log.header().dialect();
     loop {
         let block = survey.blocks.get(usize::try_from(at.inner).ok()?)?;
         dialect.payloads = block.payloads;
         if at.offset <= block.offset && block.offset < block.records.start as u64 {
-            return record(log, block, block.offset as usize..block.records.start, dialect);
+            return read_shown(log, block, block.offset as usize..block.records.start, dialect);
         }
         let from = usize::try_from(at.offset).ok()?.max(block.records.start);
-        if let Some(shown) = record(log, block, from..block.records.end, dialect) {
+        if let Some(shown) = read_shown(log, block, from..block.records.end, dialect) {
             return Some(shown);
         }
         at.inner = at.inner.saturating_add(1);
     }
 }
 
-fn record<'a>(
+/// The first record of a range.
+fn read_shown<'a>(
     log: &'a XRay,
-    _block: &Block,
+    _block: &FdrBlock,
     range: std::ops::Range<usize>,
     dialect: Dialect,
-) -> Option<Shown<'a>> {
+) -> Option<ShownRecord<'a>> {
     let source: &'a [u8] = log.source();
-    match Walk::new(source, range, dialect).next()? {
-        Step::Function { offset, action, function_id, tsc_delta } => {
+    match RecordIter::new(source, range, dialect).next()? {
+        RecordItem::Function { offset, action, function_id, tsc_delta } => {
             let fields = vec![
                 ("function_id", Value::Unsigned(function_id.into())),
                 ("tsc_delta", Value::Unsigned(tsc_delta.into())),
             ];
             Some((action.to_string().into(), offset as u64, 8, None, fields))
         }
-        Step::Metadata { offset, size, record } => {
+        RecordItem::Metadata { offset, size, record } => {
             let (name, timestamp, fields) = metadata(&record);
             Some((name, offset as u64, size as u64, timestamp, fields))
         }
-        Step::Broken(_) => None,
+        RecordItem::Broken(_) => None,
     }
 }
 
+/// Name, time stamp and fields of a metadata record.
 fn metadata<'a>(record: &Record<'a>) -> (Cow<'a, str>, Option<u64>, Fields<'a>) {
     let unsigned = |value: u64| Value::Unsigned(value);
     let signed = |value: i64| Value::Signed(value);
@@ -121,6 +123,7 @@ fn metadata<'a>(record: &Record<'a>) -> (Cow<'a, str>, Option<u64>, Fields<'a>) 
     }
 }
 
+/// Name, time stamp and fields of an event.
 fn shown_event<'a>(name: &'static str, event: Event<'a>) -> (Cow<'a, str>, Option<u64>, Fields<'a>) {
     let mut fields = vec![("event_size", Value::Signed(event.size.into()))];
     let timestamp = match event.time {
@@ -139,7 +142,7 @@ fn shown_event<'a>(name: &'static str, event: Event<'a>) -> (Cow<'a, str>, Optio
     (name.into(), timestamp, fields)
 }
 
-/// Bytes of the program's own: text where they are.
+/// The bytes of an event: as text where they are printable UTF-8.
 fn text_or_bytes(bytes: &[u8]) -> Value<'_> {
     match std::str::from_utf8(bytes) {
         Ok(text) if !text.chars().any(char::is_control) => Value::Text(text.into()),
@@ -147,15 +150,19 @@ fn text_or_bytes(bytes: &[u8]) -> Value<'_> {
     }
 }
 
-/// `at.inner` is the index of the record.
-fn basic_record<'a>(log: &'a XRay, survey: &basic::Survey, at: &mut Position) -> Option<Shown<'a>> {
+/// The record of a Basic mode log at a position; `at.inner` is its index.
+fn next_basic_record<'a>(
+    log: &'a XRay,
+    survey: &basic::BasicSurvey,
+    at: &mut Position,
+) -> Option<ShownRecord<'a>> {
     let index = usize::try_from(at.inner).ok().filter(|&index| index < survey.num_records)?;
     at.inner = at.inner.saturating_add(1);
-    let offset = basic::offset_of(index) as u64;
+    let offset = basic::record_offset(index) as u64;
     let has_pid = log.header().dialect().version >= 3;
-    let entry = basic::entry_at(log.source(), index, log.header().endian)?;
+    let entry = basic::read_item(log.source(), index, log.header().endian)?;
     let (name, timestamp, mut fields): (Cow<'_, str>, _, Fields<'_>) = match entry {
-        basic::Entry::Normal(record) => {
+        basic::BasicItem::Function(record) => {
             let fields = vec![
                 ("cpu", Value::Unsigned(record.cpu.into())),
                 ("function_id", Value::Signed(record.function_id.into())),
@@ -165,7 +172,7 @@ fn basic_record<'a>(log: &'a XRay, survey: &basic::Survey, at: &mut Position) ->
             ];
             (Action(record.kind).to_string().into(), Some(record.tsc), fields)
         }
-        basic::Entry::Argument(argument) => {
+        basic::BasicItem::Argument(argument) => {
             let fields = vec![
                 ("function_id", Value::Signed(argument.function_id.into())),
                 ("tid", Value::Unsigned(argument.tid.into())),
@@ -174,7 +181,7 @@ fn basic_record<'a>(log: &'a XRay, survey: &basic::Survey, at: &mut Position) ->
             ];
             ("ArgPayload".into(), None, fields)
         }
-        basic::Entry::Unknown(record_type) => {
+        basic::BasicItem::Unknown(record_type) => {
             (format!("Unknown Record {record_type}").into(), None, Vec::new())
         }
     };
@@ -182,8 +189,12 @@ fn basic_record<'a>(log: &'a XRay, survey: &basic::Survey, at: &mut Position) ->
     Some((name, offset, BASIC_BYTES as u64, timestamp, fields))
 }
 
-/// `at.inner` is the number of the block; its header is a record of its own.
-fn path<'a>(log: &'a XRay, survey: &'a profile::Survey, at: &mut Position) -> Option<Shown<'a>> {
+/// The block header or call path of a profile at a position; `at.inner` is the index of the block.
+fn next_profile_record<'a>(
+    log: &'a XRay,
+    survey: &'a profile::ProfileSurvey,
+    at: &mut Position,
+) -> Option<ShownRecord<'a>> {
     loop {
         let block = survey.blocks.get(usize::try_from(at.inner).ok()?)?;
         let begin = block.records.start as u64;

@@ -1,11 +1,13 @@
-//! Records into bytes: the opposite of `records.rs`. What a record leaves unused is written as zeros.
+//! Encodes records as bytes, the inverse of `records.rs`. Unused bytes are 0.
 
 use std::fmt;
 
 use perfuse_wire::{Endian, Put};
 
-use super::basic::Entry;
-use super::consts::{Action, BASIC_BYTES, FDR_LOG, FUNCTION_ID_BITS, Kind, METADATA_BYTES, NAIVE_LOG};
+use super::basic::BasicItem;
+use super::consts::{
+    Action, BASIC_BYTES, FDR_LOG, FUNCTION_ID_BITS, METADATA_BYTES, MetadataKind, NAIVE_LOG,
+};
 use super::header::Mode;
 use super::layout::{
     BufferExtents, CallArgument, CustomEventV1, CustomEventV4, CustomEventV5, EndOfBuffer, FileHeader,
@@ -15,33 +17,33 @@ use super::records::{Dialect, Event, EventTime, Record, metadata_byte, pack};
 
 /// Why a record cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unwritable {
-    /// The version has no such record.
+pub enum EncodeError {
+    /// The version does not define this record.
     Kind {
-        /// The record.
-        kind: Kind,
+        /// The kind of the record.
+        kind: MetadataKind,
         /// The version.
         version: u16,
     },
     /// Function ids have 28 bits.
     FunctionId(u32),
-    /// Versions before 5 have the counter in events, later ones a delta.
+    /// Events contain the absolute counter before version 5, and a delta from version 5 on.
     EventTime {
         /// The version.
         version: u16,
     },
     /// The size of an event has 31 bits.
     EventSize(usize),
-    /// The size a record states is not that of its bytes.
+    /// The stated size of an event differs from the number of its bytes.
     Stated {
-        /// What it states.
+        /// The stated size.
         size: i32,
-        /// Bytes there are.
+        /// Number of bytes.
         bytes: usize,
     },
 }
 
-impl fmt::Display for Unwritable {
+impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Kind { kind, version } => write!(f, "version {version} has no {kind}"),
@@ -58,34 +60,34 @@ impl fmt::Display for Unwritable {
     }
 }
 
-impl std::error::Error for Unwritable {}
+impl std::error::Error for EncodeError {}
 
-/// Whether FDR logs of a version have metadata records of a kind.
+/// Whether FDR logs of a version define metadata records of a kind.
 #[must_use]
-pub fn has_kind(version: u16, kind: Kind) -> bool {
+pub fn has_kind(version: u16, kind: MetadataKind) -> bool {
     match kind {
-        Kind::END_OF_BUFFER => version == 1,
-        Kind::BUFFER_EXTENTS => version >= 2,
-        Kind::TYPED_EVENT_MARKER | Kind::PID => version >= 3,
+        MetadataKind::END_OF_BUFFER => version == 1,
+        MetadataKind::BUFFER_EXTENTS => version >= 2,
+        MetadataKind::TYPED_EVENT_MARKER | MetadataKind::PID => version >= 3,
         kind => kind.name().is_some(),
     }
 }
 
-/// The action as its version writes it: before 4, arguments follow a plain entry.
+/// The action in the form its version has: before 4, arguments follow a plain entry.
 #[must_use]
 #[inline]
 pub fn action_of_version(version: u16, action: Action) -> Action {
     if version < 4 && action == Action::ENTRY_ARGS { Action::ENTRY } else { action }
 }
 
-/// Appends a function record; of the id, 28 bits are written.
+/// Appends a function record with the low 28 bits of the id.
 #[inline]
 pub fn function(action: Action, function_id: u32, tsc_delta: u32, endian: Endian, out: &mut Vec<u8>) {
     out.put_u32(pack(action, function_id, endian), endian);
     out.put_u32(tsc_delta, endian);
 }
 
-/// The header of a log: flags where its byte order has them, no garbage in what is unused.
+/// The header of a log: flags at the position of its byte order, unused fields 0.
 #[must_use]
 pub fn header(
     mode: Mode,
@@ -107,34 +109,34 @@ pub fn header(
 }
 
 impl Record<'_> {
-    /// Appends the record as a version has it.
+    /// Appends the record in the form of a version.
     ///
     /// # Errors
-    /// Where the version has no place for it. Nothing is appended then.
-    pub fn encode(&self, dialect: Dialect, out: &mut Vec<u8>) -> Result<(), Unwritable> {
+    /// Where the version cannot represent it. Nothing is appended then.
+    pub fn encode(&self, dialect: Dialect, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let (version, endian) = (dialect.version, dialect.endian);
         let kind = match *self {
             Self::Function { action, function_id, tsc_delta } => {
                 if function_id >> FUNCTION_ID_BITS != 0 {
-                    return Err(Unwritable::FunctionId(function_id));
+                    return Err(EncodeError::FunctionId(function_id));
                 }
                 function(action, function_id, tsc_delta, endian, out);
                 return Ok(());
             }
-            Self::NewBuffer { .. } => Kind::NEW_BUFFER,
-            Self::EndOfBuffer => Kind::END_OF_BUFFER,
-            Self::NewCpuId { .. } => Kind::NEW_CPU_ID,
-            Self::TscWrap { .. } => Kind::TSC_WRAP,
-            Self::WallTime { .. } => Kind::WALL_TIME_MARKER,
-            Self::Custom(_) => Kind::CUSTOM_EVENT_MARKER,
-            Self::CallArgument(_) => Kind::CALL_ARGUMENT,
-            Self::BufferExtents(_) => Kind::BUFFER_EXTENTS,
-            Self::Typed(_) => Kind::TYPED_EVENT_MARKER,
-            Self::Pid(_) => Kind::PID,
-            Self::Unknown(kind) => return Err(Unwritable::Kind { kind, version }),
+            Self::NewBuffer { .. } => MetadataKind::NEW_BUFFER,
+            Self::EndOfBuffer => MetadataKind::END_OF_BUFFER,
+            Self::NewCpuId { .. } => MetadataKind::NEW_CPU_ID,
+            Self::TscWrap { .. } => MetadataKind::TSC_WRAP,
+            Self::WallTime { .. } => MetadataKind::WALL_TIME_MARKER,
+            Self::Custom(_) => MetadataKind::CUSTOM_EVENT_MARKER,
+            Self::CallArgument(_) => MetadataKind::CALL_ARGUMENT,
+            Self::BufferExtents(_) => MetadataKind::BUFFER_EXTENTS,
+            Self::Typed(_) => MetadataKind::TYPED_EVENT_MARKER,
+            Self::Pid(_) => MetadataKind::PID,
+            Self::Unknown(kind) => return Err(EncodeError::Kind { kind, version }),
         };
         if !has_kind(version, kind) {
-            return Err(Unwritable::Kind { kind, version });
+            return Err(EncodeError::Kind { kind, version });
         }
         let begin = out.len();
         let first = metadata_byte(kind, endian);
@@ -165,14 +167,14 @@ impl Record<'_> {
 }
 
 impl<'a> Event<'a> {
-    /// Appends the fields of its marker, and gives the bytes that follow it.
-    fn marker(&self, kind: u8, dialect: Dialect, out: &mut Vec<u8>) -> Result<&'a [u8], Unwritable> {
+    /// Appends the fields of its marker, and returns the bytes that follow it.
+    fn marker(&self, kind: u8, dialect: Dialect, out: &mut Vec<u8>) -> Result<&'a [u8], EncodeError> {
         let Dialect { version, endian, payloads } = dialect;
         let event_size = self.size;
         if payloads && usize::try_from(event_size) != Ok(self.payload.len()) {
             return Err(match i32::try_from(self.payload.len()) {
-                Ok(_) => Unwritable::Stated { size: event_size, bytes: self.payload.len() },
-                Err(_) => Unwritable::EventSize(self.payload.len()),
+                Ok(_) => EncodeError::Stated { size: event_size, bytes: self.payload.len() },
+                Err(_) => EncodeError::EventSize(self.payload.len()),
             });
         }
         match (self.time, self.event_type) {
@@ -192,18 +194,18 @@ impl<'a> Event<'a> {
             (EventTime::Delta(tsc_delta), None) if version >= 5 => {
                 CustomEventV5 { kind, event_size, tsc_delta }.write(out, endian);
             }
-            _ => return Err(Unwritable::EventTime { version }),
+            _ => return Err(EncodeError::EventTime { version }),
         }
         Ok(if payloads { self.payload } else { &[] })
     }
 }
 
-impl Entry {
-    /// Appends a record of a Basic mode log; one of an unknown type has its type only.
+impl BasicItem {
+    /// Appends a record of a Basic mode log; of an unknown type only the type.
     pub fn encode(&self, endian: Endian, out: &mut Vec<u8>) {
         let begin = out.len();
         match self {
-            Self::Normal(record) => record.write(out, endian),
+            Self::Function(record) => record.write(out, endian),
             Self::Argument(argument) => argument.write(out, endian),
             Self::Unknown(record_type) => out.put_u16(*record_type, endian),
         }

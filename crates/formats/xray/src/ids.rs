@@ -1,8 +1,8 @@
-//! The function ids of a log, and their keys.
+//! Sets of function ids, and the table keys of functions.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Ids below this are noted in a bitmap: real ones are.
+/// Ids below this are stored in a bitmap; ids written by a runtime are.
 const LOW_IDS: usize = 1 << 20;
 
 /// A set of function ids.
@@ -13,19 +13,19 @@ pub struct FunctionIds {
 }
 
 impl FunctionIds {
-    /// Notes an id.
+    /// Adds an id.
     #[inline]
     pub fn insert(&mut self, id: u32) {
         let word = (id >> 6) as usize;
         if let Some(bits) = self.low.get_mut(word) {
             *bits |= 1 << (id & 63);
         } else {
-            self.insert_new(id, word);
+            self.grow_and_insert(id, word);
         }
     }
 
     #[cold]
-    fn insert_new(&mut self, id: u32, word: usize) {
+    fn grow_and_insert(&mut self, id: u32, word: usize) {
         if (id as usize) < LOW_IDS {
             let words = word.saturating_add(1).next_power_of_two();
             self.low.resize(words, 0);
@@ -35,18 +35,18 @@ impl FunctionIds {
         }
     }
 
-    /// Notes those of another set too.
+    /// Adds the ids of another set.
     #[must_use]
     pub fn union(mut self, other: Self) -> Self {
         if self.low.len() < other.low.len() {
             self.low.resize(other.low.len(), 0);
         }
-        self.low.iter_mut().zip(&other.low).for_each(|(mine, its)| *mine |= its);
+        self.low.iter_mut().zip(&other.low).for_each(|(own_bits, other_bits)| *own_bits |= other_bits);
         self.high.extend(other.high);
         self
     }
 
-    /// All of them, ascending.
+    /// All ids, ascending.
     #[must_use]
     pub fn sorted(&self) -> Vec<u32> {
         let of_word = |(word, &bits): (u32, &u64)| {
@@ -68,7 +68,7 @@ pub struct FunctionKeys {
 }
 
 impl FunctionKeys {
-    /// Keys from `first` on, for ids in ascending order.
+    /// Consecutive keys from `first` on, for ids in ascending order.
     #[must_use]
     pub fn new(ids: &[u32], first: u32) -> Self {
         let lows = ids.iter().copied().filter(|&id| (id as usize) < LOW_IDS);
@@ -86,7 +86,7 @@ impl FunctionKeys {
         keys
     }
 
-    /// The key of an id that is in the log.
+    /// The key of an id, which must occur in the log.
     #[must_use]
     #[inline]
     pub fn get(&self, id: u32) -> u32 {

@@ -1,8 +1,9 @@
-//! The fixed fields of XRay's logs, declared once as tables. A metadata record is 16 bytes whatever its fields take.
+//! The fixed fields of XRay's file formats, declared once as tables. A metadata record takes 16 bytes, whatever the
+//! size of its fields.
 
 use perfuse_wire::layout;
 
-use super::consts::Kind;
+use super::consts::MetadataKind;
 
 layout! {
     /// Begins a log of FDR or Basic mode: 32 bytes.
@@ -13,7 +14,8 @@ layout! {
         r#type: u16,
         /// Bit field: constant_tsc, nonstop_tsc. Little-endian writers use bits 0 and 1, big-endian ones bits 31 and 30; in Basic logs the rest is garbage.
         flags: u32,
-        /// Ticks a second of the counter; 0 unknown, 1000000000 emulated. On Linux often the processor's highest clock instead of the counter's rate.
+        /// Frequency of the counter in ticks per second; 0 unknown, 1000000000 emulated. On Linux often the
+        /// processor's highest frequency instead of the counter's.
         cycle_frequency: u64,
         /// FDR: size in bytes of one buffer as it was in memory. In version 1 also the distance of buffers in the file. Basic: garbage.
         buffer_size: u64,
@@ -21,19 +23,19 @@ layout! {
         reserved: u64,
     }
 
-    /// A function was entered or left: 8 bytes.
+    /// A function entry or exit: 8 bytes.
     FunctionRecord = "Function Record", section "Function Records" {
         /// Bit field, least significant bit first on little-endian writers, most significant first on big-endian ones: 1 bit 0, 3 bits action, 28 bits function id.
         word: u32,
-        /// Ticks since the record before that had a time; from version 5 on, since custom and typed events too.
+        /// Ticks since the previous record with a time; from version 5 on that includes custom and typed events.
         tsc_delta: u32,
     }
 
-    /// Begins every buffer.
+    /// Starts every buffer.
     NewBuffer = "NewBuffer", section "NewBuffer Records" {
-        /// Bit field: 1 bit 1, 7 bits kind 0. All metadata records begin so.
+        /// Bit field: 1 bit 1, 7 bits kind 0. All metadata records start like this.
         kind: u8,
-        /// Thread the buffer is of. Four bytes in all versions; the specification says two.
+        /// Thread id of the buffer. Four bytes in all versions; the specification says two.
         tid: i32,
     }
 
@@ -53,7 +55,7 @@ layout! {
         absolute_tsc: u64,
     }
 
-    /// The counter anew: the step was too large for a delta, or backwards.
+    /// The absolute counter: the step was too large for a delta, or backwards.
     TscWrap = "TSCWrap", section "TSCWrap Records" {
         /// Kind 3.
         kind: u8,
@@ -61,7 +63,7 @@ layout! {
         absolute_tsc: u64,
     }
 
-    /// When the buffer was begun, on CLOCK_MONOTONIC.
+    /// The time at which the buffer was started, on CLOCK_MONOTONIC.
     WallTimeMarker = "WallTimeMarker", section "WallClockTime Records" {
         /// Kind 4.
         kind: u8,
@@ -71,26 +73,26 @@ layout! {
         microseconds: i32,
     }
 
-    /// Bytes of the program's own, versions 1 to 3.
+    /// An event with bytes of the program's choice, versions 1 to 3.
     CustomEventV1 = "CustomEventMarker (versions 1 to 3)", section "CustomEventMarker Records" {
         /// Kind 5.
         kind: u8,
-        /// Bytes that follow the 16 of this record.
+        /// Number of bytes that follow the 16 of this record.
         event_size: i32,
-        /// Counter; deltas go on from the function record before.
+        /// Counter; deltas continue from the previous function record.
         absolute_tsc: u64,
     } then {
         /// `event_size` bytes; LLVM 5 to 7 overwrite them with the next record.
         event: Bytes,
     }
 
-    /// Bytes of the program's own, version 4.
+    /// An event with bytes of the program's choice, version 4.
     CustomEventV4 = "CustomEventMarker (version 4)", section "CustomEventMarker Records" {
         /// Kind 5.
         kind: u8,
-        /// Bytes that follow the 16 of this record.
+        /// Number of bytes that follow the 16 of this record.
         event_size: i32,
-        /// Counter; deltas go on from the function record before.
+        /// Counter; deltas continue from the previous function record.
         absolute_tsc: u64,
         /// Processor.
         cpu_id: u16,
@@ -99,20 +101,20 @@ layout! {
         event: Bytes,
     }
 
-    /// Bytes of the program's own, version 5.
+    /// An event with bytes of the program's choice, version 5.
     CustomEventV5 = "CustomEventMarker (version 5)", section "CustomEventMarker Records" {
         /// Kind 5.
         kind: u8,
-        /// Bytes that follow the 16 of this record.
+        /// Number of bytes that follow the 16 of this record.
         event_size: i32,
-        /// Ticks since the record before that had a time.
+        /// Ticks since the previous record with a time.
         tsc_delta: i32,
     } then {
         /// `event_size` bytes.
         event: Bytes,
     }
 
-    /// The argument of the function entered before.
+    /// The argument of the function entered before this record.
     CallArgument = "CallArgument", section "CallArgument Records" {
         /// Kind 6.
         kind: u8,
@@ -120,45 +122,46 @@ layout! {
         argument: u64,
     }
 
-    /// Before a buffer, from version 2 on.
+    /// Precedes a buffer, from version 2 on.
     BufferExtents = "BufferExtents", section "version 2" {
         /// Kind 7.
         kind: u8,
-        /// Bytes of the buffer, from behind this record on.
+        /// Size of the buffer in bytes, without this record.
         size: u64,
     }
 
-    /// Bytes of the program's own with a number for their type, versions 3 and 4.
+    /// An event with bytes of the program's choice and an event type, versions 3 and 4.
     TypedEventV3 = "TypedEventMarker (versions 3 and 4)", section "version 3" {
         /// Kind 8.
         kind: u8,
-        /// Bytes that follow the 16 of this record.
+        /// Number of bytes that follow the 16 of this record.
         event_size: i32,
-        /// Counter; deltas go on from the function record before.
+        /// Counter; deltas continue from the previous function record.
         absolute_tsc: u64,
-        /// Number of the type.
+        /// Number of the event type.
         event_type: u16,
     } then {
         /// `event_size` bytes.
         event: Bytes,
     }
 
-    /// Bytes of the program's own with a number for their type, version 5.
+    /// An event with bytes of the program's choice and an event type, version 5.
     TypedEventV5 = "TypedEventMarker (version 5)", section "version 5" {
         /// Kind 8.
         kind: u8,
-        /// Bytes that follow the 16 of this record. LLVM 8 to 22 leave the 16 out of BufferExtents, which cuts them off the end of the buffer.
+        /// Number of bytes that follow the 16 of this record. LLVM 8 to 22 leave the 16 out of BufferExtents, which
+        /// cuts them off the end of the buffer.
         event_size: i32,
-        /// Ticks since the record before that had a time.
+        /// Ticks since the previous record with a time.
         tsc_delta: i32,
-        /// Number of the type.
+        /// Number of the event type.
         event_type: u16,
     } then {
         /// `event_size` bytes.
         event: Bytes,
     }
 
-    /// The process, behind WallTimeMarker from version 3 on.
+    /// The process; follows WallTimeMarker from version 3 on.
     Pid = "Pid", section "version 3" {
         /// Kind 9.
         kind: u8,
@@ -210,7 +213,7 @@ layout! {
         magic: u64,
         /// 0x20180424.
         version: u64,
-        /// When it was written: nanoseconds since 1970.
+        /// When the profile was written: nanoseconds since 1970.
         timestamp: u64,
         /// Process id.
         pid: u64,
@@ -218,35 +221,37 @@ layout! {
 
     /// Begins the block of a thread in a profile.
     ProfileBlock = "BlockHeader", section "Profiling mode" {
-        /// Bytes of the block, this header included.
+        /// Size of the block in bytes, including this header.
         size: u32,
         /// Number of the block.
         number: u32,
         /// Thread.
         thread: u64,
     } then {
-        /// A record a call path: function ids from the innermost out as i32, a 0, calls as u64, ticks in the innermost function as i64.
+        /// One record per call path: function ids from the innermost outwards as i32, a 0, number of calls as u64,
+        /// ticks in the innermost function as i64.
         records: Array,
     }
 }
 
-/// Bytes of a metadata record of a version that fields take; the rest of its 16 is reserved.
+/// Size in bytes of the fields of a metadata record in a version; the rest of its 16 bytes is reserved. `None` for an
+/// unknown kind.
 #[must_use]
-pub fn fields_of(kind: Kind, version: u16) -> Option<u64> {
+pub fn field_bytes(kind: MetadataKind, version: u16) -> Option<u64> {
     Some(match kind {
-        Kind::NEW_BUFFER => NewBuffer::SIZE,
-        Kind::END_OF_BUFFER => EndOfBuffer::SIZE,
-        Kind::NEW_CPU_ID => NewCpuId::SIZE,
-        Kind::TSC_WRAP => TscWrap::SIZE,
-        Kind::WALL_TIME_MARKER => WallTimeMarker::SIZE,
-        Kind::CUSTOM_EVENT_MARKER if version < 4 => CustomEventV1::SIZE,
-        Kind::CUSTOM_EVENT_MARKER if version == 4 => CustomEventV4::SIZE,
-        Kind::CUSTOM_EVENT_MARKER => CustomEventV5::SIZE,
-        Kind::CALL_ARGUMENT => CallArgument::SIZE,
-        Kind::BUFFER_EXTENTS => BufferExtents::SIZE,
-        Kind::TYPED_EVENT_MARKER if version < 5 => TypedEventV3::SIZE,
-        Kind::TYPED_EVENT_MARKER => TypedEventV5::SIZE,
-        Kind::PID => Pid::SIZE,
+        MetadataKind::NEW_BUFFER => NewBuffer::SIZE,
+        MetadataKind::END_OF_BUFFER => EndOfBuffer::SIZE,
+        MetadataKind::NEW_CPU_ID => NewCpuId::SIZE,
+        MetadataKind::TSC_WRAP => TscWrap::SIZE,
+        MetadataKind::WALL_TIME_MARKER => WallTimeMarker::SIZE,
+        MetadataKind::CUSTOM_EVENT_MARKER if version < 4 => CustomEventV1::SIZE,
+        MetadataKind::CUSTOM_EVENT_MARKER if version == 4 => CustomEventV4::SIZE,
+        MetadataKind::CUSTOM_EVENT_MARKER => CustomEventV5::SIZE,
+        MetadataKind::CALL_ARGUMENT => CallArgument::SIZE,
+        MetadataKind::BUFFER_EXTENTS => BufferExtents::SIZE,
+        MetadataKind::TYPED_EVENT_MARKER if version < 5 => TypedEventV3::SIZE,
+        MetadataKind::TYPED_EVENT_MARKER => TypedEventV5::SIZE,
+        MetadataKind::PID => Pid::SIZE,
         _ => return None,
     })
 }

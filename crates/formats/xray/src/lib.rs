@@ -1,4 +1,4 @@
-//! XRay: what LLVM's function tracing writes. See the README of this folder.
+//! XRay: the logs and profiles of LLVM's function tracing. See the README of this folder.
 #![cfg_attr(
     not(test),
     deny(
@@ -17,35 +17,48 @@ pub mod consts;
 pub mod convert;
 mod describe;
 pub mod encode;
+mod event_payloads;
+pub mod fdr;
 pub mod header;
 mod ids;
 mod ingest;
 pub mod layout;
 mod log;
-mod payloads;
 pub mod profile;
 pub mod rate;
 pub mod reader;
+pub mod record_iter;
+mod recording;
 pub mod records;
 mod repair;
 pub mod rules;
-pub mod survey;
 #[cfg(test)]
 mod tests;
-pub mod walk;
 pub mod writer;
 
 use std::sync::Arc;
 
-use perfuse_recording::Format;
+use perfuse_recording::{Capabilities, ClockPolicy, Format, Role};
+use perfuse_tables::Alignment;
 
-pub use log::{Content, XRay};
+pub use log::{LogContent, XRay};
 
 /// The format's entry in the registry.
 pub static FORMAT: Format = Format {
     name: "xray",
     title: "XRay",
     about: "what LLVM's function tracing writes: logs of FDR and Basic mode, profiles of Profiling mode",
+    role: Role::CallTrace,
+    report: "calls",
+    clock: ClockPolicy {
+        kinds: &["monotonic", "tsc", "realtime", "unknown"],
+        alignments: &[Alignment::WallTime, Alignment::NotAligned],
+        start_field: None,
+    },
+    process_field: None,
+    files: &["xray-log.*", "*.xray"],
+    directory: None,
+    capabilities: Capabilities { writer: true, repair: true },
     sniff: header::sniff,
     open: |source| Ok(Arc::new(XRay::open(source)?)),
     refused: None,

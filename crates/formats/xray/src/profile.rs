@@ -1,4 +1,4 @@
-//! Profiling mode: call paths that the runtime summed up.
+//! Reads profiles (Profiling mode): call paths with sums that the runtime computed.
 
 use std::ops::Range;
 
@@ -9,56 +9,56 @@ use super::ids::FunctionIds;
 use super::layout::ProfileBlock;
 use perfuse_recording::Source;
 
-/// The block of a thread.
+/// The block of a thread in a profile.
 #[derive(Clone, Debug)]
-pub struct Block {
+pub struct ThreadBlock {
     /// Offset of its header.
     pub offset: u64,
-    /// Its header.
+    /// The block header.
     pub header: ProfileBlock,
-    /// Its records, as far as they are in the file.
+    /// Range of its records, clipped to the file.
     pub records: Range<usize>,
-    /// Number of records that can be read.
+    /// Number of call paths that can be read.
     pub num_paths: u64,
-    /// Of which with a time below 0: the runtime's arithmetic goes under after `longjmp`.
+    /// Number of call paths with a negative time: the runtime's arithmetic underflows after `longjmp`.
     pub num_negative: u64,
     /// Why the rest cannot be read.
     pub broken: Option<ParseError>,
 }
 
-/// A call path.
+/// A call path with its sums.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Path {
+pub struct CallPath {
     /// Offset of the record.
     pub offset: u64,
     /// Its size in bytes.
     pub size: u64,
-    /// Functions, innermost first.
+    /// Function ids, innermost first.
     pub functions: Vec<i32>,
-    /// Calls that had this path.
+    /// Number of calls.
     pub calls: u64,
     /// Ticks in the innermost function.
     pub ticks: i64,
 }
 
-/// What one pass over a profile finds.
+/// The result of one pass over a profile.
 #[derive(Debug, Default)]
-pub struct Survey {
-    /// Its blocks.
-    pub blocks: Vec<Block>,
-    /// Why there are none behind them, where the file does not end there.
+pub struct ProfileSurvey {
+    /// All blocks.
+    pub blocks: Vec<ThreadBlock>,
+    /// Why reading ended before the end of the file.
     pub broken: Option<ParseError>,
-    /// The function ids in it, ascending, as unsigned.
+    /// All function ids, ascending, as unsigned numbers.
     pub function_ids: Vec<u32>,
     /// Number of call paths.
     pub num_paths: u64,
 }
 
-/// Reads the path at the cursor.
+/// Reads the call path at the cursor.
 ///
 /// # Errors
-/// Where its bytes end inside it.
-pub fn read_path(cursor: &mut Cursor<'_>) -> Result<Path, ParseError> {
+/// When the bytes end inside it.
+pub fn read_path(cursor: &mut Cursor<'_>) -> Result<CallPath, ParseError> {
     let offset = cursor.offset();
     let mut functions = Vec::new();
     loop {
@@ -69,10 +69,10 @@ pub fn read_path(cursor: &mut Cursor<'_>) -> Result<Path, ParseError> {
     }
     let calls = cursor.u64("call_count")?;
     let ticks = cursor.i64("cumulative_local_time")?;
-    Ok(Path { offset, size: cursor.offset().saturating_sub(offset), functions, calls, ticks })
+    Ok(CallPath { offset, size: cursor.offset().saturating_sub(offset), functions, calls, ticks })
 }
 
-impl Block {
+impl ThreadBlock {
     /// A cursor over its records.
     #[must_use]
     pub fn cursor<'a>(&self, data: &'a [u8], endian: Endian) -> Cursor<'a> {
@@ -81,8 +81,8 @@ impl Block {
     }
 }
 
-impl Survey {
-    /// Reads every block and path.
+impl ProfileSurvey {
+    /// Reads all blocks and call paths.
     #[must_use]
     pub fn new(source: &Source, endian: Endian) -> Self {
         let mut survey = Self::default();
@@ -100,8 +100,14 @@ impl Survey {
             let begin = at.saturating_add(ProfileBlock::SIZE as usize);
             let end = at.saturating_add(header.size as usize).max(begin);
             let records = begin..end.min(source.len());
-            let mut block =
-                Block { offset: at as u64, header, records, num_paths: 0, num_negative: 0, broken: None };
+            let mut block = ThreadBlock {
+                offset: at as u64,
+                header,
+                records,
+                num_paths: 0,
+                num_negative: 0,
+                broken: None,
+            };
             let mut cursor = block.cursor(source, endian);
             while cursor.remaining() > 0 {
                 match read_path(&mut cursor) {

@@ -1,35 +1,36 @@
-//! The rate of the counter, from the log itself.
+//! Estimates the rate of the counter from the log.
 //!
-//! On Linux the runtime takes the processor's highest clock for the counter's rate where the kernel does not tell: 40 % too
-//! much is usual. But every buffer has a wall time and the counter right behind it, and those lie on a line.
+//! Where the Linux kernel does not report the counter's rate, the runtime states the processor's highest frequency,
+//! which is often 40 % too high. But every buffer contains a wall time and the counter read directly after it, and
+//! these pairs are on a line.
 
-/// Longest list of pairs that is looked at; more do not make it better.
-const MOST_PAIRS: usize = 4096;
+/// Largest number of pairs that is used; more do not improve the estimate.
+const MAX_PAIRS: usize = 4096;
 
 /// Resolution of WallTimeMarker.
 const WALL_RESOLUTION_NS: f64 = 1000.0;
 
-/// How much longer a thread may take between its two readings in its first buffer than in later ones.
+/// Additional time between the two readings in the first buffer of a thread.
 const FIRST_BUFFER_NS: f64 = 20_000.0;
 
-/// A rate as estimated.
+/// An estimated rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Estimate {
-    /// Ticks a second.
+pub struct RateEstimate {
+    /// Ticks per second.
     pub hz: f64,
-    /// How far off that may be, as a share of it: 99 of 100 such estimates are nearer.
+    /// Relative error; 99 of 100 estimates are closer.
     pub relative_error: f64,
-    /// Pairs it is made from.
+    /// Number of pairs used.
     pub num_pairs: usize,
 }
 
-/// A moment: nanoseconds of wall time, and the counter.
-pub type Pair = (i64, u64);
+/// Wall time in nanoseconds and the counter at that time.
+pub type ClockPair = (i64, u64);
 
-/// Estimates the rate from moments; `None` where fewer than two lie apart.
+/// Estimates the rate; `None` with fewer than two distinct pairs.
 #[must_use]
-pub fn estimate(pairs: &[Pair]) -> Option<Estimate> {
-    let step = pairs.len().div_ceil(MOST_PAIRS).max(1);
+pub fn estimate(pairs: &[ClockPair]) -> Option<RateEstimate> {
+    let step = pairs.len().div_ceil(MAX_PAIRS).max(1);
     let &(wall, tsc) = pairs.first()?;
     let mut points: Vec<(f64, f64)> = pairs
         .iter()
@@ -37,18 +38,18 @@ pub fn estimate(pairs: &[Pair]) -> Option<Estimate> {
         .map(|&(w, t)| (w.wrapping_sub(wall) as f64, t.wrapping_sub(tsc) as i64 as f64))
         .collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
-    // First by medians, which a thread that was preempted between the two readings cannot move.
+    // Medians first, which a thread that was preempted between the two readings does not affect.
     let slope = median(slopes(&points))?;
     let mut offsets: Vec<f64> = points.iter().map(|(w, t)| w - t / slope).collect();
-    let middle = median(offsets.clone())?;
-    offsets.iter_mut().for_each(|offset| *offset = (*offset - middle).abs());
+    let median_offset = median(offsets.clone())?;
+    offsets.iter_mut().for_each(|offset| *offset = (*offset - median_offset).abs());
     let spread = median(offsets)?.max(WALL_RESOLUTION_NS);
     let inliers: Vec<(f64, f64)> =
-        points.into_iter().filter(|(w, t)| (w - t / slope - middle).abs() <= 4.0 * spread).collect();
+        points.into_iter().filter(|(w, t)| (w - t / slope - median_offset).abs() <= 4.0 * spread).collect();
     least_squares(&inliers)
 }
 
-/// Slopes, in ticks a nanosecond, between points half the list apart.
+/// Slopes in ticks per nanosecond between points half the list apart.
 fn slopes(points: &[(f64, f64)]) -> Vec<f64> {
     let half = points.len().div_ceil(2);
     let pairs = points.iter().zip(points.iter().skip(half));
@@ -61,7 +62,8 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
     values.get(values.len() >> 1).copied()
 }
 
-fn least_squares(points: &[(f64, f64)]) -> Option<Estimate> {
+/// Fits a line through the points.
+fn least_squares(points: &[(f64, f64)]) -> Option<RateEstimate> {
     let n = points.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
     let (w0, t0) = (mean(|p| p.0), mean(|p| p.1));
@@ -72,48 +74,52 @@ fn least_squares(points: &[(f64, f64)]) -> Option<Estimate> {
         return None;
     }
     let rest: f64 = points.iter().map(|(w, t)| ((t - t0) / slope - (w - w0)).powi(2)).sum();
-    let freedom = (n - 2.0).max(1.0);
-    // Wall times are cut to the microsecond: that points fit better is chance.
-    let deviation = (rest / freedom).sqrt().max(WALL_RESOLUTION_NS);
+    let degrees_of_freedom = (n - 2.0).max(1.0);
+    // Wall times are truncated to microseconds, so a better fit is coincidence.
+    let deviation = (rest / degrees_of_freedom).sqrt().max(WALL_RESOLUTION_NS);
     let walls = points.iter().map(|(w, _)| *w);
     let reach = walls.clone().fold(f64::MIN, f64::max) - walls.fold(f64::MAX, f64::min);
-    let relative_error = student(points.len()) * deviation / wall.sqrt() + FIRST_BUFFER_NS / reach;
-    Some(Estimate { hz: slope * 1e9, relative_error, num_pairs: points.len() })
+    let relative_error = student_factor(points.len()) * deviation / wall.sqrt() + FIRST_BUFFER_NS / reach;
+    Some(RateEstimate { hz: slope * 1e9, relative_error, num_pairs: points.len() })
 }
 
-/// Student's factor for 99 %, of a line through so many points: with few of them chance fits as well.
-fn student(points: usize) -> f64 {
+/// Student's t factor for 99 % and a line through this many points.
+fn student_factor(points: usize) -> f64 {
     const FACTORS: [f64; 10] = [100.0, 63.7, 9.93, 5.85, 4.61, 4.04, 3.71, 3.50, 3.36, 3.25];
-    points.checked_sub(2).and_then(|freedom| FACTORS.get(freedom)).copied().unwrap_or(3.0)
+    points
+        .checked_sub(2)
+        .and_then(|degrees_of_freedom| FACTORS.get(degrees_of_freedom))
+        .copied()
+        .unwrap_or(3.0)
 }
 
-/// The wall time at counter 0, at that rate, and how far off it may be: both in nanoseconds.
+/// The wall time at counter 0 for a rate, and its uncertainty, both in nanoseconds.
 #[must_use]
-pub fn offset(pairs: &[Pair], hz: u64) -> Option<(i64, i64)> {
-    let step = pairs.len().div_ceil(MOST_PAIRS).max(1);
+pub fn offset(pairs: &[ClockPair], hz: u64) -> Option<(i64, i64)> {
+    let step = pairs.len().div_ceil(MAX_PAIRS).max(1);
     let mut offsets: Vec<i64> = pairs
         .iter()
         .step_by(step)
         .map(|&(wall, tsc)| {
             let ns = u128::from(tsc).saturating_mul(1_000_000_000).checked_div(hz.into()).unwrap_or(0);
-            // A marker is cut to the microsecond: on average it is half of one early.
+            // A marker is truncated to the microsecond, half a microsecond early on average.
             wall.saturating_add(500).saturating_sub(i64::try_from(ns).unwrap_or(i64::MAX))
         })
         .collect();
     offsets.sort_unstable();
-    let middle = *offsets.get(offsets.len() >> 1)?;
+    let median_offset = *offsets.get(offsets.len() >> 1)?;
     let mut away: Vec<i64> =
-        offsets.iter().map(|offset| offset.saturating_sub(middle).saturating_abs()).collect();
+        offsets.iter().map(|offset| offset.saturating_sub(median_offset).saturating_abs()).collect();
     away.sort_unstable();
     let spread = away.get(away.len() >> 1).copied().unwrap_or(0);
-    Some((middle, spread.saturating_mul(3).max(1000)))
+    Some((median_offset, spread.saturating_mul(3).max(1000)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn pairs(hz: f64, num: i64, late: impl Fn(i64) -> i64) -> Vec<Pair> {
+    fn pairs(hz: f64, num: i64, late: impl Fn(i64) -> i64) -> Vec<ClockPair> {
         let at = |i: i64| (i * 93_000_007, (i * 93_000_007 + late(i)) as f64);
         (0..num).map(at).map(|(wall, ns)| (wall / 1000 * 1000, (ns * hz / 1e9) as u64 + 77_000)).collect()
     }

@@ -1,182 +1,196 @@
-//! Finds the buffers of an FDR log, and goes on behind damage.
+//! Finds the buffers of an FDR log, and continues after damage.
 
 use std::ops::Range;
 
-use super::consts::{HEADER_BYTES, Kind, METADATA_BYTES};
+use super::consts::{HEADER_BYTES, METADATA_BYTES, MetadataKind};
 use super::header::Header;
+use super::record_iter::{RecordItem, RecordIter, count_bytes_read};
 use super::records::{Dialect, Record, metadata_byte};
-use super::walk::{Step, Walk};
 
-/// How the end of a buffer is known.
+/// How the end of a buffer was determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bound {
-    /// By BufferExtents, and what follows agrees; in version 1 by `buffer_size`.
+pub enum BufferEnd {
+    /// By BufferExtents, consistent with what follows; in version 1 by `buffer_size`.
     Stated,
-    /// The file ends before BufferExtents says: so many bytes are missing.
+    /// The file ends before the stated end, this many bytes early.
     Cut(u64),
-    /// BufferExtents says more than there is before the next buffer.
+    /// BufferExtents states more bytes than there are before the next buffer.
     TooLong(u64),
-    /// BufferExtents says less, but records go on up to the next buffer.
+    /// BufferExtents states fewer bytes, but records continue up to the next buffer.
     TooShort(u64),
-    /// There is no BufferExtents: the buffer ends where another begins, or with EndOfBuffer.
+    /// There is no BufferExtents: the buffer ends where another starts, or at EndOfBuffer.
     Unstated,
 }
 
-/// A buffer as it lies in the file.
+/// The location of a buffer in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Extent {
-    /// Offset of its BufferExtents, if it has one.
+pub struct BufferExtent {
+    /// Offset of its BufferExtents, where there is one.
     pub extents: Option<u64>,
-    /// Its records, BufferExtents not counted.
+    /// Range of its records, without BufferExtents.
     pub records: Range<usize>,
-    /// How its end is known.
-    pub bound: Bound,
+    /// How the end was determined.
+    pub bound: BufferEnd,
 }
 
-/// What a file is made of, in order.
+/// A range of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum FileRegion {
     /// A buffer.
-    Buffer(Extent),
-    /// Bytes that are none.
+    Buffer(BufferExtent),
+    /// Bytes that are not part of any buffer.
     Gap(Range<usize>),
 }
 
-/// Finds buffers, one after the other. Every byte is looked at a bounded number of times, whatever sizes the file states.
+/// Iterator over the buffers and gaps of a file. Every byte is read a bounded number of times, whatever sizes the
+/// file states.
 #[derive(Debug)]
 pub struct Reader<'a> {
     data: &'a [u8],
     dialect: Dialect,
-    /// Distance of buffers in version 1; 0 where it is not known.
+    /// Distance of buffers in version 1; 0 where unknown.
     stride: usize,
     at: usize,
 }
 
 impl<'a> Reader<'a> {
-    /// A reader before the first buffer.
+    /// A reader at the first buffer.
     #[must_use]
     pub fn new(data: &'a [u8], header: &Header) -> Self {
         let dialect = header.dialect();
         let mut reader = Self { data, dialect, stride: 0, at: HEADER_BYTES };
         if dialect.version == 1 {
-            reader.stride = reader.first_stride(header.file.buffer_size);
+            reader.stride = reader.stated_stride(header.file.buffer_size);
         }
         reader
     }
 
-    /// `buffer_size`, if buffers do lie that far apart.
-    fn first_stride(&self, buffer_size: u64) -> usize {
+    /// `buffer_size` where buffers are that far apart, else 0.
+    fn stated_stride(&self, buffer_size: u64) -> usize {
         let Ok(stride) = usize::try_from(buffer_size) else { return 0 };
         let second = HEADER_BYTES.saturating_add(stride);
-        let fits = second >= self.data.len() || self.is(second, Kind::NEW_BUFFER);
+        let fits = second >= self.data.len() || self.has_kind(second, MetadataKind::NEW_BUFFER);
         if stride >= METADATA_BYTES && fits { stride } else { 0 }
     }
 
-    fn is(&self, at: usize, kind: Kind) -> bool {
+    /// Whether a metadata record of this kind starts at an offset, by its first byte.
+    fn has_kind(&self, at: usize, kind: MetadataKind) -> bool {
         self.data.get(at) == Some(&metadata_byte(kind, self.dialect.endian))
     }
 
-    /// Whether a buffer begins here beyond doubt: its first metadata records are there.
+    /// Whether the first metadata records of a buffer are here.
     fn is_preamble(&self, at: usize) -> bool {
-        self.is(at, Kind::NEW_BUFFER) && self.is(at.saturating_add(METADATA_BYTES), Kind::WALL_TIME_MARKER)
+        self.has_kind(at, MetadataKind::NEW_BUFFER)
+            && self.has_kind(at.saturating_add(METADATA_BYTES), MetadataKind::WALL_TIME_MARKER)
     }
 
-    fn is_beginning(&self, at: usize) -> bool {
+    /// Whether a buffer certainly starts at an offset.
+    fn is_buffer_start(&self, at: usize) -> bool {
         if self.dialect.version == 1 {
             return self.is_preamble(at);
         }
-        self.is(at, Kind::BUFFER_EXTENTS) && self.is_preamble(at.saturating_add(METADATA_BYTES))
+        self.has_kind(at, MetadataKind::BUFFER_EXTENTS) && self.is_preamble(at.saturating_add(METADATA_BYTES))
     }
 
-    /// The next place from `from` on where a buffer begins beyond doubt, or the end of the file.
-    fn next_beginning(&self, from: usize) -> usize {
-        let first = if self.dialect.version == 1 { Kind::NEW_BUFFER } else { Kind::BUFFER_EXTENTS };
+    /// The next offset from `from` on where a buffer certainly starts, or the end of the file.
+    fn next_buffer_start(&self, from: usize) -> usize {
+        let first =
+            if self.dialect.version == 1 { MetadataKind::NEW_BUFFER } else { MetadataKind::BUFFER_EXTENTS };
         let byte = metadata_byte(first, self.dialect.endian);
         let rest = self.data.get(from..).unwrap_or_default();
         let found = memchr::memchr_iter(byte, rest)
             .map(|found| from.saturating_add(found))
-            .find(|&at| self.is_beginning(at))
+            .find(|&at| self.is_buffer_start(at))
             .unwrap_or(self.data.len());
-        look_at(found.saturating_sub(from));
+        count_bytes_read(found.saturating_sub(from));
         found
     }
 
-    fn v1(&mut self) -> Piece {
+    /// The next region of a log of version 1.
+    fn read_version_1(&mut self) -> FileRegion {
         let (begin, len) = (self.at, self.data.len());
         if self.stride > 0 {
             let end = begin.saturating_add(self.stride);
             self.at = end.min(len);
-            if !self.is(begin, Kind::NEW_BUFFER) {
-                return Piece::Gap(begin..self.at);
+            if !self.has_kind(begin, MetadataKind::NEW_BUFFER) {
+                return FileRegion::Gap(begin..self.at);
             }
-            // The end of the last buffer may be cut off where nothing was written to it: the records tell.
-            return Piece::Buffer(Extent { extents: None, records: begin..self.at, bound: Bound::Stated });
+            // The end of the last buffer may be truncated where nothing was written to it; its records show that.
+            return FileRegion::Buffer(BufferExtent {
+                extents: None,
+                records: begin..self.at,
+                bound: BufferEnd::Stated,
+            });
         }
-        if !self.is(begin, Kind::NEW_BUFFER) {
-            self.at = self.next_beginning(begin);
-            return Piece::Gap(begin..self.at);
+        if !self.has_kind(begin, MetadataKind::NEW_BUFFER) {
+            self.at = self.next_buffer_start(begin);
+            return FileRegion::Gap(begin..self.at);
         }
-        let next = self.next_beginning(begin.saturating_add(1));
+        let next = self.next_buffer_start(begin.saturating_add(1));
         self.at = next;
-        Piece::Buffer(Extent { extents: None, records: begin..next, bound: Bound::Unstated })
+        FileRegion::Buffer(BufferExtent { extents: None, records: begin..next, bound: BufferEnd::Unstated })
     }
 
-    fn v2(&mut self) -> Piece {
+    /// The next region of a log of version 2 or later.
+    fn read_version_2(&mut self) -> FileRegion {
         let (at, len) = (self.at, self.data.len());
         let Some(size) = self.extents_at(at) else {
-            return self.without_extents();
+            return self.read_without_extents();
         };
         let begin = at.saturating_add(METADATA_BYTES);
         let stated = usize::try_from(size).ok().and_then(|size| begin.checked_add(size));
-        let buffer =
-            |records: Range<usize>, bound| Piece::Buffer(Extent { extents: Some(at as u64), records, bound });
+        let buffer = |records: Range<usize>, bound| {
+            FileRegion::Buffer(BufferExtent { extents: Some(at as u64), records, bound })
+        };
         match stated.filter(|&end| end <= len) {
             Some(end) if end == len || self.extents_at(end).is_some() => {
                 self.at = end;
-                buffer(begin..end, Bound::Stated)
+                buffer(begin..end, BufferEnd::Stated)
             }
             Some(end) => {
-                let next = self.next_beginning(end);
-                if self.holds(begin..next) {
+                let next = self.next_buffer_start(end);
+                if self.has_only_known_records(begin..next) {
                     self.at = next;
-                    buffer(begin..next, Bound::TooShort(size))
+                    buffer(begin..next, BufferEnd::TooShort(size))
                 } else {
-                    // The bytes behind it are a gap, found next.
+                    // The bytes after it are found as a gap next.
                     self.at = end;
-                    buffer(begin..end, Bound::Stated)
+                    buffer(begin..end, BufferEnd::Stated)
                 }
             }
             None => {
-                // A byte of garbage may pass for BufferExtents: the true one may lie within it.
-                let next = self.next_beginning(at.saturating_add(1));
+                // A damaged byte may look like BufferExtents, and the real one may be inside it.
+                let next = self.next_buffer_start(at.saturating_add(1));
                 self.at = next;
                 if next < begin {
-                    Piece::Gap(at..next)
+                    FileRegion::Gap(at..next)
                 } else if next < len {
-                    buffer(begin..next, Bound::TooLong(size))
+                    buffer(begin..next, BufferEnd::TooLong(size))
                 } else {
-                    let there = len.saturating_sub(begin) as u64;
-                    buffer(begin..len, Bound::Cut(size.saturating_sub(there)))
+                    let available = len.saturating_sub(begin) as u64;
+                    buffer(begin..len, BufferEnd::Cut(size.saturating_sub(available)))
                 }
             }
         }
     }
 
-    fn without_extents(&mut self) -> Piece {
+    /// The next region where there is no BufferExtents.
+    fn read_without_extents(&mut self) -> FileRegion {
         let at = self.at;
-        let next = self.next_beginning(at);
+        let next = self.next_buffer_start(at);
         let preamble = self.is_preamble(at);
         self.at = next;
         if preamble {
-            Piece::Buffer(Extent { extents: None, records: at..next, bound: Bound::Unstated })
+            FileRegion::Buffer(BufferExtent { extents: None, records: at..next, bound: BufferEnd::Unstated })
         } else {
-            Piece::Gap(at..next)
+            FileRegion::Gap(at..next)
         }
     }
 
+    /// The size in the BufferExtents at an offset, if there is one.
     fn extents_at(&self, at: usize) -> Option<u64> {
         let bytes = self.data.get(at..)?;
-        if !self.is(at, Kind::BUFFER_EXTENTS) {
+        if !self.has_kind(at, MetadataKind::BUFFER_EXTENTS) {
             return None;
         }
         match Record::read(bytes, at as u64, self.dialect) {
@@ -185,46 +199,28 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether records lead through a range from end to end.
-    fn holds(&self, range: Range<usize>) -> bool {
+    /// Whether the records of a range are all of known kinds and end at its end.
+    fn has_only_known_records(&self, range: Range<usize>) -> bool {
         let end = range.end;
-        let mut walk = Walk::new(self.data, range, self.dialect);
+        let mut records = RecordIter::new(self.data, range, self.dialect);
         loop {
-            match walk.next() {
-                Some(Step::Function { action, .. }) if action.name().is_some() => {}
-                Some(Step::Metadata { record, .. }) if !matches!(record, Record::Unknown(_)) => {}
+            match records.next() {
+                Some(RecordItem::Function { action, .. }) if action.name().is_some() => {}
+                Some(RecordItem::Metadata { record, .. }) if !matches!(record, Record::Unknown(_)) => {}
                 Some(_) => return false,
-                None => return walk.offset() == end,
+                None => return records.offset() == end,
             }
         }
     }
 }
 
 impl Iterator for Reader<'_> {
-    type Item = Piece;
+    type Item = FileRegion;
 
-    fn next(&mut self) -> Option<Piece> {
+    fn next(&mut self) -> Option<FileRegion> {
         if self.at >= self.data.len() {
             return None;
         }
-        Some(if self.dialect.version == 1 { self.v1() } else { self.v2() })
+        Some(if self.dialect.version == 1 { self.read_version_1() } else { self.read_version_2() })
     }
-}
-
-#[cfg(test)]
-thread_local! {
-    static LOOKED_AT: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
-}
-
-/// Bytes that this thread looked at to find buffers and to walk them.
-#[cfg(test)]
-pub fn looked_at() -> u64 {
-    LOOKED_AT.get()
-}
-
-/// Counts bytes looked at, for the test that they are in proportion to the file.
-#[inline]
-pub fn look_at(_bytes: usize) {
-    #[cfg(test)]
-    LOOKED_AT.set(LOOKED_AT.get() + _bytes as u64);
 }

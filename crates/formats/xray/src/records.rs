@@ -1,80 +1,80 @@
-//! The body of a record of an FDR log.
+//! Decodes the records of FDR logs.
 
 use perfuse_wire::{Cursor, Endian, ParseError};
 
-use super::consts::{Action, FUNCTION_BYTES, Kind, METADATA_BYTES};
+use super::consts::{Action, FUNCTION_BYTES, METADATA_BYTES, MetadataKind};
 use super::layout::{
     BufferExtents, CallArgument, CustomEventV1, CustomEventV4, CustomEventV5, FunctionRecord, NewBuffer,
     NewCpuId, Pid, TscWrap, TypedEventV3, TypedEventV5, WallTimeMarker,
 };
 
-/// How records of a log are to be read.
+/// How the records of a log are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialect {
-    /// Version in the header; a later one than is known reads as the latest.
+    /// Version in the header; an unknown one is read as the latest.
     pub version: u16,
     /// Byte order.
     pub endian: Endian,
-    /// Whether the bytes of events follow their markers; LLVM 5 to 7 overwrite them with the next record.
+    /// Whether event markers are followed by the bytes of the event; LLVM 5 to 7 overwrite them with the next record.
     pub payloads: bool,
 }
 
-/// When an event was, as its version tells it.
+/// The time of an event, in the form of its version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventTime {
-    /// The counter; deltas do not go on from here.
+    /// Absolute counter; later deltas do not include it.
     Tsc(u64),
-    /// Ticks since the record before that had a time; deltas go on from here.
+    /// Ticks since the previous record with a time; later deltas continue from here.
     Delta(i32),
 }
 
-/// Bytes of the program's own.
+/// A custom or typed event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event<'a> {
-    /// Size as stated.
+    /// Size as stated, in bytes.
     pub size: i32,
-    /// When.
+    /// Time of the event.
     pub time: EventTime,
     /// Processor, in version 4.
     pub cpu: Option<u16>,
-    /// Number of the type, of a typed event.
+    /// Number of the event type, in a typed event.
     pub event_type: Option<u16>,
-    /// The bytes; fewer than stated where the buffer ends or the writer overwrote them.
+    /// The bytes of the event; fewer than stated where the buffer ends or the writer overwrote them.
     pub payload: &'a [u8],
 }
 
 /// A record of an FDR log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record<'a> {
-    /// A function was entered or left.
+    /// A function entry or exit.
     Function {
-        /// Which of the two, and how.
+        /// What it reports.
         action: Action,
-        /// Its id, 28 bits.
+        /// The function id, 28 bits.
         function_id: u32,
-        /// Ticks since the record before that had a time.
+        /// Ticks since the previous record with a time.
         tsc_delta: u32,
     },
-    /// Begins a buffer.
+    /// Starts a buffer.
     NewBuffer {
-        /// Its thread.
+        /// Thread id.
         tid: i32,
     },
     /// Ends a buffer of version 1.
     EndOfBuffer,
-    /// Which processor from here on.
+    /// The processor from here on.
     NewCpuId {
-        /// Its number.
+        /// Number of the processor.
         cpu: u16,
         /// Counter.
         tsc: u64,
     },
-    /// The counter anew.
+    /// The absolute counter.
     TscWrap {
         /// Counter.
         tsc: u64,
     },
-    /// When the buffer was begun, on CLOCK_MONOTONIC.
+    /// The time at which the buffer was started, on CLOCK_MONOTONIC.
     WallTime {
         /// Seconds.
         seconds: i64,
@@ -85,17 +85,17 @@ pub enum Record<'a> {
     Custom(Event<'a>),
     /// A typed event.
     Typed(Event<'a>),
-    /// The argument of the function entered before.
+    /// The argument of the function entered before this record.
     CallArgument(u64),
     /// Size of the buffer that follows.
     BufferExtents(u64),
-    /// The process.
+    /// The process id.
     Pid(i32),
-    /// A metadata record of a kind nobody knows.
-    Unknown(Kind),
+    /// A metadata record of an unknown kind.
+    Unknown(MetadataKind),
 }
 
-/// Whether a record that begins with this byte is metadata.
+/// Whether a record with this first byte is a metadata record.
 #[must_use]
 #[inline]
 pub fn is_metadata(first: u8, endian: Endian) -> bool {
@@ -108,16 +108,16 @@ pub fn is_metadata(first: u8, endian: Endian) -> bool {
 /// The kind of a metadata record, from its first byte.
 #[must_use]
 #[inline]
-pub fn metadata_kind(first: u8, endian: Endian) -> Kind {
+pub fn metadata_kind(first: u8, endian: Endian) -> MetadataKind {
     match endian {
-        Endian::Little => Kind(first >> 1),
-        Endian::Big => Kind(first & 0x7f),
+        Endian::Little => MetadataKind(first >> 1),
+        Endian::Big => MetadataKind(first & 0x7f),
     }
 }
 
-/// The first byte of a metadata record.
+/// The first byte of a metadata record of this kind.
 #[must_use]
-pub fn metadata_byte(kind: Kind, endian: Endian) -> u8 {
+pub fn metadata_byte(kind: MetadataKind, endian: Endian) -> u8 {
     match endian {
         Endian::Little => (kind.0 << 1) | 1,
         Endian::Big => 0x80 | kind.0,
@@ -134,7 +134,7 @@ pub fn unpack(word: u32, endian: Endian) -> (Action, u32) {
     }
 }
 
-/// The first word of a function record; only 28 bits of the id fit.
+/// The first word of a function record; the id is truncated to 28 bits.
 #[must_use]
 pub fn pack(action: Action, function_id: u32, endian: Endian) -> u32 {
     let (action, id) = (u32::from(action.0 & 7), function_id & 0x0fff_ffff);
@@ -145,10 +145,10 @@ pub fn pack(action: Action, function_id: u32, endian: Endian) -> u32 {
 }
 
 impl<'a> Record<'a> {
-    /// Reads one record at the front of `bytes`, which lie at `offset` in the file; also how many bytes it takes.
+    /// Decodes the record at the start of `bytes`, which are at `offset` in the file; also returns its size.
     ///
     /// # Errors
-    /// Where the bytes end inside the record: an event's size reaches over them, or is negative.
+    /// When the bytes end inside the record: the size of an event exceeds them, or is negative.
     pub fn read(bytes: &'a [u8], offset: u64, dialect: Dialect) -> Result<(Self, usize), ParseError> {
         let mut cursor = Cursor::new(bytes, offset, dialect.endian);
         let first = Cursor::new(bytes, offset, dialect.endian).u8("kind")?;
@@ -159,22 +159,24 @@ impl<'a> Record<'a> {
         }
         let mut body = cursor.split(METADATA_BYTES as u64, "data")?;
         let record = match metadata_kind(first, dialect.endian) {
-            Kind::NEW_BUFFER => Self::NewBuffer { tid: NewBuffer::read(&mut body)?.tid },
-            Kind::END_OF_BUFFER => Self::EndOfBuffer,
-            Kind::NEW_CPU_ID => {
+            MetadataKind::NEW_BUFFER => Self::NewBuffer { tid: NewBuffer::read(&mut body)?.tid },
+            MetadataKind::END_OF_BUFFER => Self::EndOfBuffer,
+            MetadataKind::NEW_CPU_ID => {
                 let NewCpuId { cpu_id, absolute_tsc, .. } = NewCpuId::read(&mut body)?;
                 Self::NewCpuId { cpu: cpu_id, tsc: absolute_tsc }
             }
-            Kind::TSC_WRAP => Self::TscWrap { tsc: TscWrap::read(&mut body)?.absolute_tsc },
-            Kind::WALL_TIME_MARKER => {
+            MetadataKind::TSC_WRAP => Self::TscWrap { tsc: TscWrap::read(&mut body)?.absolute_tsc },
+            MetadataKind::WALL_TIME_MARKER => {
                 let WallTimeMarker { seconds, microseconds, .. } = WallTimeMarker::read(&mut body)?;
                 Self::WallTime { seconds, microseconds }
             }
-            Kind::CUSTOM_EVENT_MARKER => Self::Custom(Event::custom(&mut body, &mut cursor, dialect)?),
-            Kind::CALL_ARGUMENT => Self::CallArgument(CallArgument::read(&mut body)?.argument),
-            Kind::BUFFER_EXTENTS => Self::BufferExtents(BufferExtents::read(&mut body)?.size),
-            Kind::TYPED_EVENT_MARKER => Self::Typed(Event::typed(&mut body, &mut cursor, dialect)?),
-            Kind::PID => Self::Pid(Pid::read(&mut body)?.pid),
+            MetadataKind::CUSTOM_EVENT_MARKER => {
+                Self::Custom(Event::custom(&mut body, &mut cursor, dialect)?)
+            }
+            MetadataKind::CALL_ARGUMENT => Self::CallArgument(CallArgument::read(&mut body)?.argument),
+            MetadataKind::BUFFER_EXTENTS => Self::BufferExtents(BufferExtents::read(&mut body)?.size),
+            MetadataKind::TYPED_EVENT_MARKER => Self::Typed(Event::typed(&mut body, &mut cursor, dialect)?),
+            MetadataKind::PID => Self::Pid(Pid::read(&mut body)?.pid),
             kind => Self::Unknown(kind),
         };
         let taken = bytes.len().saturating_sub(cursor.remaining());
@@ -183,6 +185,7 @@ impl<'a> Record<'a> {
 }
 
 impl<'a> Event<'a> {
+    /// Decodes a custom event: its marker, and the bytes after it.
     fn custom(body: &mut Cursor<'_>, after: &mut Cursor<'a>, dialect: Dialect) -> Result<Self, ParseError> {
         let (size, time, cpu) = match dialect.version {
             0..=3 => {
@@ -202,6 +205,7 @@ impl<'a> Event<'a> {
         Ok(Self { size, time, cpu, event_type: None, payload })
     }
 
+    /// Decodes a typed event: its marker, and the bytes after it.
     fn typed(body: &mut Cursor<'_>, after: &mut Cursor<'a>, dialect: Dialect) -> Result<Self, ParseError> {
         let (size, time, event_type) = if dialect.version < 5 {
             let TypedEventV3 { event_size, absolute_tsc, event_type, .. } = TypedEventV3::read(body)?;
@@ -215,10 +219,11 @@ impl<'a> Event<'a> {
     }
 }
 
+/// The bytes of an event; empty where the writer overwrote them.
 fn payload<'a>(after: &mut Cursor<'a>, size: i32, dialect: Dialect) -> Result<&'a [u8], ParseError> {
     if !dialect.payloads {
         return Ok(&[]);
     }
-    // A negative size is too large for any buffer.
+    // A negative size exceeds any buffer.
     after.bytes(u64::try_from(size).unwrap_or(u64::MAX), "event")
 }

@@ -1,54 +1,116 @@
-//! The longest valid log or profile that can be saved: of the same mode and byte order, as its version should be written.
+//! Repairs a log or profile: the same mode and byte order, in the form its version should have.
 //!
-//! What every rule of [`rules`](super::rules) says of `perfuse repair` is done here, and told by that rule's code. Function records
-//! are copied byte for byte; metadata records are written anew, without what is in their reserved bytes.
+//! Does what the rules in [`rules`](super::rules) promise for `perfuse repair`, and reports each change by the rule's
+//! code. Function records are copied byte for byte; metadata records are encoded again, without what is in their
+//! reserved bytes.
 
-mod basic;
-mod body;
 mod changes;
 mod fdr;
 mod output;
 mod plan;
-mod profile;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
 use perfuse_wire::Diagnostics;
 
-use super::encode;
-use super::log::{Content, XRay};
+use super::consts::PROFILE_VERSION;
+use super::layout::{ProfileBlock, ProfileHeader};
+use super::log::{LogContent, XRay};
+use super::profile::read_path;
+use super::{basic, profile};
+use output::log_header;
 use perfuse_recording::{Recording, Repaired};
 
-/// Size of the writes.
+/// Size of a write, in bytes.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// Writes it.
+/// Writes the repaired file.
 ///
 /// # Errors
-/// What the output says.
+/// When writing fails.
 pub fn repair(log: &XRay, out: &mut File) -> io::Result<Repaired> {
     let mut out = BufWriter::with_capacity(WRITE_BYTES, out);
     let mut found = Diagnostics::default();
     log.check(&mut found);
     let records_in = log.summary().counts.iter().map(|(_, count)| *count).sum();
     let records_out = match log.content() {
-        Content::Fdr(survey) => fdr::write(log, survey, &mut out)?,
-        Content::Basic(survey) => basic::write(log, survey, &mut out)?,
-        Content::Profile(survey) => profile::write(log, survey, &mut out)?,
+        LogContent::Fdr(survey) => fdr::write_fdr_log(log, survey, &mut out)?,
+        LogContent::Basic(survey) => write_basic_log(log, survey, &mut out)?,
+        LogContent::Profile(survey) => write_profile(log, survey, &mut out)?,
     };
     out.flush()?;
     let found = found.into_rows();
-    let changes = found.iter().filter_map(|found| changes::of(log, found)).collect();
+    let changes = found.iter().filter_map(|found| changes::change_for(log, found)).collect();
     let lost = found.into_iter().filter(changes::is_lost).collect();
     Ok(Repaired { changes, lost, records_in, records_out })
 }
 
-/// The header of a log, with the rate that the log shows where its own is wrong.
-fn header(log: &XRay, buffer_size: u64) -> Vec<u8> {
+/// Writes a Basic mode log, and returns the number of records.
+///
+/// # Errors
+/// When writing fails.
+fn write_basic_log(log: &XRay, survey: &basic::BasicSurvey, out: &mut dyn Write) -> io::Result<u64> {
     let header = log.header();
-    let hz =
-        super::check::true_rate(log).map_or(header.file.cycle_frequency, |found| found.hz.round() as u64);
-    let version = header.dialect().version;
-    encode::header(header.mode, version, header.tsc_flags(), hz, buffer_size, header.endian)
+    out.write_all(&log_header(log, 0))?;
+    let (mut records, mut last_entry) = (0u64, None);
+    let mut bytes = Vec::new();
+    for index in survey.indexes() {
+        let Some(mut entry) = basic::read_item(log.source(), index, header.endian) else { continue };
+        match &mut entry {
+            basic::BasicItem::Function(record) if record.kind <= 3 => {
+                record.reserved = 0;
+                if header.dialect().version < 3 {
+                    record.pid = 0;
+                }
+                last_entry = Some(*record);
+            }
+            basic::BasicItem::Argument(argument) if argument.is_of(last_entry) => {
+                (argument.padding, argument.reserved) = (0, 0);
+                if header.dialect().version < 3 {
+                    argument.pid = 0;
+                }
+            }
+            basic::BasicItem::Function(_) | basic::BasicItem::Argument(_) | basic::BasicItem::Unknown(_) => {
+                continue;
+            }
+        }
+        entry.encode(header.endian, &mut bytes);
+        out.write_all(&bytes)?;
+        bytes.clear();
+        records = records.saturating_add(1);
+    }
+    Ok(records)
+}
+
+/// Writes a profile, and returns the number of records, including block headers.
+///
+/// # Errors
+/// When writing fails.
+fn write_profile(log: &XRay, survey: &profile::ProfileSurvey, out: &mut dyn Write) -> io::Result<u64> {
+    let header = log.header();
+    let endian = header.endian;
+    let mut bytes = Vec::new();
+    if let Some(profile) = header.profile {
+        ProfileHeader { version: PROFILE_VERSION, ..profile }.write(&mut bytes, endian);
+    }
+    let mut records = 0u64;
+    for block in survey.blocks.iter().filter(|block| block.num_paths > 0) {
+        let mut cursor = block.cursor(log.source(), endian);
+        let begin = block.records.start;
+        let mut end = begin;
+        while cursor.remaining() > 0 && read_path(&mut cursor).is_ok() {
+            end = usize::try_from(cursor.offset()).unwrap_or(end);
+        }
+        let paths = log.source().get(begin..end).unwrap_or_default();
+        let size = ProfileBlock::SIZE.saturating_add(paths.len() as u64);
+        let size = u32::try_from(size).map_err(|_| io::Error::other("a block of more than 4 GiB"))?;
+        ProfileBlock { size, ..block.header }.write(&mut bytes, endian);
+        out.write_all(&bytes)?;
+        out.write_all(paths)?;
+        bytes.clear();
+        records = records.saturating_add(block.num_paths).saturating_add(1);
+    }
+    out.write_all(&bytes)?;
+    Ok(records)
 }

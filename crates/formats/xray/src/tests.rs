@@ -1,4 +1,4 @@
-//! Hand-made logs, real ones, damaged ones; what is told of each, and what is left of it when it is repaired.
+//! Tests with hand-made, real and damaged logs: their findings and their repairs.
 
 mod assemble;
 mod corpus;

@@ -1,158 +1,109 @@
-//! Writes logs of FDR and Basic mode, of any version and byte order, as their versions should be written: extents that are
-//! true, a processor and counter at the beginning of every buffer, nothing in what is unused.
+//! Writes logs of FDR and Basic mode, of any version and byte order, in the form the versions should have: correct
+//! extents, a processor and counter at the start of every buffer, unused bytes 0.
 
 mod basic;
 mod buffer;
 mod fdr;
-mod log;
-mod misfits;
 mod sink;
-mod to_basic;
-mod to_fdr;
-mod to_yaml;
+mod yaml;
 
-use std::{fmt, io};
+use std::io::Write;
 
-use perfuse_wire::Endian;
-
-use super::consts::{Action, LAST_BASIC_VERSION, LAST_FDR_VERSION};
-use super::encode;
 use super::header::Mode;
-use super::records::Dialect;
 
-pub use basic::BasicWriter;
-pub use buffer::{Beginning, Buffer};
-pub use fdr::FdrWriter;
-pub use log::LogWriter;
-pub use misfits::Misfits;
-pub use sink::{Finish, Sink};
-pub use to_basic::ToBasic;
-pub use to_fdr::ToFdr;
-pub use to_yaml::ToYaml;
+pub use basic::{BasicSink, BasicWriter};
+pub use buffer::BufferWriter;
+pub use fdr::{FdrSink, FdrWriter};
+pub use sink::{
+    BUFFER_BYTES, BufferStart, FinishLog, LogSink, LogSpec, ThreadEvent, ThreadIds, TscStamp,
+    UnsupportedItems, WriteError, WriteSummary,
+};
+pub use yaml::YamlSink;
 
-/// Size in bytes of the buffers of an FDR log that is made of what has none.
-pub const BUFFER_BYTES: u64 = 1 << 16;
-
-/// Process and thread; 0 where a log does not say.
-pub type Owner = (i32, i32);
-
-/// The counter, and the processor it is of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moment {
-    /// The counter.
-    pub tsc: u64,
-    /// The processor.
-    pub cpu: u16,
-}
-
-/// What a thread did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told<'a> {
-    /// It entered or left a function.
-    Call {
-        /// Which of the two, and how.
-        action: Action,
-        /// The function.
-        function_id: u32,
-    },
-    /// The function just entered has this argument.
-    Argument(u64),
-    /// It told bytes of the program's own.
-    Event {
-        /// Number of their type, of a typed event.
-        event_type: Option<u16>,
-        /// The bytes.
-        payload: &'a [u8],
-    },
-}
-
-/// What the header of a log says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LogSpec {
-    /// FDR or Basic.
-    pub mode: Mode,
-    /// FDR 1 to 5, Basic 1 to 3.
-    pub version: u16,
-    /// Byte order.
-    pub endian: Endian,
-    /// Ticks a second of the counter; 0 where unknown.
-    pub cycle_frequency: u64,
-    /// Whether the counter ticks at one rate, and through idle states.
-    pub tsc_flags: (bool, bool),
-    /// FDR: size in bytes of a buffer; of version 1, the distance of buffers.
-    pub buffer_size: u64,
-}
-
-impl LogSpec {
-    /// Whether logs of this mode and version were ever written.
-    #[must_use]
-    pub fn is_known(&self) -> bool {
-        match self.mode {
-            Mode::Fdr => (1..=LAST_FDR_VERSION).contains(&self.version),
-            Mode::Basic => (1..=LAST_BASIC_VERSION).contains(&self.version),
-            Mode::Profile => false,
-        }
-    }
-
-    /// How records are written: with the bytes of their events, as every specification has it.
-    #[must_use]
-    pub fn dialect(&self) -> Dialect {
-        Dialect { version: self.version, endian: self.endian, payloads: true }
-    }
-
-    fn header(&self) -> Vec<u8> {
-        let buffer_size = if self.mode == Mode::Fdr { self.buffer_size } else { 0 };
-        let Self { mode, version, endian, cycle_frequency, tsc_flags, .. } = *self;
-        encode::header(mode, version, tsc_flags, cycle_frequency, buffer_size, endian)
-    }
-}
-
-/// What was written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
-    /// Buffers of an FDR log.
-    pub num_buffers: u64,
-    /// Function records.
-    pub num_calls: u64,
-    /// Custom and typed events.
-    pub num_events: u64,
-    /// What did not fit.
-    pub misfits: Misfits,
-}
-
-/// Why a log cannot be written.
+/// Writes the events of threads, those of each thread in order of time. In FDR mode they are gathered into buffers.
 #[derive(Debug)]
-pub enum WriteError {
-    /// The sink refused.
-    Io(io::Error),
-    /// No log of that mode and version was ever written.
-    Version(Mode, u16),
-    /// Buffers of version 1 lie at equal distances, and this one is larger.
-    TooLarge {
-        /// Bytes it takes.
-        bytes: u64,
-        /// Their distance.
-        buffer_size: u64,
-    },
+pub enum LogWriter<W: Write> {
+    /// An FDR log.
+    Fdr(Box<FdrSink<W>>),
+    /// A Basic mode log.
+    Basic(Box<BasicSink<W>>),
 }
 
-impl fmt::Display for WriteError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl<W: Write> LogWriter<W> {
+    /// Starts a log with its header. `is_monotonic` states that the counter counts from the start of CLOCK_MONOTONIC;
+    /// then buffers get wall times.
+    ///
+    /// # Errors
+    /// When the version does not exist, or writing fails.
+    pub fn new(out: W, spec: LogSpec, is_monotonic: bool) -> Result<Self, WriteError> {
+        if spec.mode == Mode::Basic {
+            let writer = BasicWriter::new(out, spec)?;
+            return Ok(Self::Basic(Box::new(BasicSink::new(writer, spec.version))));
+        }
+        let fdr = FdrSink::new(FdrWriter::new(out, spec)?, spec);
+        let hz = if is_monotonic { spec.cycle_frequency } else { 0 };
+        Ok(Self::Fdr(Box::new(fdr.with_monotonic_ticks(hz))))
+    }
+
+    /// The output of bytes.
+    pub fn get_mut(&mut self) -> &mut W {
         match self {
-            Self::Io(error) => error.fmt(f),
-            Self::Version(mode, version) => write!(f, "there is no version {version} of {mode:?} mode"),
-            Self::TooLarge { bytes, buffer_size } => {
-                write!(f, "a buffer of {bytes} bytes where version 1 has {buffer_size} for each")
-            }
+            Self::Fdr(fdr) => fdr.get_mut(),
+            Self::Basic(basic) => basic.get_mut(),
         }
     }
 }
 
-impl std::error::Error for WriteError {}
+impl<W: Write> LogSink for LogWriter<W> {
+    fn begin(&mut self, start: &BufferStart) {
+        match self {
+            Self::Fdr(fdr) => fdr.begin(start),
+            Self::Basic(basic) => basic.begin(start),
+        }
+    }
 
-impl From<io::Error> for WriteError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
+    fn end(&mut self, even_empty: bool) -> Result<(), WriteError> {
+        match self {
+            Self::Fdr(fdr) => fdr.end(even_empty),
+            Self::Basic(basic) => basic.end(even_empty),
+        }
+    }
+
+    fn new_cpu(&mut self, at: TscStamp) {
+        match self {
+            Self::Fdr(fdr) => fdr.new_cpu(at),
+            Self::Basic(basic) => basic.new_cpu(at),
+        }
+    }
+
+    fn wrap(&mut self, tsc: u64) {
+        match self {
+            Self::Fdr(fdr) => fdr.wrap(tsc),
+            Self::Basic(basic) => basic.wrap(tsc),
+        }
+    }
+
+    fn write_event(&mut self, thread_ids: ThreadIds, at: TscStamp, event: ThreadEvent<'_>) {
+        match self {
+            Self::Fdr(fdr) => fdr.write_event(thread_ids, at, event),
+            Self::Basic(basic) => basic.write_event(thread_ids, at, event),
+        }
+    }
+
+    fn check(&mut self) -> Result<(), WriteError> {
+        match self {
+            Self::Fdr(fdr) => fdr.check(),
+            Self::Basic(basic) => basic.check(),
+        }
+    }
+}
+
+impl<W: Write> FinishLog for LogWriter<W> {
+    fn finish(&mut self) -> Result<WriteSummary, WriteError> {
+        match self {
+            Self::Fdr(fdr) => fdr.finish(),
+            Self::Basic(basic) => basic.finish(),
+        }
     }
 }
 

@@ -62,8 +62,8 @@ pub fn sframe_coverage<'py>(py: Python<'py>, recording: &PyRecording) -> PyResul
 }
 
 fn version(file: &SFrame, section: usize) -> (u8, Abi) {
-    let piece = file.pieces().iter().find(|piece| piece.section == section);
-    piece.map_or((3, Abi(0)), |piece| (piece.version(), piece.abi()))
+    let unit = file.units().iter().find(|unit| unit.section == section);
+    unit.map_or((3, Abi(0)), |unit| (unit.version(), unit.abi()))
 }
 
 fn why(function: &Without, beside: &Beside, (version, abi): (u8, Abi)) -> String {

@@ -7,7 +7,7 @@ use perfuse_formats::Recording;
 use perfuse_formats::sframe::container::Section;
 use perfuse_formats::sframe::recovery::Recovery;
 use perfuse_formats::sframe::rules;
-use perfuse_formats::sframe::{SFrame, reader::View};
+use perfuse_formats::sframe::{SFrame, reader::UnitView};
 use perfuse_wire::{Diagnostics, Rule};
 
 /// A section of SFrame, and the `.eh_frame` beside it.
@@ -34,27 +34,27 @@ impl Beside {
         let eh_frame = EhFrame::of_elf(elf).ok()?;
         let mut beside =
             Self { section: index, table: UnwindTable::default(), row_offsets: Vec::new(), eh_frame };
-        for view in file.views().filter(|view| view.piece.section == index) {
+        for view in file.views().filter(|view| view.unit.section == index) {
             beside.add(section, view);
         }
         Some(beside)
     }
 
-    fn add(&mut self, section: &Section, view: View<'_>) {
-        let piece = view.piece;
+    fn add(&mut self, section: &Section, view: UnitView<'_>) {
+        let unit = view.unit;
         for function in view.functions() {
             let Some(start) = self.start(section, function.at, function.start) else { continue };
-            let context = piece.context(&function);
+            let context = unit.context(&function);
             let mut rows = Vec::with_capacity(function.num_rows.min(1 << 10) as usize);
             for row in view.rows(&function).map_while(Result::ok) {
-                let says = context.meaning(&row);
+                let says = context.interpret(&row);
                 let says = says.map_or(Says::Unsayable(Unsayable::Meaningless), Says::Recovery);
                 rows.push(Row { start: row.start, says });
                 self.row_offsets.push(view.offset(row.at));
             }
             // In version 3 a function without rows is the outermost frame; of signal frames it only says nothing.
             if rows.is_empty()
-                && piece.version() >= 3
+                && unit.version() >= 3
                 && !function.info.is_signal()
                 && function.rows_at.is_some()
             {
@@ -65,8 +65,8 @@ impl Beside {
                 start,
                 size: function.size,
                 repeat_bytes: if function.info.repeats() { function.repeat_bytes } else { 0 },
-                is_signal: piece.version() >= 3 && function.info.is_signal(),
-                is_key_b: piece.abi().has_pointer_authentication() && function.info.pauth_key_b(),
+                is_signal: unit.version() >= 3 && function.info.is_signal(),
+                is_key_b: unit.abi().has_pointer_authentication() && function.info.pauth_key_b(),
                 nests_states: false,
                 entry_offset: view.offset(function.at),
                 first_row: 0,
@@ -79,7 +79,7 @@ impl Beside {
     /// The address of a function: in an object file by the section it is in; `None` where that is not known.
     fn start(&self, section: &Section, at: usize, start: u64) -> Option<u64> {
         let Some(bases) = &self.eh_frame.bases else { return Some(start) };
-        let relocated = section.relocated.as_ref()?;
+        let relocated = section.relocations.as_ref()?;
         let base = bases.base(relocated.section_of(at as u64)?.into())?;
         Some(base.wrapping_add(start))
     }

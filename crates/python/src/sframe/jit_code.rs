@@ -4,7 +4,7 @@ use perfuse_binaries::eh_frame::{self, Bytes, Function, Registers, UnwindTable};
 use perfuse_formats::jitdump::JitDump;
 use perfuse_formats::jitdump::consts::RecordTag;
 use perfuse_formats::jitdump::records::UnwindingInfo;
-use perfuse_formats::sframe::writer::Contents;
+use perfuse_formats::sframe::writer::SectionContents;
 use perfuse_formats::{Position, Recording};
 use perfuse_wire::Endian;
 
@@ -12,7 +12,7 @@ use super::synthesis::{LeftOut, of_table};
 
 /// A section of the code that is there at the end of a dump, by the unwinding records before it; and what has no place in
 /// it. `None` for a machine that SFrame is not defined for.
-pub fn of_dump(dump: &JitDump, version: u8) -> Option<(Contents, Vec<LeftOut>)> {
+pub fn of_dump(dump: &JitDump, version: u8) -> Option<(SectionContents, Vec<LeftOut>)> {
     let index = dump.index();
     let (arch, registers) = match (index.header.elf_mach, index.endian) {
         // CPython writes no machine; what it has unwinding records for is amd64.

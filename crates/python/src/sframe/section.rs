@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use perfuse_formats::sframe::consts::Abi;
 use perfuse_formats::sframe::recovery::{Base, Expression, Recover, Recovery};
-use perfuse_formats::sframe::writer::{self, Added, Contents, Misfit};
+use perfuse_formats::sframe::writer::{self, NewFunction, SectionContents, UnsupportedItem};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -22,7 +22,7 @@ pub(super) type MisfitRow = (Option<u64>, Option<u32>, &'static str, bool);
 /// A section that can be changed and written.
 #[pyclass(frozen, module = "perfuse._core")]
 pub struct SFrameSection {
-    contents: Mutex<Contents>,
+    contents: Mutex<SectionContents>,
 }
 
 #[pymethods]
@@ -33,14 +33,14 @@ impl SFrameSection {
         if !(1..=3).contains(&version) {
             return Err(PyValueError::new_err("SFrame has versions 1, 2 and 3"));
         }
-        Ok(Self::of(Contents::new(version, abi)))
+        Ok(Self::of(SectionContents::new(version, abi)))
     }
 
     /// One for each piece of a file.
     #[staticmethod]
     fn all_of(py: Python<'_>, recording: &PyRecording) -> PyResult<Vec<Self>> {
         let file = sframe(recording)?;
-        Ok(py.detach(|| file.views().map(|view| Self::of(Contents::of(view))).collect()))
+        Ok(py.detach(|| file.views().map(|view| Self::of(SectionContents::of(view))).collect()))
     }
 
     /// One sorted section of several.
@@ -78,7 +78,7 @@ impl SFrameSection {
     ) -> PyResult<()> {
         let rows: Vec<(u32, Recovery)> =
             rows.into_iter().map(|row| Ok((row.0, recovery(row)?))).collect::<PyResult<_>>()?;
-        let function = Added { start, size, repeat_bytes, is_signal: signal, is_key_b: key_b };
+        let function = NewFunction { start, size, repeat_bytes, is_signal: signal, is_key_b: key_b };
         self.lock()?.add(function, &rows).map_err(|(_, why)| PyValueError::new_err(why))
     }
 
@@ -91,8 +91,8 @@ impl SFrameSection {
     /// The same in another version, and what does not fit: `(function, row, what, left out)`.
     fn convert(&self, py: Python<'_>, version: u8) -> PyResult<(Self, Vec<MisfitRow>)> {
         let contents = self.lock()?;
-        let (converted, misfits) = py.detach(|| contents.convert(version));
-        Ok((Self::of(converted), misfits.iter().map(misfit_row).collect()))
+        let (converted, unsupported) = py.detach(|| contents.convert(version));
+        Ok((Self::of(converted), unsupported.iter().map(misfit_row).collect()))
     }
 
     /// The same with equal rows shared, and how many blocks that took away.
@@ -119,20 +119,20 @@ fn abi_of(arch: &str) -> PyResult<Abi> {
     abi.ok_or_else(|| PyValueError::new_err(format!("SFrame has no ABI for {arch}")))
 }
 
-pub(super) fn misfit_row(misfit: &Misfit) -> MisfitRow {
-    (misfit.function, misfit.row, misfit.what, misfit.left_out)
+pub(super) fn misfit_row(item: &UnsupportedItem) -> MisfitRow {
+    (item.function, item.row, item.what, item.omitted)
 }
 
 impl SFrameSection {
-    pub(super) fn of(contents: Contents) -> Self {
+    pub(super) fn of(contents: SectionContents) -> Self {
         Self { contents: Mutex::new(contents) }
     }
 
-    pub(super) fn contents(&self) -> PyResult<Contents> {
+    pub(super) fn contents(&self) -> PyResult<SectionContents> {
         Ok(self.lock()?.clone())
     }
 
-    fn lock(&self) -> PyResult<MutexGuard<'_, Contents>> {
+    fn lock(&self) -> PyResult<MutexGuard<'_, SectionContents>> {
         self.contents.lock().map_err(crate::errors::table_error)
     }
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use perfuse_binaries::eh_frame::{EhFrame, Error, Function, Row, Says, Stub, UnwindTable};
-use perfuse_formats::Source;
 use perfuse_formats::jitdump::{self, JitDump};
 use perfuse_formats::sframe::consts::{Abi, VERSION_1_REPEAT_BYTES};
 use perfuse_formats::sframe::recovery::Recovery;
-use perfuse_formats::sframe::writer::{Added, Contents};
+use perfuse_formats::sframe::writer::{NewFunction, SectionContents};
+use perfuse_formats::{Sniff, Source};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -29,7 +29,7 @@ pub fn sframe_from_eh_frame(
         return Err(PyValueError::new_err("SFrame has versions 1, 2 and 3"));
     }
     let source = py.detach(|| Source::open(path)).map_err(|error| io_error(py, path, &error))?;
-    if (jitdump::FORMAT.sniff)(source.get(..SNIFFED).unwrap_or(&source)) {
+    if (jitdump::FORMAT.sniff)(source.get(..SNIFFED).unwrap_or(&source)) == Sniff::Certain {
         return of_dump(py, path, source, version);
     }
     let made = py.detach(|| EhFrame::of_elf(&source).map(|eh_frame| of_eh_frame(&eh_frame, version)));
@@ -63,14 +63,15 @@ fn of_dump(
 }
 
 /// A section of all functions of a table that a version has words for.
-pub fn of_table(table: &UnwindTable, arch: &str, version: u8) -> (Contents, Vec<LeftOut>) {
+pub fn of_table(table: &UnwindTable, arch: &str, version: u8) -> (SectionContents, Vec<LeftOut>) {
     let abi = Abi::ALL.into_iter().find(|abi| abi.arch() == Some(arch));
-    let mut made = Made { contents: Contents::new(version, abi.unwrap_or(Abi(0))), left_out: Vec::new() };
+    let mut made =
+        Made { contents: SectionContents::new(version, abi.unwrap_or(Abi(0))), left_out: Vec::new() };
     table.functions.iter().for_each(|function| made.function(table, function));
     (made.contents, made.left_out)
 }
 
-fn of_eh_frame(eh_frame: &EhFrame, version: u8) -> (Contents, Vec<LeftOut>) {
+fn of_eh_frame(eh_frame: &EhFrame, version: u8) -> (SectionContents, Vec<LeftOut>) {
     let (contents, left_out) = of_table(&eh_frame.table, eh_frame.arch, version);
     let mut made = Made { contents, left_out };
     for unread in &eh_frame.unread {
@@ -83,13 +84,13 @@ fn of_eh_frame(eh_frame: &EhFrame, version: u8) -> (Contents, Vec<LeftOut>) {
 
 /// Why a version has no words for a function.
 pub fn why_not(table: &UnwindTable, function: &Function, version: u8, abi: Abi) -> Option<String> {
-    let mut made = Made { contents: Contents::new(version, abi), left_out: Vec::new() };
+    let mut made = Made { contents: SectionContents::new(version, abi), left_out: Vec::new() };
     made.function(table, function);
     made.left_out.into_iter().find(|(.., left_out)| *left_out).map(|(_, _, what, _)| what)
 }
 
 struct Made {
-    contents: Contents,
+    contents: SectionContents,
     left_out: Vec<LeftOut>,
 }
 
@@ -97,11 +98,11 @@ impl Made {
     /// Adds a function, in parts where a PLT's rows are one expression. All of it has a place, or none.
     fn function(&mut self, table: &UnwindTable, function: &Function) {
         let version = self.contents.version;
-        let before = self.contents.mark();
+        let before = self.contents.checkpoint();
         let start = Some(function.start);
         for part in parts(function, table.rows(function)) {
             if let Err((row, what)) = self.part(function, &part) {
-                self.contents.back_to(before);
+                self.contents.roll_back(before);
                 let row = row.map(|row| (row + part.first_row) as u32);
                 return self.left_out.push((start, row, what.to_owned(), true));
             }
@@ -113,7 +114,7 @@ impl Made {
 
     fn part(&mut self, function: &Function, part: &Part<'_>) -> Result<(), (Option<usize>, &'static str)> {
         let version = self.contents.version;
-        let mut added = Added {
+        let mut added = NewFunction {
             start: function.start + u64::from(part.from),
             size: part.to - part.from,
             repeat_bytes: 0,

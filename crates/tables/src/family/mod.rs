@@ -23,7 +23,7 @@ pub use heap::{heap_objects, heap_references, heap_roots, heap_snapshots};
 pub use locks::{LockEvent, lock_events};
 pub use memory::{allocations, gc_handles, object_moves, types};
 pub use metrics::{counter_samples, counters};
-pub use provenance::{clocks, diagnostics, records, sources};
+pub use provenance::{Alignment, clocks, diagnostics, records, sources};
 pub use retention::{heap_classes, heap_dominators, heap_sites};
 pub use sampling::{callchains, samples};
 pub use tasks::{mappings, processes, threads};

@@ -1,5 +1,6 @@
 //! Where everything came from, on which clock, and what was wrong with it.
 
+use crate::column::choices;
 use crate::schema::table;
 
 table! {
@@ -28,6 +29,26 @@ table! {
     }
 }
 
+choices! {
+    /// How a recording's time stamps were put on the profile's clock.
+    Alignment {
+        /// The recording and the profile have the same clock; exact.
+        SameClock = "same_clock",
+        /// The time at which the process mapped the dump is recorded on both clocks.
+        Marker = "marker",
+        /// As `marker`; the rate of the counter was estimated.
+        MarkerAndRate = "marker_and_rate",
+        /// The samples' recording states how the processor's counter converts to its clock.
+        TimeConv = "time_conv",
+        /// The recording contains times of the wall clock or another system clock beside its counter.
+        WallTime = "wall_time",
+        /// The latest offset at which no code runs before it was created.
+        FirstUse = "first_use",
+        /// No time is known on both clocks; offsets are not meaningful.
+        NotAligned = "none",
+    }
+}
+
 table! {
     /// One row a clock that a source's time stamps were taken from, and how it was put on the profile's clock.
     clocks {
@@ -47,9 +68,8 @@ table! {
         offset_ns: i64,
         /// How far off that may be; null where it is exact.
         uncertainty_ns: Opt<i64>,
-        /// How the offset was found: `same_clock`, `marker`, `first_use`, `header_wall_clock`, `wall_time` (markers in
-        /// the recording), `given`, `none`.
-        alignment: Str,
+        /// How the offset was found:
+        alignment: Choice<super::Alignment>,
     }
 }
 

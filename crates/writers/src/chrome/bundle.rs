@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use perfuse_tables::{EndReason, StartReason};
 
-use super::event::{About, Events};
+use super::event::{CallDetails, EventWriter};
 
 /// A call that ended.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub struct Ended {
 impl Ended {
     /// Writes it as one event.
     #[inline]
-    pub fn write(&self, thread_id: u32, events: &mut Events) {
+    pub fn write(&self, thread_id: u32, events: &mut EventWriter) {
         events.complete(thread_id, self.function_id, self.start_ns, self.end_ns, &self.about());
     }
 
@@ -28,9 +28,9 @@ impl Ended {
         self.start_ns < self.end_ns
     }
 
-    fn about(&self) -> About<'_> {
+    fn about(&self) -> CallDetails<'_> {
         let Self { start_reason, end_reason, .. } = *self;
-        About { arguments: &self.arguments, start_reason, end_reason }
+        CallDetails { arguments: &self.arguments, start_reason, end_reason }
     }
 }
 
@@ -49,7 +49,7 @@ pub struct Bundle {
 }
 
 impl Bundle {
-    /// The calls, and one that is around them. Its first calls began when it did, and come before the others.
+    /// The calls, and one that contains them. Calls that began with it precede the others.
     pub fn within(mut self, call: Ended, first: Self) -> Self {
         self.tied |= first.tied;
         self.halves = joined(first.halves, self.halves);
@@ -71,14 +71,14 @@ impl Bundle {
     }
 
     /// Writes them: as one event each where that is safe, else as two.
-    pub fn write(self, thread_id: u32, events: &mut Events) {
+    pub fn write(self, thread_id: u32, events: &mut EventWriter) {
         for half in self.halves {
             match half {
-                // Those of no length are one event: an end before its beginning is what some viewers would read.
+                // Calls of duration 0 are one event: some viewers would read the end before the begin.
                 Half::Begin(call) if !self.tied || !call.is_long() => call.write(thread_id, events),
-                Half::Begin(call) => events.begins(thread_id, call.function_id, call.start_ns),
+                Half::Begin(call) => events.begin_call(thread_id, call.function_id, call.start_ns),
                 Half::End(call) if self.tied && call.is_long() => {
-                    events.ends(thread_id, call.function_id, call.end_ns, &call.about());
+                    events.end_call(thread_id, call.function_id, call.end_ns, &call.about());
                 }
                 Half::End(_) => {}
             }

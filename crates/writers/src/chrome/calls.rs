@@ -12,56 +12,56 @@ use perfuse_tables::StartReason;
 use super::super::Trace;
 use super::super::arguments::Arguments;
 use super::bundle::{Bundle, Ended};
-use super::event::Events;
+use super::event::EventWriter;
 use perfuse_engine::calls::{Entry, Event, Frame, Leave, Level, Visitor};
 
 /// Tells of calls as they end.
 #[derive(Debug)]
 pub struct ChromeCalls {
-    events: Events,
-    threads: Vec<Thread>,
+    events: EventWriter,
+    threads: Vec<EndedCalls>,
     time_ns: Option<Range<i64>>,
 }
 
-/// A thread, and the calls that ended last in it.
+/// The calls of a thread that ended last.
 #[derive(Debug, Default)]
-struct Thread {
+struct EndedCalls {
     arguments: Arguments,
-    /// They ended in the same moment, innermost first, each within the next.
-    ended: Vec<Place>,
-    /// Calls that wait for the call around them, which began when they did; by the depth of that call.
+    /// Calls that ended at the same time, innermost first, each within the next.
+    ended: Vec<EndedCall>,
+    /// Calls that began together with their caller and wait for its end, by the depth of the caller.
     waiting: Vec<(u32, Bundle)>,
 }
 
-/// A call that ended, and where.
+/// An ended call and its position in the stack.
 #[derive(Debug)]
-struct Place {
+struct EndedCall {
     call: Ended,
     depth: u32,
-    /// Whether the call around it began when it did.
+    /// Whether its caller began at the same time.
     is_first: bool,
-    /// Its own such calls.
+    /// Its first callee, if that began at the same time.
     first: Option<Bundle>,
 }
 
 impl ChromeCalls {
-    /// No calls yet.
-    pub fn new(events: Events, trace: &Trace<'_>) -> Self {
+    /// A writer without calls so far.
+    pub fn new(events: EventWriter, trace: &Trace<'_>) -> Self {
         Self { events, threads: Vec::new(), time_ns: trace.selection.time_ns.clone() }
     }
 
-    /// Where they are written to.
-    pub fn events(&mut self) -> &mut Events {
+    /// The event writer.
+    pub fn events(&mut self) -> &mut EventWriter {
         &mut self.events
     }
 
-    /// Whether there is no use in going on.
+    /// Whether the output failed.
     pub fn failed(&self) -> bool {
         self.events.failed()
     }
 
     /// Tells of the calls that ended last.
-    pub fn finish(mut self) -> Events {
+    pub fn finish(mut self) -> EventWriter {
         for thread_id in 0..self.threads.len() as u32 {
             self.settle(thread_id, None);
         }
@@ -69,10 +69,10 @@ impl ChromeCalls {
     }
 
     #[inline]
-    fn thread(&mut self, thread_id: u32) -> &mut Thread {
+    fn thread(&mut self, thread_id: u32) -> &mut EndedCalls {
         let index = thread_id as usize;
         if index >= self.threads.len() {
-            self.threads.resize_with(index + 1, Thread::default);
+            self.threads.resize_with(index + 1, EndedCalls::default);
         }
         &mut self.threads[index]
     }
@@ -84,7 +84,7 @@ impl ChromeCalls {
         let thread = &mut threads[thread_id as usize];
         match thread.ended.as_slice() {
             [] => {}
-            [Place { call, is_first: false, first: None, .. }] if next_start_ns != Some(call.end_ns) => {
+            [EndedCall { call, is_first: false, first: None, .. }] if next_start_ns != Some(call.end_ns) => {
                 call.write(thread_id, events);
                 thread.ended.clear();
             }
@@ -100,19 +100,19 @@ impl ChromeCalls {
         }
         let thread = &mut self.threads[thread_id as usize];
         let first = thread.waiting.pop_if(|(of, _)| *of == depth).map(|(_, bundle)| bundle);
-        thread.ended.push(Place { call, depth, is_first, first });
+        thread.ended.push(EndedCall { call, depth, is_first, first });
     }
 }
 
-impl Thread {
+impl EndedCalls {
     #[cold]
-    fn settle_together(&mut self, thread_id: u32, next_start_ns: Option<i64>, events: &mut Events) {
+    fn settle_together(&mut self, thread_id: u32, next_start_ns: Option<i64>, events: &mut EventWriter) {
         let mut bundle = Bundle::default();
         if self.ended.len() > 1 {
             bundle.tie();
         }
         let mut waits_for = None;
-        for Place { call, depth, is_first, first } in self.ended.drain(..) {
+        for EndedCall { call, depth, is_first, first } in self.ended.drain(..) {
             if next_start_ns == Some(call.end_ns) && call.is_long() {
                 bundle.tie();
             }
@@ -139,7 +139,7 @@ impl Visitor for ChromeCalls {
         let (Level { thread_id, depth, .. }, function_id) = (level, call.function_id);
         let arguments = self.thread(thread_id).arguments.take(depth);
         let Leave { start_ns, start_reason, end_ns, reason: end_reason, .. } = *leave;
-        // Clocks that run backwards make calls of no length.
+        // A clock that runs backwards gives calls of duration 0.
         let end_ns = end_ns.max(start_ns);
         let ended = Ended { function_id, start_ns, end_ns, start_reason, end_reason, arguments };
         self.end(thread_id, ended, depth, parent);

@@ -1,26 +1,26 @@
-//! Events, one JSON object each.
+//! EventWriter, one JSON object each.
 
 use perfuse_tables::access::ColumnError;
 use perfuse_tables::{Choices, EndReason, StartReason};
 
 use super::super::instants::Instants;
-use super::super::names::Names;
+use super::super::names::FunctionNames;
 use super::super::{Spool, Thread, Trace, json};
 
-/// Where events are written to.
+/// Writes events.
 #[derive(Debug)]
-pub struct Events {
+pub struct EventWriter {
     spool: Spool,
-    names: Names,
-    /// What all events of a thread say, by key: from behind the phase to the time.
+    names: FunctionNames,
+    /// The members that all events of a thread share, by key: those between the phase and the time.
     threads: Vec<Vec<u8>>,
     zero_ns: i64,
     separator: &'static [u8],
 }
 
-/// What else is told of a call.
+/// Further members of a call's event.
 #[derive(Clone, Copy, Debug)]
-pub struct About<'a> {
+pub struct CallDetails<'a> {
     /// Its arguments.
     pub arguments: &'a [u64],
     /// How its start is known.
@@ -29,10 +29,10 @@ pub struct About<'a> {
     pub end_reason: EndReason,
 }
 
-impl Events {
-    /// Events of a trace, from the first one on.
+impl EventWriter {
+    /// EventWriter of a trace, from the first one on.
     pub fn new(trace: &Trace<'_>, spool: Spool) -> Result<Self, ColumnError> {
-        let names = Names::of(trace.tables.functions, |name, out| json::escaped(out, name))?;
+        let names = FunctionNames::of(trace.tables.functions, |name, out| json::escaped(out, name))?;
         let last = trace.survey.thread_ids.last().map_or(0, |&id| id as usize + 1);
         let mut threads = vec![Vec::new(); last];
         for &id in &trace.survey.thread_ids {
@@ -43,18 +43,18 @@ impl Events {
         Ok(Self { spool, names, threads, zero_ns, separator: b"" })
     }
 
-    /// The names of threads and their processes, where they are known.
+    /// Writes the names of threads and processes, where known.
     pub fn metadata(&mut self, trace: &Trace<'_>) {
-        let mut told = None;
+        let mut described = None;
         for thread in trace.tracks.in_order(&trace.survey.thread_ids).map(|(_, thread)| thread) {
-            if told.replace(thread.pid) != Some(thread.pid) {
+            if described.replace(thread.pid) != Some(thread.pid) {
                 self.name("process_name", thread.pid, thread.tid.into(), thread.process_name.as_deref());
             }
             self.name("thread_name", thread.pid, thread.tid.into(), thread.name.as_deref());
         }
     }
 
-    /// The name of a thread or process, where it is known.
+    /// Writes the name of a thread or process, where known.
     pub fn name(&mut self, what: &str, pid: i32, tid: i64, name: Option<&str>) {
         let Some(name) = name else { return };
         let out = self.begin();
@@ -65,7 +65,7 @@ impl Events {
         out.extend_from_slice(b"}}");
     }
 
-    /// A moment.
+    /// Writes an instant.
     pub fn instant(&mut self, instants: &Instants<'_>, row: usize) {
         let thread_id = instants.thread_id(row);
         let ts_ns = self.since_zero(instants.ts_ns(row));
@@ -89,10 +89,10 @@ impl Events {
             json::string(out, &payload.value);
         }
         out.extend_from_slice(b"}}");
-        spool.turn();
+        spool.flush_if_full();
     }
 
-    /// A call, whole.
+    /// Writes a complete call.
     #[inline]
     pub fn complete(
         &mut self,
@@ -100,7 +100,7 @@ impl Events {
         function_id: u32,
         start_ns: i64,
         end_ns: i64,
-        about: &About<'_>,
+        about: &CallDetails<'_>,
     ) {
         let out = self.at(b'X', thread_id, function_id, start_ns);
         out.extend_from_slice(b",\"dur\":");
@@ -109,14 +109,14 @@ impl Events {
         self.end();
     }
 
-    /// A call begins.
-    pub fn begins(&mut self, thread_id: u32, function_id: u32, start_ns: i64) {
+    /// Writes the begin of a call.
+    pub fn begin_call(&mut self, thread_id: u32, function_id: u32, start_ns: i64) {
         self.at(b'B', thread_id, function_id, start_ns);
         self.end();
     }
 
-    /// The innermost call ends.
-    pub fn ends(&mut self, thread_id: u32, function_id: u32, end_ns: i64, about: &About<'_>) {
+    /// Writes the end of the innermost call.
+    pub fn end_call(&mut self, thread_id: u32, function_id: u32, end_ns: i64, about: &CallDetails<'_>) {
         let out = self.at(b'E', thread_id, function_id, end_ns);
         about.write(out);
         self.end();
@@ -140,7 +140,7 @@ impl Events {
     #[inline]
     pub fn end(&mut self) {
         self.spool.buffer().push(b'}');
-        self.spool.turn();
+        self.spool.flush_if_full();
     }
 
     /// Where the next event goes.
@@ -153,12 +153,12 @@ impl Events {
         ts_ns.saturating_sub(self.zero_ns)
     }
 
-    /// Whether there is no use in writing more.
+    /// Whether the output failed.
     pub fn failed(&self) -> bool {
         self.spool.failed()
     }
 
-    /// Writes what is left.
+    /// Writes the remaining bytes.
     pub fn finish(self) -> std::io::Result<()> {
         self.spool.finish()
     }
@@ -172,7 +172,7 @@ fn begin<'a>(spool: &'a mut Spool, separator: &mut &'static [u8]) -> &'a mut Vec
     out
 }
 
-impl About<'_> {
+impl CallDetails<'_> {
     #[inline]
     fn write(&self, out: &mut Vec<u8>) {
         let Self { arguments, start_reason, end_reason } = *self;

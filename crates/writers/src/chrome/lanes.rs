@@ -1,14 +1,14 @@
-//! Slices that are no calls, and counters, as events.
+//! Slices other than calls, and counters, as events.
 
 use perfuse_tables::{Choices, EndReason, StartReason};
 
 use super::super::counters::HEAP;
-use super::super::lanes::{Edge, Lane, Place};
+use super::super::lanes::{Edge, Lane, TrackOwner};
 use super::super::spans::Span;
 use super::super::{Thread, Trace, json};
-use super::event::Events;
+use super::event::EventWriter;
 
-/// A process and a thread as all events of a track tell them, from behind the phase to the time.
+/// The members for process and thread in all events of a track: those between the phase and the time.
 struct Track(Vec<u8>);
 
 impl Track {
@@ -17,11 +17,11 @@ impl Track {
     }
 }
 
-/// Writes all slices that are no calls. Tracks that are no thread's have thread ids that no thread has: viewers have no others.
-pub fn tell(trace: &Trace<'_>, events: &mut Events) {
+/// Writes all slices other than calls. Tracks that do not belong to a thread get unused thread ids, since the format has no other kind of track.
+pub fn write_spans(trace: &Trace<'_>, events: &mut EventWriter) {
     let mut free = trace.tracks.free_tid();
     for lane in Lane::all(trace.survey, trace.tracks) {
-        let track = if let Place::Thread(id) = lane.place {
+        let track = if let TrackOwner::Thread(id) = lane.place {
             let Thread { pid, tid, .. } = trace.tracks.get(id);
             Track::of(pid, tid.into())
         } else {
@@ -30,17 +30,17 @@ pub fn tell(trace: &Trace<'_>, events: &mut Events) {
             Track::of(lane.pid, free - 1)
         };
         lane.edges(|edge| match edge {
-            Edge::Begin(span) if span.is_moment() => events.slice(b'X', span, &track),
+            Edge::Begin(span) if span.is_instant() => events.slice(b'X', span, &track),
             Edge::Begin(span) => events.slice(b'B', span, &track),
-            Edge::End(span) if span.is_moment() => {}
+            Edge::End(span) if span.is_instant() => {}
             Edge::End(span) => events.slice(b'E', span, &track),
         });
     }
 }
 
-impl Events {
-    /// A slice, whole (`X`), its beginning (`B`) or its end (`E`). The times of the latter two are exact to viewers, who would
-    /// add up start and length; only a slice of no length is told whole.
+impl EventWriter {
+    /// Writes a complete slice (`X`), its begin (`B`) or its end (`E`). Viewers keep the times of the latter two exact, but
+    /// add start and duration of the first; only a slice of duration 0 is written as `X`.
     fn slice(&mut self, phase: u8, span: &Span, track: &Track) {
         let ts_ns = self.since_zero(if phase == b'E' { span.end_ns } else { span.start_ns });
         let out = self.begin();
@@ -54,12 +54,12 @@ impl Events {
             out.extend_from_slice(b",\"dur\":0");
         }
         if phase != b'B' {
-            about(span, out);
+            write_span_args(span, out);
         }
         self.end();
     }
 
-    /// What a counter counts from now on; the name tells counters of a process apart.
+    /// Writes a counter's new value; the name identifies the counter within its process.
     pub fn count(&mut self, name: &str, unit: Option<&str>, pid: i32, ts_ns: i64, value: f64) {
         let ts_ns = self.since_zero(ts_ns);
         let out = self.begin();
@@ -73,13 +73,13 @@ impl Events {
         self.end();
     }
 
-    /// The size of a heap.
+    /// Writes the size of a heap.
     pub fn heap(&mut self, pid: i32, ts_ns: i64, bytes: f64) {
         self.count(HEAP, Some("bytes"), pid, ts_ns, bytes);
     }
 }
 
-fn about(span: &Span, out: &mut Vec<u8>) {
+fn write_span_args(span: &Span, out: &mut Vec<u8>) {
     let start_reason = (span.start_reason != StartReason::Entry).then(|| span.start_reason.name());
     let end_reason = (span.end_reason != EndReason::Exit).then(|| span.end_reason.name());
     let quoted = |reason: &str| format!("\"{reason}\"");

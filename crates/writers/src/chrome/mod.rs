@@ -10,35 +10,43 @@ mod lanes;
 
 use std::io::Write;
 
-use super::counters::Counts;
+use super::counters::CounterValues;
 use super::instants::Instants;
-use super::{Error, GoOn, Spool, Trace, drive};
+use super::{Error, Progress, Spool, Trace, drive};
 use calls::ChromeCalls;
-use event::Events;
+use event::EventWriter;
 use perfuse_engine::calls::Calls;
 
-/// Writes the events of a trace, with commas between them: names of processes and threads, slices that are no calls, counters,
+/// Writes the events of a trace, with commas between them: names of processes and threads, slices other than calls, counters,
 /// instants, calls as they end.
 ///
 /// # Errors
 /// [`Error`]
-pub fn write(trace: &Trace<'_>, out: impl Write + Send + 'static, go_on: &mut GoOn<'_>) -> Result<(), Error> {
-    let events = Events::new(trace, Spool::new(out))?;
+pub fn write(
+    trace: &Trace<'_>,
+    out: impl Write + Send + 'static,
+    progress: &mut Progress<'_>,
+) -> Result<(), Error> {
+    let events = EventWriter::new(trace, Spool::new(out))?;
     let mut calls =
         Calls::new(ChromeCalls::new(events, trace), trace.selection.clone(), trace.survey.lost.clone());
-    let told = tell(trace, &mut calls, go_on);
-    // Whatever happened, nothing is written any more once this returns.
+    let result = write_events(trace, &mut calls, progress);
+    // The writer thread has ended when this returns, also after an error.
     let written = calls.finish().0.finish().finish();
-    told?;
+    result?;
     Ok(written?)
 }
 
-fn tell(trace: &Trace<'_>, calls: &mut Calls<ChromeCalls>, go_on: &mut GoOn<'_>) -> Result<(), Error> {
+fn write_events(
+    trace: &Trace<'_>,
+    calls: &mut Calls<ChromeCalls>,
+    progress: &mut Progress<'_>,
+) -> Result<(), Error> {
     let events = calls.visitor().events();
     events.metadata(trace);
-    lanes::tell(trace, events);
+    lanes::write_spans(trace, events);
     for batch in (trace.tables.counter_samples)() {
-        for count in Counts::new(&batch)?.selected(trace.selection) {
+        for count in CounterValues::new(&batch)?.selected(trace.selection) {
             if let Some(counter) = trace.survey.counters.get(&count.counter_id) {
                 events.count(&counter.title, counter.unit.as_deref(), counter.pid, count.ts_ns, count.value);
             }
@@ -55,5 +63,5 @@ fn tell(trace: &Trace<'_>, calls: &mut Calls<ChromeCalls>, go_on: &mut GoOn<'_>)
             }
         }
     }
-    drive((trace.tables.call_events)(), calls, go_on, ChromeCalls::failed)
+    drive((trace.tables.call_events)(), calls, progress, ChromeCalls::failed)
 }

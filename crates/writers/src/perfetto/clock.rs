@@ -1,10 +1,10 @@
-//! Which clock times are of.
+//! The clock of time stamps.
 
 use super::fields::{clock_snapshot, trace_packet, trace_packet_defaults};
 use crate::protobuf::Encoder;
 
-/// Says in the first packet of a sequence that its times, and the trace's, are of that clock.
-pub fn clock_is(packet: &mut Encoder, clock: u32, first_ns: i64) {
+/// Declares in the first packet of a sequence the clock of its times and of the trace.
+pub fn describe_clock(packet: &mut Encoder, clock: u32, first_ns: i64) {
     packet.message(trace_packet::CLOCK_SNAPSHOT, |snapshot| {
         snapshot.message(clock_snapshot::CLOCKS, |reading| {
             reading.uint(clock_snapshot::CLOCK_ID, clock.into());
@@ -17,7 +17,7 @@ pub fn clock_is(packet: &mut Encoder, clock: u32, first_ns: i64) {
     });
 }
 
-/// Perfetto has no times before its clock's zero.
+/// A Perfetto time stamp; negative times become 0.
 #[inline]
 pub fn timestamp(ts_ns: i64) -> u64 {
     ts_ns.max(0).cast_unsigned()

@@ -1,31 +1,31 @@
-//! Stacks, frames and what they are in, each told once.
+//! Interned stacks, frames and mappings.
 
 use super::super::stacks::{Frame, NONE, Stacks};
 use super::fields::{callstack, frame, interned_data, interned_string, mapping, trace_packet};
 use crate::protobuf::Encoder;
 
-/// What a sequence of packets was told.
+/// The data already interned in a packet sequence.
 #[derive(Debug)]
 pub struct Interner<'a> {
     stacks: &'a Stacks,
-    told_stacks: Vec<bool>,
-    told_frames: Vec<bool>,
-    /// Texts that were told, a list for each kind.
-    told_texts: [Vec<bool>; 4],
-    /// Binaries that were told, with their build ids.
-    told_mappings: rustc_hash::FxHashMap<(u32, u32), u64>,
+    interned_stacks: Vec<bool>,
+    interned_frames: Vec<bool>,
+    /// Strings already interned, by kind.
+    interned_texts: [Vec<bool>; 4],
+    /// Mappings already interned, by binary and build id.
+    interned_mappings: rustc_hash::FxHashMap<(u32, u32), u64>,
     path: Vec<u32>,
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum InternedText {
     Function,
     MappingPath,
     BuildId,
     Source,
 }
 
-impl Kind {
+impl InternedText {
     const fn field(self) -> u32 {
         match self {
             Self::Function => interned_data::FUNCTION_NAMES,
@@ -36,31 +36,31 @@ impl Kind {
     }
 }
 
-/// Marks a row; whether that was not done before.
-fn is_new(told: &mut Vec<bool>, row: u32) -> bool {
+/// Marks a row; returns whether it was unmarked.
+fn is_new(seen: &mut Vec<bool>, row: u32) -> bool {
     let row = row as usize;
-    if row >= told.len() {
-        told.resize(row + 1, false);
+    if row >= seen.len() {
+        seen.resize(row + 1, false);
     }
-    !std::mem::replace(&mut told[row], true)
+    !std::mem::replace(&mut seen[row], true)
 }
 
 impl<'a> Interner<'a> {
-    /// Nothing was told yet.
+    /// Nothing interned yet.
     pub fn new(stacks: &'a Stacks) -> Self {
         Self {
             stacks,
-            told_stacks: vec![false; stacks.num_stacks()],
-            told_frames: vec![false; stacks.frames.len()],
-            told_texts: Default::default(),
-            told_mappings: rustc_hash::FxHashMap::default(),
+            interned_stacks: vec![false; stacks.num_stacks()],
+            interned_frames: vec![false; stacks.frames.len()],
+            interned_texts: Default::default(),
+            interned_mappings: rustc_hash::FxHashMap::default(),
             path: Vec::new(),
         }
     }
 
-    /// Tells of a stack in the packet that needs it first. It is numbered by its row, from 1.
-    pub fn meet(&mut self, stack: u32, packet: &mut Encoder) {
-        if is_new(&mut self.told_stacks, stack) {
+    /// Interns a stack in the first packet that needs it. Its id is its row, from 1.
+    pub fn intern(&mut self, stack: u32, packet: &mut Encoder) {
+        if is_new(&mut self.interned_stacks, stack) {
             packet.message(trace_packet::INTERNED_DATA, |data| self.stack(stack, data));
         }
     }
@@ -71,7 +71,7 @@ impl<'a> Interner<'a> {
         path.extend(self.stacks.frames_of(stack));
         path.reverse();
         for &row in &path {
-            if is_new(&mut self.told_frames, row) {
+            if is_new(&mut self.interned_frames, row) {
                 self.frame(row, data);
             }
         }
@@ -87,8 +87,8 @@ impl<'a> Interner<'a> {
     fn frame(&mut self, row: u32, data: &mut Encoder) {
         let of = self.stacks.frames[row as usize];
         let mapping = self.mapping(&of, data);
-        let name = self.text(Kind::Function, of.name, data);
-        let source = self.text(Kind::Source, of.path, data);
+        let name = self.text(InternedText::Function, of.name, data);
+        let source = self.text(InternedText::Source, of.path, data);
         let kind = match self.stacks.texts.get(of.kind) {
             Some("native") => frame::KIND_NATIVE,
             Some("kernel") => frame::KIND_KERNEL,
@@ -110,16 +110,16 @@ impl<'a> Interner<'a> {
         });
     }
 
-    /// Number of what a frame is in.
+    /// Interns the mapping of a frame.
     fn mapping(&mut self, of: &Frame, data: &mut Encoder) -> u64 {
-        let next = self.told_mappings.len() as u64 + 1;
+        let next = self.interned_mappings.len() as u64 + 1;
         let key = (of.binary, of.build_id);
-        if let Some(&iid) = self.told_mappings.get(&key) {
+        if let Some(&iid) = self.interned_mappings.get(&key) {
             return iid;
         }
-        self.told_mappings.insert(key, next);
-        let path = self.text(Kind::MappingPath, of.binary, data);
-        let build_id = self.text(Kind::BuildId, of.build_id, data);
+        self.interned_mappings.insert(key, next);
+        let path = self.text(InternedText::MappingPath, of.binary, data);
+        let build_id = self.text(InternedText::BuildId, of.build_id, data);
         data.message(interned_data::MAPPINGS, |entry| {
             entry.uint(mapping::IID, next);
             entry.uint(mapping::BUILD_ID, build_id);
@@ -130,15 +130,15 @@ impl<'a> Interner<'a> {
         next
     }
 
-    /// Number of a text, 0 for none.
-    fn text(&mut self, kind: Kind, text: u32, data: &mut Encoder) -> u64 {
+    /// Interns a string; 0 for none.
+    fn text(&mut self, kind: InternedText, text: u32, data: &mut Encoder) -> u64 {
         let Some(value) = self.stacks.texts.get(text) else { return 0 };
-        if is_new(&mut self.told_texts[kind as usize], text) {
+        if is_new(&mut self.interned_texts[kind as usize], text) {
             data.message(kind.field(), |entry| {
                 entry.uint(interned_string::IID, u64::from(text) + 1);
                 match kind {
-                    Kind::BuildId => entry.data(interned_string::STR, &bytes_of(value)),
-                    Kind::Function | Kind::MappingPath | Kind::Source => {
+                    InternedText::BuildId => entry.data(interned_string::STR, &bytes_of(value)),
+                    InternedText::Function | InternedText::MappingPath | InternedText::Source => {
                         entry.data(interned_string::STR, value.as_bytes());
                     }
                 }
@@ -148,7 +148,7 @@ impl<'a> Interner<'a> {
     }
 }
 
-/// Hexadecimal digits as bytes, up to the first that is none.
+/// Hexadecimal digits as bytes, up to the first other character.
 fn bytes_of(hex: &str) -> Vec<u8> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
     let byte = |pair: &[u8]| Some((digit(*pair.first()?)? << 4 | digit(*pair.get(1)?)?) as u8);

@@ -1,32 +1,32 @@
-//! Slices that are no calls, and counters, as packets.
+//! Slices other than calls, and counters, as packets.
 
 use perfuse_tables::{Choices, EndReason, StartReason};
 
 use super::super::Trace;
 use super::super::counters::{Counter, HEAP};
-use super::super::lanes::{Edge, Lane, Place};
+use super::super::lanes::{Edge, Lane, TrackOwner};
 use super::super::spans::Span;
 use super::fields::{counter_descriptor, debug_annotation, trace_packet, track_descriptor, track_event};
 use super::packets::{Packets, annotation, category, text};
 use super::tracks::{counter_track, descriptor, heap_track, lane_track, process_track, thread_track};
 
-/// Writes all slices that are no calls.
-pub fn tell(trace: &Trace<'_>, packets: &mut Packets) {
+/// Writes all slices other than calls.
+pub fn write_spans(trace: &Trace<'_>, packets: &mut Packets) {
     for (lane, number) in Lane::all(trace.survey, trace.tracks).iter().zip(0..) {
         let track = match lane.place {
-            Place::Thread(id) => thread_track(id),
-            Place::Process(_) | Place::Beside(_) => {
+            TrackOwner::Thread(id) => thread_track(id),
+            TrackOwner::Process(_) | TrackOwner::Beside(_) => {
                 let parent = match lane.place {
-                    Place::Process(pid) => process_track(pid),
-                    Place::Thread(id) | Place::Beside(id) => thread_track(id),
+                    TrackOwner::Process(pid) => process_track(pid),
+                    TrackOwner::Thread(id) | TrackOwner::Beside(id) => thread_track(id),
                 };
                 packets.track(lane_track(number), parent, &lane.name);
                 lane_track(number)
             }
         };
         lane.edges(|edge| match edge {
-            Edge::Begin(span) => packets.span_begins(span, track),
-            Edge::End(span) => packets.span_ends(span, track),
+            Edge::Begin(span) => packets.begin_span(span, track),
+            Edge::End(span) => packets.end_span(span, track),
         });
     }
 }
@@ -41,7 +41,7 @@ impl Packets {
         });
     }
 
-    fn span_begins(&mut self, span: &Span, track: u64) {
+    fn begin_span(&mut self, span: &Span, track: u64) {
         self.event(span.start_ns, track_event::TYPE_SLICE_BEGIN, track, |event| {
             event.uint(track_event::CATEGORY_IIDS, category(span.kind.name()));
             event.data(track_event::NAME, span.title().as_bytes());
@@ -51,7 +51,7 @@ impl Packets {
         });
     }
 
-    fn span_ends(&mut self, span: &Span, track: u64) {
+    fn end_span(&mut self, span: &Span, track: u64) {
         self.event(span.end_ns, track_event::TYPE_SLICE_END, track, |event| {
             if let Some(args) = &span.args {
                 annotation(event, "arguments", |list| {
@@ -92,7 +92,7 @@ impl Packets {
         });
     }
 
-    /// What a counter counts from now on: the value itself, not what was added.
+    /// Writes a counter's absolute value.
     pub fn count(&mut self, track: u64, ts_ns: i64, value: f64) {
         self.event(ts_ns, track_event::TYPE_COUNTER, track, |event| {
             event.double(track_event::DOUBLE_COUNTER_VALUE, value);

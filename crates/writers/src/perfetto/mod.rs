@@ -12,10 +12,10 @@ mod tracks;
 use std::collections::BTreeSet;
 use std::io::Write;
 
-use super::counters::Counts;
+use super::counters::CounterValues;
 use super::instants::Instants;
-use super::ordered::Ordered;
-use super::{Error, GoOn, Spool, Trace, drive};
+use super::ordered::OrderedCalls;
+use super::{Error, Progress, Spool, Trace, drive};
 use calls::PerfettoCalls;
 use packets::Packets;
 use perfuse_engine::calls::Calls;
@@ -32,29 +32,29 @@ pub fn write(
     trace: &Trace<'_>,
     clock: Option<u32>,
     out: impl Write + Send + 'static,
-    go_on: &mut GoOn<'_>,
+    progress: &mut Progress<'_>,
 ) -> Result<(), Error> {
     let mut packets = Packets::new(trace, Spool::new(out))?;
     packets.first(clock, trace.survey.first_ns.unwrap_or(0));
     packets.tracks(trace);
-    lanes::tell(trace, &mut packets);
-    let ordered = Ordered::new(PerfettoCalls::new(packets), trace.selection);
+    lanes::write_spans(trace, &mut packets);
+    let ordered = OrderedCalls::new(PerfettoCalls::new(packets), trace.selection);
     let mut calls = Calls::new(ordered, trace.selection.clone(), trace.survey.lost.clone());
-    let told = tell(trace, &mut calls, go_on);
-    // Whatever happened, nothing is written any more once this returns.
+    let result = write_events(trace, &mut calls, progress);
+    // The writer thread has ended when this returns, also after an error.
     let written = calls.finish().0.into_sink().finish();
-    told?;
+    result?;
     Ok(written?)
 }
 
-fn tell(
+fn write_events(
     trace: &Trace<'_>,
-    calls: &mut Calls<Ordered<PerfettoCalls>>,
-    go_on: &mut GoOn<'_>,
+    calls: &mut Calls<OrderedCalls<PerfettoCalls>>,
+    progress: &mut Progress<'_>,
 ) -> Result<(), Error> {
     let packets = calls.visitor().sink().packets();
     for batch in (trace.tables.counter_samples)() {
-        for count in Counts::new(&batch)?.selected(trace.selection) {
+        for count in CounterValues::new(&batch)?.selected(trace.selection) {
             packets.count(counter_track(count.counter_id), count.ts_ns, count.value);
         }
     }
@@ -73,5 +73,5 @@ fn tell(
             packets.count(heap_track(pid), instants.ts_ns(row), bytes);
         }
     }
-    drive((trace.tables.call_events)(), calls, go_on, Ordered::failed)
+    drive((trace.tables.call_events)(), calls, progress, OrderedCalls::failed)
 }

@@ -1,13 +1,13 @@
-//! Packets, one for each event and for what has to be known of it.
+//! Trace packets: one per event, and those for tracks and interned strings.
 
 use perfuse_tables::access::ColumnError;
 use perfuse_tables::{Choices, EndReason, StartReason};
 
 use super::super::instants::Instants;
-use super::super::names::Names;
-use super::super::ordered::End;
+use super::super::names::FunctionNames;
+use super::super::ordered::CallEnd;
 use super::super::{Spool, Trace};
-use super::clock::{clock_is, timestamp};
+use super::clock::{describe_clock, timestamp};
 use super::fields::{debug_annotation, interned_data, trace, trace_packet, track_descriptor, track_event};
 use super::tracks::{cpu_track, describe, descriptor, process, thread_track};
 use crate::protobuf::Encoder;
@@ -26,23 +26,24 @@ const ANNOTATIONS: [&str; 7] =
 #[derive(Debug)]
 pub struct Packets {
     spool: Spool,
-    names: Names,
-    /// Which functions' names were told, by key.
-    told: Vec<bool>,
+    names: FunctionNames,
+    /// Functions whose names are already interned, by key.
+    interned: Vec<bool>,
 }
 
 impl Packets {
     /// Packets about the functions of a trace.
     pub fn new(trace: &Trace<'_>, spool: Spool) -> Result<Self, ColumnError> {
-        let names = Names::of(trace.tables.functions, |name, out| out.extend_from_slice(name.as_bytes()))?;
-        Ok(Self { spool, names, told: Vec::new() })
+        let names =
+            FunctionNames::of(trace.tables.functions, |name, out| out.extend_from_slice(name.as_bytes()))?;
+        Ok(Self { spool, names, interned: Vec::new() })
     }
 
-    /// Which clock times are of, and what is interned from the start.
+    /// Writes the clock and the initially interned strings.
     pub fn first(&mut self, clock: Option<u32>, first_ns: i64) {
         self.packet(trace_packet::SEQ_INCREMENTAL_STATE_CLEARED, |packet| {
             if let Some(clock) = clock {
-                clock_is(packet, clock, first_ns);
+                describe_clock(packet, clock, first_ns);
             }
             packet.message(trace_packet::INTERNED_DATA, |data| {
                 for (iid, name) in (1..).zip(CATEGORIES) {
@@ -57,11 +58,11 @@ impl Packets {
 
     /// The tracks of threads, processes and counters.
     pub fn tracks(&mut self, trace: &Trace<'_>) {
-        let mut told = describe(trace.tracks, &trace.survey.thread_ids, |about| {
+        let mut described = describe(trace.tracks, &trace.survey.thread_ids, |about| {
             self.packet(trace_packet::SEQ_NEEDS_INCREMENTAL_STATE, about);
         });
         for counter in trace.survey.counters.values() {
-            if told.insert(counter.pid) {
+            if described.insert(counter.pid) {
                 let name = trace.tracks.process_name(counter.pid);
                 self.packet(trace_packet::SEQ_NEEDS_INCREMENTAL_STATE, |packet| {
                     process(packet, counter.pid, name);
@@ -71,7 +72,7 @@ impl Packets {
         }
     }
 
-    /// A track that tells which processor a thread is on.
+    /// Declares the track of a thread's processor.
     pub fn cpus(&mut self, thread_id: u32) {
         self.packet(trace_packet::SEQ_NEEDS_INCREMENTAL_STATE, |packet| {
             descriptor(packet, cpu_track(thread_id), Some(thread_track(thread_id)), |track| {
@@ -82,13 +83,13 @@ impl Packets {
     }
 
     /// A thread runs on a processor from now on.
-    pub fn runs_on(&mut self, thread_id: u32, cpu: u32, ts_ns: i64) {
+    pub fn run_on_cpu(&mut self, thread_id: u32, cpu: u32, ts_ns: i64) {
         self.event(ts_ns, track_event::TYPE_COUNTER, cpu_track(thread_id), |event| {
             event.uint(track_event::COUNTER_VALUE, cpu.into());
         });
     }
 
-    /// A moment.
+    /// Writes an instant.
     pub fn instant(&mut self, instants: &Instants<'_>, row: usize) {
         let track = thread_track(instants.thread_id(row));
         self.event(instants.ts_ns(row), track_event::TYPE_INSTANT, track, |event| {
@@ -108,10 +109,10 @@ impl Packets {
 
     /// A call begins.
     #[inline]
-    pub fn begins(&mut self, thread_id: u32, function_id: u32, start_ns: i64, start_reason: StartReason) {
+    pub fn begin_call(&mut self, thread_id: u32, function_id: u32, start_ns: i64, start_reason: StartReason) {
         let iid = u64::from(function_id) + 1;
         let index = function_id as usize;
-        let is_new = !self.told.get(index).copied().unwrap_or(false);
+        let is_new = !self.interned.get(index).copied().unwrap_or(false);
         let mut encoder = self.encoder();
         let names = &self.names;
         encoder.message(trace::PACKET, |packet| {
@@ -133,17 +134,17 @@ impl Packets {
         });
         self.put_back(encoder);
         if is_new {
-            if index >= self.told.len() {
-                self.told.resize(index + 1, false);
+            if index >= self.interned.len() {
+                self.interned.resize(index + 1, false);
             }
-            self.told[index] = true;
+            self.interned[index] = true;
         }
     }
 
     /// The innermost call of a thread ends.
     #[inline]
-    pub fn ends(&mut self, thread_id: u32, end: &End<'_>) {
-        let End { end_ns, reason, arguments } = *end;
+    pub fn end_call(&mut self, thread_id: u32, end: &CallEnd<'_>) {
+        let CallEnd { end_ns, reason, arguments } = *end;
         self.event(end_ns, track_event::TYPE_SLICE_END, thread_track(thread_id), |event| {
             if !arguments.is_empty() {
                 annotation(event, "arguments", |list| {
@@ -188,21 +189,21 @@ impl Packets {
 
     #[inline]
     fn encoder(&mut self) -> Encoder {
-        Encoder::behind(std::mem::take(self.spool.buffer()))
+        Encoder::appending_to(std::mem::take(self.spool.buffer()))
     }
 
     #[inline]
     fn put_back(&mut self, encoder: Encoder) {
         *self.spool.buffer() = encoder.into_bytes();
-        self.spool.turn();
+        self.spool.flush_if_full();
     }
 
-    /// Whether there is no use in writing more.
+    /// Whether the output failed.
     pub fn failed(&self) -> bool {
         self.spool.failed()
     }
 
-    /// Writes what is left.
+    /// Writes the remaining bytes.
     pub fn finish(self) -> std::io::Result<()> {
         self.spool.finish()
     }

@@ -1,4 +1,4 @@
-//! Samples as `PerfSample` packets: one sequence of packets an event, whose stacks are told when first met.
+//! Samples as `PerfSample` packets: one packet sequence per event; stacks are interned at first use.
 
 use std::io::Write;
 
@@ -7,8 +7,8 @@ use arrow_array::{Array, PrimitiveArray, RecordBatch};
 use rustc_hash::FxHashMap;
 
 use super::super::stacks::{NONE, Stacks};
-use super::super::{Error, GoOn, Spool, Tracks};
-use super::clock::{clock_is, timestamp};
+use super::super::{Error, Progress, Spool, Tracks};
+use super::clock::{describe_clock, timestamp};
 use super::fields::{perf_sample, perf_sample_defaults, trace, trace_packet, trace_packet_defaults};
 use super::interning::Interner;
 use super::tracks::describe;
@@ -18,10 +18,10 @@ use perfuse_engine::stacks::columns::{Texts, column, text};
 /// Sequence of the first event; those of calls are before it.
 const FIRST_SEQUENCE: u64 = 2;
 
-/// Samples to be written.
+/// Samples to write.
 #[derive(Clone, Copy, Debug)]
 pub struct Samples<'a> {
-    /// Rows `ts_ns`, `pid`, `tid`, `cpu`, `stack_id`, `weight`, `event`, `weight_unit` and `mode`, event by event.
+    /// SampleColumns `ts_ns`, `pid`, `tid`, `cpu`, `stack_id`, `weight`, `event`, `weight_unit` and `mode`, event by event.
     pub rows: &'a [RecordBatch],
     /// Their stacks.
     pub stacks: &'a Stacks,
@@ -31,18 +31,18 @@ pub struct Samples<'a> {
     pub clock: Option<u32>,
 }
 
-/// Writes samples, each event's by themselves.
+/// Writes samples, event by event.
 ///
 /// # Errors
 /// [`Error`]
 pub fn write_samples(
     samples: &Samples<'_>,
     out: impl Write + Send + 'static,
-    go_on: &mut GoOn<'_>,
+    progress: &mut Progress<'_>,
 ) -> Result<(), Error> {
     let Samples { rows, stacks, tracks, clock } = *samples;
     let mut texts = Texts::default();
-    let mut writer = Writer {
+    let mut writer = SampleWriter {
         spool: Spool::new(out),
         stacks,
         clock,
@@ -53,21 +53,21 @@ pub fn write_samples(
     };
     describe(tracks, &tracks.ids(), |about| writer.track(about));
     let mut done = 0;
-    let told = rows.iter().try_for_each(|batch| {
-        let told = writer.batch(&Rows::of(batch, &mut texts)?, &texts);
+    let result = rows.iter().try_for_each(|batch| {
+        let written = writer.batch(&SampleColumns::of(batch, &mut texts)?, &texts);
         done += batch.num_rows() as u64;
-        if told && go_on(done) { Ok(()) } else { Err(Error::Stopped) }
+        if written && progress(done) { Ok(()) } else { Err(Error::Stopped) }
     });
     let failed = writer.spool.failed();
     let written = writer.spool.finish();
     if !failed {
-        told?;
+        result?;
     }
     Ok(written?)
 }
 
 /// The columns of a batch.
-struct Rows<'a> {
+struct SampleColumns<'a> {
     ts_ns: &'a PrimitiveArray<Int64Type>,
     pids: &'a PrimitiveArray<Int32Type>,
     tids: &'a PrimitiveArray<Int32Type>,
@@ -79,7 +79,7 @@ struct Rows<'a> {
     modes: Vec<u32>,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> SampleColumns<'a> {
     fn of(batch: &'a RecordBatch, texts: &mut Texts) -> Result<Self, Error> {
         let one = std::slice::from_ref(batch);
         let mut words = |name| text(one, "samples", name, texts);
@@ -98,20 +98,20 @@ impl<'a> Rows<'a> {
     }
 }
 
-struct Writer<'a> {
+struct SampleWriter<'a> {
     spool: Spool,
     stacks: &'a Stacks,
     clock: Option<u32>,
     sequence: u64,
     event: u32,
     interner: Interner<'a>,
-    /// What an event has counted so far on each processor: that is what Perfetto keeps of it.
+    /// The event's running count on each processor, which is the value that Perfetto stores.
     counts: FxHashMap<u32, u64>,
 }
 
-impl Writer<'_> {
-    /// Writes the rows of a batch; false where there is no use in going on.
-    fn batch(&mut self, rows: &Rows<'_>, texts: &Texts) -> bool {
+impl SampleWriter<'_> {
+    /// Writes the rows of a batch; false if the output failed.
+    fn batch(&mut self, rows: &SampleColumns<'_>, texts: &Texts) -> bool {
         for row in 0..rows.events.len() {
             if rows.events[row] != self.event {
                 self.event = rows.events[row];
@@ -123,7 +123,7 @@ impl Writer<'_> {
     }
 
     fn track(&mut self, about: &dyn Fn(&mut Encoder)) {
-        let mut encoder = Encoder::behind(std::mem::take(self.spool.buffer()));
+        let mut encoder = Encoder::appending_to(std::mem::take(self.spool.buffer()));
         encoder.message(trace::PACKET, |packet| {
             packet.uint(trace_packet::TRUSTED_PACKET_SEQUENCE_ID, FIRST_SEQUENCE);
             about(packet);
@@ -132,18 +132,18 @@ impl Writer<'_> {
     }
 
     /// Begins the sequence of an event.
-    fn begin(&mut self, rows: &Rows<'_>, row: usize, texts: &Texts) {
+    fn begin(&mut self, rows: &SampleColumns<'_>, row: usize, texts: &Texts) {
         self.sequence += 1;
         self.interner = Interner::new(self.stacks);
         self.counts.clear();
         let name = texts.get(self.event).unwrap_or_default();
         let in_ns = texts.get(rows.units[row]) == Some("ns");
-        let mut encoder = Encoder::behind(std::mem::take(self.spool.buffer()));
+        let mut encoder = Encoder::appending_to(std::mem::take(self.spool.buffer()));
         encoder.message(trace::PACKET, |packet| {
             packet.uint(trace_packet::TRUSTED_PACKET_SEQUENCE_ID, self.sequence);
             packet.uint(trace_packet::SEQUENCE_FLAGS, trace_packet::SEQ_INCREMENTAL_STATE_CLEARED);
             if let Some(clock) = self.clock {
-                clock_is(packet, clock, rows.ts_ns.value(row));
+                describe_clock(packet, clock, rows.ts_ns.value(row));
             }
             packet.message(trace_packet::TRACE_PACKET_DEFAULTS, |defaults| {
                 defaults.message(trace_packet_defaults::PERF_SAMPLE_DEFAULTS, |defaults| {
@@ -159,19 +159,19 @@ impl Writer<'_> {
         *self.spool.buffer() = encoder.into_bytes();
     }
 
-    fn sample(&mut self, rows: &Rows<'_>, row: usize, texts: &Texts) {
+    fn sample(&mut self, rows: &SampleColumns<'_>, row: usize, texts: &Texts) {
         let Self { spool, stacks, sequence, interner, counts, .. } = self;
         let stack = if rows.stacks.is_valid(row) { stacks.row(rows.stacks.value(row)) } else { NONE };
         let cpu = rows.cpus.is_valid(row).then(|| rows.cpus.value(row));
         let count = counts.entry(cpu.unwrap_or(NONE)).or_default();
         *count = count.saturating_add(rows.weights.value(row));
-        let mut encoder = Encoder::behind(std::mem::take(spool.buffer()));
+        let mut encoder = Encoder::appending_to(std::mem::take(spool.buffer()));
         encoder.message(trace::PACKET, |packet| {
             packet.uint(trace_packet::TIMESTAMP, timestamp(rows.ts_ns.value(row)));
             packet.uint(trace_packet::TRUSTED_PACKET_SEQUENCE_ID, *sequence);
             packet.uint(trace_packet::SEQUENCE_FLAGS, trace_packet::SEQ_NEEDS_INCREMENTAL_STATE);
             if stack != NONE {
-                interner.meet(stack, packet);
+                interner.intern(stack, packet);
             }
             packet.message(trace_packet::PERF_SAMPLE, |sample| {
                 if let Some(cpu) = cpu {
@@ -193,6 +193,6 @@ impl Writer<'_> {
             });
         });
         *spool.buffer() = encoder.into_bytes();
-        spool.turn();
+        spool.flush_if_full();
     }
 }

@@ -11,7 +11,7 @@ pub fn thread_track(thread_id: u32) -> u64 {
     u64::from(thread_id) + 1
 }
 
-/// The track that tells which processor a thread is on.
+/// Track id of a thread's processor.
 pub fn cpu_track(thread_id: u32) -> u64 {
     1 << 33 | u64::from(thread_id)
 }
@@ -21,7 +21,7 @@ pub fn counter_track(counter_id: u32) -> u64 {
     1 << 34 | u64::from(counter_id)
 }
 
-/// A track of slices that are no calls.
+/// A track of slices other than calls.
 pub fn lane_track(number: u32) -> u64 {
     1 << 35 | u64::from(number)
 }
@@ -36,16 +36,16 @@ pub fn process_track(pid: i32) -> u64 {
     1 << 32 | u64::from(pid.cast_unsigned())
 }
 
-/// Tells of threads and their processes; `packet` makes a packet of what it is given. Gives back whose processes were told of.
+/// Describes threads and their processes; `packet` writes one packet. Returns the described processes.
 pub fn describe(
     tracks: &Tracks,
     thread_ids: &[u32],
     mut packet: impl FnMut(&dyn Fn(&mut Encoder)),
 ) -> BTreeSet<i32> {
-    let mut told = BTreeSet::new();
+    let mut described = BTreeSet::new();
     for (thread_id, thread) in tracks.in_order(thread_ids) {
         let Thread { pid, tid, name, process_name } = &thread;
-        if told.insert(*pid) {
+        if described.insert(*pid) {
             packet(&|packet| process(packet, *pid, process_name.as_deref()));
         }
         packet(&|packet| {
@@ -60,7 +60,7 @@ pub fn describe(
             });
         });
     }
-    told
+    described
 }
 
 /// A process.

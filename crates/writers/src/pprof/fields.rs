@@ -21,7 +21,7 @@ pub mod value_type {
     pub const UNIT: u32 = 2;
 }
 
-/// `Sample`
+/// `OpenSample`
 pub mod sample {
     pub const LOCATION_ID: u32 = 1;
     pub const VALUE: u32 = 2;

@@ -1,7 +1,7 @@
 //! pprof's `profile.proto`: <https://github.com/google/pprof/blob/main/proto/README.md>.
 
 mod fields;
-mod places;
+mod locations;
 mod rows;
 
 use std::io::Write;
@@ -9,38 +9,38 @@ use std::io::Write;
 use arrow_array::RecordBatch;
 
 use super::stacks::{NONE, Stacks};
-use super::{Error, GoOn, Spool};
+use super::{Error, Progress, Spool};
 use crate::protobuf::Encoder;
 use fields::{label, profile, sample, value_type};
+use locations::{LocationTable, StringTable};
 use perfuse_engine::stacks::columns::Texts;
-use places::{Places, Strings};
-use rows::Rows;
+use rows::SumColumns;
 
-/// What was counted.
+/// A sample type: an event with its unit.
 #[derive(Clone, Debug)]
-pub struct Event {
+pub struct SampleEvent {
     /// Its name.
     pub name: String,
-    /// What its weights are in.
+    /// Unit of its weights.
     pub unit: String,
-    /// Whether the samples themselves are worth counting: those of a call trace are sums.
+    /// Whether the number of samples is a column too; false for call traces, whose samples are sums.
     pub counted: bool,
-    /// What a sample usually stands for.
+    /// Usual weight of one sample.
     pub period: Option<i64>,
 }
 
 /// A profile to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct Profile<'a> {
-    /// Rows `stack_id`, `pid`, `tid`, `thread`, `event`, `num_samples` and `weight`, sorted by the first three.
+    /// SumColumns `stack_id`, `pid`, `tid`, `thread`, `event`, `num_samples` and `weight`, sorted by the first three.
     pub rows: &'a [RecordBatch],
     /// Their stacks.
     pub stacks: &'a Stacks,
-    /// Its events; the first is what viewers begin with.
-    pub events: &'a [Event],
-    /// What was recorded.
+    /// Its events; the first is the viewers' default.
+    pub events: &'a [SampleEvent],
+    /// Title of the recording.
     pub title: &'a str,
-    /// How long.
+    /// Duration of the recording.
     pub duration_ns: i64,
 }
 
@@ -48,37 +48,41 @@ pub struct Profile<'a> {
 ///
 /// # Errors
 /// [`Error`]
-pub fn write(of: &Profile<'_>, out: impl Write + Send + 'static, go_on: &mut GoOn<'_>) -> Result<(), Error> {
-    let mut writer = Writer {
+pub fn write(
+    of: &Profile<'_>,
+    out: impl Write + Send + 'static,
+    progress: &mut Progress<'_>,
+) -> Result<(), Error> {
+    let mut writer = PprofWriter {
         spool: Spool::new(out),
-        strings: Strings::default(),
-        places: Places::new(of.stacks, of.title),
+        strings: StringTable::default(),
+        locations: LocationTable::new(of.stacks, of.title),
         names: Texts::default(),
         columns: of.events.len() + of.events.iter().filter(|event| event.counted).count(),
         sample: None,
     };
-    writer.head(of);
-    let told = writer.rows(of, go_on);
+    writer.write_header(of);
+    let result = writer.rows(of, progress);
     writer.end_sample();
     writer.tables();
     let written = writer.spool.finish();
-    told?;
+    result?;
     Ok(written?)
 }
 
-struct Writer<'a> {
+struct PprofWriter<'a> {
     spool: Spool,
-    strings: Strings,
-    places: Places<'a>,
-    /// Names of threads.
+    strings: StringTable,
+    locations: LocationTable<'a>,
+    /// FunctionNames of threads.
     names: Texts,
     /// Values of a sample.
     columns: usize,
-    sample: Option<Sample>,
+    sample: Option<OpenSample>,
 }
 
-/// A sample whose values are not all there yet.
-struct Sample {
+/// A sample that still collects values.
+struct OpenSample {
     stack: u32,
     pid: i32,
     tid: i32,
@@ -86,8 +90,8 @@ struct Sample {
     values: Vec<i64>,
 }
 
-impl Writer<'_> {
-    fn head(&mut self, of: &Profile<'_>) {
+impl PprofWriter<'_> {
+    fn write_header(&mut self, of: &Profile<'_>) {
         let Self { strings, .. } = self;
         let mut head = Encoder::default();
         let mut value = |out: &mut Encoder, field, name: &str, unit: &str| {
@@ -117,10 +121,10 @@ impl Writer<'_> {
         self.spool.buffer().extend_from_slice(head.bytes());
     }
 
-    fn rows(&mut self, of: &Profile<'_>, go_on: &mut GoOn<'_>) -> Result<(), Error> {
+    fn rows(&mut self, of: &Profile<'_>, progress: &mut Progress<'_>) -> Result<(), Error> {
         let mut done = 0;
         for batch in of.rows {
-            let rows = Rows::of(batch, of.events, &mut self.names)?;
+            let rows = SumColumns::of(batch, of.events, &mut self.names)?;
             for row in 0..batch.num_rows() {
                 self.row(of, &rows, row);
             }
@@ -128,22 +132,22 @@ impl Writer<'_> {
             if self.spool.failed() {
                 break;
             }
-            if !go_on(done) {
+            if !progress(done) {
                 return Err(Error::Stopped);
             }
         }
         Ok(())
     }
 
-    /// Rows of one stack and thread follow each other: they make one sample.
-    fn row(&mut self, of: &Profile<'_>, rows: &Rows<'_>, row: usize) {
+    /// SumColumns of one stack and thread follow each other: they make one sample.
+    fn row(&mut self, of: &Profile<'_>, rows: &SumColumns<'_>, row: usize) {
         let Some(event) = rows.event(row) else { return };
         let (stack, pid, tid) =
             (rows.stack(row).map_or(NONE, |key| of.stacks.row(key)), rows.pid(row), rows.tid(row));
         if self.sample.as_ref().is_none_or(|open| (open.stack, open.pid, open.tid) != (stack, pid, tid)) {
             self.end_sample();
             let (thread, values) = (rows.thread(row), vec![0; self.columns]);
-            self.sample = Some(Sample { stack, pid, tid, thread, values });
+            self.sample = Some(OpenSample { stack, pid, tid, thread, values });
         }
         let Some(open) = &mut self.sample else { return };
         let mut column: usize = of.events[..event].iter().map(|event| 1 + usize::from(event.counted)).sum();
@@ -155,8 +159,8 @@ impl Writer<'_> {
     }
 
     fn end_sample(&mut self) {
-        let Some(Sample { stack, pid, tid, thread, values }) = self.sample.take() else { return };
-        let Self { spool, strings, places, names, .. } = self;
+        let Some(OpenSample { stack, pid, tid, thread, values }) = self.sample.take() else { return };
+        let Self { spool, strings, locations, names, .. } = self;
         let thread = names.get(thread).map(|name| strings.id(name));
         let labels = [
             ("pid", Some(strings.id(&pid.to_string()))),
@@ -164,8 +168,8 @@ impl Writer<'_> {
             ("thread", thread),
         ];
         let labels = labels.map(|(key, value)| (strings.id(key), value));
-        let locations = places.locations(stack);
-        let mut encoder = Encoder::behind(std::mem::take(spool.buffer()));
+        let locations = locations.locations(stack);
+        let mut encoder = Encoder::appending_to(std::mem::take(spool.buffer()));
         encoder.message(profile::SAMPLE, |out| {
             out.packed(sample::LOCATION_ID, locations.iter().copied());
             out.packed(sample::VALUE, values.iter().map(|value| value.cast_unsigned()));
@@ -177,20 +181,20 @@ impl Writer<'_> {
             }
         });
         *spool.buffer() = encoder.into_bytes();
-        spool.turn();
+        spool.flush_if_full();
     }
 
-    /// What samples point at.
+    /// Writes the tables that samples refer to.
     fn tables(&mut self) {
-        let Self { spool, strings, places, .. } = self;
-        let mut encoder = Encoder::behind(std::mem::take(spool.buffer()));
-        places.write(strings, &mut encoder);
+        let Self { spool, strings, locations, .. } = self;
+        let mut encoder = Encoder::appending_to(std::mem::take(spool.buffer()));
+        locations.write(strings, &mut encoder);
         strings.write(&mut encoder);
         *spool.buffer() = encoder.into_bytes();
     }
 }
 
-fn unit(event: &Event) -> &str {
+fn unit(event: &SampleEvent) -> &str {
     match event.unit.as_str() {
         "ns" => "nanoseconds",
         "events" | "calls" => "count",

@@ -3,12 +3,12 @@
 use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, PrimitiveArray, RecordBatch};
 
-use super::Event;
+use super::SampleEvent;
 use perfuse_engine::stacks::StackError;
 use perfuse_engine::stacks::columns::{Texts, column, text};
 
 /// The columns of a batch.
-pub struct Rows<'a> {
+pub struct SumColumns<'a> {
     stacks: &'a PrimitiveArray<UInt32Type>,
     pids: &'a PrimitiveArray<Int32Type>,
     tids: &'a PrimitiveArray<Int32Type>,
@@ -19,9 +19,9 @@ pub struct Rows<'a> {
     weights: &'a PrimitiveArray<UInt64Type>,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> SumColumns<'a> {
     /// The columns of a batch; names of threads go into `names`.
-    pub fn of(batch: &'a RecordBatch, events: &[Event], names: &mut Texts) -> Result<Self, StackError> {
+    pub fn of(batch: &'a RecordBatch, events: &[SampleEvent], names: &mut Texts) -> Result<Self, StackError> {
         let one = std::slice::from_ref(batch);
         let mut words = Texts::default();
         let texts = text(one, "samples", "event", &mut words)?;

@@ -5,9 +5,9 @@ mod tape;
 use std::io::Write;
 
 use super::json;
-use super::names::Names;
-use super::ordered::Ordered;
-use super::{Error, GoOn, Spool, Thread, Trace, drive};
+use super::names::FunctionNames;
+use super::ordered::OrderedCalls;
+use super::{Error, Progress, Spool, Thread, Trace, drive};
 use perfuse_engine::calls::Calls;
 use tape::{Tape, Tapes};
 
@@ -16,32 +16,36 @@ use tape::{Tape, Tapes};
 ///
 /// # Errors
 /// [`Error`]
-pub fn write(trace: &Trace<'_>, out: impl Write + Send + 'static, go_on: &mut GoOn<'_>) -> Result<(), Error> {
-    let tapes = Ordered::new(Tapes::default(), trace.selection);
+pub fn write(
+    trace: &Trace<'_>,
+    out: impl Write + Send + 'static,
+    progress: &mut Progress<'_>,
+) -> Result<(), Error> {
+    let tapes = OrderedCalls::new(Tapes::default(), trace.selection);
     let mut calls = Calls::new(tapes, trace.selection.clone(), trace.survey.lost.clone());
-    drive((trace.tables.call_events)(), &mut calls, go_on, Ordered::failed)?;
+    drive((trace.tables.call_events)(), &mut calls, progress, OrderedCalls::failed)?;
     let mut tapes = calls.finish().0.into_sink();
-    let names = Names::of(trace.tables.functions, |name, out| json::string(out, name))?;
+    let names = FunctionNames::of(trace.tables.functions, |name, out| json::string(out, name))?;
     let mut spool = Spool::new(out);
-    let told = tell(trace, &mut tapes, &names, &mut spool, go_on);
+    let result = write_events(trace, &mut tapes, &names, &mut spool, progress);
     let written = spool.finish();
-    told?;
+    result?;
     Ok(written?)
 }
 
-fn tell(
+fn write_events(
     trace: &Trace<'_>,
     tapes: &mut Tapes,
-    names: &Names,
+    names: &FunctionNames,
     spool: &mut Spool,
-    go_on: &mut GoOn<'_>,
+    progress: &mut Progress<'_>,
 ) -> Result<(), Error> {
     let zero_ns = trace.survey.first_ns.unwrap_or(0);
     let threads = trace.tracks.in_order(&trace.survey.thread_ids);
     let taped: Vec<_> = threads.filter_map(|(id, thread)| Some((thread, tapes.take(id)?))).collect();
     let busiest = (0..taped.len()).rev().max_by_key(|&index| taped[index].1.num_events()).unwrap_or(0);
     spool.buffer().extend_from_slice(format!("\"activeProfileIndex\":{busiest},\"profiles\":[").as_bytes());
-    let mut frames = Frames::default();
+    let mut frames = FrameNumbers::default();
     let mut done = 0;
     for (index, (thread, tape)) in taped.into_iter().enumerate() {
         let separator = if index == 0 { "" } else { ",\n" };
@@ -51,7 +55,7 @@ fn tell(
         if spool.failed() {
             return Ok(());
         }
-        if !go_on(done) {
+        if !progress(done) {
             return Err(Error::Stopped);
         }
     }
@@ -62,7 +66,7 @@ fn tell(
         out.extend_from_slice(separator);
         out.extend_from_slice(names.get(function_id));
         out.push(b'}');
-        spool.turn();
+        spool.flush_if_full();
     }
     spool.buffer().extend_from_slice(b"]}");
     Ok(())
@@ -70,13 +74,13 @@ fn tell(
 
 /// Functions, numbered as they are met.
 #[derive(Debug, Default)]
-struct Frames {
+struct FrameNumbers {
     /// Number of each, from 1; 0 for those that were not met.
     numbers: Vec<u32>,
     functions: Vec<u32>,
 }
 
-impl Frames {
+impl FrameNumbers {
     #[inline]
     fn number(&mut self, function_id: u32) -> u32 {
         let index = function_id as usize;
@@ -91,7 +95,7 @@ impl Frames {
     }
 }
 
-fn profile(thread: &Thread, tape: &Tape, zero_ns: i64, frames: &mut Frames, spool: &mut Spool) {
+fn profile(thread: &Thread, tape: &Tape, zero_ns: i64, frames: &mut FrameNumbers, spool: &mut Spool) {
     let Thread { pid, tid, name, process_name } = thread;
     let title = name.as_ref().or(process_name.as_ref()).map_or("thread", String::as_str);
     let at = |ns: i64| ns.saturating_sub(zero_ns).max(0).cast_unsigned();
@@ -117,7 +121,7 @@ fn profile(thread: &Thread, tape: &Tape, zero_ns: i64, frames: &mut Frames, spoo
         json::number(out, at(event.ts_ns));
         out.push(b'}');
         separator = b",\n";
-        spool.turn();
+        spool.flush_if_full();
     }
     spool.buffer().extend_from_slice(b"]}");
 }

@@ -1,8 +1,8 @@
-//! The events of each thread kept in few bytes: threads come mixed, and the format wants them one after the other.
+//! The events of each thread in a compact encoding: input interleaves threads, the format needs one thread after the other.
 
 use perfuse_tables::StartReason;
 
-use super::super::ordered::{End, Sink};
+use super::super::ordered::{CallEnd, CallSink};
 
 /// The tapes of all threads.
 #[derive(Debug, Default)]
@@ -24,14 +24,14 @@ impl Tapes {
     }
 }
 
-impl Sink for Tapes {
+impl CallSink for Tapes {
     #[inline]
-    fn begins(&mut self, thread_id: u32, function_id: u32, start_ns: i64, _start_reason: StartReason) {
+    fn begin_call(&mut self, thread_id: u32, function_id: u32, start_ns: i64, _start_reason: StartReason) {
         self.push(thread_id, function_id, true, start_ns);
     }
 
     #[inline]
-    fn ends(&mut self, thread_id: u32, function_id: u32, end: &End<'_>) {
+    fn end_call(&mut self, thread_id: u32, function_id: u32, end: &CallEnd<'_>) {
         self.push(thread_id, function_id, false, end.end_ns);
     }
 
@@ -40,7 +40,7 @@ impl Sink for Tapes {
     }
 }
 
-/// What happened in a thread: for each event its function, whether it begins, and the time since the one before, in groups of
+/// The events of a thread: for each its function, whether it begins, and the time since the previous one, in groups of
 /// seven bits.
 #[derive(Debug)]
 pub struct Tape {
@@ -52,7 +52,7 @@ pub struct Tape {
 
 /// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct TapeEvent {
     /// Whether a call begins; else the innermost one ends.
     pub opens: bool,
     /// Its function.
@@ -69,7 +69,7 @@ impl Tape {
     #[inline]
     fn push(&mut self, function_id: u32, opens: bool, ts_ns: i64) {
         self.put(u64::from(function_id) << 1 | u64::from(opens));
-        // Time never runs backwards on a tape, whatever a clock did.
+        // Times on a tape never decrease, even where the clock did.
         let ts_ns = ts_ns.max(self.last_ns);
         self.put(ts_ns.wrapping_sub(self.last_ns).cast_unsigned());
         self.last_ns = ts_ns;
@@ -96,7 +96,7 @@ impl Tape {
     }
 
     /// The events.
-    pub fn events(&self) -> impl Iterator<Item = Event> {
+    pub fn events(&self) -> impl Iterator<Item = TapeEvent> {
         let mut bytes = self.bytes.iter();
         let mut next = move || {
             let mut value = 0;
@@ -112,7 +112,7 @@ impl Tape {
         std::iter::from_fn(move || {
             let (what, passed) = (next()?, next()?);
             ts_ns = ts_ns.wrapping_add(passed.cast_signed());
-            Some(Event { opens: what & 1 == 1, function_id: (what >> 1) as u32, ts_ns })
+            Some(TapeEvent { opens: what & 1 == 1, function_id: (what >> 1) as u32, ts_ns })
         })
     }
 }
@@ -122,18 +122,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_taped_is_told() {
+    fn events_round_trip() {
         let mut tape = Tape::starting(i64::MIN);
         let events =
             [(true, 0, i64::MIN), (true, u32::MAX, -5), (false, u32::MAX, 300), (false, 0, i64::MAX)];
-        let events = events.map(|(opens, function_id, ts_ns)| Event { opens, function_id, ts_ns });
+        let events = events.map(|(opens, function_id, ts_ns)| TapeEvent { opens, function_id, ts_ns });
         events.iter().for_each(|event| tape.push(event.function_id, event.opens, event.ts_ns));
         assert_eq!(tape.events().collect::<Vec<_>>(), events);
         assert_eq!((tape.span_ns(), tape.num_events()), ((i64::MIN, i64::MAX), 4));
     }
 
     #[test]
-    fn time_does_not_run_backwards() {
+    fn times_never_decrease() {
         let mut tape = Tape::starting(7);
         tape.push(1, true, 7);
         tape.push(1, false, 3);

@@ -1,4 +1,4 @@
-//! Slices that are no calls, and counters.
+//! Slices other than calls, and counters.
 
 use CallEvent::{Enter, Exit};
 use perfuse_tables::{EndReason, SliceKind, StartReason};
@@ -143,7 +143,7 @@ fn counters_count() {
     let mut counters = counters::Builder::new();
     counters.push(0, "Working Set", Some("System"), Some("bytes"), "long", None, 0, 0);
     counters.push(1, "Working Set", Some("System"), None, "double", None, 0, 0);
-    counters.push(2, "Never Counted", None, None, "string", None, 0, 0);
+    counters.push(2, "Never CounterSurvey", None, None, "string", None, 0, 0);
     made.counters = counters.finish();
     let mut samples = counter_samples::Builder::new();
     samples.push(0, 7000, Some(4096.0), None, 0, 0);

@@ -6,7 +6,7 @@ use CallEvent::{Enter, ExceptionExit, Exit, TailExit};
 use perfuse_tables::{EndReason, StartReason};
 use proptest::prelude::*;
 
-use super::super::ordered::{self, End, Ordered};
+use super::super::ordered::{self, CallEnd, OrderedCalls};
 use super::*;
 use perfuse_engine::calls::Lost;
 
@@ -41,14 +41,14 @@ struct Nested {
     last_ns: BTreeMap<u32, i64>,
 }
 
-impl ordered::Sink for Nested {
-    fn begins(&mut self, thread_id: u32, function_id: u32, start_ns: i64, _start_reason: StartReason) {
+impl ordered::CallSink for Nested {
+    fn begin_call(&mut self, thread_id: u32, function_id: u32, start_ns: i64, _start_reason: StartReason) {
         self.open.entry(thread_id).or_default().push((function_id, start_ns));
         let before = self.last_ns.insert(thread_id, start_ns);
         assert!(before.is_none_or(|before| before <= start_ns), "in time order");
     }
 
-    fn ends(&mut self, thread_id: u32, function_id: u32, end: &End<'_>) {
+    fn end_call(&mut self, thread_id: u32, function_id: u32, end: &CallEnd<'_>) {
         let (of, start_ns) = self.open.get_mut(&thread_id).and_then(Vec::pop).expect("one is open");
         assert_eq!(of, function_id);
         assert!(self.last_ns.insert(thread_id, end.end_ns).is_some_and(|before| before <= end.end_ns));
@@ -64,7 +64,7 @@ impl ordered::Sink for Nested {
 fn nested(made: &Made) -> Vec<Call> {
     let run = |lost: Lost| {
         let mut calls =
-            Calls::new(Ordered::new(Nested::default(), &made.selection), made.selection.clone(), lost);
+            Calls::new(OrderedCalls::new(Nested::default(), &made.selection), made.selection.clone(), lost);
         made.events.iter().for_each(|batch| calls.push(batch).unwrap());
         calls.finish()
     };

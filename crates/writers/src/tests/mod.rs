@@ -18,7 +18,7 @@ use super::*;
 /// Functions that events have numbers of.
 const NAMES: [&str; 4] = ["main", "operator\"\"_x", "b\\é\n", ""];
 
-/// Of thread 10, 11 or 12, in microseconds: what happens, to which function.
+/// Events of thread 10, 11 or 12: time in microseconds, kind and function.
 type Step = (u32, i64, CallEvent, u32);
 
 fn events(steps: &[Step]) -> RecordBatch {
@@ -52,7 +52,7 @@ impl Made {
         }
     }
 
-    fn write(&self, write: impl FnOnce(&Trace<'_>, Sink) -> Result<(), Error>) -> Vec<u8> {
+    fn write(&self, write: impl FnOnce(&Trace<'_>, CallSink) -> Result<(), Error>) -> Vec<u8> {
         let mut names = functions::Builder::new();
         for (id, name) in (0..).zip(NAMES) {
             names.push(id, None, name, name, None, None, None, None);
@@ -81,7 +81,7 @@ impl Made {
         let survey = Survey::of(tables, &self.selection, &mut |_| true).unwrap();
         let tracks = Tracks::of(&known.processes(), &known.threads()).unwrap();
         let trace = Trace { tables, selection: &self.selection, survey: &survey, tracks: &tracks };
-        let sink = Sink::default();
+        let sink = CallSink::default();
         write(&trace, sink.clone()).unwrap();
         sink.0.lock().unwrap().clone()
     }
@@ -95,9 +95,9 @@ impl Made {
 
 /// Bytes that outlive who wrote them.
 #[derive(Clone, Default)]
-struct Sink(Arc<Mutex<Vec<u8>>>);
+struct CallSink(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Sink {
+impl Write for CallSink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().write(bytes)
     }

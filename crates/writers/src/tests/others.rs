@@ -59,7 +59,7 @@ fn fields(mut bytes: &[u8]) -> Vec<(u64, u64, &[u8])> {
 #[test]
 fn perfetto_begins_and_ends_calls_in_order() {
     let written = made().write(|trace, out| perfetto::write(trace, Some(3), out, &mut |_| true));
-    let mut told = Vec::new();
+    let mut described = Vec::new();
     for (number, _, packet) in fields(&written) {
         assert_eq!(number, 1);
         let packet = fields(packet);
@@ -67,7 +67,7 @@ fn perfetto_begins_and_ends_calls_in_order() {
         if let Some((_, _, event)) = get(11) {
             let event = fields(event);
             let value = |number| event.iter().find(|field| field.0 == number).map(|field| field.1);
-            told.push((get(8).unwrap().1, value(11).unwrap(), value(9).unwrap(), value(10)));
+            described.push((get(8).unwrap().1, value(11).unwrap(), value(9).unwrap(), value(10)));
         }
     }
     let expected = [
@@ -78,5 +78,5 @@ fn perfetto_begins_and_ends_calls_in_order() {
         (9000, 1, 2, None),
         (9000, 1, 2, None),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(described, expected);
 }

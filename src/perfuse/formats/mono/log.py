@@ -16,13 +16,11 @@ from pathlib import Path
 
 from perfuse import _core
 from perfuse.errors import ExportError, UsageError
+from perfuse.formats.mono.unsupported import UNSUPPORTED
 from perfuse.output_file import output_file
 from perfuse.recording import Input, Recording, open
 
 _SECOND_NS = 1_000_000_000
-
-UNSUPPORTED: Mapping[str, str] = dict(_core.mono_misfits())
-"""What a data version may not represent, or an input may not contain, by its name in `WriteSummary.unsupported`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from perfuse import _core
-from perfuse.descriptors import descriptor_of
 from perfuse.errors import UsageError
 from perfuse.formats.sframe.section import Section
+from perfuse.output_descriptor import descriptor_of
 from perfuse.output_file import output_file
 from perfuse.recording import Input, Recording
 from perfuse.recording import open as open_recording

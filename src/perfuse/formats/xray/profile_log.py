@@ -66,7 +66,7 @@ class CallLog:
             ExportError: The profile has no calls, or its logs are not of one run.
             UsageError: The version does not exist.
         """
-        traces = [r for r in self._profile.recordings if "call_events" in r.fills]
+        traces = [r for r in self._profile.recordings if r.role in ("call_trace", "runtime_log")]
         if not traces:
             raise ExportError("the profile has no calls", hint="give an XRay log")
         selection = self._profile.selection

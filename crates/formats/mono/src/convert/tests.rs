@@ -1,37 +1,39 @@
-mod cuts;
-mod hostile;
-mod merged;
+//! Tests of the conversion of logs.
+
+mod damage;
+mod merging;
+mod selection;
 mod versions;
 
-use super::{Options, Selection, Written, convert};
-use crate::MonoLog;
+use crate::convert::{ConvertSummary, LogSelection, Options, convert};
+use crate::recording::MonoLog;
 use crate::records::Event;
 use crate::tests::assemble::{fixtures, open};
 
-fn converted(logs: &[&MonoLog], options: &Options) -> (Vec<u8>, Written) {
+fn converted(logs: &[&MonoLog], options: &Options) -> (Vec<u8>, ConvertSummary) {
     let mut out = Vec::new();
-    let written = convert(logs, options, &mut out).unwrap();
-    (out, written)
+    let summary = convert(logs, options, &mut out).unwrap();
+    (out, summary)
 }
 
 fn to(version: u8) -> Options {
     Options { version: Some(version), ..Options::default() }
 }
 
-fn part(selection: Selection) -> Options {
+fn part(selection: LogSelection) -> Options {
     Options { selection, ..Options::default() }
 }
 
-/// What the events of a log say, with their threads, in the order of the file.
-fn said(log: &MonoLog) -> Vec<(u64, String)> {
+/// Text of the events of a log with their threads, in file order.
+fn event_texts(log: &MonoLog) -> Vec<(u64, String)> {
     let survey = log.survey();
     let mut event = Event::default();
     let mut all = Vec::new();
     for buffer in &survey.buffers.list {
         let mut decoder = buffer.decoder(perfuse_recording::Recording::source(log), survey.dialect);
         while let Some(Ok(())) = decoder.read(&mut event) {
-            let told = Event { offset: 0, size: 0, ..event.clone() };
-            all.push((buffer.header.thread_id, format!("{told:?}")));
+            let event_alone = Event { offset: 0, size: 0, ..event.clone() };
+            all.push((buffer.header.thread_id, format!("{event_alone:?}")));
         }
     }
     all

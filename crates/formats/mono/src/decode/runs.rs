@@ -1,71 +1,70 @@
-//! Runs of the two events that logs can consist of almost whole, calls and objects of heap shots, without making an
-//! [`Event`](crate::records::Event) of each: several times faster.
-//!
-//! A run ends before anything else, and before whatever is unusual: a number of nine bytes, the last bytes of a buffer, damage.
-//! [`Decoder::read`] goes on there.
+//! Fast paths for allocations and moves, and for runs of calls and of heapshot objects: the most frequent events of
+//! most logs. No [`Event`](crate::records::Event) is built for each. A run ends before any other event and before
+//! anything unusual: a number of nine bytes, the last bytes of a buffer, damage. [`EventDecoder::read`] continues
+//! there.
 
-use super::Decoder;
 use crate::consts::EventByte;
+use crate::decode::{DecoderState, EventDecoder, leb128};
 use crate::records::HeapObject;
 
 /// The highest bit of each byte: clear in the last byte of a number.
 const HIGHEST: u64 = 0x8080_8080_8080_8080;
 
-/// A call is entered or left.
+/// An enter or leave of a method.
 #[derive(Clone, Copy, Debug)]
-pub struct Call {
-    /// Which of the three events it is.
+pub struct MethodEvent {
+    /// METHOD_ENTER, METHOD_LEAVE or METHOD_EXC_LEAVE.
     pub byte: EventByte,
-    /// When.
+    /// Its time.
     pub time: u64,
-    /// The method.
+    /// Address of the method.
     pub method: u64,
-    /// Absolute offset.
+    /// File offset of the event.
     pub offset: u64,
 }
 
-/// An object of a heap shot, without its references.
+/// A heapshot object without its references.
 #[derive(Clone, Copy, Debug)]
-pub struct BareObject {
-    /// When; that of the timed event before it where it has none.
+pub struct HeapObjectSummary {
+    /// Its time, or that of the previous timed event.
     pub time: u64,
-    /// Its address.
+    /// Address of the object.
     pub object: u64,
-    /// Class, or since data version 15 vtable.
+    /// Class; since data version 15, vtable.
     pub class: u64,
-    /// Its generation, where the profiler tells it.
+    /// Generation; 0 before profiler 3.
     pub generation: u8,
-    /// Its size in bytes, as stored.
+    /// Size in bytes, as stored.
     pub size: u64,
-    /// How many references it has.
+    /// Number of its references.
     pub num_references: u64,
-    /// Absolute offset.
+    /// File offset of the event.
     pub offset: u64,
 }
 
-impl BareObject {
-    /// Of an event that was read whole.
+impl HeapObjectSummary {
+    /// Built from a completely decoded event.
     #[must_use]
-    pub fn of(it: &HeapObject, time: u64, num_references: u64, offset: u64) -> Self {
+    pub fn new(it: &HeapObject, time: u64, num_references: u64, offset: u64) -> Self {
         let HeapObject { object, class, size, generation } = *it;
         Self { time, object, class, generation: generation as u8, size, num_references, offset }
     }
 }
 
-/// Bytes of an object that are looked at together: where numbers end in them is one word, a bit each.
+/// Bytes of an object that are processed together: the ends of the numbers in them are the bits of one word.
 const WINDOW: usize = 32;
-/// The same of calls.
+/// The same for calls.
 const CALLS_WINDOW: usize = 64;
-/// A number that begins in the window is read with what may lie behind it.
-const BEHIND: usize = 16;
+/// Bytes after the window that a number which starts in the window may need.
+const LOOKAHEAD: usize = 16;
 
-type Chunk = [u8; WINDOW + BEHIND];
-type CallsChunk = [u8; CALLS_WINDOW + BEHIND];
+type Chunk = [u8; WINDOW + LOOKAHEAD];
+type CallsChunk = [u8; CALLS_WINDOW + LOOKAHEAD];
 
-/// The bits of a number whose last byte's highest bit is at `last_bit` of a word it begins; seven of each byte are pushed
-/// together.
+/// The value of the number at the start of a word. `last_bit` is the position of its last byte's highest bit. Joins
+/// the seven low bits of each byte.
 #[inline(always)]
-fn bits(word: u64, last_bit: u32) -> u64 {
+fn join_bits(word: u64, last_bit: u32) -> u64 {
     let word = word & (u64::MAX >> 63u32.wrapping_sub(last_bit));
     if last_bit < 32 {
         let word = word & 0x7f7f_7f7f;
@@ -78,17 +77,17 @@ fn bits(word: u64, last_bit: u32) -> u64 {
     (word & 0x0000_0000_0fff_ffff) | ((word & 0x0fff_ffff_0000_0000) >> 4)
 }
 
-/// The number in bytes `start` to `end` of a chunk, and how many bits it is told with; `None` where it has nine bytes or more.
+/// The number in bytes `start` to `end` of a chunk and its count of bits; `None` if it has nine bytes or more.
 #[inline(always)]
 fn number<const N: usize>(chunk: &[u8; N], start: u32, end: u32) -> Option<(u64, u32)> {
     let word = u64::from_le_bytes(*chunk.get(start as usize..)?.first_chunk::<8>()?);
     let len = end.wrapping_sub(start).wrapping_add(1);
-    (len <= 8).then(|| (bits(word, len.wrapping_mul(8).wrapping_sub(1)), len.wrapping_mul(7)))
+    (len <= 8).then(|| (join_bits(word, len.wrapping_mul(8).wrapping_sub(1)), len.wrapping_mul(7)))
 }
 
-/// The same of a time, which is mostly short.
+/// The number in bytes `start` to `end`, which is mostly short: the difference of two times.
 #[inline(always)]
-fn passed(chunk: &CallsChunk, start: u32, end: u32) -> Option<u64> {
+fn time_difference(chunk: &CallsChunk, start: u32, end: u32) -> Option<u64> {
     if end.wrapping_sub(start) == 1 {
         let [low, high] = *chunk.get(start as usize..)?.first_chunk::<2>()?;
         return Some(u64::from(low & 0x7f) | u64::from(high) << 7);
@@ -96,7 +95,7 @@ fn passed(chunk: &CallsChunk, start: u32, end: u32) -> Option<u64> {
     number(chunk, start, end).map(|(value, _)| value)
 }
 
-/// The same of a signed number.
+/// The signed number in bytes `start` to `end`.
 #[inline(always)]
 fn signed<const N: usize>(chunk: &[u8; N], start: u32, end: u32) -> Option<i64> {
     let (value, bits) = number(chunk, start, end)?;
@@ -104,10 +103,10 @@ fn signed<const N: usize>(chunk: &[u8; N], start: u32, end: u32) -> Option<i64> 
     Some((value.wrapping_shl(unused) as i64).wrapping_shr(unused))
 }
 
-/// Which of sixteen bytes end a number, a bit each.
+/// A bit for each of sixteen bytes: whether a number ends there.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn ends_of(bytes: &[u8; 16]) -> u32 {
+fn ends_in_sixteen(bytes: &[u8; 16]) -> u32 {
     use std::arch::x86_64::{_mm_movemask_epi8, _mm_set_epi64x};
     let [low, high] = [0, 8].map(|at| half(bytes, at) as i64);
     // SAFETY: every x86-64 processor has SSE2.
@@ -115,41 +114,42 @@ fn ends_of(bytes: &[u8; 16]) -> u32 {
     !(highest as u32) & 0xffff
 }
 
-/// Which of sixteen bytes end a number, a bit each.
+/// A bit for each of sixteen bytes: whether a number ends there.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
-fn ends_of(bytes: &[u8; 16]) -> u32 {
+fn ends_in_sixteen(bytes: &[u8; 16]) -> u32 {
     let [low, high] = [0, 8].map(|at| {
         let word = !half(bytes, at) & HIGHEST;
-        // The highest bits of all bytes, next to each other.
+        // Gathers the highest bits of all bytes.
         ((word >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32
     });
     low | high << 8
 }
 
+/// Eight of the sixteen bytes as a word.
 #[inline(always)]
 fn half(bytes: &[u8; 16], at: usize) -> u64 {
     bytes.get(at..).and_then(|half| half.first_chunk()).map_or(0, |half| u64::from_le_bytes(*half))
 }
 
-/// Where numbers end in the first bytes of a chunk, as many as there are bits.
+/// A bit for each of the first `BYTES` bytes of a chunk: whether a number ends there.
 #[inline(always)]
 fn ends<const BYTES: u32>(chunk: &[u8]) -> u64 {
     let sixteens = chunk.as_chunks::<16>().0.iter().zip((0..BYTES).step_by(16));
-    sixteens.fold(0, |ends, (bytes, at)| ends | u64::from(ends_of(bytes)).wrapping_shl(at))
+    sixteens.fold(0, |ends, (bytes, at)| ends | u64::from(ends_in_sixteen(bytes)).wrapping_shl(at))
 }
 
-/// Takes the next end out; 64 where there is none.
+/// Removes the lowest set bit and returns its position; 64 if there is none.
 #[inline(always)]
-fn take(ends: &mut u64) -> u32 {
+fn take_end(ends: &mut u64) -> u32 {
     let at = ends.trailing_zeros();
     *ends &= ends.wrapping_sub(1);
     at
 }
 
-/// Whether a number up to byte `last` has more than eight bytes.
+/// Whether a number that ends at or before byte `last` has more than eight bytes.
 #[inline(always)]
-fn has_long(ends: u64, last: u32) -> bool {
+fn has_long_number(ends: u64, last: u32) -> bool {
     let within = u64::MAX >> 63u32.wrapping_sub(last);
     let run = !ends & within;
     let run = run & (run >> 1);
@@ -157,72 +157,78 @@ fn has_long(ends: u64, last: u32) -> bool {
     run & (run >> 4) != 0
 }
 
-/// The header of an object, and where it and its references end.
-struct Header {
+/// The fields of a heapshot object before its references.
+struct HeapObjectFields {
     time: u64,
     object: i64,
     class: i64,
     generation: u8,
     size: u64,
     num_references: u64,
-    /// Bytes of it, without the first.
+    /// Length in bytes without the event byte.
     len: u32,
-    /// Whether those of the references are among them.
+    /// Whether `len` includes the references.
     is_whole: bool,
 }
 
-impl Decoder<'_> {
-    /// Whether an event is of a call.
+impl EventDecoder<'_> {
+    /// Whether an event is METHOD_ENTER, METHOD_LEAVE or METHOD_EXC_LEAVE.
     #[must_use]
     #[inline(always)]
     pub fn is_call(byte: EventByte) -> bool {
         matches!(byte, EventByte::METHOD_ENTER | EventByte::METHOD_LEAVE | EventByte::METHOD_EXC_LEAVE)
     }
 
+    /// The chunk at a position; `None` near the end of the buffer.
     #[inline(always)]
     fn chunk(&self, pos: usize) -> Option<&Chunk> {
         self.data.get(pos..)?.first_chunk()
     }
 
-    /// Tells of calls as long as they follow each other.
+    /// Decodes the calls up to the next other event and passes each to `each`.
     #[inline]
-    pub fn calls(&mut self, mut each: impl FnMut(Call)) {
-        if self.left.is_some() && self.next_byte().is_some_and(Self::is_call) {
+    pub fn read_calls(&mut self, mut each: impl FnMut(MethodEvent)) {
+        if self.skipped_from.is_some() && self.next_byte().is_some_and(Self::is_call) {
             self.start = self.pos;
-            self.catch_up();
+            self.decode_skipped();
         }
         let (mut method, mask) = (self.method, self.mask);
-        self.each_call(|byte, time, offset, chunk, start, end| {
-            let further = signed(chunk, start, end)?;
-            method = method.wrapping_add_signed(further) & mask;
-            each(Call { byte, time, method, offset });
+        self.for_each_call(|byte, time, offset, chunk, start, end| {
+            let difference = signed(chunk, start, end)?;
+            method = method.wrapping_add_signed(difference) & mask;
+            each(MethodEvent { byte, time, method, offset });
             Some(())
         });
         self.method = method;
     }
 
-    /// Tells of their events and times alone, which is faster. The methods are read after all where one behind them needs them.
+    /// Decodes only the kinds and times of calls, which is faster. The methods are decoded later if an event after
+    /// them needs them.
     #[inline(always)]
-    pub fn bare_calls(&mut self, mut each: impl FnMut(EventByte, u64)) {
+    pub fn read_call_times(&mut self, mut each: impl FnMut(EventByte, u64)) {
         let before = self.state();
-        self.each_call(|byte, time, _, _, _, _| {
+        self.for_each_call(|byte, time, _, _, _, _| {
             each(byte, time);
             Some(())
         });
         if self.pos != before.pos {
-            self.left.get_or_insert(before);
+            self.skipped_from.get_or_insert(before);
         }
     }
 
-    /// Tells `each` of a call: its event, time and offset, and where in a chunk its method is; until that gives `None`.
+    /// Passes each call to `each` until that returns `None`: event byte, time, file offset, and the position of its
+    /// method in a chunk.
     #[inline(always)]
-    fn each_call(&mut self, mut each: impl FnMut(EventByte, u64, u64, &CallsChunk, u32, u32) -> Option<()>) {
-        if self.fault.is_some() {
+    fn for_each_call(
+        &mut self,
+        mut each: impl FnMut(EventByte, u64, u64, &CallsChunk, u32, u32) -> Option<()>,
+    ) {
+        if self.error.is_some() {
             return;
         }
         let (mut pos, mut time) = (self.pos, self.time);
         while let Some(rest) = self.data.get(pos..) {
-            let mut padded = [0; CALLS_WINDOW + BEHIND];
+            let mut padded = [0; CALLS_WINDOW + LOOKAHEAD];
             let chunk = rest.first_chunk().unwrap_or_else(|| {
                 padded.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
                 &padded
@@ -230,23 +236,23 @@ impl Decoder<'_> {
             let len = rest.len().min(CALLS_WINDOW) as u32;
             let mut left = ends::<64>(chunk);
             let mut at = 0u32;
-            // A call is three numbers: its first byte is less than 0x80.
+            // A call is three numbers: its event byte is less than 0x80.
             while let Some(byte) = chunk.get(at as usize).map(|byte| EventByte(*byte)) {
-                let mut behind = left & left.wrapping_sub(1);
-                let begins = take(&mut behind);
-                let end = take(&mut behind);
-                if end >= len || end.wrapping_sub(begins) > 8 || !Self::is_call(byte) {
+                let mut rest = left & left.wrapping_sub(1);
+                let time_end = take_end(&mut rest);
+                let end = take_end(&mut rest);
+                if end >= len || end.wrapping_sub(time_end) > 8 || !Self::is_call(byte) {
                     break;
                 }
-                let Some(later) = passed(chunk, at.wrapping_add(1), begins) else { break };
-                let now = time.wrapping_add(later);
+                let Some(time_step) = time_difference(chunk, at.wrapping_add(1), time_end) else { break };
+                let now = time.wrapping_add(time_step);
                 let offset = self.base.wrapping_add(pos as u64).wrapping_add(at.into());
-                if each(byte, now, offset, chunk, begins.wrapping_add(1), end).is_none() {
+                if each(byte, now, offset, chunk, time_end.wrapping_add(1), end).is_none() {
                     break;
                 }
                 time = now;
                 at = end.wrapping_add(1);
-                left = behind;
+                left = rest;
             }
             if at == 0 {
                 break;
@@ -256,24 +262,24 @@ impl Decoder<'_> {
         (self.pos, self.time) = (pos, time);
     }
 
-    /// Tells of objects of a heap shot as long as they follow each other.
+    /// Decodes the heapshot objects up to the next other event and passes each to `each`.
     #[inline]
-    pub fn shot_objects(&mut self, mut each: impl FnMut(BareObject)) {
-        if self.fault.is_some() {
+    pub fn read_heap_objects(&mut self, mut each: impl FnMut(HeapObjectSummary)) {
+        if self.error.is_some() {
             return;
         }
-        let (modern, third) = (self.dialect.modern(), self.dialect.third());
-        let numbers_of_a_reference = if self.dialect.version >= 2 { 2 } else { 1 };
+        let (since_v13, is_profiler_3) = (self.dialect.since_v13(), self.dialect.is_profiler_3());
+        let numbers_per_reference = if self.dialect.version >= 2 { 2 } else { 1 };
         let (mut pos, mut time) = (self.pos, self.time);
         while self.data.get(pos) == Some(&EventByte::HEAP_OBJECT.0)
             && let Some(chunk) = self.chunk(pos.wrapping_add(1))
-            && let Some(header) = header(chunk, modern, third, numbers_of_a_reference)
+            && let Some(fields) = read_object_fields(chunk, since_v13, is_profiler_3, numbers_per_reference)
         {
             let start = pos;
-            pos = pos.wrapping_add(1).wrapping_add(header.len as usize);
-            let num = header.num_references;
-            if !header.is_whole {
-                match self.behind_numbers(pos, num.wrapping_mul(numbers_of_a_reference)) {
+            pos = pos.wrapping_add(1).wrapping_add(fields.len as usize);
+            let num = fields.num_references;
+            if !fields.is_whole {
+                match self.position_after_numbers(pos, num.wrapping_mul(numbers_per_reference)) {
                     Some(end) => pos = end,
                     None => {
                         pos = start;
@@ -281,13 +287,13 @@ impl Decoder<'_> {
                     }
                 }
             }
-            time = time.wrapping_add(header.time);
-            each(BareObject {
+            time = time.wrapping_add(fields.time);
+            each(HeapObjectSummary {
                 time,
-                object: self.obj_base.wrapping_add_signed(header.object).wrapping_shl(3) & self.mask,
-                generation: header.generation,
-                class: self.ptr_base.wrapping_add_signed(header.class) & self.mask,
-                size: header.size,
+                object: self.obj_base.wrapping_add_signed(fields.object).wrapping_shl(3) & self.mask,
+                generation: fields.generation,
+                class: self.ptr_base.wrapping_add_signed(fields.class) & self.mask,
+                size: fields.size,
                 num_references: num,
                 offset: self.base.wrapping_add(start as u64),
             });
@@ -295,17 +301,17 @@ impl Decoder<'_> {
         (self.pos, self.time) = (pos, time);
     }
 
-    /// Where so many numbers of eight bytes at most end; `None` where one is longer, or the buffer's end near.
-    fn behind_numbers(&self, pos: usize, num: u64) -> Option<usize> {
+    /// Position after `num` numbers of at most eight bytes; `None` if one is longer, or near the end of the buffer.
+    fn position_after_numbers(&self, pos: usize, num: u64) -> Option<usize> {
         let rest = self.data.get(pos..)?;
         if num > rest.len() as u64 {
             return None;
         }
         let (mut rest, mut pos, mut left) = (rest, pos, num);
-        // Bytes of a number that began in the word before.
+        // Bytes that a number had in the previous word.
         let mut begun = 0u32;
         while left > 0 {
-            let (eight, behind) = rest.split_first_chunk::<8>()?;
+            let (eight, after) = rest.split_first_chunk::<8>()?;
             let mut ends = !u64::from_le_bytes(*eight) & HIGHEST;
             if begun.wrapping_add(ends.trailing_zeros() >> 3) >= 8 {
                 return None;
@@ -319,51 +325,58 @@ impl Decoder<'_> {
             }
             left = left.wrapping_sub(here);
             begun = ends.leading_zeros() >> 3;
-            (rest, pos) = (behind, pos.wrapping_add(8));
+            (rest, pos) = (after, pos.wrapping_add(8));
         }
         Some(pos)
     }
 }
 
+/// Decodes the fields of a heapshot object before its references; `None` where the slow path is needed.
 #[inline(always)]
-fn header(chunk: &Chunk, modern: bool, third: bool, numbers_of_a_reference: u64) -> Option<Header> {
+fn read_object_fields(
+    chunk: &Chunk,
+    since_v13: bool,
+    is_profiler_3: bool,
+    numbers_per_reference: u64,
+) -> Option<HeapObjectFields> {
     const REFERENCES: u64 = WINDOW as u64;
     let all = ends::<32>(chunk);
     let mut left = all;
     let (mut time, mut begin) = (0, 0);
-    if modern {
-        let end = take(&mut left);
+    if since_v13 {
+        let end = take_end(&mut left);
         time = number(chunk, 0, end)?.0;
         begin = end.wrapping_add(1);
     }
-    let object = take(&mut left);
-    let class = take(&mut left);
-    let mut before = take(&mut left);
-    let size = (class, before);
+    let object = take_end(&mut left);
+    let class = take_end(&mut left);
+    let mut previous = take_end(&mut left);
+    let size = (class, previous);
     let mut generation_byte = 0;
-    if third {
-        // The generation is a byte, whatever its highest bit: where that is set, the numbers are others.
-        let generation = take(&mut left);
-        if generation != before.wrapping_add(1) {
+    if is_profiler_3 {
+        // The generation is a byte, not a LEB128 number: where its highest bit is set, the ends of numbers found are
+        // wrong.
+        let generation = take_end(&mut left);
+        if generation != previous.wrapping_add(1) {
             return None;
         }
-        before = generation;
+        previous = generation;
         generation_byte = *chunk.get(generation as usize)?;
     }
-    let mut last = take(&mut left);
+    let mut last = take_end(&mut left);
     if last >= WINDOW as u32 {
         return None;
     }
     let class = signed(chunk, object.wrapping_add(1), class)?;
     let object = signed(chunk, begin, object)?;
     let size = number(chunk, size.0.wrapping_add(1), size.1)?.0;
-    let num_references = number(chunk, before.wrapping_add(1), last)?.0;
+    let num_references = number(chunk, previous.wrapping_add(1), last)?.0;
     let header_end = last;
-    let wanted = num_references.wrapping_mul(numbers_of_a_reference);
+    let num_numbers = num_references.wrapping_mul(numbers_per_reference);
     let mut is_whole = num_references < REFERENCES;
     if is_whole {
-        for _ in 0..wanted {
-            last = take(&mut left);
+        for _ in 0..num_numbers {
+            last = take_end(&mut left);
         }
         is_whole = last < WINDOW as u32;
     }
@@ -372,6 +385,117 @@ fn header(chunk: &Chunk, modern: bool, third: bool, numbers_of_a_reference: u64)
     }
     let len = last.wrapping_add(1);
     let generation = generation_byte;
-    let header = Header { time, object, class, generation, size, num_references, len, is_whole };
-    (!has_long(all, last)).then_some(header)
+    let fields = HeapObjectFields { time, object, class, generation, size, num_references, len, is_whole };
+    (!has_long_number(all, last)).then_some(fields)
+}
+
+/// An allocation without its backtrace.
+#[derive(Clone, Copy, Debug)]
+pub struct AllocEvent {
+    /// ALLOC or ALLOC_BT.
+    pub byte: EventByte,
+    /// File offset of the event.
+    pub offset: u64,
+    /// Its time.
+    pub time: u64,
+    /// Class; since data version 15, vtable.
+    pub class: u64,
+    /// Address of the object.
+    pub object: u64,
+    /// Size in bytes, as stored.
+    pub size: u64,
+}
+
+/// Reads the number at `at` and moves `at` after it.
+#[inline]
+fn read_number(data: &[u8], at: &mut usize) -> Option<(u64, u32)> {
+    let (value, num_bytes) = leb128::read_short(data.get(*at..)?)?;
+    *at = at.wrapping_add(num_bytes as usize);
+    Some((value, num_bytes.wrapping_mul(7)))
+}
+
+/// Reads a number that mostly has one byte.
+#[inline]
+fn read_small_number(data: &[u8], at: &mut usize) -> Option<u64> {
+    match *data.get(*at)? {
+        byte @ ..0x80 => {
+            *at = at.wrapping_add(1);
+            Some(byte.into())
+        }
+        _ => read_number(data, at).map(|(value, _)| value),
+    }
+}
+
+impl EventDecoder<'_> {
+    /// If the next event is GC_MOVE and can be skipped whole, skips it and returns the number of addresses and the
+    /// time.
+    #[inline]
+    pub fn skip_moves(&mut self) -> Option<(u64, u64)> {
+        let mut at = self.pos.wrapping_add(1);
+        if *self.data.get(self.pos)? != EventByte::GC_MOVE.0 {
+            return None;
+        }
+        let (time_difference, _) = read_number(self.data, &mut at)?;
+        let num = read_small_number(self.data, &mut at)?;
+        let addresses = self.data.get(at..).filter(|rest| num <= rest.len() as u64)?;
+        at = at.wrapping_add(leb128::skip(addresses, num)?);
+        (self.start, self.pos) = (self.pos, at);
+        self.time = self.time.wrapping_add(time_difference);
+        Some((num, self.time))
+    }
+
+    /// Reads object addresses until one needs the slow path; returns the number of addresses left.
+    #[inline]
+    pub(super) fn read_object_run(&mut self, num: u64, list: &mut Vec<u64>) -> u64 {
+        let mut at = self.pos;
+        let mut left = num;
+        while left > 0 {
+            let Some(object) = read_number(self.data, &mut at) else { break };
+            let object = self.obj_base.wrapping_add_signed(leb128::sign_extend(object));
+            list.push(object.wrapping_shl(3) & self.mask);
+            left = left.wrapping_sub(1);
+        }
+        self.pos = at;
+        left
+    }
+
+    /// If the next event is an allocation that the fast path can decode, returns it without its backtrace. Otherwise
+    /// reads nothing; [`read`](Self::read) decodes the event.
+    #[inline]
+    pub fn read_alloc(&mut self) -> Option<AllocEvent> {
+        let start = self.pos;
+        let byte = EventByte(*self.data.get(start)?);
+        let with_stack = byte == EventByte::ALLOC_BT;
+        if !(with_stack || byte == EventByte::ALLOC)
+            || !self.dialect.since_v13()
+            || !self.skipped_kinds.has(byte)
+        {
+            return None;
+        }
+        let mut at = start.wrapping_add(1);
+        let (time_difference, _) = read_number(self.data, &mut at)?;
+        let class = leb128::sign_extend(read_number(self.data, &mut at)?);
+        let object = leb128::sign_extend(read_number(self.data, &mut at)?);
+        let size = read_small_number(self.data, &mut at)?;
+        let before = DecoderState { pos: start, time: self.time, method: self.method };
+        if with_stack {
+            let num = read_small_number(self.data, &mut at)?;
+            let frames = self.data.get(at..).filter(|rest| num <= rest.len() as u64)?;
+            self.pos = at.wrapping_add(leb128::skip(frames, num)?);
+            self.skipped_from.get_or_insert(before);
+            self.num_skipped_frames = self.num_skipped_frames.wrapping_add(num);
+        } else {
+            self.pos = at;
+        }
+        self.start = start;
+        self.time = self.time.wrapping_add(time_difference);
+        Some(AllocEvent {
+            byte,
+            offset: self.base.saturating_add(start as u64),
+            time: self.time,
+            class: self.ptr_base.wrapping_add_signed(class) & self.mask,
+            object: self.obj_base.wrapping_add_signed(object).wrapping_shl(3) & self.mask,
+            size,
+        })
+    }
 }

@@ -1,156 +1,164 @@
-//! Calls, as they are entered and left.
+//! Table `call_events`: enters and leaves of methods.
 
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array, UInt64Array};
+use perfuse_recording::{BatchStream, CallStream, Placement};
 use perfuse_tables::{CallEvent, CallRow, CallRun, Choices, call_events};
 
-use super::pass;
-use super::threads::ThreadKeys;
 use crate::consts::{EventByte, KindSet};
-use crate::decode::Call;
-use crate::names::Names;
-use crate::recording::Shared;
-use crate::records::{Body, Event};
-use perfuse_recording::{BatchStream, CallStream, Placement};
+use crate::decode::runs::MethodEvent;
+use crate::ingest::scan;
+use crate::ingest::threads::ThreadKeys;
+use crate::log::LogData;
+use crate::names::LogNames;
+use crate::records::{Event, EventBody};
 
 const KINDS: KindSet =
     KindSet::of(&[EventByte::METHOD_ENTER, EventByte::METHOD_LEAVE, EventByte::METHOD_EXC_LEAVE]);
 
-/// What an event is, by the upper half of its byte.
+/// The kind of a call event, by the upper half of its byte.
 const KINDS_BY_BYTE: [CallEvent; 4] =
     [CallEvent::Exit, CallEvent::Exit, CallEvent::Enter, CallEvent::ExceptionExit];
 
-/// Segments that a log is cut into. Each has a tree of calls of its own that is put into the others' in the end, which
-/// costs something; with fewer of them, a processor waits longer for the last one.
+/// Number of segments of a log. Each has its own call tree, and merging the trees has a cost; with fewer segments a
+/// processor waits longer for the last one.
 const NUM_SEGMENTS: usize = 4;
 
-/// Methods whose functions are found without a search: a power of two.
-const PLACES: usize = 1 << 11;
+/// Number of methods whose functions are cached: a power of two.
+const CACHE_SIZE: usize = 1 << 11;
 
 /// Table `call_events`.
-pub fn call_events(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
+pub fn call_events(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
     let threads = ThreadKeys::new(log, placement);
     let placement = placement.clone();
-    pass::batches(log, KINDS, move |log, group| {
-        let mut functions = Functions::new(&placement);
-        Reader { log, placement: &placement, threads: &threads, functions: &mut functions }.batch(group)
+    scan::scan_batches(log, KINDS, move |log, group| {
+        let mut functions = FunctionCache::new(&placement);
+        CallReader { log, placement: &placement, threads: &threads, functions: &mut functions }
+            .read_batch(group)
     })
 }
 
-/// The table in segments; each is decoded by whoever pulls it, a buffer at a time: its rows stay in the cache of whoever made
-/// them, and uses them.
-pub fn segments(log: &Arc<Shared>, placement: &Placement) -> Vec<CallStream> {
+/// The table in segments. A segment is decoded by its consumer, one buffer at a time, so that the rows stay in the
+/// consumer's cache.
+pub fn segments(log: &Arc<LogData>, placement: &Placement) -> Vec<CallStream> {
     let threads = ThreadKeys::new(log, placement);
-    let groups = pass::groups(log, KINDS, &pass::Part::default());
+    let groups = scan::buffer_groups(log, KINDS, &scan::BufferSelection::default());
     let len = groups.len().div_ceil(NUM_SEGMENTS).max(1);
     let segments = groups.chunks(len).map(|groups| -> CallStream {
         let (log, placement, threads) = (Arc::clone(log), placement.clone(), threads.clone());
-        let mut functions = Functions::new(&placement);
+        let mut functions = FunctionCache::new(&placement);
         Box::new(groups.concat().into_iter().map(move |buffer| {
             let (placement, threads, functions) = (&placement, &threads, &mut functions);
-            Reader { log: &log, placement, threads, functions }.run(buffer).into()
+            CallReader { log: &log, placement, threads, functions }.read_run(buffer).into()
         }))
     });
     segments.collect()
 }
 
-/// Turns buffers into rows.
-struct Reader<'a> {
-    log: &'a Shared,
+/// Decodes the calls of buffers into rows.
+struct CallReader<'a> {
+    log: &'a LogData,
     placement: &'a Placement,
     threads: &'a ThreadKeys,
-    functions: &'a mut Functions,
+    functions: &'a mut FunctionCache,
 }
 
-impl Reader<'_> {
-    fn batch(mut self, buffers: &[usize]) -> RecordBatch {
-        let num = buffers.iter().fold(0usize, |sum, buffer| sum.saturating_add(self.num_at_most(*buffer)));
-        let mut rows = Rows::with_capacity(num);
+impl CallReader<'_> {
+    /// The rows of several buffers as a batch.
+    fn read_batch(mut self, buffers: &[usize]) -> RecordBatch {
+        let num = buffers.iter().fold(0usize, |sum, buffer| sum.saturating_add(self.max_calls(*buffer)));
+        let mut rows = CallColumns::with_capacity(num);
         for &buffer in buffers {
-            self.each(buffer, |row| rows.push(&row));
+            self.for_each_call(buffer, |row| rows.push(&row));
             rows.end_buffer(self.threads.of_buffer(self.log, buffer));
         }
         rows.finish(self.placement.source_id)
     }
 
-    fn run(mut self, buffer: usize) -> CallRun {
-        let mut rows = Vec::with_capacity(self.num_at_most(buffer));
-        self.each(buffer, |row| rows.push(row));
+    /// The rows of one buffer.
+    fn read_run(mut self, buffer: usize) -> CallRun {
+        let mut rows = Vec::with_capacity(self.max_calls(buffer));
+        self.for_each_call(buffer, |row| rows.push(row));
         let (thread_id, source_id) = (self.threads.of_buffer(self.log, buffer), self.placement.source_id);
         CallRun { thread_id, source_id, rows }
     }
 
-    /// How many calls a buffer has, or more.
-    fn num_at_most(&self, buffer: usize) -> usize {
-        self.log.survey().lengths.get(buffer).map_or(0, |num| *num as usize)
+    /// Upper bound of the number of calls in a buffer.
+    fn max_calls(&self, buffer: usize) -> usize {
+        self.log.survey().events_per_buffer.get(buffer).map_or(0, |num| *num as usize)
     }
 
+    /// Passes each call of a buffer to `each`.
     #[inline(always)]
-    fn each(&mut self, buffer: usize, mut each: impl FnMut(CallRow)) {
+    fn for_each_call(&mut self, buffer: usize, mut each: impl FnMut(CallRow)) {
         let (survey, names) = (self.log.survey(), self.log.names());
         let Some(buffer) = survey.buffers.list.get(buffer) else { return };
         let mut event = Event::default();
-        let passed_over = KindSet::of(&[EventByte::ALLOC_BT]);
-        let mut decoder = buffer.decoder(&self.log.source, survey.dialect).lean(passed_over);
+        let without_backtraces = KindSet::of(&[EventByte::ALLOC_BT]);
+        let mut decoder =
+            buffer.decoder(&self.log.source, survey.dialect).skip_backtraces(without_backtraces);
         let clock = self.placement.clock;
-        let mut push = |call: Call| {
+        let mut push = |call: MethodEvent| {
             let function_id = self.functions.key(names, call.method, call.time);
             let kind = KINDS_BY_BYTE.get(usize::from(call.byte.0 >> 4) & 3).copied();
             let kind = kind.unwrap_or(CallEvent::Exit);
             each(CallRow { ts_ns: clock.ns(call.time), record_offset: call.offset, function_id, kind });
         };
         loop {
-            decoder.calls(&mut push);
+            decoder.read_calls(&mut push);
             let Some(Ok(())) = decoder.read(&mut event) else { break };
-            if let Body::Call { method } = event.body {
-                push(Call { byte: event.byte, time: decoder.time(), method, offset: event.offset });
+            if let EventBody::Call { method } = event.body {
+                push(MethodEvent { byte: event.byte, time: decoder.time(), method, offset: event.offset });
             }
         }
     }
 }
 
-/// Keys of functions, those met most often without a search.
-struct Functions {
+/// Keys of functions, with a cache of recent methods.
+struct FunctionCache {
     first: u32,
-    recent: Box<[(u64, u32); PLACES]>,
+    /// Method and key, at the slot of the method.
+    recent: Box<[(u64, u32); CACHE_SIZE]>,
 }
 
-impl Functions {
+impl FunctionCache {
     fn new(placement: &Placement) -> Self {
-        // At first each place has a method that belongs to another.
+        // An entry that was never set has a method that belongs to another slot.
         let recent = Box::new(std::array::from_fn(|at| (if at == 0 { 8 } else { 0 }, 0)));
         Self { first: placement.first.function, recent }
     }
 
+    /// Key of the function of a method at a time.
     #[inline(always)]
-    fn key(&mut self, names: &Names, method: u64, time: u64) -> u32 {
+    fn key(&mut self, names: &LogNames, method: u64, time: u64) -> u32 {
         match self.recent.get(slot(method)) {
-            Some((known, key)) if *known == method => *key,
-            _ => self.other(names, method, time),
+            Some((cached, key)) if *cached == method => *key,
+            _ => self.look_up(names, method, time),
         }
     }
 
+    /// Key of the function of a method that is not in the cache.
     #[inline(never)]
-    fn other(&mut self, names: &Names, method: u64, time: u64) -> u32 {
+    fn look_up(&mut self, names: &LogNames, method: u64, time: u64) -> u32 {
         let key = self.first.saturating_add(names.function(method, time));
         if names.is_constant(method)
-            && let Some(place) = self.recent.get_mut(slot(method))
+            && let Some(entry) = self.recent.get_mut(slot(method))
         {
-            *place = (method, key);
+            *entry = (method, key);
         }
         key
     }
 }
 
-/// Where a method is noted. They lie some words apart.
+/// Cache slot of a method. Addresses of methods are some words apart.
 #[inline(always)]
 fn slot(method: u64) -> usize {
-    ((method >> 3) ^ (method >> 14)) as usize % PLACES
+    ((method >> 3) ^ (method >> 14)) as usize % CACHE_SIZE
 }
 
-/// Columns on their way into a batch.
-struct Rows {
+/// Columns of a batch under construction.
+struct CallColumns {
     ts_ns: Vec<i64>,
     threads: Vec<u32>,
     kinds: Vec<i32>,
@@ -158,7 +166,7 @@ struct Rows {
     offsets: Vec<u64>,
 }
 
-impl Rows {
+impl CallColumns {
     fn with_capacity(num: usize) -> Self {
         Self {
             ts_ns: Vec::with_capacity(num),
@@ -177,6 +185,7 @@ impl Rows {
         self.offsets.push(row.record_offset);
     }
 
+    /// Sets the thread of the rows added since the last call.
     fn end_buffer(&mut self, thread_id: u32) {
         self.threads.resize(self.ts_ns.len(), thread_id);
     }

@@ -1,19 +1,21 @@
-//! Counters and their values, differences added up.
+//! Tables `counters` and `counter_samples`. Stored differences are added up.
 
 use std::sync::Arc;
 
+use perfuse_recording::{BatchStream, Placement, one_batch};
 use perfuse_tables::{counter_samples, counters};
 use rustc_hash::FxHashMap;
 
-use super::pass;
 use crate::consts::{EventByte, KindSet, PERFCOUNTERS, counter, section_name, unit_name};
-use crate::recording::Shared;
-use crate::records::{Body, Value};
-use crate::survey::facts::Counter;
-use perfuse_recording::{BatchStream, Placement, one_batch};
+use crate::ingest::scan;
+use crate::log::LogData;
+use crate::records::{CounterPayload, EventBody};
+use crate::survey::definitions::CounterRecord;
 
+/// Bit of `variance`: the values never decrease.
 const MONOTONIC: u64 = 1 << 28;
 
+/// Name of the type of a counter.
 fn kind_name(kind: u64) -> &'static str {
     match kind {
         counter::INT => "int",
@@ -28,15 +30,16 @@ fn kind_name(kind: u64) -> &'static str {
     }
 }
 
-pub fn counters(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
-    // Data versions 13 and 14 have a byte for unit and variance, which are in higher bits.
-    let told = !log.survey().dialect.counter_bytes();
+/// Table `counters`.
+pub fn counters(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
+    // In data versions 13 and 14, unit and variance are bytes, which cannot contain their bits 24 to 30.
+    let has_units = !log.survey().dialect.has_byte_counter_fields();
     let mut table = counters::Builder::new();
-    for (it, id) in log.survey().facts.counters.iter().zip(placement.first.counter..) {
+    for (it, id) in log.survey().definitions.counters.iter().zip(placement.first.counter..) {
         let performance = it.section == PERFCOUNTERS;
         let section = if performance { Some(&*it.category) } else { section_name(it.section) };
-        let unit = if told && !performance { unit_name(it.unit) } else { None };
-        let monotonic = (told && !performance).then_some(it.variance & MONOTONIC != 0);
+        let unit = if has_units && !performance { unit_name(it.unit) } else { None };
+        let monotonic = (has_units && !performance).then_some(it.variance & MONOTONIC != 0);
         table.push(
             id,
             &it.name,
@@ -51,47 +54,49 @@ pub fn counters(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     one_batch(table.finish())
 }
 
-/// A value as stored, with where it is from.
-struct Stored {
+/// A stored counter value.
+struct StoredSample {
     time: u64,
-    /// Milliseconds since the first, where that is all there is.
+    /// Milliseconds since the first values, before data version 13.
     ms: Option<u64>,
     index: u64,
-    value: Value<'static>,
+    value: CounterPayload<'static>,
     text: Option<Box<str>>,
     offset: u64,
 }
 
-pub fn counter_samples(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
-    let modern = log.survey().dialect.modern();
-    let stored = pass::gather(log, KindSet::of(&[EventByte::COUNTERS]), |at, buffer, event, found| {
-        let Body::Counters { ms } = event.body else { return };
-        // Mono 4.6 writes 0 as the time of the first values.
-        let time = if at.time == 0 { buffer.header.time_base } else { at.time };
-        let ms = (!modern).then_some(ms);
-        for it in &event.values {
-            let text = if let Value::Text(text) = it.value {
-                Some(String::from_utf8_lossy(text).into())
-            } else {
-                None
-            };
-            let value = match it.value {
-                Value::Signed(number) => Value::Signed(number),
-                Value::Unsigned(number) => Value::Unsigned(number),
-                Value::Double(bits) => Value::Double(bits),
-                Value::Null | Value::Text(_) => Value::Null,
-            };
-            found.push(Stored { time, ms, index: it.index, value, text, offset: event.offset });
-        }
-    });
-    let facts = &log.survey().facts.counters;
-    let by_index: FxHashMap<u64, (u32, &Counter)> =
-        facts.iter().zip(0..).map(|(it, at)| (it.index, (at, it))).collect();
+/// Table `counter_samples`.
+pub fn counter_samples(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
+    let since_v13 = log.survey().dialect.since_v13();
+    let stored =
+        scan::collect_events(log, KindSet::of(&[EventByte::COUNTERS]), |at, buffer, event, found| {
+            let EventBody::Counters { ms } = event.body else { return };
+            // Mono 4.6 writes time 0 in the first COUNTERS event.
+            let time = if at.time == 0 { buffer.header.time_base } else { at.time };
+            let ms = (!since_v13).then_some(ms);
+            for it in &event.values {
+                let text = if let CounterPayload::Text(text) = it.value {
+                    Some(String::from_utf8_lossy(text).into())
+                } else {
+                    None
+                };
+                let value = match it.value {
+                    CounterPayload::Signed(number) => CounterPayload::Signed(number),
+                    CounterPayload::Unsigned(number) => CounterPayload::Unsigned(number),
+                    CounterPayload::Double(bits) => CounterPayload::Double(bits),
+                    CounterPayload::Null | CounterPayload::Text(_) => CounterPayload::Null,
+                };
+                found.push(StoredSample { time, ms, index: it.index, value, text, offset: event.offset });
+            }
+        });
+    let records = &log.survey().definitions.counters;
+    let by_index: FxHashMap<u64, (u32, &CounterRecord)> =
+        records.iter().zip(0..).map(|(it, at)| (it.index, (at, it))).collect();
     let begin = stored.first().map_or(0, |first| first.time);
     let mut sums: FxHashMap<u64, u64> = FxHashMap::default();
     let mut table = counter_samples::Builder::new();
     for it in &stored {
-        // Without its description nothing says what the differences are of.
+        // Without the counter's description it is unknown how to read the difference.
         let Some(&(number, counter)) = by_index.get(&it.index) else { continue };
         let time = it.ms.map_or(it.time, |ms| begin.saturating_add(ms.saturating_mul(1_000_000)));
         let sum = sums.entry(it.index).or_insert(0);
@@ -99,16 +104,16 @@ pub fn counter_samples(log: &Arc<Shared>, placement: &Placement) -> BatchStream 
             *sum = 0;
         }
         let value = match it.value {
-            Value::Signed(difference) => {
+            CounterPayload::Signed(difference) => {
                 *sum = sum.wrapping_add_signed(difference);
                 Some(if counter.kind == counter::INT { f64::from(*sum as i32) } else { *sum as i64 as f64 })
             }
-            Value::Unsigned(difference) => {
+            CounterPayload::Unsigned(difference) => {
                 *sum = sum.wrapping_add(difference);
                 Some(if counter.kind == counter::UINT { f64::from(*sum as u32) } else { *sum as f64 })
             }
-            Value::Double(bits) => Some(f64::from_bits(bits)),
-            Value::Null | Value::Text(_) => None,
+            CounterPayload::Double(bits) => Some(f64::from_bits(bits)),
+            CounterPayload::Null | CounterPayload::Text(_) => None,
         };
         let id = placement.first.counter.saturating_add(number);
         let ts_ns = placement.clock.ns(time);

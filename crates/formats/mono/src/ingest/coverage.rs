@@ -1,18 +1,18 @@
-//! Which statements were run.
+//! Table `coverage`: how often each statement was executed.
 
 use std::sync::Arc;
 
+use perfuse_recording::{BatchStream, Placement, one_batch};
 use perfuse_tables::coverage as table;
 use rustc_hash::FxHashMap;
 
-use super::pass;
 use crate::consts::{EventByte, KindSet};
-use crate::recording::Shared;
-use crate::records::Body;
-use perfuse_recording::{BatchStream, Placement, one_batch};
+use crate::ingest::scan;
+use crate::log::LogData;
+use crate::records::EventBody;
 
-/// A method, as COVERAGE_METHOD tells it.
-struct Method {
+/// A COVERAGE_METHOD event.
+struct CoveredMethod {
     /// Assembly, class, name, signature, file.
     texts: [String; 5],
     token: u64,
@@ -20,9 +20,9 @@ struct Method {
     offset: u64,
 }
 
-/// COVERAGE_STATEMENT.
+/// A COVERAGE_STATEMENT event.
 #[derive(Clone, Copy)]
-struct Statement {
+struct CoveredStatement {
     method: u64,
     il_offset: u64,
     runs: u64,
@@ -31,35 +31,50 @@ struct Statement {
     offset: u64,
 }
 
-enum Told {
-    Method(Method),
-    Statement(Statement),
+/// A coverage event that has rows.
+enum CoverageRecord {
+    Method(CoveredMethod),
+    Statement(CoveredStatement),
 }
 
-pub fn coverage(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
+/// Table `coverage`.
+pub fn coverage(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
     const KINDS: KindSet = KindSet::of(&[EventByte::COVERAGE_METHOD, EventByte::COVERAGE_STATEMENT]);
-    let told = pass::gather(log, KINDS, |_, _, event, found| {
-        let Body::Coverage(it) = &event.body else { return };
+    let records = scan::collect_events(log, KINDS, |_, _, event, found| {
+        let EventBody::Coverage(it) = &event.body else { return };
         let [a, b, c, d, e] = it.numbers;
         match event.byte {
             EventByte::COVERAGE_METHOD => {
                 let texts = it.texts.map(|text| String::from_utf8_lossy(text).into_owned());
-                found.push(Told::Method(Method { texts, token: a, id: b, offset: event.offset }));
+                found.push(CoverageRecord::Method(CoveredMethod {
+                    texts,
+                    token: a,
+                    id: b,
+                    offset: event.offset,
+                }));
             }
             EventByte::COVERAGE_STATEMENT => {
-                let it =
-                    Statement { method: a, il_offset: b, runs: c, line: d, column: e, offset: event.offset };
-                found.push(Told::Statement(it));
+                let it = CoveredStatement {
+                    method: a,
+                    il_offset: b,
+                    runs: c,
+                    line: d,
+                    column: e,
+                    offset: event.offset,
+                };
+                found.push(CoverageRecord::Statement(it));
             }
             _ => {}
         }
     });
     let mut methods = Vec::new();
-    let mut statements: FxHashMap<u64, Vec<Statement>> = FxHashMap::default();
-    for it in told {
+    let mut statements: FxHashMap<u64, Vec<CoveredStatement>> = FxHashMap::default();
+    for it in records {
         match it {
-            Told::Method(method) => methods.push(method),
-            Told::Statement(statement) => statements.entry(statement.method).or_default().push(statement),
+            CoverageRecord::Method(method) => methods.push(method),
+            CoverageRecord::Statement(statement) => {
+                statements.entry(statement.method).or_default().push(statement)
+            }
         }
     }
     let mut table = table::Builder::new();
@@ -67,7 +82,7 @@ pub fn coverage(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
         let [assembly, class, name, signature, path] = &method.texts;
         let path = Some(path.as_str()).filter(|path| !path.is_empty());
         let number = |number: u64| u32::try_from(number).ok().filter(|number| *number != 0);
-        let mut push = |it: Option<&Statement>| {
+        let mut push = |it: Option<&CoveredStatement>| {
             table.push(
                 assembly,
                 class,

@@ -1,198 +1,212 @@
-//! Heap shots.
+//! Tables `heap_snapshots`, `heap_objects`, `heap_references` and `heap_roots`.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use perfuse_tables::{heap_objects, heap_references, heap_snapshots};
-
+use perfuse_recording::{BatchStream, Placement, ShotSum, TableRequest, one_batch};
+use perfuse_tables::{heap_objects, heap_references, heap_roots, heap_snapshots};
 use rustc_hash::FxHashMap;
 
-use super::pass;
-use crate::consts::{EventByte, KindSet};
-use crate::decode::BareObject;
-use crate::reader::Buffer;
-use crate::recording::Shared;
-use crate::records::{Body, Event, int_size};
-use perfuse_recording::{BatchStream, Placement, ShotSum, TableRequest, one_batch};
+use crate::consts::{EventByte, KindSet, gc, root_source_name, root_type_name};
+use crate::decode::runs::HeapObjectSummary;
+use crate::ingest::scan;
+use crate::ingest::threads::ThreadKeys;
+use crate::log::LogData;
+use crate::ranges::RootRanges;
+use crate::reader::EventBuffer;
+use crate::records::{Event, EventBody, HeapRootEntry, int_size};
 
-/// A heap shot: what its thread writes between two places of the file.
+/// A heapshot: the events of a thread between two offsets of the file.
 #[derive(Clone, Copy, Debug)]
-pub struct Shot {
+pub struct Heapshot {
     start: u64,
     end: u64,
     time: u64,
     end_time: Option<u64>,
 }
 
-/// The heap shots of a log, by their number.
+/// The heapshots of a log, by index.
 #[derive(Clone, Debug)]
-pub struct Shots {
-    list: Vec<Shot>,
-    /// Numbers of each thread's, in the order of the file.
+pub struct Heapshots {
+    list: Vec<Heapshot>,
+    /// Indices of the heapshots of each thread, in file order.
     by_thread: FxHashMap<u64, Vec<u32>>,
+    /// Mask of thread ids.
     mask: u64,
-    /// The only one that is wanted.
-    only: Option<u32>,
+    /// The only selected heapshot, if one is selected.
+    selected: Option<u32>,
 }
 
-impl Shots {
-    /// Pairs beginnings and ends; a shot without end goes on to the next one of its thread, or to the end of the file.
-    pub fn new(log: &Shared) -> Self {
+impl Heapshots {
+    /// Pairs starts and ends. A heapshot without an end extends to the next one of its thread, or to the end of the
+    /// file.
+    pub fn new(log: &LogData) -> Self {
         let mask = log.survey().dialect.pointer_mask();
-        let mut shots = Self { list: Vec::new(), by_thread: FxHashMap::default(), mask, only: None };
-        for mark in &log.survey().facts.shots {
-            let own = shots.by_thread.entry(mark.thread).or_default();
-            let last = own.last().and_then(|last| shots.list.get_mut(*last as usize));
-            if let Some(open) = last.filter(|shot| shot.end == u64::MAX) {
-                open.end = mark.offset;
-                open.end_time = (!mark.begins).then_some(mark.time);
+        let mut heapshots = Self { list: Vec::new(), by_thread: FxHashMap::default(), mask, selected: None };
+        for boundary in &log.survey().definitions.heapshots {
+            let own = heapshots.by_thread.entry(boundary.thread).or_default();
+            let last = own.last().and_then(|last| heapshots.list.get_mut(*last as usize));
+            if let Some(open) = last.filter(|heapshot| heapshot.end == u64::MAX) {
+                open.end = boundary.offset;
+                open.end_time = (!boundary.is_start).then_some(boundary.time);
             }
-            if mark.begins {
-                own.push(shots.list.len() as u32);
-                shots.list.push(Shot { start: mark.offset, end: u64::MAX, time: mark.time, end_time: None });
+            if boundary.is_start {
+                own.push(heapshots.list.len() as u32);
+                heapshots.list.push(Heapshot {
+                    start: boundary.offset,
+                    end: u64::MAX,
+                    time: boundary.time,
+                    end_time: None,
+                });
             }
         }
-        shots
+        heapshots
     }
 
-    /// Those that are wanted, and where in the file they lie.
-    pub fn wanted(log: &Shared, placement: &Placement, request: &TableRequest) -> (Self, Range<u64>) {
-        let mut shots = Self::new(log);
-        let Some(key) = request.snapshot else { return (shots, 0..u64::MAX) };
-        // That of another recording is a number this one does not have.
+    /// The requested heapshots and their range in the file.
+    pub fn requested(log: &LogData, placement: &Placement, request: &TableRequest) -> (Self, Range<u64>) {
+        let mut heapshots = Self::new(log);
+        let Some(key) = request.snapshot else { return (heapshots, 0..u64::MAX) };
+        // The key of another recording becomes an index that this log does not have.
         let number = key.checked_sub(placement.first.snapshot).unwrap_or(u32::MAX);
-        shots.only = Some(number);
-        let part = shots.list.get(number as usize).map_or(0..0, |shot| shot.start..shot.end);
-        (shots, part)
+        heapshots.selected = Some(number);
+        let range = heapshots.list.get(number as usize).map_or(0..0, |heapshot| heapshot.start..heapshot.end);
+        (heapshots, range)
     }
 
-    /// Number of the shot an event belongs to, if that is wanted.
-    pub fn of(&self, buffer: &Buffer, event: &Event<'_>) -> Option<u32> {
+    /// Index of the heapshot that contains an event, if it is selected.
+    pub fn of_event(&self, buffer: &EventBuffer, event: &Event<'_>) -> Option<u32> {
         self.at(buffer.header.thread_id, event.offset)
     }
 
-    /// Number of the shot of a thread that what lies at an offset belongs to, if that is wanted.
+    /// Index of the heapshot of a thread that contains an offset, if it is selected.
     fn at(&self, thread: u64, offset: u64) -> Option<u32> {
-        let (own, next) = self.around(thread, offset)?;
+        let (own, next) = self.of_thread(thread, offset)?;
         let number = *own.get(next.checked_sub(1)?)?;
-        (offset < self.list.get(number as usize)?.end && self.is_wanted(number)).then_some(number)
+        (offset < self.list.get(number as usize)?.end && self.is_selected(number)).then_some(number)
     }
 
-    /// Number of the next shot of an event's thread, if that is wanted, and where it begins.
-    pub fn behind(&self, buffer: &Buffer, event: &Event<'_>) -> Option<(u32, u64)> {
-        let (own, next) = self.around(buffer.header.thread_id, event.offset)?;
+    /// Index and offset of the next heapshot of the event's thread, if it is selected.
+    pub fn next_after(&self, buffer: &EventBuffer, event: &Event<'_>) -> Option<(u32, u64)> {
+        let (own, next) = self.of_thread(buffer.header.thread_id, event.offset)?;
         let number = *own.get(next)?;
-        self.is_wanted(number).then_some((number, self.list.get(number as usize)?.start))
+        self.is_selected(number).then_some((number, self.list.get(number as usize)?.start))
     }
 
-    /// The shots of a thread, and how many of them begin before an offset.
-    fn around(&self, thread: u64, offset: u64) -> Option<(&[u32], usize)> {
+    /// The heapshots of a thread, and how many of them start at or before an offset.
+    fn of_thread(&self, thread: u64, offset: u64) -> Option<(&[u32], usize)> {
         let own = self.by_thread.get(&(thread & self.mask))?;
-        let begins = |number: &u32| self.list.get(*number as usize).is_some_and(|shot| shot.start <= offset);
-        Some((own, own.partition_point(begins)))
+        let is_before =
+            |number: &u32| self.list.get(*number as usize).is_some_and(|heapshot| heapshot.start <= offset);
+        Some((own, own.partition_point(is_before)))
     }
 
-    /// Nothing of a thread was looked at yet.
-    fn nowhere(&self, thread: u64) -> Place {
-        Place { thread, range: 0..0, shot: None }
+    /// A lookup for a thread without a cached heapshot.
+    fn lookup(&self, thread: u64) -> HeapshotLookup {
+        HeapshotLookup { thread, range: 0..0, heapshot: None }
     }
 
-    fn is_wanted(&self, number: u32) -> bool {
-        self.only.is_none_or(|only| only == number)
+    /// Whether a heapshot is selected.
+    fn is_selected(&self, number: u32) -> bool {
+        self.selected.is_none_or(|selected| selected == number)
     }
 }
 
-/// The shot that what is next to each other in a buffer belongs to.
-struct Place {
+/// Lookup of heapshots for increasing offsets of one thread.
+struct HeapshotLookup {
     thread: u64,
     range: Range<u64>,
-    shot: Option<u32>,
+    heapshot: Option<u32>,
 }
 
-impl Place {
-    /// Number of the shot that what lies at an offset belongs to, if that is wanted.
+impl HeapshotLookup {
+    /// Index of the heapshot that contains an offset, if it is selected.
     #[inline]
-    fn at(&mut self, shots: &Shots, offset: u64) -> Option<u32> {
+    fn at(&mut self, heapshots: &Heapshots, offset: u64) -> Option<u32> {
         if !self.range.contains(&offset) {
-            self.shot = shots.at(self.thread, offset);
-            let shot = self.shot.and_then(|shot| shots.list.get(shot as usize));
-            self.range = shot.map_or(0..0, |shot| offset..shot.end);
+            self.heapshot = heapshots.at(self.thread, offset);
+            let heapshot = self.heapshot.and_then(|heapshot| heapshots.list.get(heapshot as usize));
+            self.range = heapshot.map_or(0..0, |heapshot| offset..heapshot.end);
         }
-        self.shot
+        self.heapshot
     }
 }
 
-pub fn snapshots(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
+/// Table `heap_snapshots`.
+pub fn snapshots(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
     let mut table = heap_snapshots::Builder::new();
-    for (shot, id) in Shots::new(log).list.iter().zip(placement.first.snapshot..) {
-        let end = shot.end_time.map(|time| placement.clock.ns(time));
-        table.push(id, placement.clock.ns(shot.time), end, placement.source_id, shot.start);
+    for (heapshot, id) in Heapshots::new(log).list.iter().zip(placement.first.snapshot..) {
+        let end = heapshot.end_time.map(|time| placement.clock.ns(time));
+        table.push(id, placement.clock.ns(heapshot.time), end, placement.source_id, heapshot.start);
     }
     one_batch(table.finish())
 }
 
-/// The shots added up; `None` where the survey's sums cannot be had, or a class's address was used again.
-pub fn sums(log: &Shared, placement: &Placement) -> Option<Vec<ShotSum>> {
-    let (parts, names) = (log.survey().held.parts()?, log.names());
-    let shots = Shots::new(log);
+/// Totals of each heap snapshot by type; `None` if the survey has none, or the address of a class was reused.
+pub fn totals(log: &LogData, placement: &Placement) -> Option<Vec<ShotSum>> {
+    let (sections, names) = (log.survey().heapshots.sections()?, log.names());
+    let heapshots = Heapshots::new(log);
     let mut all: FxHashMap<(u32, Option<u32>), ShotSum> = FxHashMap::default();
-    for part in parts {
-        let Some(shot) = shots.at(part.thread, part.offset) else { continue };
-        for sum in &part.sums {
-            if !names.is_constant_type(sum.class) {
+    for section in sections {
+        let Some(heapshot) = heapshots.at(section.thread, section.offset) else { continue };
+        for total in &section.totals {
+            if !names.is_constant_type(total.class) {
                 return None;
             }
-            let of = names.object_type(sum.class, part.time);
-            let known = all.entry((shot, of)).or_insert_with(|| ShotSum {
-                snapshot_id: placement.first.snapshot.saturating_add(shot),
+            let of = names.object_type(total.class, section.time);
+            let of_type = all.entry((heapshot, of)).or_insert_with(|| ShotSum {
+                snapshot_id: placement.first.snapshot.saturating_add(heapshot),
                 type_id: of.map(|of| placement.first.type_.saturating_add(of)),
                 num_objects: 0,
                 size_bytes: 0,
                 num_references: 0,
             });
-            known.num_objects = known.num_objects.saturating_add(sum.count);
-            known.size_bytes = known.size_bytes.saturating_add(sum.bytes);
-            known.num_references = known.num_references.saturating_add(sum.num_references);
+            of_type.num_objects = of_type.num_objects.saturating_add(total.count);
+            of_type.size_bytes = of_type.size_bytes.saturating_add(total.bytes);
+            of_type.num_references = of_type.num_references.saturating_add(total.num_references);
         }
     }
     let mut all: Vec<_> = all.into_values().collect();
-    all.sort_by_key(|sum| (sum.snapshot_id, sum.type_id));
+    all.sort_by_key(|total| (total.snapshot_id, total.type_id));
     Some(all)
 }
 
 const KINDS: KindSet = KindSet::of(&[EventByte::HEAP_OBJECT]);
 
-pub fn objects(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
-    let (shots, part) = Shots::wanted(log, placement, request);
+/// Table `heap_objects`.
+pub fn objects(log: &Arc<LogData>, placement: &Placement, request: &TableRequest) -> BatchStream {
+    let (heapshots, range) = Heapshots::requested(log, placement, request);
     let placement = placement.clone();
-    pass::batches_of(log, KINDS, &part.into(), move |log, group| {
+    scan::scan_selected_batches(log, KINDS, &range.into(), move |log, group| {
         let (names, survey) = (log.names(), log.survey());
-        let generations = survey.dialect.third();
+        let has_generations = survey.dialect.is_profiler_3();
         let mut table = heap_objects::Builder::new();
         let mut event = Event::default();
         for &number in group {
             let Some(buffer) = survey.buffers.list.get(number) else { continue };
-            let mut last = shots.nowhere(buffer.header.thread_id);
-            let mut push = |it: BareObject| {
-                // A record of size 0 goes on with the references of an object that has its row.
-                let Some(shot) = last.at(&shots, it.offset).filter(|_| it.size != 0) else { return };
+            let mut lookup = heapshots.lookup(buffer.header.thread_id);
+            let mut push = |it: HeapObjectSummary| {
+                // A record of size 0 adds references to an object that already has a row.
+                let Some(heapshot) = lookup.at(&heapshots, it.offset).filter(|_| it.size != 0) else {
+                    return;
+                };
                 table.push(
-                    placement.first.snapshot.saturating_add(shot),
+                    placement.first.snapshot.saturating_add(heapshot),
                     it.object,
                     names.object_type(it.class, it.time).map(|of| placement.first.type_.saturating_add(of)),
                     int_size(it.size),
-                    // Logs that are converted have 255 for one that is not known.
-                    generations.then_some(it.generation).filter(|it| *it != 0xff),
+                    // Converted logs have 255 for an unknown generation.
+                    has_generations.then_some(it.generation).filter(|it| *it != 0xff),
                     placement.source_id,
                     it.offset,
                 );
             };
-            let mut decoder = buffer.decoder(&log.source, survey.dialect).lean(KindSet::all());
+            let mut decoder = buffer.decoder(&log.source, survey.dialect).skip_backtraces(KindSet::all());
             loop {
-                decoder.shot_objects(&mut push);
+                decoder.read_heap_objects(&mut push);
                 let Some(Ok(())) = decoder.read(&mut event) else { break };
-                if let Body::HeapObject(it) = &event.body {
-                    push(BareObject::of(it, decoder.time(), 0, event.offset));
+                if let EventBody::HeapObject(it) = &event.body {
+                    push(HeapObjectSummary::new(it, decoder.time(), 0, event.offset));
                 }
             }
         }
@@ -200,16 +214,17 @@ pub fn objects(log: &Arc<Shared>, placement: &Placement, request: &TableRequest)
     })
 }
 
-pub fn references(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
-    let (shots, part) = Shots::wanted(log, placement, request);
+/// Table `heap_references`.
+pub fn references(log: &Arc<LogData>, placement: &Placement, request: &TableRequest) -> BatchStream {
+    let (heapshots, range) = Heapshots::requested(log, placement, request);
     let placement = placement.clone();
-    pass::batches_of(log, KINDS, &part.into(), move |log, group| {
+    scan::scan_selected_batches(log, KINDS, &range.into(), move |log, group| {
         let offsets = log.survey().dialect.version >= 2;
         let mut table = heap_references::Builder::new();
-        pass::each(log, group, |_, buffer, event| {
-            let Body::HeapObject(it) = event.body else { return };
-            let Some(shot) = shots.of(buffer, event) else { return };
-            let snapshot = placement.first.snapshot.saturating_add(shot);
+        scan::for_each_event(log, group, |_, buffer, event| {
+            let EventBody::HeapObject(it) = event.body else { return };
+            let Some(heapshot) = heapshots.of_event(buffer, event) else { return };
+            let snapshot = placement.first.snapshot.saturating_add(heapshot);
             for reference in &event.references {
                 let offset = offsets.then_some(reference.offset);
                 let (owner, target) = (it.object, reference.target);
@@ -218,4 +233,133 @@ pub fn references(log: &Arc<Shared>, placement: &Placement, request: &TableReque
         });
         table.finish()
     })
+}
+
+// Values of `HEAP_ROOT_REGISTER.source`.
+const STACK: u64 = 1;
+const STATIC: u64 = 3;
+const THREAD_STATIC: u64 = 4;
+const HANDLE: u64 = 14;
+// Flags in `HEAP_ROOT.type`.
+const PINNING: u64 = 0x100;
+const WEAK: u64 = 0x200;
+
+/// Offsets of collection starts of each thread. Until data version 14, the roots of a heapshot precede it: they are
+/// written during its collection.
+#[derive(Debug, Default)]
+struct CollectionStarts(FxHashMap<u64, Vec<u64>>);
+
+impl CollectionStarts {
+    /// Collects the collection starts of a log.
+    fn new(log: &LogData) -> Self {
+        let starts =
+            scan::collect_events(log, KindSet::of(&[EventByte::GC_EVENT]), |_, buffer, event, found| {
+                if matches!(event.body, EventBody::GcEvent { event: gc::START, .. }) {
+                    found.push((buffer.header.thread_id, event.offset));
+                }
+            });
+        let mut all = Self::default();
+        for (thread, offset) in starts {
+            all.0.entry(thread).or_default().push(offset);
+        }
+        all
+    }
+
+    /// The heapshot after a root, unless another collection starts before it.
+    fn heapshot_after(&self, heapshots: &Heapshots, buffer: &EventBuffer, event: &Event<'_>) -> Option<u32> {
+        let own = self.0.get(&buffer.header.thread_id)?;
+        let (heapshot, start) = heapshots.next_after(buffer, event)?;
+        let next = own.get(own.partition_point(|collection| *collection <= event.offset));
+        next.is_none_or(|collection| *collection > start).then_some(heapshot)
+    }
+}
+
+/// Table `heap_roots`.
+pub fn heap_roots(log: &Arc<LogData>, placement: &Placement, request: &TableRequest) -> BatchStream {
+    let (heapshots, range) = Heapshots::requested(log, placement, request);
+    let is_single = request.snapshot.is_some();
+    let collections = (!log.survey().dialect.has_vtables()).then(|| CollectionStarts::new(log));
+    let range = if collections.is_some() { 0..range.end } else { range };
+    let root_ranges = RootRanges::new(&log.survey().definitions.roots);
+    let threads = ThreadKeys::new(log, placement);
+    let placement = placement.clone();
+    scan::scan_selected_batches(
+        log,
+        KindSet::of(&[EventByte::HEAP_ROOT]),
+        &range.into(),
+        move |log, group| {
+            let (names, definitions, dialect) =
+                (log.names(), &log.survey().definitions, log.survey().dialect);
+            let mut table = heap_roots::Builder::new();
+            scan::for_each_event(log, group, |at, buffer, event| {
+                let preceding = || {
+                    collections
+                        .as_ref()
+                        .and_then(|collections| collections.heapshot_after(&heapshots, buffer, event))
+                };
+                let heapshot = heapshots.of_event(buffer, event).or_else(preceding);
+                if event.roots.is_empty() || is_single && heapshot.is_none() {
+                    return;
+                }
+                let snapshot = heapshot.map(|heapshot| placement.first.snapshot.saturating_add(heapshot));
+                let ts_ns = event.time.map(|time| placement.clock.ns(time));
+                let mut push = |root: &HeapRootEntry,
+                                kind: &str,
+                                name: Option<&str>,
+                                slot,
+                                of,
+                                thread,
+                                pinning,
+                                weak| {
+                    let source = placement.source_id;
+                    let object = root.object;
+                    table.push(
+                        snapshot,
+                        ts_ns,
+                        object,
+                        kind,
+                        name,
+                        slot,
+                        of,
+                        thread,
+                        pinning,
+                        weak,
+                        source,
+                        event.offset,
+                    );
+                };
+                for root in &event.roots {
+                    if !dialect.has_vtables() {
+                        // In data version 13 the type is a byte, which cannot contain the flags.
+                        let flags = dialect.version != 13;
+                        let flag = |bit: u64| flags.then_some(root.kind & bit != 0);
+                        let kind = root_type_name(dialect.version, root.kind);
+                        push(root, kind, None, None, None, None, flag(PINNING), flag(WEAK));
+                        continue;
+                    }
+                    let slot = Some(root.slot);
+                    let Some(it) =
+                        root_ranges.at(root.slot, at.time).and_then(|record| definitions.roots.get(record))
+                    else {
+                        push(root, "unknown", None, slot, None, None, None, None);
+                        continue;
+                    };
+                    let of = (it.source == STATIC).then(|| names.object_type(it.key, at.time)).flatten();
+                    let has_thread = [STACK, THREAD_STATIC, HANDLE].contains(&it.source);
+                    let thread = has_thread.then(|| names.threads.at(it.key, at.time)).flatten();
+                    push(
+                        root,
+                        root_source_name(it.source),
+                        Some(&it.name),
+                        slot,
+                        of.map(|of| placement.first.type_.saturating_add(of)),
+                        thread.map(|thread| threads.get(thread)),
+                        None,
+                        None,
+                    );
+                }
+            });
+            table.finish()
+        },
+    )
 }

@@ -1,25 +1,25 @@
-//! Allocations, moves, handles.
+//! Tables `allocations`, `object_moves` and `gc_handles`.
 
 use std::sync::Arc;
 
+use perfuse_recording::{AllocationSum, BatchStream, Placement, TableRequest, one_batch};
 use perfuse_tables::{allocations, gc_handles, object_moves};
 use rustc_hash::FxHashMap;
 
-use super::pass;
-use super::threads::ThreadKeys;
 use crate::consts::{EventByte, KindSet, handle_name};
-use crate::decode::Alloc;
-use crate::recording::Shared;
-use crate::records::{Body, int_size};
-use perfuse_recording::{AllocationSum, BatchStream, Placement, TableRequest, one_batch};
+use crate::decode::runs::AllocEvent;
+use crate::ingest::scan;
+use crate::ingest::threads::ThreadKeys;
+use crate::log::LogData;
+use crate::records::{EventBody, int_size};
 
-/// Whether rows of the object at an address are wanted.
-fn wanted(request: &TableRequest) -> impl Fn(u64) -> bool + Send + Sync + 'static {
-    /// Bits to look at before a search: few addresses of millions are wanted.
-    const BITS: u64 = 1 << 13;
+/// A predicate for the requested object addresses.
+fn requested_objects(request: &TableRequest) -> impl Fn(u64) -> bool + Send + Sync + 'static {
+    /// Size of a bit filter before the binary search: few of millions of addresses are requested.
+    const FILTER_BITS: u64 = 1 << 13;
     let bit = |object: u64| object.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 51;
     let objects = request.objects.clone();
-    let mut bits = vec![0u64; (BITS / 64) as usize];
+    let mut bits = vec![0u64; (FILTER_BITS / 64) as usize];
     for object in objects.iter().flat_map(|all| all.iter()) {
         if let Some(word) = bits.get_mut((bit(*object) / 64) as usize) {
             *word |= 1 << (bit(*object) % 64);
@@ -33,18 +33,19 @@ fn wanted(request: &TableRequest) -> impl Fn(u64) -> bool + Send + Sync + 'stati
     }
 }
 
-/// Table `allocations`, with or without stacks, all of it or that of some objects.
-pub fn allocations(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
+/// Table `allocations`, with or without stacks, of all or of the requested objects.
+pub fn allocations(log: &Arc<LogData>, placement: &Placement, request: &TableRequest) -> BatchStream {
     const KINDS: KindSet = KindSet::of(&[EventByte::ALLOC, EventByte::ALLOC_BT]);
     let threads = ThreadKeys::new(log, placement);
     let placement = placement.clone();
     let with_stacks = !request.no_allocation_stacks;
-    let is_wanted = wanted(request);
-    let parts = pass::Part { objects: request.objects.clone(), ..pass::Part::default() };
-    pass::batches_of(log, KINDS, &parts, move |log, group| {
+    let is_requested = requested_objects(request);
+    let selection =
+        scan::BufferSelection { objects: request.objects.clone(), ..scan::BufferSelection::default() };
+    scan::scan_selected_batches(log, KINDS, &selection, move |log, group| {
         let names = log.names();
         let mut table = allocations::Builder::new();
-        let mut push = |buffer: usize, it: &Alloc, stack: Option<u32>| {
+        let mut push = |buffer: usize, it: &AllocEvent, stack: Option<u32>| {
             table.push(
                 placement.clock.ns(it.time),
                 threads.of_buffer(log, buffer),
@@ -58,19 +59,19 @@ pub fn allocations(log: &Arc<Shared>, placement: &Placement, request: &TableRequ
         };
         if with_stacks {
             let stacks = log.stacks();
-            pass::each_without(log, group, KindSet::default(), |at, _, event| {
-                if let Body::Alloc { class, object, size } = event.body
-                    && is_wanted(object)
+            scan::for_each_event_skipping(log, group, KindSet::default(), |at, _, event| {
+                if let EventBody::Alloc { class, object, size } = event.body
+                    && is_requested(object)
                 {
                     let (byte, offset, time) = (event.byte, event.offset, at.time);
-                    let stack = stacks.of_backtrace(&event.frames, names, time);
-                    push(at.buffer, &Alloc { byte, offset, time, class, object, size }, stack);
+                    let stack = stacks.find_backtrace(&event.frames, names, time);
+                    push(at.buffer, &AllocEvent { byte, offset, time, class, object, size }, stack);
                 }
             });
         } else {
             for &buffer in group {
-                log.survey().each_alloc(&log.source, buffer, |it| {
-                    if is_wanted(it.object) {
+                log.survey().for_each_alloc(&log.source, buffer, |it| {
+                    if is_requested(it.object) {
                         push(buffer, it, None);
                     }
                 });
@@ -80,37 +81,37 @@ pub fn allocations(log: &Arc<Shared>, placement: &Placement, request: &TableRequ
     })
 }
 
-/// Table `allocations` added up; `None` where the survey's sums cannot be had, or a class's address was used again.
-pub fn sums(log: &Shared, placement: &Placement) -> Option<Vec<AllocationSum>> {
-    let (sums, names) = (log.survey().allocated.sums()?, log.names());
+/// Totals of table `allocations`; `None` if the survey has none, or the address of a class was reused.
+pub fn totals(log: &LogData, placement: &Placement) -> Option<Vec<AllocationSum>> {
+    let (totals, names) = (log.survey().allocations.totals()?, log.names());
     let threads = ThreadKeys::new(log, placement);
-    let resolved = sums.iter().map(|sum| {
-        let type_id = names.object_type(sum.class, sum.first);
-        names.is_constant_type(sum.class).then(|| AllocationSum {
-            thread_id: threads.of_buffer(log, sum.buffer),
+    let resolved = totals.iter().map(|total| {
+        let type_id = names.object_type(total.class, total.first);
+        names.is_constant_type(total.class).then(|| AllocationSum {
+            thread_id: threads.of_buffer(log, total.buffer),
             type_id: type_id.map(|it| placement.first.type_.saturating_add(it)),
-            count: sum.count,
-            bytes: sum.bytes,
-            largest: sum.largest,
-            first_ns: placement.clock.ns(sum.first),
+            count: total.count,
+            bytes: total.bytes,
+            largest: total.largest,
+            first_ns: placement.clock.ns(total.first),
             source_id: placement.source_id,
-            record_offset: sum.offset,
+            record_offset: total.offset,
         })
     });
     resolved.collect()
 }
 
-/// Table `object_moves`, all of it or to and from some addresses.
-pub fn object_moves(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
+/// Table `object_moves`, whole or from and to the requested addresses.
+pub fn object_moves(log: &Arc<LogData>, placement: &Placement, request: &TableRequest) -> BatchStream {
     let placement = placement.clone();
-    let is_wanted = wanted(request);
+    let is_requested = requested_objects(request);
     const KINDS: KindSet = KindSet::of(&[EventByte::GC_MOVE]);
-    pass::batches(log, KINDS, move |log, group| {
+    scan::scan_batches(log, KINDS, move |log, group| {
         let mut table = object_moves::Builder::new();
-        pass::each_of(log, group, KINDS, false, |at, event| {
+        scan::for_each_event_of(log, group, KINDS, false, |at, event| {
             for pair in event.addresses.chunks_exact(2) {
                 if let [old, new] = *pair
-                    && (is_wanted(old) || is_wanted(new))
+                    && (is_requested(old) || is_requested(new))
                 {
                     let ts_ns = placement.clock.ns(at.time);
                     table.push(ts_ns, old, new, placement.source_id, event.offset);
@@ -121,8 +122,8 @@ pub fn object_moves(log: &Arc<Shared>, placement: &Placement, request: &TableReq
     })
 }
 
-/// A handle was made, or freed.
-struct HandleFact {
+/// The creation or destruction of a handle.
+struct HandleEvent {
     time: u64,
     thread: u32,
     kind: u64,
@@ -132,7 +133,8 @@ struct HandleFact {
     offset: u64,
 }
 
-pub fn gc_handles(log: &Arc<Shared>, placement: &Placement, request: &TableRequest) -> BatchStream {
+/// Table `gc_handles`.
+pub fn gc_handles(log: &Arc<LogData>, placement: &Placement, request: &TableRequest) -> BatchStream {
     const KINDS: KindSet = KindSet::of(&[
         EventByte::GC_HANDLE_CREATED,
         EventByte::GC_HANDLE_CREATED_BT,
@@ -141,52 +143,56 @@ pub fn gc_handles(log: &Arc<Shared>, placement: &Placement, request: &TableReque
     ]);
     let threads = ThreadKeys::new(log, placement);
     let (names, stacks) = (log.names(), log.stacks_for(request));
-    let mut facts = pass::gather_of(log, KINDS, stacks.is_some(), |at, event, found| {
+    let mut events = scan::collect_events_of(log, KINDS, stacks.is_some(), |at, event, found| {
         let (kind, handle, object) = match event.body {
-            Body::HandleCreated { kind, handle, object } => (kind, handle, Some(object)),
-            Body::HandleDestroyed { kind, handle } => (kind, handle, None),
+            EventBody::HandleCreated { kind, handle, object } => (kind, handle, Some(object)),
+            EventBody::HandleDestroyed { kind, handle } => (kind, handle, None),
             _ => return,
         };
-        let stack = stacks.and_then(|stacks| stacks.of_backtrace(&event.frames, names, at.time));
+        let stack = stacks.and_then(|stacks| stacks.find_backtrace(&event.frames, names, at.time));
         let thread = threads.of_buffer(log, at.buffer);
-        found.push(HandleFact { time: at.time, thread, kind, handle, object, stack, offset: event.offset });
+        found.push(HandleEvent { time: at.time, thread, kind, handle, object, stack, offset: event.offset });
     });
-    facts.sort_by_key(|fact| fact.time);
+    events.sort_by_key(|handle_event| handle_event.time);
     let mut table = gc_handles::Builder::new();
-    let mut push = |made: Option<&HandleFact>, freed: Option<&HandleFact>| {
-        let Some(first) = made.or(freed) else { return };
-        let ns = |fact: Option<&HandleFact>| fact.map(|fact| placement.clock.ns(fact.time));
-        let stack = |fact: Option<&HandleFact>| {
-            fact.and_then(|fact| fact.stack).map(|stack| placement.first.stack.saturating_add(stack))
+    let mut push = |created: Option<&HandleEvent>, destroyed: Option<&HandleEvent>| {
+        let Some(first) = created.or(destroyed) else { return };
+        let ns = |handle_event: Option<&HandleEvent>| {
+            handle_event.map(|handle_event| placement.clock.ns(handle_event.time))
+        };
+        let stack = |handle_event: Option<&HandleEvent>| {
+            handle_event
+                .and_then(|handle_event| handle_event.stack)
+                .map(|stack| placement.first.stack.saturating_add(stack))
         };
         table.push(
             first.handle,
             handle_name(first.kind),
-            made.and_then(|fact| fact.object),
-            ns(made),
-            ns(freed),
-            made.map(|fact| fact.thread),
-            freed.map(|fact| fact.thread),
-            stack(made),
-            stack(freed),
+            created.and_then(|handle_event| handle_event.object),
+            ns(created),
+            ns(destroyed),
+            created.map(|handle_event| handle_event.thread),
+            destroyed.map(|handle_event| handle_event.thread),
+            stack(created),
+            stack(destroyed),
             placement.source_id,
             first.offset,
         );
     };
     let mut open = FxHashMap::default();
-    for fact in &facts {
-        let made = match fact.object {
-            Some(_) => open.insert((fact.kind, fact.handle), fact),
+    for handle_event in &events {
+        let created = match handle_event.object {
+            Some(_) => open.insert((handle_event.kind, handle_event.handle), handle_event),
             None => {
-                push(open.remove(&(fact.kind, fact.handle)), Some(fact));
+                push(open.remove(&(handle_event.kind, handle_event.handle)), Some(handle_event));
                 None
             }
         };
-        // The runtime uses numbers again: the freeing of this one was not recorded.
-        push(made, None);
+        // The runtime reuses handle numbers: the destruction of the previous handle was not recorded.
+        push(created, None);
     }
     let mut leaked: Vec<_> = open.into_values().collect();
-    leaked.sort_by_key(|fact| fact.time);
-    leaked.into_iter().for_each(|fact| push(Some(fact), None));
+    leaked.sort_by_key(|handle_event| handle_event.time);
+    leaked.into_iter().for_each(|handle_event| push(Some(handle_event), None));
     one_batch(table.finish())
 }

@@ -1,37 +1,38 @@
-//! What the program is made of: images, methods, their code, classes; and every event as a record.
+//! Tables of the program: modules, functions, code objects, types, mappings; and table `records`.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
+use perfuse_recording::{BatchStream, Placement, one_batch};
 use perfuse_tables::{code_objects, functions, mappings, modules, records, types};
 
-use super::lifetime::{self, Piece};
-use super::threads::{ThreadKeys, pid};
 use crate::consts::{KindSet, helper_name};
-use crate::names::Names;
-use crate::recording::Shared;
+use crate::ingest::scan;
+use crate::ingest::threads::{ThreadKeys, pid};
+use crate::log::LogData;
+use crate::names::LogNames;
 use crate::records::int_size;
-use crate::survey::facts::{Helper, Method};
-use perfuse_recording::{BatchStream, Placement, one_batch};
+use crate::survey::definitions::{HelperRecord, MethodRecord};
 
-use super::pass;
-
-pub fn modules(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
-    let facts = &log.survey().facts;
+/// Table `modules`.
+pub fn modules(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
+    let definitions = &log.survey().definitions;
     let mut table = modules::Builder::new();
-    for (fact, id) in log.names().modules.iter().zip(placement.first.module..) {
-        if let Some(image) = facts.things.get(*fact) {
+    for (definition, id) in log.names().modules.iter().zip(placement.first.module..) {
+        if let Some(image) = definitions.metadata.get(*definition) {
             table.push(id, &image.name, "managed", None);
         }
     }
     one_batch(table.finish())
 }
 
-/// What a function is called that no event describes.
+/// Name of the function of methods that no event describes.
 const UNKNOWN: &str = "(unknown method)";
 
-pub fn functions(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
+/// Table `functions`: methods, the unknown method, native symbols, helpers.
+pub fn functions(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
     let names = log.names();
-    let facts = &log.survey().facts;
+    let definitions = &log.survey().definitions;
     let mut table = functions::Builder::new();
     let mut id = placement.first.function;
     let mut push = |native_id, name: &str, module: Option<u32>| {
@@ -40,7 +41,7 @@ pub fn functions(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
         id = id.saturating_add(1);
     };
     for function in &names.functions {
-        if let Some(method) = facts.methods.get(function.fact) {
+        if let Some(method) = definitions.methods.get(function.definition) {
             push(Some(method.method), &method.name, function.module);
         }
     }
@@ -48,18 +49,19 @@ pub fn functions(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     for symbol in &names.symbols {
         push(Some(symbol.address), &symbol.name, None);
     }
-    for helper in &facts.helpers {
+    for helper in &definitions.helpers {
         push(Some(helper.code), &helper_title(log, helper), None);
     }
     one_batch(table.finish())
 }
 
-/// Number of the first piece of the runtime's own code among the functions.
-pub fn first_helper(names: &Names) -> u32 {
+/// Index of the first helper among the functions.
+pub fn first_helper(names: &LogNames) -> u32 {
     names.first_symbol().saturating_add(u32::try_from(names.symbols.len()).unwrap_or(u32::MAX))
 }
 
-fn helper_title(log: &Shared, helper: &Helper) -> String {
+/// Name of a helper: its kind, and its own name if it has one.
+fn helper_title(log: &LogData, helper: &HelperRecord) -> String {
     let kind = helper_name(log.survey().dialect.version, helper.kind);
     match &*helper.name {
         "" => kind.to_owned(),
@@ -67,39 +69,42 @@ fn helper_title(log: &Shared, helper: &Helper) -> String {
     }
 }
 
-/// A piece of machine code.
-pub enum Code<'a> {
-    /// Of a method.
-    Method(&'a Method),
-    /// Of the runtime itself, and its place among such.
-    Helper(&'a Helper, u32),
+/// A block of machine code.
+pub enum MachineCode<'a> {
+    /// Code of a method.
+    Method(&'a MethodRecord),
+    /// Code that the runtime generated for itself, and its index among those.
+    Helper(&'a HelperRecord, u32),
 }
 
-/// Every piece of machine code, methods first.
-pub fn code_facts(log: &Shared) -> impl Iterator<Item = Code<'_>> {
-    let facts = &log.survey().facts;
-    let methods = facts.methods.iter().filter(|it| it.size > 0).map(Code::Method);
-    methods.chain(facts.helpers.iter().zip(0..).map(|(helper, at)| Code::Helper(helper, at)))
+/// Every block of machine code, methods first.
+pub fn machine_code(log: &LogData) -> impl Iterator<Item = MachineCode<'_>> {
+    let definitions = &log.survey().definitions;
+    let methods = definitions.methods.iter().filter(|it| it.size > 0).map(MachineCode::Method);
+    methods.chain(definitions.helpers.iter().zip(0..).map(|(helper, at)| MachineCode::Helper(helper, at)))
 }
 
-/// When each piece of code was overwritten. The runtime tells of a method's code as of a helper, too: so methods and helpers
-/// are looked at apart.
-fn code_ends(log: &Shared) -> Vec<Option<u64>> {
+/// The time at which each block of code was overwritten. The runtime reports the code of some methods also as that of
+/// a helper, so methods and helpers are processed separately.
+fn code_ends(log: &LogData) -> Vec<Option<u64>> {
     let (mut methods, mut helpers) = (Vec::new(), Vec::new());
-    for code in code_facts(log) {
+    for code in machine_code(log) {
         match code {
-            Code::Method(it) => methods.push(Piece { start: it.code, size: it.size, time: it.time }),
-            Code::Helper(it, _) => {
-                helpers.push(Piece { start: it.code, size: int_size(it.size), time: it.time });
+            MachineCode::Method(it) => {
+                methods.push(CodeBlock { start: it.code, size: it.size, time: it.time })
+            }
+            MachineCode::Helper(it, _) => {
+                helpers.push(CodeBlock { start: it.code, size: int_size(it.size), time: it.time });
             }
         }
     }
-    let mut ends = lifetime::ends(&methods);
-    ends.extend(lifetime::ends(&helpers));
+    let mut ends = overwrite_times(&methods);
+    ends.extend(overwrite_times(&helpers));
     ends
 }
 
-pub fn code_objects(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
+/// Table `code_objects`.
+pub fn code_objects(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
     let names = log.names();
     let threads = ThreadKeys::new(log, placement);
     let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
@@ -107,14 +112,14 @@ pub fn code_objects(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     drop(identities);
     let ends = code_ends(log);
     let mut table = code_objects::Builder::new();
-    for ((code, id), end) in code_facts(log).zip(placement.first.code_object..).zip(ends) {
+    for ((code, id), end) in machine_code(log).zip(placement.first.code_object..).zip(ends) {
         let (function, thread, kind, time, start, size, index, offset) = match code {
-            Code::Method(it) => {
+            MachineCode::Method(it) => {
                 let function = names.function(it.method, it.time);
                 let thread = Some(threads.of_buffer(log, it.buffer));
                 (function, thread, "jit", it.time, it.code, it.size, it.method, it.offset)
             }
-            Code::Helper(it, at) => {
+            MachineCode::Helper(it, at) => {
                 let function = first_helper(names).saturating_add(at);
                 (function, None, "helper", it.time, it.code, int_size(it.size), it.code, it.offset)
             }
@@ -139,11 +144,12 @@ pub fn code_objects(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     one_batch(table.finish())
 }
 
-pub fn types(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
-    let facts = &log.survey().facts;
+/// Table `types`.
+pub fn types(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
+    let definitions = &log.survey().definitions;
     let mut table = types::Builder::new();
     for (it, id) in log.names().types.iter().zip(placement.first.type_..) {
-        if let Some(class) = facts.things.get(it.fact) {
+        if let Some(class) = definitions.metadata.get(it.definition) {
             let module = it.module.map(|module| placement.first.module.saturating_add(module));
             table.push(id, Some(class.pointer), &class.name, module, placement.source_id, class.offset);
         }
@@ -151,11 +157,12 @@ pub fn types(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     one_batch(table.finish())
 }
 
-pub fn mappings(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
+/// Table `mappings`.
+pub fn mappings(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
     let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
     let process = identities.process(pid(log, placement));
     let mut table = mappings::Builder::new();
-    for (it, id) in log.survey().facts.binaries.iter().zip(placement.first.mapping..) {
+    for (it, id) in log.survey().definitions.binaries.iter().zip(placement.first.mapping..) {
         table.push(
             id,
             Some(process),
@@ -173,13 +180,14 @@ pub fn mappings(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
     one_batch(table.finish())
 }
 
-pub fn records(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
+/// Table `records`.
+pub fn records(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
     let placement = placement.clone();
     let counts = log.survey().first_indices();
-    pass::batches(log, KindSet::all(), move |log, group| {
+    scan::scan_batches(log, KindSet::all(), move |log, group| {
         let mut table = records::Builder::new();
         let (mut buffer, mut index) = (usize::MAX, 0u64);
-        pass::each(log, group, |at, _, event| {
+        scan::for_each_event(log, group, |at, _, event| {
             if at.buffer != buffer {
                 (buffer, index) = (at.buffer, counts.get(at.buffer).copied().unwrap_or(0));
             }
@@ -190,4 +198,59 @@ pub fn records(log: &Arc<Shared>, placement: &Placement) -> BatchStream {
         });
         table.finish()
     })
+}
+
+/// A block of machine code with the time of its creation.
+#[derive(Clone, Copy, Debug)]
+pub struct CodeBlock {
+    pub start: u64,
+    pub size: u64,
+    pub time: u64,
+}
+
+/// The time at which each block was overwritten by a later one; `None` if it was not. No event reports the end of code.
+pub fn overwrite_times(blocks: &[CodeBlock]) -> Vec<Option<u64>> {
+    let mut times = vec![None; blocks.len()];
+    let mut order: Vec<_> = blocks.iter().enumerate().collect();
+    order.sort_by_key(|(_, block)| block.time);
+    // Live blocks by address: they do not overlap.
+    let mut live: BTreeMap<u64, (u64, usize)> = BTreeMap::new();
+    for (at, block) in order {
+        let end = block.start.saturating_add(block.size);
+        while let Some((&start, &(until, other))) =
+            live.range(..end.max(block.start.saturating_add(1))).next_back()
+        {
+            if until <= block.start && start != block.start {
+                break;
+            }
+            live.remove(&start);
+            if let Some(ended) = times.get_mut(other) {
+                *ended = Some(block.time);
+            }
+        }
+        live.insert(block.start, (end, at));
+    }
+    times
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CodeBlock, overwrite_times};
+
+    fn block(start: u64, size: u64, time: u64) -> CodeBlock {
+        CodeBlock { start, size, time }
+    }
+
+    #[test]
+    fn code_ends_when_it_is_overwritten() {
+        let blocks =
+            [block(100, 50, 1), block(150, 50, 2), block(120, 40, 7), block(300, 10, 3), block(100, 10, 9)];
+        assert_eq!(overwrite_times(&blocks), [Some(7), Some(7), None, None, None]);
+    }
+
+    #[test]
+    fn wrong_sizes_end_nothing_twice() {
+        let blocks = [block(8, u64::MAX, 1), block(8, 0, 2), block(8, 0, 3), block(0, u64::MAX, 4)];
+        assert_eq!(overwrite_times(&blocks), [Some(2), Some(3), Some(4), None]);
+    }
 }

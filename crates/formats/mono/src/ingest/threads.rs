@@ -1,17 +1,18 @@
-//! Processes and threads.
+//! Tables `processes` and `threads`, and the keys of threads.
 
 use std::sync::{Arc, PoisonError};
 
-use crate::recording::Shared;
 use perfuse_recording::{BatchStream, Placement, one_batch};
 
-/// Keys of the threads of a log, by their number.
+use crate::log::LogData;
+
+/// Keys of the threads of a log, by index.
 #[derive(Clone, Debug)]
 pub struct ThreadKeys(Vec<u32>);
 
 impl ThreadKeys {
-    /// Tells the profile's identities what the log knows; doing so again changes nothing.
-    pub fn new(log: &Shared, placement: &Placement) -> Self {
+    /// Registers the threads of the log with the profile's identities. Repeated calls have no further effect.
+    pub fn new(log: &LogData, placement: &Placement) -> Self {
         let pid = pid(log, placement);
         let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
         let threads = log.names().threads.list.iter().map(|thread| {
@@ -28,7 +29,7 @@ impl ThreadKeys {
         Self(threads.collect())
     }
 
-    /// Key of a thread.
+    /// Key of the thread of an index.
     #[inline]
     pub fn get(&self, number: u32) -> u32 {
         self.0.get(number as usize).copied().unwrap_or(0)
@@ -36,18 +37,18 @@ impl ThreadKeys {
 
     /// Key of the thread of a buffer.
     #[inline]
-    pub fn of_buffer(&self, log: &Shared, buffer: usize) -> u32 {
+    pub fn of_buffer(&self, log: &LogData, buffer: usize) -> u32 {
         self.get(log.names().threads.of_buffer(buffer))
     }
 }
 
-/// The process a log is of; 0 from the profiler of 2010, which did not write it.
-pub fn pid(log: &Shared, placement: &Placement) -> i32 {
+/// Process id of the log; 0 from profiler 0.1, which did not write it.
+pub fn pid(log: &LogData, placement: &Placement) -> i32 {
     placement.pid.unwrap_or(log.header.pid as i32)
 }
 
 /// Tables `processes` and `threads`.
-pub fn table(log: &Arc<Shared>, name: &str, placement: &Placement) -> BatchStream {
+pub fn table(log: &Arc<LogData>, name: &str, placement: &Placement) -> BatchStream {
     ThreadKeys::new(log, placement);
     let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
     identities.process(pid(log, placement));

@@ -1,15 +1,15 @@
-//! Logs put together byte by byte.
+//! Assembles logs byte by byte.
 
 use std::sync::Arc;
 
+use perfuse_recording::{Recording, Source};
 use perfuse_wire::{Diagnostic, Diagnostics};
 
-use crate::MonoLog;
-use perfuse_recording::{Recording, Source};
+use crate::recording::MonoLog;
 
-/// The thread of a [`buffer`].
+/// Thread of a [`buffer`].
 pub const THREAD: u64 = 0x7f00_0000_0100;
-/// When a [`buffer`] is made.
+/// Creation time of a [`buffer`].
 pub const TIME: u64 = 1000;
 
 pub fn uleb(mut value: u64) -> Vec<u8> {
@@ -43,7 +43,7 @@ pub fn header() -> Vec<u8> {
     out
 }
 
-/// The same for a data version up to 12: 32 bytes.
+/// The header of a log of a data version up to 12: 32 bytes.
 pub fn old_header(version: u8) -> Vec<u8> {
     let minor = if version < 4 { 2 } else { 4 };
     let mut out = vec![1, b'Z', b'P', b'M', 0, minor, version, 8];
@@ -52,7 +52,7 @@ pub fn old_header(version: u8) -> Vec<u8> {
     out
 }
 
-/// A buffer of [`THREAD`], made at [`TIME`], whose pointers and methods are differences to 0x1000 and objects to 0x8000.
+/// A buffer of [`THREAD`], created at [`TIME`]; the base of pointers and methods is 0x1000, that of objects 0x8000.
 pub fn buffer(events: &[Vec<u8>]) -> Vec<u8> {
     buffer_of(THREAD, TIME, events)
 }
@@ -75,7 +75,7 @@ pub fn open(bytes: Vec<u8>) -> MonoLog {
     MonoLog::open(Arc::new(Source::from_bytes("log", bytes).unwrap())).unwrap()
 }
 
-/// An event at 1 ns behind the one before: its first byte, then its fields.
+/// An event 1 ns after the previous one: its event byte, then its fields.
 pub fn event(byte: u8, fields: &[&[u8]]) -> Vec<u8> {
     [&[byte, 1][..], &fields.concat()].concat()
 }

@@ -1,13 +1,14 @@
-//! Damaged logs: nothing panics, hangs or takes memory for what is not there, and what is lost is told.
+//! Tests of damaged logs: no panic, no endless loop, no allocation from an invalid count, and all lost data is
+//! reported.
 
+use perfuse_recording::{Placement, Position, Recording, TableRequest};
 use proptest::prelude::*;
 
-use super::assemble::*;
-use crate::MonoLog;
-use perfuse_recording::{Placement, Position, Recording, TableRequest};
+use crate::recording::MonoLog;
+use crate::tests::assemble::*;
 
-/// Does with a log whatever can be done with one; every place that is told lies in the file.
-fn everything(log: &MonoLog) {
+/// Uses every operation of a log; every reported offset is inside the file.
+fn use_every_operation(log: &MonoLog) {
     let size = log.source().len() as u64;
     for found in checked(log) {
         assert!(found.offset <= size, "{} at {:#x} of {size:#x}", found.rule.code, found.offset);
@@ -27,7 +28,7 @@ fn everything(log: &MonoLog) {
     }
 }
 
-/// Every code that says something was lost or is wrong with the bytes.
+/// Codes of diagnostics that report lost or invalid bytes.
 const LOSSES: [&str; 5] = ["ML010", "ML011", "ML012", "ML013", "ML014"];
 
 fn small() -> Vec<(String, Vec<u8>)> {
@@ -35,38 +36,38 @@ fn small() -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn fixtures_lose_nothing() {
+fn fixtures_have_no_damage() {
     for (name, bytes) in fixtures() {
         let log = open(bytes);
-        everything(&log);
+        use_every_operation(&log);
         assert!(!codes(&log).iter().any(|code| LOSSES.contains(code)), "{name}");
     }
 }
 
 #[test]
-fn a_cut_anywhere_loses_only_what_is_cut_off_and_says_so() {
-    // One of each family of layouts: all would only take longer.
+fn truncation_loses_only_the_end_and_is_reported() {
+    // One of each family of encodings; all of them would take too long.
     let kinds = ["v01-32bit", "v05", "v12", "v13", "v14", "v17"];
-    let chosen = |name: &str| kinds.iter().any(|kind| name == format!("crafted-{kind}"));
-    for (name, whole) in small().into_iter().filter(|(name, _)| chosen(name)) {
+    let is_selected = |name: &str| kinds.iter().any(|kind| name == format!("crafted-{kind}"));
+    for (name, whole) in small().into_iter().filter(|(name, _)| is_selected(name)) {
         let first = open(whole.clone()).header().size as usize;
         let ends: Vec<_> =
             open(whole.clone()).survey().buffers.list.iter().map(|b| b.end() as usize).collect();
         let mut before = 0;
         for end in first..whole.len() {
             let log = open(whole[..end].to_vec());
-            everything(&log);
+            use_every_operation(&log);
             let events = log.survey().num_events();
             assert!(events >= before, "{name}: a longer file has no fewer events");
             before = events;
-            let told = codes(&log).iter().any(|code| LOSSES.contains(code));
-            assert_eq!(told, end != first && !ends.contains(&end), "{name} cut at {end}");
+            let is_reported = codes(&log).iter().any(|code| LOSSES.contains(code));
+            assert_eq!(is_reported, end != first && !ends.contains(&end), "{name} cut at {end}");
         }
     }
 }
 
 #[test]
-fn less_than_a_header_is_refused_with_its_place() {
+fn a_truncated_header_is_rejected_with_its_offset() {
     for end in 0..header().len() {
         let source = perfuse_recording::Source::from_bytes("log", header()[..end].to_vec()).unwrap();
         let error = (crate::FORMAT.open)(std::sync::Arc::new(source)).err().unwrap();
@@ -77,47 +78,43 @@ fn less_than_a_header_is_refused_with_its_place() {
 const ROUND: fn() -> Vec<u8> = || event(0x81, &[]);
 
 #[test]
-fn a_damaged_buffer_costs_that_buffer() {
+fn a_damaged_event_affects_only_its_buffer() {
     let bad = vec![0xff; 9];
     let log = log(&[buffer(&[ROUND()]), buffer(&[ROUND(), bad, ROUND()]), buffer(&[ROUND(), ROUND()])]);
-    everything(&log);
+    use_every_operation(&log);
     assert_eq!(log.survey().num_events(), 4);
-    let lost: Vec<_> = checked(&log).into_iter().filter(|found| found.rule.code == "ML014").collect();
-    assert_eq!(lost.len(), 1);
-    assert_eq!(
-        lost[0].offset,
-        header().len() as u64 + 2 * 48 + 2 + 2 + 1,
-        "the byte behind the event's first"
-    );
+    let errors: Vec<_> = checked(&log).into_iter().filter(|found| found.rule.code == "ML014").collect();
+    assert_eq!(errors.len(), 1);
+    assert_eq!(errors[0].offset, header().len() as u64 + 2 * 48 + 2 + 2 + 1, "the byte after the event byte");
 }
 
 #[test]
-fn a_length_that_lies_ends_where_the_next_buffer_begins() {
-    for said in [3u32, 51, 500, u32::MAX] {
+fn a_wrong_length_ends_at_the_next_buffer() {
+    for stated in [3u32, 51, 500, u32::MAX] {
         let mut first = buffer(&[ROUND()]);
-        first[4..8].copy_from_slice(&said.to_le_bytes());
+        first[4..8].copy_from_slice(&stated.to_le_bytes());
         let log = log(&[first, buffer(&[ROUND()]), buffer(&[ROUND()])]);
-        everything(&log);
-        assert_eq!(log.survey().num_events(), 3, "length {said}");
-        assert!(codes(&log).contains(&"ML012"), "length {said}");
+        use_every_operation(&log);
+        assert_eq!(log.survey().num_events(), 3, "length {stated}");
+        assert!(codes(&log).contains(&"ML012"), "length {stated}");
     }
 }
 
 #[test]
-fn what_is_no_buffer_is_passed_over() {
+fn bytes_between_buffers_are_skipped() {
     let log = log(&[
         buffer(&[ROUND()]),
         b"\x01LP something else \x01LPM".to_vec(),
         buffer(&[ROUND()]),
         vec![7; 99],
     ]);
-    everything(&log);
+    use_every_operation(&log);
     assert_eq!(log.survey().num_events(), 2);
     assert_eq!(codes(&log).iter().filter(|code| **code == "ML013").count(), 2);
 }
 
 #[test]
-fn counts_that_cannot_be_take_no_memory() {
+fn invalid_counts_allocate_nothing() {
     let huge = uleb(u64::MAX >> 1);
     let none: &[u8] = &[0];
     for event in [
@@ -130,13 +127,13 @@ fn counts_that_cannot_be_take_no_memory() {
         [vec![0x81], vec![0x80; 11]].concat(),
     ] {
         let log = log(&[buffer(&[event, ROUND()])]);
-        everything(&log);
+        use_every_operation(&log);
         assert!(codes(&log).contains(&"ML014"));
     }
 }
 
 #[test]
-fn a_repaired_log_has_no_losses_left() {
+fn a_repaired_log_has_no_damage() {
     let mut header = header();
     header[28] = 1;
     let cut = buffer(&[ROUND(), ROUND()]);
@@ -151,7 +148,7 @@ fn a_repaired_log_has_no_losses_left() {
 }
 
 #[test]
-fn a_sound_log_is_repaired_to_itself() {
+fn an_undamaged_log_is_not_changed() {
     for (name, bytes) in fixtures() {
         assert!(repaired(&open(bytes.clone())) == bytes, "{name}");
     }
@@ -170,7 +167,7 @@ proptest! {
             bytes[first + at % (len - first)] ^= flip;
         }
         let log = open(bytes);
-        everything(&log);
+        use_every_operation(&log);
         let after = open(repaired(&log));
         prop_assert_eq!(after.survey().num_events(), log.survey().num_events());
     }

@@ -1,27 +1,28 @@
-//! The documentation's tables are what the decoder does.
+//! Tests that the documented layouts describe the decoder.
 
 use perfuse_wire::FieldType;
 
 use crate::consts::EventByte;
-use crate::dialect::Dialect;
+use crate::dialect::LogDialect;
+use crate::fields;
+use crate::fields::FieldVisitor;
 use crate::layout::events::EVENTS;
-use crate::records::shape::{self, Codec};
-use crate::records::{Body, CounterValue, Event};
+use crate::records::{CounterEntry, Event, EventBody};
 
-/// Lists fields by name and encoding; of a list one entry.
-struct Lister {
-    dialect: Dialect,
+/// Lists fields by name and encoding; one entry of each list.
+struct EncodingLister {
+    dialect: LogDialect,
     fields: Vec<(&'static str, FieldType)>,
 }
 
-impl Lister {
+impl EncodingLister {
     fn note(&mut self, field: &'static str, encoding: &'static str) {
         self.fields.push((field, FieldType::Encoded(encoding)));
     }
 }
 
-impl<'a> Codec<'a> for Lister {
-    fn dialect(&self) -> &Dialect {
+impl<'a> FieldVisitor<'a> for EncodingLister {
+    fn dialect(&self) -> &LogDialect {
         &self.dialect
     }
     fn time(&mut self, _: &mut Option<u64>) {
@@ -54,7 +55,7 @@ impl<'a> Codec<'a> for Lister {
     fn double(&mut self, field: &'static str, _: &mut u64) {
         self.note(field, "double");
     }
-    fn growing(&mut self, field: &'static str, _: &mut u64, _: &mut u64) {
+    fn increasing(&mut self, field: &'static str, _: &mut u64, _: &mut u64) {
         self.note(field, "value");
     }
     fn list<T: Default>(
@@ -75,30 +76,30 @@ impl<'a> Codec<'a> for Lister {
         self.fields.push((field, FieldType::Array));
         each(self, &mut T::default());
     }
-    fn series(
+    fn terminated_list(
         &mut self,
         field: &'static str,
-        list: &mut Vec<CounterValue<'a>>,
-        each: impl FnMut(&mut Self, &mut CounterValue<'a>),
+        list: &mut Vec<CounterEntry<'a>>,
+        each: impl FnMut(&mut Self, &mut CounterEntry<'a>),
     ) {
         self.entries(field, 1, list, each);
     }
-    fn refuse(&mut self, field: &'static str, value: u64, _: &'static str) {
+    fn reject(&mut self, field: &'static str, value: u64, _: &'static str) {
         panic!("{field} {value} refused");
     }
 }
 
 #[test]
-fn tables_say_what_is_read_in_every_data_version() {
+fn documented_layouts_match_the_decoder() {
     for version in 1..=17 {
-        let mut dialect = Dialect::released(version, 8);
-        // The later of the two producers of data version 1 has all that number stands for.
+        let mut dialect = LogDialect::released(version, 8);
+        // The later of the two producers of data version 1 writes all events of that version.
         dialect.minor = dialect.minor.max(2);
         for table in EVENTS {
             for &byte in table.bytes {
                 let mut event = Event::default();
                 assert!(event.begin(EventByte(byte)));
-                if let Body::Metadata(metadata) = &mut event.body {
+                if let EventBody::Metadata(metadata) = &mut event.body {
                     metadata.mtype = table.mtype;
                 }
                 let rows = table.layout.fields.iter().skip(1).zip(table.versions);
@@ -107,14 +108,15 @@ fn tables_say_what_is_read_in_every_data_version() {
                     .map(|(field, _)| (field.name, field.ty))
                     .collect();
                 let thing = table.versions.iter().any(|versions| versions.contains(&version));
-                if !shape::exists(event.byte, &dialect) || !thing {
-                    // A class could be unloaded from 11 on; its table is that of loading, which always was.
+                if !fields::is_defined(event.byte, &dialect) || !thing {
+                    // Unloads of classes exist since 11; their documented layout is that of loads, which always
+                    // existed.
                     let unload = byte == EventByte::METADATA_END_UNLOAD.0;
                     assert!(rows.is_empty() || unload, "{} in {version}", table.layout.name);
                     continue;
                 }
-                let mut lister = Lister { dialect, fields: Vec::new() };
-                shape::fields(&mut lister, &mut event);
+                let mut lister = EncodingLister { dialect, fields: Vec::new() };
+                fields::visit_fields(&mut lister, &mut event);
                 assert_eq!(
                     lister.fields, rows,
                     "{} {byte:#04x} in data version {version}",

@@ -1,22 +1,23 @@
-//! What is read can be written again: byte for byte from what the reader has, event for event from events alone.
+//! Tests that decoded logs are encoded again: byte for byte with the buffers' bases, event for event without.
 
-use super::assemble::{fixtures, open};
-use crate::MonoLog;
-use crate::consts::EventByte;
-use crate::dialect::Dialect;
-use crate::encode::Encoder;
-use crate::records::Event;
-use crate::writer::{WriteError, Writer};
 use perfuse_recording::Recording;
 
-/// The log again, buffer for buffer.
+use crate::consts::EventByte;
+use crate::dialect::LogDialect;
+use crate::encode::BufferEncoder;
+use crate::recording::MonoLog;
+use crate::records::Event;
+use crate::tests::assemble::{fixtures, open};
+use crate::writer::{WriteError, Writer};
+
+/// The log encoded again, buffer by buffer.
 fn rewritten(log: &MonoLog) -> Vec<u8> {
     let mut out = Vec::new();
     log.header().write(&mut out);
     let survey = log.survey();
     let mut event = Event::default();
     for buffer in &survey.buffers.list {
-        let mut encoder = Encoder::like(survey.dialect, &buffer.header);
+        let mut encoder = BufferEncoder::like(survey.dialect, &buffer.header);
         let mut decoder = buffer.decoder(log.source(), survey.dialect);
         while let Some(read) = decoder.read(&mut event) {
             read.unwrap();
@@ -34,7 +35,7 @@ fn byte_for_byte() {
     }
 }
 
-/// Real logs of every data version and option, where the corpus is.
+/// Real logs of every data version and option, if the corpus is available.
 #[test]
 fn byte_for_byte_of_real_logs() {
     let corpus = std::env::var_os("PERFUSE_CORPUS").map_or_else(
@@ -56,7 +57,7 @@ fn byte_for_byte_of_real_logs() {
     assert!(num > 90 || std::env::var_os("CI").is_none(), "no corpus");
 }
 
-/// Events of a log with their threads, in the order of the file.
+/// Passes the events of a log with their threads to `each`, in file order.
 fn events(log: &MonoLog, mut each: impl FnMut(u64, &mut Event<'_>)) {
     let survey = log.survey();
     let mut event = Event::default();
@@ -68,8 +69,8 @@ fn events(log: &MonoLog, mut each: impl FnMut(u64, &mut Event<'_>)) {
     }
 }
 
-/// What an event says, wherever it lies.
-fn said(event: &Event<'_>) -> String {
+/// Text of an event without its position.
+fn event_text(event: &Event<'_>) -> String {
     format!("{:?}", Event { offset: 0, size: 0, ..event.clone() })
 }
 
@@ -80,14 +81,14 @@ fn event_for_event_through_the_writer() {
         let mut writer = Writer::new(Vec::new(), log.header()).unwrap();
         let mut before: Vec<(u64, String)> = Vec::new();
         events(&log, |thread, event| {
-            before.push((thread, said(event)));
+            before.push((thread, event_text(event)));
             writer.event(thread, event).unwrap();
         });
         let mut after = Vec::new();
         let written = open(writer.finish().unwrap());
-        events(&written, |thread, event| after.push((thread, said(event))));
+        events(&written, |thread, event| after.push((thread, event_text(event))));
         assert_eq!(written.survey().faults, []);
-        // Threads are gathered into buffers of their own; each thread's events keep their order.
+        // Events are collected in a buffer for each thread; the events of a thread keep their order.
         before.sort_by_key(|(thread, _)| *thread);
         after.sort_by_key(|(thread, _)| *thread);
         assert_eq!(before, after, "{name}");
@@ -95,9 +96,9 @@ fn event_for_event_through_the_writer() {
 }
 
 #[test]
-fn an_event_the_data_version_does_not_have_is_refused_and_leaves_nothing_behind() {
+fn an_undefined_event_is_rejected_without_output() {
     let mut header = open(fixtures()[0].1.clone()).header().clone();
-    header = header.converted(&Dialect::released(3, 8));
+    header = header.converted(&LogDialect::released(3, 8));
     let mut writer = Writer::new(Vec::new(), &header).unwrap();
     let mut event = Event::default();
     for byte in [EventByte::SYNC_POINT, EventByte::GC_FINALIZE_START, EventByte::AOT_ID, EventByte::JITHELPER]

@@ -1,45 +1,49 @@
-//! Calls and objects of heap shots that are read many at a time are what they are one by one.
+//! Tests that the fast paths for runs decode calls and heapshot objects as the slow path does.
 
-use super::assemble::*;
-use crate::MonoLog;
-use crate::consts::KindSet;
-use crate::decode::{BareObject, Call, Decoder};
-use crate::records::{Body, Event};
 use perfuse_recording::Recording;
 
-/// Calls, objects and everything else, and what ends each buffer.
+use crate::consts::KindSet;
+use crate::decode::EventDecoder;
+use crate::decode::runs::{HeapObjectSummary, MethodEvent};
+use crate::recording::MonoLog;
+use crate::records::{Event, EventBody};
+use crate::tests::assemble::*;
+
+/// Calls, objects, all other events, and the errors that end buffers.
 fn one_by_one(log: &MonoLog) -> Vec<String> {
     walk(log, |_, _| ())
 }
 
 fn many_at_a_time(log: &MonoLog) -> Vec<String> {
-    walk(log, |decoder, told| {
-        decoder.calls(|call| told.push(format!("{call:?}")));
-        decoder.shot_objects(|object| told.push(format!("{object:?}")));
+    walk(log, |decoder, events| {
+        decoder.read_calls(|call| events.push(format!("{call:?}")));
+        decoder.read_heap_objects(|object| events.push(format!("{object:?}")));
     })
 }
 
-/// Without the methods of calls.
+/// The same without the methods of calls.
 fn bare(log: &MonoLog) -> Vec<String> {
-    walk(log, |decoder, told| decoder.bare_calls(|byte, time| told.push(format!("{byte:?} at {time}"))))
+    walk(log, |decoder, events| {
+        decoder.read_call_times(|byte, time| events.push(format!("{byte:?} at {time}")))
+    })
 }
 
-fn walk(log: &MonoLog, mut runs: impl FnMut(&mut Decoder<'_>, &mut Vec<String>)) -> Vec<String> {
+fn walk(log: &MonoLog, mut runs: impl FnMut(&mut EventDecoder<'_>, &mut Vec<String>)) -> Vec<String> {
     let survey = log.survey();
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     for buffer in &survey.buffers.list {
-        let mut decoder = buffer.decoder(log.source(), survey.dialect).lean(KindSet::all());
+        let mut decoder = buffer.decoder(log.source(), survey.dialect).skip_backtraces(KindSet::all());
         let mut event = Event::default();
         loop {
-            runs(&mut decoder, &mut told);
+            runs(&mut decoder, &mut events);
             let Some(read) = decoder.read(&mut event) else { break };
             let (byte, offset, time) = (event.byte, event.offset, decoder.time());
-            told.push(match (&read, &event.body) {
-                (Ok(()), Body::Call { method }) => {
-                    format!("{:?}", Call { byte, time, method: *method, offset })
+            events.push(match (&read, &event.body) {
+                (Ok(()), EventBody::Call { method }) => {
+                    format!("{:?}", MethodEvent { byte, time, method: *method, offset })
                 }
-                (Ok(()), Body::HeapObject(it)) => {
-                    format!("{:?}", BareObject::of(it, time, event.references.len() as u64, offset))
+                (Ok(()), EventBody::HeapObject(it)) => {
+                    format!("{:?}", HeapObjectSummary::new(it, time, event.references.len() as u64, offset))
                 }
                 (Ok(()), _) => {
                     event.frames.clear();
@@ -49,29 +53,30 @@ fn walk(log: &MonoLog, mut runs: impl FnMut(&mut Decoder<'_>, &mut Vec<String>))
             });
         }
     }
-    told
+    events
 }
 
 fn assert_alike(log: &MonoLog, what: &str) {
-    let told = one_by_one(log);
-    assert_eq!(told, many_at_a_time(log), "{what}");
-    let is_call =
-        |told: &&String| told.starts_with("Call {") || told.starts_with("METHOD_") && told.contains(" at ");
+    let events = one_by_one(log);
+    assert_eq!(events, many_at_a_time(log), "{what}");
+    let is_call = |events: &&String| {
+        events.starts_with("MethodEvent {") || events.starts_with("METHOD_") && events.contains(" at ")
+    };
     let bare = bare(log);
-    assert_eq!(bare.len(), told.len(), "{what}");
+    assert_eq!(bare.len(), events.len(), "{what}");
     let others = |all: &[String]| all.iter().filter(|it| !is_call(it)).cloned().collect::<Vec<_>>();
-    assert_eq!(others(&bare), others(&told), "{what}");
+    assert_eq!(others(&bare), others(&events), "{what}");
 }
 
 #[test]
-fn of_logs_of_every_data_version() {
+fn every_data_version_decodes_alike() {
     for (name, bytes) in fixtures() {
         assert_alike(&open(bytes), &name);
     }
 }
 
 #[test]
-fn of_damaged_logs() {
+fn damaged_logs_decode_alike() {
     let kinds = ["v17-heapshot", "v17-i386-calls", "v01-heapshot"];
     for (name, bytes) in fixtures().into_iter().filter(|(name, _)| kinds.contains(&name.as_str())) {
         let first = open(bytes.clone()).header().size as usize;
@@ -84,7 +89,7 @@ fn of_damaged_logs() {
     }
 }
 
-/// A number of so many bytes: 1.
+/// The number 1 in so many bytes.
 fn number(num_bytes: usize) -> Vec<u8> {
     let mut bytes = vec![0x80; num_bytes];
     bytes[0] |= 1;
@@ -93,16 +98,16 @@ fn number(num_bytes: usize) -> Vec<u8> {
 }
 
 #[test]
-fn of_numbers_of_any_length() {
+fn numbers_of_any_length_decode_alike() {
     for num_bytes in 1..13 {
-        for behind in [0, 9] {
+        for num_after in [0, 9] {
             let call = event(0x23, &[&number(num_bytes)]);
             let jit = event(0x43, &[&[2], &[4], &[8], b"A:B ()\0"]);
             let object =
                 event(0x26, &[&number(num_bytes), &[2], &[24], &[1], &[2, 0, 2], &number(num_bytes), &[2]]);
             let mut events = vec![call.clone(), jit, object.clone(), call, object];
-            events.extend(vec![event(0x13, &[&[2]]); behind]);
-            assert_alike(&log(&[buffer(&events)]), &format!("{num_bytes}, {behind}"));
+            events.extend(vec![event(0x13, &[&[2]]); num_after]);
+            assert_alike(&log(&[buffer(&events)]), &format!("{num_bytes}, {num_after}"));
         }
     }
 }

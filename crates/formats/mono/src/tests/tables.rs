@@ -1,12 +1,12 @@
-//! Rows of small logs.
+//! Tests of the rows of small logs.
 
 use arrow_array::RecordBatch;
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
+use perfuse_recording::{Placement, Recording, TableRequest};
 use perfuse_tables::access::{nullable, numbers, text};
 
-use super::assemble::*;
-use crate::MonoLog;
-use perfuse_recording::{Placement, Recording, TableRequest};
+use crate::recording::MonoLog;
+use crate::tests::assemble::*;
 
 fn rows(log: &MonoLog, name: &str) -> Vec<RecordBatch> {
     log.table(name, &Placement::alone(log), &TableRequest::default()).unwrap().collect()
@@ -58,7 +58,7 @@ fn alloc(vtable: i8, frames: &[i8]) -> Vec<u8> {
 }
 
 #[test]
-fn an_address_used_again_is_what_it_is_at_the_time() {
+fn a_reused_address_is_resolved_by_time() {
     let log = log(&[buffer(&[
         class(1, "First"),
         class(2, "Second"),
@@ -73,7 +73,7 @@ fn an_address_used_again_is_what_it_is_at_the_time() {
 }
 
 #[test]
-fn a_name_that_comes_late_is_known_before() {
+fn a_late_name_applies_to_earlier_events() {
     let log =
         log(&[buffer(&[alloc(8, &[])]), buffer_of(THREAD, TIME + 10, &[vtable(8, 1), class(1, "Late")])]);
     assert_eq!(keys(&log, "allocations", "type_id"), [Some(0)]);
@@ -81,7 +81,7 @@ fn a_name_that_comes_late_is_known_before() {
 
 #[test]
 fn equal_backtraces_are_one_stack() {
-    // Differences of methods: 0x1000 is called A, then one higher B, then back.
+    // Methods are differences: 0x1000 is A, one higher is B, then back.
     let log = log(&[buffer(&[
         jit(0, "A"),
         jit(1, "B"),
@@ -97,7 +97,7 @@ fn equal_backtraces_are_one_stack() {
 }
 
 #[test]
-fn a_thread_id_used_again_is_another_thread() {
+fn a_reused_thread_id_is_another_thread() {
     let start = event(0x22, &[&[5], &[0]]);
     let end = event(0x42, &[&[5], &[0]]);
     let named = |name: &str| event(0x02, &[&[5], &[0], &text_(name)]);
@@ -113,7 +113,7 @@ fn a_thread_id_used_again_is_another_thread() {
 }
 
 #[test]
-fn a_pause_is_from_the_stop_to_the_start() {
+fn a_pause_extends_from_stop_to_start() {
     let phase = |event: u8| super::assemble::event(0x11, &[&[event, 1]]);
     let log = log(&[buffer(&[phase(6), phase(7), phase(0), phase(5), phase(8), phase(9)])]);
     assert_eq!(
@@ -127,7 +127,7 @@ fn a_pause_is_from_the_stop_to_the_start() {
 }
 
 #[test]
-fn a_root_has_the_memory_it_lies_in() {
+fn a_root_has_its_registered_memory() {
     let register = event(0x46, &[&sleb(16), &[64], &[3], &sleb(8), &text_("Static Fields")]);
     let root = event(0x36, &[&[2], &sleb(24), &[0], &sleb(-8), &[1]]);
     let log = log(&[buffer(&[
@@ -145,7 +145,7 @@ fn a_root_has_the_memory_it_lies_in() {
 }
 
 #[test]
-fn references_that_go_on_are_of_the_same_object() {
+fn continued_references_belong_to_the_same_object() {
     let object =
         |size: u8, refs: &[u8]| event(0x26, &[&[4], &sleb(8), &[size, 1, (refs.len() / 2) as u8], refs]);
     let log =
@@ -169,7 +169,7 @@ fn a_handle_that_is_never_freed_has_no_end() {
 }
 
 #[test]
-fn values_of_counters_at_time_0_are_of_the_time_of_their_buffer() {
+fn counter_values_at_time_0_have_the_time_of_their_buffer() {
     let describe = [uleb(0x200), text_("plain"), vec![3, 0, 0, 1]].concat();
     let values = [vec![0x47], uleb((TIME + 1).wrapping_neg()), vec![1, 3, 5, 0]].concat();
     let later = [vec![0x81], uleb(TIME + 9)].concat();
@@ -180,7 +180,7 @@ fn values_of_counters_at_time_0_are_of_the_time_of_their_buffer() {
 }
 
 #[test]
-fn counters_add_up_but_performance_counters() {
+fn counters_add_up_except_performance_counters() {
     let describe =
         |section: &[u8], name: &[u8], index: u8| [section, name, &[3], &[0], &[0], &[index]].concat();
     let plain = describe(&uleb(0x200), &text_("plain"), 1);

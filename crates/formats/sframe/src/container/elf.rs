@@ -1,4 +1,4 @@
-//! As much of a 64-bit ELF file as finding the section takes. SFrame is defined for 64-bit machines only.
+//! The parts of a 64-bit ELF file that are needed to find a section. SFrame is defined for 64-bit machines only.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 use perfuse_wire::{Cursor, Endian, ErrorKind, ParseError, layout};
 
 layout! {
-    /// ELF header behind `e_ident`.
-    FileHeader = "Elf64_Ehdr", section "ELF" {
+    /// ELF header after `e_ident`.
+    Elf64Header = "Elf64_Ehdr", section "ELF" {
         /// 1 object file, 2 executable, 3 shared object.
         e_type: u16,
         /// Machine.
@@ -16,9 +16,9 @@ layout! {
         e_version: u32,
         /// Entry point.
         e_entry: u64,
-        /// Program headers.
+        /// Offset of the program headers.
         e_phoff: u64,
-        /// Section headers; 0 where stripped off.
+        /// Offset of the section headers; 0 where they were stripped.
         e_shoff: u64,
         /// Flags.
         e_flags: u32,
@@ -26,18 +26,18 @@ layout! {
         e_ehsize: u16,
         /// Size of a program header.
         e_phentsize: u16,
-        /// Program headers.
+        /// Number of program headers.
         e_phnum: u16,
         /// Size of a section header.
         e_shentsize: u16,
-        /// Section headers; 0 where the first of them tells.
+        /// Number of section headers; 0 where the first section header contains it.
         e_shnum: u16,
-        /// Section with the names of sections.
+        /// Index of the section with the section names.
         e_shstrndx: u16,
     }
 
     /// A section header.
-    SectionHeader = "Elf64_Shdr", section "ELF" {
+    Elf64SectionHeader = "Elf64_Shdr", section "ELF" {
         /// Offset of its name.
         sh_name: u32,
         /// Type.
@@ -50,9 +50,9 @@ layout! {
         sh_offset: u64,
         /// Size in bytes.
         sh_size: u64,
-        /// Another section.
+        /// Index of a related section.
         sh_link: u32,
-        /// A section that relocations are for.
+        /// Index of the section that relocations apply to.
         sh_info: u32,
         /// Alignment.
         sh_addralign: u64,
@@ -61,7 +61,7 @@ layout! {
     }
 
     /// A program header.
-    ProgramHeader = "Elf64_Phdr", section "ELF" {
+    Elf64ProgramHeader = "Elf64_Phdr", section "ELF" {
         /// Type.
         p_type: u32,
         /// Flags.
@@ -87,9 +87,9 @@ pub const ET_REL: u16 = 1;
 pub const SHT_NOBITS: u32 = 8;
 /// `sh_type` of relocations with addends.
 pub const SHT_RELA: u32 = 4;
-/// `sh_type` of a section of the program's own.
+/// `sh_type` of a section whose content the program defines.
 pub const SHT_PROGBITS: u32 = 1;
-/// `sh_flags`: loaded with the program.
+/// `sh_flags`: loaded at run time.
 pub const SHF_ALLOC: u64 = 2;
 const SHF_EXECINSTR: u64 = 4;
 /// `p_type` of a segment that is loaded.
@@ -99,37 +99,37 @@ pub const PT_PHDR: u32 = 6;
 /// `p_flags`: readable.
 pub const PF_R: u32 = 4;
 const PF_X: u32 = 1;
-/// Size of `e_ident`, which the header follows.
+/// Size of `e_ident`, which precedes the header.
 pub const IDENT_BYTES: usize = 16;
 
-/// An ELF file's headers.
+/// The headers of an ELF file.
 #[derive(Debug)]
 pub struct Elf<'a> {
-    /// Its bytes.
+    /// The bytes of the file.
     pub data: &'a [u8],
     /// Byte order.
     pub endian: Endian,
     /// The header.
-    pub header: FileHeader,
-    /// Section headers; none where they are stripped off or damaged.
-    pub sections: Vec<SectionHeader>,
+    pub header: Elf64Header,
+    /// Section headers; empty where they are stripped or damaged.
+    pub sections: Vec<Elf64SectionHeader>,
     /// Program headers.
-    pub segments: Vec<ProgramHeader>,
+    pub segments: Vec<Elf64ProgramHeader>,
 }
 
 impl<'a> Elf<'a> {
-    /// Whether bytes begin as an ELF file does.
+    /// Whether these first bytes are those of an ELF file.
     #[must_use]
     pub fn sniff(head: &[u8]) -> bool {
         head.starts_with(b"\x7fELF")
     }
 
-    /// Reads the headers. Tables that do not fit are cut.
+    /// Reads the headers. Tables that go past the end of the file are clipped.
     ///
     /// # Errors
     /// When it is not a 64-bit ELF file, or ends within its header.
     pub fn parse(data: &'a [u8]) -> Result<Self, ParseError> {
-        let need = (IDENT_BYTES as u64).saturating_add(FileHeader::SIZE);
+        let need = (IDENT_BYTES as u64).saturating_add(Elf64Header::SIZE);
         if (data.len() as u64) < need {
             let kind = ErrorKind::Short { need, have: data.len() as u64 };
             return Err(ParseError::new(kind, 0, "e_ident"));
@@ -149,19 +149,20 @@ impl<'a> Elf<'a> {
             _ => return Err(ParseError::new(ErrorKind::Short { need, have: 0 }, 0, "e_ident")),
         };
         let body = data.get(IDENT_BYTES..).unwrap_or_default();
-        let header = FileHeader::read(&mut Cursor::new(body, IDENT_BYTES as u64, endian))?;
+        let header = Elf64Header::read(&mut Cursor::new(body, IDENT_BYTES as u64, endian))?;
         let mut elf = Self { data, endian, header, sections: Vec::new(), segments: Vec::new() };
         elf.segments =
-            elf.table(header.e_phoff, header.e_phnum.into(), header.e_phentsize, ProgramHeader::read);
-        let first = elf.table(header.e_shoff, 1, header.e_shentsize, SectionHeader::read);
+            elf.table(header.e_phoff, header.e_phnum.into(), header.e_phentsize, Elf64ProgramHeader::read);
+        let first = elf.table(header.e_shoff, 1, header.e_shentsize, Elf64SectionHeader::read);
         let num_sections = match (header.e_shnum, first.first()) {
             (0, Some(first)) => first.sh_size,
             (num, _) => num.into(),
         };
-        elf.sections = elf.table(header.e_shoff, num_sections, header.e_shentsize, SectionHeader::read);
+        elf.sections = elf.table(header.e_shoff, num_sections, header.e_shentsize, Elf64SectionHeader::read);
         Ok(elf)
     }
 
+    /// Reads a table of headers, clipped at the end of the file.
     fn table<T>(
         &self,
         offset: u64,
@@ -176,50 +177,50 @@ impl<'a> Elf<'a> {
         entries.take(num).map_while(|entry| read(&mut Cursor::new(entry, 0, self.endian)).ok()).collect()
     }
 
-    /// Whether a section has that name.
+    /// Whether a section has this name.
     #[must_use]
-    pub fn is_named(&self, section: &SectionHeader, name: &[u8]) -> bool {
+    pub fn is_named(&self, section: &Elf64SectionHeader, name: &[u8]) -> bool {
         let names = self.sections.get(usize::from(self.header.e_shstrndx));
         let names = names.and_then(|names| self.bytes(names)).unwrap_or_default();
         let rest = names.get(section.sh_name as usize..).unwrap_or_default();
         rest.strip_prefix(name).is_some_and(|rest| rest.first() == Some(&0))
     }
 
-    /// Where in the file a section header is.
+    /// Range of a section header in the file.
     #[must_use]
     pub fn section_header(&self, index: usize) -> Option<Range<usize>> {
-        entry(self.header.e_shoff, index, self.header.e_shentsize, SectionHeader::SIZE)
+        entry(self.header.e_shoff, index, self.header.e_shentsize, Elf64SectionHeader::SIZE)
     }
 
-    /// Where in the file a program header is.
+    /// Range of a program header in the file.
     #[must_use]
     pub fn program_header(&self, index: usize) -> Option<Range<usize>> {
-        entry(self.header.e_phoff, index, self.header.e_phentsize, ProgramHeader::SIZE)
+        entry(self.header.e_phoff, index, self.header.e_phentsize, Elf64ProgramHeader::SIZE)
     }
 
-    /// A section's bytes; those that are there, where the file ends early.
+    /// The bytes of a section, clipped at the end of the file; `None` for SHT_NOBITS.
     #[must_use]
-    pub fn bytes(&self, section: &SectionHeader) -> Option<&'a [u8]> {
+    pub fn bytes(&self, section: &Elf64SectionHeader) -> Option<&'a [u8]> {
         if section.sh_type == SHT_NOBITS {
             return None;
         }
         self.part(section.sh_offset, section.sh_size)
     }
 
-    /// A part of the file, cut where the file ends.
+    /// A range of the file, clipped at its end.
     #[must_use]
     pub fn part(&self, offset: u64, size: u64) -> Option<&'a [u8]> {
         let rest = self.data.get(usize::try_from(offset).ok()?..)?;
         Some(rest.get(..usize::try_from(size).ok()?).unwrap_or(rest))
     }
 
-    /// Whether it is an object file, which nobody linked yet.
+    /// Whether it is a relocatable object file.
     #[must_use]
     pub fn is_object(&self) -> bool {
         self.header.e_type == ET_REL
     }
 
-    /// Addresses of code, sorted: of executable sections, or segments where there are none.
+    /// Address ranges of code, sorted: of executable sections, or of executable segments where there are none.
     #[must_use]
     pub fn code(&self) -> Arc<[Range<u64>]> {
         let sections = self.sections.iter().filter(|s| s.sh_flags & SHF_EXECINSTR != 0 && s.sh_size != 0);
@@ -233,6 +234,7 @@ impl<'a> Elf<'a> {
     }
 }
 
+/// The range of an entry of a table.
 fn entry(table: u64, index: usize, stride: u16, size: u64) -> Option<Range<usize>> {
     let at = usize::try_from(table).ok()?.checked_add(index.checked_mul(stride.into())?)?;
     Some(at..at.checked_add(usize::try_from(size).ok()?)?)

@@ -1,6 +1,5 @@
-//! Where sections are: in ELF files, object files, archives, or bare.
+//! Finds the sections of ELF files, object files and archives; a bare section is a file of its own.
 
-pub mod archive;
 pub mod elf;
 pub mod relocation;
 
@@ -8,149 +7,158 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
+use perfuse_recording::Sniff;
 use perfuse_wire::{ErrorKind, ParseError};
 
 use super::consts::{PT_GNU_SFRAME, SFRAME_MAGIC};
 use elf::Elf;
-use relocation::Relocated;
+use relocation::AppliedRelocations;
 
-/// What a section was found in.
+/// What kind of file a section was found in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holder {
-    /// Nothing: the file is the section, as `objcopy -O binary -j .sframe` cuts it out.
+pub enum SectionOrigin {
+    /// The file is the section, as `objcopy -O binary -j .sframe` extracts it.
     Bare,
     /// An executable or shared object.
     Linked,
     /// An executable or shared object without section headers: a segment, which may be longer than the section.
     Segment,
-    /// An object file, or a member of an archive of such.
+    /// An object file, or a member of an archive of object files.
     Object,
 }
 
-/// A section.
+/// A section and its location.
 #[derive(Clone, Debug)]
 pub struct Section {
-    /// What it is in.
-    pub holder: Holder,
-    /// Member of the archive; empty where the file is none.
+    /// The kind of file it was found in.
+    pub origin: SectionOrigin,
+    /// Name of the archive member; empty where the file is not an archive.
     pub member: String,
-    /// Its place in the file.
-    pub place: Range<usize>,
-    /// The ELF file it is in: all of the file, or a member of the archive.
+    /// Range in the file.
+    pub range: Range<usize>,
+    /// Range in the file of the ELF file that contains it: all of it, or a member of the archive.
     pub elf: Range<usize>,
-    /// Where it is loaded to; 0 where nobody knows.
+    /// Load address; 0 where unknown.
     pub address: u64,
     /// ELF machine.
     pub machine: Option<u16>,
     /// `sh_type`; 0 where there is no section header.
     pub sh_type: u32,
-    /// Size in the file of the segment that holds it.
+    /// Size in the file of the PT_GNU_SFRAME segment.
     pub segment_bytes: Option<u64>,
-    /// Addresses of code, sorted; empty where nobody knows.
+    /// Address ranges of code, sorted; empty where unknown.
     pub code: Arc<[Range<u64>]>,
-    /// Which relocations were applied, in an object file.
-    pub relocated: Option<Relocated>,
-    /// Its bytes with those, where there were any.
-    pub filled: Option<Vec<u8>>,
+    /// The relocations of the section, in an object file.
+    pub relocations: Option<AppliedRelocations>,
+    /// The bytes with relocations applied, where there are any.
+    pub relocated_data: Option<Vec<u8>>,
 }
 
 impl Section {
-    /// Its bytes, relocated where it is of an object file.
+    /// The bytes; in an object file with relocations applied.
     #[must_use]
     pub fn data<'a>(&'a self, file: &'a [u8]) -> &'a [u8] {
-        match &self.filled {
+        match &self.relocated_data {
             Some(bytes) => bytes,
             None => self.raw(file),
         }
     }
 
-    /// Its bytes as they are in the file.
+    /// The bytes as stored in the file.
     #[must_use]
     pub fn raw<'a>(&self, file: &'a [u8]) -> &'a [u8] {
-        file.get(self.place.clone()).unwrap_or_default()
+        file.get(self.range.clone()).unwrap_or_default()
     }
 }
 
-/// Whether these first bytes are of something that may hold a section.
+/// How certain it is that a file is a section or contains one: programs and archives only may contain one.
 #[must_use]
-pub fn sniff(head: &[u8]) -> bool {
-    Elf::sniff(head) || archive::sniff(head) || sniff_bare(head)
+pub fn sniff(head: &[u8]) -> Sniff {
+    if Elf::sniff(head) || is_archive(head) { Sniff::Likely } else { sniff_bare(head) }
 }
 
-/// Two bytes of magic are few: version or ABI have to be known as well.
-fn sniff_bare(head: &[u8]) -> bool {
-    let Some(&[a, b, version, _flags, abi]) = head.first_chunk::<5>() else { return false };
+/// How certain it is that bytes begin with a section's header. The magic number has two bytes, so the version or the ABI has to
+/// be a known one as well.
+fn sniff_bare(head: &[u8]) -> Sniff {
+    let Some(&[a, b, version, _flags, abi]) = head.first_chunk::<5>() else { return Sniff::No };
     let magic = u16::from_le_bytes([a, b]);
-    (magic == SFRAME_MAGIC || magic.swap_bytes() == SFRAME_MAGIC)
-        && ((1..=3).contains(&version) || (1..=4).contains(&abi))
+    let has_magic = magic == SFRAME_MAGIC || magic.swap_bytes() == SFRAME_MAGIC;
+    match (has_magic, (1..=3).contains(&version), (1..=4).contains(&abi)) {
+        (true, true, true) => Sniff::Certain,
+        (true, true, false) | (true, false, true) => Sniff::Likely,
+        _ => Sniff::No,
+    }
 }
 
-/// Every section of a file.
+/// All sections of a file.
 ///
 /// # Errors
 /// When there is none, or the file's own headers cannot be read.
 pub fn sections(file: &[u8]) -> Result<Vec<Section>, ParseError> {
     if Elf::sniff(file) {
         let elf = Elf::parse(file)?;
-        let found = of_elf(&elf, 0, "");
+        let found = elf_sections(&elf, 0, "");
         return match found.is_empty() {
-            true => Err(none("find a .sframe section or a PT_GNU_SFRAME segment in this ELF file")),
+            true => Err(unreadable("find a .sframe section or a PT_GNU_SFRAME segment in this ELF file")),
             false => Ok(found),
         };
     }
-    if archive::is_thin(file) {
-        return Err(none("read a thin archive, which has only the names of its members"));
+    if is_thin_archive(file) {
+        return Err(unreadable("read a thin archive, which contains only the names of its members"));
     }
-    if archive::sniff(file) {
-        let members = archive::members(file).into_iter().flat_map(|(name, place)| {
-            let start = place.start;
-            let bytes = file.get(place).unwrap_or_default();
-            Elf::parse(bytes).map(|elf| of_elf(&elf, start, &name)).unwrap_or_default()
+    if is_archive(file) {
+        let members = archive_members(file).into_iter().flat_map(|(name, range)| {
+            let start = range.start;
+            let bytes = file.get(range).unwrap_or_default();
+            Elf::parse(bytes).map(|elf| elf_sections(&elf, start, &name)).unwrap_or_default()
         });
         let found: Vec<_> = members.collect();
         return match found.is_empty() {
-            true => Err(none("find a member with a .sframe section in this archive")),
+            true => Err(unreadable("find a member with a .sframe section in this archive")),
             false => Ok(found),
         };
     }
     let bare = Section {
-        holder: Holder::Bare,
+        origin: SectionOrigin::Bare,
         member: String::new(),
-        place: 0..file.len(),
+        range: 0..file.len(),
         elf: 0..0,
         address: 0,
         machine: None,
         sh_type: 0,
         segment_bytes: None,
         code: Arc::default(),
-        relocated: None,
-        filled: None,
+        relocations: None,
+        relocated_data: None,
     };
     Ok(vec![bare])
 }
 
-fn none(what: &'static str) -> ParseError {
+/// The error for a file without a readable section.
+fn unreadable(what: &'static str) -> ParseError {
     ParseError::new(ErrorKind::Unreadable { what }, 0, "")
 }
 
-fn of_elf(elf: &Elf<'_>, start: usize, member: &str) -> Vec<Section> {
+/// The sections of an ELF file that starts at this offset of the file.
+fn elf_sections(elf: &Elf<'_>, start: usize, member: &str) -> Vec<Section> {
     let segment = elf.segments.iter().find(|segment| segment.p_type == PT_GNU_SFRAME);
-    let blank = Section {
-        holder: Holder::Segment,
+    let template = Section {
+        origin: SectionOrigin::Segment,
         member: member.to_owned(),
-        place: 0..0,
+        range: 0..0,
         elf: start..start.saturating_add(elf.data.len()),
         address: 0,
         machine: Some(elf.header.e_machine),
         sh_type: 0,
         segment_bytes: segment.map(|segment| segment.p_filesz),
         code: elf.code(),
-        relocated: None,
-        filled: None,
+        relocations: None,
+        relocated_data: None,
     };
     let mut found = Vec::new();
-    // Sections do not overlap, so all together are no longer than the file: headers that claim more are damage.
-    let mut left = elf.data.len();
+    // Sections do not overlap, so their total size is limited by that of the file; headers that claim more are
+    // damaged.
+    let mut bytes_left = elf.data.len();
     for (index, header) in elf.sections.iter().enumerate() {
         if !elf.is_named(header, b".sframe") {
             continue;
@@ -158,34 +166,86 @@ fn of_elf(elf: &Elf<'_>, start: usize, member: &str) -> Vec<Section> {
         let Some(bytes) = elf.bytes(header).filter(|bytes| !bytes.is_empty() || found.is_empty()) else {
             continue;
         };
-        let Some(rest) = left.checked_sub(bytes.len()) else { break };
-        left = rest;
-        let mut filled = Cow::Borrowed(bytes);
-        let relocated = elf.is_object().then(|| relocation::apply(elf, index, &mut filled));
+        let Some(bytes_left_after) = bytes_left.checked_sub(bytes.len()) else { break };
+        bytes_left = bytes_left_after;
+        let mut relocated_data = Cow::Borrowed(bytes);
+        let relocations =
+            elf.is_object().then(|| relocation::apply_relocations(elf, index, &mut relocated_data));
         found.push(Section {
-            holder: if elf.is_object() { Holder::Object } else { Holder::Linked },
-            place: place(start, header.sh_offset, bytes.len()),
+            origin: if elf.is_object() { SectionOrigin::Object } else { SectionOrigin::Linked },
+            range: file_range(start, header.sh_offset, bytes.len()),
             address: header.sh_addr,
             sh_type: header.sh_type,
-            relocated,
-            filled: match filled {
+            relocations,
+            relocated_data: match relocated_data {
                 Cow::Borrowed(_) => None,
                 Cow::Owned(bytes) => Some(bytes),
             },
-            ..blank.clone()
+            ..template.clone()
         });
     }
     if found.is_empty()
         && let Some(segment) = segment
         && let Some(bytes) = elf.part(segment.p_offset, segment.p_filesz)
     {
-        let place = place(start, segment.p_offset, bytes.len());
-        found.push(Section { place, address: segment.p_vaddr, ..blank });
+        let range = file_range(start, segment.p_offset, bytes.len());
+        found.push(Section { range, address: segment.p_vaddr, ..template });
     }
     found
 }
 
-fn place(start: usize, offset: u64, len: usize) -> Range<usize> {
+/// A range of the file, given by an offset in the ELF file at `start`.
+fn file_range(start: usize, offset: u64, len: usize) -> Range<usize> {
     let from = start.saturating_add(usize::try_from(offset).unwrap_or(usize::MAX));
     from..from.saturating_add(len)
+}
+
+const ARCHIVE_MAGIC: &[u8] = b"!<arch>\n";
+const THIN_ARCHIVE_MAGIC: &[u8] = b"!<thin>\n";
+const MEMBER_HEADER_BYTES: usize = 60;
+
+/// Whether these first bytes are those of an archive; a thin archive contains only the names of its members.
+fn is_archive(head: &[u8]) -> bool {
+    head.starts_with(ARCHIVE_MAGIC) || is_thin_archive(head)
+}
+
+/// Whether these first bytes are those of a thin archive, whose members are separate files.
+fn is_thin_archive(head: &[u8]) -> bool {
+    head.starts_with(THIN_ARCHIVE_MAGIC)
+}
+
+/// Name and range of each member, in file order; ends at a header that cannot be parsed.
+fn archive_members(data: &[u8]) -> Vec<(String, Range<usize>)> {
+    let mut members = Vec::new();
+    let mut long_names: &[u8] = &[];
+    let mut at = ARCHIVE_MAGIC.len();
+    while let Some(header) = at.checked_add(MEMBER_HEADER_BYTES).and_then(|end| data.get(at..end)) {
+        let Some(size) = parse_decimal(header.get(48..58).unwrap_or_default()) else { break };
+        let start = at.saturating_add(MEMBER_HEADER_BYTES);
+        let end = start.saturating_add(size).min(data.len());
+        let Some(content) = data.get(start..end) else { break };
+        let name = header.get(..16).unwrap_or_default().trim_ascii_end();
+        match name {
+            b"/" | b"/SYM64/" => {}
+            b"//" => long_names = content,
+            _ => members.push((member_name(name, long_names), start..end)),
+        }
+        // Members begin at even offsets.
+        at = end.saturating_add(end & 1);
+    }
+    members
+}
+
+fn parse_decimal(digits: &[u8]) -> Option<usize> {
+    std::str::from_utf8(digits).ok()?.trim().parse().ok()
+}
+
+/// The name of an archive member; long names are in a table.
+fn member_name(name: &[u8], long_names: &[u8]) -> String {
+    let long = name.strip_prefix(b"/").and_then(parse_decimal).and_then(|at| long_names.get(at..));
+    let name = match long {
+        Some(bytes_left_after) => bytes_left_after.split(|byte| *byte == b'\n').next().unwrap_or_default(),
+        None => name,
+    };
+    String::from_utf8_lossy(name.strip_suffix(b"/").unwrap_or(name)).into_owned()
 }

@@ -1,4 +1,4 @@
-//! Texts held against those of readelf itself.
+//! Texts are compared with the output of readelf itself.
 
 use super::corpus::{bytes, files, open};
 use crate::SFrame;
@@ -9,7 +9,7 @@ pub fn text(file: &SFrame, style: Style) -> String {
     String::from_utf8(blocks.concat()).expect("is text")
 }
 
-/// The readelf that made a dump, by the names of folder and file.
+/// The version of readelf that wrote a dump, from the names of folder and file.
 fn style_of(path: &str) -> Style {
     let is_of =
         |version: &str| path.contains(&format!("/{version}")) || path.contains(&format!("_{version}."));
@@ -22,7 +22,7 @@ fn style_of(path: &str) -> Style {
 }
 
 #[test]
-fn fixtures_read_as_readelf_says() {
+fn fixtures_have_the_text_of_readelf() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/testdata");
     for name in ["v1_ld_r_broken.o", "v2_nest_llvm22.o", "lld22_v2.so", "v3_leaf.so"] {
         let path = format!("{folder}/{name}");

@@ -1,4 +1,4 @@
-//! Sections put together byte by byte, without our own layouts and writer.
+//! Sections assembled byte by byte, without the layouts and the writer under test.
 
 /// Version 2 for amd64: functions that all share the same rows `sp+8`, each of 3 bytes.
 pub fn version2(num_functions: u32, num_rows: u32) -> Vec<u8> {
@@ -19,14 +19,14 @@ pub fn version2(num_functions: u32, num_rows: u32) -> Vec<u8> {
     bytes
 }
 
-/// Version 3 for amd64 with a DEFAULT, a FLEX, a signal and a repeating function.
+/// Version 3 for amd64 with a DEFAULT, a FLEX, a signal and a PCMASK function.
 pub fn version3() -> Vec<u8> {
     let attributes_and_rows: [&[u8]; 4] = [
         // 2 rows: sp+8; sp+16 with the frame pointer at cfa-16
         &[2, 0, 0, 0, 0, 0, 0x03, 8, 1, 0x05, 16, 0xf0],
-        // FLEX, 2 rows: r10+0; (fp-8) with the return address as ever and the frame pointer at (fp+0)
+        // FLEX, 2 rows: r10+0; (fp-8) with a fixed return address and the frame pointer at (fp+0)
         &[2, 0, 0, 1, 0, 0, 0x05, 10 << 3 | 1, 0, 4, 0x0a, 6 << 3 | 3, 0xf8, 0, 6 << 3 | 3, 0],
-        // a signal frame, 1 row: the outermost
+        // a signal frame, 1 row: the outermost frame
         &[1, 0, 0x80, 0, 0, 0, 0x00],
         // repeats every 16 bytes, 2 rows: sp+8, sp+16
         &[2, 0, 0x10, 0, 16, 0, 0x03, 8, 11, 0x03, 16],
@@ -48,7 +48,7 @@ pub fn version3() -> Vec<u8> {
     bytes
 }
 
-/// A shared object with nothing but a segment PT_GNU_SFRAME, loaded to 0x2000.
+/// A shared object with only a PT_GNU_SFRAME segment, loaded to 0x2000.
 pub fn elf(section: &[u8]) -> Vec<u8> {
     let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
     bytes.resize(16, 0);

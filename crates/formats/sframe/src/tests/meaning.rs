@@ -1,10 +1,10 @@
-//! What rows mean, where functions are, and which row an address finds.
+//! What rows mean, where functions start, and which row applies at an address.
 
 use super::corpus::{bytes, files, open};
 use super::hand_made;
 use crate::SFrame;
 use crate::recovery::{Base, Expression, Recover, Recovery};
-use crate::starts::Starts;
+use crate::unit::StartBase;
 use perfuse_recording::Recording;
 
 fn at(base: Base, offset: i64, deref: bool) -> Expression {
@@ -67,7 +67,7 @@ fn starts_count_from_where_each_producer_counts() {
         let from_field = expected.iter().any(|(known, field)| name.ends_with(known) && *field);
         let section = &file.sections()[0];
         for view in file.views() {
-            assert_eq!(matches!(view.piece.starts, Starts::FromField(_)), from_field, "{name}");
+            assert_eq!(matches!(view.unit.starts, StartBase::FromField(_)), from_field, "{name}");
             for function in view.functions() {
                 let inside = section.code.iter().any(|code| code.contains(&function.start));
                 assert!(inside, "{name}: {:#x}", function.start);

@@ -1,4 +1,4 @@
-//! Real sections of every version and ABI, damaged ones, and laws.
+//! Tests with real sections of every version and ABI, with damaged ones, and with properties.
 
 mod corpus;
 mod damage;

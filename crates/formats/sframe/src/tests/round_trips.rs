@@ -1,10 +1,10 @@
-//! What is written is what was read.
+//! Writing what was read gives the same bytes.
 
 use super::corpus::{bytes, files, open};
 use super::dumps::text;
 use crate::SFrame;
 use crate::readelf::Style;
-use crate::writer::{Contents, merge};
+use crate::writer::{SectionContents, merge};
 
 /// Sections as producers wrote them, without their files.
 fn sections() -> Vec<(String, Vec<u8>)> {
@@ -12,8 +12,8 @@ fn sections() -> Vec<(String, Vec<u8>)> {
     found.into_iter().map(|path| (path.to_string_lossy().into_owned(), bytes(&path))).collect()
 }
 
-pub fn contents(file: &SFrame) -> Vec<Contents> {
-    file.views().map(Contents::of).collect()
+pub fn contents(file: &SFrame) -> Vec<SectionContents> {
+    file.views().map(SectionContents::of).collect()
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn what_producers_wrote_is_written_again_byte_for_byte() {
     for (name, section) in sections() {
         let file = open(section.clone(), Some(0x1000));
         for (view, contents) in file.views().zip(contents(&file)) {
-            let at = view.piece.at;
+            let at = view.unit.at;
             let written = contents.encode(0x1000 + at as u64).expect("fits");
             let expected = &section[at..at + written.len()];
             assert!(written == expected, "{name}: piece at {at}");
@@ -47,7 +47,7 @@ fn shared_rows_read_the_same_and_take_less() {
 }
 
 #[test]
-fn versions_there_and_back_lose_what_was_told() {
+fn conversions_to_later_versions_and_back_are_lossless() {
     for (name, section) in sections().into_iter().filter(|(name, _)| name.contains("/v1/")) {
         let start = contents(&open(section, Some(0x1000))).remove(0);
         let (second, none) = start.convert(2);
@@ -70,13 +70,13 @@ fn pieces_become_one_sorted_section() {
     for path in files(|path| path.contains("/concat/") && path.ends_with(".so")) {
         let file = open(bytes(&path), None);
         let section = &file.sections()[0];
-        assert_eq!(file.pieces().len(), 3, "{}", path.display());
+        assert_eq!(file.units().len(), 3, "{}", path.display());
         let merged =
             merge(contents(&file)).expect("are alike").contents.encode(section.address).expect("fits");
-        let put = crate::writer::put_back(&bytes(&path), section, &merged).expect("is smaller");
+        let put = crate::writer::replace_section(&bytes(&path), section, &merged).expect("is smaller");
         let again = open(put, None);
-        assert_eq!(again.pieces().len(), 1);
-        assert!(again.pieces()[0].is_sorted());
+        assert_eq!(again.units().len(), 1);
+        assert!(again.units()[0].is_sorted());
         for view in file.views() {
             for function in view.functions() {
                 let found = again.find(function.start).expect("is there still");

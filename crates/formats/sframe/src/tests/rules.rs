@@ -1,4 +1,4 @@
-//! Rules: each by the smallest bytes that break it, none by what producers write.
+//! Each rule is violated by hand-made bytes, and none by what producers write.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Seek};
@@ -70,7 +70,7 @@ fn each_departure_has_its_code() {
 }
 
 #[test]
-fn what_producers_write_is_clean_but_for_what_is_known() {
+fn producers_write_valid_sections_except_for_known_defects() {
     let mut wrong = Vec::new();
     for path in files(|path| path.ends_with(".elf") || path.ends_with(".so") || path.ends_with(".o")) {
         let name = path.to_string_lossy().into_owned();
@@ -119,13 +119,13 @@ fn repaired_files_are_clean() {
         else {
             continue;
         };
-        // An unknown version or ABI cannot be made a known one.
+        // An unknown version or ABI cannot be repaired.
         if ["_ver_", "abi", "magic_swapped"].iter().any(|what| name.contains(what)) {
             continue;
         }
         let before = codes(&file);
         let (again, changes) = repaired(&file);
-        // What only the producer can mend: code that is not told of, or that is not there.
+        // Only the producer can repair these: code without rows, or functions outside of code.
         let accepted = ["SF025", "SF028", "SF029", "SF030", "SF045"];
         let after: BTreeSet<_> = codes(&again).into_iter().filter(|code| !accepted.contains(code)).collect();
         if !after.is_empty() || (changes == 0 && !before.is_empty()) {

@@ -1,4 +1,4 @@
-//! Rows of `unwind_rows` say what rows of the file do, each worked out by itself.
+//! Table `unwind_rows` has what the rows of the file mean, each interpreted on its own.
 
 use arrow_array::types::{Int64Type, UInt64Type};
 use perfuse_tables::access::{booleans, nullable, numbers, text};
@@ -7,20 +7,20 @@ use super::corpus::{bytes, files, open};
 use crate::recovery::{Expression, Recovery};
 use perfuse_recording::{Placement, Recording, TableRequest};
 
-/// Start, the three rules, whether the return address is signed, whether there is no caller, offset.
-type Said = (u64, [Option<(String, i64, bool)>; 3], bool, bool, u64);
+/// Start, the three rules, `ra_mangled`, `outermost`, record offset.
+type RowValues = (u64, [Option<(String, i64, bool)>; 3], bool, bool, u64);
 
 #[test]
 fn tables_have_what_rows_say() {
     let picked = |path: &str| path.ends_with(".sframe") && !path.contains("/large/");
     for path in files(picked) {
         let file = open(bytes(&path), Some(0x1000));
-        let mut expected: Vec<Said> = Vec::new();
+        let mut expected: Vec<RowValues> = Vec::new();
         for view in file.views() {
             for function in view.functions() {
-                let context = view.piece.context(&function);
+                let context = view.unit.context(&function);
                 for row in view.rows(&function).map_while(Result::ok) {
-                    let recovery = context.meaning(&row).ok();
+                    let recovery = context.interpret(&row).ok();
                     let (rules, mangled) = match recovery {
                         Some(Recovery::Caller { cfa, fp, ra, ra_mangled }) => {
                             ([Some(cfa), fp.expression(), ra.expression()], ra_mangled)
@@ -36,7 +36,7 @@ fn tables_have_what_rows_say() {
             }
         }
         let batches = file.table("unwind_rows", &Placement::alone(&file), &TableRequest::default());
-        let mut found: Vec<Said> = Vec::new();
+        let mut found: Vec<RowValues> = Vec::new();
         for batch in batches.expect("is filled") {
             let rule = |row: usize, [base, offset, deref]: [&'static str; 3]| {
                 let base = text(&batch, base).unwrap().get(row)?.to_owned();

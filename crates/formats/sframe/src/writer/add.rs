@@ -1,97 +1,251 @@
-//! Functions made of what their rows are to say.
+//! Adds functions whose rows are given as recovery rules, each written in the shortest form its version has.
 
-use super::{Contents, Described, OwnedRow, row_of};
-use crate::consts::{SFRAME_FDE_TYPE_DEFAULT, SFRAME_FDE_TYPE_FLEX};
-use crate::records::FuncInfo;
-use crate::recovery::{Context, Recovery};
+use super::contents::{OwnedFre, SectionContents, SectionFunction};
+use crate::consts::{
+    Abi, S390X_CFA_ADJUSTMENT, S390X_CFA_SCALE, SFRAME_FDE_TYPE_DEFAULT, SFRAME_FDE_TYPE_FLEX,
+};
+use crate::records::FdeInfo;
+use crate::recovery::{Base, Expression, Recover, Recovery, RowContext};
+use crate::row::FreInfo;
 
-/// A function to be added.
+/// A function to add.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Added {
+pub struct NewFunction {
     /// First address.
     pub start: u64,
     /// Size in bytes.
     pub size: u32,
-    /// Size in bytes of the block of code that repeats; 0 where none does.
+    /// Size in bytes of the block of code that repeats; 0 for code that does not repeat.
     pub repeat_bytes: u8,
-    /// Whether the kernel enters it for a signal.
+    /// Whether it is a signal frame.
     pub is_signal: bool,
     /// Whether return addresses are signed with key B (aarch64).
     pub is_key_b: bool,
 }
 
-/// How far a section has come.
+/// A state of a section's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct Checkpoint {
     functions: usize,
     blocks: usize,
 }
 
-impl Contents {
-    /// How far it has come, to go back to.
+impl SectionContents {
+    /// The current state, for [`roll_back`](Self::roll_back).
     #[must_use]
-    pub fn mark(&self) -> Mark {
-        Mark { functions: self.functions.len(), blocks: self.blocks.len() }
+    pub fn checkpoint(&self) -> Checkpoint {
+        Checkpoint { functions: self.functions.len(), blocks: self.blocks.len() }
     }
 
-    /// Takes away what was added since.
-    pub fn back_to(&mut self, mark: Mark) {
-        self.functions.truncate(mark.functions);
-        self.blocks.truncate(mark.blocks);
+    /// Removes what was added since.
+    pub fn roll_back(&mut self, checkpoint: Checkpoint) {
+        self.functions.truncate(checkpoint.functions);
+        self.blocks.truncate(checkpoint.blocks);
     }
 
-    /// Adds a function; in version 3 with rows that name registers where they have to.
+    /// Adds a function; in version 3 with FLEX rows where DEFAULT rows cannot represent it.
     ///
     /// # Errors
-    /// The index of the first row this version cannot write, and why; no index where it is about the function.
+    /// The index of the first row that this version cannot represent, and why; no index where the reason is the
+    /// function.
     pub fn add(
         &mut self,
-        function: Added,
+        function: NewFunction,
         rows: &[(u32, Recovery)],
     ) -> Result<(), (Option<usize>, &'static str)> {
         if function.is_signal && self.version < 3 {
-            return Err((None, "only version 3 can say that a function is entered for a signal"));
+            return Err((None, "only version 3 can mark a function as a signal frame"));
         }
         if self.version >= 3 && rows.len() > usize::from(u16::MAX) {
             return Err((None, "more than 65535 rows"));
         }
         let repeats = function.repeat_bytes != 0;
-        let last = rows.iter().map(|(start, _)| *start).max().unwrap_or(0);
-        let furthest = last.max(if repeats { function.repeat_bytes.into() } else { function.size });
-        let fre_type = match furthest {
+        let last_start = rows.iter().map(|(start, _)| *start).max().unwrap_or(0);
+        let max_offset = last_start.max(if repeats { function.repeat_bytes.into() } else { function.size });
+        let fre_type = match max_offset {
             0..=0xff => 0,
             0x100..=0xffff => 1,
             _ => 2,
         };
-        let described = Described {
+        let entry = SectionFunction {
             start: function.start,
             size: function.size,
-            info: FuncInfo::new(fre_type, repeats, function.is_key_b, function.is_signal),
+            info: FdeInfo::new(fre_type, repeats, function.is_key_b, function.is_signal),
             fde_type: SFRAME_FDE_TYPE_DEFAULT,
             repeat_bytes: function.repeat_bytes,
             padding: 0,
             block: 0,
         };
-        let context = self.context(&described);
-        let (fde_type, rows) = match rows_as(rows, &context, SFRAME_FDE_TYPE_DEFAULT) {
+        let context = self.context(&entry);
+        let (fde_type, rows) = match encode_rows(rows, &context, SFRAME_FDE_TYPE_DEFAULT) {
             Err(_) if self.version >= 3 => {
-                (SFRAME_FDE_TYPE_FLEX, rows_as(rows, &context, SFRAME_FDE_TYPE_FLEX)?)
+                (SFRAME_FDE_TYPE_FLEX, encode_rows(rows, &context, SFRAME_FDE_TYPE_FLEX)?)
             }
-            by_position => (SFRAME_FDE_TYPE_DEFAULT, by_position?),
+            positional_words => (SFRAME_FDE_TYPE_DEFAULT, positional_words?),
         };
-        self.push(Described { fde_type, ..described }, rows);
+        self.push(SectionFunction { fde_type, ..entry }, rows);
         Ok(())
     }
 }
 
-fn rows_as(
+/// The rows for some recoveries, with one FDE type.
+fn encode_rows(
     rows: &[(u32, Recovery)],
-    context: &Context,
+    context: &RowContext,
     fde_type: u8,
-) -> Result<Vec<OwnedRow>, (Option<usize>, &'static str)> {
-    let context = Context { fde_type, ..*context };
+) -> Result<Vec<OwnedFre>, (Option<usize>, &'static str)> {
+    let context = RowContext { fde_type, ..*context };
     let row = |(index, (start, recovery)): (usize, &(u32, Recovery))| {
         row_of(*start, recovery, &context).map_err(|why| (Some(index), why))
     };
     rows.iter().enumerate().map(row).collect()
+}
+
+/// The row for a recovery, for a version, an ABI and an FDE type.
+///
+/// # Errors
+/// What the version or the FDE type cannot represent.
+pub fn row_of(start: u32, recovery: &Recovery, context: &RowContext) -> Result<OwnedFre, &'static str> {
+    let Recovery::Caller { cfa, fp, ra, ra_mangled } = recovery else {
+        return match context.version {
+            1 => Err("the outermost frame is not representable in version 1"),
+            _ => Ok(OwnedFre { start, info: FreInfo::new(false, 0, 0, false), words: Vec::new() }),
+        };
+    };
+    let words = if context.fde_type == SFRAME_FDE_TYPE_DEFAULT {
+        positional_words(cfa, fp, ra, context)?
+    } else {
+        control_words(cfa, fp, ra, context)?
+    };
+    let from_sp = cfa.base == Base::Sp;
+    let size_code = words.iter().map(|word| word.size_code()).max().unwrap_or(0);
+    let info = FreInfo::new(from_sp, words.len() as u8, size_code, *ra_mangled);
+    Ok(OwnedFre { start, info, words: words.into_iter().map(EncodedWord::value).collect() })
+}
+
+#[derive(Clone, Copy)]
+enum EncodedWord {
+    Offset(i32),
+    Control(u32),
+}
+
+impl EncodedWord {
+    /// The smallest size code that fits.
+    fn size_code(&self) -> u8 {
+        let (byte, two) = match *self {
+            Self::Offset(offset) => (i8::try_from(offset).is_ok(), i16::try_from(offset).is_ok()),
+            Self::Control(control) => (u8::try_from(control).is_ok(), u16::try_from(control).is_ok()),
+        };
+        if byte { 0 } else { 2u8.saturating_sub(two.into()) }
+    }
+
+    fn value(self) -> i32 {
+        match self {
+            Self::Offset(offset) => offset,
+            Self::Control(control) => control.cast_signed(),
+        }
+    }
+}
+
+fn offset(offset: i64) -> Result<EncodedWord, &'static str> {
+    i32::try_from(offset).map(EncodedWord::Offset).map_err(|_| "an offset of more than 32 bits")
+}
+
+/// The word for a CFA offset.
+fn cfa_offset(value: i64, context: &RowContext) -> Result<EncodedWord, &'static str> {
+    if context.abi != Abi::S390X_ENDIAN_BIG {
+        return offset(value);
+    }
+    let from_sp = value.saturating_sub(S390X_CFA_ADJUSTMENT);
+    match from_sp % S390X_CFA_SCALE {
+        0 => offset(from_sp / S390X_CFA_SCALE),
+        _ => Err("a CFA offset that is not a multiple of 8"),
+    }
+}
+
+/// The words of a DEFAULT row.
+fn positional_words(
+    cfa: &Expression,
+    fp: &Recover,
+    ra: &Recover,
+    context: &RowContext,
+) -> Result<Vec<EncodedWord>, &'static str> {
+    if cfa.deref || !matches!(cfa.base, Base::Sp | Base::Fp) {
+        return Err("a CFA that is not relative to stack or frame pointer");
+    }
+    let is_s390x = context.abi == Abi::S390X_ENDIAN_BIG;
+    let saved = |rule: &Recover| match rule {
+        Recover::At(Expression { base: Base::Cfa, offset: at, deref: true }) => offset(*at).map(Some),
+        Recover::At(Expression { base, offset: 0, deref: false }) if is_s390x && context.version == 2 => {
+            let number = match base {
+                Base::Register(number) => *number,
+                Base::Sp => 15,
+                Base::Fp => 11,
+                Base::Cfa => return Err("a register whose value is the CFA"),
+            };
+            Ok(Some(EncodedWord::Offset((number << 1 | 1).cast_signed())))
+        }
+        Recover::At(_) => Err("a register that is not saved at an offset from the CFA"),
+        Recover::Fixed(at) => Ok(Some(EncodedWord::Offset((*at).into()))),
+        Recover::Same => Ok(None),
+    };
+    let mut words = vec![cfa_offset(cfa.offset, context)?];
+    let mut pending = 0u8;
+    for (rule, fixed) in [(ra, context.fixed_ra), (fp, context.fixed_fp)] {
+        if fixed != 0 {
+            // A fixed offset of the header is not repeated in rows.
+            match rule {
+                Recover::Same => continue,
+                Recover::Fixed(at) if *at == fixed => continue,
+                Recover::At(Expression { base: Base::Cfa, offset, deref: true })
+                    if *offset == fixed.into() =>
+                {
+                    continue;
+                }
+                _ => return Err("a register that is not at the fixed offset in the header"),
+            }
+        }
+        match saved(rule)? {
+            Some(word) if pending == 0 => words.push(word),
+            Some(word) if is_s390x => words.extend([EncodedWord::Offset(0), word]),
+            Some(_) => return Err("a frame pointer that is saved while the return address is not"),
+            None => pending = pending.saturating_add(1),
+        }
+    }
+    Ok(words)
+}
+
+/// The words of a FLEX row.
+fn control_words(
+    cfa: &Expression,
+    fp: &Recover,
+    ra: &Recover,
+    context: &RowContext,
+) -> Result<Vec<EncodedWord>, &'static str> {
+    let registers = context.abi.registers().ok_or("an ABI whose registers are unknown")?;
+    let pair = |expression: &Expression, value: EncodedWord| {
+        let (named, number) = match expression.base {
+            Base::Cfa => (0, 0),
+            Base::Sp => (1, registers.sp),
+            Base::Fp => (1, registers.fp),
+            Base::Register(number) => (1, number),
+        };
+        [EncodedWord::Control(number.wrapping_shl(3) | u32::from(expression.deref) << 1 | named), value]
+    };
+    if cfa.base == Base::Cfa {
+        return Err("a CFA that is relative to itself");
+    }
+    let mut words = pair(cfa, cfa_offset(cfa.offset, context)?).to_vec();
+    match (ra, fp) {
+        (Recover::At(Expression { base: Base::Cfa, deref: false, .. }), _) => {
+            return Err("a return address that is an address of the stack");
+        }
+        (Recover::At(ra), _) => words.extend(pair(ra, offset(ra.offset)?)),
+        (_, Recover::At(_)) => words.push(EncodedWord::Control(0)),
+        _ => {}
+    }
+    if let Recover::At(fp) = fp {
+        words.extend(pair(fp, offset(fp.offset)?));
+    }
+    Ok(words)
 }

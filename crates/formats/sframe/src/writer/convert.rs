@@ -1,47 +1,52 @@
-//! From one version to another, with every row that does not fit.
+//! Converts sections to another version, and lists every item that it cannot represent.
 
 use perfuse_wire::Endian;
 
-use super::{Contents, Described, OwnedRow, WriteError, encode, rows::row_of};
+use super::add::row_of;
+use super::contents::{OwnedFre, SectionContents, SectionFunction, WriteError};
+use super::encode;
 use crate::consts::{
     Abi, SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED, SFRAME_F_FRAME_POINTER, SFRAME_FDE_TYPE_DEFAULT,
     SFRAME_FDE_TYPE_FLEX, VERSION_1_REPEAT_BYTES,
 };
-use crate::records::FuncInfo;
-use crate::recovery::{Base, Context, Expression, Recover, Recovery};
-use crate::row::{RowInfo, Rows};
+use crate::records::FdeInfo;
+use crate::recovery::{Base, Expression, Recover, Recovery, RowContext};
+use crate::row::{FreInfo, FreIter};
 
-/// Something another version has no room for.
+/// An item that the target version cannot represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Misfit {
-    /// First address of the function; `None` for what is about all.
+pub struct UnsupportedItem {
+    /// Start address of the function; `None` for the section as a whole.
     pub function: Option<u64>,
-    /// Zero-based index of the row, where it is about one.
+    /// Zero-based index of the row, where the item is one.
     pub row: Option<u32>,
-    /// What does not fit.
+    /// A description of the item.
     pub what: &'static str,
-    /// Whether the function was left out, because with what is left it would be unwound wrongly.
-    pub left_out: bool,
+    /// Whether the function was omitted, because what remains of it would be unwound wrongly.
+    pub omitted: bool,
 }
 
-impl Contents {
-    /// The same for a machine of the other byte order.
+impl SectionContents {
+    /// The same contents for a machine of the other byte order.
     ///
     /// # Errors
-    /// For a machine of another kind: rows are about the registers of one.
+    /// For another kind of machine: rows refer to the registers of one.
     pub fn in_byte_order_of(&self, abi: Abi) -> Result<Self, WriteError> {
         let is_same = abi == self.abi;
         let is_aarch64 = abi.has_pointer_authentication() && self.abi.has_pointer_authentication();
         match abi.endian().filter(|_| is_same || is_aarch64) {
             Some(endian) => Ok(Self { abi, endian, ..self.clone() }),
-            None => Err(WriteError { function: None, what: "rows are about the registers of one machine" }),
+            None => {
+                Err(WriteError { function: None, what: "rows refer to the registers of one kind of machine" })
+            }
         }
     }
 
-    /// The same in another version. Version 2 gets starts that count from their fields where this has them.
+    /// The same contents in another version. Version 2 gets start addresses relative to their fields where these
+    /// contents have them.
     #[must_use]
-    pub fn convert(&self, version: u8) -> (Self, Vec<Misfit>) {
-        let mut misfits = Vec::new();
+    pub fn convert(&self, version: u8) -> (Self, Vec<UnsupportedItem>) {
+        let mut unsupported = Vec::new();
         let mut flags = self.flags & SFRAME_F_FDE_SORTED;
         match version {
             1 => flags |= self.flags & SFRAME_F_FRAME_POINTER,
@@ -49,157 +54,170 @@ impl Contents {
             _ => flags |= SFRAME_F_FDE_FUNC_START_PCREL,
         }
         if self.flags & SFRAME_F_FRAME_POINTER & !flags != 0 {
-            let what = "the flag SFRAME_F_FRAME_POINTER is gone";
-            misfits.push(Misfit { function: None, row: None, what, left_out: false });
+            let what = "the flag SFRAME_F_FRAME_POINTER";
+            unsupported.push(UnsupportedItem { function: None, row: None, what, omitted: false });
         }
-        // Without the flag, unsorted sections are read as the assembler's, whose starts count from their fields.
+        // Without the flag, readers take unsorted entries for an assembler's, whose start addresses are relative to
+        // their fields.
         let from_field =
             self.is_from_field() && flags & (SFRAME_F_FDE_FUNC_START_PCREL | SFRAME_F_FDE_SORTED) == 0;
         let mut out =
             Self { version, flags, from_field, functions: Vec::new(), blocks: Vec::new(), ..self.clone() };
-        // By block of this: blocks keep their order, and those that functions share stay shared where they are rewritten alike.
+        // In the order of the blocks: blocks keep their order, and functions keep sharing blocks that are converted
+        // in the same way.
         let mut order: Vec<usize> = (0..self.functions.len()).collect();
         order.sort_by_key(|index| self.functions.get(*index).map(|function| (function.block, *index)));
-        let mut converted: Vec<Option<Described>> = vec![None; self.functions.len()];
-        let mut last: Option<(Described, Option<Described>)> = None;
+        let mut converted: Vec<Option<SectionFunction>> = vec![None; self.functions.len()];
+        let mut last: Option<(SectionFunction, Option<SectionFunction>)> = None;
         for index in order {
             let Some(function) = self.functions.get(index) else { continue };
-            let kind = |function: &Described| {
+            let shared_properties = |function: &SectionFunction| {
                 (function.block, function.info, function.fde_type, function.repeat_bytes)
             };
-            let described = match last {
-                Some((before, known)) if kind(&before) == kind(function) => {
-                    if known.is_none() {
-                        let what = "rows it shares with a function that is left out";
-                        misfits.push(Misfit {
+            let converted_function = match last {
+                Some((before, converted_to)) if shared_properties(&before) == shared_properties(function) => {
+                    if converted_to.is_none() {
+                        let what = "rows shared with a function that is left out";
+                        unsupported.push(UnsupportedItem {
                             function: Some(function.start),
                             row: None,
                             what,
-                            left_out: true,
+                            omitted: true,
                         });
                     }
-                    known.map(|known| Described { start: function.start, size: function.size, ..known })
+                    converted_to.map(|converted_to| SectionFunction {
+                        start: function.start,
+                        size: function.size,
+                        ..converted_to
+                    })
                 }
                 _ => {
-                    let before = misfits.len();
-                    let (described, rows) = self.function_as(function, version, &mut misfits);
+                    let before = unsupported.len();
+                    let (converted_function, rows) =
+                        self.convert_function(function, version, &mut unsupported);
                     let fits =
-                        !misfits.get(before..).is_some_and(|new| new.iter().any(|misfit| misfit.left_out));
+                        !unsupported.get(before..).is_some_and(|new| new.iter().any(|item| item.omitted));
                     let block = out.blocks.len();
                     fits.then(|| {
                         out.blocks.push(rows);
-                        Described { block, ..described }
+                        SectionFunction { block, ..converted_function }
                     })
                 }
             };
-            last = Some((*function, described));
-            let Some(described) = described else { continue };
+            last = Some((*function, converted_function));
+            let Some(converted_function) = converted_function else { continue };
             if let Some(slot) = converted.get_mut(index) {
-                *slot = Some(described);
+                *slot = Some(converted_function);
             }
         }
         out.functions = converted.into_iter().flatten().collect();
-        misfits.sort_by_key(|misfit| (misfit.function, misfit.row));
-        (out, misfits)
+        unsupported.sort_by_key(|item| (item.function, item.row));
+        (out, unsupported)
     }
 
-    fn function_as(
+    /// Converts a function with its rows; reports items that the version cannot represent.
+    fn convert_function(
         &self,
-        function: &Described,
+        function: &SectionFunction,
         version: u8,
-        misfits: &mut Vec<Misfit>,
-    ) -> (Described, Vec<OwnedRow>) {
+        unsupported: &mut Vec<UnsupportedItem>,
+    ) -> (SectionFunction, Vec<OwnedFre>) {
         let rows = self.rows(function);
-        let mut tell = |row: Option<usize>, what, left_out| {
+        let mut report = |row: Option<usize>, what, omitted| {
             let row = row.and_then(|row| u32::try_from(row).ok());
-            misfits.push(Misfit { function: Some(function.start), row, what, left_out });
+            unsupported.push(UnsupportedItem { function: Some(function.start), row, what, omitted });
         };
         let info = function.info;
-        let mut described = Described { padding: 0, fde_type: SFRAME_FDE_TYPE_DEFAULT, ..*function };
-        described.info = FuncInfo::new(
+        let mut converted_function =
+            SectionFunction { padding: 0, fde_type: SFRAME_FDE_TYPE_DEFAULT, ..*function };
+        converted_function.info = FdeInfo::new(
             info.fre_type(),
             info.repeats(),
             info.pauth_key_b(),
             info.is_signal() && version >= 3,
         );
         if info.is_signal() && version < 3 {
-            tell(None, "that the kernel enters it for a signal", false);
+            report(None, "the mark of a signal frame", false);
         }
         if self.abi == Abi::S390X_ENDIAN_BIG && version < 2 {
-            tell(None, "s390x, which version 1 has not", true);
+            report(None, "s390x, which version 1 does not support", true);
         }
         if info.repeats() {
-            let far = rows.iter().any(|row| row.start != 0);
+            let has_later_rows = rows.iter().any(|row| row.start != 0);
             match version {
-                1 if function.repeat_bytes != VERSION_1_REPEAT_BYTES && far => {
-                    tell(None, "a block that repeats and is not 16 bytes", true)
+                1 if function.repeat_bytes != VERSION_1_REPEAT_BYTES && has_later_rows => {
+                    report(None, "a repeating block whose size is not 16 bytes", true)
                 }
-                1 if function.repeat_bytes != VERSION_1_REPEAT_BYTES => {
-                    tell(None, "the size of a block that repeats; it reads as 16 bytes", false)
-                }
+                1 if function.repeat_bytes != VERSION_1_REPEAT_BYTES => report(
+                    None,
+                    "the size of a repeating block; version 1 readers take it as 16 bytes",
+                    false,
+                ),
                 _ => {}
             }
         } else if version < 2 {
-            described.repeat_bytes = 0;
+            converted_function.repeat_bytes = 0;
         }
         if version >= 3 && rows.len() > usize::from(u16::MAX) {
-            tell(None, "more than 65535 rows", true);
+            report(None, "more than 65535 rows", true);
         }
         if rows.is_empty() && version >= 3 && self.version < 3 {
-            tell(None, "a function without rows, which is the outermost in version 3", true);
+            report(None, "a function without rows, which version 3 reads as the outermost frame", true);
         }
         let outermost = rows.is_empty() && self.version >= 3 && version < 3 && !info.is_signal();
         if outermost && version == 2 {
-            let row = OwnedRow { start: 0, info: RowInfo::new(false, 0, 0, false), words: Vec::new() };
-            return (described, vec![row]);
+            let row = OwnedFre { start: 0, info: FreInfo::new(false, 0, 0, false), words: Vec::new() };
+            return (converted_function, vec![row]);
         }
         if outermost {
-            tell(None, "the outermost frame", true);
+            report(None, "the outermost frame", true);
         }
         let from = self.context(function);
-        let keeps_words = function.fde_type == SFRAME_FDE_TYPE_DEFAULT && !self.has_registers(function);
-        let keeps_flex = function.fde_type == SFRAME_FDE_TYPE_FLEX && version >= 3;
-        if keeps_words || keeps_flex || version == self.version {
-            described.fde_type = function.fde_type;
+        let can_keep_words = function.fde_type == SFRAME_FDE_TYPE_DEFAULT && !self.has_registers(function);
+        let can_keep_flex = function.fde_type == SFRAME_FDE_TYPE_FLEX && version >= 3;
+        if can_keep_words || can_keep_flex || version == self.version {
+            converted_function.fde_type = function.fde_type;
             for (index, row) in rows.iter().enumerate() {
                 if version < 2 && row.words.is_empty() {
-                    tell(Some(index), "the outermost frame", true);
+                    report(Some(index), "the outermost frame", true);
                 }
             }
-            return (described, rows.to_vec());
+            return (converted_function, rows.to_vec());
         }
-        described.fde_type = if version >= 3 { SFRAME_FDE_TYPE_FLEX } else { SFRAME_FDE_TYPE_DEFAULT };
-        let to = Context { version, fde_type: described.fde_type, ..from };
+        converted_function.fde_type =
+            if version >= 3 { SFRAME_FDE_TYPE_FLEX } else { SFRAME_FDE_TYPE_DEFAULT };
+        let to = RowContext { version, fde_type: converted_function.fde_type, ..from };
         let mut out = Vec::with_capacity(rows.len());
         for (index, row) in rows.iter().enumerate() {
-            match self.meaning(row, &from).and_then(|recovery| row_of(row.start, &recovery, &to)) {
+            match self.interpret(row, &from).and_then(|recovery| row_of(row.start, &recovery, &to)) {
                 Ok(row) => out.push(row),
-                Err(what) => tell(Some(index), what, true),
+                Err(what) => report(Some(index), what, true),
             }
         }
-        (described, out)
+        (converted_function, out)
     }
 
-    /// Whether rows of a function keep registers in registers by position, which only version 2 can say, for s390x.
-    fn has_registers(&self, function: &Described) -> bool {
+    /// Whether DEFAULT rows of a function restore registers from registers, which only version 2 can represent, for
+    /// s390x.
+    fn has_registers(&self, function: &SectionFunction) -> bool {
         let context = self.context(function);
         self.version == 2
             && self.abi == Abi::S390X_ENDIAN_BIG
             && self.rows(function).iter().any(|row| {
                 let in_register = |rule: &Recover| matches!(rule, Recover::At(Expression { base, .. }) if *base != Base::Cfa);
-                matches!(self.meaning(row, &context), Ok(Recovery::Caller { fp, ra, .. }) if in_register(&fp) || in_register(&ra))
+                matches!(self.interpret(row, &context), Ok(Recovery::Caller { fp, ra, .. }) if in_register(&fp) || in_register(&ra))
             })
     }
 
-    /// What a row says.
+    /// Interprets a row.
     ///
     /// # Errors
-    /// Why it says nothing.
-    pub fn meaning(&self, row: &OwnedRow, context: &Context) -> Result<Recovery, &'static str> {
+    /// Why the row cannot be interpreted.
+    pub fn interpret(&self, row: &OwnedFre, context: &RowContext) -> Result<Recovery, &'static str> {
         let mut bytes = Vec::new();
-        encode::row(row, 4, Endian::Little, &mut bytes)?;
-        let mut rows = Rows::new(&bytes, 0, Some(4), 1, Endian::Little, 0);
+        encode::write_row(row, 4, Endian::Little, &mut bytes)?;
+        let mut rows = FreIter::new(&bytes, 0, Some(4), 1, Endian::Little, 0);
         let row = rows.next().and_then(Result::ok).ok_or("a row that cannot be read")?;
-        context.meaning(&row).map_err(|_| "a row that says nothing")
+        context.interpret(&row).map_err(|_| "a row that cannot be interpreted")
     }
 }

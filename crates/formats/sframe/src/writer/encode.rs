@@ -1,30 +1,30 @@
-//! Bytes of a section.
+//! Encodes the contents of a section as bytes.
 
 use perfuse_wire::{Endian, Put};
 
-use super::{Contents, Described, OwnedRow, WriteError};
+use super::contents::{OwnedFre, SectionContents, SectionFunction, WriteError};
 use crate::consts::SFRAME_MAGIC;
 use crate::layout::{FuncDescAttrV3, FuncDescIdxV3, FuncDescV1, FuncDescV2, Header};
 use crate::records::entry_bytes;
 
-/// Rows written, and where each block begins. In version 3 attributes stand before rows, so a block that functions of other
-/// attributes share is written for each.
+/// Encoded rows, and the offset of each function's. In version 3 attributes precede rows, so a block is written once
+/// for each distinct set of attributes.
 #[derive(Default)]
-struct Written {
+struct EncodedRows {
     bytes: Vec<u8>,
-    places: Vec<usize>,
+    offsets: Vec<usize>,
 }
 
-impl Contents {
-    /// The section as bytes, for an address it is to be loaded to.
+impl SectionContents {
+    /// The section as bytes, for a load address.
     ///
     /// # Errors
-    /// [`WriteError`] for what its version has no room for.
+    /// [`WriteError`] for what its version cannot represent.
     pub fn encode(&self, address: u64) -> Result<Vec<u8>, WriteError> {
         let entry_bytes =
             entry_bytes(self.version).ok_or(WriteError { function: None, what: "no such version" })?;
         let entries_bytes = entry_bytes.checked_mul(self.functions.len());
-        let written = self.blocks_written()?;
+        let encoded = self.encode_rows()?;
         let too_many = WriteError { function: None, what: "more than 4 GiB of functions or rows" };
         let count = |number: usize| u32::try_from(number).map_err(|_| too_many.clone());
         let num_rows =
@@ -40,36 +40,37 @@ impl Contents {
             sfh_auxhdr_len: auxiliary.len() as u8,
             sfh_num_fdes: count(self.functions.len())?,
             sfh_num_fres: count(num_rows)?,
-            sfh_fre_len: count(written.bytes.len())?,
+            sfh_fre_len: count(encoded.bytes.len())?,
             sfh_fdeoff: 0,
             sfh_freoff: count(entries_bytes.ok_or(too_many.clone())?)?,
         };
         let mut out = Vec::new();
         header.write(&mut out, self.endian);
         out.extend_from_slice(auxiliary);
-        for (index, (function, at)) in self.functions.iter().zip(&written.places).enumerate() {
+        for (index, (function, at)) in self.functions.iter().zip(&encoded.offsets).enumerate() {
             let base = if self.is_from_field() { address.wrapping_add(out.len() as u64) } else { address };
             let field = function.start.wrapping_sub(base).cast_signed();
-            let refused = |what| WriteError { function: Some(index), what };
-            self.entry(function, field, count(*at)?, &mut out).map_err(refused)?;
+            let error = |what| WriteError { function: Some(index), what };
+            self.write_entry(function, field, count(*at)?, &mut out).map_err(error)?;
         }
-        out.extend_from_slice(&written.bytes);
+        out.extend_from_slice(&encoded.bytes);
         Ok(out)
     }
 
-    fn entry(
+    /// Writes a function entry.
+    fn write_entry(
         &self,
-        function: &Described,
+        function: &SectionFunction,
         field: i64,
         at: u32,
         out: &mut Vec<u8>,
     ) -> Result<(), &'static str> {
         let num_rows = u32::try_from(self.rows(function).len()).map_err(|_| "more than 2^32 rows")?;
-        let near = || i32::try_from(field).map_err(|_| "its code is more than 2 GiB away");
+        let start_offset = || i32::try_from(field).map_err(|_| "its code is more than 2 GiB away");
         let (endian, size) = (self.endian, function.size);
         match self.version {
             1 => FuncDescV1 {
-                sfde_func_start_address: near()?,
+                sfde_func_start_address: start_offset()?,
                 sfde_func_size: size,
                 sfde_func_start_fre_off: at,
                 sfde_func_num_fres: num_rows,
@@ -77,7 +78,7 @@ impl Contents {
             }
             .write(out, endian),
             2 => FuncDescV2 {
-                sfde_func_start_address: near()?,
+                sfde_func_start_address: start_offset()?,
                 sfde_func_size: size,
                 sfde_func_start_fre_off: at,
                 sfde_func_num_fres: num_rows,
@@ -96,13 +97,14 @@ impl Contents {
         Ok(())
     }
 
-    fn blocks_written(&self) -> Result<Written, WriteError> {
-        let mut written = Written { bytes: Vec::new(), places: vec![0; self.functions.len()] };
+    /// Encodes the rows of all functions.
+    fn encode_rows(&self) -> Result<EncodedRows, WriteError> {
+        let mut encoded = EncodedRows { bytes: Vec::new(), offsets: vec![0; self.functions.len()] };
         let mut by_block: Vec<_> = self.functions.iter().enumerate().collect();
         by_block.sort_by_key(|(index, function)| (function.block, *index));
-        let mut last: Option<(Described, usize)> = None;
+        let mut last: Option<(SectionFunction, usize)> = None;
         for (index, function) in by_block {
-            let shares = |before: &Described| {
+            let shares = |before: &SectionFunction| {
                 before.block == function.block
                     && before.info.fre_type() == function.info.fre_type()
                     && (self.version < 3 || attributes(before) == attributes(function))
@@ -110,22 +112,26 @@ impl Contents {
             let at = match last {
                 Some((before, at)) if shares(&before) => at,
                 _ => {
-                    let at = written.bytes.len();
-                    let refused = |what| WriteError { function: Some(index), what };
-                    self.block(function, &mut written.bytes).map_err(refused)?;
+                    let at = encoded.bytes.len();
+                    let error = |what| WriteError { function: Some(index), what };
+                    self.write_rows(function, &mut encoded.bytes).map_err(error)?;
                     at
                 }
             };
             last = Some((*function, at));
-            if let Some(place) = written.places.get_mut(index) {
-                *place = at;
+            if let Some(slot) = encoded.offsets.get_mut(index) {
+                *slot = at;
             }
         }
-        Ok(written)
+        Ok(encoded)
     }
 
-    /// A function's rows; in version 3 with its attributes before them.
-    pub(super) fn block(&self, function: &Described, out: &mut Vec<u8>) -> Result<(), &'static str> {
+    /// Writes the rows of a function; in version 3 its attributes before them.
+    pub(super) fn write_rows(
+        &self,
+        function: &SectionFunction,
+        out: &mut Vec<u8>,
+    ) -> Result<(), &'static str> {
         let rows = self.rows(function);
         if self.version >= 3 {
             let attributes = FuncDescAttrV3 {
@@ -136,37 +142,40 @@ impl Contents {
             };
             attributes.write(out, self.endian);
         }
-        let start_bytes =
-            function.info.row_start_bytes().ok_or("a type of row starts that nobody defined")?;
-        rows.iter().try_for_each(|row| self::row(row, start_bytes, self.endian, out))
+        let start_bytes = function.info.row_start_bytes().ok_or("an undefined FRE type")?;
+        rows.iter().try_for_each(|row| write_row(row, start_bytes, self.endian, out))
     }
 }
 
-fn attributes(function: &Described) -> (u8, u8, u8) {
+/// The attributes of a function that rows depend on in version 3.
+fn attributes(function: &SectionFunction) -> (u8, u8, u8) {
     (function.info.0, function.fde_type, function.repeat_bytes)
 }
 
-pub(super) fn row(
-    row: &OwnedRow,
+/// Writes a row.
+///
+/// # Errors
+/// When a number does not fit its size.
+pub(super) fn write_row(
+    row: &OwnedFre,
     start_bytes: usize,
     endian: Endian,
     out: &mut Vec<u8>,
 ) -> Result<(), &'static str> {
-    number(i64::from(row.start), start_bytes, endian, out)
-        .ok_or("a row starts further than its type of starts goes")?;
+    write_number(i64::from(row.start), start_bytes, endian, out).ok_or("a row start exceeds its FRE type")?;
     out.push(row.info.0);
     if row.words.len() != usize::from(row.info.num_words()) {
-        return Err("a row has another number of words than it says");
+        return Err("the number of words of a row differs from its info byte");
     }
     let word_bytes = row.info.word_bytes().unwrap_or(0);
     let mut words = row.words.iter();
     words
-        .try_for_each(|word| number((*word).into(), word_bytes, endian, out))
+        .try_for_each(|word| write_number((*word).into(), word_bytes, endian, out))
         .ok_or("a word is larger than its size")
 }
 
-/// A number that has to fit in so many bytes, signed or unsigned.
-fn number(value: i64, bytes: usize, endian: Endian, out: &mut Vec<u8>) -> Option<()> {
+/// Writes a number that fits `bytes` bytes, signed or unsigned; `None` where it does not fit.
+fn write_number(value: i64, bytes: usize, endian: Endian, out: &mut Vec<u8>) -> Option<()> {
     match bytes {
         1 => out.push(u8::try_from(value).or_else(|_| i8::try_from(value).map(i8::cast_unsigned)).ok()?),
         2 => {

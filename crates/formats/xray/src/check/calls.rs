@@ -1,27 +1,27 @@
-//! Whether calls are entered and left in pairs, thread by thread.
+//! Checks that function entries and exits are balanced in each thread.
 
 use perfuse_wire::{Diagnostics, Rule};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rustc_hash::FxHashMap;
 
-use super::super::basic;
-use super::super::consts::{Action, FUNCTION_BYTES};
-use super::super::log::XRay;
-use super::super::records::Dialect;
-use super::super::rules::{NO_ENTRY, NO_EXIT, UNWOUND};
-use super::super::survey::{Survey, owner};
-use super::super::walk::{Step, Walk};
-use super::say;
+use crate::basic;
+use crate::consts::{Action, FUNCTION_BYTES};
+use crate::fdr::{FdrSurvey, thread_ids};
+use crate::log::XRay;
+use crate::record_iter::{RecordItem, RecordIter};
+use crate::records::Dialect;
+use crate::rules::{NO_ENTRY, NO_EXIT, UNWOUND};
 use perfuse_recording::Recording;
 
-/// How many of something, and where the first is.
+/// How often something occurs, and the first offset.
 #[derive(Clone, Copy, Debug, Default)]
-struct Tally {
+struct Occurrences {
     num: u64,
     first: Option<u64>,
 }
 
-impl Tally {
+impl Occurrences {
+    /// Adds occurrences, the first at this offset.
     fn count(&mut self, num: u64, offset: u64) {
         self.num = self.num.saturating_add(num);
         if num > 0 {
@@ -29,22 +29,24 @@ impl Tally {
         }
     }
 
+    /// Adds the occurrences in other threads.
     fn add(&mut self, other: Self) {
         self.count(other.num, other.first.unwrap_or(u64::MAX));
     }
 }
 
-/// Calls of some threads.
+/// Unbalanced calls of some threads.
 #[derive(Clone, Copy, Debug, Default)]
-struct Balance {
-    no_entry: Tally,
-    unwound: Tally,
-    no_exit: Tally,
+struct CallBalance {
+    no_entry: Occurrences,
+    unwound: Occurrences,
+    no_exit: Occurrences,
     threads: u64,
 }
 
-impl Balance {
-    fn and(mut self, other: Self) -> Self {
+impl CallBalance {
+    /// Adds the calls of other threads.
+    fn merge(mut self, other: Self) -> Self {
         self.no_entry.add(other.no_entry);
         self.unwound.add(other.unwound);
         self.no_exit.add(other.no_exit);
@@ -52,30 +54,34 @@ impl Balance {
         self
     }
 
-    fn tell(self, sink: &mut Diagnostics) {
-        let mut tell = |rule: &'static Rule, tally: Tally, what: &str| {
-            if let Some(first) = tally.first {
-                say(sink, rule, first, "", format!("{what}: {}; threads: {}", tally.num, self.threads));
+    /// Reports unbalanced calls.
+    fn report(self, sink: &mut Diagnostics) {
+        let mut report = |rule: &'static Rule, occurrences: Occurrences, what: &str| {
+            if let Some(first) = occurrences.first {
+                sink.push(rule, first, None, "", || {
+                    format!("{what}: {}; threads: {}", occurrences.num, self.threads).into()
+                });
             }
         };
-        tell(&NO_ENTRY, self.no_entry, "exits without entry");
-        tell(&NO_EXIT, self.no_exit, "calls without exit");
-        tell(&UNWOUND, self.unwound, "calls left without an exit of their own");
+        report(&NO_ENTRY, self.no_entry, "exits without entry");
+        report(&NO_EXIT, self.no_exit, "calls without exit");
+        report(&UNWOUND, self.unwound, "calls left without an exit of their own");
     }
 }
 
-/// The calls a thread is in.
+/// The open calls of a thread.
 #[derive(Debug, Default)]
-struct Stack {
+struct CallStack {
     calls: Vec<u32>,
-    /// How often each function is in it: an exit of another is not looked for.
+    /// Number of open calls of each function, so that an exit without entry is detected without a search.
     open: FxHashMap<u32, u32>,
-    balance: Balance,
+    balance: CallBalance,
     last: u64,
 }
 
-impl Stack {
-    fn take(&mut self, action: Action, function_id: u32, offset: u64) {
+impl CallStack {
+    /// Applies a function record.
+    fn apply(&mut self, action: Action, function_id: u32, offset: u64) {
         self.last = offset;
         match action {
             Action::ENTRY | Action::ENTRY_ARGS => {
@@ -88,6 +94,7 @@ impl Stack {
         }
     }
 
+    /// Applies an exit: the innermost call of the function ends, with all calls inside it.
     fn leave(&mut self, function_id: u32, offset: u64) {
         if self.open.get(&function_id).is_none_or(|&open| open == 0) {
             return self.balance.no_entry.count(1, offset);
@@ -103,62 +110,64 @@ impl Stack {
         }
     }
 
-    fn end(mut self) -> Balance {
+    /// The unbalanced calls at the end of the thread.
+    fn end(mut self) -> CallBalance {
         self.balance.no_exit.count(self.calls.len() as u64, self.last);
         self.balance.threads = 1;
         self.balance
     }
 }
 
-/// Tells of the calls of a log of FDR mode, its threads side by side.
-pub fn fdr(log: &XRay, survey: &Survey, sink: &mut Diagnostics) {
+/// Checks the calls of an FDR log, threads in parallel.
+pub fn check_fdr_calls(log: &XRay, survey: &FdrSurvey, sink: &mut Diagnostics) {
     let mut threads: FxHashMap<(i32, i32), Vec<usize>> = FxHashMap::default();
     for &index in &survey.order {
         if let Some(block) = survey.blocks.get(index) {
-            threads.entry(owner(block)).or_default().push(index);
+            threads.entry(thread_ids(block)).or_default().push(index);
         }
     }
     let balances = threads.into_values().collect::<Vec<_>>().into_par_iter().map(|blocks| {
-        let mut stack = Stack::default();
+        let mut stack = CallStack::default();
         for index in blocks {
-            buffer(log, survey, index, &mut stack);
+            read_buffer(log, survey, index, &mut stack);
         }
         stack.end()
     });
-    balances.reduce(Balance::default, Balance::and).tell(sink);
+    balances.reduce(CallBalance::default, CallBalance::merge).report(sink);
 }
 
-fn buffer(log: &XRay, survey: &Survey, index: usize, stack: &mut Stack) {
+/// Applies the records of a buffer to the stack of its thread.
+fn read_buffer(log: &XRay, survey: &FdrSurvey, index: usize, stack: &mut CallStack) {
     let Some(block) = survey.blocks.get(index) else { return };
     let dialect = Dialect { payloads: block.payloads, ..log.header().dialect() };
-    let mut walk = Walk::new(log.source(), block.records.clone(), dialect);
+    let mut records = RecordIter::new(log.source(), block.records.clone(), dialect);
     loop {
-        let run = walk.functions(usize::MAX);
+        let run = records.functions(usize::MAX);
         let mut offset = run.offset as u64;
         run.for_each(|action, id, _| {
-            stack.take(action, id, offset);
+            stack.apply(action, id, offset);
             offset = offset.saturating_add(FUNCTION_BYTES as u64);
         });
-        match walk.next() {
-            Some(Step::Metadata { .. } | Step::Function { .. }) => {}
-            Some(Step::Broken(_)) | None => break,
+        match records.next() {
+            Some(RecordItem::Metadata { .. } | RecordItem::Function { .. }) => {}
+            Some(RecordItem::Broken(_)) | None => break,
         }
     }
     log.source().release(block.records.clone());
 }
 
-/// Tells of the calls of a log of Basic mode.
-pub fn basic(log: &XRay, survey: &basic::Survey, sink: &mut Diagnostics) {
+/// Checks the calls of a Basic mode log.
+pub fn check_basic_calls(log: &XRay, survey: &basic::BasicSurvey, sink: &mut Diagnostics) {
     let header = log.header();
     let version = header.dialect().version;
-    let mut threads: FxHashMap<(i32, i32), Stack> = FxHashMap::default();
+    let mut threads: FxHashMap<(i32, i32), CallStack> = FxHashMap::default();
     for index in survey.indexes() {
-        let Some(entry) = basic::entry_at(log.source(), index, header.endian) else { continue };
-        if let (basic::Entry::Normal(record), Some(owner)) = (entry, entry.owner(version)) {
-            let stack = threads.entry(owner).or_default();
-            let offset = basic::offset_of(index) as u64;
-            stack.take(Action(record.kind), record.function_id.cast_unsigned(), offset);
+        let Some(entry) = basic::read_item(log.source(), index, header.endian) else { continue };
+        if let (basic::BasicItem::Function(record), Some(thread_ids)) = (entry, entry.thread_ids(version)) {
+            let stack = threads.entry(thread_ids).or_default();
+            let offset = basic::record_offset(index) as u64;
+            stack.apply(Action(record.kind), record.function_id.cast_unsigned(), offset);
         }
     }
-    threads.into_values().map(Stack::end).fold(Balance::default(), Balance::and).tell(sink);
+    threads.into_values().map(CallStack::end).fold(CallBalance::default(), CallBalance::merge).report(sink);
 }

@@ -1,17 +1,17 @@
-//! What may follow what in a buffer: the specification's grammar, and what later versions made of it, as one table.
+//! The grammar of a buffer as one table: which record may follow which, in which versions.
 
 use std::fmt;
 
 use perfuse_wire::Rule;
 
-use super::super::consts::{Action, Kind};
-use super::super::rules::{CARRIED, NO_CPU, NO_EXTENTS, NO_NEW_BUFFER, NO_PID, NO_WALL_TIME, ORDER};
+use crate::consts::{Action, MetadataKind};
+use crate::rules::{CARRIED, NO_CPU, NO_EXTENTS, NO_NEW_BUFFER, NO_PID, NO_WALL_TIME, ORDER};
 
-/// What a record is to the grammar.
+/// The class of a record in the grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Place {
-    /// Before the first record.
+pub enum RecordClass {
+    /// The start of the buffer.
     Start,
     /// BufferExtents.
     Extents,
@@ -39,57 +39,64 @@ pub enum Place {
     End,
 }
 
-/// A set of places.
+/// A set of record classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Places(u16);
+pub struct RecordClasses(u16);
 
-const fn places(all: &[Place]) -> Places {
+const fn classes(all: &[RecordClass]) -> RecordClasses {
     let (mut bits, mut rest) = (0u16, all);
     while let [first, others @ ..] = rest {
         bits |= 1 << *first as u8;
         rest = others;
     }
-    Places(bits)
+    RecordClasses(bits)
 }
 
-const BODY: &[Place] =
-    &[Place::Cpu, Place::Wrap, Place::Custom, Place::Typed, Place::Entry, Place::Exit, Place::End];
-const WITH_ARGUMENTS: &[Place] = &[
-    Place::Cpu,
-    Place::Wrap,
-    Place::Custom,
-    Place::Typed,
-    Place::Entry,
-    Place::Exit,
-    Place::End,
-    Place::Argument,
+const BODY: &[RecordClass] = &[
+    RecordClass::Cpu,
+    RecordClass::Wrap,
+    RecordClass::Custom,
+    RecordClass::Typed,
+    RecordClass::Entry,
+    RecordClass::Exit,
+    RecordClass::End,
+];
+const WITH_ARGUMENTS: &[RecordClass] = &[
+    RecordClass::Cpu,
+    RecordClass::Wrap,
+    RecordClass::Custom,
+    RecordClass::Typed,
+    RecordClass::Entry,
+    RecordClass::Exit,
+    RecordClass::End,
+    RecordClass::Argument,
 ];
 
-/// Behind which record, in which versions, what may follow, and what is broken otherwise.
-struct Row(Place, std::ops::RangeInclusive<u16>, Places, &'static Rule);
+/// After which record, in which versions, what may follow; and the rule that is violated otherwise.
+struct GrammarRule(RecordClass, std::ops::RangeInclusive<u16>, RecordClasses, &'static Rule);
 
 #[rustfmt::skip]
-static GRAMMAR: &[Row] = &[
-    Row(Place::Start,     1..=1, places(&[Place::NewBuffer]), &NO_NEW_BUFFER),
-    Row(Place::Start,     2..=5, places(&[Place::Extents]),   &NO_EXTENTS),
-    Row(Place::Extents,   2..=5, places(&[Place::NewBuffer]), &NO_NEW_BUFFER),
-    Row(Place::NewBuffer, 1..=5, places(&[Place::WallTime]),  &NO_WALL_TIME),
-    Row(Place::WallTime,  1..=2, places(&[Place::Cpu]),       &NO_CPU),
-    Row(Place::WallTime,  3..=5, places(&[Place::Pid]),       &NO_PID),
-    Row(Place::Pid,       3..=5, places(&[Place::Cpu]),       &NO_CPU),
-    Row(Place::Cpu,       1..=5, places(BODY),                &ORDER),
-    Row(Place::Wrap,      1..=5, places(BODY),                &ORDER),
-    Row(Place::Custom,    1..=5, places(BODY),                &ORDER),
-    Row(Place::Typed,     3..=5, places(BODY),                &ORDER),
-    Row(Place::Exit,      1..=5, places(BODY),                &ORDER),
-    Row(Place::Entry,     1..=5, places(WITH_ARGUMENTS),      &ORDER),
-    Row(Place::Argument,  1..=5, places(WITH_ARGUMENTS),      &ORDER),
+static GRAMMAR: &[GrammarRule] = &[
+    GrammarRule(RecordClass::Start,     1..=1, classes(&[RecordClass::NewBuffer]), &NO_NEW_BUFFER),
+    GrammarRule(RecordClass::Start,     2..=5, classes(&[RecordClass::Extents]),   &NO_EXTENTS),
+    GrammarRule(RecordClass::Extents,   2..=5, classes(&[RecordClass::NewBuffer]), &NO_NEW_BUFFER),
+    GrammarRule(RecordClass::NewBuffer, 1..=5, classes(&[RecordClass::WallTime]),  &NO_WALL_TIME),
+    GrammarRule(RecordClass::WallTime,  1..=2, classes(&[RecordClass::Cpu]),       &NO_CPU),
+    GrammarRule(RecordClass::WallTime,  3..=5, classes(&[RecordClass::Pid]),       &NO_PID),
+    GrammarRule(RecordClass::Pid,       3..=5, classes(&[RecordClass::Cpu]),       &NO_CPU),
+    GrammarRule(RecordClass::Cpu,       1..=5, classes(BODY),                &ORDER),
+    GrammarRule(RecordClass::Wrap,      1..=5, classes(BODY),                &ORDER),
+    GrammarRule(RecordClass::Custom,    1..=5, classes(BODY),                &ORDER),
+    GrammarRule(RecordClass::Typed,     3..=5, classes(BODY),                &ORDER),
+    GrammarRule(RecordClass::Exit,      1..=5, classes(BODY),                &ORDER),
+    GrammarRule(RecordClass::Entry,     1..=5, classes(WITH_ARGUMENTS),      &ORDER),
+    GrammarRule(RecordClass::Argument,  1..=5, classes(WITH_ARGUMENTS),      &ORDER),
 ];
 
-/// Where a buffer may end.
-const ENDS: Places = places(WITH_ARGUMENTS);
+/// Records after which a buffer may end.
+const ENDS: RecordClasses = classes(WITH_ARGUMENTS);
 
-impl Place {
+impl RecordClass {
     const ALL: [Self; 13] = [
         Self::Start,
         Self::Extents,
@@ -106,24 +113,24 @@ impl Place {
         Self::End,
     ];
 
-    /// The place of a metadata record; none where its kind is not known.
-    pub fn of_kind(kind: Kind) -> Option<Self> {
+    /// The class of a metadata record; `None` for an unknown kind.
+    pub fn of_kind(kind: MetadataKind) -> Option<Self> {
         Some(match kind {
-            Kind::NEW_BUFFER => Self::NewBuffer,
-            Kind::END_OF_BUFFER => Self::End,
-            Kind::NEW_CPU_ID => Self::Cpu,
-            Kind::TSC_WRAP => Self::Wrap,
-            Kind::WALL_TIME_MARKER => Self::WallTime,
-            Kind::CUSTOM_EVENT_MARKER => Self::Custom,
-            Kind::CALL_ARGUMENT => Self::Argument,
-            Kind::BUFFER_EXTENTS => Self::Extents,
-            Kind::TYPED_EVENT_MARKER => Self::Typed,
-            Kind::PID => Self::Pid,
+            MetadataKind::NEW_BUFFER => Self::NewBuffer,
+            MetadataKind::END_OF_BUFFER => Self::End,
+            MetadataKind::NEW_CPU_ID => Self::Cpu,
+            MetadataKind::TSC_WRAP => Self::Wrap,
+            MetadataKind::WALL_TIME_MARKER => Self::WallTime,
+            MetadataKind::CUSTOM_EVENT_MARKER => Self::Custom,
+            MetadataKind::CALL_ARGUMENT => Self::Argument,
+            MetadataKind::BUFFER_EXTENTS => Self::Extents,
+            MetadataKind::TYPED_EVENT_MARKER => Self::Typed,
+            MetadataKind::PID => Self::Pid,
             _ => return None,
         })
     }
 
-    /// The place of a function record; those of unknown action stand where an exit may.
+    /// The class of a function record. An undefined action counts as an exit.
     pub fn of_action(action: Action) -> Self {
         match action {
             Action::ENTRY | Action::ENTRY_ARGS => Self::Entry,
@@ -131,7 +138,7 @@ impl Place {
         }
     }
 
-    /// As the specification calls it.
+    /// The name in the specification.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Start => "the beginning",
@@ -151,89 +158,97 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for RecordClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl Places {
-    fn has(self, place: Place) -> bool {
-        self.0 & places(&[place]).0 != 0
+impl RecordClasses {
+    fn contains(self, class: RecordClass) -> bool {
+        self.0 & classes(&[class]).0 != 0
     }
 }
 
-impl fmt::Display for Places {
+impl fmt::Display for RecordClasses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 & places(BODY).0 == places(BODY).0 {
+        if self.0 & classes(BODY).0 == classes(BODY).0 {
             return f.write_str("a function, an event or a metadata record of the body");
         }
-        let mut names = Place::ALL.into_iter().filter(|place| self.has(*place));
-        names.try_for_each(|place| place.fmt(f))
+        let mut names = RecordClass::ALL.into_iter().filter(|class| self.contains(*class));
+        names.try_for_each(|class| class.fmt(f))
     }
 }
 
-/// A departure: the rule, and what was expected.
-pub type Broken = (&'static Rule, Places);
+/// A violation: the rule, and the expected classes.
+pub type GrammarError = (&'static Rule, RecordClasses);
 
-/// Where a walk through a buffer stands.
+/// The position in the grammar while reading a buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Grammar {
     version: u16,
-    /// The record before.
-    pub before: Place,
+    /// The class of the previous record.
+    pub before: RecordClass,
 }
 
 impl Grammar {
-    /// Before the first record of a buffer.
+    /// At the start of a buffer.
     pub fn new(version: u16) -> Self {
-        Self { version, before: Place::Start }
+        Self { version, before: RecordClass::Start }
     }
 
-    fn row(&self) -> Option<&'static Row> {
-        GRAMMAR
-            .iter()
-            .find(|Row(after, versions, ..)| *after == self.before && versions.contains(&self.version))
+    /// The row of the table for the previous record.
+    fn rule_for_current(&self) -> Option<&'static GrammarRule> {
+        GRAMMAR.iter().find(|GrammarRule(after, versions, ..)| {
+            *after == self.before && versions.contains(&self.version)
+        })
     }
 
-    /// Takes a record: what is broken where it may not stand here.
-    pub fn step(&mut self, place: Place) -> Result<(), Broken> {
-        match self.row() {
-            Some(Row(_, _, expected, rule)) if !expected.has(place) => {
-                // Where something is missing it goes on behind it; what is only out of its place is passed over.
-                if !self.passes_over(place) {
-                    self.before = place;
+    /// Moves to the next record.
+    ///
+    /// # Errors
+    /// The violation, where the record may not stand here.
+    pub fn step(&mut self, class: RecordClass) -> Result<(), GrammarError> {
+        match self.rule_for_current() {
+            Some(GrammarRule(_, _, expected, rule)) if !expected.contains(class) => {
+                // Where a record is missing, reading continues after it; a record that is only misplaced is skipped.
+                if !self.passes_over(class) {
+                    self.before = class;
                 }
                 Err((rule, *expected))
             }
             _ => {
-                self.before = place;
+                self.before = class;
                 Ok(())
             }
         }
     }
 
-    /// Whether a record may not stand here, and is to be left out.
-    pub fn is_passed_over(&self, place: Place) -> bool {
-        self.row().is_some_and(|Row(_, _, expected, _)| !expected.has(place)) && self.passes_over(place)
+    /// Whether a record may not stand here and is skipped.
+    pub fn is_passed_over(&self, class: RecordClass) -> bool {
+        self.rule_for_current().is_some_and(|GrammarRule(_, _, expected, _)| !expected.contains(class))
+            && self.passes_over(class)
     }
 
-    /// Whether a record that may not stand here is left out, rather than something before it missing.
-    fn passes_over(&self, place: Place) -> bool {
-        let in_body = self.before as u8 >= Place::Cpu as u8;
-        in_body || place == Place::Argument || place as u8 <= self.before as u8
+    /// Whether a record that may not stand here is skipped, rather than a previous one missing.
+    fn passes_over(&self, class: RecordClass) -> bool {
+        let in_body = self.before as u8 >= RecordClass::Cpu as u8;
+        in_body || class == RecordClass::Argument || class as u8 <= self.before as u8
     }
 
-    /// Whether the buffer may end here; else what should follow.
-    pub fn end(&self) -> Result<(), Broken> {
-        match self.row() {
-            Some(Row(_, _, expected, rule)) if !ENDS.has(self.before) => Err((rule, *expected)),
+    /// Whether the buffer may end here.
+    ///
+    /// # Errors
+    /// The violation, with what should follow.
+    pub fn end(&self) -> Result<(), GrammarError> {
+        match self.rule_for_current() {
+            Some(GrammarRule(_, _, expected, rule)) if !ENDS.contains(self.before) => Err((rule, *expected)),
             _ => Ok(()),
         }
     }
 }
 
-/// The rule that holds where a buffer has no NewCPUId, but the one before it of its thread tells the counter.
-pub fn carried((rule, expected): Broken, is_carried: bool) -> Broken {
+/// Replaces the rule for a missing NewCPUId where the thread's previous buffer provides the counter.
+pub fn carried_rule((rule, expected): GrammarError, is_carried: bool) -> GrammarError {
     if is_carried && *rule == NO_CPU { (&CARRIED, expected) } else { (rule, expected) }
 }

@@ -1,4 +1,4 @@
-//! A log from the common tables: of calls that any recorder told.
+//! Writes logs from the tables `call_events` and `instants` of any recording.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -9,17 +9,16 @@ use perfuse_tables::CallEvent;
 use perfuse_tables::access::{ColumnError, bytes, choices, nullable, numbers, text};
 use rustc_hash::FxHashMap;
 
-use super::super::consts::Action;
-use super::super::writer::{Moment, Owner, Sink, Told, WriteError};
-use super::Selection;
-use super::selection::Selected;
+use super::selection::{Selection, SelectionFilter};
+use crate::consts::Action;
+use crate::writer::{LogSink, ThreadEvent, ThreadIds, TscStamp, WriteError};
 
-/// Why a log cannot be made of tables.
+/// Why a log cannot be written from tables.
 #[derive(Debug)]
 pub enum TablesError {
-    /// It cannot be written.
+    /// Writing failed.
     Write(WriteError),
-    /// A table is not what it should be.
+    /// A column is missing or has another type.
     Column(ColumnError),
 }
 
@@ -46,20 +45,20 @@ impl From<ColumnError> for TablesError {
     }
 }
 
-/// The function id of each function: the file's own, where all of them fit and none is of two names; else they are numbered
-/// from 1 on.
+/// The function id of each function: the native id where all of them fit and none has two names; else numbered from
+/// 1.
 #[derive(Clone, Debug, Default)]
 pub struct FunctionNumbers {
     numbers: FxHashMap<u32, u32>,
-    /// Functions whose number is not the file's own: all or none.
+    /// Number of functions that were renumbered: all or 0.
     pub num_new: u64,
 }
 
 impl FunctionNumbers {
-    /// Of rows of table `functions`; ids have so many bits.
+    /// Numbers the functions of the table `functions` for ids of this many bits.
     ///
     /// # Errors
-    /// When that is not what the rows are.
+    /// When a column is missing or has another type.
     pub fn new(functions: impl IntoIterator<Item = RecordBatch>, bits: u32) -> Result<Self, ColumnError> {
         let mut numbered = Self::default();
         let mut all_fit = true;
@@ -91,56 +90,63 @@ impl FunctionNumbers {
         Ok(numbered)
     }
 
+    /// The function id for a key; 0 for an unknown key.
     fn get(&self, key: u32) -> u32 {
         self.numbers.get(&key).copied().unwrap_or(0)
     }
 }
 
-/// The kinds of XRay's own instants.
-const OWN_CUSTOM: &str = "custom_event";
-const OWN_TYPED: &str = "typed_event";
+/// Values of `instants.kind` for XRay's own events.
+const KIND_CUSTOM: &str = "custom_event";
+const KIND_TYPED: &str = "typed_event";
 
-/// A row of table `instants`, kept until its thread comes to its time.
-struct Instant {
+/// A row of `instants`, kept until its thread reaches its time.
+struct PendingInstant {
     ts_ns: i64,
     cpu: Option<u32>,
     event_type: Option<u16>,
     payload: Vec<u8>,
 }
 
-/// Tells a sink what is in `call_events` and `instants`, a tick for a nanosecond. Instants are kept until their time comes;
-/// those of other recorders become custom events that say their kind and name.
+/// Passes `call_events` and `instants` to a sink, one tick per nanosecond. Instants of other recorders become custom
+/// events with their kind and name.
 ///
 /// # Errors
-/// When the sink refuses, or those are other tables.
-pub fn tell_tables<S: Sink>(
+/// When writing fails, or a column is missing or has another type.
+pub fn write_tables<S: LogSink>(
     call_events: impl Iterator<Item = RecordBatch>,
     instants: impl Iterator<Item = RecordBatch>,
     functions: &FunctionNumbers,
-    owner: impl FnMut(u32) -> Owner,
+    thread_ids: impl FnMut(u32) -> ThreadIds,
     selection: &Selection,
     sink: &mut S,
 ) -> Result<(), TablesError> {
-    let mut sink = Selected::new(selection, sink);
-    let mut teller =
-        Teller { owner, selection, threads: FxHashMap::default(), kept: keep(instants)?, sink: &mut sink };
+    let mut sink = SelectionFilter::new(selection, sink);
+    let mut replay = TableReplay {
+        thread_ids,
+        selection,
+        threads: FxHashMap::default(),
+        pending: pending_instants(instants)?,
+        sink: &mut sink,
+    };
     for batch in call_events {
-        teller.batch(&batch, functions)?;
-        teller.sink.check()?;
+        replay.batch(&batch, functions)?;
+        replay.sink.check()?;
     }
-    let mut left: Vec<u32> = teller.kept.keys().copied().collect();
-    left.sort_unstable();
-    for thread in left {
-        let owner = teller.owner(thread);
-        teller.instants(thread, owner, i64::MAX);
+    let mut threads_left: Vec<u32> = replay.pending.keys().copied().collect();
+    threads_left.sort_unstable();
+    for thread in threads_left {
+        let thread_ids = replay.thread_ids(thread);
+        replay.instants(thread, thread_ids, i64::MAX);
     }
-    Ok(teller.sink.check()?)
+    Ok(replay.sink.check()?)
 }
 
-fn keep(
+/// The rows of `instants`, by thread.
+fn pending_instants(
     instants: impl Iterator<Item = RecordBatch>,
-) -> Result<FxHashMap<u32, VecDeque<Instant>>, ColumnError> {
-    let mut kept: FxHashMap<u32, VecDeque<Instant>> = FxHashMap::default();
+) -> Result<FxHashMap<u32, VecDeque<PendingInstant>>, ColumnError> {
+    let mut pending: FxHashMap<u32, VecDeque<PendingInstant>> = FxHashMap::default();
     for batch in instants {
         let times = numbers::<Int64Type>(&batch, "ts_ns")?;
         let threads = numbers::<UInt32Type>(&batch, "thread_id")?;
@@ -150,13 +156,13 @@ fn keep(
         let payloads = bytes(&batch, "payload")?;
         for row in 0..batch.num_rows() {
             let payload = match (kinds.get(row).unwrap_or_default(), names.get(row)) {
-                (OWN_CUSTOM | OWN_TYPED, _) if payloads.is_valid(row) => payloads.value(row).to_vec(),
-                (OWN_CUSTOM | OWN_TYPED, name) => name.unwrap_or_default().into(),
+                (KIND_CUSTOM | KIND_TYPED, _) if payloads.is_valid(row) => payloads.value(row).to_vec(),
+                (KIND_CUSTOM | KIND_TYPED, name) => name.unwrap_or_default().into(),
                 (kind, Some(name)) => format!("{kind}: {name}").into(),
                 (kind, None) => kind.into(),
             };
-            let is_typed = kinds.get(row) == Some(OWN_TYPED);
-            kept.entry(threads.value(row)).or_default().push_back(Instant {
+            let is_typed = kinds.get(row) == Some(KIND_TYPED);
+            pending.entry(threads.value(row)).or_default().push_back(PendingInstant {
                 ts_ns: times.value(row),
                 cpu: nullable(cpus, row),
                 event_type: nullable(types, row).filter(|_| is_typed).map(|number| number as u16),
@@ -164,26 +170,29 @@ fn keep(
             });
         }
     }
-    Ok(kept)
+    Ok(pending)
 }
 
-fn moment(ts_ns: i64, cpu: Option<u32>) -> Moment {
-    Moment { tsc: u64::try_from(ts_ns).unwrap_or(0), cpu: cpu.unwrap_or(0) as u16 }
+/// A time as a counter value, one tick per nanosecond.
+fn tsc_stamp(ts_ns: i64, cpu: Option<u32>) -> TscStamp {
+    TscStamp { tsc: u64::try_from(ts_ns).unwrap_or(0), cpu: cpu.unwrap_or(0) as u16 }
 }
 
-struct Teller<'a, F, S> {
-    owner: F,
+struct TableReplay<'a, F, S> {
+    thread_ids: F,
     selection: &'a Selection,
-    threads: FxHashMap<u32, Owner>,
-    kept: FxHashMap<u32, VecDeque<Instant>>,
+    threads: FxHashMap<u32, ThreadIds>,
+    pending: FxHashMap<u32, VecDeque<PendingInstant>>,
     sink: &'a mut S,
 }
 
-impl<F: FnMut(u32) -> Owner, S: Sink> Teller<'_, F, S> {
-    fn owner(&mut self, thread: u32) -> Owner {
-        *self.threads.entry(thread).or_insert_with(|| (self.owner)(thread))
+impl<F: FnMut(u32) -> ThreadIds, S: LogSink> TableReplay<'_, F, S> {
+    /// Process and thread ids for a thread key.
+    fn thread_ids(&mut self, thread: u32) -> ThreadIds {
+        *self.threads.entry(thread).or_insert_with(|| (self.thread_ids)(thread))
     }
 
+    /// Passes a batch of `call_events` to the sink.
     fn batch(&mut self, batch: &RecordBatch, functions: &FunctionNumbers) -> Result<(), ColumnError> {
         let times = numbers::<Int64Type>(batch, "ts_ns")?;
         let threads = numbers::<UInt32Type>(batch, "thread_id")?;
@@ -191,49 +200,53 @@ impl<F: FnMut(u32) -> Owner, S: Sink> Teller<'_, F, S> {
         let kinds = choices::<CallEvent>(batch, "kind")?;
         let keys = numbers::<UInt32Type>(batch, "function_id")?;
         let values = numbers::<UInt64Type>(batch, "value")?;
-        let mut last: Option<(u32, Owner)> = None;
+        let mut last: Option<(u32, ThreadIds)> = None;
         for row in 0..batch.num_rows() {
             let (thread, ts_ns) = (threads.value(row), times.value(row));
-            let owner = match last {
-                Some((of, owner)) if of == thread => owner,
-                _ => self.owner(thread),
+            let thread_ids = match last {
+                Some((of, thread_ids)) if of == thread => thread_ids,
+                _ => self.thread_ids(thread),
             };
-            last = Some((thread, owner));
-            if !self.selection.has_thread(owner) {
+            last = Some((thread, thread_ids));
+            if !self.selection.has_thread(thread_ids) {
                 continue;
             }
-            let at = moment(ts_ns, nullable(cpus, row));
+            let at = tsc_stamp(ts_ns, nullable(cpus, row));
             let action = match kinds.get(row) {
                 CallEvent::Enter => Action::ENTRY,
                 CallEvent::Exit | CallEvent::ExceptionExit => Action::EXIT,
                 CallEvent::TailExit => Action::TAIL_EXIT,
                 CallEvent::Argument => {
-                    self.sink.tell(owner, at, Told::Argument(nullable(values, row).unwrap_or(0)));
+                    self.sink.write_event(
+                        thread_ids,
+                        at,
+                        ThreadEvent::Argument(nullable(values, row).unwrap_or(0)),
+                    );
                     continue;
                 }
             };
-            self.instants(thread, owner, ts_ns);
+            self.instants(thread, thread_ids, ts_ns);
             let function_id = functions.get(keys.value(row));
-            self.sink.tell(owner, at, Told::Call { action, function_id });
+            self.sink.write_event(thread_ids, at, ThreadEvent::Call { action, function_id });
         }
         Ok(())
     }
 
-    /// Tells the kept moments of a thread before a time.
-    fn instants(&mut self, thread: u32, owner: Owner, until: i64) {
-        if self.kept.is_empty() {
+    /// Passes on the pending instants of a thread before a time.
+    fn instants(&mut self, thread: u32, thread_ids: ThreadIds, until: i64) {
+        if self.pending.is_empty() {
             return;
         }
-        let Some(kept) = self.kept.get_mut(&thread) else { return };
-        while kept.front().is_some_and(|instant| instant.ts_ns < until) {
-            let Some(Instant { ts_ns, cpu, event_type, payload }) = kept.pop_front() else { break };
-            if self.selection.has_thread(owner) {
-                let told = Told::Event { event_type, payload: &payload };
-                self.sink.tell(owner, moment(ts_ns, cpu), told);
+        let Some(pending) = self.pending.get_mut(&thread) else { return };
+        while pending.front().is_some_and(|instant| instant.ts_ns < until) {
+            let Some(PendingInstant { ts_ns, cpu, event_type, payload }) = pending.pop_front() else { break };
+            if self.selection.has_thread(thread_ids) {
+                let event = ThreadEvent::Event { event_type, payload: &payload };
+                self.sink.write_event(thread_ids, tsc_stamp(ts_ns, cpu), event);
             }
         }
-        if kept.is_empty() {
-            self.kept.remove(&thread);
+        if pending.is_empty() {
+            self.pending.remove(&thread);
         }
     }
 }

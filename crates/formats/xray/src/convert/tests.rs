@@ -15,7 +15,7 @@ use perfuse_wire::Endian;
 use super::{Options, convert};
 use crate::XRay;
 use crate::header::Mode;
-use crate::writer::{Misfits, Written};
+use crate::writer::{UnsupportedItems, WriteSummary};
 use perfuse_recording::{Placement, Recording, Source, TableRequest};
 
 fn corpus() -> PathBuf {
@@ -25,7 +25,7 @@ fn corpus() -> PathBuf {
     }
 }
 
-/// Every file of some folders of the corpus; none where it is not there.
+/// The files in these folders of the corpus; empty without a corpus.
 fn files(folders: &[&str]) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     for folder in folders {
@@ -45,7 +45,7 @@ fn open(path: &Path) -> XRay {
     XRay::open(Arc::new(Source::open(path.to_str().unwrap()).unwrap())).unwrap()
 }
 
-fn converted(logs: &[&XRay], options: &Options) -> (Vec<u8>, Written) {
+fn converted(logs: &[&XRay], options: &Options) -> (Vec<u8>, WriteSummary) {
     let mut out = Vec::new();
     let done = convert(logs, options, &mut out).unwrap();
     (out, done)
@@ -58,7 +58,7 @@ fn to(mode: Mode, version: u16, endian: Endian) -> Options {
 /// `(ticks, processor, kind, function id, argument)`.
 type Row = (i64, Option<u32>, i32, u64, Option<u64>);
 
-/// What each thread did, as the log's own decoder tells it.
+/// The calls of each thread, as decoded by the log itself.
 fn rows(log: &XRay) -> BTreeMap<(i32, i32), Vec<Row>> {
     let placement = in_ticks();
     let batches: Vec<RecordBatch> =
@@ -87,7 +87,7 @@ fn rows(log: &XRay) -> BTreeMap<(i32, i32), Vec<Row>> {
     rows
 }
 
-/// A place alone, where times are ticks.
+/// A placement whose times are in ticks.
 fn in_ticks() -> Placement {
     Placement {
         source_id: 0,
@@ -109,7 +109,7 @@ fn owners(placement: &Placement) -> Vec<(i32, i32)> {
     (0..threads.num_rows()).map(|i| (pids[&processes.value(i)], tids.value(i))).collect()
 }
 
-/// Marked moments: ticks, type and bytes, in the order of the log.
+/// Events: ticks, type and bytes, in the order of the log.
 fn events(log: &XRay) -> Vec<(i64, Option<u32>, Option<Vec<u8>>)> {
     let batches = log.table("instants", &in_ticks(), &TableRequest::default()).unwrap();
     let mut events = Vec::new();

@@ -1,4 +1,4 @@
-//! Columns of `call_events`, filled many rows at a time.
+//! Builds the columns of `call_events`, many rows at a time.
 
 use std::sync::Arc;
 
@@ -7,38 +7,38 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array, UInt64Array};
 use arrow_buffer::NullBuffer;
 use perfuse_tables::{CallEvent, Choices, call_events};
 
-use super::super::block::Clock;
-use super::super::consts::{Action, FUNCTION_BYTES};
-use super::super::ids::FunctionKeys;
-use super::super::walk::FunctionRun;
+use crate::block::TscState;
+use crate::consts::{Action, FUNCTION_BYTES};
+use crate::ids::FunctionKeys;
+use crate::record_iter::FunctionRun;
 use perfuse_recording::Scale;
 
-/// Rows on their way into a batch.
+/// Columns of a batch being built.
 #[derive(Debug, Default)]
-pub struct Columns {
+pub struct CallEventColumns {
     ts_ns: Vec<i64>,
     kinds: Vec<i32>,
     functions: Vec<u32>,
     offsets: Vec<u64>,
-    /// Runs of `thread_id` and `cpu`: each holds up to the next one's first row.
+    /// Runs of equal `thread_id` and `cpu`: first row and values; each ends at the first row of the next.
     runs: Vec<(usize, u32, Option<u32>)>,
-    /// Rows that have a `value`.
+    /// Rows with a `value`.
     values: Vec<(usize, u64)>,
 }
 
-/// The key in `kind` of each action; an entry with arguments is an entry.
-const KEYS: [i32; 4] = {
+/// The key in column `kind` of each action; an entry with arguments is an entry.
+const CALL_EVENT_KEYS: [i32; 4] = {
     const ENTER: i32 = CallEvent::Enter as i32;
     [ENTER, CallEvent::Exit as i32, CallEvent::TailExit as i32, ENTER]
 };
 
-/// The key in `kind` of an action; none for those that mean nothing.
-pub fn key(action: Action) -> Option<i32> {
-    KEYS.get(usize::from(action.0)).copied()
+/// The key in column `kind` of an action; `None` for an undefined action.
+pub fn call_event_key(action: Action) -> Option<i32> {
+    CALL_EVENT_KEYS.get(usize::from(action.0)).copied()
 }
 
-impl Columns {
-    /// Room for so many rows.
+impl CallEventColumns {
+    /// Columns with capacity for this many rows.
     pub fn with_capacity(rows: usize) -> Self {
         Self {
             ts_ns: Vec::with_capacity(rows),
@@ -49,13 +49,13 @@ impl Columns {
         }
     }
 
-    /// Rows so far.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.ts_ns.len()
     }
 
-    /// The rows from here on are of that thread and processor.
-    pub fn run(&mut self, thread_id: u32, cpu: Option<u32>) {
+    /// Sets the thread and processor of the rows that follow.
+    pub fn start_run(&mut self, thread_id: u32, cpu: Option<u32>) {
         if self.runs.last().is_none_or(|&(_, thread, on)| (thread, on) != (thread_id, cpu)) {
             self.runs.push((self.len(), thread_id, cpu));
         }
@@ -74,7 +74,7 @@ impl Columns {
     pub fn functions(
         &mut self,
         run: &FunctionRun<'_>,
-        clock: &mut Clock,
+        clock: &mut TscState,
         scale: &Scale,
         keys: &FunctionKeys,
     ) {
@@ -83,7 +83,7 @@ impl Columns {
             let mut offset = begin;
             run.for_each(|action, id, delta| {
                 clock.step(delta);
-                if let Some(kind) = key(action) {
+                if let Some(kind) = call_event_key(action) {
                     self.push(scale.ns(clock.tsc), kind, keys.get(id), offset);
                 }
                 offset = offset.wrapping_add(FUNCTION_BYTES as u64);
@@ -101,7 +101,7 @@ impl Columns {
             }),
         }
         run.extend(&mut self.kinds, |Action(action), _, _| {
-            KEYS.get(usize::from(action & 3)).copied().unwrap_or_default()
+            CALL_EVENT_KEYS.get(usize::from(action & 3)).copied().unwrap_or_default()
         });
         run.extend(&mut self.functions, |_, id, _| keys.get(id));
         let end = begin.saturating_add((run.len() as u64).saturating_mul(FUNCTION_BYTES as u64));
@@ -132,6 +132,7 @@ impl Columns {
         call_events::batch(columns)
     }
 
+    /// The columns `thread_id` and `cpu`.
     fn run_columns(&self) -> (ArrayRef, ArrayRef) {
         let rows = self.len();
         let ends = self.runs.iter().skip(1).map(|&(row, ..)| row).chain([rows]);
@@ -148,6 +149,7 @@ impl Columns {
         (Arc::new(UInt32Array::from(threads)), Arc::new(UInt32Array::new(cpus.into(), unknown)))
     }
 
+    /// The column `value`.
     fn value_column(&self) -> ArrayRef {
         if self.values.is_empty() {
             return Arc::new(UInt64Array::new_null(self.len()));

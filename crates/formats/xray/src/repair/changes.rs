@@ -1,21 +1,21 @@
-//! What was done about each thing that was found.
+//! The changes that a repair makes for each finding.
 
 use perfuse_wire::{Diagnostic, Rule, Severity};
 
-use super::super::check::true_rate;
-use super::super::log::XRay;
-use super::super::rules::*;
+use crate::check::true_rate;
+use crate::log::XRay;
+use crate::rules::*;
 use perfuse_recording::Change;
 
-static DONE: &[(&Rule, &str)] = &[
+static REPAIRS: &[(&Rule, &str)] = &[
     (&VERSION, "written as the version it was read as"),
-    (&FREQUENCY_ZERO, "the rate the log shows was written"),
-    (&FREQUENCY_WRONG, "the rate the log shows was written"),
+    (&FREQUENCY_ZERO, "the estimated rate was written"),
+    (&FREQUENCY_WRONG, "the estimated rate was written"),
     (&HEADER_GARBAGE, "cleared"),
     (&LOST, "left out"),
-    (&TRUNCATED, "ended behind the last whole record"),
-    (&EXTENTS_LONG, "the size that is there was written"),
-    (&EXTENTS_SHORT, "the size that is there was written"),
+    (&TRUNCATED, "ended after the last complete record"),
+    (&EXTENTS_LONG, "the actual size was written"),
+    (&EXTENTS_SHORT, "the actual size was written"),
     (&NO_EXTENTS, "written"),
     (&STRIDE, "the distance was written"),
     (&COPY, "the copy was left out"),
@@ -30,16 +30,16 @@ static DONE: &[(&Rule, &str)] = &[
     (&LATER_KIND, "left out"),
     (&ORDER, "left out"),
     (&NO_NEW_BUFFER, "written, of thread 0"),
-    (&NO_WALL_TIME, "written, with the time the counter shows"),
+    (&NO_WALL_TIME, "written, with the time of the counter"),
     (&NO_PID, "written, of process 0"),
-    (&NO_CPU, "written, with the counter that the wall time shows"),
-    (&CARRIED, "written, with the counter and processor that were carried on"),
-    (&SECOND_NEW_BUFFER, "made a buffer of its own"),
+    (&NO_CPU, "written, with the counter at the wall time"),
+    (&CARRIED, "written, with the counter and processor of the previous buffer"),
+    (&SECOND_NEW_BUFFER, "made a separate buffer"),
     (&TIME_BACK, "TSCWrap was written before it"),
     (&ROTATED, "buffers were put in order"),
     (&UNORDERED, "buffers were put in order"),
     (&OVERWRITTEN, "eight bytes 0 were written for each"),
-    (&TYPED_CUT, "ended behind the last whole record"),
+    (&TYPED_CUT, "ended after the last complete record"),
     (&EMPTY_EVENT, "eight bytes 0 were written"),
     (&EVENT_SIZE, "ended before it"),
     (&ORPHAN_ARGUMENT, "left out"),
@@ -49,24 +49,24 @@ static DONE: &[(&Rule, &str)] = &[
     (&BASIC_ORPHAN, "left out"),
     (&BASIC_COPIES, "the copies were left out"),
     (&BASIC_BACK, "records were put in order"),
-    (&PROFILE_CUT, "ended behind the last whole path"),
+    (&PROFILE_CUT, "ended after the last complete path"),
     (&PROFILE_BLOCK, "left out"),
 ];
 
-/// The change that a finding led to; none where nothing can be done about it.
-pub fn of(log: &XRay, found: &Diagnostic) -> Option<Change> {
-    let (_, done) = DONE.iter().find(|(rule, _)| *rule == found.rule)?;
-    if *found.rule == FREQUENCY_ZERO && true_rate(log).is_none() {
+/// The change made for a finding; `None` where it cannot be repaired.
+pub fn change_for(log: &XRay, finding: &Diagnostic) -> Option<Change> {
+    let (_, done) = REPAIRS.iter().find(|(rule, _)| *rule == finding.rule)?;
+    if *finding.rule == FREQUENCY_ZERO && true_rate(log).is_none() {
         return None;
     }
     let times =
-        if found.count > 1 { format!(" ({} times from here on)", found.count) } else { String::new() };
-    let message = format!("{}: {done}{times}", found.message);
-    Some(Change { rule: found.rule, offset: found.offset, message })
+        if finding.count > 1 { format!(" ({} times from here on)", finding.count) } else { String::new() };
+    let message = format!("{}: {done}{times}", finding.message);
+    Some(Change { rule: finding.rule, offset: finding.offset, message })
 }
 
-/// Whether something that was recorded, or stands in the file, is not in the repaired one.
-pub fn is_lost(found: &Diagnostic) -> bool {
+/// Whether recorded data, or bytes of the file, are missing from the repaired file.
+pub fn is_lost(finding: &Diagnostic) -> bool {
     let left_out: [&Rule; 10] = [
         &UNKNOWN_KIND,
         &UNKNOWN_ACTION,
@@ -79,5 +79,5 @@ pub fn is_lost(found: &Diagnostic) -> bool {
         &BASIC_KIND,
         &PROFILE_BLOCK,
     ];
-    found.rule.severity == Severity::DataLoss || left_out.contains(&found.rule)
+    finding.rule.severity == Severity::DataLoss || left_out.contains(&finding.rule)
 }

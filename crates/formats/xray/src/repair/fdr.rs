@@ -1,33 +1,38 @@
-//! Logs of FDR mode, buffer by buffer.
+//! Repairs FDR logs, buffer by buffer.
 
 use std::io::{self, Write};
 
-use super::super::log::XRay;
-use super::super::records::{Dialect, Record};
-use super::super::survey::Survey;
-use super::body::write_buffer;
-use super::output::Output;
-use super::plan::{Planned, plan};
+use super::output::{RepairOutput, log_header};
+use super::plan::{PlannedBuffer, plan};
+use crate::block::{FdrBlock, RECORDS_PER_SLICE, TscState};
+use crate::check::grammar::{Grammar, RecordClass};
+use crate::consts::{Action, FUNCTION_BYTES};
+use crate::encode::has_kind;
+use crate::fdr::FdrSurvey;
+use crate::log::XRay;
+use crate::record_iter::{FunctionRun, RecordItem, RecordIter};
+use crate::records::{Dialect, Event, EventTime, Record, metadata_kind};
 use perfuse_recording::Recording;
 
-/// In version 1 no more is written than so many times what was read, and a megabyte: padding must not fill a disk.
-const MOST_PADDING: u64 = 16;
+/// In version 1 the output is at most this many times the input plus a megabyte, so that padding does not fill a
+/// disk.
+const MAX_PADDING_RATIO: u64 = 16;
 
-/// Largest `buffer_size` that is kept where the file is smaller than it.
-const USUAL_BUFFER: u64 = 1 << 20;
+/// Largest `buffer_size` that is retained where the file is smaller.
+const MAX_UNBACKED_BUFFER_BYTES: u64 = 1 << 20;
 
-/// Writes a log; how many records.
+/// Writes an FDR log, and returns the number of records.
 ///
 /// # Errors
-/// What the output says.
-pub fn write(log: &XRay, survey: &Survey, out: &mut dyn Write) -> io::Result<u64> {
+/// When writing fails.
+pub fn write_fdr_log(log: &XRay, survey: &FdrSurvey, out: &mut dyn Write) -> io::Result<u64> {
     let dialect = Dialect { payloads: true, ..log.header().dialect() };
     let plan = plan(log, survey);
     if dialect.version == 1 {
-        return first_version(log, survey, &plan, out);
+        return write_version_1(log, survey, &plan, out);
     }
-    out.write_all(&super::header(log, log.header().file.buffer_size))?;
-    let mut out = Output::to(out, dialect);
+    out.write_all(&log_header(log, log.header().file.buffer_size))?;
+    let mut out = RepairOutput::to(out, dialect);
     for planned in &plan {
         let size = measure(log, survey, planned, dialect)?;
         out.put(&Record::BufferExtents(size))?;
@@ -38,8 +43,13 @@ pub fn write(log: &XRay, survey: &Survey, out: &mut dyn Write) -> io::Result<u64
     Ok(out.records)
 }
 
-/// In version 1 buffers lie at equal distances.
-fn first_version(log: &XRay, survey: &Survey, plan: &[Planned], out: &mut dyn Write) -> io::Result<u64> {
+/// Writes a log of version 1, where buffers have equal distances.
+fn write_version_1(
+    log: &XRay,
+    survey: &FdrSurvey,
+    plan: &[PlannedBuffer],
+    out: &mut dyn Write,
+) -> io::Result<u64> {
     let dialect = Dialect { payloads: true, ..log.header().dialect() };
     let mut largest = 0;
     for planned in plan {
@@ -47,12 +57,12 @@ fn first_version(log: &XRay, survey: &Survey, plan: &[Planned], out: &mut dyn Wr
     }
     let len = log.source().len() as u64;
     let stated = log.header().file.buffer_size;
-    let stride = if stated <= len.max(USUAL_BUFFER) { stated.max(largest) } else { largest };
+    let stride = if stated <= len.max(MAX_UNBACKED_BUFFER_BYTES) { stated.max(largest) } else { largest };
     let padded = stride.saturating_mul(plan.len() as u64);
-    let most = len.saturating_mul(MOST_PADDING).saturating_add(USUAL_BUFFER);
-    let stride = if padded > most { 0 } else { stride };
-    out.write_all(&super::header(log, stride))?;
-    let mut out = Output::to(out, dialect);
+    let max_bytes = len.saturating_mul(MAX_PADDING_RATIO).saturating_add(MAX_UNBACKED_BUFFER_BYTES);
+    let stride = if padded > max_bytes { 0 } else { stride };
+    out.write_all(&log_header(log, stride))?;
+    let mut out = RepairOutput::to(out, dialect);
     for planned in plan {
         let size = measure(log, survey, planned, dialect)?;
         write_buffer(log, survey, planned, &mut out)?;
@@ -63,15 +73,223 @@ fn first_version(log: &XRay, survey: &Survey, plan: &[Planned], out: &mut dyn Wr
     Ok(out.records)
 }
 
-fn measure(log: &XRay, survey: &Survey, planned: &Planned, dialect: Dialect) -> io::Result<u64> {
-    let mut sum = Output::counting(dialect);
+/// Size in bytes of a repaired buffer.
+fn measure(log: &XRay, survey: &FdrSurvey, planned: &PlannedBuffer, dialect: Dialect) -> io::Result<u64> {
+    let mut sum = RepairOutput::counting(dialect);
     write_buffer(log, survey, planned, &mut sum)?;
     sum.flush()?;
     Ok(sum.len)
 }
 
-fn release(log: &XRay, survey: &Survey, planned: &Planned) {
+/// Releases the pages of a buffer.
+fn release(log: &XRay, survey: &FdrSurvey, planned: &PlannedBuffer) {
     if let Some(block) = survey.blocks.get(planned.index) {
         log.source().release(block.records.clone());
+    }
+}
+
+/// Replaces the bytes of an event that has none. Their number keeps function records at multiples of their size, as
+/// llvm-xray reads the padding of version 1 as such.
+const PLACEHOLDER_EVENT: [u8; FUNCTION_BYTES] = [0; FUNCTION_BYTES];
+
+/// Writes a buffer without BufferExtents.
+///
+/// # Errors
+/// When writing fails.
+fn write_buffer(
+    log: &XRay,
+    survey: &FdrSurvey,
+    planned: &PlannedBuffer,
+    out: &mut RepairOutput<'_>,
+) -> io::Result<()> {
+    let Some(block) = survey.blocks.get(planned.index) else { return Ok(()) };
+    let dialect = Dialect { payloads: block.payloads, ..log.header().dialect() };
+    let mut grammar = Grammar::new(dialect.version);
+    grammar.before = if dialect.version == 1 { RecordClass::Start } else { RecordClass::Extents };
+    let mut body = BufferRepair {
+        data: log.source(),
+        dialect,
+        grammar,
+        clock: planned.clock,
+        is_carried: planned.is_carried,
+        has_cpu: false,
+        skipped: false,
+        out,
+    };
+    body.preamble(block, planned.wall)?;
+    body.records(block)
+}
+
+struct BufferRepair<'a, 'o, 'w> {
+    data: &'a [u8],
+    dialect: Dialect,
+    grammar: Grammar,
+    clock: TscState,
+    is_carried: bool,
+    /// Whether NewCPUId was written; it precedes all other records after the preamble.
+    has_cpu: bool,
+    /// Whether a record that advanced the counter was left out.
+    skipped: bool,
+    out: &'o mut RepairOutput<'w>,
+}
+
+impl BufferRepair<'_, '_, '_> {
+    /// Writes the preamble up to Pid.
+    fn preamble(&mut self, block: &FdrBlock, (seconds, microseconds): (i64, i32)) -> io::Result<()> {
+        self.out.put(&Record::NewBuffer { tid: block.tid.unwrap_or(0) })?;
+        self.out.put(&Record::WallTime { seconds, microseconds })?;
+        if self.dialect.version >= 3 {
+            self.out.put(&Record::Pid(block.pid.unwrap_or(0)))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the records after the preamble.
+    fn records(&mut self, block: &FdrBlock) -> io::Result<()> {
+        let mut records = RecordIter::new(self.data, block.records.clone(), self.dialect);
+        loop {
+            let run = records.functions(RECORDS_PER_SLICE);
+            if !run.is_empty() {
+                self.functions(&run)?;
+                continue;
+            }
+            match records.next() {
+                Some(RecordItem::Metadata { record: Record::EndOfBuffer, .. })
+                    if self.dialect.version == 1 =>
+                {
+                    break;
+                }
+                Some(RecordItem::Metadata { offset, record, .. }) => self.metadata(offset, &record)?,
+                Some(RecordItem::Function { .. } | RecordItem::Broken(_)) | None => break,
+            }
+        }
+        self.ensure_new_cpu(self.clock.tsc)?;
+        if self.dialect.version == 1 {
+            self.out.put(&Record::EndOfBuffer)?;
+        }
+        Ok(())
+    }
+
+    /// Copies a run of function records. Only those that need another record before them, or are left out, are
+    /// handled one by one.
+    fn functions(&mut self, run: &FunctionRun<'_>) -> io::Result<()> {
+        let (mut copied, mut offset) = (run.offset, run.offset);
+        let mut written = Ok(());
+        run.for_each(|action, function_id, delta| {
+            let here = offset;
+            offset = offset.saturating_add(FUNCTION_BYTES);
+            let now = self.clock.tsc.wrapping_add(u64::from(delta));
+            if action.name().is_some() && self.has_cpu && !self.needs_wrap(now) {
+                self.clock.tsc = now;
+            } else if written.is_ok() {
+                written = self.copy(copied..here).and_then(|()| self.function(action, function_id, now));
+                copied = offset;
+            }
+        });
+        written?;
+        if let Some((action, _)) = run.last() {
+            self.grammar.before = RecordClass::of_action(action);
+        }
+        self.copy(copied..offset)
+    }
+
+    /// Copies function records of the source.
+    fn copy(&mut self, range: std::ops::Range<usize>) -> io::Result<()> {
+        let bytes = self.data.get(range).unwrap_or_default();
+        let records = bytes.len().checked_div(FUNCTION_BYTES).unwrap_or(0);
+        self.out.put_bytes(bytes, records as u64)
+    }
+
+    /// Writes a function record at the time `now`; one of undefined action is left out.
+    fn function(&mut self, action: Action, function_id: u32, now: u64) -> io::Result<()> {
+        self.ensure_new_cpu(now)?;
+        if action.name().is_none() {
+            (self.clock.tsc, self.skipped) = (now, true);
+            return Ok(());
+        }
+        let tsc_delta = u32::try_from(self.advance_to(now)?).unwrap_or(0);
+        self.out.put(&Record::Function { action, function_id, tsc_delta })
+    }
+
+    /// Whether a TSCWrap is needed before a record at the time `now`.
+    fn needs_wrap(&self, now: u64) -> bool {
+        self.skipped || now < self.clock.tsc
+    }
+
+    /// Writes NewCPUId before the first record after the preamble, whose time is `now`.
+    fn ensure_new_cpu(&mut self, now: u64) -> io::Result<()> {
+        if self.has_cpu {
+            return Ok(());
+        }
+        if self.is_carried {
+            self.clock.tsc = now;
+        }
+        self.has_cpu = true;
+        self.out.put(&Record::NewCpuId { cpu: self.clock.cpu.unwrap_or(0), tsc: self.clock.tsc })
+    }
+
+    /// The delta of a record at the time `now`; 0 after a TSCWrap, which is written where a delta cannot represent
+    /// the step.
+    fn advance_to(&mut self, now: u64) -> io::Result<u64> {
+        let before = std::mem::replace(&mut self.clock.tsc, now);
+        if std::mem::take(&mut self.skipped) || now < before {
+            self.out.put(&Record::TscWrap { tsc: now })?;
+            return Ok(0);
+        }
+        Ok(now.wrapping_sub(before))
+    }
+
+    /// Writes a metadata record, unless it is misplaced or part of the preamble.
+    fn metadata(&mut self, offset: usize, record: &Record<'_>) -> io::Result<()> {
+        let Some(&first) = self.data.get(offset) else { return Ok(()) };
+        let kind = metadata_kind(first, self.dialect.endian);
+        let Some(class) = RecordClass::of_kind(kind) else { return Ok(()) };
+        if !has_kind(self.dialect.version, kind) || self.grammar.is_passed_over(class) {
+            return Ok(());
+        }
+        let _ = self.grammar.step(class);
+        match *record {
+            Record::NewCpuId { cpu, tsc } => {
+                if self.has_cpu && tsc < self.clock.tsc {
+                    self.out.put(&Record::TscWrap { tsc })?;
+                }
+                self.clock.metadata(record);
+                (self.has_cpu, self.skipped) = (true, false);
+                self.out.put(&Record::NewCpuId { cpu, tsc })
+            }
+            Record::TscWrap { tsc } => {
+                self.ensure_new_cpu(tsc)?;
+                self.clock.metadata(record);
+                self.skipped = false;
+                self.out.put(record)
+            }
+            Record::Custom(event) => {
+                Ok(Record::Custom(self.event(event)?)).and_then(|event| self.out.put(&event))
+            }
+            Record::Typed(event) => {
+                Ok(Record::Typed(self.event(event)?)).and_then(|event| self.out.put(&event))
+            }
+            Record::CallArgument(_) => self.out.put(record),
+            // Already written with the preamble.
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the event with a time that follows the previous record, and with at least one byte, which llvm-xray
+    /// requires.
+    fn event<'e>(&mut self, event: Event<'e>) -> io::Result<Event<'e>> {
+        let mut event = event;
+        match &mut event.time {
+            EventTime::Delta(delta) => {
+                let now = self.clock.tsc.wrapping_add_signed(i64::from(*delta));
+                self.ensure_new_cpu(now)?;
+                *delta = i32::try_from(self.advance_to(now)?).unwrap_or(0);
+            }
+            EventTime::Tsc(_) => self.ensure_new_cpu(self.clock.tsc)?,
+        }
+        if event.payload.is_empty() {
+            (event.size, event.payload) = (PLACEHOLDER_EVENT.len() as i32, &PLACEHOLDER_EVENT);
+        }
+        Ok(event)
     }
 }

@@ -1,87 +1,98 @@
-//! Where records go: to a file, or only into a sum where their size has to be known first.
+//! The output of a repair: a file, or only the number of bytes where a size must be known first.
 
 use std::io::{self, Write};
 
-use super::super::encode::Unwritable;
-use super::super::records::{Dialect, Record};
+use crate::check::true_rate;
+use crate::encode::{self, EncodeError};
+use crate::log::XRay;
+use crate::records::{Dialect, Record};
 
-/// Bytes that are kept before they are passed on.
-const KEPT: usize = 1 << 16;
+/// Number of buffered bytes above which they are written.
+const FLUSH_BYTES: usize = 1 << 16;
 
-/// Takes records of a dialect.
-pub struct Output<'w> {
+/// Encodes records of a dialect.
+pub struct RepairOutput<'w> {
     sink: Option<&'w mut dyn Write>,
     dialect: Dialect,
-    kept: Vec<u8>,
-    /// Bytes taken.
+    buffer: Vec<u8>,
+    /// Number of bytes.
     pub len: u64,
-    /// Records taken.
+    /// Number of records.
     pub records: u64,
 }
 
-impl<'w> Output<'w> {
-    /// Writes them to a sink.
+impl<'w> RepairOutput<'w> {
+    /// An output to a writer.
     pub fn to(sink: &'w mut dyn Write, dialect: Dialect) -> Self {
-        Self { sink: Some(sink), dialect, kept: Vec::new(), len: 0, records: 0 }
+        Self { sink: Some(sink), dialect, buffer: Vec::new(), len: 0, records: 0 }
     }
 
-    /// Counts their bytes.
+    /// An output that only counts bytes.
     pub fn counting(dialect: Dialect) -> Self {
-        Self { sink: None, dialect, kept: Vec::new(), len: 0, records: 0 }
+        Self { sink: None, dialect, buffer: Vec::new(), len: 0, records: 0 }
     }
 
-    /// Takes a record.
+    /// Appends a record.
     ///
     /// # Errors
-    /// What the sink says.
+    /// When writing fails.
     pub fn put(&mut self, record: &Record<'_>) -> io::Result<()> {
         record
-            .encode(self.dialect, &mut self.kept)
-            .map_err(|error: Unwritable| io::Error::other(error.to_string()))?;
+            .encode(self.dialect, &mut self.buffer)
+            .map_err(|error: EncodeError| io::Error::other(error.to_string()))?;
         self.records = self.records.saturating_add(1);
-        self.pass_on(KEPT)
+        self.flush_above(FLUSH_BYTES)
     }
 
-    /// Takes records that are bytes already.
+    /// Appends encoded records.
     ///
     /// # Errors
-    /// What the sink says.
+    /// When writing fails.
     pub fn put_bytes(&mut self, bytes: &[u8], records: u64) -> io::Result<()> {
         self.records = self.records.saturating_add(records);
-        self.kept.extend_from_slice(bytes);
-        self.pass_on(KEPT)
+        self.buffer.extend_from_slice(bytes);
+        self.flush_above(FLUSH_BYTES)
     }
 
-    /// Takes so many bytes 0.
+    /// Appends this many zero bytes.
     ///
     /// # Errors
-    /// What the sink says.
+    /// When writing fails.
     pub fn pad(&mut self, mut bytes: u64) -> io::Result<()> {
         while bytes > 0 {
-            let now = bytes.min(KEPT as u64);
-            self.kept.resize(self.kept.len().saturating_add(now as usize), 0);
-            self.pass_on(KEPT)?;
+            let now = bytes.min(FLUSH_BYTES as u64);
+            self.buffer.resize(self.buffer.len().saturating_add(now as usize), 0);
+            self.flush_above(FLUSH_BYTES)?;
             bytes = bytes.saturating_sub(now);
         }
         Ok(())
     }
 
-    /// Passes all on.
+    /// Writes buffered bytes.
     ///
     /// # Errors
-    /// What the sink says.
+    /// When writing fails.
     pub fn flush(&mut self) -> io::Result<()> {
-        self.pass_on(1)
+        self.flush_above(1)
     }
 
-    fn pass_on(&mut self, from: usize) -> io::Result<()> {
-        if self.kept.len() >= from {
-            self.len = self.len.saturating_add(self.kept.len() as u64);
+    /// Writes the buffered bytes if there are at least this many.
+    fn flush_above(&mut self, from: usize) -> io::Result<()> {
+        if self.buffer.len() >= from {
+            self.len = self.len.saturating_add(self.buffer.len() as u64);
             if let Some(sink) = &mut self.sink {
-                sink.write_all(&self.kept)?;
+                sink.write_all(&self.buffer)?;
             }
-            self.kept.clear();
+            self.buffer.clear();
         }
         Ok(())
     }
+}
+
+/// The header of a log, with the estimated rate where its own is wrong.
+pub fn log_header(log: &XRay, buffer_size: u64) -> Vec<u8> {
+    let header = log.header();
+    let hz = true_rate(log).map_or(header.file.cycle_frequency, |found| found.hz.round() as u64);
+    let version = header.dialect().version;
+    encode::header(header.mode, version, header.tsc_flags(), hz, buffer_size, header.endian)
 }

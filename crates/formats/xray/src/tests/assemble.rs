@@ -1,4 +1,4 @@
-//! Logs put together byte by byte, on purpose without the layouts and the writer under test.
+//! Logs assembled byte by byte, without the layouts and the writer under test.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use perfuse_tables::CallEvent;
 use perfuse_tables::access::{choices, nullable, numbers};
 use perfuse_wire::{Diagnostic, Diagnostics, Severity};
 
-use crate::survey::owner;
-use crate::{Content, XRay};
+use crate::fdr::thread_ids;
+use crate::{LogContent, XRay};
 use perfuse_recording::{ClockMap, Placement, Recording, Source, TableRequest};
 
-/// Ticks a second in hand-made headers.
+/// Counter rate in hand-made headers, in ticks per second.
 pub const HZ: u64 = 1_000_000_000;
 
 /// A little-endian header of a log.
@@ -78,7 +78,7 @@ pub fn custom(delta: i32, bytes: &[u8]) -> Vec<u8> {
     [metadata(5, &[&size.to_le_bytes(), &delta.to_le_bytes()]), bytes.to_vec()].concat()
 }
 
-/// A custom event of versions 1 to 3 that states a size; the bytes are up to the caller.
+/// The marker of a custom event of versions 1 to 3; its bytes are appended by the caller.
 pub fn custom_marker(size: i32, tsc: u64) -> Vec<u8> {
     metadata(5, &[&size.to_le_bytes(), &tsc.to_le_bytes()])
 }
@@ -102,7 +102,7 @@ pub fn exit(id: u32, delta: u32) -> Vec<u8> {
     function(1, id, delta)
 }
 
-/// What a buffer of version 3 on begins with.
+/// The first records of a buffer of version 3 or later.
 pub fn preamble(tid: i32, microseconds: i32, tsc: u64) -> Vec<u8> {
     [new_buffer(tid), wall(1, microseconds), pid(100), cpu(0, tsc)].concat()
 }
@@ -113,7 +113,7 @@ pub fn buffer(records: &[Vec<u8>]) -> Vec<u8> {
     [extents(records.len() as u64), records].concat()
 }
 
-/// A whole buffer: a preamble, these records.
+/// A buffer with a preamble and these records.
 pub fn block(tid: i32, microseconds: i32, tsc: u64, body: &[Vec<u8>]) -> Vec<u8> {
     buffer(&[preamble(tid, microseconds, tsc), body.concat()])
 }
@@ -155,21 +155,21 @@ pub fn open(bytes: Vec<u8>) -> XRay {
     XRay::open(Arc::new(Source::from_bytes("xray-log.test", bytes).unwrap())).unwrap()
 }
 
-/// Everything the checker tells.
+/// All findings of a check.
 pub fn checked(log: &XRay) -> Vec<Diagnostic> {
     let mut sink = Diagnostics::default();
     log.check(&mut sink);
     sink.into_rows()
 }
 
-/// What is told without another pass.
+/// The findings that need no further pass.
 pub fn found(log: &XRay) -> Vec<Diagnostic> {
     let mut sink = Diagnostics::default();
     log.findings(&mut sink);
     sink.into_rows()
 }
 
-/// Codes of what is told, without repetition.
+/// The codes of findings, without repetition.
 pub fn codes(told: &[Diagnostic]) -> Vec<&'static str> {
     let mut codes: Vec<_> = told.iter().map(|d| d.rule.code).collect();
     codes.sort_unstable();
@@ -177,7 +177,7 @@ pub fn codes(told: &[Diagnostic]) -> Vec<&'static str> {
     codes
 }
 
-/// Codes of what is more than worth knowing.
+/// The codes of findings that are at least warnings.
 pub fn serious(told: &[Diagnostic]) -> Vec<&'static str> {
     let told: Vec<Diagnostic> = told.iter().filter(|d| d.rule.severity > Severity::Info).cloned().collect();
     codes(&told)
@@ -217,12 +217,12 @@ pub fn calls(log: &XRay) -> Vec<Call> {
     rows
 }
 
-/// The thread of each key; calling for a key that is there gives it.
+/// The thread id of each key; asking for an existing thread returns its key.
 fn tids(log: &XRay, placement: &Placement) -> HashMap<u32, i32> {
     let owners: Vec<(i32, i32)> = match log.content() {
-        Content::Fdr(survey) => survey.blocks.iter().map(owner).collect(),
-        Content::Basic(survey) => survey.owners.clone(),
-        Content::Profile(_) => Vec::new(),
+        LogContent::Fdr(survey) => survey.blocks.iter().map(thread_ids).collect(),
+        LogContent::Basic(survey) => survey.owners.clone(),
+        LogContent::Profile(_) => Vec::new(),
     };
     let mut identities = placement.identities.lock().unwrap();
     owners.into_iter().map(|(pid, tid)| (identities.thread(pid, tid), tid)).collect()

@@ -1,13 +1,15 @@
-//! Every log of the corpus, real and malformed: what is told lies in the file, and its repair is clean and has every call.
+//! All logs of the corpus, real and malformed: findings are inside the file, and repairs are clean and have every
+//! call.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::assemble::*;
-use crate::{Content, XRay};
+use crate::{LogContent, XRay};
 use perfuse_recording::{Recording, Source};
 
-/// What no repair can mend: a rate nobody knows, an empty log, ids that say no more than they do, times below 0.
+/// Findings that no repair removes: an unknown rate, an empty log, negative thread ids, ambiguous function ids,
+/// negative times.
 const BEYOND_REPAIR: [&str; 5] = ["XR002", "XR005", "XR027", "XR055", "XR072"];
 
 fn corpus() -> PathBuf {
@@ -15,7 +17,7 @@ fn corpus() -> PathBuf {
     std::env::var_os("PERFUSE_CORPUS").map_or(beside, PathBuf::from).join("xray")
 }
 
-/// The logs of these folders; none where there is no corpus.
+/// The logs in these folders; empty without a corpus.
 fn logs(folders: &[&str]) -> Vec<PathBuf> {
     let in_folder = |folder: &&str| std::fs::read_dir(corpus().join(folder)).into_iter().flatten().flatten();
     let paths = folders.iter().flat_map(in_folder).map(|entry| entry.path());
@@ -36,23 +38,23 @@ fn repairs_are_clean_and_have_every_call() {
     for path in logs(&REAL).iter().chain(&logs(&["malformed"])) {
         let Ok(log) = read(path) else { continue };
         let name = path.display();
-        let mended = repaired(&log);
-        let left = serious(&checked(&mended));
+        let repaired_log = repaired(&log);
+        let left = serious(&checked(&repaired_log));
         assert!(left.iter().all(|code| BEYOND_REPAIR.contains(code)), "{name}: {left:?}");
-        // Beyond 2^63 ticks there are no times to compare.
+        // Times past 2^63 ticks cannot be compared.
         if !path.ends_with("tsc-wrap-max.xray") {
-            assert_same(&calls_by_thread(&mended), &calls_by_thread(&log), &name.to_string());
+            assert_same(&calls_by_thread(&repaired_log), &calls_by_thread(&log), &name.to_string());
         }
-        let again = repaired(&mended);
-        assert_eq!(&again.source()[..], &mended.source()[..], "{name}: a repaired log stays as it is");
+        let again = repaired(&repaired_log);
+        assert_eq!(&again.source()[..], &repaired_log.source()[..], "{name}: a repaired log stays as it is");
     }
 }
 
-/// Thousands of rows are no message: only the first that differs is.
-fn assert_same(mended: &[Call], whole: &[Call], name: &str) {
-    let differs = mended.iter().zip(whole).position(|(a, b)| a != b);
-    let (a, b) = differs.map_or((None, None), |row| (mended.get(row), whole.get(row)));
-    assert_eq!((a, mended.len()), (b, whole.len()), "{name}: row {differs:?}");
+/// Reports the first row that differs, not thousands of rows.
+fn assert_same(repaired_log: &[Call], whole: &[Call], name: &str) {
+    let differs = repaired_log.iter().zip(whole).position(|(a, b)| a != b);
+    let (a, b) = differs.map_or((None, None), |row| (repaired_log.get(row), whole.get(row)));
+    assert_eq!((a, repaired_log.len()), (b, whole.len()), "{name}: row {differs:?}");
 }
 
 #[test]
@@ -75,7 +77,7 @@ fn nothing_is_found_that_a_check_does_not_tell() {
 }
 
 #[test]
-fn malformed_logs_are_told_of_inside_the_file() {
+fn findings_of_malformed_logs_are_inside_the_file() {
     for path in logs(&["malformed"]) {
         let len = std::fs::metadata(&path).unwrap().len();
         let name = path.display();
@@ -99,7 +101,7 @@ fn malformed_logs_are_told_of_inside_the_file() {
 fn overwritten_events_lose_their_bytes_and_nothing_else() {
     for path in logs(&["fdr-old"]).iter().filter(|path| path.to_str().unwrap().contains("custom-v")) {
         let log = read(path).unwrap();
-        let Content::Fdr(survey) = log.content() else { panic!() };
+        let LogContent::Fdr(survey) = log.content() else { panic!() };
         let version = log.header().file.version;
         assert!(survey.blocks.iter().all(|block| block.payloads == (version == 4)), "{}", path.display());
         assert!(survey.blocks.iter().all(|block| block.broken.is_none()));

@@ -1,4 +1,4 @@
-//! Cuts and flipped bytes: no panic, every place told lies in the file, and what is saved is clean.
+//! Cuts and flipped bits: no panic, findings are inside the file, and repairs are clean.
 
 use proptest::prelude::*;
 
@@ -21,11 +21,10 @@ const FIXTURES: [&[u8]; 12] = [
     include_bytes!("../testdata/profile.xray"),
 ];
 
-/// What is left to tell of a repaired log: see the README of the folder. Buffers that differed by damage alone are copies once it
-/// is mended.
+/// Findings that remain after a repair, see the README of the crate.
 const BEYOND_REPAIR: [&str; 8] = ["XR002", "XR003", "XR005", "XR015", "XR016", "XR027", "XR055", "XR072"];
 
-/// Does with a log whatever can be done with one.
+/// Uses everything that can be done with a log.
 fn everything(log: &XRay) {
     let size = log.source().len() as u64;
     for found in checked(log).into_iter().chain(found(log)) {
@@ -45,13 +44,13 @@ fn everything(log: &XRay) {
 }
 
 fn saved(log: &XRay) -> XRay {
-    let mended = repaired(log);
-    let left = serious(&checked(&mended));
+    let repaired_log = repaired(log);
+    let left = serious(&checked(&repaired_log));
     assert!(left.iter().all(|code| BEYOND_REPAIR.contains(code)), "{left:?} of {:?}", codes(&checked(log)));
-    mended
+    repaired_log
 }
 
-/// Function, kind and value of each call; times and threads aside, which a repair may have to make up.
+/// Function, kind and value of each call, without times and threads, which a repair may have to invent.
 fn what_was_called(log: &XRay) -> Vec<(u32, String, Option<u64>)> {
     let mut rows: Vec<_> =
         calls(log).into_iter().map(|(_, _, kind, id, value)| (id, format!("{kind:?}"), value)).collect();
@@ -69,7 +68,7 @@ fn a_cut_anywhere_loses_only_what_is_cut_off() {
             let log = open(whole[..end].to_vec());
             everything(&log);
             let calls = calls(&log).len();
-            // What repeats what is there already is left out once it is whole.
+            // Copies are left out once they are complete.
             let repeats = ["XR016", "XR064"].iter().any(|code| serious(&found(&log)).contains(code));
             assert!(calls >= before || repeats, "a longer file has no fewer calls: {end} of {}", whole.len());
             before = calls;
@@ -109,11 +108,11 @@ proptest! {
         bytes.truncate((bytes.len() - cut).max(32));
         let log = open(bytes);
         everything(&log);
-        let mended = saved(&log);
-        everything(&mended);
-        let (mut kept, mut there) = (what_was_called(&mended), what_was_called(&log));
-        // Buffers that differed by damage alone are one buffer and its copy once it is mended.
-        if codes(&checked(&mended)).contains(&"XR016") {
+        let repaired_log = saved(&log);
+        everything(&repaired_log);
+        let (mut kept, mut there) = (what_was_called(&repaired_log), what_was_called(&log));
+        // Buffers that differed only by damage are copies after the repair.
+        if codes(&checked(&repaired_log)).contains(&"XR016") {
             kept.dedup();
             there.dedup();
         }

@@ -1,14 +1,14 @@
-//! What may follow what, version by version: broken buffers, what is told of them, and that their repair is whole.
+//! The grammar, version by version: findings in invalid buffers, and their repairs.
 
 use super::assemble::*;
 
-/// Tells of a log what it should, and nothing serious of its repair; every call is still there.
+/// Checks the findings of a log; its repair has every call and no serious finding.
 fn holds(name: &str, bytes: Vec<u8>, wanted: &[&str]) {
     let log = open(bytes);
     assert_eq!(serious(&checked(&log)), wanted, "{name}");
-    let mended = repaired(&log);
-    assert_eq!(serious(&checked(&mended)), [""; 0], "{name}, repaired");
-    assert_eq!(calls(&mended), calls(&log), "{name}");
+    let repaired_log = repaired(&log);
+    assert_eq!(serious(&checked(&repaired_log)), [""; 0], "{name}, repaired");
+    assert_eq!(calls(&repaired_log), calls(&log), "{name}");
 }
 
 fn fifth(records: &[Vec<u8>]) -> Vec<u8> {
@@ -60,7 +60,7 @@ fn arguments_follow_entries() {
 }
 
 #[test]
-fn later_kinds_are_none_of_earlier_versions() {
+fn earlier_versions_do_not_define_later_kinds() {
     let second = |body: Vec<u8>| {
         [header(2), buffer(&[new_buffer(7), wall(1, 1), cpu(0, 1000), enter(1, 5), body, exit(1, 5)])]
             .concat()
@@ -95,7 +95,7 @@ fn the_counter_goes_back_only_with_a_wrap() {
 }
 
 #[test]
-fn sizes_that_lie_are_told_and_mended() {
+fn wrong_sizes_are_reported_and_repaired() {
     let body = [preamble(7, 1, 1000), enter(1, 5), exit(1, 5)].concat();
     let with = |size: u64, behind: Vec<u8>| [header(5), extents(size), body.clone(), behind].concat();
     let next = block(8, 5, 3000, &[enter(2, 1), exit(2, 1)]);
@@ -120,7 +120,7 @@ fn events_that_lie_end_their_buffer() {
 }
 
 #[test]
-fn what_was_expected_is_told_with_its_place() {
+fn findings_state_what_was_expected_and_where() {
     let log = open(fifth(&[new_buffer(7), cpu(0, 1000), enter(1, 5), argument(1)]));
     let told = checked(&log);
     let wall = told.iter().find(|d| d.rule.code == "XR032").unwrap();

@@ -1,9 +1,9 @@
-//! What real writers do, told by its own rule each; and calls that do not come in pairs.
+//! Each defect of real writers has its rule; calls that are not balanced.
 
 use super::assemble::*;
 use perfuse_recording::Recording;
 
-/// The buffer of a log of version 1: its records, then zeros.
+/// A buffer of a log of version 1: its records, then zeros.
 fn first_version(buffers: &[Vec<u8>]) -> Vec<u8> {
     let padded = buffers.iter().map(|records| {
         let mut buffer = records.clone();
@@ -21,13 +21,13 @@ fn the_counter_is_carried_into_buffers_without_one() {
     assert_eq!(codes(&checked(&log)), ["XR035"]);
     assert_eq!(codes(&found(&log)), ["XR035"]);
     assert_eq!(calls(&log).iter().map(|row| row.1).collect::<Vec<_>>(), [1005, 1015]);
-    let mended = repaired(&log);
-    assert_eq!(codes(&checked(&mended)), [""; 0]);
-    assert_eq!(calls(&mended), calls(&log));
+    let repaired_log = repaired(&log);
+    assert_eq!(codes(&checked(&repaired_log)), [""; 0]);
+    assert_eq!(calls(&repaired_log), calls(&log));
 }
 
 #[test]
-fn stale_bytes_behind_the_end_are_passed_over() {
+fn stale_bytes_after_the_end_are_skipped() {
     let body = [new_buffer(7), wall(1, 1), cpu(0, 1000), enter(1, 5), exit(1, 5), end_of_buffer()].concat();
     let log = open(first_version(&[[body.clone(), enter(9, 9)].concat()]));
     assert_eq!(codes(&checked(&log)), ["XR018"]);
@@ -58,7 +58,7 @@ fn a_copy_is_left_out() {
 }
 
 #[test]
-fn a_queue_that_began_anew_is_told_from_a_mixture() {
+fn a_rotated_queue_differs_from_unordered_buffers() {
     let at = |tid, n: i32| block(tid, n, 1000 * n as u64, &[enter(1, 5), exit(1, 5)]);
     let rotated = log(&[at(7, 5), at(8, 6), at(7, 7), at(7, 2), at(8, 3), at(7, 4)]);
     assert_eq!(serious(&checked(&rotated)), ["XR038"]);
@@ -67,9 +67,9 @@ fn a_queue_that_began_anew_is_told_from_a_mixture() {
     let mixed = log(&[at(7, 5), at(7, 2), at(7, 4), at(7, 1)]);
     assert_eq!(serious(&checked(&mixed)), ["XR039"]);
     for log in [rotated, mixed] {
-        let mended = repaired(&log);
-        assert_eq!(serious(&checked(&mended)), [""; 0]);
-        assert_eq!(calls(&mended), calls(&log));
+        let repaired_log = repaired(&log);
+        assert_eq!(serious(&checked(&repaired_log)), [""; 0]);
+        assert_eq!(calls(&repaired_log), calls(&log));
     }
     let apart = log(&[at(7, 5), at(8, 1), at(7, 6), at(8, 2)]);
     assert_eq!(serious(&checked(&apart)), [""; 0], "threads are written as they end");
@@ -87,7 +87,8 @@ fn typed_events_cut_the_end_of_their_buffer() {
         let kept = &records[..records.len() - bytes];
         [header(5), dirty(extents(kept.len() as u64)), kept.to_vec()].concat()
     };
-    // At the end of a record garbage in reserved bytes gives LLVM's runtime away; inside one the cut itself does.
+    // Garbage in reserved bytes identifies LLVM's runtime where the cut is between records; elsewhere the cut itself
+    // does.
     assert_eq!(serious(&checked(&open(cut(16)))), ["XR041"]);
     assert_eq!(serious(&checked(&open(cut(12)))), ["XR041"]);
     assert_eq!(calls(&open(cut(12))).len(), 2, "what is before the cut is read");
@@ -97,7 +98,7 @@ fn typed_events_cut_the_end_of_their_buffer() {
 }
 
 #[test]
-fn small_things_are_told_once() {
+fn minor_findings_are_reported_once() {
     let clean = [enter(1, 5), exit(1, 5)].concat();
     let case = |body: Vec<u8>| open([header(5), buffer(&[preamble(7, 1, 1000), body])].concat());
     assert_eq!(codes(&checked(&case([clean.clone(), custom(1, b"")].concat()))), ["XR042"]);
@@ -125,7 +126,7 @@ fn a_buffer_left_early_is_worth_knowing() {
 }
 
 #[test]
-fn the_header_is_held_against_the_wall_times() {
+fn the_header_is_compared_with_the_wall_times() {
     let at = |n: i32| block(7, n * 10_000, 25_000_000 * n as u64, &[enter(1, 5), exit(1, 5)]);
     let blocks: Vec<Vec<u8>> = (1..30).map(at).collect();
     let with = |hz| open([header_of(5, 1, hz, 100), blocks.concat()].concat());
@@ -139,10 +140,10 @@ fn the_header_is_held_against_the_wall_times() {
         "{}",
         told[0].message
     );
-    let mended = repaired(&wrong);
-    let hz = mended.header().file.cycle_frequency as f64;
+    let repaired_log = repaired(&wrong);
+    let hz = repaired_log.header().file.cycle_frequency as f64;
     assert!((hz / 2.5e9 - 1.0).abs() < 1e-4, "{hz}");
-    assert_eq!(codes(&checked(&mended)), [""; 0]);
+    assert_eq!(codes(&checked(&repaired_log)), [""; 0]);
     assert_eq!(codes(&checked(&with(0))), ["XR002"]);
     assert_eq!(codes(&checked(&repaired(&with(0)))), [""; 0]);
 }

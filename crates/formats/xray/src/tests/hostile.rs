@@ -1,41 +1,47 @@
-//! Sizes and numbers meant to cost time or memory: the work stays in proportion to the file.
+//! Sizes and numbers that are meant to cost time or memory: the work is linear in the size of the file.
 
 use super::assemble::*;
 use crate::block;
 use crate::ids::FunctionIds;
-use crate::reader::{Piece, Reader, looked_at};
-use crate::{Content, XRay};
+use crate::reader::{FileRegion, Reader};
+use crate::record_iter::bytes_read;
+use crate::{LogContent, XRay};
 use perfuse_recording::Recording;
 
-/// Bytes looked at to find the buffers of a log and to walk them, on this thread.
+/// Number of bytes read on this thread to find the buffers of a log and their records.
 fn work(log: &XRay) -> u64 {
-    let before = looked_at();
+    let before = bytes_read();
     for piece in Reader::new(log.source(), log.header()) {
-        if let Piece::Buffer(extent) = piece {
-            let _ = block::walk(log.source(), &extent, log.header().dialect(), &mut FunctionIds::default());
+        if let FileRegion::Buffer(extent) = piece {
+            let _ = block::read_blocks(
+                log.source(),
+                &extent,
+                log.header().dialect(),
+                &mut FunctionIds::default(),
+            );
         }
     }
-    looked_at() - before
+    bytes_read() - before
 }
 
-/// A log of a version that repeats a piece.
+/// A log of a version that repeats a sequence of bytes.
 fn many(version: u16, piece: &[u8], times: usize) -> XRay {
     open([header(version), piece.repeat(times)].concat())
 }
 
 #[test]
 fn tiny_buffers_and_lying_sizes_cost_no_more_than_their_bytes() {
-    let beginning = [extents(1 << 40), new_buffer(7), wall(1, 1)].concat();
+    let start = [extents(1 << 40), new_buffer(7), wall(1, 1)].concat();
     let pieces = [
         extents(0),
         extents(u64::MAX),
         extents(1),
         [extents(1), vec![1]].concat(),
         [extents(8), enter(1, 1)].concat(),
-        beginning.clone(),
+        start.clone(),
         [extents(4), new_buffer(7), wall(1, 1)].concat(),
         [extents(4), new_buffer(7), wall(1, 1), vec![0xff; 3]].concat(),
-        [beginning, vec![0x0f; 40]].concat(),
+        [start, vec![0x0f; 40]].concat(),
         vec![0x0f],
         [new_buffer(7), wall(1, 1)].concat(),
         new_buffer(7),
@@ -53,10 +59,10 @@ fn tiny_buffers_and_lying_sizes_cost_no_more_than_their_bytes() {
 }
 
 #[test]
-fn what_is_kept_of_a_log_is_in_proportion_to_it() {
+fn memory_is_in_proportion_to_the_log() {
     let log = many(5, &[extents(1), vec![1]].concat(), 10_000);
-    let Content::Fdr(survey) = log.content() else { panic!("an FDR log") };
-    let kept = survey.blocks.capacity() * size_of::<block::Block>();
+    let LogContent::Fdr(survey) = log.content() else { panic!("an FDR log") };
+    let kept = survey.blocks.capacity() * size_of::<block::FdrBlock>();
     assert!(kept <= 32 * log.source().len(), "{kept}");
     let told = checked(&log);
     assert!(told.len() < 4000, "a rule is told a thousand times, then counted");
@@ -70,7 +76,7 @@ fn a_deep_stack_is_walked_once() {
     let deep = log(&[block(7, 1, 1000, &[down.clone(), up])]);
     assert_eq!(codes(&checked(&deep)), [""; 0]);
     assert_eq!(calls(&deep).len(), 2 * depth);
-    // Exits of a function that is not in it: each would have to be looked for all the way up.
+    // Exits of a function that was not entered: each would need a search of the whole stack.
     let strange = log(&[block(7, 1, 1000, &[down, exit(2, 1).repeat(depth)])]);
     assert_eq!(codes(&checked(&strange)), ["XR050", "XR051"]);
 }
@@ -80,9 +86,9 @@ fn a_repair_is_no_larger_than_it_has_to_be() {
     let small = [new_buffer(7), wall(1, 1), cpu(0, 1000), enter(1, 1)].concat();
     let large = [new_buffer(8), wall(1, 2), cpu(0, 1000), enter(1, 1).repeat(20_000)].concat();
     let log = open([header_of(1, 1, HZ, 0), small.repeat(2000), large].concat());
-    let mended = repaired(&log);
-    assert!(mended.source().len() < 20 * log.source().len());
-    assert_eq!(calls(&mended).len(), calls(&log).len());
+    let repaired_log = repaired(&log);
+    assert!(repaired_log.source().len() < 20 * log.source().len());
+    assert_eq!(calls(&repaired_log).len(), calls(&log).len());
     let stated = open([header_of(2, 1, HZ, 64), buffer(&[custom_marker(i32::MAX, 5), enter(1, 1)])].concat());
     assert!(repaired(&stated).source().len() < 200);
 }

@@ -1,7 +1,7 @@
-//! Whether the bytes of events are there, or were overwritten by the next record.
+//! The bytes of events are there, or were overwritten by the next record.
 
 use super::assemble::*;
-use crate::{Content, XRay};
+use crate::{LogContent, XRay};
 use perfuse_recording::Recording;
 
 fn preamble_of_version(version: u16) -> Vec<u8> {
@@ -9,7 +9,8 @@ fn preamble_of_version(version: u16) -> Vec<u8> {
     [new_buffer(7), wall(1, 1), whose, cpu(0, 1000)].concat()
 }
 
-/// A log whose event states `size` bytes and is followed by `behind`; the extents count `counted` bytes more than there are.
+/// A log whose event states `size` bytes and is followed by `behind`; the extents count `counted` more bytes than
+/// there are.
 fn with_event(version: u16, size: i32, behind: &[u8], counted: usize) -> XRay {
     let body = [enter(1, 5), custom_marker(size, 1006)].concat();
     let rest = [behind.to_vec(), vec![0xee; counted]].concat();
@@ -17,24 +18,24 @@ fn with_event(version: u16, size: i32, behind: &[u8], counted: usize) -> XRay {
 }
 
 fn payloads(log: &XRay) -> bool {
-    let Content::Fdr(survey) = log.content() else { panic!("an FDR log") };
+    let LogContent::Fdr(survey) = log.content() else { panic!("an FDR log") };
     survey.blocks[0].payloads
 }
 
-fn calls_behind() -> Vec<u8> {
+fn calls_after() -> Vec<u8> {
     [exit(1, 5), enter(2, 5), exit(2, 5)].concat()
 }
 
 #[test]
-fn overwritten_bytes_are_told_from_those_that_are_there() {
+fn overwritten_bytes_are_distinguished_from_present_ones() {
     for version in [2, 3] {
         for size in [5, 8, 13, 16] {
-            let gone = with_event(version, size, &calls_behind(), size as usize);
+            let gone = with_event(version, size, &calls_after(), size as usize);
             assert!(!payloads(&gone), "version {version}, {size} bytes");
             assert_eq!(calls(&gone).len(), 4);
             assert_eq!(serious(&checked(&gone)), ["XR040"]);
             assert_eq!(serious(&found(&gone)), ["XR040"]);
-            let there = [vec![b'x'; size as usize], calls_behind()].concat();
+            let there = [vec![b'x'; size as usize], calls_after()].concat();
             let log = with_event(version, size, &there, 0);
             assert!(payloads(&log), "version {version}, {size} bytes");
             assert_eq!(calls(&log).len(), 4);
@@ -55,12 +56,12 @@ fn an_event_at_the_end_was_not_overwritten() {
 fn a_repair_writes_zeros_for_what_is_gone() {
     for version in [2, 3] {
         for size in [1, 5, 8, 13, 4000] {
-            let log = with_event(version, size, &calls_behind(), size as usize);
-            let mended = repaired(&log);
-            assert!(payloads(&mended), "version {version}, {size} bytes");
-            assert_eq!(serious(&checked(&mended)), [""; 0], "version {version}, {size} bytes");
-            assert_eq!(calls(&mended), calls(&log));
-            assert!(mended.source().len() <= log.source().len() + 8);
+            let log = with_event(version, size, &calls_after(), size as usize);
+            let repaired_log = repaired(&log);
+            assert!(payloads(&repaired_log), "version {version}, {size} bytes");
+            assert_eq!(serious(&checked(&repaired_log)), [""; 0], "version {version}, {size} bytes");
+            assert_eq!(calls(&repaired_log), calls(&log));
+            assert!(repaired_log.source().len() <= log.source().len() + 8);
         }
     }
 }

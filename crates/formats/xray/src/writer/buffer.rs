@@ -1,103 +1,92 @@
-//! One buffer of an FDR log on its way out.
+//! Encodes one buffer of an FDR log.
 
 use perfuse_wire::Endian;
 
-use super::super::consts::{Action, FUNCTION_ID_BITS, Kind};
-use super::super::encode::{self, Unwritable, action_of_version, has_kind};
-use super::super::payloads::payloads_follow;
-use super::super::reader::{Bound, Extent};
-use super::super::records::{Dialect, Event, EventTime, Record, pack};
-use super::{Moment, Owner};
+use super::sink::{BufferStart, TscStamp};
+use crate::consts::{Action, FUNCTION_ID_BITS, MetadataKind};
+use crate::encode::{self, EncodeError, action_of_version, has_kind};
+use crate::event_payloads::payloads_follow;
+use crate::reader::{BufferEnd, BufferExtent};
+use crate::records::{Dialect, Event, EventTime, Record, pack};
 
-/// What a buffer begins with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Beginning {
-    /// Process and thread; the process is written from version 3 on, unless it is 0.
-    pub owner: Owner,
-    /// Seconds and microseconds of CLOCK_MONOTONIC when it was begun; both 0 where that is not known.
-    pub wall: (i64, i32),
-    /// The counter at that time.
-    pub at: Moment,
-}
-
-/// Gathers the records of a buffer. Times may come in any order: where a delta does not reach, TSCWrap is written, and
-/// NewCPUId where the processor is another.
+/// Gathers the records of a buffer. Times may be in any order: TSCWrap is written where a delta cannot represent the
+/// step, and NewCPUId where the processor changes.
 #[derive(Clone, Debug)]
-pub struct Buffer {
+pub struct BufferWriter {
     dialect: Dialect,
     bytes: Vec<u8>,
-    /// Where its records begin.
+    /// Size of the preamble in bytes.
     preamble: usize,
-    /// What deltas are added to.
-    base: Moment,
-    /// The entry that an argument would belong to, and where its record is.
+    /// The counter that the next delta is relative to, and the processor.
+    base: TscStamp,
+    /// The entry that an argument would belong to: offset of its record, and its function id.
     entry: Option<(usize, u32)>,
     has_events: bool,
-    /// Where the last event ends.
+    /// Offset at which the last event ends.
     event_end: usize,
 }
 
-impl Buffer {
-    /// A buffer with NewBuffer, WallTimeMarker, Pid where the version has it, and NewCPUId.
+impl BufferWriter {
+    /// A buffer with its preamble: NewBuffer, WallTimeMarker, Pid where the version has it, and NewCPUId.
     #[must_use]
-    pub fn new(dialect: Dialect, beginning: &Beginning) -> Self {
+    pub fn new(dialect: Dialect, start: &BufferStart) -> Self {
         let mut buffer = Self {
             dialect,
             bytes: Vec::new(),
             preamble: 0,
-            base: beginning.at,
+            base: start.at,
             entry: None,
             has_events: false,
             event_end: 0,
         };
-        buffer.restart(beginning);
+        buffer.restart(start);
         buffer
     }
 
-    /// Makes it a new one that keeps the memory of the old.
-    pub fn restart(&mut self, beginning: &Beginning) {
+    /// Starts another buffer in the memory of this one.
+    pub fn restart(&mut self, start: &BufferStart) {
         self.bytes.clear();
         (self.entry, self.has_events, self.event_end) = (None, false, 0);
-        let (pid, tid) = beginning.owner;
-        let (seconds, microseconds) = beginning.wall;
+        let (pid, tid) = start.thread_ids;
+        let (seconds, microseconds) = start.wall;
         self.record(&Record::NewBuffer { tid });
         self.record(&Record::WallTime { seconds, microseconds });
-        if pid != 0 && has_kind(self.dialect.version, Kind::PID) {
+        if pid != 0 && has_kind(self.dialect.version, MetadataKind::PID) {
             self.record(&Record::Pid(pid));
         }
-        self.new_cpu(beginning.at);
+        self.new_cpu(start.at);
         self.preamble = self.bytes.len();
     }
 
-    /// Whether nothing is in it but its beginning.
+    /// Whether it contains nothing but the preamble.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes.len() == self.preamble
     }
 
-    /// Ends it. Versions 1 to 3 do not say whether the bytes of events are there, but they show it where a record follows: so
-    /// one does.
+    /// Completes the buffer. In versions 1 to 3 only a record after an event shows that the bytes of the event are
+    /// there, so one is appended.
     pub fn seal(&mut self) {
         if self.dialect.version < 4 && self.has_events && self.event_end == self.bytes.len() {
             self.new_cpu(self.base);
         }
     }
 
-    /// Whether a reader may take bytes of its events for records: versions 1 to 3 do not say that they are there.
+    /// Whether a reader may take bytes of events for records. Versions 1 to 3 do not state that the bytes are there.
     #[must_use]
-    pub fn is_doubtful(&self) -> bool {
-        let extent = Extent { extents: None, records: 0..self.bytes.len(), bound: Bound::Stated };
+    pub fn is_ambiguous(&self) -> bool {
+        let extent = BufferExtent { extents: None, records: 0..self.bytes.len(), bound: BufferEnd::Stated };
         self.has_events && self.dialect.version < 4 && !payloads_follow(&self.bytes, &extent, self.dialect)
     }
 
-    /// Its records, without BufferExtents and EndOfBuffer.
+    /// The records, without BufferExtents and EndOfBuffer.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
     /// Appends NewCPUId.
-    pub fn new_cpu(&mut self, at: Moment) {
+    pub fn new_cpu(&mut self, at: TscStamp) {
         self.record(&Record::NewCpuId { cpu: at.cpu, tsc: at.tsc });
         self.base = at;
     }
@@ -113,15 +102,15 @@ impl Buffer {
     /// # Errors
     /// For an id of more than 28 bits.
     #[inline]
-    pub fn call(&mut self, at: Moment, action: Action, function_id: u32) -> Result<(), Unwritable> {
+    pub fn call(&mut self, at: TscStamp, action: Action, function_id: u32) -> Result<(), EncodeError> {
         if function_id >> FUNCTION_ID_BITS != 0 {
-            return Err(Unwritable::FunctionId(function_id));
+            return Err(EncodeError::FunctionId(function_id));
         }
         let delta = at.tsc.wrapping_sub(self.base.tsc);
         let tsc_delta = match u32::try_from(delta) {
             Ok(delta) if at.cpu == self.base.cpu && delta <= self.largest_delta() => delta,
             _ => {
-                self.go_to(at);
+                self.write_new_time(at);
                 0
             }
         };
@@ -133,12 +122,13 @@ impl Buffer {
         Ok(())
     }
 
-    /// Appends an argument of the function entered last; false, and nothing is, where another record came since.
+    /// Appends an argument of the function entered last. Returns false, and appends nothing, where another record
+    /// followed the entry.
     pub fn argument(&mut self, argument: u64) -> bool {
-        let Some((place, function_id)) = self.entry else { return false };
+        let Some((offset, function_id)) = self.entry else { return false };
         let Dialect { version, endian, .. } = self.dialect;
         let word = pack(action_of_version(version, Action::ENTRY_ARGS), function_id, endian);
-        if let Some(bytes) = self.bytes.get_mut(place..).and_then(|rest| rest.first_chunk_mut::<4>()) {
+        if let Some(bytes) = self.bytes.get_mut(offset..).and_then(|rest| rest.first_chunk_mut::<4>()) {
             *bytes = match endian {
                 Endian::Little => word.to_le_bytes(),
                 Endian::Big => word.to_be_bytes(),
@@ -148,19 +138,28 @@ impl Buffer {
         true
     }
 
-    /// Appends a custom event, or a typed one.
+    /// Appends a custom or typed event.
     ///
     /// # Errors
-    /// Where the version has no such event, or it has more than 2 GiB.
-    pub fn event(&mut self, at: Moment, event_type: Option<u16>, payload: &[u8]) -> Result<(), Unwritable> {
+    /// Where the version has no such event, or its size exceeds 2 GiB.
+    pub fn event(
+        &mut self,
+        at: TscStamp,
+        event_type: Option<u16>,
+        payload: &[u8],
+    ) -> Result<(), EncodeError> {
         let version = self.dialect.version;
-        let kind = if event_type.is_some() { Kind::TYPED_EVENT_MARKER } else { Kind::CUSTOM_EVENT_MARKER };
+        let kind = if event_type.is_some() {
+            MetadataKind::TYPED_EVENT_MARKER
+        } else {
+            MetadataKind::CUSTOM_EVENT_MARKER
+        };
         if !has_kind(version, kind) {
-            return Err(Unwritable::Kind { kind, version });
+            return Err(EncodeError::Kind { kind, version });
         }
-        let size = i32::try_from(payload.len()).map_err(|_| Unwritable::EventSize(payload.len()))?;
-        let says_cpu = version == 4 && event_type.is_none();
-        if at.cpu != self.base.cpu && !says_cpu {
+        let size = i32::try_from(payload.len()).map_err(|_| EncodeError::EventSize(payload.len()))?;
+        let has_cpu = version == 4 && event_type.is_none();
+        if at.cpu != self.base.cpu && !has_cpu {
             self.new_cpu(at);
         }
         let time = if version < 5 {
@@ -174,24 +173,24 @@ impl Buffer {
             self.base.tsc = at.tsc;
             EventTime::Delta(delta)
         };
-        let event = Event { size, time, cpu: says_cpu.then_some(at.cpu), event_type, payload };
+        let event = Event { size, time, cpu: has_cpu.then_some(at.cpu), event_type, payload };
         self.record(&if event_type.is_some() { Record::Typed(event) } else { Record::Custom(event) });
         (self.entry, self.has_events, self.event_end) = (None, true, self.bytes.len());
         Ok(())
     }
 
-    /// The runtime of version 5 begins anew where a delta does not fit 31 bits, those before where not 32.
+    /// Largest delta that the runtime of a version writes: 31 bits in version 5, 32 before.
     #[inline]
     fn largest_delta(&self) -> u32 {
         if self.dialect.version < 5 { u32::MAX } else { i32::MAX.unsigned_abs() }
     }
 
     #[cold]
-    fn go_to(&mut self, at: Moment) {
+    fn write_new_time(&mut self, at: TscStamp) {
         if at.cpu == self.base.cpu { self.wrap(at.tsc) } else { self.new_cpu(at) }
     }
 
-    /// Appends metadata that the version is known to have.
+    /// Appends a metadata record that the version has.
     fn record(&mut self, record: &Record<'_>) {
         let written = record.encode(self.dialect, &mut self.bytes);
         debug_assert_eq!(written, Ok(()), "{record:?}");

@@ -2,29 +2,30 @@ use perfuse_wire::Endian;
 use proptest::prelude::*;
 
 use super::*;
-use crate::basic::Entry;
-use crate::consts::{FUNCTION_ID_BITS, Kind};
-use crate::encode::{Unwritable, has_kind};
+use crate::basic::BasicItem;
+use crate::consts::{Action, FUNCTION_ID_BITS, MetadataKind};
+use crate::encode::{EncodeError, has_kind};
 use crate::layout::{BasicArgument, BasicRecord};
 use crate::records::{Event, EventTime, Record};
 
-const BEGINNING: Beginning = Beginning { owner: (7, 9), wall: (3, 4), at: Moment { tsc: 0x100, cpu: 2 } };
+const BEGINNING: BufferStart =
+    BufferStart { thread_ids: (7, 9), wall: (3, 4), at: TscStamp { tsc: 0x100, cpu: 2 } };
 
 fn spec(mode: Mode, version: u16, endian: Endian) -> LogSpec {
     let (cycle_frequency, buffer_size) = (1000, 0x100);
     LogSpec { mode, version, endian, cycle_frequency, tsc_flags: (true, false), buffer_size }
 }
 
-/// 16 bytes that begin so.
+/// A metadata record that starts with these bytes.
 fn metadata(begin: &[u8]) -> Vec<u8> {
     let mut bytes = begin.to_vec();
     bytes.resize(16, 0);
     bytes
 }
 
-fn written(spec: LogSpec, fill: impl FnOnce(&mut Buffer)) -> Vec<u8> {
+fn written(spec: LogSpec, fill: impl FnOnce(&mut BufferWriter)) -> Vec<u8> {
     let mut writer = FdrWriter::new(Vec::new(), spec).unwrap();
-    let mut buffer = Buffer::new(writer.dialect(), &BEGINNING);
+    let mut buffer = BufferWriter::new(writer.dialect(), &BEGINNING);
     fill(&mut buffer);
     writer.write(&mut buffer).unwrap();
     writer.finish().unwrap()
@@ -34,7 +35,7 @@ fn written(spec: LogSpec, fill: impl FnOnce(&mut Buffer)) -> Vec<u8> {
 #[test]
 fn a_log_of_version_5_by_hand() {
     let bytes = written(spec(Mode::Fdr, 5, Endian::Little), |buffer| {
-        let at = |tsc| Moment { tsc, cpu: 2 };
+        let at = |tsc| TscStamp { tsc, cpu: 2 };
         buffer.call(at(0x105), Action::ENTRY, 3).unwrap();
         assert!(buffer.argument(0xabcd));
         buffer.event(at(0x107), None, b"hi").unwrap();
@@ -59,16 +60,16 @@ fn a_log_of_version_5_by_hand() {
     assert_eq!(bytes, expected.concat());
 }
 
-/// Big-endian, without process, the argument behind a plain entry, padded up to the next buffer.
+/// Big-endian, without process, the argument after a plain entry, padded up to the next buffer.
 #[test]
 fn a_log_of_version_1_by_hand() {
     let bytes = written(spec(Mode::Fdr, 1, Endian::Big), |buffer| {
-        buffer.call(Moment { tsc: 0x105, cpu: 2 }, Action::ENTRY_ARGS, 3).unwrap();
+        buffer.call(TscStamp { tsc: 0x105, cpu: 2 }, Action::ENTRY_ARGS, 3).unwrap();
         assert!(buffer.argument(0xabcd));
-        let typed = buffer.event(Moment { tsc: 0x106, cpu: 2 }, Some(1), b"");
-        assert_eq!(typed, Err(Unwritable::Kind { kind: Kind::TYPED_EVENT_MARKER, version: 1 }));
-        buffer.event(Moment { tsc: 0x107, cpu: 2 }, None, b"hi").unwrap();
-        buffer.call(Moment { tsc: 0x110, cpu: 2 }, Action::TAIL_EXIT, 3).unwrap();
+        let typed = buffer.event(TscStamp { tsc: 0x106, cpu: 2 }, Some(1), b"");
+        assert_eq!(typed, Err(EncodeError::Kind { kind: MetadataKind::TYPED_EVENT_MARKER, version: 1 }));
+        buffer.event(TscStamp { tsc: 0x107, cpu: 2 }, None, b"hi").unwrap();
+        buffer.call(TscStamp { tsc: 0x110, cpu: 2 }, Action::TAIL_EXIT, 3).unwrap();
     });
     let records = [
         vec![
@@ -82,7 +83,7 @@ fn a_log_of_version_1_by_hand() {
         metadata(&[0x86, 0, 0, 0, 0, 0, 0, 0xab, 0xcd]),
         metadata(&[0x85, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 1, 7]),
         b"hi".to_vec(),
-        // Events of this version do not move what deltas are added to.
+        // Events of this version do not affect what deltas are relative to.
         vec![0x20, 0, 0, 3, 0, 0, 0, 0xb],
         metadata(&[0x81]),
     ];
@@ -94,7 +95,7 @@ fn a_log_of_version_1_by_hand() {
 #[test]
 fn a_basic_log_by_hand() {
     let mut writer = BasicWriter::new(Vec::new(), spec(Mode::Basic, 3, Endian::Little)).unwrap();
-    let at = Moment { tsc: 0x0102, cpu: 0x103 };
+    let at = TscStamp { tsc: 0x0102, cpu: 0x103 };
     writer.call((7, 9), at, Action::ENTRY, -2).unwrap();
     assert!(!writer.argument((7, 8), 5), "of another thread");
     writer.call((7, 9), at, Action::ENTRY, -2).unwrap();
@@ -114,21 +115,21 @@ fn a_basic_log_by_hand() {
 #[test]
 fn a_basic_log_of_version_1_knows_entries_and_exits() {
     let mut writer = BasicWriter::new(Vec::new(), spec(Mode::Basic, 1, Endian::Little)).unwrap();
-    writer.call((7, 9), Moment::default(), Action::ENTRY_ARGS, 1).unwrap();
+    writer.call((7, 9), TscStamp::default(), Action::ENTRY_ARGS, 1).unwrap();
     assert!(!writer.argument((7, 9), 5));
-    writer.call((7, 9), Moment::default(), Action::TAIL_EXIT, 1).unwrap();
+    writer.call((7, 9), TscStamp::default(), Action::TAIL_EXIT, 1).unwrap();
     let bytes = writer.finish().unwrap();
     assert_eq!((bytes[32 + 3], bytes[64 + 3], bytes.len()), (0, 1, 96));
     assert_eq!(bytes[52..56], [0; 4], "no process");
 }
 
 #[test]
-fn the_counter_is_told_whole_where_a_delta_does_not_reach() {
+fn absolute_counters_are_written_where_deltas_are_too_small() {
     let records = |version, cpu, tsc| {
         let dialect = spec(Mode::Fdr, version, Endian::Little).dialect();
-        let mut buffer = Buffer::new(dialect, &BEGINNING);
+        let mut buffer = BufferWriter::new(dialect, &BEGINNING);
         let begin = buffer.bytes().len();
-        buffer.call(Moment { tsc, cpu }, Action::ENTRY, 1).unwrap();
+        buffer.call(TscStamp { tsc, cpu }, Action::ENTRY, 1).unwrap();
         buffer.bytes()[begin]
     };
     let largest = 0x100 + i32::MAX as u64;
@@ -148,16 +149,16 @@ fn what_no_version_has_is_refused() {
         assert!(matches!(refused, Err(WriteError::Version(m, v)) if (m, v) == (mode, version)));
     }
     assert!(BasicWriter::new(Vec::new(), spec(Mode::Basic, 4, Endian::Little)).is_err());
-    let mut buffer = Buffer::new(spec(Mode::Fdr, 5, Endian::Little).dialect(), &BEGINNING);
+    let mut buffer = BufferWriter::new(spec(Mode::Fdr, 5, Endian::Little).dialect(), &BEGINNING);
     let id = 1 << FUNCTION_ID_BITS;
-    assert_eq!(buffer.call(BEGINNING.at, Action::ENTRY, id), Err(Unwritable::FunctionId(id)));
+    assert_eq!(buffer.call(BEGINNING.at, Action::ENTRY, id), Err(EncodeError::FunctionId(id)));
     assert!(buffer.is_empty());
 }
 
 #[test]
 fn a_buffer_too_large_for_version_1_is_refused() {
     let mut writer = FdrWriter::new(Vec::new(), spec(Mode::Fdr, 1, Endian::Little)).unwrap();
-    let mut buffer = Buffer::new(writer.dialect(), &BEGINNING);
+    let mut buffer = BufferWriter::new(writer.dialect(), &BEGINNING);
     buffer.event(BEGINNING.at, None, &[0; 0x100]).unwrap();
     let refused = writer.write(&mut buffer).unwrap_err().to_string();
     assert_eq!(refused, "a buffer of 352 bytes where version 1 has 256 for each");
@@ -179,7 +180,7 @@ fn an_event_is_written_as_its_version_has_it() {
     assert_eq!(other(3, EventTime::Delta(1), b"hi"), "an event of version 3 has the counter, not a delta");
     assert_eq!(other(5, EventTime::Delta(1), b"h"), "an event of 1 bytes states 2");
     assert_eq!(encode(Record::Pid(1), 2).unwrap_err(), "version 2 has no Pid");
-    assert_eq!(encode(Record::Unknown(Kind(11)), 5).unwrap_err(), "version 5 has no Unknown Kind 11");
+    assert_eq!(encode(Record::Unknown(MetadataKind(11)), 5).unwrap_err(), "version 5 has no Unknown Kind 11");
 }
 
 fn any_record<'a>(version: u16, payload: &'a [u8]) -> impl Strategy<Value = Record<'a>> {
@@ -191,27 +192,27 @@ fn any_record<'a>(version: u16, payload: &'a [u8]) -> impl Strategy<Value = Reco
         if typed { Record::Typed(event) } else { Record::Custom(event) }
     };
     let fields = (0..11u8, any::<(u64, u64, i32, u16, u8)>());
-    let record = fields.prop_map(move |(kind, (a, b, c, d, e))| match Kind(kind) {
-        Kind::NEW_BUFFER => Record::NewBuffer { tid: c },
-        Kind::END_OF_BUFFER => Record::EndOfBuffer,
-        Kind::NEW_CPU_ID => Record::NewCpuId { cpu: d, tsc: a },
-        Kind::TSC_WRAP => Record::TscWrap { tsc: a },
-        Kind::WALL_TIME_MARKER => Record::WallTime { seconds: a as i64, microseconds: c },
-        Kind::CUSTOM_EVENT_MARKER => event(false, a, c, d),
-        Kind::CALL_ARGUMENT => Record::CallArgument(a),
-        Kind::BUFFER_EXTENTS => Record::BufferExtents(a),
-        Kind::TYPED_EVENT_MARKER => event(true, a, c, d),
-        Kind::PID => Record::Pid(c),
+    let record = fields.prop_map(move |(kind, (a, b, c, d, e))| match MetadataKind(kind) {
+        MetadataKind::NEW_BUFFER => Record::NewBuffer { tid: c },
+        MetadataKind::END_OF_BUFFER => Record::EndOfBuffer,
+        MetadataKind::NEW_CPU_ID => Record::NewCpuId { cpu: d, tsc: a },
+        MetadataKind::TSC_WRAP => Record::TscWrap { tsc: a },
+        MetadataKind::WALL_TIME_MARKER => Record::WallTime { seconds: a as i64, microseconds: c },
+        MetadataKind::CUSTOM_EVENT_MARKER => event(false, a, c, d),
+        MetadataKind::CALL_ARGUMENT => Record::CallArgument(a),
+        MetadataKind::BUFFER_EXTENTS => Record::BufferExtents(a),
+        MetadataKind::TYPED_EVENT_MARKER => event(true, a, c, d),
+        MetadataKind::PID => Record::Pid(c),
         _ => {
             let (action, function_id, tsc_delta) = (Action(e & 7), a as u32 & 0x0fff_ffff, b as u32);
             Record::Function { action, function_id, tsc_delta }
         }
     });
     record.prop_filter("the version has it", move |record| match record {
-        Record::EndOfBuffer => has_kind(version, Kind::END_OF_BUFFER),
-        Record::BufferExtents(_) => has_kind(version, Kind::BUFFER_EXTENTS),
-        Record::Typed(_) => has_kind(version, Kind::TYPED_EVENT_MARKER),
-        Record::Pid(_) => has_kind(version, Kind::PID),
+        Record::EndOfBuffer => has_kind(version, MetadataKind::END_OF_BUFFER),
+        Record::BufferExtents(_) => has_kind(version, MetadataKind::BUFFER_EXTENTS),
+        Record::Typed(_) => has_kind(version, MetadataKind::TYPED_EVENT_MARKER),
+        Record::Pid(_) => has_kind(version, MetadataKind::PID),
         _ => true,
     })
 }
@@ -243,11 +244,11 @@ proptest! {
         let normal = BasicRecord { record_type: 0, cpu, kind, function_id, tsc, tid, pid, reserved: 0 };
         let argument =
             BasicArgument { record_type: 1, padding: 0, function_id, tid, pid, argument: tsc, reserved: 0 };
-        for entry in [Entry::Normal(normal), Entry::Argument(argument), Entry::Unknown(cpu.max(2).into())] {
+        for entry in [BasicItem::Function(normal), BasicItem::Argument(argument), BasicItem::Unknown(cpu.max(2).into())] {
             let mut bytes = Vec::new();
             entry.encode(endian, &mut bytes);
             prop_assert_eq!(bytes.len(), 32);
-            prop_assert_eq!(Entry::read(&bytes, 0, endian), Some(entry));
+            prop_assert_eq!(BasicItem::read(&bytes, 0, endian), Some(entry));
         }
     }
 }

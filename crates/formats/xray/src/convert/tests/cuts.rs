@@ -1,4 +1,4 @@
-//! Parts of logs: by time, thread and function.
+//! Selections by time, thread and function.
 
 use perfuse_tables::CallEvent;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::consts::Action;
 use crate::convert::Selection;
-use crate::writer::{Beginning, Buffer, FdrWriter, LogSpec, Moment};
+use crate::writer::{BufferStart, BufferWriter, FdrWriter, LogSpec, TscStamp};
 
 const ENTER: i32 = CallEvent::Enter as i32;
 const EXIT: i32 = CallEvent::Exit as i32;
@@ -23,10 +23,11 @@ fn log_of(calls: &[(u64, Action, u32)]) -> XRay {
         buffer_size: 4096,
     };
     let mut writer = FdrWriter::new(Vec::new(), spec).unwrap();
-    let at = Moment { tsc: calls[0].0, cpu: 0 };
-    let mut buffer = Buffer::new(writer.dialect(), &Beginning { owner: (1, 1), wall: (1, 0), at });
+    let at = TscStamp { tsc: calls[0].0, cpu: 0 };
+    let mut buffer =
+        BufferWriter::new(writer.dialect(), &BufferStart { thread_ids: (1, 1), wall: (1, 0), at });
     for &(tsc, action, function) in calls {
-        buffer.call(Moment { tsc, cpu: 0 }, action, function).unwrap();
+        buffer.call(TscStamp { tsc, cpu: 0 }, action, function).unwrap();
         if action == Action::ENTRY_ARGS {
             assert!(buffer.argument(function.into()));
         }
@@ -35,7 +36,7 @@ fn log_of(calls: &[(u64, Action, u32)]) -> XRay {
     of_bytes(&writer.finish().unwrap())
 }
 
-/// `(ticks, kind, function)` of what a selection leaves of a log of one thread.
+/// `(ticks, kind, function)` of a selection of a log of one thread.
 fn cut(log: &XRay, selection: Selection) -> Vec<(i64, i32, u64)> {
     let (bytes, done) = converted(&[log], &Options { selection, ..Options::like(log) });
     let rows: Vec<_> =
@@ -73,8 +74,8 @@ fn calls_that_overlap_are_whole_and_so_are_those_around_them() {
 }
 
 #[test]
-fn an_exit_behind_the_range_is_of_the_call_it_is_of() {
-    // 1 is within itself behind the range: the inner exit is not of the call that overlaps.
+fn an_exit_after_the_range_belongs_to_its_call() {
+    // The second call of 1 is after the range: its exit is not that of the call that overlaps.
     let calls = [
         (10, Action::ENTRY, 1),
         (20, Action::EXIT, 9),
@@ -118,12 +119,12 @@ fn a_thread_is_what_it_was() {
             let (bytes, _) = converted(&[&log], &Options { selection, ..Options::like(&log) });
             let found = rows(&of_bytes(&bytes));
             assert_eq!(found[&(pid, tid)], *expected, "{}", path.display());
-            assert!(found.keys().all(|owner| owner.1 == tid));
+            assert!(found.keys().all(|thread_ids| thread_ids.1 == tid));
         }
     }
 }
 
-/// Cutting everything out leaves everything; what is left of a range is in the log, and has all of the range.
+/// Selecting everything keeps everything; a selection is part of the log, and has everything in the range.
 #[test]
 fn ranges_of_real_logs() {
     for path in files(&["fdr", "fdr-old", "basic"]) {
@@ -138,14 +139,14 @@ fn ranges_of_real_logs() {
         let third = (last - first) / 3;
         let (begin, end) = (first + third, last - third);
         let left = of(begin..end);
-        for (owner, rows) in &before {
+        for (thread_ids, rows) in &before {
             let within = |row: &&Row| (begin as i64..end as i64).contains(&row.0);
             let expected: Vec<&Row> = rows.iter().filter(within).collect();
-            let found: Vec<&Row> = left.get(owner).into_iter().flatten().filter(within).collect();
+            let found: Vec<&Row> = left.get(thread_ids).into_iter().flatten().filter(within).collect();
             assert_eq!(found, expected, "{}", path.display());
         }
-        for (owner, rows) in &left {
-            let mut all = before[owner].iter();
+        for (thread_ids, rows) in &left {
+            let mut all = before[thread_ids].iter();
             assert!(rows.iter().all(|row| all.any(|other| other == row)), "{}", path.display());
         }
     }
@@ -154,7 +155,7 @@ fn ranges_of_real_logs() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is in a log: an exit behind the range is never of a call that is not in what was cut out.
+    /// For any log: an exit after the range never belongs to a call that was not selected.
     #[test]
     fn what_is_cut_out_has_the_entries_of_its_late_exits(
         steps in prop::collection::vec((1..5u64, 0..3u8, 1..4u32), 1..60),

@@ -1,4 +1,4 @@
-//! Damaged and hostile logs: no panic, nothing that grows beyond them.
+//! Damaged and hostile logs: no panic, and output in proportion to the input.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::convert::{ConvertError, Selection};
 
 const TARGETS: [(Mode, u16); 4] = [(Mode::Fdr, 5), (Mode::Fdr, 1), (Mode::Fdr, 3), (Mode::Basic, 3)];
 
-/// Converts to several versions, whole and cut; gives the size of the largest.
+/// Converts to several versions, whole and selected; returns the largest size.
 fn convert_all(bytes: &[u8]) -> usize {
     let source = Source::from_bytes("<test>", bytes.to_vec()).unwrap();
     let Ok(log) = XRay::open(Arc::new(source)) else { return 0 };
@@ -38,11 +38,11 @@ fn malformed_logs_are_converted_as_far_as_they_are_read() {
             _ => continue,
         };
         let (bytes, _) = converted(&[&log], &Options::like(&log));
-        // There the counter runs over 2^64 by a delta: as nanoseconds those times are beyond all others.
+        // The counter overflows 2^64 by a delta there: in nanoseconds those times are after all others.
         let runs_over = path.ends_with("tsc-wrap-max.xray");
         if log.header().is_known_version() && !runs_over {
             let mut expected = rows(&log);
-            // A log has to name a processor.
+            // A log has to contain a processor.
             expected.values_mut().flatten().for_each(|row| row.1 = row.1.or(Some(0)));
             assert_eq!(rows(&of_bytes(&bytes)), expected, "{}", path.display());
         }
@@ -62,7 +62,7 @@ fn any_cut_of_a_log_is_converted() {
     }
 }
 
-/// 60,000 events that each state as many bytes as the file has: what stands for them must not be more than the file.
+/// 60,000 events that each state the size of the file: their replacements must not exceed the file.
 #[test]
 fn sizes_that_lie_do_not_make_a_log_large() {
     let mut bytes = Vec::new();
@@ -86,7 +86,7 @@ fn sizes_that_lie_do_not_make_a_log_large() {
 /// One large buffer among many small ones would make version 1 nearly all padding.
 #[test]
 fn padding_is_bounded() {
-    use crate::writer::{Beginning, Buffer, FdrWriter, LogSpec, Moment};
+    use crate::writer::{BufferStart, BufferWriter, FdrWriter, LogSpec, TscStamp};
     let spec = LogSpec {
         mode: Mode::Fdr,
         version: 5,
@@ -97,8 +97,9 @@ fn padding_is_bounded() {
     };
     let mut writer = FdrWriter::new(Vec::new(), spec).unwrap();
     for i in 0..2000 {
-        let at = Moment { tsc: i, cpu: 0 };
-        let mut buffer = Buffer::new(writer.dialect(), &Beginning { owner: (1, 1), wall: (i as i64, 0), at });
+        let at = TscStamp { tsc: i, cpu: 0 };
+        let mut buffer =
+            BufferWriter::new(writer.dialect(), &BufferStart { thread_ids: (1, 1), wall: (i as i64, 0), at });
         buffer.event(at, None, &vec![1; if i == 0 { 1 << 17 } else { 1 }]).unwrap();
         writer.write(&mut buffer).unwrap();
     }
@@ -107,23 +108,23 @@ fn padding_is_bounded() {
     assert!(matches!(refused, Err(ConvertError::Padding { .. })), "{refused:?}");
 }
 
-/// A stack of 200,000 calls, and as many exits of calls that are not open: not each a walk over the stack.
+/// A stack of 200,000 calls, and as many exits of calls that are not open: no search of the stack for each.
 #[test]
 fn a_deep_stack_is_cut_in_time() {
     use crate::consts::Action;
-    use crate::convert::cut::Cut;
-    use crate::writer::Moment;
-    let mut cut = Cut::new(1_000_000..2_000_000);
+    use crate::convert::selection::TimeRangeCut;
+    use crate::writer::TscStamp;
+    let mut cut = TimeRangeCut::new(1_000_000..2_000_000);
     let thread = cut.thread((1, 1));
     let mut told = 0u32;
-    let mut emit = |_: Moment, _: crate::writer::Told<'_>| told += 1;
+    let mut emit = |_: TscStamp, _: crate::writer::ThreadEvent<'_>| told += 1;
     for tsc in 0..200_000 {
-        thread.entered(Moment { tsc, cpu: 0 }, Action::ENTRY, 1, &mut emit);
+        thread.enter(TscStamp { tsc, cpu: 0 }, Action::ENTRY, 1, &mut emit);
     }
     for tsc in 200_000..400_000 {
-        thread.left(Moment { tsc, cpu: 0 }, Action::EXIT, 2, &mut emit);
+        thread.leave(TscStamp { tsc, cpu: 0 }, Action::EXIT, 2, &mut emit);
     }
-    thread.left(Moment { tsc: 1_500_000, cpu: 0 }, Action::EXIT, 1, &mut emit);
+    thread.leave(TscStamp { tsc: 1_500_000, cpu: 0 }, Action::EXIT, 1, &mut emit);
     assert_eq!(told, 200_001);
 }
 

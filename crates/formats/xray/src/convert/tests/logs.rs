@@ -1,9 +1,9 @@
-//! Several logs, and what does not fit.
+//! Several logs, and items that are not representable.
 
 use super::*;
 use crate::consts::Action;
 use crate::convert::ConvertError;
-use crate::writer::{BasicWriter, Beginning, Buffer, FdrWriter, LogSpec, Moment};
+use crate::writer::{BasicWriter, BufferStart, BufferWriter, FdrWriter, LogSpec, TscStamp};
 
 fn spec(mode: Mode, version: u16, cycle_frequency: u64) -> LogSpec {
     let (endian, tsc_flags, buffer_size) = (Endian::Little, (true, true), 4096);
@@ -14,8 +14,9 @@ fn spec(mode: Mode, version: u16, cycle_frequency: u64) -> LogSpec {
 fn log_of(hz: u64, buffers: &[(i32, i64)]) -> XRay {
     let mut writer = FdrWriter::new(Vec::new(), spec(Mode::Fdr, 5, hz)).unwrap();
     for &(tid, second) in buffers {
-        let at = Moment { tsc: second as u64 * hz, cpu: 300 };
-        let mut buffer = Buffer::new(writer.dialect(), &Beginning { owner: (1, tid), wall: (second, 0), at });
+        let at = TscStamp { tsc: second as u64 * hz, cpu: 300 };
+        let mut buffer =
+            BufferWriter::new(writer.dialect(), &BufferStart { thread_ids: (1, tid), wall: (second, 0), at });
         buffer.call(at, Action::ENTRY, 1).unwrap();
         assert!(buffer.argument(5));
         buffer.call(at, Action::TAIL_EXIT, 1).unwrap();
@@ -28,7 +29,7 @@ fn log_of(hz: u64, buffers: &[(i32, i64)]) -> XRay {
 
 /// `(tid, second)` of the buffers, in file order.
 fn buffers(log: &XRay) -> Vec<(i32, i64)> {
-    let crate::Content::Fdr(survey) = log.content() else { panic!("not FDR") };
+    let crate::LogContent::Fdr(survey) = log.content() else { panic!("not FDR") };
     survey.blocks.iter().map(|block| (block.tid.unwrap(), block.wall.unwrap().0)).collect()
 }
 
@@ -44,7 +45,7 @@ fn logs_of_a_run_are_one_without_what_both_have() {
     let (late, early) = (log_of(1000, &[(1, 5), (2, 6)]), log_of(1000, &[(1, 1), (1, 5), (3, 2)]));
     let (bytes, done) = converted(&[&late, &early], &Options::like(&late));
     assert_eq!(buffers(&of_bytes(&bytes)), [(1, 1), (2, 6), (1, 5), (3, 2)]);
-    assert_eq!((done.num_buffers, done.num_calls, done.misfits.copies), (4, 8, 1));
+    assert_eq!((done.num_buffers, done.num_calls, done.unsupported.copies), (4, 8, 1));
 }
 
 #[test]
@@ -52,7 +53,7 @@ fn logs_of_other_machines_are_refused() {
     let (one, other) = (log_of(1000, &[(1, 5)]), log_of(2000, &[(1, 5)]));
     let refused = convert(&[&one, &other], &Options::like(&one), Vec::new());
     assert!(matches!(refused, Err(ConvertError::Rates(1000, 2000))));
-    // Unless somebody knows that their counter was one.
+    // Unless the caller states that they had one counter.
     let (bytes, _) = converted(&[&one, &other], &Options { hz: Some(1500), ..Options::like(&one) });
     assert_eq!(of_bytes(&bytes).header().file.cycle_frequency, 1500);
     assert!(matches!(convert(&[], &Options::like(&one), Vec::new()), Err(ConvertError::Nothing)));
@@ -70,19 +71,22 @@ fn profiles_are_refused() {
 #[test]
 fn what_does_not_fit_is_counted() {
     let log = log_of(1000, &[(1, 5), (2, 6)]);
-    let misfits = |mode, version| converted(&[&log], &to(mode, version, Endian::Little)).1.misfits;
-    let none = Misfits::default();
+    let unsupported = |mode, version| converted(&[&log], &to(mode, version, Endian::Little)).1.unsupported;
+    let none = UnsupportedItems::default();
     for version in 3..=5 {
-        assert_eq!(misfits(Mode::Fdr, version), none);
+        assert_eq!(unsupported(Mode::Fdr, version), none);
     }
     for version in 1..=2 {
-        assert_eq!(misfits(Mode::Fdr, version), Misfits { pids: 2, events: 2, ..none });
+        assert_eq!(unsupported(Mode::Fdr, version), UnsupportedItems { pids: 2, events: 2, ..none });
     }
     // Two threads: a wall time for each, two events for each, a call of two records for each.
-    let basic = Misfits { wall_times: 2, cpus: 4, events: 4, ..none };
-    assert_eq!(misfits(Mode::Basic, 3), basic);
-    assert_eq!(misfits(Mode::Basic, 2), Misfits { pids: 4, ..basic });
-    assert_eq!(misfits(Mode::Basic, 1), Misfits { pids: 4, tail_exits: 2, arguments: 2, ..basic });
+    let basic = UnsupportedItems { wall_times: 2, cpus: 4, events: 4, ..none };
+    assert_eq!(unsupported(Mode::Basic, 3), basic);
+    assert_eq!(unsupported(Mode::Basic, 2), UnsupportedItems { pids: 4, ..basic });
+    assert_eq!(
+        unsupported(Mode::Basic, 1),
+        UnsupportedItems { pids: 4, tail_exits: 2, arguments: 2, ..basic }
+    );
 }
 
 #[test]
@@ -90,7 +94,7 @@ fn a_log_without_wall_times_has_buffers_that_show_no_rate() {
     let mut writer = BasicWriter::new(Vec::new(), spec(Mode::Basic, 3, 1000)).unwrap();
     let large = 1 << 28;
     for i in 0..20_000u64 {
-        let (tid, at) = ((i % 3) as i32 + 1, Moment { tsc: 1000 * i, cpu: 1 });
+        let (tid, at) = ((i % 3) as i32 + 1, TscStamp { tsc: 1000 * i, cpu: 1 });
         writer.call((1, tid), at, Action::ENTRY, if i == 7 { large } else { 5 }).unwrap();
         assert!(writer.argument((1, tid), i));
     }
@@ -98,28 +102,33 @@ fn a_log_without_wall_times_has_buffers_that_show_no_rate() {
     let (bytes, done) = converted(&[&log], &to(Mode::Fdr, 5, Endian::Little));
     let again = of_bytes(&bytes);
     assert!(done.num_buffers > 6, "{}", done.num_buffers);
-    let (unknown_wall_times, none) = (done.num_buffers, Misfits::default());
-    assert_eq!(done.misfits, Misfits { unknown_wall_times, function_ids: 1, arguments: 1, ..none });
+    let (unknown_wall_times, none) = (done.num_buffers, UnsupportedItems::default());
+    assert_eq!(
+        done.unsupported,
+        UnsupportedItems { unknown_wall_times, function_ids: 1, arguments: 1, ..none }
+    );
     assert_eq!(again.estimate(), None);
-    assert_eq!(again.moments(), []);
+    assert_eq!(again.clock_pairs(), []);
     let mut expected = rows(&log);
     expected.values_mut().for_each(|rows| rows.retain(|row| row.3 != large as u64));
     assert_eq!(rows(&again), expected);
 }
 
 #[test]
-fn bytes_that_look_like_records_are_told() {
-    let at = Moment { tsc: 1, cpu: 0 };
+fn bytes_that_look_like_records_are_counted() {
+    let at = TscStamp { tsc: 1, cpu: 0 };
     let mut writer = FdrWriter::new(Vec::new(), spec(Mode::Fdr, 5, 1000)).unwrap();
-    let mut buffer = Buffer::new(writer.dialect(), &Beginning { owner: (1, 1), wall: (1, 0), at });
+    let mut buffer =
+        BufferWriter::new(writer.dialect(), &BufferStart { thread_ids: (1, 1), wall: (1, 0), at });
     // An entry of function 5 and its exit.
     buffer.event(at, None, b"\x50\0\0\0\x01\0\0\0\x52\0\0\0\x01\0\0\0").unwrap();
     buffer.call(at, Action::ENTRY, 1).unwrap();
     buffer.call(at, Action::EXIT, 1).unwrap();
     writer.write(&mut buffer).unwrap();
     let log = of_bytes(&writer.finish().unwrap());
-    let doubtful = |version| converted(&[&log], &to(Mode::Fdr, version, Endian::Little)).1.misfits.doubtful;
-    assert_eq!([1, 2, 3, 4, 5].map(doubtful), [1, 1, 0, 0, 0]);
+    let ambiguous =
+        |version| converted(&[&log], &to(Mode::Fdr, version, Endian::Little)).1.unsupported.ambiguous;
+    assert_eq!([1, 2, 3, 4, 5].map(ambiguous), [1, 1, 0, 0, 0]);
 }
 
 #[test]

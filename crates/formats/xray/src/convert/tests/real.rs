@@ -1,4 +1,4 @@
-//! Real logs of every writer, through every version.
+//! Real logs of every writer, converted to every version.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use perfuse_wire::Endian;
 use super::*;
 use crate::consts::{HEADER_BYTES, METADATA_BYTES};
 use crate::layout;
-use crate::log::Content;
+use crate::log::LogContent;
+use crate::record_iter::{RecordItem, RecordIter};
 use crate::records::Record;
-use crate::walk::{Step, Walk};
 
 const LOGS: &[&str] = &["fdr", "fdr-old", "basic", "dso", "synthetic", "synthetic-be"];
 
@@ -26,7 +26,7 @@ fn fits_no_argument_rows(rows: &BTreeMap<(i32, i32), Vec<Row>>) -> BTreeMap<(i32
     rows
 }
 
-/// Rows by tid alone, as versions that know no process have them.
+/// Rows by thread id alone, as in versions without process ids.
 fn of_no_process(rows: BTreeMap<(i32, i32), Vec<Row>>) -> BTreeMap<(i32, i32), Vec<Row>> {
     let mut merged: BTreeMap<(i32, i32), Vec<Row>> = BTreeMap::new();
     for ((_, tid), rows) in rows {
@@ -70,22 +70,22 @@ fn a_log_as_it_should_be_comes_out_byte_for_byte() {
         let log = of_bytes(&once);
         let (twice, done) = converted(&[&log], &Options::like(&log));
         assert!(once == twice, "{}", path.display());
-        let unknown_wall_times = done.misfits.unknown_wall_times;
-        assert_eq!(done.misfits, Misfits { unknown_wall_times, ..Default::default() });
+        let unknown_wall_times = done.unsupported.unknown_wall_times;
+        assert_eq!(done.unsupported, UnsupportedItems { unknown_wall_times, ..Default::default() });
     }
 }
 
-/// Bytes of a file with what its records leave unused set to 0.
+/// The bytes of a file with unused bytes set to 0.
 fn without_garbage(log: &XRay) -> Vec<u8> {
-    let Content::Fdr(survey) = log.content() else { panic!("not FDR") };
+    let LogContent::Fdr(survey) = log.content() else { panic!("not FDR") };
     let mut bytes = log.source().to_vec();
     bytes[5..8].fill(0);
     bytes[24..HEADER_BYTES].fill(0);
     let dialect = log.header().dialect();
     for block in &survey.blocks {
         let begin = block.offset as usize;
-        for step in Walk::new(log.source(), begin..block.records.end, dialect) {
-            let Step::Metadata { offset, record, .. } = step else { continue };
+        for step in RecordIter::new(log.source(), begin..block.records.end, dialect) {
+            let RecordItem::Metadata { offset, record, .. } = step else { continue };
             let used = match record {
                 Record::NewBuffer { .. } => layout::NewBuffer::SIZE,
                 Record::NewCpuId { .. } => layout::NewCpuId::SIZE,
@@ -105,7 +105,7 @@ fn without_garbage(log: &XRay) -> Vec<u8> {
     bytes
 }
 
-/// What the runtimes of LLVM 8 to 22 write is as it should be, but for garbage in what is unused.
+/// The runtimes of LLVM 8 to 22 write valid logs, except for garbage in unused bytes.
 #[test]
 fn runtimes_of_today_are_reproduced() {
     let faulty = ["typed-v5", "blocked-thread-dup-v5", "threads4-rotate-v5", "threads2-tinybuf-v5"];
@@ -122,7 +122,7 @@ fn runtimes_of_today_are_reproduced() {
     assert!(reproduced >= 15 || !corpus().exists(), "{reproduced}");
 }
 
-/// The big-endian files of the corpus were made by a script that knows nothing of this writer.
+/// The big-endian files of the corpus were made by a script that is independent of this writer.
 #[test]
 fn big_endian_is_as_another_encoder_has_it() {
     for (mode, name) in [("fdr", "small-v5"), ("fdr", "wrap-v5"), ("basic", "basic-small-v3")] {
@@ -157,9 +157,9 @@ fn events_keep_their_bytes() {
             let expected: Vec<_> =
                 before.iter().filter(|event| version >= 3 || event.1.is_none()).cloned().collect();
             let lost = if version < 3 { typed as u64 } else { 0 };
-            assert_eq!(done.misfits.events, lost, "{}", path.display());
+            assert_eq!(done.unsupported.events, lost, "{}", path.display());
             let absent = expected.iter().filter(|event| event.2.is_none()).count();
-            assert_eq!(done.misfits.payloads, absent as u64);
+            assert_eq!(done.unsupported.payloads, absent as u64);
             assert_eq!(after.len(), expected.len(), "{} to {version}", path.display());
             for (after, before) in after.iter().zip(&expected) {
                 assert_eq!((after.0, after.1), (before.0, before.1), "{} to {version}", path.display());
@@ -179,7 +179,7 @@ fn the_rate_a_log_shows_is_shown_by_its_copy() {
         let (before, after) = (log.estimate(), of_bytes(&bytes).estimate());
         if let Some((before, after)) = before.zip(after) {
             let away = (after.hz / before.hz - 1.0).abs();
-            // Where buffers of version 1 say no counter, theirs is that of their first record.
+            // Where buffers of version 1 have no counter, it is that of their first record.
             assert!(away <= 3.0 * before.relative_error.max(after.relative_error), "{}", path.display());
         }
         if log.header().file.version > 1 {

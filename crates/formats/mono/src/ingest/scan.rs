@@ -1,0 +1,210 @@
+//! Parallel scans of the buffers that contain certain kinds of events, with results in file order.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use perfuse_recording::BatchStream;
+use rayon::prelude::*;
+
+use crate::consts::{EventByte, KindSet};
+use crate::log::LogData;
+use crate::reader::EventBuffer;
+use crate::records::Event;
+
+/// Bytes of events per batch.
+const BATCH_BYTES: u64 = 1 << 20;
+
+/// The buffers to read.
+#[derive(Clone, Debug)]
+pub struct BufferSelection {
+    /// Range of file offsets; buffers that overlap it are read.
+    pub range: Range<u64>,
+    /// Sorted object addresses; only buffers whose allocations may contain one of them are read.
+    pub objects: Option<Arc<[u64]>>,
+}
+
+impl Default for BufferSelection {
+    fn default() -> Self {
+        Self { range: 0..u64::MAX, objects: None }
+    }
+}
+
+impl From<Range<u64>> for BufferSelection {
+    fn from(range: Range<u64>) -> Self {
+        Self { range, ..Self::default() }
+    }
+}
+
+impl BufferSelection {
+    /// Whether a buffer is selected.
+    fn contains(&self, log: &LogData, number: usize, buffer: &EventBuffer) -> bool {
+        let is_inside = buffer.end() > self.range.start && buffer.offset < self.range.end;
+        let may_have = |objects: &Arc<[u64]>| {
+            let Some((lowest, highest)) = log.survey().allocations.address_ranges.get(number) else {
+                return true;
+            };
+            let at = objects.partition_point(|object| object < lowest);
+            objects.get(at).is_some_and(|object| object <= highest)
+        };
+        is_inside && self.objects.as_ref().is_none_or(may_have)
+    }
+}
+
+/// Indices of the selected buffers that contain events of these kinds, in groups of about equal size in bytes.
+pub fn buffer_groups(log: &LogData, kinds: KindSet, selection: &BufferSelection) -> Vec<Vec<usize>> {
+    let survey = log.survey();
+    let mut groups = Vec::new();
+    let (mut group, mut bytes) = (Vec::new(), 0u64);
+    for ((number, buffer), kinds_in_buffer) in survey.buffers.list.iter().enumerate().zip(&survey.kinds) {
+        if !kinds_in_buffer.meets(kinds) || !selection.contains(log, number, buffer) {
+            continue;
+        }
+        group.push(number);
+        bytes = bytes.saturating_add(buffer.len);
+        if bytes >= BATCH_BYTES {
+            groups.push(std::mem::take(&mut group));
+            bytes = 0;
+        }
+    }
+    groups.push(group);
+    groups
+}
+
+/// The position of an event.
+#[derive(Clone, Copy, Debug)]
+pub struct EventContext {
+    /// Index of its buffer.
+    pub buffer: usize,
+    /// Its time, or that of the previous timed event.
+    pub time: u64,
+}
+
+/// Passes every event of some buffers to `each`. Allocations may lack their backtraces.
+#[inline]
+pub fn for_each_event(
+    log: &LogData,
+    buffers: &[usize],
+    each: impl FnMut(&EventContext, &EventBuffer, &Event<'_>),
+) {
+    for_each_event_skipping(log, buffers, KindSet::of(&[EventByte::ALLOC_BT]), each);
+}
+
+/// The same; events of the given kinds may lack their backtraces.
+#[inline]
+pub fn for_each_event_skipping(
+    log: &LogData,
+    buffers: &[usize],
+    without_backtraces: KindSet,
+    mut each: impl FnMut(&EventContext, &EventBuffer, &Event<'_>),
+) {
+    let survey = log.survey();
+    let mut event = Event::default();
+    for &number in buffers {
+        let Some(buffer) = survey.buffers.list.get(number) else { continue };
+        let mut decoder = buffer.decoder(&log.source, survey.dialect).skip_backtraces(without_backtraces);
+        let mut at = EventContext { buffer: number, time: buffer.header.time_base };
+        while let Some(Ok(())) = decoder.read(&mut event) {
+            at.time = event.time.unwrap_or(at.time);
+            each(&at, buffer, &event);
+        }
+    }
+}
+
+/// The same for events of the given kinds only, which is faster if they are rare. They have backtraces only if
+/// `stacks`.
+#[inline]
+pub fn for_each_event_of(
+    log: &LogData,
+    buffers: &[usize],
+    kinds: KindSet,
+    stacks: bool,
+    mut each: impl FnMut(&EventContext, &Event<'_>),
+) {
+    let without_backtraces = if stacks { KindSet::all().without(kinds) } else { KindSet::all() };
+    for &buffer in buffers {
+        log.survey().for_each_event(&log.source, buffer, kinds, without_backtraces, |time, event| {
+            each(&EventContext { buffer, time }, event);
+        });
+    }
+}
+
+/// Collects what `pick` appends for events of these kinds, in file order.
+pub fn collect_events<T: Send>(
+    log: &LogData,
+    kinds: KindSet,
+    pick: impl Fn(&EventContext, &EventBuffer, &Event<'_>, &mut Vec<T>) + Sync,
+) -> Vec<T> {
+    let buffers = &log.survey().buffers.list;
+    collect_events_of(log, kinds, true, |at, event, found| {
+        if let Some(buffer) = buffers.get(at.buffer) {
+            pick(at, buffer, event, found);
+        }
+    })
+}
+
+/// The same, with backtraces only if `stacks`.
+pub fn collect_events_of<T: Send>(
+    log: &LogData,
+    kinds: KindSet,
+    stacks: bool,
+    pick: impl Fn(&EventContext, &Event<'_>, &mut Vec<T>) + Sync,
+) -> Vec<T> {
+    let parts = buffer_groups(log, kinds, &BufferSelection::default()).into_par_iter().map(|group| {
+        let mut found = Vec::new();
+        for_each_event_of(log, &group, kinds, stacks, |at, event| pick(at, event, &mut found));
+        found
+    });
+    parts.collect::<Vec<_>>().into_iter().flatten().collect()
+}
+
+/// A table whose batches `make` builds from groups of buffers, on demand.
+pub fn scan_batches(
+    log: &Arc<LogData>,
+    kinds: KindSet,
+    make: impl Fn(&LogData, &[usize]) -> RecordBatch + Send + Sync + 'static,
+) -> BatchStream {
+    scan_selected_batches(log, kinds, &BufferSelection::default(), make)
+}
+
+/// The same for selected buffers.
+pub fn scan_selected_batches(
+    log: &Arc<LogData>,
+    kinds: KindSet,
+    selection: &BufferSelection,
+    make: impl Fn(&LogData, &[usize]) -> RecordBatch + Send + Sync + 'static,
+) -> BatchStream {
+    let pending = buffer_groups(log, kinds, selection).into_iter().collect();
+    Box::new(ScanBatches { log: Arc::clone(log), pending, ready: VecDeque::new(), make, released: 0 })
+}
+
+/// Builds the batches of a table in parallel, as many at a time as there are threads.
+struct ScanBatches<F> {
+    log: Arc<LogData>,
+    pending: VecDeque<Vec<usize>>,
+    /// Batches that are ready.
+    ready: VecDeque<RecordBatch>,
+    make: F,
+    /// Offset up to which the file's pages were released.
+    released: usize,
+}
+
+impl<F: Fn(&LogData, &[usize]) -> RecordBatch + Send + Sync> Iterator for ScanBatches<F> {
+    type Item = RecordBatch;
+
+    fn next(&mut self) -> Option<RecordBatch> {
+        if self.ready.is_empty() {
+            let num = self.pending.len().min(rayon::current_num_threads());
+            let groups: Vec<_> = self.pending.drain(..num).collect();
+            let made = groups.par_iter().map(|group| (self.make)(&self.log, group));
+            self.ready = made.collect();
+            let last = groups.last().and_then(|group| group.last());
+            if let Some(buffer) = last.and_then(|last| self.log.survey().buffers.list.get(*last)) {
+                self.log.source.release(self.released..buffer.end() as usize);
+                self.released = buffer.end() as usize;
+            }
+        }
+        self.ready.pop_front()
+    }
+}

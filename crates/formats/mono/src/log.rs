@@ -1,0 +1,94 @@
+//! The data of an open log: its bytes and header, and what is computed from them once: survey, names and stacks.
+
+use std::sync::{Arc, OnceLock};
+
+use perfuse_recording::{Source, TableRequest};
+use perfuse_wire::ParseError;
+
+use crate::consts::EventByte;
+use crate::header::Header;
+use crate::names::LogNames;
+use crate::stacks::{self, LogStacks};
+use crate::survey::LogSurvey;
+
+/// The data of an open log that its tables share.
+#[derive(Debug)]
+pub struct LogData {
+    /// The bytes of the file.
+    pub source: Arc<Source>,
+    /// The file header.
+    pub header: Header,
+    survey: OnceLock<LogSurvey>,
+    names: OnceLock<LogNames>,
+    event_stacks: OnceLock<LogStacks>,
+    stacks: OnceLock<LogStacks>,
+    table_stacks: [OnceLock<LogStacks>; stacks::TABLES.len()],
+}
+
+impl LogData {
+    /// Reads the header.
+    ///
+    /// # Errors
+    /// When there is no valid header, or the data version is unknown.
+    pub fn new(source: Arc<Source>) -> Result<Self, ParseError> {
+        let header = Header::read(&source)?;
+        Ok(Self {
+            source,
+            header,
+            survey: OnceLock::new(),
+            names: OnceLock::new(),
+            event_stacks: OnceLock::new(),
+            stacks: OnceLock::new(),
+            table_stacks: Default::default(),
+        })
+    }
+
+    /// The result of the survey; computed once.
+    #[must_use]
+    pub fn survey(&self) -> &LogSurvey {
+        self.survey.get_or_init(|| LogSurvey::new(&self.source, self.header.dialect(), self.header.size))
+    }
+
+    /// The names of the log; computed once.
+    #[must_use]
+    pub fn names(&self) -> &LogNames {
+        self.names.get_or_init(|| LogNames::new(self.survey()))
+    }
+
+    /// Every distinct stack of events other than allocations; computed once.
+    #[must_use]
+    pub fn event_stacks(&self) -> &LogStacks {
+        self.event_stacks.get_or_init(|| LogStacks::of_events(&self.source, self.survey(), self.names()))
+    }
+
+    /// The stacks of a table's rows: only those of the table that `request.stacks_of` names, otherwise those of all
+    /// events except allocations. `None` if no stacks are requested.
+    #[must_use]
+    pub fn stacks_for(&self, request: &TableRequest) -> Option<&LogStacks> {
+        if request.no_stacks {
+            return None;
+        }
+        let table = stacks::TABLES
+            .iter()
+            .zip(&self.table_stacks)
+            .find(|((name, _), _)| request.stacks_of == Some(name));
+        Some(match table {
+            Some(((_, kinds), made)) => {
+                made.get_or_init(|| LogStacks::gather(&self.source, self.survey(), self.names(), *kinds))
+            }
+            None => self.event_stacks(),
+        })
+    }
+
+    /// Every distinct stack, those of events other than allocations first; computed once, in another scan.
+    #[must_use]
+    pub fn stacks(&self) -> &LogStacks {
+        let events = self.event_stacks();
+        if self.survey().count(EventByte::ALLOC_BT) == 0 {
+            return events;
+        }
+        self.stacks.get_or_init(|| {
+            LogStacks::of_allocations(&self.source, self.survey(), self.names(), events.clone())
+        })
+    }
+}

@@ -1,0 +1,91 @@
+//! Results computed in advance on all processors, returned in order.
+
+use std::collections::VecDeque;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+/// Number of results computed in advance per processor.
+const RESULTS_PER_THREAD: usize = 2;
+
+/// Computes the result of a job.
+type JobFn<J, T> = Arc<dyn Fn(J) -> T + Send + Sync>;
+
+/// Iterator over the results of jobs, in the order of the jobs.
+pub struct Prefetch<J, T> {
+    run: JobFn<J, T>,
+    jobs: VecDeque<J>,
+    /// Results being computed; a panic of a job is passed on.
+    pending: VecDeque<Receiver<thread::Result<T>>>,
+}
+
+impl<J: Send + 'static, T: Send + 'static> Prefetch<J, T> {
+    /// Starts the first jobs.
+    pub fn new(jobs: VecDeque<J>, run: impl Fn(J) -> T + Send + Sync + 'static) -> Self {
+        let mut results = Self { run: Arc::new(run), jobs, pending: VecDeque::new() };
+        results.fill();
+        results
+    }
+
+    /// Starts jobs until as many as allowed are pending.
+    fn fill(&mut self) {
+        let max_pending = rayon::current_num_threads().saturating_mul(RESULTS_PER_THREAD);
+        while self.pending.len() < max_pending
+            && let Some(job) = self.jobs.pop_front()
+        {
+            let (sender, result) = channel();
+            let run = Arc::clone(&self.run);
+            rayon::spawn(move || {
+                let result = panic::catch_unwind(AssertUnwindSafe(|| run(job)));
+                // Fails where the iterator was dropped, and nobody waits for the result.
+                let _ = sender.send(result);
+            });
+            self.pending.push_back(result);
+        }
+    }
+}
+
+impl<J: Send + 'static, T: Send + 'static> Iterator for Prefetch<J, T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        let result = self.pending.pop_front()?;
+        self.fill();
+        // A thread of the pool works on other jobs while it waits.
+        let result = loop {
+            match result.try_recv() {
+                Ok(result) => break Ok(result),
+                Err(_) if matches!(rayon::yield_now(), Some(rayon::Yield::Executed)) => {}
+                Err(_) => break result.recv(),
+            }
+        };
+        match result.ok()? {
+            Ok(result) => Some(result),
+            Err(panicked) => panic::resume_unwind(panicked),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rayon::prelude::*;
+
+    use super::Prefetch;
+
+    #[test]
+    fn results_come_in_order() {
+        let squares = || Prefetch::new((0..100u64).collect(), |number| number * number);
+        let expected: Vec<u64> = (0..100).map(|number| number * number).collect();
+        assert_eq!(squares().collect::<Vec<_>>(), expected);
+        // Inside the pool, with as many iterators as threads, and more.
+        let all: Vec<_> = (0..8).into_par_iter().map(|_| squares().collect::<Vec<_>>()).collect();
+        assert!(all.iter().all(|found| *found == expected));
+    }
+
+    #[test]
+    #[should_panic = "seven"]
+    fn a_panic_is_passed_on() {
+        Prefetch::new((0..10).collect(), |number| assert!(number != 7, "seven")).for_each(drop);
+    }
+}

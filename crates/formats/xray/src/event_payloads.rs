@@ -1,0 +1,93 @@
+//! Determines whether the bytes of events follow their markers or were overwritten.
+//!
+//! LLVM 5 to 7 do not advance past the bytes of an event, so that the next record overwrites them; from version 2 on
+//! BufferExtents counts them all the same. Later writers of version 3 keep them. Both readings may be consistent, by
+//! chance where sizes are multiples of 8. Then the right one is that in which fewer calls are left by another
+//! function's exit, or else fewer stay open. The bytes of an event that ends its buffer are never overwritten.
+
+use super::consts::Action;
+use super::reader::BufferExtent;
+use super::record_iter::{RecordItem, RecordIter};
+use super::records::{Dialect, Event, Record};
+
+/// Largest depth of the stack that is tracked.
+const MAX_STACK_DEPTH: usize = 1 << 12;
+
+/// Faults of a reading; the reading with fewer is right.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct ReadingFaults {
+    /// Number of unknown records, and of an end inside a record.
+    unreadable: u64,
+    /// Number of exits of a function other than the one entered last.
+    crossed: u64,
+    /// Number of calls without exit.
+    open: usize,
+}
+
+/// Whether bytes follow the event markers of a buffer of version 1 to 3.
+#[must_use]
+pub fn payloads_follow(data: &[u8], extent: &BufferExtent, dialect: Dialect) -> bool {
+    let present = Dialect { payloads: true, ..dialect };
+    let Some((with, _)) = count_faults(data, extent, present) else { return true };
+    let absent = Dialect { payloads: false, ..dialect };
+    match count_faults(data, extent, absent) {
+        // Versions 1 and 2 were only written by runtimes that overwrite the bytes.
+        Some((without, ends_with_event)) if dialect.version < 3 && !ends_with_event => with < without,
+        Some((without, _)) => with <= without,
+        None => true,
+    }
+}
+
+/// Reads a buffer in one way: its faults, and whether its only event is its last record. `None` without events.
+fn count_faults(data: &[u8], extent: &BufferExtent, dialect: Dialect) -> Option<(ReadingFaults, bool)> {
+    let mut records = RecordIter::new(data, extent.records.clone(), dialect);
+    let mut found = ReadingFaults::default();
+    let (mut events, mut ends_with_event) = (0u64, false);
+    let mut stack: Vec<u32> = Vec::new();
+    loop {
+        let run = records.functions(usize::MAX);
+        ends_with_event &= run.is_empty();
+        run.for_each(|action, id, _| match action {
+            // Function ids start at 1, so these are zeros read as a record.
+            Action::ENTRY if id == 0 => found.unreadable = found.unreadable.saturating_add(1),
+            Action::ENTRY | Action::ENTRY_ARGS => {
+                if stack.len() < MAX_STACK_DEPTH {
+                    stack.push(id);
+                }
+            }
+            Action::EXIT | Action::TAIL_EXIT => {
+                let crossed = stack.pop().is_some_and(|entered| entered != id);
+                found.crossed = found.crossed.saturating_add(crossed.into());
+            }
+            _ => found.unreadable = found.unreadable.saturating_add(1),
+        });
+        let step = records.next();
+        ends_with_event &= step.is_none();
+        match step {
+            Some(RecordItem::Metadata { record: Record::Custom(event) | Record::Typed(event), .. }) => {
+                events = events.saturating_add(1);
+                ends_with_event = events == 1;
+                shorten_by_overwritten(&mut records, &event, dialect);
+            }
+            Some(RecordItem::Metadata { record: Record::EndOfBuffer, .. }) if dialect.version == 1 => break,
+            Some(RecordItem::Metadata { record: Record::Unknown(_), .. }) => {
+                found.unreadable = found.unreadable.saturating_add(1);
+            }
+            Some(RecordItem::Metadata { .. } | RecordItem::Function { .. }) => {}
+            Some(RecordItem::Broken(_)) => {
+                found.unreadable = found.unreadable.saturating_add(1);
+                break;
+            }
+            None => break,
+        }
+    }
+    found.open = stack.len();
+    (events > 0).then_some((found, ends_with_event))
+}
+
+/// BufferExtents counts overwritten bytes: the same number of bytes at the end of the buffer is stale.
+pub fn shorten_by_overwritten(records: &mut RecordIter<'_>, event: &Event<'_>, dialect: Dialect) {
+    if !dialect.payloads && dialect.version > 1 {
+        records.shorten(usize::try_from(event.size).unwrap_or(0));
+    }
+}

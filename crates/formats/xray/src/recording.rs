@@ -1,0 +1,187 @@
+//! An XRay log or profile as a [`Recording`]: its summary, clock, records, tables, check and repair.
+
+use std::any::Any;
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+
+use perfuse_recording::{
+    BatchStream, CallStream, Clock, ClockMap, Format, Placement, Position, Rate, Recording, Repaired, Source,
+    Summary, TableRequest,
+};
+use perfuse_tables::{Alignment, Offsets};
+use perfuse_wire::{Diagnostics, RecordView};
+
+use super::consts::{Action, EMULATED_HZ, FUNCTION_ID_BITS, MetadataKind};
+use super::header::Mode;
+use super::log::{LogContent, XRay, agrees};
+use super::{FORMAT, check, describe, ingest, rate, repair};
+
+impl Recording for XRay {
+    fn format(&self) -> &'static Format {
+        &FORMAT
+    }
+
+    fn source(&self) -> &Arc<Source> {
+        self.file_source()
+    }
+
+    fn summary(&self) -> Summary {
+        let header = self.header();
+        let mode = match header.mode {
+            Mode::Fdr => "FDR",
+            Mode::Basic => "Basic",
+            Mode::Profile => "Profiling",
+        };
+        let version = match header.profile {
+            Some(_) => format!("{mode} mode"),
+            None => format!("{} ({mode} mode)", header.file.version),
+        };
+        let clock = self.clock(Rate::Auto);
+        // In nanoseconds where the log determines its rate and offset, else in ticks.
+        let is_aligned = clock.alignment == Alignment::WallTime;
+        let scale = clock.map.around(self.span().map_or(0, |(first, _)| first));
+        let ns = |tsc: u64| u64::try_from(scale.ns(tsc)).unwrap_or(0);
+        Summary {
+            version: Some(version),
+            endian: header.endian,
+            pointer_bytes: None,
+            arch: None,
+            producer: None,
+            clock: clock.kind,
+            span: self
+                .span()
+                .map(|(first, last)| if is_aligned { (ns(first), ns(last)) } else { (first, last) }),
+            counts: self.counts(),
+            header: describe::header(header),
+        }
+    }
+
+    fn next_record<'a>(&'a self, at: &mut Position) -> Option<RecordView<'a>> {
+        describe::next_record(self, at)
+    }
+
+    fn check(&self, sink: &mut Diagnostics) {
+        check::check(self, sink);
+    }
+
+    fn findings(&self, sink: &mut Diagnostics) {
+        check::findings(self, sink);
+    }
+
+    fn repair(&self, out: &mut File) -> io::Result<Repaired> {
+        repair::repair(self, out)
+    }
+
+    fn clock(&self, rate: Rate) -> Clock {
+        let (hz, hz_source, relative_error) = self.hz(rate);
+        let mut map =
+            ClockMap { numerator: EMULATED_HZ, denominator: hz.unwrap_or(EMULATED_HZ), offset_ns: 0 };
+        let clock_pairs = self.clock_pairs();
+        let offset = hz.and_then(|hz| rate::offset(&clock_pairs, hz));
+        let is_emulated = self.header().file.cycle_frequency == EMULATED_HZ;
+        let (kind, alignment, uncertainty_ns) = match offset {
+            Some((offset, spread)) => {
+                map.offset_ns = offset;
+                let span = self.span().map_or(0, |(first, last)| last.wrapping_sub(first));
+                let span_ns = ClockMap { offset_ns: 0, ..map }.ns(span) as f64;
+                let drift = span_ns * relative_error.unwrap_or(0.0) / 2.0;
+                ("monotonic", Alignment::WallTime, Some(spread.saturating_add(drift as i64)))
+            }
+            None if is_emulated => ("realtime", Alignment::NotAligned, None),
+            None if hz.is_some() => ("tsc", Alignment::NotAligned, None),
+            None => ("unknown", Alignment::NotAligned, None),
+        };
+        let stated_hz = Some(self.header().file.cycle_frequency).filter(|&hz| hz > 0);
+        Clock { kind, hz, hz_source, stated_hz, map, uncertainty_ns, alignment }
+    }
+
+    fn span(&self) -> Option<(u64, u64)> {
+        match self.content() {
+            LogContent::Fdr(survey) => survey.span,
+            LogContent::Basic(survey) => survey.span,
+            LogContent::Profile(_) => None,
+        }
+    }
+
+    fn function_id_bits(&self) -> Option<u32> {
+        match self.header().mode {
+            Mode::Fdr => Some(FUNCTION_ID_BITS),
+            Mode::Basic | Mode::Profile => Some(u32::BITS),
+        }
+    }
+
+    fn extent(&self) -> Offsets {
+        let functions = u32::try_from(self.function_ids().len()).unwrap_or(u32::MAX);
+        Offsets { source: 1, function: functions, ..Offsets::default() }
+    }
+
+    fn table(&self, name: &str, placement: &Placement, _request: &TableRequest) -> Option<BatchStream> {
+        ingest::table(self, name, placement)
+    }
+
+    fn call_segments(&self, placement: &Placement) -> Vec<CallStream> {
+        ingest::call_segments(self, placement)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl XRay {
+    /// The counter rate to use, its source, and its relative error.
+    fn hz(&self, rate: Rate) -> (Option<u64>, &'static str, Option<f64>) {
+        let stated = Some(self.header().file.cycle_frequency).filter(|&hz| hz > 0);
+        let header = (stated, if stated.is_some() { "header" } else { "unknown" }, None);
+        match rate {
+            Rate::Hz(hz) => (Some(hz.max(1)), "given", None),
+            Rate::Header => header,
+            // Emulated: nanoseconds of a clock that is read instead of a counter.
+            Rate::Auto if stated == Some(EMULATED_HZ) => (stated, "header", Some(0.0)),
+            Rate::Auto => match (stated, self.estimate()) {
+                (Some(stated), Some(found)) if agrees(stated, &found) => {
+                    (Some(stated), "header", Some(found.relative_error))
+                }
+                (_, Some(found)) if found.relative_error < 0.05 => (
+                    Some(found.hz.round() as u64).filter(|&hz| hz > 0),
+                    "estimated",
+                    Some(found.relative_error),
+                ),
+                _ => header,
+            },
+        }
+    }
+
+    /// Number of records by the specification's name, without those that do not occur.
+    fn counts(&self) -> Vec<(String, u64)> {
+        let action = |action: u8| Action(action).to_string();
+        let mut counts: Vec<(String, u64)> = match self.content() {
+            LogContent::Fdr(survey) => {
+                let functions = (0u8..).zip(survey.counts.functions).map(|(it, count)| (action(it), count));
+                let metadata = (0u8..)
+                    .zip(survey.counts.metadata)
+                    .map(|(it, count)| (MetadataKind(it).to_string(), count));
+                functions
+                    .chain(metadata)
+                    .chain([("Unknown Kind".to_owned(), survey.counts.unknown)])
+                    .collect()
+            }
+            LogContent::Basic(survey) => {
+                let kinds = (0u8..4).zip(survey.kinds).map(|(it, count)| (action(it), count));
+                let num_unknown = survey.kinds.last().copied().unwrap_or(0);
+                let others = [
+                    ("Unknown Action".to_owned(), num_unknown),
+                    ("ArgPayload".to_owned(), survey.arguments),
+                    ("Unknown Record".to_owned(), survey.unknown.0),
+                ];
+                kinds.chain(others).collect()
+            }
+            LogContent::Profile(survey) => {
+                vec![("Block".to_owned(), survey.blocks.len() as u64), ("Path".to_owned(), survey.num_paths)]
+            }
+        };
+        counts.retain(|(_, count)| *count > 0);
+        counts
+    }
+}

@@ -1,0 +1,133 @@
+//! Writes the YAML form of llvm-xray, which it reads as version 1: a line per record, in order of time.
+
+use std::io::Write;
+
+use super::sink::{
+    BufferStart, FinishLog, LogSink, LogSpec, ThreadEvent, ThreadIds, TscStamp, WriteError, WriteSummary,
+};
+use crate::consts::Action;
+use crate::header::Mode;
+
+/// A sink that sorts all events of all threads by time and writes them at the end.
+#[derive(Debug)]
+pub struct YamlSink<W: Write> {
+    out: W,
+    spec: LogSpec,
+    lines: Vec<YamlLine>,
+    written: WriteSummary,
+}
+
+#[derive(Debug)]
+struct YamlLine {
+    thread_ids: ThreadIds,
+    at: TscStamp,
+    kind: &'static str,
+    function_id: u32,
+    argument: Option<u64>,
+    data: Box<[u8]>,
+}
+
+impl<W: Write> YamlSink<W> {
+    /// A sink with this header.
+    pub fn new(out: W, spec: LogSpec) -> Self {
+        Self { out, spec, lines: Vec::new(), written: WriteSummary::default() }
+    }
+
+    /// Writes the header.
+    fn header(&mut self) -> Result<(), WriteError> {
+        let LogSpec { mode, version, tsc_flags: (constant, nonstop), cycle_frequency, .. } = self.spec;
+        let mode = u8::from(mode == Mode::Fdr);
+        writeln!(
+            self.out,
+            "---\nheader:\n  version:         {version}\n  type:            {mode}\n  constant-tsc:    {constant}\n  \
+             nonstop-tsc:     {nonstop}\n  cycle-frequency: {cycle_frequency}\nrecords:"
+        )?;
+        Ok(())
+    }
+}
+
+impl<W: Write> LogSink for YamlSink<W> {
+    fn begin(&mut self, start: &BufferStart) {
+        let num_lost = u64::from(start.wall != (0, 0));
+        let so_far = &mut self.written.unsupported.wall_times;
+        *so_far = so_far.saturating_add(num_lost);
+    }
+
+    fn end(&mut self, _even_empty: bool) -> Result<(), WriteError> {
+        Ok(())
+    }
+
+    fn new_cpu(&mut self, _at: TscStamp) {}
+
+    fn wrap(&mut self, _tsc: u64) {}
+
+    fn write_event(&mut self, thread_ids: ThreadIds, at: TscStamp, event: ThreadEvent<'_>) {
+        let (kind, function_id, data) = match event {
+            ThreadEvent::Argument(value) => {
+                if let Some(line) = self.lines.last_mut() {
+                    (line.kind, line.argument) = ("function-enter-arg", Some(value));
+                }
+                return;
+            }
+            ThreadEvent::Call { action, function_id } => {
+                let calls = &mut self.written.num_calls;
+                *calls = calls.saturating_add(1);
+                let kind = match action {
+                    Action::EXIT => "function-exit",
+                    Action::TAIL_EXIT => "function-tail-exit",
+                    _ => "function-enter",
+                };
+                (kind, function_id, &[][..])
+            }
+            ThreadEvent::Event { event_type, payload } => {
+                let events = &mut self.written.num_events;
+                *events = events.saturating_add(1);
+                let kind = if event_type.is_some() { "typed-event" } else { "custom-event" };
+                (kind, 0, payload)
+            }
+        };
+        self.lines.push(YamlLine { thread_ids, at, kind, function_id, argument: None, data: data.into() });
+    }
+
+    fn check(&mut self) -> Result<(), WriteError> {
+        Ok(())
+    }
+}
+
+impl<W: Write> FinishLog for YamlSink<W> {
+    fn finish(&mut self) -> Result<WriteSummary, WriteError> {
+        self.header()?;
+        self.lines.sort_by_key(|line| line.at.tsc);
+        for YamlLine { thread_ids: (pid, tid), at, kind, function_id, argument, data } in &self.lines {
+            let id = function_id.cast_signed();
+            let arguments = argument.map(|value| format!("args: [ {value} ], ")).unwrap_or_default();
+            let data = quoted(data);
+            writeln!(
+                self.out,
+                "  - {{ type: 0, func-id: {id}, function: '{id}', {arguments}cpu: {}, thread: {tid}, process: {pid}, \
+                 kind: {kind}, tsc: {}, data: {data} }}",
+                at.cpu, at.tsc
+            )?;
+        }
+        writeln!(self.out, "...")?;
+        self.out.flush()?;
+        Ok(self.written)
+    }
+}
+
+/// Formats bytes as a YAML scalar.
+fn quoted(data: &[u8]) -> String {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    if data.first().is_some_and(u8::is_ascii_alphabetic) && data.iter().all(plain) {
+        return String::from_utf8_lossy(data).into_owned();
+    }
+    if data.is_empty() {
+        return "''".to_owned();
+    }
+    let escaped = data.iter().map(|byte| match byte {
+        b'"' | b'\\' => format!("\\{}", char::from(*byte)),
+        b' '..=b'~' => char::from(*byte).to_string(),
+        byte => format!("\\x{byte:02X}"),
+    });
+    format!("\"{}\"", escaped.collect::<String>())
+}

@@ -1,0 +1,187 @@
+//! Locations, functions and mappings, each once.
+
+use rustc_hash::FxHashMap;
+
+use super::super::stacks::{Frame, NONE, Stacks};
+use super::fields::{function, line, location, mapping, profile};
+use crate::protobuf::Encoder;
+
+/// The string table; number 0 is the empty string.
+#[derive(Debug, Default)]
+pub struct StringTable {
+    ids: FxHashMap<String, u64>,
+    all: Vec<String>,
+}
+
+impl StringTable {
+    /// Number of a string.
+    pub fn id(&mut self, text: &str) -> u64 {
+        if text.is_empty() {
+            return 0;
+        }
+        if let Some(&id) = self.ids.get(text) {
+            return id;
+        }
+        self.all.push(text.to_owned());
+        let id = self.all.len() as u64;
+        self.ids.insert(text.to_owned(), id);
+        id
+    }
+
+    /// Writes the table.
+    pub fn write(&self, out: &mut Encoder) {
+        out.data(profile::STRING_TABLE, b"");
+        for text in &self.all {
+            out.data(profile::STRING_TABLE, text.as_bytes());
+        }
+    }
+}
+
+/// Locations of stacks, numbered from 1 in order of first use.
+#[derive(Debug)]
+pub struct LocationTable<'a> {
+    stacks: &'a Stacks,
+    title: &'a str,
+    /// By frames, innermost first: a location has the function at an address and the calls inlined into it.
+    locations: FxHashMap<Box<[u32]>, u64>,
+    /// Locations of the last requested stack.
+    found: Vec<u64>,
+}
+
+/// Name, system name, file and line of a function.
+type Function = (u32, u32, u32, u32);
+
+impl<'a> LocationTable<'a> {
+    /// None yet.
+    pub fn new(stacks: &'a Stacks, title: &'a str) -> Self {
+        Self { stacks, title, locations: FxHashMap::default(), found: Vec::new() }
+    }
+
+    /// The locations of a stack, innermost first.
+    pub fn locations(&mut self, stack: u32) -> &[u64] {
+        let Self { stacks, locations, found, .. } = self;
+        found.clear();
+        let mut frames: Vec<u32> = Vec::new();
+        let mut end = |frames: &mut Vec<u32>| {
+            if frames.is_empty() {
+                return;
+            }
+            let next = locations.len() as u64 + 1;
+            let id = match locations.get(frames.as_slice()) {
+                Some(&id) => id,
+                None => *locations.entry(frames.as_slice().into()).or_insert(next),
+            };
+            found.push(id);
+            frames.clear();
+        };
+        for row in stacks.frames_of(stack) {
+            frames.push(row);
+            if stacks.frames[row as usize].inline_depth == 0 {
+                end(&mut frames);
+            }
+        }
+        end(&mut frames);
+        found
+    }
+
+    /// Writes the tables.
+    pub fn write(&self, strings: &mut StringTable, out: &mut Encoder) {
+        let mut functions: FxHashMap<Function, u64> = FxHashMap::default();
+        let mut mappings: FxHashMap<(u32, u32), u64> = FxHashMap::default();
+        let mut locations: Vec<_> = self.locations.iter().collect();
+        locations.sort_unstable_by_key(|(_, id)| **id);
+        for (frames, &id) in locations {
+            let lines: Vec<_> =
+                frames.iter().map(|&row| self.line(row, &mut functions, strings, out)).collect();
+            let Some(outer) = frames.last().map(|&row| self.stacks.frames[row as usize]) else { continue };
+            let mapping = self.mapping(&outer, &mut mappings, strings, out);
+            out.message(profile::LOCATION, |out| {
+                out.uint(location::ID, id);
+                out.uint(location::MAPPING_ID, mapping);
+                if let Some(address) = self.address(&outer) {
+                    out.uint(location::ADDRESS, address);
+                }
+                for (function, at) in lines {
+                    out.message(location::LINE, |out| {
+                        out.uint(line::FUNCTION_ID, function);
+                        out.int(line::LINE, at);
+                    });
+                }
+            });
+        }
+    }
+
+    /// Address in the binary; in memory, for code that is in none.
+    fn address(&self, frame: &Frame) -> Option<u64> {
+        match self.stacks.texts.get(frame.kind) {
+            Some("jit") => frame.address,
+            _ => frame.relative_address.or(frame.address),
+        }
+    }
+
+    /// Function and line of a frame.
+    fn line(
+        &self,
+        row: u32,
+        functions: &mut FxHashMap<Function, u64>,
+        strings: &mut StringTable,
+        out: &mut Encoder,
+    ) -> (u64, i64) {
+        let Frame { name, system_name, path, start_line, line, .. } = self.stacks.frames[row as usize];
+        let next = functions.len() as u64 + 1;
+        let id = *functions.entry((name, system_name, path, start_line)).or_insert(next);
+        if id == next {
+            let [name, system_name, path] = [name, system_name, path].map(|text| self.string(text, strings));
+            out.message(profile::FUNCTION, |out| {
+                out.uint(function::ID, id);
+                out.uint(function::NAME, name);
+                out.uint(function::SYSTEM_NAME, system_name);
+                out.uint(function::FILENAME, path);
+                out.int(function::START_LINE, number(start_line));
+            });
+        }
+        (id, number(line))
+    }
+
+    fn mapping(
+        &self,
+        frame: &Frame,
+        mappings: &mut FxHashMap<(u32, u32), u64>,
+        strings: &mut StringTable,
+        out: &mut Encoder,
+    ) -> u64 {
+        let next = mappings.len() as u64 + 1;
+        let id = *mappings.entry((frame.binary, frame.build_id)).or_insert(next);
+        if id == next {
+            // pprof shows the name of the main binary: the recording's title replaces an unknown one.
+            let path = strings.id(self.stacks.texts.get(frame.binary).unwrap_or(self.title));
+            let build_id = self.string(frame.build_id, strings);
+            out.message(profile::MAPPING, |out| {
+                out.uint(mapping::ID, id);
+                // Addresses are those in the binary, as if all of it were mapped at 0.
+                out.uint(mapping::MEMORY_LIMIT, u64::MAX);
+                out.uint(mapping::FILENAME, path);
+                out.uint(mapping::BUILD_ID, build_id);
+                // Symbols are complete: pprof need not symbolize.
+                for known in [
+                    mapping::HAS_FUNCTIONS,
+                    mapping::HAS_FILENAMES,
+                    mapping::HAS_LINE_NUMBERS,
+                    mapping::HAS_INLINE_FRAMES,
+                ] {
+                    out.uint(known, 1);
+                }
+            });
+        }
+        id
+    }
+
+    fn string(&self, text: u32, strings: &mut StringTable) -> u64 {
+        self.stacks.texts.get(text).map_or(0, |text| strings.id(text))
+    }
+}
+
+/// 0 stands for none.
+fn number(value: u32) -> i64 {
+    if value == NONE { 0 } else { value.into() }
+}

@@ -1,7 +1,0 @@
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
-use perfuse_formats::xray::FORMAT;
-use perfuse_fuzz::exercise;
-
-fuzz_target!(|bytes: &[u8]| exercise(&FORMAT, bytes));

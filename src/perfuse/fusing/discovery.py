@@ -1,0 +1,109 @@
+"""The files that inputs name: a directory contributes the files that formats declare, and each file counts once."""
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from perfuse import _core
+from perfuse.descriptors import formats, patterns_of
+from perfuse.diagnostics import Diagnostic, diagnostic
+from perfuse.errors import UsageError
+from perfuse.recording import Input, Recording, open
+
+
+@dataclass
+class Inputs:
+    """Recordings that inputs name.
+
+    Attributes:
+        recordings: Recordings to use.
+        nearby_dumps: Code dumps found in directories, to be used only where they match a process.
+        diagnostics: Which files were given more than once.
+    """
+
+    recordings: list[Recording] = field(default_factory=list)
+    nearby_dumps: list[Recording] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+
+def open_inputs(inputs: Iterable["Input | Recording"], *, strict: bool) -> Inputs:
+    """Opens what inputs name, each file once, however often it is named.
+
+    Args:
+        inputs: Paths, directories, `-`, bytes, file objects or open recordings.
+        strict: Refuse files that depart from their specification in more than habit.
+
+    Raises:
+        UnreadableInput: A file cannot be read.
+        UsageError: A directory contains no file of any format.
+    """
+    found = Inputs()
+    seen: set[tuple[int, int]] = set()
+    given = list(inputs)
+    # Named files first: a dump that is named and also lies in a directory counts as named.
+    for source in sorted(given, key=_is_plain_directory):
+        if _is_plain_directory(source):
+            _open_directory(Path(source), found, seen, strict=strict)  # type: ignore[arg-type]
+        elif _is_new(source, found, seen):
+            found.recordings.append(source if isinstance(source, Recording) else open(source, strict=strict))
+    if found.nearby_dumps and not found.recordings:
+        found.recordings, found.nearby_dumps = found.nearby_dumps, []
+    return found
+
+
+def _open_directory(directory: Path, found: Inputs, seen: set[tuple[int, int]], *, strict: bool) -> None:
+    num_files = 0
+    for path in _recorded_files(directory):
+        num_files += 1
+        if _is_new(path, found, seen):
+            recording = open(path, strict=strict)
+            opened = found.nearby_dumps if recording.role == "code_dump" else found.recordings
+            opened.append(recording)
+    if not num_files:
+        raise UsageError(
+            f"no recording in {directory}",
+            path=str(directory),
+            hint=f"files of these names are found: {', '.join(patterns_of(formats()))}; name others themselves",
+        )
+
+
+def _recorded_files(directory: Path) -> Iterator[Path]:
+    """Recordings below a directory, sorted: files that formats name, and directories that are one recording."""
+    for path in sorted(directory.iterdir()):
+        if path.is_dir():
+            if _core.directory_format(path) is not None:
+                yield path
+            elif not path.is_symlink():
+                yield from _recorded_files(path)
+        elif path.is_file() and any(one.names_file(path.name) for one in formats()):
+            yield path
+
+
+def _is_plain_directory(source: "Input | Recording") -> bool:
+    """Whether an input is a directory of files, rather than a recording."""
+    if not isinstance(source, str | os.PathLike):
+        return False
+    path = Path(source)
+    return path.is_dir() and _core.directory_format(path) is None
+
+
+def _is_new(source: "Input | Recording", found: Inputs, seen: set[tuple[int, int]]) -> bool:
+    """Whether an input is not a file that was opened before, which is noted."""
+    path = source.path if isinstance(source, Recording) else source
+    if isinstance(source, Recording) and any(source is one for one in found.recordings):
+        found.diagnostics.append(diagnostic("FU011", source.path, f"{source.path} was given more than once"))
+        return False
+    if not isinstance(path, str | os.PathLike) or path == "-":
+        return True
+    try:
+        status = Path(path).stat()
+    except OSError:
+        # Standard input, bytes, and what `open` will refuse.
+        return True
+    if (status.st_dev, status.st_ino) in seen:
+        message = f"{os.fspath(path)} was given more than once and is counted once"
+        found.diagnostics.append(diagnostic("FU011", os.fspath(path), message))
+        return False
+    seen.add((status.st_dev, status.st_ino))
+    return True

@@ -1,0 +1,234 @@
+"""Joins several recordings on one clock."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from os import PathLike, fspath
+from typing import Literal
+
+from perfuse import _core
+from perfuse.diagnostics import Diagnostic, diagnostic
+from perfuse.errors import UsageError
+from perfuse.fusing.alignment import Alignment, align, align_log, needs_first_uses
+from perfuse.fusing.discovery import open_inputs
+from perfuse.fusing.facts import SamplingFacts
+from perfuse.fusing.matching import (
+    Match,
+    is_of_a_later_run,
+    match,
+    match_log,
+    open_announced_dumps,
+    recorded_pid,
+)
+from perfuse.fusing.programs import Maps, find_maps
+from perfuse.profile import Join, Profile, Progress
+from perfuse.recording import Input, Recording
+
+Rate = int | Literal["auto", "header"]
+"""Ticks per second, or where that rate is from."""
+
+
+def fuse(
+    *inputs: "Input | Recording",
+    symbol_dirs: Sequence[str | PathLike[str]] = (),
+    debug_info: bool = True,
+    strict: bool = False,
+    maps: Maps | None = None,
+    tsc_hz: Rate = "auto",
+    progress: Progress | None = None,
+) -> Profile:
+    """Opens recordings and joins them on one clock.
+
+    The dumps that the processes of a `perf.data` announced are opened as well, where they still are at their path or
+    beside it. Dumps that are named, or are in a directory that is named, are matched by mapped file, then by pid. A
+    file that is named more than once is counted once.
+
+    Args:
+        inputs: Paths, directories, `-`, bytes, file objects or open recordings.
+        symbol_dirs: Directories to search first for the programs and libraries of the recording.
+        debug_info: Use DWARF for lines and inlined calls of native code.
+        strict: Refuse files that depart from their specification in more than habit.
+        maps: Programs and libraries with instrumentation maps, by object number, which name the functions of XRay logs;
+            0 is the program itself. Where none is given, the program that the log is named after is searched for
+            beside the log and in `symbol_dirs`.
+        tsc_hz: Ticks per second of the processor's counter in call traces: `auto` for the rate that the trace itself
+            shows or else that of its header, `header`, or the rate.
+        progress: Called with the name of each step and the part of the work that is done, from 0 to 1.
+
+    Raises:
+        UnreadableInput: A file cannot be read.
+        UsageError: Nothing was given.
+    """
+    report_progress = progress or (lambda _step, _share: None)
+    report_progress("opening", 0.0)
+    found = open_inputs(inputs, strict=strict)
+    recordings, diagnostics = found.recordings, found.diagnostics
+    if not recordings:
+        raise UsageError("nothing to open", hint="give a perf.data, a jit-PID.dump, or both")
+    samplings = [SamplingFacts.of(one) for one in recordings if one.role == "samples"]
+    dumps = [one for one in recordings if one.role == "code_dump"]
+    others = [one for one in recordings if one.role not in ("samples", "code_dump")]
+    for recording in recordings:
+        recording.read_ahead()
+    if samplings:
+        report_progress("finding dumps", 0.2)
+    matches = _match_dumps(samplings, dumps, found.nearby_dumps, diagnostics, strict=strict)
+    logs = _match_logs(samplings, others)
+    objects, map_diagnostics = find_maps([one for one in others if one.role == "call_trace"], maps or {}, symbol_dirs)
+    diagnostics += map_diagnostics
+    report_progress("joining", 0.5)
+    alignments = [_align_dump(one, facts) for one, facts in matches]
+    clocks = [_align_other(one, logs.get(one), samplings, tsc_hz) for one in others]
+    joined = [
+        *((one, facts, how) for (one, facts), how in zip(matches, alignments, strict=True)),
+        *((*logs[one], clock) for one, clock in zip(others, clocks, strict=True) if one in logs),
+    ]
+    for one, facts, how in joined:
+        diagnostics += _diagnose_dump(one, facts, how)
+    diagnostics += [
+        diagnostic("FU006", one.path, f"{one.path} is on another clock than {samplings[0].path}")
+        for one, clock in zip(others, clocks, strict=True)
+        if samplings and one not in logs and _is_on_another_clock(one, clock, samplings)
+    ]
+    placed = [_placed(facts.recording, None, Alignment(facts.clock)) for facts in samplings]
+    placed += [_placed(one.dump, one.pid, how) for (one, _), how in zip(matches, alignments, strict=True)]
+    pids = {one: matched.pid for one, (matched, _) in logs.items()}
+    placed += [_placed(one, pids.get(one), clock) for one, clock in zip(others, clocks, strict=True)]
+    machine = samplings[0].machine if samplings else None
+    fusion = _core.Fusion(placed, [fspath(path) for path in symbol_dirs], debug_info, machine, objects)
+    if samplings:
+        fusion.join_ahead()
+    titles = [facts.command_line for facts in samplings]
+    return Profile(
+        [*(facts.recording for facts in samplings), *(one.dump for one, _ in matches), *others],
+        fusion,
+        joins=[_join(one, how) for one, _, how in joined] if samplings else [],
+        found=diagnostics,
+        title=" + ".join(title for title in titles if title) or ", ".join(one.path for one in recordings),
+    )
+
+
+_Matched = tuple[Match, SamplingFacts | None]
+"""A dump with its process, and the recording of samples that has the process; None where no recording has it."""
+
+
+def _match_dumps(
+    samplings: Sequence[SamplingFacts],
+    dumps: Sequence[Recording],
+    nearby: Sequence[Recording],
+    diagnostics: list[Diagnostic],
+    *,
+    strict: bool,
+) -> list[_Matched]:
+    """Matches the dumps that were named, those nearby that match, and those that processes announced."""
+    matches: list[_Matched] = []
+    matched_pids: set[int] = set()
+    left = list(dumps)
+    for facts in samplings:
+        own = _of_a_process(match(left, facts, only=len(samplings) == 1), facts)
+        left = [dump for dump in left if all(one.dump is not dump for one in own)]
+        own += _of_a_process(match(nearby, facts, only=False), facts)
+        matched_pids |= {one.pid for one in own if one.pid is not None}
+        announced, missing = open_announced_dumps(facts, matched_pids, strict=strict)
+        own += [one for one in match(announced, facts, only=False) if one.pid is not None]
+        diagnostics += missing
+        matches += [(one, facts) for one in own]
+    if samplings:
+        diagnostics += [_no_process(dump) for dump in left]
+    return [*matches, *((Match(dump, None, None, "unmatched"), None) for dump in left)]
+
+
+def _of_a_process(matches: Sequence[Match], facts: SamplingFacts) -> list[Match]:
+    """The matches that have a process of this recording."""
+    return [one for one in matches if one.pid is not None and not is_of_a_later_run(one.dump, facts)]
+
+
+def _match_logs(
+    samplings: Sequence[SamplingFacts], others: Sequence[Recording]
+) -> dict[Recording, tuple[Match, SamplingFacts]]:
+    """The process of each runtime log that a recording of samples has."""
+    matched: dict[Recording, tuple[Match, SamplingFacts]] = {}
+    for log in others:
+        for facts in samplings if log.role == "runtime_log" else ():
+            found = match_log(log, facts)
+            if log not in matched and found.pid is not None and not is_of_a_later_run(log, facts):
+                matched[log] = (found, facts)
+    return matched
+
+
+def _align_dump(m: Match, facts: SamplingFacts | None) -> Alignment:
+    if facts is None:
+        return Alignment(m.dump.summary.clock, how="none")
+    uses = _first_uses(m, facts, Alignment()) if needs_first_uses(m, facts) else []
+    return align(m, facts, uses)
+
+
+def _align_other(
+    recording: Recording,
+    matched: tuple[Match, SamplingFacts] | None,
+    samplings: Sequence[SamplingFacts],
+    tsc_hz: Rate,
+) -> Alignment:
+    """The clock of a recording that is not samples or a dump, aligned with the samples where both have a process."""
+    hz = tsc_hz if isinstance(tsc_hz, int) else None
+    clock = Alignment(**recording._core.clock(hz, tsc_hz == "header"))
+    if matched is None:
+        differs = clock.how == "same_clock" and _is_on_another_clock(recording, clock, samplings)
+        return replace(clock, how="none") if differs else clock
+    found, facts = matched
+    uses = _first_uses(found, facts, clock) if facts.clock != clock.kind else []
+    return align_log(recording, clock, facts, uses)
+
+
+def _first_uses(m: Match, facts: SamplingFacts, clock: Alignment) -> list[tuple[int, int]]:
+    """When code of a dump or log was made, on `clock`, and when it was first sampled."""
+    raw = [_placed(facts.recording, None, Alignment()), _placed(m.dump, m.pid, clock)]
+    return _core.Fusion(raw, [], False).first_uses(0, 1)
+
+
+def _is_on_another_clock(recording: Recording, clock: Alignment, samplings: Sequence[SamplingFacts]) -> bool:
+    """Whether a recording has times that are not on the clock of all samples."""
+    return bool(recording.entry.clock.kinds) and any(facts.clock != clock.kind for facts in samplings)
+
+
+def _placed(recording: Recording, pid: int | None, a: Alignment) -> _core.Placed:
+    return _core.Placed(
+        recording._core,
+        numerator=a.numerator,
+        denominator=a.denominator,
+        offset_ns=a.offset_ns,
+        pid=pid,
+        clock_kind=a.kind,
+        hz=a.hz,
+        hz_source=a.hz_source,
+        stated_hz=a.stated_hz,
+        uncertainty_ns=a.uncertainty_ns,
+        alignment=a.how,
+    )
+
+
+def _join(m: Match, a: Alignment) -> Join:
+    return Join(m.dump.path, m.pid, m.how, a.how, a.offset_ns, a.uncertainty_ns)
+
+
+def _no_process(dump: Recording) -> Diagnostic:
+    message = f"{dump.path} is of process {recorded_pid(dump)}, which the recording does not have, or of another time"
+    return diagnostic("FU001", dump.path, message)
+
+
+def _diagnose_dump(m: Match, facts: SamplingFacts | None, a: Alignment) -> list[Diagnostic]:
+    """Diagnostics about the process and the clock of a dump or log that was matched."""
+    if facts is None or m.pid is None:
+        return []
+    diagnostics = []
+    header_pid = recorded_pid(m.dump)
+    if header_pid is not None and header_pid != m.pid:
+        message = f"process {m.pid} is process {header_pid} in its own pid namespace"
+        diagnostics.append(diagnostic("FU004", m.dump.path, message))
+    if a.how == "none":
+        diagnostics.append(diagnostic("FU006", m.dump.path, f"{m.dump.path} is on another clock than {facts.path}"))
+    elif a.how != "same_clock":
+        rate = f", {a.hz / 1e6:,.1f} MHz ({a.hz_source})" if a.kind == "tsc" and a.hz else ""
+        sure = "" if a.uncertainty_ns is None else f", sure to {a.uncertainty_ns / 1e6:.3f} ms"
+        message = f"put on the recording's clock by its {a.how.replace('_', ' ')}{rate}{sure}"
+        diagnostics.append(diagnostic("FU003", m.dump.path, message))
+    return diagnostics

@@ -1,0 +1,159 @@
+"""Which process wrote a dump or log: by the file that the process mapped, by its header, or as the only candidate."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfuse.diagnostics import Diagnostic, diagnostic
+from perfuse.errors import PerfuseError
+from perfuse.fusing.facts import Marker, SamplingFacts
+from perfuse.recording import Recording, open
+
+_SLACK_NS = 1_000_000_000
+"""Differences below this are not taken for different runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A dump or log, and the process that wrote it.
+
+    Attributes:
+        dump: The open dump or log.
+        pid: Process in the recorder's pid namespace; None where none was found.
+        marker: The process's mapping of the file; None where there is none.
+        how: `marker`, `header_pid`, `only_one` or `unmatched`.
+    """
+
+    dump: Recording
+    pid: int | None
+    marker: Marker | None
+    how: str
+
+
+def match(dumps: Sequence[Recording], facts: SamplingFacts, *, only: bool) -> list[Match]:
+    """Finds the process that wrote each dump.
+
+    Args:
+        dumps: Open dumps.
+        facts: Facts about the recording of samples.
+        only: Whether a single dump may be given to a single JIT process without further proof.
+    """
+    found = [_match(dump, facts) for dump in dumps]
+    open_markers = {m.pid: m for m in facts.markers if all(m.pid != f.pid for f in found)}
+    if only and len(found) == 1 and found[0].pid is None and len(open_markers) == 1 and _overlaps(dumps[0], facts):
+        ((pid, marker),) = open_markers.items()
+        return [Match(found[0].dump, pid, marker, "only_one")]
+    return found
+
+
+def match_log(log: Recording, facts: SamplingFacts) -> Match:
+    """Finds the process that wrote a runtime's log, by the pid in its header."""
+    pid = recorded_pid(log)
+    if pid is None:
+        return Match(log, None, None, "unmatched")
+    if pid in facts.pids or any(marker.pid == pid for marker in facts.markers):
+        return Match(log, pid, None, "header_pid")
+    # In a pid namespace, a dump of the same process is named after the pid there.
+    inside = {marker.pid for marker in facts.markers if pid in _numbers(_stem(marker.path))}
+    return Match(log, inside.pop(), None, "header_pid") if len(inside) == 1 else Match(log, None, None, "unmatched")
+
+
+def is_of_a_later_run(dump: Recording, facts: SamplingFacts) -> bool:
+    """Whether a dump begins after the recording's end, so that its pid is that of a later process.
+
+    A dump from before the recording's start may be of the same process: perf can be attached to one that runs already.
+    """
+    times = _on_one_clock(dump, facts)
+    return times is not None and times[0][0] > times[1][1] + _SLACK_NS
+
+
+def _overlaps(dump: Recording, facts: SamplingFacts) -> bool:
+    """Whether both are on one clock and were written at the same time."""
+    times = _on_one_clock(dump, facts)
+    if times is None:
+        return False
+    (dump_first, dump_last), (first, last) = times
+    return dump_first <= last + _SLACK_NS and dump_last >= first - _SLACK_NS
+
+
+def _on_one_clock(dump: Recording, facts: SamplingFacts) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    span = dump.summary.span_ns
+    if facts.clock != "monotonic" or span is None or facts.span is None:
+        return None
+    return span, facts.span
+
+
+def recorded_pid(recording: Recording) -> int | None:
+    """The id that a recorded process had in its own namespace; None where its format does not record it."""
+    field = recording.entry.process_field
+    value = recording.header.get(field) if field else None
+    return None if value is None else int(value)
+
+
+def _match(dump: Recording, facts: SamplingFacts) -> Match:
+    header_pid = recorded_pid(dump)
+    if header_pid is None:
+        return Match(dump, None, None, "unmatched")
+    name = _stem(dump.path)
+    for marker in facts.markers:
+        marker_name = _stem(marker.path)
+        same_file = marker_name == name and header_pid in _numbers(marker_name)
+        if same_file or marker.pid == header_pid:
+            return Match(dump, marker.pid, marker, "marker")
+    # In its own pid namespace a process has another pid, after which its file is named.
+    inside = [m for m in facts.markers if header_pid in _numbers(_stem(m.path))]
+    if len({m.pid for m in inside}) == 1:
+        return Match(dump, inside[0].pid, inside[0], "marker")
+    if header_pid in facts.pids:
+        return Match(dump, header_pid, None, "header_pid")
+    return Match(dump, None, None, "unmatched")
+
+
+def open_announced_dumps(
+    facts: SamplingFacts, taken: set[int], *, strict: bool
+) -> tuple[list[Recording], list[Diagnostic]]:
+    """Opens the dumps that processes without one announced, where they still are at their path or beside the recording.
+
+    Returns:
+        The dumps, and diagnostics about those that are missing or of another run.
+    """
+    dumps: list[Recording] = []
+    found: list[Diagnostic] = []
+    seen: set[str] = set()
+    for marker in facts.markers:
+        if marker.pid in taken or marker.path in seen:
+            continue
+        seen.add(marker.path)
+        beside = [Path(facts.path).parent / Path(marker.path).name, Path(marker.path)]
+        path = next((p for p in beside if p.is_file()), None)
+        if path is None:
+            message = f"process {marker.pid} wrote {marker.path}, which is not there"
+            found.append(diagnostic("FU002", facts.path, message, marker.record_offset))
+            continue
+        try:
+            dump = open(path, strict=strict)
+        except PerfuseError as error:
+            found.append(diagnostic("FU002", facts.path, f"{path}: {error}", marker.record_offset))
+            continue
+        header_pid = recorded_pid(dump)
+        if dump.role != "code_dump" or header_pid not in {marker.pid, *_numbers(Path(marker.path).name)}:
+            message = f"{path} has the header of process {header_pid}, not of {marker.pid}"
+            found.append(diagnostic("FU005", facts.path, message, marker.record_offset))
+            continue
+        if is_of_a_later_run(dump, facts):
+            message = f"{path} was begun after the end of this recording"
+            found.append(diagnostic("FU005", facts.path, message, marker.record_offset))
+            continue
+        dumps.append(dump)
+    return dumps, found
+
+
+def _stem(path: str) -> str:
+    """File name without the suffix of a compressed file."""
+    return re.sub(r"\.(gz|zst)$", "", Path(path).name)
+
+
+def _numbers(name: str) -> set[int]:
+    """The decimal numbers in a file name."""
+    return {int(number) for number in re.findall(r"\d+", name)}
