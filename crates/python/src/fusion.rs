@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use arrow_array::RecordBatch;
-use perfuse_binaries::xray_map::{Named, ObjectMaps};
+use perfuse_binaries::xray_map::{NamedFunctions, ObjectMaps};
 use perfuse_engine::align::first_uses;
 use perfuse_engine::allocated::Sums;
 use perfuse_engine::join;
@@ -126,7 +126,7 @@ pub struct Fusion {
     pub symbol_dirs: Vec<PathBuf>,
     pub debug_info: bool,
     pub recorded_on: Option<(String, String)>,
-    pub named: OnceLock<Result<Vec<Named>, ColumnError>>,
+    pub named: OnceLock<Result<Vec<NamedFunctions>, ColumnError>>,
     pub joined: OnceLock<Result<join::Tables, ColumnError>>,
     /// Whether the join was started before anybody needed it.
     pub ahead: OnceLock<()>,
