@@ -1,4 +1,14 @@
 //! Answers that are no common table, as Arrow.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::panic
+    )
+)]
 
 use std::sync::Arc;
 

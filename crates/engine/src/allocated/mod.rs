@@ -1,4 +1,14 @@
 //! What was allocated: summed up, as samples, and which object an address was.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::panic
+    )
+)]
 
 mod origins;
 mod sampled;

@@ -4,6 +4,16 @@
 //! alone retains; what no root keeps alive has a tree of its own. Where a file has no roots, objects that nothing refers to
 //! stand for them. [`Lives`] follows objects over allocations and moves: from one shot to a later one, and back to where
 //! they were allocated.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::panic
+    )
+)]
 
 mod addresses;
 mod dominators;

@@ -2,6 +2,16 @@
 //!
 //! [`call_tree`] takes the common tables as they stand: samples are added up by stack, stacks that read the same are
 //! merged, and the result is a [`CallTree`] in preorder. [`CallTree::weights`] answers what is heavy.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::panic
+    )
+)]
 
 mod backtraces;
 mod collapsed;

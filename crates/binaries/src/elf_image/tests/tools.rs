@@ -162,7 +162,7 @@ fn gdb_knows_lines_and_symbols() {
     let symbol = format!("info symbol {:#x}", placed[2].file_offset + 3);
     let arguments = ["-nx", "-batch", "-iex", "set debuginfod enabled off", "-ex", &line, "-ex", &symbol];
     let Some(text) = file.shown_by("gdb", &arguments) else { return };
-    assert!(text.contains("LineRow 900 of \"/app/vec.js\""), "{text}");
+    assert!(text.contains("Line 900 of \"/app/vec.js\""), "{text}");
     assert!(text.contains("Builtin:Übergang + 3 in section .text"), "{text}");
     assert!(!text.to_lowercase().contains("warning"), "{text}");
 }
