@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use arrow_array::RecordBatch;
 use perfuse_binaries::xray_map::{NamedFunctions, ObjectMaps};
 use perfuse_engine::align::first_uses;
-use perfuse_engine::allocated::Sums;
+use perfuse_engine::allocated::AllocationSums;
 use perfuse_engine::join;
 use perfuse_engine::unwind::Totals;
 use perfuse_formats::{CallStream, ClockMap, Placement, Recording, ShotSum, TableRequest};
@@ -133,7 +133,7 @@ pub struct Fusion {
     /// How unwinding went; set by the join, where there was anything to unwind.
     pub unwound: OnceLock<Totals>,
     pub traced: OnceLock<Result<Traced, ColumnError>>,
-    pub allocated: OnceLock<Result<Sums, ColumnError>>,
+    pub allocated: OnceLock<Result<AllocationSums, ColumnError>>,
 }
 
 #[pymethods]

@@ -86,7 +86,11 @@ fn sorted(addresses: &FxHashSet<u64>) -> Vec<u64> {
     sorted
 }
 
-fn origin(events: &FxHashMap<u64, Vec<(i64, AddressEvent)>>, address: u64, time: i64) -> Option<AllocationOrigin> {
+fn origin(
+    events: &FxHashMap<u64, Vec<(i64, AddressEvent)>>,
+    address: u64,
+    time: i64,
+) -> Option<AllocationOrigin> {
     let (mut address, mut time) = (address, time);
     let mut inclusive = true;
     for _ in 0..=MAX_PASSES {
@@ -137,12 +141,7 @@ fn gather_allocations(
         let sizes = numbers::<UInt64Type>(&batch, "size_bytes")?.values();
         for (row, ((&address, &ts_ns), &size_bytes)) in objects.iter().zip(times).zip(sizes).enumerate() {
             if addresses.contains(&address) {
-                let origin = AllocationOrigin {
-                    type_id: nullable(types, row),
-                    ts_ns,
-                    address,
-                    size_bytes,
-                };
+                let origin = AllocationOrigin { type_id: nullable(types, row), ts_ns, address, size_bytes };
                 events.entry(address).or_default().push((ts_ns, AddressEvent::Allocated(origin)));
             }
         }

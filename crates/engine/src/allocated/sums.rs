@@ -87,7 +87,8 @@ impl AllocationSums {
                 .collect(),
         };
         let numbers = |pick: fn(&GroupedRow) -> u64| Arc::new(rows.iter().map(pick).collect::<UInt64Array>());
-        let keys = |pick: fn(&GroupedRow) -> Option<u32>| Arc::new(rows.iter().map(pick).collect::<UInt32Array>());
+        let keys =
+            |pick: fn(&GroupedRow) -> Option<u32>| Arc::new(rows.iter().map(pick).collect::<UInt32Array>());
         batch::of(vec![
             ("thread_id", keys(|row| row.thread)),
             ("type_id", keys(|row| row.sum.group.type_id)),
@@ -197,7 +198,8 @@ fn add(
         if !selection.takes(thread_id, time) {
             continue;
         }
-        let group = AllocationGroup { thread_id, type_id: nullable(types, row), stack_id: nullable(stacks, row) };
+        let group =
+            AllocationGroup { thread_id, type_id: nullable(types, row), stack_id: nullable(stacks, row) };
         let index = match last {
             Some((of_last, index)) if of_last == group => index,
             _ => match index_of.entry(group) {
@@ -205,7 +207,15 @@ fn add(
                 Entry::Vacant(entry) => {
                     let (count, bytes, largest) = (0, 0, 0);
                     let next = sums.len();
-                    sums.push(GroupSum { group, count, bytes, largest, first_ns: time, source_id, record_offset });
+                    sums.push(GroupSum {
+                        group,
+                        count,
+                        bytes,
+                        largest,
+                        first_ns: time,
+                        source_id,
+                        record_offset,
+                    });
                     *entry.insert(next)
                 }
             },

@@ -37,7 +37,8 @@ const ROWS: &[Row] = &[
 
 #[test]
 fn allocations_of_a_kind_add_up() {
-    let sums = AllocationSums::of([allocated(&ROWS[..2]), allocated(&ROWS[2..])].into_iter(), &Selection::default());
+    let sums =
+        AllocationSums::of([allocated(&ROWS[..2]), allocated(&ROWS[2..])].into_iter(), &Selection::default());
     let sums = sums.expect("the columns are there");
     let found: Vec<_> = sums
         .all()
@@ -46,7 +47,11 @@ fn allocations_of_a_kind_add_up() {
         .collect();
     assert_eq!(found, [(1, 2, 64, 40, 10), (2, 1, 16, 16, 30), (1, 1, 16, 16, 5), (1, 1, 8, 8, 40)]);
     assert_eq!(sums.batch(None).num_rows(), 4);
-    for (by, bytes) in [(AllocationGrouping::Type, vec![88, 16]), (AllocationGrouping::Stack, vec![96, 8]), (AllocationGrouping::Thread, vec![88, 16])] {
+    for (by, bytes) in [
+        (AllocationGrouping::Type, vec![88, 16]),
+        (AllocationGrouping::Stack, vec![96, 8]),
+        (AllocationGrouping::Thread, vec![88, 16]),
+    ] {
         let batch = sums.batch(Some(by));
         assert_eq!(numbers::<UInt64Type>(&batch, "size_bytes").expect("a column").values().as_ref(), bytes);
     }
@@ -65,7 +70,8 @@ fn only_what_is_selected_counts() {
 
 #[test]
 fn as_samples_they_weigh_bytes_and_objects_for_each_thread_and_stack() {
-    let sums = AllocationSums::of([allocated(ROWS)].into_iter(), &Selection::default()).expect("the columns are there");
+    let sums = AllocationSums::of([allocated(ROWS)].into_iter(), &Selection::default())
+        .expect("the columns are there");
     let batch = samples(&sums, 100);
     let weights = numbers::<UInt64Type>(&batch, "weight").expect("a column").values();
     assert_eq!(weights.as_ref(), [80, 3, 16, 1, 8, 1]);

@@ -79,7 +79,8 @@ impl Durations {
     #[cold]
     fn make_room(&mut self) {
         if self.latest.len() < Self::MANY {
-            self.latest.reserve_exact(self.latest.len().clamp(4, Self::MANY.saturating_sub(self.latest.len())));
+            self.latest
+                .reserve_exact(self.latest.len().clamp(4, Self::MANY.saturating_sub(self.latest.len())));
         } else {
             self.count();
         }
@@ -107,7 +108,10 @@ impl Durations {
         }
         if !other.counts.is_empty() {
             self.counts.resize(Self::COUNTED_NS, 0);
-            self.counts.iter_mut().zip(&other.counts).for_each(|(mine, its)| *mine = mine.saturating_add(*its));
+            self.counts
+                .iter_mut()
+                .zip(&other.counts)
+                .for_each(|(mine, its)| *mine = mine.saturating_add(*its));
             self.num_counted = self.num_counted.saturating_add(other.num_counted);
         }
         self.short.append(&mut other.short);

@@ -105,7 +105,10 @@ impl<'a> Events<'a> {
     /// A row.
     #[must_use]
     #[inline]
-    #[allow(clippy::indexing_slicing, reason = "all columns of a batch have its length; a later row is the caller's error")]
+    #[allow(
+        clippy::indexing_slicing,
+        reason = "all columns of a batch have its length; a later row is the caller's error"
+    )]
     pub fn get(&self, row: usize) -> Event {
         Event {
             ts_ns: self.ts_ns[row],
@@ -135,7 +138,8 @@ impl<'a> Events<'a> {
     /// How many rows from `row` on are of its thread, file and processor.
     #[must_use]
     pub fn run(&self, row: usize) -> usize {
-        let rest = |values: &'a [u32], len: usize| values.get(row..row.saturating_add(len)).unwrap_or_default();
+        let rest =
+            |values: &'a [u32], len: usize| values.get(row..row.saturating_add(len)).unwrap_or_default();
         let threads = len_equal(rest(self.threads, self.threads.len()));
         let sources = len_equal(rest(self.sources, threads));
         let end = row.saturating_add(sources);

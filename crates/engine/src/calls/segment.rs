@@ -160,7 +160,10 @@ impl Calls<Accountant> {
                 continue;
             }
             let Some(root) = roots.next() else { break };
-            let Some(mut thread) = self.threads.get_mut(root.thread_id as usize).and_then(Option::take) else { break };
+            let Some(mut thread) = self.threads.get_mut(root.thread_id as usize).and_then(Option::take)
+            else {
+                break;
+            };
             self.leave(&mut thread, exits, root.num_left);
             nodes.push(match thread.stack.last_mut() {
                 Some(around) => {

@@ -8,7 +8,7 @@ use std::hash::{Hash, Hasher};
 use rustc_hash::FxHashMap;
 
 use super::events::Event;
-use super::series::{Counts, SeriesList, EXCLUDED};
+use super::series::{Counts, EXCLUDED, SeriesList};
 use super::statistics::By;
 use super::visitor::{Entry, Frame, Leave, Level, Visitor};
 use super::{NONE, Options};

@@ -21,7 +21,11 @@ pub struct Duplicates {
 
 /// Groups of two or more, the largest `spare_bytes` first. The other contents of objects are not recorded, so those
 /// with fewer than `least_references` references are left out.
-pub fn duplicates(objects: &HeapObjects, references: &ObjectReferences, least_references: usize) -> Vec<Duplicates> {
+pub fn duplicates(
+    objects: &HeapObjects,
+    references: &ObjectReferences,
+    least_references: usize,
+) -> Vec<Duplicates> {
     let contents = |object: u32| {
         (objects.class(object), objects.size(object), references.of(object), references.fields(object))
     };

@@ -106,7 +106,14 @@ impl Heap {
         clippy::arithmetic_side_effects,
         reason = "`number` and the numbers below it are of objects, `of_class` and `classes` have an entry for each class, and nodes are numbered by their index"
     )]
-    fn add_dominated(&self, nodes: &mut FoldedNodes, classes: &[u32], of_class: &mut [u32], on: u32, number: u32) {
+    fn add_dominated(
+        &self,
+        nodes: &mut FoldedNodes,
+        classes: &[u32],
+        of_class: &mut [u32],
+        on: u32,
+        number: u32,
+    ) {
         let tree = self.tree();
         let mut enter = |number: u32, on: u32, of_class: &mut [u32]| {
             let object = self.walk.objects[number as usize];

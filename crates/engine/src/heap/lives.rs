@@ -143,7 +143,9 @@ impl LifetimeReplay {
     }
 
     fn allocate(&mut self) {
-        let Some(Allocation { address, .. }) = self.lifetimes.allocations.get(self.next_allocation) else { return };
+        let Some(Allocation { address, .. }) = self.lifetimes.allocations.get(self.next_allocation) else {
+            return;
+        };
         let allocation = self.next_allocation as u32;
         self.touched.insert(*address, ObjectIdentity::New { allocation, num_moves: 0 });
         self.next_allocation = self.next_allocation.saturating_add(1);
@@ -173,13 +175,16 @@ impl LifetimeReplay {
     /// The current address of each of `identities`; `None` where unknown.
     pub fn addresses(&self, identities: &[ObjectIdentity]) -> Vec<Option<u64>> {
         let mut by_key = HashMap::<_, Vec<usize>>::new();
-        for (number, key) in identities.iter().enumerate().filter_map(|(number, life)| Some((number, life.key()?)))
+        for (number, key) in
+            identities.iter().enumerate().filter_map(|(number, life)| Some((number, life.key()?)))
         {
             by_key.entry(key).or_default().push(number);
         }
         let mut addresses = vec![None; identities.len()];
         let untouched = identities.iter().enumerate().filter_map(|(number, life)| match life {
-            ObjectIdentity::Existing { address, .. } if !self.touched.contains_key(address) => Some((number, *address)),
+            ObjectIdentity::Existing { address, .. } if !self.touched.contains_key(address) => {
+                Some((number, *address))
+            }
             _ => None,
         });
         for (number, address) in untouched {

@@ -45,7 +45,7 @@ pub use self::lives::ObjectLifetimes;
 pub use self::objects::HeapObjects;
 pub use self::paths::HeapPaths;
 use self::references::ObjectReferences;
-use self::retained::{ClassSums, RetainedSums, DominatorTree, classes};
+use self::retained::{ClassSums, DominatorTree, RetainedSums, classes};
 pub use self::roots::{HeapRoot, HeapRoots};
 pub use self::rows::{ClassChange, RetainedObjects};
 pub use self::sites::{Snapshots, site_sums, sites, whereabouts};

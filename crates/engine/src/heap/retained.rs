@@ -121,7 +121,12 @@ pub struct ClassSums {
     clippy::arithmetic_side_effects,
     reason = "all numbers in the tree but 0 and `rest` are of objects, each of which has a class; a class is left as often as it was entered"
 )]
-pub fn classes(objects: &HeapObjects, walk: &HeapWalk, tree: &DominatorTree, retained: &RetainedSums) -> Vec<ClassSums> {
+pub fn classes(
+    objects: &HeapObjects,
+    walk: &HeapWalk,
+    tree: &DominatorTree,
+    retained: &RetainedSums,
+) -> Vec<ClassSums> {
     let mut classes = vec![ClassSums::default(); objects.types().len()];
     let mut num_above = vec![0u32; classes.len()];
     for top in [0, walk.rest] {

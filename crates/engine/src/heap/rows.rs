@@ -9,7 +9,7 @@ use perfuse_tables::{heap_classes, heap_dominators};
 
 use super::duplicates::duplicates;
 use super::sites::find_origins;
-use super::{Heap, ObjectLifetimes, NONE, HeapObjects};
+use super::{Heap, HeapObjects, NONE, ObjectLifetimes};
 use crate::batch;
 
 /// Number of rows of a batch.

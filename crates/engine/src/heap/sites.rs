@@ -9,7 +9,7 @@ use perfuse_tables::access::{nullable, numbers};
 use perfuse_tables::heap_sites;
 use rustc_hash::FxHashMap;
 
-use super::lives::{ObjectIdentity, ObjectLifetimes, LifetimeReplay};
+use super::lives::{LifetimeReplay, ObjectIdentity, ObjectLifetimes};
 use super::objects::HeapObjects;
 use super::{Error, NONE};
 use crate::batch;
@@ -144,12 +144,18 @@ pub fn whereabouts(lives: ObjectLifetimes, objects: &[(i64, u64)], done_ns: i64)
 }
 
 /// The object of an earlier snapshot for each object of a later one; [`NONE`] for new objects.
-pub fn find_origins(lifetimes: ObjectLifetimes, earlier: (&HeapObjects, i64), later: (&HeapObjects, i64)) -> Vec<u32> {
+pub fn find_origins(
+    lifetimes: ObjectLifetimes,
+    earlier: (&HeapObjects, i64),
+    later: (&HeapObjects, i64),
+) -> Vec<u32> {
     let mut replay = lifetimes.replay(Some(earlier.1));
     replay.advance(later.1);
     let (earlier, later) = (earlier.0, later.0);
     let origin = |object: u32| {
-        let ObjectIdentity::Existing { address, num_moves } = replay.at(later.address(object)) else { return None };
+        let ObjectIdentity::Existing { address, num_moves } = replay.at(later.address(object)) else {
+            return None;
+        };
         let origin = earlier.find(address)?;
         // Another object came to this address unrecorded. The collector may round up a size when it moves an object.
         let is_same = earlier.type_id(origin) == later.type_id(object)

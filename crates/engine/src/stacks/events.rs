@@ -2,8 +2,8 @@
 
 use arrow_array::{Int64Array, RecordBatch, UInt64Array};
 
-use super::{NONE, StackError};
 use super::columns::{Texts, column, text};
+use super::{NONE, StackError};
 
 /// The samples of one event.
 #[derive(Clone, Debug, PartialEq, Eq)]

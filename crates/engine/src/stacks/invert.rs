@@ -24,12 +24,16 @@ pub fn invert(forward: &CallNodes, min_share: f64) -> CallNodes {
     let least = least_weight(forward.weight, min_share);
     let mut out = CallNodes { nodes: Vec::new(), weight: forward.weight, samples: forward.samples };
     let leaves = forward.nodes.iter().enumerate().filter(|(_, node)| node.self_samples > 0);
-    let walks =
-        leaves.map(|(at, node)| CallerStep { at: at as u32, weight: node.self_weight, samples: node.self_samples });
+    let walks = leaves.map(|(at, node)| CallerStep {
+        at: at as u32,
+        weight: node.self_weight,
+        samples: node.self_samples,
+    });
     let mut open = vec![(NONE, walks.collect::<Vec<_>>())];
     while let Some((parent, mut walks)) = open.pop() {
-        let key =
-            |walk: &CallerStep| (forward.nodes[walk.at as usize].thread, forward.nodes[walk.at as usize].symbol);
+        let key = |walk: &CallerStep| {
+            (forward.nodes[walk.at as usize].thread, forward.nodes[walk.at as usize].symbol)
+        };
         if walks.len() > 1 {
             walks.sort_unstable_by_key(key);
         }

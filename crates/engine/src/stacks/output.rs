@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
 
 use super::short_name::short_name;
-use super::tree::{CallTree, CallNode};
-use super::{WeightGrouping, NONE, CallSymbol};
+use super::tree::{CallNode, CallTree};
+use super::{CallSymbol, NONE, WeightGrouping};
 use crate::batch;
 
 /// One row of [`CallTree::weights`].
@@ -106,8 +106,9 @@ impl CallTree {
 pub fn weights_batch(tree: &CallTree, rows: &[WeightRow], by: WeightGrouping) -> RecordBatch {
     let symbols: Vec<Option<&CallSymbol>> = rows.iter().map(|row| tree.symbol_of(row.example)).collect();
     // Only a function has one module, tier and so on.
-    let function =
-        |symbol: Option<&'_ CallSymbol>| symbol.copied().filter(|_| matches!(by, WeightGrouping::Function | WeightGrouping::Tiered));
+    let function = |symbol: Option<&'_ CallSymbol>| {
+        symbol.copied().filter(|_| matches!(by, WeightGrouping::Function | WeightGrouping::Tiered))
+    };
     let id = |value: fn(&CallSymbol) -> u32| {
         symbols.iter().map(move |&symbol| function(symbol).as_ref().map_or(NONE, value))
     };
@@ -133,7 +134,10 @@ pub fn weights_batch(tree: &CallTree, rows: &[WeightRow], by: WeightGrouping) ->
     batch::of(vec![
         ("name", Arc::new(names)),
         ("function_id", numbers(id(|symbol| symbol.function_id))),
-        ("thread_id", numbers(threads.map(|thread| if by == WeightGrouping::Thread { thread } else { NONE }))),
+        (
+            "thread_id",
+            numbers(threads.map(|thread| if by == WeightGrouping::Thread { thread } else { NONE })),
+        ),
         ("module", text(|symbol| symbol.module)),
         ("kind", text(|symbol| symbol.kind)),
         ("tier", text(|symbol| symbol.tier)),

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::columns::{Keys, Texts, numbers, text};
-use super::{NONE, CodeOrigin, StackError, StackTables};
+use super::{CodeOrigin, NONE, StackError, StackTables};
 
 /// A name in a call tree. Texts are numbers into the texts of its [`CallSymbols`]; `u32::MAX` stands for none.
 #[derive(Clone, Copy, Debug)]
@@ -52,8 +52,12 @@ impl CallSymbols {
         let kinds = text(frames, "frames", "kind", &mut texts)?;
         let reasons = text(frames, "frames", "unnamed_because", &mut texts)?;
 
-        let mut build =
-            SymbolBuilder { texts, by_key: FxHashMap::default(), groups: FxHashMap::default(), symbols: Vec::new() };
+        let mut build = SymbolBuilder {
+            texts,
+            by_key: FxHashMap::default(),
+            groups: FxHashMap::default(),
+            symbols: Vec::new(),
+        };
         let mut of_frame = Vec::with_capacity(kinds.len().saturating_add(1));
         for (row, &kind) in kinds.iter().enumerate() {
             let at = |column: &[u32]| column.get(row).copied().unwrap_or(NONE);
@@ -186,7 +190,13 @@ struct SymbolBuilder {
 }
 
 impl SymbolBuilder {
-    fn named(&mut self, frame: FrameClass, function: SymbolDeclaration, function_id: u32, body: (u32, u32)) -> u32 {
+    fn named(
+        &mut self,
+        frame: FrameClass,
+        function: SymbolDeclaration,
+        function_id: u32,
+        body: (u32, u32),
+    ) -> u32 {
         if self.texts.get(function.name).is_none_or(str::is_empty) {
             let (module, reason) = (function.module, self.texts.id("the name is empty"));
             return self.unnamed(frame, module, reason);

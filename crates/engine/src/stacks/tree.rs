@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::columns::{Keys, numbers};
 use super::samples::StackSum;
-use super::{NONE, StackError, StackTables, CallSymbols};
+use super::{CallSymbols, NONE, StackError, StackTables};
 
 /// A node of a call tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

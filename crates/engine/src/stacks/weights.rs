@@ -4,7 +4,7 @@ use arrow_array::RecordBatch;
 
 use super::output::{WeightRow, weights_batch};
 use super::tree::CallTree;
-use super::{NONE, CallSymbol};
+use super::{CallSymbol, NONE};
 
 /// How weights are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,8 @@ impl CallTree {
     pub fn weights(&self, by: WeightGrouping) -> RecordBatch {
         let nodes = self.nodes();
         let key_of = |symbol: usize| {
-            let CallSymbol { group, module, tier, origin, unnamed_because, .. } = self.symbols.symbols[symbol];
+            let CallSymbol { group, module, tier, origin, unnamed_because, .. } =
+                self.symbols.symbols[symbol];
             match by {
                 WeightGrouping::Function => group,
                 WeightGrouping::Tiered => symbol as u32,
@@ -64,9 +65,10 @@ impl CallTree {
             }
         };
         let keys: Vec<u32> = (0..self.symbols.symbols.len()).map(key_of).collect();
-        let slots = GroupOfNode::new(
-            nodes.iter().map(|node| if by == WeightGrouping::Thread { node.thread } else { keys[node.symbol as usize] }),
-        );
+        let slots =
+            GroupOfNode::new(nodes.iter().map(|node| {
+                if by == WeightGrouping::Thread { node.thread } else { keys[node.symbol as usize] }
+            }));
         let mut rows = vec![WeightRow::default(); slots.num];
         let mut heaviest = vec![None; slots.num];
         let mut on_path = vec![0u32; slots.num];

@@ -6,7 +6,7 @@ use arrow_array::types::{UInt32Type, UInt64Type};
 use perfuse_tables::{allocations, heap_snapshots, object_moves};
 
 use super::{Made, plain};
-use crate::heap::{ClassChange, RetainedObjects, ObjectLifetimes, Snapshots, sites, whereabouts};
+use crate::heap::{ClassChange, ObjectLifetimes, RetainedObjects, Snapshots, sites, whereabouts};
 
 fn lives(made: &[(i64, u64, u32)], moved: &[(i64, u64, u64)]) -> ObjectLifetimes {
     let mut table = allocations::Builder::new();
