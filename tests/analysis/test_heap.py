@@ -9,13 +9,9 @@ from perfuse.analysis.heap import Heap, snapshots
 from perfuse.analysis.heap_paths import Path as Way
 from perfuse.analysis.heap_paths import Root, Step
 from perfuse.analysis.heap_sites import leaked_handles
-from perfuse.reports.heap import heap_report
-from perfuse.reports.heap_overview import large_shots
-from perfuse.reports.heap_overview_text import overview_lines
-from perfuse.reports.heap_text import heap_lines
 from perfuse.reports.json_text import json_text
-from perfuse.reports.style import Style
-from perfuse.reports.text import cell_width
+from perfuse.reports.runtime.heap import heap_lines, heap_report, large_shots, overview_lines
+from perfuse.reports.text import Style, cell_width
 
 TESTDATA = Path(__file__).parents[2] / "crates" / "formats" / "src" / "mono" / "testdata"
 LOGS = [TESTDATA / name for name in ("v01-heapshot.mlpd", "v17-heapshot.mlpd")]

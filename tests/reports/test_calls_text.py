@@ -11,14 +11,19 @@ from hypothesis import strategies as st
 from perfuse.analysis.callgraph import CallEdge, CallStack
 from perfuse.analysis.latency import FunctionLatency, Latency
 from perfuse.analysis.traced import Function, Thread
+from perfuse.reports.call_tables import (
+    edge_lines,
+    endings_text,
+    function_lines,
+    path_text,
+    stack_blocks,
+    stack_lines,
+    where_text,
+)
 from perfuse.reports.calls import StackList
-from perfuse.reports.clock_text import Clock, clock_lines
-from perfuse.reports.fitting import Ranked, fitted
-from perfuse.reports.grid import Column
-from perfuse.reports.latency_text import edge_lines, endings_text, function_lines, where_text
-from perfuse.reports.stacks_text import path_text, stack_blocks, stack_lines
-from perfuse.reports.style import Style
-from perfuse.reports.text import cell_width
+from perfuse.reports.grid import Column, Ranked, fitted
+from perfuse.reports.inputs import Clock, clock_lines
+from perfuse.reports.text import Style, cell_width
 from perfuse.reports.units import ticks_text
 
 LONG = "ns::Scavenger<ns::Full>::visit_pointers_of_everything(ns::Object*, int) const"

@@ -16,9 +16,8 @@ import click
 from perfuse import __version__
 from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
-from perfuse.cli.failures import failure
-from perfuse.cli.verb import COLORS
-from perfuse.cli.verbs import VERBS
+from perfuse.cli.exit_codes import failure
+from perfuse.cli.verbs import COLORS, VERBS
 
 COMPLETION = "_PERFUSE_COMPLETE"
 """Set by a shell that completes a command line: eval "$(_PERFUSE_COMPLETE=bash_source perfuse)"."""

@@ -8,10 +8,10 @@ from typing import Any
 import perfuse
 from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
-from perfuse.cli.failures import failure
+from perfuse.cli.exit_codes import failure
 from perfuse.cli.options import FILES, JSON, limit
-from perfuse.cli.verb import verb
-from perfuse.reports.findings import check_lines
+from perfuse.cli.verbs import verb
+from perfuse.reports.inputs import check_lines
 
 LIMIT = 5
 

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TextIO
 
 from perfuse.reports.json_text import json_text
-from perfuse.reports.style import Role, Style
-from perfuse.reports.text import cut, printable
+from perfuse.reports.text import Role, Style, cut, printable
 
 PROGRESS_AFTER_S = 1.0
 PROGRESS_EVERY_S = 0.1

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from perfuse.cli.console import Console
-from perfuse.cli.opening import open_profile, settle
-from perfuse.cli.options import FILES, ProfileOptions, output, profile_options
-from perfuse.cli.verb import verb
+from perfuse.cli.options import FILES, ProfileOptions, open_profile, output, profile_options, settle
+from perfuse.cli.verbs import verb
 from perfuse.reports.grid import Cell, Column, grid
-from perfuse.reports.style import Role
+from perfuse.reports.text import Role
 
 if TYPE_CHECKING:
     from perfuse.exporters import Target

@@ -9,12 +9,10 @@ import click
 from perfuse.analysis.diff import Difference
 from perfuse.analysis.measured import STATISTICS, measured
 from perfuse.cli.console import Console
-from perfuse.cli.opening import open_profile, settle
-from perfuse.cli.options import ObjectFile, ProfileOptions, limit, profile_options
-from perfuse.cli.verb import verb
+from perfuse.cli.options import ObjectFile, ProfileOptions, limit, open_profile, profile_options, settle
+from perfuse.cli.verbs import verb
 from perfuse.exporters.dot_diff import dot_diff_lines
-from perfuse.reports.diff import csv_lines, diff_report
-from perfuse.reports.diff_text import diff_lines
+from perfuse.reports.diff import csv_lines, diff_lines, diff_report
 
 FORMATS = ("text", "csv", "json", "dot")
 ORDERS = (*STATISTICS, "name")

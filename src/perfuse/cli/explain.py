@@ -11,10 +11,10 @@ import click
 import perfuse
 from perfuse.cli.console import Console
 from perfuse.cli.options import JSON
-from perfuse.cli.verb import verb
+from perfuse.cli.verbs import verb
 from perfuse.diagnostics import Rule
 from perfuse.reports.grid import Cell, Column, grid
-from perfuse.reports.style import SEVERITY_ROLES, Role, Style
+from perfuse.reports.text import SEVERITY_ROLES, Role, Style
 
 TEXT_COLUMNS = 90
 

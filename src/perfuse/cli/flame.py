@@ -8,9 +8,8 @@ import click
 
 from perfuse.analysis.sampled import events
 from perfuse.cli.console import Console
-from perfuse.cli.opening import open_profile, settle
-from perfuse.cli.options import FILES, ProfileOptions, output, profile_options
-from perfuse.cli.verb import verb
+from perfuse.cli.options import FILES, ProfileOptions, open_profile, output, profile_options, settle
+from perfuse.cli.verbs import verb
 from perfuse.exporters import export
 from perfuse.exporters.source import nothing_sampled
 

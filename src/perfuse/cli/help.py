@@ -6,8 +6,7 @@ import click
 
 from perfuse.cli.console import Console
 from perfuse.cli.options import near_choice
-from perfuse.cli.verb import verb
-from perfuse.cli.verbs import VERBS
+from perfuse.cli.verbs import VERBS, verb
 
 
 @verb("help", examples=["perfuse help report"])

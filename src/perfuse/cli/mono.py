@@ -6,7 +6,7 @@ import click
 
 from perfuse.cli.console import Console
 from perfuse.cli.options import Seconds
-from perfuse.cli.verb import verb
+from perfuse.cli.verbs import verb
 from perfuse.reports.units import counted
 
 

@@ -7,10 +7,9 @@ from pathlib import Path
 import click
 
 from perfuse.cli.console import Console
-from perfuse.cli.opening import open_profile, settle
-from perfuse.cli.options import ProfileOptions, limit, output, profile_options
+from perfuse.cli.options import ProfileOptions, limit, open_profile, output, profile_options, settle
 from perfuse.cli.result import FORMATS, write_result
-from perfuse.cli.verb import verb
+from perfuse.cli.verbs import verb
 
 SUFFIXES = {".csv": "csv", ".json": "json", ".parquet": "parquet", ".txt": "table"}
 

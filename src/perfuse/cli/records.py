@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +12,14 @@ import click
 import perfuse
 from perfuse.cli.console import Console
 from perfuse.cli.options import JSON, STRICT, limit, near_choice
-from perfuse.cli.verb import verb
+from perfuse.cli.verbs import verb
 from perfuse.reports.json_text import json_text
-from perfuse.reports.record_text import hex_lines, record_lines
-from perfuse.reports.style import Role
-from perfuse.reports.units import count_text
+from perfuse.reports.text import Role, Style, cut, cut_middle, printable
+from perfuse.reports.units import count_text, hex_text
 
 if TYPE_CHECKING:
     from perfuse import Record, Recording
+
 
 TEXT_LIMIT = 100
 
@@ -143,3 +143,73 @@ def _within(
             return
         if at >= first:
             yield record
+
+
+ENTRIES_SHOWN = 8
+BYTES_SHOWN = 24
+HEX_COLUMNS = 16
+INDENT = "    "
+
+
+def record_lines(record: Record, style: Style) -> Iterator[str]:
+    """The record, its fields wrapped to the width of the terminal."""
+    when = "" if record.timestamp is None else f"  time {record.timestamp}"
+    place = style.paint(f"#{record.index}  {hex_text(record.offset)}", Role.FAINT)
+    size = style.paint(f"{count_text(record.size)} bytes{when}", Role.FAINT)
+    yield f"{place}  {style.paint(printable(record.name), Role.TITLE)}  {size}"
+    yield from _field_lines(record.fields, style)
+
+
+def hex_lines(data: bytes, offset: int, style: Style) -> Iterator[str]:
+    """The bytes, each line with its absolute offset and what of it is text."""
+    for start in range(0, len(data), HEX_COLUMNS):
+        row = data[start : start + HEX_COLUMNS]
+        halves = f"{row[:8].hex(' ')}  {row[8:].hex(' ')}"
+        text = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
+        yield f"{INDENT}{style.paint(f'{offset + start:08x}', Role.FAINT)}  {halves:<48}  {text}"
+
+
+def _field_lines(fields: Mapping[str, Any], style: Style) -> Iterator[str]:
+    """`name value` pairs, as many a line as fit; lists of entries come after, an entry a line."""
+    room = style.width or 100
+    line, used = "", 0
+    lists: list[tuple[str, list[Any]]] = []
+    for name, value in fields.items():
+        if isinstance(value, list):
+            lists.append((name, value))
+            continue
+        text = cut(_value_text(value), max(room - len(INDENT) - len(name) - 1, 16))
+        width = len(name) + 1 + len(text)
+        if line and used + 2 + width > room:
+            yield line
+            line, used = "", 0
+        if line:
+            line, used = line + "  ", used + 2
+        else:
+            line, used = INDENT, len(INDENT)
+        line, used = line + style.paint(name, Role.NAME) + " " + text, used + width
+    if line:
+        yield line
+    for name, entries in lists:
+        yield from _entry_lines(name, entries, room, style)
+
+
+def _entry_lines(name: str, entries: list[Any], room: int, style: Style) -> Iterator[str]:
+    yield f"{INDENT}{style.paint(name, Role.NAME)} {style.paint(f'({count_text(len(entries))})', Role.FAINT)}"
+    for entry in entries[:ENTRIES_SHOWN]:
+        if isinstance(entry, Mapping):
+            text = "  ".join(f"{key} {cut_middle(_value_text(value), room // 2)}" for key, value in entry.items())
+        else:
+            text = _value_text(entry)
+        yield f"{INDENT}  {cut(text, room - len(INDENT) - 2)}"
+    if len(entries) > ENTRIES_SHOWN:
+        yield style.paint(f"{INDENT}  … {count_text(len(entries) - ENTRIES_SHOWN)} more (--json has all)", Role.FAINT)
+
+
+def _value_text(value: Any) -> str:
+    if isinstance(value, bytes):
+        shown = value[:BYTES_SHOWN].hex(" ")
+        return f"{shown} … ({count_text(len(value))} bytes)" if len(value) > BYTES_SHOWN else shown
+    if isinstance(value, str):
+        return '"' + printable(value) + '"'
+    return printable(str(value))

@@ -11,10 +11,10 @@ import perfuse
 from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
 from perfuse.cli.options import JSON, STRICT, limit, output
-from perfuse.cli.verb import verb
-from perfuse.reports.findings import counts_text, severity_counts
+from perfuse.cli.verbs import verb
 from perfuse.reports.grid import Cell, Column, grid
-from perfuse.reports.style import Role
+from perfuse.reports.inputs import counts_text, severity_counts
+from perfuse.reports.text import Role
 from perfuse.reports.units import count_text, counted, hex_text
 
 

@@ -11,15 +11,14 @@ import click
 from perfuse.cli import exit_codes
 from perfuse.cli.call_options import CallOptions, call_options
 from perfuse.cli.console import Console
-from perfuse.cli.opening import open_profile, settle
-from perfuse.cli.options import JSON, ProfileOptions, limit, near_choice, profile_options
+from perfuse.cli.options import JSON, ProfileOptions, limit, near_choice, open_profile, profile_options, settle
 from perfuse.cli.report_ahead import import_modules
 from perfuse.cli.runtime_options import RuntimeOptions, runtime_options
-from perfuse.cli.verb import verb
+from perfuse.cli.verbs import verb
 
 if TYPE_CHECKING:
     from perfuse import Profile
-    from perfuse.reports.runtime.gathering import RuntimeRequest
+    from perfuse.reports.runtime.sections import RuntimeRequest
 
 UNWIND = "unwind_rows"
 """A table of files that say how stacks are unwound, and nothing of what ran."""
@@ -137,8 +136,7 @@ def _samples(
     as_json: bool,
 ) -> int:
     from perfuse.analysis.sampled import events
-    from perfuse.reports.profile import profile_report
-    from perfuse.reports.profile_text import profile_lines
+    from perfuse.reports.profile import profile_lines, profile_report
 
     sampled = [one.name for one in events(profile)]
     if event is not None:
@@ -155,14 +153,13 @@ def _samples(
         else:
             console.lines(profile_lines(samples, console.style))
             if traced:
-                from perfuse.reports.calls_text import body_lines
+                from perfuse.reports.calls import body_lines
 
                 console.lines(body_lines(traced, console.style))
     else:
         if how.selects:
             raise click.UsageError("no samples are left to report: --between or --thread leave none")
-        from perfuse.reports.recording import code_report
-        from perfuse.reports.recording_text import code_lines
+        from perfuse.reports.code import code_lines, code_report
 
         code = code_report(profile, limit)
         console.json(code.as_json()) if as_json else console.lines(code_lines(code, console.style))
@@ -185,8 +182,7 @@ def _calls(console: Console, profile: Profile, calls: CallOptions, limit: int, a
             llvm=calls.llvm_compat,
         )
     else:
-        from perfuse.reports.calls import calls_report
-        from perfuse.reports.calls_text import calls_lines
+        from perfuse.reports.calls import calls_lines, calls_report
 
         report = calls_report(profile, request)
         console.json(report.as_json()) if as_json else console.lines(calls_lines(report, console.style))
@@ -195,8 +191,7 @@ def _calls(console: Console, profile: Profile, calls: CallOptions, limit: int, a
 
 def _unwind_tables(console: Console, profile: Profile, limit: int, as_json: bool) -> int:
     from perfuse.formats.sframe import SFrame
-    from perfuse.reports.unwind_tables import unwind_report
-    from perfuse.reports.unwind_tables_text import unwind_lines
+    from perfuse.reports.unwind_tables import unwind_lines, unwind_report
 
     reports = [unwind_report(SFrame(recording), limit) for recording in profile.recordings]
     if as_json:
@@ -215,8 +210,7 @@ def _map_alone(console: Console, how: ProfileOptions, limit: int, as_json: bool)
     if not how.maps:
         raise click.UsageError("nothing to report: give a recording, or a program with --map")
     from perfuse.formats.xray_map import InstrumentationMap
-    from perfuse.reports.sled_map import sled_map_report
-    from perfuse.reports.sled_map_text import sled_map_lines
+    from perfuse.reports.xray_map import sled_map_lines, sled_map_report
 
     worst = exit_codes.CLEAN
     for _, path in how.maps:

@@ -13,7 +13,7 @@ _MODULES = (
     "perfuse.reports.runtime.jit",
     "perfuse.reports.runtime.threads",
     "perfuse.reports.calls",
-    "perfuse.reports.calls_text",
+    "perfuse.reports.calls",
     "perfuse.analysis.program",
     "arro3.core",
 )

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from perfuse.cli.console import Console
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.json_text import address_value, is_address, json_text
-from perfuse.reports.style import Role, Style
-from perfuse.reports.text import cell_width, cut, cut_middle
+from perfuse.reports.text import Role, Style, cell_width, cut, cut_middle
 from perfuse.reports.units import count_text
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import click
 from perfuse.cli.options import near_choice
 
 if TYPE_CHECKING:
-    from perfuse.reports.runtime.gathering import RuntimeRequest
+    from perfuse.reports.runtime.sections import RuntimeRequest
 
 _SIZE = re.compile(r"S:(\d+)")
 
@@ -34,8 +34,8 @@ class RuntimeOptions:
 
     def request(self, limit: int, sort: str | None, stacks: bool) -> RuntimeRequest:
         """What is to be reported."""
-        from perfuse.reports.runtime.gathering import RuntimeRequest
-        from perfuse.reports.runtime.section_list import NAMES
+        from perfuse.reports.runtime.report import NAMES
+        from perfuse.reports.runtime.sections import RuntimeRequest
 
         sections = tuple(near_choice(name, list(NAMES), "section") for name in self.sections)
         if self.track or self.find:

@@ -10,9 +10,9 @@ import click
 from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
 from perfuse.cli.options import JSON, limit, output
-from perfuse.cli.verb import verb
+from perfuse.cli.verbs import verb
 from perfuse.reports.grid import Cell, Column, grid
-from perfuse.reports.style import Role
+from perfuse.reports.text import Role
 from perfuse.reports.units import bytes_text, count_text, counted, hex_text
 
 if TYPE_CHECKING:

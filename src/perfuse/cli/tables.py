@@ -9,12 +9,11 @@ from typing import Any
 import click
 
 from perfuse.cli.console import Console
-from perfuse.cli.opening import open_profile
-from perfuse.cli.options import JSON, STRICT, ProfileOptions, limit, near_choice
+from perfuse.cli.options import JSON, STRICT, ProfileOptions, limit, near_choice, open_profile
 from perfuse.cli.result import write_result
-from perfuse.cli.verb import verb
+from perfuse.cli.verbs import verb
 from perfuse.reports.grid import Cell, Column, grid
-from perfuse.reports.style import Role, Style
+from perfuse.reports.text import Role, Style
 from perfuse.reports.units import count_text
 from perfuse.table import names, specification
 

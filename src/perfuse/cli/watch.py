@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from perfuse.cli.console import Console
-from perfuse.cli.opening import settle
-from perfuse.cli.options import JSON, Seconds
-from perfuse.cli.verb import verb
+from perfuse.cli.options import JSON, Seconds, settle
+from perfuse.cli.verbs import verb
 from perfuse.reports.json_text import json_text
-from perfuse.reports.style import Role, Style
+from perfuse.reports.text import Role, Style
 from perfuse.reports.units import bytes_text, count_text, counted
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from perfuse.analysis.assertions import Verdict
-from perfuse.reports.style import Role, Style
+from perfuse.reports.text import Role, Style
 from perfuse.reports.units import bytes_text, duration_text
 
 _BYTES = ("bytes",)

@@ -1,20 +1,26 @@
-"""What is different between two profiles: gathered once, then printed or given as JSON or CSV."""
+"""The report of what differs between two profiles: data, JSON, CSV, text."""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from perfuse.analysis.diff import Change, Difference, FunctionChange
 from perfuse.analysis.measured import Measured
+from perfuse.reports.grid import Cell, Column, Ranked, fields, fitted, section
 from perfuse.reports.inputs import Input, inputs
+from perfuse.reports.measured_text import number_text, where_text
+from perfuse.reports.names import function_text
+from perfuse.reports.text import Role, Style, cell_width, cut_middle
+from perfuse.reports.units import count_text, counted
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
+
 
 STATES = ("changed", "new", "gone", "same")
 _NAMED = ("name", "module", "path", "line")
@@ -107,3 +113,97 @@ def _function_json(one: FunctionChange) -> dict[str, Any]:
 
 def _change_json(one: Change) -> dict[str, Any]:
     return {"a": one.a, "b": one.b, "difference": one.difference, "ratio": one.ratio}
+
+
+NAME_COMFORT = 26
+_LARGE_RATIO = 10
+# The higher, the sooner it is left out; what the rows are sorted by always stays.
+_RANKS = {"count": 2, "self": 0, "sum": 6, "total": 5, "min": 9, "median": 3, "p90": 8, "p99": 4, "max": 7}
+_ORDER_WORDS = {
+    "count": "number of calls",
+    "self": "time in themselves",
+    "sum": "sum of durations",
+    "total": "time on the stack",
+    "min": "shortest call",
+    "median": "median",
+    "p90": "90th percentile",
+    "p99": "99th percentile",
+    "max": "longest call",
+}
+
+
+def diff_lines(report: DiffReport, style: Style) -> Iterator[str]:
+    """The report, line by line."""
+    a, b = report.difference.a, report.difference.b
+    counts = report.counts
+    whole = change_text(Change(a.whole, b.whole), "self", a.unit)
+    told = ", ".join(f"{count_text(count)} {state}" for state, count in counts.items() if count)
+    pairs: list[tuple[str, Cell]] = [
+        ("a", _side_text(a)),
+        ("b", _side_text(b)),
+        ("change", f"{whole[0]} ({whole[1]})"),
+        ("functions", told or "none"),
+    ]
+    yield from fields(pairs, style, indent="")
+    order = f"by change of {_ORDER_WORDS.get(report.order, report.order)}" if report.order != "name" else "by name"
+    if a.kind == "samples":
+        order = order.replace("number of calls", "number of samples")
+    if report.functions:
+        yield from section("Functions", style, order)
+        yield from fitted(_table_columns(report), style)
+        if report.num_left_out:
+            yield style.paint(f"  {count_text(report.num_left_out)} more (--limit 0 shows all)", Role.FAINT)
+
+
+def change_text(change: Change, statistic: str, unit: str) -> tuple[str, str]:
+    """`+1.42 s` and `+31.2%`; `x12.3` where it is many times as much, `new` and `gone` where one side is nothing."""
+    sign = "+" if change.difference > 0 else ""
+    told = f"{sign}{number_text(change.difference, statistic, unit)}"
+    if change.ratio is None:
+        return told, "new" if change.difference > 0 else "gone" if change.difference < 0 else ""
+    if change.ratio >= _LARGE_RATIO:
+        return told, f"x{change.ratio + 1:,.1f}"
+    return told, f"{change.ratio:+.1%}" if change.difference else "="
+
+
+def _side_text(side: Measured) -> str:
+    event = f" of {side.event}" if side.event else ""
+    whole = number_text(side.whole, "self", side.unit) + ("" if side.unit == "ns" else f" {side.unit}")
+    return f"{side.title}: {counted(side.num_counted, side.kind.removesuffix('s'))}{event}, {whole}"
+
+
+def _table_columns(report: DiffReport) -> list[Ranked]:
+    unit, rows = report.difference.a.unit, report.functions
+    figures = {name: [one.figures[name] for one in rows] for name in report.difference.statistics}
+    columns = [
+        _figure_column("self", figures["self"], unit, 0),
+        _sides_column(figures["self"], unit),
+        _name_column(rows),
+    ]
+    # What the rows are sorted by is next to the names.
+    for name in sorted(figures, key=lambda name: name != report.order):
+        if name != "self":
+            columns.append(_figure_column(name, figures[name], unit, 0 if name == report.order else _RANKS[name]))
+    where = [where_text(one.named) for one in rows]
+    if any(where):
+        columns.append(Ranked(Column("where", role=Role.FAINT, shrinks=8, cut=cut_middle), where, 4, comfort=14))
+    return columns
+
+
+def _figure_column(name: str, changes: Sequence[Change], unit: str, rank: int) -> Ranked:
+    told = [change_text(one, name, unit) for one in changes]
+    width = max((cell_width(ratio) for _, ratio in told), default=0)
+    role = [Role.WARNING if one.difference > 0 else Role.GOOD if one.difference else Role.FAINT for one in changes]
+    cells: list[Cell] = [(f"{text} {ratio:>{width}}", role[row]) for row, (text, ratio) in enumerate(told)]
+    return Ranked(Column(name, right=True), cells, rank)
+
+
+def _sides_column(changes: Sequence[Change], unit: str) -> Ranked:
+    pairs = [(number_text(one.a, "self", unit), number_text(one.b, "self", unit)) for one in changes]
+    width = max((cell_width(after) for _, after in pairs), default=0)
+    return Ranked(Column("a > b", right=True), [f"{before} > {after:>{width}}" for before, after in pairs], 1)
+
+
+def _name_column(rows: Sequence[FunctionChange]) -> Ranked:
+    cells: list[Cell] = [function_text(one.named.name) for one in rows]
+    return Ranked(Column("function", shrinks=16), cells, comfort=NAME_COMFORT)

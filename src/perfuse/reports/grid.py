@@ -1,12 +1,11 @@
-"""Aligned tables: the columns a reader can run a finger down."""
+"""Aligned tables, bars and headings for a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from perfuse.reports.style import Role, Style
-from perfuse.reports.text import cell_width, cut, pad, printable
+from perfuse.reports.text import Role, Style, cell_width, cut, pad, printable
 
 GAP = "  "
 Cell = str | tuple[str, Role]
@@ -98,3 +97,47 @@ def _line(
         # Painted after padding, and only the text: escape sequences have no width, and spaces need no colour.
         parts.append(filled.replace(shown, style.paint(shown, role), 1) if shown else filled)
     return (indent + GAP.join(parts)).rstrip()
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A column with its cells.
+
+    Attributes:
+        column: The column.
+        cells: One a row.
+        rank: 0 is always shown; of the others, the highest goes first.
+        comfort: Where the column shrinks: others are left out before it gets less wide than this.
+    """
+
+    column: Column
+    cells: Sequence[Cell]
+    rank: int = 0
+    comfort: int = 0
+
+
+def fitted(columns: Sequence[Ranked], style: Style, indent: str = "  ") -> Iterator[str]:
+    """The lines of a table of those columns that have room."""
+    kept = list(columns)
+    widths = [_preferred_width(one) for one in kept]
+    while style.width is not None and any(one.rank for one in kept):
+        if len(indent) + sum(widths) + len(GAP) * (len(kept) - 1) <= style.width:
+            break
+        least = max(range(len(kept)), key=lambda index: kept[index].rank)
+        del kept[least], widths[least]
+    rows = list(zip(*(one.cells for one in kept), strict=True))
+    return grid([one.column for one in kept], rows, style, indent)
+
+
+def _preferred_width(one: Ranked) -> int:
+    texts = (cell[0] if isinstance(cell, tuple) else cell for cell in one.cells)
+    width = max([cell_width(one.column.title), *(cell_width(printable(text)) for text in texts)])
+    return width if one.column.shrinks is None else min(width, max(one.comfort, one.column.shrinks))
+
+
+def section(title: str, style: Style, note: str = "") -> Iterator[str]:
+    """An empty line and a heading; the faint note behind it is cut where the line ends."""
+    yield ""
+    if note and style.width is not None:
+        note = cut(note, style.width - cell_width(title) - 2)
+    yield style.paint(title, Role.TITLE) + (style.paint(f"  {note}", Role.FAINT) if note else "")

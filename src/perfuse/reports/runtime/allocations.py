@@ -7,14 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfuse.analysis.allocations import Allocations, AllocationSite, TypeAllocations
-from perfuse.reports.fitting import Ranked, fitted
-from perfuse.reports.grid import Cell, Column, bar
-from perfuse.reports.runtime.backtrace_text import block, one_line
-from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
-from perfuse.reports.runtime.rest import rest
-from perfuse.reports.section import section
-from perfuse.reports.style import Role, Style
-from perfuse.reports.text import cut_middle
+from perfuse.reports.grid import Cell, Column, Ranked, bar, fitted, section
+from perfuse.reports.runtime.sections import Gathering, RuntimeRequest, block, one_line, plain, rest
+from perfuse.reports.text import Role, Style, cut_middle
 from perfuse.reports.units import bytes_text, count_text, counted, percent_text
 
 BAR_COLUMNS = 8

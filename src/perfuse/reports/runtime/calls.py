@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from perfuse.reports.calls import CallsReport, CallsRequest, calls_report
-from perfuse.reports.calls_text import body_lines
-from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest
-from perfuse.reports.style import Style
+from perfuse.reports.calls import CallsReport, CallsRequest, body_lines, calls_report
+from perfuse.reports.runtime.sections import Gathering, RuntimeRequest
+from perfuse.reports.text import Style
 
 _HEADER = ("kind", "title", "inputs", "clocks", "moments", "diagnostics")
 

@@ -8,10 +8,9 @@ from typing import Any
 
 from perfuse.analysis.counters import CounterValues
 from perfuse.analysis.counters import counters as counters_of
-from perfuse.reports.grid import Cell, Column, grid, sparkline
-from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
-from perfuse.reports.section import section
-from perfuse.reports.style import Role, Style
+from perfuse.reports.grid import Cell, Column, grid, section, sparkline
+from perfuse.reports.runtime.sections import Gathering, RuntimeRequest, plain
+from perfuse.reports.text import Role, Style
 from perfuse.reports.units import bytes_text, counted, duration_text
 
 SPARK_COLUMNS = 20

@@ -7,11 +7,9 @@ from typing import Any
 
 from perfuse.analysis.coverage import Coverage, Covered
 from perfuse.analysis.coverage import coverage as coverage_of
-from perfuse.reports.grid import Cell, Column, bar, grid
-from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
-from perfuse.reports.runtime.rest import rest
-from perfuse.reports.section import section
-from perfuse.reports.style import Role, Style
+from perfuse.reports.grid import Cell, Column, bar, grid, section
+from perfuse.reports.runtime.sections import Gathering, RuntimeRequest, plain, rest
+from perfuse.reports.text import Role, Style
 from perfuse.reports.units import count_text, percent_text
 
 BAR_COLUMNS = 12

@@ -8,12 +8,9 @@ from typing import Any
 from perfuse.analysis.backtraces import innermost
 from perfuse.analysis.exceptions import Exceptions
 from perfuse.analysis.exceptions import exceptions as exceptions_of
-from perfuse.reports.grid import Cell, Column, grid
-from perfuse.reports.runtime.backtrace_text import block, short_name
-from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
-from perfuse.reports.runtime.rest import rest
-from perfuse.reports.section import section
-from perfuse.reports.style import Role, Style
+from perfuse.reports.grid import Cell, Column, grid, section
+from perfuse.reports.runtime.sections import Gathering, RuntimeRequest, block, plain, rest, short_name
+from perfuse.reports.text import Role, Style
 from perfuse.reports.units import count_text, counted
 
 UNKNOWN = "(unknown type)"

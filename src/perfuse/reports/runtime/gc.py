@@ -7,11 +7,9 @@ from typing import Any
 
 from perfuse.analysis.gc import GcActivity, gc_activity
 from perfuse.analysis.spread import Spread
-from perfuse.reports.grid import Cell, Column, grid, sparkline
-from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
-from perfuse.reports.runtime.rest import rest
-from perfuse.reports.section import section
-from perfuse.reports.style import Role, Style
+from perfuse.reports.grid import Cell, Column, grid, section, sparkline
+from perfuse.reports.runtime.sections import Gathering, RuntimeRequest, plain, rest
+from perfuse.reports.text import Role, Style
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text
 
 UNKNOWN = "(unknown type)"

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from perfuse.reports.grid import fields
+from perfuse.reports.grid import fields, section
 from perfuse.reports.names import module_text
-from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest
-from perfuse.reports.section import section
-from perfuse.reports.style import Style
+from perfuse.reports.runtime.sections import Gathering, RuntimeRequest
+from perfuse.reports.text import Style
 from perfuse.reports.units import hex_text
 
 _LATEST = 253402300799

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from perfuse.analysis.program import Compilation, compilation
-from perfuse.reports.grid import Cell, Column, grid, sparkline
-from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
-from perfuse.reports.section import section
-from perfuse.reports.style import Role, Style
+from perfuse.reports.grid import Cell, Column, grid, section, sparkline
+from perfuse.reports.runtime.sections import Gathering, RuntimeRequest, plain
+from perfuse.reports.text import Role, Style
 from perfuse.reports.units import bytes_text, counted
 
 

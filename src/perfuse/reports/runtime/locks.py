@@ -8,12 +8,9 @@ from typing import Any
 
 from perfuse.analysis.locks import Contention, LockContention, contention
 from perfuse.analysis.spread import Spread
-from perfuse.reports.grid import Cell, Column, grid
-from perfuse.reports.runtime.backtrace_text import block, one_line
-from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
-from perfuse.reports.runtime.rest import rest
-from perfuse.reports.section import section
-from perfuse.reports.style import Role, Style
+from perfuse.reports.grid import Cell, Column, grid, section
+from perfuse.reports.runtime.sections import Gathering, RuntimeRequest, block, one_line, plain, rest
+from perfuse.reports.text import Role, Style
 from perfuse.reports.units import count_text, counted, duration_text, hex_text
 
 UNKNOWN = "(unknown type)"

@@ -8,11 +8,9 @@ from typing import Any
 
 from perfuse.analysis.backtraces import Backtrace, allocation_backtraces
 from perfuse.analysis.object_life import ObjectLife, found_objects, lives_of, object_lives
-from perfuse.reports.grid import Cell, Column, grid
-from perfuse.reports.runtime.backtrace_text import block, one_line
-from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
-from perfuse.reports.section import section
-from perfuse.reports.style import Role, Style
+from perfuse.reports.grid import Cell, Column, grid, section
+from perfuse.reports.runtime.sections import Gathering, RuntimeRequest, block, one_line, plain
+from perfuse.reports.text import Role, Style
 from perfuse.reports.units import bytes_text, counted, duration_text, hex_text
 
 

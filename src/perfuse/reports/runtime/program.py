@@ -9,12 +9,9 @@ from typing import Any
 
 from perfuse.analysis.program import Program
 from perfuse.analysis.program import program as program_of
-from perfuse.reports.grid import Cell, Column, grid
-from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
-from perfuse.reports.runtime.rest import rest
-from perfuse.reports.section import section
-from perfuse.reports.style import Role, Style
-from perfuse.reports.text import cut_middle
+from perfuse.reports.grid import Cell, Column, grid, section
+from perfuse.reports.runtime.sections import Gathering, RuntimeRequest, plain, rest
+from perfuse.reports.text import Role, Style, cut_middle
 from perfuse.reports.units import count_text, counted, duration_text, hex_text
 
 _TITLES = {"domain": "Domains", "context": "Contexts", "image": "Images", "assembly": "Assemblies"}

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from perfuse.reports.grid import Cell, Column, grid
-from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest
-from perfuse.reports.section import section
-from perfuse.reports.style import Style
+from perfuse.reports.grid import Cell, Column, grid, section
+from perfuse.reports.runtime.sections import Gathering, RuntimeRequest
+from perfuse.reports.text import Style
 from perfuse.reports.units import count_text, counted
 
 Told = dict[str, int]

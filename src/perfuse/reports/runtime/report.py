@@ -1,21 +1,81 @@
-"""What a managed runtime tells of a program: gathered once, then printed or given as JSON."""
+"""The report of a program on a managed runtime: the list of its sections, data, JSON, text."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from perfuse.reports.findings import summary_lines
 from perfuse.reports.grid import Cell, fields
-from perfuse.reports.inputs import DiagnosticCount, Input, diagnostic_counts, input_text, inputs
-from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest
-from perfuse.reports.runtime.section_list import SECTIONS, Section
-from perfuse.reports.style import Role, Style
+from perfuse.reports.inputs import DiagnosticCount, Input, diagnostic_counts, input_text, inputs, summary_lines
+from perfuse.reports.runtime.sections import Gathering, RuntimeRequest
+from perfuse.reports.text import Role, Style
 from perfuse.reports.units import counted, duration_text
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
+
+
+class SectionModule(Protocol):
+    """What the file of a section has."""
+
+    def gather(self, of: Gathering) -> Any:
+        """The section's facts; None where there is nothing to tell."""
+        ...
+
+    def lines(self, told: Any, asked: RuntimeRequest, style: Style) -> Iterator[str]:
+        """The facts for a terminal."""
+        ...
+
+    def as_json(self, told: Any) -> Any:
+        """The facts as the contract of `report --json` has them."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section of the report.
+
+    Attributes:
+        name: What `--section` takes, and its name in JSON.
+        about: One line: what it tells.
+        tables: It has something to tell where one of these has rows.
+        in_overview: Whether it is shown where no section is asked for.
+    """
+
+    name: str
+    about: str
+    tables: tuple[str, ...]
+    in_overview: bool = True
+
+    def load(self) -> SectionModule:
+        """Its file."""
+        module: Any = importlib.import_module(f"perfuse.reports.runtime.{self.name}")
+        return module  # type: ignore[no-any-return]
+
+
+SECTIONS: tuple[Section, ...] = (
+    Section("header", "what the file says of itself", ("types",), in_overview=False),
+    Section("samples", "where samples were taken: functions, threads, modules", ("samples", "callchains")),
+    Section("calls", "how often methods were called, and how long they took", ("call_events", "call_sums")),
+    Section("allocations", "what was allocated: by type, by place, by thread", ("allocations",)),
+    Section("gc", "pauses, collections, the size of the heap, finalizers", ("slices", "object_moves")),
+    Section("heap", "what is alive in heap shots, what keeps it so, what grew", ("heap_snapshots",)),
+    Section("handles", "handles that were made, and those never freed", ("gc_handles",)),
+    Section("locks", "who waited for which lock, and how long", ("lock_events",)),
+    Section("exceptions", "what was thrown and where, and what handled it", ("exceptions",)),
+    Section("counters", "counters: last values, and on the way there", ("counter_samples",)),
+    Section("coverage", "which statements were run", ("coverage",)),
+    Section("jit", "what was compiled, and when", ("code_objects",)),
+    Section("threads", "threads, with all their names", ("types",)),
+    Section("program", "domains, contexts, images, assemblies", ("types",), in_overview=False),
+    Section("objects", "the lives of single objects: --track, --find", ("types",), in_overview=False),
+    Section("records", "what the file is made of", ("types",), in_overview=False),
+)
+"""Every section, in the order they are shown."""
+
+NAMES = tuple(section.name for section in SECTIONS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from perfuse.analysis.sampled import SUMMED, events
-from perfuse.reports.profile import ProfileReport, profile_report
-from perfuse.reports.profile_text import sample_lines
-from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest
-from perfuse.reports.section import section
-from perfuse.reports.style import Style
+from perfuse.reports.grid import section
+from perfuse.reports.profile import ProfileReport, profile_report, sample_lines
+from perfuse.reports.runtime.sections import Gathering, RuntimeRequest
+from perfuse.reports.text import Style
 from perfuse.reports.units import counted, duration_text
 
 _HEADER = ("kind", "title", "inputs", "joins", "diagnostics")

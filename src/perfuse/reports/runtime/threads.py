@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfuse.analysis.thread_lives import ThreadLife
-from perfuse.reports.grid import Cell, Column, grid
-from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
-from perfuse.reports.runtime.rest import rest
-from perfuse.reports.section import section
-from perfuse.reports.style import Role, Style
+from perfuse.reports.grid import Cell, Column, grid, section
+from perfuse.reports.runtime.sections import Gathering, RuntimeRequest, plain, rest
+from perfuse.reports.text import Role, Style
 from perfuse.reports.units import counted, duration_text, hex_text
 
 

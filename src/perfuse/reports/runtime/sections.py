@@ -1,7 +1,9 @@
-"""What the sections of a report share while they are gathered."""
+"""What the sections of the runtime report share: the request, data made once, backtraces, JSON values."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -9,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from perfuse.analysis.objects import Objects
 from perfuse.analysis.thread_lives import ThreadLife, thread_lives
 from perfuse.reports.json_text import address_value, is_address
+from perfuse.reports.text import Role, Style, cell_width, cut, printable
+from perfuse.reports.units import count_text
 
 if TYPE_CHECKING:
     from perfuse.analysis.orders import Order as CallOrder
@@ -96,3 +100,55 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     return value
+
+
+_PARAMETERS = re.compile(r" \(.*\)$")
+_WRAPPER = re.compile(r"^\(wrapper ([\w-]+)\) ")
+_NAMESPACES = re.compile(r"(?<![\w.])(?:\w+\.)+(?=[^\s:]*:)")
+NOTHING = "(no backtrace)"
+
+
+def short_name(name: str) -> str:
+    """A method without namespaces and parameters.
+
+    >>> short_name("(wrapper managed-to-native) System.Threading.Thread:SleepInternal (int)")
+    'Thread:SleepInternal'
+    """
+    return _NAMESPACES.sub("", _PARAMETERS.sub("", _WRAPPER.sub("", name))) or name
+
+
+def one_line(backtrace: Sequence[str], width: int | None) -> str:
+    """`… → Main → Domains`: as many of the innermost functions as there is room for; not those the runtime made up."""
+    own = list(backtrace)
+    while own and own[-1].startswith("(wrapper") and any(not name.startswith("(wrapper") for name in own):
+        own.pop()
+    names = [printable(short_name(name)) for name in own]
+    if not names:
+        return NOTHING
+    shown = names[-1]
+    for at in range(len(names) - 2, -1, -1):
+        longer = f"{names[at]} → {shown}"
+        if width is not None and cell_width(longer) + (4 if at else 0) > width:
+            return cut(f"… → {shown}", width)
+        shown = longer
+    return shown if width is None else cut(shown, width)
+
+
+def block(backtrace: Sequence[str], frames: int | None, style: Style, indent: str = "      ") -> Iterator[str]:
+    """A line a function, innermost first as a debugger has them; what is cut off is counted."""
+    names = list(reversed(backtrace))
+    shown = names if frames is None else names[:frames]
+    for name in shown:
+        text = indent + printable(name)
+        yield style.paint(text if style.width is None else cut(text, style.width), Role.FAINT)
+    if len(names) > len(shown):
+        yield style.paint(f"{indent}… {len(names) - len(shown)} more", Role.FAINT)
+    if not names:
+        yield style.paint(indent + NOTHING, Role.FAINT)
+
+
+def rest(count: int, section: str, asked: RuntimeRequest, style: Style) -> Iterator[str]:
+    """`… 12 more (--section gc shows them)`; nothing where there are none."""
+    if count > 0:
+        hint = f"--section {section} shows more" if asked.is_overview else "--limit 0 shows all"
+        yield style.paint(f"  … {count_text(count)} more ({hint})", Role.FAINT)

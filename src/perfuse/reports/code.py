@@ -1,14 +1,19 @@
-"""What code dumps tell when there are no samples: what was compiled, when, how often, how big."""
+"""The report of code without samples: data, JSON, text."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from perfuse.reports.inputs import DiagnosticCount, Input, diagnostic_counts, inputs
+from perfuse.reports.grid import Cell, Column, bar, fields, grid, section, sparkline
+from perfuse.reports.inputs import DiagnosticCount, Input, diagnostic_counts, input_text, inputs, summary_lines
+from perfuse.reports.text import Role, Style
+from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
+
 
 TIMELINE_BINS = 60
 LINE_ROWS_BYTES = 64 << 20
@@ -102,21 +107,21 @@ def code_report(profile: Profile, limit: int = 10) -> CodeReport:
         functions=functions,
         code_objects=objects,
         bytes=int(size),
-        groups=_groups(profile),
-        timeline=_timeline(profile, start, end),
-        recompiled=_codes(
+        groups=_query_groups(profile),
+        timeline=_query_timeline(profile, start, end),
+        recompiled=_query_code(
             profile,
             f"WHERE kind = 'jit' GROUP BY function_id HAVING count(*) > 1 ORDER BY n DESC, bytes DESC, name {cut}",
         ),
-        biggest=_codes(profile, f"GROUP BY function_id, code_object_id ORDER BY bytes DESC, name {cut}"),
-        most_lines=_most_lines(profile, kinds, cut),
-        reuse=_reuse(profile),
+        biggest=_query_code(profile, f"GROUP BY function_id, code_object_id ORDER BY bytes DESC, name {cut}"),
+        most_lines=_query_most_lines(profile, kinds, cut),
+        reuse=_query_reuse(profile),
         records=kinds,
         diagnostics=diagnostic_counts(profile),
     )
 
 
-def _groups(profile: Profile) -> list[CodeGroup]:
+def _query_groups(profile: Profile) -> list[CodeGroup]:
     rows = profile.sql("""
         SELECT kind::VARCHAR, tier::VARCHAR, count(*), count(DISTINCT function_id), sum(size_bytes)::BIGINT AS bytes,
                max(size_bytes)
@@ -124,7 +129,7 @@ def _groups(profile: Profile) -> list[CodeGroup]:
     return [CodeGroup(*row) for row in rows]
 
 
-def _timeline(profile: Profile, start: int, end: int) -> list[int]:
+def _query_timeline(profile: Profile, start: int, end: int) -> list[int]:
     bins = [0] * TIMELINE_BINS
     span = max(end - start, 1)
     rows = profile.sql(f"""
@@ -136,7 +141,7 @@ def _timeline(profile: Profile, start: int, end: int) -> list[int]:
     return bins
 
 
-def _codes(profile: Profile, which: str) -> list[Code]:
+def _query_code(profile: Profile, which: str) -> list[Code]:
     rows = profile.sql(f"""
         SELECT any_value(name)::VARCHAR AS name, string_agg(DISTINCT tier::VARCHAR, ', ' ORDER BY tier::VARCHAR),
                count(*) AS n, sum(size_bytes)::BIGINT AS bytes
@@ -144,7 +149,7 @@ def _codes(profile: Profile, which: str) -> list[Code]:
     return [Code(name, tiers or "", count, size) for name, tiers, count, size in rows]
 
 
-def _most_lines(profile: Profile, kinds: list[RecordKind], cut: str) -> list[Code]:
+def _query_most_lines(profile: Profile, kinds: list[RecordKind], cut: str) -> list[Code]:
     # Line rows come from records whose names differ between formats, but always say that they are debug information.
     debug_bytes = sum(kind.bytes for kind in kinds if "DEBUG_INFO" in kind.kind or "INLINE_INFO" in kind.kind)
     if not 0 < debug_bytes <= LINE_ROWS_BYTES:
@@ -157,10 +162,97 @@ def _most_lines(profile: Profile, kinds: list[RecordKind], cut: str) -> list[Cod
     return [Code(*row) for row in rows]
 
 
-def _reuse(profile: Profile) -> Reuse:
+def _query_reuse(profile: Profile) -> Reuse:
     [(addresses, reused)] = profile.sql("""
         SELECT count(*), count(*) FILTER (n > 1)
         FROM (SELECT start_address, count(*) AS n FROM code_objects GROUP BY process_id, start_address)""").fetchall()
     [(retired,)] = profile.sql("SELECT count(*) FROM code_objects WHERE retire_ns IS NOT NULL").fetchall()
     [(moved,)] = profile.sql("SELECT count(*) FROM code_moves").fetchall()
     return Reuse(addresses, reused, retired, moved)
+
+
+BAR_COLUMNS = 12
+
+
+def code_lines(report: CodeReport, style: Style) -> Iterator[str]:
+    """The report, line by line."""
+    yield style.paint(report.title, Role.TITLE)
+    yield ""
+    yield from fields(_header(report), style)
+    if report.groups:
+        yield from section("Code by tier", style)
+        yield from _group_table(report.groups, report.bytes, style)
+    if report.duration_ns > 0:
+        yield from section("Compiled over time", style, f"bytes of code, {duration_text(report.duration_ns)} in all")
+        yield "  " + style.paint(sparkline(report.timeline), Role.JIT)
+    yield from _code_section("Compiled most often", "times", report.recompiled, style)
+    yield from _code_section("Biggest code", "", report.biggest, style)
+    yield from _code_section("Most line rows", "rows", report.most_lines, style)
+    if report.records:
+        yield from section("What the files are made of", style)
+        yield from record_lines(report.records, style)
+    yield from summary_lines(report.diagnostics, style)
+
+
+def record_lines(kinds: Sequence[RecordKind], style: Style) -> Iterator[str]:
+    """Records by kind, with their part of the bytes."""
+    whole = sum(kind.bytes for kind in kinds)
+    columns = [Column("records", right=True), Column("bytes", right=True), Column(""), Column("kind")]
+    rows: list[list[Cell]] = []
+    for kind in kinds:
+        drawn = bar(kind.bytes / whole if whole else 0, BAR_COLUMNS).ljust(BAR_COLUMNS)
+        rows.append([count_text(kind.records), bytes_text(kind.bytes), (drawn, Role.NAME), kind.kind])
+    return grid(columns, rows, style)
+
+
+def _header(report: CodeReport) -> list[tuple[str, Cell]]:
+    pairs: list[tuple[str, Cell]] = [
+        ("files" if index == 0 else "", input_text(one)) for index, one in enumerate(report.inputs)
+    ]
+    made = f"{counted(report.code_objects, 'piece')} of code for {counted(report.functions, 'function')}"
+    pairs.append(("code", f"{made}, {bytes_text(report.bytes)}"))
+    reuse = report.reuse
+    if reuse.reused_addresses or reuse.moved:
+        starts = counted(reuse.start_addresses, "start address", "start addresses")
+        told = f"{count_text(reuse.reused_addresses)} of {starts}"
+        pairs.append(("reuse", f"{told} served more than one piece of code; {counted(reuse.moved, 'move')}"))
+    return pairs
+
+
+def _group_table(groups: Sequence[CodeGroup], whole: int, style: Style) -> Iterator[str]:
+    columns = [
+        Column("bytes", right=True),
+        Column(""),
+        Column(""),
+        Column("pieces", right=True),
+        Column("functions", right=True),
+        Column("largest", right=True),
+        Column("tier", role=Role.NAME, shrinks=6),
+        Column("kind", role=Role.FAINT),
+    ]
+    rows: list[list[Cell]] = []
+    for group in groups:
+        drawn = bar(group.bytes / whole if whole else 0, BAR_COLUMNS).ljust(BAR_COLUMNS)
+        numbers = [
+            count_text(group.code_objects),
+            count_text(group.functions),
+            bytes_text(group.largest_bytes),
+        ]
+        part = percent_text(group.bytes, whole)
+        rows.append([bytes_text(group.bytes), part, (drawn, Role.JIT), *numbers, group.tier or "-", group.kind])
+    return grid(columns, rows, style)
+
+
+def _code_section(title: str, unit: str, codes: Sequence[Code], style: Style) -> Iterator[str]:
+    if not codes:
+        return
+    yield from section(title, style)
+    counts = [Column(unit, right=True)] if unit else []
+    columns = [
+        *counts,
+        Column("bytes", right=True),
+        Column("function", shrinks=16),
+        Column("tier", role=Role.FAINT, shrinks=8),
+    ]
+    rows = [[*([count_text(one.count)] if unit else []), bytes_text(one.bytes), one.name, one.tiers] for one in codes]
+    yield from grid(columns, rows, style)
