@@ -13,7 +13,7 @@ from perfuse.reports.json_text import json_text
 from perfuse.reports.runtime.heap import heap_lines, heap_report, large_shots, overview_lines
 from perfuse.reports.text import Style, cell_width
 
-TESTDATA = Path(__file__).parents[2] / "crates" / "formats" / "src" / "mono" / "testdata"
+TESTDATA = Path(__file__).parents[2] / "crates" / "formats" / "mono" / "src" / "testdata"
 LOGS = [TESTDATA / name for name in ("v01-heapshot.mlpd", "v17-heapshot.mlpd")]
 
 
