@@ -1,5 +1,7 @@
 """What perfuse raises: one family, whose facts are attributes as well as words."""
 
+from collections.abc import Iterable
+
 
 class PerfuseError(Exception):
     """Something that could not be done.
@@ -46,6 +48,22 @@ class QueryError(PerfuseError):
 
 class ExportError(PerfuseError):
     """A result that could not be written, or that the profile has nothing for."""
+
+
+def require_known(value: str, known: Iterable[str], what: str) -> str:
+    """Returns the value if it is a known one.
+
+    Raises:
+        UsageError: It is not; the hint names similar values, or all of them.
+    """
+    names = list(known)
+    if value in names:
+        return value
+    import difflib
+
+    near = difflib.get_close_matches(value, names, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(names)}"
+    raise UsageError(f"no {what} {value!r}", hint=hint)
 
 
 class ExportWarning(UserWarning):

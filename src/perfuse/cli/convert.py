@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from perfuse.cli.console import Console
-from perfuse.cli.options import FILES, ProfileOptions, open_profile, output, profile_options, settle
+from perfuse.cli.options import FILES, ProfileOptions, note_data_loss, open_profile, output, profile_options
 from perfuse.cli.verbs import verb
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.text import Role
@@ -134,4 +134,4 @@ def command(
     if output != "-":
         beside = f", and {', '.join(others)}" if others and "files" in target.outputs else ""
         console.note(f"wrote {output}, {target.name}{beside}")
-    return settle(console, profile.diagnostics)
+    return note_data_loss(console, profile.diagnostics)

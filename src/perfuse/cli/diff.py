@@ -9,7 +9,7 @@ import click
 from perfuse.analysis.diff import Difference
 from perfuse.analysis.measured import STATISTICS, measured
 from perfuse.cli.console import Console
-from perfuse.cli.options import ObjectFile, ProfileOptions, limit, open_profile, profile_options, settle
+from perfuse.cli.options import ObjectFile, ProfileOptions, limit, note_data_loss, open_profile, profile_options
 from perfuse.cli.verbs import verb
 from perfuse.exporters.dot_diff import dot_diff_lines
 from perfuse.reports.diff import csv_lines, diff_lines, diff_report
@@ -71,4 +71,4 @@ def command(
             console.json(report.as_json())
         else:
             console.lines(csv_lines(report) if form == "csv" else diff_lines(report, console.style))
-    return settle(console, [*before.diagnostics, *after.diagnostics])
+    return note_data_loss(console, [*before.diagnostics, *after.diagnostics])

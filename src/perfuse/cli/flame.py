@@ -8,7 +8,7 @@ import click
 
 from perfuse.analysis.sampled import events
 from perfuse.cli.console import Console
-from perfuse.cli.options import FILES, ProfileOptions, open_profile, output, profile_options, settle
+from perfuse.cli.options import FILES, ProfileOptions, note_data_loss, open_profile, output, profile_options
 from perfuse.cli.verbs import verb
 from perfuse.exporters import export
 from perfuse.exporters.source import nothing_sampled
@@ -67,7 +67,7 @@ def command(
     export(_drawn(profile, weight), output, to=to, **options)
     if output != "-":
         console.note(f"wrote {output}")
-    return settle(console, profile.diagnostics)
+    return note_data_loss(console, profile.diagnostics)
 
 
 def _drawn(profile: Profile, weight: str | None) -> Sampled:

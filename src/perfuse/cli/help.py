@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from perfuse.cli.console import Console
-from perfuse.cli.options import near_choice
 from perfuse.cli.verbs import VERBS, verb
+from perfuse.errors import require_known
 
 
 @verb("help", examples=["perfuse help report"])
@@ -18,7 +18,7 @@ def command(ctx: click.Context, console: Console, name: str | None) -> None:
     if name is None:
         console.line(root.get_help())
         return
-    near_choice(name, list(VERBS), "verb")
+    require_known(name, list(VERBS), "verb")
     group = root.command
     assert isinstance(group, click.Group)
     shown = group.get_command(root, name)

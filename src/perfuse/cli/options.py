@@ -14,11 +14,10 @@ import click
 
 import perfuse
 from perfuse.cli import exit_codes
-from perfuse.cli.console import Console
-from perfuse.reports.inputs import counts_text, severity_counts
 
 if TYPE_CHECKING:
     from perfuse import Diagnostic, Profile
+    from perfuse.cli.console import Console
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -103,18 +102,6 @@ def profile_options(function: Callable[..., Any]) -> Callable[..., Any]:
     ):
         gathered = option(gathered)
     return gathered
-
-
-def near_choice(value: str, known: list[str], what: str) -> str:
-    """The value if it is known; else a usage error that suggests near ones."""
-    if value in known:
-        return value
-    error = click.UsageError(f"no {what} {value!r}", click.get_current_context(silent=True))
-    import difflib
-
-    near = difflib.get_close_matches(value, known, n=3, cutoff=0.5)
-    error.hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}"  # type: ignore[attr-defined]
-    raise error
 
 
 class TscRate(click.ParamType[Any]):
@@ -242,11 +229,13 @@ def open_profile(
     return profile
 
 
-def settle(console: Console, diagnostics: Sequence[Diagnostic]) -> int:
+def note_data_loss(console: Console, diagnostics: Sequence[Diagnostic]) -> int:
     """The exit code of a verb that read files, and a note where something recorded could not be read.
 
     Habits that perfuse reads right (`info`, `warning`) are no reason to fail; `perfuse check` tells those too.
     """
+    from perfuse.reports.inputs import counts_text, severity_counts
+
     grave = [found for found in diagnostics if found.severity in GRAVE]
     if not grave:
         return exit_codes.CLEAN

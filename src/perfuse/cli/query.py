@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from perfuse.cli.console import Console
-from perfuse.cli.options import ProfileOptions, limit, open_profile, output, profile_options, settle
+from perfuse.cli.options import ProfileOptions, limit, note_data_loss, open_profile, output, profile_options
 from perfuse.cli.result import FORMATS, write_result
 from perfuse.cli.verbs import verb
 
@@ -53,4 +53,4 @@ def command(
     if relation is None:
         raise click.UsageError("the SQL answers nothing: it must be a SELECT, or FROM a table")
     write_result(console, relation, form, None if output == "-" else output, limit)
-    return settle(console, profile.diagnostics)
+    return note_data_loss(console, profile.diagnostics)

@@ -11,8 +11,9 @@ import click
 
 import perfuse
 from perfuse.cli.console import Console
-from perfuse.cli.options import JSON, STRICT, limit, near_choice
+from perfuse.cli.options import JSON, STRICT, limit
 from perfuse.cli.verbs import verb
+from perfuse.errors import require_known
 from perfuse.reports.json_text import json_text
 from perfuse.reports.text import Role, Style, cut, cut_middle, printable
 from perfuse.reports.units import count_text, hex_text
@@ -86,7 +87,7 @@ def command(
         _write_styled(console, recording, style)
         return
     known = dict(recording.summary.records)
-    wanted = [near_choice(kind, list(known), "record kind") for kind in kinds]
+    wanted = [require_known(kind, list(known), "record kind") for kind in kinds]
     found = _within(recording.records(wanted or None), span)
     if limit is None and not as_json:
         limit = TEXT_LIMIT
@@ -112,7 +113,7 @@ def command(
 def _write_styled(console: Console, recording: Recording, style: str) -> None:
     from perfuse.formats import sframe
 
-    near_choice(style, list(sframe.STYLES), "style")
+    require_known(style, list(sframe.STYLES), "style")
     console.out.flush()
     sframe.open(recording).write_readelf(style, console.out.buffer)
     console.out.buffer.flush()

@@ -9,9 +9,10 @@ from typing import Any
 import click
 
 from perfuse.cli.console import Console
-from perfuse.cli.options import JSON, STRICT, ProfileOptions, limit, near_choice, open_profile
+from perfuse.cli.options import JSON, STRICT, ProfileOptions, limit, open_profile
 from perfuse.cli.result import write_result
 from perfuse.cli.verbs import verb
+from perfuse.errors import require_known
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.text import Role, Style
 from perfuse.reports.units import count_text
@@ -36,7 +37,7 @@ def command(console: Console, arguments: tuple[str, ...], limit: int, as_json: b
     table = last if last in names() and not Path(last).exists() else None
     if table is None:
         if files and not Path(last).exists() and last != "-":
-            near_choice(last, list(names()), "file or table")
+            require_known(last, list(names()), "file or table")
         files.append(last)
     if table is not None and not files:
         spec = specification(table)

@@ -85,9 +85,11 @@ class Verb(click.Command):
         return super().invoke(ctx)
 
 
-def verb(name: str, *, examples: Sequence[str], **kwargs: Any) -> Callable[[Callable[..., Any]], Verb]:
+def verb(
+    name: str, *, examples: Sequence[str], cls: type[Verb] = Verb, **kwargs: Any
+) -> Callable[[Callable[..., Any]], Verb]:
     """Makes a function the verb of that name; it gets the console first, and returns its exit code or None."""
-    return _with_console(click.command(name, cls=Verb, examples=examples, **kwargs))
+    return _with_console(click.command(name, cls=cls, examples=examples, **kwargs))
 
 
 def _with_console(decorator: Callable[..., Verb]) -> Callable[[Callable[..., Any]], Verb]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perfuse.cli.console import Console
-from perfuse.cli.options import JSON, Seconds, settle
+from perfuse.cli.options import JSON, Seconds, note_data_loss
 from perfuse.cli.verbs import verb
 from perfuse.reports.json_text import json_text
 from perfuse.reports.text import Role, Style
@@ -46,7 +46,7 @@ def command(console: Console, file: str, every: float, seconds: float | None, as
         else:
             console.line(line_of(last, console.style))
         console.out.flush()
-    return 0 if last is None else settle(console, last.recording.findings())
+    return 0 if last is None else note_data_loss(console, last.recording.findings())
 
 
 def line_of(growth: Growth, style: Style) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from perfuse.analysis.callgraph import CallEdge, CallGraph, CallPaths
@@ -39,6 +40,7 @@ from perfuse.reports.inputs import (
     inputs,
     summary_lines,
 )
+from perfuse.reports.registry import Options, Report
 from perfuse.reports.text import Role, Style
 from perfuse.reports.units import count_text, counted, duration_text, percent_text, ticks_text
 
@@ -182,6 +184,42 @@ def calls_report(profile: Profile, request: CallsRequest) -> CallsReport:
         migrations=account.migrations(),
         moments=_instant_counts(profile),
         diagnostics=diagnostic_counts(profile),
+    )
+
+
+def build(profile: Profile, options: Options) -> Report:
+    """Builds the report of a profile with call traces."""
+    request = request_of(options)
+    if options.get("--format") == "csv":
+        from perfuse.exporters.csv import write
+
+        write_csv = partial(
+            write,
+            profile,
+            by=request.by,
+            order=request.order if "--sort" in options else None,
+            function=request.pattern,
+            recursive_only=request.recursive_only,
+            llvm=request.rank == "llvm",
+        )
+        return Report(dict, lambda _style: iter(()), profile.diagnostics, write_csv)
+    report = calls_report(profile, request)
+    return Report(report.as_json, partial(calls_lines, report), profile.diagnostics)
+
+
+def request_of(options: Options) -> CallsRequest:
+    """The request that options of the command line stand for."""
+    return CallsRequest(
+        by=options.get("--by") or ("thread" if "--per-thread" in options else "function"),
+        order=options.get("--sort", "self"),
+        pattern=options.get("--function"),
+        limit=options["--limit"] or None,
+        rank="llvm" if "--llvm-compat" in options else "nearest",
+        recursive_only="--recursive-only" in options,
+        per_thread="--per-thread" in options,
+        stacks="--stacks" in options,
+        graph="--graph" in options,
+        tree="--tree" in options,
     )
 
 

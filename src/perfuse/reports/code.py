@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from perfuse.reports.grid import Cell, Column, bar, fields, grid, section, sparkline
 from perfuse.reports.inputs import DiagnosticCount, Input, diagnostic_counts, input_text, inputs, summary_lines
+from perfuse.reports.registry import Options, Report
 from perfuse.reports.text import Role, Style
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text
 
@@ -84,6 +86,12 @@ class CodeReport:
     def as_json(self) -> dict[str, Any]:
         """The contract of `report --json` for code without samples."""
         return {"kind": "code", **asdict(self)}
+
+
+def build(profile: Profile, options: Options) -> Report:
+    """Builds the report of a profile without samples."""
+    report = code_report(profile, options["--limit"])
+    return Report(report.as_json, partial(code_lines, report), profile.diagnostics)
 
 
 def code_report(profile: Profile, limit: int = 10) -> CodeReport:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from perfuse.analysis.sampled import Event, Selection, events
 from perfuse.analysis.weights import FunctionWeight, GroupWeight, Unnamed, Weights
-from perfuse.errors import UsageError
+from perfuse.errors import UsageError, require_known
 from perfuse.reports.grid import Cell, Column, bar, fields, grid, section
 from perfuse.reports.inputs import DiagnosticCount, Input, diagnostic_counts, input_text, inputs, summary_lines
 from perfuse.reports.names import function_text, module_text
+from perfuse.reports.registry import Options, Report
 from perfuse.reports.text import ORIGIN_ROLES, Role, Style, cut_middle
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text
 
@@ -78,6 +81,24 @@ class ProfileReport:
             for one in self.events
         ]
         return {"kind": "samples", **asdict(self), "events": events, **functions, **groups}
+
+
+def build(profile: Profile, options: Options) -> Report:
+    """Builds the report of a profile with samples; without `--event`, the report of its traced calls follows."""
+    event = options.get("--event")
+    if event is not None:
+        require_known(event, [one.name for one in events(profile)], "event")
+    samples = profile_report(profile, options["--limit"], event)
+    if event is not None or not profile.has_traces:
+        return Report(samples.as_json, partial(profile_lines, samples), profile.diagnostics)
+    from perfuse.reports.calls import body_lines, calls_report, request_of
+
+    calls = calls_report(profile, request_of(options))
+    return Report(
+        as_json=lambda: {**samples.as_json(), "calls": calls.as_json()},
+        lines=lambda style: chain(profile_lines(samples, style), body_lines(calls, style)),
+        diagnostics=profile.diagnostics,
+    )
 
 
 def _function_json(one: FunctionWeight) -> dict[str, Any]:

@@ -6,16 +6,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+import perfuse
 from perfuse.errors import ExportError
 from perfuse.reports.grid import Cell, Column, bar, fields, grid, section
 from perfuse.reports.inputs import finding_lines
+from perfuse.reports.registry import Options, Report
 from perfuse.reports.text import Role, Style
 from perfuse.reports.units import bytes_text, count_text, counted, hex_text, percent_text
 
 if TYPE_CHECKING:
     from perfuse.diagnostics import Diagnostic
-    from perfuse.formats.sframe import Piece, SFrame
-    from perfuse.formats.sframe_coverage import Agreement, CodeSection, WithoutRows
+    from perfuse.profile import Profile
+
+# Values of `perfuse.sframe`, which reports do not import: headers, and what is known of the code they cover.
+Piece = Any
+SFrame = Any
+Agreement = Any
+CodeSection = Any
+WithoutRows = Any
 
 
 READERS = {
@@ -76,6 +84,23 @@ class UnwindReport:
             ],
             "findings": [{name: getattr(found, name) for name in told} for found in self.findings],
         }
+
+
+def build(profile: Profile, options: Options) -> Report:
+    """Builds the report of files with unwind tables: one document per file."""
+    reports = [unwind_report(perfuse.sframe.SFrame(one), options["--limit"]) for one in profile.recordings]
+
+    def as_json() -> dict[str, Any]:
+        documents = [report.as_json() for report in reports]
+        return documents[0] if len(documents) == 1 else {"kind": "unwind_tables", "files": documents}
+
+    def lines(style: Style) -> Iterator[str]:
+        for index, report in enumerate(reports):
+            if index:
+                yield ""
+            yield from unwind_lines(report, style)
+
+    return Report(as_json, lines, [found for report in reports for found in report.findings])
 
 
 def unwind_report(opened: SFrame, limit: int = 0) -> UnwindReport:

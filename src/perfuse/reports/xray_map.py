@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import perfuse
 from perfuse.reports.grid import Cell, Column, fields, grid, section
 from perfuse.reports.inputs import finding_lines
+from perfuse.reports.registry import Report
 from perfuse.reports.text import Role, Style, cut_middle
 from perfuse.reports.units import count_text, hex_text
 
@@ -16,7 +19,6 @@ if TYPE_CHECKING:
     from arro3.core import Table
 
     from perfuse.diagnostics import Diagnostic
-    from perfuse.formats.xray_map import InstrumentationMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,18 @@ class SledMapReport:
         return {"kind": "instrumentation_map", **whole, "functions": functions, "findings": findings}
 
 
-def sled_map_report(sled_map: InstrumentationMap, limit: int = 0) -> SledMapReport:
+def build(path: str, limit: int, *, symbol_dirs: Sequence[str] = (), debug_info: bool = True) -> Report:
+    """Builds the report of a program's instrumentation map; the first `limit` functions, all with 0.
+
+    Raises:
+        UnreadableInput: The program cannot be read, or has no map.
+    """
+    sled_map = perfuse.xray.InstrumentationMap.open(path, symbol_dirs=symbol_dirs, debug_info=debug_info)
+    report = sled_map_report(sled_map, limit)
+    return Report(report.as_json, partial(sled_map_lines, report), sled_map.findings)
+
+
+def sled_map_report(sled_map: Any, limit: int = 0) -> SledMapReport:
     """Gathers the report; the first `limit` functions, all with 0."""
     num_functions = min(limit, len(sled_map)) if limit else len(sled_map)
     functions = sled_map.functions.slice(0, num_functions)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from perfuse.errors import require_known
 from perfuse.reports.grid import Cell, fields
 from perfuse.reports.inputs import DiagnosticCount, Input, diagnostic_counts, input_text, inputs, summary_lines
+from perfuse.reports.registry import Options, Report
 from perfuse.reports.runtime.sections import Gathering, RuntimeRequest
 from perfuse.reports.text import Role, Style
 from perfuse.reports.units import counted, duration_text
@@ -75,7 +78,7 @@ SECTIONS: tuple[Section, ...] = (
 )
 """Every section, in the order they are shown."""
 
-NAMES = tuple(section.name for section in SECTIONS)
+SECTION_NAMES = tuple(section.name for section in SECTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +123,34 @@ class RuntimeReport:
         }
 
 
-def is_of_runtime(profile: Profile) -> bool:
-    """Whether a profile is of a program on a managed runtime."""
-    return profile.has("types")
+def build(profile: Profile, options: Options) -> Report:
+    """Builds the report of a profile with logs of a managed runtime."""
+    report = runtime_report(profile, request_of(options))
+    return Report(report.as_json, partial(runtime_lines, report), profile.diagnostics)
+
+
+def request_of(options: Options) -> RuntimeRequest:
+    """The request that options of the command line stand for.
+
+    Raises:
+        UsageError: There is no section of a name that was given.
+    """
+    sections = tuple(require_known(name, SECTION_NAMES, "section") for name in options.get("--section", ()))
+    kind, text = options.get("--find", (None, ""))
+    if "--track" in options or kind:
+        sections = (*sections, "objects")
+    sort = options.get("--sort")
+    return RuntimeRequest(
+        sections=sections,
+        limit=options["--limit"] or None,
+        order="count" if sort == "count" else "bytes",
+        call_order="self" if sort in (None, "bytes") else sort,
+        stacks="--stacks" in options,
+        frames=options.get("--frames") or None,
+        track=options.get("--track", ()),
+        find_bytes=int(text) if kind == "S" else None,
+        find_type=text if kind == "T" else None,
+    )
 
 
 def runtime_report(profile: Profile, request: RuntimeRequest | None = None) -> RuntimeReport:
