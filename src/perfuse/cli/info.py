@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import perfuse
 from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
-from perfuse.cli.exit_codes import Failure, failure
+from perfuse.cli.exit_codes import Failure, describe_failure
 from perfuse.cli.options import FILES, GRAVE, JSON, STRICT
 from perfuse.cli.verbs import verb
 from perfuse.reports.grid import Cell, Column, bar, fields, grid, section
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @JSON
 @STRICT
 def command(console: Console, files: tuple[str, ...], as_json: bool, strict: bool) -> int:
-    """Version, byte order, machine, clock, time span, header fields and counts by record kind: one screen a file."""
+    """Version, byte order, machine, clock, time span, header fields, and counts by kind of record."""
     shown: list[dict[str, Any]] = []
     unreadable: list[dict[str, Any]] = []
     findings: list[Diagnostic] = []
@@ -35,11 +35,11 @@ def command(console: Console, files: tuple[str, ...], as_json: bool, strict: boo
             recording = perfuse.open(path, strict=strict)
             diagnostics = recording.check(limit=1)
         except (OSError, perfuse.PerfuseError) as error:
-            told = failure(error)
-            if told is None or told.exit_code != exit_codes.UNREADABLE:
+            failure = describe_failure(error)
+            if failure.exit_code != exit_codes.UNREADABLE:
                 raise
-            console.note(told.message, told.hint)
-            unreadable.append(_unreadable(path, error, told))
+            console.note(failure.message, failure.hint)
+            unreadable.append(_unreadable(path, error, failure))
             continue
         if as_json:
             shown.append(recording_json(recording, diagnostics))
@@ -53,7 +53,7 @@ def command(console: Console, files: tuple[str, ...], as_json: bool, strict: boo
         console.json({"recordings": shown, **({"unreadable": unreadable} if unreadable else {})})
     if unreadable:
         return exit_codes.UNREADABLE
-    # No note: the screen, and the JSON, have just told the health of every file.
+    # No note: the output states the health of every file.
     return exit_codes.FINDINGS if any(found.severity in GRAVE for found in findings) else exit_codes.CLEAN
 
 
@@ -75,12 +75,12 @@ def recording_json(recording: Recording, diagnostics: list[Diagnostic]) -> dict[
     }
 
 
-def _unreadable(path: str, error: Exception, told: Failure) -> dict[str, Any]:
+def _unreadable(path: str, error: Exception, failure: Failure) -> dict[str, Any]:
     return {
         "path": path,
-        "message": told.message,
+        "message": failure.message,
         "offset": getattr(error, "offset", None),
-        "hint": told.hint,
+        "hint": failure.hint,
     }
 
 
@@ -88,11 +88,11 @@ BAR_COLUMNS = 16
 
 
 def info_lines(recording: Recording, severities: Mapping[str, int], style: Style) -> Iterator[str]:
-    """The screen, line by line."""
+    """The text for one file, line by line."""
     summary = recording.summary
     yield style.paint(recording.path, Role.TITLE)
     yield ""
-    # A mode of a format that has no version, such as XRay's profiling mode, is told by its name.
+    # Modes without a version number, such as XRay's profiling mode, have a name instead.
     version = f" {'version ' if summary.version[0].isdigit() else ''}{summary.version}" if summary.version else ""
     byte_order = f"{summary.endian}-endian"
     pointers = f", {summary.pointer_bytes * 8}-bit" if summary.pointer_bytes else ""
