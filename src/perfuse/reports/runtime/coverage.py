@@ -8,35 +8,35 @@ from typing import Any
 from perfuse.analysis.coverage import Coverage, Covered
 from perfuse.analysis.coverage import coverage as coverage_of
 from perfuse.reports.grid import Cell, Column, bar, grid, section
-from perfuse.reports.runtime.sections import Gathering, RuntimeRequest, plain, rest
+from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext, as_plain, more_rows_line
 from perfuse.reports.text import Role, Style
 from perfuse.reports.units import count_text, percent_text
 
 BAR_COLUMNS = 12
 
 
-def gather(of: Gathering) -> Coverage | None:
+def collect(context: SectionContext) -> Coverage | None:
     """Coverage of the whole recording."""
-    told = coverage_of(of.profile)
-    return told if told.methods else None
+    data = coverage_of(context.profile)
+    return data if data.methods else None
 
 
-def as_json(told: Coverage) -> Any:
+def as_json(data: Coverage) -> Any:
     """Assemblies, classes and methods."""
-    return plain(told)
+    return as_plain(data)
 
 
-def lines(told: Coverage, asked: RuntimeRequest, style: Style) -> Iterator[str]:
+def lines(data: Coverage, request: RuntimeRequest, style: Style) -> Iterator[str]:
     """Assemblies, then classes; in full methods, those with most left out first."""
-    run = sum(one.num_run for one in told.assemblies)
-    whole = sum(one.num_statements for one in told.assemblies)
+    run = sum(one.num_run for one in data.assemblies)
+    whole = sum(one.num_statements for one in data.assemblies)
     yield from section("Coverage", style, f"{count_text(run)} of {count_text(whole)} statements were run")
-    for title, rows in (("assembly", told.assemblies), ("class", told.classes), ("method", told.methods)):
-        if title == "method" and asked.is_overview:
+    for title, rows in (("assembly", data.assemblies), ("class", data.classes), ("method", data.methods)):
+        if title == "method" and request.is_overview:
             continue
-        shown = rows[: asked.rows(5)]
+        shown = rows[: request.rows(5)]
         yield from _table(title, shown, style)
-        yield from rest(len(rows) - len(shown), "coverage", asked, style)
+        yield from more_rows_line(len(rows) - len(shown), "coverage", request, style)
 
 
 def _table(title: str, rows: Sequence[Covered], style: Style) -> Iterator[str]:

@@ -13,7 +13,7 @@ from perfuse.analysis.heap_sites import LeakedHandles, Site, leaked_handles
 from perfuse.analysis.heap_sums import ClassSize, ShotSize, ShotSums, grown
 from perfuse.reports.grid import Cell, Column, fields, grid, section
 from perfuse.reports.json_text import address_value, is_address
-from perfuse.reports.runtime.sections import Gathering, RuntimeRequest
+from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext
 from perfuse.reports.text import Role, Style, cut_middle
 from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text
 
@@ -248,8 +248,8 @@ def _handle_table(handles: Sequence[LeakedHandles], style: Style) -> Iterator[st
     for one in handles:
         retained: Cell = ("-", Role.FAINT) if one.retained_bytes is None else bytes_text(one.retained_bytes)
         objects: Cell = ", ".join(one.types) or ("not in the last shot", Role.FAINT)
-        told = [retained, objects] if found else []
-        rows.append([count_text(one.num_handles), _kind_text(one), *told, _stack_text(one.stack)])
+        data = [retained, objects] if found else []
+        rows.append([count_text(one.num_handles), _kind_text(one), *data, _stack_text(one.stack)])
     return grid(columns, rows, style)
 
 
@@ -427,31 +427,31 @@ def more(number: int, style: Style, what: str = "more") -> Iterator[str]:
 LEFT_OUT = "large shots: what objects retain, and what keeps them alive, with --section heap"
 
 
-def overview_lines(told: HeapOverview, style: Style) -> Iterator[str]:
+def overview_lines(data: HeapOverview, style: Style) -> Iterator[str]:
     """Shots, the types of the last, what grew, and handles that are left, line by line."""
-    if len(told.shots) > 1:
-        yield from shot_lines(told.shots, style)
-    last = told.shots[-1]
-    title = "Heap shot" if len(told.shots) == 1 else f"Heap shot {last.snapshot.snapshot_id}, the last"
+    if len(data.shots) > 1:
+        yield from shot_lines(data.shots, style)
+    last = data.shots[-1]
+    title = "Heap shot" if len(data.shots) == 1 else f"Heap shot {last.snapshot.snapshot_id}, the last"
     yield from section(title, style)
     facts: list[tuple[str, Cell]] = [
         ("holds", f"{counted(last.num_objects, 'object')}, {bytes_text(last.size_bytes)}"),
-        ("linked by", counted(told.num_references, "reference")),
+        ("linked by", counted(data.num_references, "reference")),
     ]
     if last.snapshot.end_ns is None:
         facts.append(("cut short", "its end was not recorded: objects and what refers to them may be missing"))
     yield from fields(facts, style)
     yield ""
-    yield from _class_size_table(told.classes, last.size_bytes, style)
-    yield from more(told.num_classes - len(told.classes), style)
+    yield from _class_size_table(data.classes, last.size_bytes, style)
+    yield from more(data.num_classes - len(data.classes), style)
     yield style.paint(f"  {LEFT_OUT}", Role.FAINT)
-    if told.growth:
-        first = told.shots[0].snapshot
+    if data.growth:
+        first = data.shots[0].snapshot
         note = f"{duration_text(last.snapshot.ts_ns - first.ts_ns)} earlier"
         yield from section(f"Grew since heap shot {first.snapshot_id}", style, note)
-        yield from _class_growth_table(told.growth, style)
-        yield from more(told.num_grown - len(told.growth), style)
-    yield from handle_lines(told.leaked_handles, style)
+        yield from _class_growth_table(data.growth, style)
+        yield from more(data.num_grown - len(data.growth), style)
+    yield from handle_lines(data.leaked_handles, style)
 
 
 def _class_size_table(classes: Sequence[ClassSize], whole: int, style: Style) -> Iterator[str]:
@@ -485,18 +485,18 @@ def _class_growth_table(growth: Sequence[ClassSize], style: Style) -> Iterator[s
     return grid(columns, rows, style)
 
 
-def gather(of: Gathering) -> HeapReport | HeapOverview | None:
+def collect(context: SectionContext) -> HeapReport | HeapOverview | None:
     """The last shot, and what changed since the first; of large ones an overview tells only what they hold."""
-    limit = of.request.rows(5) or 0
-    large = large_shots(of.profile, limit) if of.request.is_overview else None
-    return large or heap_report(of.profile, limit)
+    limit = context.request.rows(5) or 0
+    large = large_shots(context.profile, limit) if context.request.is_overview else None
+    return large or heap_report(context.profile, limit)
 
 
-def as_json(told: HeapReport | HeapOverview) -> Any:
+def as_json(data: HeapReport | HeapOverview) -> Any:
     """Shots, the last of them in full, growth."""
-    return told.as_json()
+    return data.as_json()
 
 
-def lines(told: HeapReport | HeapOverview, _asked: RuntimeRequest, style: Style) -> Iterator[str]:
+def lines(data: HeapReport | HeapOverview, _request: RuntimeRequest, style: Style) -> Iterator[str]:
     """Shots, classes by what they retain, paths from roots, growth, sites."""
-    return overview_lines(told, style) if isinstance(told, HeapOverview) else heap_lines(told, style)
+    return overview_lines(data, style) if isinstance(data, HeapOverview) else heap_lines(data, style)

@@ -12,7 +12,7 @@ from perfuse.errors import require_known
 from perfuse.reports.grid import Cell, fields
 from perfuse.reports.inputs import DiagnosticCount, Input, diagnostic_counts, input_text, inputs, summary_lines
 from perfuse.reports.registry import Options, Report
-from perfuse.reports.runtime.sections import Gathering, RuntimeRequest
+from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext
 from perfuse.reports.text import Role, Style
 from perfuse.reports.units import counted, duration_text
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 class SectionModule(Protocol):
     """What the file of a section has."""
 
-    def gather(self, of: Gathering) -> Any:
+    def collect(self, context: SectionContext) -> Any:
         """The section's facts; None where there is nothing to tell."""
         ...
 
-    def lines(self, told: Any, asked: RuntimeRequest, style: Style) -> Iterator[str]:
+    def lines(self, sections: Any, request: RuntimeRequest, style: Style) -> Iterator[str]:
         """The facts for a terminal."""
         ...
 
-    def as_json(self, told: Any) -> Any:
+    def as_json(self, sections: Any) -> Any:
         """The facts as the contract of `report --json` has them."""
         ...
 
@@ -92,7 +92,7 @@ class RuntimeReport:
         duration_ns: From there to the last.
         num_threads: Threads.
         request: What was asked for.
-        told: The facts of each section that has any.
+        sections: The facts of each section that has any.
         diagnostics: Departures found in the files.
     """
 
@@ -102,7 +102,7 @@ class RuntimeReport:
     duration_ns: int
     num_threads: int
     request: RuntimeRequest
-    told: dict[str, Any]
+    sections: dict[str, Any]
     diagnostics: list[DiagnosticCount]
 
     def as_json(self) -> dict[str, Any]:
@@ -115,9 +115,9 @@ class RuntimeReport:
             "duration_ns": self.duration_ns,
             "num_threads": self.num_threads,
             **{
-                section.name: section.load().as_json(self.told[section.name])
+                section.name: section.load().as_json(self.sections[section.name])
                 for section in SECTIONS
-                if section.name in self.told
+                if section.name in self.sections
             },
             "diagnostics": [asdict(one) for one in self.diagnostics],
         }
@@ -155,23 +155,23 @@ def request_of(options: Options) -> RuntimeRequest:
 
 def runtime_report(profile: Profile, request: RuntimeRequest | None = None) -> RuntimeReport:
     """Gathers the sections that were asked for and have something to tell; only the tables they need are made."""
-    asked = request or RuntimeRequest()
-    of = Gathering(profile, asked)
-    told = {}
-    for section in _wanted(asked):
+    request = request or RuntimeRequest()
+    context = SectionContext(profile, request)
+    sections = {}
+    for section in _wanted(request):
         if any(profile.has(table) for table in section.tables):
-            facts = section.load().gather(of)
+            facts = section.load().collect(context)
             if facts is not None:
-                told[section.name] = facts
+                sections[section.name] = facts
     first, last = profile.span_ns or (0, 0)
     return RuntimeReport(
         title=profile.title,
         inputs=inputs(profile),
         start_ns=first,
         duration_ns=last - first,
-        num_threads=len(of.thread_labels),
-        request=asked,
-        told=told,
+        num_threads=len(context.thread_labels),
+        request=request,
+        sections=sections,
         diagnostics=diagnostic_counts(profile),
     )
 
@@ -186,8 +186,8 @@ def runtime_lines(report: RuntimeReport, style: Style) -> Iterator[str]:
     pairs.append(("over", f"{duration_text(report.duration_ns)}, {counted(report.num_threads, 'thread')}"))
     yield from fields(pairs, style)
     for section in SECTIONS:
-        if section.name in report.told:
-            yield from section.load().lines(report.told[section.name], report.request, style)
+        if section.name in report.sections:
+            yield from section.load().lines(report.sections[section.name], report.request, style)
     left = [section.name for section in SECTIONS if not section.in_overview and section.name != "objects"]
     if report.request.is_overview:
         yield ""
@@ -195,7 +195,7 @@ def runtime_lines(report: RuntimeReport, style: Style) -> Iterator[str]:
     yield from summary_lines(report.diagnostics, style)
 
 
-def _wanted(asked: RuntimeRequest) -> list[Section]:
-    if asked.is_overview:
+def _wanted(request: RuntimeRequest) -> list[Section]:
+    if request.is_overview:
         return [section for section in SECTIONS if section.in_overview]
-    return [section for section in SECTIONS if section.name in asked.sections]
+    return [section for section in SECTIONS if section.name in request.sections]

@@ -30,8 +30,8 @@ class RuntimeRequest:
         call_order: What functions with calls are sorted by.
         stacks: Whether backtraces are shown whole, below what they belong to.
         frames: Innermost functions of a backtrace that are shown then; None for all.
-        track: Addresses of objects whose lives are told.
-        find_bytes: Objects of that size or more, whose lives are told.
+        track: Addresses of objects whose lives are data.
+        find_bytes: Objects of that size or more, whose lives are data.
         find_type: Objects of types with that in their name.
     """
 
@@ -58,7 +58,7 @@ class RuntimeRequest:
 
 
 @dataclass(frozen=True)
-class Gathering:
+class SectionContext:
     """A profile while it is looked at: what several sections need is made once.
 
     Attributes:
@@ -91,14 +91,14 @@ class Gathering:
         return span[0] if span else 0
 
 
-def plain(value: Any) -> Any:
+def as_plain(value: Any) -> Any:
     """Dataclasses as dictionaries, addresses as `"0x…"`."""
     if is_dataclass(value) and not isinstance(value, type):
         value = asdict(value)
     if isinstance(value, dict):
-        return {name: address_value(item) if is_address(name) else plain(item) for name, item in value.items()}
+        return {name: address_value(item) if is_address(name) else as_plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [as_plain(item) for item in value]
     return value
 
 
@@ -117,7 +117,7 @@ def short_name(name: str) -> str:
     return _NAMESPACES.sub("", _PARAMETERS.sub("", _WRAPPER.sub("", name))) or name
 
 
-def one_line(backtrace: Sequence[str], width: int | None) -> str:
+def backtrace_text(backtrace: Sequence[str], width: int | None) -> str:
     """`… → Main → Domains`: as many of the innermost functions as there is room for; not those the runtime made up."""
     own = list(backtrace)
     while own and own[-1].startswith("(wrapper") and any(not name.startswith("(wrapper") for name in own):
@@ -134,7 +134,9 @@ def one_line(backtrace: Sequence[str], width: int | None) -> str:
     return shown if width is None else cut(shown, width)
 
 
-def block(backtrace: Sequence[str], frames: int | None, style: Style, indent: str = "      ") -> Iterator[str]:
+def backtrace_lines(
+    backtrace: Sequence[str], frames: int | None, style: Style, indent: str = "      "
+) -> Iterator[str]:
     """A line a function, innermost first as a debugger has them; what is cut off is counted."""
     names = list(reversed(backtrace))
     shown = names if frames is None else names[:frames]
@@ -147,8 +149,8 @@ def block(backtrace: Sequence[str], frames: int | None, style: Style, indent: st
         yield style.paint(indent + NOTHING, Role.FAINT)
 
 
-def rest(count: int, section: str, asked: RuntimeRequest, style: Style) -> Iterator[str]:
+def more_rows_line(count: int, section: str, request: RuntimeRequest, style: Style) -> Iterator[str]:
     """`… 12 more (--section gc shows them)`; nothing where there are none."""
     if count > 0:
-        hint = f"--section {section} shows more" if asked.is_overview else "--limit 0 shows all"
+        hint = f"--section {section} shows more" if request.is_overview else "--limit 0 shows all"
         yield style.paint(f"  … {count_text(count)} more ({hint})", Role.FAINT)
