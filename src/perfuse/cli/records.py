@@ -204,7 +204,7 @@ def _entry_lines(name: str, entries: list[Any], room: int, style: Style) -> Iter
             text = _value_text(entry)
         yield f"{INDENT}  {cut(text, room - len(INDENT) - 2)}"
     if len(entries) > ENTRIES_SHOWN:
-        yield style.paint(f"{INDENT}  … {count_text(len(entries) - ENTRIES_SHOWN)} more (--json has all)", Role.FAINT)
+        yield style.paint(f"{INDENT}  … {count_text(len(entries) - ENTRIES_SHOWN)} more (--json shows all)", Role.FAINT)
 
 
 def _value_text(value: Any) -> str:

@@ -38,7 +38,7 @@ def check_assertions(profile: Profile, assertions: list[Assertion]) -> tuple[lis
 
 
 def verdict_lines(verdicts: Sequence[Verdict], style: Style) -> Iterator[str]:
-    """A line each, with the value that was found."""
+    """One line per assertion, with the value of the fact."""
     for one in verdicts:
         mark = style.paint("holds", Role.GOOD) if one.holds else style.paint("fails", Role.ERROR)
         yield f"  {mark}  {one.assertion.text}  {style.paint(value_text(one), Role.FAINT)}"

@@ -18,19 +18,19 @@ BAR_COLUMNS = 8
 NAME_COMFORT = 30
 
 _FIGURES = ("min", "median", "p90", "p99", "max", "sum", "total")
-# The higher, the sooner it is left out; what the rows are sorted by always stays.
+# Columns with the highest rank are left out first; the column of the sort order always stays.
 _FUNCTION_RANKS = {"min": 9, "p90": 8, "sum": 5, "total": 10, "max": 2, "p99": 1, "median": 1}
 _EDGE_RANKS = {"min": 9, "p90": 8, "sum": 1, "total": 10, "max": 3, "p99": 2, "median": 2}
 
 
 Time = Callable[[int], str]
-"""How a length of time is shown."""
+"""Formats a duration."""
 
 
 def function_lines(
     rows: Sequence[FunctionLatency], whole_ns: int, order: str, style: Style, time: Time = duration_text
 ) -> Iterator[str]:
-    """Functions with their statistics; `whole_ns` is what shares are of."""
+    """A table of functions with their statistics; shares are of `whole_ns`."""
     latencies = [one.latency for one in rows]
     most = max((one.self_ns for one in latencies), default=0)
     bars: list[Cell] = [
@@ -55,7 +55,7 @@ def function_lines(
 
 
 def edge_lines(edges: Sequence[CallEdge], order: str, style: Style, time: Time = duration_text) -> Iterator[str]:
-    """Edges of the call graph with their statistics."""
+    """A table of edges of the call graph with their statistics."""
     latencies = [one.latency for one in edges]
     columns = [
         Ranked(Column("calls", right=True), [count_text(one.num_calls) for one in latencies]),
@@ -68,7 +68,7 @@ def edge_lines(edges: Sequence[CallEdge], order: str, style: Style, time: Time =
 
 
 def endings_text(one: Latency) -> str:
-    """What is special about how calls began or ended: `3 unwound, 1 open`."""
+    """Counts of calls with an unusual start or end: `3 unwound, 1 open at the end`."""
     counts = (
         (one.num_unwound, "unwound"),
         (one.num_truncated, "open at the end"),
@@ -84,7 +84,7 @@ def _figure_columns(latencies: Sequence[Latency], ranks: dict[str, int], order: 
     columns = []
     for name in _FIGURES:
         values = [None if name == "sum" and not one.num_timed else getattr(one, f"{name}_ns") for one in latencies]
-        # Of sums alone, without single calls, there are no durations.
+        # Logs that only have sums over calls have no single durations.
         if any(value is not None for value in values):
             cells = ["-" if value is None else time(value) for value in values]
             columns.append(Ranked(Column(name, right=True), cells, 0 if name == order else ranks[name]))
@@ -109,7 +109,7 @@ def _where_column(functions: Sequence[Function]) -> list[Ranked]:
 
 
 def where_text(function: Function) -> str:
-    """`lvm.c:1151`, or the module where the source is not known."""
+    """`lvm.c:1151`, or the module where the source is unknown."""
     if function.path:
         name = function.path.rsplit("/", 1)[-1]
         return f"{name}:{function.line}" if function.line else name
@@ -118,7 +118,7 @@ def where_text(function: Function) -> str:
 
 ARROW = " → "
 INDENT_MOST = 40
-"""A call tree goes no further to the right than this; deeper nodes tell their depth by a number."""
+"""Deeper nodes of a call tree are not indented further; a number states their depth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class CallTree:
 
 
 def stack_lines(top: StackList, style: Style, time: Callable[[int], str] = duration_text) -> Iterator[str]:
-    """A line a stack: the innermost functions, and the outermost, as far as there is room."""
+    """One line per stack: the outermost function, and as many innermost ones as fit."""
     numbers = [
         [time(one.self_ns), percent_text(one.self_ns, top.whole_ns), count_text(one.num_calls)] for one in top.stacks
     ]
@@ -156,7 +156,7 @@ def stack_lines(top: StackList, style: Style, time: Callable[[int], str] = durat
 
 
 def stack_blocks(top: StackList, style: Style, time: Callable[[int], str] = duration_text) -> Iterator[str]:
-    """A paragraph a stack, with all its functions."""
+    """One paragraph per stack, with all its functions."""
     for index, one in enumerate(top.stacks):
         if index:
             yield ""
@@ -173,7 +173,7 @@ def stack_blocks(top: StackList, style: Style, time: Callable[[int], str] = dura
 
 
 def tree_lines(tree: CallTree, style: Style, time: Callable[[int], str] = duration_text) -> Iterator[str]:
-    """A line a node, indented by its depth."""
+    """One line per node, indented by its depth."""
     rows: list[list[Cell]] = []
     for node in tree.nodes:
         depth = node.depth if node.depth <= INDENT_MOST else INDENT_MOST
@@ -193,7 +193,7 @@ def tree_lines(tree: CallTree, style: Style, time: Callable[[int], str] = durati
 
 
 def path_text(stack: CallStack, room: int | None) -> str:
-    """A stack in `room` columns: functions in its middle are left out, never the innermost."""
+    """A stack in `room` columns: functions in the middle are left out, never the innermost."""
     names = names_of(stack)
     text = ARROW.join(names)
     if room is None or cell_width(text) <= room:
@@ -207,7 +207,7 @@ def path_text(stack: CallStack, room: int | None) -> str:
 
 
 def names_of(stack: CallStack) -> list[str]:
-    """Names, outermost first; a function that calls itself again and again is told once, with how often."""
+    """Names, outermost first; consecutive recursive calls are one name with their number."""
     told = []
     for function, run in groupby(stack.functions):
         times = sum(1 for _ in run)

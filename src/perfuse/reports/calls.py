@@ -50,15 +50,15 @@ if TYPE_CHECKING:
 
 STACK_ORDERS = ("self", "total", "count")
 TREE_SHARE = 0.005
-"""Call tree nodes lighter than this part of the whole are not shown."""
+"""Nodes of the call tree with less than this share of the time are left out."""
 TREE_DEPTH = 400
-"""Deeper ones are not shown either: names would be off any screen, and JSON too deep to check by eye."""
+"""Deeper nodes are left out as well."""
 STACKS_ON_SCREEN = 5
 
 
 @dataclass(frozen=True, slots=True)
 class CallsRequest:
-    """What is to be reported of calls; the options of `perfuse report`."""
+    """What a report of calls contains; the options of `perfuse report`."""
 
     by: Grouping = "function"
     order: Order = "self"
@@ -71,7 +71,7 @@ class CallsRequest:
     graph: bool = False
     tree: bool = False
     functions: bool = False
-    """Whether functions are listed even where other views were asked for."""
+    """Whether functions are listed even where other views were requested."""
 
     @property
     def shows_functions(self) -> bool:
@@ -80,13 +80,13 @@ class CallsRequest:
 
     @property
     def whole_screen(self) -> bool:
-        """Whether no view was asked for by itself."""
+        """Whether no single view was requested."""
         return not (self.stacks or self.graph or self.tree)
 
 
 @dataclass(frozen=True, slots=True)
-class MomentCount:
-    """Moments of a kind and type."""
+class InstantCount:
+    """The number of instants of a kind and type."""
 
     kind: str
     event_type: int | None
@@ -95,7 +95,7 @@ class MomentCount:
 
 @dataclass(frozen=True, slots=True)
 class CallsReport:
-    """Everything `perfuse report` tells of calls."""
+    """The report of calls."""
 
     title: str
     inputs: list[Input]
@@ -112,16 +112,16 @@ class CallsReport:
     trees: list[CallTree]
     threads: list[ThreadActivity]
     migrations: list[Migration]
-    moments: list[MomentCount]
+    moments: list[InstantCount]
     diagnostics: list[DiagnosticCount]
 
     @property
     def unit(self) -> str:
-        """What times are in: `ns`, or `ticks` where no file tells how long a tick is."""
+        """The unit of times: `ns`, or `ticks` where the rate of the clock is unknown."""
         return "ns" if any(clock.hz for clock in self.clocks) else "ticks"
 
     def as_json(self) -> dict[str, Any]:
-        """The contract of `report --json` for calls."""
+        """The documented JSON of `report --json` for calls."""
         asked = self.request
         return {
             "kind": "calls",
@@ -147,10 +147,10 @@ class CallsReport:
 
 
 def calls_report(profile: Profile, request: CallsRequest) -> CallsReport:
-    """Gathers the report of a profile with call traces.
+    """Collects the report of a profile with call traces.
 
     Raises:
-        UsageError: The pattern for names is no regular expression.
+        UsageError: The pattern for names is not a valid regular expression.
     """
     shows_stacks = request.stacks or request.whole_screen
     account = CallAccount(
@@ -234,7 +234,7 @@ def function_json(one: FunctionLatency) -> dict[str, Any]:
 
 
 def thread_json(thread: Thread) -> dict[str, Any]:
-    """A thread, by the numbers people know."""
+    """A thread by its pid, tid and name."""
     return {"pid": thread.pid, "tid": thread.tid, "name": thread.name}
 
 
@@ -268,7 +268,7 @@ def _tree_json(tree: CallTree) -> dict[str, Any]:
 
 
 def _edge_order(order: Order) -> Order:
-    # What a function takes itself is spread over those who call it: an edge is looked at for what it takes in all.
+    # Self time of a function is not divided among its callers: edges are sorted by the sum of durations instead.
     return "sum" if order == "self" else order
 
 
@@ -292,20 +292,20 @@ def _clocks(profile: Profile) -> list[Clock]:
     return [Clock(paths[source], *rest) for source, *rest in rows]
 
 
-def _instant_counts(profile: Profile) -> list[MomentCount]:
+def _instant_counts(profile: Profile) -> list[InstantCount]:
     counts: Counter[tuple[str, int | None]] = Counter()
-    # Streamed: what comes with them may be more than memory.
+    # Streamed: the table may be larger than memory.
     for batch in profile.tables["instants"].stream():
         counts.update(zip(batch["kind"].to_pylist(), batch["event_type"].to_pylist(), strict=True))
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0][0], item[0][1] or 0))
-    return [MomentCount(kind, event_type, count) for (kind, event_type), count in ordered]
+    return [InstantCount(kind, event_type, count) for (kind, event_type), count in ordered]
 
 
 BAR_COLUMNS = 12
 ROWS_SHOWN = 8
 _GROUPING_WORDS = {"function": "", "thread": " by thread", "cpu": " by processor"}
 _ORDER_WORDS = {
-    "self": "time in themselves",
+    "self": "self time",
     "sum": "sum of durations",
     "total": "time on the stack",
     "count": "number of calls",
@@ -317,8 +317,8 @@ _ORDER_WORDS = {
     "name": "name",
 }
 _STACK_ORDER_WORDS = {
-    "self": "time in their innermost function",
-    "total": "time with all they called",
+    "self": "self time of the innermost function",
+    "total": "total time",
     "count": "number of calls",
 }
 
@@ -333,10 +333,7 @@ def calls_lines(report: CallsReport, style: Style) -> Iterator[str]:
 
 
 def body_lines(report: CallsReport, style: Style, *, brief: bool = False) -> Iterator[str]:
-    """The report without header and findings: what a report of samples has more where there are calls too.
-
-    `brief` leaves out what is not about functions.
-    """
+    """The report without header and diagnostics, as it follows a report of samples."""
     asked = report.request
     if asked.shows_functions:
         yield from _function_section(report, style)
@@ -348,7 +345,7 @@ def body_lines(report: CallsReport, style: Style, *, brief: bool = False) -> Ite
         yield from _more(report.num_edges - len(report.edges), style)
     for tree in report.trees:
         of = f" of {tree.thread.label}" if tree.thread else ""
-        yield from section(f"Call tree{of}", style, "callers above what they called; light branches left out")
+        yield from section(f"Call tree{of}", style, "callers above callees; branches below 0.5% left out")
         yield from tree_lines(tree, style, _time(report))
     for top in report.stacks:
         yield from _stack_section(top, asked.whole_screen, style, _time(report))
@@ -373,7 +370,7 @@ def _header(report: CallsReport) -> list[tuple[str, Cell]]:
     clocks = list(dict.fromkeys(line for clock in report.clocks for line in clock_lines(clock)))
     pairs += [("clock" if i == 0 else "", text) for i, text in enumerate(clocks)]
     if report.request.rank == "llvm":
-        pairs.append(("compare", "percentiles and rate as llvm-xray account takes them"))
+        pairs.append(("compare", "percentiles and clock rate as in llvm-xray account"))
     return pairs
 
 
@@ -426,7 +423,7 @@ def _thread_section(threads: Sequence[ThreadActivity], style: Style, time: Time)
         Ranked(Column("thread", shrinks=12), [one.thread.label for one in shown]),
     ]
     yield from fitted(columns, style)
-    yield from _more(len(threads) - len(shown), style, "--json has all")
+    yield from _more(len(threads) - len(shown), style, "--json shows all")
 
 
 def _share(one: ThreadActivity) -> str:
@@ -439,27 +436,27 @@ def _migration_section(migrations: Sequence[Migration], style: Style) -> Iterato
     if not migrations:
         return
     total = sum(one.num_migrations for one in migrations)
-    yield from section("Processors", style, f"threads were moved between them {counted(total, 'time')}")
+    yield from section("Processors", style, f"threads moved between them {counted(total, 'time')}")
     rows: list[list[Cell]] = [
         [counted(one.num_migrations, "time"), f"{one.from_cpu} → {one.to_cpu}", one.thread.label]
         for one in migrations[:ROWS_SHOWN]
     ]
     yield from grid([Column("", right=True), Column("", role=Role.NAME), Column("", shrinks=12)], rows, style)
-    yield from _more(len(migrations) - ROWS_SHOWN, style, "--json has all")
+    yield from _more(len(migrations) - ROWS_SHOWN, style, "--json shows all")
 
 
-def _instant_section(moments: Sequence[MomentCount], style: Style) -> Iterator[str]:
-    # Of others, such as loaded images, the runtime told, not the program.
+def _instant_section(moments: Sequence[InstantCount], style: Style) -> Iterator[str]:
+    # Others, such as loaded images, are events of the runtime, not of the program.
     moments = [one for one in moments if one.kind.endswith("_event")]
     if not moments:
         return
-    yield from section("Events the program marked", style, "table instants has what they tell")
+    yield from section("Custom and typed events", style, "details: table instants")
     rows: list[list[Cell]] = [
         [count_text(one.count), one.kind.replace("_", " ") + ("" if one.event_type is None else f" {one.event_type}")]
         for one in moments[:ROWS_SHOWN]
     ]
     yield from grid([Column("", right=True), Column("", shrinks=12)], rows, style)
-    yield from _more(len(moments) - ROWS_SHOWN, style, "--json has all")
+    yield from _more(len(moments) - ROWS_SHOWN, style, "--json shows all")
 
 
 def _more(count: int, style: Style, hint: str = "--limit 0 shows all") -> Iterator[str]:

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 TIMELINE_BINS = 60
 LINE_ROWS_BYTES = 64 << 20
-"""Debug records above this size in all are not decoded for a report; `line_rows` has them for who asks."""
+"""Larger debug records are not decoded for a report; they are in table `line_rows`."""
 
 
 @dataclass(frozen=True, slots=True)
 class CodeGroup:
-    """Code of one kind and tier."""
+    """Code objects of one kind and tier."""
 
     kind: str
     tier: str | None
@@ -36,7 +36,7 @@ class CodeGroup:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """One piece of code that stands out; `count` says by how much (bytes, line rows, compilations)."""
+    """A function or code object in a list of the largest; `count` is its number of line rows or compilations."""
 
     name: str
     tiers: str
@@ -46,7 +46,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class RecordKind:
-    """What the file is made of."""
+    """Number and size of the records of a kind."""
 
     kind: str
     records: int
@@ -55,7 +55,7 @@ class RecordKind:
 
 @dataclass(frozen=True, slots=True)
 class Reuse:
-    """Code addresses over time: how many starts served more than one piece of code."""
+    """Reuse of code addresses over time."""
 
     start_addresses: int
     reused_addresses: int
@@ -65,7 +65,7 @@ class Reuse:
 
 @dataclass(frozen=True, slots=True)
 class CodeReport:
-    """Everything `perfuse report` tells of code without samples."""
+    """The report of code without samples."""
 
     title: str
     inputs: list[Input]
@@ -84,7 +84,7 @@ class CodeReport:
     diagnostics: list[DiagnosticCount]
 
     def as_json(self) -> dict[str, Any]:
-        """The contract of `report --json` for code without samples."""
+        """The documented JSON of `report --json` for code without samples."""
         return {"kind": "code", **asdict(self)}
 
 
@@ -95,7 +95,7 @@ def build(profile: Profile, options: Options) -> Report:
 
 
 def code_report(profile: Profile, limit: int = 10) -> CodeReport:
-    """Gathers the report of a profile without samples; `limit` rows a list, all with 0."""
+    """Collects the report of a profile without samples; `limit` rows per list, 0 for all."""
     cut = f"LIMIT {limit}" if limit else ""
     [(start, end, objects, functions, size)] = profile.sql(
         "SELECT coalesce(min(create_ns), 0), coalesce(max(create_ns), 0), count(*), count(DISTINCT function_id),"
@@ -158,7 +158,7 @@ def _query_code(profile: Profile, which: str) -> list[Code]:
 
 
 def _query_most_lines(profile: Profile, kinds: list[RecordKind], cut: str) -> list[Code]:
-    # Line rows come from records whose names differ between formats, but always say that they are debug information.
+    # The names of records with line rows differ between formats, but all of them contain one of these words.
     debug_bytes = sum(kind.bytes for kind in kinds if "DEBUG_INFO" in kind.kind or "INLINE_INFO" in kind.kind)
     if not 0 < debug_bytes <= LINE_ROWS_BYTES:
         return []
@@ -197,13 +197,13 @@ def code_lines(report: CodeReport, style: Style) -> Iterator[str]:
     yield from _code_section("Biggest code", "", report.biggest, style)
     yield from _code_section("Most line rows", "rows", report.most_lines, style)
     if report.records:
-        yield from section("What the files are made of", style)
+        yield from section("Records", style)
         yield from record_lines(report.records, style)
     yield from summary_lines(report.diagnostics, style)
 
 
 def record_lines(kinds: Sequence[RecordKind], style: Style) -> Iterator[str]:
-    """Records by kind, with their part of the bytes."""
+    """A table of records by kind, with their share of the bytes."""
     whole = sum(kind.bytes for kind in kinds)
     columns = [Column("records", right=True), Column("bytes", right=True), Column(""), Column("kind")]
     rows: list[list[Cell]] = []
@@ -222,8 +222,8 @@ def _header(report: CodeReport) -> list[tuple[str, Cell]]:
     reuse = report.reuse
     if reuse.reused_addresses or reuse.moved:
         starts = counted(reuse.start_addresses, "start address", "start addresses")
-        told = f"{count_text(reuse.reused_addresses)} of {starts}"
-        pairs.append(("reuse", f"{told} served more than one piece of code; {counted(reuse.moved, 'move')}"))
+        reused = f"{count_text(reuse.reused_addresses)} of {starts}"
+        pairs.append(("reuse", f"{reused} were used by more than one piece of code; {counted(reuse.moved, 'move')}"))
     return pairs
 
 

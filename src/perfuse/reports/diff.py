@@ -28,14 +28,14 @@ _NAMED = ("name", "module", "path", "line")
 
 @dataclass(frozen=True, slots=True)
 class DiffReport:
-    """Everything `perfuse diff` tells.
+    """The report of `perfuse diff`.
 
     Attributes:
-        difference: What was compared.
-        inputs: The files of either.
-        order: Which statistic's change functions are sorted by.
+        difference: The comparison.
+        inputs: The files of each side.
+        order: The statistic by whose change functions are sorted.
         counts: Number of functions by state.
-        functions: Those that changed most.
+        functions: The functions with the largest changes.
     """
 
     difference: Difference
@@ -46,11 +46,11 @@ class DiffReport:
 
     @property
     def num_left_out(self) -> int:
-        """Functions that differ, and are not listed."""
+        """The number of functions that differ and are not listed."""
         return sum(self.counts[state] for state in STATES if state != "same") - len(self.functions)
 
     def as_json(self) -> dict[str, Any]:
-        """The contract of `diff --json`."""
+        """The documented JSON of `diff --json`."""
         sides = {"a": self.difference.a, "b": self.difference.b}
         return {
             "kind": self.difference.a.kind,
@@ -65,10 +65,10 @@ class DiffReport:
 def diff_report(
     profiles: tuple[Profile, Profile], difference: Difference, *, order: str = "self", limit: int | None = 10
 ) -> DiffReport:
-    """Gathers the report.
+    """Collects the report.
 
     Raises:
-        UsageError: There is no such order.
+        UsageError: The order is unknown.
     """
     top = difference.top(limit, order=order)
     counts: Counter[str] = Counter(one.state for one in difference.functions)
@@ -77,7 +77,7 @@ def diff_report(
 
 
 def csv_lines(report: DiffReport) -> Iterator[str]:
-    """A line a function: each number on both sides, its difference and its ratio; what is not known is empty."""
+    """One line per function: each statistic of both sides, the difference and the ratio; unknown values are empty."""
     of_each = ("a", "b", "difference", "ratio")
     names = [f"{name}_{part}" for name in report.difference.statistics for part in of_each]
     yield _csv_line([*_NAMED, "state", *names])
@@ -117,11 +117,11 @@ def _change_json(one: Change) -> dict[str, Any]:
 
 NAME_COMFORT = 26
 _LARGE_RATIO = 10
-# The higher, the sooner it is left out; what the rows are sorted by always stays.
+# Columns with the highest rank are left out first; the column of the sort order always stays.
 _RANKS = {"count": 2, "self": 0, "sum": 6, "total": 5, "min": 9, "median": 3, "p90": 8, "p99": 4, "max": 7}
 _ORDER_WORDS = {
     "count": "number of calls",
-    "self": "time in themselves",
+    "self": "self time",
     "sum": "sum of durations",
     "total": "time on the stack",
     "min": "shortest call",
@@ -156,7 +156,7 @@ def diff_lines(report: DiffReport, style: Style) -> Iterator[str]:
 
 
 def change_text(change: Change, statistic: str, unit: str) -> tuple[str, str]:
-    """`+1.42 s` and `+31.2%`; `x12.3` where it is many times as much, `new` and `gone` where one side is nothing."""
+    """`+1.42 s` and `+31.2%`; `x12.3` for large ratios, `new` and `gone` where one side has none."""
     sign = "+" if change.difference > 0 else ""
     told = f"{sign}{number_text(change.difference, statistic, unit)}"
     if change.ratio is None:
@@ -180,7 +180,7 @@ def _table_columns(report: DiffReport) -> list[Ranked]:
         _sides_column(figures["self"], unit),
         _name_column(rows),
     ]
-    # What the rows are sorted by is next to the names.
+    # The column of the sort order is the first of the others.
     for name in sorted(figures, key=lambda name: name != report.order):
         if name != "self":
             columns.append(_figure_column(name, figures[name], unit, 0 if name == report.order else _RANKS[name]))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A file the profile was made from."""
+    """A file of the profile."""
 
     path: str
     format: str
@@ -31,7 +31,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class DiagnosticCount:
-    """Departures of one code in all files."""
+    """The number of diagnostics of one code, and of files that have them."""
 
     code: str
     severity: str
@@ -40,7 +40,7 @@ class DiagnosticCount:
 
 
 def inputs(profile: Profile) -> list[Input]:
-    """The files of a profile, in the order they were given or found."""
+    """The files of a profile, in the order in which they were given or found."""
     rows = []
     for recording in profile.recordings:
         summary = recording.summary
@@ -49,13 +49,13 @@ def inputs(profile: Profile) -> list[Input]:
 
 
 def diagnostic_counts(profile: Profile) -> list[DiagnosticCount]:
-    """The profile's diagnostics by code, the gravest first."""
+    """The profile's diagnostics by code, the most severe first."""
     counts: Counter[tuple[str, str]] = Counter()
     paths: dict[str, set[str]] = {}
     for found in profile.diagnostics:
         counts[found.code, found.severity] += found.count
         paths.setdefault(found.code, set()).add(found.path)
-    ordered = sorted(counts.items(), key=lambda item: (GRAVITY.index(item[0][1]), item[0][0]))
+    ordered = sorted(counts.items(), key=lambda item: (SEVERITIES_BY_RANK.index(item[0][1]), item[0][0]))
     return [DiagnosticCount(code, severity, count, len(paths[code])) for (code, severity), count in ordered]
 
 
@@ -72,7 +72,7 @@ def input_text(one: Input) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Clock of a file: its rate, where that is from, how far off times may be, and what the file itself says."""
+    """The clock of a file: rate, source of the rate, rate that the file states, uncertainty of times."""
 
     path: str
     kind: str
@@ -83,19 +83,19 @@ class Clock:
 
 
 def clock_lines(clock: Clock) -> list[str]:
-    """The rate of a clock and where it is from, what the file says where that differs, and how sure times are."""
+    """The rate of a clock with its source, the stated rate where that differs, and the uncertainty of times."""
     if clock.hz_source == "defined":
-        return [{"monotonic": "monotonic, in nanoseconds", "perf": "perf's own"}.get(clock.kind, clock.kind)]
+        return [{"monotonic": "monotonic, in nanoseconds", "perf": "perf's clock"}.get(clock.kind, clock.kind)]
     if clock.hz is None:
-        return ["processor's counter; how long a tick is the file does not tell (--tsc-hz does)"]
-    sources = {"estimated": ", measured in the log itself", "header": ", as its header says", "given": ", as given"}
+        return ["processor's counter of unknown rate (give it with --tsc-hz)"]
+    sources = {"estimated": ", measured in the log itself", "header": ", from the header", "given": ", from --tsc-hz"}
     lines = [f"processor's counter at {_rate_text(clock.hz)}{sources.get(clock.hz_source, '')}"]
     if clock.stated_hz and clock.hz_source != "header":
         off = clock.stated_hz / clock.hz - 1
-        wrong = f": {abs(off):.1%} too {'much' if off > 0 else 'little'}" if abs(off) >= 0.001 else ", too"
-        lines.append(f"its header says {_rate_text(clock.stated_hz)}{wrong}")
+        wrong = f", {abs(off):.1%} too {'high' if off > 0 else 'low'}" if abs(off) >= 0.001 else ", too"
+        lines.append(f"the header states {_rate_text(clock.stated_hz)}{wrong}")
     if clock.uncertainty_ns is not None:
-        lines.append(f"{clock.kind}, sure to ± {duration_text(clock.uncertainty_ns)}")
+        lines.append(f"{clock.kind}, accurate to ± {duration_text(clock.uncertainty_ns)}")
     return lines
 
 
@@ -103,13 +103,13 @@ def _rate_text(hz: int) -> str:
     return f"{hz / 1e6:,.2f} MHz"
 
 
-GRAVITY = ("error", "data_loss", "warning", "info")
+SEVERITIES_BY_RANK = ("error", "data_loss", "warning", "info")
 _SEVERITY_WORDS = {"error": ("error", "errors"), "data_loss": ("loss of data", "losses of data")}
 
 
 def severity_counts(diagnostics: Sequence[Diagnostic]) -> dict[str, int]:
-    """How many of each severity, the gravest first; those without any are left out."""
-    counts = dict.fromkeys(GRAVITY, 0)
+    """The number of diagnostics per severity, the most severe first; severities without any are left out."""
+    counts = dict.fromkeys(SEVERITIES_BY_RANK, 0)
     for found in diagnostics:
         counts[found.severity] += found.count
     return {severity: count for severity, count in counts.items() if count}
@@ -122,12 +122,12 @@ def counts_text(counts: dict[str, int]) -> str:
 
 
 def check_lines(path: str, diagnostics: Sequence[Diagnostic], style: Style) -> Iterator[str]:
-    """Every departure in a file: a heading a rule, a line a place."""
+    """The diagnostics of a file: a heading per rule, a line per place."""
     from perfuse import explain
 
     counts = severity_counts(diagnostics)
     yield (style.paint(path, Role.TITLE) + "  " + style.paint(counts_text(counts), Role.FAINT if counts else Role.GOOD))
-    ordered = sorted(diagnostics, key=lambda found: (GRAVITY.index(found.severity), found.code))
+    ordered = sorted(diagnostics, key=lambda found: (SEVERITIES_BY_RANK.index(found.severity), found.code))
     for code, group in groupby(ordered, key=lambda found: found.code):
         places = list(group)
         total = sum(found.count for found in places)
@@ -143,12 +143,12 @@ def check_lines(path: str, diagnostics: Sequence[Diagnostic], style: Style) -> I
 
 
 def summary_lines(counts: Sequence[DiagnosticCount], style: Style) -> Iterator[str]:
-    """What was wrong with the files of a report, a line a rule; nothing where all was clean."""
+    """The section of diagnostics in a report, one line per rule; nothing where there are none."""
     from perfuse import explain
 
     if not counts:
         return
-    yield from section("Findings in the files", style, "perfuse check FILE: where; perfuse explain CODE: what it means")
+    yield from section("Findings in the files", style, "places: perfuse check FILE; meaning: perfuse explain CODE")
     columns = [Column(""), Column(""), Column("", right=True, role=Role.FAINT), Column("", shrinks=30)]
     rows: list[list[Cell]] = [
         [
@@ -163,7 +163,7 @@ def summary_lines(counts: Sequence[DiagnosticCount], style: Style) -> Iterator[s
 
 
 def finding_lines(findings: Sequence[Diagnostic], style: Style) -> Iterator[str]:
-    """What was found in one file, a line a place."""
+    """The diagnostics of one file, one line per place."""
     columns = [Column(""), Column(""), Column("", right=True, role=Role.FAINT), Column("", shrinks=30)]
     rows: list[list[Cell]] = []
     for found in findings:

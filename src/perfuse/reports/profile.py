@@ -27,7 +27,7 @@ GROUPS = ("processes", "threads", "modules", "tiers")
 
 @dataclass(frozen=True, slots=True)
 class JoinedDump:
-    """How a dump was found and put on the profile's clock."""
+    """How a code dump was matched with a process, and aligned to the profile's clock."""
 
     path: str
     pid: int | None
@@ -39,7 +39,7 @@ class JoinedDump:
 
 @dataclass(frozen=True, slots=True)
 class Unwound:
-    """How copies of stacks were unwound: frames by what found them, stacks by why they end."""
+    """Unwinding of copied stacks: frames by source of the unwind rule, stacks by the reason why they end."""
 
     num_stacks: int
     frames: dict[str, int]
@@ -49,7 +49,7 @@ class Unwound:
 
 @dataclass(frozen=True, slots=True)
 class ProfileReport:
-    """Everything `perfuse report` tells of samples; weights are of `event`, in `event.unit`."""
+    """The report of samples; weights are of `event`, in `event.unit`."""
 
     title: str
     inputs: list[Input]
@@ -69,11 +69,11 @@ class ProfileReport:
 
     @property
     def event(self) -> Event:
-        """The event that is reported: the one with the most samples."""
+        """The reported event: the one with the most samples."""
         return self.events[0]
 
     def as_json(self) -> dict[str, Any]:
-        """The contract of `report --json` for samples."""
+        """The documented JSON of `report --json` for samples."""
         groups = {name: list(map(_group_json, getattr(self, name))) for name in GROUPS}
         functions = {name: list(map(_function_json, getattr(self, name))) for name in ("top_self", "top_total")}
         events = [
@@ -120,10 +120,10 @@ def _group_json(one: GroupWeight) -> dict[str, Any]:
 
 
 def profile_report(profile: Profile, limit: int = 20, event: str | None = None) -> ProfileReport:
-    """Gathers the report of a profile with samples; `limit` functions, all with 0.
+    """Collects the report of a profile with samples; `limit` functions, 0 for all.
 
     Raises:
-        UsageError: There are no samples (of that event).
+        UsageError: There are no samples, or none of that event.
     """
     weights = Weights(profile, Selection(event=event))
     if not weights.event.num_samples:
@@ -153,15 +153,17 @@ def profile_report(profile: Profile, limit: int = 20, event: str | None = None) 
 
 
 def _unwound_stacks(profile: Profile) -> Unwound | None:
-    told = profile.unwinding
-    return Unwound(told.num_stacks, told.frames, told.stops, told.cut_bytes) if told else None
+    unwinding = profile.unwinding
+    if not unwinding:
+        return None
+    return Unwound(unwinding.num_stacks, unwinding.frames, unwinding.stops, unwinding.cut_bytes)
 
 
 BAR_COLUMNS = 12
 NARROW_BAR_COLUMNS = 6
 SHARES_SHOWN = 8
 
-# What a joined dump says in words; anything else is shown as it is.
+# Texts for values of `JoinedDump`; other values are shown as they are.
 FOUND_BY = {
     "marker": "the process mapped it",
     "header_pid": "its header has the pid",
@@ -173,7 +175,7 @@ ALIGNED_BY = {
     "marker": "aligned at the marker",
     "marker_and_rate": "aligned at the marker, clock rate estimated",
     "time_conv": "aligned by perf's own time conversion",
-    "none": "on another clock",
+    "none": "not aligned: on another clock",
 }
 UNWOUND_BY = {
     "sframe": "SFrame",
@@ -184,13 +186,13 @@ UNWOUND_BY = {
 }
 ADVICE = (
     ("file not found", "give the directory that has the binaries: --symbols DIR"),
-    ("anonymous memory", "a dump is missing: name the jit-PID.dump too; perfuse doctor tells how to record one"),
-    ("build id differs", "this machine has another version; give the directory of the right one: --symbols DIR"),
+    ("anonymous memory", "a dump is missing: add the jit-PID.dump; perfuse doctor shows how to record one"),
+    ("build id differs", "this machine has another version; give the directory of the recorded one: --symbols DIR"),
     ("kallsyms", "record as root, or on the machine itself: sudo sysctl kernel.kptr_restrict=0"),
     ("kernel", "record as root, or on the machine itself: sudo sysctl kernel.kptr_restrict=0"),
     ("no symbol", "the binary is stripped; install its debug symbols, or give them with --symbols DIR"),
-    ("build id was not recorded", "a recording to a file, without -z, has build ids; perf.data of pipes has none"),
-    ("no mapping", "the address is in no mapping perf recorded; perf record -g with frame pointers helps"),
+    ("build id was not recorded", "build ids are recorded to files without -z, not to pipes"),
+    ("no mapping", "the address is outside of all recorded mappings; perf record -g with frame pointers helps"),
 )
 
 
@@ -204,14 +206,14 @@ def profile_lines(report: ProfileReport, style: Style) -> Iterator[str]:
 
 
 def sample_lines(report: ProfileReport, style: Style, *, brief: bool = False) -> Iterator[str]:
-    """The report without header and findings; `brief` leaves out what a screen has no room for."""
+    """The report without header and diagnostics; `brief` leaves out tiers and unnamed frames."""
     whole = report.event.weight
     for order, functions in (("self", report.top_self), ("total", report.top_total)):
         yield from section(f"Top functions by {order}", style)
         yield from _function_table(functions, whole, order, style)
     groups = (("By process", report.processes), ("By thread", report.threads), ("By module", report.modules))
     for title, shares in (*groups, *([] if brief else [("By tier", report.tiers)])):
-        # A single process or thread is all of it: the header has said so.
+        # The header already states a single process or thread.
         if len(shares) > 1:
             yield from section(title, style)
             yield from share_lines(shares, whole, style)
@@ -220,7 +222,7 @@ def sample_lines(report: ProfileReport, style: Style, *, brief: bool = False) ->
 
 
 def share_lines(shares: Sequence[GroupWeight], whole: int, style: Style) -> Iterator[str]:
-    """Groups with their part of the whole, the rest counted."""
+    """A table of groups with their shares, and the number of groups left out."""
     most = max((share.self_weight for share in shares), default=0)
     rows: list[list[Cell]] = [
         [
@@ -233,7 +235,7 @@ def share_lines(shares: Sequence[GroupWeight], whole: int, style: Style) -> Iter
     columns = [Column("", right=True), Column(""), Column("", shrinks=12, cut=cut_middle)]
     yield from grid(columns, rows, style)
     if len(shares) > SHARES_SHOWN:
-        yield style.paint(f"  … {count_text(len(shares) - SHARES_SHOWN)} more (--json has all)", Role.FAINT)
+        yield style.paint(f"  … {count_text(len(shares) - SHARES_SHOWN)} more (--json shows all)", Role.FAINT)
 
 
 def _header(report: ProfileReport) -> list[tuple[str, Cell]]:
@@ -255,29 +257,29 @@ def _header(report: ProfileReport) -> list[tuple[str, Cell]]:
 
 
 def _unwound_text(unwound: Unwound) -> list[str]:
-    """How callers were found, and how many stacks are not whole."""
+    """How callers were found, and how many stacks are incomplete."""
     found = {by: count for by, count in unwound.frames.items() if by != "sampled"}
     callers = sum(found.values())
     ordered = sorted(found.items(), key=lambda item: -item[1])
     shares = [f"{percent_text(count, callers)} {UNWOUND_BY.get(by, by)}" for by, count in ordered]
-    told = counted(unwound.num_stacks, "stack")
+    text = counted(unwound.num_stacks, "stack")
     if shares:
-        told += ": callers " + ", ".join(shares)
+        text += ": callers " + ", ".join(shares)
     cut = unwound.stops.get("cut", 0)
     lost = unwound.num_stacks - unwound.stops.get("outermost", 0) - cut
     ends = [f"{count_text(cut)} cut at {bytes_text(unwound.cut_bytes or 0)}"] if cut else []
     ends += [f"{count_text(lost)} not unwound to the end"] if lost else []
-    return [told, *([", ".join(ends)] if ends else [])]
+    return [text, *([", ".join(ends)] if ends else [])]
 
 
 def _join_text(join: JoinedDump) -> list[str]:
-    """How a dump was found; below it, how its clock was aligned and how surely."""
+    """How a dump was matched; below, how its clock was aligned, and the uncertainty."""
     found = FOUND_BY.get(join.found_by, join.found_by)
     if join.pid is None:
         return [f"{module_text(join.path)}: {found}"]
     aligned = ALIGNED_BY.get(join.alignment, join.alignment)
     shift = f" by {duration_text(join.offset_ns)}" if join.offset_ns else ""
-    sure = f", sure to ± {duration_text(join.uncertainty_ns)}" if join.uncertainty_ns else ""
+    sure = f", accurate to ± {duration_text(join.uncertainty_ns)}" if join.uncertainty_ns else ""
     return [f"{module_text(join.path)}: pid {join.pid} ({found})", f"  {aligned}{shift}{sure}"]
 
 
@@ -317,7 +319,7 @@ def _unnamed_section(unnamed: Sequence[Unnamed], event: Event, style: Style) -> 
     leaves = sum(one.leaf_samples for one in unnamed)
     part = f"innermost frame of {counted(leaves, 'sample')}, {percent_text(leaves, event.num_samples)}"
     yield from section(
-        "Not named", style, part if leaves else "callers only: what was running has a name in every sample"
+        "Not named", style, part if leaves else "callers only: the innermost frame of every sample has a name"
     )
     columns = [
         Column("samples", right=True),
@@ -331,13 +333,13 @@ def _unnamed_section(unnamed: Sequence[Unnamed], event: Event, style: Style) -> 
     ]
     yield from grid(columns, rows, style)
     if len(unnamed) > SHARES_SHOWN:
-        yield style.paint(f"  … {count_text(len(unnamed) - SHARES_SHOWN)} more (--json has all)", Role.FAINT)
+        yield style.paint(f"  … {count_text(len(unnamed) - SHARES_SHOWN)} more (--json shows all)", Role.FAINT)
     reasons = " ".join(one.reason.lower() for one in unnamed if one.leaf_samples)
     for advice in dict.fromkeys(advice for sign, advice in ADVICE if sign in reasons):
         yield "  " + style.paint("hint: ", Role.FAINT) + advice
 
 
 def _bar(weight: int, most: int, style: Style) -> str:
-    """As long as the list's longest allows, in a column as wide for every list: names stay in one line."""
+    """A bar in proportion to the longest of the list, padded to the same width in every list."""
     width = BAR_COLUMNS if style.width is None or style.width >= 100 else NARROW_BAR_COLUMNS
     return bar(weight / most if most else 0, width).ljust(width)

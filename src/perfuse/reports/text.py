@@ -13,10 +13,9 @@ ELLIPSIS = "…"
 
 
 def printable(text: str) -> str:
-    r"""The text with everything a terminal would act on written out.
+    r"""The text with control characters, escape sequences and bidirectional overrides as `\x1b`, `\u202e` and the like.
 
-    Names come from files nobody vouches for: control characters, escape sequences and bidirectional overrides become
-    `\x1b`, `\u202e` and the like.
+    Names come from untrusted files.
     """
     if text.isprintable():
         return text
@@ -24,21 +23,21 @@ def printable(text: str) -> str:
 
 
 def cell_width(text: str) -> int:
-    """Columns of a terminal that printable text takes."""
+    """The width of printable text in columns of a terminal."""
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def cut(text: str, width: int) -> str:
-    """The text in at most `width` columns; an ellipsis stands for what is left out at the end."""
+    """The text in at most `width` columns; an ellipsis replaces its end where it is longer."""
     if cell_width(text) <= width:
         return text
     return _head(text, width - 1) + ELLIPSIS if width > 0 else ""
 
 
 def cut_middle(text: str, width: int) -> str:
-    """The text in at most `width` columns, its ends kept: for paths, whose last part tells most."""
+    """The text in at most `width` columns; an ellipsis replaces its middle where it is longer, as for paths."""
     if cell_width(text) <= width:
         return text
     if width < 8:
@@ -50,7 +49,7 @@ def cut_middle(text: str, width: int) -> str:
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:
-    """The text filled with spaces to `width` columns, on the left of it when `right`."""
+    """The text padded to `width` columns, on its left where `right`."""
     fill = " " * (width - cell_width(text))
     return fill + text if right else text + fill
 
@@ -67,7 +66,7 @@ def _head(text: str, width: int) -> str:
 
 
 class Role(Enum):
-    """What a piece of text is; the value is how a terminal shows it (SGR parameters)."""
+    """The role of a piece of text; the value is its colour in a terminal (SGR parameters)."""
 
     PLAIN = ""
     TITLE = "1"
@@ -94,15 +93,15 @@ SEVERITY_ROLES = {
 
 @dataclass(frozen=True)
 class Style:
-    """How one output stream wants its text."""
+    """Colour and width of an output stream."""
 
     colour: bool = False
     width: int | None = None
-    """Columns to keep to; None where lines may be as long as they are (files, pipes)."""
+    """Width of lines in columns; None where they are not cut (files, pipes)."""
 
     @classmethod
     def of(cls, stream: TextIO, mode: str = "auto") -> Style:
-        """What suits a stream. `mode` is `auto`, `always` or `never`; NO_COLOR counts in `auto` only."""
+        """The style for a stream. `mode` is `auto`, `always` or `never`; NO_COLOR has an effect in `auto` only."""
         terminal = stream.isatty()
         if mode == "auto":
             # https://no-color.org: set and not empty means no colour.

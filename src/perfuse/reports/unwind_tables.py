@@ -31,12 +31,12 @@ READERS = {
     "SF081": "glibc 2.43",
     "SF082": "libsframe 3 (binutils 2.46)",
 }
-"""Who unwinds by such sections, by the rule that tells that they refuse one."""
+"""Unwinders that read SFrame, by the diagnostic that states that they reject a section."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Who would take the section, or why not: `refuses` is empty where it would."""
+    """An unwinder, and why it rejects the section; `refuses` is empty where it accepts it."""
 
     name: str
     refuses: str
@@ -46,8 +46,8 @@ class Reader:
 class SectionReport:
     """A section: one header, or several where a linker did not merge them.
 
-    `eh_frame_bytes` is the size of `.eh_frame` and its index, `shared_bytes` what the section would be with equal rows
-    shared; None where there is none. `without` is cut to the report's limit, `num_without` is not.
+    `eh_frame_bytes` is the size of `.eh_frame` and its index, `shared_bytes` the size that the section would have with
+    equal rows shared; None where there is none. `without` has at most the report's limit of rows.
     """
 
     member: str
@@ -65,7 +65,7 @@ class SectionReport:
 
 @dataclass(frozen=True, slots=True)
 class UnwindReport:
-    """Everything `perfuse report` tells of a file with unwind tables."""
+    """The report of a file with unwind tables."""
 
     path: str
     sections: list[SectionReport]
@@ -73,7 +73,7 @@ class UnwindReport:
     findings: list[Diagnostic]
 
     def as_json(self) -> dict[str, Any]:
-        """The contract of `report --json`."""
+        """The documented JSON of `report --json` for unwind tables."""
         told = ("code", "severity", "message", "offset", "count")
         return {
             "kind": "unwind_tables",
@@ -104,10 +104,10 @@ def build(profile: Profile, options: Options) -> Report:
 
 
 def unwind_report(opened: SFrame, limit: int = 0) -> UnwindReport:
-    """Gathers the report; at most `limit` functions without rows, and places a rule, all with 0."""
+    """Collects the report; at most `limit` functions without rows, and places per rule; 0 for all."""
     found = opened.recording.check(limit=limit)
     refused = {one.code: one.message for one in found if one.code in READERS}
-    # Who would load a section that is in no program, nobody can say.
+    # A section outside of a linked program is not loaded by any unwinder.
     linked = any(piece.address for piece in opened.pieces)
     numbers = sorted({piece.section for piece in opened.pieces})
     return UnwindReport(
@@ -138,7 +138,7 @@ def _section_report(opened: SFrame, number: int, limit: int) -> SectionReport:
 
 
 def _shared_bytes(opened: SFrame, number: int) -> int | None:
-    """What a section would be with equal rows shared; None for one that cannot be written."""
+    """The size of a section with equal rows shared; None for one that cannot be written."""
     pieces = zip(opened.pieces, opened.sections, strict=True)
     try:
         return sum(
@@ -169,7 +169,7 @@ def unwind_lines(report: UnwindReport, style: Style) -> Iterator[str]:
             yield style.paint(f"  {one.member}", Role.NAME)
         yield from fields(_fact_fields(one), style)
         if one.code:
-            yield from section("Code with rows", style, "and in .eh_frame")
+            yield from section("Code with rows", style, "compared with .eh_frame")
             yield from _code_table(one.code, style)
         if one.without:
             yield from section("Functions without rows", style, f"{bytes_text(one.without_bytes)} in all")
@@ -178,10 +178,10 @@ def unwind_lines(report: UnwindReport, style: Style) -> Iterator[str]:
                 left = count_text(one.num_without - len(one.without))
                 yield style.paint(f"  … {left} more (--limit 0 shows all)", Role.FAINT)
     if report.readers:
-        yield from section("Who would unwind by it", style)
+        yield from section("Unwinders that accept it", style)
         yield from _reader_table(report.readers, style)
     if report.findings:
-        yield from section("Findings", style, "perfuse explain CODE: what it means")
+        yield from section("Findings", style, "explained by: perfuse explain CODE")
         yield from finding_lines(report.findings, style)
 
 
@@ -212,7 +212,7 @@ def _fact_fields(one: SectionReport) -> list[tuple[str, Cell]]:
 def _kind_text(pieces: Sequence[Piece]) -> str:
     versions = ", ".join(str(version) for version in sorted({piece.version for piece in pieces}))
     machine = pieces[0].abi or "an unknown machine"
-    several = f", {len(pieces)} headers one behind the other" if len(pieces) > 1 else ""
+    several = f", {len(pieces)}consecutive headers" if len(pieces) > 1 else ""
     sorted_text = "sorted" if pieces[0].flags & 1 else "not sorted"
     return f"SFrame {versions} for {machine}, {sorted_text}{several}"
 
@@ -235,7 +235,7 @@ def _size_text(one: SectionReport, functions: int) -> str:
 def _agreement_text(agreement: Agreement) -> Cell:
     compared = f"{counted(agreement.num_functions, 'function')}, {bytes_text(agreement.num_bytes)} of code"
     if not agreement.num_functions:
-        return "nothing in common with .eh_frame"
+        return "no function is in .eh_frame as well"
     if not agreement.num_disagreements:
         return (f"with .eh_frame in all of {compared}", Role.GOOD)
     rows = counted(agreement.num_disagreements, "row")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Sled:
-    """A place that is patched; `kind` is named as in `llvm-xray extract`."""
+    """An XRay sled: a patchable place; `kind` is named as in `llvm-xray extract`."""
 
     address: int | None
     kind: str
@@ -33,7 +33,7 @@ class Sled:
 
 @dataclass(frozen=True, slots=True)
 class SledFunction:
-    """A function with sleds; `address` is that of the link, within `section` where the file is not linked."""
+    """A function with sleds; `address` is relative to `section` where the file is not linked."""
 
     id: int
     address: int | None
@@ -47,13 +47,13 @@ class SledFunction:
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds of its sleds, each once."""
+        """The distinct kinds of its sleds."""
         return list(dict.fromkeys(sled.kind for sled in self.sleds))
 
 
 @dataclass(frozen=True, slots=True)
 class SledMapReport:
-    """Everything `perfuse report --map FILE` tells of a program without a log."""
+    """The report of an instrumentation map."""
 
     path: str
     architecture: str
@@ -66,7 +66,7 @@ class SledMapReport:
     findings: list[Diagnostic]
 
     def as_json(self) -> dict[str, Any]:
-        """The contract of `report --map FILE --json`."""
+        """The documented JSON of `report --map FILE --json`."""
         told = ("code", "severity", "message", "offset", "count")
         findings = [{name: getattr(found, name) for name in told} for found in self.findings]
         functions = [_with_hex_address(asdict(function)) for function in self.functions]
@@ -88,12 +88,12 @@ def build(path: str, limit: int, *, symbol_dirs: Sequence[str] = (), debug_info:
 
 
 def sled_map_report(sled_map: Any, limit: int = 0) -> SledMapReport:
-    """Gathers the report; the first `limit` functions, all with 0."""
+    """Collects the report; the first `limit` functions, 0 for all."""
     num_functions = min(limit, len(sled_map)) if limit else len(sled_map)
     functions = sled_map.functions.slice(0, num_functions)
     num_sleds = functions.column("num_sleds").to_pylist()
     shown = sled_map.sleds.slice(0, sum(num_sleds))
-    # Sleds are in the order of their functions.
+    # Sleds are ordered by function.
     sleds = (Sled(**row) for row in _row_dicts(shown, "address", "kind", "always_instrument", "version"))
     names = ("id", "address", "section", "name", "linkage_name", "path", "line", "always_instrument")
     rows = zip(_row_dicts(functions, *names), num_sleds, strict=True)
@@ -133,7 +133,7 @@ def sled_map_lines(report: SledMapReport, style: Style) -> Iterator[str]:
             left = count_text(report.num_functions - len(report.functions))
             yield style.paint(f"  … {left} more (--limit 0 shows all)", Role.FAINT)
     if report.findings:
-        yield from section("Findings", style, "perfuse explain CODE: what it means")
+        yield from section("Findings", style, "explained by: perfuse explain CODE")
         yield from finding_lines(report.findings, style)
 
 
@@ -173,7 +173,7 @@ def _address_text(row: SledFunction) -> str:
 
 
 def _kinds_text(row: SledFunction) -> str:
-    """`enter, exit (3)`: the kinds there are, and how many sleds where there are more than kinds."""
+    """`enter, exit (3)`: the kinds of sleds, and their number where that is larger."""
     kinds = ", ".join(kind.removeprefix("function-") for kind in row.kinds)
     return f"{kinds} ({len(row.sleds)})" if len(row.sleds) > len(row.kinds) else kinds
 

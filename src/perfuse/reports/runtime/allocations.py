@@ -1,4 +1,4 @@
-"""Section `allocations`: what was allocated, by type, by place, by thread."""
+"""Section `allocations`: allocations by type, site and thread."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from perfuse.reports.units import bytes_text, count_text, counted, percent_text
 BAR_COLUMNS = 8
 SITE_WIDTH = 70
 SITES_BYTES = 128 << 20
-"""Of larger logs an overview does not look at the backtraces of allocations, which takes as long as all the rest."""
+"""The overview of a larger log leaves out allocation sites: reading backtraces takes as long as all the rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class AllocationData:
-    """What the section tells; lists are cut to what was asked for."""
+    """Totals and lists, which have at most the requested number of rows."""
 
     count: int
     bytes: int
@@ -37,7 +37,7 @@ class AllocationData:
     by_site: list[AllocationSite]
     by_thread: list[tuple[str, int, int]]
     has_more: bool
-    """Whether there are backtraces that were not looked at."""
+    """Whether there are backtraces, and allocation sites were left out."""
 
 
 def collect(context: SectionContext) -> AllocationData | None:
@@ -59,7 +59,7 @@ def collect(context: SectionContext) -> AllocationData | None:
 
 
 def as_json(data: AllocationData) -> Any:
-    """Lists of types, sites and threads, the heaviest first."""
+    """Lists of types, sites and threads, by size in descending order."""
     threads = [{"thread": name, "count": count, "bytes": size} for name, count, size in data.by_thread]
     found = as_plain(data)
     del found["has_more"]
@@ -67,7 +67,7 @@ def as_json(data: AllocationData) -> Any:
 
 
 def lines(data: AllocationData, request: RuntimeRequest, style: Style) -> Iterator[str]:
-    """Types, then places, then threads."""
+    """Types, then sites, then threads."""
     whole = f"{counted(data.count, 'object')}, {bytes_text(data.bytes)}, of {counted(data.num_types, 'type')}"
     yield from section("Allocations", style, whole)
     if not data.count:
@@ -83,12 +83,12 @@ def lines(data: AllocationData, request: RuntimeRequest, style: Style) -> Iterat
     yield from more_rows_line(data.num_types - len(data.by_type), "allocations", request, style)
     if data.by_site:
         first = "innermost" if request.stacks else "outermost"
-        yield from section("Allocated from", style, f"{counted(data.num_sites, 'place')}; {first} function first")
+        yield from section("Allocation sites", style, f"{counted(data.num_sites, 'site')}; {first} function first")
         yield from _sites(data, request, style)
     elif data.has_more:
-        yield style.paint("  from where: --section allocations", Role.FAINT)
+        yield style.paint("  allocation sites: --section allocations", Role.FAINT)
     if len(data.by_thread) > 1 and not request.is_overview:
-        yield from section("Allocated by", style)
+        yield from section("Allocations by thread", style)
         rows = [(size, count) for _, count, size in data.by_thread]
         names = [Ranked(Column("thread", shrinks=12), [name for name, *_ in data.by_thread])]
         yield from _table(data, request, rows, [], names, style)
@@ -106,7 +106,7 @@ def _sites(data: AllocationData, request: RuntimeRequest, style: Style) -> Itera
         places = [backtrace_text(one.backtrace, width) for one in sites]
         rows = [(one.bytes, one.count) for one in sites]
         shown = Ranked(Column("type", role=Role.FAINT, shrinks=12, cut=cut_middle), types, 2, comfort=20)
-        yield from _table(data, request, rows, [], [Ranked(Column("place", shrinks=24), places), shown], style)
+        yield from _table(data, request, rows, [], [Ranked(Column("site", shrinks=24), places), shown], style)
     yield from more_rows_line(data.num_sites - len(sites), "allocations", request, style)
 
 

@@ -1,4 +1,4 @@
-"""Section `calls`: how often methods were called, and how long they took."""
+"""Section `calls`: number and duration of method calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HEADER = ("kind", "title", "inputs", "clocks", "moments", "diagnostics")
 
 
 def collect(context: SectionContext) -> CallsReport | None:
-    """The account of the selected threads and time."""
+    """Call statistics of the selected threads and time."""
     request = context.request
     data = calls_report(
         context.profile,
@@ -23,10 +23,10 @@ def collect(context: SectionContext) -> CallsReport | None:
 
 
 def as_json(data: CallsReport) -> Any:
-    """As `report --json` has calls, without what is about the whole."""
+    """The JSON of the report of calls, without the facts about the whole profile."""
     return {name: value for name, value in data.as_json().items() if name not in _HEADER}
 
 
 def lines(data: CallsReport, request: RuntimeRequest, style: Style) -> Iterator[str]:
-    """Functions and stacks; threads too, where there is room."""
+    """Functions and stacks; threads too, where the section is shown in full."""
     return body_lines(data, style, brief=request.is_overview)

@@ -1,4 +1,4 @@
-"""Section `counters`: last values, and on the way there."""
+"""Section `counters`: last values, and values over time."""
 
 from __future__ import annotations
 
@@ -14,10 +14,17 @@ from perfuse.reports.text import Role, Style
 from perfuse.reports.units import bytes_text, counted, duration_text
 
 SPARK_COLUMNS = 20
-_TELLING = {"User Time", "System Time", "Working Set", "Private Bytes", "Page Faults", "CPU Load Average - 1min"}
-"""Counters of an overview: the rest of a hundred or so are about the insides of the runtime."""
+_OVERVIEW_COUNTERS = {
+    "User Time",
+    "System Time",
+    "Working Set",
+    "Private Bytes",
+    "Page Faults",
+    "CPU Load Average - 1min",
+}
+"""Counters that the overview shows; the other hundred or so describe the runtime itself."""
 _NS_PER_UNIT = {"long": 100, "ulong": 100, "time_interval": 1_000, "int": 1_000_000, "uint": 1_000_000}
-"""Nanoseconds in one of a time's units: the runtime has another for each type of counter."""
+"""Nanoseconds per unit of a counter of time; the unit depends on the type of the counter."""
 
 
 def collect(context: SectionContext) -> list[CounterValues] | None:
@@ -33,8 +40,8 @@ def as_json(data: list[CounterValues]) -> Any:
 
 
 def lines(data: list[CounterValues], request: RuntimeRequest, style: Style) -> Iterator[str]:
-    """By section, a line a counter."""
-    shown = [one for one in data if one.name in _TELLING] if request.is_overview else data
+    """By section, one line per counter."""
+    shown = [one for one in data if one.name in _OVERVIEW_COUNTERS] if request.is_overview else data
     samples = max(len(one.values) for one in data)
     more = f"; {len(data) - len(shown)} more with --section counters" if len(shown) < len(data) else ""
     yield from section("Counters", style, f"{counted(samples, 'sample')} of {counted(len(data), 'counter')}{more}")

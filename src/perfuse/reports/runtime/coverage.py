@@ -1,4 +1,4 @@
-"""Section `coverage`: which statements were run."""
+"""Section `coverage`: which statements were executed."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def as_json(data: Coverage) -> Any:
 
 
 def lines(data: Coverage, request: RuntimeRequest, style: Style) -> Iterator[str]:
-    """Assemblies, then classes; in full methods, those with most left out first."""
+    """Assemblies, then classes; in full also methods, those with the most missed statements first."""
     run = sum(one.num_run for one in data.assemblies)
     whole = sum(one.num_statements for one in data.assemblies)
-    yield from section("Coverage", style, f"{count_text(run)} of {count_text(whole)} statements were run")
+    yield from section("Coverage", style, f"{count_text(run)} of {count_text(whole)} statements were executed")
     for title, rows in (("assembly", data.assemblies), ("class", data.classes), ("method", data.methods)):
         if title == "method" and request.is_overview:
             continue
@@ -44,7 +44,7 @@ def _table(title: str, rows: Sequence[Covered], style: Style) -> Iterator[str]:
         Column("run", right=True),
         Column(""),
         Column("of", right=True),
-        Column("methods whole" if title != "method" else "", right=True),
+        Column("full methods" if title != "method" else "", right=True),
         Column("part" if title != "method" else "missed at line", right=True),
         Column(title, shrinks=20),
     ]

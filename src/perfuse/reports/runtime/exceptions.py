@@ -1,4 +1,4 @@
-"""Section `exceptions`: what was thrown and where, and what handled it."""
+"""Section `exceptions`: where exceptions were thrown, and what handled them."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ UNKNOWN = "(unknown type)"
 
 
 def collect(context: SectionContext) -> Exceptions | None:
-    """Throws and handlers of the selected threads and time."""
+    """Exceptions and handlers of the selected threads and time."""
     data = exceptions_of(context.profile, context.objects)
     return data if data.count or data.handlers else None
 
 
 def as_json(data: Exceptions) -> Any:
-    """Throws by type and site, handlers by kind and function."""
+    """Exceptions by type and site, handlers by kind and function."""
     return {**as_plain(data), "by_type": [{"type_name": name, "count": count} for name, count in data.by_type]}
 
 
 def lines(data: Exceptions, request: RuntimeRequest, style: Style) -> Iterator[str]:
-    """Throws by type and place, then what ran to handle them."""
+    """Exceptions by type and site, then the handlers that ran."""
     ran = ", ".join(f"{count_text(count)} {kind}" for kind, count in data.clauses.items() if count)
     handled = f"; handlers run: {ran}" if ran else ""
-    yield from section("Exceptions", style, f"{counted(data.count, 'throw')}{handled}")
+    yield from section("Exceptions", style, f"{counted(data.count, 'exception')}{handled}")
     shown = data.by_site[: request.rows(5)]
     if request.stacks:
         for one in shown:
@@ -48,7 +48,7 @@ def lines(data: Exceptions, request: RuntimeRequest, style: Style) -> Iterator[s
         rows: list[list[Cell]] = [
             [count_text(one.count), one.type_name or UNKNOWN, _place(one.backtrace)] for one in shown
         ]
-        columns = [Column("throws", right=True), Column("type", shrinks=20), Column("in", role=Role.FAINT, shrinks=20)]
+        columns = [Column("count", right=True), Column("type", shrinks=20), Column("in", role=Role.FAINT, shrinks=20)]
         yield from grid(columns, rows, style)
     yield from more_rows_line(len(data.by_site) - len(shown), "exceptions", request, style)
     if request.is_overview or not data.handlers:

@@ -1,4 +1,4 @@
-"""Section `gc`: pauses, collections, the size of the heap, finalizers."""
+"""Section `gc`: pauses, collections, heap size, finalizers."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ UNKNOWN = "(unknown type)"
 
 
 def collect(context: SectionContext) -> GcActivity | None:
-    """The collector's activity; None where it did nothing."""
+    """Garbage collections; None where there were none."""
     data = gc_activity(context.profile, context.objects)
     did = data.pauses.count or data.generations or data.num_moves or data.num_resizes or data.finalizer_rounds.count
     return data if did or data.finalizers else None
 
 
 def as_json(data: GcActivity) -> Any:
-    """All of it; durations in nanoseconds."""
+    """All values; durations in nanoseconds."""
     return as_plain(data)
 
 
 def lines(data: GcActivity, request: RuntimeRequest, style: Style) -> Iterator[str]:
-    """Pauses by generation, when they were, the heap, then finalizers."""
+    """Pauses by generation and over time, heap size, then finalizers."""
     pauses = data.pauses
     stood = f"{counted(pauses.count, 'pause')}, {duration_text(pauses.sum)} in all, longest {duration_text(pauses.max)}"
     yield from section("Garbage collection", style, stood if pauses.count else "")
@@ -47,14 +47,14 @@ def lines(data: GcActivity, request: RuntimeRequest, style: Style) -> Iterator[s
             rows.append([("all pauses", Role.NAME), *_figures(pauses), "", ""])
         yield from grid(columns, rows, style)
     if pauses.sum:
-        yield "  " + style.paint(sparkline(data.timeline_ns), Role.JIT) + style.paint("  time stood still", Role.FAINT)
+        yield "  " + style.paint(sparkline(data.timeline_ns), Role.JIT) + style.paint("  pause time", Role.FAINT)
     facts = []
     if data.num_resizes:
         facts.append(f"heap resized {counted(data.num_resizes, 'time')}, to {bytes_text(data.max_heap_bytes or 0)}")
     if data.num_moves:
         facts.append(f"{counted(data.num_moves, 'object')} moved")
     if data.num_open:
-        facts.append(f"{counted(data.num_open, 'pause')} not ended")
+        facts.append(f"{counted(data.num_open, 'pause')} without an end")
     if facts:
         yield "  " + "; ".join(facts)
     if data.finalizer_rounds.count or data.finalizers:
@@ -63,7 +63,7 @@ def lines(data: GcActivity, request: RuntimeRequest, style: Style) -> Iterator[s
 
 def _finalizers(data: GcActivity, request: RuntimeRequest, style: Style) -> Iterator[str]:
     rounds = data.finalizer_rounds
-    # Objects are finalized outside of rounds, too: when the program ends.
+    # Objects are also finalized outside of rounds, when the program ends.
     num_objects = sum(one.durations.count for one in data.finalizers)
     time_ns = sum(one.durations.sum for one in data.finalizers) if num_objects else rounds.sum
     facts = [f"{duration_text(time_ns)} in all"]

@@ -1,4 +1,4 @@
-"""Section `handles`: handles that were made, and those never freed."""
+"""Section `handles`: handles that were created, and those never freed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from perfuse.reports.units import count_text, counted
 
 
 def collect(context: SectionContext) -> Handles | None:
-    """Handles made or freed in what is selected."""
+    """Handles created or freed by the selected threads in the selected time."""
     data = Handles(context.profile)
     return data if data.kinds else None
 
@@ -31,10 +31,10 @@ def as_json(data: Handles) -> Any:
 
 
 def lines(data: Handles, request: RuntimeRequest, style: Style) -> Iterator[str]:
-    """By kind, then who made those that are left."""
+    """By kind, then where the handles that are left were created."""
     left = sum(one.num_left for one in data.kinds)
     yield from section("Handles", style, f"{counted(left, 'handle')} never freed")
-    names = ("made", "freed", "left", "most alive")
+    names = ("created", "freed", "left", "peak")
     rows: list[list[Cell]] = [
         [
             *map(count_text, (one.num_created, one.num_destroyed, one.num_left, one.max_alive)),
@@ -46,7 +46,7 @@ def lines(data: Handles, request: RuntimeRequest, style: Style) -> Iterator[str]
     if request.is_overview:
         return
     shown = data.sites[: request.limit]
-    yield from section("Made from", style, f"{counted(len(data.sites), 'place')}; most left over first")
+    yield from section("Creation sites", style, f"{counted(len(data.sites), 'site')}; most handles left first")
     for one in shown:
         yield f"  {count_text(one.num_left)} left of {count_text(one.num_created)} {one.kind.replace('_', ' ')}"
         if request.stacks:

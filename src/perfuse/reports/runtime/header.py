@@ -1,4 +1,4 @@
-"""Section `header`: what the file says of itself."""
+"""Section `header`: fields of the file header."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from perfuse.reports.text import Style
 from perfuse.reports.units import hex_text
 
 _LATEST = 253402300799
-"""Seconds since 1970 at the end of the year 9999: damaged headers say more."""
+"""Seconds since 1970 at the end of the year 9999; damaged headers contain later times."""
 
 HeaderFields = list[tuple[str, dict[str, Any]]]
-"""Header fields by path."""
+"""Path and header fields of each file."""
 
 
 def collect(context: SectionContext) -> HeaderFields:

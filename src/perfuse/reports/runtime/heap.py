@@ -26,7 +26,7 @@ MOST_PATHS = 5
 
 @dataclass(frozen=True, slots=True)
 class Retainer:
-    """An object that no single other one keeps alive, and why it is."""
+    """An object that is not dominated by another, and a path from a root to it."""
 
     object: HeapObject
     path: Path | None
@@ -34,7 +34,7 @@ class Retainer:
 
 @dataclass(frozen=True, slots=True)
 class HeapReport:
-    """The heap shots of a file, of several that with the last one: this by class, and what grew since the first."""
+    """The heap snapshots of the file with the last snapshot: that one by class, and what grew since the first."""
 
     shots: list[ShotSize]
     heap: Heap
@@ -48,7 +48,7 @@ class HeapReport:
     leaked_handles: list[LeakedHandles]
 
     def as_json(self) -> dict[str, Any]:
-        """The contract of `heap` in `report --json`."""
+        """The JSON of section `heap`."""
         heap = self.heap
         facts = ("num_objects", "size_bytes", "num_references", "num_roots", "has_roots", "num_unreachable")
         more = ("unreachable_bytes", "num_dangling", "num_missed_roots", "num_repeated", "is_complete")
@@ -72,19 +72,19 @@ class HeapReport:
 
 
 def heap_report(profile: Profile, limit: int = 10) -> HeapReport | None:
-    """Gathers what heap shots tell; None where there are none.
+    """Collects the heap snapshots of a profile; None where there are none.
 
     Args:
-        profile: Of any recordings.
-        limit: Rows of a list; all with 0.
+        profile: A profile of any recordings.
+        limit: Rows per list; 0 for all.
     """
     every = snapshots(profile)
     if not every:
         return None
-    # Of one file: programs have no objects in common.
+    # Of one file: objects of different programs cannot be compared.
     shots = [shot for shot in every if shot.source_id == every[-1].source_id]
     sums = ShotSums(profile)
-    # One shot is in memory at a time: they may be as large as the program was.
+    # One snapshot is in memory at a time: each may be as large as the program was.
     earlier = profile.heap(shots[0].snapshot_id).classes() if len(shots) > 1 else []
     heap = profile.heap(shots[-1].snapshot_id)
     growth = heap.growth(shots[0], earlier) if len(shots) > 1 else []
@@ -116,19 +116,19 @@ def _path_json(path: Path) -> dict[str, Any]:
 
 
 MOST_OBJECTS = 250_000
-"""Of larger shots an overview does not tell what objects retain: up to here that takes a tenth of a second or two,
-which nobody waits for, and from there on it soon takes several times as long as all the rest."""
+"""The overview of larger snapshots has no retained sizes: for up to this many objects they take a tenth of a second
+or two, for more several times as long as the rest of the report."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeapOverview:
-    """What the heap shots of a file hold: the last by type, and what grew since the first; not what retains what.
+    """The heap snapshots of a file without retained sizes: the last by type, and what grew since the first.
 
     Attributes:
-        shots: All of them.
-        num_references: References of the last.
-        classes: Types of the last, the largest first.
-        growth: Types that changed since the first, the most growth first.
+        shots: All snapshots.
+        num_references: References in the last snapshot.
+        classes: Types in the last snapshot, the largest first.
+        growth: Types that changed since the first snapshot, the most growth first.
     """
 
     shots: list[ShotSize]
@@ -140,7 +140,7 @@ class HeapOverview:
     leaked_handles: list[LeakedHandles]
 
     def as_json(self) -> dict[str, Any]:
-        """The contract of `heap` in `report --json`."""
+        """The JSON of section `heap`."""
         last = self.shots[-1]
         return {
             "shots": [one.as_json() for one in self.shots],
@@ -164,12 +164,12 @@ class HeapOverview:
 
 
 def large_shots(profile: Profile, limit: int, most_objects: int = MOST_OBJECTS) -> HeapOverview | None:
-    """Gathers it; None where there are no shots, or the first and the last are not that large.
+    """Collects the data; None where there are no snapshots, or the first and the last are not that large.
 
     Args:
-        profile: Of any recordings.
-        limit: Rows of a list; all with 0.
-        most_objects: Objects of a shot that is not large.
+        profile: A profile of any recordings.
+        limit: Rows per list; 0 for all.
+        most_objects: The number of objects up to which a snapshot is not large.
     """
     every = snapshots(profile)
     if not every:
@@ -193,15 +193,15 @@ def large_shots(profile: Profile, limit: int, most_objects: int = MOST_OBJECTS) 
     )
 
 
-UNKNOWN = "[never described]"
+UNKNOWN = "[unknown type]"
 SHOTS_SHOWN = 12
 STEPS_SHOWN = 4
-"""Objects of a path that are shown at either end."""
+"""How many objects are shown at either end of a path."""
 FRAMES_SHOWN = 4
 
 
 def heap_lines(report: HeapReport, style: Style) -> Iterator[str]:
-    """The sections of heap shots and of handles that are left, line by line."""
+    """Text about heap snapshots and handles never freed, line by line."""
     yield from _snapshot_sections(report, style)
     yield from handle_lines(report.leaked_handles, style)
 
@@ -216,7 +216,7 @@ def _snapshot_sections(report: HeapReport, style: Style) -> Iterator[str]:
     yield ""
     yield from _class_table(report, style)
     if report.retainers:
-        yield from section("What retains most, and why it is alive", style)
+        yield from section("Largest retained sizes, with a path from a root", style)
         yield from _retainer_table(report, style)
     if report.growth:
         note = f"{duration_text(heap.snapshot.ts_ns - report.shots[0].snapshot.ts_ns)} earlier"
@@ -225,12 +225,12 @@ def _snapshot_sections(report: HeapReport, style: Style) -> Iterator[str]:
         yield from _growth_table(report.growth, style)
         yield from more(report.num_grown - len(report.growth), style)
     if report.sites:
-        yield from section("Where what is alive was allocated", style)
+        yield from section("Allocation sites of live objects", style)
         yield from _site_table(report.sites, style)
 
 
 def handle_lines(handles: Sequence[LeakedHandles], style: Style) -> Iterator[str]:
-    """The section of handles that are left; nothing where there are none."""
+    """Text about handles never freed; nothing where there are none."""
     if handles:
         yield from section("Handles never freed", style)
         yield from _handle_table(handles, style)
@@ -242,12 +242,12 @@ def _handle_table(handles: Sequence[LeakedHandles], style: Style) -> Iterator[st
         Column("handles", right=True),
         Column("kind"),
         *([Column("retain", right=True), Column("objects", shrinks=16, cut=cut_middle)] if found else []),
-        Column("made by", shrinks=20, role=Role.FAINT),
+        Column("created by", shrinks=20, role=Role.FAINT),
     ]
     rows: list[list[Cell]] = []
     for one in handles:
         retained: Cell = ("-", Role.FAINT) if one.retained_bytes is None else bytes_text(one.retained_bytes)
-        objects: Cell = ", ".join(one.types) or ("not in the last shot", Role.FAINT)
+        objects: Cell = ", ".join(one.types) or ("not in the last snapshot", Role.FAINT)
         data = [retained, objects] if found else []
         rows.append([count_text(one.num_handles), _kind_text(one), *data, _stack_text(one.stack)])
     return grid(columns, rows, style)
@@ -259,7 +259,7 @@ def _kind_text(handles: LeakedHandles) -> Cell:
 
 
 def shot_lines(shots: Sequence[ShotSize], style: Style) -> Iterator[str]:
-    """The section of all shots."""
+    """The table of all snapshots."""
     yield from section("Heap shots", style)
     columns = [
         Column("shot", right=True),
@@ -280,7 +280,7 @@ def shot_lines(shots: Sequence[ShotSize], style: Style) -> Iterator[str]:
         for one in shots[-SHOTS_SHOWN:]
     ]
     yield from grid(columns, rows, style)
-    yield from more(len(shots) - len(rows), style, "before them")
+    yield from more(len(shots) - len(rows), style, "earlier ones")
 
 
 def _fact_fields(report: HeapReport) -> list[tuple[str, Cell]]:
@@ -289,18 +289,18 @@ def _fact_fields(report: HeapReport) -> list[tuple[str, Cell]]:
     linked = f"{counted(heap.num_references, 'reference')}, {counted(heap.num_roots, 'root')}"
     facts: list[tuple[str, Cell]] = [("holds", held), ("linked by", linked)]
     if not heap.has_roots:
-        facts.append(("roots", "none were recorded: objects that nothing refers to stand for them"))
+        facts.append(("roots", "none were recorded: objects without references to them are taken as roots"))
     elif heap.num_unreachable:
         size = (
             f"{bytes_text(heap.unreachable_bytes or 0)} ({percent_text(heap.unreachable_bytes or 0, heap.size_bytes)})"
         )
-        facts.append(("unreachable", f"{counted(heap.num_unreachable, 'object')}, {size}, kept alive by no root"))
+        facts.append(("unreachable", f"{counted(heap.num_unreachable, 'object')}, {size}, not reachable from a root"))
     if not heap.is_complete:
-        facts.append(("cut short", "its end was not recorded: objects and what refers to them may be missing"))
+        facts.append(("cut short", "its end was not recorded: objects and references may be missing"))
     for number, what in (
-        (heap.num_dangling, "references of or to what is no object of the shot"),
-        (heap.num_missed_roots, "roots of what is no object of the shot"),
-        (heap.num_repeated, "records of objects that had one"),
+        (heap.num_dangling, "references from or to addresses without an object"),
+        (heap.num_missed_roots, "roots at addresses without an object"),
+        (heap.num_repeated, "repeated records of an object"),
     ):
         if number:
             facts.append(("left out", f"{count_text(number)} {what}"))
@@ -341,7 +341,7 @@ def _retainer_table(report: HeapReport, style: Style) -> Iterator[str]:
 
 def _path_text(path: Path | None) -> Cell:
     if path is None:
-        return ("no root keeps it alive", Role.FAINT)
+        return ("not reachable from a root", Role.FAINT)
     steps = path.steps
     if len(steps) <= 2 * STEPS_SHOWN:
         return str(path)
@@ -375,7 +375,7 @@ def _growth_table(growth: Sequence[ClassGrowth], style: Style) -> Iterator[str]:
 
 
 def signed(text: Callable[[int], str], numbers: tuple[int, int]) -> str:
-    """How much more or less the second is."""
+    """The difference of the second number to the first, with its sign."""
     difference = numbers[1] - numbers[0]
     sign = "+" if difference > 0 else "-" if difference < 0 else ""
     return sign + text(abs(difference))
@@ -397,14 +397,14 @@ def _site_table(sites: Sequence[Site], style: Style) -> Iterator[str]:
 
 def _stack_text(names: Sequence[str]) -> Cell:
     if not names:
-        return ("no stack was taken", Role.FAINT)
-    # What the runtime put between says little.
+        return ("no stack was recorded", Role.FAINT)
+    # Without the runtime's wrappers.
     written = [_method_text(name) for name in names if not name.startswith("(wrapper ")]
     return " ← ".join(written[:FRAMES_SHOWN]) + (" ← …" if len(written) > FRAMES_SHOWN else "")
 
 
 def _method_text(name: str) -> str:
-    """Class and method: namespaces and parameters would push callers out of the line.
+    """Class and method, without namespaces and parameters.
 
     >>> _method_text("System.Collections.Generic.List`1<Ns.Page>:Add (Ns.Page)")
     'List`1:Add'
@@ -414,21 +414,21 @@ def _method_text(name: str) -> str:
 
 
 def type_cell(name: str | None) -> Cell:
-    """The name of a type, or that there is none."""
+    """The name of a type, or a placeholder."""
     return (UNKNOWN, Role.FAINT) if name is None else name
 
 
 def more(number: int, style: Style, what: str = "more") -> Iterator[str]:
-    """How many rows are not shown; nothing where all are."""
+    """A line with the number of rows that are not shown; nothing where all are."""
     if number > 0:
-        yield style.paint(f"  … {count_text(number)} {what} (--json or --limit 0 has all)", Role.FAINT)
+        yield style.paint(f"  … {count_text(number)} {what} (--json or --limit 0 shows all)", Role.FAINT)
 
 
-LEFT_OUT = "large shots: what objects retain, and what keeps them alive, with --section heap"
+LEFT_OUT = "large snapshots: retained sizes and paths from roots with --section heap"
 
 
 def overview_lines(data: HeapOverview, style: Style) -> Iterator[str]:
-    """Shots, the types of the last, what grew, and handles that are left, line by line."""
+    """Snapshots, the types of the last, what grew, and handles never freed, line by line."""
     if len(data.shots) > 1:
         yield from shot_lines(data.shots, style)
     last = data.shots[-1]
@@ -439,7 +439,7 @@ def overview_lines(data: HeapOverview, style: Style) -> Iterator[str]:
         ("linked by", counted(data.num_references, "reference")),
     ]
     if last.snapshot.end_ns is None:
-        facts.append(("cut short", "its end was not recorded: objects and what refers to them may be missing"))
+        facts.append(("cut short", "its end was not recorded: objects and references may be missing"))
     yield from fields(facts, style)
     yield ""
     yield from _class_size_table(data.classes, last.size_bytes, style)
@@ -486,17 +486,17 @@ def _class_growth_table(growth: Sequence[ClassSize], style: Style) -> Iterator[s
 
 
 def collect(context: SectionContext) -> HeapReport | HeapOverview | None:
-    """The last shot, and what changed since the first; of large ones an overview tells only what they hold."""
+    """The last snapshot, and what changed since the first; in an overview, large ones without retained sizes."""
     limit = context.request.rows(5) or 0
     large = large_shots(context.profile, limit) if context.request.is_overview else None
     return large or heap_report(context.profile, limit)
 
 
 def as_json(data: HeapReport | HeapOverview) -> Any:
-    """Shots, the last of them in full, growth."""
+    """Snapshots, the last of them in full, growth."""
     return data.as_json()
 
 
 def lines(data: HeapReport | HeapOverview, _request: RuntimeRequest, style: Style) -> Iterator[str]:
-    """Shots, classes by what they retain, paths from roots, growth, sites."""
+    """Snapshots, classes by retained size, paths from roots, growth, allocation sites."""
     return overview_lines(data, style) if isinstance(data, HeapOverview) else heap_lines(data, style)

@@ -1,4 +1,4 @@
-"""Section `jit`: what was compiled, and when."""
+"""Section `jit`: compiled methods, and when they were compiled."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from perfuse.reports.units import bytes_text, counted
 
 
 def collect(context: SectionContext) -> Compilation | None:
-    """Code of the selected time."""
+    """Code compiled in the selected time."""
     data = compilation(context.profile, context.request.rows(3))
     return data if data.num_methods or data.num_helpers else None
 
 
 def as_json(data: Compilation) -> Any:
-    """Counts, the timeline, the biggest methods."""
+    """Counts, the timeline, the largest methods."""
     return as_plain(data)
 
 
 def lines(data: Compilation, _request: RuntimeRequest, style: Style) -> Iterator[str]:
-    """How much, when, and the biggest methods."""
+    """Sizes, a timeline, and the largest methods."""
     made = f"{counted(data.num_methods, 'method')}, {bytes_text(data.bytes)}"
     if data.num_helpers:
         made += f"; {bytes_text(data.helper_bytes)} in {counted(data.num_helpers, 'piece')} for the runtime itself"

@@ -1,4 +1,4 @@
-"""Section `locks`: who waited for which lock, and how long."""
+"""Section `locks`: which threads waited for which locks, and how long."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UNKNOWN = "(unknown type)"
 
 @dataclass(frozen=True, slots=True)
 class LockData:
-    """Contention, with threads by name."""
+    """Lock contention, and waits by label of the thread."""
 
     contention: Contention
     by_thread: list[tuple[str, Spread]]
@@ -50,10 +50,10 @@ def as_json(data: LockData) -> Any:
 
 
 def lines(data: LockData, request: RuntimeRequest, style: Style) -> Iterator[str]:
-    """By type; in full by object, by place and by thread too."""
+    """By type; in full also by object, by site and by thread."""
     found = data.contention
     waits = found.waits
-    failed = f", {count_text(found.num_failed)} gave up" if found.num_failed else ""
+    failed = f", {count_text(found.num_failed)} failed" if found.num_failed else ""
     waited = f"{counted(found.num_contentions, 'wait')}, {duration_text(waits.sum)} in all{failed}"
     yield from section("Locks", style, waited)
     yield from _locks(found.by_type, "locks", request, style)
@@ -61,7 +61,7 @@ def lines(data: LockData, request: RuntimeRequest, style: Style) -> Iterator[str
         return
     yield from section("By object", style)
     yield from _locks(found.by_lock, "address", request, style)
-    yield from section("Waited in", style, f"{'innermost' if request.stacks else 'outermost'} function first")
+    yield from section("Wait sites", style, f"{'innermost' if request.stacks else 'outermost'} function first")
     shown = found.by_site[: request.limit]
     for one in shown:
         yield f"  {duration_text(one.waits.sum)} in {counted(one.waits.count, 'wait')}"
@@ -82,7 +82,7 @@ def _locks(locks: Sequence[LockContention], what: str, request: RuntimeRequest, 
     for one in shown:
         which = count_text(one.num_locks) if one.object_address is None else hex_text(one.object_address)
         rows.append([*_figures(one.waits), count_text(one.num_failed), which, one.type_name or UNKNOWN])
-    columns = [*_columns(), Column("gave up", right=True), Column(what, right=True), Column("type", shrinks=16)]
+    columns = [*_columns(), Column("failed", right=True), Column(what, right=True), Column("type", shrinks=16)]
     yield from grid(columns, rows, style)
     yield from more_rows_line(len(locks) - len(shown), "locks", request, style)
 

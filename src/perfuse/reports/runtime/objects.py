@@ -1,4 +1,4 @@
-"""Section `objects`: the lives of single objects."""
+"""Section `objects`: the history of single objects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perfuse.reports.units import bytes_text, counted, duration_text, hex_text
 
 @dataclass(frozen=True, slots=True)
 class ObjectData:
-    """Objects, with the backtraces and threads that their moments name."""
+    """Objects with their events, and the backtraces and threads of these."""
 
     start_ns: int
     lives: list[ObjectLife]
@@ -25,7 +25,7 @@ class ObjectData:
 
 
 def collect(context: SectionContext) -> ObjectData | None:
-    """Objects that were asked for; None where none was."""
+    """The requested objects; None where none were requested."""
     request = context.request
     lives = object_lives(context.profile, request.track)
     if request.find_bytes is not None or request.find_type is not None:
@@ -40,7 +40,7 @@ def collect(context: SectionContext) -> ObjectData | None:
 
 
 def as_json(data: ObjectData) -> Any:
-    """Objects with their moments; each moment with its backtrace, outermost function first."""
+    """Objects with their events; each event with its backtrace, outermost function first."""
     found = []
     for life in data.lives:
         moments = [
@@ -56,13 +56,13 @@ def as_json(data: ObjectData) -> Any:
 
 
 def lines(data: ObjectData, request: RuntimeRequest, style: Style) -> Iterator[str]:
-    """An object a paragraph, a moment a line."""
+    """A paragraph per object, a line per event."""
     yield from section("Objects", style, counted(len(data.lives), "object"))
     for life in data.lives:
         size = "" if life.size_bytes is None else f", {bytes_text(life.size_bytes)}"
         yield "  " + style.paint(f"{life.type_name or '(unknown type)'}{size}", Role.NAME)
         if not life.moments:
-            yield "    nothing was recorded of it"
+            yield "    no event was recorded"
         for moment in life.moments:
             row: list[Cell] = [
                 duration_text(moment.ts_ns - data.start_ns),

@@ -19,7 +19,7 @@ _TITLES = {"domain": "Domains", "context": "Contexts", "image": "Images", "assem
 
 @dataclass(frozen=True, slots=True)
 class ProgramData:
-    """What was loaded, and since when times are counted."""
+    """What was loaded, and the start of the recording."""
 
     start_ns: int
     program: Program
@@ -36,7 +36,7 @@ def as_json(data: ProgramData) -> Any:
 
 
 def lines(data: ProgramData, request: RuntimeRequest, style: Style) -> Iterator[str]:
-    """By kind, in the order of time."""
+    """By kind, in the order of loading."""
     counts = f"{counted(data.program.num_types, 'type')}, {counted(data.program.num_functions, 'function')}"
     yield from section("Program", style, counts)
     for kind, group in groupby(data.program.loaded, key=lambda one: one.kind):

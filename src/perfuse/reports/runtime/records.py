@@ -1,4 +1,4 @@
-"""Section `records`: what the file is made of."""
+"""Section `records`: records by kind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RecordCounts = dict[str, int]
 
 
 def collect(context: SectionContext) -> RecordCounts:
-    """Counted while the files were read."""
+    """Counts of records over all files."""
     counts: RecordCounts = {}
     for recording in context.profile.recordings:
         for kind, count in recording.summary.records.items():
@@ -29,7 +29,7 @@ def as_json(data: RecordCounts) -> Any:
 
 
 def lines(data: RecordCounts, _request: RuntimeRequest, style: Style) -> Iterator[str]:
-    """A line a kind."""
-    yield from section("What the files are made of", style, counted(sum(data.values()), "record"))
+    """One line per kind."""
+    yield from section("Records", style, counted(sum(data.values()), "record"))
     rows: list[list[Cell]] = [[count_text(count), kind] for kind, count in data.items()]
     yield from grid([Column("records", right=True), Column("kind")], rows, style)

@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 
 class SectionModule(Protocol):
-    """What the file of a section has."""
+    """What the module of a section defines."""
 
     def collect(self, context: SectionContext) -> Any:
-        """The section's facts; None where there is nothing to tell."""
+        """The data of the section; None where there is none."""
         ...
 
-    def lines(self, sections: Any, request: RuntimeRequest, style: Style) -> Iterator[str]:
-        """The facts for a terminal."""
+    def lines(self, data: Any, request: RuntimeRequest, style: Style) -> Iterator[str]:
+        """The data as text, line by line."""
         ...
 
-    def as_json(self, sections: Any) -> Any:
-        """The facts as the contract of `report --json` has them."""
+    def as_json(self, data: Any) -> Any:
+        """The data as in the documented JSON of `report --json`."""
         ...
 
 
@@ -41,10 +41,10 @@ class Section:
     """A section of the report.
 
     Attributes:
-        name: What `--section` takes, and its name in JSON.
-        about: One line: what it tells.
-        tables: It has something to tell where one of these has rows.
-        in_overview: Whether it is shown where no section is asked for.
+        name: Its name in `--section`, in JSON, and of its module.
+        about: What it reports, in one line.
+        tables: It has data where one of these tables has rows.
+        in_overview: Whether the overview includes it.
     """
 
     name: str
@@ -53,28 +53,28 @@ class Section:
     in_overview: bool = True
 
     def load(self) -> SectionModule:
-        """Its file."""
+        """Imports its module."""
         module: Any = importlib.import_module(f"perfuse.reports.runtime.{self.name}")
         return module  # type: ignore[no-any-return]
 
 
 SECTIONS: tuple[Section, ...] = (
-    Section("header", "what the file says of itself", ("types",), in_overview=False),
+    Section("header", "fields of the file header", ("types",), in_overview=False),
     Section("samples", "where samples were taken: functions, threads, modules", ("samples", "callchains")),
     Section("calls", "how often methods were called, and how long they took", ("call_events", "call_sums")),
     Section("allocations", "what was allocated: by type, by place, by thread", ("allocations",)),
     Section("gc", "pauses, collections, the size of the heap, finalizers", ("slices", "object_moves")),
-    Section("heap", "what is alive in heap shots, what keeps it so, what grew", ("heap_snapshots",)),
-    Section("handles", "handles that were made, and those never freed", ("gc_handles",)),
+    Section("heap", "live objects in heap snapshots, what retains them, what grew", ("heap_snapshots",)),
+    Section("handles", "handles that were created, and those never freed", ("gc_handles",)),
     Section("locks", "who waited for which lock, and how long", ("lock_events",)),
-    Section("exceptions", "what was thrown and where, and what handled it", ("exceptions",)),
-    Section("counters", "counters: last values, and on the way there", ("counter_samples",)),
-    Section("coverage", "which statements were run", ("coverage",)),
+    Section("exceptions", "exceptions: where they were thrown, what handled them", ("exceptions",)),
+    Section("counters", "counters: last values, and values over time", ("counter_samples",)),
+    Section("coverage", "which statements were executed", ("coverage",)),
     Section("jit", "what was compiled, and when", ("code_objects",)),
     Section("threads", "threads, with all their names", ("types",)),
     Section("program", "domains, contexts, images, assemblies", ("types",), in_overview=False),
-    Section("objects", "the lives of single objects: --track, --find", ("types",), in_overview=False),
-    Section("records", "what the file is made of", ("types",), in_overview=False),
+    Section("objects", "the history of single objects: --track, --find", ("types",), in_overview=False),
+    Section("records", "records by kind", ("types",), in_overview=False),
 )
 """Every section, in the order they are shown."""
 
@@ -83,17 +83,17 @@ SECTION_NAMES = tuple(section.name for section in SECTIONS)
 
 @dataclass(frozen=True, slots=True)
 class RuntimeReport:
-    """Everything `perfuse report` tells of a program on a managed runtime.
+    """The report of a program on a managed runtime.
 
     Attributes:
-        title: What was recorded.
+        title: The recorded program.
         inputs: The files.
-        start_ns: Time of the first event, on the profile's clock.
-        duration_ns: From there to the last.
+        start_ns: Time of the first event, in nanoseconds on the profile's clock.
+        duration_ns: Time from the first to the last event.
         num_threads: Threads.
-        request: What was asked for.
-        sections: The facts of each section that has any.
-        diagnostics: Departures found in the files.
+        request: The options it was built with.
+        sections: The data of each section that has any, by name.
+        diagnostics: Diagnostics of the files, by code.
     """
 
     title: str
@@ -154,11 +154,11 @@ def request_of(options: Options) -> RuntimeRequest:
 
 
 def runtime_report(profile: Profile, request: RuntimeRequest | None = None) -> RuntimeReport:
-    """Gathers the sections that were asked for and have something to tell; only the tables they need are made."""
+    """Collects the requested sections that have data; builds only the tables they need."""
     request = request or RuntimeRequest()
     context = SectionContext(profile, request)
     sections = {}
-    for section in _wanted(request):
+    for section in _requested_sections(request):
         if any(profile.has(table) for table in section.tables):
             facts = section.load().collect(context)
             if facts is not None:
@@ -195,7 +195,7 @@ def runtime_lines(report: RuntimeReport, style: Style) -> Iterator[str]:
     yield from summary_lines(report.diagnostics, style)
 
 
-def _wanted(request: RuntimeRequest) -> list[Section]:
+def _requested_sections(request: RuntimeRequest) -> list[Section]:
     if request.is_overview:
         return [section for section in SECTIONS if section.in_overview]
     return [section for section in SECTIONS if section.name in request.sections]

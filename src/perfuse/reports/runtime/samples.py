@@ -1,4 +1,4 @@
-"""Section `samples`: where samples were taken."""
+"""Section `samples`: functions, threads and modules by samples."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def collect(context: SectionContext) -> ProfileReport | None:
 
 
 def as_json(data: ProfileReport) -> Any:
-    """As `report --json` has samples, without what is about the whole."""
+    """The JSON of the report of samples, without the facts about the whole profile."""
     found = {name: value for name, value in data.as_json().items() if name not in _HEADER}
     return {**found, "count": data.event.num_samples}
 
@@ -32,7 +32,7 @@ def as_json(data: ProfileReport) -> Any:
 def lines(data: ProfileReport, request: RuntimeRequest, style: Style) -> Iterator[str]:
     """Functions, threads and modules."""
     over = f" over {duration_text(data.duration_ns)}" if data.duration_ns else ""
-    # Where the file does not say what was sampled, there is no more to say.
+    # The file does not name the event.
     of = "" if data.event.name == "sample" else f" of {data.event.name}"
     yield from section("Samples", style, f"{counted(data.event.num_samples, 'sample')}{of}{over}")
     yield from sample_lines(data, style, brief=request.is_overview)

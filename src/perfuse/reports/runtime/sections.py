@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeRequest:
-    """What is to be reported; the options of `perfuse report`.
+    """What a report contains; the options of `perfuse report`.
 
     Attributes:
-        sections: Names of sections; empty for an overview of all that have data.
-        limit: Rows a list; None for all.
-        order: What allocations are sorted by.
-        call_order: What functions with calls are sorted by.
-        stacks: Whether backtraces are shown whole, below what they belong to.
-        frames: Innermost functions of a backtrace that are shown then; None for all.
-        track: Addresses of objects whose lives are data.
-        find_bytes: Objects of that size or more, whose lives are data.
-        find_type: Objects of types with that in their name.
+        sections: Names of the sections to report; empty for an overview of all that have data.
+        limit: Rows per list; None for all.
+        order: The sort order of allocations.
+        call_order: The sort order of functions with calls.
+        stacks: Whether whole backtraces are shown, below the row they belong to.
+        frames: How many innermost functions of a whole backtrace are shown; None for all.
+        track: Addresses of objects whose history is listed.
+        find_bytes: List the history of objects of that size or more.
+        find_type: List the history of objects whose type name contains this.
     """
 
     sections: tuple[str, ...] = ()
@@ -47,11 +47,11 @@ class RuntimeRequest:
 
     @property
     def is_overview(self) -> bool:
-        """Whether no section was asked for by itself."""
+        """Whether all sections are reported, in brief."""
         return not self.sections
 
     def rows(self, in_overview: int) -> int | None:
-        """How many rows a list has: fewer in an overview, where no other number was asked for."""
+        """The number of rows of a list: at most `in_overview` in an overview."""
         if self.is_overview and self.limit is not None:
             return min(self.limit, in_overview)
         return self.limit
@@ -59,11 +59,11 @@ class RuntimeRequest:
 
 @dataclass(frozen=True)
 class SectionContext:
-    """A profile while it is looked at: what several sections need is made once.
+    """A profile with data that several sections need, each computed once.
 
     Attributes:
         profile: The profile.
-        request: What is to be reported.
+        request: What the report contains.
     """
 
     profile: Profile
@@ -71,22 +71,22 @@ class SectionContext:
 
     @cached_property
     def objects(self) -> Objects:
-        """Objects of throws, locks and finalizers."""
+        """Objects that exceptions, locks and finalizers refer to."""
         return Objects(self.profile)
 
     @cached_property
     def thread_labels(self) -> dict[int, str]:
-        """What to call each thread."""
+        """The label of each thread, by `thread_id`."""
         return {one.thread_id: one.label for one in self.thread_lives}
 
     @cached_property
     def thread_lives(self) -> list[ThreadLife]:
-        """Threads of the selection."""
+        """The selected threads."""
         return thread_lives(self.profile)
 
     @cached_property
     def start_ns(self) -> int:
-        """When the recording begins."""
+        """Start of the recording, on the profile's clock."""
         span = self.profile.span_ns
         return span[0] if span else 0
 
@@ -118,7 +118,7 @@ def short_name(name: str) -> str:
 
 
 def backtrace_text(backtrace: Sequence[str], width: int | None) -> str:
-    """`… → Main → Domains`: as many of the innermost functions as there is room for; not those the runtime made up."""
+    """`… → Main → Domains`: the innermost functions that fit in `width`, without the runtime's wrappers at the end."""
     own = list(backtrace)
     while own and own[-1].startswith("(wrapper") and any(not name.startswith("(wrapper") for name in own):
         own.pop()
@@ -137,7 +137,7 @@ def backtrace_text(backtrace: Sequence[str], width: int | None) -> str:
 def backtrace_lines(
     backtrace: Sequence[str], frames: int | None, style: Style, indent: str = "      "
 ) -> Iterator[str]:
-    """A line a function, innermost first as a debugger has them; what is cut off is counted."""
+    """One line per function, innermost first as in a debugger, and the number of those left out."""
     names = list(reversed(backtrace))
     shown = names if frames is None else names[:frames]
     for name in shown:

@@ -1,4 +1,4 @@
-"""Section `threads`: threads, with all their names."""
+"""Section `threads`: threads with all their names."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from perfuse.reports.units import counted, duration_text, hex_text
 
 @dataclass(frozen=True, slots=True)
 class ThreadData:
-    """Threads, and since when times are counted."""
+    """Threads, and the start of the recording."""
 
     start_ns: int
     lives: list[ThreadLife]
 
 
 def collect(context: SectionContext) -> ThreadData | None:
-    """Threads of the selection."""
+    """The selected threads."""
     return ThreadData(context.start_ns, context.thread_lives) if context.thread_lives else None
 
 
@@ -32,11 +32,11 @@ def as_json(data: ThreadData) -> Any:
 
 
 def lines(data: ThreadData, request: RuntimeRequest, style: Style) -> Iterator[str]:
-    """A line a thread."""
+    """One line per thread."""
     ids = {one.native_address for one in data.lives}
     again = ""
     if len(ids) < len(data.lives):
-        again = f"; ids were used again: there are {len(ids)}"
+        again = f"; ids were reused: there are {len(ids)}"
     yield from section("Threads", style, counted(len(data.lives), "thread") + again)
     shown = data.lives[: request.rows(8)]
     rows: list[list[Cell]] = []
