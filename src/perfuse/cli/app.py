@@ -50,7 +50,7 @@ class App(click.Group):
             if near:
                 error.hint = f"did you mean {' or '.join(near)}?"  # type: ignore[attr-defined]
             elif os.path.exists(name):  # noqa: PTH110 - pathlib is not needed to start
-                error.hint = f"a verb comes first: `perfuse info {name}`"  # type: ignore[attr-defined]
+                error.hint = f"a command starts with a verb: `perfuse info {name}`"  # type: ignore[attr-defined]
             raise error
         return super().resolve_command(ctx, args)
 

@@ -24,7 +24,7 @@ TIMEOUT_S = 10
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A program perfuse works with, and how it is used."""
+    """A program that perfuse works with, and how it is used."""
 
     name: str
     programs: tuple[str, ...]
@@ -32,12 +32,12 @@ class Tool:
     use: str
     install: str
     verdict: Callable[[str], str | None] = field(default=lambda _version: None)
-    """Why this version will not do; None where it does."""
+    """Returns why a version is not sufficient; None where it is."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What is known of a tool or a setting. `state` is `good`, `limited` or `missing`."""
+class Finding:
+    """The state of a tool or a setting: `good`, `limited` or `missing`."""
 
     name: str
     state: str
@@ -103,35 +103,35 @@ VIEWERS = (
 )
 
 
-def tools(known: tuple[Tool, ...]) -> list[Found]:
-    """What of the tools is here; they are asked for their versions side by side."""
+def tools(known: tuple[Tool, ...]) -> list[Finding]:
+    """Which of the tools are installed; their versions are queried in parallel."""
     with ThreadPoolExecutor(max_workers=len(known)) as pool:
         return list(pool.map(_look_for, known))
 
 
-def kernel_settings() -> list[Found]:
-    """What the kernel lets this user record and name."""
+def kernel_settings() -> list[Finding]:
+    """What the kernel permits this user to record, and which kernel symbols it can read."""
     if sys.platform != "linux":
-        return [Found("kernel", "limited", f"{platform.system()}: perf records on Linux only", None)]
-    found = [Found("kernel", "good", f"Linux {platform.release()} {platform.machine()}", None)]
+        return [Finding("kernel", "limited", f"{platform.system()}: perf records on Linux only", None)]
+    found = [Finding("kernel", "good", f"Linux {platform.release()} {platform.machine()}", None)]
     root = os.geteuid() == 0
     paranoid = _number("/proc/sys/kernel/perf_event_paranoid")
     if paranoid is not None:
         good = root or paranoid <= 1
         detail = f"{paranoid}{', and you are root' if root and paranoid > 1 else ''}"
         advice = None if good else "sudo sysctl kernel.perf_event_paranoid=1"
-        found.append(Found("perf_event_paranoid", "good" if good else "limited", detail, advice))
+        found.append(Finding("perf_event_paranoid", "good" if good else "limited", detail, advice))
     restrict = _number("/proc/sys/kernel/kptr_restrict")
     if restrict is not None:
         good = restrict == 0 or (root and restrict == 1)
         advice = None if good else "sudo sysctl kernel.kptr_restrict=0"
-        found.append(Found("kptr_restrict", "good" if good else "limited", str(restrict), advice))
+        found.append(Finding("kptr_restrict", "good" if good else "limited", str(restrict), advice))
     found.append(_kallsyms())
     return found
 
 
-def symbol_places() -> list[Found]:
-    """Where symbols of native code are looked for."""
+def symbol_places() -> list[Finding]:
+    """Directories that are searched for symbols of native code."""
     found = []
     for path, what in (
         (Path("/usr/lib/debug"), "separate debug files"),
@@ -139,11 +139,11 @@ def symbol_places() -> list[Found]:
     ):
         there = path.expanduser().is_dir()
         advice = None if there else {"/usr/lib/debug": "apt install libc6-dbg"}.get(str(path))
-        found.append(Found(str(path), "good" if there else "limited", what if there else f"no {what}", advice))
+        found.append(Finding(str(path), "good" if there else "limited", what if there else f"no {what}", advice))
     return found
 
 
-def _look_for(tool: Tool) -> Found:
+def _look_for(tool: Tool) -> Finding:
     for program in tool.programs:
         path = shutil.which(program)
         version = _version([path, *tool.version]) if path else None
@@ -151,13 +151,13 @@ def _look_for(tool: Tool) -> Found:
             continue
         refused = tool.verdict(version)
         if refused:
-            return Found(tool.name, "limited", f"{program} {version}: {refused}", tool.install)
-        return Found(tool.name, "good", f"{program} {version}", tool.use)
-    return Found(tool.name, "missing", "not found", tool.install)
+            return Finding(tool.name, "limited", f"{program} {version}: {refused}", tool.install)
+        return Finding(tool.name, "good", f"{program} {version}", tool.use)
+    return Finding(tool.name, "missing", "not found", tool.install)
 
 
 def _version(command: list[str]) -> str | None:
-    """The version a program tells; None for one that does not run (a shim of a version manager, a broken install)."""
+    """The version that a program prints; None where it does not run (a version manager's shim, a broken install)."""
     try:
         done = subprocess.run(
             command,
@@ -171,19 +171,19 @@ def _version(command: list[str]) -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     match = re.search(r"\d+(\.\d+)+", done.stdout + done.stderr)
-    return match[0] if match else "of no told version"
+    return match[0] if match else "of unknown version"
 
 
-def _kallsyms() -> Found:
+def _kallsyms() -> Finding:
     advice = "sudo sysctl kernel.kptr_restrict=0, or read recordings as root"
     try:
         with Path("/proc/kallsyms").open(encoding="ascii", errors="replace") as symbols:
             address = symbols.readline().split(" ", 1)[0]
     except OSError as error:
-        return Found("/proc/kallsyms", "limited", error.strerror or "not readable", advice)
+        return Finding("/proc/kallsyms", "limited", error.strerror or "not readable", advice)
     if address.strip("0"):
-        return Found("/proc/kallsyms", "good", "kernel functions can be named", None)
-    return Found("/proc/kallsyms", "limited", "addresses are hidden: kernel functions stay without names", advice)
+        return Finding("/proc/kallsyms", "good", "kernel functions can be named", None)
+    return Finding("/proc/kallsyms", "limited", "addresses are hidden: kernel functions have no names", advice)
 
 
 def _number(path: str) -> int | None:
@@ -199,7 +199,7 @@ MARKS = {"good": ("✓", Role.GOOD), "limited": ("!", Role.WARNING), "missing": 
 @verb("doctor", examples=["perfuse doctor"])
 @JSON
 def command(console: Console, as_json: bool) -> None:
-    """Programs with their versions and uses, kernel settings that matter, and how to get what is missing."""
+    """Shows programs with their versions and uses, kernel settings for recording, and how to install what is missing."""
     chapters = {
         "producers": tools(PRODUCERS),
         "viewers": tools(VIEWERS),
@@ -216,7 +216,7 @@ def command(console: Console, as_json: bool) -> None:
         console.lines(_found_lines(found, console.style))
 
 
-def _found_lines(found: Sequence[Found], style: Style) -> Iterator[str]:
+def _found_lines(found: Sequence[Finding], style: Style) -> Iterator[str]:
     rows: list[list[Cell]] = []
     for one in found:
         faint = Role.FAINT if one.state == "missing" else Role.PLAIN

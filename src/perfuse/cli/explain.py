@@ -23,7 +23,7 @@ TEXT_COLUMNS = 90
 @click.argument("codes", nargs=-1, metavar="[CODE...]")
 @JSON
 def command(console: Console, codes: tuple[str, ...], as_json: bool) -> None:
-    """Without a code, lists all of them."""
+    """Without a code, lists all codes."""
     rules = [perfuse.explain(code) for code in codes] or list(perfuse.rules().values())
     if as_json:
         console.json({"rules": [asdict(rule) for rule in rules]})

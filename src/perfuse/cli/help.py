@@ -13,7 +13,7 @@ from perfuse.errors import require_known
 @click.argument("name", required=False, metavar="[VERB]")
 @click.pass_context
 def command(ctx: click.Context, console: Console, name: str | None) -> None:
-    """Without a verb, shows what `perfuse --help` does."""
+    """Without a verb, shows the help of perfuse."""
     root = ctx.find_root()
     if name is None:
         console.line(root.get_help())

@@ -26,19 +26,19 @@ TEXT_LIMIT = 100
 
 
 class RecordRange(click.ParamType[Any]):
-    """`10..20` by index, `0x100..0x200` by offset; half-open, either end may be left out."""
+    """`10..20` by index, `0x100..0x200` by offset; half-open, either end may be missing."""
 
     name = "range"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[Callable[[Record], int], int, int | None]:
-        """What of a record the range is about, its first value, and the one after its last."""
+        """A function from a record to its index or offset, the start of the range, and its end."""
         if isinstance(value, tuple):
             return value
         match = re.fullmatch(r"(0x[0-9a-f]+|\d+)?\.\.(0x[0-9a-f]+|\d+)?", value, re.IGNORECASE)
         if match is None or not any(match.groups()):
-            self.fail(f"{value!r} is no range: write 10..20 for indexes, 0x100..0x200 for offsets", param, ctx)
+            self.fail(f"{value!r} is not a range: write 10..20 for indexes, 0x100..0x200 for offsets", param, ctx)
         kinds = {part.lower().startswith("0x") for part in match.groups() if part}
         if len(kinds) > 1:
             self.fail(f"{value!r} mixes an index and an offset", param, ctx)
@@ -57,12 +57,14 @@ class RecordRange(click.ParamType[Any]):
     ],
 )
 @click.argument("file")
-@click.option("--kind", "kinds", multiple=True, metavar="NAME", help="Only records of that name; repeats.")
+@click.option("--kind", "kinds", multiple=True, metavar="NAME", help="Only records with that name; repeats.")
 @click.option("--range", "span", type=RecordRange(), metavar="A..B", help="Indexes 10..20 or offsets 0x100..0x200.")
 @limit(None, f"records [{TEXT_LIMIT} as text]")
-@click.option("--hex", "with_hex", is_flag=True, help="Each record's bytes too.")
+@click.option("--hex", "with_hex", is_flag=True, help="Include the bytes of each record.")
 @click.option(
-    "--style", metavar="NAME", help="The text of another tool: readelf-2.40, readelf-2.44 or readelf-2.47 (SFrame)."
+    "--style",
+    metavar="NAME",
+    help="Print the text of another tool: readelf-2.40, readelf-2.44 or readelf-2.47 (SFrame).",
 )
 @JSON
 @STRICT
@@ -77,12 +79,12 @@ def command(
     as_json: bool,
     strict: bool,
 ) -> None:
-    """Records are named as the specification spells them. With --json, each is a JSON object on a line of its own."""
+    """Records have the names of the specification. With --json, each is one line with a JSON object."""
     recording = perfuse.open(file, strict=strict)
     if style is not None:
         if kinds or span or with_hex or as_json:
             raise click.UsageError(
-                "--style is the whole text of another tool: it takes no --kind, --range, --hex or --json"
+                "--style prints the text of another tool: it excludes --kind, --range, --hex or --json"
             )
         _write_styled(console, recording, style)
         return
@@ -100,7 +102,7 @@ def command(
         if with_hex:
             console.lines(hex_lines(recording.read_bytes(record.offset, record.size), record.offset, console.style))
     if not shown:
-        console.note("no record is of that kind and in that range", f"there are {', '.join(known)}")
+        console.note("no record has that kind and is in that range", f"kinds: {', '.join(known)}")
     if not limit:
         return
     rest = sum(1 for _ in found) if span else max(sum(known[kind] for kind in wanted or known) - limit, 0)
@@ -153,7 +155,7 @@ INDENT = "    "
 
 
 def record_lines(record: Record, style: Style) -> Iterator[str]:
-    """The record, its fields wrapped to the width of the terminal."""
+    """A line with index, offset, name and size, then the fields, wrapped to the width of the terminal."""
     when = "" if record.timestamp is None else f"  time {record.timestamp}"
     place = style.paint(f"#{record.index}  {hex_text(record.offset)}", Role.FAINT)
     size = style.paint(f"{count_text(record.size)} bytes{when}", Role.FAINT)
@@ -162,7 +164,7 @@ def record_lines(record: Record, style: Style) -> Iterator[str]:
 
 
 def hex_lines(data: bytes, offset: int, style: Style) -> Iterator[str]:
-    """The bytes, each line with its absolute offset and what of it is text."""
+    """The bytes in hexadecimal, each line with its absolute offset and its printable ASCII."""
     for start in range(0, len(data), HEX_COLUMNS):
         row = data[start : start + HEX_COLUMNS]
         halves = f"{row[:8].hex(' ')}  {row[8:].hex(' ')}"
@@ -171,7 +173,7 @@ def hex_lines(data: bytes, offset: int, style: Style) -> Iterator[str]:
 
 
 def _field_lines(fields: Mapping[str, Any], style: Style) -> Iterator[str]:
-    """`name value` pairs, as many a line as fit; lists of entries come after, an entry a line."""
+    """Lines of `name value` pairs, as many as fit; lists of entries follow, one entry per line."""
     room = style.width or 100
     line, used = "", 0
     lists: list[tuple[str, list[Any]]] = []

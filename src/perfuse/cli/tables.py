@@ -32,7 +32,7 @@ from perfuse.table import names, specification
 @JSON
 @STRICT
 def command(console: Console, arguments: tuple[str, ...], limit: int, as_json: bool, strict: bool) -> None:
-    """With files: every table with its rows and columns, or the rows of one. A table alone: what its columns mean."""
+    """With files: all tables with their rows and columns, or the rows of one. With only a table: its columns."""
     *files, last = arguments
     table = last if last in names() and not Path(last).exists() else None
     if table is None:
@@ -47,7 +47,7 @@ def command(console: Console, arguments: tuple[str, ...], limit: int, as_json: b
     if table is not None:
         write_result(console, profile.sql(f"FROM {table}"), "json" if as_json else "table", None, limit)
         return
-    # Streamed, not kept: a dump may have millions of line rows.
+    # Streamed: a dump may have millions of line rows.
     counts = {name: sum(batch.num_rows for batch in profile.tables[name].stream()) for name in profile.tables}
     if as_json:
         console.json({"tables": [{**_spec_json(specification(name)), "rows": rows} for name, rows in counts.items()]})

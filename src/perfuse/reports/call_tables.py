@@ -208,11 +208,11 @@ def path_text(stack: CallStack, room: int | None) -> str:
 
 def names_of(stack: CallStack) -> list[str]:
     """Names, outermost first; consecutive recursive calls are one name with their number."""
-    told = []
+    names = []
     for function, run in groupby(stack.functions):
         times = sum(1 for _ in run)
-        told.append(printable(_short_name(function)) + (f" (x{times})" if times > 1 else ""))
-    return told
+        names.append(printable(_short_name(function)) + (f" (x{times})" if times > 1 else ""))
+    return names
 
 
 def _short_name(function: Function) -> str:

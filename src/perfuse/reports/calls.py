@@ -361,7 +361,7 @@ def _header(report: CallsReport) -> list[tuple[str, Cell]]:
     over = f" over {duration_text(last - first)}" if last > first else ""
     functions = counted(report.num_called, "function")
     pairs: list[tuple[str, Cell]] = [("calls", f"{count_text(totals.num_calls)} of {functions}{over}")]
-    pairs += [("", (told, Role.FAINT)) for told in [_endings(totals)] if told]
+    pairs += [("", (endings, Role.FAINT)) for endings in [_endings(totals)] if endings]
     processes = len({one.thread.pid for one in report.threads})
     tasks = [counted(processes, "process", "processes"), counted(len(report.threads), "thread")]
     pairs.append(("from", ", ".join(tasks)))

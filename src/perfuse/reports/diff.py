@@ -137,12 +137,12 @@ def diff_lines(report: DiffReport, style: Style) -> Iterator[str]:
     a, b = report.difference.a, report.difference.b
     counts = report.counts
     whole = change_text(Change(a.whole, b.whole), "self", a.unit)
-    told = ", ".join(f"{count_text(count)} {state}" for state, count in counts.items() if count)
+    states = ", ".join(f"{count_text(count)} {state}" for state, count in counts.items() if count)
     pairs: list[tuple[str, Cell]] = [
         ("a", _side_text(a)),
         ("b", _side_text(b)),
         ("change", f"{whole[0]} ({whole[1]})"),
-        ("functions", told or "none"),
+        ("functions", states or "none"),
     ]
     yield from fields(pairs, style, indent="")
     order = f"by change of {_ORDER_WORDS.get(report.order, report.order)}" if report.order != "name" else "by name"
@@ -158,12 +158,12 @@ def diff_lines(report: DiffReport, style: Style) -> Iterator[str]:
 def change_text(change: Change, statistic: str, unit: str) -> tuple[str, str]:
     """`+1.42 s` and `+31.2%`; `x12.3` for large ratios, `new` and `gone` where one side has none."""
     sign = "+" if change.difference > 0 else ""
-    told = f"{sign}{number_text(change.difference, statistic, unit)}"
+    amount = f"{sign}{number_text(change.difference, statistic, unit)}"
     if change.ratio is None:
-        return told, "new" if change.difference > 0 else "gone" if change.difference < 0 else ""
+        return amount, "new" if change.difference > 0 else "gone" if change.difference < 0 else ""
     if change.ratio >= _LARGE_RATIO:
-        return told, f"x{change.ratio + 1:,.1f}"
-    return told, f"{change.ratio:+.1%}" if change.difference else "="
+        return amount, f"x{change.ratio + 1:,.1f}"
+    return amount, f"{change.ratio:+.1%}" if change.difference else "="
 
 
 def _side_text(side: Measured) -> str:
@@ -191,10 +191,10 @@ def _table_columns(report: DiffReport) -> list[Ranked]:
 
 
 def _figure_column(name: str, changes: Sequence[Change], unit: str, rank: int) -> Ranked:
-    told = [change_text(one, name, unit) for one in changes]
-    width = max((cell_width(ratio) for _, ratio in told), default=0)
+    texts = [change_text(one, name, unit) for one in changes]
+    width = max((cell_width(ratio) for _, ratio in texts), default=0)
     role = [Role.WARNING if one.difference > 0 else Role.GOOD if one.difference else Role.FAINT for one in changes]
-    cells: list[Cell] = [(f"{text} {ratio:>{width}}", role[row]) for row, (text, ratio) in enumerate(told)]
+    cells: list[Cell] = [(f"{text} {ratio:>{width}}", role[row]) for row, (text, ratio) in enumerate(texts)]
     return Ranked(Column(name, right=True), cells, rank)
 
 

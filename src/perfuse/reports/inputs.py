@@ -61,13 +61,13 @@ def diagnostic_counts(profile: Profile) -> list[DiagnosticCount]:
 
 def input_text(one: Input) -> str:
     """`jit-2345.dump: JITDUMP 1 by V8 on x86_64`"""
-    told = [
+    parts = [
         format_titles().get(one.format, one.format),
         one.version or "",
         f"by {one.producer}" if one.producer else "",
     ]
-    told.append(f"on {one.arch}" if one.arch else "")
-    return f"{module_text(one.path)}: {' '.join(part for part in told if part)}"
+    parts.append(f"on {one.arch}" if one.arch else "")
+    return f"{module_text(one.path)}: {' '.join(part for part in parts if part)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,8 @@ def value_text(values: Values, statistic: str, measured: Measured) -> str:
         return "-"
     if statistic == "count":
         return counted(value, measured.kind.removesuffix("s"))
-    told = number_text(value, statistic, measured.unit)
-    return told if measured.unit in ("ns", "bytes") else f"{told} {measured.unit}"
+    text = number_text(value, statistic, measured.unit)
+    return text if measured.unit in ("ns", "bytes") else f"{text} {measured.unit}"
 
 
 def everything_text(values: Values, measured: Measured) -> str:

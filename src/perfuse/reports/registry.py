@@ -138,7 +138,7 @@ def choose_kind(profile: Profile, flags: Sequence[str]) -> ReportKind:
 
 
 def kind_of_file_name(name: str) -> ReportKind | None:
-    """The kind of report that a file of this name usually gets; None for a name that tells no format."""
+    """The kind of report that a file of this name usually gets; None for a name that matches no format."""
     rows: list[Any] = list(_core.formats())
     for row in rows:
         if any(fnmatch(name, pattern) for pattern in row.get("patterns", ())):

@@ -74,7 +74,7 @@ class UnwindReport:
 
     def as_json(self) -> dict[str, Any]:
         """The documented JSON of `report --json` for unwind tables."""
-        told = ("code", "severity", "message", "offset", "count")
+        keys = ("code", "severity", "message", "offset", "count")
         return {
             "kind": "unwind_tables",
             "path": self.path,
@@ -82,7 +82,7 @@ class UnwindReport:
             "readers": [
                 {"name": one.name, "takes_it": not one.refuses, "why_not": one.refuses} for one in self.readers
             ],
-            "findings": [{name: getattr(found, name) for name in told} for found in self.findings],
+            "findings": [{name: getattr(found, name) for name in keys} for found in self.findings],
         }
 
 
@@ -227,9 +227,9 @@ def _size_text(one: SectionReport, functions: int) -> str:
         "functions": sum(piece.entries_bytes for piece in one.pieces),
         "rows": sum(piece.rows_bytes for piece in one.pieces),
     }
-    told = " + ".join(f"{bytes_text(size)} {name}" for name, size in parts.items())
+    addends = " + ".join(f"{bytes_text(size)} {name}" for name, size in parts.items())
     each = f", {one.size_bytes / functions:.1f} B a function" if functions else ""
-    return f"{bytes_text(one.size_bytes)} = {told}{each}"
+    return f"{bytes_text(one.size_bytes)} = {addends}{each}"
 
 
 def _agreement_text(agreement: Agreement) -> Cell:

@@ -67,8 +67,8 @@ class SledMapReport:
 
     def as_json(self) -> dict[str, Any]:
         """The documented JSON of `report --map FILE --json`."""
-        told = ("code", "severity", "message", "offset", "count")
-        findings = [{name: getattr(found, name) for name in told} for found in self.findings]
+        keys = ("code", "severity", "message", "offset", "count")
+        findings = [{name: getattr(found, name) for name in keys} for found in self.findings]
         functions = [_with_hex_address(asdict(function)) for function in self.functions]
         for function in functions:
             function["sleds"] = [_with_hex_address(sled) for sled in function["sleds"]]

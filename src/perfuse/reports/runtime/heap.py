@@ -210,7 +210,7 @@ def _snapshot_sections(report: HeapReport, style: Style) -> Iterator[str]:
     if len(report.shots) > 1:
         yield from shot_lines(report.shots, style)
     heap = report.heap
-    title = "Heap shot" if len(report.shots) == 1 else f"Heap shot {heap.snapshot.snapshot_id}, the last"
+    title = "Heap snapshot" if len(report.shots) == 1 else f"Heap snapshot {heap.snapshot.snapshot_id}, the last"
     yield from section(title, style)
     yield from fields(_fact_fields(report), style)
     yield ""
@@ -221,7 +221,7 @@ def _snapshot_sections(report: HeapReport, style: Style) -> Iterator[str]:
     if report.growth:
         note = f"{duration_text(heap.snapshot.ts_ns - report.shots[0].snapshot.ts_ns)} earlier"
         first = report.shots[0].snapshot.snapshot_id
-        yield from section(f"Grew since heap shot {first}", style, note)
+        yield from section(f"Growth since heap snapshot {first}", style, note)
         yield from _growth_table(report.growth, style)
         yield from more(report.num_grown - len(report.growth), style)
     if report.sites:
@@ -260,9 +260,9 @@ def _kind_text(handles: LeakedHandles) -> Cell:
 
 def shot_lines(shots: Sequence[ShotSize], style: Style) -> Iterator[str]:
     """The table of all snapshots."""
-    yield from section("Heap shots", style)
+    yield from section("Heap snapshots", style)
     columns = [
-        Column("shot", right=True),
+        Column("snapshot", right=True),
         Column("after", right=True),
         Column("objects", right=True),
         Column("size", right=True),
@@ -432,7 +432,7 @@ def overview_lines(data: HeapOverview, style: Style) -> Iterator[str]:
     if len(data.shots) > 1:
         yield from shot_lines(data.shots, style)
     last = data.shots[-1]
-    title = "Heap shot" if len(data.shots) == 1 else f"Heap shot {last.snapshot.snapshot_id}, the last"
+    title = "Heap snapshot" if len(data.shots) == 1 else f"Heap snapshot {last.snapshot.snapshot_id}, the last"
     yield from section(title, style)
     facts: list[tuple[str, Cell]] = [
         ("holds", f"{counted(last.num_objects, 'object')}, {bytes_text(last.size_bytes)}"),
@@ -448,7 +448,7 @@ def overview_lines(data: HeapOverview, style: Style) -> Iterator[str]:
     if data.growth:
         first = data.shots[0].snapshot
         note = f"{duration_text(last.snapshot.ts_ns - first.ts_ns)} earlier"
-        yield from section(f"Grew since heap shot {first.snapshot_id}", style, note)
+        yield from section(f"Growth since heap snapshot {first.snapshot_id}", style, note)
         yield from _class_growth_table(data.growth, style)
         yield from more(data.num_grown - len(data.growth), style)
     yield from handle_lines(data.leaked_handles, style)
