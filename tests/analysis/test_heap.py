@@ -77,7 +77,7 @@ def test_without_roots_it_says_so() -> None:
     report = heap_report(profile)
     assert report is not None
     text = "\n".join(heap_lines(report, Style()))
-    assert "none were recorded: objects that nothing refers to stand for them" in text
+    assert "none were recorded: objects without references to them are taken as roots" in text
     asked = "SELECT count(is_reachable), count(root_distance), count(nearer_address) FROM heap_dominators"
     assert profile.sql(asked).fetchall() == [(0, 0, 0)]
 

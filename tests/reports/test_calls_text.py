@@ -114,26 +114,26 @@ def test_endings() -> None:
             ("monotonic", 2_596_120_009, "estimated", 3_700_000_000, 18_400),
             [
                 "processor's counter at 2,596.12 MHz, measured in the log itself",
-                "its header says 3,700.00 MHz: 42.5% too much",
-                "monotonic, sure to ± 18.4 µs",
+                "the header states 3,700.00 MHz, 42.5% too high",
+                "monotonic, accurate to ± 18.4 µs",
             ],
         ),
-        (("tsc", 2 * 10**9, "header", 2 * 10**9, None), ["processor's counter at 2,000.00 MHz, as its header says"]),
+        (("tsc", 2 * 10**9, "header", 2 * 10**9, None), ["processor's counter at 2,000.00 MHz, from the header"]),
         (
             ("tsc", 2 * 10**9, "given", 10**9, None),
-            ["processor's counter at 2,000.00 MHz, as given", "its header says 1,000.00 MHz: 50.0% too little"],
+            ["processor's counter at 2,000.00 MHz, from --tsc-hz", "the header states 1,000.00 MHz, 50.0% too low"],
         ),
         (
             ("monotonic", 2 * 10**9, "estimated", 2 * 10**9 + 1, 1_000),
             [
                 "processor's counter at 2,000.00 MHz, measured in the log itself",
-                "its header says 2,000.00 MHz, too",
-                "monotonic, sure to ± 1.00 µs",
+                "the header states 2,000.00 MHz, too",
+                "monotonic, accurate to ± 1.00 µs",
             ],
         ),
         (
             ("unknown", None, "unknown", None, None),
-            ["processor's counter; how long a tick is the file does not tell (--tsc-hz does)"],
+            ["processor's counter of unknown rate (give it with --tsc-hz)"],
         ),
     ],
 )

@@ -199,7 +199,7 @@ MARKS = {"good": ("✓", Role.GOOD), "limited": ("!", Role.WARNING), "missing": 
 @verb("doctor", examples=["perfuse doctor"])
 @JSON
 def command(console: Console, as_json: bool) -> None:
-    """Shows programs with their versions and uses, kernel settings for recording, and how to install what is missing."""
+    """Shows programs with versions and uses, kernel settings for recording, and how to install what is missing."""
     chapters = {
         "producers": tools(PRODUCERS),
         "viewers": tools(VIEWERS),

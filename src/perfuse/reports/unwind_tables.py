@@ -178,7 +178,7 @@ def unwind_lines(report: UnwindReport, style: Style) -> Iterator[str]:
                 left = count_text(one.num_without - len(one.without))
                 yield style.paint(f"  … {left} more (--limit 0 shows all)", Role.FAINT)
     if report.readers:
-        yield from section("Unwinders that accept it", style)
+        yield from section("Accepted by", style)
         yield from _reader_table(report.readers, style)
     if report.findings:
         yield from section("Findings", style, "explained by: perfuse explain CODE")
@@ -212,7 +212,7 @@ def _fact_fields(one: SectionReport) -> list[tuple[str, Cell]]:
 def _kind_text(pieces: Sequence[Piece]) -> str:
     versions = ", ".join(str(version) for version in sorted({piece.version for piece in pieces}))
     machine = pieces[0].abi or "an unknown machine"
-    several = f", {len(pieces)}consecutive headers" if len(pieces) > 1 else ""
+    several = f", {len(pieces)} consecutive headers" if len(pieces) > 1 else ""
     sorted_text = "sorted" if pieces[0].flags & 1 else "not sorted"
     return f"SFrame {versions} for {machine}, {sorted_text}{several}"
 
