@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from perfuse.errors import QueryError
+from perfuse.errors import QueryError, panic_error
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -24,6 +24,9 @@ def query_errors() -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
+        panic = panic_error()
+        if panic is not None:
+            raise panic from error
         # The first line says what is wrong, the next where, or what was meant.
         what, *more = [line.rstrip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
         raise QueryError(what, hint=more[0] if more else None) from error

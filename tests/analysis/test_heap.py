@@ -9,13 +9,9 @@ from perfuse.analysis.heap import Heap, snapshots
 from perfuse.analysis.heap_paths import Path as Way
 from perfuse.analysis.heap_paths import Root, Step
 from perfuse.analysis.heap_sites import leaked_handles
-from perfuse.reports.heap import heap_report
-from perfuse.reports.heap_overview import large_shots
-from perfuse.reports.heap_overview_text import overview_lines
-from perfuse.reports.heap_text import heap_lines
 from perfuse.reports.json_text import json_text
-from perfuse.reports.style import Style
-from perfuse.reports.text import cell_width
+from perfuse.reports.runtime.heap import heap_lines, heap_report, large_shots, overview_lines
+from perfuse.reports.text import Style, cell_width
 
 TESTDATA = Path(__file__).parents[2] / "crates" / "formats" / "mono" / "src" / "testdata"
 LOGS = [TESTDATA / name for name in ("v01-heapshot.mlpd", "v17-heapshot.mlpd")]
@@ -81,7 +77,7 @@ def test_without_roots_it_says_so() -> None:
     report = heap_report(profile)
     assert report is not None
     text = "\n".join(heap_lines(report, Style()))
-    assert "none were recorded: objects that nothing refers to stand for them" in text
+    assert "none were recorded: objects without references to them are taken as roots" in text
     asked = "SELECT count(is_reachable), count(root_distance), count(nearer_address) FROM heap_dominators"
     assert profile.sql(asked).fetchall() == [(0, 0, 0)]
 
