@@ -20,7 +20,7 @@ CHAPTERS = {
     "What is opened": ("Recording", "Summary", "Record", "Hex"),
     "Profiles": ("Profile", "Table", "Join", "RepairResult"),
     "Diagnostics": ("Diagnostic", "Rule", "rules", "explain"),
-    "Errors": ("PerfuseError", "UsageError", "UnreadableInput", "QueryError", "ExportError"),
+    "Errors": ("PerfuseError", "InternalError", "UsageError", "UnreadableInput", "QueryError", "ExportError"),
 }
 WRITING = ("Writer", "Declaration", "InlineCall", "Line", "Unwinding", "UnsupportedCounts", "from_record")
 MODULES = (

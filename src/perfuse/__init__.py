@@ -13,7 +13,7 @@ Importing this package loads the compiled core and nothing else; DuckDB and Arro
 from typing import TYPE_CHECKING, Any
 
 from perfuse._core import __version__
-from perfuse.errors import ExportError, PerfuseError, QueryError, UnreadableInput, UsageError
+from perfuse.errors import ExportError, InternalError, PerfuseError, QueryError, UnreadableInput, UsageError
 
 if TYPE_CHECKING:
     from perfuse.diagnostics import Diagnostic, Rule, explain, rules
@@ -48,6 +48,7 @@ __all__ = [
     "Diagnostic",
     "ExportError",
     "Hex",
+    "InternalError",
     "Join",
     "PerfuseError",
     "Profile",

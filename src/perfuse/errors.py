@@ -1,5 +1,7 @@
 """The exceptions that perfuse raises."""
 
+from collections.abc import Iterable
+
 
 class PerfuseError(Exception):
     """Base class of all exceptions of perfuse.
@@ -46,6 +48,52 @@ class QueryError(PerfuseError):
 
 class ExportError(PerfuseError):
     """An output that cannot be written, or for which the profile has no data."""
+
+
+class InternalError(PerfuseError):
+    """A defect of perfuse: its compiled core panicked.
+
+    Attributes:
+        location: Source file and line of the panic; None where unknown.
+    """
+
+    def __init__(self, message: str, *, location: str | None = None) -> None:
+        from perfuse._core import __version__
+
+        place = f" at {location}" if location else ""
+        super().__init__(
+            f"internal error{place}: {message} (perfuse {__version__})",
+            hint="this is a defect in perfuse: please report this message with the command or the call that led to it,"
+            " and the file if you can share it",
+        )
+        self.location = location
+
+
+def panic_error() -> InternalError | None:
+    """The last panic of the core that has not been raised yet, as an exception; None where there is none.
+
+    A panic while an Arrow library or DuckDB pulls batches reaches Python as an exception of that library.
+    """
+    from perfuse import _core
+
+    panic = _core.take_panic()
+    return None if panic is None else InternalError(panic[0], location=panic[1])
+
+
+def require_known(value: str, known: Iterable[str], what: str) -> str:
+    """Returns the value if it is a known one.
+
+    Raises:
+        UsageError: It is not; the hint names similar values, or all of them.
+    """
+    names = list(known)
+    if value in names:
+        return value
+    import difflib
+
+    near = difflib.get_close_matches(value, names, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(names)}"
+    raise UsageError(f"no {what} {value!r}", hint=hint)
 
 
 class ExportWarning(UserWarning):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import duckdb
 
-from perfuse.errors import QueryError
+from perfuse.errors import QueryError, panic_error
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -27,6 +27,9 @@ def query_errors() -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
+        panic = panic_error()
+        if panic is not None:
+            raise panic from error
         # The first line is the message; the second has the position, or a suggestion.
         message, *more = [line.rstrip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
         raise QueryError(message, hint=more[0] if more else None) from error

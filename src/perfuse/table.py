@@ -7,7 +7,7 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
 from perfuse import _core
-from perfuse.errors import UsageError
+from perfuse.errors import UsageError, panic_error
 
 if TYPE_CHECKING:
     from arro3.core import RecordBatchReader
@@ -46,7 +46,10 @@ class Table:
             built = self._build()
             from arro3.core import Table as ArrowTable
 
-            self._arrow = ArrowTable.from_arrow(built)
+            try:
+                self._arrow = ArrowTable.from_arrow(built)
+            except Exception as error:
+                raise panic_error() or error from error
         return self._arrow
 
     def stream(self) -> "RecordBatchReader":

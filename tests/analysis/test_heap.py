@@ -3,18 +3,15 @@
 from pathlib import Path
 
 import pytest
+from perfuse.analysis.heap_paths import Path as Way
+from perfuse.analysis.heap_paths import Root, Step
+from perfuse.analysis.heap_sites import leaked_handles
 
 import perfuse
-from perfuse.analysis.handles import leaked_handles
 from perfuse.analysis.heap import Heap, snapshots
-from perfuse.analysis.heap_rows import HeapRoot, PathStep, RootPath
-from perfuse.reports.heap import heap_report
-from perfuse.reports.heap_overview import large_shots
-from perfuse.reports.heap_overview_text import overview_lines
-from perfuse.reports.heap_text import heap_lines
 from perfuse.reports.json_text import json_text
-from perfuse.reports.style import Style
-from perfuse.reports.text import cell_width
+from perfuse.reports.runtime.heap import heap_lines, heap_report, large_shots, overview_lines
+from perfuse.reports.text import Style, cell_width
 
 TESTDATA = Path(__file__).parents[2] / "crates" / "formats" / "mono" / "src" / "testdata"
 LOGS = [TESTDATA / name for name in ("v01-heapshot.mlpd", "v17-heapshot.mlpd")]
@@ -80,7 +77,7 @@ def test_without_roots_it_says_so() -> None:
     report = heap_report(profile)
     assert report is not None
     text = "\n".join(heap_lines(report, Style()))
-    assert "none were recorded: objects that nothing refers to stand for them" in text
+    assert "none were recorded: objects without references to them are taken as roots" in text
     asked = "SELECT count(is_reachable), count(root_distance), count(nearer_address) FROM heap_dominators"
     assert profile.sql(asked).fetchall() == [(0, 0, 0)]
 
@@ -100,7 +97,7 @@ def test_a_shot_without_its_end_is_cut_short(tmp_path: Path) -> None:
 
 def test_what_there_is_not() -> None:
     profile = perfuse.fuse(LOGS[1])
-    with pytest.raises(perfuse.UsageError, match="no heap snapshot 7"):
+    with pytest.raises(perfuse.UsageError, match="no heap shot 7"):
         profile.heap(7)
     heap = profile.heap(0)
     for ask in (heap.retained, heap.path_to_root, heap.dominated):
@@ -109,7 +106,7 @@ def test_what_there_is_not() -> None:
     assert heap.sites() == []
     assert leaked_handles(profile) == []
     without = perfuse.fuse(TESTDATA / "v11-bt.mlpd")
-    with pytest.raises(perfuse.UsageError, match="no heap snapshot was recorded"):
+    with pytest.raises(perfuse.UsageError, match="no heap shot was recorded"):
         without.heap()
 
 
@@ -125,14 +122,11 @@ def test_handles_that_nothing_frees() -> None:
 
 
 def test_a_path_as_text() -> None:
-    steps = (PathStep(16, "Cache", 24, 99, None), PathStep(32, None, 16, 16, 8))
-    root = HeapRoot("thread_static", "ThreadStatic Fields", 5, "thread Worker")
-    assert str(RootPath(root, steps)) == "thread static of thread Worker → Cache → unknown type (at +8)"
-    assert (
-        str(RootPath(HeapRoot("domain", "Domain Structure", None, None), steps[:1]))
-        == "domain: Domain Structure → Cache"
-    )
-    assert str(HeapRoot("static", None, None, None)) == "static field of an unknown owner"
+    steps = (Step(16, "Cache", 24, 99, None), Step(32, None, 16, 16, 8))
+    root = Root("thread_static", "ThreadStatic Fields", 5, "thread Worker")
+    assert str(Way(root, steps)) == "thread static of thread Worker → Cache → unknown type (at +8)"
+    assert str(Way(Root("domain", "Domain Structure", None, None), steps[:1])) == "domain: Domain Structure → Cache"
+    assert str(Root("static", None, None, None)) == "static field of an unknown owner"
 
 
 @pytest.mark.parametrize("log", LOGS, ids=lambda log: log.stem)

@@ -151,7 +151,7 @@ def test_cut_output_says_so(perfuse: Perfuse) -> None:
     ("words", "code", "told", "hint"),
     [
         (("inof", DUMP), 2, "no verb 'inof'", "did you mean info"),
-        ((DUMP,), 2, f"no verb '{DUMP}'", "a verb comes first"),
+        ((DUMP,), 2, f"no verb '{DUMP}'", "a command starts with a verb"),
         (("info",), 2, "missing argument 'FILE...'", "`perfuse info --help`"),
         (("info", "--jsn", DUMP), 2, "no such option", "`perfuse info --help`"),
         (("explain", "JD01O"), 2, "no rule has the code JD01O", "did you mean"),
@@ -161,7 +161,7 @@ def test_cut_output_says_so(perfuse: Perfuse) -> None:
         (("query", DUMP, "SELECT name::INTEGER FROM functions"), 2, "Conversion Error", "LINE "),
         (("query", DUMP), 2, "no SQL", ""),
         (("records", DUMP, "--kind", "JIT_CODE_LOD"), 2, "no record kind 'JIT_CODE_LOD'", "did you mean JIT_CODE_LOAD"),
-        (("records", DUMP, "--range", "5"), 2, "is no range", ""),
+        (("records", DUMP, "--range", "5"), 2, "is not a range", ""),
         (("records", DUMP, "--limit", "-1"), 2, "less than 0", ""),
         (("tables", DUMP, "code_object"), 2, "no file or table", "did you mean code_objects"),
         (("convert", DUMP, "-o", "x.json", "--to", "firefax"), 2, "no export target 'firefax'", "did you mean firefox"),

@@ -10,8 +10,7 @@ import pytest
 from command_line import Perfuse
 
 from perfuse.cli.app import command_named
-from perfuse.cli.verb import Verb
-from perfuse.cli.verbs import VERBS
+from perfuse.cli.verbs import VERBS, Verb
 
 ASKS_A_PROGRAM = "mono"
 """A verb whose examples need a program that runs: tests/producers has one."""

@@ -87,7 +87,7 @@ def test_csv_as_llvm_has_it(perfuse: Perfuse) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("jit-2345.dump", "--stacks"), "--stacks is about call traces"),
+        (("jit-2345.dump", "--stacks"), "--stacks is an option for runtime logs (Mono) and call traces (XRay)"),
         ((LOG, "--sort", "slf"), "'slf' is not one of"),
         ((LOG, "--function", "/(/"), "no regular expression"),
         ((), "nothing to report"),

@@ -112,9 +112,12 @@ def test_assertions_are_of_every_format(perfuse: Perfuse) -> None:
         ((LOG, "--assert", "allocations.bytes < 5 stones"), "'stones' is no unit"),
         ((LOG, "--assert", "calls.count > 0"), "there is no fact 'calls.count' here"),
         (("xray-log.server.uocuES", "--assert", "calls['demo::throwr(int)'].p99 < 1s"), "demo::thrower(int)"),
-        ((LOG, "--track", "here"), "'here' is no address"),
+        ((LOG, "--track", "here"), "'here' is not an address"),
         ((LOG, "--find", "4096"), "neither S:SIZE"),
-        (("perf.data", "--section", "gc"), "--section is about managed runtimes"),
+        (
+            ("perf.data", "--section", "gc"),
+            "--section is an option for runtime logs (Mono), and this is a report of samples",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_said(perfuse: Perfuse, words: tuple[str, ...], message: str) -> None:

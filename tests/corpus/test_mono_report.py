@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import perfuse as pf
-from perfuse.reports.runtime.gathering import RuntimeRequest
 from perfuse.reports.runtime.report import runtime_report
+from perfuse.reports.runtime.sections import RuntimeRequest
 
 from .mono_logs import CORPUS, logs, stem, truth
 

@@ -12,10 +12,8 @@ from perfuse.diagnostics import rules
 from perfuse.errors import UnreadableInput
 from perfuse.instrumentation_map import InstrumentationMap
 from perfuse.reports.json_text import json_text
-from perfuse.reports.sled_map import sled_map_report
-from perfuse.reports.sled_map_text import sled_map_lines
-from perfuse.reports.style import Style
-from perfuse.reports.text import cell_width
+from perfuse.reports.text import Style, cell_width
+from perfuse.reports.xray_map import sled_map_lines, sled_map_report
 
 EXTRACTED = re.compile(
     r"- { id: (\d+), address: 0x(\w+), function: 0x(\w+), kind: ([\w-]+), .*name: '?(.*?)'?, version"

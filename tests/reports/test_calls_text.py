@@ -11,14 +11,19 @@ from hypothesis import strategies as st
 from perfuse.analysis.callgraph import CallEdge, CallStack
 from perfuse.analysis.functions import Function, ThreadIds
 from perfuse.analysis.latency import FunctionLatency, Latency
+from perfuse.reports.call_tables import (
+    edge_lines,
+    endings_text,
+    function_lines,
+    path_text,
+    stack_blocks,
+    stack_lines,
+    where_text,
+)
 from perfuse.reports.calls import StackList
-from perfuse.reports.clock_text import Clock, clock_lines
-from perfuse.reports.fitting import Ranked, fitted
-from perfuse.reports.grid import Column
-from perfuse.reports.latency_text import edge_lines, endings_text, function_lines, where_text
-from perfuse.reports.stacks_text import path_text, stack_blocks, stack_lines
-from perfuse.reports.style import Style
-from perfuse.reports.text import cell_width
+from perfuse.reports.grid import Column, Ranked, fitted
+from perfuse.reports.inputs import Clock, clock_lines
+from perfuse.reports.text import Style, cell_width
 from perfuse.reports.units import ticks_text
 
 LONG = "ns::Scavenger<ns::Full>::visit_pointers_of_everything(ns::Object*, int) const"
@@ -109,26 +114,26 @@ def test_endings() -> None:
             ("monotonic", 2_596_120_009, "estimated", 3_700_000_000, 18_400),
             [
                 "processor's counter at 2,596.12 MHz, measured in the log itself",
-                "its header says 3,700.00 MHz: 42.5% too much",
-                "monotonic, sure to ± 18.4 µs",
+                "the header states 3,700.00 MHz, 42.5% too high",
+                "monotonic, accurate to ± 18.4 µs",
             ],
         ),
-        (("tsc", 2 * 10**9, "header", 2 * 10**9, None), ["processor's counter at 2,000.00 MHz, as its header says"]),
+        (("tsc", 2 * 10**9, "header", 2 * 10**9, None), ["processor's counter at 2,000.00 MHz, from the header"]),
         (
             ("tsc", 2 * 10**9, "given", 10**9, None),
-            ["processor's counter at 2,000.00 MHz, as given", "its header says 1,000.00 MHz: 50.0% too little"],
+            ["processor's counter at 2,000.00 MHz, from --tsc-hz", "the header states 1,000.00 MHz, 50.0% too low"],
         ),
         (
             ("monotonic", 2 * 10**9, "estimated", 2 * 10**9 + 1, 1_000),
             [
                 "processor's counter at 2,000.00 MHz, measured in the log itself",
-                "its header says 2,000.00 MHz, too",
-                "monotonic, sure to ± 1.00 µs",
+                "the header states 2,000.00 MHz, too",
+                "monotonic, accurate to ± 1.00 µs",
             ],
         ),
         (
             ("unknown", None, "unknown", None, None),
-            ["processor's counter; how long a tick is the file does not tell (--tsc-hz does)"],
+            ["processor's counter of unknown rate (give it with --tsc-hz)"],
         ),
     ],
 )

@@ -10,9 +10,8 @@ import pytest
 from perfuse.analysis.sampled import Event
 from perfuse.analysis.weights import FunctionWeight, GroupWeight, UnnamedFrames
 from perfuse.reports.inputs import DiagnosticCount, Input
-from perfuse.reports.profile import JoinedDump, ProfileReport, Unwound
-from perfuse.reports.profile_text import profile_lines
-from perfuse.reports.style import Style
+from perfuse.reports.profile import JoinedDump, ProfileReport, Unwound, profile_lines
+from perfuse.reports.text import Style
 
 GOLDENS = Path(__file__).parent / "goldens"
 

@@ -11,8 +11,7 @@ from perfuse import Hex
 from perfuse.reports.grid import Column, bar, grid, sparkline
 from perfuse.reports.json_text import address_value, is_address, json_text
 from perfuse.reports.names import function_text, module_name, module_text
-from perfuse.reports.style import Role, Style
-from perfuse.reports.text import cell_width, cut, cut_middle, pad, printable
+from perfuse.reports.text import Role, Style, cell_width, cut, cut_middle, pad, printable
 from perfuse.reports.units import bytes_text, duration_text, percent_text
 
 

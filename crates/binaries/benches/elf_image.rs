@@ -1,11 +1,11 @@
-//! Writes the image of a large process: `cargo bench -p perfuse-engine --bench elf_image [FILE]`.
+//! Writes the image of a large process: `cargo bench -p perfuse-binaries --bench elf_image [FILE]`.
 //!
 //! 100,000 functions, 6.5 million line rows, 150 MB of code, the proportions of a long-running node.
 
 use std::fs::File;
 use std::time::Instant;
 
-use perfuse_binaries::elf_image::{CodeObject, ImageSpec, Inline, Line, Writer};
+use perfuse_binaries::elf_image::{CodeObject, ImageSpec, InlineCall, LineRow, Writer};
 
 const NUM_FUNCTIONS: u32 = 100_000;
 const NUM_LINES: u32 = 65;
@@ -39,19 +39,19 @@ fn main() {
             // A fixed scatter of steps and lines, so that runs compare.
             let scatter = (id.wrapping_mul(2_654_435_761) ^ row.wrapping_mul(40_503)) >> 7;
             let line = id % 250 * 40 + 1 + scatter % 30;
-            lines.push(Line { offset, path, line, column: Some(1 + scatter % 70) });
+            lines.push(LineRow { offset, path, line, column: Some(1 + scatter % 70) });
             offset += 4 + u64::from(scatter % 38);
         }
-        let inline = Inline {
+        let inline = InlineCall {
             start: 100,
             size: 300,
             name: "helper",
             path: Some(path),
             line: Some(3),
             call_line: Some(7),
-            ..Inline::default()
+            ..InlineCall::default()
         };
-        let inlines = [inline, Inline { start: 150, size: 80, depth: 1, name: "inner", ..inline }];
+        let inlines = [inline, InlineCall { start: 150, size: 80, depth: 1, name: "inner", ..inline }];
         let added = writer.add(&CodeObject {
             id,
             name: &name,

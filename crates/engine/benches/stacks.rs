@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use perfuse_engine::stacks::{By, CallTree, CallTreeOptions, StackTables, call_tree};
+use perfuse_engine::stacks::{CallTree, CallTreeOptions, StackTables, WeightGrouping, call_tree};
 use perfuse_tables as t;
 
 const NUM_SAMPLES: u64 = 10_000_000;
@@ -86,6 +86,6 @@ fn main() {
     );
     fold("callers, all", CallTreeOptions { inverted: true, ..Default::default() });
     let start = Instant::now();
-    let rows = tree.weights(By::Function).num_rows();
+    let rows = tree.weights(WeightGrouping::Function).num_rows();
     println!("{:<28} {:>9.1?}  {rows} functions", "weights", start.elapsed());
 }

@@ -1,11 +1,21 @@
-//! Answers that are no common table, as Arrow.
+//! Record batches that are not rows of a common table.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::panic
+    )
+)]
 
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{Field, Schema};
 
-/// Columns of one length, by name.
+/// A batch of named columns, which all have the same length.
 pub fn of(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
     let fields = columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true));
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));

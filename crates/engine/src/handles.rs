@@ -1,4 +1,14 @@
-//! Handles by kind, and by who made them.
+//! Garbage collector handles, counted by kind and by the stack that created them.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::panic
+    )
+)]
 
 use arrow_array::types::{Int64Type, UInt32Type};
 use arrow_array::{Array, RecordBatch};
@@ -7,53 +17,54 @@ use rustc_hash::FxHashMap;
 
 use crate::calls::Selection;
 
-/// Handles of a kind.
+/// The handles of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kind {
+pub struct HandleKind {
     /// The kind.
     pub name: String,
-    /// Made in what is selected.
+    /// Number created within the selection.
     pub num_created: u64,
-    /// Freed in what is selected.
+    /// Number freed within the selection.
     pub num_destroyed: u64,
-    /// Of those made, the ones never freed.
+    /// Number of those created that were never freed.
     pub num_left: u64,
-    /// Most at a time.
+    /// Highest number alive at one time.
     pub max_alive: u64,
 }
 
-/// Handles of a kind that one stack made.
+/// The handles of a kind that one stack created.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Site {
+pub struct HandleSite {
     /// The kind.
     pub kind: String,
-    /// The stack; none where none was taken.
+    /// The stack; `None` where none was recorded.
     pub stack_id: Option<u32>,
-    /// How many were made.
+    /// Number created.
     pub num_created: u64,
-    /// Of those, the ones never freed.
+    /// Number of those that were never freed.
     pub num_left: u64,
 }
 
+/// Counts of a kind during the pass.
 #[derive(Default)]
-struct Handles {
+struct HandleCounts {
     num_created: u64,
     num_left: u64,
-    /// When the number of those alive changes, and by how many.
+    /// Times at which the number alive changes, with the change.
     steps: Vec<(i64, i64)>,
 }
 
-/// Rows of `gc_handles` added up: by kind, and by kind and stack, both in the order in which the first ones come.
+/// Adds up rows of `gc_handles`: by kind, and by kind and stack, both in the order of their first rows.
 ///
 /// # Errors
 /// [`ColumnError`]
 pub fn handles(
     batches: impl Iterator<Item = RecordBatch>,
     selection: &Selection,
-) -> Result<(Vec<Kind>, Vec<Site>), ColumnError> {
-    let mut kinds: Vec<(String, Handles)> = Vec::new();
-    let mut places: FxHashMap<(usize, Option<u32>), usize> = FxHashMap::default();
-    let mut sites: Vec<Site> = Vec::new();
+) -> Result<(Vec<HandleKind>, Vec<HandleSite>), ColumnError> {
+    let mut kinds: Vec<(String, HandleCounts)> = Vec::new();
+    let mut site_of: FxHashMap<(usize, Option<u32>), usize> = FxHashMap::default();
+    let mut sites: Vec<HandleSite> = Vec::new();
     for batch in batches {
         let words = text(&batch, "kind")?;
         let column = |name| numbers::<Int64Type>(&batch, name);
@@ -63,55 +74,59 @@ pub fn handles(
         let stacks = keys("created_stack_id")?;
         for row in 0..batch.num_rows() {
             let selected = |times, threads| {
-                Some(nullable(times, row)?).filter(|time| taken(selection, *time, nullable(threads, row)))
+                Some(nullable(times, row)?).filter(|time| is_selected(selection, *time, nullable(threads, row)))
             };
             let (made, freed) = (selected(created, makers), selected(destroyed, freers));
             if made.is_none() && freed.is_none() {
                 continue;
             }
             let word = words.get(row).unwrap_or_default();
-            let place = kinds.iter().position(|(name, _)| name == word).unwrap_or_else(|| {
-                kinds.push((word.to_owned(), Handles::default()));
-                kinds.len() - 1
-            });
-            let of = &mut kinds[place].1;
+            let kind = kinds.iter().position(|(name, _)| name == word).unwrap_or(kinds.len());
+            if kind == kinds.len() {
+                kinds.push((word.to_owned(), HandleCounts::default()));
+            }
+            let Some((_, of)) = kinds.get_mut(kind) else { continue };
             of.steps.extend(freed.map(|time| (time, -1)));
             if let Some(time) = made {
                 of.steps.push((time, 1));
                 let is_left = u64::from(destroyed.is_null(row));
-                of.num_created += 1;
-                of.num_left += is_left;
+                of.num_created = of.num_created.saturating_add(1);
+                of.num_left = of.num_left.saturating_add(is_left);
                 let stack_id = nullable(stacks, row);
-                let site = *places.entry((place, stack_id)).or_insert_with(|| {
-                    sites.push(Site { kind: word.to_owned(), stack_id, num_created: 0, num_left: 0 });
-                    sites.len() - 1
-                });
-                sites[site].num_created += 1;
-                sites[site].num_left += is_left;
+                let next = sites.len();
+                let site = *site_of.entry((kind, stack_id)).or_insert(next);
+                if site == next {
+                    sites.push(HandleSite { kind: word.to_owned(), stack_id, num_created: 0, num_left: 0 });
+                }
+                if let Some(site) = sites.get_mut(site) {
+                    site.num_created = site.num_created.saturating_add(1);
+                    site.num_left = site.num_left.saturating_add(is_left);
+                }
             }
         }
     }
-    Ok((kinds.into_iter().map(|(name, of)| of.told(name)).collect(), sites))
+    Ok((kinds.into_iter().map(|(name, of)| of.finish(name)).collect(), sites))
 }
 
-fn taken(selection: &Selection, time: i64, thread: Option<u32>) -> bool {
+/// Whether something at a time is selected; its thread may be unknown.
+fn is_selected(selection: &Selection, time: i64, thread: Option<u32>) -> bool {
     match thread {
         Some(thread) => selection.takes(thread, time),
         None => selection.threads.is_none() && selection.takes(0, time),
     }
 }
 
-impl Handles {
-    fn told(mut self, name: String) -> Kind {
-        // Of one moment, what is made comes before what is freed.
-        self.steps.sort_unstable_by_key(|(time, step)| (*time, -step));
+impl HandleCounts {
+    fn finish(mut self, name: String) -> HandleKind {
+        // At one time, creations come before releases.
+        self.steps.sort_unstable_by_key(|(time, step)| (*time, std::cmp::Reverse(*step)));
         let alive = self.steps.iter().scan(0i64, |alive, (_, step)| {
-            *alive += step;
+            *alive = alive.saturating_add(*step);
             Some(*alive)
         });
         let max_alive = alive.max().unwrap_or(0).max(0).unsigned_abs();
-        let num_destroyed = self.steps.len() as u64 - self.num_created;
-        Kind { name, num_created: self.num_created, num_destroyed, num_left: self.num_left, max_alive }
+        let num_destroyed = (self.steps.len() as u64).saturating_sub(self.num_created);
+        HandleKind { name, num_created: self.num_created, num_destroyed, num_left: self.num_left, max_alive }
     }
 }
 

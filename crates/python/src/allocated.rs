@@ -1,7 +1,9 @@
 //! What was allocated: sums of table `allocations`, and which object was where.
 
 use arrow_array::RecordBatch;
-use perfuse_engine::allocated::{By, Key, Sum, Sums, origin_rows, origins, samples};
+use perfuse_engine::allocated::{
+    AllocationGroup, AllocationGrouping, AllocationSums, GroupSum, origin_rows, origins, samples,
+};
 use perfuse_engine::calls::Selection;
 use perfuse_formats::{AllocationSum, TableRequest};
 use perfuse_tables::access::ColumnError;
@@ -27,16 +29,17 @@ impl Fusion {
     }
 
     /// All allocations, added up by thread and type, where every recording knows that without another pass.
-    fn known_sums(&self) -> Option<Sums> {
+    fn known_sums(&self) -> Option<AllocationSums> {
         let placed = self.placed.iter().filter(|placed| placed.recording().fills("allocations"));
         let sums = placed.map(|placed| placed.recording().allocation_sums(&placed.placement));
         let sums = sums.collect::<Option<Vec<_>>>()?;
-        Some(Sums::default().with(sums.into_iter().flatten().map(engine_sum)))
+        Some(AllocationSums::default().with(sums.into_iter().flatten().map(engine_sum)))
     }
 
     /// All allocations, added up.
-    fn allocated(&self) -> Result<&Sums, ColumnError> {
-        let sums = self.allocated.get_or_init(|| Sums::of(self.allocations(true), &Selection::default()));
+    fn allocated(&self) -> Result<&AllocationSums, ColumnError> {
+        let sums =
+            self.allocated.get_or_init(|| AllocationSums::of(self.allocations(true), &Selection::default()));
         sums.as_ref().map_err(|error| *error)
     }
 
@@ -52,15 +55,15 @@ impl Fusion {
         let first = self.after.sample + traced;
         Ok(Some(match selected {
             None => samples(self.allocated()?, first),
-            Some(selection) => samples(&Sums::of(self.allocations(true), selection)?, first),
+            Some(selection) => samples(&AllocationSums::of(self.allocations(true), selection)?, first),
         }))
     }
 }
 
-fn engine_sum(sum: AllocationSum) -> Sum {
+fn engine_sum(sum: AllocationSum) -> GroupSum {
     let AllocationSum { thread_id, type_id, count, bytes, largest, first_ns, source_id, record_offset } = sum;
-    let key = Key { thread_id, type_id, stack_id: None };
-    Sum { key, count, bytes, largest, first_ns, source_id, record_offset }
+    let group = AllocationGroup { thread_id, type_id, stack_id: None };
+    GroupSum { group, count, bytes, largest, first_ns, source_id, record_offset }
 }
 
 /// Allocations added up by thread, type and stack, or `by` one of them, which is quicker without `stacks`; of some threads (`thread_id`) and a time.
@@ -74,7 +77,7 @@ fn allocation_sums(
     threads: Option<Vec<u32>>,
     time_ns: Option<(i64, i64)>,
 ) -> PyResult<ArrowStream> {
-    let by = by.map(|name| chosen("by", name, &By::ALL)).transpose()?;
+    let by = by.map(|name| chosen("by", name, &AllocationGrouping::ALL)).transpose()?;
     let batch = py.detach(|| {
         let is_whole = threads.is_none() && time_ns.is_none();
         if is_whole && (stacks || fusion.allocated.get().is_some()) {
@@ -84,7 +87,7 @@ fn allocation_sums(
             return Ok(sums.batch(by));
         }
         let selection = selection(threads, time_ns);
-        Sums::of(fusion.allocations(stacks), &selection).map(|sums| sums.batch(by))
+        AllocationSums::of(fusion.allocations(stacks), &selection).map(|sums| sums.batch(by))
     });
     batch.map(ArrowStream::of).map_err(table_error)
 }

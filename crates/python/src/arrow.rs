@@ -11,6 +11,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
+use crate::errors::CatchPanics;
+
 const STREAM: &CStr = c"arrow_array_stream";
 
 /// Record batches on their way to an Arrow library; can be taken once.
@@ -22,7 +24,7 @@ pub struct ArrowStream {
 impl ArrowStream {
     /// Batches made as they are pulled.
     pub fn new(schema: SchemaRef, batches: impl Iterator<Item = RecordBatch> + Send + 'static) -> Self {
-        let reader = RecordBatchIterator::new(batches.map(Ok::<_, ArrowError>), schema);
+        let reader = RecordBatchIterator::new(CatchPanics(batches.map(Ok::<_, ArrowError>)), schema);
         Self { reader: Mutex::new(Some(Box::new(reader))) }
     }
 
@@ -32,7 +34,7 @@ impl ArrowStream {
         batches: impl Iterator<Item = Result<RecordBatch, E>> + Send + 'static,
     ) -> Self {
         let batches = batches.map(|batch| batch.map_err(|error| ArrowError::ExternalError(Box::new(error))));
-        Self { reader: Mutex::new(Some(Box::new(RecordBatchIterator::new(batches, schema)))) }
+        Self { reader: Mutex::new(Some(Box::new(RecordBatchIterator::new(CatchPanics(batches), schema)))) }
     }
 
     /// One batch.

@@ -1,12 +1,19 @@
-//! Rust's errors as `perfuse.errors` classes, with their place as attributes.
+//! Errors of the core as exceptions of `perfuse.errors`, with offset, record and field as attributes; panics among them.
 
+use std::any::Any;
+use std::fmt::Display;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, Once, PoisonError};
 
+use arrow_schema::ArrowError;
 use perfuse_wire::ParseError;
+use pyo3::exceptions::PyBaseException;
+use pyo3::panic::PanicException;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// A decoder's refusal as `perfuse.errors.UnreadableInput`.
+/// A decoder's error as `perfuse.errors.UnreadableInput`.
 pub fn unreadable(py: Python<'_>, path: &str, error: &ParseError, hint: &str) -> PyErr {
     let attributes = || -> PyResult<Bound<'_, PyDict>> {
         let kwargs = PyDict::new(py);
@@ -18,43 +25,151 @@ pub fn unreadable(py: Python<'_>, path: &str, error: &ParseError, hint: &str) ->
         Ok(kwargs)
     };
     match attributes() {
-        Ok(kwargs) => raise(py, "UnreadableInput", &error.to_string(), &kwargs),
+        Ok(kwargs) => exception(py, "UnreadableInput", &error.to_string(), &kwargs),
         Err(error) => error,
     }
 }
 
-/// What the operating system said, as `perfuse.errors.UnreadableInput`.
+/// An error of the operating system as `perfuse.errors.UnreadableInput`.
 pub fn io_error(py: Python<'_>, path: &str, error: &io::Error) -> PyErr {
     let kwargs = PyDict::new(py);
     match kwargs.set_item("path", path) {
-        Ok(()) => raise(py, "UnreadableInput", &format!("cannot read {path}: {error}"), &kwargs),
+        Ok(()) => exception(py, "UnreadableInput", &format!("cannot read {path}: {error}"), &kwargs),
         Err(error) => error,
     }
 }
 
-/// A file that has not what was wanted of it, as `perfuse.errors.UnreadableInput`.
-pub fn lacking(py: Python<'_>, path: &str, what: impl std::fmt::Display, hint: &str) -> PyErr {
+/// A file that lacks a part that was asked for, as `perfuse.errors.UnreadableInput`.
+pub fn lacking(py: Python<'_>, path: &str, what: impl Display, hint: &str) -> PyErr {
     let kwargs = PyDict::new(py);
     match kwargs.set_item("path", path).and_then(|()| kwargs.set_item("hint", hint)) {
-        Ok(()) => raise(py, "UnreadableInput", &format!("{path}: {what}"), &kwargs),
+        Ok(()) => exception(py, "UnreadableInput", &format!("{path}: {what}"), &kwargs),
         Err(error) => error,
     }
 }
 
-/// Something that cannot be written as asked, as `perfuse.errors.ExportError`.
-pub fn export_error(py: Python<'_>, error: impl std::fmt::Display) -> PyErr {
-    raise(py, "ExportError", &error.to_string(), &PyDict::new(py))
+/// Content that the target format cannot represent, as `perfuse.errors.ExportError`.
+pub fn export_error(py: Python<'_>, error: impl Display) -> PyErr {
+    exception(py, "ExportError", &error.to_string(), &PyDict::new(py))
 }
 
-/// A table that is not what it should be: a fault of ours, not of the file.
-pub fn table_error(error: impl std::fmt::Display) -> PyErr {
+/// A table without the columns or types that it must have: a defect of the caller, not of a file.
+pub fn table_error(error: impl Display) -> PyErr {
     pyo3::exceptions::PyRuntimeError::new_err(error.to_string())
 }
 
-fn raise(py: Python<'_>, class: &str, message: &str, kwargs: &Bound<'_, PyDict>) -> PyErr {
-    let class = py.import("perfuse.errors").and_then(|module| module.getattr(class));
-    match class.and_then(|class| class.call((message,), Some(kwargs))) {
+/// Instantiates a class of `perfuse.errors`.
+fn exception(py: Python<'_>, class: &str, message: &str, kwargs: &Bound<'_, PyDict>) -> PyErr {
+    match instance(py, class, message, kwargs) {
         Ok(value) => PyErr::from_value(value),
         Err(error) => error,
     }
+}
+
+fn instance<'py>(
+    py: Python<'py>,
+    class: &str,
+    message: &str,
+    kwargs: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyAny>> {
+    py.import("perfuse.errors")?.getattr(class)?.call((message,), Some(kwargs))
+}
+
+/// Message and source location of a panic.
+struct Panic {
+    message: String,
+    location: Option<String>,
+}
+
+/// The last panic that has not been raised as an exception yet.
+static LAST_PANIC: Mutex<Option<Panic>> = Mutex::new(None);
+
+/// Keeps message and location of each panic for its exception, instead of printing them; prints them too where
+/// `RUST_BACKTRACE` is set.
+fn record_panics() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        let default_hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            let location = info.location().map(|location| format!("{}:{}", location.file(), location.line()));
+            let panic = Panic { message: payload_text(info.payload()), location };
+            *LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
+            if std::env::var_os("RUST_BACKTRACE").is_some() {
+                default_hook(info);
+            }
+        }));
+    });
+}
+
+fn payload_text(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("unknown panic").to_owned()
+}
+
+/// Message and location of the last panic that was not raised as an exception; each is returned once.
+///
+/// A panic in a thread of an Arrow library arrives as that library's exception.
+#[pyfunction]
+fn take_panic() -> Option<(String, Option<String>)> {
+    let panic = LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner).take();
+    panic.map(|panic| (panic.message, panic.location))
+}
+
+/// `__new__` of pyo3's `PanicException`: returns a `perfuse.InternalError` in its place.
+///
+/// pyo3 catches the panic of every native call and instantiates `PanicException`, which is not an `Exception`. Where a
+/// class returns an instance of another exception class, Python raises that one. Python 3.11 instantiates the class
+/// again with that instance as its argument.
+#[pyfunction]
+fn internal_error<'py>(
+    py: Python<'py>,
+    class: &Bound<'py, PyAny>,
+    message: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let _ = class;
+    if message.is_instance_of::<PyBaseException>() {
+        return Ok(message.clone());
+    }
+    let kwargs = PyDict::new(py);
+    kwargs.set_item("location", take_panic().and_then(|(_, location)| location))?;
+    instance(py, "InternalError", &message.to_string(), &kwargs)
+}
+
+/// The items of an iterator; a panic becomes an error, since it must not unwind into the Arrow library that pulls them.
+pub struct CatchPanics<I>(pub I);
+
+impl<T, I: Iterator<Item = Result<T, ArrowError>>> Iterator for CatchPanics<I> {
+    type Item = Result<T, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        catch_unwind(AssertUnwindSafe(|| self.0.next())).unwrap_or_else(|payload| {
+            Some(Err(ArrowError::ExternalError(
+                format!("internal error: {}", payload_text(&*payload)).into(),
+            )))
+        })
+    }
+}
+
+/// Panics, or returns a stream that does: a test of what becomes of panics.
+#[pyfunction]
+#[pyo3(signature = (in_stream=false))]
+fn panic_for_test(in_stream: bool) -> crate::arrow::ArrowStream {
+    if in_stream {
+        let schema = std::sync::Arc::new(arrow_schema::Schema::empty());
+        return crate::arrow::ArrowStream::new(
+            schema,
+            std::iter::from_fn(|| panic!("panic in a stream for a test")),
+        );
+    }
+    panic!("panic for a test")
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    record_panics();
+    let py = module.py();
+    py.get_type::<PanicException>().setattr("__new__", wrap_pyfunction!(internal_error, module)?)?;
+    if std::env::var_os("PERFUSE_PANIC_FOR_TEST").is_some() {
+        module.add_function(wrap_pyfunction!(panic_for_test, module)?)?;
+    }
+    module.add_function(wrap_pyfunction!(take_panic, module)?)
 }

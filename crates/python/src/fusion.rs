@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use arrow_array::RecordBatch;
-use perfuse_binaries::xray_map::{Named, ObjectMaps};
+use perfuse_binaries::xray_map::{NamedFunctions, ObjectMaps};
 use perfuse_engine::align::first_uses;
-use perfuse_engine::allocated::Sums;
+use perfuse_engine::allocated::AllocationSums;
 use perfuse_engine::join;
 use perfuse_engine::unwind::Totals;
 use perfuse_formats::{CallStream, ClockMap, Placement, Recording, ShotSum, TableRequest};
@@ -130,14 +130,14 @@ pub struct Fusion {
     pub symbol_dirs: Vec<PathBuf>,
     pub debug_info: bool,
     pub recorded_on: Option<(String, String)>,
-    pub named: OnceLock<Result<Vec<Named>, ColumnError>>,
+    pub named: OnceLock<Result<Vec<NamedFunctions>, ColumnError>>,
     pub joined: OnceLock<Result<join::Tables, ColumnError>>,
     /// Whether the join was started before anybody needed it.
     pub ahead: OnceLock<()>,
     /// How unwinding went; set by the join, where there was anything to unwind.
     pub unwound: OnceLock<Totals>,
     pub traced: OnceLock<Result<Traced, ColumnError>>,
-    pub allocated: OnceLock<Result<Sums, ColumnError>>,
+    pub allocated: OnceLock<Result<AllocationSums, ColumnError>>,
 }
 
 #[pymethods]

@@ -5,7 +5,8 @@ use std::iter;
 
 use arrow_array::RecordBatch;
 use perfuse_engine::heap::{
-    Error, Folded, Heap, Kept, Lives, Objects, ShotSum, ShotSums, Shots, site_sums, sites, whereabouts,
+    Error, FoldedHeap, Heap, HeapObjects, ObjectLifetimes, RetainedObjects, SnapshotSum, SnapshotSums,
+    Snapshots, site_sums, sites, whereabouts,
 };
 use perfuse_formats::TableRequest;
 use pyo3::exceptions::PyKeyError;
@@ -41,8 +42,8 @@ fn rows(recording: Recordings, name: &str) -> Result<Rows, Error> {
         Box::new(heaps.flat_map(|read| -> Rows {
             match read {
                 Ok((shot, heap)) => {
-                    let pieces = heap.pieces();
-                    Box::new(pieces.map(move |piece| Ok(heap.dominator_rows(shot, piece))))
+                    let ranges = heap.object_ranges();
+                    Box::new(ranges.map(move |range| Ok(heap.dominator_rows(shot, range))))
                 }
                 Err(error) => failed(error),
             }
@@ -50,13 +51,13 @@ fn rows(recording: Recordings, name: &str) -> Result<Rows, Error> {
     })
 }
 
-fn shots(recordings: &Recordings) -> Result<Shots, Error> {
-    Shots::read(recordings.clone().rows("heap_snapshots", TableRequest::default()))
+fn shots(recordings: &Recordings) -> Result<Snapshots, Error> {
+    Snapshots::read(recordings.clone().rows("heap_snapshots", TableRequest::default()))
 }
 
-fn lives(recordings: &Recordings) -> Result<Lives, Error> {
+fn lives(recordings: &Recordings) -> Result<ObjectLifetimes, Error> {
     let rows = |name| ReadAhead::new(recordings.clone().rows(name, TableRequest::default()));
-    Lives::read(rows("allocations"), rows("object_moves"))
+    ObjectLifetimes::read(rows("allocations"), rows("object_moves"))
 }
 
 /// Rows of a table that are of one heap shot, made ahead in another thread.
@@ -76,7 +77,7 @@ pub struct HeapShot {
     snapshot: u32,
     /// That it is of.
     recording: Recordings,
-    shots: Shots,
+    shots: Snapshots,
 }
 
 /// `(kind, name, slot_address, owner_type_id, owner_thread_id)` of a root.
@@ -235,7 +236,7 @@ impl HeapShot {
 
     /// The shot as stacks and samples, in tables by name; `types` are the names of its types.
     fn folded(&self, py: Python<'_>, types: HashMap<u32, String>) -> HashMap<&'static str, ArrowStream> {
-        let Folded { functions, frames, stacks, samples } = py.detach(|| self.heap.folded(&types));
+        let FoldedHeap { functions, frames, stacks, samples } = py.detach(|| self.heap.folded(&types));
         let tables = [("functions", functions), ("frames", frames), ("stacks", stacks), ("samples", samples)];
         tables.into_iter().map(|(name, rows)| (name, ArrowStream::of(rows))).collect()
     }
@@ -246,7 +247,7 @@ impl HeapShot {
             let (objects, kept) = self.since(earlier)?;
             Ok::<_, Error>(kept.changes(&objects, self.heap.objects()))
         });
-        let row = |(of, it): (_, perfuse_engine::heap::Change)| {
+        let row = |(of, it): (_, perfuse_engine::heap::ClassChange)| {
             (of, it.num_new, it.new_bytes, it.num_gone, it.gone_bytes)
         };
         Ok(changes.map_err(table_error)?.into_iter().map(row).collect())
@@ -276,23 +277,23 @@ impl HeapShot {
     }
 
     /// The objects of an earlier shot of the recording, and which of them are still there.
-    fn since(&self, earlier: u32) -> Result<(Objects, Kept), Error> {
-        let objects = Objects::read(of_shot(&self.recording, "heap_objects", earlier))?;
+    fn since(&self, earlier: u32) -> Result<(HeapObjects, RetainedObjects), Error> {
+        let objects = HeapObjects::read(of_shot(&self.recording, "heap_objects", earlier))?;
         let done_ns = self.shots.done_ns(earlier).unwrap_or(i64::MIN);
         let later = (self.heap.objects(), self.done_ns());
-        let kept = Kept::new(lives(&self.recording)?, (&objects, done_ns), later);
+        let kept = RetainedObjects::new(lives(&self.recording)?, (&objects, done_ns), later);
         Ok((objects, kept))
     }
 }
 
 /// What the shots of some recordings hold. Each adds up what it can by itself; else its tables are made.
-fn shot_sums(recordings: Recordings) -> Result<ShotSums, Error> {
-    let mut all = ShotSums::default();
+fn shot_sums(recordings: Recordings) -> Result<SnapshotSums, Error> {
+    let mut all = SnapshotSums::default();
     for recording in recordings.each() {
         let Some(known) = recording.known_shot_sums() else {
             let rows = |table| ReadAhead::new(recording.clone().rows(table, TableRequest::default()));
-            let ShotSums { classes, references } =
-                ShotSums::read(rows("heap_objects"), rows("heap_references"))?;
+            let SnapshotSums { classes, references } =
+                SnapshotSums::read(rows("heap_objects"), rows("heap_references"))?;
             all.classes.extend(classes);
             all.references.extend(references);
             continue;
@@ -300,7 +301,7 @@ fn shot_sums(recordings: Recordings) -> Result<ShotSums, Error> {
         for sum in known {
             let (num_objects, size_bytes) = (sum.num_objects, sum.size_bytes);
             if num_objects > 0 {
-                all.add(sum.snapshot_id, sum.type_id, ShotSum { num_objects, size_bytes });
+                all.add(sum.snapshot_id, sum.type_id, SnapshotSum { num_objects, size_bytes });
             }
             all.add_references(sum.snapshot_id, sum.num_references);
         }
@@ -317,7 +318,8 @@ type SumRows = (Vec<SumRow>, Vec<(u32, u64)>);
 #[pyfunction]
 fn heap_sums(py: Python<'_>, fusion: &Fusion) -> PyResult<SumRows> {
     let sums = py.detach(|| shot_sums(fusion.recordings())).map_err(table_error)?;
-    let row = |((shot, of), sum): ((u32, Option<u32>), ShotSum)| (shot, of, sum.num_objects, sum.size_bytes);
+    let row =
+        |((shot, of), sum): ((u32, Option<u32>), SnapshotSum)| (shot, of, sum.num_objects, sum.size_bytes);
     Ok((sums.classes.into_iter().map(row).collect(), sums.references.into_iter().collect()))
 }
 

@@ -6,8 +6,8 @@ use std::io::{self, BufWriter};
 use std::os::fd::{BorrowedFd, RawFd};
 
 use arrow_array::types::UInt32Type;
-use perfuse_binaries::elf_image::tables::{self, PlacedCode, Tables};
-use perfuse_binaries::elf_image::{Error, ImageSpec, Summary};
+use perfuse_binaries::elf_image::tables::{self, ImageTables, PlacedCode};
+use perfuse_binaries::elf_image::{Error, ImageSpec, ImageSummary};
 use perfuse_engine::code_map::CodeMap;
 use perfuse_engine::code_mappings::{CodeMapping, code_mappings};
 use perfuse_formats::jitdump::JitDump;
@@ -25,7 +25,7 @@ use crate::fusion::Fusion;
 #[pyclass(frozen, module = "perfuse._core")]
 pub struct Images {
     /// By pid.
-    images: Vec<(i32, Summary)>,
+    images: Vec<(i32, ImageSummary)>,
     code: Vec<PlacedCode>,
 }
 
@@ -36,7 +36,7 @@ type ImageFacts = (i32, String, u64, u64, u64, u64);
 impl Images {
     /// What is in each file, by pid.
     fn facts(&self) -> Vec<ImageFacts> {
-        let facts = |(pid, s): &(i32, Summary)| {
+        let facts = |(pid, s): &(i32, ImageSummary)| {
             (*pid, hex(&s.build_id), s.size_bytes, s.num_functions, s.num_line_rows, s.num_inlined_calls)
         };
         self.images.iter().map(facts).collect()
@@ -107,7 +107,7 @@ impl Fusion {
     }
 
     fn write_images(&self, files: &HashMap<i32, RawFd>, machine: u16) -> Result<Images, Error> {
-        let tables = Tables {
+        let tables = ImageTables {
             functions: self.collect("functions", &TableRequest::default()),
             code_objects: self.stream("code_objects", true),
             line_rows: self.stream("line_rows", false),

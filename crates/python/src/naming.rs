@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use arrow_array::RecordBatch;
 use perfuse_binaries::symbolize::{Options, Symbolizer};
-use perfuse_binaries::xray_map::{Error, MapFile, Named, NativeIds, ObjectMaps, name_functions};
+use perfuse_binaries::xray_map::{Error, MapFile, NamedFunctions, NativeIds, ObjectMaps, name_functions};
 use perfuse_formats::TableRequest;
 use perfuse_tables::access::ColumnError;
 use pyo3::prelude::*;
@@ -41,11 +41,11 @@ fn ids(placed: &Placed) -> Option<NativeIds> {
 
 impl Fusion {
     /// Tables `functions` and `modules` of each recording that has numbers for functions, named; those of others as they are.
-    pub fn named(&self) -> Result<&Vec<Named>, ColumnError> {
+    pub fn named(&self) -> Result<&Vec<NamedFunctions>, ColumnError> {
         self.named.get_or_init(|| self.name_all()).as_ref().map_err(|error| *error)
     }
 
-    fn name_all(&self) -> Result<Vec<Named>, ColumnError> {
+    fn name_all(&self) -> Result<Vec<NamedFunctions>, ColumnError> {
         let options =
             Options { symbol_dirs: self.symbol_dirs.clone(), debug: self.debug_info, ..Options::default() };
         let symbolizer = Symbolizer::new(options);
@@ -75,8 +75,9 @@ impl Fusion {
         let plain = self.placed.iter().filter(|placed| !has_maps || ids(placed).is_none());
         let mut batches: Vec<RecordBatch> =
             plain.flat_map(|placed| placed.table(name, &TableRequest::default())).collect();
-        let of =
-            |named: &Named| if name == "functions" { named.functions.clone() } else { named.modules.clone() };
+        let of = |named: &NamedFunctions| {
+            if name == "functions" { named.functions.clone() } else { named.modules.clone() }
+        };
         batches.extend(self.named()?.iter().map(of));
         Ok(batches)
     }

@@ -1,6 +1,6 @@
 //! Rows of a table that are selected, and what some add up to: what reports ask without a database.
 
-use perfuse_engine::handles::{Kind, Site, handles};
+use perfuse_engine::handles::{HandleKind, HandleSite, handles};
 use perfuse_engine::selected::{Wanted, counts};
 use perfuse_engine::stacks::backtraces;
 use perfuse_formats::TableRequest;
@@ -130,8 +130,8 @@ fn handle_sums(
     let told =
         py.detach(|| handles(fusion.own_rows("gc_handles", request("gc_handles", stacks))?, &selection));
     let (kinds, sites) = told.map_err(table_error)?;
-    let kind = |it: Kind| (it.name, it.num_created, it.num_destroyed, it.num_left, it.max_alive);
-    let site = |it: Site| (it.kind, it.stack_id, it.num_created, it.num_left);
+    let kind = |it: HandleKind| (it.name, it.num_created, it.num_destroyed, it.num_left, it.max_alive);
+    let site = |it: HandleSite| (it.kind, it.stack_id, it.num_created, it.num_left);
     Ok((kinds.into_iter().map(kind).collect(), sites.into_iter().map(site).collect()))
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use perfuse_binaries::symbolize::{Options, Symbolizer};
-use perfuse_binaries::xray_map::{CODES, Error, MapFile, Names};
+use perfuse_binaries::xray_map::{CODES, Error, FunctionNames, MapFile};
 use perfuse_formats::instrumentation_map::RULES;
 use pyo3::prelude::*;
 
@@ -28,7 +28,7 @@ const _: () = {
 pub struct InstrumentationMap {
     file: MapFile,
     symbolizer: Symbolizer,
-    names: OnceLock<Names>,
+    names: OnceLock<FunctionNames>,
 }
 
 /// `(code, message, offset, count)`.
@@ -122,7 +122,7 @@ impl InstrumentationMap {
 }
 
 impl InstrumentationMap {
-    fn names(&self) -> &Names {
+    fn names(&self) -> &FunctionNames {
         self.names.get_or_init(|| self.file.names(&self.file.map().functions, &self.symbolizer))
     }
 }

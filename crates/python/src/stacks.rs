@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use perfuse_engine::stacks::{self, By, CallTreeOptions, Counted, SampledEvent, StackTables};
+use perfuse_engine::stacks::{self, CallTreeOptions, LineCount, SampledEvent, StackTables, WeightGrouping};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -50,8 +50,8 @@ impl CallTree {
 
     /// Self and total weight of each function, module and so on.
     fn weights(&self, py: Python<'_>, by: &str) -> PyResult<ArrowStream> {
-        let Some(&(_, by)) = By::ALL.iter().find(|(name, _)| *name == by) else {
-            let known: Vec<_> = By::ALL.iter().map(|(name, _)| *name).collect();
+        let Some(&(_, by)) = WeightGrouping::ALL.iter().find(|(name, _)| *name == by) else {
+            let known: Vec<_> = WeightGrouping::ALL.iter().map(|(name, _)| *name).collect();
             return Err(PyValueError::new_err(format!("by is one of {}, not {by:?}", known.join(", "))));
         };
         Ok(ArrowStream::of(py.detach(|| self.0.weights(by))))
@@ -66,8 +66,8 @@ impl CallTree {
         counted: &str,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let counted = match counted {
-            "samples" => Counted::Samples,
-            "events" => Counted::Weight,
+            "samples" => LineCount::Samples,
+            "events" => LineCount::Weight,
             _ => {
                 return Err(PyValueError::new_err(format!("counted are samples or events, not {counted:?}")));
             }

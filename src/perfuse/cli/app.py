@@ -1,4 +1,4 @@
-"""The `perfuse` command: finds the verb, imports it alone, and turns how it ends into an exit code."""
+"""The `perfuse` command: imports the verb that is named, runs it, and turns exceptions into exit codes."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ import click
 from perfuse import __version__
 from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
-from perfuse.cli.failures import failure
-from perfuse.cli.verb import COLORS
-from perfuse.cli.verbs import VERBS
+from perfuse.cli.exit_codes import describe_failure
+from perfuse.cli.verbs import COLORS, VERBS
 
 COMPLETION = "_PERFUSE_COMPLETE"
 """Set by a shell that completes a command line: eval "$(_PERFUSE_COMPLETE=bash_source perfuse)"."""
 
 
 class App(click.Group):
-    """The group of all verbs, each imported when it is run or its own help is asked for."""
+    """The group of all verbs; a verb is imported when it runs or shows its help."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         """The verbs, in the order of help."""
@@ -41,7 +40,7 @@ class App(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The verb the arguments name; near misses are suggested."""
+        """The verb that the first argument names; for an unknown one, the error suggests similar names."""
         name = args[0]
         if name not in VERBS and not name.startswith("-"):
             error = click.UsageError(f"no verb {name!r}", ctx)
@@ -51,12 +50,12 @@ class App(click.Group):
             if near:
                 error.hint = f"did you mean {' or '.join(near)}?"  # type: ignore[attr-defined]
             elif os.path.exists(name):  # noqa: PTH110 - pathlib is not needed to start
-                error.hint = f"a verb comes first: `perfuse info {name}`"  # type: ignore[attr-defined]
+                error.hint = f"a command starts with a verb: `perfuse info {name}`"  # type: ignore[attr-defined]
             raise error
         return super().resolve_command(ctx, args)
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The verbs by chapter, all in one alignment."""
+        """The verbs by chapter, aligned across chapters."""
         width = max(len(entry.usage) for entry in VERBS.values())
         for chapter, entries in groupby(VERBS.values(), key=lambda entry: entry.chapter):
             with formatter.section(chapter):
@@ -64,11 +63,11 @@ class App(click.Group):
                     formatter.write(f"  {entry.usage.ljust(width)}  {entry.purpose}\n")
 
     def format_epilog(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """What holds for every verb."""
+        """Facts that hold for every verb."""
         formatter.write(
-            "\nContent decides the format; .gz and .zst are read through; - is standard input.\n"
-            "`perfuse help VERB` has examples.\n"
-            "Exit codes: 0 done and clean, 1 findings, 2 usage, 3 unreadable, 130 stopped.\n"
+            "\nFormats are recognized by content; .gz and .zst are decompressed; - is stdin.\n"
+            "`perfuse help VERB` shows examples.\n"
+            "Exit codes: 0 clean, 1 findings, 2 usage, 3 unreadable, 70 defect, 130 stopped.\n"
         )
 
 
@@ -80,9 +79,9 @@ class App(click.Group):
 @click.version_option(__version__, "--version", prog_name="perfuse", message="%(prog)s %(version)s")
 @click.option("--color", type=click.Choice(COLORS), metavar="WHEN", help="Colour: auto, always or never.")
 def app(color: str | None) -> None:
-    """Opens perf.data, JITDUMP, XRay, Mono log profiler and SFrame files, and says where time and memory went.
+    """Opens perf.data, JITDUMP, XRay, Mono log profiler and SFrame files, and reports where time and memory went.
 
-    Files given together are put on one clock and joined.
+    Files given together are aligned to one clock and joined.
     """
     del color  # read from the root context by each verb
 
@@ -91,19 +90,19 @@ def run(args: Sequence[str] | None = None) -> int:
     """Runs a command line (that of the process where None) and returns its exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A path may hold bytes that are no text, and a terminal may lack characters: neither may end a command.
+            # Paths may contain bytes that are not text, and terminals may lack characters: neither is an error.
             stream.reconfigure(errors="backslashreplace")
     try:
         if COMPLETION in os.environ:
             app.main(prog_name="perfuse")
-        # Not click's main(): it has its own idea of how a closed pipe and an interrupt end.
+        # Not click's main(), which handles closed pipes and interrupts in its own way.
         with app.make_context("perfuse", list(sys.argv[1:] if args is None else args)) as context:
             exit_code = app.invoke(context)
         sys.stdout.flush()
     except click.exceptions.Exit as asked:
         return asked.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
-        # Only `perfuse` alone gets here, and it asks for help; click would have called that an error.
+        # Raised for `perfuse` without arguments: prints the help.
         print(error.ctx.get_help() if error.ctx else error.format_message())
         return exit_codes.USAGE
     except BrokenPipeError:
@@ -112,22 +111,23 @@ def run(args: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         return _interrupted()
     except Exception as error:
-        return _failed(error)
+        return _report_failure(error, as_json="--json" in (sys.argv if args is None else args))
     return exit_code if isinstance(exit_code, int) else exit_codes.CLEAN
 
 
-def _failed(error: Exception) -> int:
-    told = failure(error)
+def _report_failure(error: Exception, *, as_json: bool) -> int:
+    """Prints what went wrong, and returns the exit code. With --json, a defect is a JSON document too."""
+    failure = describe_failure(error)
     with contextlib.suppress(BrokenPipeError):
         console = Console(sys.stdout, sys.stderr)
-        if told is None:
+        if failure.traceback:
             import traceback
 
             traceback.print_exception(error)
-            console.note("this is a defect in perfuse", "please report it with the lines above and the command")
-            return exit_codes.DEFECT
-        console.note(told.message, told.hint)
-    return told.exit_code if told else exit_codes.DEFECT
+        if failure.exit_code == exit_codes.DEFECT and as_json:
+            console.json(failure.as_json())
+        console.note(failure.message, failure.hint)
+    return failure.exit_code
 
 
 def _interrupted() -> int:
@@ -137,7 +137,7 @@ def _interrupted() -> int:
 
 
 def _forget_stdout() -> None:
-    """Points standard output at nothing, so that Python's last flush does not complain about the closed pipe."""
+    """Redirects standard output to the null device, so that the last flush does not fail on the closed pipe."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -8,10 +8,10 @@ from typing import Any
 import perfuse
 from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
-from perfuse.cli.failures import failure
+from perfuse.cli.exit_codes import describe_failure
 from perfuse.cli.options import FILES, JSON, limit
-from perfuse.cli.verb import verb
-from perfuse.reports.findings import check_lines
+from perfuse.cli.verbs import verb
+from perfuse.reports.inputs import check_lines
 
 LIMIT = 5
 
@@ -21,10 +21,10 @@ LIMIT = 5
     examples=["perfuse check jit-2345.dump", "perfuse check --json --limit 0 perf.data jit-2345.dump"],
 )
 @FILES
-@limit(None, f"places a rule [{LIMIT} as text]")
+@limit(None, f"places per rule [{LIMIT} as text]")
 @JSON
 def command(console: Console, files: tuple[str, ...], limit: int | None, as_json: bool) -> int:
-    """Exits with 1 when there is more than notes (severity info) to tell: warnings, losses of data, errors."""
+    """Exits with 1 when there are warnings, losses of data or errors; notes (severity info) do not count."""
     if limit is None:
         limit = 0 if as_json else LIMIT
     shown: list[dict[str, Any]] = []
@@ -33,12 +33,12 @@ def command(console: Console, files: tuple[str, ...], limit: int | None, as_json
         try:
             diagnostics = perfuse.open(path).check(limit=limit)
         except (OSError, perfuse.PerfuseError) as error:
-            told = failure(error)
-            if told is None:
+            failure = describe_failure(error)
+            if failure.exit_code != exit_codes.UNREADABLE:
                 raise
-            console.note(told.message, told.hint)
+            console.note(failure.message, failure.hint)
             exit_code = exit_codes.UNREADABLE
-            shown.append({"path": path, "unreadable": told.message, "diagnostics": []})
+            shown.append({"path": path, "unreadable": failure.message, "diagnostics": []})
             continue
         if any(found.is_finding for found in diagnostics):
             exit_code = max(exit_code, exit_codes.FINDINGS)

@@ -1,4 +1,4 @@
-"""Where a verb writes: data to standard output, messages and progress to standard error."""
+"""The output of a verb: data on standard output, messages and progress on standard error."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TextIO
 
 from perfuse.reports.json_text import json_text
-from perfuse.reports.style import Role, Style
-from perfuse.reports.text import cut, printable
+from perfuse.reports.text import Role, Style, cut, printable
 
 PROGRESS_AFTER_S = 1.0
 PROGRESS_EVERY_S = 0.1
 
 
 class Console:
-    """The two streams of a command, and how each wants its text."""
+    """The two output streams of a command, with the style of each."""
 
     def __init__(self, out: TextIO, err: TextIO, color: str = "auto") -> None:
         self.out = out
@@ -25,21 +24,21 @@ class Console:
         self.err_style = Style.of(err, color)
 
     def lines(self, lines: Iterable[str]) -> None:
-        """Data: lines of text."""
+        """Writes lines of text to standard output."""
         for line in lines:
             self.out.write(line + "\n")
 
     def line(self, line: str = "") -> None:
-        """Data: one line of text."""
+        """Writes one line of text to standard output."""
         self.out.write(line + "\n")
 
     def json(self, value: Any) -> None:
-        """Data: one JSON document."""
+        """Writes a JSON document to standard output."""
         self.out.write(json_text(value) + "\n")
 
     def note(self, message: str, hint: str | None = None) -> None:
-        """A message; what to do next goes on a line of its own."""
-        # Data first: where both streams are one terminal, a note belongs below what it is about.
+        """Writes a message to standard error; the hint what to do next on a line of its own."""
+        # Data first: where both streams are one terminal, the message follows the data it is about.
         self.out.flush()
         self.err.write(f"{self.err_style.paint('perfuse:', Role.FAINT)} {printable(message)}\n")
         if hint:
@@ -48,7 +47,7 @@ class Console:
 
     @contextlib.contextmanager
     def progress(self) -> Iterator[Callable[[str, float], None]]:
-        """A callback for long calls. It shows itself only on a terminal, and only past one second."""
+        """A callback that shows the progress of a call, on a terminal only, and after one second."""
         progress = Progress(self.err, self.err_style)
         try:
             yield progress
@@ -57,7 +56,7 @@ class Console:
 
 
 class Progress:
-    """One line on a terminal that overwrites itself."""
+    """A line of progress on a terminal, which overwrites itself."""
 
     def __init__(self, stream: TextIO, style: Style) -> None:
         self._stream = stream
@@ -67,7 +66,7 @@ class Progress:
         self._shown = False
 
     def __call__(self, stage: str, share: float) -> None:
-        """Tells what is being done, and how much of all is (0 to 1)."""
+        """Shows the current stage, and the share of the work that is done (0 to 1)."""
         now = time.monotonic()
         if not self._shows or now < self._next:
             return
@@ -78,7 +77,7 @@ class Progress:
         self._shown = True
 
     def clear(self) -> None:
-        """Takes the line away."""
+        """Erases the line."""
         if self._shown:
             self._stream.write("\r\x1b[K")
             self._stream.flush()

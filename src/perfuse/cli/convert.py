@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from perfuse.cli.console import Console
-from perfuse.cli.opening import open_profile, settle
-from perfuse.cli.options import FILES, ProfileOptions, output, profile_options
-from perfuse.cli.verb import verb
+from perfuse.cli.options import FILES, ProfileOptions, note_data_loss, open_profile, output, profile_options
+from perfuse.cli.verbs import verb
 from perfuse.reports.grid import Cell, Column, grid
-from perfuse.reports.style import Role
+from perfuse.reports.text import Role
 
 if TYPE_CHECKING:
     from perfuse.exporters import Target
@@ -27,7 +26,7 @@ def _list_targets(ctx: click.Context, _param: click.Parameter, value: bool) -> N
 
     console = Console(sys.stdout, sys.stderr)
     rows: list[list[Cell]] = [[one.name, " ".join(one.suffixes), one.readers] for one in TARGETS]
-    columns = [Column("target", role=Role.NAME), Column("names"), Column("what reads it", shrinks=30)]
+    columns = [Column("target", role=Role.NAME), Column("names"), Column("read by", shrinks=30)]
     console.lines(grid(columns, rows, console.style, indent=""))
     ctx.exit()
 
@@ -52,7 +51,7 @@ def _list_options(ctx: click.Context, _param: click.Parameter, value: bool) -> N
         Column("option", role=Role.NAME),
         Column("values"),
         Column("default"),
-        Column("what it means", shrinks=30),
+        Column("meaning", shrinks=30),
     ]
     if rows:
         console.lines(grid(columns, rows, console.style, indent=""))
@@ -62,7 +61,7 @@ def _list_options(ctx: click.Context, _param: click.Parameter, value: bool) -> N
 
 
 def _parsed(target: Target, given: tuple[str, ...]) -> dict[str, Any]:
-    """`-O NAME=VALUE`, each as the value its target wants."""
+    """The values of `-O NAME=VALUE`, parsed for the target."""
     from perfuse.exporters import option_named
 
     options = {}
@@ -87,7 +86,7 @@ def _parsed(target: Target, given: tuple[str, ...]) -> dict[str, Any]:
 )
 @FILES
 @output("File to write, or a directory where the target makes several", required=True)
-@click.option("--to", metavar="TARGET", is_eager=True, help="Target; told by the name of OUT where not given.")
+@click.option("--to", metavar="TARGET", is_eager=True, help="Target. [by the name of OUT]")
 @click.option("-O", "options", multiple=True, metavar="NAME=VALUE", help="Option of the target; repeats.")
 @click.option(
     "--list",
@@ -114,20 +113,20 @@ def command(
     options: tuple[str, ...],
     how: ProfileOptions,
 ) -> int:
-    """OUT appears under its name only when it is complete."""
+    """OUT gets its name when it is complete."""
     from perfuse.errors import ExportWarning
     from perfuse.exporters import target_for, target_named
 
     if to is None and output == "-":
-        raise click.UsageError("standard output has no name to tell the format by: give --to")
+        raise click.UsageError("standard output has no name that determines the format: give --to")
     target = target_for(output) if to is None else target_named(to)
     chosen = _parsed(target, options)
     profile = open_profile(console, files, how)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ExportWarning)
         with console.progress() as progress:
             *others, _ = profile.export(output, to=target.name, progress=progress, **chosen) or ("",)
-    for warning in told:
+    for warning in caught:
         if issubclass(warning.category, ExportWarning):
             console.note(str(warning.message))
         else:
@@ -135,4 +134,4 @@ def command(
     if output != "-":
         beside = f", and {', '.join(others)}" if others and "files" in target.outputs else ""
         console.note(f"wrote {output}, {target.name}{beside}")
-    return settle(console, profile.diagnostics)
+    return note_data_loss(console, profile.diagnostics)

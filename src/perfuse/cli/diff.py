@@ -9,12 +9,10 @@ import click
 from perfuse.analysis.diff import Difference
 from perfuse.analysis.function_graph import STATISTICS, function_graph
 from perfuse.cli.console import Console
-from perfuse.cli.opening import open_profile, settle
-from perfuse.cli.options import ObjectFile, ProfileOptions, limit, profile_options
-from perfuse.cli.verb import verb
+from perfuse.cli.options import ObjectFile, ProfileOptions, limit, note_data_loss, open_profile, profile_options
+from perfuse.cli.verbs import verb
 from perfuse.exporters.dot_diff import dot_diff_lines
-from perfuse.reports.diff import csv_lines, diff_report
-from perfuse.reports.diff_text import diff_lines
+from perfuse.reports.diff import csv_lines, diff_lines, diff_report
 
 FORMATS = ("text", "csv", "json", "dot")
 ORDERS = (*STATISTICS, "name")
@@ -36,9 +34,9 @@ ORDERS = (*STATISTICS, "name")
 @click.option(
     "--format", "form", type=click.Choice(FORMATS), default="text", metavar="FORM", help=f"{', '.join(FORMATS)}. [text]"
 )
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json, in a documented and stable shape.")
-@click.option("--map-a", type=ObjectFile(), multiple=True, metavar="[N=]FILE", help="--map for A alone; repeats.")
-@click.option("--map-b", type=ObjectFile(), multiple=True, metavar="[N=]FILE", help="--map for B alone; repeats.")
+@click.option("--json", "as_json", is_flag=True, help="Same as --format json, in a documented and stable form.")
+@click.option("--map-a", type=ObjectFile(), multiple=True, metavar="[N=]FILE", help="--map for A only; repeats.")
+@click.option("--map-b", type=ObjectFile(), multiple=True, metavar="[N=]FILE", help="--map for B only; repeats.")
 @profile_options
 def command(
     console: Console,
@@ -55,8 +53,8 @@ def command(
 ) -> int:
     """A and B are two call traces, or two recordings with samples; a directory stands for the recordings in it.
 
-    Told are functions that changed, that are new, that are gone; they are matched by name and module. `--format dot`
-    draws the call graph with the numbers of both.
+    Lists functions that changed, are new or are gone, matched by name and module. `--format dot` writes the call graph
+    with the numbers of both.
     """
     form = "json" if as_json else form
     before = open_profile(console, [a], replace(how, maps=(*how.maps, *map_a)))
@@ -73,4 +71,4 @@ def command(
             console.json(report.as_json())
         else:
             console.lines(csv_lines(report) if form == "csv" else diff_lines(report, console.style))
-    return settle(console, [*before.diagnostics, *after.diagnostics])
+    return note_data_loss(console, [*before.diagnostics, *after.diagnostics])

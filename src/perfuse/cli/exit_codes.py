@@ -1,16 +1,103 @@
-"""What a command's exit code says; scripts rely on it."""
+"""Exit codes, and exceptions as a message, a hint and an exit code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from perfuse import __version__
+from perfuse.errors import ExportError, InternalError, PerfuseError, QueryError, UsageError, panic_error
 
 CLEAN = 0
-"""Done, and nothing to complain of."""
+"""Done, without findings."""
 FINDINGS = 1
 """Done, but the input has findings."""
 USAGE = 2
-"""The command line makes no sense, or names what does not exist."""
+"""The command line is wrong, or names something that does not exist."""
 UNREADABLE = 3
-"""An input that cannot be read."""
+"""An input cannot be read."""
 DEFECT = 70
 """A defect of perfuse itself."""
 INTERRUPTED = 130
 """Stopped by Ctrl-C."""
 CLOSED_PIPE = 141
-"""The reader of our output went away: what a shell reports for SIGPIPE."""
+"""The reader of the output closed the pipe: the code that a shell reports for SIGPIPE."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An exception as users see it: message, hint and exit code; `traceback` where only a developer can use it."""
+
+    message: str
+    hint: str | None
+    exit_code: int
+    traceback: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """The JSON document of a command that failed because of a defect."""
+        error = {"kind": "internal", "message": self.message, "hint": self.hint, "perfuse_version": __version__}
+        return {"error": error}
+
+
+def describe_failure(error: Exception) -> Failure:
+    """The message, hint and exit code for an exception."""
+    if isinstance(error, click.ClickException):
+        return _usage(error)
+    if isinstance(error, InternalError):
+        return Failure(str(error), error.hint, DEFECT)
+    if isinstance(error, PerfuseError):
+        of_request = isinstance(error, UsageError | QueryError | ExportError)
+        hint = error.hint or (_near_files(error.path) if error.path else None)
+        return Failure(_with_path(str(error), error.path), hint, USAGE if of_request else UNREADABLE)
+    if isinstance(error, OSError):
+        what = error.strerror or str(error)
+        path = error.filename if isinstance(error.filename, str) else None
+        hint = (_near_files(path) if path else None) or _os_hint(error)
+        return Failure(_with_path(what[:1].lower() + what[1:], path), hint, UNREADABLE)
+    panic = panic_error()
+    if panic is not None:
+        return Failure(str(panic), panic.hint, DEFECT)
+    message = f"internal error: {type(error).__name__}: {error} (perfuse {__version__})"
+    hint = "this is a defect in perfuse: please report the traceback with the command, and the file if you can share it"
+    return Failure(message, hint, DEFECT, traceback=True)
+
+
+def _usage(error: click.ClickException) -> Failure:
+    message = error.format_message().rstrip(".")
+    message = message[:1].lower() + message[1:]
+    context = getattr(error, "ctx", None)
+    hint = getattr(error, "hint", None)
+    if hint is None:
+        # Where no verb was found, the command path is the name of the program.
+        hint = f"`{context.command_path if context else 'perfuse'} --help` lists what it takes"
+    return Failure(message, hint, USAGE)
+
+
+def _with_path(message: str, path: str | None) -> str:
+    return message if path is None or path in message else f"{path}: {message}"
+
+
+def _near_files(path: str) -> str | None:
+    """Suggests files with a similar name, for a path that does not exist."""
+    given = Path(path)
+    try:
+        if given.exists():
+            return None
+        there = [entry.name for entry in given.parent.iterdir()]
+    except OSError:
+        return f"there is no directory {given.parent}" if not given.parent.is_dir() else None
+    import difflib
+
+    near = difflib.get_close_matches(given.name, there, n=2)
+    return f"did you mean {' or '.join(str(given.parent / name) for name in near)}?" if near else None
+
+
+def _os_hint(error: OSError) -> str | None:
+    if isinstance(error, PermissionError):
+        return "perf writes its files for their owner only: read them as that user, or chown them"
+    if isinstance(error, IsADirectoryError):
+        return "give a file; `perfuse report DIR` takes a directory"
+    return None

@@ -11,10 +11,10 @@ import click
 import perfuse
 from perfuse.cli.console import Console
 from perfuse.cli.options import JSON
-from perfuse.cli.verb import verb
+from perfuse.cli.verbs import verb
 from perfuse.diagnostics import Rule
 from perfuse.reports.grid import Cell, Column, grid
-from perfuse.reports.style import SEVERITY_ROLES, Role, Style
+from perfuse.reports.text import SEVERITY_ROLES, Role, Style
 
 TEXT_COLUMNS = 90
 
@@ -23,7 +23,7 @@ TEXT_COLUMNS = 90
 @click.argument("codes", nargs=-1, metavar="[CODE...]")
 @JSON
 def command(console: Console, codes: tuple[str, ...], as_json: bool) -> None:
-    """Without a code, lists all of them."""
+    """Without a code, lists all codes."""
     rules = [perfuse.explain(code) for code in codes] or list(perfuse.rules().values())
     if as_json:
         console.json({"rules": [asdict(rule) for rule in rules]})

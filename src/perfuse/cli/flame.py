@@ -8,9 +8,8 @@ import click
 
 from perfuse.analysis.sampled import events
 from perfuse.cli.console import Console
-from perfuse.cli.opening import open_profile, settle
-from perfuse.cli.options import FILES, ProfileOptions, output, profile_options
-from perfuse.cli.verb import verb
+from perfuse.cli.options import FILES, ProfileOptions, note_data_loss, open_profile, output, profile_options
+from perfuse.cli.verbs import verb
 from perfuse.exporters import export
 from perfuse.exporters.source import no_samples_error
 
@@ -19,10 +18,10 @@ if TYPE_CHECKING:
     from perfuse.profile import Profile
 
 EVENTS = {"bytes": "allocated-bytes", "count": "allocations", "time": "wall-time", "calls": "calls"}
-"""Events by what `--weight` calls them."""
+"""Events by the values of `--weight`."""
 
 RETAINED = "retained"
-"""`--weight` for what the objects of a heap shot keep alive."""
+"""The value of `--weight` for retained sizes of a heap snapshot."""
 
 
 @verb(
@@ -36,14 +35,14 @@ RETAINED = "retained"
 )
 @FILES
 @output("The flame graph, flame.html or flame.svg", required=True)
-@click.option("--to", type=click.Choice(("html", "svg")), help="Format, where the name of OUT does not tell.")
-@click.option("--inverted", is_flag=True, help="Callers above: start from the innermost functions.")
+@click.option("--to", type=click.Choice(("html", "svg")), help="Format. [by the name of OUT]")
+@click.option("--inverted", is_flag=True, help="Start from the innermost functions, callers above.")
 @click.option(
     "--weight",
     type=click.Choice((*EVENTS, RETAINED)),
     metavar="WHAT",
-    help="What widths mean: bytes or count of allocations, time or calls of a call trace, bytes retained in the last"
-    " heap shot.",
+    help="Meaning of widths: bytes or count of allocations, time or calls of a call trace, bytes retained in the"
+    " last heap snapshot.",
 )
 @profile_options
 def command(
@@ -55,9 +54,9 @@ def command(
     weight: str | None,
     how: ProfileOptions,
 ) -> int:
-    """The file needs no network and no other file. HTML zooms, searches, inverts and merges; SVG is a picture.
+    """The file is self-contained. HTML can be zoomed, searched, inverted and merged; SVG is a static picture.
 
-    It is drawn of samples; where none were taken, of recorded calls, else of allocations, else of the last heap shot.
+    It shows samples; without samples, recorded calls, else allocations, else the last heap snapshot.
     """
     if to is None:
         to = "svg" if output.lower().endswith((".svg", ".svg.gz")) else "html"
@@ -65,14 +64,14 @@ def command(
     options: dict[str, Any] = {"inverted": True} if inverted else {}
     if weight in EVENTS:
         options["event"] = EVENTS[weight]
-    export(_drawn(profile, weight), output, to=to, **options)
+    export(_weighted(profile, weight), output, to=to, **options)
     if output != "-":
         console.note(f"wrote {output}")
-    return settle(console, profile.diagnostics)
+    return note_data_loss(console, profile.diagnostics)
 
 
-def _drawn(profile: Profile, weight: str | None) -> SampleProfile:
-    """What is drawn: the profile, or its last heap shot."""
+def _weighted(profile: Profile, weight: str | None) -> SampleProfile:
+    """The source of the graph: the profile, or the retained sizes of its last heap snapshot."""
     if weight != RETAINED and (weight in EVENTS or events(profile)):
         return profile
     if weight == RETAINED or profile.has_heap_snapshots:

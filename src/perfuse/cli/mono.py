@@ -6,7 +6,7 @@ import click
 
 from perfuse.cli.console import Console
 from perfuse.cli.options import Seconds
-from perfuse.cli.verb import verb
+from perfuse.cli.verbs import verb
 from perfuse.reports.units import counted
 
 
@@ -16,16 +16,16 @@ from perfuse.reports.units import counted
 )
 @click.argument("action", type=click.Choice(("heapshot",)), metavar="heapshot")
 @click.argument("log", required=False, metavar="[LOG]")
-@click.option("--port", type=int, metavar="N", help="Port of the profiler; LOG says it too.")
-@click.option("--host", default="localhost", metavar="HOST", help="Where the program runs. [localhost]")
-@click.option("--timeout", type=Seconds(), default=10.0, metavar="SECONDS", help="How long to wait. [10]")
+@click.option("--port", type=int, metavar="N", help="Port of the profiler. [from LOG]")
+@click.option("--host", default="localhost", metavar="HOST", help="Host of the program. [localhost]")
+@click.option("--timeout", type=Seconds(), default=10.0, metavar="SECONDS", help="Maximum time to wait. [10]")
 def command(console: Console, action: str, log: str | None, port: int | None, host: str, timeout: float) -> None:
-    """The program runs with --profile=log:heapshot=ondemand. With LOG, the file it writes, this waits for the shot."""
+    """The program runs with --profile=log:heapshot=ondemand. With LOG, its output file, waits for the snapshot."""
     from perfuse.formats.mono import heapshot
 
     del action  # the only one there is
     shots = heapshot(log, port=port, host=host, timeout_s=timeout)
     if shots is None:
-        console.note("asked for a heap shot")
+        console.note("requested a heap snapshot")
     else:
-        console.line(f"{log} has {counted(shots, 'heap shot')}")
+        console.line(f"{log} has {counted(shots, 'heap snapshot')}")

@@ -1,35 +1,43 @@
-"""Options that several verbs share, so that they read the same everywhere."""
+"""Options that several verbs share, and opening the files of a command as a profile."""
 
 from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
+import perfuse
+from perfuse.cli import exit_codes
+
+if TYPE_CHECKING:
+    from perfuse import Diagnostic, Profile
+    from perfuse.cli.console import Console
+
+
 F = TypeVar("F", bound=Callable[..., Any])
 
-JSON = click.option("--json", "as_json", is_flag=True, help="JSON, in a documented and stable shape.")
-STRICT = click.option("--strict", is_flag=True, help="Refuse files that break their specification.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON in a documented and stable form.")
+STRICT = click.option("--strict", is_flag=True, help="Reject files that deviate from their specification.")
 LAST_OBJECT = 255
-"""The highest number XRay gives to a library."""
+"""The highest object number of XRay."""
 FILES = click.argument("files", nargs=-1, required=True, metavar="FILE...")
 
 
 def limit(default: int | None, what: str) -> Callable[[F], F]:
-    """`--limit N`: 0 is all."""
-    told = "" if default is None else f" [{default}]"
-    told = f"At most N {what}; 0 is all.{told}"
-    return click.option("--limit", type=int, default=default, metavar="N", callback=_not_negative, help=told)
+    """`--limit N`; 0 for all."""
+    shown_default = "" if default is None else f" [{default}]"
+    text = f"At most N {what}; 0 for all.{shown_default}"
+    return click.option("--limit", type=int, default=default, metavar="N", callback=_not_negative, help=text)
 
 
 def output(what: str, *, required: bool = False) -> Callable[[F], F]:
-    """`-o OUT`: a place that can be written to, known before any long work; `-` is standard output."""
+    """`-o OUT`, whose folder is checked before any long work; `-` is standard output."""
     return click.option(
         "-o",
         "--output",
@@ -42,7 +50,7 @@ def output(what: str, *, required: bool = False) -> Callable[[F], F]:
 
 @dataclass(frozen=True, slots=True)
 class ProfileOptions:
-    """How files become a profile, and which part of it is looked at; the options of `profile_options`."""
+    """How files are opened as a profile, and which part of it is selected: the options of `profile_options`."""
 
     symbol_dirs: tuple[str, ...] = ()
     no_debug_info: bool = False
@@ -54,12 +62,12 @@ class ProfileOptions:
 
     @property
     def selects(self) -> bool:
-        """Whether some samples may have been left out."""
+        """Whether only a part of the profile is selected."""
         return self.between is not None or self.thread is not None
 
 
 def profile_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of every verb that makes a profile; the verb gets them as one, `how`."""
+    """The options of every verb that opens a profile; the verb receives them as one argument, `how`."""
 
     @wraps(function)
     def gathered(*args: Any, **given: Any) -> Any:
@@ -73,7 +81,7 @@ def profile_options(function: Callable[..., Any]) -> Callable[..., Any]:
             type=TscRate(),
             default="auto",
             metavar="HZ",
-            help="Rate of the counter in call traces: auto (from the trace itself), header, or ticks a second. [auto]",
+            help="Clock rate of call traces: auto (estimated from the trace), header, or ticks per second. [auto]",
         ),
         click.option(
             "--map",
@@ -81,40 +89,32 @@ def profile_options(function: Callable[..., Any]) -> Callable[..., Any]:
             type=ObjectFile(),
             multiple=True,
             metavar="[N=]FILE",
-            help="Program whose XRay map names functions; with N=, library N; repeats.",
+            help="Program whose XRay map names functions; with N= a library with that number; repeats.",
         ),
-        click.option("--no-debug-info", is_flag=True, help="No lines and inlined calls of native code: faster."),
         click.option(
-            "--symbols", "symbol_dirs", multiple=True, metavar="DIR", help="Directory with binaries; repeats."
+            "--no-debug-info", is_flag=True, help="Do not read lines and inlined calls of native code: faster."
         ),
-        click.option("--thread", metavar="NAME|TID", help="Only threads of that name or id."),
         click.option(
-            "--between", type=SecondsRange(), metavar="A..B", help="Only from second A to B of the recording."
+            "--symbols",
+            "symbol_dirs",
+            multiple=True,
+            metavar="DIR",
+            help="Directory with binaries and debug files; repeats.",
         ),
+        click.option("--thread", metavar="NAME|TID", help="Only threads with that name or id."),
+        click.option("--between", type=SecondsRange(), metavar="A..B", help="Only seconds A to B of the recording."),
     ):
         gathered = option(gathered)
     return gathered
 
 
-def near_choice(value: str, known: list[str], what: str) -> str:
-    """The value if it is known; else a usage error that suggests near ones."""
-    if value in known:
-        return value
-    error = click.UsageError(f"no {what} {value!r}", click.get_current_context(silent=True))
-    import difflib
-
-    near = difflib.get_close_matches(value, known, n=3, cutoff=0.5)
-    error.hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}"  # type: ignore[attr-defined]
-    raise error
-
-
 class TscRate(click.ParamType[Any]):
-    """`auto`, `header`, or ticks a second; `2596.1e6` too."""
+    """`auto`, `header`, or ticks per second, such as `2596.1e6`."""
 
     name = "rate"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
-        """The rate, or where to take it from."""
+        """The rate, or `auto` or `header`."""
         if value in ("auto", "header") or isinstance(value, int):
             return value  # type: ignore[no-any-return]
         try:
@@ -122,7 +122,7 @@ class TscRate(click.ParamType[Any]):
         except (OverflowError, ValueError):
             hz = 0
         if hz <= 0:
-            self.fail(f"{value!r} is no rate: write auto, header, or ticks a second such as 2596.1e6", param, ctx)
+            self.fail(f"{value!r} is not a rate: write auto, header, or ticks per second such as 2596.1e6", param, ctx)
         return hz
 
 
@@ -132,19 +132,21 @@ class ObjectFile(click.ParamType[Any]):
     name = "map"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, str]:
-        """Number of the object, and its file."""
+        """The number of the object, and its file."""
         if isinstance(value, tuple):
             return value
         number, equals, path = value.partition("=")
         if not (equals and number.isdecimal()):
             return 0, value
         if int(number) > LAST_OBJECT:
-            self.fail(f"object {number} cannot be: XRay numbers them from 0 to {LAST_OBJECT}", param, ctx)
+            self.fail(
+                f"{number} is not the number of an object: XRay numbers objects from 0 to {LAST_OBJECT}", param, ctx
+            )
         return int(number), path
 
 
 class Seconds(click.ParamType[Any]):
-    """A number of seconds, more than 0."""
+    """A positive number of seconds."""
 
     name = "seconds"
 
@@ -155,7 +157,7 @@ class Seconds(click.ParamType[Any]):
         except ValueError:
             seconds = 0.0
         if not 0 < seconds < threading.TIMEOUT_MAX:
-            self.fail(f"{value!r} is no number of seconds", param, ctx)
+            self.fail(f"{value!r} is not a positive number of seconds", param, ctx)
         return seconds
 
 
@@ -167,12 +169,12 @@ class SecondsRange(click.ParamType[Any]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[float | None, float | None]:
-        """The two ends, None where left open."""
+        """The two ends; None for an open end."""
         if isinstance(value, tuple):
             return value
         match = re.fullmatch(r"(\d+(?:\.\d+)?)?\.\.(\d+(?:\.\d+)?)?", value)
         if match is None or not any(match.groups()):
-            self.fail(f"{value!r} is no range of seconds: write 2..5.5, 2.. or ..5.5", param, ctx)
+            self.fail(f"{value!r} is not a range of seconds: write 2..5.5, 2.. or ..5.5", param, ctx)
         first, last = (float(part) if part else None for part in match.groups())
         if first is not None and last is not None and first >= last:
             self.fail(f"{value!r} ends before it starts", param, ctx)
@@ -180,7 +182,7 @@ class SecondsRange(click.ParamType[Any]):
 
 
 def _not_negative(ctx: click.Context, param: click.Parameter, value: int | None) -> int | None:
-    # click.IntRange would do, but writes `[x>=0]` into the help.
+    # Not click.IntRange, which writes `[x>=0]` into the help.
     if value is not None and value < 0:
         raise click.BadParameter(f"{value} is less than 0", ctx, param)
     return value
@@ -193,3 +195,58 @@ def _writable(ctx: click.Context, _param: click.Parameter, value: str | None) ->
     if not parent.is_dir():
         raise click.UsageError(f"cannot write {value}: there is no directory {parent}", ctx)
     return value
+
+
+LOSS_SEVERITIES = ("data_loss", "error")
+"""Severities of diagnostics that mean that a part of the recording is missing from the output."""
+_HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]{1,16}")
+READING_STAGE = "joining"
+"""The stage that `perfuse.fuse` reports when the core starts to read the files."""
+ALL_SECONDS = 1e9
+"""Longer than any recording; in nanoseconds it fits in 64 bits."""
+
+
+def open_profile(
+    console: Console, files: Sequence[str], how: ProfileOptions, meanwhile: Callable[[], None] = lambda: None
+) -> Profile:
+    """Opens files as one profile with the selection applied; `meanwhile` is called while the core reads them."""
+    with console.progress() as shown:
+
+        def progress(what: str, share: float) -> None:
+            shown(what, share)
+            if what == READING_STAGE:
+                meanwhile()
+
+        profile = perfuse.fuse(
+            *files,
+            symbol_dirs=how.symbol_dirs,
+            debug_info=not how.no_debug_info,
+            strict=how.strict,
+            maps=dict(how.maps),
+            tsc_hz=how.tsc_hz,
+            progress=progress,
+        )
+    if how.between is not None:
+        start_s, end_s = how.between
+        profile = profile.between(start_s or 0.0, ALL_SECONDS if end_s is None else end_s)
+    if how.thread is not None:
+        number = how.thread.isdecimal() or _HEXADECIMAL.fullmatch(how.thread)
+        profile = profile.thread(int(how.thread, 0) if number else how.thread)
+    return profile
+
+
+def note_data_loss(console: Console, diagnostics: Sequence[Diagnostic]) -> int:
+    """Returns the exit code for the diagnostics of files; prints a message where recorded data is lost.
+
+    Deviations that perfuse handles (`info`, `warning`) do not count; `perfuse check` lists those too.
+    """
+    from perfuse.reports.inputs import counts_text, severity_counts
+
+    losses = [found for found in diagnostics if found.severity in LOSS_SEVERITIES]
+    if not losses:
+        return exit_codes.CLEAN
+    paths = sorted({found.path for found in losses})
+    console.note(
+        f"{', '.join(paths)}: {counts_text(severity_counts(losses))}", f"`perfuse check {paths[0]}` shows where"
+    )
+    return exit_codes.FINDINGS

@@ -7,10 +7,9 @@ from pathlib import Path
 import click
 
 from perfuse.cli.console import Console
-from perfuse.cli.opening import open_profile, settle
-from perfuse.cli.options import ProfileOptions, limit, output, profile_options
+from perfuse.cli.options import ProfileOptions, limit, note_data_loss, open_profile, output, profile_options
 from perfuse.cli.result import FORMATS, write_result
-from perfuse.cli.verb import verb
+from perfuse.cli.verbs import verb
 
 SUFFIXES = {".csv": "csv", ".json": "json", ".parquet": "parquet", ".txt": "table"}
 
@@ -25,9 +24,13 @@ SUFFIXES = {".csv": "csv", ".json": "json", ".parquet": "parquet", ".txt": "tabl
 )
 @click.argument("files_and_sql", nargs=-1, required=True, metavar="FILE... SQL")
 @click.option(
-    "--format", "form", type=click.Choice(FORMATS), metavar="FORM", help=f"{', '.join(FORMATS)}; else OUT's name tells."
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    metavar="FORM",
+    help=f"{', '.join(FORMATS)}. [by the name of OUT, or table]",
 )
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json: an array, an object a row.")
+@click.option("--json", "as_json", is_flag=True, help="Same as --format json: an array with one object per row.")
 @limit(None, "rows [50 as a table]")
 @output("File to write")
 @profile_options
@@ -40,10 +43,10 @@ def command(
     output: str | None,
     how: ProfileOptions,
 ) -> int:
-    """SQL is DuckDB's. `perfuse tables FILE` tells what there is to ask; only the tables a query names are built."""
+    """The SQL dialect is DuckDB's. `perfuse tables FILE` lists the tables; only those that a query names are built."""
     *files, sql = files_and_sql
     if not files:
-        missing = "no SQL: it comes after the files" if Path(sql).exists() else "no file: files come before the SQL"
+        missing = "no SQL: it follows the files" if Path(sql).exists() else "no file: files precede the SQL"
         raise click.UsageError(missing)
     if as_json:
         form = "json"
@@ -52,6 +55,6 @@ def command(
     profile = open_profile(console, files, how)
     relation = profile.sql(sql)
     if relation is None:
-        raise click.UsageError("the SQL answers nothing: it must be a SELECT, or FROM a table")
+        raise click.UsageError("the SQL returns no rows: it must be a SELECT, or FROM a table")
     write_result(console, relation, form, None if output == "-" else output, limit)
-    return settle(console, profile.diagnostics)
+    return note_data_loss(console, profile.diagnostics)

@@ -11,10 +11,10 @@ import perfuse
 from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
 from perfuse.cli.options import JSON, STRICT, limit, output
-from perfuse.cli.verb import verb
-from perfuse.reports.findings import counts_text, severity_counts
+from perfuse.cli.verbs import verb
 from perfuse.reports.grid import Cell, Column, grid
-from perfuse.reports.style import Role
+from perfuse.reports.inputs import counts_text, severity_counts
+from perfuse.reports.text import Role
 from perfuse.reports.units import count_text, counted, hex_text
 
 
@@ -25,21 +25,21 @@ from perfuse.reports.units import count_text, counted, hex_text
 @JSON
 @STRICT
 def command(console: Console, file: str, output: str, limit: int, as_json: bool, strict: bool) -> int:
-    """Tells what was changed, and what could not be saved: then it exits with 1. The input is never written to."""
+    """Lists what was changed and what was lost; exits with 1 where data is lost. The input is not modified."""
     result = perfuse.repair(file, output, strict=strict)
     exit_code = exit_codes.FINDINGS if result.lost else exit_codes.CLEAN
     data_is_out = output == "-"
     if as_json and not data_is_out:
         console.json({"input": file, "output": output, **asdict(result)})
         return exit_code
-    told = f"{count_text(result.records_out)} of {counted(result.records_in, 'record')} written to {output}"
+    written = f"{count_text(result.records_out)} of {counted(result.records_in, 'record')} written to {output}"
     changes = counted(len(result.changes), "change")
     lost = counts_text(severity_counts(result.lost)) if result.lost else "nothing lost"
     if data_is_out:
-        console.note(f"{told}; {changes}; {lost}")
+        console.note(f"{written}; {changes}; {lost}")
         return exit_code
-    console.line(f"{told}; {changes}; {lost}")
-    # Codes first, so that thousands of changes of one kind stay readable.
+    console.line(f"{written}; {changes}; {lost}")
+    # Counts by code first: there may be thousands of changes.
     for code, count in Counter(change.code for change in result.changes).most_common():
         console.line(f"  {code}  {console.style.paint(counted(count, 'change'), Role.FAINT)}")
     rows: list[list[Cell]] = [

@@ -2,28 +2,115 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import wraps
+from pathlib import Path
+from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from perfuse.cli import exit_codes
-from perfuse.cli.call_options import CallOptions, call_options
 from perfuse.cli.console import Console
-from perfuse.cli.opening import open_profile, settle
-from perfuse.cli.options import JSON, ProfileOptions, limit, near_choice, profile_options
-from perfuse.cli.report_ahead import import_modules
-from perfuse.cli.runtime_options import RuntimeOptions, runtime_options
-from perfuse.cli.verb import verb
+from perfuse.cli.options import JSON, ProfileOptions, limit, note_data_loss, open_profile, profile_options
+from perfuse.cli.verbs import Verb, verb
+from perfuse.reports.registry import REPORTS, Option, Report, ReportKind, choose_kind, kind_of_file_name
 
-if TYPE_CHECKING:
-    from perfuse import Profile
-    from perfuse.reports.runtime.gathering import RuntimeRequest
+PREFETCH_BYTES = 32 << 20
+"""Reading a file of this size takes the core longer than Python takes to import the modules of a report."""
+
+
+class ReportVerb(Verb):
+    """A verb whose help describes each kind of report, and lists its options under its title."""
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The purpose, then each kind of report."""
+        super().format_help_text(ctx, formatter)
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_dl([(kind.title, kind.description) for kind in _described_kinds()])
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Options of every report first, then those of each kind."""
+        own = {_name(option.flag) for option in _report_options()}
+        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        common = [option.get_help_record(ctx) for option in options if option.name not in own]
+        with formatter.section("Options"):
+            formatter.write_dl([record for record in common if record])
+        for kind in _described_kinds():
+            if kind.options:
+                with formatter.section(f"Options for {kind.title[:1].lower()}{kind.title[1:]}"):
+                    formatter.write_dl([(f"{one.flag} {one.metavar or ''}".strip(), one.help) for one in kind.options])
+
+
+def _described_kinds() -> list[ReportKind]:
+    return sorted((kind for kind in REPORTS if kind.description), key=lambda kind: kind.title)
+
+
+def _report_options() -> list[Option]:
+    """One option per flag; where several kinds declare it, its choices are those of all."""
+    options: dict[str, Option] = {}
+    for option in (option for kind in REPORTS for option in kind.options):
+        known = options.setdefault(option.flag, option)
+        options[option.flag] = replace(known, choices=tuple(dict.fromkeys((*known.choices, *option.choices))))
+    return list(options.values())
+
+
+def _name(flag: str) -> str:
+    return "report_" + flag.removeprefix("--").replace("-", "_")
+
+
+class _ParsedValue(click.ParamType[Any]):
+    """The value of an option with a parser of its own."""
+
+    name = "value"
+
+    def __init__(self, parse: Callable[[str], Any]) -> None:
+        self.parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The value that the text stands for."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self.parse(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def report_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of all kinds of report; the verb gets the values that were given as one, `options`, by flag."""
+    declared = _report_options()
+
+    @wraps(function)
+    def collect(*args: Any, **values: Any) -> Any:
+        context = click.get_current_context()
+        options = {}
+        for option in declared:
+            name = _name(option.flag)
+            value = values.pop(name)
+            if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+                options[option.flag] = value
+        return function(*args, options=options, **values)
+
+    for option in reversed(declared):
+        if option.metavar is None:
+            settings: dict[str, Any] = {"is_flag": True}
+        elif option.choices:
+            settings = {"type": click.Choice(option.choices)}
+        else:
+            settings = {"type": _ParsedValue(option.parse) if option.parse else str, "multiple": option.repeats}
+        decorate = click.option(option.flag, _name(option.flag), metavar=option.metavar, help=option.help, **settings)
+        collect = decorate(collect)
+    return collect
 
 
 @verb(
     "report",
+    cls=ReportVerb,
     examples=[
         "perfuse report perf.data jit-2345.dump",
         "perfuse report jit-2345.dump",
@@ -38,7 +125,6 @@ if TYPE_CHECKING:
     ],
 )
 @click.argument("files", nargs=-1, metavar="[FILE]...")
-@click.option("--event", metavar="NAME", help="Event to report, where several were sampled.")
 @click.option(
     "--assert",
     "assertions",
@@ -46,179 +132,76 @@ if TYPE_CHECKING:
     metavar="FACT",
     help="Instead of a report, check a fact: 'allocations.bytes < 50MB'; exit 1 where it fails; repeats.",
 )
-@limit(10, "rows a list")
-@call_options
-@runtime_options
+@limit(10, "rows per list")
+@report_options
 @profile_options
 @JSON
 def command(
     console: Console,
     files: tuple[str, ...],
-    event: str | None,
     assertions: tuple[str, ...],
     limit: int,
-    calls: CallOptions,
-    runtime: RuntimeOptions,
+    options: dict[str, Any],
     how: ProfileOptions,
     as_json: bool,
 ) -> int:
-    """With samples (perf.data): the functions that cost most, by thread, module and tier, and what has no name.
-
-    A call trace (XRay): how often functions were called and how long they took, to the last percentile; threads,
-    stacks, who calls whom. --map alone: the functions of a program with an XRay map.
-
-    A Mono log: what was allocated and where, collections and their pauses, locks, exceptions, counters, samples, calls.
-
-    A code dump alone: what was compiled, when, how often, how big.
-
-    Programs with SFrame sections: what code they cover, what is missing and why, whether they agree with
-    .eh_frame, and who would unwind by them.
+    """The kind of report follows from the recordings. --map without a recording reports the functions of an XRay
+    map. Options of one kind of report are refused for the others.
     """
     if not files:
-        return _map_alone(console, how, limit, as_json)
-    if calls.llvm_compat:
-        # Its definitions: durations in ticks, at the rate the header states.
-        how = replace(how, tsc_hz=1_000_000_000 if calls.as_csv else "header")
+        return _report_maps(console, how, limit, as_json)
+    for kind in REPORTS:
+        how = replace(how, **kind.open_with(options))
     if assertions:
-        return _asserted(console, files, assertions, how, as_json)
-    profile = open_profile(console, files, how, meanwhile=lambda: import_modules(files))
-    if all(recording.role == "unwind_tables" for recording in profile.recordings):
-        return _unwind_tables(console, profile, limit, as_json)
-    if profile.has("types") and event is None and not calls.alone:
-        return _runtime(console, profile, runtime.request(limit, calls.sort, calls.stacks), as_json)
-    if runtime.given:
-        raise click.UsageError(f"{runtime.given[0]} is about managed runtimes, and none of the files is of one")
-    if calls.given and not profile.has_traces:
-        raise click.UsageError(f"{calls.given[0]} is about call traces, and there is none among the files")
-    if profile.has_traces and event is None and not profile.has_samples:
-        return _calls(console, profile, calls, limit, as_json)
-    return _samples(console, profile, calls, event, limit, how, as_json)
-
-
-def _asserted(
-    console: Console, files: tuple[str, ...], assertions: tuple[str, ...], how: ProfileOptions, as_json: bool
-) -> int:
-    """Checks facts; findings are those that fail."""
-    from perfuse.analysis.assertions import judge, parse
-    from perfuse.analysis.facts import facts_of
-    from perfuse.reports.assertions_text import verdict_lines
-
-    parsed = [parse(text) for text in assertions]
-    profile = open_profile(console, files, how)
-    verdicts = judge(parsed, facts_of(profile))
-    if as_json:
-        told = [{"assertion": one.assertion.text, "value": one.value, "holds": one.holds} for one in verdicts]
-        console.json({"kind": "assertions", "title": profile.title, "assertions": told})
-    else:
-        console.lines(verdict_lines(verdicts, console.style))
-    failed = exit_codes.CLEAN if all(one.holds for one in verdicts) else exit_codes.FINDINGS
-    return max(failed, settle(console, profile.diagnostics))
-
-
-def _runtime(console: Console, profile: Profile, request: RuntimeRequest, as_json: bool) -> int:
-    """What a managed runtime tells of a program."""
-    from perfuse.reports.runtime.report import runtime_lines, runtime_report
-
-    report = runtime_report(profile, request)
-    console.json(report.as_json()) if as_json else console.lines(runtime_lines(report, console.style))
-    return settle(console, profile.diagnostics)
-
-
-def _samples(
-    console: Console,
-    profile: Profile,
-    calls: CallOptions,
-    event: str | None,
-    limit: int,
-    how: ProfileOptions,
-    as_json: bool,
-) -> int:
-    from perfuse.analysis.sampled import events
-    from perfuse.reports.profile import profile_report
-    from perfuse.reports.profile_text import profile_lines
-
-    sampled = [one.name for one in events(profile)]
-    if event is not None:
-        near_choice(event, sampled, "event")
-    if sampled:
-        samples = profile_report(profile, limit, event)
-        traced = None
-        if profile.has_traces and event is None:
-            from perfuse.reports.calls import calls_report
-
-            traced = calls_report(profile, calls.request(limit))
-        if as_json:
-            console.json({**samples.as_json(), **({"calls": traced.as_json()} if traced else {})})
-        else:
-            console.lines(profile_lines(samples, console.style))
-            if traced:
-                from perfuse.reports.calls_text import body_lines
-
-                console.lines(body_lines(traced, console.style))
-    else:
-        if how.selects:
-            raise click.UsageError("no samples are left to report: --between or --thread leave none")
-        from perfuse.reports.recording import code_report
-        from perfuse.reports.recording_text import code_lines
-
-        code = code_report(profile, limit)
-        console.json(code.as_json()) if as_json else console.lines(code_lines(code, console.style))
-    return settle(console, profile.diagnostics)
-
-
-def _calls(console: Console, profile: Profile, calls: CallOptions, limit: int, as_json: bool) -> int:
-    """The report of call traces alone: it asks the core, without loading a database."""
-    request = calls.request(limit)
-    if calls.as_csv:
-        from perfuse.exporters.csv import write
-
-        write(
-            profile,
-            sys.stdout.buffer,
-            by=request.by,
-            order=request.order if calls.sort else None,
-            function=request.pattern,
-            recursive_only=request.recursive_only,
-            llvm=calls.llvm_compat,
+        return _check_assertions(console, files, assertions, how, as_json)
+    profile = open_profile(console, files, how, meanwhile=lambda: _import_report_modules(files))
+    kind = choose_kind(profile, list(options))
+    if how.selects and not kind.takes_selection:
+        raise click.UsageError(
+            "nothing to report: --between and --thread select samples, calls or events, and none is left"
         )
+    return _print_report(console, kind.build(profile, {**options, "--limit": limit}), as_json)
+
+
+def _print_report(console: Console, report: Report, as_json: bool) -> int:
+    if report.write_csv is not None:
+        report.write_csv(sys.stdout.buffer)
+    elif as_json:
+        console.json(report.as_json())
     else:
-        from perfuse.reports.calls import calls_report
-        from perfuse.reports.calls_text import calls_lines
-
-        report = calls_report(profile, request)
-        console.json(report.as_json()) if as_json else console.lines(calls_lines(report, console.style))
-    return settle(console, profile.diagnostics)
+        console.lines(report.lines(console.style))
+    return note_data_loss(console, report.diagnostics)
 
 
-def _unwind_tables(console: Console, profile: Profile, limit: int, as_json: bool) -> int:
-    from perfuse.formats.sframe import SFrame
-    from perfuse.reports.unwind_tables import unwind_report
-    from perfuse.reports.unwind_tables_text import unwind_lines
+def _check_assertions(
+    console: Console, files: Sequence[str], assertions: Sequence[str], how: ProfileOptions, as_json: bool
+) -> int:
+    """Checks facts; the exit code states whether all hold."""
+    from perfuse.reports.assertions import check_assertions, parse_assertions
 
-    reports = [unwind_report(SFrame(recording), limit) for recording in profile.recordings]
-    if as_json:
-        shown = [report.as_json() for report in reports]
-        console.json(shown[0] if len(shown) == 1 else {"kind": "unwind_tables", "files": shown})
-    else:
-        for index, report in enumerate(reports):
-            if index:
-                console.line()
-            console.lines(unwind_lines(report, console.style))
-    return settle(console, [found for report in reports for found in report.findings])
+    parsed = parse_assertions(assertions)
+    verdicts, report = check_assertions(open_profile(console, files, how), parsed)
+    exit_code = exit_codes.CLEAN if all(one.holds for one in verdicts) else exit_codes.FINDINGS
+    return max(exit_code, _print_report(console, report, as_json))
 
 
-def _map_alone(console: Console, how: ProfileOptions, limit: int, as_json: bool) -> int:
-    """What an instrumentation map has."""
+def _report_maps(console: Console, how: ProfileOptions, limit: int, as_json: bool) -> int:
+    """Reports the programs given with --map, without a recording."""
     if not how.maps:
         raise click.UsageError("nothing to report: give a recording, or a program with --map")
-    from perfuse.instrumentation_map import InstrumentationMap
-    from perfuse.reports.sled_map import sled_map_report
-    from perfuse.reports.sled_map_text import sled_map_lines
+    from perfuse.reports.xray_map import build
 
     worst = exit_codes.CLEAN
     for _, path in how.maps:
-        opened = InstrumentationMap.open(path, symbol_dirs=how.symbol_dirs, debug_info=not how.no_debug_info)
-        report = sled_map_report(opened, limit)
-        console.json(report.as_json()) if as_json else console.lines(sled_map_lines(report, console.style))
-        worst = max(worst, settle(console, opened.findings))
+        report = build(path, limit, symbol_dirs=how.symbol_dirs, debug_info=not how.no_debug_info)
+        worst = max(worst, _print_report(console, report, as_json))
     return worst
+
+
+def _import_report_modules(files: Sequence[str]) -> None:
+    """Imports the modules of the report that large files will get, while the core reads them."""
+    for path in map(Path, files):
+        if path.is_file() and path.stat().st_size >= PREFETCH_BYTES:
+            kind = kind_of_file_name(path.name)
+            for name in kind.prefetch if kind else ():
+                importlib.import_module(name)

@@ -1,4 +1,4 @@
-"""The answer to a query: a table to read, or CSV, JSON and Parquet to go on with."""
+"""Writing the result of a query: as a text table, CSV, JSON or Parquet."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from perfuse.cli.console import Console
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.json_text import address_value, is_address, json_text
-from perfuse.reports.style import Role, Style
-from perfuse.reports.text import cell_width, cut, cut_middle
+from perfuse.reports.text import Role, Style, cell_width, cut, cut_middle
 from perfuse.reports.units import count_text
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOU
 
 
 def write_result(console: Console, relation: DuckDBRelation, form: str, path: str | None, limit: int | None) -> None:
-    """Writes what a query answers to a file, or to standard output where `path` is None."""
+    """Writes the rows of a relation to a file, or to standard output where `path` is None."""
     from perfuse.query import query_errors
 
     with query_errors():
@@ -80,7 +79,7 @@ def table_lines(relation: DuckDBRelation, style: Style) -> Iterator[str]:
 
 
 def _fitting(columns: Sequence[Column], cells: Sequence[Sequence[Cell]], style: Style) -> int:
-    """How many columns a line has room for: lines that wrap cannot be read."""
+    """The number of columns that fit in a line."""
     if style.width is None:
         return len(columns)
     for kept in range(len(columns), 1, -1):
@@ -105,7 +104,7 @@ def _cell(value: Any, address: bool) -> str:
 
 
 def _write_json(relation: DuckDBRelation, out: TextIO) -> None:
-    """An array, an object a line: one document to a parser, a row a line to grep."""
+    """Writes an array with one object per line: one JSON document, and one row per line for grep."""
     names = relation.columns
     addresses = [is_address(name) for name in names]
     separator = "["
@@ -119,8 +118,8 @@ def _write_json(relation: DuckDBRelation, out: TextIO) -> None:
 def _through_stdout(console: Console, write: Callable[[str], None]) -> None:
     """Lets DuckDB write to standard output.
 
-    It writes to names only, and the name /dev/stdout would open, and cut, a file that output was appended to: it gets a
-    pipe instead, and a thread passes on what comes through.
+    DuckDB writes to file names only. Opening /dev/stdout by name would truncate a file that output is appended to: it
+    writes into a pipe instead, and a thread copies the pipe to standard output.
     """
     console.out.flush()
     reader, writer = os.pipe()
@@ -139,7 +138,7 @@ def _through_stdout(console: Console, write: Callable[[str], None]) -> None:
     try:
         write(f"/dev/fd/{writer}")
     except Exception:
-        # Our own reader going away is what the write failed of: that is the error to tell.
+        # Where copying failed, its error is the cause.
         if not failed:
             raise
     finally:

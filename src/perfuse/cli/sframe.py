@@ -10,9 +10,9 @@ import click
 from perfuse.cli import exit_codes
 from perfuse.cli.console import Console
 from perfuse.cli.options import JSON, limit, output
-from perfuse.cli.verb import verb
+from perfuse.cli.verbs import verb
 from perfuse.reports.grid import Cell, Column, grid
-from perfuse.reports.style import Role
+from perfuse.reports.text import Role
 from perfuse.reports.units import bytes_text, count_text, counted, hex_text
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ ACTIONS = ("from-eh-frame", "optimise", "merge", "convert", "find")
 
 
 class Address(click.ParamType[int]):
-    """A number, in hexadecimal with 0x."""
+    """A number; hexadecimal with 0x."""
 
     name = "address"
 
@@ -31,9 +31,9 @@ class Address(click.ParamType[int]):
         try:
             address = value if isinstance(value, int) else int(value, 0)
         except ValueError:
-            self.fail(f"{value!r} is no address: write 0x401136", param, ctx)
+            self.fail(f"{value!r} is not an address: write 0x401136", param, ctx)
         if not 0 <= address < 1 << 64:
-            self.fail(f"{value!r} is no address: it has more than 64 bits", param, ctx)
+            self.fail(f"{value!r} is not an address: it has more than 64 bits", param, ctx)
         return address
 
 
@@ -51,11 +51,13 @@ class Address(click.ParamType[int]):
 @click.argument("action", type=click.Choice(ACTIONS), metavar="ACTION")
 @click.argument("file")
 @click.argument("addresses", nargs=-1, type=Address(), metavar="[ADDRESS]...")
-@output("File to write: the section, or with --into the program with it")
-@click.option("--version", type=click.IntRange(1, 3), metavar="N", help="Version to write. [as it is, or 3]")
-@click.option("--arch", metavar="NAME", help="convert: aarch64 or aarch64_be, for the other byte order.")
-@click.option("--into", metavar="PROGRAM", help="Program or library that OUT is to be, with the section.")
-@limit(20, "functions that are left out")
+@output("File to write: the section, or with --into the program with the section")
+@click.option(
+    "--version", type=click.IntRange(1, 3), metavar="N", help="Version to write. [unchanged; 3 for from-eh-frame]"
+)
+@click.option("--arch", metavar="NAME", help="convert: aarch64 or aarch64_be, to change the byte order.")
+@click.option("--into", metavar="PROGRAM", help="Program or library to copy to OUT, with the section.")
+@limit(20, "omitted functions")
 @JSON
 def command(
     console: Console,
@@ -71,16 +73,16 @@ def command(
 ) -> int:
     """ACTION is one of:
 
-    from-eh-frame: a section made of a program's .eh_frame, whatever it was built with, or of a JITDUMP.
-    Functions that it has no words for are listed, and why. Then it exits with 1.
+    from-eh-frame: creates a section from the .eh_frame of a program, or from a JITDUMP. Functions that SFrame cannot
+    represent are listed with the reason; then the exit code is 1.
 
-    optimise: the same in fewer bytes: functions with equal rows share them.
+    optimise: writes the section in fewer bytes: functions with equal rows share them.
 
-    merge: one sorted section of those that lld, gold or mold put one behind the other.
+    merge: merges the consecutive sections that lld, gold or mold write into one sorted section.
 
-    convert: the section in another version, and everything that does not fit.
+    convert: writes the section in another version, and lists what that version cannot represent.
 
-    find: function, row and rules for each ADDRESS of the program.
+    find: shows function, row and rules for each ADDRESS of the program.
     """
     if action == "find":
         return _find(console, file, addresses, as_json)
@@ -88,7 +90,7 @@ def command(
         raise click.UsageError(f"{action} takes no addresses")
     if output is None or (output == "-" and into is not None):
         raise click.UsageError(f"{action} needs a file to write: -o OUT")
-    made, address, before = _made(action, file, version, arch)
+    made, address, before = _create_section(action, file, version, arch)
     section = made.section
     if into is not None:
         section.write_into(into, output)
@@ -109,13 +111,15 @@ def command(
     if made.unsupported and output != "-":
         _misfits(console, made.unsupported, limit)
     was = f", was {bytes_text(before)}" if before else ""
-    told = f"{counted(len(section), 'function')} in {bytes_text(size)}{was}"
-    console.note(f"wrote {output}: SFrame {section.version}, {told}; {left_out} left out")
+    content = f"{counted(len(section), 'function')} in {bytes_text(size)}{was}"
+    console.note(f"wrote {output}: SFrame {section.version}, {content}; {left_out} omitted")
     return exit_codes.FINDINGS if left_out else exit_codes.CLEAN
 
 
-def _made(action: str, file: str, version: int | None, arch: str | None) -> tuple[ConvertedSection, int, int | None]:
-    """The section, the address it is for, and the size of the one it was made of."""
+def _create_section(
+    action: str, file: str, version: int | None, arch: str | None
+) -> tuple[ConvertedSection, int, int | None]:
+    """The section, its address, and the size of the section it was created from."""
     from perfuse.formats import sframe
 
     if action == "from-eh-frame":
@@ -123,15 +127,15 @@ def _made(action: str, file: str, version: int | None, arch: str | None) -> tupl
     opened = sframe.open(file)
     pieces = list(opened.headers)
     if any(piece.section for piece in pieces):
-        raise click.UsageError(f"{file} has several members with sections: take one out with `ar x`")
+        raise click.UsageError(f"{file} has several members with sections: extract one with `ar x`")
     if action != "merge" and len(pieces) > 1:
-        raise click.UsageError(f"{file} has {len(pieces)} sections one behind the other: `perfuse sframe merge` first")
+        raise click.UsageError(f"{file} has {len(pieces)} consecutive sections: run `perfuse sframe merge` first")
     section = opened.merge() if action == "merge" else opened.sections[0]
     made = sframe.ConvertedSection(section, [])
     if (version or section.version, arch or section.arch) != (section.version, section.arch):
         made = section.convert(version or section.version, arch=arch)
     elif action == "convert" and version is None and arch is None:
-        raise click.UsageError("convert to what? give --version or --arch")
+        raise click.UsageError("convert needs --version or --arch")
     if action == "optimise":
         made = sframe.ConvertedSection(made.section.optimise(), made.unsupported)
     return made, pieces[0].address, sum(piece.size_bytes for piece in pieces)
@@ -142,7 +146,7 @@ def _misfits(console: Console, misfits: Sequence[UnsupportedItem], limit: int) -
         Column("function", right=True, role=Role.NAME),
         Column("row", right=True),
         Column(""),
-        Column("what has no place", shrinks=30),
+        Column("cannot be represented", shrinks=30),
     ]
     rows: list[list[Cell]] = [
         [
@@ -163,7 +167,7 @@ def _find(console: Console, file: str, addresses: Sequence[int], as_json: bool) 
     from perfuse.formats import sframe
 
     if not addresses:
-        raise click.UsageError("find which addresses? give them behind the file, such as 0x401136")
+        raise click.UsageError("find needs addresses after the file, such as 0x401136")
     found = sframe.open(file).find(addresses).to_arrow().to_struct_array().to_pylist()
     missing = any(row["start_offset"] is None for row in found)
     if as_json:

@@ -9,12 +9,12 @@ from typing import Any
 import click
 
 from perfuse.cli.console import Console
-from perfuse.cli.opening import open_profile
-from perfuse.cli.options import JSON, STRICT, ProfileOptions, limit, near_choice
+from perfuse.cli.options import JSON, STRICT, ProfileOptions, limit, open_profile
 from perfuse.cli.result import write_result
-from perfuse.cli.verb import verb
+from perfuse.cli.verbs import verb
+from perfuse.errors import require_known
 from perfuse.reports.grid import Cell, Column, grid
-from perfuse.reports.style import Role, Style
+from perfuse.reports.text import Role, Style
 from perfuse.reports.units import count_text
 from perfuse.table import names, specification
 
@@ -32,12 +32,12 @@ from perfuse.table import names, specification
 @JSON
 @STRICT
 def command(console: Console, arguments: tuple[str, ...], limit: int, as_json: bool, strict: bool) -> None:
-    """With files: every table with its rows and columns, or the rows of one. A table alone: what its columns mean."""
+    """With files: all tables with their rows and columns, or the rows of one. With only a table: its columns."""
     *files, last = arguments
     table = last if last in names() and not Path(last).exists() else None
     if table is None:
         if files and not Path(last).exists() and last != "-":
-            near_choice(last, list(names()), "file or table")
+            require_known(last, list(names()), "file or table")
         files.append(last)
     if table is not None and not files:
         spec = specification(table)
@@ -47,7 +47,7 @@ def command(console: Console, arguments: tuple[str, ...], limit: int, as_json: b
     if table is not None:
         write_result(console, profile.sql(f"FROM {table}"), "json" if as_json else "table", None, limit)
         return
-    # Streamed, not kept: a dump may have millions of line rows.
+    # Streamed: a dump may have millions of line rows.
     counts = {name: sum(batch.num_rows for batch in profile.tables[name].stream()) for name in profile.tables}
     if as_json:
         console.json({"tables": [{**_spec_json(specification(name)), "rows": rows} for name, rows in counts.items()]})

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from perfuse.cli.console import Console
-from perfuse.cli.opening import settle
-from perfuse.cli.options import JSON, Seconds
-from perfuse.cli.verb import verb
+from perfuse.cli.options import JSON, Seconds, note_data_loss
+from perfuse.cli.verbs import verb
 from perfuse.reports.json_text import json_text
-from perfuse.reports.style import Role, Style
+from perfuse.reports.text import Role, Style
 from perfuse.reports.units import bytes_text, count_text, counted
 
 if TYPE_CHECKING:
@@ -24,13 +23,13 @@ MOST_KINDS = 4
     "watch", examples=["perfuse watch --for 1 jit-2345.dump", "perfuse watch --for 1 --every 0.2 --json jit-2345.dump"]
 )
 @click.argument("file")
-@click.option("--every", type=Seconds(), default=1.0, metavar="SECONDS", help="From look to look. [1]")
-@click.option("--for", "seconds", type=Seconds(), metavar="SECONDS", help="How long; else until it is closed.")
+@click.option("--every", type=Seconds(), default=1.0, metavar="SECONDS", help="Interval between updates. [1]")
+@click.option("--for", "seconds", type=Seconds(), metavar="SECONDS", help="Duration. [until the file is closed]")
 @JSON
 def command(console: Console, file: str, every: float, seconds: float | None, as_json: bool) -> int:
-    """Records that have come, by kind, and how many a second. With --json, each look is a JSON object on its own line.
+    """Shows new records by kind, and their number per second. With --json, each update is one line with a JSON object.
 
-    It ends when the file is closed, or with Ctrl-C.
+    Ends when the file is closed, or with Ctrl-C.
     """
     from perfuse.watch import watch
 
@@ -47,20 +46,20 @@ def command(console: Console, file: str, every: float, seconds: float | None, as
         else:
             console.line(line_of(last, console.style))
         console.out.flush()
-    return 0 if last is None else settle(console, last.recording.findings())
+    return 0 if last is None else note_data_loss(console, last.recording.findings())
 
 
 def line_of(growth: WatchUpdate, style: Style) -> str:
-    """A line of the table."""
+    """The text of an update."""
     head = f"{growth.seconds:7.1f} s  {bytes_text(growth.size_bytes):>9}  "
     if not growth.new:
         return head + style.paint("nothing new", Role.FAINT)
     most = sorted(growth.new.items(), key=lambda one: (-one[1], one[0]))
-    told = [f"{kind} {_count(growth, kind)}" for kind, _ in most[:MOST_KINDS]]
+    texts = [f"{kind} {_count(growth, kind)}" for kind, _ in most[:MOST_KINDS]]
     if len(most) > MOST_KINDS:
         rest = sum(count for _, count in most[MOST_KINDS:])
-        told.append(style.paint(counted(rest, "other"), Role.FAINT))
-    return head + "  ".join(told)
+        texts.append(style.paint(counted(rest, "other"), Role.FAINT))
+    return head + "  ".join(texts)
 
 
 def _count(growth: WatchUpdate, kind: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from perfuse.analysis.diff import Change, Difference, FunctionChange
 from perfuse.exporters.dot import DotEdge, DotNode, dot_lines, heat
 from perfuse.exporters.palette import hexadecimal
-from perfuse.reports.diff_text import change_text
+from perfuse.reports.diff import change_text
 from perfuse.reports.measured_text import number_text, where_text
 from perfuse.reports.names import function_text
 

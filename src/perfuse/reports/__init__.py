@@ -1,5 +1,4 @@
-"""What perfuse tells people: reports gathered by SQL, and how a terminal shows them.
+"""Reports: plain data collected from the tables of a profile, as JSON and as text for a terminal.
 
-A report is gathered as plain data (`profile`, `recording`), so that `--json` and the terminal tell the same; the
-`*_text` modules turn it into lines.
+`registry` lists the kinds of report. A report's module has its data first, then its text.
 """

@@ -1,12 +1,14 @@
-"""What call traces tell: gathered once, then printed or given as JSON."""
+"""The report of calls: data, JSON, text."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from perfuse.analysis.callgraph import CallEdge, CallGraph, CallPaths, CallStack, TreeNode
+from perfuse.analysis.callgraph import CallEdge, CallGraph, CallPaths
 from perfuse.analysis.functions import Function, ThreadIds
 from perfuse.analysis.latency import (
     CallAccount,
@@ -16,24 +18,47 @@ from perfuse.analysis.latency import (
     Totals,
 )
 from perfuse.analysis.orders import Grouping, Order, Rank
-from perfuse.reports.clock_text import Clock
-from perfuse.reports.inputs import DiagnosticCount, Input, diagnostic_counts, inputs
+from perfuse.reports.call_tables import (
+    CallTree,
+    StackList,
+    Time,
+    edge_lines,
+    function_lines,
+    stack_blocks,
+    stack_lines,
+    tree_lines,
+)
+from perfuse.reports.grid import Cell, Column, Ranked, bar, fields, fitted, grid, section
+from perfuse.reports.inputs import (
+    Clock,
+    DiagnosticCount,
+    Input,
+    clock_lines,
+    diagnostic_counts,
+    input_text,
+    inputs,
+    summary_lines,
+)
+from perfuse.reports.registry import Options, Report
+from perfuse.reports.text import Role, Style
+from perfuse.reports.units import count_text, counted, duration_text, percent_text, ticks_text
 from perfuse.table import Columns
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
 
+
 STACK_ORDERS = ("self", "total", "count")
 TREE_SHARE = 0.005
-"""Call tree nodes lighter than this part of the whole are not shown."""
+"""Nodes of the call tree with less than this share of the time are left out."""
 TREE_DEPTH = 400
-"""Deeper ones are not shown either: names would be off any screen, and JSON too deep to check by eye."""
+"""Deeper nodes are left out as well."""
 STACKS_ON_SCREEN = 5
 
 
 @dataclass(frozen=True, slots=True)
 class CallsRequest:
-    """What is to be reported of calls; the options of `perfuse report`."""
+    """What a report of calls contains; the options of `perfuse report`."""
 
     by: Grouping = "function"
     order: Order = "self"
@@ -46,7 +71,7 @@ class CallsRequest:
     graph: bool = False
     tree: bool = False
     functions: bool = False
-    """Whether functions are listed even where other views were asked for."""
+    """Whether functions are listed even where other views were requested."""
 
     @property
     def shows_functions(self) -> bool:
@@ -55,33 +80,13 @@ class CallsRequest:
 
     @property
     def whole_screen(self) -> bool:
-        """Whether no view was asked for by itself."""
+        """Whether no single view was requested."""
         return not (self.stacks or self.graph or self.tree)
 
 
 @dataclass(frozen=True, slots=True)
-class StackList:
-    """The top stacks by `order`, of one thread or of all."""
-
-    order: str
-    thread: ThreadIds | None
-    num_stacks: int
-    whole_ns: int
-    stacks: list[CallStack]
-
-
-@dataclass(frozen=True, slots=True)
-class CallTree:
-    """The call tree, of one thread or of all."""
-
-    thread: ThreadIds | None
-    whole_ns: int
-    nodes: list[TreeNode]
-
-
-@dataclass(frozen=True, slots=True)
-class MomentCount:
-    """Moments of a kind and type."""
+class InstantCount:
+    """The number of instants of a kind and type."""
 
     kind: str
     event_type: int | None
@@ -90,7 +95,7 @@ class MomentCount:
 
 @dataclass(frozen=True, slots=True)
 class CallsReport:
-    """Everything `perfuse report` tells of calls."""
+    """The report of calls."""
 
     title: str
     inputs: list[Input]
@@ -107,16 +112,16 @@ class CallsReport:
     trees: list[CallTree]
     threads: list[ThreadActivity]
     migrations: list[Migration]
-    moments: list[MomentCount]
+    moments: list[InstantCount]
     diagnostics: list[DiagnosticCount]
 
     @property
     def unit(self) -> str:
-        """What times are in: `ns`, or `ticks` where no file tells how long a tick is."""
+        """The unit of times: `ns`, or `ticks` where the rate of the clock is unknown."""
         return "ns" if any(clock.hz for clock in self.clocks) else "ticks"
 
     def as_json(self) -> dict[str, Any]:
-        """The contract of `report --json` for calls."""
+        """The documented JSON of `report --json` for calls."""
         asked = self.request
         return {
             "kind": "calls",
@@ -142,10 +147,10 @@ class CallsReport:
 
 
 def calls_report(profile: Profile, request: CallsRequest) -> CallsReport:
-    """Gathers the report of a profile with call traces.
+    """Collects the report of a profile with call traces.
 
     Raises:
-        UsageError: The pattern for names is no regular expression.
+        UsageError: The pattern for names is not a valid regular expression.
     """
     shows_stacks = request.stacks or request.whole_screen
     account = CallAccount(
@@ -173,12 +178,48 @@ def calls_report(profile: Profile, request: CallsRequest) -> CallsReport:
         functions=account.functions(limit, order=request.order, pattern=pattern),
         num_edges=graph.num_edges(pattern) if graph else 0,
         edges=graph.edges(limit, order=_edge_order(request.order), pattern=pattern) if graph else [],
-        stacks=[one for thread in paths if shows_stacks for one in _stacks(paths[thread], thread, request)],
+        stacks=[one for thread in paths if shows_stacks for one in _top_stacks(paths[thread], thread, request)],
         trees=[_tree(paths[thread], thread) for thread in paths if request.tree],
         threads=threads,
         migrations=account.migrations(),
-        moments=_moments(profile),
+        moments=_instant_counts(profile),
         diagnostics=diagnostic_counts(profile),
+    )
+
+
+def build(profile: Profile, options: Options) -> Report:
+    """Builds the report of a profile with call traces."""
+    request = request_of(options)
+    if options.get("--format") == "csv":
+        from perfuse.exporters.csv import write
+
+        write_csv = partial(
+            write,
+            profile,
+            by=request.by,
+            order=request.order if "--sort" in options else None,
+            function=request.pattern,
+            recursive_only=request.recursive_only,
+            llvm=request.rank == "llvm",
+        )
+        return Report(dict, lambda _style: iter(()), profile.diagnostics, write_csv)
+    report = calls_report(profile, request)
+    return Report(report.as_json, partial(calls_lines, report), profile.diagnostics)
+
+
+def request_of(options: Options) -> CallsRequest:
+    """The request that options of the command line stand for."""
+    return CallsRequest(
+        by=options.get("--by") or ("thread" if "--per-thread" in options else "function"),
+        order=options.get("--sort", "self"),
+        pattern=options.get("--function"),
+        limit=options["--limit"] or None,
+        rank="llvm" if "--llvm-compat" in options else "nearest",
+        recursive_only="--recursive-only" in options,
+        per_thread="--per-thread" in options,
+        stacks="--stacks" in options,
+        graph="--graph" in options,
+        tree="--tree" in options,
     )
 
 
@@ -193,7 +234,7 @@ def function_json(one: FunctionLatency) -> dict[str, Any]:
 
 
 def thread_json(thread: ThreadIds) -> dict[str, Any]:
-    """A thread, by the numbers people know."""
+    """A thread by its pid, tid and name."""
     return {"pid": thread.pid, "tid": thread.tid, "name": thread.name}
 
 
@@ -227,11 +268,11 @@ def _tree_json(tree: CallTree) -> dict[str, Any]:
 
 
 def _edge_order(order: Order) -> Order:
-    # What a function takes itself is spread over those who call it: an edge is looked at for what it takes in all.
+    # Self time of a function is not divided among its callers: edges are sorted by the sum of durations instead.
     return "sum" if order == "self" else order
 
 
-def _stacks(paths: CallPaths, thread: ThreadIds | None, request: CallsRequest) -> list[StackList]:
+def _top_stacks(paths: CallPaths, thread: ThreadIds | None, request: CallsRequest) -> list[StackList]:
     orders = STACK_ORDERS if request.stacks else STACK_ORDERS[:1]
     limit = request.limit if request.stacks else STACKS_ON_SCREEN
     tops = [(order, paths.top(limit, order=order, pattern=request.pattern)) for order in orders]  # type: ignore[arg-type]
@@ -251,10 +292,171 @@ def _clocks(profile: Profile) -> list[Clock]:
     return [Clock(paths[source], *rest) for source, *rest in rows]
 
 
-def _moments(profile: Profile) -> list[MomentCount]:
+def _instant_counts(profile: Profile) -> list[InstantCount]:
     counts: Counter[tuple[str, int | None]] = Counter()
-    # Streamed: what comes with them may be more than memory.
+    # Streamed: the table may be larger than memory.
     for batch in profile.tables["instants"].stream():
         counts.update(zip(batch["kind"].to_pylist(), batch["event_type"].to_pylist(), strict=True))
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0][0], item[0][1] or 0))
-    return [MomentCount(kind, event_type, count) for (kind, event_type), count in ordered]
+    return [InstantCount(kind, event_type, count) for (kind, event_type), count in ordered]
+
+
+BAR_COLUMNS = 12
+ROWS_SHOWN = 8
+_GROUPING_WORDS = {"function": "", "thread": " by thread", "cpu": " by processor"}
+_ORDER_WORDS = {
+    "self": "self time",
+    "sum": "sum of durations",
+    "total": "time on the stack",
+    "count": "number of calls",
+    "min": "shortest call",
+    "median": "median",
+    "p90": "90th percentile",
+    "p99": "99th percentile",
+    "max": "longest call",
+    "name": "name",
+}
+_STACK_ORDER_WORDS = {
+    "self": "self time of the innermost function",
+    "total": "total time",
+    "count": "number of calls",
+}
+
+
+def calls_lines(report: CallsReport, style: Style) -> Iterator[str]:
+    """The report, line by line."""
+    yield style.paint(report.title, Role.TITLE)
+    yield ""
+    yield from fields(_header(report), style)
+    yield from body_lines(report, style)
+    yield from summary_lines(report.diagnostics, style)
+
+
+def body_lines(report: CallsReport, style: Style, *, brief: bool = False) -> Iterator[str]:
+    """The report without header and diagnostics, as it follows a report of samples."""
+    asked = report.request
+    if asked.shows_functions:
+        yield from _function_section(report, style)
+    if asked.graph:
+        yield from section("Call graph", style, f"by {_ORDER_WORDS['sum' if asked.order == 'self' else asked.order]}")
+        yield from edge_lines(report.edges, asked.order, style, _time(report))
+        yield from _more(report.num_edges - len(report.edges), style)
+    for tree in report.trees:
+        of = f" of {tree.thread.label}" if tree.thread else ""
+        yield from section(f"Call tree{of}", style, "callers above callees; branches below 0.5% left out")
+        yield from tree_lines(tree, style, _time(report))
+    for top in report.stacks:
+        yield from _stack_section(top, asked.whole_screen, style, _time(report))
+    if asked.whole_screen and not brief:
+        yield from _thread_section(report.threads, style, _time(report))
+        yield from _migration_section(report.migrations, style)
+        yield from _instant_section(report.moments, style)
+
+
+def _header(report: CallsReport) -> list[tuple[str, Cell]]:
+    totals = report.totals
+    first, last = totals.span_ns or (0, 0)
+    over = f" over {duration_text(last - first)}" if last > first else ""
+    functions = counted(report.num_called, "function")
+    pairs: list[tuple[str, Cell]] = [("calls", f"{count_text(totals.num_calls)} of {functions}{over}")]
+    pairs += [("", (endings, Role.FAINT)) for endings in [_endings(totals)] if endings]
+    processes = len({one.thread.pid for one in report.threads})
+    tasks = [counted(processes, "process", "processes"), counted(len(report.threads), "thread")]
+    pairs.append(("from", ", ".join(tasks)))
+    files = [input_text(one) for one in report.inputs]
+    pairs += [("file" if len(files) == 1 else "files" if i == 0 else "", text) for i, text in enumerate(files)]
+    clocks = list(dict.fromkeys(line for clock in report.clocks for line in clock_lines(clock)))
+    pairs += [("clock" if i == 0 else "", text) for i, text in enumerate(clocks)]
+    if report.request.rank == "llvm":
+        pairs.append(("compare", "percentiles and clock rate as in llvm-xray account"))
+    return pairs
+
+
+def _time(report: CallsReport) -> Time:
+    return duration_text if report.unit == "ns" else ticks_text
+
+
+def _endings(totals: Totals) -> str:
+    counts = (
+        (totals.num_unwound, "left by an exception or longjmp"),
+        (totals.num_truncated, "still open at the end"),
+        (totals.num_lost, "begun before the recording"),
+        (totals.num_orphans, "ends without a start"),
+    )
+    return ", ".join(f"{count_text(count)} {what}" for count, what in counts if count)
+
+
+def _function_section(report: CallsReport, style: Style) -> Iterator[str]:
+    asked = report.request
+    only = " of recursive calls only" if asked.recursive_only else ""
+    yield from section(f"Functions{_GROUPING_WORDS[asked.by]}", style, f"by {_ORDER_WORDS[asked.order]}{only}")
+    yield from function_lines(report.functions, report.whole_ns, asked.order, style, _time(report))
+    yield from _more(report.num_functions - len(report.functions), style)
+
+
+def _stack_section(top: StackList, short: bool, style: Style, time: Time) -> Iterator[str]:
+    of = f" of {top.thread.label}" if top.thread else ""
+    yield from section(
+        f"Top stacks{of}", style, f"by {_STACK_ORDER_WORDS[top.order]}; {count_text(top.num_stacks)} in all"
+    )
+    yield from (stack_lines if short else stack_blocks)(top, style, time)
+
+
+def _thread_section(threads: Sequence[ThreadActivity], style: Style, time: Time) -> Iterator[str]:
+    if len(threads) < 2:
+        return
+    yield from section("Threads", style, "time with any call open")
+    shown = threads[:ROWS_SHOWN]
+    most = max(one.busy_ns for one in threads)
+    bars: list[Cell] = [
+        (bar(one.busy_ns / most if most else 0, BAR_COLUMNS).ljust(BAR_COLUMNS), Role.JIT) for one in shown
+    ]
+    columns = [
+        Ranked(Column("busy", right=True), [time(one.busy_ns) for one in shown]),
+        Ranked(Column("", right=True), [_share(one) for one in shown]),
+        Ranked(Column(""), bars, 2),
+        Ranked(Column("calls", right=True), [count_text(one.num_calls) for one in shown]),
+        Ranked(Column("deepest", right=True), [count_text(one.max_depth) for one in shown], 1),
+        Ranked(Column("moved", right=True), [count_text(one.num_migrations) for one in shown], 1),
+        Ranked(Column("thread", shrinks=12), [one.thread.label for one in shown]),
+    ]
+    yield from fitted(columns, style)
+    yield from _more(len(threads) - len(shown), style, "--json shows all")
+
+
+def _share(one: ThreadActivity) -> str:
+    if one.first_ns is None or one.last_ns is None:
+        return ""
+    return percent_text(one.busy_ns, one.last_ns - one.first_ns)
+
+
+def _migration_section(migrations: Sequence[Migration], style: Style) -> Iterator[str]:
+    if not migrations:
+        return
+    total = sum(one.num_migrations for one in migrations)
+    yield from section("Processors", style, f"threads moved between them {counted(total, 'time')}")
+    rows: list[list[Cell]] = [
+        [counted(one.num_migrations, "time"), f"{one.from_cpu} → {one.to_cpu}", one.thread.label]
+        for one in migrations[:ROWS_SHOWN]
+    ]
+    yield from grid([Column("", right=True), Column("", role=Role.NAME), Column("", shrinks=12)], rows, style)
+    yield from _more(len(migrations) - ROWS_SHOWN, style, "--json shows all")
+
+
+def _instant_section(moments: Sequence[InstantCount], style: Style) -> Iterator[str]:
+    # Others, such as loaded images, are events of the runtime, not of the program.
+    moments = [one for one in moments if one.kind.endswith("_event")]
+    if not moments:
+        return
+    yield from section("Custom and typed events", style, "details: table instants")
+    rows: list[list[Cell]] = [
+        [count_text(one.count), one.kind.replace("_", " ") + ("" if one.event_type is None else f" {one.event_type}")]
+        for one in moments[:ROWS_SHOWN]
+    ]
+    yield from grid([Column("", right=True), Column("", shrinks=12)], rows, style)
+    yield from _more(len(moments) - ROWS_SHOWN, style, "--json shows all")
+
+
+def _more(count: int, style: Style, hint: str = "--limit 0 shows all") -> Iterator[str]:
+    if count > 0:
+        yield style.paint(f"  … {count_text(count)} more ({hint})", Role.FAINT)

@@ -1,12 +1,11 @@
-"""Aligned tables: the columns a reader can run a finger down."""
+"""Aligned tables, bars and headings for a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from perfuse.reports.style import Role, Style
-from perfuse.reports.text import cell_width, cut, pad, printable
+from perfuse.reports.text import Role, Style, cell_width, cut, pad, printable
 
 GAP = "  "
 Cell = str | tuple[str, Role]
@@ -16,21 +15,21 @@ _STEPS = "▁▂▃▄▅▆▇█"
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a grid."""
+    """A column of a table."""
 
     title: str
     right: bool = False
-    """Aligned right: numbers."""
+    """Whether it is aligned right, for numbers."""
     role: Role = Role.PLAIN
     shrinks: int | None = None
-    """Gives up width, down to this many columns, when the line is too long."""
+    """The width it may be reduced to when lines are too long; None where it keeps its width."""
     cut: Callable[[str, int], str] = cut
 
 
 def grid(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], style: Style, indent: str = "  ") -> Iterator[str]:
-    """The lines of a table: a faint heading (where any column has a title), then a line a row.
+    """The lines of a table: a faint heading where any column has a title, then one line per row.
 
-    Cells are shown with control characters written out. Lines keep to `style.width` as far as shrinking columns allow.
+    Control characters in cells are escaped. Lines fit in `style.width` as far as the columns can be reduced.
     """
     cells = [[_cell(cell, column) for cell, column in zip(row, columns, strict=True)] for row in rows]
     widths = [
@@ -46,19 +45,19 @@ def grid(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], style: Style
 
 
 def fields(pairs: Sequence[tuple[str, Cell]], style: Style, indent: str = "  ") -> Iterator[str]:
-    """Labels and values, the values aligned; an empty label continues the value above."""
+    """Lines with a label and a value, aligned; an empty label continues the value above."""
     label = Column("", role=Role.FAINT)
     return grid([label, Column("", shrinks=20)], [(name, value) for name, value in pairs], style, indent)
 
 
 def sparkline(values: Sequence[int]) -> str:
-    """One column a value, as high as it is; nothing at all is a dot."""
+    """One character per value, with a height in proportion; 0 is a dot."""
     top = max(values, default=0)
     return "".join("·" if value == 0 else _STEPS[min(value * len(_STEPS) // top, len(_STEPS) - 1)] for value in values)
 
 
 def bar(share: float, width: int) -> str:
-    """A bar of `share` (0 to 1) of `width` columns, in eighths of a column."""
+    """A bar with a length of `share` (0 to 1) of `width` columns, in eighths of a column."""
     eighths = round(max(0.0, min(share, 1.0)) * width * 8)
     full, rest = divmod(eighths, 8)
     return "█" * full + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[rest]
@@ -70,7 +69,7 @@ def _cell(cell: Cell, column: Column) -> tuple[str, Role]:
 
 
 def _shrink(widths: list[int], columns: Sequence[Column], room: int) -> None:
-    """Takes width from the widest shrinking column, again and again, until the line fits or none can give."""
+    """Reduces the widest reducible column, repeatedly, until the line fits or none can be reduced."""
     floors = [
         width if column.shrinks is None else column.shrinks for width, column in zip(widths, columns, strict=True)
     ]
@@ -95,6 +94,50 @@ def _line(
         shown = column.cut(text, width)
         last = index == len(columns) - 1
         filled = shown if last and not column.right else pad(shown, width, right=column.right)
-        # Painted after padding, and only the text: escape sequences have no width, and spaces need no colour.
+        # Painted after padding: escape sequences have no width.
         parts.append(filled.replace(shown, style.paint(shown, role), 1) if shown else filled)
     return (indent + GAP.join(parts)).rstrip()
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A column with its cells, and how soon it is left out of a table that is too wide.
+
+    Attributes:
+        column: The column.
+        cells: One per row.
+        rank: 0 for a column that is always shown; of the others, the highest is left out first.
+        comfort: For a reducible column: others are left out before it is reduced below this width.
+    """
+
+    column: Column
+    cells: Sequence[Cell]
+    rank: int = 0
+    comfort: int = 0
+
+
+def fitted(columns: Sequence[Ranked], style: Style, indent: str = "  ") -> Iterator[str]:
+    """The lines of a table with the columns that fit."""
+    kept = list(columns)
+    widths = [_preferred_width(one) for one in kept]
+    while style.width is not None and any(one.rank for one in kept):
+        if len(indent) + sum(widths) + len(GAP) * (len(kept) - 1) <= style.width:
+            break
+        least = max(range(len(kept)), key=lambda index: kept[index].rank)
+        del kept[least], widths[least]
+    rows = list(zip(*(one.cells for one in kept), strict=True))
+    return grid([one.column for one in kept], rows, style, indent)
+
+
+def _preferred_width(one: Ranked) -> int:
+    texts = (cell[0] if isinstance(cell, tuple) else cell for cell in one.cells)
+    width = max([cell_width(one.column.title), *(cell_width(printable(text)) for text in texts)])
+    return width if one.column.shrinks is None else min(width, max(one.comfort, one.column.shrinks))
+
+
+def section(title: str, style: Style, note: str = "") -> Iterator[str]:
+    """An empty line and a heading, followed by a faint note that is cut at the end of the line."""
+    yield ""
+    if note and style.width is not None:
+        note = cut(note, style.width - cell_width(title) - 2)
+    yield style.paint(title, Role.TITLE) + (style.paint(f"  {note}", Role.FAINT) if note else "")

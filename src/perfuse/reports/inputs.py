@@ -1,21 +1,26 @@
-"""The files a report is about, and how many departures were found in them."""
+"""The files of a report: format and producer, clock, diagnostics."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
-from perfuse.reports.findings import GRAVITY
+from perfuse.reports.grid import Cell, Column, grid, section
 from perfuse.reports.names import format_titles, module_text
+from perfuse.reports.text import SEVERITY_ROLES, Role, Style
+from perfuse.reports.units import count_text, counted, duration_text, hex_text
 
 if TYPE_CHECKING:
+    from perfuse.diagnostics import Diagnostic
     from perfuse.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A file the profile was made from."""
+    """A file of the profile."""
 
     path: str
     format: str
@@ -26,7 +31,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class DiagnosticCount:
-    """Departures of one code in all files."""
+    """The number of diagnostics of one code, and of files that have them."""
 
     code: str
     severity: str
@@ -35,7 +40,7 @@ class DiagnosticCount:
 
 
 def inputs(profile: Profile) -> list[Input]:
-    """The files of a profile, in the order they were given or found."""
+    """The files of a profile, in the order in which they were given or found."""
     rows = []
     for recording in profile.recordings:
         summary = recording.summary
@@ -44,22 +49,134 @@ def inputs(profile: Profile) -> list[Input]:
 
 
 def diagnostic_counts(profile: Profile) -> list[DiagnosticCount]:
-    """The profile's diagnostics by code, the gravest first."""
+    """The profile's diagnostics by code, the most severe first."""
     counts: Counter[tuple[str, str]] = Counter()
     paths: dict[str, set[str]] = {}
     for found in profile.diagnostics:
         counts[found.code, found.severity] += found.count
         paths.setdefault(found.code, set()).add(found.path)
-    ordered = sorted(counts.items(), key=lambda item: (GRAVITY.index(item[0][1]), item[0][0]))
+    ordered = sorted(counts.items(), key=lambda item: (SEVERITIES_BY_RANK.index(item[0][1]), item[0][0]))
     return [DiagnosticCount(code, severity, count, len(paths[code])) for (code, severity), count in ordered]
 
 
 def input_text(one: Input) -> str:
     """`jit-2345.dump: JITDUMP 1 by V8 on x86_64`"""
-    told = [
+    parts = [
         format_titles().get(one.format, one.format),
         one.version or "",
         f"by {one.producer}" if one.producer else "",
     ]
-    told.append(f"on {one.arch}" if one.arch else "")
-    return f"{module_text(one.path)}: {' '.join(part for part in told if part)}"
+    parts.append(f"on {one.arch}" if one.arch else "")
+    return f"{module_text(one.path)}: {' '.join(part for part in parts if part)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The clock of a file: rate, source of the rate, rate that the file states, uncertainty of times."""
+
+    path: str
+    kind: str
+    hz: int | None
+    hz_source: str
+    stated_hz: int | None
+    uncertainty_ns: int | None
+
+
+def clock_lines(clock: Clock) -> list[str]:
+    """The rate of a clock with its source, the stated rate where that differs, and the uncertainty of times."""
+    if clock.hz_source == "defined":
+        return [{"monotonic": "monotonic, in nanoseconds", "perf": "perf's clock"}.get(clock.kind, clock.kind)]
+    if clock.hz is None:
+        return ["processor's counter of unknown rate (give it with --tsc-hz)"]
+    sources = {"estimated": ", measured in the log itself", "header": ", from the header", "given": ", from --tsc-hz"}
+    lines = [f"processor's counter at {_rate_text(clock.hz)}{sources.get(clock.hz_source, '')}"]
+    if clock.stated_hz and clock.hz_source != "header":
+        off = clock.stated_hz / clock.hz - 1
+        wrong = f", {abs(off):.1%} too {'high' if off > 0 else 'low'}" if abs(off) >= 0.001 else ", too"
+        lines.append(f"the header states {_rate_text(clock.stated_hz)}{wrong}")
+    if clock.uncertainty_ns is not None:
+        lines.append(f"{clock.kind}, accurate to ± {duration_text(clock.uncertainty_ns)}")
+    return lines
+
+
+def _rate_text(hz: int) -> str:
+    return f"{hz / 1e6:,.2f} MHz"
+
+
+SEVERITIES_BY_RANK = ("error", "data_loss", "warning", "info")
+_SEVERITY_WORDS = {"error": ("error", "errors"), "data_loss": ("loss of data", "losses of data")}
+
+
+def severity_counts(diagnostics: Sequence[Diagnostic]) -> dict[str, int]:
+    """The number of diagnostics per severity, the most severe first; severities without any are left out."""
+    counts = dict.fromkeys(SEVERITIES_BY_RANK, 0)
+    for found in diagnostics:
+        counts[found.severity] += found.count
+    return {severity: count for severity, count in counts.items() if count}
+
+
+def counts_text(counts: dict[str, int]) -> str:
+    """`1 loss of data, 2 warnings, 3 notes`; `clean` for none."""
+    words = {**_SEVERITY_WORDS, "warning": ("warning", "warnings"), "info": ("note", "notes")}
+    return ", ".join(counted(count, *words[severity]) for severity, count in counts.items()) or "clean"
+
+
+def check_lines(path: str, diagnostics: Sequence[Diagnostic], style: Style) -> Iterator[str]:
+    """The diagnostics of a file: a heading per rule, a line per place."""
+    from perfuse import explain
+
+    counts = severity_counts(diagnostics)
+    yield (style.paint(path, Role.TITLE) + "  " + style.paint(counts_text(counts), Role.FAINT if counts else Role.GOOD))
+    ordered = sorted(diagnostics, key=lambda found: (SEVERITIES_BY_RANK.index(found.severity), found.code))
+    for code, group in groupby(ordered, key=lambda found: found.code):
+        places = list(group)
+        total = sum(found.count for found in places)
+        rule = explain(code)
+        mark = style.paint(rule.severity, SEVERITY_ROLES[rule.severity])
+        times = style.paint(f"  {counted(total, 'time')}", Role.FAINT) if total > 1 else ""
+        yield ""
+        yield f"  {code}  {mark}  {rule.title}{times}"
+        rows: list[list[Cell]] = [[_location_text(found), found.message] for found in places]
+        yield from grid([Column("", role=Role.NAME), Column("", shrinks=30)], rows, style, indent="    ")
+        if total > len(places):
+            yield style.paint(f"    … {count_text(total - len(places))} more (--limit 0 shows all)", Role.FAINT)
+
+
+def summary_lines(counts: Sequence[DiagnosticCount], style: Style) -> Iterator[str]:
+    """The section of diagnostics in a report, one line per rule; nothing where there are none."""
+    from perfuse import explain
+
+    if not counts:
+        return
+    yield from section("Findings in the files", style, "places: perfuse check FILE; meaning: perfuse explain CODE")
+    columns = [Column(""), Column(""), Column("", right=True, role=Role.FAINT), Column("", shrinks=30)]
+    rows: list[list[Cell]] = [
+        [
+            one.code,
+            (one.severity, SEVERITY_ROLES[one.severity]),
+            f"{counted(one.count, 'time')}",
+            explain(one.code).title,
+        ]
+        for one in counts
+    ]
+    yield from grid(columns, rows, style)
+
+
+def finding_lines(findings: Sequence[Diagnostic], style: Style) -> Iterator[str]:
+    """The diagnostics of one file, one line per place."""
+    columns = [Column(""), Column(""), Column("", right=True, role=Role.FAINT), Column("", shrinks=30)]
+    rows: list[list[Cell]] = []
+    for found in findings:
+        place = "" if found.offset is None else hex_text(found.offset)
+        more = f" (and {counted(found.count - 1, 'other')} like it)" if found.count > 1 else ""
+        rows.append([found.code, (found.severity, SEVERITY_ROLES[found.severity]), place, found.message + more])
+    return grid(columns, rows, style)
+
+
+def _location_text(found: Diagnostic) -> str:
+    parts = [hex_text(found.offset)] if found.offset is not None else []
+    if found.record_index is not None:
+        parts.append(f"#{found.record_index}")
+    if found.field:
+        parts.append(found.field)
+    return " ".join(parts) or "-"

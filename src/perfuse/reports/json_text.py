@@ -1,4 +1,4 @@
-"""JSON as the written contracts (docs/reference/json.md) have it."""
+"""JSON text in the documented form (docs/reference/json.md)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perfuse.reports.units import hex_text
 
 
 def json_text(value: Any, *, indent: int | None = 2) -> str:
-    """A value as JSON: `Hex` numbers as `"0x…"`, bytes as hexadecimal digits, names in UTF-8 as they are.
+    """A value as JSON: `Hex` numbers as `"0x…"`, bytes as hexadecimal digits, other text unchanged in UTF-8.
 
     With `indent=None` the text is one line.
     """
@@ -20,8 +20,8 @@ def json_text(value: Any, *, indent: int | None = 2) -> str:
 
 
 def jsonable(value: Any) -> Any:  # noqa: PLR0911 - a line a type
-    """The value in types that JSON has."""
-    # The common types first: this runs once a field of every record.
+    """The value converted to types of JSON."""
+    # The common types first: this runs for every field of every record.
     kind = type(value)
     if kind is str:
         return value if value.isprintable() else value.encode("utf-8", "backslashreplace").decode()
@@ -45,12 +45,12 @@ def jsonable(value: Any) -> Any:  # noqa: PLR0911 - a line a type
 
 
 def is_address(column: str) -> bool:
-    """Whether a column of that name holds addresses, which JSON has as `"0x…"`."""
+    """Whether a column of that name contains addresses, which are `"0x…"` in JSON."""
     return column in {"address", "addresses"} or column.endswith(("_address", "_addresses"))
 
 
 def address_value(value: Any) -> Any:
-    """An address, or a list of them, as JSON has it; null stays null."""
+    """An address, or a list of them, as in JSON; None stays None."""
     if isinstance(value, list):
         return [address_value(item) for item in value]
     return hex_text(value) if isinstance(value, int) else value

@@ -1,4 +1,4 @@
-"""Numbers of functions and calls, for people."""
+"""Statistics of functions and calls as text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from perfuse.reports.units import bytes_text, count_text, counted, duration_text
 
 
 def number_text(value: int | None, statistic: str, unit: str) -> str:
-    """`1.42 s`, or `1,234` where it is no time; a dash for what is not known."""
+    """`1.42 s`, or `1,234` for a count; a dash for an unknown value."""
     if value is None:
         return "-"
     if statistic == "count":
@@ -17,18 +17,18 @@ def number_text(value: int | None, statistic: str, unit: str) -> str:
 
 
 def value_text(values: StatisticValues, statistic: str, measured: FunctionGraph) -> str:
-    """One of the numbers with what it counts: `1.42 s`, `12 calls`, `80,000 events`."""
+    """A statistic with its unit: `1.42 s`, `12 calls`, `80,000 events`."""
     value = values.get(statistic)
     if value is None:
         return "-"
     if statistic == "count":
         return counted(value, measured.kind.removesuffix("s"))
-    told = number_text(value, statistic, measured.unit)
-    return told if measured.unit in ("ns", "bytes") else f"{told} {measured.unit}"
+    text = number_text(value, statistic, measured.unit)
+    return text if measured.unit in ("ns", "bytes") else f"{text} {measured.unit}"
 
 
 def everything_text(values: StatisticValues, measured: FunctionGraph) -> str:
-    """All numbers, a line each."""
+    """All statistics, one per line."""
     return "\n".join(
         value_text(values, name, measured) if name == "count" else f"{name} {value_text(values, name, measured)}"
         for name in measured.statistics
@@ -36,7 +36,7 @@ def everything_text(values: StatisticValues, measured: FunctionGraph) -> str:
 
 
 def where_text(function: GraphFunction) -> str:
-    """`lvm.c:1151`, or the module where the source is not known."""
+    """`lvm.c:1151`, or the module where the source is unknown."""
     if function.path:
         name = function.path.rsplit("/", 1)[-1]
         return f"{name}:{function.line}" if function.line else name

@@ -1,4 +1,4 @@
-"""Names for people, in reports and pictures: short, and still telling. JSON has them as they were recorded."""
+"""Short names of functions and modules for text and pictures; JSON has them as recorded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CLOSING = {"<": ">", "(": ")", "[": "]", "{": "}"}
 def function_text(name: str) -> str:
     """A demangled C++ name without its return type, parameters and template arguments; any other name as it is.
 
-    What a method of Mono's own making is for goes behind its name: all of them begin with the same word.
+    The kind of a Mono wrapper method follows its name: all wrappers begin with the same word.
 
     >>> function_text("R<int> ns::Scavenger::Visit<A, B<C>>(ns::Object*, int) const")
     'ns::Scavenger::Visit<…>'
@@ -24,7 +24,7 @@ def function_text(name: str) -> str:
     """
     if wrapped := _WRAPPER.match(name):
         return f"{wrapped[2]} [{wrapped[1]}]"
-    # `operator<` and its kin have brackets that never close, and are rare enough to be shown whole.
+    # The brackets of `operator<` and the like do not close: such names are shown whole.
     if "(" not in name or "operator" in name or "::" not in name:
         return name
     kept: list[str] = []
@@ -51,16 +51,16 @@ def function_text(name: str) -> str:
 
 
 def module_text(module: str) -> str:
-    """The last part of a path; the kernel's several spellings as one."""
+    """The last part of a path; `[kernel]` for each of the kernel's names."""
     return module.rsplit("/", 1)[-1] if module.startswith("/") else module_name(module)
 
 
 def module_name(module: str) -> str:
-    """A module's whole name, but for the kernel's several spellings, `[kernel.kallsyms]_text` and others, as one."""
+    """A module's whole name; `[kernel]` for `[kernel.kallsyms]_text` and the kernel's other names."""
     return "[kernel]" if _KERNEL.match(module) else module
 
 
 @cache
 def format_titles() -> dict[str, str]:
-    """What people call each format, by its name in the registry: `JITDUMP` for `jitdump`."""
+    """The titles of formats by name: `JITDUMP` for `jitdump`."""
     return {row["name"]: row["title"] for row in _core.formats()}

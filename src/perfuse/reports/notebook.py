@@ -1,4 +1,4 @@
-"""How profiles and tables show themselves in a notebook: plain HTML, everything escaped."""
+"""Profiles and tables as HTML for notebooks; all text is escaped."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class NamedTable(Protocol):
 
 
 def table_html(table: NamedTable) -> str:
-    """The first rows of a common table, and how many there are."""
+    """The first rows of a table, and the number of rows."""
     arrow = table.to_arrow()
     columns = [arrow.column(name) for name in table.columns]
     rows = islice(zip(*columns, strict=True), ROWS_SHOWN)
@@ -39,7 +39,7 @@ def table_html(table: NamedTable) -> str:
 
 
 def profile_html(profile: Any) -> str:
-    """What a profile is of, and its files."""
+    """Title, number of samples and files of a profile."""
     files = [[r.path, r.format, r.summary.producer or ""] for r in profile.recordings]
     samples = counted(profile.tables["samples"].num_rows, "sample")
     return f"<p><b>{escape(profile.title)}</b>: {samples}</p>" + _table(("file", "format", "producer"), files)

@@ -1,24 +1,33 @@
-"""What a fused profile tells: gathered once, then printed or given as JSON."""
+"""The report of samples: data, JSON, text."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from perfuse.analysis.sampled import Event, SampleFilter, events
 from perfuse.analysis.weights import FunctionWeight, GroupWeight, UnnamedFrames, Weights
-from perfuse.errors import UsageError
-from perfuse.reports.inputs import DiagnosticCount, Input, diagnostic_counts, inputs
+from perfuse.errors import UsageError, require_known
+from perfuse.reports.grid import Cell, Column, bar, fields, grid, section
+from perfuse.reports.inputs import DiagnosticCount, Input, diagnostic_counts, input_text, inputs, summary_lines
+from perfuse.reports.names import function_text, module_text
+from perfuse.reports.registry import Options, Report
+from perfuse.reports.text import ORIGIN_ROLES, Role, Style, cut_middle
+from perfuse.reports.units import bytes_text, count_text, counted, duration_text, percent_text
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
+
 
 GROUPS = ("processes", "threads", "modules", "tiers")
 
 
 @dataclass(frozen=True, slots=True)
 class JoinedDump:
-    """How a dump was found and put on the profile's clock."""
+    """How a code dump was matched with a process, and aligned to the profile's clock."""
 
     path: str
     pid: int | None
@@ -30,7 +39,7 @@ class JoinedDump:
 
 @dataclass(frozen=True, slots=True)
 class Unwound:
-    """How copies of stacks were unwound: frames by what found them, stacks by why they end."""
+    """Unwinding of copied stacks: frames by source of the unwind rule, stacks by the reason why they end."""
 
     num_stacks: int
     frames: dict[str, int]
@@ -40,7 +49,7 @@ class Unwound:
 
 @dataclass(frozen=True, slots=True)
 class ProfileReport:
-    """Everything `perfuse report` tells of samples; weights are of `event`, in `event.unit`."""
+    """The report of samples; weights are of `event`, in `event.unit`."""
 
     title: str
     inputs: list[Input]
@@ -60,11 +69,11 @@ class ProfileReport:
 
     @property
     def event(self) -> Event:
-        """The event that is reported: the one with the most samples."""
+        """The reported event: the one with the most samples."""
         return self.events[0]
 
     def as_json(self) -> dict[str, Any]:
-        """The contract of `report --json` for samples."""
+        """The documented JSON of `report --json` for samples."""
         groups = {name: list(map(_group_json, getattr(self, name))) for name in GROUPS}
         functions = {name: list(map(_function_json, getattr(self, name))) for name in ("top_self", "top_total")}
         events = [
@@ -72,6 +81,24 @@ class ProfileReport:
             for one in self.events
         ]
         return {"kind": "samples", **asdict(self), "events": events, **functions, **groups}
+
+
+def build(profile: Profile, options: Options) -> Report:
+    """Builds the report of a profile with samples; without `--event`, the report of its traced calls follows."""
+    event = options.get("--event")
+    if event is not None:
+        require_known(event, [one.name for one in events(profile)], "event")
+    samples = profile_report(profile, options["--limit"], event)
+    if event is not None or not profile.has_traces:
+        return Report(samples.as_json, partial(profile_lines, samples), profile.diagnostics)
+    from perfuse.reports.calls import body_lines, calls_report, request_of
+
+    calls = calls_report(profile, request_of(options))
+    return Report(
+        as_json=lambda: {**samples.as_json(), "calls": calls.as_json()},
+        lines=lambda style: chain(profile_lines(samples, style), body_lines(calls, style)),
+        diagnostics=profile.diagnostics,
+    )
 
 
 def _function_json(one: FunctionWeight) -> dict[str, Any]:
@@ -93,10 +120,10 @@ def _group_json(one: GroupWeight) -> dict[str, Any]:
 
 
 def profile_report(profile: Profile, limit: int = 20, event: str | None = None) -> ProfileReport:
-    """Gathers the report of a profile with samples; `limit` functions, all with 0.
+    """Collects the report of a profile with samples; `limit` functions, 0 for all.
 
     Raises:
-        UsageError: There are no samples (of that event).
+        UsageError: There are no samples, or none of that event.
     """
     weights = Weights(profile, SampleFilter(event=event))
     if not weights.event.num_samples:
@@ -110,7 +137,7 @@ def profile_report(profile: Profile, limit: int = 20, event: str | None = None) 
             JoinedDump(join.path, join.pid, join.how, join.alignment, join.offset_ns, join.uncertainty_ns)
             for join in profile.joins
         ],
-        unwound=_unwound(profile),
+        unwound=_unwound_stacks(profile),
         start_ns=start,
         duration_ns=max(one.last_ns for one in found) - start,
         events=sorted(found, key=lambda one: one != weights.event),
@@ -125,6 +152,194 @@ def profile_report(profile: Profile, limit: int = 20, event: str | None = None) 
     )
 
 
-def _unwound(profile: Profile) -> Unwound | None:
-    told = profile.unwinding
-    return Unwound(told.num_stacks, told.frames, told.stops, told.cut_bytes) if told else None
+def _unwound_stacks(profile: Profile) -> Unwound | None:
+    unwinding = profile.unwinding
+    if not unwinding:
+        return None
+    return Unwound(unwinding.num_stacks, unwinding.frames, unwinding.stops, unwinding.cut_bytes)
+
+
+BAR_COLUMNS = 12
+NARROW_BAR_COLUMNS = 6
+SHARES_SHOWN = 8
+
+# Texts for values of `JoinedDump`; other values are shown as they are.
+FOUND_BY = {
+    "marker": "the process mapped it",
+    "header_pid": "its header has the pid",
+    "only_one": "the only dump, and only one process has JIT code",
+    "unmatched": "no process of the recording wrote it",
+}
+ALIGNED_BY = {
+    "same_clock": "same clock, exact",
+    "marker": "aligned at the marker",
+    "marker_and_rate": "aligned at the marker, clock rate estimated",
+    "time_conv": "aligned by perf's own time conversion",
+    "none": "not aligned: on another clock",
+}
+UNWOUND_BY = {
+    "sframe": "SFrame",
+    "eh_frame": ".eh_frame",
+    "debug_frame": ".debug_frame",
+    "jitdump": "the dump's own records",
+    "frame_pointer": "frame pointer",
+}
+ADVICE = (
+    ("file not found", "give the directory that has the binaries: --symbols DIR"),
+    ("anonymous memory", "a dump is missing: add the jit-PID.dump; perfuse doctor shows how to record one"),
+    ("build id differs", "this machine has another version; give the directory of the recorded one: --symbols DIR"),
+    ("kallsyms", "record as root, or on the machine itself: sudo sysctl kernel.kptr_restrict=0"),
+    ("kernel", "record as root, or on the machine itself: sudo sysctl kernel.kptr_restrict=0"),
+    ("no symbol", "the binary is stripped; install its debug symbols, or give them with --symbols DIR"),
+    ("build id was not recorded", "build ids are recorded to files without -z, not to pipes"),
+    ("no mapping", "the address is outside of all recorded mappings; perf record -g with frame pointers helps"),
+)
+
+
+def profile_lines(report: ProfileReport, style: Style) -> Iterator[str]:
+    """The report, line by line."""
+    yield style.paint(report.title, Role.TITLE)
+    yield ""
+    yield from fields(_header(report), style)
+    yield from sample_lines(report, style)
+    yield from summary_lines(report.diagnostics, style)
+
+
+def sample_lines(report: ProfileReport, style: Style, *, brief: bool = False) -> Iterator[str]:
+    """The report without header and diagnostics; `brief` leaves out tiers and unnamed frames."""
+    whole = report.event.weight
+    for order, functions in (("self", report.top_self), ("total", report.top_total)):
+        yield from section(f"Top functions by {order}", style)
+        yield from _function_table(functions, whole, order, style)
+    groups = (("By process", report.processes), ("By thread", report.threads), ("By module", report.modules))
+    for title, shares in (*groups, *([] if brief else [("By tier", report.tiers)])):
+        # The header already states a single process or thread.
+        if len(shares) > 1:
+            yield from section(title, style)
+            yield from share_lines(shares, whole, style)
+    if report.unnamed and not brief:
+        yield from _unnamed_section(report.unnamed, report.event, style)
+
+
+def share_lines(shares: Sequence[GroupWeight], whole: int, style: Style) -> Iterator[str]:
+    """A table of groups with their shares, and the number of groups left out."""
+    most = max((share.self_weight for share in shares), default=0)
+    rows: list[list[Cell]] = [
+        [
+            percent_text(share.self_weight, whole),
+            (_bar(share.self_weight, most, style), ORIGIN_ROLES.get(share.kind, Role.FAINT)),
+            module_text(share.name),
+        ]
+        for share in shares[:SHARES_SHOWN]
+    ]
+    columns = [Column("", right=True), Column(""), Column("", shrinks=12, cut=cut_middle)]
+    yield from grid(columns, rows, style)
+    if len(shares) > SHARES_SHOWN:
+        yield style.paint(f"  … {count_text(len(shares) - SHARES_SHOWN)} more (--json shows all)", Role.FAINT)
+
+
+def _header(report: ProfileReport) -> list[tuple[str, Cell]]:
+    event = report.event
+    rate = ""
+    if report.duration_ns > 0 and event.num_samples > 1:
+        rate = f" over {duration_text(report.duration_ns)}"
+    pairs: list[tuple[str, Cell]] = [("samples", f"{count_text(event.num_samples)} of {event.name}{rate}")]
+    pairs += [
+        ("", f"{count_text(other.num_samples)} of {other.name} (--event {other.name})") for other in report.events[1:]
+    ]
+    tasks = [counted(len(report.processes), "process", "processes"), counted(len(report.threads), "thread")]
+    pairs.append(("from", ", ".join(tasks)))
+    if report.unwound:
+        pairs += _labelled("unwound", _unwound_text(report.unwound))
+    pairs += _labelled("files", [input_text(one) for one in report.inputs])
+    pairs += _labelled("joined", [line for join in report.joins for line in _join_text(join)])
+    return pairs
+
+
+def _unwound_text(unwound: Unwound) -> list[str]:
+    """How callers were found, and how many stacks are incomplete."""
+    found = {by: count for by, count in unwound.frames.items() if by != "sampled"}
+    callers = sum(found.values())
+    ordered = sorted(found.items(), key=lambda item: -item[1])
+    shares = [f"{percent_text(count, callers)} {UNWOUND_BY.get(by, by)}" for by, count in ordered]
+    text = counted(unwound.num_stacks, "stack")
+    if shares:
+        text += ": callers " + ", ".join(shares)
+    cut = unwound.stops.get("cut", 0)
+    lost = unwound.num_stacks - unwound.stops.get("outermost", 0) - cut
+    ends = [f"{count_text(cut)} cut at {bytes_text(unwound.cut_bytes or 0)}"] if cut else []
+    ends += [f"{count_text(lost)} not unwound to the end"] if lost else []
+    return [text, *([", ".join(ends)] if ends else [])]
+
+
+def _join_text(join: JoinedDump) -> list[str]:
+    """How a dump was matched; below, how its clock was aligned, and the uncertainty."""
+    found = FOUND_BY.get(join.found_by, join.found_by)
+    if join.pid is None:
+        return [f"{module_text(join.path)}: {found}"]
+    aligned = ALIGNED_BY.get(join.alignment, join.alignment)
+    shift = f" by {duration_text(join.offset_ns)}" if join.offset_ns else ""
+    sure = f", accurate to ± {duration_text(join.uncertainty_ns)}" if join.uncertainty_ns else ""
+    return [f"{module_text(join.path)}: pid {join.pid} ({found})", f"  {aligned}{shift}{sure}"]
+
+
+def _labelled(label: str, texts: Sequence[str]) -> list[tuple[str, Cell]]:
+    return [(label if index == 0 else "", text) for index, text in enumerate(texts)]
+
+
+def _function_table(functions: Sequence[FunctionWeight], whole: int, order: str, style: Style) -> Iterator[str]:
+    tiers = any(one.tiers for one in functions)
+    columns = [
+        Column("self", right=True),
+        Column("total", right=True),
+        Column(""),
+        Column("function", shrinks=30),
+        *([Column("tier", role=Role.FAINT, shrinks=8)] if tiers else []),
+        Column("where", role=Role.FAINT, shrinks=8, cut=cut_middle),
+    ]
+    weights = [one.self_weight if order == "self" else one.total_weight for one in functions]
+    rows: list[list[Cell]] = []
+    for one, weight in zip(functions, weights, strict=True):
+        drawn: Cell = (_bar(weight, max(weights), style), ORIGIN_ROLES.get(one.kind, Role.FAINT))
+        numbers = [percent_text(one.self_weight, whole), percent_text(one.total_weight, whole)]
+        shown = function_text(one.name)
+        name: Cell = (shown, Role.FAINT) if one.kind == "unknown" else shown
+        rows.append([*numbers, drawn, name, *([", ".join(one.tiers)] if tiers else []), _where(one)])
+    yield from grid(columns, rows, style)
+
+
+def _where(one: FunctionWeight) -> str:
+    if one.kind == "jit" and one.path:
+        name = one.path.rsplit("/", 1)[-1]
+        return f"{name}:{one.line}" if one.line else name
+    return module_text(one.module or "") or f"[{one.kind}]"
+
+
+def _unnamed_section(unnamed: Sequence[UnnamedFrames], event: Event, style: Style) -> Iterator[str]:
+    leaves = sum(one.leaf_samples for one in unnamed)
+    part = f"innermost frame of {counted(leaves, 'sample')}, {percent_text(leaves, event.num_samples)}"
+    yield from section(
+        "Not named", style, part if leaves else "callers only: the innermost frame of every sample has a name"
+    )
+    columns = [
+        Column("samples", right=True),
+        Column("frames", right=True),
+        Column("where", shrinks=12, cut=cut_middle),
+        Column("why", role=Role.FAINT, shrinks=16),
+    ]
+    rows: list[list[Cell]] = [
+        [count_text(one.leaf_samples), count_text(one.frames), module_text(one.module) or "-", one.reason]
+        for one in unnamed[:SHARES_SHOWN]
+    ]
+    yield from grid(columns, rows, style)
+    if len(unnamed) > SHARES_SHOWN:
+        yield style.paint(f"  … {count_text(len(unnamed) - SHARES_SHOWN)} more (--json shows all)", Role.FAINT)
+    reasons = " ".join(one.reason.lower() for one in unnamed if one.leaf_samples)
+    for advice in dict.fromkeys(advice for sign, advice in ADVICE if sign in reasons):
+        yield "  " + style.paint("hint: ", Role.FAINT) + advice
+
+
+def _bar(weight: int, most: int, style: Style) -> str:
+    """A bar in proportion to the longest of the list, padded to the same width in every list."""
+    width = BAR_COLUMNS if style.width is None or style.width >= 100 else NARROW_BAR_COLUMNS
+    return bar(weight / most if most else 0, width).ljust(width)

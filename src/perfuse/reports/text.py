@@ -1,17 +1,21 @@
-"""Text for a terminal: what can be shown, how wide it is, how it is cut."""
+"""Text for a terminal: printable characters, widths, cutting, colours."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import unicodedata
+from dataclasses import dataclass
+from enum import Enum
+from typing import TextIO
 
 ELLIPSIS = "…"
 
 
 def printable(text: str) -> str:
-    r"""The text with everything a terminal would act on written out.
+    r"""The text with control characters, escape sequences and bidirectional overrides as `\x1b`, `\u202e` and the like.
 
-    Names come from files nobody vouches for: control characters, escape sequences and bidirectional overrides become
-    `\x1b`, `\u202e` and the like.
+    Names come from untrusted files.
     """
     if text.isprintable():
         return text
@@ -19,21 +23,21 @@ def printable(text: str) -> str:
 
 
 def cell_width(text: str) -> int:
-    """Columns of a terminal that printable text takes."""
+    """The width of printable text in columns of a terminal."""
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def cut(text: str, width: int) -> str:
-    """The text in at most `width` columns; an ellipsis stands for what is left out at the end."""
+    """The text in at most `width` columns; an ellipsis replaces its end where it is longer."""
     if cell_width(text) <= width:
         return text
     return _head(text, width - 1) + ELLIPSIS if width > 0 else ""
 
 
 def cut_middle(text: str, width: int) -> str:
-    """The text in at most `width` columns, its ends kept: for paths, whose last part tells most."""
+    """The text in at most `width` columns; an ellipsis replaces its middle where it is longer, as for paths."""
     if cell_width(text) <= width:
         return text
     if width < 8:
@@ -45,7 +49,7 @@ def cut_middle(text: str, width: int) -> str:
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:
-    """The text filled with spaces to `width` columns, on the left of it when `right`."""
+    """The text padded to `width` columns, on its left where `right`."""
     fill = " " * (width - cell_width(text))
     return fill + text if right else text + fill
 
@@ -59,3 +63,57 @@ def _head(text: str, width: int) -> str:
         if taken > width:
             return text[:index]
     return text
+
+
+class Role(Enum):
+    """The role of a piece of text; the value is its colour in a terminal (SGR parameters)."""
+
+    PLAIN = ""
+    TITLE = "1"
+    FAINT = "2"
+    NAME = "36"
+    JIT = "32"
+    NATIVE = "34"
+    KERNEL = "33"
+    INFO = "34"
+    WARNING = "33"
+    DATA_LOSS = "35"
+    ERROR = "31"
+    GOOD = "32"
+
+
+ORIGIN_ROLES = {"jit": Role.JIT, "native": Role.NATIVE, "kernel": Role.KERNEL}
+SEVERITY_ROLES = {
+    "info": Role.INFO,
+    "warning": Role.WARNING,
+    "data_loss": Role.DATA_LOSS,
+    "error": Role.ERROR,
+}
+
+
+@dataclass(frozen=True)
+class Style:
+    """Colour and width of an output stream."""
+
+    colour: bool = False
+    width: int | None = None
+    """Width of lines in columns; None where they are not cut (files, pipes)."""
+
+    @classmethod
+    def of(cls, stream: TextIO, mode: str = "auto") -> Style:
+        """The style for a stream. `mode` is `auto`, `always` or `never`; NO_COLOR has an effect in `auto` only."""
+        terminal = stream.isatty()
+        if mode == "auto":
+            # https://no-color.org: set and not empty means no colour.
+            colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        else:
+            colour = mode == "always"
+        wants_width = terminal or os.environ.get("COLUMNS", "").isdecimal()
+        width = max(shutil.get_terminal_size((100, 24)).columns, 40) if wants_width else None
+        return cls(colour, width)
+
+    def paint(self, text: str, role: Role) -> str:
+        """The text in the colour of its role."""
+        if not self.colour or not role.value or not text:
+            return text
+        return f"\x1b[{role.value}m{text}\x1b[0m"

@@ -1,4 +1,4 @@
-"""Numbers as people read them. Machine-readable output never goes through here."""
+"""Numbers as text for people: counts, sizes, durations, shares, addresses."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def duration_text(ns: int) -> str:
 
 
 def ticks_text(ticks: int) -> str:
-    """`1,234 ticks`: time on a clock whose rate nobody knows."""
+    """`1,234 ticks`: time on a clock of unknown rate."""
     return counted(ticks, "tick")
 
 
 def percent_text(part: float, whole: float) -> str:
-    """`31.2%`; a dash where there is no whole."""
+    """`31.2%`; a dash where the whole is 0."""
     return f"{100 * part / whole:.1f}%" if whole else "-"
 
 

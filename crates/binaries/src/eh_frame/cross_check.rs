@@ -1,186 +1,193 @@
-//! Rows somebody else made of a module held against those of its `.eh_frame`, wherever either changes.
+//! Compares the unwind rows of a module with those of its `.eh_frame`, at each address where either changes.
 
 use perfuse_tables::Recovery;
 
-use super::table::{Function, Row, Says, Unsayable, UnwindTable};
+use super::table::{RowRule, Unrepresentable, UnwindFunction, UnwindRow, UnwindTable};
 
-/// What was compared, and where the two say something else.
+/// The amount of code that was compared, and the differences found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CrossCheck {
-    /// Functions that have any byte in common.
+    /// Number of functions that have a byte in common with a function of `.eh_frame`.
     pub num_functions: u64,
-    /// Stretches of code in which neither changes.
+    /// Number of ranges of code in which neither table changes.
     pub num_stretches: u64,
-    /// Their bytes.
+    /// Number of their bytes.
     pub num_bytes: u64,
-    /// Bytes of functions that `.eh_frame` says nothing about.
+    /// Number of bytes of functions that `.eh_frame` has no function for.
     pub num_bytes_alone: u64,
-    /// Where they differ, by function in the order of the table.
+    /// The differences, by function in the order of the table.
     pub disagreements: Vec<Disagreement>,
     /// Whether all was compared. Functions of a hostile table overlap so often that comparing them would not end.
     pub is_complete: bool,
 }
 
-/// A row that says something else than `.eh_frame`.
+/// A row that differs from `.eh_frame`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disagreement {
     /// Index of the function.
     pub function: u32,
-    /// Index of the row in it; `None` where it has none that holds there, or it is about the function.
+    /// Index of the row in it; `None` where no row applies to the address, or where it is the function that differs.
     pub row: Option<u32>,
     /// First address at which they differ.
     pub address: u64,
-    /// How often: once for each block of code that repeats.
+    /// Number of occurrences: one for each block of code that repeats.
     pub count: u64,
-    /// In what.
-    pub differs: Differs,
-    /// What the row says.
-    pub says: Option<Recovery>,
-    /// What `.eh_frame` says.
-    pub eh_frame: Result<Recovery, Unsayable>,
-    /// Whether the function's instructions remember a state within another that is remembered.
+    /// What differs.
+    pub difference: Difference,
+    /// The row's rule.
+    pub recovery: Option<Recovery>,
+    /// The rule of `.eh_frame`.
+    pub eh_frame: Result<Recovery, Unrepresentable>,
+    /// Whether the function's instructions remember a state while another is remembered.
     pub nests_states: bool,
 }
 
-/// In what rows differ.
+/// What differs between two rows, or between two functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Differs {
-    /// No row holds where `.eh_frame` has one.
+pub enum Difference {
+    /// No row applies where `.eh_frame` has one.
     NoRow,
-    /// One of them says that there is no caller.
+    /// One of them states that there is no caller.
     Outermost,
-    /// Where the CFA is.
+    /// The rule for the CFA.
     Cfa,
-    /// Where the return address is.
+    /// The rule for the return address.
     Ra,
     /// Whether the return address is signed.
     RaMangled,
-    /// Where the frame pointer is.
+    /// The rule for the frame pointer.
     Fp,
-    /// `.eh_frame` has what a row has no word for, so whatever the row says is something else.
-    Unsayable,
+    /// The rule of `.eh_frame` cannot be represented in a row, so any row differs from it.
+    Unrepresentable,
     /// Whether the kernel enters the function for a signal.
     Signal,
-    /// With which key return addresses are signed.
+    /// The key that signs return addresses.
     Key,
 }
 
-/// Compares each function of a table with what a sorted table of `.eh_frame` says of the same addresses.
+/// Compares each function of a table with the rules of a sorted table of `.eh_frame` for the same addresses. The rows of
+/// `table` may be damaged: neither sorted nor inside their function.
 #[must_use]
 pub fn cross_check(table: &UnwindTable, eh_frame: &UnwindTable) -> CrossCheck {
-    let num_rows = table.rows.len() + eh_frame.rows.len() + table.functions.len() + eh_frame.functions.len();
-    let mut check = Check {
+    let lengths = [table.rows.len(), eh_frame.rows.len(), table.functions.len(), eh_frame.functions.len()];
+    let num_items = lengths.into_iter().fold(0, usize::saturating_add);
+    let mut comparison = Comparison {
         table,
         eh_frame,
-        steps_left: num_rows * 4 + (1 << 20),
+        steps_left: num_items.saturating_mul(4).saturating_add(1 << 20),
         found: CrossCheck { is_complete: true, ..CrossCheck::default() },
     };
     for (index, function) in (0..).zip(&table.functions) {
-        if check.function(index, function).is_none() {
-            check.found.is_complete = false;
+        if comparison.compare_function(index, function).is_none() {
+            comparison.found.is_complete = false;
             break;
         }
     }
-    check.found
+    comparison.found
 }
 
-struct Check<'a> {
+struct Comparison<'a> {
     table: &'a UnwindTable,
     eh_frame: &'a UnwindTable,
     steps_left: usize,
     found: CrossCheck,
 }
 
-impl Check<'_> {
-    /// Compares a function; `None` where there is no end to it.
-    fn function(&mut self, index: u32, function: &Function) -> Option<()> {
+impl Comparison<'_> {
+    /// Compares a function; `None` when no steps are left.
+    fn compare_function(&mut self, index: u32, function: &UnwindFunction) -> Option<()> {
         let (mut pc, end) = (function.start, function.end());
-        let mut met: Option<Function> = None;
+        let mut last: Option<UnwindFunction> = None;
         while pc < end {
             self.steps_left = self.steps_left.checked_sub(1)?;
             let Some(other) = self.eh_frame.find(pc) else {
                 let next = self.next_function(pc).min(end);
-                self.found.num_bytes_alone += next - pc;
+                self.found.num_bytes_alone =
+                    self.found.num_bytes_alone.saturating_add(next.saturating_sub(pc));
                 pc = next;
                 continue;
             };
-            if met.is_none_or(|met| met != *other) {
-                self.functions(index, function, other, pc);
-                met = Some(*other);
+            if last.is_none_or(|last| last != *other) {
+                self.compare_flags(index, function, other, pc);
+                last = Some(*other);
             }
             let row = self.table.row_at(function, pc);
             let theirs = self.eh_frame.row_at(other, pc);
-            let next =
-                self.next_change(function, row, pc).min(next_of(self.eh_frame, other, theirs, pc)).min(end);
+            let next_ours = self.next_change(function, row, pc);
+            let next_theirs = next_row_start(self.eh_frame, other, theirs, pc);
+            // Where rows of a damaged table are not sorted, the next row may start before `pc`.
+            let next = next_ours.min(next_theirs).max(pc.saturating_add(1)).min(end);
             if let Some(theirs) = theirs {
-                self.rows(index, function, other, row, theirs, pc);
-                self.found.num_stretches += 1;
-                self.found.num_bytes += next - pc;
+                self.compare_rows(index, function, other, row, theirs, pc);
+                self.found.num_stretches = self.found.num_stretches.saturating_add(1);
+                self.found.num_bytes = self.found.num_bytes.saturating_add(next.saturating_sub(pc));
             }
-            pc = next.max(pc + 1);
+            pc = next;
         }
-        self.found.num_functions += u64::from(met.is_some());
+        self.found.num_functions = self.found.num_functions.saturating_add(last.is_some().into());
         Some(())
     }
 
+    /// Start of the first function of `.eh_frame` after an address.
     fn next_function(&self, pc: u64) -> u64 {
         let functions = &self.eh_frame.functions;
-        let behind = functions.partition_point(|function| function.start <= pc);
-        functions.get(behind).map_or(u64::MAX, |function| function.start)
+        let next = functions.partition_point(|function| function.start <= pc);
+        functions.get(next).map_or(u64::MAX, |function| function.start)
     }
 
-    fn next_change(&self, function: &Function, row: Option<&Row>, pc: u64) -> u64 {
-        let next = next_of(self.table, function, row, pc);
-        match u64::from(function.repeat_bytes) {
-            0 => next,
-            repeat => {
-                let block = pc - (pc - function.start) % repeat;
-                let in_block = next.wrapping_sub(function.start);
-                block.saturating_add(in_block.min(repeat))
-            }
-        }
+    /// The address after `pc` at which the next row of a function starts to apply.
+    fn next_change(&self, function: &UnwindFunction, row: Option<&UnwindRow>, pc: u64) -> u64 {
+        let next = next_row_start(self.table, function, row, pc);
+        let repeat = u64::from(function.repeat_bytes);
+        let Some(offset_in_block) = pc.saturating_sub(function.start).checked_rem(repeat) else {
+            return next;
+        };
+        let block = pc.saturating_sub(offset_in_block);
+        block.saturating_add(next.wrapping_sub(function.start).min(repeat))
     }
 
-    fn functions(&mut self, index: u32, function: &Function, other: &Function, pc: u64) {
-        let differs = if function.is_signal != other.is_signal {
-            Differs::Signal
+    /// Compares the flags of two functions.
+    fn compare_flags(&mut self, index: u32, function: &UnwindFunction, other: &UnwindFunction, pc: u64) {
+        let difference = if function.is_signal != other.is_signal {
+            Difference::Signal
         } else if function.is_key_b != other.is_key_b {
-            Differs::Key
+            Difference::Key
         } else {
             return;
         };
-        self.tell(Disagreement {
+        self.report(Disagreement {
             function: index,
             row: None,
             address: pc,
             count: 1,
-            differs,
-            says: None,
-            eh_frame: Err(Unsayable::Meaningless),
+            difference,
+            recovery: None,
+            eh_frame: Err(Unrepresentable::Invalid),
             nests_states: false,
         });
     }
 
-    fn rows(
+    /// Compares the rules of two rows at an address.
+    fn compare_rows(
         &mut self,
         index: u32,
-        function: &Function,
-        other: &Function,
-        row: Option<&Row>,
-        theirs: &Row,
+        function: &UnwindFunction,
+        other: &UnwindFunction,
+        row: Option<&UnwindRow>,
+        theirs: &UnwindRow,
         pc: u64,
     ) {
-        let eh_frame = theirs.says.at(pc);
-        let says = row.and_then(|row| row.says.at(pc).ok());
-        let differs = match (says, eh_frame) {
-            // What a row means nothing by is told of it elsewhere.
+        let eh_frame = theirs.rule.at(pc);
+        let recovery = row.and_then(|row| row.rule.at(pc).ok());
+        let difference = match (recovery, eh_frame) {
+            // Rows that are not valid are reported by the checks of their own format.
             (None, _) if row.is_some() => None,
             (None, Err(_)) => None,
-            (None, Ok(_)) => Some(Differs::NoRow),
-            (Some(_), Err(_)) => Some(Differs::Unsayable),
-            (Some(says), Ok(eh_frame)) => difference(says, eh_frame),
+            (None, Ok(_)) => Some(Difference::NoRow),
+            (Some(_), Err(_)) => Some(Difference::Unrepresentable),
+            (Some(recovery), Ok(eh_frame)) => find_difference(recovery, eh_frame),
         };
-        let Some(differs) = differs else { return };
+        let Some(difference) = difference else { return };
         let number = row.map(|row| {
             let rows = self.table.rows(function);
             rows.partition_point(|other| other.start < row.start) as u32
@@ -191,60 +198,61 @@ impl Check<'_> {
             row: number,
             address: pc,
             count: 1,
-            differs,
-            says,
+            difference,
+            recovery,
             eh_frame,
             nests_states,
         };
-        self.tell(found);
+        self.report(found);
     }
 
-    /// Tells of each row once for each other thing it should say.
-    fn tell(&mut self, found: Disagreement) {
-        let same = |known: &&mut Disagreement| {
-            **known == Disagreement { address: known.address, count: known.count, ..found }
+    /// Adds a disagreement, or counts it where the same one was found in another block of the function.
+    fn report(&mut self, found: Disagreement) {
+        let same = |earlier: &&mut Disagreement| {
+            **earlier == Disagreement { address: earlier.address, count: earlier.count, ..found }
         };
         let of_function = self.found.disagreements.iter_mut().rev().take(4);
-        match of_function.take_while(|known| known.function == found.function).find(same) {
-            Some(known) => known.count += 1,
+        match of_function.take_while(|earlier| earlier.function == found.function).find(same) {
+            Some(earlier) => earlier.count = earlier.count.saturating_add(1),
             None => self.found.disagreements.push(found),
         }
     }
 }
 
-/// Where the next row of a function begins behind the one that holds at an address, or the next block of code that repeats.
-fn next_of(table: &UnwindTable, function: &Function, row: Option<&Row>, pc: u64) -> u64 {
+/// Address at which the row after `row` starts, or at which the CFA of a PLT moves next.
+fn next_row_start(table: &UnwindTable, function: &UnwindFunction, row: Option<&UnwindRow>, pc: u64) -> u64 {
     let rows = table.rows(function);
-    let behind = row.map_or(0, |row| rows.partition_point(|other| other.start <= row.start));
+    let after = row.map_or(0, |row| rows.partition_point(|other| other.start <= row.start));
     let next =
-        rows.get(behind).map_or(function.end(), |next| function.start.saturating_add(next.start.into()));
-    match row.map(|row| row.says) {
-        Some(Says::Stub(stub)) => {
-            let (mask, moves_at) = (u64::from(stub.mask), u64::from(stub.moves_at));
+        rows.get(after).map_or(function.end(), |next| function.start.saturating_add(next.start.into()));
+    match row.map(|row| row.rule) {
+        Some(RowRule::Plt(plt)) => {
+            let (mask, moves_at) = (u64::from(plt.mask), u64::from(plt.moves_at));
             let block = pc & !mask;
-            let change = if pc & mask < moves_at { block + moves_at } else { block.saturating_add(mask + 1) };
-            next.min(change)
+            let step = if pc & mask < moves_at { moves_at } else { mask.saturating_add(1) };
+            next.min(block.saturating_add(step))
         }
         _ => next,
     }
 }
 
-fn difference(says: Recovery, eh_frame: Recovery) -> Option<Differs> {
-    match (says, eh_frame) {
+/// The first rule that differs, if any.
+fn find_difference(recovery: Recovery, eh_frame: Recovery) -> Option<Difference> {
+    match (recovery, eh_frame) {
         (Recovery::Outermost, Recovery::Outermost) => None,
-        (Recovery::Outermost, _) | (_, Recovery::Outermost) => Some(Differs::Outermost),
+        (Recovery::Outermost, _) | (_, Recovery::Outermost) => Some(Difference::Outermost),
         (
             Recovery::Caller { cfa, fp, ra, ra_mangled },
             Recovery::Caller { cfa: their_cfa, fp: their_fp, ra: their_ra, ra_mangled: their_mangled },
         ) => {
             if cfa != their_cfa {
-                Some(Differs::Cfa)
+                Some(Difference::Cfa)
             } else if ra.expression() != their_ra.expression() {
-                Some(Differs::Ra)
+                Some(Difference::Ra)
             } else if ra_mangled != their_mangled {
-                Some(Differs::RaMangled)
+                Some(Difference::RaMangled)
             } else if fp.expression() != their_fp.expression() {
-                Some(Differs::Fp)
+                Some(Difference::Fp)
             } else {
                 None
             }

@@ -1,40 +1,79 @@
-//! Rules of the virtual machine as values.
+//! Register rules of the call frame machine, as values of [`RowRule`].
 
 use gimli::{
     CfaRule, EhFrame, EndianSlice, Operation, Register, RegisterRule, RunTimeEndian, UnitOffset,
     UnwindExpression, UnwindTableRow,
 };
+use object::Architecture;
 use perfuse_tables::{Base, Expression, Recover, Recovery};
 
-use super::registers::Registers;
-use super::table::{Says, Stub, Unsayable};
+use super::table::{PltRule, RowRule, Unrepresentable};
 
-type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
+/// Bytes of a section in the byte order of its file.
+pub(super) type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
 
-/// Section and machine: what rules are read with.
-pub(super) struct Rules<'a> {
+/// DWARF numbers of the registers that unwinding needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Registers {
+    /// Stack pointer.
+    pub sp: u16,
+    /// Frame pointer.
+    pub fp: u16,
+    /// Return address.
+    pub ra: u16,
+    /// Whether return addresses may be signed (aarch64).
+    pub signs: bool,
+}
+
+impl Registers {
+    /// amd64.
+    pub const X86_64: Self = Self { sp: 7, fp: 6, ra: 16, signs: false };
+    /// aarch64, in either byte order.
+    pub const AARCH64: Self = Self { sp: 31, fp: 29, ra: 30, signs: true };
+    /// s390x.
+    pub const S390X: Self = Self { sp: 15, fp: 11, ra: 14, signs: false };
+
+    /// The registers of a machine; `None` for machines that are not supported.
+    pub(super) fn of(architecture: Architecture) -> Option<Self> {
+        match architecture {
+            Architecture::X86_64 => Some(Self::X86_64),
+            Architecture::Aarch64 => Some(Self::AARCH64),
+            Architecture::S390x => Some(Self::S390X),
+            _ => None,
+        }
+    }
+}
+
+/// Translates the rules of rows: a section and the registers of its machine.
+pub(super) struct RuleReader<'a> {
     pub(super) section: &'a EhFrame<Slice<'a>>,
     pub(super) encoding: gimli::Encoding,
     pub(super) registers: Registers,
 }
 
-impl Rules<'_> {
-    /// What a row of the machine says of the three registers, where return addresses are in a column.
-    pub(super) fn of(&self, row: &UnwindTableRow<usize>, return_column: Register) -> Says {
-        self.says(row, return_column).unwrap_or_else(Says::Unsayable)
+impl RuleReader<'_> {
+    /// The rules of a row for CFA, return address and frame pointer; return addresses are in `return_column`.
+    pub(super) fn rule(&self, row: &UnwindTableRow<usize>, return_column: Register) -> RowRule {
+        self.translate(row, return_column).unwrap_or_else(RowRule::Unrepresentable)
     }
 
-    fn says(&self, row: &UnwindTableRow<usize>, return_column: Register) -> Result<Says, Unsayable> {
+    fn translate(
+        &self,
+        row: &UnwindTableRow<usize>,
+        return_column: Register,
+    ) -> Result<RowRule, Unrepresentable> {
         if return_column.0 != self.registers.ra {
-            return Err(Unsayable::ReturnColumn);
+            return Err(Unrepresentable::ReturnColumn);
         }
         let is_undefined = |rule: &RegisterRule<usize>| matches!(rule, RegisterRule::Undefined);
         let rule = |number| row.register(Register(number));
         if rule(self.registers.ra).as_ref().is_some_and(is_undefined) {
-            return Ok(Says::Recovery(Recovery::Outermost));
+            return Ok(RowRule::Recovery(Recovery::Outermost));
         }
-        let ra = self.recover(rule(self.registers.ra), Unsayable::RaExpression, Unsayable::RaValue)?;
-        let fp = self.recover(rule(self.registers.fp), Unsayable::FpExpression, Unsayable::FpValue)?;
+        let ra =
+            self.recover(rule(self.registers.ra), Unrepresentable::RaExpression, Unrepresentable::RaValue)?;
+        let fp =
+            self.recover(rule(self.registers.fp), Unrepresentable::FpExpression, Unrepresentable::FpValue)?;
         let cfa = match row.cfa() {
             CfaRule::RegisterAndOffset { register, offset } => {
                 Expression { base: self.base(*register), offset: *offset, deref: false }
@@ -42,22 +81,23 @@ impl Rules<'_> {
             CfaRule::Expression(expression) => match self.simple(expression) {
                 Some(cfa) => cfa,
                 None => {
-                    let stub = self.stub(expression).ok_or(Unsayable::CfaExpression)?;
-                    return Ok(Says::Stub(Stub { ra, fp, ..stub }));
+                    let rule = self.plt_rule(expression).ok_or(Unrepresentable::CfaExpression)?;
+                    return Ok(RowRule::Plt(PltRule { ra, fp, ..rule }));
                 }
             },
         };
         let signed = rule(gimli::AArch64::RA_SIGN_STATE.0);
         let ra_mangled = self.registers.signs && matches!(signed, Some(RegisterRule::Constant(1)));
-        Ok(Says::Recovery(Recovery::Caller { cfa, fp, ra, ra_mangled }))
+        Ok(RowRule::Recovery(Recovery::Caller { cfa, fp, ra, ra_mangled }))
     }
 
+    /// How a register is recovered; `expression` and `value` are the reasons for rules that a row cannot represent.
     fn recover(
         &self,
         rule: Option<RegisterRule<usize>>,
-        expression: Unsayable,
-        value: Unsayable,
-    ) -> Result<Recover, Unsayable> {
+        expression: Unrepresentable,
+        value: Unrepresentable,
+    ) -> Result<Recover, Unrepresentable> {
         Ok(match rule {
             None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => Recover::Same,
             Some(RegisterRule::Offset(offset)) => {
@@ -66,11 +106,11 @@ impl Rules<'_> {
             Some(RegisterRule::Register(register)) => {
                 Recover::At(Expression { base: self.base(register), offset: 0, deref: false })
             }
-            Some(RegisterRule::Expression(place)) => {
-                let place = self.simple(&place).filter(|place| !place.deref).ok_or(expression)?;
-                Recover::At(Expression { deref: true, ..place })
+            Some(RegisterRule::Expression(address)) => {
+                let address = self.simple(&address).filter(|address| !address.deref).ok_or(expression)?;
+                Recover::At(Expression { deref: true, ..address })
             }
-            Some(RegisterRule::ValExpression(place)) => Recover::At(self.simple(&place).ok_or(expression)?),
+            Some(RegisterRule::ValExpression(value)) => Recover::At(self.simple(&value).ok_or(expression)?),
             Some(RegisterRule::ValOffset(_)) => return Err(value),
             Some(_) => return Err(expression),
         })
@@ -84,7 +124,7 @@ impl Rules<'_> {
         }
     }
 
-    /// A register and an offset, or what memory has there: what compilers write for stacks they align.
+    /// A register plus an offset, or the memory at that address: what compilers write for stacks they align.
     fn simple(&self, expression: &UnwindExpression<usize>) -> Option<Expression> {
         let (base, offset, deref) = match self.operations(expression, 2)?.as_slice() {
             [Operation::RegisterOffset { register, offset, base_type: UnitOffset(0) }] => {
@@ -100,7 +140,7 @@ impl Rules<'_> {
     }
 
     /// `sp + offset + ((pc & mask) >= moves_at) << shift`, as GNU ld writes it for a PLT.
-    fn stub(&self, expression: &UnwindExpression<usize>) -> Option<Stub> {
+    fn plt_rule(&self, expression: &UnwindExpression<usize>) -> Option<PltRule> {
         use Operation::{And, Ge, Plus, RegisterOffset, Shl, UnsignedConstant};
         let operations = self.operations(expression, 9)?;
         let &[
@@ -117,7 +157,7 @@ impl Rules<'_> {
         else {
             return None;
         };
-        (sp.0 == self.registers.sp && pc.0 == self.registers.ra).then_some(Stub {
+        (sp.0 == self.registers.sp && pc.0 == self.registers.ra).then_some(PltRule {
             offset,
             mask: u8::try_from(mask).ok()?,
             moves_at: u8::try_from(moves_at).ok()?,
@@ -127,7 +167,7 @@ impl Rules<'_> {
         })
     }
 
-    /// All operations of an expression, where there are no more than so many.
+    /// All operations of an expression; `None` where there are more than `max`.
     fn operations(
         &self,
         expression: &UnwindExpression<usize>,

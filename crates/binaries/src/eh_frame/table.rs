@@ -1,19 +1,21 @@
+//! Unwind tables in memory: functions, and rows that state how a caller is found from each of their instructions.
+
 use std::fmt;
 
 use perfuse_tables::{Base, Expression, Recover, Recovery};
 
-/// Functions and their rows, whoever told of them.
+/// Functions and their rows, from `.eh_frame` or from another source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnwindTable {
     /// Functions.
-    pub functions: Vec<Function>,
-    /// Rows of all functions, one function's behind the other's.
-    pub rows: Vec<Row>,
+    pub functions: Vec<UnwindFunction>,
+    /// Rows of all functions, function by function.
+    pub rows: Vec<UnwindRow>,
 }
 
-/// A function.
+/// A function with unwind rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Function {
+pub struct UnwindFunction {
     /// First address.
     pub start: u64,
     /// Size in bytes.
@@ -24,46 +26,46 @@ pub struct Function {
     pub is_signal: bool,
     /// Whether return addresses are signed with key B (aarch64).
     pub is_key_b: bool,
-    /// `.eh_frame`: whether a state is remembered within another that is.
+    /// Whether its instructions in `.eh_frame` remember a state while another is remembered.
     pub nests_states: bool,
-    /// Offset of its entry in what it was read from.
+    /// Offset of its entry in the section or file it was read from.
     pub entry_offset: u64,
     /// Index of its first row.
     pub first_row: u32,
-    /// Rows it has.
+    /// Number of its rows.
     pub num_rows: u32,
 }
 
-/// How to unwind from an offset of a function on, up to the next row.
+/// How to unwind from an offset of a function up to the start of the next row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
-    /// Where it begins to hold: bytes from the function's start, or in the block that repeats.
+pub struct UnwindRow {
+    /// First offset it applies to: bytes from the start of the function, or of the block that repeats.
     pub start: u32,
-    /// What it says.
-    pub says: Says,
+    /// The rule.
+    pub rule: RowRule,
 }
 
-/// What a row says.
+/// How a row finds the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Says {
+pub enum RowRule {
     /// How the caller is found, or that there is none.
     Recovery(Recovery),
     /// The rows of a PLT in one expression: in each block of code the CFA moves once.
-    Stub(Stub),
-    /// Something a row has no word for.
-    Unsayable(Unsayable),
+    Plt(PltRule),
+    /// A rule that a row cannot represent.
+    Unrepresentable(Unrepresentable),
 }
 
-/// `sp + offset + ((pc & mask) >= moves_at) * step`: linkers describe PLTs so.
+/// `sp + offset + ((pc & mask) >= moves_at) * step`: how linkers describe PLTs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stub {
+pub struct PltRule {
     /// CFA at the start of a block, from the stack pointer.
     pub offset: i64,
     /// Which bits of an address are its offset in the block.
     pub mask: u8,
-    /// Offset in the block from which the CFA is further away.
+    /// Offset in the block from which the CFA is `step` bytes further away.
     pub moves_at: u8,
-    /// How much further.
+    /// Change of the CFA, in bytes.
     pub step: i64,
     /// Where the return address is.
     pub ra: Recover,
@@ -71,12 +73,12 @@ pub struct Stub {
     pub fp: Recover,
 }
 
-/// What has no place in a row.
+/// Why a rule cannot be represented in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Unsayable {
+pub enum Unrepresentable {
     /// The CFA is an expression other than a register and an offset.
     CfaExpression,
-    /// The return address is kept in another register than the ABI's.
+    /// The return address is in another register than the ABI's.
     ReturnColumn,
     /// The return address is found by an expression.
     RaExpression,
@@ -86,12 +88,12 @@ pub enum Unsayable {
     FpExpression,
     /// The frame pointer is a distance from the CFA, not what memory has there.
     FpValue,
-    /// Its bytes have no meaning.
-    Meaningless,
+    /// Its bytes are not valid.
+    Invalid,
 }
 
-impl Unsayable {
-    /// In words.
+impl Unrepresentable {
+    /// A description for messages.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -101,26 +103,26 @@ impl Unsayable {
             Self::RaValue => "a return address that is a distance from the CFA",
             Self::FpExpression => "a frame pointer that is an expression",
             Self::FpValue => "a frame pointer that is a distance from the CFA",
-            Self::Meaningless => "a row that says nothing",
+            Self::Invalid => "a row that is not valid",
         }
     }
 }
 
-impl fmt::Display for Unsayable {
+impl fmt::Display for Unrepresentable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.text())
     }
 }
 
-impl Stub {
-    /// What it says of an address.
+impl PltRule {
+    /// The rule at an address.
     #[must_use]
     pub fn at(&self, pc: u64) -> Recovery {
         let moved = pc & u64::from(self.mask) >= u64::from(self.moves_at);
         self.recovery(moved)
     }
 
-    /// What it says before and behind the place where the CFA moves.
+    /// The rule in the part of a block before (`moved` false) or after the CFA moves.
     #[must_use]
     pub fn recovery(&self, moved: bool) -> Recovery {
         let offset = self.offset.wrapping_add(if moved { self.step } else { 0 });
@@ -129,22 +131,22 @@ impl Stub {
     }
 }
 
-impl Says {
-    /// What it says of an address.
+impl RowRule {
+    /// The rule at an address.
     ///
     /// # Errors
-    /// What a row has no word for.
-    pub fn at(&self, pc: u64) -> Result<Recovery, Unsayable> {
+    /// When the rule cannot be represented.
+    pub fn at(&self, pc: u64) -> Result<Recovery, Unrepresentable> {
         match self {
             Self::Recovery(recovery) => Ok(*recovery),
-            Self::Stub(stub) => Ok(stub.at(pc)),
-            Self::Unsayable(why) => Err(*why),
+            Self::Plt(rule) => Ok(rule.at(pc)),
+            Self::Unrepresentable(why) => Err(*why),
         }
     }
 }
 
-impl Function {
-    /// Address behind its last byte.
+impl UnwindFunction {
+    /// Address after its last byte.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.start.saturating_add(self.size.into())
@@ -152,19 +154,19 @@ impl Function {
 }
 
 impl UnwindTable {
-    /// Adds a function with its rows; what it says of where rows are is filled in.
-    pub fn push(&mut self, function: Function, rows: impl IntoIterator<Item = Row>) {
+    /// Adds a function with its rows; `first_row` and `num_rows` of `function` are replaced.
+    pub fn push(&mut self, function: UnwindFunction, rows: impl IntoIterator<Item = UnwindRow>) {
         let first_row = self.rows.len();
         self.rows.extend(rows);
-        let num_rows = (self.rows.len() - first_row) as u32;
-        self.functions.push(Function { first_row: first_row as u32, num_rows, ..function });
+        let num_rows = self.rows.len().saturating_sub(first_row) as u32;
+        self.functions.push(UnwindFunction { first_row: first_row as u32, num_rows, ..function });
     }
 
     /// A function's rows.
     #[must_use]
-    pub fn rows(&self, function: &Function) -> &[Row] {
+    pub fn rows(&self, function: &UnwindFunction) -> &[UnwindRow] {
         let first = function.first_row as usize;
-        self.rows.get(first..first + function.num_rows as usize).unwrap_or_default()
+        self.rows.get(first..first.saturating_add(function.num_rows as usize)).unwrap_or_default()
     }
 
     /// Sorts functions by address, so that [`find`](Self::find) finds them. Of those with one start the longest is last.
@@ -172,19 +174,19 @@ impl UnwindTable {
         self.functions.sort_by_key(|function| (function.start, function.size));
     }
 
-    /// The function an address is in, of a table that is sorted.
+    /// The function that contains an address; the table must be sorted.
     #[must_use]
-    pub fn find(&self, pc: u64) -> Option<&Function> {
-        let behind = self.functions.partition_point(|function| function.start <= pc);
-        self.functions[..behind].last().filter(|function| pc < function.end())
+    pub fn find(&self, pc: u64) -> Option<&UnwindFunction> {
+        let num_started = self.functions.partition_point(|function| function.start <= pc);
+        self.functions.get(..num_started)?.last().filter(|function| pc < function.end())
     }
 
-    /// The row of a function that holds at an address in it.
+    /// The row of a function that applies to an address in it.
     #[must_use]
-    pub fn row_at(&self, function: &Function, pc: u64) -> Option<&Row> {
+    pub fn row_at(&self, function: &UnwindFunction, pc: u64) -> Option<&UnwindRow> {
         let offset = pc.wrapping_sub(function.start);
         let offset = offset.checked_rem(function.repeat_bytes.into()).unwrap_or(offset);
         let rows = self.rows(function);
-        rows[..rows.partition_point(|row| u64::from(row.start) <= offset)].last()
+        rows.get(..rows.partition_point(|row| u64::from(row.start) <= offset))?.last()
     }
 }

@@ -2,16 +2,16 @@
 
 use gimli::constants::*;
 
-use super::section::{Encoding, Section};
+use super::section::{Encoding, SectionBuffer};
 
 pub(super) const UNIT: u8 = 1;
 const SUBPROGRAM: u8 = 2;
 const ABSTRACT: u8 = 10;
 const INLINED: u8 = 12;
 
-type Attribute = (DwAt, DwForm);
+type AttributeForm = (DwAt, DwForm);
 
-const UNIT_ATTRIBUTES: &[Attribute] = &[
+const UNIT_ATTRIBUTES: &[AttributeForm] = &[
     (DW_AT_name, DW_FORM_strp),
     (DW_AT_producer, DW_FORM_strp),
     (DW_AT_comp_dir, DW_FORM_line_strp),
@@ -19,39 +19,39 @@ const UNIT_ATTRIBUTES: &[Attribute] = &[
     (DW_AT_low_pc, DW_FORM_addr),
     (DW_AT_high_pc, DW_FORM_data8),
 ];
-const NAME: &[Attribute] = &[(DW_AT_name, DW_FORM_strp)];
-const LINKAGE_NAME: &[Attribute] = &[(DW_AT_linkage_name, DW_FORM_strp)];
-const RANGE: &[Attribute] = &[(DW_AT_low_pc, DW_FORM_addr), (DW_AT_high_pc, DW_FORM_udata)];
-const DESCRIPTION: &[Attribute] = &[(DW_AT_description, DW_FORM_string)];
-const ORIGIN: &[Attribute] = &[(DW_AT_abstract_origin, DW_FORM_ref4)];
-const DECLARATION: &[Attribute] =
+const NAME: &[AttributeForm] = &[(DW_AT_name, DW_FORM_strp)];
+const LINKAGE_NAME: &[AttributeForm] = &[(DW_AT_linkage_name, DW_FORM_strp)];
+const RANGE: &[AttributeForm] = &[(DW_AT_low_pc, DW_FORM_addr), (DW_AT_high_pc, DW_FORM_udata)];
+const DESCRIPTION: &[AttributeForm] = &[(DW_AT_description, DW_FORM_string)];
+const ORIGIN: &[AttributeForm] = &[(DW_AT_abstract_origin, DW_FORM_ref4)];
+const DECLARATION: &[AttributeForm] =
     &[(DW_AT_decl_file, DW_FORM_udata), (DW_AT_decl_line, DW_FORM_udata), (DW_AT_decl_column, DW_FORM_udata)];
-const ABSTRACT_DECLARATION: &[Attribute] =
+const ABSTRACT_DECLARATION: &[AttributeForm] =
     &[(DW_AT_decl_file, DW_FORM_udata), (DW_AT_decl_line, DW_FORM_udata)];
-const INLINE: &[Attribute] = &[(DW_AT_inline, DW_FORM_data1)];
-const CALL: &[Attribute] =
+const INLINE: &[AttributeForm] = &[(DW_AT_inline, DW_FORM_data1)];
+const CALL: &[AttributeForm] =
     &[(DW_AT_call_file, DW_FORM_udata), (DW_AT_call_line, DW_FORM_udata), (DW_AT_call_column, DW_FORM_udata)];
 
 /// A function with code.
 pub(super) fn subprogram(children: bool, linkage_name: bool, declared: bool) -> u8 {
-    SUBPROGRAM + u8::from(children) + 2 * u8::from(linkage_name) + 4 * u8::from(declared)
+    SUBPROGRAM.wrapping_add(u8::from(children) | u8::from(linkage_name) << 1 | u8::from(declared) << 2)
 }
 
 /// A function as inlined calls refer to it, without code.
 pub(super) fn abstract_function(declared: bool) -> u8 {
-    ABSTRACT + u8::from(declared)
+    ABSTRACT.wrapping_add(u8::from(declared))
 }
 
 /// An inlined call.
 pub(super) fn inlined(children: bool, called_from: bool) -> u8 {
-    INLINED + u8::from(children) + 2 * u8::from(called_from)
+    INLINED.wrapping_add(u8::from(children) | u8::from(called_from) << 1)
 }
 
 /// The section `.debug_abbrev`.
-pub(super) fn section(encoding: Encoding) -> Section {
-    let mut out = Section::new(encoding);
+pub(super) fn section(encoding: Encoding) -> SectionBuffer {
+    let mut out = SectionBuffer::new(encoding);
     declare(&mut out, UNIT, DW_TAG_compile_unit, true, &[UNIT_ATTRIBUTES]);
-    let given = |present: bool, attributes| if present { attributes } else { &[] as &[Attribute] };
+    let given = |present: bool, attributes| if present { attributes } else { &[] as &[AttributeForm] };
     for declared in [false, true] {
         for linkage in [false, true] {
             for children in [false, true] {
@@ -75,7 +75,7 @@ pub(super) fn section(encoding: Encoding) -> Section {
     out
 }
 
-fn declare(out: &mut Section, code: u8, tag: DwTag, children: bool, attributes: &[&[Attribute]]) {
+fn declare(out: &mut SectionBuffer, code: u8, tag: DwTag, children: bool, attributes: &[&[AttributeForm]]) {
     out.uleb(code.into());
     out.uleb(tag.0.into());
     out.u8(if children { DW_CHILDREN_yes.0 } else { DW_CHILDREN_no.0 });

@@ -1,6 +1,6 @@
-//! SHA-1 (FIPS 180-4), the hash linkers make build ids with. It names content here; it protects nothing.
+//! SHA-1 (FIPS 180-4), the hash that linkers make build ids with. It identifies content and protects nothing.
 
-/// A SHA-1 in the making.
+/// A SHA-1 computation.
 #[derive(Debug)]
 pub(super) struct BuildIdHasher {
     state: [u32; 5],
@@ -18,9 +18,8 @@ impl BuildIdHasher {
     pub fn update(&mut self, mut bytes: &[u8]) {
         self.len = self.len.wrapping_add(bytes.len() as u64);
         if self.len_block > 0 {
-            let (head, rest) = bytes.split_at(bytes.len().min(64 - self.len_block));
-            self.block[self.len_block..][..head.len()].copy_from_slice(head);
-            self.len_block += head.len();
+            let (head, rest) = bytes.split_at(bytes.len().min(64_usize.saturating_sub(self.len_block)));
+            self.append(head);
             bytes = rest;
             if self.len_block < 64 {
                 return;
@@ -31,16 +30,23 @@ impl BuildIdHasher {
         for block in blocks {
             compress(&mut self.state, block);
         }
-        self.block[..tail.len()].copy_from_slice(tail);
-        self.len_block = tail.len();
+        self.len_block = 0;
+        self.append(tail);
+    }
+
+    /// Adds bytes to the block, which has room for them.
+    fn append(&mut self, bytes: &[u8]) {
+        let free = self.block.get_mut(self.len_block..).unwrap_or_default();
+        free.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+        self.len_block = self.len_block.saturating_add(bytes.len());
     }
 
     pub fn finish(mut self) -> [u8; 20] {
         let bits = self.len.wrapping_mul(8);
         // One set bit, then zeros up to the length, which takes the last 8 bytes of a block.
-        let zeros = (119 - self.len_block) % 64;
+        let zeros = 119_usize.saturating_sub(self.len_block) % 64;
         self.update(&[0x80]);
-        self.update(&[0; 64][..zeros]);
+        self.update([0; 64].get(..zeros).unwrap_or_default());
         self.update(&bits.to_be_bytes());
         let mut id = [0; 20];
         for (bytes, word) in id.chunks_exact_mut(4).zip(self.state) {
@@ -55,6 +61,11 @@ fn compress(state: &mut [u32; 5], block: &[u8; 64]) {
     for (word, bytes) in w.iter_mut().zip(block.as_chunks::<4>().0) {
         *word = u32::from_be_bytes(*bytes);
     }
+    #[allow(
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        reason = "`w` has 80 words, and `t` is 16 to 79"
+    )]
     for t in 16..80 {
         w[t] = (w[t - 3] ^ w[t - 8] ^ w[t - 14] ^ w[t - 16]).rotate_left(1);
     }

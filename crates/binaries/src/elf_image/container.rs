@@ -2,10 +2,10 @@
 
 use object::elf;
 
-use super::ImageSpec;
-use super::regions::{Region, TEXT_START};
-use super::section::{Encoding, Section};
-use super::symbols::len_symbol;
+use super::image::{Error, ImageSpec};
+use super::regions::{AddressRegion, TEXT_START};
+use super::section::{Encoding, SectionBuffer};
+use super::strings::StringSection;
 
 /// Sections in the order of their headers; readers find them by name, symbols by this number.
 #[repr(u16)]
@@ -45,19 +45,19 @@ fn len_section_header(encoding: Encoding) -> u16 {
 
 /// Where the build id note is: after room for three program headers.
 pub(super) fn note_offset(encoding: Encoding) -> u64 {
-    u64::from(len_file_header(encoding)) + 3 * u64::from(len_program_header(encoding))
+    if encoding.is_64 { 64 + 3 * 56 } else { 52 + 3 * 32 }
 }
 
-/// Everything before `.text`, padded up to it.
+/// The bytes of the file before `.text`, padded up to it.
 pub(super) fn head(
     spec: &ImageSpec,
     encoding: Encoding,
-    [text, absent]: [Region; 2],
+    [text, absent]: [AddressRegion; 2],
     build_id: &[u8; LEN_BUILD_ID],
     section_headers: (u64, u16),
-) -> Section {
+) -> SectionBuffer {
     let num_program_headers = if absent.is_empty() { 2 } else { 3 };
-    let mut out = Section::new(encoding);
+    let mut out = SectionBuffer::new(encoding);
     file_header(spec, num_program_headers, section_headers, &mut out);
     let note = note_offset(encoding);
     program_header(elf::PT_LOAD, elf::PF_R | elf::PF_X, 0, [text.end, text.end], 0x1000, &mut out);
@@ -82,7 +82,12 @@ pub(super) fn head(
     out
 }
 
-fn file_header(spec: &ImageSpec, num_program_headers: u16, (offset, num): (u64, u16), out: &mut Section) {
+fn file_header(
+    spec: &ImageSpec,
+    num_program_headers: u16,
+    (offset, num): (u64, u16),
+    out: &mut SectionBuffer,
+) {
     let encoding = out.encoding;
     out.append(&elf::ELFMAG);
     out.u8(if encoding.is_64 { elf::ELFCLASS64.0 } else { elf::ELFCLASS32.0 });
@@ -104,7 +109,7 @@ fn file_header(spec: &ImageSpec, num_program_headers: u16, (offset, num): (u64, 
     out.u16(SectionIndex::SectionNames as u16);
 }
 
-/// What readers of that machine's code expect to be told about it.
+/// ELF `e_flags` that readers expect for a machine.
 fn machine_flags(machine: elf::Machine) -> u32 {
     match machine {
         elf::EM_ARM => elf::EF_ARM_EABI_VER5.0,
@@ -116,14 +121,14 @@ fn machine_flags(machine: elf::Machine) -> u32 {
     }
 }
 
-/// A segment whose address is its file offset: perf takes one for the other.
+/// A segment whose address is its file offset: perf uses one as the other.
 fn program_header(
     kind: elf::ProgramType,
     flags: elf::ProgramFlags,
     offset: u64,
     [len_file, len_memory]: [u64; 2],
     align: u64,
-    out: &mut Section,
+    out: &mut SectionBuffer,
 ) {
     out.u32(kind.0);
     if out.encoding.is_64 {
@@ -139,13 +144,13 @@ fn program_header(
 }
 
 /// The section header table, and the section of names it refers to.
-pub(super) fn section_headers(headers: &[Header], encoding: Encoding) -> Section {
-    let mut out = Section::new(encoding);
+pub(super) fn section_headers(headers: &[Header], encoding: Encoding) -> SectionBuffer {
+    let mut out = SectionBuffer::new(encoding);
     out.bytes.resize(len_section_header(encoding).into(), 0);
     let mut name = 1;
     for header in headers {
         section_header(header, name, &mut out);
-        name += header.name.len() as u32 + 1;
+        name = name.saturating_add(header.name.len() as u32).saturating_add(1);
     }
     out
 }
@@ -160,13 +165,16 @@ pub(super) fn section_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec
     bytes
 }
 
-fn section_header(header: &Header, name: u32, out: &mut Section) {
+fn section_header(header: &Header, name: u32, out: &mut SectionBuffer) {
     let len_symbol = len_symbol(out.encoding) as u64;
     let (link, info, align, len_entry) = match header.kind {
-        // Every symbol is local, so the first that is not comes after the last.
-        elf::SHT_SYMTAB => {
-            (SectionIndex::StringTable as u32, (header.size / len_symbol) as u32, 8, len_symbol)
-        }
+        // `sh_info`: index of the first symbol that is not local. All are local, so it is their number.
+        elf::SHT_SYMTAB => (
+            SectionIndex::StringTable as u32,
+            header.size.checked_div(len_symbol).unwrap_or(0) as u32,
+            8,
+            len_symbol,
+        ),
         elf::SHT_NOTE => (0, 0, 4, 0),
         _ if header.flags.contains(elf::SHF_EXECINSTR) => (0, 0, 16, 0),
         _ => (0, 0, 1, u64::from(header.flags.contains(elf::SHF_STRINGS))),
@@ -181,4 +189,42 @@ fn section_header(header: &Header, name: u32, out: &mut Section) {
     out.u32(info);
     out.word(align);
     out.word(len_entry);
+}
+
+/// The symbol table and its strings. Symbols are local: code of several tiers shares a name.
+#[derive(Debug)]
+pub(super) struct SymbolSection {
+    pub table: SectionBuffer,
+    pub strings: StringSection,
+}
+
+impl SymbolSection {
+    pub fn new(encoding: Encoding) -> Self {
+        let mut table = SectionBuffer::new(encoding);
+        table.bytes.resize(len_symbol(encoding), 0);
+        Self { table, strings: StringSection::new(".strtab") }
+    }
+
+    pub fn add(&mut self, name: &str, address: u64, size: u64, section: SectionIndex) -> Result<(), Error> {
+        let name = self.strings.intern(name)?;
+        let info = elf::STB_LOCAL.0 << 4 | elf::STT_FUNC.0;
+        let table = &mut self.table;
+        table.u32(name);
+        if table.encoding.is_64 {
+            table.append(&[info, 0]);
+            table.u16(section as u16);
+            table.u64(address);
+            table.u64(size);
+        } else {
+            table.word(address);
+            table.word(size);
+            table.append(&[info, 0]);
+            table.u16(section as u16);
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn len_symbol(encoding: Encoding) -> usize {
+    if encoding.is_64 { 24 } else { 16 }
 }

@@ -1,36 +1,39 @@
-use super::section::{Encoding, Section};
-use super::strings::StringTable;
-use super::{Error, ImageSpec, abbreviations};
+//! The DWARF sections of an image, which all units share.
+
+use super::abbreviations;
+use super::image::{Error, ImageSpec};
+use super::section::{Encoding, SectionBuffer};
+use super::strings::StringSection;
 
 /// The DWARF sections that units are appended to, and the strings all units share.
 #[derive(Debug)]
-pub(super) struct DebugInfo {
-    pub info: Section,
-    pub line: Section,
-    pub aranges: Section,
-    pub strings: StringTable,
-    pub paths: StringTable,
-    /// What each unit says of itself.
+pub(super) struct DwarfSections {
+    pub info: SectionBuffer,
+    pub line: SectionBuffer,
+    pub aranges: SectionBuffer,
+    pub strings: StringSection,
+    pub paths: StringSection,
+    /// Attributes that all units have: offsets of strings in `.debug_str` and `.debug_line_str`.
     pub title: u32,
     pub title_path: u32,
     pub producer: u32,
     pub directory: u32,
 }
 
-impl DebugInfo {
+impl DwarfSections {
     pub fn new(spec: &ImageSpec, encoding: Encoding) -> Result<Self, Error> {
         // The title is a file name to readers, and those cannot be empty.
         let title = if spec.title.is_empty() { "[jit]" } else { &spec.title };
-        let mut strings = StringTable::new(".debug_str");
-        let mut paths = StringTable::new(".debug_line_str");
+        let mut strings = StringSection::new(".debug_str");
+        let mut paths = StringSection::new(".debug_line_str");
         Ok(Self {
             title: strings.intern(title)?,
             producer: strings.intern(concat!("perfuse ", env!("CARGO_PKG_VERSION")))?,
             title_path: paths.intern(title)?,
             directory: paths.intern(&spec.comp_dir)?,
-            info: Section::new(encoding),
-            line: Section::new(encoding),
-            aranges: Section::new(encoding),
+            info: SectionBuffer::new(encoding),
+            line: SectionBuffer::new(encoding),
+            aranges: SectionBuffer::new(encoding),
             strings,
             paths,
         })

@@ -1,17 +1,20 @@
+//! The table of source files of a unit.
+
 use rustc_hash::FxHashMap;
 
-use super::Error;
-use super::strings::StringTable;
+use super::image::Error;
+use super::strings::StringSection;
 
-/// The source files of one unit, numbered as they come.
+/// The source files of one unit, numbered in the order of their first use.
 #[derive(Debug, Default)]
-pub(super) struct Files {
+pub(super) struct UnitFiles {
     paths: Vec<u32>,
     by_path: FxHashMap<u32, u32>,
+    /// The file that was looked up last: rows of a function often have the same one.
     last: Option<(String, u32)>,
 }
 
-impl Files {
+impl UnitFiles {
     /// Files of a new unit. File 0 stands for the unit itself.
     pub fn reset(&mut self, unit: u32) {
         self.paths.clear();
@@ -22,15 +25,15 @@ impl Files {
 
     /// Number of a file, from 1; 0 for no file, as rows of line 0 have: gdb 13 crashes on an empty path.
     #[inline]
-    pub fn index(&mut self, path: &str, strings: &mut StringTable) -> Result<u32, Error> {
+    pub fn index(&mut self, path: &str, strings: &mut StringSection) -> Result<u32, Error> {
         match &self.last {
             Some((last, index)) if last == path => Ok(*index),
             _ if path.is_empty() => Ok(0),
-            _ => self.find(path, strings),
+            _ => self.find_or_add(path, strings),
         }
     }
 
-    fn find(&mut self, path: &str, strings: &mut StringTable) -> Result<u32, Error> {
+    fn find_or_add(&mut self, path: &str, strings: &mut StringSection) -> Result<u32, Error> {
         let offset = strings.intern(local_path(path))?;
         let next = self.paths.len() as u32;
         let index = *self.by_path.entry(offset).or_insert(next);
@@ -60,8 +63,8 @@ mod tests {
 
     #[test]
     fn a_path_has_one_number_in_a_unit() {
-        let mut strings = StringTable::new(".debug_line_str");
-        let mut files = Files::default();
+        let mut strings = StringSection::new(".debug_line_str");
+        let mut files = UnitFiles::default();
         files.reset(0);
         let numbers = ["/a.js", "/a.js", "/b.js", "file:///a.js", "node:fs", "file://host/a.js"]
             .map(|path| files.index(path, &mut strings).unwrap());

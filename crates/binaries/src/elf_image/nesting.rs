@@ -1,51 +1,55 @@
-use super::Inline;
+//! Nests inlined calls as DWARF requires.
 
-/// An inlined call as it goes into the image: inside its caller's range, beside its siblings.
+use super::image::InlineCall;
+
+/// An inlined call as it is written: inside its caller's range and apart from its siblings'.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Scope {
+pub(super) struct InlineScope {
     /// Bytes from the start of the code.
     pub start: u64,
     /// First byte after it.
     pub end: u64,
     /// 0 for a call from the outer function; at most one more than the scope before.
     pub depth: u32,
-    /// Which of the given inlined calls it is.
+    /// Index of the inlined call.
     pub index: usize,
 }
 
 /// Nests the inlined calls of code of `size` bytes, depth first, and fills `scopes` with them.
 ///
-/// DWARF wants a call's range within its caller's and apart from its siblings'. Ranges are clipped to that; a call that has
-/// nothing left or no caller is left out, and so is what it calls.
-pub(super) fn nest(inlines: &[Inline<'_>], size: u64, scopes: &mut Vec<Scope>) {
+/// DWARF requires a call's range to be within its caller's and apart from its siblings'. Ranges are clipped to that; a call
+/// with an empty range or without a caller is left out, with the calls inside it.
+pub(super) fn nest(inlines: &[InlineCall<'_>], size: u64, scopes: &mut Vec<InlineScope>) {
     scopes.clear();
-    let key = |&index: &usize| (inlines[index].start, inlines[index].depth);
     if inlines.is_sorted_by_key(|inline| (inline.start, inline.depth)) {
-        place(inlines, 0..inlines.len(), size, scopes);
+        place(inlines.iter().enumerate(), size, scopes);
     } else {
-        let mut order: Vec<usize> = (0..inlines.len()).collect();
-        order.sort_by_key(key);
-        place(inlines, order, size, scopes);
+        let mut order: Vec<_> = inlines.iter().enumerate().collect();
+        order.sort_by_key(|(_, inline)| (inline.start, inline.depth));
+        place(order, size, scopes);
     }
 }
 
-fn place(inlines: &[Inline<'_>], order: impl IntoIterator<Item = usize>, size: u64, scopes: &mut Vec<Scope>) {
-    // The scopes open at this point, outermost (the function itself) first: where each ends, and up to where it is taken.
+fn place<'a>(
+    inlines: impl IntoIterator<Item = (usize, &'a InlineCall<'a>)>,
+    size: u64,
+    scopes: &mut Vec<InlineScope>,
+) {
+    // The scopes open at this point, outermost (the function itself) first: the end of each, and the end of its last call.
     let mut open = vec![(size, 0)];
-    for index in order {
-        let inline = &inlines[index];
-        let callers = inline.depth as usize + 1;
+    for (index, inline) in inlines {
+        let callers = (inline.depth as usize).saturating_add(1);
         if open.len() < callers {
             continue;
         }
         open.truncate(callers);
-        let (caller_end, taken) = &mut open[callers - 1];
+        let Some((caller_end, taken)) = open.last_mut() else { continue };
         let start = inline.start.max(*taken);
         let end = inline.start.saturating_add(inline.size).min(*caller_end);
         if start < end {
             *taken = end;
             open.push((end, start));
-            scopes.push(Scope { start, end, depth: inline.depth, index });
+            scopes.push(InlineScope { start, end, depth: inline.depth, index });
         }
     }
 }
@@ -56,11 +60,11 @@ mod tests {
 
     use super::*;
 
-    fn inline(start: u64, size: u64, depth: u32) -> Inline<'static> {
-        Inline { start, size, depth, name: "f", ..Inline::default() }
+    fn inline(start: u64, size: u64, depth: u32) -> InlineCall<'static> {
+        InlineCall { start, size, depth, name: "f", ..InlineCall::default() }
     }
 
-    fn nested(inlines: &[Inline<'_>], size: u64) -> Vec<(u64, u64, u32)> {
+    fn nested(inlines: &[InlineCall<'_>], size: u64) -> Vec<(u64, u64, u32)> {
         let mut scopes = Vec::new();
         nest(inlines, size, &mut scopes);
         scopes.iter().map(|scope| (scope.start, scope.end, scope.depth)).collect()
@@ -77,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_sticks_out_is_clipped_and_orphans_are_left_out() {
+    fn ranges_are_clipped_and_calls_without_a_caller_are_left_out() {
         assert_eq!(nested(&[inline(8, u64::MAX, 0), inline(10, 100, 1)], 32), [(8, 32, 0), (10, 32, 1)]);
         assert_eq!(nested(&[inline(0, 8, 0), inline(4, 8, 0)], 32), [(0, 8, 0), (8, 12, 0)]);
         assert_eq!(nested(&[inline(0, 8, 0), inline(2, 2, 2), inline(40, 2, 0)], 32), [(0, 8, 0)]);

@@ -1,15 +1,17 @@
+//! The ranges of an image's addresses that code is placed in.
+
 use super::section::Encoding;
 
 /// First byte of `.text`: a page for the headers and the build id.
 pub(super) const TEXT_START: u64 = 0x1000;
 
-/// Longer code is cut: no compiler emits it, and one false size must not use up the address space.
+/// Longer code is truncated: no compiler emits it, and one wrong size must not use up the address space.
 const MAX_CODE: u64 = 1 << 32;
 const MAX_CODE_32: u64 = 1 << 28;
 
 /// A range of the image's addresses that code is placed in, piece after piece.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Region {
+pub(super) struct AddressRegion {
     pub start: u64,
     /// First byte after the last piece.
     pub end: u64,
@@ -17,7 +19,7 @@ pub(super) struct Region {
     max_code: u64,
 }
 
-impl Region {
+impl AddressRegion {
     /// Code whose bytes are in the file; its address is its file offset.
     pub fn text(encoding: Encoding) -> Self {
         Self::new(encoding, TEXT_START, absent_start(encoding))
@@ -34,11 +36,11 @@ impl Region {
 
     /// Address and size of the next piece; `None` where the region is full.
     ///
-    /// Pieces start at multiples of 16, and not even empty ones share an address: symbols are told apart by it.
+    /// Pieces start at multiples of 16, and not even empty ones share an address, which identifies their symbols.
     pub fn place(&mut self, size: u64) -> Option<(u64, u64)> {
         let size = size.min(self.max_code);
-        let start = if self.is_empty() { self.start } else { (self.end + 16) & !15 };
-        let end = start + size;
+        let start = if self.is_empty() { self.start } else { self.end.checked_add(16)? & !15 };
+        let end = start.checked_add(size)?;
         if end > self.limit {
             return None;
         }
@@ -51,7 +53,7 @@ impl Region {
     }
 
     pub fn size(&self) -> u64 {
-        self.end - self.start
+        self.end.saturating_sub(self.start)
     }
 }
 

@@ -1,4 +1,6 @@
-use super::Error;
+//! Buffers for the bytes of sections, in the byte order and class of the image.
+
+use super::image::Error;
 
 /// Byte order and class of the image.
 #[derive(Clone, Copy, Debug)]
@@ -15,12 +17,12 @@ impl Encoding {
 
 /// The bytes of one section, gathered in the image's byte order and class.
 #[derive(Debug)]
-pub(super) struct Section {
+pub(super) struct SectionBuffer {
     pub bytes: Vec<u8>,
     pub encoding: Encoding,
 }
 
-impl Section {
+impl SectionBuffer {
     pub fn new(encoding: Encoding) -> Self {
         Self { bytes: Vec::new(), encoding }
     }
@@ -45,7 +47,7 @@ impl Section {
         self.bytes.extend(if self.encoding.big_endian { value.to_be_bytes() } else { value.to_le_bytes() });
     }
 
-    /// An address, offset or size: 4 bytes or 8, by class. The regions keep what a 32-bit image holds below 4 GiB.
+    /// An address, offset or size: 4 bytes or 8, by class. The regions keep the addresses of a 32-bit image below 4 GiB.
     pub fn word(&mut self, value: u64) {
         if self.encoding.is_64 { self.u64(value) } else { self.u32(value as u32) }
     }
@@ -89,7 +91,7 @@ mod tests {
     #[test]
     fn numbers_are_encoded_as_gimli_reads_them() {
         for value in [0, 1, 63, 64, 127, 128, 0x3fff, 0x4000, u64::MAX] {
-            let mut section = Section::new(Encoding { big_endian: false, is_64: true });
+            let mut section = SectionBuffer::new(Encoding { big_endian: false, is_64: true });
             section.uleb(value);
             section.sleb(value as i64);
             section.sleb((value as i64).wrapping_neg());

@@ -1,23 +1,25 @@
+//! Sections of strings.
+
 use std::borrow::Cow;
 use std::hash::BuildHasher;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::Error;
+use super::image::Error;
 
 /// A section of NUL-terminated strings, each written once.
 ///
-/// Strings are found again by their 64-bit hash and compared with the bytes of the section, so that none is kept twice in
-/// memory. Two that share a hash are both written: larger by a string, never wrong.
+/// Strings are found again by their 64-bit hash and compared with the bytes of the section, so that none is stored twice in
+/// memory. Two that share a hash are both written: the section is larger, and never wrong.
 #[derive(Debug)]
-pub(super) struct StringTable {
+pub(super) struct StringSection {
     name: &'static str,
     pub bytes: Vec<u8>,
     by_hash: FxHashMap<u64, u32>,
 }
 
-impl StringTable {
-    /// An empty table, whose offset 0 is the empty string, as ELF wants it.
+impl StringSection {
+    /// An empty table, whose offset 0 is the empty string, as ELF requires.
     pub fn new(name: &'static str) -> Self {
         Self { name, bytes: vec![0], by_hash: FxHashMap::default() }
     }
@@ -33,7 +35,7 @@ impl StringTable {
         let text = without_nul(text);
         let hash = FxBuildHasher.hash_one(&*text);
         if let Some(&offset) = self.by_hash.get(&hash)
-            && self.holds(offset, text.as_bytes())
+            && self.contains_at(offset, text.as_bytes())
         {
             return Ok(offset);
         }
@@ -44,8 +46,11 @@ impl StringTable {
         Ok(offset)
     }
 
-    fn holds(&self, offset: u32, text: &[u8]) -> bool {
-        self.bytes[offset as usize..].strip_prefix(text).is_some_and(|rest| rest.first() == Some(&0))
+    fn contains_at(&self, offset: u32, text: &[u8]) -> bool {
+        self.bytes
+            .get(offset as usize..)
+            .and_then(|tail| tail.strip_prefix(text))
+            .is_some_and(|rest| rest.first() == Some(&0))
     }
 }
 
@@ -63,8 +68,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_string_is_written_once_and_prefixes_are_told_apart() {
-        let mut table = StringTable::new(".debug_str");
+    fn a_string_is_written_once_and_a_prefix_is_another_string() {
+        let mut table = StringSection::new(".debug_str");
         let long = table.intern("render frame").unwrap();
         let short = table.intern("render").unwrap();
         assert_ne!(long, short);
@@ -75,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_nul_inside_a_name_does_not_end_it() {
-        let mut table = StringTable::new(".strtab");
+        let mut table = StringSection::new(".strtab");
         table.intern("a\0b").unwrap();
         assert_eq!(table.bytes, "\0a\u{fffd}b\0".as_bytes());
     }

@@ -1,47 +1,50 @@
+//! Compilation units: the DWARF entries of functions next to each other in the image.
+
 use std::io::Write;
 
 use gimli::constants::{DW_INL_inlined, DW_UT_compile};
 use rustc_hash::FxHashMap;
 
-use super::debug_info::DebugInfo;
-use super::files::Files;
+use super::abbreviations;
+use super::debug_info::DwarfSections;
+use super::files::UnitFiles;
+use super::image::{CodeObject, Error, InlineCall};
 use super::line_program::LineProgram;
-use super::nesting::{Scope, nest};
-use super::section::{Encoding, Section};
-use super::{CodeObject, Error, Inline, abbreviations};
+use super::nesting::{InlineScope, nest};
+use super::section::{Encoding, SectionBuffer};
 
-/// A unit is closed when it holds this much: readers decode a unit whole for one address in it.
+/// A unit is closed when it has this much: readers decode a whole unit for one address in it.
 const MAX_FUNCTIONS: u64 = 512;
 const MAX_LINE_PROGRAM: usize = 64 << 10;
 
-/// A compilation unit in the making: functions next to each other in the image, their lines and inlined calls.
+/// The compilation unit being written: functions next to each other in the image, their lines and inlined calls.
 #[derive(Debug)]
-pub(super) struct Unit {
+pub(super) struct CompilationUnit {
     /// Entries below the unit's own.
-    entries: Section,
+    entries: SectionBuffer,
     lines: LineProgram,
-    files: Files,
+    files: UnitFiles,
     /// Functions that were inlined somewhere in this unit, by name, file and line: offset of their entry in the unit.
     abstract_functions: FxHashMap<(u32, Option<u32>, u32), u32>,
-    scopes: Vec<Scope>,
+    scopes: Vec<InlineScope>,
     num_functions: u64,
     low_pc: u64,
     high_pc: u64,
 }
 
-/// Rows a function took.
+/// Numbers of rows that a function added.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Counts {
+pub(super) struct UnitCounts {
     pub line_rows: u64,
     pub inlined_calls: u64,
 }
 
-impl Unit {
-    pub fn new(encoding: Encoding, debug: &DebugInfo) -> Self {
-        let mut files = Files::default();
+impl CompilationUnit {
+    pub fn new(encoding: Encoding, debug: &DwarfSections) -> Self {
+        let mut files = UnitFiles::default();
         files.reset(debug.title_path);
         Self {
-            entries: Section::new(encoding),
+            entries: SectionBuffer::new(encoding),
             lines: LineProgram::new(encoding),
             files,
             abstract_functions: FxHashMap::default(),
@@ -58,17 +61,19 @@ impl Unit {
         code: &CodeObject<'_>,
         start: u64,
         size: u64,
-        debug: &mut DebugInfo,
-    ) -> Result<Counts, Error> {
+        debug: &mut DwarfSections,
+    ) -> Result<UnitCounts, Error> {
         if self.num_functions == 0 {
             self.low_pc = start;
         }
-        self.high_pc = start + size;
-        self.num_functions += 1;
+        self.high_pc = start.saturating_add(size);
+        self.num_functions = self.num_functions.saturating_add(1);
         let line_rows = self.lines.sequence(start, size, code.lines, &mut self.files, &mut debug.paths)?;
         let mut scopes = std::mem::take(&mut self.scopes);
         nest(code.inlines, size, &mut scopes);
-        let origins = scopes.iter().map(|scope| self.abstract_function(&code.inlines[scope.index], debug));
+        let origins = scopes
+            .iter()
+            .filter_map(|scope| Some(self.abstract_function(code.inlines.get(scope.index)?, debug)));
         let origins = origins.collect::<Result<Vec<_>, _>>()?;
         self.subprogram(code, start, size, !scopes.is_empty(), debug)?;
         self.inlined_calls(code, start, &scopes, &origins, debug)?;
@@ -77,7 +82,7 @@ impl Unit {
         if self.num_functions >= MAX_FUNCTIONS || self.lines.len() >= MAX_LINE_PROGRAM {
             self.flush(debug)?;
         }
-        Ok(Counts { line_rows, inlined_calls })
+        Ok(UnitCounts { line_rows, inlined_calls })
     }
 
     fn subprogram(
@@ -86,7 +91,7 @@ impl Unit {
         start: u64,
         size: u64,
         children: bool,
-        debug: &mut DebugInfo,
+        debug: &mut DwarfSections,
     ) -> Result<(), Error> {
         let linkage_name = code.linkage_name != code.name;
         self.entries.u8(abbreviations::subprogram(children, linkage_name, code.path.is_some()));
@@ -108,7 +113,7 @@ impl Unit {
         path: Option<&str>,
         line: Option<u32>,
         column: Option<u32>,
-        debug: &mut DebugInfo,
+        debug: &mut DwarfSections,
     ) -> Result<(), Error> {
         if let Some(path) = path {
             self.entries.uleb(self.files.index(path, &mut debug.paths)?.into());
@@ -118,8 +123,12 @@ impl Unit {
         Ok(())
     }
 
-    /// Offset in the unit of the entry that stands for an inlined function; made where the unit has none yet.
-    fn abstract_function(&mut self, inline: &Inline<'_>, debug: &mut DebugInfo) -> Result<u32, Error> {
+    /// Offset in the unit of the entry that stands for an inlined function; added where the unit has none yet.
+    fn abstract_function(
+        &mut self,
+        inline: &InlineCall<'_>,
+        debug: &mut DwarfSections,
+    ) -> Result<u32, Error> {
         let name = debug.strings.intern(inline.name)?;
         let file = inline.path.map(|path| self.files.index(path, &mut debug.paths)).transpose()?;
         let line = inline.line.unwrap_or(0);
@@ -146,22 +155,22 @@ impl Unit {
         &mut self,
         code: &CodeObject<'_>,
         start: u64,
-        scopes: &[Scope],
+        scopes: &[InlineScope],
         origins: &[u32],
-        debug: &mut DebugInfo,
+        debug: &mut DwarfSections,
     ) -> Result<(), Error> {
-        // Where the functions open at this point are declared: a call without a path is in its caller's file.
+        // Source files of the function and of the inlined calls around this point: a call without a path is in its caller's file.
         let mut callers = vec![code.path];
         for (index, (scope, &origin)) in scopes.iter().zip(origins).enumerate() {
-            let inline = &code.inlines[scope.index];
-            callers.truncate(scope.depth as usize + 1);
-            let path = inline.call_path.or(callers[scope.depth as usize]);
+            let Some(inline) = code.inlines.get(scope.index) else { continue };
+            callers.truncate((scope.depth as usize).saturating_add(1));
+            let path = inline.call_path.or(callers.last().copied().flatten());
             callers.push(inline.path);
-            let next_depth = scopes.get(index + 1).map_or(0, |next| next.depth);
+            let next_depth = scopes.get(index.saturating_add(1)).map_or(0, |next| next.depth);
             self.entries.u8(abbreviations::inlined(next_depth > scope.depth, path.is_some()));
             self.entries.u32(origin);
-            self.entries.word(start + scope.start);
-            self.entries.uleb(scope.end - scope.start);
+            self.entries.word(start.saturating_add(scope.start));
+            self.entries.uleb(scope.end.saturating_sub(scope.start));
             self.position(path, inline.call_line, inline.call_column, debug)?;
             for _ in next_depth..scope.depth {
                 self.entries.u8(0);
@@ -177,7 +186,7 @@ impl Unit {
     ///
     /// # Errors
     /// [`Error::TooLarge`] where a section passes 4 GiB.
-    pub fn flush(&mut self, debug: &mut DebugInfo) -> Result<(), Error> {
+    pub fn flush(&mut self, debug: &mut DwarfSections) -> Result<(), Error> {
         if self.num_functions == 0 {
             return Ok(());
         }
@@ -185,7 +194,10 @@ impl Unit {
         let (unit, lines) = (debug.info.offset(".debug_info")?, debug.line.offset(".debug_line")?);
         self.lines.flush(&self.files, debug.directory, &mut debug.line)?;
         self.entries.u8(0);
-        let len = len_unit_header(encoding) - 4 + self.entries.offset(".debug_info")?;
+        let len_header = len_unit_header(encoding).saturating_sub(4);
+        let len = len_header
+            .checked_add(self.entries.offset(".debug_info")?)
+            .ok_or(Error::TooLarge(".debug_info"))?;
         let info = &mut debug.info;
         info.u32(len);
         info.u16(5);
@@ -198,7 +210,7 @@ impl Unit {
         info.u32(debug.directory);
         info.u32(lines);
         info.word(self.low_pc);
-        info.u64(self.high_pc - self.low_pc);
+        info.u64(self.high_pc.saturating_sub(self.low_pc));
         info.append(&self.entries.bytes);
         self.address_range(unit, &mut debug.aranges);
 
@@ -209,16 +221,16 @@ impl Unit {
         Ok(())
     }
 
-    /// Tells readers which unit an address is in (DWARF 5, section 6.1.2); perf's need it.
-    fn address_range(&self, unit: u32, aranges: &mut Section) {
+    /// Adds the address range of the unit to `.debug_aranges` (DWARF 5, section 6.1.2), which perf needs.
+    fn address_range(&self, unit: u32, aranges: &mut SectionBuffer) {
         let address_bytes = aranges.encoding.address_bytes();
-        aranges.u32(12 + 4 * u32::from(address_bytes));
+        aranges.u32(if aranges.encoding.is_64 { 12 + 4 * 8 } else { 12 + 4 * 4 });
         aranges.u16(2);
         aranges.u32(unit);
         aranges.u8(address_bytes);
         aranges.u8(0);
         aranges.u32(0);
-        for word in [self.low_pc, self.high_pc - self.low_pc, 0, 0] {
+        for word in [self.low_pc, self.high_pc.saturating_sub(self.low_pc), 0, 0] {
             aranges.word(word);
         }
     }
@@ -226,5 +238,5 @@ impl Unit {
 
 /// Bytes of a unit up to its first child entry.
 fn len_unit_header(encoding: Encoding) -> u32 {
-    12 + 25 + u32::from(encoding.address_bytes())
+    if encoding.is_64 { 12 + 25 + 8 } else { 12 + 25 + 4 }
 }

@@ -1,3 +1,5 @@
+//! The symbols of an ELF file.
+
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -9,7 +11,7 @@ use super::address_space::AddressSpace;
 use super::dwarf::has_dwarf;
 use super::elf_symbols::{ElfSymbols, name_at, strings_range};
 use super::image::Image;
-use super::plt::{PltStubs, Target};
+use super::plt::{PltStubs, StubTarget};
 
 /// A program, a library or a kernel module, with the file that has its symbols.
 #[derive(Debug)]
@@ -22,7 +24,7 @@ pub(crate) struct ElfModule {
     plt: OnceLock<PltStubs>,
 }
 
-/// The best symbol table there is.
+/// The symbol table that is used.
 #[derive(Debug)]
 struct SymbolTable {
     symbols: ElfSymbols,
@@ -34,10 +36,10 @@ struct SymbolTable {
 
 /// A symbol that covers an address.
 #[derive(Debug)]
-pub(crate) struct Symbol<'a> {
+pub(crate) struct CoveringSymbol<'a> {
     pub(crate) address: u64,
     pub(crate) name: Cow<'a, [u8]>,
-    /// Whether the table tells where it ends, so that it certainly covers the address.
+    /// Whether the table states its size, so that it certainly covers the address.
     pub(crate) is_sized: bool,
 }
 
@@ -45,35 +47,35 @@ impl ElfModule {
     /// Reads the symbols of an image, or of its debug file where it has been stripped.
     ///
     /// # Errors
-    /// The reader's words for headers that make no sense.
+    /// The reader's message for headers that are damaged.
     pub(crate) fn read(image: Arc<Image>, debug_image: Option<Arc<Image>>) -> object::Result<Self> {
         let space = match image.elf()? {
             File::Elf32(file) => AddressSpace::of(&file),
             File::Elf64(file) => AddressSpace::of(&file),
             _ => AddressSpace::Segments(Vec::new()),
         };
-        let complete = |image| SymbolTable::read(image, &space, Table::All);
+        let complete = |image| SymbolTable::read(image, &space, TableKind::All);
         let symbols = complete(&image)
             .or_else(|| complete(debug_image.as_ref()?))
-            .or_else(|| SymbolTable::read(&image, &space, Table::Exported))
+            .or_else(|| SymbolTable::read(&image, &space, TableKind::Exported))
             .unwrap_or_else(|| SymbolTable::none(&image));
         Ok(Self { image, space, debug_image, symbols, plt: OnceLock::new() })
     }
 
     /// The function at an address, or the stub that calls one.
-    pub(crate) fn symbol(&self, address: u64) -> Option<Symbol<'_>> {
+    pub(crate) fn symbol(&self, address: u64) -> Option<CoveringSymbol<'_>> {
         self.function(address).or_else(|| self.stub(address))
     }
 
-    fn function(&self, address: u64) -> Option<Symbol<'_>> {
+    fn function(&self, address: u64) -> Option<CoveringSymbol<'_>> {
         let table = &self.symbols;
         let found = table.symbols.find(address)?;
         let strings = table.image.get(table.strings.clone()).unwrap_or_default();
         let name = name_at(strings, found.name).into();
-        Some(Symbol { address: found.address, name, is_sized: found.size != 0 })
+        Some(CoveringSymbol { address: found.address, name, is_sized: found.size != 0 })
     }
 
-    fn stub(&self, address: u64) -> Option<Symbol<'_>> {
+    fn stub(&self, address: u64) -> Option<CoveringSymbol<'_>> {
         let plt = self.plt.get_or_init(|| match self.image.elf() {
             Ok(File::Elf32(file)) => PltStubs::read(&file),
             Ok(File::Elf64(file)) => PltStubs::read(&file),
@@ -81,15 +83,15 @@ impl ElfModule {
         });
         let (address, target) = plt.find(address)?;
         let name = match target {
-            Target::Dynamic(name) => {
+            StubTarget::Dynamic(name) => {
                 name_at(self.image.get(plt.strings.clone()).unwrap_or_default(), name).into()
             }
-            Target::Chosen(by) => self.function(by)?.name,
+            StubTarget::Resolver(by) => self.function(by)?.name,
         };
-        Some(Symbol { address, name: [&name, &b"@plt"[..]].concat().into(), is_sized: true })
+        Some(CoveringSymbol { address, name: [&name, &b"@plt"[..]].concat().into(), is_sized: true })
     }
 
-    /// Why [`Self::symbol`] finds nothing.
+    /// The reason why [`Self::symbol`] finds nothing.
     pub(crate) fn why_no_symbol(&self) -> &'static str {
         if self.symbols.symbols.is_empty() {
             "the module has no symbol table"
@@ -107,35 +109,38 @@ impl ElfModule {
     }
 }
 
-/// Whether an image lacks its full symbol table or, where that is wanted, DWARF: then a debug file is worth a search.
+/// Whether an image lacks its full symbol table or, where requested, DWARF: then a debug file is searched.
 pub(crate) fn is_stripped(elf: &File<'_>, with_dwarf: bool) -> bool {
     elf.symbol_table().is_none() || (with_dwarf && !has_dwarf(elf))
 }
 
+/// Which symbol table of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Table {
+enum TableKind {
+    /// `.symtab`.
     All,
+    /// `.dynsym`.
     Exported,
 }
 
 impl SymbolTable {
-    fn read(image: &Arc<Image>, space: &AddressSpace, table: Table) -> Option<Self> {
+    fn read(image: &Arc<Image>, space: &AddressSpace, table: TableKind) -> Option<Self> {
         match image.elf().ok()? {
-            File::Elf32(file) => Self::of(&file, image, space, table),
-            File::Elf64(file) => Self::of(&file, image, space, table),
+            File::Elf32(file) => Self::read_kind(&file, image, space, table),
+            File::Elf64(file) => Self::read_kind(&file, image, space, table),
             _ => None,
         }
     }
 
-    fn of<'data, Elf: FileHeader<Endian = Endianness>>(
+    fn read_kind<'data, Elf: FileHeader<Endian = Endianness>>(
         file: &ElfFile<'data, Elf>,
         image: &Arc<Image>,
         space: &AddressSpace,
-        which: Table,
+        which: TableKind,
     ) -> Option<Self> {
         let table = match which {
-            Table::All => file.elf_symbol_table(),
-            Table::Exported => file.elf_dynamic_symbol_table(),
+            TableKind::All => file.elf_symbol_table(),
+            TableKind::Exported => file.elf_dynamic_symbol_table(),
         };
         let strings = strings_range(file, table)?;
         let symbols = ElfSymbols::read(file, table, space, image.get(strings.clone())?);
@@ -143,7 +148,7 @@ impl SymbolTable {
             symbols,
             image: Arc::clone(image),
             strings,
-            is_complete: which == Table::All,
+            is_complete: which == TableKind::All,
         })
     }
 

@@ -1,10 +1,12 @@
+//! The functions of an ELF symbol table.
+
 use std::ops::Range;
 
 use object::read::elf::{ElfFile, FileHeader, SectionHeader, Sym, SymbolTable};
 use object::{Endianness, SymbolIndex as ElfIndex, elf};
 
 use super::address_space::AddressSpace;
-use super::symbol_index::{Span, SymbolIndex, by_familiarity};
+use super::symbol_index::{SymbolIndex, SymbolSpan, by_familiarity};
 
 /// The functions of one symbol table, sorted by address.
 #[derive(Debug, Default)]
@@ -13,16 +15,17 @@ pub(crate) struct ElfSymbols {
     symbols: Vec<ElfSymbol>,
 }
 
-/// One function's place, and where its name is.
+/// A function: its address, and the offset of its name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ElfSymbol {
     pub(crate) address: u64,
-    /// 0 where its writer gave none.
+    /// 0 where none is recorded.
     pub(crate) size: u64,
     /// End of its section, which a symbol without a size cannot pass.
     section_end: u64,
     /// Offset into the table's strings.
     pub(crate) name: u32,
+    /// Which of several symbols at one address is preferred: the highest.
     merit: u8,
 }
 
@@ -36,7 +39,7 @@ impl ElfSymbols {
     ) -> Self {
         let sections = text_sections(file, space);
         let machine = file.elf_header().e_machine(file.endian());
-        let read = Reader { endian: file.endian(), machine, sections, strings };
+        let read = FunctionReader { endian: file.endian(), machine, sections, strings };
         let mut symbols: Vec<ElfSymbol> = table
             .enumerate()
             .filter_map(|(index, symbol)| read.function::<Elf>(table, index, symbol))
@@ -60,10 +63,10 @@ impl ElfSymbols {
 /// The bytes of a name in a string table.
 pub(crate) fn name_at(strings: &[u8], offset: u32) -> &[u8] {
     let tail = strings.get(offset as usize..).unwrap_or_default();
-    &tail[..memchr::memchr(0, tail).unwrap_or(tail.len())]
+    tail.get(..memchr::memchr(0, tail).unwrap_or(tail.len())).unwrap_or_default()
 }
 
-/// Where a symbol table's strings lie in the file.
+/// The range of the file with a symbol table's strings.
 pub(crate) fn strings_range<'data, Elf: FileHeader<Endian = Endianness>>(
     file: &ElfFile<'data, Elf>,
     table: &SymbolTable<'data, Elf>,
@@ -91,22 +94,24 @@ fn text_sections<Elf: FileHeader<Endian = Endianness>>(
     file.elf_section_table().iter().enumerate().map(text).collect()
 }
 
+/// An executable section.
 #[derive(Clone, Copy)]
 struct TextSection {
-    /// What to add to a symbol's value.
+    /// Added to a symbol's value for its address.
     bias: u64,
     end: u64,
 }
 
-struct Reader<'data> {
+/// Decides which symbols are functions.
+struct FunctionReader<'data> {
     endian: Endianness,
     machine: elf::Machine,
     sections: Vec<Option<TextSection>>,
     strings: &'data [u8],
 }
 
-impl Reader<'_> {
-    /// The symbol as a function: typed as one, or a label that a person wrote in assembly.
+impl FunctionReader<'_> {
+    /// The symbol as a function: typed as one, or a label in hand-written assembly.
     fn function<'data, Elf: FileHeader<Endian = Endianness>>(
         &self,
         table: &SymbolTable<'data, Elf>,
@@ -127,7 +132,7 @@ impl Reader<'_> {
         }
         let mut address = Into::<u64>::into(symbol.st_value(self.endian)).checked_add(section.bias)?;
         if self.machine == elf::EM_ARM && is_function {
-            // The lowest bit tells Thumb code from Arm code.
+            // The lowest bit distinguishes Thumb code from Arm code.
             address &= !1;
         }
         let bind = symbol.st_bind();
@@ -143,25 +148,27 @@ impl Reader<'_> {
     }
 }
 
-/// What each symbol covers. Of overlapping ones the later start wins, then the later in the order. One without a size
-/// goes on to the next address that has a symbol; within a sized function, or at its start, it is only a label.
-fn spans(symbols: &[ElfSymbol]) -> impl Iterator<Item = Span> + '_ {
+/// The range that each symbol covers. Of overlapping ones the later start wins, then the later in the order. One without a
+/// size extends to the next address that has a symbol; within a sized function, or at its start, it is only a label.
+fn spans(symbols: &[ElfSymbol]) -> impl Iterator<Item = SymbolSpan> + '_ {
     let mut sized_end = 0;
     let mut next = 0;
     symbols.iter().enumerate().map(move |(index, symbol)| {
         while symbols.get(next).is_some_and(|later| later.address <= symbol.address) {
-            next += 1;
+            next = next.saturating_add(1);
         }
+        let is_after_sized =
+            || next.checked_sub(1).and_then(|last| symbols.get(last)).is_some_and(|last| last.size != 0);
         let end = if symbol.size != 0 {
             let end = symbol.address.saturating_add(symbol.size);
             sized_end = sized_end.max(end);
             end
-        } else if symbol.address < sized_end || symbols[next - 1].size != 0 {
+        } else if symbol.address < sized_end || is_after_sized() {
             symbol.address
         } else {
             symbols.get(next).map_or(u64::MAX, |later| later.address).min(symbol.section_end)
         };
         let rank = index as u32;
-        Span { start: symbol.address, end, rank, symbol: rank }
+        SymbolSpan { start: symbol.address, end, rank, symbol: rank }
     })
 }

@@ -1,6 +1,8 @@
+//! Symbol lists of kernels.
+
 use memchr::memchr;
 
-use super::symbol_index::{Span, SymbolIndex, by_familiarity};
+use super::symbol_index::{SymbolIndex, SymbolSpan, by_familiarity};
 
 /// The kernel's own symbol list, as `/proc/kallsyms` prints it: `ffffffff81000000 T _text`, modules' with a tab and
 /// `[name]` after it.
@@ -8,14 +10,15 @@ use super::symbol_index::{Span, SymbolIndex, by_familiarity};
 pub(crate) struct Kallsyms {
     text: Vec<u8>,
     index: SymbolIndex,
-    lines: Vec<Line>,
-    /// What to subtract from a position for an address of this list.
+    lines: Vec<KernelSymbol>,
+    /// Subtracted from a position for an address of this list.
     slide: u64,
     is_module: bool,
 }
 
+/// A line of the list.
 #[derive(Clone, Copy, Debug)]
-struct Line {
+struct KernelSymbol {
     address: u64,
     /// Offset in the text.
     name: u32,
@@ -24,16 +27,16 @@ struct Line {
     is_global: bool,
 }
 
-/// The list has no sizes. A symbol goes on to the next one, but no further than this: the last before a hole in the
-/// address space would cover the hole.
+/// The list has no sizes. A symbol extends to the next one, but no further than this: the last before a gap in the
+/// address space would cover the gap.
 const MAX_SYMBOL_BYTES: u64 = 1 << 20;
 
 impl Kallsyms {
-    /// The whole kernel, whose `reference` symbol (`_text`) was recorded at another address where it has been booted anew
+    /// The whole kernel, whose `reference` symbol (`_text`) was recorded at another address where the machine was rebooted
     /// since.
     ///
     /// # Errors
-    /// Why the list is of no use.
+    /// The reason why the list cannot be used.
     pub(crate) fn kernel(text: Vec<u8>, reference: Option<(&str, u64)>) -> Result<Self, &'static str> {
         let mut list = Self::parse(text, None)?;
         if let Some((name, recorded)) = reference {
@@ -48,7 +51,7 @@ impl Kallsyms {
     /// One module, loaded at `base`; positions are relative to that.
     ///
     /// # Errors
-    /// Why the list is of no use.
+    /// The reason why the list cannot be used.
     pub(crate) fn module(text: Vec<u8>, name: &str, base: u64) -> Result<Self, &'static str> {
         let list = Self::parse(text, Some(name))?;
         Ok(Self { slide: base.wrapping_neg(), is_module: true, ..list })
@@ -68,45 +71,52 @@ impl Kallsyms {
         let mut lines = Vec::new();
         let mut rest = 0;
         while rest < text.len() {
-            let end = memchr(b'\n', &text[rest..]).map_or(text.len(), |len| rest + len);
-            lines.extend(Line::parse(&text, rest, end, module));
-            rest = end + 1;
+            let line = text.get(rest..).unwrap_or_default();
+            let len = memchr(b'\n', line).unwrap_or(line.len());
+            lines.extend(KernelSymbol::parse(line.get(..len).unwrap_or_default(), rest, module));
+            rest = rest.saturating_add(len).saturating_add(1);
         }
         if lines.is_empty() {
-            return Err("the kernel's symbol list has nothing of it");
+            return Err("the kernel's symbol list has no symbols of it");
         }
         if lines.iter().all(|line| line.address == 0) {
             return Err("the kernel hides its addresses (kernel.kptr_restrict)");
         }
-        let name = |line: &Line| &text[line.name as usize..][..line.len_name as usize];
+        let name = |line: &KernelSymbol| name_of(&text, line);
         lines.sort_unstable_by(|left, right| {
-            let key = |line: &Line| (line.address, line.is_text, line.is_global);
+            let key = |line: &KernelSymbol| (line.address, line.is_text, line.is_global);
             key(left).cmp(&key(right)).then_with(|| by_familiarity(name(left), name(right)))
         });
         let index = SymbolIndex::new(spans(&lines));
         Ok(Self { text, index, lines, slide: 0, is_module: false })
     }
 
-    fn name(&self, line: &Line) -> &[u8] {
-        &self.text[line.name as usize..][..line.len_name as usize]
+    fn name(&self, line: &KernelSymbol) -> &[u8] {
+        name_of(&self.text, line)
     }
 }
 
-impl Line {
-    fn parse(text: &[u8], start: usize, end: usize, module: Option<&str>) -> Option<Self> {
-        let (digits, rest) = text[start..end].split_at_checked(memchr(b' ', &text[start..end])?)?;
+fn name_of<'a>(text: &'a [u8], line: &KernelSymbol) -> &'a [u8] {
+    let tail = text.get(line.name as usize..).unwrap_or_default();
+    tail.get(..line.len_name as usize).unwrap_or_default()
+}
+
+impl KernelSymbol {
+    /// Parses a line that starts at an offset of the text.
+    fn parse(line: &[u8], offset: usize, module: Option<&str>) -> Option<Self> {
+        let (digits, rest) = line.split_at_checked(memchr(b' ', line)?)?;
         let address = u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
         let [b' ', kind, b' ', tail @ ..] = rest else { return None };
         let len_name = memchr(b'\t', tail).unwrap_or(tail.len());
         if let Some(module) = module {
-            let tag = tail.get(len_name + 1..)?.strip_prefix(b"[")?.strip_suffix(b"]")?;
+            let tag = tail.get(len_name.checked_add(1)?..)?.strip_prefix(b"[")?.strip_suffix(b"]")?;
             if tag != module.as_bytes() {
                 return None;
             }
         }
         Some(Self {
             address,
-            name: u32::try_from(end - tail.len()).ok()?,
+            name: u32::try_from(offset.checked_add(line.len().checked_sub(tail.len())?)?).ok()?,
             len_name: u32::try_from(len_name).ok()?,
             is_text: matches!(kind, b't' | b'T' | b'w' | b'W'),
             is_global: kind.is_ascii_uppercase(),
@@ -114,17 +124,17 @@ impl Line {
     }
 }
 
-/// Data is kept too, for functions end where it starts.
-fn spans(lines: &[Line]) -> impl Iterator<Item = Span> + '_ {
+/// The range of each symbol. Data is included, because functions end where it starts.
+fn spans(lines: &[KernelSymbol]) -> impl Iterator<Item = SymbolSpan> + '_ {
     let mut next = 0;
     lines.iter().enumerate().map(move |(index, line)| {
         while lines.get(next).is_some_and(|later| later.address <= line.address) {
-            next += 1;
+            next = next.saturating_add(1);
         }
         let farthest = line.address.saturating_add(MAX_SYMBOL_BYTES);
         let end = lines.get(next).map_or(farthest, |later| later.address.min(farthest));
         let rank = index as u32;
-        Span { start: line.address, end, rank, symbol: rank }
+        SymbolSpan { start: line.address, end, rank, symbol: rank }
     })
 }
 
@@ -162,7 +172,7 @@ ffffffffc0000080 t nft_exit\t[nf_tables]
     }
 
     #[test]
-    fn a_kernel_booted_anew_lies_elsewhere() {
+    fn a_rebooted_kernel_has_other_addresses() {
         let list = Kallsyms::kernel(LIST.into(), Some(("_text", 0xffff_ffff_9a00_0000))).expect("a list");
         assert_eq!(list.find(0xffff_ffff_9a00_0110), Some((0xffff_ffff_9a00_0100, &b"do_it"[..])));
         assert!(Kallsyms::kernel(LIST.into(), Some(("_nothing", 1))).is_err());
@@ -177,7 +187,7 @@ ffffffffc0000080 t nft_exit\t[nf_tables]
     }
 
     #[test]
-    fn hidden_addresses_are_told() {
+    fn hidden_addresses_are_reported() {
         let hidden = "0000000000000000 T _text\n0000000000000000 T do_it\n";
         assert_eq!(
             Kallsyms::kernel(hidden.into(), None).err(),

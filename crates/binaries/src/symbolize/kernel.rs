@@ -1,36 +1,37 @@
+//! Symbols of recorded kernels and kernel modules.
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use object::{Object, ObjectSymbol};
 
 use super::address_space::AddressSpace;
-use super::build_id::BuildId;
 use super::elf_module::ElfModule;
+use super::image::ElfBuildId;
 use super::kallsyms::Kallsyms;
 use super::live_kernel;
-use super::locate::{find_image, first_with_id};
-use super::module::Symbols;
-use super::search_path::SearchPath;
+use super::locate::{SearchPath, find_image, first_with_id};
+use super::module::SymbolSource;
 
 /// The name under which perf caches a kernel's symbols.
 const CACHED_AS: &str = "[kernel.kallsyms]";
 
-/// A recorded kernel: its build, and where one symbol of it was.
+/// A recorded kernel: its build, and the address of one of its symbols.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RecordedKernel<'a> {
-    pub(crate) build_id: Option<&'a BuildId>,
-    /// `_text` or `_stext`, and its address then.
+    pub(crate) build_id: Option<&'a ElfBuildId>,
+    /// `_text` or `_stext`, and its recorded address.
     pub(crate) reference: Option<(&'a str, u64)>,
-    /// Whether it may be the one that runs here.
+    /// Whether it may be the running kernel.
     pub(crate) may_be_live: bool,
-    /// Whether it ran on this very machine, and was of the release that runs here.
+    /// Whether it ran on this machine and has the release of the running kernel.
     pub(crate) was_here: bool,
 }
 
 impl RecordedKernel<'_> {
     /// Its symbols: a copy of kallsyms in perf's cache, the running kernel's own, or a vmlinux; the last first where
-    /// lines are wanted.
-    pub(crate) fn symbols(&self, search: &SearchPath, with_dwarf: bool) -> Symbols {
+    /// lines are requested.
+    pub(crate) fn symbols(&self, search: &SearchPath, with_dwarf: bool) -> SymbolSource {
         let Some(id) = self.build_id else { return self.without_build_id() };
         if with_dwarf && let Ok(symbols) = self.vmlinux(search, id) {
             return symbols;
@@ -38,31 +39,31 @@ impl RecordedKernel<'_> {
         let found =
             self.cached(search, id).or_else(|| self.live(id)).unwrap_or(Err("kernel symbols not found"));
         match found {
-            Ok(kallsyms) => Symbols::Kallsyms(kallsyms),
+            Ok(kallsyms) => SymbolSource::Kallsyms(kallsyms),
             Err(reason) => self
                 .vmlinux(search, id)
-                .unwrap_or_else(|vmlinux| Symbols::None(vmlinux.unwrap_or(reason).into())),
+                .unwrap_or_else(|vmlinux| SymbolSource::None(vmlinux.unwrap_or(reason).into())),
         }
     }
 
-    /// Piped and packed recordings have no build ids: machine, release and address of the kernel must do then.
-    fn without_build_id(&self) -> Symbols {
+    /// Piped and packed recordings have no build ids: their kernel is identified by machine, release and address.
+    fn without_build_id(&self) -> SymbolSource {
         if !(self.may_be_live && self.was_here && self.reference.is_some()) {
-            return Symbols::None("the kernel's build id was not recorded".into());
+            return SymbolSource::None("the kernel's build id was not recorded".into());
         }
         match live_kernel::symbols(self.reference) {
-            Ok(kallsyms) => Symbols::Kallsyms(kallsyms),
-            Err(reason) => Symbols::None(reason.into()),
+            Ok(kallsyms) => SymbolSource::Kallsyms(kallsyms),
+            Err(reason) => SymbolSource::None(reason.into()),
         }
     }
 
-    fn cached(&self, search: &SearchPath, id: &BuildId) -> Option<Result<Kallsyms, &'static str>> {
+    fn cached(&self, search: &SearchPath, id: &ElfBuildId) -> Option<Result<Kallsyms, &'static str>> {
         let paths = search.cached(id, CACHED_AS, "kallsyms");
         let list = paths.iter().find_map(|path| std::fs::read(path).ok())?;
         Some(Kallsyms::kernel(list, self.reference))
     }
 
-    fn live(&self, id: &BuildId) -> Option<Result<Kallsyms, &'static str>> {
+    fn live(&self, id: &ElfBuildId) -> Option<Result<Kallsyms, &'static str>> {
         let running = live_kernel::build_id().filter(|_| self.may_be_live)?;
         if running.matches(id) {
             return Some(live_kernel::symbols(self.reference));
@@ -70,43 +71,43 @@ impl RecordedKernel<'_> {
         Some(Err("build id differs: another kernel runs here"))
     }
 
-    /// An error says why the vmlinux that was found is of no use; without one, none was found.
-    fn vmlinux(&self, search: &SearchPath, id: &BuildId) -> Result<Symbols, Option<&'static str>> {
+    /// The symbols of a vmlinux; the error is the reason why the file that was found cannot be used, or `None` where none was.
+    fn vmlinux(&self, search: &SearchPath, id: &ElfBuildId) -> Result<SymbolSource, Option<&'static str>> {
         let mut paths: Vec<PathBuf> = search.symbol_dirs.iter().map(|dir| dir.join("vmlinux")).collect();
         paths.extend(search.cached(id, CACHED_AS, "elf"));
         paths.extend(search.debug_files(id));
         let image = first_with_id(&paths, id).ok_or(None)?;
         let (name, recorded) =
-            self.reference.ok_or("the recording does not tell where the kernel was loaded")?;
+            self.reference.ok_or("the recording does not state where the kernel was loaded")?;
         let linked = image.elf().ok().and_then(|elf| Some(elf.symbol_by_name(name)?.address()));
         let slide = recorded.wrapping_sub(linked.ok_or("the vmlinux lacks the recorded reference symbol")?);
         let mut module = ElfModule::read(image, None).map_err(|_| "the vmlinux is damaged")?;
         module.space = AddressSpace::Slid(slide);
-        Ok(Symbols::Elf(Box::new(module)))
+        Ok(SymbolSource::Elf(Box::new(module)))
     }
 }
 
-/// A kernel module's symbols: where the module is loaded here the kernel's list, else its file.
+/// A kernel module's symbols: from the kernel's list where the module is loaded here, else from its file.
 pub(crate) fn module_symbols(
     search: &SearchPath,
     path: &str,
     name: &str,
-    build_id: Option<&BuildId>,
+    build_id: Option<&ElfBuildId>,
     may_be_live: bool,
-) -> Symbols {
+) -> SymbolSource {
     let Some(id) = build_id else {
-        return Symbols::None("the kernel module's build id was not recorded".into());
+        return SymbolSource::None("the kernel module's build id was not recorded".into());
     };
     let live =
         if may_be_live { live_kernel::module_symbols(name, id) } else { Err("kernel symbols not found") };
     match live {
-        Ok(kallsyms) => Symbols::Kallsyms(kallsyms),
+        Ok(kallsyms) => SymbolSource::Kallsyms(kallsyms),
         Err(reason) => match find_image(search, path, false, Some(id)) {
             Ok(image) => ElfModule::read(image, None).map_or_else(
-                |error| Symbols::None(error.to_string().into()),
-                |module| Symbols::Elf(Box::new(module)),
+                |error| SymbolSource::None(error.to_string().into()),
+                |module| SymbolSource::Elf(Box::new(module)),
             ),
-            Err(_) => Symbols::None(Arc::from(reason)),
+            Err(_) => SymbolSource::None(Arc::from(reason)),
         },
     }
 }

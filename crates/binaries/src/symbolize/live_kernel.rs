@@ -1,40 +1,40 @@
-//! What the running system tells of its own kernel. It is of use to a recording only when both are the same build.
+//! The running kernel: its build id, symbols, modules and vdso. They serve a recording only when both are the same build.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
-use super::build_id::BuildId;
-use super::image::Image;
+use super::image::{ElfBuildId, Image};
 use super::kallsyms::Kallsyms;
 
 const NT_GNU_BUILD_ID: u32 = 3;
 const KALLSYMS: &str = "/proc/kallsyms";
-/// The vdso is two pages; a mapping much larger is something else.
+/// The vdso is two pages; a much larger mapping is something else.
 const MAX_VDSO_BYTES: u64 = 1 << 20;
 
-pub(crate) fn build_id() -> Option<BuildId> {
+/// The build id of the running kernel.
+pub(crate) fn build_id() -> Option<ElfBuildId> {
     build_id_of_notes(&fs::read("/sys/kernel/notes").ok()?)
 }
 
 /// Whether this is the machine of that name, and that release of the kernel runs on it.
 pub(crate) fn is_this_machine(host: &str, release: &str) -> bool {
-    let told = |name| fs::read_to_string(format!("/proc/sys/kernel/{name}")).unwrap_or_default();
-    told("hostname").trim_end() == host && told("osrelease").trim_end() == release
+    let setting = |name| fs::read_to_string(format!("/proc/sys/kernel/{name}")).unwrap_or_default();
+    setting("hostname").trim_end() == host && setting("osrelease").trim_end() == release
 }
 
 /// All symbols of the running kernel.
 ///
 /// # Errors
-/// Why there are none.
+/// The reason why there are none.
 pub(crate) fn symbols(reference: Option<(&str, u64)>) -> Result<Kallsyms, &'static str> {
     Kallsyms::kernel(kallsyms()?, reference)
 }
 
-/// Symbols of a loaded module, where it is of that build.
+/// Symbols of a loaded module, where its build id is `id`.
 ///
 /// # Errors
-/// Why there are none.
-pub(crate) fn module_symbols(name: &str, id: &BuildId) -> Result<Kallsyms, &'static str> {
+/// The reason why there are none.
+pub(crate) fn module_symbols(name: &str, id: &ElfBuildId) -> Result<Kallsyms, &'static str> {
     if name.contains(['/', '.']) {
         return Err("not the name of a kernel module");
     }
@@ -82,7 +82,7 @@ fn base_in_line(line: &str, name: &str) -> Option<u64> {
 }
 
 /// The build id among ELF notes in this machine's byte order.
-fn build_id_of_notes(notes: &[u8]) -> Option<BuildId> {
+fn build_id_of_notes(notes: &[u8]) -> Option<ElfBuildId> {
     let mut rest = notes;
     loop {
         let word = |at: usize| rest.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
@@ -91,7 +91,7 @@ fn build_id_of_notes(notes: &[u8]) -> Option<BuildId> {
         let desc_start = name_end.checked_next_multiple_of(4)?;
         let desc_end = desc_start.checked_add(len_desc)?;
         if kind == NT_GNU_BUILD_ID && rest.get(12..name_end)? == b"GNU\0" {
-            return BuildId::new(rest.get(desc_start..desc_end)?);
+            return ElfBuildId::new(rest.get(desc_start..desc_end)?);
         }
         rest = rest.get(desc_end.checked_next_multiple_of(4)?..)?;
     }
@@ -102,7 +102,7 @@ mod tests {
     use super::{base_in_line, build_id_of_notes};
 
     #[test]
-    fn a_build_id_is_found_behind_other_notes() {
+    fn a_build_id_is_found_after_other_notes() {
         let mut notes = Vec::new();
         for (kind, name, desc) in [(6u32, &b"Linux\0"[..], &[1u8][..]), (3, b"GNU\0", &[0xab, 0xcd, 0xef])] {
             notes.extend((name.len() as u32).to_ne_bytes());

@@ -1,40 +1,40 @@
+//! Finds the files of a recording on this machine: by build id, path and debug link.
+
 use std::io;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use object::Object;
 
-use super::build_id::BuildId;
 use super::elf_module::is_stripped;
-use super::image::Image;
-use super::search_path::SearchPath;
+use super::image::{ElfBuildId, Image};
 
-/// Opens the file recorded as `path`, refusing every file that is not the one that ran.
+/// Opens the file recorded as `path`; files with another build id are rejected.
 ///
 /// # Errors
-/// Why there is none: the first refusal, or that nothing was found.
+/// The reason why the first file was rejected, or that no file was found.
 pub(crate) fn find_image(
     search: &SearchPath,
     path: &str,
     deleted: bool,
-    build_id: Option<&BuildId>,
+    build_id: Option<&ElfBuildId>,
 ) -> Result<Arc<Image>, Arc<str>> {
     if deleted && build_id.is_none() {
         return Err("the file was deleted while recording, and its build id was not recorded".into());
     }
-    let mut refusal = None;
+    let mut first_reason = None;
     for candidate in search.images(path, build_id) {
         match open_elf(&candidate, build_id) {
             Ok(image) => return Ok(Arc::new(image)),
             Err(Refusal::Absent) => {}
-            Err(Refusal::Because(reason)) => refusal = refusal.or(Some(reason)),
+            Err(Refusal::Because(reason)) => first_reason = first_reason.or(Some(reason)),
         }
     }
-    Err(refusal.unwrap_or_else(|| "module file not found".into()))
+    Err(first_reason.unwrap_or_else(|| "module file not found".into()))
 }
 
 /// Opens the first of several files whose build id is the one given.
-pub(crate) fn first_with_id(candidates: &[impl AsRef<Path>], build_id: &BuildId) -> Option<Arc<Image>> {
+pub(crate) fn first_with_id(candidates: &[impl AsRef<Path>], build_id: &ElfBuildId) -> Option<Arc<Image>> {
     candidates.iter().find_map(|candidate| open_elf(candidate.as_ref(), Some(build_id)).ok().map(Arc::new))
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn find_debug_image(search: &SearchPath, image: &Image, with_dwarf: b
     if !is_stripped(&elf, with_dwarf) {
         return None;
     }
-    let id = BuildId::of(&elf);
+    let id = ElfBuildId::of(&elf);
     if let Some(id) = &id
         && let Some(found) = first_with_id(&search.debug_files(id), id)
     {
@@ -52,7 +52,7 @@ pub(crate) fn find_debug_image(search: &SearchPath, image: &Image, with_dwarf: b
     }
     let (link, crc) = elf.gnu_debuglink().ok()??;
     let candidates = search.linked_debug_files(&image.path, std::str::from_utf8(link).ok()?);
-    // The link of a file that is its own debug file leads to itself.
+    // The link of a file that is its own debug file names the file itself.
     let mut others = candidates.iter().filter(|candidate| **candidate != image.path);
     others.find_map(|candidate| {
         let debug = open_elf(candidate, None).ok()?;
@@ -64,21 +64,23 @@ pub(crate) fn find_debug_image(search: &SearchPath, image: &Image, with_dwarf: b
     })
 }
 
-/// The file that dwz moved common parts of several debug files to.
+/// The file with common parts of several debug files, as dwz writes it.
 pub(crate) fn find_supplement(search: &SearchPath, image: &Image) -> Option<Arc<Image>> {
     let elf = image.elf().ok()?;
     let (path, id) = elf.gnu_debugaltlink().ok()??;
-    let (path, id) = (Path::new(std::str::from_utf8(path).ok()?), BuildId::new(id)?);
-    let beside = image.path.parent()?.join(path);
-    first_with_id(&[beside], &id).or_else(|| first_with_id(&search.debug_files(&id), &id))
+    let (path, id) = (Path::new(std::str::from_utf8(path).ok()?), ElfBuildId::new(id)?);
+    let relative = image.path.parent()?.join(path);
+    first_with_id(&[relative], &id).or_else(|| first_with_id(&search.debug_files(&id), &id))
 }
 
+/// Why a file was not opened.
 enum Refusal {
+    /// There is no such file.
     Absent,
     Because(Arc<str>),
 }
 
-fn open_elf(path: &Path, wanted: Option<&BuildId>) -> Result<Image, Refusal> {
+fn open_elf(path: &Path, expected: Option<&ElfBuildId>) -> Result<Image, Refusal> {
     let because = |reason: String| Refusal::Because(reason.into());
     let image = Image::open(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Refusal::Absent,
@@ -87,13 +89,13 @@ fn open_elf(path: &Path, wanted: Option<&BuildId>) -> Result<Image, Refusal> {
         _ => because(format!("module file cannot be read: {error}")),
     })?;
     let elf = image.elf().map_err(|error| because(format!("not a readable ELF file: {error}")))?;
-    let found = BuildId::of(&elf);
-    match (wanted, found) {
-        (Some(wanted), Some(found)) if !wanted.matches(&found) => {
-            Err(because(format!("build id differs: the file here has {found}, the recorded one {wanted}")))
+    let found = ElfBuildId::of(&elf);
+    match (expected, found) {
+        (Some(expected), Some(found)) if !expected.matches(&found) => {
+            Err(because(format!("build id differs: the file here has {found}, the recorded one {expected}")))
         }
-        (Some(wanted), None) => {
-            Err(because(format!("the file here has no build id, the recorded one {wanted}")))
+        (Some(expected), None) => {
+            Err(because(format!("the file here has no build id, the recorded one {expected}")))
         }
         _ => Ok(image),
     }
@@ -103,4 +105,132 @@ fn crc32(bytes: &[u8]) -> u32 {
     let mut crc = flate2::Crc::new();
     crc.update(bytes);
     crc.sum()
+}
+
+/// The directories that are searched for files.
+#[derive(Debug)]
+pub(crate) struct SearchPath {
+    pub(crate) symbol_dirs: Vec<PathBuf>,
+    pub(crate) build_id_dirs: Vec<PathBuf>,
+    pub(crate) debug_dirs: Vec<PathBuf>,
+}
+
+impl SearchPath {
+    /// Candidates for the file recorded as `path`, the most likely first.
+    pub(crate) fn images(&self, path: &str, build_id: Option<&ElfBuildId>) -> Vec<PathBuf> {
+        let relative = relative_path(Path::new(path));
+        let mut found = Vec::new();
+        for dir in &self.symbol_dirs {
+            found.push(dir.join(&relative));
+            found.extend(relative.file_name().map(|name| dir.join(name)));
+        }
+        if let Some(id) = build_id {
+            found.extend(self.cached(id, path, "elf"));
+            found.extend(by_id(&self.symbol_dirs, id, ""));
+            found.extend(debuginfod(&self.symbol_dirs, id, "executable"));
+            found.extend(debuginfod(&self.debug_dirs, id, "executable"));
+        }
+        found.push(PathBuf::from(path));
+        found
+    }
+
+    /// Candidates in perf's build-id cache for the `elf`, `vdso` or `kallsyms` of a file: by the id alone and below the path.
+    pub(crate) fn cached(&self, id: &ElfBuildId, path: &str, what: &str) -> Vec<PathBuf> {
+        let mut found = by_id(&self.build_id_dirs, id, &format!("/{what}"));
+        for dir in &self.build_id_dirs {
+            found.extend(
+                id.spellings().iter().map(|id| dir.join(relative_path(Path::new(path))).join(id).join(what)),
+            );
+        }
+        if what == "elf" {
+            // Before perf 4.12 the id led to the file itself.
+            found.extend(by_id(&self.build_id_dirs, id, ""));
+        }
+        found
+    }
+
+    /// Candidates for the debug file of a build id.
+    pub(crate) fn debug_files(&self, id: &ElfBuildId) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        for dirs in [&self.symbol_dirs, &self.debug_dirs] {
+            found.extend(by_id(dirs, id, ".debug"));
+            found.extend(debuginfod(dirs, id, "debuginfo"));
+        }
+        found.extend(by_id(&self.build_id_dirs, id, "/debug"));
+        found
+    }
+
+    /// Candidates for the debug file that a program at `path` names in its `.gnu_debuglink`.
+    pub(crate) fn linked_debug_files(&self, path: &Path, link: &str) -> Vec<PathBuf> {
+        // A link is a bare name; one with directories is not valid.
+        if link.is_empty() || Path::new(link).file_name() != Some(link.as_ref()) {
+            return Vec::new();
+        }
+        let mut found: Vec<PathBuf> = self.symbol_dirs.iter().map(|dir| dir.join(link)).collect();
+        // `/lib` may be a link to `/usr/lib`, and debug files are sorted by the latter.
+        let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        if let Some(home) = real.parent() {
+            found.extend([home.join(link), home.join(".debug").join(link)]);
+            found.extend(self.debug_dirs.iter().map(|dir| dir.join(relative_path(home)).join(link)));
+        }
+        found
+    }
+}
+
+/// `.build-id/ab/cdef...` in each directory, as distributions and perf store them.
+fn by_id(dirs: &[PathBuf], id: &ElfBuildId, ending: &str) -> Vec<PathBuf> {
+    let spellings = id.spellings();
+    let path = |id: &String| {
+        let (directory, file) = id.split_at_checked(2)?;
+        Some(format!(".build-id/{directory}/{file}{ending}"))
+    };
+    let paths: Vec<String> = spellings.iter().filter_map(path).collect();
+    dirs.iter().flat_map(|dir| paths.iter().map(move |path| dir.join(path))).collect()
+}
+
+/// `abcdef.../debuginfo` in each directory, as debuginfod's cache stores them.
+fn debuginfod(dirs: &[PathBuf], id: &ElfBuildId, what: &str) -> Vec<PathBuf> {
+    dirs.iter().map(|dir| dir.join(id.to_string()).join(what)).collect()
+}
+
+/// A recorded path made relative, so that it cannot lead out of the directory it is joined to.
+fn relative_path(path: &Path) -> PathBuf {
+    path.components().filter(|part| matches!(part, Component::Normal(_))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::{ElfBuildId, SearchPath};
+
+    fn search_path() -> SearchPath {
+        SearchPath {
+            symbol_dirs: vec!["/s".into()],
+            build_id_dirs: vec!["/b".into()],
+            debug_dirs: vec!["/d".into()],
+        }
+    }
+
+    #[test]
+    fn a_given_directory_comes_first_and_the_path_itself_last() {
+        let id = ElfBuildId::from_hex("abcdef0123456789abcdef0123456789abcdef01").expect("hex");
+        let found = search_path().images("/usr/bin/../lib/x", Some(&id));
+        assert_eq!(found[0], Path::new("/s/usr/bin/lib/x"), "no way out of the directory");
+        assert_eq!(found[1], Path::new("/s/x"));
+        assert_eq!(found.last().map(PathBuf::as_path), Some(Path::new("/usr/bin/../lib/x")));
+        let cached = Path::new("/b/.build-id/ab/cdef0123456789abcdef0123456789abcdef01/elf");
+        assert!(found.iter().any(|path| path == cached), "{found:?}");
+    }
+
+    #[test]
+    fn a_debug_link_is_a_bare_name() {
+        assert!(search_path().linked_debug_files(Path::new("/bin/x"), "../../etc/x").is_empty());
+        assert!(search_path().linked_debug_files(Path::new("/bin/x"), "").is_empty());
+        let found = search_path().linked_debug_files(Path::new("/opt/none/x"), "x.debug");
+        assert_eq!(
+            found[1..],
+            ["/opt/none/x.debug", "/opt/none/.debug/x.debug", "/d/opt/none/x.debug"].map(PathBuf::from)
+        );
+    }
 }

@@ -1,11 +1,9 @@
 //! Names, lines and inlined calls for native code and the kernel.
 //!
-//! A [`Symbolizer`] finds the file a mapping was made from, and refuses any other of the same name; a [`Module`] names
-//! offsets in it, from its symbol tables and DWARF. Whatever could not be named says why. Nothing is downloaded.
+//! A [`Symbolizer`] finds the file a mapping was made from, and rejects other files of the same name; a [`Module`] names
+//! offsets in it, from its symbol tables and DWARF. Addresses without a name have a reason. Nothing is downloaded.
 
 mod address_space;
-mod build_id;
-mod declaration;
 mod dwarf;
 mod elf_module;
 mod elf_symbols;
@@ -19,7 +17,6 @@ mod names;
 mod perf_map;
 mod plt;
 mod recorded_path;
-mod search_path;
 mod symbol_index;
 mod symbolizer;
 

@@ -1,52 +1,54 @@
+//! Names the addresses of a file, kernel or vdso.
+
 use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::dwarf::{Dwarf, DwarfFrame};
-use super::elf_module::{ElfModule, Symbol};
+use super::elf_module::{CoveringSymbol, ElfModule};
 use super::image::Image;
 use super::kallsyms::Kallsyms;
-use super::names::{Name, NameCache};
+use super::names::{NameCache, SymbolName};
 
-/// A file, kernel or vdso that code was mapped from, ready to name its addresses.
+/// A file, kernel or vdso that code was mapped from, with the names of its addresses.
 pub struct Module {
     name: String,
-    symbols: Symbols,
+    symbols: SymbolSource,
     dwarf: OnceLock<Option<Mutex<Dwarf>>>,
     with_dwarf: bool,
     supplement: Option<Arc<Image>>,
     names: Mutex<NameCache>,
 }
 
-/// Where a module's names come from.
+/// The source of a module's names.
 #[derive(Debug)]
-pub(crate) enum Symbols {
+pub(crate) enum SymbolSource {
     Elf(Box<ElfModule>),
     Kallsyms(Kallsyms),
-    /// Nowhere, and why.
+    /// None, with the reason.
     None(Arc<str>),
 }
 
-/// What is known of one address.
+/// The functions at an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resolved {
-    /// The function and the calls inlined into it, the outermost first; empty where nothing is known.
+    /// The function and the calls inlined into it, the outermost first; empty where there is no name.
     pub frames: Vec<SymbolFrame>,
     /// Address in the module's own symbol table, as `nm` and `addr2line` have it.
     pub relative_address: Option<u64>,
     /// First address of the symbol, in the same terms.
     pub symbol_address: Option<u64>,
-    /// Why there are no frames.
+    /// The reason why there are no frames.
     pub unnamed_because: Option<Arc<str>>,
 }
 
 /// A function at an address, and the position in its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SymbolFrame {
-    /// Name for people: demangled.
+    /// Demangled name.
     pub name: Arc<str>,
-    /// Name as the file has it, where that is another.
+    /// Name in the file, where that differs.
     pub linkage_name: Option<Arc<str>>,
     /// Source file.
     pub path: Option<Arc<str>>,
@@ -59,7 +61,7 @@ pub struct SymbolFrame {
 impl Module {
     pub(crate) fn new(
         name: &str,
-        symbols: Symbols,
+        symbols: SymbolSource,
         with_dwarf: bool,
         supplement: Option<Arc<Image>>,
     ) -> Self {
@@ -69,10 +71,10 @@ impl Module {
 
     /// A module that names nothing.
     pub(crate) fn unknown(name: &str, reason: impl Into<Arc<str>>) -> Self {
-        Self::new(name, Symbols::None(reason.into()), false, None)
+        Self::new(name, SymbolSource::None(reason.into()), false, None)
     }
 
-    /// Name it was recorded under: a path, or `[kernel.kallsyms]`.
+    /// Its recorded name: a path, or `[kernel.kallsyms]`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -82,53 +84,53 @@ impl Module {
     #[must_use]
     pub fn file(&self) -> Option<&Path> {
         match &self.symbols {
-            Symbols::Elf(elf) => Some(&elf.image.path),
-            Symbols::Kallsyms(_) | Symbols::None(_) => None,
+            SymbolSource::Elf(elf) => Some(&elf.image.path),
+            SymbolSource::Kallsyms(_) | SymbolSource::None(_) => None,
         }
     }
 
-    /// The separate file its debug information is from.
+    /// The separate debug file that was used.
     #[must_use]
     pub fn debug_file(&self) -> Option<PathBuf> {
         match &self.symbols {
-            Symbols::Elf(elf) => elf.debug_image.as_ref().map(|image| image.path.clone()),
-            Symbols::Kallsyms(_) | Symbols::None(_) => None,
+            SymbolSource::Elf(elf) => elf.debug_image.as_ref().map(|image| image.path.clone()),
+            SymbolSource::Kallsyms(_) | SymbolSource::None(_) => None,
         }
     }
 
-    /// Why no address of this module can be named; `None` where its symbols were found.
+    /// The reason why no address of this module can be named; `None` where its symbols were found.
     #[must_use]
     pub fn unnamed_because(&self) -> Option<Arc<str>> {
         match &self.symbols {
-            Symbols::None(reason) => Some(Arc::clone(reason)),
-            Symbols::Elf(_) | Symbols::Kallsyms(_) => None,
+            SymbolSource::None(reason) => Some(Arc::clone(reason)),
+            SymbolSource::Elf(_) | SymbolSource::Kallsyms(_) => None,
         }
     }
 
     /// Its bytes and those of its debug file.
     pub fn images(&self) -> Option<(Arc<Image>, Option<Arc<Image>>)> {
         match &self.symbols {
-            Symbols::Elf(elf) => Some((Arc::clone(&elf.image), elf.debug_image.clone())),
-            Symbols::Kallsyms(_) | Symbols::None(_) => None,
+            SymbolSource::Elf(elf) => Some((Arc::clone(&elf.image), elf.debug_image.clone())),
+            SymbolSource::Kallsyms(_) | SymbolSource::None(_) => None,
         }
     }
 
-    /// The address, as the file is laid out, of a [`Module::position`].
+    /// The link-time address of a [`Module::position`].
     pub fn address(&self, position: u64) -> Option<u64> {
         match &self.symbols {
-            Symbols::Elf(elf) => elf.space.address(position),
-            Symbols::Kallsyms(_) | Symbols::None(_) => None,
+            SymbolSource::Elf(elf) => elf.space.address(position),
+            SymbolSource::Kallsyms(_) | SymbolSource::None(_) => None,
         }
     }
 
-    /// What [`Module::resolve`] takes for a sampled address: its offset in the file, by the mapping it was sampled in.
-    /// A kernel is not mapped from a file: the address itself.
+    /// The position of a sampled address, for [`Module::resolve`]: its offset in the file, by the mapping it was sampled in.
+    /// For a kernel, which is not mapped from a file, the address itself.
     #[must_use]
     pub fn position(&self, address: u64, mapping_start: u64, mapping_file_offset: u64) -> u64 {
         let is_absolute = match &self.symbols {
-            Symbols::Elf(elf) => elf.space.is_absolute(),
-            Symbols::Kallsyms(kallsyms) => kallsyms.is_absolute(),
-            Symbols::None(_) => false,
+            SymbolSource::Elf(elf) => elf.space.is_absolute(),
+            SymbolSource::Kallsyms(kallsyms) => kallsyms.is_absolute(),
+            SymbolSource::None(_) => false,
         };
         if is_absolute {
             address
@@ -150,28 +152,28 @@ impl Module {
     pub fn resolve_many(&self, positions: &[u64]) -> Vec<Resolved> {
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         match &self.symbols {
-            Symbols::Elf(elf) => {
+            SymbolSource::Elf(elf) => {
                 let dwarf = self.dwarf(elf).map(|dwarf| dwarf.lock().unwrap_or_else(PoisonError::into_inner));
                 positions
                     .iter()
                     .map(|&position| resolve_elf(elf, dwarf.as_deref(), position, &mut names))
                     .collect()
             }
-            Symbols::Kallsyms(kallsyms) => {
+            SymbolSource::Kallsyms(kallsyms) => {
                 positions.iter().map(|&position| resolve_kallsyms(kallsyms, position, &mut names)).collect()
             }
-            Symbols::None(reason) => {
+            SymbolSource::None(reason) => {
                 let unknown = Resolved { unnamed_because: Some(Arc::clone(reason)), ..Resolved::default() };
                 vec![unknown; positions.len()]
             }
         }
     }
 
-    /// The function that starts at each of these addresses, which are those of the module's own symbol table; `None` where
-    /// none is known to. Its position is that of its declaration, else of its first instruction.
+    /// The function that starts at each of these link-time addresses; `None` where no function is known to start there. Its
+    /// position is that of its declaration, else of its first instruction.
     #[must_use]
     pub fn functions_at(&self, addresses: &[Option<u64>]) -> Vec<Option<SymbolFrame>> {
-        let Symbols::Elf(elf) = &self.symbols else { return vec![None; addresses.len()] };
+        let SymbolSource::Elf(elf) = &self.symbols else { return vec![None; addresses.len()] };
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         let dwarf = self.dwarf(elf).map(|dwarf| dwarf.lock().unwrap_or_else(PoisonError::into_inner));
         let function = |&address: &Option<u64>| function_at(elf, dwarf.as_deref(), address?, &mut names);
@@ -182,7 +184,7 @@ impl Module {
     /// section has no code.
     #[must_use]
     pub fn section_address(&self, section: u32, offset: u64) -> Option<u64> {
-        let Symbols::Elf(elf) = &self.symbols else { return None };
+        let SymbolSource::Elf(elf) = &self.symbols else { return None };
         elf.space.section_start(section as usize)?.checked_add(offset)
     }
 
@@ -226,7 +228,7 @@ fn resolve_kallsyms(kallsyms: &Kallsyms, position: u64, names: &mut NameCache) -
     let relative_address = Some(position);
     match kallsyms.find(position) {
         Some((start, name)) => {
-            let frames = vec![SymbolFrame::new(names.name(name), Position::default())];
+            let frames = vec![SymbolFrame::new(names.name(name), SourcePosition::default())];
             Resolved { frames, relative_address, symbol_address: Some(start), unnamed_because: None }
         }
         None => {
@@ -236,16 +238,16 @@ fn resolve_kallsyms(kallsyms: &Kallsyms, position: u64, names: &mut NameCache) -
     }
 }
 
-/// Frames at one address, gathered from the innermost out.
+/// Frames at one address, from the innermost outwards.
 struct FrameStack<'a> {
     frames: Vec<SymbolFrame>,
     names: &'a mut NameCache,
     /// Position in the latest frame, where that had no name.
-    nameless: Option<Position>,
+    nameless: Option<SourcePosition>,
 }
 
 /// Path, line and column.
-type Position = (Option<Arc<str>>, Option<u32>, Option<u32>);
+type SourcePosition = (Option<Arc<str>>, Option<u32>, Option<u32>);
 
 impl FrameStack<'_> {
     fn push(&mut self, frame: DwarfFrame<'_>) {
@@ -257,16 +259,16 @@ impl FrameStack<'_> {
                 self.frames.push(SymbolFrame::new(name, position));
                 self.nameless = None;
             }
-            // An inlined call without a name is passed over; the function itself has its symbol's.
+            // An inlined call without a name is skipped; the function itself has the name of its symbol.
             None => self.nameless = Some(position),
         }
     }
 
-    fn finish(mut self, symbol: Option<&Symbol<'_>>) -> Vec<SymbolFrame> {
+    fn finish(mut self, symbol: Option<&CoveringSymbol<'_>>) -> Vec<SymbolFrame> {
         let Some(symbol) = symbol else { return self.frames };
         let name = self.names.name(&symbol.name);
         match (self.nameless, self.frames.last_mut()) {
-            // DWARF often has less: no class and parameters, nothing of `.cold` and `.part.0`. Symbols agree with perf.
+            // DWARF often has less: no class and parameters, no `.cold` and `.part.0`. Symbols agree with perf.
             (None, Some(function)) if symbol.is_sized => {
                 (function.name, function.linkage_name) = (name.shown, name.linkage);
             }
@@ -278,7 +280,7 @@ impl FrameStack<'_> {
 }
 
 impl SymbolFrame {
-    fn new(name: Name, (path, line, column): Position) -> Self {
+    fn new(name: SymbolName, (path, line, column): SourcePosition) -> Self {
         Self { name: name.shown, linkage_name: name.linkage, path, line, column }
     }
 }

@@ -1,22 +1,24 @@
+//! Demangled names.
+
 use std::fmt;
 use std::sync::Arc;
 
 use cpp_demangle::{DemangleOptions, ParseOptions};
 use rustc_hash::FxHashMap;
 
-/// A longer demangled name is no longer for people; hostile ones grow without end.
+/// Limit on a demangled name: hostile ones grow exponentially.
 const MAX_NAME_BYTES: usize = 16 << 10;
-/// Nesting up to which a C++ name is read; deeper ones stay mangled rather than exhaust the stack.
+/// Limit on the nesting of a C++ name: deeper ones stay mangled, because they would exhaust the stack.
 const MAX_NESTING: u32 = 160;
 
-/// A name for people, and the one in the file where that is another.
+/// A demangled name, and the name in the file where that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Name {
+pub(crate) struct SymbolName {
     pub(crate) shown: Arc<str>,
     pub(crate) linkage: Option<Arc<str>>,
 }
 
-impl Name {
+impl SymbolName {
     fn new(raw: &[u8]) -> Self {
         let raw = String::from_utf8_lossy(raw);
         // `name@@VERSION` is how a symbol table spells the default version of an exported name.
@@ -27,24 +29,24 @@ impl Name {
     }
 }
 
-/// Names and other texts already made, each once.
+/// Names and other texts, each stored once.
 #[derive(Debug, Default)]
 pub(crate) struct NameCache {
-    names: FxHashMap<Box<[u8]>, Name>,
+    names: FxHashMap<Box<[u8]>, SymbolName>,
     texts: FxHashMap<Box<str>, Arc<str>>,
 }
 
 impl NameCache {
-    pub(crate) fn name(&mut self, raw: &[u8]) -> Name {
+    pub(crate) fn name(&mut self, raw: &[u8]) -> SymbolName {
         if let Some(name) = self.names.get(raw) {
             return name.clone();
         }
-        let name = Name::new(raw);
+        let name = SymbolName::new(raw);
         self.names.insert(raw.into(), name.clone());
         name
     }
 
-    /// A path or reason, shared by all that have the same.
+    /// A path or reason as a shared text.
     pub(crate) fn text(&mut self, text: &str) -> Arc<str> {
         if let Some(shared) = self.texts.get(text) {
             return Arc::clone(shared);
@@ -55,11 +57,11 @@ impl NameCache {
     }
 }
 
-/// Itanium C++ with parameters, which tell overloads apart, and without the type returned, which tells nothing apart;
+/// Itanium C++ with parameters, which distinguish overloads, and without the return type, which does not;
 /// both of Rust's manglings without their hashes. Other languages' names, Swift's among them, are `None`.
 pub(crate) fn demangle(raw: &str) -> Option<String> {
     if let Some(stub) = raw.strip_suffix("@plt") {
-        return demangle(stub).map(|name| name + "@plt");
+        return demangle(stub).map(|name| format!("{name}@plt"));
     }
     if !raw.starts_with("_R") && !raw.starts_with("_Z") {
         return None;
@@ -79,18 +81,22 @@ pub(crate) fn demangle(raw: &str) -> Option<String> {
 }
 
 /// `operator"" _km` for user-defined literals, which the demangler writes as `operator_km::operator ""`.
-fn with_literal_operators(mut name: String) -> String {
+fn with_literal_operators(name: String) -> String {
     const WRITTEN: &str = "::operator \"\"";
-    let mut from = 0;
-    while let Some(at) = name[from..].find(WRITTEN).map(|at| from + at) {
-        from = at + WRITTEN.len();
-        if let Some(start) = name[..at].rfind("operator") {
-            let right = format!("operator\"\" {}", &name[start + "operator".len()..at]);
-            name.replace_range(start..from, &right);
-            from = start + right.len();
+    if !name.contains(WRITTEN) {
+        return name;
+    }
+    let mut fixed = String::with_capacity(name.len());
+    let mut parts = name.split(WRITTEN).peekable();
+    while let Some(part) = parts.next() {
+        // Every part but the last is followed by the wrong spelling.
+        match part.rsplit_once("operator").filter(|_| parts.peek().is_some()) {
+            Some((before, suffix)) => fixed.extend([before, "operator\"\" ", suffix]),
+            None if parts.peek().is_some() => fixed.extend([part, WRITTEN]),
+            None => fixed.push_str(part),
         }
     }
-    name
+    fixed
 }
 
 /// Rust's old names are Itanium ones that end in a hash of 16 digits.
@@ -101,17 +107,18 @@ fn is_rust_legacy(raw: &str) -> bool {
         .is_some_and(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
 }
 
-fn bounded(write: impl FnOnce(&mut Bounded) -> fmt::Result) -> Option<String> {
-    let mut out = Bounded(String::new());
+/// The text that `write` produces; `None` where it is longer than [`MAX_NAME_BYTES`].
+fn bounded(write: impl FnOnce(&mut BoundedText) -> fmt::Result) -> Option<String> {
+    let mut out = BoundedText(String::new());
     write(&mut out).ok()?;
     Some(out.0)
 }
 
-struct Bounded(String);
+struct BoundedText(String);
 
-impl fmt::Write for Bounded {
+impl fmt::Write for BoundedText {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        if self.0.len() + text.len() > MAX_NAME_BYTES {
+        if self.0.len().saturating_add(text.len()) > MAX_NAME_BYTES {
             return Err(fmt::Error);
         }
         self.0.push_str(text);
@@ -121,7 +128,7 @@ impl fmt::Write for Bounded {
 
 #[cfg(test)]
 mod tests {
-    use super::{Name, demangle};
+    use super::{SymbolName, demangle};
 
     #[test]
     fn names_of_every_language() {
@@ -159,14 +166,14 @@ mod tests {
 
     #[test]
     fn the_version_of_an_exported_name_is_not_shown() {
-        let name = Name::new(b"pthread_create@@GLIBC_2.34");
+        let name = SymbolName::new(b"pthread_create@@GLIBC_2.34");
         assert_eq!(&*name.shown, "pthread_create");
         assert_eq!(name.linkage.as_deref(), Some("pthread_create@@GLIBC_2.34"));
-        assert_eq!(Name::new(b"main").linkage, None);
+        assert_eq!(SymbolName::new(b"main").linkage, None);
     }
 
     #[test]
-    fn a_name_that_grows_without_end_stays_as_it_is() {
+    fn a_name_that_grows_exponentially_stays_mangled() {
         // Each template takes the one before it twice, so its length doubles with every substitution.
         let mut bomb = String::from("_Z1f1AIiiE");
         for index in 0..60 {

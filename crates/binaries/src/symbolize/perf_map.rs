@@ -1,18 +1,21 @@
+//! `perf-PID.map` files.
+
 use std::borrow::Cow;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 
 use memchr::memchr;
 
-use super::symbol_index::{Span, SymbolIndex};
+use super::symbol_index::{SymbolIndex, SymbolSpan};
 
-/// A `perf-PID.map` file: where a JIT without a dump says what it compiled, a line a function, `start size name` with the
+/// A `perf-PID.map` file: the functions that a JIT without a dump has compiled, one per line, `start size name` with the
 /// numbers in hexadecimal.
 #[derive(Debug, Default)]
 pub struct PerfMap {
     text: Vec<u8>,
     index: SymbolIndex,
-    lines: Vec<Line>,
+    lines: Vec<MapLine>,
     num_skipped: usize,
 }
 
@@ -27,18 +30,20 @@ pub struct PerfMapEntry<'a> {
     pub name: Cow<'a, str>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Line {
+/// A line of the map.
+#[derive(Clone, Debug)]
+struct MapLine {
     start: u64,
     size: u64,
-    name: (usize, usize),
+    /// Range of the text.
+    name: Range<usize>,
 }
 
 impl PerfMap {
     /// Reads a map file.
     ///
     /// # Errors
-    /// What the operating system says; for anything but a regular file, `InvalidInput`.
+    /// Those of the operating system; for anything but a regular file, `InvalidInput`.
     pub fn open(path: &Path) -> io::Result<Self> {
         if !std::fs::metadata(path)?.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
@@ -46,22 +51,25 @@ impl PerfMap {
         Ok(Self::parse(std::fs::read(path)?))
     }
 
-    /// Takes the text of a map. Lines that make no sense, such as a last one that is cut, are skipped and counted. Where
+    /// Parses the text of a map. Lines that cannot be parsed, such as a truncated last one, are skipped and counted. Where
     /// code was written over other code, the later line has the address.
     #[must_use]
     pub fn parse(text: Vec<u8>) -> Self {
         let mut map = Self { text, ..Self::default() };
         let mut rest = 0;
         while rest < map.text.len() {
-            let end = memchr(b'\n', &map.text[rest..]).map_or(map.text.len(), |len| rest + len);
-            let line = map.text[rest..end].trim_ascii();
-            match Line::parse(line, end - map.text[rest..end].trim_ascii_start().len()) {
+            let tail = map.text.get(rest..).unwrap_or_default();
+            let len = memchr(b'\n', tail).unwrap_or(tail.len());
+            let line = tail.get(..len).unwrap_or_default();
+            match MapLine::parse(line, rest) {
                 Some(line) => map.lines.push(line),
-                None => map.num_skipped += usize::from(!line.is_empty()),
+                None => {
+                    map.num_skipped = map.num_skipped.saturating_add((!line.trim_ascii().is_empty()).into());
+                }
             }
-            rest = end + 1;
+            rest = rest.saturating_add(len).saturating_add(1);
         }
-        let mut spans: Vec<Span> =
+        let mut spans: Vec<SymbolSpan> =
             map.lines.iter().zip(0..).map(|(line, number)| line.span(number)).collect();
         spans.sort_by_key(|span| span.start);
         map.index = SymbolIndex::new(spans);
@@ -72,38 +80,51 @@ impl PerfMap {
     #[must_use]
     pub fn find(&self, address: u64) -> Option<PerfMapEntry<'_>> {
         let line = self.lines.get(self.index.find(address)? as usize)?;
-        let name = String::from_utf8_lossy(&self.text[line.name.0..line.name.1]);
+        let name = String::from_utf8_lossy(self.text.get(line.name.clone()).unwrap_or_default());
         Some(PerfMapEntry { start_address: line.start, size_bytes: line.size, name })
     }
 
-    /// Functions in the map, overwritten ones included.
+    /// Number of functions in the map, overwritten ones included.
     #[must_use]
     pub fn num_entries(&self) -> usize {
         self.lines.len()
     }
 
-    /// Lines that could not be read.
+    /// Number of lines that could not be parsed.
     #[must_use]
     pub fn num_skipped(&self) -> usize {
         self.num_skipped
     }
 }
 
-impl Line {
-    /// Reads a line that starts at `offset` of the text.
+impl MapLine {
+    /// Parses a line that starts at an offset of the text.
     fn parse(line: &[u8], offset: usize) -> Option<Self> {
-        let (start, rest) = line.split_at(memchr(b' ', line)?);
-        let (size, rest) = rest[1..].split_at(memchr(b' ', &rest[1..])?);
+        let line_end = offset.checked_add(line.len())?;
+        let trailing = line.len().checked_sub(line.trim_ascii_end().len())?;
+        let (start, rest) = split_at_space(line.trim_ascii())?;
+        let (size, rest) = split_at_space(rest)?;
         let name = rest.trim_ascii_start();
         let (start, size) = (hexadecimal(start)?, hexadecimal(size)?);
         start.checked_add(size)?;
-        let from = offset + (line.len() - name.len());
-        (!name.is_empty()).then_some(Self { start, size, name: (from, from + name.len()) })
+        let end = line_end.checked_sub(trailing)?;
+        (!name.is_empty()).then_some(Self { start, size, name: end.checked_sub(name.len())?..end })
     }
 
-    fn span(&self, number: u32) -> Span {
-        Span { start: self.start, end: self.start + self.size, rank: number, symbol: number }
+    fn span(&self, number: u32) -> SymbolSpan {
+        SymbolSpan {
+            start: self.start,
+            end: self.start.saturating_add(self.size),
+            rank: number,
+            symbol: number,
+        }
     }
+}
+
+/// The bytes before and after the first space.
+fn split_at_space(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let at = memchr(b' ', text)?;
+    Some((text.get(..at)?, text.get(at.checked_add(1)?..)?))
 }
 
 fn hexadecimal(digits: &[u8]) -> Option<u64> {
@@ -139,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_tells_where_it_starts() {
+    fn an_entry_has_its_start_and_size() {
         let map = PerfMap::parse("7f00 20 \u{3b1}\n".into());
         let entry = map.find(0x7f10).expect("the function");
         assert_eq!((entry.start_address, entry.size_bytes, &*entry.name), (0x7f00, 0x20, "\u{3b1}"));

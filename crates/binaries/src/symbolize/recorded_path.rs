@@ -1,26 +1,25 @@
-/// What the path of a mapping says about where its code is from.
+//! Paths of mappings, as recorders write them.
+
+/// The origin of a mapping's code, by its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RecordedPath<'a> {
     /// The kernel of the recorded machine; perf writes the name of its reference symbol after the bracket.
-    Kernel {
-        reference: &'a str,
-    },
-    /// The kernel of a virtual machine on it.
+    Kernel { reference: &'a str },
+    /// The kernel of a virtual machine on the recorded machine.
     Guest,
     /// A kernel module, by its name.
     KernelModule(&'a str),
+    /// The vdso, which the kernel maps into every process.
     Vdso,
-    /// Memory that is backed by no file with symbols.
+    /// Memory that is not backed by a file with symbols.
     Anonymous,
-    /// A file; one that is `deleted` may since have been replaced by another of that path.
-    File {
-        path: &'a str,
-        deleted: bool,
-    },
+    /// A file; one that is `deleted` may since have been replaced by another with that path.
+    File { path: &'a str, deleted: bool },
 }
 
 impl<'a> RecordedPath<'a> {
-    pub(crate) fn of(path: &'a str) -> Self {
+    /// Classifies a path.
+    pub(crate) fn parse(path: &'a str) -> Self {
         if path.starts_with("[guest") {
             return Self::Guest;
         }
@@ -83,7 +82,7 @@ mod tests {
             ("/usr/bin/node", File { path: "/usr/bin/node", deleted: false }),
             ("/tmp/a.out (deleted)", File { path: "/tmp/a.out", deleted: true }),
         ] {
-            assert_eq!(RecordedPath::of(path), expected, "{path}");
+            assert_eq!(RecordedPath::parse(path), expected, "{path}");
         }
     }
 }

@@ -1,19 +1,21 @@
+//! Maps addresses to symbols whose ranges may overlap.
+
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// A range of addresses under one symbol, before overlaps are settled.
+/// The range of addresses of one symbol; ranges may overlap.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Span {
+pub(crate) struct SymbolSpan {
     pub(crate) start: u64,
     /// First address after it.
     pub(crate) end: u64,
-    /// Where spans overlap, the one of the highest rank has the address.
+    /// Where spans overlap, an address belongs to the one with the highest rank.
     pub(crate) rank: u32,
-    /// What the caller knows it by.
+    /// The caller's index of the symbol.
     pub(crate) symbol: u32,
 }
 
-/// Addresses to symbols, without overlaps: one binary search a look-up.
+/// Symbols by address, without overlaps: one binary search per look-up.
 #[derive(Debug, Default)]
 pub(crate) struct SymbolIndex {
     starts: Vec<u64>,
@@ -22,10 +24,10 @@ pub(crate) struct SymbolIndex {
 }
 
 impl SymbolIndex {
-    /// Settles overlaps; `spans` are sorted by their start.
-    pub(crate) fn new(spans: impl IntoIterator<Item = Span>) -> Self {
+    /// Resolves overlaps; `spans` are sorted by their start.
+    pub(crate) fn new(spans: impl IntoIterator<Item = SymbolSpan>) -> Self {
         let mut index = Self::default();
-        let mut open = Open::default();
+        let mut open = OpenSpans::default();
         let mut at = 0;
         for span in spans.into_iter().filter(|span| span.end > span.start) {
             open.close_until(at, span.start, &mut index);
@@ -38,7 +40,7 @@ impl SymbolIndex {
 
     pub(crate) fn find(&self, address: u64) -> Option<u32> {
         let after = self.starts.partition_point(|&start| start <= address);
-        self.symbols[after.checked_sub(1)?]
+        *self.symbols.get(after.checked_sub(1)?)?
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -57,17 +59,17 @@ impl SymbolIndex {
     }
 }
 
-/// Spans that may still hold addresses, best first; those that ended are dropped when they come to the top.
+/// Spans that may cover further addresses, the highest rank first; those that ended are dropped when they are on top.
 #[derive(Default)]
-struct Open {
+struct OpenSpans {
     heap: BinaryHeap<(u32, u32, u64)>,
-    /// Where the last of them ends.
+    /// The latest end of them.
     end: u64,
 }
 
-impl Open {
-    fn push(&mut self, span: Span) {
-        // Most symbols overlap none: without this all would pile up below the one of the highest rank.
+impl OpenSpans {
+    fn push(&mut self, span: SymbolSpan) {
+        // Most symbols overlap no other: without this the heap would fill up below the one with the highest rank.
         if self.end <= span.start {
             self.heap.clear();
         }
@@ -90,8 +92,8 @@ impl Open {
     }
 }
 
-/// Orders names of one address so that the one people call it by comes last: fewer leading underscores, then the longer
-/// one, as perf chooses.
+/// Orders names of one address so that the preferred one is last: fewer leading underscores, then the longer one, as perf
+/// does.
 pub(crate) fn by_familiarity(left: &[u8], right: &[u8]) -> Ordering {
     let underscores = |name: &[u8]| name.iter().take_while(|&&byte| byte == b'_').count();
     let fewer_underscores = underscores(right).cmp(&underscores(left));
@@ -100,11 +102,11 @@ pub(crate) fn by_familiarity(left: &[u8], right: &[u8]) -> Ordering {
 
 #[cfg(test)]
 mod tests {
-    use super::{Span, SymbolIndex};
+    use super::{SymbolIndex, SymbolSpan};
 
     fn index(spans: &[(u64, u64, u32)]) -> SymbolIndex {
         let spans = spans.iter().enumerate();
-        SymbolIndex::new(spans.map(|(symbol, &(start, end, rank))| Span {
+        SymbolIndex::new(spans.map(|(symbol, &(start, end, rank))| SymbolSpan {
             start,
             end,
             rank,

@@ -1,19 +1,19 @@
+//! Opens the modules of a recording.
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::build_id::BuildId;
 use super::elf_module::ElfModule;
-use super::image::Image;
+use super::image::{ElfBuildId, Image};
 use super::kernel::{RecordedKernel, module_symbols};
 use super::live_kernel;
-use super::locate::{find_debug_image, find_image, find_supplement, first_with_id};
-use super::module::{Module, Symbols};
+use super::locate::{SearchPath, find_debug_image, find_image, find_supplement, first_with_id};
+use super::module::{Module, SymbolSource};
 use super::recorded_path::RecordedPath;
-use super::search_path::SearchPath;
 
-/// Where symbols are looked for, and how much of them is wanted.
+/// Where symbols are searched, and which are requested.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Directories that are searched before all others, for a recording of another machine: by the full path below
@@ -50,20 +50,22 @@ impl Default for Options {
     }
 }
 
-/// Opens modules, each once. May be shared by threads: different modules are read at the same time.
+/// Opens modules, each once. Can be shared by threads, which read different modules at the same time.
 #[derive(Debug)]
 pub struct Symbolizer {
     search: SearchPath,
     debug: bool,
     live_kernel: bool,
+    /// Whether the recording was made on this machine, under the running kernel's release.
     was_here: bool,
     modules: Mutex<FxHashMap<ModuleKey, Arc<OnceLock<Arc<Module>>>>>,
 }
 
+/// What identifies a module.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct ModuleKey {
     path: String,
-    build_id: Option<BuildId>,
+    build_id: Option<ElfBuildId>,
     reference_address: Option<u64>,
 }
 
@@ -80,14 +82,14 @@ impl Symbolizer {
 
     /// The module that a mapping's `path` names, of that build id in hexadecimal where one was recorded.
     ///
-    /// Never fails: where there is no such file, or another one, the module tells why ([`Module::unnamed_because`]).
+    /// Never fails: where there is no such file, or another one, [`Module::unnamed_because`] returns the reason.
     #[must_use]
     pub fn module(&self, path: &str, build_id: Option<&str>) -> Arc<Module> {
         self.open(path, build_id, None)
     }
 
-    /// The program, library or object file at a path: this very one, or one of the given directories with its build id, which
-    /// may have the symbols it was stripped of.
+    /// The program, library or object file at a path: this file, or one of the given directories with its build id, which may
+    /// have the symbols that were stripped from it.
     #[must_use]
     pub fn file(&self, path: &Path) -> Module {
         let name = path.to_string_lossy();
@@ -100,14 +102,14 @@ impl Symbolizer {
     }
 
     /// A kernel. `reference_address` is where the symbol was loaded whose name follows the bracket in `path`: the file
-    /// offset of perf's mapping of `[kernel.kallsyms]_text`. It tells apart two boots of the same kernel.
+    /// offset of perf's mapping of `[kernel.kallsyms]_text`. It distinguishes two boots of the same kernel.
     #[must_use]
     pub fn kernel(&self, path: &str, build_id: Option<&str>, reference_address: Option<u64>) -> Arc<Module> {
         self.open(path, build_id, reference_address.filter(|&address| address != 0))
     }
 
     fn open(&self, path: &str, build_id: Option<&str>, reference_address: Option<u64>) -> Arc<Module> {
-        let build_id = build_id.and_then(BuildId::from_hex);
+        let build_id = build_id.and_then(ElfBuildId::from_hex);
         let key = ModuleKey { path: path.to_owned(), build_id, reference_address };
         let slot = {
             let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
@@ -119,7 +121,7 @@ impl Symbolizer {
     fn load(&self, key: &ModuleKey) -> Module {
         let path = key.path.as_str();
         let build_id = key.build_id.as_ref();
-        let symbols = match RecordedPath::of(path) {
+        let symbols = match RecordedPath::parse(path) {
             RecordedPath::Kernel { reference } => {
                 let reference =
                     key.reference_address.filter(|_| !reference.is_empty()).map(|at| (reference, at));
@@ -137,13 +139,13 @@ impl Symbolizer {
             }
             RecordedPath::Vdso => match self.vdso(build_id) {
                 Ok(image) => return self.elf_module(path, image),
-                Err(reason) => Symbols::None(reason.into()),
+                Err(reason) => SymbolSource::None(reason.into()),
             },
-            RecordedPath::Anonymous => Symbols::None("the memory is not mapped from a file".into()),
+            RecordedPath::Anonymous => SymbolSource::None("the memory is not mapped from a file".into()),
             RecordedPath::File { path: file, deleted } => {
                 match find_image(&self.search, file, deleted, build_id) {
                     Ok(image) => return self.elf_module(path, image),
-                    Err(reason) => Symbols::None(reason),
+                    Err(reason) => SymbolSource::None(reason),
                 }
             }
         };
@@ -152,15 +154,15 @@ impl Symbolizer {
 
     fn elf_module(&self, name: &str, image: Arc<Image>) -> Module {
         let debug_image = find_debug_image(&self.search, &image, self.debug);
-        let described = debug_image.as_ref().unwrap_or(&image);
-        let supplement = if self.debug { find_supplement(&self.search, described) } else { None };
+        let linking = debug_image.as_ref().unwrap_or(&image);
+        let supplement = if self.debug { find_supplement(&self.search, linking) } else { None };
         match ElfModule::read(image, debug_image) {
-            Ok(module) => Module::new(name, Symbols::Elf(Box::new(module)), self.debug, supplement),
+            Ok(module) => Module::new(name, SymbolSource::Elf(Box::new(module)), self.debug, supplement),
             Err(error) => Module::unknown(name, format!("not a readable ELF file: {error}")),
         }
     }
 
-    fn vdso(&self, build_id: Option<&BuildId>) -> Result<Arc<Image>, &'static str> {
+    fn vdso(&self, build_id: Option<&ElfBuildId>) -> Result<Arc<Image>, &'static str> {
         let id = build_id.ok_or("the vdso's build id was not recorded")?;
         if let Some(cached) = first_with_id(&self.search.cached(id, "[vdso]", "vdso"), id) {
             return Ok(cached);

@@ -1,50 +1,50 @@
+//! The decoded instrumentation map: sleds, and the functions that have them.
+
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::container::Container;
-use super::findings::{Finding, Findings};
-use super::kind::SledKind;
-use super::{entries, numbering};
+use super::findings::MapFinding;
 
 /// The map of one program, library or object file; of one architecture where a file has several.
 #[derive(Debug)]
 pub struct InstrumentationMap {
-    /// What the code is for: `x86_64`, `aarch64`.
+    /// Machine of the code: `x86_64`, `aarch64`.
     pub architecture: &'static str,
-    /// Size of an address.
+    /// Size of an address in bytes.
     pub pointer_bytes: u8,
-    /// In the order of the section.
+    /// Sleds, in the order of the section.
     pub sleds: Vec<Sled>,
-    /// In the order of their ids, which start at 1.
-    pub functions: Vec<Function>,
-    /// What is wrong with it.
-    pub findings: Vec<Finding>,
-    /// Names of sections, by their number; empty for linked files, whose places have whole addresses.
+    /// Functions, in the order of their ids, which start at 1.
+    pub functions: Vec<InstrumentedFunction>,
+    /// Problems of the map.
+    pub findings: Vec<MapFinding>,
+    /// Names of sections, by their number; empty for linked files, whose locations have whole addresses.
     pub(super) section_names: Vec<Arc<str>>,
-    /// Where its object file lies in the file.
+    /// Range of the object file in a universal file.
     pub(super) slice: Range<usize>,
     pub(super) is_mach_o: bool,
 }
 
-/// A place in the file's code, as `nm` has it.
+/// A location in the code of the file, as `nm` prints it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
-    /// Number of the section in an ELF file that is not linked yet, where addresses count from each section's start.
+pub struct CodeLocation {
+    /// Number of the section in an object file of ELF, where addresses are relative to the start of their section.
     pub section: Option<u32>,
     /// Link-time address.
     pub address: u64,
 }
 
-/// A place in a function that the runtime can patch.
+/// An instrumentation point: instructions of a function that the runtime can patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sled {
-    /// Where it is; `None` where the entry does not tell.
-    pub place: Option<Place>,
-    /// Start of its function; `None` where the entry does not tell.
-    pub function: Option<Place>,
-    /// What it is for.
+    /// Its location; `None` where the entry does not contain it.
+    pub location: Option<CodeLocation>,
+    /// Start of its function; `None` where the entry does not contain it.
+    pub function: Option<CodeLocation>,
+    /// Its kind.
     pub kind: SledKind,
-    /// Whether the function asked for it, whatever its size.
+    /// Whether the function is instrumented whatever its size.
     pub always_instrument: bool,
     /// Version of the entry: addresses are absolute in 0 and 1, relative to their field in 2.
     pub version: u8,
@@ -54,48 +54,74 @@ pub struct Sled {
 
 /// A function with sleds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Function {
-    /// What logs have for it, in the first object of a process.
+pub struct InstrumentedFunction {
+    /// Its number in logs, where it is in the first object of a process.
     pub id: u32,
-    /// Where it starts; `None` where the map does not tell.
-    pub place: Option<Place>,
-    /// Its sleds, as positions in [`InstrumentationMap::sleds`].
+    /// Its start; `None` where the map does not contain it.
+    pub location: Option<CodeLocation>,
+    /// Its sleds, as indices in [`InstrumentationMap::sleds`].
     pub sleds: Range<usize>,
 }
 
 impl InstrumentationMap {
-    pub(super) fn of(container: &Container<'_>, mut findings: Findings) -> Self {
-        let sleds = entries::sleds(container, &mut findings);
-        let functions = numbering::functions(container, &sleds, &mut findings);
-        Self {
-            architecture: container.architecture,
-            pointer_bytes: container.words.size,
-            sleds,
-            functions,
-            findings: findings.into_vec(),
-            section_names: container.section_names.clone(),
-            slice: container.slice.clone(),
-            is_mach_o: container.is_mach_o,
-        }
-    }
-
-    /// The function of that id.
+    /// The function with an id.
     #[must_use]
-    pub fn function(&self, id: u32) -> Option<&Function> {
+    pub fn function(&self, id: u32) -> Option<&InstrumentedFunction> {
         self.functions.get(usize::try_from(id.checked_sub(1)?).ok()?)
     }
 
-    /// Versions its entries have, in order; usually one.
+    /// The versions of its entries, sorted; usually one.
     #[must_use]
     pub fn versions(&self) -> Vec<u8> {
-        let mut seen = [false; 256];
-        self.sleds.iter().for_each(|sled| seen[usize::from(sled.version)] = true);
-        (0..=u8::MAX).filter(|&version| seen[usize::from(version)]).collect()
+        let mut versions = Vec::new();
+        for sled in &self.sleds {
+            if !versions.contains(&sled.version) {
+                versions.push(sled.version);
+            }
+        }
+        versions.sort_unstable();
+        versions
     }
 
-    /// Name of the section a place is in, where addresses count from it.
+    /// Name of the section of a location, where addresses are relative to it.
     #[must_use]
-    pub fn section_name(&self, place: Place) -> Option<&Arc<str>> {
-        self.section_names.get(usize::try_from(place.section?).ok()?)
+    pub fn section_name(&self, location: CodeLocation) -> Option<&Arc<str>> {
+        self.section_names.get(usize::try_from(location.section?).ok()?)
+    }
+}
+
+/// The kind of a sled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SledKind(pub u8);
+
+impl SledKind {
+    /// Entry of a function.
+    pub const FUNCTION_ENTER: Self = Self(0);
+    /// Return from a function.
+    pub const FUNCTION_EXIT: Self = Self(1);
+    /// Jump to another function in place of a call and a return.
+    pub const TAIL_EXIT: Self = Self(2);
+    /// Entry of a function whose first argument is logged.
+    pub const LOG_ARGS_ENTER: Self = Self(3);
+    /// `__xray_customevent`.
+    pub const CUSTOM_EVENT: Self = Self(4);
+    /// `__xray_typedevent`.
+    pub const TYPED_EVENT: Self = Self(5);
+
+    /// Its name in `llvm-xray extract`; `None` for undefined kinds.
+    #[must_use]
+    pub fn name(self) -> Option<&'static str> {
+        let names =
+            ["function-enter", "function-exit", "tail-exit", "log-args-enter", "custom-event", "typed-event"];
+        names.get(usize::from(self.0)).copied()
+    }
+}
+
+impl fmt::Display for SledKind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => out.write_str(name),
+            None => write!(out, "unknown-{}", self.0),
+        }
     }
 }

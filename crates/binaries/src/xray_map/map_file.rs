@@ -1,40 +1,47 @@
+//! Files with an instrumentation map: reads the map, and the names of its functions.
+
+use std::env::consts::ARCH;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::error::Error;
-use super::findings::{Finding, UNNAMED};
-use super::mach_o_names;
-use super::map::{Function, InstrumentationMap, Place};
+use object::read::macho::{FatArch, MachOFatFile32, MachOFatFile64};
+use object::{Endianness, FileKind, elf, macho};
+
+use super::decode::decode;
+use super::findings::{Error, MapFinding, MapFindings, SEVERAL_SLICES, UNNAMED, UNREADABLE_SLICE};
+use super::map::{CodeLocation, InstrumentationMap, InstrumentedFunction};
+use super::{elf as elf_side, mach_o};
 use crate::symbolize::{Image, Module, SymbolFrame, Symbolizer};
 
-/// A file with an instrumentation map, open.
+/// An open file with an instrumentation map.
 #[derive(Debug)]
 pub struct MapFile {
     image: Image,
     map: InstrumentationMap,
 }
 
-/// What the functions of a map are called.
+/// The names of a map's functions.
 #[derive(Debug, Default)]
-pub struct Names {
-    /// By function, in the order they were asked for; `None` where no function of the file is known to start at its address.
+pub struct FunctionNames {
+    /// By function, in the order of the request; `None` where no function of the file is known to start at its address.
     pub functions: Vec<Option<SymbolFrame>>,
     /// Build id of the file in hexadecimal, where it has one.
     pub build_id: Option<String>,
-    /// Why a function without a name has none.
+    /// The reason why functions have no name.
     pub unnamed_because: Option<Arc<str>>,
 }
 
-impl Names {
-    /// That some functions have no name, and why.
+impl FunctionNames {
+    /// A finding if some functions have no name.
     #[must_use]
-    pub fn finding(&self) -> Option<Finding> {
+    pub fn finding(&self) -> Option<MapFinding> {
         let num_unnamed = self.functions.iter().filter(|frame| frame.is_none()).count();
         let because = self.unnamed_because.as_deref().unwrap_or(
             "no symbol starts where they do: the file is stripped, and its debug file was not found",
         );
         let message = format!("{num_unnamed} of {} functions have no name: {because}", self.functions.len());
-        (num_unnamed > 0).then_some(Finding { code: UNNAMED, message, offset: None, count: 1 })
+        (num_unnamed > 0).then_some(MapFinding { code: UNNAMED, message, offset: None, count: 1 })
     }
 }
 
@@ -42,7 +49,7 @@ impl MapFile {
     /// Opens a program, a library or an object file, and reads its map.
     ///
     /// # Errors
-    /// When it cannot be read, is no object file, or has no map. See [`InstrumentationMap::read`] for `architecture`.
+    /// When it cannot be read, is not an object file, or has no map. See [`InstrumentationMap::read`] for `architecture`.
     pub fn open(path: &Path, architecture: Option<&str>) -> Result<Self, Error> {
         let image = Image::open(path)?;
         let map = InstrumentationMap::read(&image, architecture)?;
@@ -66,19 +73,19 @@ impl MapFile {
         &self.map
     }
 
-    /// Names of functions of the map: from the symbol table or DWARF of an ELF file or of its separate debug file, from the
+    /// Looks up the names of functions of the map: in the symbol table or DWARF of an ELF file or of its separate debug file, in the
     /// symbol table of a Mach-O file. dSYM bundles are not read.
     #[must_use]
-    pub fn names(&self, functions: &[Function], symbolizer: &Symbolizer) -> Names {
+    pub fn names(&self, functions: &[InstrumentedFunction], symbolizer: &Symbolizer) -> FunctionNames {
         if self.map.is_mach_o {
             let slice = self.image.get(self.map.slice.clone()).unwrap_or_default();
-            return Names { functions: mach_o_names::names(slice, functions), ..Names::default() };
+            return FunctionNames { functions: mach_o::names(slice, functions), ..FunctionNames::default() };
         }
         let module = symbolizer.file(&self.image.path);
         let addresses: Vec<Option<u64>> =
             functions.iter().map(|function| address(&module, function)).collect();
         let build_id = self.image.build_id().map(|id| id.to_string());
-        Names {
+        FunctionNames {
             functions: module.functions_at(&addresses),
             build_id,
             unnamed_because: module.unnamed_because(),
@@ -86,10 +93,99 @@ impl MapFile {
     }
 }
 
-/// A function's place in the address space of its module's symbols.
-fn address(module: &Module, function: &Function) -> Option<u64> {
-    match function.place? {
-        Place { section: None, address } => Some(address),
-        Place { section: Some(section), address } => module.section_address(section, address),
+/// A function's address in the address space of its module's symbols.
+fn address(module: &Module, function: &InstrumentedFunction) -> Option<u64> {
+    match function.location? {
+        CodeLocation { section: None, address } => Some(address),
+        CodeLocation { section: Some(section), address } => module.section_address(section, address),
     }
+}
+
+/// Limit on the architectures of a universal file; real ones have two or three.
+const MAX_SLICES: usize = 32;
+
+impl InstrumentationMap {
+    /// Reads the map in the bytes of a file. In a universal file: the one for `architecture`, else for this machine, else the first.
+    ///
+    /// # Errors
+    /// When the file is not an object file, or has no map (for that architecture).
+    pub fn read(bytes: &[u8], architecture: Option<&str>) -> Result<Self, Error> {
+        let slices = match FileKind::parse(bytes)? {
+            FileKind::MachOFat32 => ranges(MachOFatFile32::parse(bytes)?.arches()),
+            FileKind::MachOFat64 => ranges(MachOFatFile64::parse(bytes)?.arches()),
+            kind => return Self::read_kind(kind, bytes, 0..bytes.len(), MapFindings::default()),
+        };
+        let mut findings = MapFindings::default();
+        let mut maps = Vec::new();
+        for slice in slices {
+            let at = slice.start as u64;
+            let part = bytes
+                .get(slice.clone())
+                .ok_or_else(|| Error::NotAnObject("it is not all in the file".into()));
+            let kind = part.and_then(|part| Ok((FileKind::parse(part)?, part)));
+            match kind.and_then(|(kind, part)| Self::read_kind(kind, part, slice, MapFindings::default())) {
+                Ok(map) => maps.push(map),
+                Err(Error::NoMap(_)) => {}
+                Err(error) => {
+                    findings.at(UNREADABLE_SLICE, at, || format!("a part of the universal file: {error}"))
+                }
+            }
+        }
+        let mut map = select_map(maps, architecture, &mut findings)?;
+        map.findings.splice(0..0, findings.into_vec());
+        Ok(map)
+    }
+
+    fn read_kind(
+        kind: FileKind,
+        data: &[u8],
+        slice: Range<usize>,
+        mut findings: MapFindings,
+    ) -> Result<Self, Error> {
+        let container = match kind {
+            FileKind::Elf32 => elf_side::container::<elf::FileHeader32<Endianness>>(data, &mut findings),
+            FileKind::Elf64 => elf_side::container::<elf::FileHeader64<Endianness>>(data, &mut findings),
+            FileKind::MachO32 => {
+                mach_o::container::<macho::MachHeader32<Endianness>>(data, slice, &mut findings)
+            }
+            FileKind::MachO64 => {
+                mach_o::container::<macho::MachHeader64<Endianness>>(data, slice, &mut findings)
+            }
+            _ => Err(Error::NotAnObject("it is of another kind".into())),
+        };
+        Ok(decode(&container?, findings))
+    }
+}
+
+fn ranges<Fat: FatArch>(arches: &[Fat]) -> Vec<Range<usize>> {
+    let range = |arch: &Fat| {
+        let (start, size) = arch.file_range();
+        let position = |offset| usize::try_from(offset).unwrap_or(usize::MAX);
+        position(start)..position(start.saturating_add(size))
+    };
+    arches.iter().take(MAX_SLICES).map(range).collect()
+}
+
+/// The map for an architecture, or for this machine.
+fn select_map(
+    mut maps: Vec<InstrumentationMap>,
+    architecture: Option<&str>,
+    findings: &mut MapFindings,
+) -> Result<InstrumentationMap, Error> {
+    let position = |name: &str| maps.iter().position(|map| map.architecture == name);
+    let at = match architecture {
+        Some(name) => position(name).ok_or(Error::NoMap("none is for the architecture asked for"))?,
+        None => position(ARCH).unwrap_or(0),
+    };
+    let Some(selected) = maps.get(at).map(|map| map.architecture) else {
+        return Err(Error::NoMap("no part of the universal file has a section xray_instr_map"));
+    };
+    let all: Vec<&str> = maps.iter().map(|map| map.architecture).collect();
+    if all.len() > 1 && architecture.is_none() {
+        findings.about(
+            SEVERAL_SLICES,
+            format!("there are maps for {}; that for {selected} is shown", all.join(", ")),
+        );
+    }
+    Ok(maps.swap_remove(at))
 }

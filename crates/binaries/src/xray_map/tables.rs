@@ -1,3 +1,5 @@
+//! Tables of functions and sleds.
+
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
@@ -8,20 +10,20 @@ use arrow_array::{
 };
 use arrow_schema::ArrowError;
 
-use super::map::{Function, InstrumentationMap, Place, Sled};
-use super::map_file::Names;
+use super::map::{CodeLocation, InstrumentationMap, InstrumentedFunction, Sled};
+use super::map_file::FunctionNames;
 use crate::symbolize::SymbolFrame;
 
 impl InstrumentationMap {
-    /// A row a function, with `names` of all of them: `id`, `address` and `section` of its start, `name` for people and
+    /// One row per function, with `names` of all of them: `id`, `address` and `section` of its start, demangled `name` and
     /// `linkage_name`, `path`, `line` and `column` of its declaration, `num_sleds`, their `kinds`, `always_instrument`,
     /// `version`.
     ///
     /// # Errors
     /// [`ArrowError`], which columns of one length never give.
-    pub fn functions_batch(&self, names: &Names) -> Result<RecordBatch, ArrowError> {
+    pub fn functions_batch(&self, names: &FunctionNames) -> Result<RecordBatch, ArrowError> {
         let all = || self.functions.iter();
-        let sleds = |function: &Function| &self.sleds[function.sleds.clone()];
+        let sleds = |function: &InstrumentedFunction| self.sleds_of(function);
         let frames = || (0..self.functions.len()).map(|at| names.functions.get(at).and_then(Option::as_ref));
         let always = |function| sleds(function).iter().all(|sled| sled.always_instrument);
         let version = |function| sleds(function).first().map(|sled| sled.version);
@@ -31,8 +33,8 @@ impl InstrumentationMap {
                 Arc::new(UInt32Array::from_iter_values(all().map(|function| function.id))) as ArrayRef,
                 false,
             ),
-            ("address", addresses(all().map(|function| function.place)), true),
-            ("section", self.sections(all().map(|function| function.place)), true),
+            ("address", addresses(all().map(|function| function.location)), true),
+            ("section", self.sections(all().map(|function| function.location)), true),
             ("name", Arc::new(frames().map(|frame| Some(&*frame?.name)).collect::<StringArray>()), true),
             (
                 "linkage_name",
@@ -57,21 +59,20 @@ impl InstrumentationMap {
         ])
     }
 
-    /// A row a sled, function by function: `function_id`, `address`, `function_address`, `section`, `kind`,
+    /// One row per sled, function by function: `function_id`, `address`, `function_address`, `section`, `kind`,
     /// `always_instrument`, `version`, and `offset` of its entry in the file.
     ///
     /// # Errors
     /// [`ArrowError`], which columns of one length never give.
     pub fn sleds_batch(&self) -> Result<RecordBatch, ArrowError> {
-        let sleds = |function: &Function| self.sleds[function.sleds.clone()].iter();
-        let all = || self.functions.iter().flat_map(sleds);
+        let all = || self.functions.iter().flat_map(|function| self.sleds_of(function));
         let ids =
             self.functions.iter().flat_map(|function| std::iter::repeat_n(function.id, function.sleds.len()));
         RecordBatch::try_from_iter_with_nullable([
             ("function_id", Arc::new(UInt32Array::from_iter_values(ids)) as ArrayRef, false),
-            ("address", addresses(all().map(|sled| sled.place)), true),
+            ("address", addresses(all().map(|sled| sled.location)), true),
             ("function_address", addresses(all().map(|sled| sled.function)), true),
-            ("section", self.sections(all().map(|sled| sled.place)), true),
+            ("section", self.sections(all().map(|sled| sled.location)), true),
             ("kind", written(all(), |sled, out| write!(out, "{}", sled.kind)), false),
             (
                 "always_instrument",
@@ -83,13 +84,17 @@ impl InstrumentationMap {
         ])
     }
 
-    fn sections(&self, places: impl Iterator<Item = Option<Place>>) -> ArrayRef {
-        text(places.map(|place| self.section_name(place?).map(|name| &**name)))
+    fn sleds_of(&self, function: &InstrumentedFunction) -> &[Sled] {
+        self.sleds.get(function.sleds.clone()).unwrap_or_default()
+    }
+
+    fn sections(&self, locations: impl Iterator<Item = Option<CodeLocation>>) -> ArrayRef {
+        text(locations.map(|location| self.section_name(location?).map(|name| &**name)))
     }
 }
 
-fn addresses(places: impl Iterator<Item = Option<Place>>) -> ArrayRef {
-    Arc::new(places.map(|place| place.map(|place| place.address)).collect::<UInt64Array>())
+fn addresses(locations: impl Iterator<Item = Option<CodeLocation>>) -> ArrayRef {
+    Arc::new(locations.map(|location| location.map(|location| location.address)).collect::<UInt64Array>())
 }
 
 fn text<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
@@ -100,7 +105,7 @@ fn linkage_name(frame: &SymbolFrame) -> &str {
     frame.linkage_name.as_ref().unwrap_or(&frame.name)
 }
 
-/// A column of texts of which there are few, written without a string of its own for each row.
+/// A dictionary column of texts, written without a string for each row.
 fn written<T>(rows: impl Iterator<Item = T>, write: impl Fn(T, &mut String) -> fmt::Result) -> ArrayRef {
     let mut column = StringDictionaryBuilder::<Int32Type>::new();
     let mut text = String::new();
@@ -114,11 +119,14 @@ fn written<T>(rows: impl Iterator<Item = T>, write: impl Fn(T, &mut String) -> f
     Arc::new(column.finish())
 }
 
-/// The kinds there are among sleds, in their order: `function-enter, function-exit`.
+/// Writes each kind of the sleds once, in their order: `function-enter, function-exit`.
 fn write_kinds(sleds: &[Sled], out: &mut String) -> fmt::Result {
-    let mut seen = [false; 256];
+    let mut seen = [0_u64; 4];
     for sled in sleds {
-        if !std::mem::replace(&mut seen[usize::from(sled.kind.0)], true) {
+        let bit = 1 << (sled.kind.0 % 64);
+        let Some(word) = seen.get_mut(usize::from(sled.kind.0 / 64)) else { continue };
+        if *word & bit == 0 {
+            *word |= bit;
             let gap = if out.is_empty() { "" } else { ", " };
             write!(out, "{gap}{}", sled.kind)?;
         }

@@ -64,12 +64,12 @@ fn is_right(file: &Path, version: u8, how: &str) {
         let sleds = &map.sleds[function.sleds.clone()];
         let found: Vec<_> = sleds
             .iter()
-            .map(|sled| (sled.place.expect("a place").address, sled.kind, sled.version))
+            .map(|sled| (sled.location.expect("a location").address, sled.kind, sled.version))
             .collect();
         let expected = [(0, SledKind::FUNCTION_ENTER), (8, SledKind::FUNCTION_EXIT)];
         let expected = expected.map(|(within, kind)| (symbol.address + within, kind, version));
         assert_eq!(found, expected, "{how}: {name}");
-        assert_eq!(sleds[0].function.map(|place| place.address), Some(symbol.address), "{how}: {name}");
+        assert_eq!(sleds[0].function.map(|location| location.address), Some(symbol.address), "{how}: {name}");
     }
 }
 

@@ -76,7 +76,7 @@ pub fn is_right(file: &Path, prefix: &str) -> InstrumentationMap {
         let symbol = symbol.unwrap_or_else(|| panic!("{raw} is not in {symbols:?}"));
         assert_eq!(function.id, id);
         assert_eq!(
-            function.place.map(|place| place.address),
+            function.location.map(|location| location.address),
             Some(symbol.address),
             "{raw} in {}",
             file.display()
@@ -102,7 +102,7 @@ fn sleds_are_right(map: &InstrumentationMap, sleds: std::ops::Range<usize>, symb
         let version = if map.architecture == "hexagon" { sled.version } else { 2 };
         let expected = (sleds[0].function, true, version);
         assert_eq!((sled.function, sled.always_instrument, sled.version), expected, "{symbol:?}");
-        let within = sled.place.expect("a place").address - symbol.address;
+        let within = sled.location.expect("a location").address - symbol.address;
         assert!(symbol.size == 0 || within < symbol.size, "{sled:?} is not in {symbol:?}");
         assert!(sled.kind.name().is_some(), "{sled:?}");
     }
@@ -145,8 +145,8 @@ fn relocations_tell_where_the_sleds_of_object_files_are() {
                 if let Some(object) = compile(&scratch, compiler, "shapes.o", flags) {
                     let map = is_right(&object, "");
                     let in_sections = map.functions.iter().all(|function| {
-                        let place = function.place.expect("a place");
-                        map.section_name(place).is_some_and(|name| name.starts_with(".text"))
+                        let location = function.location.expect("a location");
+                        map.section_name(location).is_some_and(|name| name.starts_with(".text"))
                     });
                     assert!(in_sections, "{compiler} {flags:?}");
                     num_read += 1;

@@ -86,7 +86,7 @@ fn typed_events_are_read() {
     let listing = run(Command::new("nm").args(["-C", "--defined-only"]).arg(&path));
     for (function, frame) in map.functions.iter().zip(file.names(&map.functions, &symbolizer(true)).functions)
     {
-        let address = format!("{:016x} ", function.place.expect("a place").address);
+        let address = format!("{:016x} ", function.location.expect("a location").address);
         let named = frame.expect("a name").name;
         assert!(
             listing.lines().any(|line| line.starts_with(&address) && line.ends_with(&*named)),

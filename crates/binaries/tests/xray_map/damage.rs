@@ -27,7 +27,7 @@ fn the_crafted_program_is_sound() {
     let map = read(&elf(3, &sections(3)));
     assert_eq!((map.findings.len(), map.sleds.len(), map.functions.len()), (0, 6, 3));
     let starts: Vec<u64> =
-        map.functions.iter().map(|function| function.place.expect("a place").address).collect();
+        map.functions.iter().map(|function| function.location.expect("a location").address).collect();
     assert_eq!(starts, [TEXT, TEXT + 0x20, TEXT + 0x40]);
     assert_eq!(
         (map.versions(), map.function(3).map(|function| function.id), map.function(0)),
@@ -62,7 +62,7 @@ fn a_map_beyond_the_file_is_read_as_far_as_there_is_one() {
             .contains(&format!("has {size} bytes, and the file has {} of them", size - 64))
     );
     assert!(map.sleds.len() >= 6);
-    assert_eq!(map.functions[2].place.map(|place| place.address), Some(TEXT + 0x40));
+    assert_eq!(map.functions[2].location.map(|location| location.address), Some(TEXT + 0x40));
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn addresses_outside_of_code_are_told() {
     let map = read(&bytes);
     assert_eq!(told(&map), [("XM003", Some(at), 1)]);
     assert_eq!(map.findings[0].message, "the address of a sled, 0x7777, is in no section with code");
-    assert_eq!(map.sleds[0].place.map(|place| place.address), Some(0x7777), "as it is in the file");
+    assert_eq!(map.sleds[0].location.map(|location| location.address), Some(0x7777), "as it is in the file");
     let (bytes, _) = with(".text", |text| text.flags = 2);
     assert_eq!(read(&bytes).findings.last().map(|finding| finding.count), Some(3), "12 addresses, 10 places");
 }
@@ -102,7 +102,7 @@ fn version_0_with_relative_addresses_is_understood() {
         with("xray_instr_map", |map| map.bytes[18..].iter_mut().step_by(32).for_each(|version| *version = 0));
     let map = read(&bytes);
     assert_eq!(map.findings, []);
-    assert_eq!(map.functions[2].place.map(|place| place.address), Some(TEXT + 0x40));
+    assert_eq!(map.functions[2].location.map(|location| location.address), Some(TEXT + 0x40));
 }
 
 #[test]
@@ -111,8 +111,8 @@ fn an_index_that_does_not_fit_is_not_used() {
         (&[(0, 2), (2, 2), (4, 3)][..], "entry 2 of xray_fn_idx is of no sleds in the map"),
         (&[(0, 2), (2, 0), (4, 2)], "entry 1 of xray_fn_idx is of no sleds in the map"),
         (&[(0, 2), (99, 1), (4, 2)], "entry 1 of xray_fn_idx is of no sleds in the map"),
-        (&[(0, 2), (2, 2)], "sled 4 is of no function"),
-        (&[(0, 2), (2, 2), (2, 2)], "sled 2 is of two functions"),
+        (&[(0, 2), (2, 2)], "sled 4 belongs to no function"),
+        (&[(0, 2), (2, 2), (2, 2)], "sled 2 belongs to two functions"),
         (&[(0, 3), (3, 1), (4, 2)], "the function of sled 0 has sleds of another function"),
     ] {
         let (bytes, _) = with("xray_fn_idx", |section| section.bytes = index(entries));
@@ -151,7 +151,7 @@ fn an_index_of_absolute_addresses_is_told_by_its_values() {
     };
     let (bytes, _) = with("xray_fn_idx", |section| section.bytes = absolute([(2, 4), (0, 2), (4, 6)]));
     let map = read(&bytes);
-    assert_eq!(map.functions[0].place.map(|place| place.address), Some(TEXT + 0x20));
+    assert_eq!(map.functions[0].location.map(|location| location.address), Some(TEXT + 0x20));
     let (bytes, at) = with("xray_fn_idx", |section| section.bytes = absolute([(0, 2), (2, 4), (4, 7)]));
     assert_eq!(told(&read(&bytes)), [("XM007", Some(at + 32), 1)]);
 }
@@ -160,7 +160,7 @@ fn an_index_of_absolute_addresses_is_told_by_its_values() {
 fn object_files_without_relocations_have_sleds_without_addresses() {
     let map = read(&elf(1, &sections(3)));
     assert_eq!((map.sleds.len(), map.functions.len()), (6, 1), "nothing tells the functions apart");
-    assert!(map.sleds.iter().all(|sled| sled.place.is_none() && sled.function.is_none()));
+    assert!(map.sleds.iter().all(|sled| sled.location.is_none() && sled.function.is_none()));
     assert_eq!(map.findings.iter().map(|finding| finding.count).sum::<u64>(), 12);
     assert!(map.findings.iter().all(|finding| finding.code == "XM006"));
 }

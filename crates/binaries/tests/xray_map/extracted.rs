@@ -1,6 +1,6 @@
 //! What `llvm-xray extract --symbolize` prints.
 
-use perfuse_binaries::xray_map::{InstrumentationMap, Names};
+use perfuse_binaries::xray_map::{FunctionNames, InstrumentationMap};
 
 /// A sled, as one line has it.
 #[derive(Debug)]
@@ -52,14 +52,14 @@ fn line(fields: &str) -> Line {
 }
 
 /// The map of a program in the same form, with its names. LLVM's demangler closes templates with `>>`, ours with `> >`.
-pub fn of(map: &InstrumentationMap, names: &Names) -> Vec<Line> {
+pub fn of(map: &InstrumentationMap, names: &FunctionNames) -> Vec<Line> {
     let mut lines = Vec::new();
     for (function, frame) in map.functions.iter().zip(&names.functions) {
         let name = frame.as_ref().map(|frame| frame.name.replace("> >", ">>").replace("> >", ">>"));
         let name = name.unwrap_or_default();
         lines.extend(map.sleds[function.sleds.clone()].iter().map(|sled| Line {
             id: function.id,
-            address: sled.place.expect("a place").address,
+            address: sled.location.expect("a location").address,
             function: sled.function.expect("a function").address,
             kind: sled.kind.to_string(),
             always_instrument: sled.always_instrument,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use perfuse_binaries::symbolize::{SymbolFrame, Symbolizer};
-use perfuse_binaries::xray_map::{MapFile, Names};
+use perfuse_binaries::xray_map::{FunctionNames, MapFile};
 
 use crate::compiled::{FUNCTIONS, SOURCE, TARGETS, compile, compilers, is_right};
 use crate::extracted;
@@ -106,7 +106,7 @@ fn functions_folded_into_one_are_one() {
     assert_eq!(file.map().findings, []);
 }
 
-fn frames(names: &Names) -> impl Iterator<Item = &SymbolFrame> {
+fn frames(names: &FunctionNames) -> impl Iterator<Item = &SymbolFrame> {
     names.functions.iter().map(|frame| frame.as_ref().expect("a name"))
 }
 

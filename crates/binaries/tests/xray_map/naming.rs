@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 use arrow_array::types::UInt32Type;
-use perfuse_binaries::xray_map::{Finding, MapFile, Named, NativeIds, ObjectMaps, name_functions};
+use perfuse_binaries::xray_map::{
+    MapFile, MapFinding, NamedFunctions, NativeIds, ObjectMaps, name_functions,
+};
 use perfuse_tables::access::{nullable, numbers, text};
 use perfuse_tables::functions;
 
@@ -36,25 +38,25 @@ fn program_and_libraries(corpus: &Path) -> Vec<(u32, PathBuf)> {
     std::iter::once((0, corpus.join("dso/dso22"))).chain((1..=18).map(library)).collect()
 }
 
-fn named(native_ids: &[u64], ids: NativeIds, maps: &ObjectMaps) -> Named {
+fn named(native_ids: &[u64], ids: NativeIds, maps: &ObjectMaps) -> NamedFunctions {
     let named = name_functions(&rows(native_ids), ids, maps, 5, &symbolizer(true)).expect("table functions");
     assert_eq!(named.functions.num_rows(), native_ids.len());
     named
 }
 
-fn names(named: &Named) -> Vec<&str> {
+fn names(named: &NamedFunctions) -> Vec<&str> {
     let names = text(&named.functions, "name").expect("names");
     (0..named.functions.num_rows()).map(|row| names.get(row).expect("a name")).collect()
 }
 
-fn module_ids(named: &Named) -> Vec<Option<u32>> {
+fn module_ids(named: &NamedFunctions) -> Vec<Option<u32>> {
     let ids = numbers::<UInt32Type>(&named.functions, "module_id").expect("modules");
     (0..ids.len()).map(|row| nullable(ids, row)).collect()
 }
 
 /// Codes of findings, and what they are about.
-fn findings(named: &Named) -> Vec<(&str, &str)> {
-    fn told((path, finding): &(String, Finding)) -> (&str, &str) {
+fn findings(named: &NamedFunctions) -> Vec<(&str, &str)> {
+    fn told((path, finding): &(String, MapFinding)) -> (&str, &str) {
         (finding.code, path.rsplit('/').next().unwrap_or_default())
     }
     named.findings.iter().map(told).collect()
@@ -119,7 +121,7 @@ fn ids_of_basic_logs_may_be_negative() {
     let refused = more.insert(256, MapFile::open(&corpus.join("dso/dso22"), None).expect("a map"));
     assert_eq!(
         refused.expect_err("no such object").to_string(),
-        "object 256 cannot be: XRay numbers objects from 0 to 255"
+        "object 256 is not possible: XRay numbers objects from 0 to 255"
     );
 }
 

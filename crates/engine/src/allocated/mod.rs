@@ -1,4 +1,14 @@
-//! What was allocated: summed up, as samples, and which object an address was.
+//! Allocations: sums, samples, and the objects at given addresses.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::panic
+    )
+)]
 
 mod origins;
 mod sampled;
@@ -6,6 +16,6 @@ mod sums;
 #[cfg(test)]
 mod tests;
 
-pub use origins::{Origin, origin_rows, origins};
+pub use origins::{AllocationOrigin, origin_rows, origins};
 pub use sampled::samples;
-pub use sums::{By, Key, Sum, Sums};
+pub use sums::{AllocationGroup, AllocationGrouping, AllocationSums, GroupSum};

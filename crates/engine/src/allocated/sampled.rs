@@ -1,22 +1,22 @@
-//! Allocations as if they had been sampled: so all that looks at samples looks at them too.
+//! Allocations in the form of samples, for analyses of samples.
 
 use arrow_array::RecordBatch;
 use perfuse_tables::samples;
 use rustc_hash::FxHashMap;
 
-use super::sums::{Sum, Sums};
+use super::sums::{AllocationSums, GroupSum};
 
-/// Two rows of `samples` for what a thread allocated from a stack, by the time of its first allocation: event
-/// `allocated-bytes` weighs bytes, event `allocations` weighs objects.
+/// Two rows of `samples` per thread and stack, by the time of the first allocation: event `allocated-bytes` has a weight in
+/// bytes, event `allocations` in objects.
 #[must_use]
-pub fn samples(sums: &Sums, first_sample: u64) -> RecordBatch {
-    let mut places = FxHashMap::default();
-    let mut rows: Vec<Sum> = Vec::new();
+pub fn samples(sums: &AllocationSums, first_sample: u64) -> RecordBatch {
+    let mut row_of = FxHashMap::default();
+    let mut rows: Vec<GroupSum> = Vec::new();
     for sum in sums.all() {
-        let place = *places.entry((sum.key.thread_id, sum.key.stack_id)).or_insert(rows.len());
-        match rows.get_mut(place) {
+        let row = *row_of.entry((sum.group.thread_id, sum.group.stack_id)).or_insert(rows.len());
+        match rows.get_mut(row) {
             Some(row) => {
-                row.count += sum.count;
+                row.count = row.count.saturating_add(sum.count);
                 row.bytes = row.bytes.saturating_add(sum.bytes);
                 row.first_ns = row.first_ns.min(sum.first_ns);
             }
@@ -29,11 +29,11 @@ pub fn samples(sums: &Sums, first_sample: u64) -> RecordBatch {
         let weights = [(row.bytes, "bytes", "allocated-bytes"), (row.count, "allocations", "allocations")];
         for (weight, unit, event) in weights {
             table.push(
-                first_sample + table.len() as u64,
+                first_sample.saturating_add(table.len() as u64),
                 row.first_ns,
-                row.key.thread_id,
+                row.group.thread_id,
                 None,
-                row.key.stack_id,
+                row.group.stack_id,
                 weight,
                 unit,
                 event,

@@ -1,4 +1,4 @@
-//! Allocations added up by thread, type and stack, in one pass over batches that are not kept.
+//! Allocations added up by thread, type and stack, in one pass over batches.
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -11,27 +11,27 @@ use rustc_hash::FxHashMap;
 use crate::batch;
 use crate::calls::Selection;
 
-/// What allocations have in common.
+/// Allocations of one thread, type and stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
+pub struct AllocationGroup {
     /// Thread.
     pub thread_id: u32,
-    /// Type, where it is known.
+    /// Type; `None` where unknown.
     pub type_id: Option<u32>,
-    /// Stack, where one was taken.
+    /// Stack; `None` where none was recorded.
     pub stack_id: Option<u32>,
 }
 
-/// What they add up to.
+/// The sum of a group.
 #[derive(Clone, Copy, Debug)]
-pub struct Sum {
-    /// What they have in common.
-    pub key: Key,
-    /// How many.
+pub struct GroupSum {
+    /// The group.
+    pub group: AllocationGroup,
+    /// Number of allocations.
     pub count: u64,
-    /// Their sizes.
+    /// Sum of their sizes.
     pub bytes: u64,
-    /// The largest.
+    /// Size of the largest, in bytes.
     pub largest: u64,
     /// Time of the first.
     pub first_ns: i64,
@@ -41,12 +41,12 @@ pub struct Sum {
     pub record_offset: u64,
 }
 
-/// Sums over rows of table `allocations`, in the order in which their first ones come.
+/// Sums over rows of table `allocations`, in the order of the first allocation.
 #[derive(Clone, Debug, Default)]
-pub struct Sums(Vec<Sum>);
+pub struct AllocationSums(Vec<GroupSum>);
 
-impl Sums {
-    /// Adds up what is selected.
+impl AllocationSums {
+    /// Adds up the selected allocations.
     ///
     /// # Errors
     /// [`ColumnError`]
@@ -55,43 +55,44 @@ impl Sums {
         selection: &Selection,
     ) -> Result<Self, ColumnError> {
         let mut sums = Vec::new();
-        let mut places: FxHashMap<Key, usize> = FxHashMap::default();
+        let mut index_of: FxHashMap<AllocationGroup, usize> = FxHashMap::default();
         for batch in batches {
-            add(&batch, selection, &mut sums, &mut places)?;
+            add(&batch, selection, &mut sums, &mut index_of)?;
         }
         Ok(Self(sums))
     }
 
-    /// With more sums, behind these.
+    /// These sums with more sums after them.
     #[must_use]
-    pub fn with(self, more: impl IntoIterator<Item = Sum>) -> Self {
+    pub fn with(self, more: impl IntoIterator<Item = GroupSum>) -> Self {
         Self(merged(self.0.into_iter().chain(more)))
     }
 
     /// The sums.
     #[must_use]
-    pub fn all(&self) -> &[Sum] {
+    pub fn all(&self) -> &[GroupSum] {
         &self.0
     }
 
-    /// A row for each: `thread_id, type_id, stack_id, num_types, num_objects, size_bytes, largest_bytes, first_ns`. What they are
-    /// not told apart by is null; for stacks and threads, `type_id` is the type most bytes are of.
+    /// One row per group: `thread_id, type_id, stack_id, num_types, num_objects, size_bytes, largest_bytes, first_ns`. Columns
+    /// that are not grouped by are null; for stacks and threads, `type_id` is the type with the most bytes.
     #[must_use]
-    pub fn batch(&self, by: Option<By>) -> RecordBatch {
+    pub fn batch(&self, by: Option<AllocationGrouping>) -> RecordBatch {
         let rows = match by {
             Some(by) => grouped(&self.0, by),
             None => self
                 .0
                 .iter()
-                .map(|sum| Row { thread: Some(sum.key.thread_id), num_types: 1, sum: *sum })
+                .map(|sum| GroupedRow { thread: Some(sum.group.thread_id), num_types: 1, sum: *sum })
                 .collect(),
         };
-        let numbers = |pick: fn(&Row) -> u64| Arc::new(rows.iter().map(pick).collect::<UInt64Array>());
-        let keys = |pick: fn(&Row) -> Option<u32>| Arc::new(rows.iter().map(pick).collect::<UInt32Array>());
+        let numbers = |pick: fn(&GroupedRow) -> u64| Arc::new(rows.iter().map(pick).collect::<UInt64Array>());
+        let keys =
+            |pick: fn(&GroupedRow) -> Option<u32>| Arc::new(rows.iter().map(pick).collect::<UInt32Array>());
         batch::of(vec![
             ("thread_id", keys(|row| row.thread)),
-            ("type_id", keys(|row| row.sum.key.type_id)),
-            ("stack_id", keys(|row| row.sum.key.stack_id)),
+            ("type_id", keys(|row| row.sum.group.type_id)),
+            ("stack_id", keys(|row| row.sum.group.stack_id)),
             ("num_types", numbers(|row| row.num_types)),
             ("num_objects", numbers(|row| row.sum.count)),
             ("size_bytes", numbers(|row| row.sum.bytes)),
@@ -101,9 +102,9 @@ impl Sums {
     }
 }
 
-/// What allocations are told apart by.
+/// How allocations are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
+pub enum AllocationGrouping {
     /// Type.
     Type,
     /// Stack.
@@ -112,64 +113,65 @@ pub enum By {
     Thread,
 }
 
-impl By {
-    /// Every one, by name.
+impl AllocationGrouping {
+    /// All groupings with their names.
     pub const ALL: [(&str, Self); 3] =
         [("type", Self::Type), ("stack", Self::Stack), ("thread", Self::Thread)];
 }
 
-struct Row {
+/// A row of the result.
+struct GroupedRow {
     thread: Option<u32>,
     num_types: u64,
-    sum: Sum,
+    sum: GroupSum,
 }
 
-impl Sum {
-    fn take(&mut self, other: &Self) {
-        self.count += other.count;
+impl GroupSum {
+    fn add(&mut self, other: &Self) {
+        self.count = self.count.saturating_add(other.count);
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.largest = self.largest.max(other.largest);
         self.first_ns = self.first_ns.min(other.first_ns);
     }
 }
 
-/// Sums of what is the same in `by`, in the order in which their first ones come.
-fn grouped(sums: &[Sum], by: By) -> Vec<Row> {
-    let own = |key: Key| match by {
-        By::Type => Key { thread_id: 0, stack_id: None, ..key },
-        By::Stack => Key { thread_id: 0, ..key },
-        By::Thread => Key { stack_id: None, ..key },
+/// Sums by `by`, in the order of the first allocation.
+fn grouped(sums: &[GroupSum], by: AllocationGrouping) -> Vec<GroupedRow> {
+    let reduced = |group: AllocationGroup| match by {
+        AllocationGrouping::Type => AllocationGroup { thread_id: 0, stack_id: None, ..group },
+        AllocationGrouping::Stack => AllocationGroup { thread_id: 0, ..group },
+        AllocationGrouping::Thread => AllocationGroup { stack_id: None, ..group },
     };
-    let with_types = merged(sums.iter().map(|sum| Sum { key: own(sum.key), ..*sum }));
-    if by == By::Type {
-        return with_types.into_iter().map(|sum| Row { thread: None, num_types: 1, sum }).collect();
+    let with_types = merged(sums.iter().map(|sum| GroupSum { group: reduced(sum.group), ..*sum }));
+    if by == AllocationGrouping::Type {
+        return with_types.into_iter().map(|sum| GroupedRow { thread: None, num_types: 1, sum }).collect();
     }
-    let mut places: FxHashMap<Key, usize> = FxHashMap::default();
+    let mut index_of: FxHashMap<AllocationGroup, usize> = FxHashMap::default();
     // A row, and the bytes of its heaviest type so far.
-    let mut rows: Vec<(Row, u64)> = Vec::new();
+    let mut rows: Vec<(GroupedRow, u64)> = Vec::new();
     for sum in with_types {
-        let place = *places.entry(Key { type_id: None, ..sum.key }).or_insert(rows.len());
-        let Some((row, most)) = rows.get_mut(place) else {
-            let thread = (by == By::Thread).then_some(sum.key.thread_id);
-            rows.push((Row { thread, num_types: 1, sum }, sum.bytes));
+        let index = *index_of.entry(AllocationGroup { type_id: None, ..sum.group }).or_insert(rows.len());
+        let Some((row, most)) = rows.get_mut(index) else {
+            let thread = (by == AllocationGrouping::Thread).then_some(sum.group.thread_id);
+            rows.push((GroupedRow { thread, num_types: 1, sum }, sum.bytes));
             continue;
         };
-        row.num_types += 1;
+        row.num_types = row.num_types.saturating_add(1);
         if sum.bytes > *most {
-            (*most, row.sum.key.type_id) = (sum.bytes, sum.key.type_id);
+            (*most, row.sum.group.type_id) = (sum.bytes, sum.group.type_id);
         }
-        row.sum.take(&sum);
+        row.sum.add(&sum);
     }
     rows.into_iter().map(|(row, _)| row).collect()
 }
 
-fn merged(sums: impl Iterator<Item = Sum>) -> Vec<Sum> {
-    let mut places: FxHashMap<Key, usize> = FxHashMap::default();
-    let mut found: Vec<Sum> = Vec::new();
+fn merged(sums: impl Iterator<Item = GroupSum>) -> Vec<GroupSum> {
+    let mut index_of: FxHashMap<AllocationGroup, usize> = FxHashMap::default();
+    let mut found: Vec<GroupSum> = Vec::new();
     for sum in sums {
-        let place = *places.entry(sum.key).or_insert(found.len());
-        match found.get_mut(place) {
-            Some(known) => known.take(&sum),
+        let index = *index_of.entry(sum.group).or_insert(found.len());
+        match found.get_mut(index) {
+            Some(earlier) => earlier.add(&sum),
             None => found.push(sum),
         }
     }
@@ -179,8 +181,8 @@ fn merged(sums: impl Iterator<Item = Sum>) -> Vec<Sum> {
 fn add(
     batch: &RecordBatch,
     selection: &Selection,
-    sums: &mut Vec<Sum>,
-    places: &mut FxHashMap<Key, usize>,
+    sums: &mut Vec<GroupSum>,
+    index_of: &mut FxHashMap<AllocationGroup, usize>,
 ) -> Result<(), ColumnError> {
     let times = numbers::<Int64Type>(batch, "ts_ns")?.values();
     let threads = numbers::<UInt32Type>(batch, "thread_id")?.values();
@@ -189,29 +191,38 @@ fn add(
     let stacks = numbers::<UInt32Type>(batch, "stack_id")?;
     let sources = numbers::<UInt32Type>(batch, "source_id")?.values();
     let offsets = numbers::<UInt64Type>(batch, "record_offset")?.values();
-    // Programs allocate the same thing again and again: most rows are like the one before.
-    let mut last: Option<(Key, usize)> = None;
-    for row in 0..batch.num_rows() {
-        let (time, thread_id, size) = (times[row], threads[row], sizes[row]);
+    // Programs allocate the same objects again and again: most rows have the group of the row before.
+    let mut last: Option<(AllocationGroup, usize)> = None;
+    let columns = times.iter().zip(threads).zip(sizes).zip(sources.iter().zip(offsets));
+    for (row, (((&time, &thread_id), &size), (&source_id, &record_offset))) in columns.enumerate() {
         if !selection.takes(thread_id, time) {
             continue;
         }
-        let key = Key { thread_id, type_id: nullable(types, row), stack_id: nullable(stacks, row) };
-        let place = match last {
-            Some((known, place)) if known == key => place,
-            _ => match places.entry(key) {
-                Entry::Occupied(known) => *known.get(),
-                Entry::Vacant(new) => {
-                    let (source_id, record_offset) = (sources[row], offsets[row]);
+        let group =
+            AllocationGroup { thread_id, type_id: nullable(types, row), stack_id: nullable(stacks, row) };
+        let index = match last {
+            Some((of_last, index)) if of_last == group => index,
+            _ => match index_of.entry(group) {
+                Entry::Occupied(entry) => *entry.get(),
+                Entry::Vacant(entry) => {
                     let (count, bytes, largest) = (0, 0, 0);
-                    sums.push(Sum { key, count, bytes, largest, first_ns: time, source_id, record_offset });
-                    *new.insert(sums.len() - 1)
+                    let next = sums.len();
+                    sums.push(GroupSum {
+                        group,
+                        count,
+                        bytes,
+                        largest,
+                        first_ns: time,
+                        source_id,
+                        record_offset,
+                    });
+                    *entry.insert(next)
                 }
             },
         };
-        last = Some((key, place));
-        let sum = &mut sums[place];
-        sum.count += 1;
+        last = Some((group, index));
+        let Some(sum) = sums.get_mut(index) else { continue };
+        sum.count = sum.count.saturating_add(1);
         sum.bytes = sum.bytes.saturating_add(size);
         sum.largest = sum.largest.max(size);
         sum.first_ns = sum.first_ns.min(time);

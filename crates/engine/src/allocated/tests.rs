@@ -1,11 +1,11 @@
-//! Sums, and objects followed over moves.
+//! AllocationSums, and objects followed over moves.
 
 use arrow_array::RecordBatch;
 use arrow_array::types::{UInt32Type, UInt64Type};
 use perfuse_tables::access::{nullable, numbers, text};
 use perfuse_tables::{allocations, object_moves};
 
-use super::{By, Sums, origins, samples};
+use super::{AllocationGrouping, AllocationSums, origins, samples};
 use crate::calls::Selection;
 
 /// Time, thread, type, address, size, stack.
@@ -37,20 +37,25 @@ const ROWS: &[Row] = &[
 
 #[test]
 fn allocations_of_a_kind_add_up() {
-    let sums = Sums::of([allocated(&ROWS[..2]), allocated(&ROWS[2..])].into_iter(), &Selection::default());
+    let sums =
+        AllocationSums::of([allocated(&ROWS[..2]), allocated(&ROWS[2..])].into_iter(), &Selection::default());
     let sums = sums.expect("the columns are there");
     let found: Vec<_> = sums
         .all()
         .iter()
-        .map(|sum| (sum.key.thread_id, sum.count, sum.bytes, sum.largest, sum.first_ns))
+        .map(|sum| (sum.group.thread_id, sum.count, sum.bytes, sum.largest, sum.first_ns))
         .collect();
     assert_eq!(found, [(1, 2, 64, 40, 10), (2, 1, 16, 16, 30), (1, 1, 16, 16, 5), (1, 1, 8, 8, 40)]);
     assert_eq!(sums.batch(None).num_rows(), 4);
-    for (by, bytes) in [(By::Type, vec![88, 16]), (By::Stack, vec![96, 8]), (By::Thread, vec![88, 16])] {
+    for (by, bytes) in [
+        (AllocationGrouping::Type, vec![88, 16]),
+        (AllocationGrouping::Stack, vec![96, 8]),
+        (AllocationGrouping::Thread, vec![88, 16]),
+    ] {
         let batch = sums.batch(Some(by));
         assert_eq!(numbers::<UInt64Type>(&batch, "size_bytes").expect("a column").values().as_ref(), bytes);
     }
-    let stacks = sums.batch(Some(By::Stack));
+    let stacks = sums.batch(Some(AllocationGrouping::Stack));
     let types = numbers::<UInt32Type>(&stacks, "type_id").expect("a column");
     assert_eq!((nullable(types, 0), nullable(types, 1)), (Some(7), Some(7)));
     assert_eq!(numbers::<UInt64Type>(&stacks, "num_types").expect("a column").values().as_ref(), [2, 1]);
@@ -59,13 +64,14 @@ fn allocations_of_a_kind_add_up() {
 #[test]
 fn only_what_is_selected_counts() {
     let selection = Selection { threads: Some(vec![1]), time_ns: Some(10..40) };
-    let sums = Sums::of([allocated(ROWS)].into_iter(), &selection).expect("the columns are there");
+    let sums = AllocationSums::of([allocated(ROWS)].into_iter(), &selection).expect("the columns are there");
     assert_eq!(sums.all().iter().map(|sum| sum.bytes).collect::<Vec<_>>(), [64]);
 }
 
 #[test]
 fn as_samples_they_weigh_bytes_and_objects_for_each_thread_and_stack() {
-    let sums = Sums::of([allocated(ROWS)].into_iter(), &Selection::default()).expect("the columns are there");
+    let sums = AllocationSums::of([allocated(ROWS)].into_iter(), &Selection::default())
+        .expect("the columns are there");
     let batch = samples(&sums, 100);
     let weights = numbers::<UInt64Type>(&batch, "weight").expect("a column").values();
     assert_eq!(weights.as_ref(), [80, 3, 16, 1, 8, 1]);

@@ -1,6 +1,6 @@
-//! How long the calls of a function took, every one of them, and what is told of that.
+//! The durations of all calls of a function, and the figures computed from them.
 
-/// Which duration stands for a share of them.
+/// How a percentile is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rank {
     /// The smallest that at least this share is not above: nearest rank.
@@ -11,22 +11,22 @@ pub enum Rank {
 }
 
 impl Rank {
-    /// Every rank with the name it goes by.
+    /// All ranks with their names.
     pub const ALL: [(&'static str, Self); 2] = [("nearest", Self::Nearest), ("llvm", Self::Llvm)];
 
-    /// Which of `num` sorted durations stands for `percent` of them.
+    /// Index of the percentile among `num` sorted durations.
     fn index(self, num: usize, percent: usize) -> usize {
         let index = match self {
-            Self::Nearest => (num * percent).div_ceil(100).saturating_sub(1),
+            Self::Nearest => num.saturating_mul(percent).div_ceil(100).saturating_sub(1),
             Self::Llvm if percent == 50 => num / 2,
-            // As a floating-point product, like there.
+            // A floating-point product, as in LLVM.
             Self::Llvm => (num as f64 * (percent as f64 / 100.0)) as usize,
         };
         index.min(num.saturating_sub(1))
     }
 }
 
-/// What is told of durations, in nanoseconds.
+/// Figures of durations, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     /// The shortest.
@@ -39,7 +39,7 @@ pub struct Figures {
     pub p99_ns: u64,
     /// The longest.
     pub max_ns: u64,
-    /// All together; saturates.
+    /// Their sum; saturates.
     pub sum_ns: u64,
 }
 
@@ -47,9 +47,9 @@ pub struct Figures {
 /// counted by their length.
 #[derive(Clone, Debug, Default)]
 pub struct Durations {
-    /// The last ones, not looked at yet.
+    /// The latest ones, not counted yet.
     latest: Vec<u32>,
-    /// How many took 0 ns, 1 ns and so on; empty until there are many.
+    /// Numbers of durations of 0 ns, 1 ns and so on; empty until there are many.
     counts: Vec<u64>,
     num_counted: usize,
     short: Vec<u32>,
@@ -57,12 +57,12 @@ pub struct Durations {
 }
 
 impl Durations {
-    /// How many are looked at together.
+    /// Number of durations that are counted at a time.
     const MANY: usize = 1 << 13;
-    /// Those below are counted.
+    /// Durations below this are counted by their length.
     const COUNTED_NS: usize = 1 << 11;
 
-    /// One more.
+    /// Adds a duration.
     #[inline]
     pub fn push(&mut self, duration_ns: u64) {
         match u32::try_from(duration_ns) {
@@ -79,7 +79,8 @@ impl Durations {
     #[cold]
     fn make_room(&mut self) {
         if self.latest.len() < Self::MANY {
-            self.latest.reserve_exact(self.latest.len().clamp(4, Self::MANY - self.latest.len()));
+            self.latest
+                .reserve_exact(self.latest.len().clamp(4, Self::MANY.saturating_sub(self.latest.len())));
         } else {
             self.count();
         }
@@ -90,15 +91,16 @@ impl Durations {
         let before = self.short.len();
         for &duration in &self.latest {
             match self.counts.get_mut(duration as usize) {
-                Some(count) => *count += 1,
+                Some(count) => *count = count.saturating_add(1),
                 None => self.short.push(duration),
             }
         }
-        self.num_counted += self.latest.len() - (self.short.len() - before);
+        let num_counted = self.latest.len().saturating_sub(self.short.len().saturating_sub(before));
+        self.num_counted = self.num_counted.saturating_add(num_counted);
         self.latest.clear();
     }
 
-    /// All of another.
+    /// Adds the durations of another.
     pub fn append(&mut self, mut other: Self) {
         if self.is_empty() {
             *self = other;
@@ -106,8 +108,11 @@ impl Durations {
         }
         if !other.counts.is_empty() {
             self.counts.resize(Self::COUNTED_NS, 0);
-            self.counts.iter_mut().zip(&other.counts).for_each(|(mine, its)| *mine += its);
-            self.num_counted += other.num_counted;
+            self.counts
+                .iter_mut()
+                .zip(&other.counts)
+                .for_each(|(mine, its)| *mine = mine.saturating_add(*its));
+            self.num_counted = self.num_counted.saturating_add(other.num_counted);
         }
         self.short.append(&mut other.short);
         self.long.append(&mut other.long);
@@ -116,10 +121,11 @@ impl Durations {
         }
     }
 
-    /// How many there are.
+    /// Number of durations.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.latest.len() + self.num_counted + self.short.len() + self.long.len()
+        let lengths = [self.latest.len(), self.num_counted, self.short.len(), self.long.len()];
+        lengths.into_iter().fold(0, usize::saturating_add)
     }
 
     /// Whether there are none.
@@ -128,7 +134,7 @@ impl Durations {
         self.len() == 0
     }
 
-    /// Exact figures; none of no durations.
+    /// Exact figures; `None` without durations.
     #[must_use]
     pub fn figures(mut self, rank: Rank) -> Option<Figures> {
         if self.counts.is_empty() {
@@ -148,13 +154,13 @@ impl Durations {
         })
     }
 
-    /// Those that are counted, with how many there are.
+    /// The counted durations, with their numbers.
     fn counted(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> {
         let some = |&(_, &count): &(usize, &u64)| count > 0;
         self.counts.iter().enumerate().filter(some).map(|(duration, &count)| (duration as u64, count))
     }
 
-    /// Element `index` of all as if they were sorted; what is not above it comes before it then.
+    /// Element `index` of the durations in sorted order; elements that are not greater precede it afterwards.
     fn at(&mut self, index: usize) -> u64 {
         let Some(index) = index.checked_sub(self.num_counted) else {
             let mut left = index as u64;
@@ -183,7 +189,7 @@ impl Durations {
 
     fn sum(&self) -> u64 {
         let short = self.short.iter().map(|&short| u64::from(short)).sum::<u64>();
-        let counted = self.counted().map(|(duration, count)| duration * count).sum::<u64>();
-        self.long.iter().fold(short + counted, |sum, &long| sum.saturating_add(long))
+        let counted = self.counted().map(|(duration, count)| duration.saturating_mul(count)).sum::<u64>();
+        self.long.iter().fold(short.saturating_add(counted), |sum, &long| sum.saturating_add(long))
     }
 }

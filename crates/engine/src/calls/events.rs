@@ -20,13 +20,14 @@ pub struct Events<'a> {
     values: &'a PrimitiveArray<UInt64Type>,
 }
 
-/// How many values at the start are the same. Looked at in pieces, each without a branch in it.
-fn same(values: &[u32]) -> usize {
+/// Length of the run of equal values at the start. Compared in chunks, each without a branch.
+fn len_equal(values: &[u32]) -> usize {
     let Some(&first) = values.first() else { return 0 };
-    let whole =
-        values.chunks(64).take_while(|piece| piece.iter().fold(0, |differ, v| differ | (v ^ first)) == 0);
-    let start = values.len().min(whole.count() * 64);
-    start + values[start..].iter().take_while(|&&value| value == first).count()
+    let equal =
+        values.chunks(64).take_while(|chunk| chunk.iter().fold(0, |differ, v| differ | (v ^ first)) == 0);
+    let start = values.len().min(equal.count().saturating_mul(64));
+    let rest = values.get(start..).unwrap_or_default();
+    start.saturating_add(rest.iter().take_while(|&&value| value == first).count())
 }
 
 /// A row.
@@ -104,6 +105,10 @@ impl<'a> Events<'a> {
     /// A row.
     #[must_use]
     #[inline]
+    #[allow(
+        clippy::indexing_slicing,
+        reason = "all columns of a batch have its length; a later row is the caller's error"
+    )]
     pub fn get(&self, row: usize) -> Event {
         Event {
             ts_ns: self.ts_ns[row],
@@ -118,10 +123,13 @@ impl<'a> Events<'a> {
     /// The rows of a [`run`](Self::run), with their numbers.
     #[inline]
     pub fn iter(&self, rows: Range<usize>) -> impl Iterator<Item = (usize, Event)> + Clone + '_ {
-        let (thread_id, source_id) = (self.threads[rows.start], self.sources[rows.start]);
-        let whens = self.ts_ns[rows.clone()].iter().zip(&self.offsets[rows.clone()]);
-        let whats = self.kinds.iter(rows.clone()).zip(&self.functions[rows.clone()]);
-        let columns = rows.zip(whens).zip(whats);
+        let thread_id = self.threads.get(rows.start).copied().unwrap_or_default();
+        let source_id = self.sources.get(rows.start).copied().unwrap_or_default();
+        let times = self.ts_ns.get(rows.clone()).unwrap_or_default();
+        let offsets = self.offsets.get(rows.clone()).unwrap_or_default();
+        let functions = self.functions.get(rows.clone()).unwrap_or_default();
+        let kinds = self.kinds.iter(rows.clone());
+        let columns = rows.zip(times.iter().zip(offsets)).zip(kinds.zip(functions));
         columns.map(move |((row, (&ts_ns, &record_offset)), (kind, &function_id))| {
             (row, Event { ts_ns, thread_id, kind, function_id, source_id, record_offset })
         })
@@ -130,19 +138,22 @@ impl<'a> Events<'a> {
     /// How many rows from `row` on are of its thread, file and processor.
     #[must_use]
     pub fn run(&self, row: usize) -> usize {
-        let threads = same(&self.threads[row..]);
-        let sources = same(&self.sources[row..row + threads]);
+        let rest =
+            |values: &'a [u32], len: usize| values.get(row..row.saturating_add(len)).unwrap_or_default();
+        let threads = len_equal(rest(self.threads, self.threads.len()));
+        let sources = len_equal(rest(self.sources, threads));
+        let end = row.saturating_add(sources);
         if self.cpus.null_count() == 0 {
-            return same(&self.cpus.values()[row..row + sources]);
+            return len_equal(self.cpus.values().get(row..end).unwrap_or_default());
         }
         let cpu = self.cpu(row);
-        (row..row + sources).take_while(|&other| self.cpu(other) == cpu).count()
+        (row..end).take_while(|&other| self.cpu(other) == cpu).count()
     }
 
     /// The times of some rows.
     #[must_use]
     pub fn times(&self, rows: Range<usize>) -> &[i64] {
-        &self.ts_ns[rows]
+        self.ts_ns.get(rows).unwrap_or_default()
     }
 
     /// The processor of a row.

@@ -102,7 +102,7 @@ impl<V: Visitor> Calls<V> {
         let mut row = 0;
         while row < events.len() {
             let Event { thread_id, source_id, .. } = events.get(row);
-            let end = row + events.run(row);
+            let end = row.saturating_add(events.run(row).max(1));
             self.enter_source(source_id);
             if self.selection.has(thread_id) {
                 self.batch_run(&events, row..end);
@@ -138,10 +138,11 @@ impl<V: Visitor> Calls<V> {
 
     /// Takes rows of one thread on one processor.
     fn batch_run(&mut self, events: &Events<'_>, rows: Range<usize>) {
-        let ends = [events.get(rows.start), events.get(rows.end - 1)];
+        let ends = [events.get(rows.start), events.get(rows.end.saturating_sub(1))];
         let cpu = events.cpu(rows.start);
         self.run(events.iter(rows.clone()), ends, cpu, |row| events.value(row));
-        self.visitor.rows(ends[0].thread_id, cpu, events.times(rows).iter().copied());
+        let [Event { thread_id, .. }, _] = ends;
+        self.visitor.rows(thread_id, cpu, events.times(rows).iter().copied());
     }
 
     /// Takes events of one thread on one processor, with the numbers of their rows, the first and the last of them once more,
@@ -186,16 +187,18 @@ impl<V: Visitor> Calls<V> {
 
     pub(super) fn put_thread(&mut self, thread: Thread<V::Mark>) {
         let index = thread.first.0.thread_id as usize;
-        self.threads[index] = Some(thread);
+        if let Some(slot) = self.threads.get_mut(index) {
+            *slot = Some(thread);
+        }
     }
 
     /// The thread of an event, which is its first if it was not seen yet.
     pub(super) fn take_thread(&mut self, event: &Event, cpu: Option<u32>) -> Thread<V::Mark> {
         let index = event.thread_id as usize;
         if index >= self.threads.len() {
-            self.threads.resize_with(index + 1, || None);
+            self.threads.resize_with(index.saturating_add(1), || None);
         }
-        match self.threads[index].take() {
+        match self.threads.get_mut(index).and_then(Option::take) {
             Some(thread) => thread,
             None => self.begin(event, cpu),
         }
@@ -298,7 +301,7 @@ impl<V: Visitor> Calls<V> {
             && call.start_reason == StartReason::Entry
             && let Some(count) = open.get_mut(&call.function_id)
         {
-            *count -= 1;
+            *count = count.saturating_sub(1);
             if *count == 0 {
                 open.remove(&call.function_id);
             }

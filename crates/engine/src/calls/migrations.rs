@@ -43,9 +43,9 @@ impl Threads {
     ) {
         let index = thread_id as usize;
         if index >= self.threads.len() {
-            self.threads.resize(index + 1, Seen::default());
+            self.threads.resize(index.saturating_add(1), Seen::default());
         }
-        let seen = &mut self.threads[index];
+        let Some(seen) = self.threads.get_mut(index) else { return };
         match &self.time_ns {
             None => seen.rows(cpu, times),
             Some(range) => {
@@ -100,8 +100,8 @@ impl Threads {
         let mut done: BTreeMap<u32, Done> = BTreeMap::new();
         for (node, place) in tree.nodes.iter().zip(&tree.places).filter(|(node, _)| node.num_calls > 0) {
             let done = done.entry(place.thread_id).or_default();
-            done.num_calls += node.num_calls;
-            done.max_depth = done.max_depth.max(place.depth + 1);
+            done.num_calls = done.num_calls.saturating_add(node.num_calls);
+            done.max_depth = done.max_depth.max(place.depth.saturating_add(1));
             done.busy_ns = done.busy_ns.saturating_add(node.self_ns);
         }
         for (thread_id, _) in (0..).zip(&self.threads).filter(|(_, seen)| seen.num_events > 0) {
@@ -152,7 +152,7 @@ impl Seen {
         }
         self.first_ns = self.first_ns.min(first);
         self.last_ns = self.last_ns.max(last);
-        self.num_events += num_events;
+        self.num_events = self.num_events.saturating_add(num_events);
         if let Some(cpu) = cpu {
             self.first_cpu.get_or_insert(cpu);
             self.go_to(cpu);
@@ -161,7 +161,10 @@ impl Seen {
 
     fn go_to(&mut self, cpu: u32) {
         match self.cpu.replace(cpu) {
-            Some(before) if before != cpu => *self.migrations.entry((before, cpu)).or_default() += 1,
+            Some(before) if before != cpu => {
+                let count = self.migrations.entry((before, cpu)).or_default();
+                *count = count.saturating_add(1);
+            }
             _ => {}
         }
     }
@@ -174,7 +177,7 @@ impl Seen {
             }
             return;
         }
-        self.num_events += later.num_events;
+        self.num_events = self.num_events.saturating_add(later.num_events);
         self.first_ns = self.first_ns.min(later.first_ns);
         self.last_ns = self.last_ns.max(later.last_ns);
         if let (Some(first), Some(last)) = (later.first_cpu, later.cpu) {
@@ -183,7 +186,8 @@ impl Seen {
             self.cpu = Some(last);
         }
         for (pair, count) in later.migrations {
-            *self.migrations.entry(pair).or_default() += count;
+            let sum = self.migrations.entry(pair).or_default();
+            *sum = sum.saturating_add(count);
         }
     }
 }

@@ -4,6 +4,16 @@
 //! pass adds them up by call path in a [`Tree`], of which everything else is made: figures of functions and of who calls
 //! whom, threads, and the `frames`, `stacks` and `samples` that profiles of samples consist of too. [`slices`] tells each
 //! call by itself.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::panic
+    )
+)]
 
 mod account;
 mod durations;

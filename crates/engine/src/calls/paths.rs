@@ -46,16 +46,17 @@ pub struct PathRow {
 #[derive(Clone, Debug, Default)]
 pub struct Paths {
     all: Vec<Path>,
-    known: FxHashMap<(u32, u32), u32>,
+    numbers: FxHashMap<(u32, u32), u32>,
 }
 
 impl Paths {
     /// Puts the paths of a tree among them; what its threads spent in each, by path, then thread.
     pub fn add(&mut self, tree: &Tree) -> Vec<PathRow> {
         rows(tree, |parent, function_id, depth| {
-            *self.known.entry((parent, function_id)).or_insert_with(|| {
+            let next = self.all.len() as u32;
+            *self.numbers.entry((parent, function_id)).or_insert_with(|| {
                 self.all.push(Path { parent, function_id, depth });
-                self.all.len() as u32 - 1
+                next
             })
         })
     }
@@ -63,7 +64,7 @@ impl Paths {
     /// What the threads of a tree spent in each path. Its paths are among them: it is of a part of the same calls.
     #[must_use]
     pub fn rows(&self, tree: &Tree) -> Vec<PathRow> {
-        rows(tree, |parent, function_id, _| self.known.get(&(parent, function_id)).copied().unwrap_or(NONE))
+        rows(tree, |parent, function_id, _| self.numbers.get(&(parent, function_id)).copied().unwrap_or(NONE))
     }
 
     /// All paths; the number of each is its place.
@@ -76,7 +77,8 @@ impl Paths {
     /// first_ns`. A parent's number is less than its children's.
     #[must_use]
     pub fn batch(&self, rows: &[PathRow]) -> RecordBatch {
-        let path = |row: &PathRow| self.all[row.path as usize];
+        let none = Path { parent: NONE, function_id: NONE, depth: 0 };
+        let path = |row: &PathRow| self.all.get(row.path as usize).copied().unwrap_or(none);
         let number = |value: fn(&PathRow) -> u64| -> ArrayRef {
             Arc::new(UInt64Array::from_iter_values(rows.iter().map(value)))
         };
@@ -99,18 +101,24 @@ fn rows(tree: &Tree, mut number: impl FnMut(u32, u32, u32) -> u32) -> Vec<PathRo
     // What was entered outside of the selected time has no calls, nor has what it called.
     let mut has_calls: Vec<bool> = tree.nodes.iter().map(|node| node.num_calls > 0).collect();
     for (index, node) in tree.nodes.iter().enumerate().rev() {
-        if has_calls[index] && node.parent != NONE {
-            has_calls[node.parent as usize] = true;
+        if has_calls.get(index) == Some(&true)
+            && let Some(parent) = has_calls.get_mut(node.parent as usize)
+        {
+            *parent = true;
         }
     }
     let mut path_of = vec![NONE; tree.nodes.len()];
     let mut rows = Vec::new();
     for (index, (node, place)) in tree.nodes.iter().zip(&tree.places).enumerate() {
-        if !has_calls[index] || node.parent == NONE {
+        if has_calls.get(index) != Some(&true) || node.parent == NONE {
             continue;
         }
-        let path = number(path_of[node.parent as usize], node.function_id, place.depth);
-        path_of[index] = path;
+        // Parents precede their children.
+        let parent = path_of.get(node.parent as usize).copied().unwrap_or(NONE);
+        let path = number(parent, node.function_id, place.depth);
+        if let Some(slot) = path_of.get_mut(index) {
+            *slot = path;
+        }
         if node.num_calls == 0 || path == NONE {
             continue;
         }
@@ -129,12 +137,12 @@ fn rows(tree: &Tree, mut number: impl FnMut(u32, u32, u32) -> u32) -> Vec<PathRo
     }
     rows.sort_by_key(|row| (row.path, row.thread_id, row.first_ns));
     // Nodes told apart by processor are one path.
-    rows.dedup_by(|row, kept| {
-        let is_same = (row.path, row.thread_id) == (kept.path, kept.thread_id);
+    rows.dedup_by(|row, sum| {
+        let is_same = (row.path, row.thread_id) == (sum.path, sum.thread_id);
         if is_same {
-            kept.num_calls += row.num_calls;
-            kept.total_ns = kept.total_ns.saturating_add(row.total_ns);
-            kept.self_ns = kept.self_ns.saturating_add(row.self_ns);
+            sum.num_calls = sum.num_calls.saturating_add(row.num_calls);
+            sum.total_ns = sum.total_ns.saturating_add(row.total_ns);
+            sum.self_ns = sum.self_ns.saturating_add(row.self_ns);
         }
         is_same
     });

@@ -39,7 +39,7 @@ impl Sampled {
         let mut frame_of = FxHashMap::default();
         for (path, stack_id) in paths.all().iter().zip(first.stack..) {
             let frame = *frame_of.entry(path.function_id).or_insert_with(|| {
-                let id = first.frame + frames.len() as u32;
+                let id = first.frame.saturating_add(frames.len() as u32);
                 let function = Some(path.function_id);
                 #[rustfmt::skip]
                 frames.push(
@@ -47,7 +47,7 @@ impl Sampled {
                 );
                 id
             });
-            let parent = (path.parent != NONE).then(|| first.stack + path.parent);
+            let parent = (path.parent != NONE).then(|| first.stack.saturating_add(path.parent));
             stacks.push(stack_id, parent, frame, path.depth);
         }
         Self { frames: frames.finish(), stacks: stacks.finish() }
@@ -63,9 +63,9 @@ impl Sampled {
         for row in rows {
             for (weight, unit, event) in [(row.self_ns, "ns", "wall-time"), (row.num_calls, "calls", "calls")]
             {
-                let id = first.sample + samples.len() as u64;
+                let id = first.sample.saturating_add(samples.len() as u64);
                 let PathRow { first_ns, thread_id, source_id, record_offset, .. } = *row;
-                let stack = Some(first.stack + row.path);
+                let stack = Some(first.stack.saturating_add(row.path));
                 samples.push(
                     id,
                     first_ns,

@@ -134,7 +134,9 @@ impl Calls<Accountant> {
             let mut thread = self.take_thread(event, *cpu);
             self.leave(&mut thread, &mut exits, usize::MAX);
             for call in segment.stack {
-                thread.push(Frame { mark: nodes[call.mark as usize], ..call });
+                // Every call of a segment has a node in its tree.
+                let Some(&mark) = nodes.get(call.mark as usize) else { continue };
+                thread.push(Frame { mark, ..call });
             }
             thread.last_ns = thread.last_ns.max(segment.last_ns);
             thread.last_offset = segment.last_offset;
@@ -158,7 +160,10 @@ impl Calls<Accountant> {
                 continue;
             }
             let Some(root) = roots.next() else { break };
-            let Some(mut thread) = self.threads[root.thread_id as usize].take() else { break };
+            let Some(mut thread) = self.threads.get_mut(root.thread_id as usize).and_then(Option::take)
+            else {
+                break;
+            };
             self.leave(&mut thread, exits, root.num_left);
             nodes.push(match thread.stack.last_mut() {
                 Some(around) => {

@@ -1,4 +1,4 @@
-//! Calls whose figures are told together.
+//! Series: calls whose figures are reported together.
 
 use perfuse_tables::{EndReason, StartReason};
 use rustc_hash::FxHashMap;
@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::durations::Durations;
 use super::visitor::Leave;
 
-/// Calls whose figures are told together.
+/// Calls whose figures are reported together.
 #[derive(Clone, Copy, Debug)]
 pub struct Series {
     pub caller_id: u32,
@@ -15,7 +15,7 @@ pub struct Series {
     pub counts: Counts,
 }
 
-/// How many calls did not simply begin and end.
+/// Numbers of calls that did not simply begin and end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Left without an exit, by an exception or `longjmp`.
@@ -34,66 +34,72 @@ impl Counts {
     fn add(&mut self, leave: &Leave) {
         match leave.reason {
             EndReason::Exit => {}
-            EndReason::TailCall => self.num_tail_calls += 1,
-            EndReason::Unwound => self.num_unwound += 1,
-            EndReason::Truncated => self.num_truncated += 1,
+            EndReason::TailCall => self.num_tail_calls = self.num_tail_calls.saturating_add(1),
+            EndReason::Unwound => self.num_unwound = self.num_unwound.saturating_add(1),
+            EndReason::Truncated => self.num_truncated = self.num_truncated.saturating_add(1),
         }
-        self.num_lost += u64::from(leave.start_reason == StartReason::Lost);
+        self.num_lost = self.num_lost.saturating_add((leave.start_reason == StartReason::Lost).into());
     }
 
     pub(super) fn merge(&mut self, other: Self) {
-        self.num_unwound += other.num_unwound;
-        self.num_tail_calls += other.num_tail_calls;
-        self.num_truncated += other.num_truncated;
-        self.num_lost += other.num_lost;
-        self.num_orphans += other.num_orphans;
+        self.num_unwound = self.num_unwound.saturating_add(other.num_unwound);
+        self.num_tail_calls = self.num_tail_calls.saturating_add(other.num_tail_calls);
+        self.num_truncated = self.num_truncated.saturating_add(other.num_truncated);
+        self.num_lost = self.num_lost.saturating_add(other.num_lost);
+        self.num_orphans = self.num_orphans.saturating_add(other.num_orphans);
     }
 }
 
-/// Series, and the durations of each. A node has the number of its series, with [`UNWANTED`] added where only the other counts
-/// of it are looked at: then there are no durations of that number.
+/// Series, and the durations of each. A node has the number of its series, with [`EXCLUDED`] set where only its other counts are
+/// needed: then there are no durations with that number.
 #[derive(Debug, Default)]
 pub struct SeriesList {
     pub list: Vec<Series>,
-    /// By themselves, because they are needed for every call.
+    /// Separate from `list`, because they are accessed for every call.
     pub durations: Vec<Durations>,
-    known: FxHashMap<(u32, u32, u32), u32>,
+    by_key: FxHashMap<(u32, u32, u32), u32>,
 }
 
 /// See [`SeriesList`].
-pub(super) const UNWANTED: u32 = 1 << 31;
+pub(super) const EXCLUDED: u32 = 1 << 31;
 
 impl SeriesList {
     /// The series of a caller (or none), a function and a group.
     pub fn of(&mut self, caller_id: u32, function_id: u32, group: u32) -> u32 {
         let next = self.list.len() as u32;
-        let found = *self.known.entry((caller_id, function_id, group)).or_insert(next);
+        let found = *self.by_key.entry((caller_id, function_id, group)).or_insert(next);
         if found == next { self.new_of(caller_id, function_id, group) } else { found }
     }
 
+    /// A new series.
     pub fn new_of(&mut self, caller_id: u32, function_id: u32, group: u32) -> u32 {
+        let number = self.list.len() as u32;
         self.list.push(Series { caller_id, function_id, group, counts: Counts::default() });
         self.durations.push(Durations::default());
-        self.list.len() as u32 - 1
+        number
     }
 
-    /// Moves what is counted in a series of another list to one of this.
+    /// Moves the counts of a series of another list to a series of this list.
     pub fn take(&mut self, series: u32, other: &mut Self, its: u32) {
-        let (series, its) = ((series & !UNWANTED) as usize, (its & !UNWANTED) as usize);
-        self.list[series].counts.merge(std::mem::take(&mut other.list[its].counts));
-        self.durations[series].append(std::mem::take(&mut other.durations[its]));
+        let (series, its) = ((series & !EXCLUDED) as usize, (its & !EXCLUDED) as usize);
+        if let (Some(series), Some(its)) = (self.list.get_mut(series), other.list.get_mut(its)) {
+            series.counts.merge(std::mem::take(&mut its.counts));
+        }
+        if let (Some(durations), Some(its)) = (self.durations.get_mut(series), other.durations.get_mut(its)) {
+            durations.append(std::mem::take(its));
+        }
     }
 
-    /// A call of a series ends.
+    /// Counts a call of a series at its end.
     #[inline(always)]
     pub fn add(&mut self, series: u32, leave: &Leave) {
         let was_begun = leave.start_reason == StartReason::Entry;
         if !(was_begun && leave.reason == EndReason::Exit)
-            && let Some(series) = self.list.get_mut((series & !UNWANTED) as usize)
+            && let Some(series) = self.list.get_mut((series & !EXCLUDED) as usize)
         {
             series.counts.add(leave);
         }
-        // How long a call took is only known of one that was seen whole.
+        // The duration is only known of a call that was recorded as a whole.
         if was_begun
             && leave.reason != EndReason::Truncated
             && let Some(durations) = self.durations.get_mut(series as usize)

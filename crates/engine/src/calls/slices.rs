@@ -85,8 +85,9 @@ struct Writer {
 
 impl Writer {
     fn id(&mut self) -> u64 {
-        self.next_id += 1;
-        self.next_id - 1
+        let id = self.next_id;
+        self.next_id = id.saturating_add(1);
+        id
     }
 }
 
@@ -109,7 +110,10 @@ impl Visitor for Writer {
     fn leave(&mut self, call: &Frame<Begun>, level: Level, leave: &Leave, parent: Option<&Frame<Begun>>) {
         let Begun { slice_id, cpu, record_offset } = call.mark;
         let args = if self.args.is_empty() { None } else { self.args.remove(&slice_id) };
-        let args = args.map(|open| open + "]");
+        let args = args.map(|mut open| {
+            open.push(']');
+            open
+        });
         let Level { source_id, thread_id, depth } = level;
         let is_lost = leave.start_reason == StartReason::Lost;
         let record_offset = if is_lost { leave.record_offset } else { record_offset };

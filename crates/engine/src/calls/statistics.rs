@@ -47,10 +47,10 @@ pub struct Row {
 
 impl Row {
     fn add(&mut self, node: &Node, is_recursive: bool) {
-        self.num_calls += node.num_calls;
+        self.num_calls = self.num_calls.saturating_add(node.num_calls);
         self.self_ns = self.self_ns.saturating_add(node.self_ns);
         if is_recursive {
-            self.recursive_calls += node.num_calls;
+            self.recursive_calls = self.recursive_calls.saturating_add(node.num_calls);
         } else {
             self.total_ns = self.total_ns.saturating_add(node.total_ns);
         }
@@ -66,26 +66,31 @@ pub fn rows(
     is_recursive: &[bool],
     rank: Rank,
 ) -> Vec<Row> {
-    let mut known = FxHashMap::default();
+    let mut index_of = FxHashMap::default();
     let mut rows: Vec<(Row, Durations)> = Vec::new();
     let mut row_of = Vec::with_capacity(series.list.len());
     for Series { caller_id, function_id, group, counts } in series.list {
-        let row = *known.entry((caller_id, function_id, group)).or_insert_with(|| {
+        let next = rows.len();
+        let index = *index_of.entry((caller_id, function_id, group)).or_insert_with(|| {
             rows.push((Row { caller_id, function_id, group, ..Row::default() }, Durations::default()));
-            rows.len() - 1
+            next
         });
-        rows[row].0.counts.merge(counts);
-        row_of.push(row);
+        if let Some((row, _)) = rows.get_mut(index) {
+            row.counts.merge(counts);
+        }
+        row_of.push(index);
     }
     let mut durations = series.durations;
     let recursive_only = tree.options().recursive_only;
     for (node, &is_recursive) in tree.nodes.iter().zip(is_recursive) {
         let index = series_of(node) as usize;
         let Some(&row) = row_of.get(index) else { continue };
-        let (row, all) = &mut rows[row];
+        let Some((row, all)) = rows.get_mut(row) else { continue };
         row.add(node, is_recursive);
-        if is_recursive || !recursive_only {
-            all.append(std::mem::take(&mut durations[index]));
+        if (is_recursive || !recursive_only)
+            && let Some(durations) = durations.get_mut(index)
+        {
+            all.append(std::mem::take(durations));
         }
     }
     // Of what was entered outside of the selected time there is nothing to tell, and of some functions nothing is asked.
@@ -154,30 +159,39 @@ pub fn keys(values: impl Iterator<Item = u32>) -> ArrayRef {
     Arc::new(values.map(|value| (value != NONE).then_some(value)).collect::<UInt32Array>())
 }
 
-/// Which nodes have another of the same key above them. One walk over the tree, however deep it is.
+/// Which nodes have an ancestor with the same key: one depth-first traversal, however deep the tree is.
 pub fn recursion(nodes: &[Node], key: impl Fn(&Node) -> u64) -> Vec<bool> {
     let mut first_child = vec![NONE; nodes.len()];
     let mut next_sibling = vec![NONE; nodes.len()];
     for (index, node) in nodes.iter().enumerate().rev() {
-        if node.parent != NONE {
-            next_sibling[index] = std::mem::replace(&mut first_child[node.parent as usize], index as u32);
+        if let (Some(first), Some(next)) =
+            (first_child.get_mut(node.parent as usize), next_sibling.get_mut(index))
+        {
+            *next = std::mem::replace(first, index as u32);
         }
     }
+    let child_of = |index: u32| first_child.get(index as usize).copied().unwrap_or(NONE);
+    let sibling_of = |index: u32| next_sibling.get(index as usize).copied().unwrap_or(NONE);
     let mut on_path: FxHashMap<u64, u32> = FxHashMap::default();
     let mut found = vec![false; nodes.len()];
-    for thread in (0..nodes.len()).filter(|&index| nodes[index].parent == NONE) {
-        let mut at = first_child[thread];
-        while at != NONE {
-            let node = at as usize;
-            let count = on_path.entry(key(&nodes[node])).or_default();
-            found[node] = *count > 0;
-            *count += 1;
-            at = first_child[node];
-            let mut left = node;
-            while at == NONE && left != thread {
-                on_path.entry(key(&nodes[left])).and_modify(|count| *count -= 1);
-                at = next_sibling[left];
-                left = nodes[left].parent as usize;
+    for (thread, _) in (0..).zip(nodes).filter(|(_, node)| node.parent == NONE) {
+        let mut at = child_of(thread);
+        while let Some(node) = nodes.get(at as usize) {
+            let count = on_path.entry(key(node)).or_default();
+            if let Some(is_recursive) = found.get_mut(at as usize) {
+                *is_recursive = *count > 0;
+            }
+            *count = count.saturating_add(1);
+            let mut left = at;
+            at = child_of(at);
+            // Without children: on to the next sibling of the nearest node that has one.
+            while at == NONE
+                && left != thread
+                && let Some(node) = nodes.get(left as usize)
+            {
+                on_path.entry(key(node)).and_modify(|count| *count = count.saturating_sub(1));
+                at = sibling_of(left);
+                left = node.parent;
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Calls that the recorder added up itself: rows of table `call_sums`.
+//! Sums of calls made by the recorder: rows of table `call_sums`.
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
@@ -6,10 +6,10 @@ use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use perfuse_tables::access::{ColumnError, lists, numbers};
 
 use super::NONE;
-use super::tree::{Place, Tree};
+use super::tree::Tree;
 
 impl Tree {
-    /// Puts a batch of `call_sums` among the calls. They have no time of their own: their paths begin at 0.
+    /// Adds a batch of `call_sums`. Sums have no time: their paths begin at 0.
     ///
     /// # Errors
     /// [`ColumnError`]
@@ -22,27 +22,32 @@ impl Tree {
         let offsets = numbers::<UInt64Type>(batch, "record_offset")?;
         let functions = paths.values().as_primitive_opt::<UInt64Type>();
         let functions = functions.ok_or(ColumnError { column: "functions" })?.values();
-        let ends = paths.value_offsets();
-        for row in 0..batch.num_rows() {
-            let path = &functions[ends[row] as usize..ends[row + 1] as usize];
+        let starts = paths.value_offsets();
+        let ranges = starts.iter().zip(starts.iter().skip(1));
+        for (row, (&start, &end)) in (0..batch.num_rows()).zip(ranges) {
+            let path = functions.get(start as usize..end as usize).unwrap_or_default();
             let thread_id = threads.value(row);
             if path.is_empty() || !self.options().selection.has(thread_id) {
                 continue;
             }
-            // The recorder's arithmetic goes under where a stack was left by `longjmp`.
+            // The recorder's arithmetic underflows where a stack was left by `longjmp`.
             let self_ns = selves.value(row).max(0).unsigned_abs();
             let group = self.group(thread_id, None);
             let mut node = self.thread(thread_id);
             for &function in path.iter().rev() {
                 node = self.child(node, u32::try_from(function).unwrap_or(NONE - 1), group);
-                let total_ns = &mut self.nodes[node as usize].total_ns;
-                *total_ns = total_ns.saturating_add(self_ns);
+                if let Some(node) = self.nodes.get_mut(node as usize) {
+                    node.total_ns = node.total_ns.saturating_add(self_ns);
+                }
             }
-            let node = node as usize;
-            self.nodes[node].num_calls = self.nodes[node].num_calls.saturating_add(calls.value(row));
-            self.nodes[node].self_ns = self.nodes[node].self_ns.saturating_add(self_ns);
-            let (source_id, record_offset) = (sources.value(row), offsets.value(row));
-            self.places[node] = Place { source_id, record_offset, ..self.places[node] };
+            let (Some(node), Some(place)) =
+                (self.nodes.get_mut(node as usize), self.places.get_mut(node as usize))
+            else {
+                continue;
+            };
+            node.num_calls = node.num_calls.saturating_add(calls.value(row));
+            node.self_ns = node.self_ns.saturating_add(self_ns);
+            (place.source_id, place.record_offset) = (sources.value(row), offsets.value(row));
         }
         Ok(())
     }

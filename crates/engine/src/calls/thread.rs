@@ -9,10 +9,10 @@ use super::visitor::Frame;
 /// The open calls of a thread.
 #[derive(Debug)]
 pub(super) struct Thread<M> {
-    /// Its first event, and the processor that was on.
+    /// Its first event, and the processor of that event.
     pub first: (Event, Option<u32>),
     pub stack: Vec<Frame<M>>,
-    /// How often each function is in the stack; only kept from the first exit on that does not fit what is near.
+    /// Number of open calls of each function; counted from the first exit that does not match a nearby call.
     pub open: Option<FxHashMap<u32, u32>>,
     pub last_ns: i64,
     pub last_offset: u64,
@@ -22,16 +22,17 @@ impl<M> Thread<M> {
     #[inline(always)]
     pub fn push(&mut self, call: Frame<M>) {
         if let Some(open) = &mut self.open {
-            *open.entry(call.function_id).or_default() += 1;
+            let count = open.entry(call.function_id).or_default();
+            *count = count.saturating_add(1);
         }
         self.stack.push(call);
     }
 
-    /// How many calls are looked through before functions are counted.
+    /// Number of calls that are searched before functions are counted.
     const NEAR: usize = 64;
 
-    /// Whether a call of the function is open that an exit may unwind to. Not so a call whose entry was lost: it was found by
-    /// an exit that came when all within it had ended.
+    /// Whether a call of the function is open that an exit may unwind to. Calls whose entry was lost are excluded: they were
+    /// found by an exit that came when all calls within had ended.
     pub fn has_open(&mut self, function_id: u32) -> bool {
         let was_entered = |frame: &&Frame<M>| frame.start_reason == StartReason::Entry;
         let mut near = self.stack.iter().rev().take(Self::NEAR).take_while(was_entered);
@@ -41,11 +42,14 @@ impl<M> Thread<M> {
         if self.stack.len() <= Self::NEAR {
             return false;
         }
-        // Counted once, then kept up: a scan of a deep stack for every exit that does not fit takes the square of the depth.
+        // Counted once, then updated: a scan of a deep stack for every exit without a call takes quadratic time.
         let open = self.open.get_or_insert_with(|| {
             let mut open = FxHashMap::default();
             let entered = self.stack.iter().filter(was_entered);
-            entered.for_each(|frame| *open.entry(frame.function_id).or_default() += 1);
+            for frame in entered {
+                let count: &mut u32 = open.entry(frame.function_id).or_default();
+                *count = count.saturating_add(1);
+            }
             open
         });
         open.contains_key(&function_id)

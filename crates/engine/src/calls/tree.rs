@@ -8,7 +8,7 @@ use std::hash::{Hash, Hasher};
 use rustc_hash::FxHashMap;
 
 use super::events::Event;
-use super::series::{Counts, SeriesList, UNWANTED};
+use super::series::{Counts, EXCLUDED, SeriesList};
 use super::statistics::By;
 use super::visitor::{Entry, Frame, Leave, Level, Visitor};
 use super::{NONE, Options};
@@ -136,21 +136,24 @@ impl Tree {
     fn new_thread(&mut self, thread_id: u32) -> u32 {
         let index = thread_id as usize;
         if index >= self.threads.len() {
-            self.threads.resize(index + 1, NONE);
+            self.threads.resize(index.saturating_add(1), NONE);
         }
         let place = Place { thread_id, depth: 0, first_ns: 0, source_id: 0, record_offset: 0 };
         self.roots.push(Root { thread_id, num_left: self.left.get(&thread_id).copied().unwrap_or_default() });
-        self.threads[index] = self.push(NONE, NONE, NONE, place);
-        self.threads[index]
+        let node = self.push(NONE, NONE, NONE, place);
+        if let Some(slot) = self.threads.get_mut(index) {
+            *slot = node;
+        }
+        node
     }
 
     /// Node of a call of a function within the calls of another node.
     #[inline(always)]
     pub(super) fn child(&mut self, parent: u32, function_id: u32, group: u32) -> u32 {
         let child = Child { parent, function_id, group };
-        let known = self.recent[child.slot()];
-        match self.nodes.get(known as usize) {
-            Some(node) if node.is(child) => known,
+        let recent = self.recent.get(child.slot()).copied().unwrap_or(NONE);
+        match self.nodes.get(recent as usize) {
+            Some(node) if node.is(child) => recent,
             _ => self.other_child(child),
         }
     }
@@ -162,30 +165,34 @@ impl Tree {
         if found == next {
             self.new_child(child);
         }
-        self.recent[child.slot()] = found;
+        if let Some(recent) = self.recent.get_mut(child.slot()) {
+            *recent = found;
+        }
         found
     }
 
     #[cold]
     fn new_child(&mut self, Child { parent, function_id, group }: Child) {
-        let Place { thread_id, depth, .. } = self.places[parent as usize];
-        let is_outermost = self.nodes[parent as usize].function_id == NONE;
-        let depth = if is_outermost { 0 } else { depth + 1 };
+        let (thread_id, depth) =
+            self.places.get(parent as usize).map_or((0, 0), |place| (place.thread_id, place.depth));
+        let caller_id = self.nodes.get(parent as usize).map_or(NONE, |node| node.function_id);
+        let depth = if caller_id == NONE { 0 } else { depth.saturating_add(1) };
         let place = Place { thread_id, depth, first_ns: 0, source_id: 0, record_offset: 0 };
-        let node = self.push(parent, function_id, group, place) as usize;
-        let unwanted = if self.options.has(function_id) { 0 } else { UNWANTED };
+        let index = self.push(parent, function_id, group, place) as usize;
+        let excluded = if self.options.has(function_id) { 0 } else { EXCLUDED };
         // Which nodes are recursive is only known in the end: until then each has its own durations, where that counts.
         let series = if self.options.recursive_only { SeriesList::new_of } else { SeriesList::of };
-        self.nodes[node].series = series(&mut self.series, NONE, function_id, group) | unwanted;
+        let Some(node) = self.nodes.get_mut(index) else { return };
+        node.series = series(&mut self.series, NONE, function_id, group) | excluded;
         if self.options.edges {
-            let caller_id = self.nodes[parent as usize].function_id;
             // In a segment of the events, who calls what is below a root may be another one for each.
             let series = if caller_id == NONE { SeriesList::new_of } else { series };
-            self.nodes[node].edge = series(&mut self.edges, caller_id, function_id, NONE) | unwanted;
+            node.edge = series(&mut self.edges, caller_id, function_id, NONE) | excluded;
         }
     }
 
     fn push(&mut self, parent: u32, function_id: u32, group: u32, place: Place) -> u32 {
+        let number = self.nodes.len() as u32;
         self.nodes.push(Node {
             parent,
             function_id,
@@ -197,7 +204,7 @@ impl Tree {
             self_ns: 0,
         });
         self.places.push(place);
-        self.nodes.len() as u32 - 1
+        number
     }
 
     #[inline]
@@ -226,12 +233,16 @@ impl Tree {
             if its.parent == NONE {
                 continue;
             }
-            let (node, place) = (&mut self.nodes[index as usize], &mut self.places[index as usize]);
+            let (Some(node), Some(place)) =
+                (self.nodes.get_mut(index as usize), self.places.get_mut(index as usize))
+            else {
+                continue;
+            };
             if node.num_calls == 0 {
                 let Place { first_ns, source_id, record_offset, .. } = *its_place;
                 *place = Place { first_ns, source_id, record_offset, ..*place };
             }
-            node.num_calls += its.num_calls;
+            node.num_calls = node.num_calls.saturating_add(its.num_calls);
             node.total_ns = node.total_ns.saturating_add(its.total_ns);
             node.self_ns = node.self_ns.saturating_add(its.self_ns);
             self.series.take(node.series, &mut other.series, its.series);
@@ -261,9 +272,10 @@ impl Visitor for Tree {
         let group = self.group(entry.thread_id, entry.cpu);
         let parent = parent.map_or_else(|| self.thread(entry.thread_id), |parent| parent.mark);
         let node = self.child(parent, entry.function_id, group);
-        if self.nodes[node as usize].num_calls == 0 {
-            // One of them ends before the next begins: this is the first, unless it is not of the selected time.
-            let place = &mut self.places[node as usize];
+        if self.nodes.get(node as usize).is_some_and(|node| node.num_calls == 0)
+            && let Some(place) = self.places.get_mut(node as usize)
+        {
+            // One of them ends before the next begins: this is the first, unless it is outside of the selected time.
             (place.source_id, place.record_offset) = (entry.source_id, entry.record_offset);
         }
         node
@@ -272,11 +284,13 @@ impl Visitor for Tree {
     #[inline(always)]
     fn leave(&mut self, call: &Frame<u32>, _level: Level, leave: &Leave, _parent: Option<&Frame<u32>>) {
         let index = call.mark as usize;
-        let node = &mut self.nodes[index];
-        if node.num_calls == 0 {
-            self.places[index].first_ns = leave.start_ns;
+        let Some(node) = self.nodes.get_mut(index) else { return };
+        if node.num_calls == 0
+            && let Some(place) = self.places.get_mut(index)
+        {
+            place.first_ns = leave.start_ns;
         }
-        node.num_calls += 1;
+        node.num_calls = node.num_calls.saturating_add(1);
         node.total_ns = node.total_ns.saturating_add(leave.duration_ns);
         node.self_ns = node.self_ns.saturating_add(leave.self_ns);
         let Node { series, edge, .. } = *node;
@@ -287,7 +301,8 @@ impl Visitor for Tree {
     }
 
     fn leave_earlier(&mut self, thread_id: u32) {
-        *self.left.entry(thread_id).or_default() += 1;
+        let left = self.left.entry(thread_id).or_default();
+        *left = left.saturating_add(1);
         if let Some(node) = self.threads.get_mut(thread_id as usize) {
             *node = NONE;
         }
@@ -299,6 +314,8 @@ impl Visitor for Tree {
         }
         let group = self.group(event.thread_id, cpu);
         let series = self.series.of(NONE, event.function_id, group) as usize;
-        self.series.list[series].counts.num_orphans += 1;
+        if let Some(series) = self.series.list.get_mut(series) {
+            series.counts.num_orphans = series.counts.num_orphans.saturating_add(1);
+        }
     }
 }

@@ -1,17 +1,17 @@
-//! Maps by address, for millions of them.
+//! Hash maps by address, for millions of addresses.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
-/// What is known by address.
-pub type AddressMap<V> = HashMap<u64, V, Keyed>;
+/// A hash map by address.
+pub type AddressMap<V> = HashMap<u64, V, AddressHash>;
 
-/// Hashes numbers by a multiplication with keys that nobody knows: nobody can choose addresses that it mistakes.
+/// Hashes numbers by a multiplication with random keys, so that a file cannot be made with addresses that collide.
 #[derive(Clone, Debug)]
-pub struct Keyed([u64; 2]);
+pub struct AddressHash([u64; 2]);
 
-impl Default for Keyed {
+impl Default for AddressHash {
     fn default() -> Self {
         let random = RandomState::new();
         // A multiplier is odd.
@@ -19,34 +19,34 @@ impl Default for Keyed {
     }
 }
 
-impl BuildHasher for Keyed {
-    type Hasher = Folded;
+impl BuildHasher for AddressHash {
+    type Hasher = AddressHasher;
 
     #[inline]
-    fn build_hasher(&self) -> Folded {
-        Folded { keys: self.0, hash: 0 }
+    fn build_hasher(&self) -> AddressHasher {
+        AddressHasher { keys: self.0, hash: 0 }
     }
 }
 
-/// A hash at work.
+/// A hash during its computation.
 #[derive(Debug)]
-pub struct Folded {
+pub struct AddressHasher {
     keys: [u64; 2],
     hash: u64,
 }
 
-impl Hasher for Folded {
+impl Hasher for AddressHasher {
     #[inline]
     fn write_u64(&mut self, number: u64) {
         let [key, multiplier] = self.keys;
-        let product = u128::from(number ^ key ^ self.hash) * u128::from(multiplier);
+        let product = u128::from(number ^ key ^ self.hash).wrapping_mul(multiplier.into());
         self.hash = (product as u64) ^ (product >> 64) as u64;
     }
 
     fn write(&mut self, bytes: &[u8]) {
         for eight in bytes.chunks(8) {
             let mut number = [0; 8];
-            number[..eight.len()].copy_from_slice(eight);
+            number.iter_mut().zip(eight).for_each(|(to, from)| *to = *from);
             self.write_u64(u64::from_le_bytes(number));
         }
     }

@@ -1,42 +1,47 @@
-//! Who alone keeps each object alive: the algorithm of Lengauer and Tarjan, with their simple way of linking, whose time is
-//! m log n whatever the graph.
+//! Dominators of objects, by the algorithm of Lengauer and Tarjan with simple linking, in time m log n for every graph.
 
 use super::NONE;
-use super::references::References;
-use super::walk::Walk;
+use super::references::ObjectReferences;
+use super::walk::HeapWalk;
 
-/// The number above each in the tree of dominators, by the numbers of a walk. The two that stand for no object are above
-/// themselves.
-pub fn dominators(walk: &Walk, references: &References, roots: &[u32]) -> Vec<u32> {
-    let mut forest = Forest::new(walk, references, roots);
+/// The dominator of each number of a walk. The two numbers that are not objects are their own dominators.
+pub fn dominators(walk: &HeapWalk, references: &ObjectReferences, roots: &[u32]) -> Vec<u32> {
+    let mut forest = LinkForest::new(walk, references, roots);
     forest.settle(walk, walk.rest, walk.objects.len() as u32);
     forest.settle(walk, 0, walk.rest);
     forest.above
 }
 
-struct Forest {
-    /// Least number from which a way leads to each over higher ones only.
+/// The forest of linked numbers.
+struct LinkForest {
+    /// Semidominators: the least number from which a path leads to each through higher numbers only.
     semi: Vec<u32>,
-    /// Towards the top of the tree each is linked into, with shortcuts; [`NONE`] at its top, and for those not linked yet.
+    /// Ancestors in the forest, compressed; [`NONE`] at a root, and for numbers that are not linked yet.
     ancestors: Vec<u32>,
-    /// The number with the least `semi` on the way that a shortcut leaves out.
+    /// The number with the least `semi` on the compressed path.
     least: Vec<u32>,
+    /// Dominators.
     above: Vec<u32>,
-    /// Numbers that wait for each to be linked, as lists: the first, and the one behind each.
+    /// Lists of the numbers whose semidominator each is: the first number, and the one after each.
     waiting: Vec<u32>,
     next: Vec<u32>,
-    owners: Owners,
+    owners: ReferringNumbers,
     path: Vec<u32>,
 }
 
-/// What refers to each, by number.
-struct Owners {
+/// The numbers that refer to each number.
+struct ReferringNumbers {
     starts: Vec<u32>,
     numbers: Vec<u32>,
 }
 
-impl Owners {
-    fn new(walk: &Walk, references: &References) -> Self {
+#[allow(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "numbers of the walk are less than its length, by which all arrays are sized; `starts` has one more and counts references, of which there are less than 2^32"
+)]
+impl ReferringNumbers {
+    fn new(walk: &HeapWalk, references: &ObjectReferences) -> Self {
         let len = walk.objects.len();
         let mut starts = vec![0u32; len + 1];
         for_each(walk, references, |_, target| starts[target as usize + 1] += 1);
@@ -44,7 +49,7 @@ impl Owners {
             starts[number + 1] += starts[number];
         }
         let mut numbers = vec![0; starts[len] as usize];
-        // Filled from the back of each, so that the starts are right again afterwards.
+        // Each range is filled from its end.
         let mut ends = starts[1..].to_vec();
         for_each(walk, references, |owner, target| {
             let end = &mut ends[target as usize];
@@ -55,15 +60,20 @@ impl Owners {
     }
 }
 
-/// Calls `each` with the numbers of owner and target, but for garbage that refers to what is alive: it keeps nothing so.
-fn for_each(walk: &Walk, references: &References, mut each: impl FnMut(u32, u32)) {
+/// Calls `each` with the numbers of owner and target of each reference, except those from garbage to reachable objects.
+#[allow(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "`numbers` has an entry for each object, and targets are objects"
+)]
+fn for_each(walk: &HeapWalk, references: &ObjectReferences, mut each: impl FnMut(u32, u32)) {
     for (owner, &object) in (0u32..).zip(&walk.objects) {
         if object == NONE {
             continue;
         }
         for &target in references.of(object) {
             let target = walk.numbers[target as usize];
-            // A walk goes everywhere, so nothing alive refers to garbage. What it was met from refers to each.
+            // Reachable objects refer to reachable objects only.
             if (owner < walk.rest) == (target < walk.rest) && owner != target {
                 each(owner, target);
             }
@@ -71,8 +81,13 @@ fn for_each(walk: &Walk, references: &References, mut each: impl FnMut(u32, u32)
     }
 }
 
-impl Forest {
-    fn new(walk: &Walk, references: &References, roots: &[u32]) -> Self {
+#[allow(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "numbers of the walk are less than its length, by which all arrays are sized"
+)]
+impl LinkForest {
+    fn new(walk: &HeapWalk, references: &ObjectReferences, roots: &[u32]) -> Self {
         let len = walk.objects.len();
         let mut semi: Vec<u32> = (0..len as u32).collect();
         for &root in roots {
@@ -88,13 +103,13 @@ impl Forest {
             above: (0..len as u32).collect(),
             waiting: vec![NONE; len],
             next: vec![NONE; len],
-            owners: Owners::new(walk, references),
+            owners: ReferringNumbers::new(walk, references),
             path: Vec::new(),
         }
     }
 
-    /// Finds the dominators of the numbers behind `top`, up to `end`.
-    fn settle(&mut self, walk: &Walk, top: u32, end: u32) {
+    /// Finds the dominators of the numbers after `top`, up to `end`.
+    fn settle(&mut self, walk: &HeapWalk, top: u32, end: u32) {
         for number in (top + 1..end).rev() {
             let parent = walk.parents[number as usize];
             let mut semi = self.semi[number as usize].min(parent);
@@ -102,7 +117,7 @@ impl Forest {
                 ..self.owners.starts[number as usize + 1] as usize;
             for at in range {
                 let owner = self.owners.numbers[at];
-                // Lower numbers are not linked yet: each is its own least.
+                // Lower numbers are not linked yet.
                 if owner < number {
                     semi = semi.min(owner);
                 } else {
@@ -134,7 +149,7 @@ impl Forest {
         }
     }
 
-    /// The number with the least `semi` on the way from one to the top of its tree, without that; makes the way shorter.
+    /// The number with the least `semi` on the path to the root of a tree, without the root; compresses the path.
     fn least_above(&mut self, number: u32) -> u32 {
         let mut at = number;
         loop {

@@ -1,9 +1,19 @@
-//! Heap shots: what keeps each object alive, and how much it keeps alive.
+//! Heap snapshots: the paths that keep each object alive, and the sizes that each object retains.
 //!
-//! [`Heap`] is one shot: objects by number, references as arrays, no pointers. Its tree of dominators tells what each object
-//! alone retains; what no root keeps alive has a tree of its own. Where a file has no roots, objects that nothing refers to
-//! stand for them. [`Lives`] follows objects over allocations and moves: from one shot to a later one, and back to where
-//! they were allocated.
+//! [`Heap`] is one snapshot: objects by number, references as arrays, no pointers. Its tree of dominators contains the objects
+//! that each object retains; unreachable objects have a tree of their own. Where a file has no roots, objects without references
+//! to them are used instead. [`ObjectLifetimes`] follows objects over allocations and moves: from one snapshot to a later one, and back to
+//! their allocations.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::panic
+    )
+)]
 
 mod addresses;
 mod dominators;
@@ -30,28 +40,28 @@ use arrow_array::RecordBatch;
 use perfuse_tables::access::ColumnError;
 
 use self::dominators::dominators;
-pub use self::folded::Folded;
-pub use self::lives::Lives;
-pub use self::objects::Objects;
-pub use self::paths::Paths;
-use self::references::References;
-use self::retained::{Class, Retained, Tree, classes};
-pub use self::roots::{Root, Roots};
-pub use self::rows::{Change, Kept};
-pub use self::sites::{Shots, site_sums, sites, whereabouts};
-pub use self::sums::{ShotSum, ShotSums};
-use self::walk::Walk;
+pub use self::folded::FoldedHeap;
+pub use self::lives::ObjectLifetimes;
+pub use self::objects::HeapObjects;
+pub use self::paths::HeapPaths;
+use self::references::ObjectReferences;
+use self::retained::{ClassSums, DominatorTree, RetainedSums, classes};
+pub use self::roots::{HeapRoot, HeapRoots};
+pub use self::rows::{ClassChange, RetainedObjects};
+pub use self::sites::{Snapshots, site_sums, sites, whereabouts};
+pub use self::sums::{SnapshotSum, SnapshotSums};
+use self::walk::HeapWalk;
 
-/// Stands for "none" among numbers.
+/// No number.
 const NONE: u32 = u32::MAX;
 
-/// Objects, or references, of one shot; numbers beyond have other meanings.
+/// Limit on the objects, and on the references, of one snapshot; greater numbers have other meanings.
 const MOST: usize = (u32::MAX - 16) as usize;
 
-/// Why a shot cannot be looked at.
+/// Why a snapshot cannot be analysed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// Its tables are not those of the declaration.
+    /// A table does not have the declared columns.
     Column(ColumnError),
     /// More than four thousand million rows.
     TooLarge,
@@ -76,66 +86,66 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// One heap shot.
+/// One heap snapshot.
 #[derive(Debug)]
 pub struct Heap {
-    objects: Objects,
-    references: References,
-    roots: Roots,
-    walk: Walk,
+    objects: HeapObjects,
+    references: ObjectReferences,
+    roots: HeapRoots,
+    walk: HeapWalk,
     /// Dominators by the numbers of the walk.
     above: Vec<u32>,
-    retained: Retained,
-    tree: OnceLock<Tree>,
-    classes: OnceLock<Vec<Class>>,
-    paths: OnceLock<Paths>,
+    retained: RetainedSums,
+    tree: OnceLock<DominatorTree>,
+    classes: OnceLock<Vec<ClassSums>>,
+    paths: OnceLock<HeapPaths>,
 }
 
 impl Heap {
-    /// Reads the rows of one shot: `heap_objects`, then `heap_references`, then `heap_roots`.
+    /// Reads the rows of one snapshot: `heap_objects`, then `heap_references`, then `heap_roots`.
     pub fn read<R: Iterator<Item = RecordBatch>>(
         mut rows: impl FnMut(&'static str) -> R,
     ) -> Result<Self, Error> {
-        let objects = Objects::read(rows("heap_objects"))?;
-        let references = References::read(rows("heap_references"), &objects)?;
-        let roots = Roots::read(rows("heap_roots"), &objects)?;
-        let kept = roots.objects();
-        let walk = Walk::new(&references, objects.len(), &kept);
-        let above = dominators(&walk, &references, &kept);
-        let retained = Retained::new(&objects, &walk, &above);
+        let objects = HeapObjects::read(rows("heap_objects"))?;
+        let references = ObjectReferences::read(rows("heap_references"), &objects)?;
+        let roots = HeapRoots::read(rows("heap_roots"), &objects)?;
+        let rooted = roots.objects();
+        let walk = HeapWalk::new(&references, objects.len(), &rooted);
+        let above = dominators(&walk, &references, &rooted);
+        let retained = RetainedSums::new(&objects, &walk, &above);
         let (tree, classes, paths) = Default::default();
         Ok(Self { objects, references, roots, walk, above, retained, tree, classes, paths })
     }
 
     /// Its objects.
-    pub fn objects(&self) -> &Objects {
+    pub fn objects(&self) -> &HeapObjects {
         &self.objects
     }
 
     /// Its roots.
-    pub fn roots(&self) -> &Roots {
+    pub fn roots(&self) -> &HeapRoots {
         &self.roots
     }
 
-    /// References between objects of it.
+    /// Number of references between its objects.
     pub fn num_references(&self) -> usize {
         self.references.len()
     }
 
-    /// References of or to what is no object of it.
+    /// Number of references from or to addresses that are not objects of it.
     pub fn num_dangling(&self) -> u64 {
         self.references.num_dangling()
     }
 
-    /// Whether any roots were recorded, of whatever.
+    /// Whether any roots were recorded, also weak ones and those without an object.
     pub fn has_roots(&self) -> bool {
-        !self.roots.list().is_empty() || self.roots.num_missed() + self.roots.num_weak() > 0
+        !self.roots.list().is_empty() || self.roots.num_missed() > 0 || self.roots.num_weak() > 0
     }
 
-    /// Objects that no root keeps alive, and their size; all of them where the file has no roots.
+    /// Number and size of the objects that no root keeps alive; of all objects where the file has no roots.
     pub fn unreachable(&self) -> (u32, u64) {
-        let rest = self.walk.rest as usize;
-        (self.retained.counts[rest], self.retained.bytes[rest])
+        let rest = self.walk.rest;
+        (self.retained.count(rest), self.retained.bytes(rest))
     }
 
     /// Whether a root keeps an object alive; `None` where the file has no roots.
@@ -143,32 +153,32 @@ impl Heap {
         self.has_roots().then(|| self.walk.is_reachable(object))
     }
 
-    /// The nearest object that every way to one leads over; `None` where there is none.
+    /// The immediate dominator of an object: the nearest object on every path to it; `None` where there is none.
     pub fn dominator(&self, object: u32) -> Option<u32> {
-        let above = self.above[self.walk.numbers[object as usize] as usize];
-        Some(self.walk.objects[above as usize]).filter(|above| *above != NONE)
+        let above = self.above.get(self.walk.number(object) as usize)?;
+        Some(self.walk.object(*above)).filter(|above| *above != NONE)
     }
 
-    /// What would go with an object, in bytes, and how many objects that is; both with itself.
+    /// Bytes and number of objects that an object retains, itself included.
     pub fn retained(&self, object: u32) -> (u64, u32) {
-        let number = self.walk.numbers[object as usize] as usize;
-        (self.retained.bytes[number], self.retained.counts[number])
+        let number = self.walk.number(object);
+        (self.retained.bytes(number), self.retained.count(number))
     }
 
-    /// Shortest ways to objects: from roots; where the file has none, from objects that nothing refers to.
-    pub fn paths(&self) -> &Paths {
+    /// Shortest paths to objects: from roots; where the file has none, from objects without references to them.
+    pub fn paths(&self) -> &HeapPaths {
         self.paths.get_or_init(|| {
             let starts = if self.has_roots() { self.roots.objects() } else { self.walk.entries.clone() };
-            Paths::new(&self.references, self.objects.len(), &starts)
+            HeapPaths::new(&self.references, self.objects.len(), &starts)
         })
     }
 
-    fn tree(&self) -> &Tree {
-        self.tree.get_or_init(|| Tree::new(&self.above))
+    fn tree(&self) -> &DominatorTree {
+        self.tree.get_or_init(|| DominatorTree::new(&self.above))
     }
 
-    /// Sums of each class, by the number of the class.
-    fn classes(&self) -> &[Class] {
+    /// Sums by class number.
+    fn classes(&self) -> &[ClassSums] {
         self.classes.get_or_init(|| classes(&self.objects, &self.walk, self.tree(), &self.retained))
     }
 }

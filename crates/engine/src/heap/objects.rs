@@ -1,4 +1,4 @@
-//! The objects of a shot, numbered in the order of their addresses.
+//! The objects of a snapshot, numbered in the order of their addresses.
 
 use arrow_array::RecordBatch;
 use arrow_array::types::{UInt32Type, UInt64Type};
@@ -6,32 +6,32 @@ use perfuse_tables::access::{nullable, numbers};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::pages::Pages;
+use super::pages::AddressIndex;
 use super::{Error, MOST, NONE};
 
-/// Every object once, with what is known of it.
+/// Every object once, with its size and type.
 #[derive(Debug, Default)]
-pub struct Objects {
+pub struct HeapObjects {
     addresses: Vec<u64>,
     sizes: Vec<u64>,
     classes: Vec<u32>,
-    /// Types, by the number of the class they make.
+    /// Types, by class number.
     types: Vec<Option<u32>>,
-    /// Where the objects of each piece of memory are.
-    pages: Pages,
+    /// Finds objects by address.
+    index: AddressIndex,
     num_repeated: u64,
 }
 
-impl Objects {
-    /// Reads rows of `heap_objects` of one shot. An address that is told again is one object: what came first holds.
+impl HeapObjects {
+    /// Reads rows of `heap_objects` of one snapshot. Of several rows with one address, the first is used.
     pub fn read(batches: impl Iterator<Item = RecordBatch>) -> Result<Self, Error> {
         let mut all = Self::default();
-        let mut known = FxHashMap::default();
+        let mut class_of = FxHashMap::default();
         for batch in batches {
             let addresses = numbers::<UInt64Type>(&batch, "object_address")?;
             let sizes = numbers::<UInt64Type>(&batch, "size_bytes")?;
             let types = numbers::<UInt32Type>(&batch, "type_id")?;
-            if all.addresses.len() + batch.num_rows() > MOST {
+            if all.addresses.len().saturating_add(batch.num_rows()) > MOST {
                 return Err(Error::TooLarge);
             }
             all.addresses.extend_from_slice(addresses.values());
@@ -39,7 +39,7 @@ impl Objects {
             for row in 0..batch.num_rows() {
                 let next = all.types.len() as u32;
                 let of = nullable(types, row);
-                let class = *known.entry(of).or_insert(next);
+                let class = *class_of.entry(of).or_insert(next);
                 if class == next {
                     all.types.push(of);
                 }
@@ -52,10 +52,16 @@ impl Objects {
         all.addresses.shrink_to_fit();
         all.sizes.shrink_to_fit();
         all.classes.shrink_to_fit();
-        all.pages = Pages::new(&all.addresses);
+        all.index = AddressIndex::new(&all.addresses);
         Ok(all)
     }
 
+    /// Sorts by address; of several objects at one address the first remains.
+    #[allow(
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        reason = "`order` contains the numbers of rows, and is not longer than before"
+    )]
     fn sort(&mut self) {
         let mut order: Vec<_> = self.addresses.iter().copied().zip(0u32..).collect();
         order.par_sort_unstable();
@@ -69,18 +75,19 @@ impl Objects {
     /// Number of the object at an address.
     #[inline]
     pub fn find(&self, address: u64) -> Option<u32> {
-        let piece = self.pages.around(address);
-        let found = self.addresses[piece.clone()].iter().position(|it| *it == address)?;
-        Some((piece.start + found) as u32)
+        let piece = self.index.around(address);
+        let found = self.addresses.get(piece.clone())?.iter().position(|it| *it == address)?;
+        Some(piece.start.checked_add(found)? as u32)
     }
 
-    /// Number of the object that an address lies in.
+    /// Number of the object that contains an address.
     pub fn around(&self, address: u64) -> Option<u32> {
         let before = self.addresses.partition_point(|start| *start <= address).checked_sub(1)?;
-        (address - self.addresses[before] < self.sizes[before]).then_some(before as u32)
+        let (start, size) = (self.addresses.get(before)?, self.sizes.get(before)?);
+        (address.checked_sub(*start)? < *size).then_some(before as u32)
     }
 
-    /// How many there are.
+    /// Number of objects.
     pub fn len(&self) -> usize {
         self.addresses.len()
     }
@@ -93,25 +100,25 @@ impl Objects {
     /// Address of an object.
     #[inline]
     pub fn address(&self, object: u32) -> u64 {
-        self.addresses[object as usize]
+        self.addresses.get(object as usize).copied().unwrap_or_default()
     }
 
     /// Its own size in bytes.
     #[inline]
     pub fn size(&self, object: u32) -> u64 {
-        self.sizes[object as usize]
+        self.sizes.get(object as usize).copied().unwrap_or_default()
     }
 
     /// Number of its class: objects of one type, or of none, have the same.
     #[inline]
     pub fn class(&self, object: u32) -> u32 {
-        self.classes[object as usize]
+        self.classes.get(object as usize).copied().unwrap_or(NONE)
     }
 
-    /// Its type; `None` where the file does not tell.
+    /// Its type; `None` where unknown.
     #[inline]
     pub fn type_id(&self, object: u32) -> Option<u32> {
-        self.types[self.class(object) as usize]
+        self.types.get(self.class(object) as usize).copied().flatten()
     }
 
     /// Types by the number of their class.
@@ -124,7 +131,7 @@ impl Objects {
         self.sizes.iter().fold(0, |sum: u64, size| sum.saturating_add(*size))
     }
 
-    /// Rows whose object had one already.
+    /// Number of rows whose address had another row before.
     pub fn num_repeated(&self) -> u64 {
         self.num_repeated
     }

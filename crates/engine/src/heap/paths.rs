@@ -1,20 +1,25 @@
-//! Shortest ways from roots.
+//! Shortest paths from roots.
 
 use super::NONE;
-use super::references::References;
+use super::references::ObjectReferences;
 
-/// The way to each object, breadth first.
+/// The shortest path to each object.
 #[derive(Debug)]
-pub struct Paths {
-    /// Object before each; [`NONE`] where it begins, and where none leads to it.
+pub struct HeapPaths {
+    /// The object before each on its path; [`NONE`] at the start of a path, and where none leads to it.
     nearer: Vec<u32>,
-    /// References to each; [`NONE`] where none lead to it.
+    /// Number of references on the path; [`NONE`] where none leads to it.
     distances: Vec<u32>,
 }
 
-impl Paths {
-    /// Goes out from some objects; of ways as short as each other the one from the earlier of them counts.
-    pub fn new(references: &References, num_objects: usize, starts: &[u32]) -> Self {
+impl HeapPaths {
+    /// Breadth-first search from some objects; of several shortest paths the one from the earlier object is used.
+    #[allow(
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        reason = "both arrays have an entry for each object, and a distance is less than the number of objects"
+    )]
+    pub fn new(references: &ObjectReferences, num_objects: usize, starts: &[u32]) -> Self {
         let mut paths = Self { nearer: vec![NONE; num_objects], distances: vec![NONE; num_objects] };
         let mut queue = Vec::with_capacity(num_objects);
         for &start in starts {
@@ -38,25 +43,25 @@ impl Paths {
         paths
     }
 
-    /// References from where a way begins to an object; `None` where none leads to it.
+    /// Number of references on the path to an object; `None` where none leads to it.
     pub fn distance(&self, object: u32) -> Option<u32> {
-        Some(self.distances[object as usize]).filter(|distance| *distance != NONE)
+        self.distances.get(object as usize).copied().filter(|distance| *distance != NONE)
     }
 
     /// The object before it.
     pub fn nearer(&self, object: u32) -> Option<u32> {
-        Some(self.nearer[object as usize]).filter(|nearer| *nearer != NONE)
+        self.nearer.get(object as usize).copied().filter(|nearer| *nearer != NONE)
     }
 
-    /// The objects on the way, from where it begins to the object itself; empty where none leads to it.
+    /// The objects on the path, the object itself last; empty where none leads to it.
     pub fn to(&self, object: u32) -> Vec<u32> {
-        let mut way = Vec::new();
+        let mut path = Vec::new();
         let mut at = self.distance(object).map(|_| object);
         while let Some(object) = at {
-            way.push(object);
+            path.push(object);
             at = self.nearer(object);
         }
-        way.reverse();
-        way
+        path.reverse();
+        path
     }
 }

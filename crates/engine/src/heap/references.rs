@@ -1,4 +1,4 @@
-//! What objects refer to, gathered by owner.
+//! References between objects, by owner.
 
 use std::ops::Range;
 
@@ -6,32 +6,38 @@ use arrow_array::RecordBatch;
 use arrow_array::types::UInt64Type;
 use perfuse_tables::access::{nullable, numbers};
 
-use super::objects::Objects;
+use super::objects::HeapObjects;
 use super::{Error, MOST, NONE};
 
-/// References between the objects of a shot, in the order of their owners.
+/// References between the objects of a snapshot, in the order of their owners.
 #[derive(Debug)]
-pub struct References {
-    /// Where those of each object begin; one more for the end.
+pub struct ObjectReferences {
+    /// Index of the first reference of each object; one more for the end.
     starts: Vec<u32>,
     targets: Vec<u32>,
-    /// Where in their owner they lie; [`NONE`] where that is not known.
+    /// Their offsets in the owner; [`NONE`] where unknown.
     fields: Vec<u32>,
     num_dangling: u64,
 }
 
-/// References as they come: all of an object are together, but for those that records of other objects come between.
+/// References in the order of the file: those of an object usually follow each other.
 #[derive(Default)]
-struct Rows {
+struct ReferenceRows {
     owners: Vec<u32>,
     targets: Vec<u32>,
     fields: Vec<u32>,
 }
 
-impl References {
-    /// Reads rows of `heap_references` of one shot. References of or to what is no object of it are counted and left out.
-    pub fn read(batches: impl Iterator<Item = RecordBatch>, objects: &Objects) -> Result<Self, Error> {
-        let mut rows = Rows::default();
+impl ObjectReferences {
+    /// Reads rows of `heap_references` of one snapshot. References from or to addresses that are not objects of it are counted and
+    /// left out.
+    #[allow(
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        reason = "owners are numbers of objects, `starts` has one more, and there are no more than `MOST` references"
+    )]
+    pub fn read(batches: impl Iterator<Item = RecordBatch>, objects: &HeapObjects) -> Result<Self, Error> {
+        let mut rows = ReferenceRows::default();
         let mut num_dangling = 0;
         let mut last = (0, None);
         for batch in batches {
@@ -62,53 +68,62 @@ impl References {
         for object in 0..objects.len() {
             starts[object + 1] += starts[object];
         }
-        let Rows { mut targets, mut fields, .. } =
+        let ReferenceRows { mut targets, mut fields, .. } =
             if rows.owners.is_sorted() { rows } else { rows.by_owner(&starts) };
         targets.shrink_to_fit();
         fields.shrink_to_fit();
         Ok(Self { starts, targets, fields, num_dangling })
     }
 
-    /// Objects an object refers to, each as often as it does.
+    /// The objects that an object refers to, once for each reference.
     #[inline]
     pub fn of(&self, object: u32) -> &[u32] {
-        &self.targets[self.places(object)]
+        self.targets.get(self.index_range(object)).unwrap_or_default()
     }
 
-    /// Where in it the references lie.
+    /// The offsets of its references.
     pub fn fields(&self, object: u32) -> &[u32] {
-        &self.fields[self.places(object)]
+        self.fields.get(self.index_range(object)).unwrap_or_default()
     }
 
-    fn places(&self, object: u32) -> Range<usize> {
+    fn index_range(&self, object: u32) -> Range<usize> {
         let Range { start, end } = self.range(object);
         start as usize..end as usize
     }
 
-    /// Where those of an object lie among all.
+    /// The indices of the references of an object.
     #[inline]
     pub fn range(&self, object: u32) -> Range<u32> {
-        self.starts[object as usize]..self.starts[object as usize + 1]
+        match self.starts.get(object as usize..).and_then(<[u32]>::first_chunk) {
+            Some(&[start, end]) => start..end,
+            None => 0..0,
+        }
     }
 
-    /// The target of one among all.
+    /// The target of a reference.
     #[inline]
     pub fn target(&self, at: u32) -> u32 {
-        self.targets[at as usize]
+        self.targets.get(at as usize).copied().unwrap_or(NONE)
     }
 
-    /// How many there are.
+    /// Number of references.
     pub fn len(&self) -> usize {
         self.targets.len()
     }
 
-    /// Those that were left out.
+    /// Number of references that were left out.
     pub fn num_dangling(&self) -> u64 {
         self.num_dangling
     }
 }
 
-impl Rows {
+impl ReferenceRows {
+    /// The rows sorted by owner; `starts` are the ranges of owners.
+    #[allow(
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        reason = "`next` counts within the ranges of owners, whose sum is the number of rows"
+    )]
     fn by_owner(self, starts: &[u32]) -> Self {
         let mut next = starts.to_vec();
         let mut sorted = Self { owners: Vec::new(), ..Self::default() };

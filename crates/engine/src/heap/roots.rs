@@ -1,4 +1,4 @@
-//! What keeps objects alive that no object has to refer to.
+//! Roots: references from outside of the heap, which keep objects alive.
 
 use arrow_array::types::{UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
@@ -6,35 +6,35 @@ use perfuse_tables::access::{booleans, nullable, numbers, text};
 use rustc_hash::FxHashMap;
 
 use super::Error;
-use super::objects::Objects;
+use super::objects::HeapObjects;
 
 /// A root of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Root {
+pub struct HeapRoot {
     /// Object it keeps alive.
     pub object: u32,
-    /// `static`, `stack`, `gc_handle` and so on: a place among the words.
+    /// `static`, `stack`, `gc_handle` and so on: index in `words`.
     kind: u32,
-    /// What the memory it lies in is called.
+    /// Name of the memory that contains it: index in `words`.
     name: Option<u32>,
-    /// Where it lies.
+    /// Its address.
     pub slot_address: Option<u64>,
-    /// Type whose static field it is.
+    /// The type, for a static field.
     pub owner_type_id: Option<u32>,
-    /// Thread whose stack or thread static it is.
+    /// The thread, for a stack or a thread static.
     pub owner_thread_id: Option<u32>,
 }
 
-/// The roots of a shot, those first that tell most.
+/// The roots of a snapshot, the most informative kinds first.
 #[derive(Debug, Default)]
-pub struct Roots {
-    list: Vec<Root>,
+pub struct HeapRoots {
+    list: Vec<HeapRoot>,
     words: Vec<Box<str>>,
     num_weak: u64,
     num_missed: u64,
 }
 
-/// Kinds a programmer can look for in the source, then those that pass by themselves, then those that say little.
+/// Order of kinds: those with a name in the source, then temporary ones, then those without information.
 fn rank(kind: &str) -> u8 {
     match kind {
         "static" => 0,
@@ -46,11 +46,11 @@ fn rank(kind: &str) -> u8 {
     }
 }
 
-impl Roots {
-    /// Reads rows of `heap_roots` of one shot. One that points into an object keeps that.
-    pub fn read(batches: impl Iterator<Item = RecordBatch>, objects: &Objects) -> Result<Self, Error> {
+impl HeapRoots {
+    /// Reads rows of `heap_roots` of one snapshot. A root that points into an object keeps that object alive.
+    pub fn read(batches: impl Iterator<Item = RecordBatch>, objects: &HeapObjects) -> Result<Self, Error> {
         let mut roots = Self::default();
-        let mut known = FxHashMap::default();
+        let mut number_of = FxHashMap::default();
         for batch in batches {
             let addresses = numbers::<UInt64Type>(&batch, "object_address")?.values();
             let slots = numbers::<UInt64Type>(&batch, "slot_address")?;
@@ -60,23 +60,23 @@ impl Roots {
             let weak = booleans(&batch, "weak")?;
             for (row, &address) in addresses.iter().enumerate() {
                 if weak.is_valid(row) && weak.value(row) {
-                    roots.num_weak += 1;
+                    roots.num_weak = roots.num_weak.saturating_add(1);
                     continue;
                 }
                 let Some(object) = objects.find(address).or_else(|| objects.around(address)) else {
-                    roots.num_missed += 1;
+                    roots.num_missed = roots.num_missed.saturating_add(1);
                     continue;
                 };
-                let mut word = |word: &str| match known.get(word) {
+                let mut word = |word: &str| match number_of.get(word) {
                     Some(&number) => number,
                     None => {
                         let number = roots.words.len() as u32;
                         roots.words.push(word.into());
-                        known.insert(Box::<str>::from(word), number);
+                        number_of.insert(Box::<str>::from(word), number);
                         number
                     }
                 };
-                let root = Root {
+                let root = HeapRoot {
                     object,
                     kind: word(kinds.get(row).unwrap_or("unknown")),
                     name: names.get(row).map(word),
@@ -88,37 +88,37 @@ impl Roots {
             }
         }
         let ranks: Vec<_> = roots.words.iter().map(|word| rank(word)).collect();
-        roots.list.sort_by_key(|root| (ranks[root.kind as usize], root.object));
+        roots.list.sort_by_key(|root| (ranks.get(root.kind as usize), root.object));
         Ok(roots)
     }
 
-    /// What kind a root is of.
-    pub fn kind(&self, root: &Root) -> &str {
-        &self.words[root.kind as usize]
+    /// Kind of a root.
+    pub fn kind(&self, root: &HeapRoot) -> &str {
+        self.words.get(root.kind as usize).map_or("unknown", |word| word)
     }
 
-    /// What the memory it lies in is called.
-    pub fn name(&self, root: &Root) -> Option<&str> {
-        root.name.map(|name| &*self.words[name as usize])
+    /// Name of the memory that contains it.
+    pub fn name(&self, root: &HeapRoot) -> Option<&str> {
+        self.words.get(root.name? as usize).map(|word| &**word)
     }
 
-    /// All of them.
-    pub fn list(&self) -> &[Root] {
+    /// All roots.
+    pub fn list(&self) -> &[HeapRoot] {
         &self.list
     }
 
-    /// The objects they keep alive, each once.
+    /// The objects of the roots, each once.
     pub fn objects(&self) -> Vec<u32> {
         let mut seen = rustc_hash::FxHashSet::default();
         self.list.iter().map(|root| root.object).filter(|object| seen.insert(*object)).collect()
     }
 
-    /// Those that keep no object alive after all.
+    /// Number of weak roots, which do not keep an object alive.
     pub fn num_weak(&self) -> u64 {
         self.num_weak
     }
 
-    /// Those of what is no object of the shot.
+    /// Number of roots whose address is not in an object.
     pub fn num_missed(&self) -> u64 {
         self.num_missed
     }

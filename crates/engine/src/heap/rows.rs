@@ -1,4 +1,4 @@
-//! What a shot tells, as tables.
+//! Tables of a snapshot.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -8,16 +8,16 @@ use arrow_array::{BooleanArray, RecordBatch, UInt32Array, UInt64Array};
 use perfuse_tables::{heap_classes, heap_dominators};
 
 use super::duplicates::duplicates;
-use super::sites::kept;
-use super::{Heap, Lives, NONE, Objects};
+use super::sites::find_origins;
+use super::{Heap, HeapObjects, NONE, ObjectLifetimes};
 use crate::batch;
 
-/// Rows of a batch.
+/// Number of rows of a batch.
 const BATCH_ROWS: u32 = 1 << 16;
 
 impl Heap {
-    /// Ranges of objects that [`Heap::dominator_rows`] makes batches of.
-    pub fn pieces(&self) -> impl Iterator<Item = Range<u32>> + use<> {
+    /// Ranges of objects for the batches of [`Heap::dominator_rows`].
+    pub fn object_ranges(&self) -> impl Iterator<Item = Range<u32>> + use<> {
         let len = self.objects.len() as u32;
         (0..len)
             .step_by(BATCH_ROWS as usize)
@@ -47,13 +47,13 @@ impl Heap {
         table.finish()
     }
 
-    /// Rows of `heap_classes`, what retains most first.
+    /// Rows of `heap_classes`, the one that retains most first.
     pub fn class_rows(&self, snapshot: u32) -> RecordBatch {
         let mut rows: Vec<_> = self.classes().iter().zip(self.objects.types()).collect();
         rows.sort_by_key(|(class, of)| (Reverse(class.retained_bytes), **of));
         let mut table = heap_classes::Builder::new();
-        let told = |number| self.has_roots().then_some(number);
-        // A type that only repeated objects had has none left.
+        let if_roots = |number| self.has_roots().then_some(number);
+        // Without classes whose objects all had repeated addresses.
         for (class, &of) in rows.into_iter().filter(|(class, _)| class.num_objects > 0) {
             table.push(
                 snapshot,
@@ -62,8 +62,8 @@ impl Heap {
                 class.size_bytes,
                 class.retained_bytes,
                 class.num_retained,
-                told(class.num_unreachable),
-                told(class.unreachable_bytes),
+                if_roots(class.num_unreachable),
+                if_roots(class.unreachable_bytes),
                 self.objects.address(class.largest),
                 class.largest_bytes,
             );
@@ -71,29 +71,29 @@ impl Heap {
         table.finish()
     }
 
-    /// Objects that one is the nearest dominator of; of none, those with no dominator. What retains most comes first.
+    /// The objects that an object is the immediate dominator of; for `None`, those without a dominator. Those that retain most first.
     pub fn below(&self, object: Option<u32>, limit: Option<usize>) -> RecordBatch {
         let tree = self.tree();
         let numbers = match object {
-            Some(object) => tree.below(self.walk.numbers[object as usize]).to_vec(),
+            Some(object) => tree.below(self.walk.number(object)).to_vec(),
             None => [tree.below(0), tree.below(self.walk.rest)].concat(),
         };
         self.largest(numbers, limit)
     }
 
-    /// Objects that no root keeps alive, without those that another of them retains.
+    /// Unreachable objects, without those that another of them retains.
     pub fn rest(&self, limit: Option<usize>) -> RecordBatch {
         self.largest(self.tree().below(self.walk.rest).to_vec(), limit)
     }
 
     fn largest(&self, mut numbers: Vec<u32>, limit: Option<usize>) -> RecordBatch {
-        let key = |number: &u32| (Reverse(self.retained.bytes[*number as usize]), *number);
+        let key = |number: &u32| (Reverse(self.retained.bytes(*number)), *number);
         if let Some(limit) = limit.filter(|limit| *limit < numbers.len()) {
             numbers.select_nth_unstable_by_key(limit, key);
             numbers.truncate(limit);
         }
         numbers.sort_unstable_by_key(key);
-        let objects = numbers.into_iter().map(|number| self.walk.objects[number as usize]).collect();
+        let objects = numbers.into_iter().map(|number| self.walk.object(number)).collect();
         self.object_rows(objects, None)
     }
 
@@ -102,19 +102,19 @@ impl Heap {
         self.object_rows(vec![object], None)
     }
 
-    /// The objects that an earlier shot did not have; what retains most first.
-    pub fn new_rows(&self, kept: &Kept, limit: Option<usize>) -> RecordBatch {
+    /// The objects that an earlier snapshot did not have; those that retain most first.
+    pub fn new_rows(&self, kept: &RetainedObjects, limit: Option<usize>) -> RecordBatch {
         let new = kept.origins.iter().zip(&self.walk.numbers).filter(|(origin, _)| **origin == NONE);
         self.largest(new.map(|(_, number)| *number).collect(), limit)
     }
 
-    /// The way to an object from where it begins: a row an object, with where in the one before the reference lies.
+    /// The shortest path to an object: one row per object, with the offset of the reference in the object before.
     pub fn path_rows(&self, object: u32) -> RecordBatch {
         let way = self.paths().to(object);
-        let steps = way.windows(2).map(|step| {
-            let targets = self.references.of(step[0]).iter();
-            let fields = targets.zip(self.references.fields(step[0]));
-            fields.filter(|(target, _)| **target == step[1]).map(|(_, field)| *field).min()
+        let steps = way.iter().zip(way.iter().skip(1)).map(|(&owner, &next)| {
+            let targets = self.references.of(owner).iter();
+            let fields = targets.zip(self.references.fields(owner));
+            fields.filter(|(target, _)| **target == next).map(|(_, field)| *field).min()
         });
         let fields = std::iter::once(None).chain(steps).map(|field| field.filter(|field| *field != NONE));
         let fields = fields.take(way.len()).collect();
@@ -144,7 +144,7 @@ impl Heap {
         batch::of(columns)
     }
 
-    /// Objects that look the same as others, a row a group; those with fewer references are left out.
+    /// Groups of duplicate objects, one row per group; objects with fewer references are left out.
     pub fn duplicate_rows(&self, least_references: usize) -> RecordBatch {
         let groups = duplicates(&self.objects, &self.references, least_references);
         let first = || groups.iter().map(|group| group.first);
@@ -169,35 +169,35 @@ impl Heap {
     }
 }
 
-/// What became of the objects of a class between two shots.
+/// Changes of the objects of a class between two snapshots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Change {
-    /// Objects of the later shot that were not in the earlier one.
+pub struct ClassChange {
+    /// Number of objects of the later snapshot that are not in the earlier one.
     pub num_new: u64,
     /// Their sizes.
     pub new_bytes: u64,
-    /// Objects of the earlier shot that are not in the later one.
+    /// Number of objects of the earlier snapshot that are not in the later one.
     pub num_gone: u64,
     /// Their sizes.
     pub gone_bytes: u64,
 }
 
-/// Objects of a shot that an earlier one had, wherever they were then.
+/// The objects of a snapshot that an earlier one had, at whatever address.
 #[derive(Debug)]
-pub struct Kept {
-    /// Which of the earlier shot each is; [`NONE`] for new ones.
+pub struct RetainedObjects {
+    /// The object of the earlier snapshot; [`NONE`] for new ones.
     origins: Vec<u32>,
 }
 
-impl Kept {
-    /// Follows the objects of one shot to a later one; with each the time it was done.
-    pub fn new(lives: Lives, earlier: (&Objects, i64), later: (&Objects, i64)) -> Self {
-        Self { origins: kept(lives, earlier, later) }
+impl RetainedObjects {
+    /// Follows the objects of one snapshot to a later one; each with the time of its end.
+    pub fn new(lifetimes: ObjectLifetimes, earlier: (&HeapObjects, i64), later: (&HeapObjects, i64)) -> Self {
+        Self { origins: find_origins(lifetimes, earlier, later) }
     }
 
-    /// What came and what went, by type.
-    pub fn changes(&self, earlier: &Objects, later: &Objects) -> Vec<(Option<u32>, Change)> {
-        let mut changes = rustc_hash::FxHashMap::<Option<u32>, Change>::default();
+    /// The changes by type.
+    pub fn changes(&self, earlier: &HeapObjects, later: &HeapObjects) -> Vec<(Option<u32>, ClassChange)> {
+        let mut changes = rustc_hash::FxHashMap::<Option<u32>, ClassChange>::default();
         let mut is_gone = vec![true; earlier.len()];
         for (&origin, object) in self.origins.iter().zip(0u32..) {
             if let Some(gone) = is_gone.get_mut(origin as usize) {
@@ -205,12 +205,12 @@ impl Kept {
                 continue;
             }
             let change = changes.entry(later.type_id(object)).or_default();
-            change.num_new += 1;
+            change.num_new = change.num_new.saturating_add(1);
             change.new_bytes = change.new_bytes.saturating_add(later.size(object));
         }
         for object in (0u32..).zip(is_gone).filter(|(_, gone)| *gone).map(|(object, _)| object) {
             let change = changes.entry(earlier.type_id(object)).or_default();
-            change.num_gone += 1;
+            change.num_gone = change.num_gone.saturating_add(1);
             change.gone_bytes = change.gone_bytes.saturating_add(earlier.size(object));
         }
         let mut changes: Vec<_> = changes.into_iter().collect();

@@ -1,4 +1,4 @@
-//! Where the objects of shots were allocated.
+//! Allocation sites of the objects of snapshots.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use perfuse_tables::access::{nullable, numbers};
 use perfuse_tables::heap_sites;
 use rustc_hash::FxHashMap;
 
-use super::lives::{Life, Lives, Replay};
-use super::objects::Objects;
+use super::lives::{LifetimeReplay, ObjectIdentity, ObjectLifetimes};
+use super::objects::HeapObjects;
 use super::{Error, NONE};
 use crate::batch;
 
-/// The heap shots of a recording, in the order of time.
+/// The heap snapshots of a recording, in the order of time.
 #[derive(Clone, Debug, Default)]
-pub struct Shots(Vec<(u32, i64)>);
+pub struct Snapshots(Vec<(u32, i64)>);
 
-impl Shots {
+impl Snapshots {
     /// Reads rows of `heap_snapshots`.
     pub fn read(batches: impl Iterator<Item = RecordBatch>) -> Result<Self, Error> {
         let mut shots = Vec::new();
@@ -27,7 +27,7 @@ impl Shots {
             let begun = numbers::<Int64Type>(&batch, "ts_ns")?.values();
             let done = numbers::<Int64Type>(&batch, "end_ns")?;
             for (row, (&id, &begun)) in ids.iter().zip(begun).enumerate() {
-                // The collection that is part of a shot may still move objects after it has begun.
+                // The collection that is part of a snapshot may still move objects after its start.
                 shots.push((id, nullable(done, row).unwrap_or(begun).max(begun)));
             }
         }
@@ -40,35 +40,35 @@ impl Shots {
         self.0.iter().map(|&(id, _)| id)
     }
 
-    /// One of them alone; none where there is no such shot.
+    /// Only one of them; empty where there is no such snapshot.
     #[must_use]
     pub fn only(self, snapshot: u32) -> Self {
         Self(self.0.into_iter().filter(|(id, _)| *id == snapshot).collect())
     }
 
-    /// When one was done: objects lie where it tells from then on.
+    /// End of a snapshot: from then on, its objects have the recorded addresses.
     pub fn done_ns(&self, snapshot: u32) -> Option<i64> {
         self.0.iter().find(|(id, _)| *id == snapshot).map(|(_, done)| *done)
     }
 }
 
-/// Rows of `heap_sites`, of one shot after the other; `objects` gives the rows of `heap_objects` of one.
+/// Rows of `heap_sites`, of one snapshot after the other; `objects` returns the rows of `heap_objects` of one.
 pub fn sites<R: Iterator<Item = RecordBatch>>(
-    lives: Lives,
-    shots: Shots,
+    lives: ObjectLifetimes,
+    shots: Snapshots,
     objects: impl FnMut(u32) -> R,
 ) -> impl Iterator<Item = Result<RecordBatch, Error>> {
-    Sites { replay: lives.replay(None), shots: shots.0.into_iter(), objects, shot: None }
+    SiteBatches { replay: lives.replay(None), shots: shots.0.into_iter(), objects, shot: None }
 }
 
-struct Sites<F, R> {
-    replay: Replay,
+struct SiteBatches<F, R> {
+    replay: LifetimeReplay,
     shots: std::vec::IntoIter<(u32, i64)>,
     objects: F,
     shot: Option<(u32, R)>,
 }
 
-impl<F: FnMut(u32) -> R, R: Iterator<Item = RecordBatch>> Iterator for Sites<F, R> {
+impl<F: FnMut(u32) -> R, R: Iterator<Item = RecordBatch>> Iterator for SiteBatches<F, R> {
     type Item = Result<RecordBatch, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -76,25 +76,26 @@ impl<F: FnMut(u32) -> R, R: Iterator<Item = RecordBatch>> Iterator for Sites<F, 
             if let Some((snapshot, rows)) = &mut self.shot
                 && let Some(batch) = rows.next()
             {
-                return Some(found(&self.replay, *snapshot, &batch));
+                return Some(site_rows(&self.replay, *snapshot, &batch));
             }
             let (snapshot, done_ns) = self.shots.next()?;
-            self.replay.go_on(done_ns);
+            self.replay.advance(done_ns);
             self.shot = Some((snapshot, (self.objects)(snapshot)));
         }
     }
 }
 
-fn found(replay: &Replay, snapshot: u32, objects: &RecordBatch) -> Result<RecordBatch, Error> {
+/// The allocation sites of a batch of objects.
+fn site_rows(replay: &LifetimeReplay, snapshot: u32, objects: &RecordBatch) -> Result<RecordBatch, Error> {
     let addresses = numbers::<UInt64Type>(objects, "object_address")?.values();
     let sizes = numbers::<UInt64Type>(objects, "size_bytes")?.values();
     let types = numbers::<UInt32Type>(objects, "type_id")?;
     let mut table = heap_sites::Builder::new();
     for (row, (&address, &size)) in addresses.iter().zip(sizes).enumerate() {
-        let Life::New { allocation, num_moves } = replay.at(address) else { continue };
-        let made = replay.allocation(allocation);
+        let ObjectIdentity::New { allocation, num_moves } = replay.at(address) else { continue };
+        let Some(made) = replay.allocation(allocation) else { continue };
         let of = nullable(types, row);
-        // Another type: what came to lie there since was not recorded.
+        // Another type: a later object at this address was not recorded.
         if of.is_some() && made.type_id.is_some() && of != made.type_id {
             continue;
         }
@@ -104,7 +105,7 @@ fn found(replay: &Replay, snapshot: u32, objects: &RecordBatch) -> Result<Record
     Ok(table.finish())
 }
 
-/// Sums of rows of `heap_sites` by type and stack: what takes most comes first.
+/// Sums of rows of `heap_sites` by type and stack, the largest first.
 pub fn site_sums(rows: impl Iterator<Item = Result<RecordBatch, Error>>) -> Result<RecordBatch, Error> {
     let mut sums = FxHashMap::<(Option<u32>, Option<u32>), (u64, u64)>::default();
     for batch in rows {
@@ -114,7 +115,7 @@ pub fn site_sums(rows: impl Iterator<Item = Result<RecordBatch, Error>>) -> Resu
         let stacks = numbers::<UInt32Type>(&batch, "stack_id")?;
         for (row, size) in sizes.iter().enumerate() {
             let (count, bytes) = sums.entry((nullable(types, row), nullable(stacks, row))).or_default();
-            *count += 1;
+            *count = count.saturating_add(1);
             *bytes = bytes.saturating_add(*size);
         }
     }
@@ -130,27 +131,33 @@ pub fn site_sums(rows: impl Iterator<Item = Result<RecordBatch, Error>>) -> Resu
     ]))
 }
 
-/// Where objects lie in a shot that were at an address at a time, `(ts_ns, address)`; in the order of time.
-pub fn whereabouts(lives: Lives, known: &[(i64, u64)], done_ns: i64) -> Vec<Option<u64>> {
+/// The addresses in a snapshot of objects that were at an address at a time, `(ts_ns, address)`, in the order of time.
+pub fn whereabouts(lives: ObjectLifetimes, objects: &[(i64, u64)], done_ns: i64) -> Vec<Option<u64>> {
     let mut replay = lives.replay(None);
-    let told = known.iter().map(|&(ts_ns, address)| {
-        replay.go_on(ts_ns);
+    let identities = objects.iter().map(|&(ts_ns, address)| {
+        replay.advance(ts_ns);
         replay.at(address)
     });
-    let told: Vec<_> = told.collect();
-    replay.go_on(done_ns);
-    replay.places(&told)
+    let identities: Vec<_> = identities.collect();
+    replay.advance(done_ns);
+    replay.addresses(&identities)
 }
 
-/// Which object of an earlier shot each one of a later shot is; [`NONE`] for those that are new.
-pub fn kept(lives: Lives, earlier: (&Objects, i64), later: (&Objects, i64)) -> Vec<u32> {
-    let mut replay = lives.replay(Some(earlier.1));
-    replay.go_on(later.1);
+/// The object of an earlier snapshot for each object of a later one; [`NONE`] for new objects.
+pub fn find_origins(
+    lifetimes: ObjectLifetimes,
+    earlier: (&HeapObjects, i64),
+    later: (&HeapObjects, i64),
+) -> Vec<u32> {
+    let mut replay = lifetimes.replay(Some(earlier.1));
+    replay.advance(later.1);
     let (earlier, later) = (earlier.0, later.0);
     let origin = |object: u32| {
-        let Life::Old { address, num_moves } = replay.at(later.address(object)) else { return None };
+        let ObjectIdentity::Existing { address, num_moves } = replay.at(later.address(object)) else {
+            return None;
+        };
         let origin = earlier.find(address)?;
-        // Anything else at a place came there unrecorded. The collector may round a size up otherwise where it moves an object.
+        // Another object came to this address unrecorded. The collector may round up a size when it moves an object.
         let is_same = earlier.type_id(origin) == later.type_id(object)
             && (num_moves > 0 || earlier.size(origin) == later.size(object));
         is_same.then_some(origin)

@@ -1,4 +1,4 @@
-//! What shots hold, added up by type: all that can be told without who refers to whom.
+//! Sums of the objects of snapshots by type, which need no references.
 
 use std::collections::BTreeMap;
 
@@ -8,25 +8,25 @@ use perfuse_tables::access::{nullable, numbers};
 
 use super::Error;
 
-/// Objects of one shot and type.
+/// The objects of one snapshot and type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ShotSum {
-    /// Rows of `heap_objects`.
+pub struct SnapshotSum {
+    /// Number of rows of `heap_objects`.
     pub num_objects: u64,
-    /// Their sizes.
+    /// Sum of their sizes.
     pub size_bytes: u64,
 }
 
-/// What shots hold.
+/// Sums of the snapshots of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ShotSums {
-    /// By shot and type.
-    pub classes: BTreeMap<(u32, Option<u32>), ShotSum>,
-    /// Rows of `heap_references`, by shot.
+pub struct SnapshotSums {
+    /// By snapshot and type.
+    pub classes: BTreeMap<(u32, Option<u32>), SnapshotSum>,
+    /// Number of rows of `heap_references`, by snapshot.
     pub references: BTreeMap<u32, u64>,
 }
 
-impl ShotSums {
+impl SnapshotSums {
     /// Adds up rows of `heap_objects` and of `heap_references`.
     pub fn read(
         objects: impl Iterator<Item = RecordBatch>,
@@ -38,25 +38,25 @@ impl ShotSums {
             let types = numbers::<UInt32Type>(&batch, "type_id")?;
             let sizes = numbers::<UInt64Type>(&batch, "size_bytes")?.values();
             for (row, (&shot, &size_bytes)) in shots.iter().zip(sizes).enumerate() {
-                sums.add(shot, nullable(types, row), ShotSum { num_objects: 1, size_bytes });
+                sums.add(shot, nullable(types, row), SnapshotSum { num_objects: 1, size_bytes });
             }
         }
         for batch in references {
             for shot in numbers::<UInt32Type>(&batch, "snapshot_id")?.values() {
-                *sums.references.entry(*shot).or_default() += 1;
+                sums.add_references(*shot, 1);
             }
         }
         Ok(sums)
     }
 
-    /// Adds objects of a shot and type.
-    pub fn add(&mut self, shot: u32, type_id: Option<u32>, more: ShotSum) {
+    /// Adds objects of a snapshot and type.
+    pub fn add(&mut self, shot: u32, type_id: Option<u32>, more: SnapshotSum) {
         let sum = self.classes.entry((shot, type_id)).or_default();
         sum.num_objects = sum.num_objects.saturating_add(more.num_objects);
         sum.size_bytes = sum.size_bytes.saturating_add(more.size_bytes);
     }
 
-    /// Adds references of a shot.
+    /// Adds references of a snapshot.
     pub fn add_references(&mut self, shot: u32, more: u64) {
         let sum = self.references.entry(shot).or_default();
         *sum = sum.saturating_add(more);

@@ -1,30 +1,34 @@
-//! Objects numbered as a walk meets them, depth first: first from the roots, then from where the rest can be entered.
+//! Numbers objects depth first: first from the roots, then from the entries of the unreachable rest.
 
 use super::NONE;
-use super::references::References;
+use super::references::ObjectReferences;
 
-/// The walk. Two numbers stand for no object: 0, above all that roots keep alive, and [`Walk::rest`], above all others.
+/// A depth-first numbering. Two numbers are not objects: 0, above all reachable objects, and [`HeapWalk::rest`], above all others.
 #[derive(Debug)]
-pub struct Walk {
+pub struct HeapWalk {
     /// Number of each object.
     pub numbers: Vec<u32>,
     /// Object of each number; [`NONE`] for the two.
     pub objects: Vec<u32>,
-    /// Number each was met from.
+    /// Number that each was reached from.
     pub parents: Vec<u32>,
-    /// Number that stands above the objects no root keeps alive.
+    /// Number above the unreachable objects.
     pub rest: u32,
-    /// Objects the rest is entered by: nothing else that no root keeps alive refers to them, or they stand for a cycle
-    /// that nothing else refers to.
+    /// Entries of the rest: no other unreachable object refers to them, or they are of a cycle that no other object refers to.
     pub entries: Vec<u32>,
 }
 
-/// Marks an object that is looked at, before it has its number.
+/// Marks an object that was visited and has no number yet.
 const SEEN: u32 = NONE - 1;
 
-impl Walk {
-    /// Walks over all objects; `roots` are those that keep themselves alive.
-    pub fn new(references: &References, num_objects: usize, roots: &[u32]) -> Self {
+#[allow(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "`numbers` has an entry for each object; roots and targets are numbers of objects, and the walk has two numbers more than objects"
+)]
+impl HeapWalk {
+    /// Numbers all objects; `roots` are the objects of roots.
+    pub fn new(references: &ObjectReferences, num_objects: usize, roots: &[u32]) -> Self {
         let mut walk = Self {
             numbers: vec![NONE; num_objects],
             objects: Vec::with_capacity(num_objects + 2),
@@ -38,7 +42,7 @@ impl Walk {
         }
         walk.rest = walk.objects.len() as u32;
         walk.push(NONE, walk.rest);
-        // What is left last by a walk from anywhere is referred to by nothing of the rest, or only by its own cycle.
+        // The object that a walk leaves last has no references from the rest, or only from its own cycle.
         for object in walk.left_in_order(references).into_iter().rev() {
             if walk.numbers[object as usize] == NONE {
                 walk.entries.push(object);
@@ -48,10 +52,22 @@ impl Walk {
         walk
     }
 
-    /// Whether roots keep an object alive.
+    /// Whether a root keeps an object alive.
     #[inline]
     pub fn is_reachable(&self, object: u32) -> bool {
-        self.numbers[object as usize] < self.rest
+        self.number(object) < self.rest
+    }
+
+    /// Number of an object.
+    #[inline]
+    pub fn number(&self, object: u32) -> u32 {
+        self.numbers.get(object as usize).copied().unwrap_or(NONE)
+    }
+
+    /// Object of a number; [`NONE`] for the two that are not objects.
+    #[inline]
+    pub fn object(&self, number: u32) -> u32 {
+        self.objects.get(number as usize).copied().unwrap_or(NONE)
     }
 
     fn push(&mut self, object: u32, parent: u32) {
@@ -64,7 +80,7 @@ impl Walk {
         self.push(object, parent);
     }
 
-    fn descend(&mut self, references: &References, from: u32, parent: u32) {
+    fn descend(&mut self, references: &ObjectReferences, from: u32, parent: u32) {
         if self.numbers[from as usize] != NONE {
             return;
         }
@@ -83,8 +99,8 @@ impl Walk {
         }
     }
 
-    /// Objects without a number, in the order in which a walk over them is done with each.
-    fn left_in_order(&mut self, references: &References) -> Vec<u32> {
+    /// Objects without a number, in the order in which a walk over them leaves each.
+    fn left_in_order(&mut self, references: &ObjectReferences) -> Vec<u32> {
         let mut done = Vec::new();
         let mut open = Vec::new();
         for from in 0..self.numbers.len() as u32 {

@@ -1,5 +1,7 @@
 //! Collapsed ("folded") stacks: `root;caller;callee COUNT` a line.
 
+use std::ops::Range;
+
 use rayon::slice::ParallelSliceMut;
 use rustc_hash::FxHashMap;
 
@@ -7,43 +9,43 @@ use super::NONE;
 use super::symbols::NO_STACK;
 use super::tree::CallTree;
 
-/// What is counted.
+/// The number of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counted {
+pub enum LineCount {
     /// Samples.
     Samples,
-    /// What they stand for.
+    /// Sum of their weights.
     Weight,
 }
 
 impl CallTree {
-    /// Stacks with what ends there, sorted by text, one of a text. `names` are those of the symbols; `roots` say what comes
-    /// first in stacks of a thread, which may be nothing.
+    /// One line per distinct stack with the count of the samples that end there, sorted by text. `names` are those of the
+    /// symbols; `roots` are the first frames of the stacks of a thread, or `None`.
     #[must_use]
     pub fn collapsed(
         &self,
         names: &[String],
         roots: &FxHashMap<u32, Option<String>>,
-        counted: Counted,
+        counted: LineCount,
     ) -> Vec<u8> {
-        // Nodes are in preorder: of those above the next, the number and how much of `stack` is theirs.
-        let mut above: Vec<(u32, usize)> = Vec::new();
+        // Nodes are in preorder: number and length of `stack` of each ancestor of the next node.
+        let mut ancestors: Vec<(u32, usize)> = Vec::new();
         let mut stack = String::new();
         let mut text = String::new();
         let mut lines = Vec::new();
         for (number, node) in (0u32..).zip(self.nodes()) {
-            while above.last().is_some_and(|(last, _)| *last != node.parent) {
-                above.pop();
+            while ancestors.last().is_some_and(|(last, _)| *last != node.parent) {
+                ancestors.pop();
             }
-            stack.truncate(above.last().map_or(0, |(_, len)| *len));
+            stack.truncate(ancestors.last().map_or(0, |(_, len)| *len));
             if node.parent != NONE {
                 stack.push(';');
             }
             stack.push_str(names.get(node.symbol as usize).map_or("", String::as_str));
-            above.push((number, stack.len()));
+            ancestors.push((number, stack.len()));
             let count = match counted {
-                Counted::Samples => node.self_samples,
-                Counted::Weight => node.self_weight,
+                LineCount::Samples => node.self_samples,
+                LineCount::Weight => node.self_weight,
             };
             if count == 0 {
                 continue;
@@ -56,15 +58,16 @@ impl CallTree {
             }
             lines.push((start..text.len(), u128::from(count)));
         }
-        lines.par_sort_unstable_by(|(one, _), (other, _)| text[one.clone()].cmp(&text[other.clone()]));
+        let part = |range: &Range<usize>| text.get(range.clone()).unwrap_or_default();
+        lines.par_sort_unstable_by(|(one, _), (other, _)| part(one).cmp(part(other)));
         lines.dedup_by(|(later, more), (first, count)| {
-            let is_same = text[later.clone()] == text[first.clone()];
-            *count += if is_same { *more } else { 0 };
+            let is_same = part(later) == part(first);
+            *count = count.saturating_add(if is_same { *more } else { 0 });
             is_same
         });
-        let mut out = Vec::with_capacity(text.len() + 8 * lines.len());
+        let mut out = Vec::with_capacity(text.len().saturating_add(lines.len().saturating_mul(8)));
         for (range, count) in lines {
-            out.extend_from_slice(text[range].as_bytes());
+            out.extend_from_slice(part(&range).as_bytes());
             out.extend_from_slice(format!(" {count}\n").as_bytes());
         }
         out

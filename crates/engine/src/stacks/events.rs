@@ -1,16 +1,16 @@
-//! Which events samples are of.
+//! The events of samples.
 
 use arrow_array::{Int64Array, RecordBatch, UInt64Array};
 
-use super::StackError;
 use super::columns::{Texts, column, text};
+use super::{NONE, StackError};
 
 /// The samples of one event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SampledEvent {
     /// Name; empty where the recording has none.
     pub name: String,
-    /// What its weights count.
+    /// Unit of its weights.
     pub unit: String,
     /// Number of samples.
     pub samples: u64,
@@ -36,21 +36,21 @@ pub fn sampled_events(samples: &[RecordBatch]) -> Result<Vec<SampledEvent>, Stac
         let times: &Int64Array = column(batch, "samples", "ts_ns")?;
         let weights: &UInt64Array = column(batch, "samples", "weight")?;
         let mut at = 0;
-        for (row, &name) in names.iter().enumerate() {
-            // There are a few events, and samples of one stand together.
-            if events.get(at).is_none_or(|(of, _)| *of != name) {
-                at = events.iter().position(|(of, _)| *of == name).unwrap_or(events.len());
+        for (row, &event_name) in names.iter().enumerate() {
+            // There are few events, and samples of one event follow each other.
+            if events.get(at).is_none_or(|(of, _)| *of != event_name) {
+                at = events.iter().position(|(of, _)| *of == event_name).unwrap_or(events.len());
             }
             let time = times.value(row);
             if at == events.len() {
-                let said = |id| texts.get(id).unwrap_or_default().to_owned();
-                let (name, unit) = (said(name), said(units[row]));
+                let text = |id| texts.get(id).unwrap_or_default().to_owned();
+                let (name, unit) = (text(event_name), text(units.get(row).copied().unwrap_or(NONE)));
                 let event = SampledEvent { name, unit, samples: 0, weight: 0, first_ns: time, last_ns: time };
-                events.push((names[row], event));
+                events.push((event_name, event));
             }
-            let event = &mut events[at].1;
-            event.samples += 1;
-            event.weight += u128::from(weights.value(row));
+            let Some((_, event)) = events.get_mut(at) else { continue };
+            event.samples = event.samples.saturating_add(1);
+            event.weight = event.weight.saturating_add(weights.value(row).into());
             event.first_ns = event.first_ns.min(time);
             event.last_ns = event.last_ns.max(time);
         }

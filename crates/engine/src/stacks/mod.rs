@@ -1,7 +1,17 @@
 //! Stacks folded into call trees, and the weight of each function in them.
 //!
-//! [`call_tree`] takes the common tables as they stand: samples are added up by stack, stacks that read the same are
-//! merged, and the result is a [`CallTree`] in preorder. [`CallTree::weights`] answers what is heavy.
+//! [`call_tree`] takes the common tables: samples are added up by stack, stacks with the same symbols are
+//! merged, and the result is a [`CallTree`] in preorder. [`CallTree::weights`] adds up weights by function, module and so on.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::panic
+    )
+)]
 
 mod backtraces;
 mod collapsed;
@@ -26,13 +36,13 @@ use std::ops::Range;
 use arrow_array::RecordBatch;
 
 pub use backtraces::backtraces;
-pub use collapsed::Counted;
+pub use collapsed::LineCount;
 pub use events::{SampledEvent, sampled_events};
-pub use origin::Origin;
-pub use symbols::{Symbol, Symbols};
-pub use tree::{CallTree, Node};
-pub use unnamed::Unnamed;
-pub use weights::By;
+pub use origin::CodeOrigin;
+pub use symbols::{CallSymbol, CallSymbols};
+pub use tree::{CallNode, CallTree};
+pub use unnamed::UnnamedFrames;
+pub use weights::WeightGrouping;
 
 /// Stands for "none" in columns of row numbers and keys.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -58,7 +68,7 @@ pub struct StackTables {
     pub threads: Vec<RecordBatch>,
 }
 
-/// Which samples make a tree, and how.
+/// Which samples are in a tree, and how they are merged.
 #[derive(Clone, Debug, Default)]
 pub struct CallTreeOptions {
     /// Roots are the functions that ran; children are their callers.
@@ -79,7 +89,7 @@ pub struct CallTreeOptions {
     pub min_share: f64,
 }
 
-/// Tables that are not what they are declared to be.
+/// An error in the tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StackError {
     /// A column is absent or of another type.
@@ -91,13 +101,13 @@ pub enum StackError {
         /// The type found, where there is such a column.
         found: Option<String>,
     },
-    /// A row refers to a row that is not there, or to one it may not refer to.
+    /// A row refers to a row that does not exist, or that it must not refer to.
     Reference {
         /// The table that refers.
         table: &'static str,
         /// The column.
         column: &'static str,
-        /// The key it holds.
+        /// The key.
         key: u32,
     },
 }
@@ -110,7 +120,7 @@ impl fmt::Display for StackError {
             }
             Self::Column { table, column, found: None } => write!(f, "table {table} has no column {column}"),
             Self::Reference { table, column, key } => {
-                write!(f, "{table}.{column} is {key}, which no row it may refer to has")
+                write!(f, "{table}.{column} is {key}, which is not the key of a row that it can refer to")
             }
         }
     }
@@ -124,8 +134,8 @@ impl std::error::Error for StackError {}
 /// When a table lacks a column, a stack refers to a frame or parent that is not there, or a parent's row does not come
 /// before its children's.
 pub fn call_tree(tables: &StackTables, options: &CallTreeOptions) -> Result<CallTree, StackError> {
-    let symbols = Symbols::of(tables)?;
-    let stacks = tree::Stacks::of(tables, &symbols)?;
+    let symbols = CallSymbols::of(tables)?;
+    let stacks = tree::SymbolStacks::of(tables, &symbols)?;
     let sums = samples::add_up(tables, options, &stacks.keys)?;
     let forward = tree::fold(&stacks, &sums, options.merge_recursion);
     // Pruning before inverting would lose light callers of a function that is heavy in sum.

@@ -1,17 +1,17 @@
-//! What made a frame's code: the classes flame graphs are coloured by.
+//! The origin of a frame's code: the classes that flame graphs are coloured by.
 
-/// What made the code of a frame.
+/// The producer of a frame's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Origin {
+pub enum CodeOrigin {
     /// A JIT's interpreter, or code in its first form.
     Interpreter,
     /// A compiler that compiles fast and optimises little.
     Baseline,
-    /// A compiler between baseline and the best.
+    /// A compiler between baseline and the highest tier.
     MidTier,
-    /// The best a runtime has.
+    /// The highest tier of a runtime.
     Optimised,
-    /// JIT code of no known tier.
+    /// JIT code of an unknown tier.
     Jit,
     /// A runtime's stubs, builtins and trampolines.
     Stub,
@@ -21,11 +21,11 @@ pub enum Origin {
     Native,
     /// The kernel or a hypervisor.
     Kernel,
-    /// An address nothing is known of.
+    /// An address without any information.
     Unknown,
 }
 
-impl Origin {
+impl CodeOrigin {
     /// Every origin, in the order legends show them.
     pub const ALL: [Self; 10] = [
         Self::Interpreter,

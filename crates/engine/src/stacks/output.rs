@@ -1,12 +1,12 @@
-//! Call trees and weights as Arrow, and as the bytes the viewer reads.
+//! Call trees and weights as record batches, and as the bytes that the viewer reads.
 
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
 
 use super::short_name::short_name;
-use super::tree::{CallTree, Node};
-use super::{By, NONE, Symbol};
+use super::tree::{CallNode, CallTree};
+use super::{CallSymbol, NONE, WeightGrouping};
 use crate::batch;
 
 /// One row of [`CallTree::weights`].
@@ -21,24 +21,24 @@ pub struct WeightRow {
 }
 
 impl WeightRow {
-    pub fn add_self(&mut self, node: &Node) {
+    pub fn add_self(&mut self, node: &CallNode) {
         self.self_weight = self.self_weight.saturating_add(node.self_weight);
         self.self_samples = self.self_samples.saturating_add(node.self_samples);
     }
 
-    pub fn add_total(&mut self, node: &Node) {
+    pub fn add_total(&mut self, node: &CallNode) {
         self.total_weight = self.total_weight.saturating_add(node.total_weight);
         self.total_samples = self.total_samples.saturating_add(node.total_samples);
     }
 }
 
 impl CallTree {
-    /// One row a node: `node_id, parent_node_id, symbol_id, thread_id, self_weight, total_weight, self_samples,
+    /// One row per node: `node_id, parent_node_id, symbol_id, thread_id, self_weight, total_weight, self_samples,
     /// total_samples`, in preorder.
     #[must_use]
     pub fn nodes_batch(&self) -> RecordBatch {
         let nodes = self.nodes();
-        let wide = |value: fn(&Node) -> u64| -> ArrayRef {
+        let wide = |value: fn(&CallNode) -> u64| -> ArrayRef {
             Arc::new(UInt64Array::from_iter_values(nodes.iter().map(value)))
         };
         batch::of(vec![
@@ -53,7 +53,7 @@ impl CallTree {
         ])
     }
 
-    /// One row a symbol: `symbol_id, group_id, name, short_name, function_id, module, kind, tier, origin, path, line,
+    /// One row per symbol: `symbol_id, group_id, name, short_name, function_id, module, kind, tier, origin, path, line,
     /// unnamed_because`. Symbols of one function in several tiers share a `group_id`.
     #[must_use]
     pub fn symbols_batch(&self) -> RecordBatch {
@@ -87,14 +87,14 @@ impl CallTree {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let nodes = self.nodes();
-        let mut bytes = Vec::with_capacity(nodes.len() * 24 + 8);
+        let mut bytes = Vec::with_capacity(nodes.len().saturating_mul(24).saturating_add(8));
         for (number, node) in nodes.iter().enumerate() {
-            let distance = if node.parent == NONE { 0 } else { number as u32 - node.parent };
+            let distance = if node.parent == NONE { 0 } else { (number as u32).saturating_sub(node.parent) };
             bytes.extend_from_slice(&distance.to_le_bytes());
         }
         nodes.iter().for_each(|node| bytes.extend_from_slice(&node.symbol.to_le_bytes()));
         nodes.iter().for_each(|node| bytes.extend_from_slice(&node.thread.to_le_bytes()));
-        let samples = |node: &Node| u32::try_from(node.self_samples).unwrap_or(u32::MAX);
+        let samples = |node: &CallNode| u32::try_from(node.self_samples).unwrap_or(u32::MAX);
         nodes.iter().for_each(|node| bytes.extend_from_slice(&samples(node).to_le_bytes()));
         bytes.resize(bytes.len().next_multiple_of(8), 0);
         nodes.iter().for_each(|node| bytes.extend_from_slice(&(node.self_weight as f64).to_le_bytes()));
@@ -102,13 +102,14 @@ impl CallTree {
     }
 }
 
-/// What [`CallTree::weights`] gives: `name` and what else the row is known by, then its weights.
-pub fn weights_batch(tree: &CallTree, rows: &[WeightRow], by: By) -> RecordBatch {
-    let symbols: Vec<Option<&Symbol>> = rows.iter().map(|row| tree.symbol_of(row.example)).collect();
+/// The result of [`CallTree::weights`]: `name` and the other columns that identify a row, then its weights.
+pub fn weights_batch(tree: &CallTree, rows: &[WeightRow], by: WeightGrouping) -> RecordBatch {
+    let symbols: Vec<Option<&CallSymbol>> = rows.iter().map(|row| tree.symbol_of(row.example)).collect();
     // Only a function has one module, tier and so on.
-    let function =
-        |symbol: Option<&'_ Symbol>| symbol.copied().filter(|_| matches!(by, By::Function | By::Tiered));
-    let id = |value: fn(&Symbol) -> u32| {
+    let function = |symbol: Option<&'_ CallSymbol>| {
+        symbol.copied().filter(|_| matches!(by, WeightGrouping::Function | WeightGrouping::Tiered))
+    };
+    let id = |value: fn(&CallSymbol) -> u32| {
         symbols.iter().map(move |&symbol| function(symbol).as_ref().map_or(NONE, value))
     };
     let text = |value| -> ArrayRef {
@@ -117,13 +118,13 @@ pub fn weights_batch(tree: &CallTree, rows: &[WeightRow], by: By) -> RecordBatch
     let wide = |value: fn(&WeightRow) -> u64| -> ArrayRef {
         Arc::new(UInt64Array::from_iter_values(rows.iter().map(value)))
     };
-    let name = |symbol: &Symbol| match by {
-        By::Function | By::Tiered => tree.symbols.texts.get(symbol.name),
-        By::Module => tree.symbols.texts.get(symbol.module),
-        By::Tier => tree.symbols.texts.get(symbol.tier),
-        By::Origin => Some(symbol.origin.name()),
-        By::Reason => tree.symbols.texts.get(symbol.unnamed_because),
-        By::Thread => None,
+    let name = |symbol: &CallSymbol| match by {
+        WeightGrouping::Function | WeightGrouping::Tiered => tree.symbols.texts.get(symbol.name),
+        WeightGrouping::Module => tree.symbols.texts.get(symbol.module),
+        WeightGrouping::Tier => tree.symbols.texts.get(symbol.tier),
+        WeightGrouping::Origin => Some(symbol.origin.name()),
+        WeightGrouping::Reason => tree.symbols.texts.get(symbol.unnamed_because),
+        WeightGrouping::Thread => None,
     };
     let names: StringArray = symbols.iter().map(|symbol| symbol.and_then(name)).collect();
     let origins: StringArray =
@@ -133,7 +134,10 @@ pub fn weights_batch(tree: &CallTree, rows: &[WeightRow], by: By) -> RecordBatch
     batch::of(vec![
         ("name", Arc::new(names)),
         ("function_id", numbers(id(|symbol| symbol.function_id))),
-        ("thread_id", numbers(threads.map(|thread| if by == By::Thread { thread } else { NONE }))),
+        (
+            "thread_id",
+            numbers(threads.map(|thread| if by == WeightGrouping::Thread { thread } else { NONE })),
+        ),
         ("module", text(|symbol| symbol.module)),
         ("kind", text(|symbol| symbol.kind)),
         ("tier", text(|symbol| symbol.tier)),

@@ -6,10 +6,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::columns::{Keys, Texts, column, numbers, text};
 use super::{CallTreeOptions, NONE, StackError, StackTables};
 
-/// What one thread spent in one stack.
+/// The samples of one thread in one stack.
 #[derive(Clone, Copy, Debug)]
 pub struct StackSum {
-    /// Thread; [`NONE`] where threads are not told apart.
+    /// Thread; [`NONE`] where threads are merged.
     pub thread: u32,
     /// Row of `stacks`; [`NONE`] for samples without a stack.
     pub stack: u32,
@@ -25,15 +25,15 @@ pub fn add_up(
     options: &CallTreeOptions,
     stacks: &Keys,
 ) -> Result<Vec<StackSum>, StackError> {
-    let kept_threads = kept_threads(tables, options)?;
-    let mut sums = Sums::default();
+    let selected_threads = selected_threads(tables, options)?;
+    let mut sums = StackSums::default();
     for batch in &tables.samples {
         let stack_ids: &UInt32Array = column(batch, "samples", "stack_id")?;
         let weights: &UInt64Array = column(batch, "samples", "weight")?;
         let threads: &UInt32Array = column(batch, "samples", "thread_id")?;
-        let filter = Filter::of(batch, options, kept_threads.as_ref(), threads)?;
+        let filter = SampleFilter::new(batch, options, selected_threads.as_ref(), threads)?;
         for row in 0..batch.num_rows() {
-            if !filter.keeps(row) {
+            if !filter.matches(row) {
                 continue;
             }
             let thread = if options.split_threads { threads.value(row) } else { NONE };
@@ -53,11 +53,11 @@ pub fn add_up(
 }
 
 /// Threads that pass the filters of threads and processes; none where all do.
-fn kept_threads(
+fn selected_threads(
     tables: &StackTables,
     options: &CallTreeOptions,
 ) -> Result<Option<FxHashSet<u32>>, StackError> {
-    let mut kept: Option<FxHashSet<u32>> =
+    let mut selected: Option<FxHashSet<u32>> =
         options.threads.as_ref().map(|threads| threads.iter().copied().collect());
     if let Some(processes) = &options.processes {
         let threads = numbers(&tables.threads, "threads", "thread_id")?;
@@ -67,22 +67,23 @@ fn kept_threads(
             .zip(owners)
             .filter(|(_, owner)| processes.contains(owner))
             .map(|(thread, _)| thread);
-        kept = Some(match kept {
-            Some(kept) => theirs.filter(|thread| kept.contains(thread)).collect(),
+        selected = Some(match selected {
+            Some(selected) => theirs.filter(|thread| selected.contains(thread)).collect(),
             None => theirs.collect(),
         });
     }
-    Ok(kept)
+    Ok(selected)
 }
 
-struct Filter<'a> {
+/// The filters of a batch.
+struct SampleFilter<'a> {
     threads: Option<(&'a FxHashSet<u32>, &'a UInt32Array)>,
     events: Option<(Vec<u32>, u32)>,
     times: Option<(&'a Int64Array, std::ops::Range<i64>)>,
 }
 
-impl<'a> Filter<'a> {
-    fn of(
+impl<'a> SampleFilter<'a> {
+    fn new(
         batch: &'a RecordBatch,
         options: &CallTreeOptions,
         threads: Option<&'a FxHashSet<u32>>,
@@ -90,10 +91,10 @@ impl<'a> Filter<'a> {
     ) -> Result<Self, StackError> {
         let events = match &options.event {
             None => None,
-            Some(wanted) => {
+            Some(name) => {
                 let mut texts = Texts::default();
-                let wanted = texts.id(wanted);
-                Some((text(std::slice::from_ref(batch), "samples", "event", &mut texts)?, wanted))
+                let selected = texts.id(name);
+                Some((text(std::slice::from_ref(batch), "samples", "event", &mut texts)?, selected))
             }
         };
         let times = match &options.time_ns {
@@ -104,23 +105,23 @@ impl<'a> Filter<'a> {
     }
 
     #[inline]
-    fn keeps(&self, row: usize) -> bool {
-        self.threads.is_none_or(|(kept, ids)| kept.contains(&ids.value(row)))
-            && self.events.as_ref().is_none_or(|(events, wanted)| events[row] == *wanted)
+    fn matches(&self, row: usize) -> bool {
+        self.threads.is_none_or(|(selected, ids)| selected.contains(&ids.value(row)))
+            && self.events.as_ref().is_none_or(|(events, selected)| events.get(row) == Some(selected))
             && self.times.as_ref().is_none_or(|(times, range)| range.contains(&times.value(row)))
     }
 }
 
-/// Sums under way. Nearly every stack is of one thread, so the first thread seen in a stack has its sum in an array;
+/// Sums during the pass. Nearly every stack is of one thread, so the first thread seen in a stack has its sum in an array;
 /// only further threads go through the hash table.
 #[derive(Default)]
-struct Sums {
+struct StackSums {
     no_stack: FxHashMap<u32, (u64, u64)>,
     first: Vec<StackSum>,
     others: FxHashMap<(u32, u32), (u64, u64)>,
 }
 
-impl Sums {
+impl StackSums {
     #[inline]
     fn add(&mut self, thread: u32, stack: u32, weight: u64) {
         if stack == NONE {
@@ -129,14 +130,14 @@ impl Sums {
         let row = stack as usize;
         if row >= self.first.len() {
             let empty = StackSum { thread: NONE, stack: NONE, weight: 0, samples: 0 };
-            self.first.resize((row + 1).next_power_of_two(), empty);
+            self.first.resize(row.saturating_add(1).next_power_of_two(), empty);
         }
-        let first = &mut self.first[row];
+        let Some(first) = self.first.get_mut(row) else { return };
         if first.samples == 0 {
             *first = StackSum { thread, stack, weight, samples: 1 };
         } else if first.thread == thread {
             first.weight = first.weight.saturating_add(weight);
-            first.samples += 1;
+            first.samples = first.samples.saturating_add(1);
         } else {
             grow(self.others.entry((thread, stack)).or_default(), weight);
         }
@@ -162,5 +163,5 @@ impl Sums {
 #[inline]
 fn grow(sum: &mut (u64, u64), weight: u64) {
     sum.0 = sum.0.saturating_add(weight);
-    sum.1 += 1;
+    sum.1 = sum.1.saturating_add(1);
 }

@@ -18,8 +18,9 @@ pub fn short_name(name: &str) -> Cow<'_, str> {
         return last_two(named, "::").map_or(Cow::Borrowed(name), |short| Cow::Owned(short.to_owned()));
     }
     let end = name.find('(').unwrap_or(name.len());
-    match has_package(&name[..end]) {
-        true => last_two(&name[..end], ".").map_or(Cow::Borrowed(name), |short| Cow::Owned(short.to_owned())),
+    let function = name.get(..end).unwrap_or(name);
+    match has_package(function) {
+        true => last_two(function, ".").map_or(Cow::Borrowed(name), |short| Cow::Owned(short.to_owned())),
         false => Cow::Borrowed(name),
     }
 }
@@ -32,34 +33,39 @@ fn has_package(name: &str) -> bool {
     name.split('.').all(is_word) && parts.any(|part| part.starts_with(char::is_uppercase))
 }
 
+/// The last two parts of a name, if it has a separator.
 fn last_two<'a>(name: &'a str, separator: &str) -> Option<&'a str> {
-    let before_last = name.rfind(separator)?;
-    let start = name[..before_last].rfind(separator).map_or(0, |at| at + separator.len());
-    let short = name[start..].trim_start_matches(separator);
+    let (before_last, _) = name.rsplit_once(separator)?;
+    let start = before_last.rsplit_once(separator).map_or(0, |(head, _)| head.len());
+    let short = name.get(start..)?.trim_start_matches(separator);
     (!short.is_empty()).then_some(short)
 }
 
-/// The name without what stands in angle brackets, and without argument lists.
+/// The name without the contents of angle brackets, and without argument lists.
 fn bare(name: &str) -> String {
     const ANONYMOUS: &str = "(anonymous namespace)";
     let mut out = String::with_capacity(name.len());
     let mut depth = 0u32;
     let mut rest = name;
+    let mut previous = None;
     while let Some(c) = rest.chars().next() {
         if depth == 0 && rest.starts_with(ANONYMOUS) {
             out.push_str("{anonymous}");
-            rest = &rest[ANONYMOUS.len()..];
+            previous = Some(')');
+            rest = rest.strip_prefix(ANONYMOUS).unwrap_or_default();
             continue;
         }
-        rest = &rest[c.len_utf8()..];
+        rest = rest.strip_prefix(c).unwrap_or_default();
+        let is_arrow = c == '>' && previous == Some('-');
+        previous = Some(c);
         let after_operator = out.ends_with("operator");
         match c {
-            '<' | '(' if depth > 0 || !after_operator => depth += 1,
+            '<' | '(' if depth > 0 || !after_operator => depth = depth.saturating_add(1),
             // The arrow of a return type or of `operator->` closes nothing.
-            '>' if name[..name.len() - rest.len() - 1].ends_with('-') && depth > 0 => {}
+            '>' if is_arrow && depth > 0 => {}
             '>' | ')' if depth > 0 => {
-                depth -= 1;
-                // What follows the last argument list is `const`, a clone's number and the like.
+                depth = depth.saturating_sub(1);
+                // After the last argument list only `const`, a clone's number and the like follow.
                 if c == ')' && depth == 0 && !rest.starts_with("::") && !rest.starts_with(['#', '}']) {
                     break;
                 }
@@ -76,7 +82,7 @@ mod tests {
     use super::short_name;
 
     #[test]
-    fn what_says_least_is_left_out() {
+    fn arguments_and_outer_qualifiers_are_left_out() {
         for (name, short) in [
             ("v8::internal::Scavenger::Process(v8::JobDelegate*)", "Scavenger::Process"),
             ("void ns::Map<int, std::vector<long>>::insert<char>(char&&) const", "Map::insert"),

@@ -1,13 +1,13 @@
-//! What a frame is called: frames of one function in one tier are the same symbol, unnamed addresses of one module too.
+//! Symbols: frames of one function in one tier are the same symbol, and so are unnamed addresses of one module.
 
 use rustc_hash::FxHashMap;
 
 use super::columns::{Keys, Texts, numbers, text};
-use super::{NONE, Origin, StackError, StackTables};
+use super::{CodeOrigin, NONE, StackError, StackTables};
 
-/// A name in a call tree. Texts are numbers into the texts of its [`Symbols`]; `u32::MAX` stands for none.
+/// A name in a call tree. Texts are numbers into the texts of its [`CallSymbols`]; `u32::MAX` stands for none.
 #[derive(Clone, Copy, Debug)]
-pub struct Symbol {
+pub struct CallSymbol {
     pub(super) name: u32,
     /// Symbols of one function in several tiers share this; a dense number.
     pub(super) group: u32,
@@ -18,27 +18,27 @@ pub struct Symbol {
     pub(super) path: u32,
     pub(super) line: u32,
     pub(super) unnamed_because: u32,
-    pub(super) origin: Origin,
+    pub(super) origin: CodeOrigin,
 }
 
-/// The symbols of a profile, and which one each frame is.
+/// The symbols of a profile, and the symbol of each frame.
 #[derive(Clone, Debug, Default)]
-pub struct Symbols {
+pub struct CallSymbols {
     pub(super) texts: Texts,
-    pub(super) symbols: Vec<Symbol>,
+    pub(super) symbols: Vec<CallSymbol>,
     /// Symbol of each row of `frames`, then one more for samples without any frame.
     pub(super) of_frame: Vec<u32>,
     pub(super) frame_keys: Option<Keys>,
 }
 
-/// Name of what stands for samples without frames.
+/// Name of the symbol for samples without frames.
 pub(super) const NO_STACK: &str = "[no stack]";
 
-impl Symbols {
+impl CallSymbols {
     pub(super) fn of(tables: &StackTables) -> Result<Self, StackError> {
         let mut texts = Texts::default();
-        let functions = Functions::of(tables, &mut texts)?;
-        let codes = Codes::of(tables, &mut texts)?;
+        let functions = FunctionRows::of(tables, &mut texts)?;
+        let codes = CodeRows::of(tables, &mut texts)?;
         let mapping_keys = Keys::of(&numbers(&tables.mappings, "mappings", "mapping_id")?);
         let mapping_paths = text(&tables.mappings, "mappings", "path", &mut texts)?;
 
@@ -52,26 +52,31 @@ impl Symbols {
         let kinds = text(frames, "frames", "kind", &mut texts)?;
         let reasons = text(frames, "frames", "unnamed_because", &mut texts)?;
 
-        let mut build =
-            Build { texts, by_key: FxHashMap::default(), groups: FxHashMap::default(), symbols: Vec::new() };
-        let mut of_frame = Vec::with_capacity(kinds.len() + 1);
-        for row in 0..kinds.len() {
-            let code = codes.keys.row(code_ids[row]);
+        let mut build = SymbolBuilder {
+            texts,
+            by_key: FxHashMap::default(),
+            groups: FxHashMap::default(),
+            symbols: Vec::new(),
+        };
+        let mut of_frame = Vec::with_capacity(kinds.len().saturating_add(1));
+        for (row, &kind) in kinds.iter().enumerate() {
+            let at = |column: &[u32]| column.get(row).copied().unwrap_or(NONE);
+            let code = codes.keys.row(at(&code_ids));
             let tier = codes.tiers.get(code as usize).copied().unwrap_or(NONE);
             let code_kind = codes.kinds.get(code as usize).copied().unwrap_or(NONE);
             let mapping =
-                mapping_paths.get(mapping_keys.row(mapping_ids[row]) as usize).copied().unwrap_or(NONE);
-            let frame = Frame { kind: kinds[row], tier, code_kind, inlined: depths[row] > 0 };
-            let symbol = match functions.keys.row(function_ids[row]) {
-                NONE => build.unnamed(frame, mapping, reasons[row]),
-                function => {
-                    let mut declared = functions.rows[function as usize];
-                    // Where it is declared is often not recorded; a place in its body is the next best.
-                    let place = (paths[row], lines[row]);
+                mapping_paths.get(mapping_keys.row(at(&mapping_ids)) as usize).copied().unwrap_or(NONE);
+            let frame = FrameClass { kind, tier, code_kind, inlined: at(&depths) > 0 };
+            let function_id = at(&function_ids);
+            let symbol = match functions.rows.get(functions.keys.row(function_id) as usize).copied() {
+                None => build.unnamed(frame, mapping, at(&reasons)),
+                Some(mut declared) => {
+                    // The declaration is often not recorded; a line in the body is the next best.
+                    let line = (at(&paths), at(&lines));
                     if declared.module == NONE {
                         declared.module = mapping;
                     }
-                    build.named(frame, declared, function_ids[row], place)
+                    build.named(frame, declared, function_id, line)
                 }
             };
             of_frame.push(symbol);
@@ -79,7 +84,7 @@ impl Symbols {
         let kind = build.texts.id("unknown");
         let nothing = build.texts.id("no address was recorded");
         of_frame.push(build.labelled(
-            Frame { kind, tier: NONE, code_kind: NONE, inlined: false },
+            FrameClass { kind, tier: NONE, code_kind: NONE, inlined: false },
             NO_STACK,
             NONE,
             nothing,
@@ -90,7 +95,7 @@ impl Symbols {
 
     /// The symbols, in the order their numbers count.
     #[must_use]
-    pub fn all(&self) -> &[Symbol] {
+    pub fn all(&self) -> &[CallSymbol] {
         &self.symbols
     }
 
@@ -106,8 +111,9 @@ impl Symbols {
     }
 }
 
+/// A row of `functions`, with texts as numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Function {
+struct SymbolDeclaration {
     name: u32,
     module: u32,
     path: u32,
@@ -115,12 +121,13 @@ struct Function {
     column: u32,
 }
 
-struct Functions {
+/// Table `functions`.
+struct FunctionRows {
     keys: Keys,
-    rows: Vec<Function>,
+    rows: Vec<SymbolDeclaration>,
 }
 
-impl Functions {
+impl FunctionRows {
     fn of(tables: &StackTables, texts: &mut Texts) -> Result<Self, StackError> {
         let module_keys = Keys::of(&numbers(&tables.modules, "modules", "module_id")?);
         let module_names = text(&tables.modules, "modules", "name", texts)?;
@@ -131,25 +138,27 @@ impl Functions {
         let lines = numbers(table, "functions", "line")?;
         let columns = numbers(table, "functions", "column")?;
         let module = |key| module_names.get(module_keys.row(key) as usize).copied().unwrap_or(NONE);
-        let row = |row: usize| Function {
-            name: names[row],
-            module: module(modules[row]),
-            path: paths[row],
-            line: lines[row],
-            column: columns[row],
+        let at = |column: &[u32], row: usize| column.get(row).copied().unwrap_or(NONE);
+        let row = |row: usize| SymbolDeclaration {
+            name: at(&names, row),
+            module: module(at(&modules, row)),
+            path: at(&paths, row),
+            line: at(&lines, row),
+            column: at(&columns, row),
         };
         let keys = Keys::of(&numbers(table, "functions", "function_id")?);
         Ok(Self { keys, rows: (0..names.len()).map(row).collect() })
     }
 }
 
-struct Codes {
+/// Table `code_objects`.
+struct CodeRows {
     keys: Keys,
     kinds: Vec<u32>,
     tiers: Vec<u32>,
 }
 
-impl Codes {
+impl CodeRows {
     fn of(tables: &StackTables, texts: &mut Texts) -> Result<Self, StackError> {
         let table = &tables.code_objects;
         Ok(Self {
@@ -160,8 +169,9 @@ impl Codes {
     }
 }
 
+/// The part of a frame that distinguishes symbols of one function.
 #[derive(Clone, Copy)]
-struct Frame {
+struct FrameClass {
     kind: u32,
     tier: u32,
     code_kind: u32,
@@ -169,26 +179,33 @@ struct Frame {
 }
 
 /// Function (or label), kind, tier and code kind, inlined, reason.
-type Key = (u32, u32, u32, u32, bool, u32);
+type SymbolKey = (u32, u32, u32, u32, bool, u32);
 
-struct Build {
+/// Collects symbols, each once.
+struct SymbolBuilder {
     texts: Texts,
-    by_key: FxHashMap<Key, u32>,
-    groups: FxHashMap<(Function, bool), u32>,
-    symbols: Vec<Symbol>,
+    by_key: FxHashMap<SymbolKey, u32>,
+    groups: FxHashMap<(SymbolDeclaration, bool), u32>,
+    symbols: Vec<CallSymbol>,
 }
 
-impl Build {
-    fn named(&mut self, frame: Frame, function: Function, function_id: u32, place: (u32, u32)) -> u32 {
+impl SymbolBuilder {
+    fn named(
+        &mut self,
+        frame: FrameClass,
+        function: SymbolDeclaration,
+        function_id: u32,
+        body: (u32, u32),
+    ) -> u32 {
         if self.texts.get(function.name).is_none_or(str::is_empty) {
             let (module, reason) = (function.module, self.texts.id("the name is empty"));
             return self.unnamed(frame, module, reason);
         }
-        let (path, line) = if function.path == NONE { place } else { (function.path, function.line) };
-        self.symbol(frame, function, Symbol { function_id, path, line, ..self.blank(frame, true) })
+        let (path, line) = if function.path == NONE { body } else { (function.path, function.line) };
+        self.symbol(frame, function, CallSymbol { function_id, path, line, ..self.blank(frame, true) })
     }
 
-    fn unnamed(&mut self, frame: Frame, mapping: u32, reason: u32) -> u32 {
+    fn unnamed(&mut self, frame: FrameClass, mapping: u32, reason: u32) -> u32 {
         let label = match self.texts.get(frame.kind) {
             Some("kernel") => "[unknown] kernel".to_owned(),
             Some("hypervisor") => "[unknown] hypervisor".to_owned(),
@@ -201,17 +218,17 @@ impl Build {
         self.labelled(frame, &label, mapping, reason)
     }
 
-    fn labelled(&mut self, frame: Frame, label: &str, module: u32, reason: u32) -> u32 {
+    fn labelled(&mut self, frame: FrameClass, label: &str, module: u32, reason: u32) -> u32 {
         let name = self.texts.id(label);
-        let function = Function { name, module, path: NONE, line: NONE, column: NONE };
-        self.symbol(frame, function, Symbol { unnamed_because: reason, ..self.blank(frame, false) })
+        let function = SymbolDeclaration { name, module, path: NONE, line: NONE, column: NONE };
+        self.symbol(frame, function, CallSymbol { unnamed_because: reason, ..self.blank(frame, false) })
     }
 
-    fn blank(&self, frame: Frame, named: bool) -> Symbol {
+    fn blank(&self, frame: FrameClass, named: bool) -> CallSymbol {
         let text = |id| self.texts.get(id);
         let (kind, code_kind) =
             (text(frame.kind).unwrap_or_default(), text(frame.code_kind).unwrap_or_default());
-        Symbol {
+        CallSymbol {
             name: NONE,
             group: NONE,
             function_id: NONE,
@@ -221,18 +238,18 @@ impl Build {
             path: NONE,
             line: NONE,
             unnamed_because: NONE,
-            origin: Origin::of(kind, code_kind, text(frame.tier), frame.inlined, named),
+            origin: CodeOrigin::of(kind, code_kind, text(frame.tier), frame.inlined, named),
         }
     }
 
-    fn symbol(&mut self, frame: Frame, function: Function, symbol: Symbol) -> u32 {
+    fn symbol(&mut self, frame: FrameClass, function: SymbolDeclaration, symbol: CallSymbol) -> u32 {
         let next_group = self.groups.len() as u32;
         let named = symbol.function_id != NONE;
         let group = *self.groups.entry((function, named)).or_insert(next_group);
         let next = self.symbols.len() as u32;
         let key = (group, frame.kind, frame.tier, frame.code_kind, frame.inlined, symbol.unnamed_because);
         *self.by_key.entry(key).or_insert_with(|| {
-            self.symbols.push(Symbol { name: function.name, module: function.module, group, ..symbol });
+            self.symbols.push(CallSymbol { name: function.name, module: function.module, group, ..symbol });
             next
         })
     }

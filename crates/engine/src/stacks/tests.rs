@@ -6,8 +6,8 @@ use arrow_array::{Array, RecordBatch};
 use perfuse_tables as t;
 
 use super::{
-    By, CallTree, CallTreeOptions, NONE, SampledEvent, StackError, StackTables, Unnamed, call_tree,
-    sampled_events,
+    CallTree, CallTreeOptions, NONE, SampledEvent, StackError, StackTables, UnnamedFrames, WeightGrouping,
+    call_tree, sampled_events,
 };
 
 const MAIN: u32 = 0;
@@ -108,7 +108,7 @@ fn small() -> StackTables {
 /// A line a node: indent, name, origin, self and total.
 fn picture(tree: &CallTree) -> Vec<String> {
     let mut depths: Vec<usize> = Vec::new();
-    let line = |node: &super::Node| {
+    let line = |node: &super::CallNode| {
         let depth = if node.parent == NONE { 0 } else { depths[node.parent as usize] + 1 };
         depths.push(depth);
         let symbol = &tree.symbols().all()[node.symbol as usize];
@@ -123,7 +123,7 @@ fn options() -> CallTreeOptions {
     CallTreeOptions::default()
 }
 
-fn weights(tree: &CallTree, by: By) -> Vec<(Option<String>, u64, u64)> {
+fn weights(tree: &CallTree, by: WeightGrouping) -> Vec<(Option<String>, u64, u64)> {
     let batch = tree.weights(by);
     let names = batch.column_by_name("name").unwrap().as_string::<i32>().clone();
     let column = |name| batch.column_by_name(name).unwrap().as_primitive::<UInt64Type>().clone();
@@ -182,7 +182,7 @@ fn threads_have_roots_of_their_own() {
         roots,
         ["main (native) 0/21 thread 0", "main (native) 0/7 thread 1", "[no stack] (unknown) 1/1 thread 1"]
     );
-    let by_thread = tree.weights(By::Thread);
+    let by_thread = tree.weights(WeightGrouping::Thread);
     assert_eq!(
         by_thread.column_by_name("self_weight").unwrap().as_primitive::<UInt64Type>().values(),
         &[21, 8]
@@ -233,7 +233,7 @@ fn a_function_counts_once_a_stack_however_often_it_is_there() {
     let tree = call_tree(&small(), &options()).unwrap();
     let row = |name: &str, own, total| (Some(name.to_owned()), own, total);
     assert_eq!(
-        weights(&tree, By::Function),
+        weights(&tree, WeightGrouping::Function),
         [
             row("sys_read", 17, 17),
             row("fib", 5, 26),
@@ -244,14 +244,23 @@ fn a_function_counts_once_a_stack_however_often_it_is_there() {
         ]
     );
     assert_eq!(
-        weights(&tree, By::Tiered).iter().filter(|(name, ..)| name.as_deref() == Some("fib")).count(),
+        weights(&tree, WeightGrouping::Tiered)
+            .iter()
+            .filter(|(name, ..)| name.as_deref() == Some("fib"))
+            .count(),
         2
     );
-    assert_eq!(weights(&tree, By::Module), [(None, 18, 18), row("[jit] app", 9, 26), row("/opt/app", 2, 28)]);
-    assert_eq!(weights(&tree, By::Tier), [(None, 20, 29), row("turbofan", 9, 26), row("ignition", 0, 26)]);
-    assert_eq!(weights(&tree, By::Origin)[0], row("kernel", 17, 17));
     assert_eq!(
-        weights(&tree, By::Reason),
+        weights(&tree, WeightGrouping::Module),
+        [(None, 18, 18), row("[jit] app", 9, 26), row("/opt/app", 2, 28)]
+    );
+    assert_eq!(
+        weights(&tree, WeightGrouping::Tier),
+        [(None, 20, 29), row("turbofan", 9, 26), row("ignition", 0, 26)]
+    );
+    assert_eq!(weights(&tree, WeightGrouping::Origin)[0], row("kernel", 17, 17));
+    assert_eq!(
+        weights(&tree, WeightGrouping::Reason),
         [row("no symbol covers this address", 2, 2), row("no address was recorded", 1, 1)]
     );
 }
@@ -283,7 +292,7 @@ fn events_are_told_with_their_sums_and_times() {
 
 #[test]
 fn what_has_no_name_is_counted_by_reason_without_samples_that_have_no_frame() {
-    let unnamed = |leaf_samples| Unnamed {
+    let unnamed = |leaf_samples| UnnamedFrames {
         reason: "no symbol covers this address".to_owned(),
         module: "/opt/app".to_owned(),
         frames: 1,
@@ -333,7 +342,10 @@ fn tables_that_do_not_fit_are_told() {
     let frame = tables(&[(None, 99)], &[]);
     assert_eq!(error(&frame), StackError::Reference { table: "stacks", column: "frame_id", key: 99 });
     let stack = tables(&[(None, MAIN)], &[(0, Some(5), 1, 0)]);
-    assert_eq!(error(&stack).to_string(), "samples.stack_id is 5, which no row it may refer to has");
+    assert_eq!(
+        error(&stack).to_string(),
+        "samples.stack_id is 5, which is not the key of a row that it can refer to"
+    );
     let swapped = StackTables { samples: small().stacks, ..small() };
     assert_eq!(error(&swapped), StackError::Column { table: "samples", column: "weight", found: None });
 }

@@ -1,31 +1,31 @@
-//! The call tree: stacks that read the same, merged.
+//! The call tree: stacks with the same symbols, merged.
 
 use rustc_hash::FxHashMap;
 
 use super::columns::{Keys, numbers};
 use super::samples::StackSum;
-use super::{NONE, StackError, StackTables, Symbols};
+use super::{CallSymbols, NONE, StackError, StackTables};
 
 /// A node of a call tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Node {
+pub struct CallNode {
     /// Node of its caller (in an inverted tree: its callee); `u32::MAX` at a root. Always less than its own number.
     pub parent: u32,
-    /// What it is called.
+    /// Its symbol.
     pub symbol: u32,
-    /// Thread, where the tree tells threads apart; else `u32::MAX`.
+    /// Thread, where each thread has roots of its own; else `u32::MAX`.
     pub thread: u32,
     /// Weight of samples that end here: in this function, or, in an inverted tree, with it as outermost caller.
     pub self_weight: u64,
-    /// Weight of samples that pass here.
+    /// Weight of samples that have it in their stack.
     pub total_weight: u64,
     /// Samples that end here.
     pub self_samples: u64,
-    /// Samples that pass here.
+    /// Samples that have it in their stack.
     pub total_samples: u64,
 }
 
-impl Node {
+impl CallNode {
     pub(super) fn new(parent: u32, symbol: u32, thread: u32) -> Self {
         Self { parent, symbol, thread, self_weight: 0, total_weight: 0, self_samples: 0, total_samples: 0 }
     }
@@ -44,20 +44,20 @@ impl Node {
 /// Samples folded by function.
 #[derive(Clone, Debug)]
 pub struct CallTree {
-    pub(super) symbols: Symbols,
-    pub(super) nodes: Nodes,
+    pub(super) symbols: CallSymbols,
+    pub(super) nodes: CallNodes,
 }
 
 impl CallTree {
     /// Nodes in preorder, the heaviest child first.
     #[must_use]
-    pub fn nodes(&self) -> &[Node] {
+    pub fn nodes(&self) -> &[CallNode] {
         &self.nodes.nodes
     }
 
-    /// What the nodes are called.
+    /// The symbols of the nodes.
     #[must_use]
-    pub fn symbols(&self) -> &Symbols {
+    pub fn symbols(&self) -> &CallSymbols {
         &self.symbols
     }
 
@@ -74,21 +74,22 @@ impl CallTree {
     }
 }
 
-/// Nodes whose parents come before them, and what they weigh together.
+/// Nodes whose parents precede them, with their total weight.
 #[derive(Clone, Debug, Default)]
-pub struct Nodes {
-    pub nodes: Vec<Node>,
+pub struct CallNodes {
+    pub nodes: Vec<CallNode>,
     pub weight: u64,
     pub samples: u64,
 }
 
-impl Nodes {
+impl CallNodes {
     /// Totals from what each node has itself.
     fn add_up(&mut self) {
-        for node in (0..self.nodes.len()).rev() {
-            let Node { self_weight, self_samples, .. } = self.nodes[node];
-            self.nodes[node].add_total(self_weight, self_samples);
-            let Node { parent, total_weight, total_samples, .. } = self.nodes[node];
+        // Parents precede their children.
+        for number in (0..self.nodes.len()).rev() {
+            let Some(node) = self.nodes.get_mut(number) else { continue };
+            node.add_total(node.self_weight, node.self_samples);
+            let CallNode { parent, total_weight, total_samples, .. } = *node;
             match self.nodes.get_mut(parent as usize) {
                 Some(parent) => parent.add_total(total_weight, total_samples),
                 None => {
@@ -101,7 +102,7 @@ impl Nodes {
 }
 
 /// The stacks, as symbols.
-pub struct Stacks {
+pub struct SymbolStacks {
     /// Numbering of `stacks`.
     pub keys: Keys,
     parents: Vec<u32>,
@@ -109,9 +110,9 @@ pub struct Stacks {
     no_stack: u32,
 }
 
-impl Stacks {
+impl SymbolStacks {
     /// Resolves references once, so that folding need not look at keys.
-    pub fn of(tables: &StackTables, symbols: &Symbols) -> Result<Self, StackError> {
+    pub fn of(tables: &StackTables, symbols: &CallSymbols) -> Result<Self, StackError> {
         let table = &tables.stacks;
         let keys = Keys::of(&numbers(table, "stacks", "stack_id")?);
         let mut parents = numbers(table, "stacks", "parent_stack_id")?;
@@ -119,7 +120,7 @@ impl Stacks {
             let key = *parent;
             if key != NONE {
                 *parent = keys.row(key);
-                // Also what keeps a damaged table from being a circle.
+                // Parents precede their children, so that a damaged table has no cycle.
                 if *parent as usize >= row {
                     return Err(StackError::Reference { table: "stacks", column: "parent_stack_id", key });
                 }
@@ -136,9 +137,14 @@ impl Stacks {
     }
 }
 
-/// Merges stacks that read the same. `sums` are ordered by thread.
-pub fn fold(stacks: &Stacks, sums: &[StackSum], merge_recursion: bool) -> Nodes {
-    let mut out = Nodes::default();
+/// Merges stacks with the same symbols. `sums` are ordered by thread.
+#[allow(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "`node_of`, `parents` and `symbols` have an entry for each row of `stacks`; `used` and `children` contain only numbers of such rows and of nodes of `out`"
+)]
+pub fn fold(stacks: &SymbolStacks, sums: &[StackSum], merge_recursion: bool) -> CallNodes {
+    let mut out = CallNodes::default();
     let mut node_of = vec![NONE; stacks.parents.len()];
     let mut used = Vec::new();
     for of_thread in sums.chunk_by(|a, b| a.thread == b.thread) {
@@ -146,7 +152,7 @@ pub fn fold(stacks: &Stacks, sums: &[StackSum], merge_recursion: bool) -> Nodes 
         used.clear();
         for sum in of_thread {
             let mut stack = sum.stack;
-            // A mark other than NONE ends the walk: the rest of this stack was seen.
+            // A mark other than NONE: the rest of this stack was visited before.
             while let Some(mark) = node_of.get_mut(stack as usize)
                 && *mark == NONE
             {
@@ -157,9 +163,9 @@ pub fn fold(stacks: &Stacks, sums: &[StackSum], merge_recursion: bool) -> Nodes 
         }
         used.sort_unstable();
         let mut children = FxHashMap::with_capacity_and_hasher(used.len(), rustc_hash::FxBuildHasher);
-        let mut child = |nodes: &mut Vec<Node>, parent: u32, symbol: u32| {
+        let mut child = |nodes: &mut Vec<CallNode>, parent: u32, symbol: u32| {
             *children.entry((parent, symbol)).or_insert_with(|| {
-                nodes.push(Node::new(parent, symbol, thread));
+                nodes.push(CallNode::new(parent, symbol, thread));
                 nodes.len() as u32 - 1
             })
         };

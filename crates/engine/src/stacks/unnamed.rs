@@ -1,4 +1,4 @@
-//! What has no name, and why.
+//! Frames without a name.
 
 use rustc_hash::FxHashMap;
 
@@ -7,45 +7,49 @@ use super::tree::CallTree;
 
 /// Frames without a name, of one reason and module.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unnamed {
-    /// Why.
+pub struct UnnamedFrames {
+    /// The reason.
     pub reason: String,
-    /// File they are in; empty where they are in none.
+    /// Their file; empty where they have none.
     pub module: String,
-    /// Number of frames: of addresses, that is.
+    /// Number of frames, that is of addresses.
     pub frames: u64,
-    /// Samples of the tree that have one innermost.
+    /// Number of samples of the tree with such a frame innermost.
     pub leaf_samples: u64,
 }
 
 impl CallTree {
-    /// Frames without a name by reason and module, those that hide most samples first.
+    /// Frames without a name by reason and module, those with the most samples first.
     #[must_use]
-    pub fn unnamed(&self) -> Vec<Unnamed> {
+    pub fn unnamed(&self) -> Vec<UnnamedFrames> {
         let symbols = &self.symbols;
         let mut frames = vec![0u64; symbols.symbols.len()];
         // The last stands for samples without any frame.
         for &symbol in symbols.of_frame.split_last().map_or(&[][..], |(_, of_frame)| of_frame) {
-            frames[symbol as usize] += 1;
+            if let Some(count) = frames.get_mut(symbol as usize) {
+                *count = count.saturating_add(1);
+            }
         }
         let mut leaves = vec![0u64; symbols.symbols.len()];
         for node in self.nodes() {
-            leaves[node.symbol as usize] += node.self_samples;
-        }
-        let mut sums: FxHashMap<(u32, u32), (u64, u64)> = FxHashMap::default();
-        for (number, symbol) in symbols.symbols.iter().enumerate() {
-            if symbol.function_id == NONE && frames[number] > 0 {
-                let sum = sums.entry((symbol.unnamed_because, symbol.module)).or_default();
-                sum.0 += frames[number];
-                sum.1 += leaves[number];
+            if let Some(count) = leaves.get_mut(node.symbol as usize) {
+                *count = count.saturating_add(node.self_samples);
             }
         }
-        let said = |id, otherwise: &str| symbols.texts.get(id).unwrap_or(otherwise).to_owned();
+        let mut sums: FxHashMap<(u32, u32), (u64, u64)> = FxHashMap::default();
+        for (symbol, (&num_frames, &num_leaves)) in symbols.symbols.iter().zip(frames.iter().zip(&leaves)) {
+            if symbol.function_id == NONE && num_frames > 0 {
+                let sum = sums.entry((symbol.unnamed_because, symbol.module)).or_default();
+                sum.0 = sum.0.saturating_add(num_frames);
+                sum.1 = sum.1.saturating_add(num_leaves);
+            }
+        }
+        let text = |id, otherwise: &str| symbols.texts.get(id).unwrap_or(otherwise).to_owned();
         let mut rows: Vec<_> = sums
             .into_iter()
-            .map(|((reason, module), (frames, leaf_samples))| Unnamed {
-                reason: said(reason, "no reason recorded"),
-                module: said(module, ""),
+            .map(|((reason, module), (frames, leaf_samples))| UnnamedFrames {
+                reason: text(reason, "no reason recorded"),
+                module: text(module, ""),
                 frames,
                 leaf_samples,
             })

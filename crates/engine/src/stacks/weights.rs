@@ -4,14 +4,14 @@ use arrow_array::RecordBatch;
 
 use super::output::{WeightRow, weights_batch};
 use super::tree::CallTree;
-use super::{NONE, Symbol};
+use super::{CallSymbol, NONE};
 
-/// What weights are added up by.
+/// How weights are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
+pub enum WeightGrouping {
     /// Functions, all tiers together.
     Function,
-    /// Functions, each tier apart.
+    /// Functions, by tier.
     Tiered,
     /// Modules.
     Module,
@@ -19,14 +19,14 @@ pub enum By {
     Tier,
     /// Origins: interpreter, baseline, native, kernel and so on.
     Origin,
-    /// Why frames have no name.
+    /// Reasons why frames have no name.
     Reason,
-    /// Threads, in a tree that tells them apart.
+    /// Threads, in a tree where each has roots of its own.
     Thread,
 }
 
-impl By {
-    /// Every one, with the name it goes by.
+impl WeightGrouping {
+    /// All groupings with their names.
     pub const ALL: [(&'static str, Self); 7] = [
         ("function", Self::Function),
         ("tiered", Self::Tiered),
@@ -44,24 +44,31 @@ impl CallTree {
     /// The total of a row is the weight of all samples that have it anywhere in their stack: a function that calls
     /// itself counts once. Not for an inverted tree, where a node's weight is not its function's.
     #[must_use]
-    pub fn weights(&self, by: By) -> RecordBatch {
+    #[allow(
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        reason = "a node has a symbol of this tree, a slot below `slots.num`, and the path contains only nodes before it"
+    )]
+    pub fn weights(&self, by: WeightGrouping) -> RecordBatch {
         let nodes = self.nodes();
         let key_of = |symbol: usize| {
-            let Symbol { group, module, tier, origin, unnamed_because, .. } = self.symbols.symbols[symbol];
+            let CallSymbol { group, module, tier, origin, unnamed_because, .. } =
+                self.symbols.symbols[symbol];
             match by {
-                By::Function => group,
-                By::Tiered => symbol as u32,
-                By::Module => module,
-                By::Tier => tier,
-                By::Origin => origin as u32,
-                By::Reason => unnamed_because,
-                By::Thread => NONE,
+                WeightGrouping::Function => group,
+                WeightGrouping::Tiered => symbol as u32,
+                WeightGrouping::Module => module,
+                WeightGrouping::Tier => tier,
+                WeightGrouping::Origin => origin as u32,
+                WeightGrouping::Reason => unnamed_because,
+                WeightGrouping::Thread => NONE,
             }
         };
         let keys: Vec<u32> = (0..self.symbols.symbols.len()).map(key_of).collect();
-        let slots = Slots::of(
-            nodes.iter().map(|node| if by == By::Thread { node.thread } else { keys[node.symbol as usize] }),
-        );
+        let slots =
+            GroupOfNode::new(nodes.iter().map(|node| {
+                if by == WeightGrouping::Thread { node.thread } else { keys[node.symbol as usize] }
+            }));
         let mut rows = vec![WeightRow::default(); slots.num];
         let mut heaviest = vec![None; slots.num];
         let mut on_path = vec![0u32; slots.num];
@@ -79,7 +86,7 @@ impl CallTree {
             }
             on_path[slot] += 1;
             path.push(number as u32);
-            // The tier and place shown for a function are those of its heaviest node.
+            // The tier and line shown for a function are those of its heaviest node.
             let weight = (node.self_weight, node.total_weight);
             if heaviest[slot].is_none_or(|(most, _)| weight > most) {
                 heaviest[slot] = Some((weight, number as u32));
@@ -89,7 +96,7 @@ impl CallTree {
             row.example = heaviest.map_or(NONE, |(_, node)| node);
         }
         // Null is a row only where it means something: code of no module or tier, but not a named function's reason.
-        if by == By::Reason {
+        if by == WeightGrouping::Reason {
             rows.retain(|row| {
                 self.symbol_of(row.example).is_some_and(|symbol| symbol.unnamed_because != NONE)
             });
@@ -98,20 +105,20 @@ impl CallTree {
         weights_batch(self, &rows, by)
     }
 
-    pub(super) fn symbol_of(&self, node: u32) -> Option<&Symbol> {
+    pub(super) fn symbol_of(&self, node: u32) -> Option<&CallSymbol> {
         let node = self.nodes().get(node as usize)?;
         self.symbols.symbols.get(node.symbol as usize)
     }
 }
 
-/// Nodes by what they are added up by, numbered in order of appearance.
-struct Slots {
+/// The group of each node, numbered in order of appearance.
+struct GroupOfNode {
     of_node: Vec<u32>,
     num: usize,
 }
 
-impl Slots {
-    fn of(keys: impl Iterator<Item = u32>) -> Self {
+impl GroupOfNode {
+    fn new(keys: impl Iterator<Item = u32>) -> Self {
         let mut slots = rustc_hash::FxHashMap::default();
         let of_node = keys
             .map(|key| {

@@ -1,6 +1,6 @@
 //! How much of a program's code has rows, and why the rest has none.
 
-use perfuse_binaries::eh_frame::{Coverage, CrossCheck, Known, Without};
+use perfuse_binaries::eh_frame::{Coverage, CrossCheck, EhFrameEntry, UncoveredFunction};
 use perfuse_formats::Recording as _;
 use perfuse_formats::sframe::SFrame;
 use perfuse_formats::sframe::consts::Abi;
@@ -51,7 +51,7 @@ pub fn sframe_coverage<'py>(py: Python<'py>, recording: &PyRecording) -> PyResul
         }
         row.set_item("code", code)?;
         let without = PyList::empty(py);
-        for function in &coverage.without {
+        for function in &coverage.uncovered {
             let why = why(function, beside, version);
             without.append((function.start, function.size, function.name.as_deref(), why))?;
         }
@@ -66,13 +66,13 @@ fn version(file: &SFrame, section: usize) -> (u8, Abi) {
     unit.map_or((3, Abi(0)), |unit| (unit.version(), unit.abi()))
 }
 
-fn why(function: &Without, beside: &Beside, (version, abi): (u8, Abi)) -> String {
+fn why(function: &UncoveredFunction, beside: &Beside, (version, abi): (u8, Abi)) -> String {
     let table = &beside.eh_frame.table;
     match &function.eh_frame {
-        Known::Nothing => "not in .eh_frame either".to_owned(),
-        Known::Unread(why) => format!("its .eh_frame cannot be read: {why}"),
-        Known::Unsayable(why) => why.to_string(),
-        Known::Rows(at) => match why_not(table, &table.functions[*at], version, abi) {
+        EhFrameEntry::Missing => "not in .eh_frame either".to_owned(),
+        EhFrameEntry::Unreadable(why) => format!("its .eh_frame cannot be read: {why}"),
+        EhFrameEntry::Unrepresentable(why) => why.to_string(),
+        EhFrameEntry::Rows(at) => match why_not(table, &table.functions[*at], version, abi) {
             Some(why) => why,
             None => match beside.eh_frame.code_at(function.start) {
                 Some(code) if code.name.starts_with(".plt") => {

@@ -1,7 +1,8 @@
 //! Rows of SFrame sections held against the `.eh_frame` of the same file: the formats give the one, the engine the other.
 
 use perfuse_binaries::eh_frame::{
-    CrossCheck, Differs, Disagreement, EhFrame, Function, Row, Says, Unsayable, UnwindTable, cross_check,
+    CrossCheck, Difference, Disagreement, EhFrame, RowRule, Unrepresentable, UnwindFunction, UnwindRow,
+    UnwindTable, cross_check,
 };
 use perfuse_formats::Recording;
 use perfuse_formats::sframe::container::Section;
@@ -47,9 +48,10 @@ impl Beside {
             let context = unit.context(&function);
             let mut rows = Vec::with_capacity(function.num_rows.min(1 << 10) as usize);
             for row in view.rows(&function).map_while(Result::ok) {
-                let says = context.interpret(&row);
-                let says = says.map_or(Says::Unsayable(Unsayable::Meaningless), Says::Recovery);
-                rows.push(Row { start: row.start, says });
+                let recovery = context.interpret(&row);
+                let rule =
+                    recovery.map_or(RowRule::Unrepresentable(Unrepresentable::Invalid), RowRule::Recovery);
+                rows.push(UnwindRow { start: row.start, rule });
                 self.row_offsets.push(view.offset(row.at));
             }
             // In version 3 a function without rows is the outermost frame; of signal frames it only says nothing.
@@ -58,10 +60,10 @@ impl Beside {
                 && !function.info.is_signal()
                 && function.rows_at.is_some()
             {
-                rows.push(Row { start: 0, says: Says::Recovery(Recovery::Outermost) });
+                rows.push(UnwindRow { start: 0, rule: RowRule::Recovery(Recovery::Outermost) });
                 self.row_offsets.push(view.offset(function.at));
             }
-            let function = Function {
+            let function = UnwindFunction {
                 start,
                 size: function.size,
                 repeat_bytes: if function.info.repeats() { function.repeat_bytes } else { 0 },
@@ -97,7 +99,7 @@ impl Beside {
             Some(row) => self.row_offsets[(function.first_row + row) as usize],
             None => function.entry_offset,
         };
-        sink.push(rule, offset, None, field(found.differs), || {
+        sink.push(rule, offset, None, field(found.difference), || {
             let place = code.map_or(String::new(), |code| {
                 format!("{}+{:#x}", code.name, found.address.wrapping_sub(code.start))
             });
@@ -111,7 +113,7 @@ impl Beside {
     }
 
     /// Functions of `.eh_frame` of which no byte is in a function of SFrame.
-    fn uncovered(&self) -> impl Iterator<Item = &Function> {
+    fn uncovered(&self) -> impl Iterator<Item = &UnwindFunction> {
         let mut covered: Vec<(u64, u64)> =
             self.table.functions.iter().map(|function| (function.start, function.end())).collect();
         covered.sort_unstable();
@@ -142,57 +144,61 @@ pub fn check(recording: &dyn Recording, sink: &mut Diagnostics) {
 }
 
 fn rule(found: &Disagreement, is_plt: bool) -> &'static Rule {
-    match found.differs {
-        Differs::NoRow => &rules::ROWS_MISSING,
-        Differs::Unsayable => &rules::UNSAYABLE,
-        Differs::Signal => &rules::SIGNAL_DIFFERS,
-        Differs::Key => &rules::KEY_DIFFERS,
+    match found.difference {
+        Difference::NoRow => &rules::ROWS_MISSING,
+        Difference::Unrepresentable => &rules::UNSAYABLE,
+        Difference::Signal => &rules::SIGNAL_DIFFERS,
+        Difference::Key => &rules::KEY_DIFFERS,
         _ if is_plt => &rules::PLT_DIFFERS,
         _ if found.nests_states => &rules::NESTED_STATES,
-        Differs::Outermost => &rules::OUTERMOST_DIFFERS,
-        Differs::Cfa => &rules::CFA_DIFFERS,
-        Differs::Ra | Differs::RaMangled => &rules::RA_DIFFERS,
-        Differs::Fp => &rules::FP_DIFFERS,
+        Difference::Outermost => &rules::OUTERMOST_DIFFERS,
+        Difference::Cfa => &rules::CFA_DIFFERS,
+        Difference::Ra | Difference::RaMangled => &rules::RA_DIFFERS,
+        Difference::Fp => &rules::FP_DIFFERS,
     }
 }
 
-fn field(differs: Differs) -> &'static str {
+fn field(differs: Difference) -> &'static str {
     match differs {
-        Differs::Signal | Differs::Key => "sfde_func_info",
-        Differs::NoRow => "sfde_func_num_fres",
-        Differs::RaMangled => "sfre_info",
+        Difference::Signal | Difference::Key => "sfde_func_info",
+        Difference::NoRow => "sfde_func_num_fres",
+        Difference::RaMangled => "sfre_info",
         _ => "sfre_words",
     }
 }
 
-fn difference(found: &Disagreement, function: &Function) -> String {
-    match (found.differs, found.says, found.eh_frame) {
-        (Differs::Signal, ..) if function.is_signal => "entered for a signal; not so in .eh_frame".to_owned(),
-        (Differs::Signal, ..) => "not said to be entered for a signal; in .eh_frame it is".to_owned(),
-        (Differs::Key, ..) => {
+fn difference(found: &Disagreement, function: &UnwindFunction) -> String {
+    match (found.difference, found.recovery, found.eh_frame) {
+        (Difference::Signal, ..) if function.is_signal => {
+            "entered for a signal; not so in .eh_frame".to_owned()
+        }
+        (Difference::Signal, ..) => "not said to be entered for a signal; in .eh_frame it is".to_owned(),
+        (Difference::Key, ..) => {
             let (has, other) = if function.is_key_b { ("B", "A") } else { ("A", "B") };
             format!("key {has}, .eh_frame has key {other}")
         }
         (_, None, _) => "no row; .eh_frame has one".to_owned(),
         (_, Some(says), Err(why)) => format!("{}; .eh_frame has {why}", all(&says)),
-        (_, Some(says), Ok(eh_frame)) => match (part(&says, found.differs), part(&eh_frame, found.differs)) {
-            (Some(says), Some(eh_frame)) => format!("{says}; .eh_frame has {eh_frame}"),
-            _ => format!("{}; .eh_frame has {}", all(&says), all(&eh_frame)),
-        },
+        (_, Some(says), Ok(eh_frame)) => {
+            match (part(&says, found.difference), part(&eh_frame, found.difference)) {
+                (Some(says), Some(eh_frame)) => format!("{says}; .eh_frame has {eh_frame}"),
+                _ => format!("{}; .eh_frame has {}", all(&says), all(&eh_frame)),
+            }
+        }
     }
 }
 
 /// The rule that differs, in words.
-fn part(recovery: &Recovery, differs: Differs) -> Option<String> {
+fn part(recovery: &Recovery, differs: Difference) -> Option<String> {
     let Recovery::Caller { cfa, fp, ra, ra_mangled } = recovery else { return None };
     Some(match differs {
-        Differs::Cfa => format!("CFA {cfa}"),
-        Differs::Ra => format!("return address {ra}"),
-        Differs::RaMangled => {
+        Difference::Cfa => format!("CFA {cfa}"),
+        Difference::Ra => format!("return address {ra}"),
+        Difference::RaMangled => {
             (if *ra_mangled { "a signed return address" } else { "a return address that is not signed" })
                 .to_owned()
         }
-        Differs::Fp => format!("frame pointer {fp}"),
+        Difference::Fp => format!("frame pointer {fp}"),
         _ => return None,
     })
 }

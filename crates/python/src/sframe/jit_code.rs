@@ -1,6 +1,6 @@
 //! Sections made of what a JITDUMP tells of unwinding through its code.
 
-use perfuse_binaries::eh_frame::{self, Bytes, Function, Registers, UnwindTable};
+use perfuse_binaries::eh_frame::{self, Registers, SectionBytes, UnwindFunction, UnwindTable};
 use perfuse_formats::jitdump::JitDump;
 use perfuse_formats::jitdump::consts::RecordTag;
 use perfuse_formats::jitdump::records::UnwindingInfo;
@@ -39,7 +39,8 @@ pub fn of_dump(dump: &JitDump, version: u8) -> Option<(SectionContents, Vec<Left
         }
         let Some(raw) = index.record_at(dump.source(), offset, record) else { continue };
         let Ok(info) = UnwindingInfo::decode(raw.cursor()) else { continue };
-        let (read, unread) = eh_frame::read(Bytes { data: info.parts().1, address: 0, endian, registers });
+        let (read, unread) =
+            eh_frame::read(SectionBytes { data: info.parts().1, address: 0, endian, registers });
         left_out.extend(unread.into_iter().map(|unread| (Some(code.start), None, unread.why, true)));
         add(&mut table, &read, code.start, code.size);
     }
@@ -65,7 +66,7 @@ fn add(table: &mut UnwindTable, read: &UnwindTable, start: u64, size: u64) {
         let offset = function.start.wrapping_sub(first);
         if let Some(left) = size.checked_sub(offset).filter(|left| *left > 0) {
             let size = function.size.min(u32::try_from(left).unwrap_or(u32::MAX));
-            let moved = Function { start: start.wrapping_add(offset), size, ..*function };
+            let moved = UnwindFunction { start: start.wrapping_add(offset), size, ..*function };
             table.push(moved, read.rows(function).iter().copied().filter(|row| row.start < size));
         }
     }

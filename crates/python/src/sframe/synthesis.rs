@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use perfuse_binaries::eh_frame::{EhFrame, Error, Function, Row, Says, Stub, UnwindTable};
+use perfuse_binaries::eh_frame::{EhFrame, Error, PltRule, RowRule, UnwindFunction, UnwindRow, UnwindTable};
 use perfuse_formats::jitdump::{self, JitDump};
 use perfuse_formats::sframe::consts::{Abi, VERSION_1_REPEAT_BYTES};
 use perfuse_formats::sframe::recovery::Recovery;
@@ -83,7 +83,7 @@ fn of_eh_frame(eh_frame: &EhFrame, version: u8) -> (SectionContents, Vec<LeftOut
 }
 
 /// Why a version has no words for a function.
-pub fn why_not(table: &UnwindTable, function: &Function, version: u8, abi: Abi) -> Option<String> {
+pub fn why_not(table: &UnwindTable, function: &UnwindFunction, version: u8, abi: Abi) -> Option<String> {
     let mut made = Made { contents: SectionContents::new(version, abi), left_out: Vec::new() };
     made.function(table, function);
     made.left_out.into_iter().find(|(.., left_out)| *left_out).map(|(_, _, what, _)| what)
@@ -96,7 +96,7 @@ struct Made {
 
 impl Made {
     /// Adds a function, in parts where a PLT's rows are one expression. All of it has a place, or none.
-    fn function(&mut self, table: &UnwindTable, function: &Function) {
+    fn function(&mut self, table: &UnwindTable, function: &UnwindFunction) {
         let version = self.contents.version;
         let before = self.contents.checkpoint();
         let start = Some(function.start);
@@ -112,7 +112,11 @@ impl Made {
         }
     }
 
-    fn part(&mut self, function: &Function, part: &Part<'_>) -> Result<(), (Option<usize>, &'static str)> {
+    fn part(
+        &mut self,
+        function: &UnwindFunction,
+        part: &Part<'_>,
+    ) -> Result<(), (Option<usize>, &'static str)> {
         let version = self.contents.version;
         let mut added = NewFunction {
             start: function.start + u64::from(part.from),
@@ -135,10 +139,10 @@ impl Made {
             let rows = [(0, stub.recovery(false)), (stub.moves_at.into(), stub.recovery(true))];
             return self.contents.add(added, &rows[..if stub.moves_at < bytes { 2 } else { 1 }]);
         }
-        let rows = part.rows.iter().enumerate().map(|(index, row)| match row.says {
-            Says::Recovery(recovery) => Ok((row.start - part.from, recovery)),
-            Says::Stub(_) => Err((Some(index), "an expression of a PLT")),
-            Says::Unsayable(why) => Err((Some(index), why.text())),
+        let rows = part.rows.iter().enumerate().map(|(index, row)| match row.rule {
+            RowRule::Recovery(recovery) => Ok((row.start - part.from, recovery)),
+            RowRule::Plt(_) => Err((Some(index), "an expression of a PLT")),
+            RowRule::Unrepresentable(why) => Err((Some(index), why.text())),
         });
         let rows = rows.collect::<Result<Vec<(u32, Recovery)>, _>>()?;
         self.contents.add(added, &rows)
@@ -150,16 +154,16 @@ struct Part<'a> {
     from: u32,
     to: u32,
     first_row: usize,
-    rows: &'a [Row],
-    stub: Option<Stub>,
+    rows: &'a [UnwindRow],
+    stub: Option<PltRule>,
 }
 
-fn parts<'a>(function: &Function, rows: &'a [Row]) -> Vec<Part<'a>> {
-    let is_stub = |row: &Row| matches!(row.says, Says::Stub(_));
+fn parts<'a>(function: &UnwindFunction, rows: &'a [UnwindRow]) -> Vec<Part<'a>> {
+    let is_stub = |row: &UnwindRow| matches!(row.rule, RowRule::Plt(_));
     let mut parts: Vec<Part<'a>> = Vec::new();
     for rows in rows.chunk_by(|row, next| !is_stub(row) && !is_stub(next)) {
         let stub = match rows {
-            [Row { says: Says::Stub(stub), .. }] => Some(*stub),
+            [UnwindRow { rule: RowRule::Plt(stub), .. }] => Some(*stub),
             _ => None,
         };
         let first_row = parts.iter().map(|part| part.rows.len()).sum();

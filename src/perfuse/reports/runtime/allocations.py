@@ -1,4 +1,4 @@
-"""Section `allocations`: what was allocated, by type, by place, by thread."""
+"""Section `allocations`: allocations by type, site and thread."""
 
 from __future__ import annotations
 
@@ -7,25 +7,27 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfuse.analysis.allocations import Allocations, AllocationSite, TypeAllocations
-from perfuse.reports.fitting import Ranked, fitted
-from perfuse.reports.grid import Cell, Column, bar
-from perfuse.reports.runtime.backtrace_text import block, one_line
-from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
-from perfuse.reports.runtime.rest import rest
-from perfuse.reports.section import section
-from perfuse.reports.style import Role, Style
-from perfuse.reports.text import cut_middle
+from perfuse.reports.grid import Cell, Column, Ranked, bar, fitted, section
+from perfuse.reports.runtime.sections import (
+    RuntimeRequest,
+    SectionContext,
+    as_plain,
+    backtrace_lines,
+    backtrace_text,
+    more_rows_line,
+)
+from perfuse.reports.text import Role, Style, cut_middle
 from perfuse.reports.units import bytes_text, count_text, counted, percent_text
 
 BAR_COLUMNS = 8
 SITE_WIDTH = 70
 SITES_BYTES = 128 << 20
-"""Of larger logs an overview does not look at the backtraces of allocations, which takes as long as all the rest."""
+"""The overview of a larger log leaves out allocation sites: reading backtraces takes as long as all the rest."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What the section tells; lists are cut to what was asked for."""
+class AllocationData:
+    """Totals and lists, which have at most the requested number of rows."""
 
     count: int
     bytes: int
@@ -35,89 +37,89 @@ class Told:
     by_site: list[AllocationSite]
     by_thread: list[tuple[str, int, int]]
     has_more: bool
-    """Whether there are backtraces that were not looked at."""
+    """Whether there are backtraces, and allocation sites were left out."""
 
 
-def gather(of: Gathering) -> Told | None:
+def collect(context: SectionContext) -> AllocationData | None:
     """Allocations of the selected threads and time."""
-    found = Allocations(of.profile)
-    asked = of.request
-    size = sum(recording.size_bytes for recording in of.profile.recordings)
-    has_stacks = of.profile.has("stacks") and (size <= SITES_BYTES or not asked.is_overview)
-    return Told(
+    found = Allocations(context.profile)
+    request = context.request
+    size = sum(recording.size_bytes for recording in context.profile.recordings)
+    has_stacks = context.profile.has("stacks") and (size <= SITES_BYTES or not request.is_overview)
+    return AllocationData(
         count=found.count,
         bytes=found.bytes,
         num_types=len(found),
-        by_type=found.by_type(asked.rows(10), order=asked.order),
+        by_type=found.by_type(request.rows(10), order=request.order),
         num_sites=found.num_sites if has_stacks else 0,
-        by_site=found.by_site(asked.rows(5), order=asked.order) if has_stacks else [],
-        by_thread=[(of.thread_labels.get(one.thread_id, "?"), one.count, one.bytes) for one in found.by_thread()],
-        has_more=of.profile.has("stacks") and not has_stacks,
+        by_site=found.by_site(request.rows(5), order=request.order) if has_stacks else [],
+        by_thread=[(context.thread_labels.get(one.thread_id, "?"), one.count, one.bytes) for one in found.by_thread()],
+        has_more=context.profile.has("stacks") and not has_stacks,
     )
 
 
-def as_json(told: Told) -> Any:
-    """Lists of types, sites and threads, the heaviest first."""
-    threads = [{"thread": name, "count": count, "bytes": size} for name, count, size in told.by_thread]
-    found = plain(told)
+def as_json(data: AllocationData) -> Any:
+    """Lists of types, sites and threads, by size in descending order."""
+    threads = [{"thread": name, "count": count, "bytes": size} for name, count, size in data.by_thread]
+    found = as_plain(data)
     del found["has_more"]
     return {**found, "by_thread": threads}
 
 
-def lines(told: Told, asked: RuntimeRequest, style: Style) -> Iterator[str]:
-    """Types, then places, then threads."""
-    whole = f"{counted(told.count, 'object')}, {bytes_text(told.bytes)}, of {counted(told.num_types, 'type')}"
+def lines(data: AllocationData, request: RuntimeRequest, style: Style) -> Iterator[str]:
+    """Types, then sites, then threads."""
+    whole = f"{counted(data.count, 'object')}, {bytes_text(data.bytes)}, of {counted(data.num_types, 'type')}"
     yield from section("Allocations", style, whole)
-    if not told.count:
+    if not data.count:
         return
     yield from _table(
-        told,
-        asked,
-        [(one.bytes, one.count) for one in told.by_type],
-        [Ranked(Column("largest", right=True), [bytes_text(one.largest_bytes) for one in told.by_type], 2)],
-        [Ranked(Column("type", shrinks=24, cut=cut_middle), [one.name for one in told.by_type])],
+        data,
+        request,
+        [(one.bytes, one.count) for one in data.by_type],
+        [Ranked(Column("largest", right=True), [bytes_text(one.largest_bytes) for one in data.by_type], 2)],
+        [Ranked(Column("type", shrinks=24, cut=cut_middle), [one.name for one in data.by_type])],
         style,
     )
-    yield from rest(told.num_types - len(told.by_type), "allocations", asked, style)
-    if told.by_site:
-        first = "innermost" if asked.stacks else "outermost"
-        yield from section("Allocated from", style, f"{counted(told.num_sites, 'place')}; {first} function first")
-        yield from _sites(told, asked, style)
-    elif told.has_more:
-        yield style.paint("  from where: --section allocations", Role.FAINT)
-    if len(told.by_thread) > 1 and not asked.is_overview:
-        yield from section("Allocated by", style)
-        rows = [(size, count) for _, count, size in told.by_thread]
-        names = [Ranked(Column("thread", shrinks=12), [name for name, *_ in told.by_thread])]
-        yield from _table(told, asked, rows, [], names, style)
+    yield from more_rows_line(data.num_types - len(data.by_type), "allocations", request, style)
+    if data.by_site:
+        first = "innermost" if request.stacks else "outermost"
+        yield from section("Allocation sites", style, f"{counted(data.num_sites, 'site')}; {first} function first")
+        yield from _sites(data, request, style)
+    elif data.has_more:
+        yield style.paint("  allocation sites: --section allocations", Role.FAINT)
+    if len(data.by_thread) > 1 and not request.is_overview:
+        yield from section("Allocations by thread", style)
+        rows = [(size, count) for _, count, size in data.by_thread]
+        names = [Ranked(Column("thread", shrinks=12), [name for name, *_ in data.by_thread])]
+        yield from _table(data, request, rows, [], names, style)
 
 
-def _sites(told: Told, asked: RuntimeRequest, style: Style) -> Iterator[str]:
-    sites = told.by_site
+def _sites(data: AllocationData, request: RuntimeRequest, style: Style) -> Iterator[str]:
+    sites = data.by_site
     types = [f"{one.type_name}{f' and {one.num_types - 1} more' if one.num_types > 1 else ''}" for one in sites]
-    if asked.stacks:
+    if request.stacks:
         for one, name in zip(sites, types, strict=True):
             yield f"  {bytes_text(one.bytes)} in {counted(one.count, 'object')}: {name}"
-            yield from block(one.backtrace, asked.frames, style)
+            yield from backtrace_lines(one.backtrace, request.frames, style)
     else:
         width = SITE_WIDTH if style.width is None else max(style.width - 50, 30)
-        places = [one_line(one.backtrace, width) for one in sites]
+        places = [backtrace_text(one.backtrace, width) for one in sites]
         rows = [(one.bytes, one.count) for one in sites]
         shown = Ranked(Column("type", role=Role.FAINT, shrinks=12, cut=cut_middle), types, 2, comfort=20)
-        yield from _table(told, asked, rows, [], [Ranked(Column("place", shrinks=24), places), shown], style)
-    yield from rest(told.num_sites - len(sites), "allocations", asked, style)
+        yield from _table(data, request, rows, [], [Ranked(Column("site", shrinks=24), places), shown], style)
+    yield from more_rows_line(data.num_sites - len(sites), "allocations", request, style)
 
 
 def _table(
-    told: Told,
-    asked: RuntimeRequest,
+    data: AllocationData,
+    request: RuntimeRequest,
     rows: list[tuple[int, int]],
     figures: list[Ranked],
     names: list[Ranked],
     style: Style,
 ) -> Iterator[str]:
-    values = [size if asked.order == "bytes" else count for size, count in rows]
-    most, whole = max(values, default=0), told.bytes if asked.order == "bytes" else told.count
+    values = [size if request.order == "bytes" else count for size, count in rows]
+    most, whole = max(values, default=0), data.bytes if request.order == "bytes" else data.count
     bars: list[Cell] = [
         (bar(value / most if most else 0, BAR_COLUMNS).ljust(BAR_COLUMNS), Role.JIT) for value in values
     ]

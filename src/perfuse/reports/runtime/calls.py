@@ -1,32 +1,32 @@
-"""Section `calls`: how often methods were called, and how long they took."""
+"""Section `calls`: number and duration of method calls."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from perfuse.reports.calls import CallsReport, CallsRequest, calls_report
-from perfuse.reports.calls_text import body_lines
-from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest
-from perfuse.reports.style import Style
+from perfuse.reports.calls import CallsReport, CallsRequest, body_lines, calls_report
+from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext
+from perfuse.reports.text import Style
 
 _HEADER = ("kind", "title", "inputs", "clocks", "moments", "diagnostics")
 
 
-def gather(of: Gathering) -> CallsReport | None:
-    """The account of the selected threads and time."""
-    asked = of.request
-    told = calls_report(
-        of.profile, CallsRequest(order=asked.call_order, limit=asked.rows(10), stacks=asked.stacks, functions=True)
+def collect(context: SectionContext) -> CallsReport | None:
+    """Call statistics of the selected threads and time."""
+    request = context.request
+    data = calls_report(
+        context.profile,
+        CallsRequest(order=request.call_order, limit=request.rows(10), stacks=request.stacks, functions=True),
     )
-    return told if told.totals.num_calls else None
+    return data if data.totals.num_calls else None
 
 
-def as_json(told: CallsReport) -> Any:
-    """As `report --json` has calls, without what is about the whole."""
-    return {name: value for name, value in told.as_json().items() if name not in _HEADER}
+def as_json(data: CallsReport) -> Any:
+    """The JSON of the report of calls, without the facts about the whole profile."""
+    return {name: value for name, value in data.as_json().items() if name not in _HEADER}
 
 
-def lines(told: CallsReport, asked: RuntimeRequest, style: Style) -> Iterator[str]:
-    """Functions and stacks; threads too, where there is room."""
-    return body_lines(told, style, brief=asked.is_overview)
+def lines(data: CallsReport, request: RuntimeRequest, style: Style) -> Iterator[str]:
+    """Functions and stacks; threads too, where the section is shown in full."""
+    return body_lines(data, style, brief=request.is_overview)

@@ -1,4 +1,4 @@
-"""Section `counters`: last values, and on the way there."""
+"""Section `counters`: last values, and values over time."""
 
 from __future__ import annotations
 
@@ -8,36 +8,44 @@ from typing import Any
 
 from perfuse.analysis.counters import CounterValues
 from perfuse.analysis.counters import counters as counters_of
-from perfuse.reports.grid import Cell, Column, grid, sparkline
-from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
-from perfuse.reports.section import section
-from perfuse.reports.style import Role, Style
+from perfuse.reports.grid import Cell, Column, grid, section, sparkline
+from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext, as_plain
+from perfuse.reports.text import Role, Style
 from perfuse.reports.units import bytes_text, counted, duration_text
 
 SPARK_COLUMNS = 20
-_TELLING = {"User Time", "System Time", "Working Set", "Private Bytes", "Page Faults", "CPU Load Average - 1min"}
-"""Counters of an overview: the rest of a hundred or so are about the insides of the runtime."""
+_OVERVIEW_COUNTERS = {
+    "User Time",
+    "System Time",
+    "Working Set",
+    "Private Bytes",
+    "Page Faults",
+    "CPU Load Average - 1min",
+}
+"""Counters that the overview shows; the other hundred or so describe the runtime itself."""
 _NS_PER_UNIT = {"long": 100, "ulong": 100, "time_interval": 1_000, "int": 1_000_000, "uint": 1_000_000}
-"""Nanoseconds in one of a time's units: the runtime has another for each type of counter."""
+"""Nanoseconds per unit of a counter of time; the unit depends on the type of the counter."""
 
 
-def gather(of: Gathering) -> list[CounterValues] | None:
+def collect(context: SectionContext) -> list[CounterValues] | None:
     """Counters with a value in the selected time."""
-    return counters_of(of.profile) or None
+    return counters_of(context.profile) or None
 
 
-def as_json(told: list[CounterValues]) -> Any:
+def as_json(data: list[CounterValues]) -> Any:
     """Every counter with all its values."""
-    return [{**plain(one), "values": [{"ts_ns": time, "value": value} for time, value in one.values]} for one in told]
+    return [
+        {**as_plain(one), "values": [{"ts_ns": time, "value": value} for time, value in one.values]} for one in data
+    ]
 
 
-def lines(told: list[CounterValues], asked: RuntimeRequest, style: Style) -> Iterator[str]:
-    """By section, a line a counter."""
-    shown = [one for one in told if one.name in _TELLING] if asked.is_overview else told
-    samples = max(len(one.values) for one in told)
-    more = f"; {len(told) - len(shown)} more with --section counters" if len(shown) < len(told) else ""
-    yield from section("Counters", style, f"{counted(samples, 'sample')} of {counted(len(told), 'counter')}{more}")
-    for name, group in groupby(shown, key=lambda one: None if asked.is_overview else one.section):
+def lines(data: list[CounterValues], request: RuntimeRequest, style: Style) -> Iterator[str]:
+    """By section, one line per counter."""
+    shown = [one for one in data if one.name in _OVERVIEW_COUNTERS] if request.is_overview else data
+    samples = max(len(one.values) for one in data)
+    more = f"; {len(data) - len(shown)} more with --section counters" if len(shown) < len(data) else ""
+    yield from section("Counters", style, f"{counted(samples, 'sample')} of {counted(len(data), 'counter')}{more}")
+    for name, group in groupby(shown, key=lambda one: None if request.is_overview else one.section):
         if name:
             yield "  " + style.paint(name, Role.NAME)
         rows: list[list[Cell]] = [[_value(one, one.last), _spark(one), _range(one), one.name] for one in group]

@@ -1,4 +1,4 @@
-"""Section `coverage`: which statements were run."""
+"""Section `coverage`: which statements were executed."""
 
 from __future__ import annotations
 
@@ -7,38 +7,36 @@ from typing import Any
 
 from perfuse.analysis.coverage import Coverage, Covered
 from perfuse.analysis.coverage import coverage as coverage_of
-from perfuse.reports.grid import Cell, Column, bar, grid
-from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
-from perfuse.reports.runtime.rest import rest
-from perfuse.reports.section import section
-from perfuse.reports.style import Role, Style
+from perfuse.reports.grid import Cell, Column, bar, grid, section
+from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext, as_plain, more_rows_line
+from perfuse.reports.text import Role, Style
 from perfuse.reports.units import count_text, percent_text
 
 BAR_COLUMNS = 12
 
 
-def gather(of: Gathering) -> Coverage | None:
+def collect(context: SectionContext) -> Coverage | None:
     """Coverage of the whole recording."""
-    told = coverage_of(of.profile)
-    return told if told.methods else None
+    data = coverage_of(context.profile)
+    return data if data.methods else None
 
 
-def as_json(told: Coverage) -> Any:
+def as_json(data: Coverage) -> Any:
     """Assemblies, classes and methods."""
-    return plain(told)
+    return as_plain(data)
 
 
-def lines(told: Coverage, asked: RuntimeRequest, style: Style) -> Iterator[str]:
-    """Assemblies, then classes; in full methods, those with most left out first."""
-    run = sum(one.num_run for one in told.assemblies)
-    whole = sum(one.num_statements for one in told.assemblies)
-    yield from section("Coverage", style, f"{count_text(run)} of {count_text(whole)} statements were run")
-    for title, rows in (("assembly", told.assemblies), ("class", told.classes), ("method", told.methods)):
-        if title == "method" and asked.is_overview:
+def lines(data: Coverage, request: RuntimeRequest, style: Style) -> Iterator[str]:
+    """Assemblies, then classes; in full also methods, those with the most missed statements first."""
+    run = sum(one.num_run for one in data.assemblies)
+    whole = sum(one.num_statements for one in data.assemblies)
+    yield from section("Coverage", style, f"{count_text(run)} of {count_text(whole)} statements were executed")
+    for title, rows in (("assembly", data.assemblies), ("class", data.classes), ("method", data.methods)):
+        if title == "method" and request.is_overview:
             continue
-        shown = rows[: asked.rows(5)]
+        shown = rows[: request.rows(5)]
         yield from _table(title, shown, style)
-        yield from rest(len(rows) - len(shown), "coverage", asked, style)
+        yield from more_rows_line(len(rows) - len(shown), "coverage", request, style)
 
 
 def _table(title: str, rows: Sequence[Covered], style: Style) -> Iterator[str]:
@@ -46,7 +44,7 @@ def _table(title: str, rows: Sequence[Covered], style: Style) -> Iterator[str]:
         Column("run", right=True),
         Column(""),
         Column("of", right=True),
-        Column("methods whole" if title != "method" else "", right=True),
+        Column("full methods" if title != "method" else "", right=True),
         Column("part" if title != "method" else "missed at line", right=True),
         Column(title, shrinks=20),
     ]

@@ -1,4 +1,4 @@
-"""Section `exceptions`: what was thrown and where, and what handled it."""
+"""Section `exceptions`: where exceptions were thrown, and what handled them."""
 
 from __future__ import annotations
 
@@ -8,52 +8,56 @@ from typing import Any
 from perfuse.analysis.exceptions import Exceptions
 from perfuse.analysis.exceptions import exceptions as exceptions_of
 from perfuse.analysis.functions import innermost
-from perfuse.reports.grid import Cell, Column, grid
-from perfuse.reports.runtime.backtrace_text import block, short_name
-from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
-from perfuse.reports.runtime.rest import rest
-from perfuse.reports.section import section
-from perfuse.reports.style import Role, Style
+from perfuse.reports.grid import Cell, Column, grid, section
+from perfuse.reports.runtime.sections import (
+    RuntimeRequest,
+    SectionContext,
+    as_plain,
+    backtrace_lines,
+    more_rows_line,
+    short_name,
+)
+from perfuse.reports.text import Role, Style
 from perfuse.reports.units import count_text, counted
 
 UNKNOWN = "(unknown type)"
 
 
-def gather(of: Gathering) -> Exceptions | None:
-    """Throws and handlers of the selected threads and time."""
-    told = exceptions_of(of.profile, of.objects)
-    return told if told.count or told.handlers else None
+def collect(context: SectionContext) -> Exceptions | None:
+    """Exceptions and handlers of the selected threads and time."""
+    data = exceptions_of(context.profile, context.objects)
+    return data if data.count or data.handlers else None
 
 
-def as_json(told: Exceptions) -> Any:
-    """Throws by type and site, handlers by kind and function."""
-    return {**plain(told), "by_type": [{"type_name": name, "count": count} for name, count in told.by_type]}
+def as_json(data: Exceptions) -> Any:
+    """Exceptions by type and site, handlers by kind and function."""
+    return {**as_plain(data), "by_type": [{"type_name": name, "count": count} for name, count in data.by_type]}
 
 
-def lines(told: Exceptions, asked: RuntimeRequest, style: Style) -> Iterator[str]:
-    """Throws by type and place, then what ran to handle them."""
-    ran = ", ".join(f"{count_text(count)} {kind}" for kind, count in told.clauses.items() if count)
+def lines(data: Exceptions, request: RuntimeRequest, style: Style) -> Iterator[str]:
+    """Exceptions by type and site, then the handlers that ran."""
+    ran = ", ".join(f"{count_text(count)} {kind}" for kind, count in data.clauses.items() if count)
     handled = f"; handlers run: {ran}" if ran else ""
-    yield from section("Exceptions", style, f"{counted(told.count, 'throw')}{handled}")
-    shown = told.by_site[: asked.rows(5)]
-    if asked.stacks:
+    yield from section("Exceptions", style, f"{counted(data.count, 'exception')}{handled}")
+    shown = data.by_site[: request.rows(5)]
+    if request.stacks:
         for one in shown:
             yield f"  {count_text(one.count)} {one.type_name or UNKNOWN}"
-            yield from block(one.backtrace, asked.frames, style)
+            yield from backtrace_lines(one.backtrace, request.frames, style)
     elif shown:
         rows: list[list[Cell]] = [
             [count_text(one.count), one.type_name or UNKNOWN, _place(one.backtrace)] for one in shown
         ]
-        columns = [Column("throws", right=True), Column("type", shrinks=20), Column("in", role=Role.FAINT, shrinks=20)]
+        columns = [Column("count", right=True), Column("type", shrinks=20), Column("in", role=Role.FAINT, shrinks=20)]
         yield from grid(columns, rows, style)
-    yield from rest(len(told.by_site) - len(shown), "exceptions", asked, style)
-    if asked.is_overview or not told.handlers:
+    yield from more_rows_line(len(data.by_site) - len(shown), "exceptions", request, style)
+    if request.is_overview or not data.handlers:
         return
     yield from section("Handlers", style)
-    handlers = told.handlers[: asked.limit]
+    handlers = data.handlers[: request.limit]
     rows = [[count_text(one.count), one.kind, one.function] for one in handlers]
     yield from grid([Column("ran", right=True), Column("", role=Role.NAME), Column("in", shrinks=20)], rows, style)
-    yield from rest(len(told.handlers) - len(handlers), "exceptions", asked, style)
+    yield from more_rows_line(len(data.handlers) - len(handlers), "exceptions", request, style)
 
 
 def _place(backtrace: tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""Section `handles`: handles that were made, and those never freed."""
+"""Section `handles`: handles that were created, and those never freed."""
 
 from __future__ import annotations
 
@@ -6,48 +6,52 @@ from collections.abc import Iterator
 from typing import Any
 
 from perfuse.analysis.handles import Handles
-from perfuse.reports.grid import Cell, Column, grid
-from perfuse.reports.runtime.backtrace_text import block, one_line
-from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
-from perfuse.reports.runtime.rest import rest
-from perfuse.reports.section import section
-from perfuse.reports.style import Role, Style
+from perfuse.reports.grid import Cell, Column, grid, section
+from perfuse.reports.runtime.sections import (
+    RuntimeRequest,
+    SectionContext,
+    as_plain,
+    backtrace_lines,
+    backtrace_text,
+    more_rows_line,
+)
+from perfuse.reports.text import Role, Style
 from perfuse.reports.units import count_text, counted
 
 
-def gather(of: Gathering) -> Handles | None:
-    """Handles made or freed in what is selected."""
-    told = Handles(of.profile)
-    return told if told.kinds else None
+def collect(context: SectionContext) -> Handles | None:
+    """Handles created or freed by the selected threads in the selected time."""
+    data = Handles(context.profile)
+    return data if data.kinds else None
 
 
-def as_json(told: Handles) -> Any:
+def as_json(data: Handles) -> Any:
     """Kinds and sites."""
-    return {"kinds": plain(told.kinds), "sites": plain(told.sites)}
+    return {"kinds": as_plain(data.kinds), "sites": as_plain(data.sites)}
 
 
-def lines(told: Handles, asked: RuntimeRequest, style: Style) -> Iterator[str]:
-    """By kind, then who made those that are left."""
-    left = sum(one.num_left for one in told.kinds)
+def lines(data: Handles, request: RuntimeRequest, style: Style) -> Iterator[str]:
+    """By kind, then where the handles that are left were created."""
+    left = sum(one.num_left for one in data.kinds)
     yield from section("Handles", style, f"{counted(left, 'handle')} never freed")
-    names = ("made", "freed", "left", "most alive")
+    names = ("created", "freed", "left", "peak")
     rows: list[list[Cell]] = [
         [
             *map(count_text, (one.num_created, one.num_destroyed, one.num_left, one.max_alive)),
             one.kind.replace("_", " "),
         ]
-        for one in told.kinds
+        for one in data.kinds
     ]
     yield from grid([*(Column(name, right=True) for name in names), Column("kind", role=Role.NAME)], rows, style)
-    if asked.is_overview:
+    if request.is_overview:
         return
-    shown = told.sites[: asked.limit]
-    yield from section("Made from", style, f"{counted(len(told.sites), 'place')}; most left over first")
+    shown = data.sites[: request.limit]
+    yield from section("Creation sites", style, f"{counted(len(data.sites), 'site')}; most handles left first")
     for one in shown:
         yield f"  {count_text(one.num_left)} left of {count_text(one.num_created)} {one.kind.replace('_', ' ')}"
-        if asked.stacks:
-            yield from block(one.backtrace, asked.frames, style)
+        if request.stacks:
+            yield from backtrace_lines(one.backtrace, request.frames, style)
         else:
             width = None if style.width is None else style.width - 6
-            yield style.paint("      " + one_line(one.backtrace, width), Role.FAINT)
-    yield from rest(len(told.sites) - len(shown), "handles", asked, style)
+            yield style.paint("      " + backtrace_text(one.backtrace, width), Role.FAINT)
+    yield from more_rows_line(len(data.sites) - len(shown), "handles", request, style)

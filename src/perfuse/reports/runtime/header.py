@@ -1,4 +1,4 @@
-"""Section `header`: what the file says of itself."""
+"""Section `header`: fields of the file header."""
 
 from __future__ import annotations
 
@@ -6,33 +6,32 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from perfuse.reports.grid import fields
+from perfuse.reports.grid import fields, section
 from perfuse.reports.names import module_text
-from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest
-from perfuse.reports.section import section
-from perfuse.reports.style import Style
+from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext
+from perfuse.reports.text import Style
 from perfuse.reports.units import hex_text
 
 _LATEST = 253402300799
-"""Seconds since 1970 at the end of the year 9999: damaged headers say more."""
+"""Seconds since 1970 at the end of the year 9999; damaged headers contain later times."""
 
-Told = list[tuple[str, dict[str, Any]]]
-"""Header fields by path."""
+HeaderFields = list[tuple[str, dict[str, Any]]]
+"""Path and header fields of each file."""
 
 
-def gather(of: Gathering) -> Told:
+def collect(context: SectionContext) -> HeaderFields:
     """The header of each recording."""
-    return [(one.path, dict(one.header)) for one in of.profile.recordings]
+    return [(one.path, dict(one.header)) for one in context.profile.recordings]
 
 
-def as_json(told: Told) -> Any:
+def as_json(data: HeaderFields) -> Any:
     """Headers, in the order of the files."""
-    return [{"path": path, "fields": found} for path, found in told]
+    return [{"path": path, "fields": found} for path, found in data]
 
 
-def lines(told: Told, _asked: RuntimeRequest, style: Style) -> Iterator[str]:
+def lines(data: HeaderFields, _request: RuntimeRequest, style: Style) -> Iterator[str]:
     """Every field, in the order of the specification."""
-    for path, found in told:
+    for path, found in data:
         yield from section(f"Header of {module_text(path)}", style)
         yield from fields([(name, _text(name, value)) for name, value in found.items()], style)
 

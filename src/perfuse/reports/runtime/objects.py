@@ -1,4 +1,4 @@
-"""Section `objects`: the lives of single objects."""
+"""Section `objects`: the history of single objects."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from typing import Any
 
 from perfuse.analysis.functions import Backtrace, stack_backtraces
 from perfuse.analysis.object_history import ObjectHistory, find_objects, histories_of, object_histories
-from perfuse.reports.grid import Cell, Column, grid
-from perfuse.reports.runtime.backtrace_text import block, one_line
-from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
-from perfuse.reports.section import section
-from perfuse.reports.style import Role, Style
+from perfuse.reports.grid import Cell, Column, grid, section
+from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext, as_plain, backtrace_lines, backtrace_text
+from perfuse.reports.text import Role, Style
 from perfuse.reports.units import bytes_text, counted, duration_text, hex_text
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """Objects, with the backtraces and threads that their moments name."""
+class ObjectData:
+    """Objects with their events, and the backtraces and threads of these."""
 
     start_ns: int
     lives: list[ObjectHistory]
@@ -26,28 +24,30 @@ class Told:
     threads: dict[int, str]
 
 
-def gather(of: Gathering) -> Told | None:
-    """Objects that were asked for; None where none was."""
-    asked = of.request
-    lives = object_histories(of.profile, asked.track)
-    if asked.find_bytes is not None or asked.find_type is not None:
-        found = find_objects(of.profile, min_bytes=asked.find_bytes, type_part=asked.find_type, limit=asked.limit)
-        lives += histories_of(of.profile, found)
-    if not (asked.track or asked.find_bytes is not None or asked.find_type is not None):
+def collect(context: SectionContext) -> ObjectData | None:
+    """The requested objects; None where none were requested."""
+    request = context.request
+    lives = object_histories(context.profile, request.track)
+    if request.find_bytes is not None or request.find_type is not None:
+        found = find_objects(
+            context.profile, min_bytes=request.find_bytes, type_part=request.find_type, limit=request.limit
+        )
+        lives += histories_of(context.profile, found)
+    if not (request.track or request.find_bytes is not None or request.find_type is not None):
         return None
-    stacks = stack_backtraces(of.profile, [moment.stack_id for life in lives for moment in life.moments])
-    return Told(of.start_ns, lives, stacks, of.thread_labels)
+    stacks = stack_backtraces(context.profile, [moment.stack_id for life in lives for moment in life.moments])
+    return ObjectData(context.start_ns, lives, stacks, context.thread_labels)
 
 
-def as_json(told: Told) -> Any:
-    """Objects with their moments; each moment with its backtrace, outermost function first."""
+def as_json(data: ObjectData) -> Any:
+    """Objects with their events; each event with its backtrace, outermost function first."""
     found = []
-    for life in told.lives:
+    for life in data.lives:
         moments = [
             {
-                **plain(moment),
-                "thread": _thread(told, moment.thread_id),
-                "backtrace": list(told.backtraces[moment.stack_id]),
+                **as_plain(moment),
+                "thread": _thread(data, moment.thread_id),
+                "backtrace": list(data.backtraces[moment.stack_id]),
             }
             for moment in life.moments
         ]
@@ -55,21 +55,21 @@ def as_json(told: Told) -> Any:
     return found
 
 
-def lines(told: Told, asked: RuntimeRequest, style: Style) -> Iterator[str]:
-    """An object a paragraph, a moment a line."""
-    yield from section("Objects", style, counted(len(told.lives), "object"))
-    for life in told.lives:
+def lines(data: ObjectData, request: RuntimeRequest, style: Style) -> Iterator[str]:
+    """A paragraph per object, a line per event."""
+    yield from section("Objects", style, counted(len(data.lives), "object"))
+    for life in data.lives:
         size = "" if life.size_bytes is None else f", {bytes_text(life.size_bytes)}"
         yield "  " + style.paint(f"{life.type_name or '(unknown type)'}{size}", Role.NAME)
         if not life.moments:
-            yield "    nothing was recorded of it"
+            yield "    no event was recorded"
         for moment in life.moments:
             row: list[Cell] = [
-                duration_text(moment.ts_ns - told.start_ns),
+                duration_text(moment.ts_ns - data.start_ns),
                 moment.what,
                 hex_text(moment.object_address),
                 moment.detail,
-                (_thread(told, moment.thread_id) or "", Role.FAINT),
+                (_thread(data, moment.thread_id) or "", Role.FAINT),
             ]
             columns = [
                 Column("", right=True),
@@ -79,13 +79,13 @@ def lines(told: Told, asked: RuntimeRequest, style: Style) -> Iterator[str]:
                 Column("", shrinks=8),
             ]
             yield from grid(columns, [row], style, indent="    ")
-            backtrace = told.backtraces[moment.stack_id]
-            if backtrace and asked.stacks:
-                yield from block(backtrace, asked.frames, style, indent="        ")
+            backtrace = data.backtraces[moment.stack_id]
+            if backtrace and request.stacks:
+                yield from backtrace_lines(backtrace, request.frames, style, indent="        ")
             elif backtrace:
                 width = None if style.width is None else style.width - 8
-                yield style.paint("        " + one_line(backtrace, width), Role.FAINT)
+                yield style.paint("        " + backtrace_text(backtrace, width), Role.FAINT)
 
 
-def _thread(told: Told, thread_id: int | None) -> str | None:
-    return None if thread_id is None else told.threads.get(thread_id)
+def _thread(data: ObjectData, thread_id: int | None) -> str | None:
+    return None if thread_id is None else data.threads.get(thread_id)

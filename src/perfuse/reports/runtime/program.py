@@ -9,46 +9,43 @@ from typing import Any
 
 from perfuse.analysis.program import Program
 from perfuse.analysis.program import program as program_of
-from perfuse.reports.grid import Cell, Column, grid
-from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
-from perfuse.reports.runtime.rest import rest
-from perfuse.reports.section import section
-from perfuse.reports.style import Role, Style
-from perfuse.reports.text import cut_middle
+from perfuse.reports.grid import Cell, Column, grid, section
+from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext, as_plain, more_rows_line
+from perfuse.reports.text import Role, Style, cut_middle
 from perfuse.reports.units import count_text, counted, duration_text, hex_text
 
 _TITLES = {"domain": "Domains", "context": "Contexts", "image": "Images", "assembly": "Assemblies"}
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What was loaded, and since when times are counted."""
+class ProgramData:
+    """What was loaded, and the start of the recording."""
 
     start_ns: int
     program: Program
 
 
-def gather(of: Gathering) -> Told:
+def collect(context: SectionContext) -> ProgramData:
     """Everything that was loaded."""
-    return Told(of.start_ns, program_of(of.profile))
+    return ProgramData(context.start_ns, program_of(context.profile))
 
 
-def as_json(told: Told) -> Any:
+def as_json(data: ProgramData) -> Any:
     """Counts, and a list of what was loaded."""
-    return plain(told.program)
+    return as_plain(data.program)
 
 
-def lines(told: Told, asked: RuntimeRequest, style: Style) -> Iterator[str]:
-    """By kind, in the order of time."""
-    counts = f"{counted(told.program.num_types, 'type')}, {counted(told.program.num_functions, 'function')}"
+def lines(data: ProgramData, request: RuntimeRequest, style: Style) -> Iterator[str]:
+    """By kind, in the order of loading."""
+    counts = f"{counted(data.program.num_types, 'type')}, {counted(data.program.num_functions, 'function')}"
     yield from section("Program", style, counts)
-    for kind, group in groupby(told.program.loaded, key=lambda one: one.kind):
+    for kind, group in groupby(data.program.loaded, key=lambda one: one.kind):
         found = list(group)
-        shown = found[: asked.limit]
+        shown = found[: request.limit]
         rows: list[list[Cell]] = []
         for one in shown:
             times = [
-                "-" if at is None else duration_text(at - told.start_ns) for at in (one.loaded_ns, one.unloaded_ns)
+                "-" if at is None else duration_text(at - data.start_ns) for at in (one.loaded_ns, one.unloaded_ns)
             ]
             native = "-" if one.native_address is None else hex_text(one.native_address)
             rows.append([*times, (native, Role.FAINT), one.name or "-"])
@@ -60,4 +57,4 @@ def lines(told: Told, asked: RuntimeRequest, style: Style) -> Iterator[str]:
             Column(heading, shrinks=20, cut=cut_middle),
         ]
         yield from grid(columns, rows, style)
-        yield from rest(len(found) - len(shown), "program", asked, style)
+        yield from more_rows_line(len(found) - len(shown), "program", request, style)

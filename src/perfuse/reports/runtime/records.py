@@ -1,36 +1,35 @@
-"""Section `records`: what the file is made of."""
+"""Section `records`: records by kind."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from perfuse.reports.grid import Cell, Column, grid
-from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest
-from perfuse.reports.section import section
-from perfuse.reports.style import Style
+from perfuse.reports.grid import Cell, Column, grid, section
+from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext
+from perfuse.reports.text import Style
 from perfuse.reports.units import count_text, counted
 
-Told = dict[str, int]
+RecordCounts = dict[str, int]
 """Records by kind, the most frequent first."""
 
 
-def gather(of: Gathering) -> Told:
-    """Counted while the files were read."""
-    counts: Told = {}
-    for recording in of.profile.recordings:
+def collect(context: SectionContext) -> RecordCounts:
+    """Counts of records over all files."""
+    counts: RecordCounts = {}
+    for recording in context.profile.recordings:
         for kind, count in recording.summary.records.items():
             counts[kind] = counts.get(kind, 0) + count
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def as_json(told: Told) -> Any:
+def as_json(data: RecordCounts) -> Any:
     """Counts by kind."""
-    return told
+    return data
 
 
-def lines(told: Told, _asked: RuntimeRequest, style: Style) -> Iterator[str]:
-    """A line a kind."""
-    yield from section("What the files are made of", style, counted(sum(told.values()), "record"))
-    rows: list[list[Cell]] = [[count_text(count), kind] for kind, count in told.items()]
+def lines(data: RecordCounts, _request: RuntimeRequest, style: Style) -> Iterator[str]:
+    """One line per kind."""
+    yield from section("Records", style, counted(sum(data.values()), "record"))
+    rows: list[list[Cell]] = [[count_text(count), kind] for kind, count in data.items()]
     yield from grid([Column("records", right=True), Column("kind")], rows, style)

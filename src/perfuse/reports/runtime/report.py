@@ -1,36 +1,99 @@
-"""What a managed runtime tells of a program: gathered once, then printed or given as JSON."""
+"""The report of a program on a managed runtime: the list of its sections, data, JSON, text."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
-from perfuse.reports.findings import summary_lines
+from perfuse.errors import require_known
 from perfuse.reports.grid import Cell, fields
-from perfuse.reports.inputs import DiagnosticCount, Input, diagnostic_counts, input_text, inputs
-from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest
-from perfuse.reports.runtime.section_list import SECTIONS, Section
-from perfuse.reports.style import Role, Style
+from perfuse.reports.inputs import DiagnosticCount, Input, diagnostic_counts, input_text, inputs, summary_lines
+from perfuse.reports.registry import Options, Report
+from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext
+from perfuse.reports.text import Role, Style
 from perfuse.reports.units import counted, duration_text
 
 if TYPE_CHECKING:
     from perfuse.profile import Profile
 
 
+class SectionModule(Protocol):
+    """What the module of a section defines."""
+
+    def collect(self, context: SectionContext) -> Any:
+        """The data of the section; None where there is none."""
+        ...
+
+    def lines(self, data: Any, request: RuntimeRequest, style: Style) -> Iterator[str]:
+        """The data as text, line by line."""
+        ...
+
+    def as_json(self, data: Any) -> Any:
+        """The data as in the documented JSON of `report --json`."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
-class RuntimeReport:
-    """Everything `perfuse report` tells of a program on a managed runtime.
+class Section:
+    """A section of the report.
 
     Attributes:
-        title: What was recorded.
+        name: Its name in `--section`, in JSON, and of its module.
+        about: What it reports, in one line.
+        tables: It has data where one of these tables has rows.
+        in_overview: Whether the overview includes it.
+    """
+
+    name: str
+    about: str
+    tables: tuple[str, ...]
+    in_overview: bool = True
+
+    def load(self) -> SectionModule:
+        """Imports its module."""
+        module: Any = importlib.import_module(f"perfuse.reports.runtime.{self.name}")
+        return module  # type: ignore[no-any-return]
+
+
+SECTIONS: tuple[Section, ...] = (
+    Section("header", "fields of the file header", ("types",), in_overview=False),
+    Section("samples", "where samples were taken: functions, threads, modules", ("samples", "callchains")),
+    Section("calls", "how often methods were called, and how long they took", ("call_events", "call_sums")),
+    Section("allocations", "what was allocated: by type, by place, by thread", ("allocations",)),
+    Section("gc", "pauses, collections, the size of the heap, finalizers", ("slices", "object_moves")),
+    Section("heap", "live objects in heap snapshots, what retains them, what grew", ("heap_snapshots",)),
+    Section("handles", "handles that were created, and those never freed", ("gc_handles",)),
+    Section("locks", "who waited for which lock, and how long", ("lock_events",)),
+    Section("exceptions", "exceptions: where they were thrown, what handled them", ("exceptions",)),
+    Section("counters", "counters: last values, and values over time", ("counter_samples",)),
+    Section("coverage", "which statements were executed", ("coverage",)),
+    Section("jit", "what was compiled, and when", ("code_objects",)),
+    Section("threads", "threads, with all their names", ("types",)),
+    Section("program", "domains, contexts, images, assemblies", ("types",), in_overview=False),
+    Section("objects", "the history of single objects: --track, --find", ("types",), in_overview=False),
+    Section("records", "records by kind", ("types",), in_overview=False),
+)
+"""Every section, in the order they are shown."""
+
+SECTION_NAMES = tuple(section.name for section in SECTIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeReport:
+    """The report of a program on a managed runtime.
+
+    Attributes:
+        title: The recorded program.
         inputs: The files.
-        start_ns: Time of the first event, on the profile's clock.
-        duration_ns: From there to the last.
+        start_ns: Time of the first event, in nanoseconds on the profile's clock.
+        duration_ns: Time from the first to the last event.
         num_threads: Threads.
-        request: What was asked for.
-        told: The facts of each section that has any.
-        diagnostics: Departures found in the files.
+        request: The options it was built with.
+        sections: The data of each section that has any, by name.
+        diagnostics: Diagnostics of the files, by code.
     """
 
     title: str
@@ -39,7 +102,7 @@ class RuntimeReport:
     duration_ns: int
     num_threads: int
     request: RuntimeRequest
-    told: dict[str, Any]
+    sections: dict[str, Any]
     diagnostics: list[DiagnosticCount]
 
     def as_json(self) -> dict[str, Any]:
@@ -52,38 +115,63 @@ class RuntimeReport:
             "duration_ns": self.duration_ns,
             "num_threads": self.num_threads,
             **{
-                section.name: section.load().as_json(self.told[section.name])
+                section.name: section.load().as_json(self.sections[section.name])
                 for section in SECTIONS
-                if section.name in self.told
+                if section.name in self.sections
             },
             "diagnostics": [asdict(one) for one in self.diagnostics],
         }
 
 
-def is_of_runtime(profile: Profile) -> bool:
-    """Whether a profile is of a program on a managed runtime."""
-    return profile.has("types")
+def build(profile: Profile, options: Options) -> Report:
+    """Builds the report of a profile with logs of a managed runtime."""
+    report = runtime_report(profile, request_of(options))
+    return Report(report.as_json, partial(runtime_lines, report), profile.diagnostics)
+
+
+def request_of(options: Options) -> RuntimeRequest:
+    """The request that options of the command line stand for.
+
+    Raises:
+        UsageError: There is no section of a name that was given.
+    """
+    sections = tuple(require_known(name, SECTION_NAMES, "section") for name in options.get("--section", ()))
+    kind, text = options.get("--find", (None, ""))
+    if "--track" in options or kind:
+        sections = (*sections, "objects")
+    sort = options.get("--sort")
+    return RuntimeRequest(
+        sections=sections,
+        limit=options["--limit"] or None,
+        order="count" if sort == "count" else "bytes",
+        call_order="self" if sort in (None, "bytes") else sort,
+        stacks="--stacks" in options,
+        frames=options.get("--frames") or None,
+        track=options.get("--track", ()),
+        find_bytes=int(text) if kind == "S" else None,
+        find_type=text if kind == "T" else None,
+    )
 
 
 def runtime_report(profile: Profile, request: RuntimeRequest | None = None) -> RuntimeReport:
-    """Gathers the sections that were asked for and have something to tell; only the tables they need are made."""
-    asked = request or RuntimeRequest()
-    of = Gathering(profile, asked)
-    told = {}
-    for section in _wanted(asked):
+    """Collects the requested sections that have data; builds only the tables they need."""
+    request = request or RuntimeRequest()
+    context = SectionContext(profile, request)
+    sections = {}
+    for section in _requested_sections(request):
         if any(profile.has(table) for table in section.tables):
-            facts = section.load().gather(of)
+            facts = section.load().collect(context)
             if facts is not None:
-                told[section.name] = facts
+                sections[section.name] = facts
     first, last = profile.span_ns or (0, 0)
     return RuntimeReport(
         title=profile.title,
         inputs=inputs(profile),
         start_ns=first,
         duration_ns=last - first,
-        num_threads=len(of.thread_labels),
-        request=asked,
-        told=told,
+        num_threads=len(context.thread_labels),
+        request=request,
+        sections=sections,
         diagnostics=diagnostic_counts(profile),
     )
 
@@ -98,8 +186,8 @@ def runtime_lines(report: RuntimeReport, style: Style) -> Iterator[str]:
     pairs.append(("over", f"{duration_text(report.duration_ns)}, {counted(report.num_threads, 'thread')}"))
     yield from fields(pairs, style)
     for section in SECTIONS:
-        if section.name in report.told:
-            yield from section.load().lines(report.told[section.name], report.request, style)
+        if section.name in report.sections:
+            yield from section.load().lines(report.sections[section.name], report.request, style)
     left = [section.name for section in SECTIONS if not section.in_overview and section.name != "objects"]
     if report.request.is_overview:
         yield ""
@@ -107,7 +195,7 @@ def runtime_lines(report: RuntimeReport, style: Style) -> Iterator[str]:
     yield from summary_lines(report.diagnostics, style)
 
 
-def _wanted(asked: RuntimeRequest) -> list[Section]:
-    if asked.is_overview:
+def _requested_sections(request: RuntimeRequest) -> list[Section]:
+    if request.is_overview:
         return [section for section in SECTIONS if section.in_overview]
-    return [section for section in SECTIONS if section.name in asked.sections]
+    return [section for section in SECTIONS if section.name in request.sections]

@@ -1,4 +1,4 @@
-"""Section `samples`: where samples were taken."""
+"""Section `samples`: functions, threads and modules by samples."""
 
 from __future__ import annotations
 
@@ -6,35 +6,34 @@ from collections.abc import Iterator
 from typing import Any
 
 from perfuse.analysis.sampled import events
-from perfuse.reports.profile import ProfileReport, profile_report
-from perfuse.reports.profile_text import sample_lines
-from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest
-from perfuse.reports.section import section
-from perfuse.reports.style import Style
+from perfuse.reports.grid import section
+from perfuse.reports.profile import ProfileReport, profile_report, sample_lines
+from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext
+from perfuse.reports.text import Style
 from perfuse.reports.units import counted, duration_text
 from perfuse.table import SUM_EVENTS
 
 _HEADER = ("kind", "title", "inputs", "joins", "diagnostics")
 
 
-def gather(of: Gathering) -> ProfileReport | None:
+def collect(context: SectionContext) -> ProfileReport | None:
     """The event with the most samples."""
-    taken = [one.name for one in events(of.profile) if one.name not in SUM_EVENTS]
+    taken = [one.name for one in events(context.profile) if one.name not in SUM_EVENTS]
     if not taken:
         return None
-    return profile_report(of.profile, of.request.rows(5) or 0, taken[0])
+    return profile_report(context.profile, context.request.rows(5) or 0, taken[0])
 
 
-def as_json(told: ProfileReport) -> Any:
-    """As `report --json` has samples, without what is about the whole."""
-    found = {name: value for name, value in told.as_json().items() if name not in _HEADER}
-    return {**found, "count": told.event.num_samples}
+def as_json(data: ProfileReport) -> Any:
+    """The JSON of the report of samples, without the facts about the whole profile."""
+    found = {name: value for name, value in data.as_json().items() if name not in _HEADER}
+    return {**found, "count": data.event.num_samples}
 
 
-def lines(told: ProfileReport, asked: RuntimeRequest, style: Style) -> Iterator[str]:
+def lines(data: ProfileReport, request: RuntimeRequest, style: Style) -> Iterator[str]:
     """Functions, threads and modules."""
-    over = f" over {duration_text(told.duration_ns)}" if told.duration_ns else ""
-    # Where the file does not say what was sampled, there is no more to say.
-    of = "" if told.event.name == "sample" else f" of {told.event.name}"
-    yield from section("Samples", style, f"{counted(told.event.num_samples, 'sample')}{of}{over}")
-    yield from sample_lines(told, style, brief=asked.is_overview)
+    over = f" over {duration_text(data.duration_ns)}" if data.duration_ns else ""
+    # The file does not name the event.
+    of = "" if data.event.name == "sample" else f" of {data.event.name}"
+    yield from section("Samples", style, f"{counted(data.event.num_samples, 'sample')}{of}{over}")
+    yield from sample_lines(data, style, brief=request.is_overview)

@@ -1,4 +1,4 @@
-"""Section `threads`: threads, with all their names."""
+"""Section `threads`: threads with all their names."""
 
 from __future__ import annotations
 
@@ -7,45 +7,43 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfuse.analysis.thread_lifetimes import ThreadLifetime
-from perfuse.reports.grid import Cell, Column, grid
-from perfuse.reports.runtime.gathering import Gathering, RuntimeRequest, plain
-from perfuse.reports.runtime.rest import rest
-from perfuse.reports.section import section
-from perfuse.reports.style import Role, Style
+from perfuse.reports.grid import Cell, Column, grid, section
+from perfuse.reports.runtime.sections import RuntimeRequest, SectionContext, as_plain, more_rows_line
+from perfuse.reports.text import Role, Style
 from perfuse.reports.units import counted, duration_text, hex_text
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """Threads, and since when times are counted."""
+class ThreadData:
+    """Threads, and the start of the recording."""
 
     start_ns: int
     lives: list[ThreadLifetime]
 
 
-def gather(of: Gathering) -> Told | None:
-    """Threads of the selection."""
-    return Told(of.start_ns, of.thread_lifetimes) if of.thread_lifetimes else None
+def collect(context: SectionContext) -> ThreadData | None:
+    """The selected threads."""
+    return ThreadData(context.start_ns, context.thread_lifetimes) if context.thread_lifetimes else None
 
 
-def as_json(told: Told) -> Any:
+def as_json(data: ThreadData) -> Any:
     """Threads by their start."""
-    return plain(told.lives)
+    return as_plain(data.lives)
 
 
-def lines(told: Told, asked: RuntimeRequest, style: Style) -> Iterator[str]:
-    """A line a thread."""
-    ids = {one.native_address for one in told.lives}
+def lines(data: ThreadData, request: RuntimeRequest, style: Style) -> Iterator[str]:
+    """One line per thread."""
+    ids = {one.native_address for one in data.lives}
     again = ""
-    if len(ids) < len(told.lives):
-        again = f"; ids were used again: there are {len(ids)}"
-    yield from section("Threads", style, counted(len(told.lives), "thread") + again)
-    shown = told.lives[: asked.rows(8)]
+    if len(ids) < len(data.lives):
+        again = f"; ids were reused: there are {len(ids)}"
+    yield from section("Threads", style, counted(len(data.lives), "thread") + again)
+    shown = data.lives[: request.rows(8)]
     rows: list[list[Cell]] = []
     for one in shown:
         native = "-" if one.native_address is None else hex_text(one.native_address)
         number = one.thread_id if one.tid is None else one.tid
-        rows.append([str(number), native, *_span(one, told.start_ns), " → ".join(one.names) or "-"])
+        rows.append([str(number), native, *_span(one, data.start_ns), " → ".join(one.names) or "-"])
     columns = [
         Column("thread", right=True),
         Column("id", role=Role.FAINT),
@@ -54,7 +52,7 @@ def lines(told: Told, asked: RuntimeRequest, style: Style) -> Iterator[str]:
         Column("names", shrinks=12),
     ]
     yield from grid(columns, rows, style)
-    yield from rest(len(told.lives) - len(shown), "threads", asked, style)
+    yield from more_rows_line(len(data.lives) - len(shown), "threads", request, style)
 
 
 def _span(one: ThreadLifetime, zero: int) -> list[Cell]:

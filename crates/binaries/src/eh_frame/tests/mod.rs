@@ -1,11 +1,11 @@
-//! Rows of this very program's `.eh_frame`, and of sections made by hand.
+//! Rows of this program's own `.eh_frame`, and of sections made by hand.
 
 mod tables;
 
 use gimli::RunTimeEndian;
 use perfuse_tables::{Base, Expression, Recover, Recovery};
 
-use super::{Bytes, EhFrame, Registers, Says, Unsayable, read};
+use super::{EhFrame, Registers, RowRule, SectionBytes, Unrepresentable, read};
 
 /// A section of one common entry and one function of 16 bytes at 0x1000, loaded to 0x2000.
 fn section(letters: &[u8], instructions: &[u8]) -> Vec<u8> {
@@ -29,22 +29,22 @@ fn section(letters: &[u8], instructions: &[u8]) -> Vec<u8> {
     section
 }
 
-fn rows(letters: &[u8], instructions: &[u8]) -> Vec<(u32, Says)> {
+fn rows(letters: &[u8], instructions: &[u8]) -> Vec<(u32, RowRule)> {
     let data = section(letters, instructions);
     let registers = Registers::X86_64;
     let (table, unread) =
-        read(Bytes { data: &data, address: 0x2000, endian: RunTimeEndian::Little, registers });
+        read(SectionBytes { data: &data, address: 0x2000, endian: RunTimeEndian::Little, registers });
     assert_eq!(unread, []);
     let [function] = table.functions.as_slice() else { panic!("{table:?}") };
     assert_eq!((function.start, function.size), (0x1000, 16));
-    table.rows(function).iter().map(|row| (row.start, row.says)).collect()
+    table.rows(function).iter().map(|row| (row.start, row.rule)).collect()
 }
 
 const RA: Recover = Recover::At(Expression { base: Base::Cfa, offset: -8, deref: true });
 
-fn caller(base: Base, offset: i64, deref: bool, fp: Recover) -> Says {
+fn caller(base: Base, offset: i64, deref: bool, fp: Recover) -> RowRule {
     let cfa = Expression { base, offset, deref };
-    Says::Recovery(Recovery::Caller { cfa, fp, ra: RA, ra_mangled: false })
+    RowRule::Recovery(Recovery::Caller { cfa, fp, ra: RA, ra_mangled: false })
 }
 
 #[test]
@@ -55,7 +55,8 @@ fn states_are_remembered_within_others() {
     assert_eq!(rows(b"zR", &nested), [(0, sp(8)), (1, sp(16)), (2, sp(24)), (3, sp(16)), (4, sp(8))]);
     let data = section(b"zR", &nested);
     let registers = Registers::X86_64;
-    let (table, _) = read(Bytes { data: &data, address: 0x2000, endian: RunTimeEndian::Little, registers });
+    let (table, _) =
+        read(SectionBytes { data: &data, address: 0x2000, endian: RunTimeEndian::Little, registers });
     assert!(table.functions[0].nests_states);
 }
 
@@ -67,21 +68,21 @@ fn expressions_that_name_a_register_are_values() {
     assert_eq!(rows(b"zR", &aligned), [(0, caller(Base::Fp, -8, true, fp))]);
     // cfa = rsp + rbp.
     let sum = [0x0f, 5, 0x77, 0, 0x76, 0, 0x22];
-    assert_eq!(rows(b"zR", &sum), [(0, Says::Unsayable(Unsayable::CfaExpression))]);
+    assert_eq!(rows(b"zR", &sum), [(0, RowRule::Unrepresentable(Unrepresentable::CfaExpression))]);
     // rbp = cfa - 16, not what is there.
     let value = [0x14, 6, 2];
-    assert_eq!(rows(b"zR", &value), [(0, Says::Unsayable(Unsayable::FpValue))]);
+    assert_eq!(rows(b"zR", &value), [(0, RowRule::Unrepresentable(Unrepresentable::FpValue))]);
 }
 
 #[test]
 fn the_expression_of_a_plt_is_known() {
     let plt = [0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22];
-    let [(0, says)] = rows(b"zR", &plt)[..] else { panic!() };
+    let [(0, rule)] = rows(b"zR", &plt)[..] else { panic!() };
     let sp = |offset| {
         let cfa = Expression { base: Base::Sp, offset, deref: false };
         Ok(Recovery::Caller { cfa, fp: Recover::Same, ra: RA, ra_mangled: false })
     };
-    assert_eq!((says.at(0x100a), says.at(0x100b), says.at(0x1010)), (sp(8), sp(16), sp(8)));
+    assert_eq!((rule.at(0x100a), rule.at(0x100b), rule.at(0x1010)), (sp(8), sp(16), sp(8)));
 }
 
 #[test]
@@ -89,7 +90,7 @@ fn key_b_is_no_signal() {
     let data = section(b"zRB", &[]);
     let registers = Registers::X86_64;
     let (table, unread) =
-        read(Bytes { data: &data, address: 0x2000, endian: RunTimeEndian::Little, registers });
+        read(SectionBytes { data: &data, address: 0x2000, endian: RunTimeEndian::Little, registers });
     assert_eq!(unread, []);
     assert!(table.functions[0].is_key_b && !table.functions[0].is_signal);
 }
@@ -99,7 +100,7 @@ fn any_cut_and_any_flipped_byte_is_survived() {
     let whole = section(b"zRB", &[0x0a, 0x41, 0x0e, 16, 0x0a, 0x41, 0x0e, 24, 0x0f, 3, 0x76, 0x78, 0x06]);
     let read = |data: &[u8]| {
         let registers = Registers::AARCH64;
-        read(Bytes { data, address: 0x2000, endian: RunTimeEndian::Little, registers })
+        read(SectionBytes { data, address: 0x2000, endian: RunTimeEndian::Little, registers })
     };
     for cut in 0..whole.len() {
         let (table, _) = read(&whole[..cut]);
@@ -128,6 +129,6 @@ fn this_program_has_rows_for_its_code() {
     sized.for_each(|function| {
         let last = function.end() - 1;
         let row = table.row_at(table.find(last).unwrap(), last).unwrap();
-        assert!(!matches!(row.says, Says::Unsayable(Unsayable::Meaningless)));
+        assert!(!matches!(row.rule, RowRule::Unrepresentable(Unrepresentable::Invalid)));
     });
 }

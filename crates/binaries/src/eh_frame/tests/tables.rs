@@ -1,9 +1,10 @@
-//! Tables made by hand, held against each other.
+//! Tables made by hand, compared with each other.
 
 use perfuse_tables::{Base, Expression, Recover, Recovery};
 
 use crate::eh_frame::{
-    Differs, Disagreement, Function, Row, Says, Stub, Unsayable, UnwindTable, cross_check,
+    Difference, Disagreement, PltRule, RowRule, Unrepresentable, UnwindFunction, UnwindRow, UnwindTable,
+    cross_check,
 };
 
 const RA: Recover = Recover::At(Expression { base: Base::Cfa, offset: -8, deref: true });
@@ -13,8 +14,8 @@ fn sp(offset: i64) -> Recovery {
     Recovery::Caller { cfa, fp: Recover::Same, ra: RA, ra_mangled: false }
 }
 
-fn function(start: u64, size: u32) -> Function {
-    Function {
+fn function(start: u64, size: u32) -> UnwindFunction {
+    UnwindFunction {
         start,
         size,
         repeat_bytes: 0,
@@ -27,25 +28,25 @@ fn function(start: u64, size: u32) -> Function {
     }
 }
 
-fn table(functions: &[(Function, &[(u32, Says)])]) -> UnwindTable {
+fn table(functions: &[(UnwindFunction, &[(u32, RowRule)])]) -> UnwindTable {
     let mut table = UnwindTable::default();
     for (function, rows) in functions {
-        table.push(*function, rows.iter().map(|(start, says)| Row { start: *start, says: *says }));
+        table.push(*function, rows.iter().map(|(start, rule)| UnwindRow { start: *start, rule: *rule }));
     }
     table.sort();
     table
 }
 
-fn differences(left: &UnwindTable, right: &UnwindTable) -> Vec<(Differs, Option<u32>, u64, u64)> {
+fn differences(left: &UnwindTable, right: &UnwindTable) -> Vec<(Difference, Option<u32>, u64, u64)> {
     let found = cross_check(left, right);
     assert!(found.is_complete);
-    let parts = |d: &Disagreement| (d.differs, d.row, d.address, d.count);
+    let parts = |d: &Disagreement| (d.difference, d.row, d.address, d.count);
     found.disagreements.iter().map(parts).collect()
 }
 
 #[test]
 fn rows_are_compared_wherever_either_changes() {
-    let says = |offset| Says::Recovery(sp(offset));
+    let says = |offset| RowRule::Recovery(sp(offset));
     let left = table(&[(function(0x100, 16), &[(0, says(8)), (4, says(16))])]);
     // The same, in two functions and with a row that changes nothing.
     let split = table(&[
@@ -54,7 +55,7 @@ fn rows_are_compared_wherever_either_changes() {
     ]);
     assert_eq!(differences(&left, &split), []);
     let late = table(&[(function(0x100, 16), &[(0, says(8)), (5, says(16))])]);
-    assert_eq!(differences(&left, &late), [(Differs::Cfa, Some(1), 0x104, 1)]);
+    assert_eq!(differences(&left, &late), [(Difference::Cfa, Some(1), 0x104, 1)]);
 }
 
 #[test]
@@ -62,44 +63,47 @@ fn each_rule_that_differs_is_named() {
     let Recovery::Caller { cfa, fp, ra, .. } = sp(8) else { unreachable!() };
     let saved = Recover::At(Expression { base: Base::Cfa, offset: -16, deref: true });
     let fixed = Recover::Fixed(-8);
-    let caller = |fp, ra, ra_mangled| Says::Recovery(Recovery::Caller { cfa, fp, ra, ra_mangled });
+    let caller = |fp, ra, ra_mangled| RowRule::Recovery(Recovery::Caller { cfa, fp, ra, ra_mangled });
     let left = |says| table(&[(function(0x100, 16), &[(0, says)])]);
     let cases = [
-        (caller(saved, ra, false), Differs::Fp),
-        (caller(fp, saved, false), Differs::Ra),
-        (caller(fp, ra, true), Differs::RaMangled),
-        (Says::Recovery(Recovery::Outermost), Differs::Outermost),
-        (Says::Unsayable(Unsayable::CfaExpression), Differs::Unsayable),
+        (caller(saved, ra, false), Difference::Fp),
+        (caller(fp, saved, false), Difference::Ra),
+        (caller(fp, ra, true), Difference::RaMangled),
+        (RowRule::Recovery(Recovery::Outermost), Difference::Outermost),
+        (RowRule::Unrepresentable(Unrepresentable::CfaExpression), Difference::Unrepresentable),
     ];
     for (other, differs) in cases {
-        assert_eq!(differences(&left(Says::Recovery(sp(8))), &left(other)), [(differs, Some(0), 0x100, 1)]);
+        assert_eq!(
+            differences(&left(RowRule::Recovery(sp(8))), &left(other)),
+            [(differs, Some(0), 0x100, 1)]
+        );
     }
     // Where the header says it is the same place.
     assert_eq!(differences(&left(caller(fp, fixed, false)), &left(caller(fp, RA, false))), []);
     let no_row = table(&[(function(0x100, 16), &[])]);
-    assert_eq!(differences(&no_row, &left(Says::Recovery(sp(8)))), [(Differs::NoRow, None, 0x100, 1)]);
+    assert_eq!(differences(&no_row, &left(RowRule::Recovery(sp(8)))), [(Difference::NoRow, None, 0x100, 1)]);
     let signal = table(&[(
-        Function { is_signal: true, is_key_b: true, ..function(0x100, 16) },
-        &[(0, Says::Recovery(sp(8)))],
+        UnwindFunction { is_signal: true, is_key_b: true, ..function(0x100, 16) },
+        &[(0, RowRule::Recovery(sp(8)))],
     )]);
-    let found = differences(&left(Says::Recovery(sp(8))), &signal);
-    assert_eq!(found, [(Differs::Signal, None, 0x100, 1)]);
+    let found = differences(&left(RowRule::Recovery(sp(8))), &signal);
+    assert_eq!(found, [(Difference::Signal, None, 0x100, 1)]);
 }
 
 #[test]
 fn blocks_that_repeat_are_compared_with_the_expression_of_a_plt() {
-    let stub = Stub { offset: 8, mask: 15, moves_at: 11, step: 8, ra: RA, fp: Recover::Same };
-    let plt = table(&[(function(0x100, 64), &[(0, Says::Stub(stub))])]);
-    let repeats = Function { repeat_bytes: 16, ..function(0x100, 64) };
-    let rows = |at| table(&[(repeats, &[(0, Says::Recovery(sp(8))), (at, Says::Recovery(sp(16)))])]);
+    let stub = PltRule { offset: 8, mask: 15, moves_at: 11, step: 8, ra: RA, fp: Recover::Same };
+    let plt = table(&[(function(0x100, 64), &[(0, RowRule::Plt(stub))])]);
+    let repeats = UnwindFunction { repeat_bytes: 16, ..function(0x100, 64) };
+    let rows = |at| table(&[(repeats, &[(0, RowRule::Recovery(sp(8))), (at, RowRule::Recovery(sp(16)))])]);
     assert_eq!(differences(&rows(11), &plt), []);
     // Once a block: said once, with its number.
-    assert_eq!(differences(&rows(9), &plt), [(Differs::Cfa, Some(1), 0x109, 4)]);
+    assert_eq!(differences(&rows(9), &plt), [(Difference::Cfa, Some(1), 0x109, 4)]);
 }
 
 #[test]
 fn code_that_eh_frame_has_not_is_counted() {
-    let says = Says::Recovery(sp(8));
+    let says = RowRule::Recovery(sp(8));
     let left = table(&[(function(0x100, 16), &[(0, says)]), (function(0x200, 16), &[(0, says)])]);
     let found = cross_check(&left, &table(&[(function(0x108, 4), &[(0, says)])]));
     assert_eq!((found.num_functions, found.num_bytes, found.num_bytes_alone), (1, 4, 28));
@@ -107,9 +111,29 @@ fn code_that_eh_frame_has_not_is_counted() {
 
 #[test]
 fn comparing_ends() {
-    let says = Says::Recovery(sp(8));
-    let endless = Function { repeat_bytes: 1, ..function(0, u32::MAX) };
+    let says = RowRule::Recovery(sp(8));
+    let endless = UnwindFunction { repeat_bytes: 1, ..function(0, u32::MAX) };
     let left = table(&[(endless, &[(0, says)])]);
     let found = cross_check(&left, &table(&[(function(0, u32::MAX), &[(0, says)])]));
     assert!(!found.is_complete);
+}
+
+/// Rows of a damaged table are not sorted: one that starts before the address it was found for once made the length of a range
+/// negative.
+#[test]
+fn rows_that_are_not_sorted_are_compared() {
+    let rule = |offset| RowRule::Recovery(sp(offset));
+    let starts = [0, 8, 3, 200, 1, u32::MAX, 4];
+    let rows: Vec<(u32, RowRule)> = starts.iter().map(|&start| (start, rule(8))).collect();
+    for repeat_bytes in [0, 1, 16, 255] {
+        for start in [0x100, u64::MAX - 8] {
+            let damaged = UnwindFunction { repeat_bytes, ..function(start, 16) };
+            let left = table(&[(damaged, &rows)]);
+            let stub = PltRule { offset: 8, mask: 0xaa, moves_at: 255, step: 8, ra: RA, fp: Recover::Same };
+            for right in [rule(8), RowRule::Plt(stub)] {
+                let found = cross_check(&left, &table(&[(function(start, 16), &[(0, right), (6, right)])]));
+                assert!(found.is_complete && found.num_bytes <= 16);
+            }
+        }
+    }
 }

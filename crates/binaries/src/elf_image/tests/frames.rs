@@ -40,7 +40,7 @@ fn expected(code: &CodeObject<'_>, offset: u64) -> Vec<Frame> {
     let row = code.lines.iter().rfind(|line| line.offset <= offset);
     let mut place =
         row.filter(|row| row.line > 0).map(|row| (row.path.into(), row.line, row.column.unwrap_or(0)));
-    let covers = |inline: &&Inline<'_>| inline.start <= offset && offset < inline.start + inline.size;
+    let covers = |inline: &&InlineCall<'_>| inline.start <= offset && offset < inline.start + inline.size;
     let calls: Vec<_> = code.inlines.iter().filter(covers).collect();
     let mut frames = Vec::new();
     for (index, call) in calls.iter().enumerate().rev() {
@@ -74,9 +74,9 @@ fn every_offset_resolves_to_its_frames() {
 fn units_are_closed_and_opened_without_a_seam() {
     let names: Vec<String> = (0..1300).map(|id| format!("f{id}")).collect();
     let paths: Vec<String> = (0..1300).map(|id| format!("/app/{}.js", id % 7)).collect();
-    let lines: Vec<[Line<'_>; 2]> = (0..1300)
+    let lines: Vec<[LineRow<'_>; 2]> = (0..1300)
         .map(|id| {
-            let line = |offset, line| Line { offset, path: &paths[id], line, column: Some(id as u32 + 1) };
+            let line = |offset, line| LineRow { offset, path: &paths[id], line, column: Some(id as u32 + 1) };
             [line(0, id as u32 + 1), line(16, 5000)]
         })
         .collect();
@@ -97,7 +97,7 @@ fn units_are_closed_and_opened_without_a_seam() {
 
 #[test]
 fn lines_may_come_unsorted_doubled_and_past_the_end() {
-    let line = |offset, line| Line { offset, path: "/a.js", line, column: None };
+    let line = |offset, line| LineRow { offset, path: "/a.js", line, column: None };
     let lines = [line(9, 3), line(0, 1), line(4, 7), line(4, 2), line(300, 9), line(u64::MAX, 9)];
     let code = CodeObject {
         name: "f",
@@ -123,7 +123,7 @@ fn false_sizes_take_no_room() {
         code: Some(&NOPS),
         ..CodeObject::default()
     };
-    let inlines = [Inline { size: u64::MAX, name: "g", ..Inline::default() }];
+    let inlines = [InlineCall { size: u64::MAX, name: "g", ..InlineCall::default() }];
     let code = CodeObject { inlines: &inlines, ..code };
     let (file, placed, summary) = image(x86_64(), &[code, code, code]);
     assert!(file.len() < 16 << 10, "{} bytes", file.len());
@@ -151,7 +151,7 @@ proptest! {
         let mut offset = 0;
         let paths = ["/a.js", "/b.js", "/c.js"];
         let lines: Vec<_> = steps.iter().map(|&(step, path, line, column)| {
-            let row = Line { offset, path: paths[path as usize], line, column };
+            let row = LineRow { offset, path: paths[path as usize], line, column };
             offset += step;
             row
         }).collect();

@@ -7,7 +7,7 @@ mod tools;
 
 use std::io::Cursor;
 
-use super::{CodeObject, ImageSpec, Inline, Line, Placed, Summary, Writer};
+use super::{CodeObject, CodePlacement, ImageSpec, ImageSummary, InlineCall, LineRow, Writer};
 
 fn x86_64() -> ImageSpec {
     ImageSpec {
@@ -20,7 +20,7 @@ fn x86_64() -> ImageSpec {
 }
 
 /// The image of some code, and where each piece of it is.
-fn image(spec: ImageSpec, codes: &[CodeObject<'_>]) -> (Vec<u8>, Vec<Placed>, Summary) {
+fn image(spec: ImageSpec, codes: &[CodeObject<'_>]) -> (Vec<u8>, Vec<CodePlacement>, ImageSummary) {
     let mut file = Cursor::new(Vec::new());
     let mut writer = Writer::new(&mut file, spec).unwrap();
     let placed = codes.iter().map(|code| writer.add(code).unwrap()).collect();
@@ -30,19 +30,19 @@ fn image(spec: ImageSpec, codes: &[CodeObject<'_>]) -> (Vec<u8>, Vec<Placed>, Su
 
 const NOPS: [u8; 256] = [0x90; 256];
 
-const RENDER_LINES: &[Line<'static>] = &[
-    Line { offset: 0, path: "/app/render.js", line: 10, column: Some(17) },
-    Line { offset: 5, path: "/app/render.js", line: 12, column: Some(3) },
-    Line { offset: 40, path: "/app/vec.js", line: 4, column: Some(12) },
-    Line { offset: 48, path: "/app/vec.js", line: 900, column: Some(1) },
-    Line { offset: 52, path: "/app/math.js", line: 2, column: None },
-    Line { offset: 90, path: "/app/vec.js", line: 6, column: Some(300) },
-    Line { offset: 100, path: "/app/render.js", line: 13, column: Some(9) },
-    Line { offset: 180, path: "", line: 0, column: None },
+const RENDER_LINES: &[LineRow<'static>] = &[
+    LineRow { offset: 0, path: "/app/render.js", line: 10, column: Some(17) },
+    LineRow { offset: 5, path: "/app/render.js", line: 12, column: Some(3) },
+    LineRow { offset: 40, path: "/app/vec.js", line: 4, column: Some(12) },
+    LineRow { offset: 48, path: "/app/vec.js", line: 900, column: Some(1) },
+    LineRow { offset: 52, path: "/app/math.js", line: 2, column: None },
+    LineRow { offset: 90, path: "/app/vec.js", line: 6, column: Some(300) },
+    LineRow { offset: 100, path: "/app/render.js", line: 13, column: Some(9) },
+    LineRow { offset: 180, path: "", line: 0, column: None },
 ];
 
-const RENDER_INLINES: &[Inline<'static>] = &[
-    Inline {
+const RENDER_INLINES: &[InlineCall<'static>] = &[
+    InlineCall {
         start: 40,
         size: 60,
         depth: 0,
@@ -53,7 +53,7 @@ const RENDER_INLINES: &[Inline<'static>] = &[
         call_line: Some(12),
         call_column: Some(20),
     },
-    Inline {
+    InlineCall {
         start: 52,
         size: 38,
         depth: 1,
@@ -64,7 +64,7 @@ const RENDER_INLINES: &[Inline<'static>] = &[
         call_line: Some(5),
         call_column: Some(11),
     },
-    Inline {
+    InlineCall {
         start: 120,
         size: 8,
         depth: 0,

@@ -5,9 +5,9 @@ use perfuse_tables::{code_objects, functions, inline_calls, line_rows};
 
 use super::*;
 use crate::elf_image::Error;
-use crate::elf_image::tables::{PlacedCode, Tables, write};
+use crate::elf_image::tables::{ImageTables, PlacedCode, write};
 
-type Whole = Tables<Vec<RecordBatch>, Vec<RecordBatch>, Vec<RecordBatch>>;
+type Whole = ImageTables<Vec<RecordBatch>, Vec<RecordBatch>, Vec<RecordBatch>>;
 
 /// The tables of some code, each code object with its process.
 #[derive(Default)]
@@ -60,13 +60,13 @@ impl Built {
         for call in code.inlines {
             let function_id = self.function((call.name, call.name), call.path, call.line, None);
             let (path, line, column) = (call.call_path, call.call_line, call.call_column);
-            let Inline { start, size, depth, .. } = *call;
+            let InlineCall { start, size, depth, .. } = *call;
             self.inline_calls.push(code.id, start, size, depth, function_id, path, line, column, 0, 0);
         }
     }
 
     fn tables(mut self) -> Whole {
-        Tables {
+        ImageTables {
             functions: vec![self.functions.finish()],
             code_objects: vec![self.code_objects.finish()],
             line_rows: vec![self.line_rows.finish()],
@@ -97,7 +97,7 @@ fn a_process_gets_the_image_its_code_gives_however_batches_are_cut() {
         let mut built = Built::default();
         sample().iter().for_each(|code| built.add(code, process_of(code)));
         let tables = built.tables();
-        let tables = Tables {
+        let tables = ImageTables {
             functions: cut(&tables.functions, len),
             code_objects: cut(&tables.code_objects, len),
             line_rows: cut(&tables.line_rows, len),
@@ -117,7 +117,7 @@ fn a_process_gets_the_image_its_code_gives_however_batches_are_cut() {
             assert!(file.get_ref() == bytes, "process {process_id}, batches of {len}");
             let code = images.code.iter().filter(|code| code.process_id == *process_id);
             for &PlacedCode { code_object_id, file_offset, size, .. } in code {
-                assert_eq!(placed[&code_object_id], Placed { file_offset, size });
+                assert_eq!(placed[&code_object_id], CodePlacement { file_offset, size });
             }
         }
     }

@@ -8,11 +8,11 @@ use super::*;
 struct ImageFile(PathBuf);
 
 impl ImageFile {
-    fn new(name: &str, spec: ImageSpec) -> (Self, Vec<Placed>) {
+    fn new(name: &str, spec: ImageSpec) -> (Self, Vec<CodePlacement>) {
         Self::of(name, spec, &sample())
     }
 
-    fn of(name: &str, spec: ImageSpec, codes: &[CodeObject<'_>]) -> (Self, Vec<Placed>) {
+    fn of(name: &str, spec: ImageSpec, codes: &[CodeObject<'_>]) -> (Self, Vec<CodePlacement>) {
         let (bytes, placed, _) = image(spec, codes);
         let path = std::env::temp_dir().join(format!("perfuse-{name}-{}.elf", std::process::id()));
         std::fs::write(&path, bytes).unwrap();
@@ -123,7 +123,7 @@ fn addr2line_prints_the_inlined_frames() {
 
 #[test]
 fn relative_paths_are_in_the_directory() {
-    let lines = [Line { offset: 0, path: "node:fs", line: 3, column: None }];
+    let lines = [LineRow { offset: 0, path: "node:fs", line: 3, column: None }];
     let code = CodeObject {
         name: "f",
         linkage_name: "f",

@@ -6,9 +6,9 @@ use arrow_array::types::{UInt32Type, UInt64Type};
 use perfuse_tables::{allocations, heap_snapshots, object_moves};
 
 use super::{Made, plain};
-use crate::heap::{Change, Kept, Lives, Shots, sites, whereabouts};
+use crate::heap::{ClassChange, ObjectLifetimes, RetainedObjects, Snapshots, sites, whereabouts};
 
-fn lives(made: &[(i64, u64, u32)], moved: &[(i64, u64, u64)]) -> Lives {
+fn lives(made: &[(i64, u64, u32)], moved: &[(i64, u64, u64)]) -> ObjectLifetimes {
     let mut table = allocations::Builder::new();
     for (stack, &(ts_ns, address, of)) in (0u32..).zip(made) {
         table.push(ts_ns, 5, Some(of), address, 16, Some(stack), 0, 0);
@@ -17,16 +17,16 @@ fn lives(made: &[(i64, u64, u32)], moved: &[(i64, u64, u64)]) -> Lives {
     for &(ts_ns, from, to) in moved {
         moves.push(ts_ns, from, to, 0, 0);
     }
-    Lives::read([table.finish()].into_iter(), [moves.finish()].into_iter())
+    ObjectLifetimes::read([table.finish()].into_iter(), [moves.finish()].into_iter())
         .expect("tables of the declaration")
 }
 
-fn shots(rows: &[(u32, i64, Option<i64>)]) -> Shots {
+fn shots(rows: &[(u32, i64, Option<i64>)]) -> Snapshots {
     let mut table = heap_snapshots::Builder::new();
     for &(id, begun, done) in rows {
         table.push(id, begun, done, 0, 0);
     }
-    Shots::read([table.finish()].into_iter()).expect("a table of the declaration")
+    Snapshots::read([table.finish()].into_iter()).expect("a table of the declaration")
 }
 
 fn stacks(rows: &RecordBatch) -> Vec<(u64, u32, u32)> {
@@ -62,8 +62,8 @@ fn an_object_is_the_same_wherever_it_goes() {
     // 1 moves to 5, where it takes more room, and something new comes to 1; 2 stays; 3 is gone, what is there was allocated since; 4 has grown, so it is
     // another; 6 came from somewhere that the earlier shot does not have.
     let lives = lives(&[(5, 0x999, 0), (15, 0x10, 0), (16, 0x30, 0)], &[(12, 0x10, 0x50), (14, 0x800, 0x60)]);
-    let kept = Kept::new(lives, (earlier.objects(), 10), (later.objects(), 20));
-    let change = Change { num_new: 4, new_bytes: 72, num_gone: 2, gone_bytes: 32 };
+    let kept = RetainedObjects::new(lives, (earlier.objects(), 10), (later.objects(), 20));
+    let change = ClassChange { num_new: 4, new_bytes: 72, num_gone: 2, gone_bytes: 32 };
     assert_eq!(kept.changes(earlier.objects(), later.objects()), [(Some(0), change)]);
     let new = later.new_rows(&kept, None);
     let mut addresses = new["object_address"].as_primitive::<UInt64Type>().values().to_vec();

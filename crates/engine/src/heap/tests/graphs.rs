@@ -89,7 +89,7 @@ fn records_that_do_not_fit_are_counted() {
 fn nothing_at_all() {
     let heap = Made::default().heap();
     assert_eq!((heap.objects().len(), heap.unreachable()), (0, (0, 0)));
-    assert_eq!(heap.pieces().count(), 0);
+    assert_eq!(heap.object_ranges().count(), 0);
     let rows = [heap.class_rows(0), heap.below(None, Some(3)), heap.rest(None), heap.duplicate_rows(0)];
     assert!(rows.iter().all(|batch| batch.num_rows() == 0));
     let only_roots = Made { roots: vec![(0x10, "static")], ..Made::default() };

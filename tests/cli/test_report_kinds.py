@@ -1,0 +1,89 @@
+"""`perfuse report` chooses the kind of report by the recordings and the options that were given."""
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Perfuse
+
+from perfuse.reports.registry import REPORTS
+
+DUMP, SAMPLES, LOG, MONO, UNWIND = "jit-2345.dump", "perf.data", "xray-log.server.uocuES", "output.mlpd", "a.out"
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ((DUMP,), "code"),
+        ((SAMPLES,), "samples"),
+        ((SAMPLES, DUMP), "samples"),
+        ((LOG,), "calls"),
+        ((MONO,), "runtime"),
+        ((UNWIND,), "unwind_tables"),
+        ((LOG, "--event", "wall-time"), "samples"),
+        (("--map", "server"), "instrumentation_map"),
+    ],
+)
+def test_kind(perfuse: Perfuse, words: tuple[str, ...], kind: str) -> None:
+    done = perfuse("report", "--json", *words)
+    assert json.loads(done.out)["kind"] == kind, done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "flag", "belongs_to"),
+    [
+        ((DUMP, "--section", "gc"), "--section", "runtime logs (Mono)"),
+        ((DUMP, "--graph"), "--graph", "call traces (XRay)"),
+        ((DUMP, "--event", "cycles"), "--event", "samples (perf.data)"),
+        ((DUMP, "--stacks"), "--stacks", "runtime logs (Mono) and call traces (XRay)"),
+        ((SAMPLES, "--format", "csv"), "--format", "call traces (XRay)"),
+        ((LOG, "--track", "0x10"), "--track", "runtime logs (Mono)"),
+        ((MONO, "--by", "thread"), "--by", "call traces (XRay)"),
+        ((UNWIND, "--tree"), "--tree", "call traces (XRay)"),
+    ],
+)
+def test_an_option_of_another_kind(perfuse: Perfuse, words: tuple[str, ...], flag: str, belongs_to: str) -> None:
+    done = perfuse("report", *words)
+    assert (done.code, done.out) == (2, "")
+    assert f"{flag} is an option for {belongs_to}, and this is a report of " in done.err
+
+
+@pytest.mark.parametrize("file", [DUMP, UNWIND])
+def test_a_report_of_the_whole_takes_no_selection(perfuse: Perfuse, file: str) -> None:
+    assert perfuse("report", file, "--between", "0..1").code == 2
+
+
+def test_values_are_those_of_the_kind(perfuse: Perfuse) -> None:
+    done = perfuse("report", LOG, "--sort", "bytes")
+    assert done.code == 2
+    assert "no order 'bytes'" in done.err
+    assert perfuse("report", MONO, "--sort", "bytes").code == 0
+
+
+def test_modules_define_what_the_registry_needs() -> None:
+    for kind in REPORTS:
+        module: Any = importlib.import_module(kind.module)
+        assert callable(module.build), kind.module
+        for name in kind.prefetch:
+            importlib.import_module(name)
+
+
+def test_help_lists_every_option(perfuse: Perfuse) -> None:
+    shown = perfuse("report", "--help").out
+    for kind in REPORTS:
+        assert kind.title in shown or not kind.description
+        for option in kind.options:
+            assert f"\n  {option.flag} " in shown
+
+
+def test_only_the_report_that_is_built_is_imported(recordings: Path) -> None:
+    code = (
+        f"import sys; from perfuse.cli import run; run(['report', {LOG!r}]);"
+        f"print([m for m in {[kind.module for kind in REPORTS]!r} if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=recordings, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "['perfuse.reports.calls']"
