@@ -1,4 +1,4 @@
-"""The report of unwind tables (SFrame): data, JSON, text."""
+"""The report of unwind tables (UnwindTables): data, JSON, text."""
 
 from __future__ import annotations
 
@@ -17,21 +17,14 @@ from perfuse.reports.units import bytes_text, count_text, counted, hex_text, per
 if TYPE_CHECKING:
     from perfuse.diagnostics import Diagnostic
     from perfuse.profile import Profile
-
-# Values of `perfuse.sframe`, which reports do not import: headers, and what is known of the code they cover.
-SectionHeader = Any
-SFrame = Any
-EhFrameAgreement = Any
-CodeSection = Any
-UncoveredFunction = Any
-
+    from perfuse.unwind_tables import CodeSection, EhFrameAgreement, SectionHeader, UncoveredFunction, UnwindTables
 
 READERS = {
     "SF080": "Linux (series of January 2026)",
     "SF081": "glibc 2.43",
     "SF082": "libsframe 3 (binutils 2.46)",
 }
-"""Unwinders that read SFrame, by the diagnostic that states that they reject a section."""
+"""Unwinders that read UnwindTables, by the diagnostic that states that they reject a section."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +96,12 @@ def build(profile: Profile, options: Options) -> Report:
     return Report(as_json, lines, [found for report in reports for found in report.findings])
 
 
-def unwind_report(opened: SFrame, limit: int = 0) -> UnwindReport:
+def unwind_report(opened: UnwindTables, limit: int = 0) -> UnwindReport:
     """Collects the report; at most `limit` functions without rows, and places per rule; 0 for all."""
     found = opened.recording.check(limit=limit)
     refused = {one.code: one.message for one in found if one.code in READERS}
     # A section outside of a linked program is not loaded by any unwinder.
-    linked = any(piece.address for piece in opened.pieces)
+    linked = any(piece.address for piece in opened.headers)
     numbers = sorted({piece.section for piece in opened.headers})
     return UnwindReport(
         path=opened.recording.path,
@@ -118,7 +111,7 @@ def unwind_report(opened: SFrame, limit: int = 0) -> UnwindReport:
     )
 
 
-def _section_report(opened: SFrame, number: int, limit: int) -> SectionReport:
+def _section_report(opened: UnwindTables, number: int, limit: int) -> SectionReport:
     pieces = [piece for piece in opened.headers if piece.section == number]
     coverage = next((one for one in opened.coverage if one.section == number), None)
     without = coverage.without if coverage else []
@@ -137,7 +130,7 @@ def _section_report(opened: SFrame, number: int, limit: int) -> SectionReport:
     )
 
 
-def _shared_bytes(opened: SFrame, number: int) -> int | None:
+def _shared_bytes(opened: UnwindTables, number: int) -> int | None:
     """The size of a section with equal rows shared; None for one that cannot be written."""
     pieces = zip(opened.headers, opened.sections, strict=True)
     try:
