@@ -3,12 +3,11 @@
 from pathlib import Path
 
 import pytest
-from perfuse.analysis.heap_paths import Path as Way
-from perfuse.analysis.heap_paths import Root, Step
-from perfuse.analysis.heap_sites import leaked_handles
 
 import perfuse
+from perfuse.analysis.handles import leaked_handles
 from perfuse.analysis.heap import Heap, snapshots
+from perfuse.analysis.heap_rows import HeapRoot, PathStep, RootPath
 from perfuse.reports.json_text import json_text
 from perfuse.reports.runtime.heap import heap_lines, heap_report, large_shots, overview_lines
 from perfuse.reports.text import Style, cell_width
@@ -97,7 +96,7 @@ def test_a_shot_without_its_end_is_cut_short(tmp_path: Path) -> None:
 
 def test_what_there_is_not() -> None:
     profile = perfuse.fuse(LOGS[1])
-    with pytest.raises(perfuse.UsageError, match="no heap shot 7"):
+    with pytest.raises(perfuse.UsageError, match="no heap snapshot 7"):
         profile.heap(7)
     heap = profile.heap(0)
     for ask in (heap.retained, heap.path_to_root, heap.dominated):
@@ -106,7 +105,7 @@ def test_what_there_is_not() -> None:
     assert heap.sites() == []
     assert leaked_handles(profile) == []
     without = perfuse.fuse(TESTDATA / "v11-bt.mlpd")
-    with pytest.raises(perfuse.UsageError, match="no heap shot was recorded"):
+    with pytest.raises(perfuse.UsageError, match="no heap snapshot was recorded"):
         without.heap()
 
 
@@ -122,11 +121,14 @@ def test_handles_that_nothing_frees() -> None:
 
 
 def test_a_path_as_text() -> None:
-    steps = (Step(16, "Cache", 24, 99, None), Step(32, None, 16, 16, 8))
-    root = Root("thread_static", "ThreadStatic Fields", 5, "thread Worker")
-    assert str(Way(root, steps)) == "thread static of thread Worker → Cache → unknown type (at +8)"
-    assert str(Way(Root("domain", "Domain Structure", None, None), steps[:1])) == "domain: Domain Structure → Cache"
-    assert str(Root("static", None, None, None)) == "static field of an unknown owner"
+    steps = (PathStep(16, "Cache", 24, 99, None), PathStep(32, None, 16, 16, 8))
+    root = HeapRoot("thread_static", "ThreadStatic Fields", 5, "thread Worker")
+    assert str(RootPath(root, steps)) == "thread static of thread Worker → Cache → unknown type (at +8)"
+    assert (
+        str(RootPath(HeapRoot("domain", "Domain Structure", None, None), steps[:1]))
+        == "domain: Domain Structure → Cache"
+    )
+    assert str(HeapRoot("static", None, None, None)) == "static field of an unknown owner"
 
 
 @pytest.mark.parametrize("log", LOGS, ids=lambda log: log.stem)
