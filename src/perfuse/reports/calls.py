@@ -338,9 +338,7 @@ def body_lines(report: CallsReport, style: Style, *, brief: bool = False) -> Ite
     if asked.shows_functions:
         yield from _function_section(report, style)
     if asked.graph:
-        yield from section(
-            "Call graph", style, f"by {_ORDER_WORDS['sum' if asked.order == 'self' else asked.order]}"
-        )
+        yield from section("Call graph", style, f"by {_ORDER_WORDS['sum' if asked.order == 'self' else asked.order]}")
         yield from edge_lines(report.edges, asked.order, style, _time(report))
         yield from _more(report.num_edges - len(report.edges), style)
     for tree in report.trees:
