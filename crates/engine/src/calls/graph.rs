@@ -1,4 +1,4 @@
-//! What calls cost, by who calls whom.
+//! The cost of calls, by caller and callee.
 
 use arrow_array::RecordBatch;
 
@@ -7,8 +7,8 @@ use super::statistics::{figures, keys, recursion, rows};
 use super::tree::Tree;
 use crate::batch;
 
-/// One row a caller and the function it calls, the caller null for outermost calls: what these calls cost, in nanoseconds.
-/// `recursive_calls` and `total_ns` look at this pair: a call is recursive where another from the same caller is open.
+/// One row per caller and callee, the caller null for outermost calls: the cost of these calls, in nanoseconds.
+/// `recursive_calls` and `total_ns` refer to this pair: a call is recursive where another from the same caller is open.
 pub fn edges(tree: &mut Tree, rank: Rank) -> RecordBatch {
     let series = std::mem::take(&mut tree.edges);
     let nodes = &tree.nodes;

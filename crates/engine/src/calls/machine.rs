@@ -1,10 +1,11 @@
-//! The stack of each thread, and who is told of it.
+//! Rebuilds the stack of each thread from events, and calls a visitor for each call.
 //!
 //! An exit closes the nearest open call of its function; calls above it were left without one (an exception, `longjmp`)
-//! and end there too, as unwound. An exit of a function that is not open, on an empty stack, is that of a call whose
-//! entry was lost at the start: it was around everything before it, which is only known behind, so a second pass starts
-//! with those calls open: they end with these exits and no others.
+//! and end there too, as unwound. An exit of a function that is not open, on an empty stack, is of a call whose entry was
+//! lost at the start. That call was around all events before it, which is only known at its exit, so a second pass starts
+//! with such calls open: they end with these exits and no others.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use arrow_array::RecordBatch;
@@ -13,12 +14,11 @@ use perfuse_tables::{CallEvent, CallRow, CallRows, CallRun, EndReason, StartReas
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::events::{Event, Events};
-use super::segment::Before;
 use super::selection::Selection;
 use super::thread::Thread;
 use super::visitor::{Entry, Frame, Leave, Level, Visitor};
 
-/// Calls whose entries were lost at the start, by file and thread: as their exits came, so innermost first.
+/// Calls whose entries were lost at the start, by file and thread, in the order of their exits: innermost first.
 #[derive(Clone, Debug, Default)]
 pub struct Lost(FxHashMap<(u32, u32), Vec<u32>>);
 
@@ -29,20 +29,50 @@ impl Lost {
         self.0.is_empty()
     }
 
-    /// The threads they are of.
+    /// Their threads.
     #[must_use]
     pub fn threads(&self) -> FxHashSet<u32> {
         self.0.keys().map(|&(_, thread_id)| thread_id).collect()
     }
 
-    /// How many there are.
+    /// Their number.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.values().map(Vec::len).sum()
     }
 }
 
-/// The stacks of all threads. A thread has one in each file it is in: files come one after the other.
+/// The events of a segment that are about calls from before it.
+#[derive(Debug, Default)]
+pub(super) struct Before {
+    /// By thread.
+    pub exits: FxHashMap<u32, VecDeque<Exit>>,
+    /// Whether an exit may be of an earlier call or of none.
+    pub is_ambiguous: bool,
+}
+
+/// The exit of an earlier call.
+#[derive(Debug)]
+pub(super) struct Exit {
+    /// Number of such exits before it in its thread.
+    pub index: usize,
+    pub event: Event,
+    pub cpu: Option<u32>,
+}
+
+impl Before {
+    /// Stores an exit; `is_outermost` where no call of the segment is open.
+    pub fn exit(&mut self, event: Event, cpu: Option<u32>, is_outermost: bool) {
+        if is_outermost {
+            let exits = self.exits.entry(event.thread_id).or_default();
+            exits.push_back(Exit { index: exits.len(), event, cpu });
+        } else {
+            self.is_ambiguous = true;
+        }
+    }
+}
+
+/// The stacks of all threads. A thread has one in each file; files follow each other.
 #[derive(Debug)]
 pub struct Calls<V: Visitor> {
     pub(super) visitor: V,
@@ -51,11 +81,11 @@ pub struct Calls<V: Visitor> {
     pub(super) threads: Vec<Option<Thread<V::Mark>>>,
     lost: Lost,
     orphans: Lost,
-    /// Where the events are a segment of all: what they tell of calls that began before it.
+    /// Where the events are a segment: its events about earlier calls.
     pub(super) before: Option<Before>,
 }
 
-/// Tells a visitor of all calls. Where entries were lost at the start there are two passes, each with a visitor of its own.
+/// Calls a visitor for all calls. Where entries were lost at the start there are two passes, each with a visitor of its own.
 ///
 /// # Errors
 /// [`ColumnError`] when the batches are not of `call_events`.
@@ -83,17 +113,17 @@ impl<V: Visitor> Calls<V> {
         Self { visitor, selection, source_id: 0, threads, lost, orphans, before: None }
     }
 
-    /// The same for a segment of the events, without what came before it.
+    /// The same for a segment of the events, without the events before it.
     pub(super) fn segment(visitor: V, selection: Selection) -> Self {
         Self { before: Some(Before::default()), ..Self::new(visitor, selection, Lost::default()) }
     }
 
-    /// Who is told.
+    /// The visitor.
     pub fn visitor(&mut self) -> &mut V {
         &mut self.visitor
     }
 
-    /// Takes a batch of `call_events`.
+    /// Adds a batch of `call_events`.
     ///
     /// # Errors
     /// [`ColumnError`]
@@ -112,7 +142,7 @@ impl<V: Visitor> Calls<V> {
         Ok(())
     }
 
-    /// Takes rows of `call_events`, in whatever shape.
+    /// Adds rows of `call_events`, of either kind.
     ///
     /// # Errors
     /// [`ColumnError`]
@@ -122,21 +152,21 @@ impl<V: Visitor> Calls<V> {
             CallRows::Run(run) => {
                 self.enter_source(run.source_id);
                 if self.selection.has(run.thread_id) {
-                    self.lean_run(run);
+                    self.add_run(run);
                 }
             }
         }
         Ok(())
     }
 
-    fn lean_run(&mut self, CallRun { thread_id, source_id, rows }: &CallRun) {
+    fn add_run(&mut self, CallRun { thread_id, source_id, rows }: &CallRun) {
         let event = |row: &CallRow| Event::of(row, *thread_id, *source_id);
         let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return };
         self.run(rows.iter().map(|row| (0, event(row))), [first, last].map(event), None, |_| 0);
         self.visitor.rows(*thread_id, None, rows.iter().map(|row| row.ts_ns));
     }
 
-    /// Takes rows of one thread on one processor.
+    /// Adds rows of one thread on one processor.
     fn batch_run(&mut self, events: &Events<'_>, rows: Range<usize>) {
         let ends = [events.get(rows.start), events.get(rows.end.saturating_sub(1))];
         let cpu = events.cpu(rows.start);
@@ -145,8 +175,8 @@ impl<V: Visitor> Calls<V> {
         self.visitor.rows(thread_id, cpu, events.times(rows).iter().copied());
     }
 
-    /// Takes events of one thread on one processor, with the numbers of their rows, the first and the last of them once more,
-    /// and what an argument in a row is.
+    /// Adds events of one thread on one processor, with the numbers of their rows, also the first and the last of them, and a
+    /// function that returns the argument in a row.
     #[inline]
     fn run(
         &mut self,
@@ -159,11 +189,11 @@ impl<V: Visitor> Calls<V> {
         while let Some((row, event)) = events.next() {
             match event.kind {
                 CallEvent::Enter => {
-                    let mut behind = events.clone();
-                    match behind.next() {
+                    let mut after = events.clone();
+                    match after.next() {
                         Some((_, exit)) if exit.is_exit_of(&event) => {
                             self.leaf(&mut thread, &event, &exit, cpu);
-                            events = behind;
+                            events = after;
                         }
                         _ => self.enter(&mut thread, &event, cpu, StartReason::Entry),
                     }
@@ -192,7 +222,7 @@ impl<V: Visitor> Calls<V> {
         }
     }
 
-    /// The thread of an event, which is its first if it was not seen yet.
+    /// The thread of an event; the event is its first where the thread is new.
     pub(super) fn take_thread(&mut self, event: &Event, cpu: Option<u32>) -> Thread<V::Mark> {
         let index = event.thread_id as usize;
         if index >= self.threads.len() {
@@ -214,7 +244,7 @@ impl<V: Visitor> Calls<V> {
         thread
     }
 
-    // Inlined, as are the others: handing events and calls over through memory costs half the time of all.
+    // Inlined, as are the others: passing events and calls through memory takes half of the whole time.
     #[inline(always)]
     fn enter(
         &mut self,
@@ -227,7 +257,7 @@ impl<V: Visitor> Calls<V> {
         thread.push(call);
     }
 
-    /// A call that begins, not on the stack yet.
+    /// A call that begins, which is not on the stack yet.
     #[inline(always)]
     fn begun(
         &mut self,
@@ -244,7 +274,7 @@ impl<V: Visitor> Calls<V> {
         Frame { start_ns, function_id, start_reason, mark, children_ns: 0 }
     }
 
-    /// A call with none in it, which most are: it need not be put on the stack.
+    /// A call without calls in it, which most are: it is not put on the stack.
     #[inline(always)]
     fn leaf(&mut self, thread: &mut Thread<V::Mark>, event: &Event, exit: &Event, cpu: Option<u32>) {
         let call = self.begun(thread, event, cpu, StartReason::Entry);
@@ -268,7 +298,7 @@ impl<V: Visitor> Calls<V> {
         self.close(thread, event.ts_ns, reason, event.record_offset);
     }
 
-    /// Closes what lies above the nearest open call of the event's function; false where there is none.
+    /// Closes the calls above the nearest open call of the event's function; false where there is none.
     #[cold]
     fn unwind(&mut self, thread: &mut Thread<V::Mark>, event: Event, cpu: Option<u32>) -> bool {
         if !thread.has_open(event.function_id) {
@@ -310,7 +340,7 @@ impl<V: Visitor> Calls<V> {
         thread.stack.pop();
     }
 
-    /// Tells of the end of a call within others.
+    /// Reports the end of a call within others.
     #[inline(always)]
     fn ended(
         &mut self,
@@ -336,7 +366,7 @@ impl<V: Visitor> Calls<V> {
         self.visitor.leave(call, level, &leave, around.last());
     }
 
-    /// The events that follow are of that file.
+    /// Starts the events of a file.
     pub(super) fn enter_source(&mut self, source_id: u32) {
         if source_id == self.source_id {
             return;
@@ -350,7 +380,7 @@ impl<V: Visitor> Calls<V> {
         self.source_id = source_id;
     }
 
-    /// Closes what is still open, where the recording of its thread ends.
+    /// Closes the calls that are still open, at the end of the recording of their thread.
     fn end_source(&mut self) {
         for mut thread in std::mem::take(&mut self.threads).into_iter().flatten() {
             while !thread.stack.is_empty() {
@@ -360,8 +390,8 @@ impl<V: Visitor> Calls<V> {
         }
     }
 
-    /// Closes what is still open. Gives the visitor back, and the calls whose entries were lost: where there are any, what
-    /// it was told has not all the calls around it.
+    /// Closes the calls that are still open. Returns the visitor, and the calls whose entries were lost: where there are any, the
+    /// visitor was called without these calls around the others.
     #[must_use]
     pub fn finish(mut self) -> (V, Lost) {
         self.end_source();

@@ -1,4 +1,4 @@
-//! Threads: when they were seen, how much they did, and how they went from processor to processor.
+//! Activity of threads: time span, number of calls, and migrations between processors.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,13 +10,14 @@ use super::statistics::keys;
 use super::tree::Tree;
 use crate::batch;
 
-/// What was seen of each thread.
+/// The activity of each thread.
 #[derive(Debug, Default)]
 pub struct Threads {
     time_ns: Option<Range<i64>>,
     threads: Vec<Seen>,
 }
 
+/// The activity of a thread.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     num_events: u64,
@@ -28,13 +29,13 @@ struct Seen {
 }
 
 impl Threads {
-    /// Nothing was seen yet. Only events within `time_ns` will be.
+    /// No activity yet. Only events within `time_ns` are counted.
     #[must_use]
     pub fn new(time_ns: Option<Range<i64>>) -> Self {
         Self { time_ns, threads: Vec::new() }
     }
 
-    /// Rows of one thread on one processor.
+    /// Adds rows of one thread on one processor.
     pub fn rows(
         &mut self,
         thread_id: u32,
@@ -55,7 +56,7 @@ impl Threads {
         }
     }
 
-    /// What was seen later.
+    /// Adds the activity of later events.
     pub(super) fn append(&mut self, later: Self) {
         if later.threads.len() > self.threads.len() {
             self.threads.resize(later.threads.len(), Seen::default());
@@ -76,7 +77,7 @@ impl Threads {
         Some((seen().map(|seen| seen.first_ns).min()?, seen().map(|seen| seen.last_ns).max()?))
     }
 
-    /// One row a thread and pair of processors: `thread_id, from_cpu, to_cpu, num_migrations`.
+    /// One row per thread and pair of processors: `thread_id, from_cpu, to_cpu, num_migrations`.
     #[must_use]
     pub fn migrations(&self) -> RecordBatch {
         let rows = || {
@@ -93,7 +94,7 @@ impl Threads {
         ])
     }
 
-    /// One row a thread: `thread_id, first_ns, last_ns, num_events, num_calls, max_depth, busy_ns, num_migrations`. Depth is
+    /// One row per thread: `thread_id, first_ns, last_ns, num_events, num_calls, max_depth, busy_ns, num_migrations`. Depth is
     /// the number of calls on the stack, busy the time in calls. Times are null where only sums were recorded.
     #[must_use]
     pub fn batch(&self, tree: &Tree) -> RecordBatch {
@@ -131,6 +132,7 @@ impl Threads {
     }
 }
 
+/// Sums over the calls of a thread.
 #[derive(Default)]
 struct Done {
     num_calls: u64,
@@ -155,11 +157,11 @@ impl Seen {
         self.num_events = self.num_events.saturating_add(num_events);
         if let Some(cpu) = cpu {
             self.first_cpu.get_or_insert(cpu);
-            self.go_to(cpu);
+            self.migrate_to(cpu);
         }
     }
 
-    fn go_to(&mut self, cpu: u32) {
+    fn migrate_to(&mut self, cpu: u32) {
         match self.cpu.replace(cpu) {
             Some(before) if before != cpu => {
                 let count = self.migrations.entry((before, cpu)).or_default();
@@ -169,7 +171,7 @@ impl Seen {
         }
     }
 
-    /// What was seen later.
+    /// Adds the activity of later events.
     fn append(&mut self, later: Self) {
         if self.num_events == 0 || later.num_events == 0 {
             if self.num_events == 0 {
@@ -182,7 +184,7 @@ impl Seen {
         self.last_ns = self.last_ns.max(later.last_ns);
         if let (Some(first), Some(last)) = (later.first_cpu, later.cpu) {
             self.first_cpu.get_or_insert(first);
-            self.go_to(first);
+            self.migrate_to(first);
             self.cpu = Some(last);
         }
         for (pair, count) in later.migrations {

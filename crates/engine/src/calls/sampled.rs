@@ -1,4 +1,4 @@
-//! Traces as if they had been sampled: so all that looks at samples looks at them too.
+//! Traces in the form of samples, for analyses of samples.
 
 use arrow_array::RecordBatch;
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
@@ -53,8 +53,8 @@ impl Sampled {
         Self { frames: frames.finish(), stacks: stacks.finish() }
     }
 
-    /// Two rows of `samples` for what a thread spent in a path, by the time of its first call: event `wall-time` weighs own
-    /// time in nanoseconds, event `calls` weighs calls.
+    /// Two rows of `samples` per thread and path, by the time of the first call: event `wall-time` has the own time in
+    /// nanoseconds as its weight, event `calls` the number of calls.
     #[must_use]
     pub fn samples(rows: &[PathRow], first: FirstKeys) -> RecordBatch {
         let mut rows: Vec<&PathRow> = rows.iter().collect();

@@ -1,4 +1,4 @@
-//! What calls cost, by function.
+//! The cost of calls, by function.
 
 use std::sync::Arc;
 
@@ -8,29 +8,12 @@ use rustc_hash::FxHashMap;
 
 use super::NONE;
 use super::durations::{Durations, Figures, Rank};
+use super::selection::By;
 use super::series::{Counts, Series, SeriesList};
 use super::tree::{Node, Tree};
 use crate::batch;
 
-/// What functions are told apart by, beside themselves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum By {
-    /// Nothing.
-    #[default]
-    Function,
-    /// Thread.
-    Thread,
-    /// Processor the call began on.
-    Cpu,
-}
-
-impl By {
-    /// Every grouping with the name it goes by.
-    pub const ALL: [(&'static str, Self); 3] =
-        [("function", Self::Function), ("thread", Self::Thread), ("cpu", Self::Cpu)];
-}
-
-/// What the calls of a series cost together.
+/// The cost of the calls of a series.
 #[derive(Debug, Default)]
 pub struct Row {
     pub caller_id: u32,
@@ -57,8 +40,8 @@ impl Row {
     }
 }
 
-/// Rows of all series, by caller, function and group. `series_of` says which series a node's calls are in, `is_recursive`
-/// which nodes lie within another of what the series are of.
+/// Rows of all series, by caller, function and group. `series_of` returns the series of a node's calls, `is_recursive`
+/// states which nodes are within another of the same series.
 pub fn rows(
     tree: &Tree,
     series: SeriesList,
@@ -93,12 +76,12 @@ pub fn rows(
             all.append(std::mem::take(durations));
         }
     }
-    // Of what was entered outside of the selected time there is nothing to tell, and of some functions nothing is asked.
+    // Calls outside of the selected time have no figures, and those of some functions are not requested.
     rows.retain(|(row, _)| {
         let has_calls = row.num_calls > 0 || row.total_ns > 0 || row.counts.num_orphans > 0;
         has_calls && tree.options().has(row.function_id)
     });
-    // One function often has most of the calls: rows are taken one by one, the long ones first.
+    // One function often has most of the calls: rows are processed one by one, those with most calls first.
     rows.sort_by_key(|(_, durations)| std::cmp::Reverse(durations.len()));
     let finish = |(mut row, durations): (Row, Durations)| {
         row.num_timed = durations.len() as u64;
@@ -110,13 +93,13 @@ pub fn rows(
     rows
 }
 
-/// One row a function: what its calls cost, in nanoseconds.
+/// One row per function: the cost of its calls, in nanoseconds.
 pub fn functions(tree: &mut Tree, rank: Rank) -> RecordBatch {
     let series = std::mem::take(&mut tree.series);
     let is_recursive = recursion(&tree.nodes, |node| u64::from(node.function_id));
     let rows = rows(tree, series, |node| node.series, &is_recursive, rank);
     let by = tree.options().by;
-    let group = |wanted: By| keys(rows.iter().map(|row| if by == wanted { row.group } else { NONE }));
+    let group = |grouping: By| keys(rows.iter().map(|row| if by == grouping { row.group } else { NONE }));
     let mut columns = vec![
         ("function_id", keys(rows.iter().map(|row| row.function_id))),
         ("thread_id", group(By::Thread)),

@@ -1,17 +1,17 @@
-//! Calls added up by call path: what every account of calls is made of.
+//! Calls added up by call path, the base of all figures of calls.
 //!
-//! A node is a path of one thread. It is looked up when a call begins and handed through the stack as its mark, so that the
-//! end of a call is a few additions. Where calls are told apart by processor, so are nodes.
+//! A node is a path of one thread. It is looked up when a call begins and stored in the stack as its mark, so that the
+//! end of a call is a few additions. Where calls are grouped by processor, so are nodes.
 
 use std::hash::{Hash, Hasher};
 
 use rustc_hash::FxHashMap;
 
 use super::events::Event;
+use super::selection::{By, Options};
 use super::series::{Counts, EXCLUDED, SeriesList};
-use super::statistics::By;
 use super::visitor::{Entry, Frame, Leave, Level, Visitor};
-use super::{NONE, Options};
+use super::NONE;
 
 /// Calls of one function with the same calls around them, in one thread.
 #[derive(Clone, Copy, Debug)]
@@ -20,28 +20,28 @@ pub struct Node {
     pub parent: u32,
     /// Function; `u32::MAX` for a thread.
     pub function_id: u32,
-    /// Thread or processor, where calls are told apart by that; else `u32::MAX`.
+    /// Thread or processor, where calls are grouped by it; else `u32::MAX`.
     pub group: u32,
-    /// What it is counted with; see [`SeriesList`].
+    /// Its series; see [`SeriesList`].
     pub(super) series: u32,
-    /// The same by caller, if that is wanted.
+    /// Its series by caller, where requested.
     pub(super) edge: u32,
-    /// How many there were.
+    /// Number of calls.
     pub num_calls: u64,
     /// Time in them; saturates.
     pub total_ns: u64,
-    /// Part of it that is in no call within them; saturates.
+    /// Part of it outside of the calls within them; saturates.
     pub self_ns: u64,
 }
 
 impl Node {
     #[inline]
-    fn is(&self, child: Child) -> bool {
+    fn has_key(&self, child: Child) -> bool {
         (self.parent, self.function_id, self.group) == (child.parent, child.function_id, child.group)
     }
 }
 
-/// Where the calls of a node are, and the first of them.
+/// Thread and depth of the calls of a node, and the first call.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     pub thread_id: u32,
@@ -51,15 +51,15 @@ pub struct Place {
     pub record_offset: u64,
 }
 
-/// What the calls of a node without a parent are in.
+/// A node without a parent: the thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Root {
     pub thread_id: u32,
-    /// In a segment of the events: how many calls that began before it had ended in it by then.
+    /// In a segment of the events: number of earlier calls that had ended in it by then.
     pub num_left: usize,
 }
 
-/// What a node is found by.
+/// The key of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Child {
     parent: u32,
@@ -67,11 +67,11 @@ struct Child {
     group: u32,
 }
 
-/// How many nodes are found without a look into the map.
+/// Number of nodes that are found without the hash map.
 const NUM_RECENT: usize = 1 << 12;
 
 impl Child {
-    /// Where it is noted as one of the recent.
+    /// Its slot among the recent nodes.
     #[inline]
     fn slot(self) -> usize {
         let mixed =
@@ -97,7 +97,7 @@ pub struct Tree {
     /// Node of each thread.
     threads: Vec<u32>,
     roots: Vec<Root>,
-    /// How many calls of before were left, by thread, in a segment of the events.
+    /// Number of earlier calls that were left, by thread, in a segment of the events.
     left: FxHashMap<u32, usize>,
     children: FxHashMap<Child, u32>,
     recent: Box<[u32; NUM_RECENT]>,
@@ -106,7 +106,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// No calls yet; of the options, those of figures count.
+    /// An empty tree for these options.
     #[must_use]
     pub fn new(options: &Options) -> Self {
         Self {
@@ -153,7 +153,7 @@ impl Tree {
         let child = Child { parent, function_id, group };
         let recent = self.recent.get(child.slot()).copied().unwrap_or(NONE);
         match self.nodes.get(recent as usize) {
-            Some(node) if node.is(child) => recent,
+            Some(node) if node.has_key(child) => recent,
             _ => self.other_child(child),
         }
     }
@@ -180,12 +180,12 @@ impl Tree {
         let place = Place { thread_id, depth, first_ns: 0, source_id: 0, record_offset: 0 };
         let index = self.push(parent, function_id, group, place) as usize;
         let excluded = if self.options.has(function_id) { 0 } else { EXCLUDED };
-        // Which nodes are recursive is only known in the end: until then each has its own durations, where that counts.
+        // Recursive nodes are only known at the end: until then each has its own durations, where these are requested.
         let series = if self.options.recursive_only { SeriesList::new_of } else { SeriesList::of };
         let Some(node) = self.nodes.get_mut(index) else { return };
         node.series = series(&mut self.series, NONE, function_id, group) | excluded;
         if self.options.edges {
-            // In a segment of the events, who calls what is below a root may be another one for each.
+            // In a segment of the events, the callers of nodes below a root may differ.
             let series = if caller_id == NONE { SeriesList::new_of } else { series };
             node.edge = series(&mut self.edges, caller_id, function_id, NONE) | excluded;
         }
@@ -216,18 +216,18 @@ impl Tree {
         }
     }
 
-    /// Every node; that of a thread stands for no calls.
+    /// All nodes; the node of a thread has no calls.
     #[must_use]
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// Of each node without a parent, in their order.
+    /// The roots, in the order of their nodes.
     pub(super) fn roots(&self) -> &[Root] {
         &self.roots
     }
 
-    /// Adds the figures of another tree; `nodes` has the node here of each one there.
+    /// Adds the figures of another tree; `nodes` contains the node here of each node there.
     pub(super) fn add(&mut self, mut other: Self, nodes: &[u32]) {
         for ((its, its_place), &index) in other.nodes.iter().zip(&other.places).zip(nodes) {
             if its.parent == NONE {
@@ -252,7 +252,7 @@ impl Tree {
         }
     }
 
-    /// How many calls, of whatever function, did not simply begin and end.
+    /// Numbers of calls of all functions that did not simply begin and end.
     pub(super) fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         self.series.list.iter().for_each(|series| counts.merge(series.counts));
