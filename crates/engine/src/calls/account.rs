@@ -4,21 +4,21 @@ use arrow_array::RecordBatch;
 use perfuse_tables::CallRows;
 use perfuse_tables::access::ColumnError;
 
-use super::paths::{PathRow, Paths};
+use super::paths::{CallPaths, PathRow};
 use super::segment::Accountant;
 use super::selection::{Options, Selection};
-use super::series::Counts;
+use super::series::EndCounts;
 use super::{graph, segment, statistics};
 
 /// Numbers of the whole selection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
+pub struct CallTotals {
     /// Number of rows of `call_events`.
     pub num_events: u64,
     /// Number of calls.
     pub num_calls: u64,
     /// Numbers of calls that did not simply begin and end.
-    pub counts: Counts,
+    pub counts: EndCounts,
     /// First and last time stamp.
     pub span_ns: Option<(i64, i64)>,
 }
@@ -35,11 +35,11 @@ pub struct Account {
     /// One row per thread and pair of processors that it migrated between.
     pub migrations: RecordBatch,
     /// Every call path.
-    pub paths: Paths,
+    pub paths: CallPaths,
     /// Calls and time of threads in them.
     pub path_rows: Vec<PathRow>,
     /// Totals of all functions, whichever were requested.
-    pub totals: Totals,
+    pub totals: CallTotals,
 }
 
 /// Adds up the calls of `call_events`, in segments that follow each other, and of `call_sums`, which have no time and are left
@@ -56,9 +56,9 @@ pub fn account<B: Iterator<Item: Into<CallRows>> + Send>(
     if options.selection.time_ns.is_none() {
         sums.try_for_each(|batch| tree.add_sums(&batch))?;
     }
-    let mut paths = Paths::default();
+    let mut paths = CallPaths::default();
     let path_rows = paths.add(&tree);
-    let totals = Totals {
+    let totals = CallTotals {
         num_events: threads.num_events(),
         num_calls: tree.nodes.iter().map(|node| node.num_calls).sum(),
         counts: tree.counts(),
@@ -83,7 +83,7 @@ pub fn path_rows<B: Iterator<Item: Into<CallRows>> + Send>(
     segments: impl Fn() -> Vec<B>,
     mut sums: impl Iterator<Item = RecordBatch>,
     selection: &Selection,
-    paths: &Paths,
+    paths: &CallPaths,
 ) -> Result<Vec<PathRow>, ColumnError> {
     let options = Options { selection: selection.clone(), functions: Some(Vec::new()), ..Options::default() };
     let Accountant { mut tree, .. } = segment::visit(segments, &options)?;

@@ -9,7 +9,7 @@ use perfuse_tables::{CallEvent, CallRow, EndReason};
 
 /// The columns of a batch.
 #[derive(Debug)]
-pub struct Events<'a> {
+pub struct EventColumns<'a> {
     ts_ns: &'a [i64],
     threads: &'a [u32],
     kinds: Chosen<'a, CallEvent>,
@@ -72,7 +72,7 @@ impl Event {
     }
 }
 
-impl<'a> Events<'a> {
+impl<'a> EventColumns<'a> {
     /// The columns of a batch of `call_events`.
     ///
     /// # Errors

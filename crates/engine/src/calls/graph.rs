@@ -4,12 +4,12 @@ use arrow_array::RecordBatch;
 
 use super::durations::Rank;
 use super::statistics::{figures, keys, recursion, rows};
-use super::tree::Tree;
+use super::tree::CallPathTree;
 use crate::batch;
 
 /// One row per caller and callee, the caller null for outermost calls: the cost of these calls, in nanoseconds.
 /// `recursive_calls` and `total_ns` refer to this pair: a call is recursive where another from the same caller is open.
-pub fn edges(tree: &mut Tree, rank: Rank) -> RecordBatch {
+pub fn edges(tree: &mut CallPathTree, rank: Rank) -> RecordBatch {
     let series = std::mem::take(&mut tree.edges);
     let nodes = &tree.nodes;
     let caller = |parent: u32| nodes.get(parent as usize).map_or(0, |parent| u64::from(parent.function_id));

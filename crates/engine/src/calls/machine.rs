@@ -13,16 +13,16 @@ use perfuse_tables::access::ColumnError;
 use perfuse_tables::{CallEvent, CallRow, CallRows, CallRun, EndReason, StartReason};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::events::{Event, Events};
+use super::events::{Event, EventColumns};
 use super::selection::Selection;
-use super::thread::Thread;
-use super::visitor::{Entry, Frame, Leave, Level, Visitor};
+use super::thread::ThreadStack;
+use super::visitor::{CallEntry, Leave, Level, OpenCall, Visitor};
 
 /// Calls whose entries were lost at the start, by file and thread, in the order of their exits: innermost first.
 #[derive(Clone, Debug, Default)]
-pub struct Lost(FxHashMap<(u32, u32), Vec<u32>>);
+pub struct LostEntries(FxHashMap<(u32, u32), Vec<u32>>);
 
-impl Lost {
+impl LostEntries {
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -44,28 +44,28 @@ impl Lost {
 
 /// The events of a segment that are about calls from before it.
 #[derive(Debug, Default)]
-pub(super) struct Before {
+pub(super) struct EarlierCalls {
     /// By thread.
-    pub exits: FxHashMap<u32, VecDeque<Exit>>,
+    pub exits: FxHashMap<u32, VecDeque<EarlierExit>>,
     /// Whether an exit may be of an earlier call or of none.
     pub is_ambiguous: bool,
 }
 
 /// The exit of an earlier call.
 #[derive(Debug)]
-pub(super) struct Exit {
+pub(super) struct EarlierExit {
     /// Number of such exits before it in its thread.
     pub index: usize,
     pub event: Event,
     pub cpu: Option<u32>,
 }
 
-impl Before {
+impl EarlierCalls {
     /// Stores an exit; `is_outermost` where no call of the segment is open.
     pub fn exit(&mut self, event: Event, cpu: Option<u32>, is_outermost: bool) {
         if is_outermost {
             let exits = self.exits.entry(event.thread_id).or_default();
-            exits.push_back(Exit { index: exits.len(), event, cpu });
+            exits.push_back(EarlierExit { index: exits.len(), event, cpu });
         } else {
             self.is_ambiguous = true;
         }
@@ -78,11 +78,11 @@ pub struct Calls<V: Visitor> {
     pub(super) visitor: V,
     selection: Selection,
     pub(super) source_id: u32,
-    pub(super) threads: Vec<Option<Thread<V::Mark>>>,
-    lost: Lost,
-    orphans: Lost,
+    pub(super) threads: Vec<Option<ThreadStack<V::Mark>>>,
+    lost: LostEntries,
+    orphans: LostEntries,
     /// Where the events are a segment: its events about earlier calls.
-    pub(super) before: Option<Before>,
+    pub(super) before: Option<EarlierCalls>,
 }
 
 /// Calls a visitor for all calls. Where entries were lost at the start there are two passes, each with a visitor of its own.
@@ -94,7 +94,7 @@ pub fn visit<V: Visitor, B: Iterator<Item = RecordBatch>>(
     selection: &Selection,
     visitor: impl Fn() -> V,
 ) -> Result<V, ColumnError> {
-    let mut calls = Calls::new(visitor(), selection.clone(), Lost::default());
+    let mut calls = Calls::new(visitor(), selection.clone(), LostEntries::default());
     events().try_for_each(|batch| calls.push(&batch))?;
     let (first, lost) = calls.finish();
     if lost.is_empty() {
@@ -108,14 +108,17 @@ pub fn visit<V: Visitor, B: Iterator<Item = RecordBatch>>(
 
 impl<V: Visitor> Calls<V> {
     /// No events yet; calls in `lost` are open from the start.
-    pub fn new(visitor: V, selection: Selection, lost: Lost) -> Self {
-        let (threads, orphans) = (Vec::new(), Lost::default());
+    pub fn new(visitor: V, selection: Selection, lost: LostEntries) -> Self {
+        let (threads, orphans) = (Vec::new(), LostEntries::default());
         Self { visitor, selection, source_id: 0, threads, lost, orphans, before: None }
     }
 
     /// The same for a segment of the events, without the events before it.
     pub(super) fn segment(visitor: V, selection: Selection) -> Self {
-        Self { before: Some(Before::default()), ..Self::new(visitor, selection, Lost::default()) }
+        Self {
+            before: Some(EarlierCalls::default()),
+            ..Self::new(visitor, selection, LostEntries::default())
+        }
     }
 
     /// The visitor.
@@ -128,7 +131,7 @@ impl<V: Visitor> Calls<V> {
     /// # Errors
     /// [`ColumnError`]
     pub fn push(&mut self, batch: &RecordBatch) -> Result<(), ColumnError> {
-        let events = Events::new(batch)?;
+        let events = EventColumns::new(batch)?;
         let mut row = 0;
         while row < events.len() {
             let Event { thread_id, source_id, .. } = events.get(row);
@@ -167,7 +170,7 @@ impl<V: Visitor> Calls<V> {
     }
 
     /// Adds rows of one thread on one processor.
-    fn batch_run(&mut self, events: &Events<'_>, rows: Range<usize>) {
+    fn batch_run(&mut self, events: &EventColumns<'_>, rows: Range<usize>) {
         let ends = [events.get(rows.start), events.get(rows.end.saturating_sub(1))];
         let cpu = events.cpu(rows.start);
         self.run(events.iter(rows.clone()), ends, cpu, |row| events.value(row));
@@ -215,7 +218,7 @@ impl<V: Visitor> Calls<V> {
         self.put_thread(thread);
     }
 
-    pub(super) fn put_thread(&mut self, thread: Thread<V::Mark>) {
+    pub(super) fn put_thread(&mut self, thread: ThreadStack<V::Mark>) {
         let index = thread.first.0.thread_id as usize;
         if let Some(slot) = self.threads.get_mut(index) {
             *slot = Some(thread);
@@ -223,7 +226,7 @@ impl<V: Visitor> Calls<V> {
     }
 
     /// The thread of an event; the event is its first where the thread is new.
-    pub(super) fn take_thread(&mut self, event: &Event, cpu: Option<u32>) -> Thread<V::Mark> {
+    pub(super) fn take_thread(&mut self, event: &Event, cpu: Option<u32>) -> ThreadStack<V::Mark> {
         let index = event.thread_id as usize;
         if index >= self.threads.len() {
             self.threads.resize_with(index.saturating_add(1), || None);
@@ -234,9 +237,10 @@ impl<V: Visitor> Calls<V> {
         }
     }
 
-    fn begin(&mut self, first: &Event, cpu: Option<u32>) -> Thread<V::Mark> {
+    fn begin(&mut self, first: &Event, cpu: Option<u32>) -> ThreadStack<V::Mark> {
         let (last_ns, last_offset) = (first.ts_ns, first.record_offset);
-        let mut thread = Thread { first: (*first, cpu), stack: Vec::new(), open: None, last_ns, last_offset };
+        let mut thread =
+            ThreadStack { first: (*first, cpu), stack: Vec::new(), open: None, last_ns, last_offset };
         let lost = self.lost.0.remove(&(first.source_id, first.thread_id)).unwrap_or_default();
         for function_id in lost.into_iter().rev() {
             self.enter(&mut thread, &Event { function_id, ..*first }, cpu, StartReason::Lost);
@@ -248,7 +252,7 @@ impl<V: Visitor> Calls<V> {
     #[inline(always)]
     fn enter(
         &mut self,
-        thread: &mut Thread<V::Mark>,
+        thread: &mut ThreadStack<V::Mark>,
         event: &Event,
         cpu: Option<u32>,
         start_reason: StartReason,
@@ -261,22 +265,30 @@ impl<V: Visitor> Calls<V> {
     #[inline(always)]
     fn begun(
         &mut self,
-        thread: &Thread<V::Mark>,
+        thread: &ThreadStack<V::Mark>,
         event: &Event,
         cpu: Option<u32>,
         start_reason: StartReason,
-    ) -> Frame<V::Mark> {
+    ) -> OpenCall<V::Mark> {
         let Event { ts_ns: start_ns, thread_id, function_id, source_id, record_offset, .. } = *event;
         let depth = thread.stack.len() as u32;
-        let entry =
-            Entry { thread_id, function_id, start_ns, start_reason, cpu, depth, source_id, record_offset };
+        let entry = CallEntry {
+            thread_id,
+            function_id,
+            start_ns,
+            start_reason,
+            cpu,
+            depth,
+            source_id,
+            record_offset,
+        };
         let mark = self.visitor.enter(&entry, thread.stack.last());
-        Frame { start_ns, function_id, start_reason, mark, children_ns: 0 }
+        OpenCall { start_ns, function_id, start_reason, mark, children_ns: 0 }
     }
 
     /// A call without calls in it, which most are: it is not put on the stack.
     #[inline(always)]
-    fn leaf(&mut self, thread: &mut Thread<V::Mark>, event: &Event, exit: &Event, cpu: Option<u32>) {
+    fn leaf(&mut self, thread: &mut ThreadStack<V::Mark>, event: &Event, exit: &Event, cpu: Option<u32>) {
         let call = self.begun(thread, event, cpu, StartReason::Entry);
         let end = (exit.ts_ns, EndReason::Exit, exit.record_offset);
         self.ended(event.thread_id, &call, &mut thread.stack, end);
@@ -285,7 +297,7 @@ impl<V: Visitor> Calls<V> {
     #[inline(always)]
     pub(super) fn exit(
         &mut self,
-        thread: &mut Thread<V::Mark>,
+        thread: &mut ThreadStack<V::Mark>,
         event: &Event,
         cpu: Option<u32>,
         reason: EndReason,
@@ -300,7 +312,7 @@ impl<V: Visitor> Calls<V> {
 
     /// Closes the calls above the nearest open call of the event's function; false where there is none.
     #[cold]
-    fn unwind(&mut self, thread: &mut Thread<V::Mark>, event: Event, cpu: Option<u32>) -> bool {
+    fn unwind(&mut self, thread: &mut ThreadStack<V::Mark>, event: Event, cpu: Option<u32>) -> bool {
         if !thread.has_open(event.function_id) {
             if let Some(before) = &mut self.before {
                 if thread.stack.is_empty() {
@@ -325,7 +337,13 @@ impl<V: Visitor> Calls<V> {
     }
 
     #[inline(always)]
-    fn close(&mut self, thread: &mut Thread<V::Mark>, end_ns: i64, reason: EndReason, record_offset: u64) {
+    fn close(
+        &mut self,
+        thread: &mut ThreadStack<V::Mark>,
+        end_ns: i64,
+        reason: EndReason,
+        record_offset: u64,
+    ) {
         let Some((call, around)) = thread.stack.split_last_mut() else { return };
         if let Some(open) = &mut thread.open
             && call.start_reason == StartReason::Entry
@@ -345,11 +363,11 @@ impl<V: Visitor> Calls<V> {
     fn ended(
         &mut self,
         thread_id: u32,
-        call: &Frame<V::Mark>,
-        around: &mut [Frame<V::Mark>],
+        call: &OpenCall<V::Mark>,
+        around: &mut [OpenCall<V::Mark>],
         (end_ns, reason, record_offset): (i64, EndReason, u64),
     ) {
-        let Frame { start_ns, start_reason, .. } = *call;
+        let OpenCall { start_ns, start_reason, .. } = *call;
         let mut leave =
             Leave { start_ns, start_reason, end_ns, reason, duration_ns: 0, self_ns: 0, record_offset };
         if self.selection.time_ns.as_ref().is_some_and(|range| !leave.cut(range)) {
@@ -393,7 +411,7 @@ impl<V: Visitor> Calls<V> {
     /// Closes the calls that are still open. Returns the visitor, and the calls whose entries were lost: where there are any, the
     /// visitor was called without these calls around the others.
     #[must_use]
-    pub fn finish(mut self) -> (V, Lost) {
+    pub fn finish(mut self) -> (V, LostEntries) {
         self.end_source();
         (self.visitor, self.orphans)
     }

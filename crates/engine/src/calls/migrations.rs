@@ -7,19 +7,19 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array, UInt64Array};
 
 use super::statistics::keys;
-use super::tree::Tree;
+use super::tree::CallPathTree;
 use crate::batch;
 
 /// The activity of each thread.
 #[derive(Debug, Default)]
-pub struct Threads {
+pub struct ThreadActivities {
     time_ns: Option<Range<i64>>,
-    threads: Vec<Seen>,
+    threads: Vec<ThreadActivity>,
 }
 
 /// The activity of a thread.
 #[derive(Clone, Debug, Default)]
-struct Seen {
+struct ThreadActivity {
     num_events: u64,
     first_ns: i64,
     last_ns: i64,
@@ -28,7 +28,7 @@ struct Seen {
     migrations: BTreeMap<(u32, u32), u64>,
 }
 
-impl Threads {
+impl ThreadActivities {
     /// No activity yet. Only events within `time_ns` are counted.
     #[must_use]
     pub fn new(time_ns: Option<Range<i64>>) -> Self {
@@ -44,7 +44,7 @@ impl Threads {
     ) {
         let index = thread_id as usize;
         if index >= self.threads.len() {
-            self.threads.resize(index.saturating_add(1), Seen::default());
+            self.threads.resize(index.saturating_add(1), ThreadActivity::default());
         }
         let Some(seen) = self.threads.get_mut(index) else { return };
         match &self.time_ns {
@@ -59,7 +59,7 @@ impl Threads {
     /// Adds the activity of later events.
     pub(super) fn append(&mut self, later: Self) {
         if later.threads.len() > self.threads.len() {
-            self.threads.resize(later.threads.len(), Seen::default());
+            self.threads.resize(later.threads.len(), ThreadActivity::default());
         }
         self.threads.iter_mut().zip(later.threads).for_each(|(seen, later)| seen.append(later));
     }
@@ -97,8 +97,8 @@ impl Threads {
     /// One row per thread: `thread_id, first_ns, last_ns, num_events, num_calls, max_depth, busy_ns, num_migrations`. Depth is
     /// the number of calls on the stack, busy the time in calls. Times are null where only sums were recorded.
     #[must_use]
-    pub fn batch(&self, tree: &Tree) -> RecordBatch {
-        let mut done: BTreeMap<u32, Done> = BTreeMap::new();
+    pub fn batch(&self, tree: &CallPathTree) -> RecordBatch {
+        let mut done: BTreeMap<u32, ThreadCalls> = BTreeMap::new();
         for (node, place) in tree.nodes.iter().zip(&tree.places).filter(|(node, _)| node.num_calls > 0) {
             let done = done.entry(place.thread_id).or_default();
             done.num_calls = done.num_calls.saturating_add(node.num_calls);
@@ -108,12 +108,12 @@ impl Threads {
         for (thread_id, _) in (0..).zip(&self.threads).filter(|(_, seen)| seen.num_events > 0) {
             done.entry(thread_id).or_default();
         }
-        let none = Seen::default();
+        let none = ThreadActivity::default();
         let seen = || done.keys().map(|&thread| self.threads.get(thread as usize).unwrap_or(&none));
-        let time = |value: fn(&Seen) -> i64| -> ArrayRef {
+        let time = |value: fn(&ThreadActivity) -> i64| -> ArrayRef {
             Arc::new(seen().map(|seen| (seen.num_events > 0).then_some(value(seen))).collect::<Int64Array>())
         };
-        let number = |value: fn(&Done) -> u64| -> ArrayRef {
+        let number = |value: fn(&ThreadCalls) -> u64| -> ArrayRef {
             Arc::new(UInt64Array::from_iter_values(done.values().map(value)))
         };
         let depths = UInt32Array::from_iter_values(done.values().map(|done| done.max_depth));
@@ -134,13 +134,13 @@ impl Threads {
 
 /// Sums over the calls of a thread.
 #[derive(Default)]
-struct Done {
+struct ThreadCalls {
     num_calls: u64,
     max_depth: u32,
     busy_ns: u64,
 }
 
-impl Seen {
+impl ThreadActivity {
     fn rows(
         &mut self,
         cpu: Option<u32>,

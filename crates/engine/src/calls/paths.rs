@@ -7,12 +7,12 @@ use rustc_hash::FxHashMap;
 
 use super::NONE;
 use super::statistics::keys;
-use super::tree::{Node, Place, Tree};
+use super::tree::{CallPathTree, FirstCall, PathNode};
 use crate::batch;
 
 /// A function with the functions that called it, up to the outermost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Path {
+pub struct CallPath {
     /// Path of the caller, which has a lower number; `u32::MAX` where it is outermost.
     pub parent: u32,
     /// Function.
@@ -44,18 +44,18 @@ pub struct PathRow {
 
 /// Every call path, once.
 #[derive(Clone, Debug, Default)]
-pub struct Paths {
-    all: Vec<Path>,
+pub struct CallPaths {
+    all: Vec<CallPath>,
     numbers: FxHashMap<(u32, u32), u32>,
 }
 
-impl Paths {
+impl CallPaths {
     /// Adds the paths of a tree; returns the calls and time of its threads in each, by path, then thread.
-    pub fn add(&mut self, tree: &Tree) -> Vec<PathRow> {
+    pub fn add(&mut self, tree: &CallPathTree) -> Vec<PathRow> {
         rows(tree, |parent, function_id, depth| {
             let next = self.all.len() as u32;
             *self.numbers.entry((parent, function_id)).or_insert_with(|| {
-                self.all.push(Path { parent, function_id, depth });
+                self.all.push(CallPath { parent, function_id, depth });
                 next
             })
         })
@@ -63,13 +63,13 @@ impl Paths {
 
     /// The calls and time of the threads of a tree in each path. The tree must be of a selection of the same calls.
     #[must_use]
-    pub fn rows(&self, tree: &Tree) -> Vec<PathRow> {
+    pub fn rows(&self, tree: &CallPathTree) -> Vec<PathRow> {
         rows(tree, |parent, function_id, _| self.numbers.get(&(parent, function_id)).copied().unwrap_or(NONE))
     }
 
     /// All paths, by number.
     #[must_use]
-    pub fn all(&self) -> &[Path] {
+    pub fn all(&self) -> &[CallPath] {
         &self.all
     }
 
@@ -77,7 +77,7 @@ impl Paths {
     /// first_ns`. The number of a parent is lower than those of its children.
     #[must_use]
     pub fn batch(&self, rows: &[PathRow]) -> RecordBatch {
-        let none = Path { parent: NONE, function_id: NONE, depth: 0 };
+        let none = CallPath { parent: NONE, function_id: NONE, depth: 0 };
         let path = |row: &PathRow| self.all.get(row.path as usize).copied().unwrap_or(none);
         let number = |value: fn(&PathRow) -> u64| -> ArrayRef {
             Arc::new(UInt64Array::from_iter_values(rows.iter().map(value)))
@@ -97,7 +97,7 @@ impl Paths {
 }
 
 /// Rows of a tree, whose paths are numbered by parent, function and depth.
-fn rows(tree: &Tree, mut number: impl FnMut(u32, u32, u32) -> u32) -> Vec<PathRow> {
+fn rows(tree: &CallPathTree, mut number: impl FnMut(u32, u32, u32) -> u32) -> Vec<PathRow> {
     // Nodes outside of the selected time have no calls, and neither do their children.
     let mut has_calls: Vec<bool> = tree.nodes.iter().map(|node| node.num_calls > 0).collect();
     for (index, node) in tree.nodes.iter().enumerate().rev() {
@@ -122,8 +122,8 @@ fn rows(tree: &Tree, mut number: impl FnMut(u32, u32, u32) -> u32) -> Vec<PathRo
         if node.num_calls == 0 || path == NONE {
             continue;
         }
-        let Node { num_calls, total_ns, self_ns, .. } = *node;
-        let Place { thread_id, first_ns, source_id, record_offset, .. } = *place;
+        let PathNode { num_calls, total_ns, self_ns, .. } = *node;
+        let FirstCall { thread_id, first_ns, source_id, record_offset, .. } = *place;
         rows.push(PathRow {
             path,
             thread_id,

@@ -7,7 +7,7 @@ use perfuse_tables::{frames, samples, stacks};
 use rustc_hash::FxHashMap;
 
 use super::NONE;
-use super::paths::{PathRow, Paths};
+use super::paths::{CallPaths, PathRow};
 use super::selection::Selection;
 
 /// First free keys.
@@ -33,7 +33,7 @@ pub struct Sampled {
 impl Sampled {
     /// Frames and stacks of all paths.
     #[must_use]
-    pub fn of(paths: &Paths, first: FirstKeys) -> Self {
+    pub fn of(paths: &CallPaths, first: FirstKeys) -> Self {
         let mut frames = frames::Builder::new();
         let mut stacks = stacks::Builder::new();
         let mut frame_of = FxHashMap::default();

@@ -15,12 +15,12 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::events::Event;
-use super::machine::{Calls, Exit, Lost};
-use super::migrations::Threads;
+use super::machine::{Calls, EarlierExit, LostEntries};
+use super::migrations::ThreadActivities;
 use super::selection::Options;
-use super::thread::Thread;
-use super::tree::Tree;
-use super::visitor::{Entry, Frame, Leave, Level, Visitor};
+use super::thread::ThreadStack;
+use super::tree::CallPathTree;
+use super::visitor::{CallEntry, Leave, Level, OpenCall, Visitor};
 
 /// Adds up events in segments that follow each other, about as many at a time as there are threads.
 ///
@@ -30,7 +30,7 @@ pub(super) fn visit<B: Iterator<Item: Into<CallRows>> + Send>(
     segments: impl Fn() -> Vec<B>,
     options: &Options,
 ) -> Result<Accountant, ColumnError> {
-    let (first, lost) = pass(&segments, options, Lost::default())?;
+    let (first, lost) = pass(&segments, options, LostEntries::default())?;
     if lost.is_empty() {
         return Ok(first);
     }
@@ -41,8 +41,8 @@ pub(super) fn visit<B: Iterator<Item: Into<CallRows>> + Send>(
 fn pass<B: Iterator<Item: Into<CallRows>> + Send>(
     segments: &impl Fn() -> Vec<B>,
     options: &Options,
-    lost: Lost,
-) -> Result<(Accountant, Lost), ColumnError> {
+    lost: LostEntries,
+) -> Result<(Accountant, LostEntries), ColumnError> {
     let mut calls = Calls::new(Accountant::new(options), options.selection.clone(), lost);
     let segments_in_turn = segments();
     let threads = rayon::current_num_threads();
@@ -95,7 +95,7 @@ impl Calls<Accountant> {
         }
         self.enter_source(source_id);
         self.visitor.threads.append(threads);
-        for Thread { first: (event, cpu), .. } in &stacks {
+        for ThreadStack { first: (event, cpu), .. } in &stacks {
             let thread = self.take_thread(event, *cpu);
             self.put_thread(thread);
         }
@@ -109,7 +109,7 @@ impl Calls<Accountant> {
             for call in segment.stack {
                 // Every call of a segment has a node in its tree.
                 let Some(&mark) = nodes.get(call.mark as usize) else { continue };
-                thread.push(Frame { mark, ..call });
+                thread.push(OpenCall { mark, ..call });
             }
             thread.last_ns = thread.last_ns.max(segment.last_ns);
             thread.last_offset = segment.last_offset;
@@ -118,7 +118,7 @@ impl Calls<Accountant> {
     }
 
     /// Returns the node here of each node of a segment, and ends earlier calls where they end.
-    fn attach(&mut self, tree: &Tree, exits: &mut FxHashMap<u32, VecDeque<Exit>>) -> Vec<u32> {
+    fn attach(&mut self, tree: &CallPathTree, exits: &mut FxHashMap<u32, VecDeque<EarlierExit>>) -> Vec<u32> {
         let mut inner_ns = vec![0u64; tree.nodes().len()];
         for node in tree.nodes() {
             if let Some(inner) = inner_ns.get_mut(node.parent as usize) {
@@ -153,13 +153,13 @@ impl Calls<Accountant> {
     /// Executes the first exits of earlier calls, up to `num_left` in all.
     fn leave(
         &mut self,
-        thread: &mut Thread<u32>,
-        exits: &mut FxHashMap<u32, VecDeque<Exit>>,
+        thread: &mut ThreadStack<u32>,
+        exits: &mut FxHashMap<u32, VecDeque<EarlierExit>>,
         num_left: usize,
     ) {
         let Some(exits) = exits.get_mut(&thread.first.0.thread_id) else { return };
         while exits.front().is_some_and(|exit| exit.index < num_left)
-            && let Some(Exit { event, cpu, .. }) = exits.pop_front()
+            && let Some(EarlierExit { event, cpu, .. }) = exits.pop_front()
         {
             self.exit(thread, &event, cpu, event.end_reason());
         }
@@ -169,13 +169,16 @@ impl Calls<Accountant> {
 /// Adds up calls, and the activity of threads.
 #[derive(Debug)]
 pub(super) struct Accountant {
-    pub tree: Tree,
-    pub threads: Threads,
+    pub tree: CallPathTree,
+    pub threads: ThreadActivities,
 }
 
 impl Accountant {
     pub fn new(options: &Options) -> Self {
-        Self { tree: Tree::new(options), threads: Threads::new(options.selection.time_ns.clone()) }
+        Self {
+            tree: CallPathTree::new(options),
+            threads: ThreadActivities::new(options.selection.time_ns.clone()),
+        }
     }
 }
 
@@ -183,16 +186,16 @@ impl Visitor for Accountant {
     type Mark = u32;
 
     #[inline(always)]
-    fn enter(&mut self, entry: &Entry, parent: Option<&Frame<u32>>) -> u32 {
+    fn enter(&mut self, entry: &CallEntry, parent: Option<&OpenCall<u32>>) -> u32 {
         self.tree.enter(entry, parent)
     }
 
     #[inline(always)]
-    fn leave(&mut self, call: &Frame<u32>, level: Level, leave: &Leave, parent: Option<&Frame<u32>>) {
+    fn leave(&mut self, call: &OpenCall<u32>, level: Level, leave: &Leave, parent: Option<&OpenCall<u32>>) {
         self.tree.leave(call, level, leave, parent);
     }
 
-    fn orphan(&mut self, event: &Event, cpu: Option<u32>, depth: u32, parent: Option<&Frame<u32>>) {
+    fn orphan(&mut self, event: &Event, cpu: Option<u32>, depth: u32, parent: Option<&OpenCall<u32>>) {
         self.tree.orphan(event, cpu, depth, parent);
     }
 

@@ -30,7 +30,7 @@ impl Selection {
 
 /// How the calls of a function are grouped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum By {
+pub enum CallGrouping {
     /// By function alone.
     #[default]
     Function,
@@ -40,7 +40,7 @@ pub enum By {
     Cpu,
 }
 
-impl By {
+impl CallGrouping {
     /// All groupings with their names.
     pub const ALL: [(&'static str, Self); 3] =
         [("function", Self::Function), ("thread", Self::Thread), ("cpu", Self::Cpu)];
@@ -52,7 +52,7 @@ pub struct Options {
     /// Threads and time.
     pub selection: Selection,
     /// How calls are grouped.
-    pub by: By,
+    pub by: CallGrouping,
     /// How percentiles are taken.
     pub rank: Rank,
     /// Keys of the functions whose figures are requested, sorted; `None` is all.

@@ -8,9 +8,9 @@ use perfuse_tables::{SliceKind, StartReason, slices as table};
 use rustc_hash::FxHashMap;
 
 use super::events::Event;
-use super::machine::{Calls, Lost};
+use super::machine::{Calls, LostEntries};
 use super::selection::Selection;
-use super::visitor::{Entry, Frame, Leave, Level, Visitor};
+use super::visitor::{CallEntry, Leave, Level, OpenCall, Visitor};
 
 /// Number of rows of a batch.
 const BATCH_ROWS: usize = 1 << 16;
@@ -32,7 +32,7 @@ pub fn slices<B: Iterator<Item = RecordBatch>>(
     events: impl Fn() -> B,
     first_id: u64,
 ) -> Result<Slices<B>, ColumnError> {
-    let mut lost = Calls::new(NoVisitor, Selection::default(), Lost::default());
+    let mut lost = Calls::new(NoVisitor, Selection::default(), LostEntries::default());
     events().try_for_each(|batch| lost.push(&batch))?;
     let (_, lost) = lost.finish();
     let writer = Writer { next_id: first_id, ..Writer::default() };
@@ -65,9 +65,10 @@ struct NoVisitor;
 impl Visitor for NoVisitor {
     type Mark = ();
     #[inline]
-    fn enter(&mut self, _entry: &Entry, _parent: Option<&Frame<()>>) {}
+    fn enter(&mut self, _entry: &CallEntry, _parent: Option<&OpenCall<()>>) {}
     #[inline]
-    fn leave(&mut self, _call: &Frame<()>, _level: Level, _leave: &Leave, _parent: Option<&Frame<()>>) {}
+    fn leave(&mut self, _call: &OpenCall<()>, _level: Level, _leave: &Leave, _parent: Option<&OpenCall<()>>) {
+    }
 }
 
 /// A duration as in the table, limited to 292 years.
@@ -94,22 +95,28 @@ impl Writer {
 
 /// The data of a call's begin that its row needs.
 #[derive(Clone, Copy, Debug)]
-struct Begun {
+struct SliceStart {
     slice_id: u64,
     cpu: Option<u32>,
     record_offset: u64,
 }
 
 impl Visitor for Writer {
-    type Mark = Begun;
+    type Mark = SliceStart;
 
     #[inline]
-    fn enter(&mut self, entry: &Entry, _parent: Option<&Frame<Begun>>) -> Begun {
-        Begun { slice_id: self.id(), cpu: entry.cpu, record_offset: entry.record_offset }
+    fn enter(&mut self, entry: &CallEntry, _parent: Option<&OpenCall<SliceStart>>) -> SliceStart {
+        SliceStart { slice_id: self.id(), cpu: entry.cpu, record_offset: entry.record_offset }
     }
 
-    fn leave(&mut self, call: &Frame<Begun>, level: Level, leave: &Leave, parent: Option<&Frame<Begun>>) {
-        let Begun { slice_id, cpu, record_offset } = call.mark;
+    fn leave(
+        &mut self,
+        call: &OpenCall<SliceStart>,
+        level: Level,
+        leave: &Leave,
+        parent: Option<&OpenCall<SliceStart>>,
+    ) {
+        let SliceStart { slice_id, cpu, record_offset } = call.mark;
         let args = if self.args.is_empty() { None } else { self.args.remove(&slice_id) };
         let args = args.map(|mut open| {
             open.push(']');
@@ -138,14 +145,14 @@ impl Visitor for Writer {
         );
     }
 
-    fn argument(&mut self, call: &Frame<Begun>, _level: Level, value: u64) {
+    fn argument(&mut self, call: &OpenCall<SliceStart>, _level: Level, value: u64) {
         let args = self.args.entry(call.mark.slice_id).or_default();
         let separator = if args.is_empty() { '[' } else { ',' };
         // Writing to a string cannot fail.
         let _ = write!(args, "{separator}{value}");
     }
 
-    fn orphan(&mut self, event: &Event, cpu: Option<u32>, depth: u32, parent: Option<&Frame<Begun>>) {
+    fn orphan(&mut self, event: &Event, cpu: Option<u32>, depth: u32, parent: Option<&OpenCall<SliceStart>>) {
         let id = self.id();
         self.rows.push(
             id,

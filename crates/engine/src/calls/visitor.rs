@@ -8,7 +8,7 @@ use super::events::Event;
 
 /// A call begins.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub struct CallEntry {
     /// Thread.
     pub thread_id: u32,
     /// Function.
@@ -29,7 +29,7 @@ pub struct Entry {
 
 /// An open call, with the visitor's mark. Small, since there is one for each call.
 #[derive(Clone, Copy, Debug)]
-pub struct Frame<M> {
+pub struct OpenCall<M> {
     /// Its start.
     pub start_ns: i64,
     /// Function.
@@ -93,19 +93,19 @@ pub trait Visitor {
     type Mark: Copy;
 
     /// A call begins, within `parent`.
-    fn enter(&mut self, entry: &Entry, parent: Option<&Frame<Self::Mark>>) -> Self::Mark;
+    fn enter(&mut self, entry: &CallEntry, parent: Option<&OpenCall<Self::Mark>>) -> Self::Mark;
 
     /// A call ends, within `parent`. Not called for calls outside of the selected time.
     fn leave(
         &mut self,
-        call: &Frame<Self::Mark>,
+        call: &OpenCall<Self::Mark>,
         level: Level,
         leave: &Leave,
-        parent: Option<&Frame<Self::Mark>>,
+        parent: Option<&OpenCall<Self::Mark>>,
     );
 
     /// The call entered last has an argument.
-    fn argument(&mut self, _call: &Frame<Self::Mark>, _level: Level, _value: u64) {}
+    fn argument(&mut self, _call: &OpenCall<Self::Mark>, _level: Level, _value: u64) {}
 
     /// A call ends that is not open, within others: its start is unknown. `parent` is the call it is in.
     fn orphan(
@@ -113,7 +113,7 @@ pub trait Visitor {
         _event: &Event,
         _cpu: Option<u32>,
         _depth: u32,
-        _parent: Option<&Frame<Self::Mark>>,
+        _parent: Option<&OpenCall<Self::Mark>>,
     ) {
     }
 
