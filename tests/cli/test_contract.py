@@ -55,8 +55,8 @@ def test_report_of_samples(perfuse: Perfuse) -> None:
     for groups in ("threads", "processes", "modules", "tiers"):
         assert sum(share["samples"] for share in report[groups]) == 553
     text = perfuse("report", "perf.data", DUMP).out
-    for told in ("553 of cpu-clock", "same clock, exact", "Top functions by self", "prog.c:5", "80.8%", "Not named"):
-        assert told in text
+    for part in ("553 of cpu-clock", "same clock, exact", "Top functions by self", "prog.c:5", "80.8%", "Not named"):
+        assert part in text
 
 
 def test_report_of_a_part(perfuse: Perfuse) -> None:
@@ -140,7 +140,7 @@ def test_csv_on_stdout_appends(recordings: Path) -> None:
     assert out.read_text() == "already here\none\n1\n"
 
 
-def test_cut_output_says_so(perfuse: Perfuse) -> None:
+def test_cut_output_has_a_note(perfuse: Perfuse) -> None:
     assert "more rows (--limit 0 shows all)" in perfuse("query", DUMP, "FROM line_rows", "--limit", "2").out
     whole = perfuse("query", DUMP, "FROM line_rows", "--limit", "0")
     assert "--limit" not in whole.out + whole.err
@@ -148,7 +148,7 @@ def test_cut_output_says_so(perfuse: Perfuse) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told", "hint"),
+    ("words", "code", "message", "hint"),
     [
         (("inof", DUMP), 2, "no verb 'inof'", "did you mean info"),
         ((DUMP,), 2, f"no verb '{DUMP}'", "a command starts with a verb"),
@@ -176,15 +176,15 @@ def test_cut_output_says_so(perfuse: Perfuse) -> None:
         (("report", DUMP, "--between", "3..1"), 2, "ends before it starts", ""),
     ],
 )
-def test_errors_say_what_and_what_next(
-    perfuse: Perfuse, words: tuple[str, ...], code: int, told: str, hint: str
+def test_errors_have_a_message_and_a_hint(
+    perfuse: Perfuse, words: tuple[str, ...], code: int, message: str, hint: str
 ) -> None:
     done = perfuse(*words)
     assert done.code == code
     assert done.out == ""
     first, *rest = done.err.splitlines()
     assert first.startswith("perfuse: ")
-    assert told in first
+    assert message in first
     assert hint in "\n".join(rest)
     assert len(rest) <= 1
 
@@ -231,7 +231,7 @@ def test_a_closed_pipe_ends_quietly(recordings: Path, words: tuple[str, ...]) ->
 
 def test_an_interrupt_ends_quietly(recordings: Path) -> None:
     assert recordings.is_dir()
-    # A shell that starts the tests in the background has told them to ignore interrupts.
+    # A shell that starts the tests in the background makes them ignore interrupts.
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = _spawn("info", "-", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     signal.signal(signal.SIGINT, handler)
@@ -298,10 +298,10 @@ def test_report_of_unwind_tables(perfuse: Perfuse) -> None:
 
 def test_sframe_tells_what_has_no_place(perfuse: Perfuse) -> None:
     done = perfuse("sframe", "from-eh-frame", "orders", "--version", "2", "-o", "orders.sframe", "--json")
-    told = json.loads(done.out)
+    document = json.loads(done.out)
     assert done.code == 1
-    assert (told["version"], told["functions"], told["before_bytes"]) == (2, 7, None)
-    assert [(one["function"], one["left_out"]) for one in told["unsupported"]] == [("0x12a0", True)]
+    assert (document["version"], document["functions"], document["before_bytes"]) == (2, 7, None)
+    assert [(one["function"], one["left_out"]) for one in document["unsupported"]] == [("0x12a0", True)]
     found = json.loads(perfuse("sframe", "find", "orders", "0x10c4", "--json").out)["lookups"]
     assert [(one["function_address"], one["cfa_base"], one["cfa_offset"]) for one in found] == [("0x1090", "sp", 48)]
 

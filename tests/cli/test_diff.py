@@ -19,9 +19,9 @@ def test_json_and_csv_have_the_same_rows(perfuse: Perfuse) -> None:
     assert document["num_functions"] == {"changed": 7, "new": 0, "gone": 10, "same": 0}
     rows = list(csv.DictReader(perfuse("diff", LOG, LATER, "--format", "csv", "--limit", "0").out.splitlines()))
     assert len(rows) == len(document["functions"]) == 17
-    for row, told in zip(rows, document["functions"], strict=True):
-        assert (row["name"], row["state"]) == (told["name"], told["state"])
-        for statistic, change in told["figures"].items():
+    for row, listed in zip(rows, document["functions"], strict=True):
+        assert (row["name"], row["state"]) == (listed["name"], listed["state"])
+        for statistic, change in listed["figures"].items():
             for part, value in change.items():
                 assert row[f"{statistic}_{part}"] == ("" if value is None else str(value))
     changes = [abs(one["figures"]["self"]["difference"]) for one in document["functions"]]
@@ -57,7 +57,7 @@ def test_nothing_changed(perfuse: Perfuse) -> None:
 
 
 def test_what_cannot_be_compared(perfuse: Perfuse) -> None:
-    for words, told in (
+    for words, message in (
         (("perf.data", LOG), "the first has samples, the second calls"),
         (("jit-2345.dump", LOG), "neither calls nor samples"),
         (("perf.data", "perf.data", "--sort", "p99"), "the order of samples is one of count, self, total, name"),
@@ -65,4 +65,4 @@ def test_what_cannot_be_compared(perfuse: Perfuse) -> None:
     ):
         done = perfuse("diff", *words)
         assert (done.code, done.out) == (2, "")
-        assert told in done.err
+        assert message in done.err

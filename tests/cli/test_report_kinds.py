@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from command_line import Perfuse
 
+from perfuse import _core
 from perfuse.reports.registry import REPORTS
 
 DUMP, SAMPLES, LOG, MONO, UNWIND = "jit-2345.dump", "perf.data", "xray-log.server.uocuES", "output.mlpd", "a.out"
@@ -70,6 +71,10 @@ def test_modules_define_what_the_registry_needs() -> None:
         assert callable(module.build), kind.module
         for name in kind.prefetch:
             importlib.import_module(name)
+
+
+def test_the_report_of_every_format_is_in_the_registry() -> None:
+    assert {row["report"] for row in _core.formats()} <= {kind.name for kind in REPORTS}
 
 
 def test_help_lists_every_option(perfuse: Perfuse) -> None:

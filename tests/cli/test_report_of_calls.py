@@ -14,14 +14,14 @@ from command_line import Perfuse
 LOG = "xray-log.server.uocuES"
 
 
-def told(perfuse: Perfuse, *words: str) -> Any:
+def report_json(perfuse: Perfuse, *words: str) -> Any:
     done = perfuse("report", "--json", LOG, *words)
     assert done.code == 0, done.err
     return json.loads(done.out)
 
 
 def test_json(perfuse: Perfuse) -> None:
-    report = told(perfuse)
+    report = report_json(perfuse)
     assert (report["kind"], report["unit"], report["by"], report["sort"]) == ("calls", "ns", "function", "self")
     assert report["totals"]["num_calls"] == 102
     assert (report["num_called"], report["num_functions"], len(report["functions"])) == (17, 17, 10)
@@ -33,11 +33,11 @@ def test_json(perfuse: Perfuse) -> None:
     assert report["moments"] == [{"kind": "custom_event", "event_type": None, "count": 4}]
     assert report["edges"] is report["trees"] is None
     whole = sum(one["busy_ns"] for one in report["threads"])
-    assert sum(one["self_ns"] for one in told(perfuse, "--limit", "0")["functions"]) == whole
+    assert sum(one["self_ns"] for one in report_json(perfuse, "--limit", "0")["functions"]) == whole
 
 
 def test_views(perfuse: Perfuse) -> None:
-    report = told(perfuse, "--graph", "--tree", "--stacks", "--limit", "0")
+    report = report_json(perfuse, "--graph", "--tree", "--stacks", "--limit", "0")
     assert [one["sort"] for one in report["stacks"]] == ["self", "total", "count"]
     assert sum(edge["num_calls"] for edge in report["edges"]) == 102
     assert [edge["callee"]["name"] for edge in report["edges"] if edge["caller"] is None] == ["run(int)"]
@@ -46,20 +46,20 @@ def test_views(perfuse: Perfuse) -> None:
 
 
 def test_a_part(perfuse: Perfuse) -> None:
-    chained = told(perfuse, "--function", "demo::chain*", "--sort", "name")
+    chained = report_json(perfuse, "--function", "demo::chain*", "--sort", "name")
     assert [one["name"] for one in chained["functions"]] == ["demo::chain_a(long)", "demo::chain_b(long)"]
-    by_cpu = told(perfuse, "--by", "cpu")
+    by_cpu = report_json(perfuse, "--by", "cpu")
     assert {one["cpu"] for one in by_cpu["functions"]} == {0}
-    (thread,) = told(perfuse, "--per-thread")["threads"]
-    (list_of_one,) = told(perfuse, "--per-thread")["stacks"]
+    (thread,) = report_json(perfuse, "--per-thread")["threads"]
+    (list_of_one,) = report_json(perfuse, "--per-thread")["stacks"]
     assert list_of_one["thread"] == thread["thread"]
-    recursive = told(perfuse, "--recursive-only")["functions"]
+    recursive = report_json(perfuse, "--recursive-only")["functions"]
     assert {one["name"]: one["num_timed"] for one in recursive if one["num_timed"]} == {"demo::thrower(int)": 12}
 
 
 def test_a_rate_that_is_given_stretches_time(perfuse: Perfuse) -> None:
     at_header, at_half = (
-        next(one["sum_ns"] for one in told(perfuse, "--tsc-hz", rate)["functions"] if one["name"] == "run(int)")
+        next(one["sum_ns"] for one in report_json(perfuse, "--tsc-hz", rate)["functions"] if one["name"] == "run(int)")
         for rate in ("header", "1298063500")
     )
     assert at_half == pytest.approx(2 * at_header, abs=2)
@@ -67,7 +67,7 @@ def test_a_rate_that_is_given_stretches_time(perfuse: Perfuse) -> None:
 
 def test_csv_has_every_function(perfuse: Perfuse) -> None:
     rows = list(csv.DictReader(perfuse("report", LOG, "--format", "csv").out.splitlines()))
-    report = told(perfuse, "--limit", "0")
+    report = report_json(perfuse, "--limit", "0")
     assert [row["function"] for row in rows] == [one["name"] for one in report["functions"]]
     assert [int(row["sum_ns"]) for row in rows] == [one["sum_ns"] for one in report["functions"]]
 
@@ -85,7 +85,7 @@ def test_csv_as_llvm_has_it(perfuse: Perfuse) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("jit-2345.dump", "--stacks"), "--stacks is an option for runtime logs (Mono) and call traces (XRay)"),
         ((LOG, "--sort", "slf"), "'slf' is not one of"),
@@ -93,10 +93,10 @@ def test_csv_as_llvm_has_it(perfuse: Perfuse) -> None:
         ((), "nothing to report"),
     ],
 )
-def test_what_makes_no_sense_is_said(perfuse: Perfuse, words: tuple[str, ...], said: str) -> None:
+def test_usage_errors(perfuse: Perfuse, words: tuple[str, ...], message: str) -> None:
     done = perfuse("report", *words)
     assert (done.code, done.out) == (2, "")
-    assert said in done.err
+    assert message in done.err
 
 
 def test_nothing_heavy_is_loaded(recordings: Path) -> None:

@@ -12,14 +12,14 @@ from command_line import Perfuse
 LOG = "output.mlpd"
 
 
-def told(perfuse: Perfuse, *words: str) -> Any:
+def report_json(perfuse: Perfuse, *words: str) -> Any:
     done = perfuse("report", "--json", LOG, *words)
     assert done.code == 0, done.err
     return json.loads(done.out)
 
 
 def test_json_has_every_section_with_data(perfuse: Perfuse) -> None:
-    report = told(perfuse)
+    report = report_json(perfuse)
     assert report["kind"] == "runtime"
     assert {"allocations", "gc", "handles", "locks", "exceptions", "jit", "threads"} <= report.keys()
     assert not {"samples", "calls", "counters", "coverage", "objects"} & report.keys()
@@ -33,7 +33,7 @@ def test_json_has_every_section_with_data(perfuse: Perfuse) -> None:
 
 
 def test_a_section_has_all_of_its_rows(perfuse: Perfuse) -> None:
-    report = told(perfuse, "--section", "allocations", "--limit", "0", "--sort", "count")
+    report = report_json(perfuse, "--section", "allocations", "--limit", "0", "--sort", "count")
     assert {"gc", "locks"}.isdisjoint(report)
     types = report["allocations"]["by_type"]
     assert len(types) == report["allocations"]["num_types"]
@@ -44,14 +44,14 @@ def test_a_section_has_all_of_its_rows(perfuse: Perfuse) -> None:
 
 
 def test_a_thread_and_a_time(perfuse: Perfuse) -> None:
-    whole = told(perfuse, "--section", "allocations")["allocations"]
+    whole = report_json(perfuse, "--section", "allocations")["allocations"]
     by_thread = {one["thread"]: one["count"] for one in whole["by_thread"]}
     name, number = next(label.rsplit(" ", 1) for label in by_thread if label.startswith("Main"))
     for thread in (name, number):
-        part = told(perfuse, "--section", "allocations", "--thread", thread)["allocations"]
+        part = report_json(perfuse, "--section", "allocations", "--thread", thread)["allocations"]
         assert part["count"] == by_thread[f"{name} {number}"]
     early, late = (
-        told(perfuse, "--section", "allocations", "--between", span)["allocations"]["count"]
+        report_json(perfuse, "--section", "allocations", "--between", span)["allocations"]["count"]
         for span in ("..0.02", "0.02..")
     )
     assert early + late == whole["count"]
@@ -59,13 +59,13 @@ def test_a_thread_and_a_time(perfuse: Perfuse) -> None:
 
 
 def test_objects_are_followed(perfuse: Perfuse) -> None:
-    (life,) = told(perfuse, "--find", "T:System.InvalidOperationException")["objects"]
+    (life,) = report_json(perfuse, "--find", "T:System.InvalidOperationException")["objects"]
     assert [moment["what"] for moment in life["moments"]][:2] == ["allocated", "exception"]
     assert life["moments"][1]["backtrace"][-1] == "Tiny:Main ()"
     address = life["moments"][0]["object_address"]
-    again = told(perfuse, "--track", address)["objects"]
+    again = report_json(perfuse, "--track", address)["objects"]
     assert life["moments"][0] in [moment for one in again for moment in one["moments"]]
-    large = told(perfuse, "--find", "S:300")["objects"]
+    large = report_json(perfuse, "--find", "S:300")["objects"]
     assert large
     assert all(one["size_bytes"] >= 300 for one in large)
 
@@ -120,7 +120,7 @@ def test_assertions_are_of_every_format(perfuse: Perfuse) -> None:
         ),
     ],
 )
-def test_what_makes_no_sense_is_said(perfuse: Perfuse, words: tuple[str, ...], message: str) -> None:
+def test_usage_errors(perfuse: Perfuse, words: tuple[str, ...], message: str) -> None:
     done = perfuse("report", *words)
     assert (done.code, done.out) == (2, "")
     assert message in done.err

@@ -1,4 +1,4 @@
-"""Calls for a terminal: which columns have room, how stacks are cut, what is said of clocks."""
+"""Calls for a terminal: which columns have room, how stacks are cut, text about clocks."""
 
 import re
 from dataclasses import replace

@@ -87,9 +87,9 @@ def test_report(columns: int, colour: bool) -> None:
 
 
 def test_json_is_as_documented() -> None:
-    told = REPORT.as_json()
-    assert told["events"][0] == {"name": "cpu-clock", "samples": 100, "weight": 1000, "unit": "ns"}
-    assert told["top_self"][3] == {
+    document = REPORT.as_json()
+    assert document["events"][0] == {"name": "cpu-clock", "samples": 100, "weight": 1000, "unit": "ns"}
+    assert document["top_self"][3] == {
         "name": "[unknown]",
         "module": "",
         "path": None,
@@ -100,9 +100,9 @@ def test_json_is_as_documented() -> None:
         "total_weight": 80,
         "samples": 8,
     }
-    assert told["tiers"][0] == {"name": "turbofan", "kind": "jit", "self_weight": 620, "samples": 62}
+    assert document["tiers"][0] == {"name": "turbofan", "kind": "jit", "self_weight": 620, "samples": 62}
     contract = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
     rows = re.search(r"\| `title`.*?\n\n", contract.read_text(encoding="utf-8"), re.DOTALL)
     assert rows is not None
     named = {name for row in rows[0].splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1] if row else "")}
-    assert told.keys() == named | {"kind"}
+    assert document.keys() == named | {"kind"}

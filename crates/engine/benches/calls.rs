@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use arrow_array::types::{ArrowPrimitiveType, UInt64Type};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array, UInt64Array, new_null_array};
-use perfuse_engine::calls::{By, Options, Selection, account, slices};
+use perfuse_engine::calls::{CallGrouping, Options, Selection, account, slices};
 use perfuse_tables::{CallEvent, Choices, call_events};
 
 const NUM_EVENTS: usize = 20_000_000;
@@ -100,7 +100,7 @@ fn main() {
         format!("{} calls, {functions} rows, {paths} paths", account.totals.num_calls)
     };
     time("account", &|| told(Options::default()));
-    time("account by processor", &|| told(Options { by: By::Cpu, ..Options::default() }));
+    time("account by processor", &|| told(Options { by: CallGrouping::Cpu, ..Options::default() }));
     time("account and edges", &|| told(Options { edges: true, ..Options::default() }));
     time("recursive calls only", &|| told(Options { recursive_only: true, ..Options::default() }));
     let selection = Selection { time_ns: Some(0..i64::MAX), threads: None };

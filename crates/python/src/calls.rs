@@ -2,8 +2,8 @@
 
 use arrow_array::RecordBatch;
 use perfuse_engine::calls::{
-    Account, By, FirstKeys, Options, PathRow, Paths, Rank, Sampled, Selection, Totals, account, path_rows,
-    slices,
+    Account, CallGrouping, CallPaths, CallTotals, FirstKeys, Options, PathRow, Rank, Sampled, Selection,
+    account, path_rows, slices,
 };
 use perfuse_formats::TableRequest;
 use perfuse_tables::access::ColumnError;
@@ -18,7 +18,7 @@ use crate::read_ahead::ReadAhead;
 
 /// The call traces of a fusion as if they had been sampled.
 pub struct Traced {
-    paths: Paths,
+    paths: CallPaths,
     first: FirstKeys,
     /// Frames and stacks of every call path.
     pub sampled: Sampled,
@@ -46,7 +46,7 @@ impl Fusion {
         traced.as_ref().map(Some).map_err(|error| *error)
     }
 
-    fn as_samples(&self, paths: Paths, rows: &[PathRow]) -> Result<Traced, ColumnError> {
+    fn as_samples(&self, paths: CallPaths, rows: &[PathRow]) -> Result<Traced, ColumnError> {
         let keys = self.keys_after_join()?;
         let first = FirstKeys { frame: keys.frame, stack: keys.stack, sample: keys.sample };
         let sampled = Sampled::of(&paths, first);
@@ -111,7 +111,7 @@ pub struct CallStatistics {
     paths: Option<RecordBatch>,
     threads: RecordBatch,
     migrations: RecordBatch,
-    totals: Totals,
+    totals: CallTotals,
 }
 
 #[pymethods]
@@ -216,7 +216,7 @@ fn call_statistics(
     edges: bool,
     paths: bool,
 ) -> PyResult<CallStatistics> {
-    let (by, rank) = (chosen("by", by, &By::ALL)?, chosen("rank", rank, &Rank::ALL)?);
+    let (by, rank) = (chosen("by", by, &CallGrouping::ALL)?, chosen("rank", rank, &Rank::ALL)?);
     let functions = functions.map(|mut functions| {
         functions.sort_unstable();
         functions

@@ -5,7 +5,7 @@ use std::ops::Range;
 use perfuse_tables::{EndReason, StartReason};
 
 use super::arguments::Arguments;
-use perfuse_engine::calls::{Entry, Event, Frame, Leave, Level, Selection, Visitor};
+use perfuse_engine::calls::{CallEntry, Event, Leave, Level, OpenCall, Selection, Visitor};
 
 /// Callbacks for the begin and end of calls, in time order per thread.
 pub trait CallSink {
@@ -93,8 +93,8 @@ impl<S: CallSink> Visitor for OrderedCalls<S> {
     type Mark = ();
 
     #[inline]
-    fn enter(&mut self, entry: &Entry, _parent: Option<&Frame<()>>) {
-        let Entry { thread_id, function_id, start_ns, start_reason, depth, cpu, .. } = *entry;
+    fn enter(&mut self, entry: &CallEntry, _parent: Option<&OpenCall<()>>) {
+        let CallEntry { thread_id, function_id, start_ns, start_reason, depth, cpu, .. } = *entry;
         self.thread(thread_id).arguments.enter(depth);
         if let Some(range) = &self.time_ns {
             if start_ns < range.start {
@@ -115,7 +115,7 @@ impl<S: CallSink> Visitor for OrderedCalls<S> {
     }
 
     #[inline]
-    fn leave(&mut self, call: &Frame<()>, level: Level, leave: &Leave, _parent: Option<&Frame<()>>) {
+    fn leave(&mut self, call: &OpenCall<()>, level: Level, leave: &Leave, _parent: Option<&OpenCall<()>>) {
         let (Level { thread_id, depth, .. }, function_id) = (level, call.function_id);
         self.begin_early(thread_id, depth as usize + 1);
         let arguments = self.thread(thread_id).arguments.take(depth);
@@ -125,11 +125,11 @@ impl<S: CallSink> Visitor for OrderedCalls<S> {
         self.sink.end_call(thread_id, function_id, &end);
     }
 
-    fn argument(&mut self, _call: &Frame<()>, level: Level, value: u64) {
+    fn argument(&mut self, _call: &OpenCall<()>, level: Level, value: u64) {
         self.thread(level.thread_id).arguments.push(level.depth, value);
     }
 
-    fn orphan(&mut self, event: &Event, _cpu: Option<u32>, depth: u32, _parent: Option<&Frame<()>>) {
+    fn orphan(&mut self, event: &Event, _cpu: Option<u32>, depth: u32, _parent: Option<&OpenCall<()>>) {
         let Event { thread_id, function_id, ts_ns, .. } = *event;
         if self.time_ns.as_ref().is_some_and(|range| !range.contains(&ts_ns)) {
             return;

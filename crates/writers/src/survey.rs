@@ -7,13 +7,15 @@ use super::instants::Instants;
 use super::nesting::Nesting;
 use super::spans::Span;
 use super::{Error, Progress, Tables, drive};
-use perfuse_engine::calls::{Calls, Entry, Event, Frame, Leave, Level, Lost, Selection, Visitor};
+use perfuse_engine::calls::{
+    CallEntry, Calls, Event, Leave, Level, LostEntries, OpenCall, Selection, Visitor,
+};
 
 /// Facts about a trace that writers need before the first event.
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
     /// Calls that were open when the recording began.
-    pub lost: Lost,
+    pub lost: LostEntries,
     /// Keys of the threads present in the selected time, sorted.
     pub thread_ids: Vec<u32>,
     /// Time of the first event; `None` where there is none.
@@ -43,7 +45,7 @@ impl Survey {
             Span::read(&batch, selection, &mut spans)?;
         }
         let visitor = SurveyVisitor { nesting: Nesting::of(&spans), ..SurveyVisitor::default() };
-        let mut calls = Calls::new(visitor, selection.clone(), Lost::default());
+        let mut calls = Calls::new(visitor, selection.clone(), LostEntries::default());
         drive((tables.call_events)(), &mut calls, progress, |_| false)?;
         let (mut visitor, lost) = calls.finish();
         let num_events = visitor.num_rows;
@@ -136,16 +138,16 @@ impl Visitor for SurveyVisitor {
     type Mark = ();
 
     #[inline]
-    fn enter(&mut self, entry: &Entry, _parent: Option<&Frame<()>>) {
+    fn enter(&mut self, entry: &CallEntry, _parent: Option<&OpenCall<()>>) {
         self.nesting.edge(entry.thread_id, entry.start_ns, entry.depth, entry.depth + 1);
     }
 
     #[inline]
-    fn leave(&mut self, _call: &Frame<()>, level: Level, leave: &Leave, _parent: Option<&Frame<()>>) {
+    fn leave(&mut self, _call: &OpenCall<()>, level: Level, leave: &Leave, _parent: Option<&OpenCall<()>>) {
         self.nesting.edge(level.thread_id, leave.end_ns, level.depth + 1, level.depth);
     }
 
-    fn orphan(&mut self, event: &Event, _cpu: Option<u32>, depth: u32, _parent: Option<&Frame<()>>) {
+    fn orphan(&mut self, event: &Event, _cpu: Option<u32>, depth: u32, _parent: Option<&OpenCall<()>>) {
         self.nesting.edge(event.thread_id, event.ts_ns, depth, depth);
     }
 

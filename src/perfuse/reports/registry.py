@@ -138,10 +138,9 @@ def choose_kind(profile: Profile, flags: Sequence[str]) -> ReportKind:
 
 def kind_of_file_name(name: str) -> ReportKind | None:
     """The kind of report that a file of this name usually gets; None for a name that matches no format."""
-    rows: list[Any] = list(_core.formats())
-    for row in rows:
-        if any(fnmatch(name, pattern) for pattern in row.get("patterns", ())):
-            return next((kind for kind in REPORTS if kind.name == row.get("report")), None)
+    for row in _core.formats():
+        if any(fnmatch(name, pattern) for pattern in row["patterns"]):
+            return next(kind for kind in REPORTS if kind.name == row["report"])
     return None
 
 

@@ -159,10 +159,10 @@ const SECTION_NAMES: &str = ".shstrtab";
 // perf considers a symbol to be code where its section has "text" in its name.
 const ABSENT_TEXT: &str = ".text.absent";
 
-type SectionContents = (&'static str, elf::SectionType, elf::SectionFlags, Vec<u8>);
+type NamedSection = (&'static str, elf::SectionType, elf::SectionFlags, Vec<u8>);
 
 /// The sections after the code, in the order [`SectionIndex`] numbers them.
-fn sections(symbols: SymbolSection, debug: DwarfSections) -> Vec<SectionContents> {
+fn sections(symbols: SymbolSection, debug: DwarfSections) -> Vec<NamedSection> {
     let none = elf::SectionFlags(0);
     let mut sections = vec![
         (".symtab", elf::SHT_SYMTAB, none, symbols.table.bytes),

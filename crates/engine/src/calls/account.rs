@@ -1,82 +1,52 @@
-//! What the calls of a trace cost, in one pass.
+//! The cost of the calls of a trace, in one pass.
 
 use arrow_array::RecordBatch;
 use perfuse_tables::CallRows;
 use perfuse_tables::access::ColumnError;
 
-use super::durations::Rank;
-use super::events::Event;
-use super::migrations::Threads;
-use super::paths::{PathRow, Paths};
-use super::selection::Selection;
-use super::series::Counts;
-use super::statistics::By;
-use super::tree::Tree;
-use super::visitor::{Entry, Frame, Leave, Level, Visitor};
+use super::paths::{CallPaths, PathRow};
+use super::segment::Accountant;
+use super::selection::{Options, Selection};
+use super::series::EndCounts;
 use super::{graph, segment, statistics};
-
-/// What to look at, and what to tell of it.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Threads and time.
-    pub selection: Selection,
-    /// What functions are told apart by.
-    pub by: By,
-    /// How percentiles are taken.
-    pub rank: Rank,
-    /// Keys of the functions to tell figures of, sorted; all where none.
-    pub functions: Option<Vec<u32>>,
-    /// Only durations of calls that were made while the function was already on the stack.
-    pub recursive_only: bool,
-    /// Figures by who calls whom too.
-    pub edges: bool,
-}
-
-impl Options {
-    /// Whether figures of a function are to be told.
-    pub(super) fn has(&self, function_id: u32) -> bool {
-        self.functions.as_ref().is_none_or(|functions| functions.binary_search(&function_id).is_ok())
-    }
-}
 
 /// Numbers of the whole selection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Rows of `call_events`.
+pub struct CallTotals {
+    /// Number of rows of `call_events`.
     pub num_events: u64,
-    /// Calls.
+    /// Number of calls.
     pub num_calls: u64,
-    /// Those of them that did not simply begin and end.
-    pub counts: Counts,
+    /// Numbers of calls that did not simply begin and end.
+    pub counts: EndCounts,
     /// First and last time stamp.
     pub span_ns: Option<(i64, i64)>,
 }
 
-/// What calls cost.
+/// The cost of calls.
 #[derive(Debug)]
 pub struct Account {
-    /// One row a function, told apart as was asked.
+    /// One row per function and group.
     pub functions: RecordBatch,
-    /// One row a caller and callee, where that was asked.
+    /// One row per caller and callee, where requested.
     pub edges: Option<RecordBatch>,
-    /// One row a thread.
+    /// One row per thread.
     pub threads: RecordBatch,
-    /// One row a thread and pair of processors it went between.
+    /// One row per thread and pair of processors that it migrated between.
     pub migrations: RecordBatch,
     /// Every call path.
-    pub paths: Paths,
-    /// What threads spent in them.
+    pub paths: CallPaths,
+    /// Calls and time of threads in them.
     pub path_rows: Vec<PathRow>,
-    /// Of all functions, whichever were asked for.
-    pub totals: Totals,
+    /// Totals of all functions, whichever were requested.
+    pub totals: CallTotals,
 }
 
-/// Accounts for the calls of `call_events`, in segments that follow each other, which are asked for once more where calls were
-/// already open when a recording began; and for those of `call_sums`, which are left out where a time is selected: they have
-/// none.
+/// Adds up the calls of `call_events`, in segments that follow each other, and of `call_sums`, which have no time and are left
+/// out where a time is selected. `segments` is called again where calls were already open when a recording began.
 ///
 /// # Errors
-/// [`ColumnError`] when the batches are not of these tables.
+/// [`ColumnError`] when the batches do not have the columns of these tables.
 pub fn account<B: Iterator<Item: Into<CallRows>> + Send>(
     segments: impl Fn() -> Vec<B>,
     mut sums: impl Iterator<Item = RecordBatch>,
@@ -86,9 +56,9 @@ pub fn account<B: Iterator<Item: Into<CallRows>> + Send>(
     if options.selection.time_ns.is_none() {
         sums.try_for_each(|batch| tree.add_sums(&batch))?;
     }
-    let mut paths = Paths::default();
+    let mut paths = CallPaths::default();
     let path_rows = paths.add(&tree);
-    let totals = Totals {
+    let totals = CallTotals {
         num_events: threads.num_events(),
         num_calls: tree.nodes.iter().map(|node| node.num_calls).sum(),
         counts: tree.counts(),
@@ -105,7 +75,7 @@ pub fn account<B: Iterator<Item: Into<CallRows>> + Send>(
     })
 }
 
-/// What threads spent in each path, of a part of what `paths` are of.
+/// Calls and time of threads in each path, of a selection of the calls that `paths` was made of.
 ///
 /// # Errors
 /// [`ColumnError`]
@@ -113,7 +83,7 @@ pub fn path_rows<B: Iterator<Item: Into<CallRows>> + Send>(
     segments: impl Fn() -> Vec<B>,
     mut sums: impl Iterator<Item = RecordBatch>,
     selection: &Selection,
-    paths: &Paths,
+    paths: &CallPaths,
 ) -> Result<Vec<PathRow>, ColumnError> {
     let options = Options { selection: selection.clone(), functions: Some(Vec::new()), ..Options::default() };
     let Accountant { mut tree, .. } = segment::visit(segments, &options)?;
@@ -121,48 +91,4 @@ pub fn path_rows<B: Iterator<Item: Into<CallRows>> + Send>(
         sums.try_for_each(|batch| tree.add_sums(&batch))?;
     }
     Ok(paths.rows(&tree))
-}
-
-/// Adds up calls and looks at threads at once.
-#[derive(Debug)]
-pub(super) struct Accountant {
-    pub tree: Tree,
-    pub threads: Threads,
-}
-
-impl Accountant {
-    pub fn new(options: &Options) -> Self {
-        Self { tree: Tree::new(options), threads: Threads::new(options.selection.time_ns.clone()) }
-    }
-}
-
-impl Visitor for Accountant {
-    type Mark = u32;
-
-    #[inline(always)]
-    fn enter(&mut self, entry: &Entry, parent: Option<&Frame<u32>>) -> u32 {
-        self.tree.enter(entry, parent)
-    }
-
-    #[inline(always)]
-    fn leave(&mut self, call: &Frame<u32>, level: Level, leave: &Leave, parent: Option<&Frame<u32>>) {
-        self.tree.leave(call, level, leave, parent);
-    }
-
-    fn orphan(&mut self, event: &Event, cpu: Option<u32>, depth: u32, parent: Option<&Frame<u32>>) {
-        self.tree.orphan(event, cpu, depth, parent);
-    }
-
-    fn leave_earlier(&mut self, thread_id: u32) {
-        self.tree.leave_earlier(thread_id);
-    }
-
-    fn rows(
-        &mut self,
-        thread_id: u32,
-        cpu: Option<u32>,
-        times: impl DoubleEndedIterator<Item = i64> + ExactSizeIterator,
-    ) {
-        self.threads.rows(thread_id, cpu, times);
-    }
 }

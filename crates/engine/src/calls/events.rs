@@ -9,7 +9,7 @@ use perfuse_tables::{CallEvent, CallRow, EndReason};
 
 /// The columns of a batch.
 #[derive(Debug)]
-pub struct Events<'a> {
+pub struct EventColumns<'a> {
     ts_ns: &'a [i64],
     threads: &'a [u32],
     kinds: Chosen<'a, CallEvent>,
@@ -37,7 +37,7 @@ pub struct Event {
     pub ts_ns: i64,
     /// Thread.
     pub thread_id: u32,
-    /// What it tells.
+    /// Its kind.
     pub kind: CallEvent,
     /// Function.
     pub function_id: u32,
@@ -48,7 +48,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// Of a row.
+    /// The event of a row.
     #[inline(always)]
     pub(super) fn of(row: &CallRow, thread_id: u32, source_id: u32) -> Self {
         let CallRow { ts_ns, record_offset, function_id, kind } = *row;
@@ -61,7 +61,7 @@ impl Event {
         self.kind == CallEvent::Exit && self.function_id == entry.function_id
     }
 
-    /// How the call ends that it is the exit of.
+    /// How the call of this exit ends.
     #[must_use]
     pub fn end_reason(&self) -> EndReason {
         match self.kind {
@@ -72,7 +72,7 @@ impl Event {
     }
 }
 
-impl<'a> Events<'a> {
+impl<'a> EventColumns<'a> {
     /// The columns of a batch of `call_events`.
     ///
     /// # Errors
@@ -135,7 +135,7 @@ impl<'a> Events<'a> {
         })
     }
 
-    /// How many rows from `row` on are of its thread, file and processor.
+    /// Number of rows from `row` on with its thread, file and processor.
     #[must_use]
     pub fn run(&self, row: usize) -> usize {
         let rest =

@@ -1,15 +1,15 @@
-//! What calls cost, by who calls whom.
+//! The cost of calls, by caller and callee.
 
 use arrow_array::RecordBatch;
 
 use super::durations::Rank;
 use super::statistics::{figures, keys, recursion, rows};
-use super::tree::Tree;
+use super::tree::CallPathTree;
 use crate::batch;
 
-/// One row a caller and the function it calls, the caller null for outermost calls: what these calls cost, in nanoseconds.
-/// `recursive_calls` and `total_ns` look at this pair: a call is recursive where another from the same caller is open.
-pub fn edges(tree: &mut Tree, rank: Rank) -> RecordBatch {
+/// One row per caller and callee, the caller null for outermost calls: the cost of these calls, in nanoseconds.
+/// `recursive_calls` and `total_ns` refer to this pair: a call is recursive where another from the same caller is open.
+pub fn edges(tree: &mut CallPathTree, rank: Rank) -> RecordBatch {
     let series = std::mem::take(&mut tree.edges);
     let nodes = &tree.nodes;
     let caller = |parent: u32| nodes.get(parent as usize).map_or(0, |parent| u64::from(parent.function_id));

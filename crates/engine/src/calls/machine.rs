@@ -1,10 +1,11 @@
-//! The stack of each thread, and who is told of it.
+//! Rebuilds the stack of each thread from events, and calls a visitor for each call.
 //!
 //! An exit closes the nearest open call of its function; calls above it were left without one (an exception, `longjmp`)
-//! and end there too, as unwound. An exit of a function that is not open, on an empty stack, is that of a call whose
-//! entry was lost at the start: it was around everything before it, which is only known behind, so a second pass starts
-//! with those calls open: they end with these exits and no others.
+//! and end there too, as unwound. An exit of a function that is not open, on an empty stack, is of a call whose entry was
+//! lost at the start. That call was around all events before it, which is only known at its exit, so a second pass starts
+//! with such calls open: they end with these exits and no others.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use arrow_array::RecordBatch;
@@ -12,50 +13,79 @@ use perfuse_tables::access::ColumnError;
 use perfuse_tables::{CallEvent, CallRow, CallRows, CallRun, EndReason, StartReason};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::events::{Event, Events};
-use super::segment::Before;
+use super::events::{Event, EventColumns};
 use super::selection::Selection;
-use super::thread::Thread;
-use super::visitor::{Entry, Frame, Leave, Level, Visitor};
+use super::thread::ThreadStack;
+use super::visitor::{CallEntry, Leave, Level, OpenCall, Visitor};
 
-/// Calls whose entries were lost at the start, by file and thread: as their exits came, so innermost first.
+/// Calls whose entries were lost at the start, by file and thread, in the order of their exits: innermost first.
 #[derive(Clone, Debug, Default)]
-pub struct Lost(FxHashMap<(u32, u32), Vec<u32>>);
+pub struct LostEntries(FxHashMap<(u32, u32), Vec<u32>>);
 
-impl Lost {
+impl LostEntries {
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The threads they are of.
+    /// Their threads.
     #[must_use]
     pub fn threads(&self) -> FxHashSet<u32> {
         self.0.keys().map(|&(_, thread_id)| thread_id).collect()
     }
 
-    /// How many there are.
+    /// Their number.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.values().map(Vec::len).sum()
     }
 }
 
-/// The stacks of all threads. A thread has one in each file it is in: files come one after the other.
+/// The events of a segment that are about calls from before it.
+#[derive(Debug, Default)]
+pub(super) struct EarlierCalls {
+    /// By thread.
+    pub exits: FxHashMap<u32, VecDeque<EarlierExit>>,
+    /// Whether an exit may be of an earlier call or of none.
+    pub is_ambiguous: bool,
+}
+
+/// The exit of an earlier call.
+#[derive(Debug)]
+pub(super) struct EarlierExit {
+    /// Number of such exits before it in its thread.
+    pub index: usize,
+    pub event: Event,
+    pub cpu: Option<u32>,
+}
+
+impl EarlierCalls {
+    /// Stores an exit; `is_outermost` where no call of the segment is open.
+    pub fn exit(&mut self, event: Event, cpu: Option<u32>, is_outermost: bool) {
+        if is_outermost {
+            let exits = self.exits.entry(event.thread_id).or_default();
+            exits.push_back(EarlierExit { index: exits.len(), event, cpu });
+        } else {
+            self.is_ambiguous = true;
+        }
+    }
+}
+
+/// The stacks of all threads. A thread has one in each file; files follow each other.
 #[derive(Debug)]
 pub struct Calls<V: Visitor> {
     pub(super) visitor: V,
     selection: Selection,
     pub(super) source_id: u32,
-    pub(super) threads: Vec<Option<Thread<V::Mark>>>,
-    lost: Lost,
-    orphans: Lost,
-    /// Where the events are a segment of all: what they tell of calls that began before it.
-    pub(super) before: Option<Before>,
+    pub(super) threads: Vec<Option<ThreadStack<V::Mark>>>,
+    lost: LostEntries,
+    orphans: LostEntries,
+    /// Where the events are a segment: its events about earlier calls.
+    pub(super) before: Option<EarlierCalls>,
 }
 
-/// Tells a visitor of all calls. Where entries were lost at the start there are two passes, each with a visitor of its own.
+/// Calls a visitor for all calls. Where entries were lost at the start there are two passes, each with a visitor of its own.
 ///
 /// # Errors
 /// [`ColumnError`] when the batches are not of `call_events`.
@@ -64,7 +94,7 @@ pub fn visit<V: Visitor, B: Iterator<Item = RecordBatch>>(
     selection: &Selection,
     visitor: impl Fn() -> V,
 ) -> Result<V, ColumnError> {
-    let mut calls = Calls::new(visitor(), selection.clone(), Lost::default());
+    let mut calls = Calls::new(visitor(), selection.clone(), LostEntries::default());
     events().try_for_each(|batch| calls.push(&batch))?;
     let (first, lost) = calls.finish();
     if lost.is_empty() {
@@ -78,27 +108,30 @@ pub fn visit<V: Visitor, B: Iterator<Item = RecordBatch>>(
 
 impl<V: Visitor> Calls<V> {
     /// No events yet; calls in `lost` are open from the start.
-    pub fn new(visitor: V, selection: Selection, lost: Lost) -> Self {
-        let (threads, orphans) = (Vec::new(), Lost::default());
+    pub fn new(visitor: V, selection: Selection, lost: LostEntries) -> Self {
+        let (threads, orphans) = (Vec::new(), LostEntries::default());
         Self { visitor, selection, source_id: 0, threads, lost, orphans, before: None }
     }
 
-    /// The same for a segment of the events, without what came before it.
+    /// The same for a segment of the events, without the events before it.
     pub(super) fn segment(visitor: V, selection: Selection) -> Self {
-        Self { before: Some(Before::default()), ..Self::new(visitor, selection, Lost::default()) }
+        Self {
+            before: Some(EarlierCalls::default()),
+            ..Self::new(visitor, selection, LostEntries::default())
+        }
     }
 
-    /// Who is told.
+    /// The visitor.
     pub fn visitor(&mut self) -> &mut V {
         &mut self.visitor
     }
 
-    /// Takes a batch of `call_events`.
+    /// Adds a batch of `call_events`.
     ///
     /// # Errors
     /// [`ColumnError`]
     pub fn push(&mut self, batch: &RecordBatch) -> Result<(), ColumnError> {
-        let events = Events::new(batch)?;
+        let events = EventColumns::new(batch)?;
         let mut row = 0;
         while row < events.len() {
             let Event { thread_id, source_id, .. } = events.get(row);
@@ -112,7 +145,7 @@ impl<V: Visitor> Calls<V> {
         Ok(())
     }
 
-    /// Takes rows of `call_events`, in whatever shape.
+    /// Adds rows of `call_events`, of either kind.
     ///
     /// # Errors
     /// [`ColumnError`]
@@ -122,22 +155,22 @@ impl<V: Visitor> Calls<V> {
             CallRows::Run(run) => {
                 self.enter_source(run.source_id);
                 if self.selection.has(run.thread_id) {
-                    self.lean_run(run);
+                    self.add_run(run);
                 }
             }
         }
         Ok(())
     }
 
-    fn lean_run(&mut self, CallRun { thread_id, source_id, rows }: &CallRun) {
+    fn add_run(&mut self, CallRun { thread_id, source_id, rows }: &CallRun) {
         let event = |row: &CallRow| Event::of(row, *thread_id, *source_id);
         let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return };
         self.run(rows.iter().map(|row| (0, event(row))), [first, last].map(event), None, |_| 0);
         self.visitor.rows(*thread_id, None, rows.iter().map(|row| row.ts_ns));
     }
 
-    /// Takes rows of one thread on one processor.
-    fn batch_run(&mut self, events: &Events<'_>, rows: Range<usize>) {
+    /// Adds rows of one thread on one processor.
+    fn batch_run(&mut self, events: &EventColumns<'_>, rows: Range<usize>) {
         let ends = [events.get(rows.start), events.get(rows.end.saturating_sub(1))];
         let cpu = events.cpu(rows.start);
         self.run(events.iter(rows.clone()), ends, cpu, |row| events.value(row));
@@ -145,8 +178,8 @@ impl<V: Visitor> Calls<V> {
         self.visitor.rows(thread_id, cpu, events.times(rows).iter().copied());
     }
 
-    /// Takes events of one thread on one processor, with the numbers of their rows, the first and the last of them once more,
-    /// and what an argument in a row is.
+    /// Adds events of one thread on one processor, with the numbers of their rows, also the first and the last of them, and a
+    /// function that returns the argument in a row.
     #[inline]
     fn run(
         &mut self,
@@ -159,11 +192,11 @@ impl<V: Visitor> Calls<V> {
         while let Some((row, event)) = events.next() {
             match event.kind {
                 CallEvent::Enter => {
-                    let mut behind = events.clone();
-                    match behind.next() {
+                    let mut after = events.clone();
+                    match after.next() {
                         Some((_, exit)) if exit.is_exit_of(&event) => {
                             self.leaf(&mut thread, &event, &exit, cpu);
-                            events = behind;
+                            events = after;
                         }
                         _ => self.enter(&mut thread, &event, cpu, StartReason::Entry),
                     }
@@ -185,15 +218,15 @@ impl<V: Visitor> Calls<V> {
         self.put_thread(thread);
     }
 
-    pub(super) fn put_thread(&mut self, thread: Thread<V::Mark>) {
+    pub(super) fn put_thread(&mut self, thread: ThreadStack<V::Mark>) {
         let index = thread.first.0.thread_id as usize;
         if let Some(slot) = self.threads.get_mut(index) {
             *slot = Some(thread);
         }
     }
 
-    /// The thread of an event, which is its first if it was not seen yet.
-    pub(super) fn take_thread(&mut self, event: &Event, cpu: Option<u32>) -> Thread<V::Mark> {
+    /// The thread of an event; the event is its first where the thread is new.
+    pub(super) fn take_thread(&mut self, event: &Event, cpu: Option<u32>) -> ThreadStack<V::Mark> {
         let index = event.thread_id as usize;
         if index >= self.threads.len() {
             self.threads.resize_with(index.saturating_add(1), || None);
@@ -204,9 +237,10 @@ impl<V: Visitor> Calls<V> {
         }
     }
 
-    fn begin(&mut self, first: &Event, cpu: Option<u32>) -> Thread<V::Mark> {
+    fn begin(&mut self, first: &Event, cpu: Option<u32>) -> ThreadStack<V::Mark> {
         let (last_ns, last_offset) = (first.ts_ns, first.record_offset);
-        let mut thread = Thread { first: (*first, cpu), stack: Vec::new(), open: None, last_ns, last_offset };
+        let mut thread =
+            ThreadStack { first: (*first, cpu), stack: Vec::new(), open: None, last_ns, last_offset };
         let lost = self.lost.0.remove(&(first.source_id, first.thread_id)).unwrap_or_default();
         for function_id in lost.into_iter().rev() {
             self.enter(&mut thread, &Event { function_id, ..*first }, cpu, StartReason::Lost);
@@ -214,11 +248,11 @@ impl<V: Visitor> Calls<V> {
         thread
     }
 
-    // Inlined, as are the others: handing events and calls over through memory costs half the time of all.
+    // Inlined, as are the others: passing events and calls through memory takes half of the whole time.
     #[inline(always)]
     fn enter(
         &mut self,
-        thread: &mut Thread<V::Mark>,
+        thread: &mut ThreadStack<V::Mark>,
         event: &Event,
         cpu: Option<u32>,
         start_reason: StartReason,
@@ -227,26 +261,34 @@ impl<V: Visitor> Calls<V> {
         thread.push(call);
     }
 
-    /// A call that begins, not on the stack yet.
+    /// A call that begins, which is not on the stack yet.
     #[inline(always)]
     fn begun(
         &mut self,
-        thread: &Thread<V::Mark>,
+        thread: &ThreadStack<V::Mark>,
         event: &Event,
         cpu: Option<u32>,
         start_reason: StartReason,
-    ) -> Frame<V::Mark> {
+    ) -> OpenCall<V::Mark> {
         let Event { ts_ns: start_ns, thread_id, function_id, source_id, record_offset, .. } = *event;
         let depth = thread.stack.len() as u32;
-        let entry =
-            Entry { thread_id, function_id, start_ns, start_reason, cpu, depth, source_id, record_offset };
+        let entry = CallEntry {
+            thread_id,
+            function_id,
+            start_ns,
+            start_reason,
+            cpu,
+            depth,
+            source_id,
+            record_offset,
+        };
         let mark = self.visitor.enter(&entry, thread.stack.last());
-        Frame { start_ns, function_id, start_reason, mark, children_ns: 0 }
+        OpenCall { start_ns, function_id, start_reason, mark, children_ns: 0 }
     }
 
-    /// A call with none in it, which most are: it need not be put on the stack.
+    /// A call without calls in it, which most are: it is not put on the stack.
     #[inline(always)]
-    fn leaf(&mut self, thread: &mut Thread<V::Mark>, event: &Event, exit: &Event, cpu: Option<u32>) {
+    fn leaf(&mut self, thread: &mut ThreadStack<V::Mark>, event: &Event, exit: &Event, cpu: Option<u32>) {
         let call = self.begun(thread, event, cpu, StartReason::Entry);
         let end = (exit.ts_ns, EndReason::Exit, exit.record_offset);
         self.ended(event.thread_id, &call, &mut thread.stack, end);
@@ -255,7 +297,7 @@ impl<V: Visitor> Calls<V> {
     #[inline(always)]
     pub(super) fn exit(
         &mut self,
-        thread: &mut Thread<V::Mark>,
+        thread: &mut ThreadStack<V::Mark>,
         event: &Event,
         cpu: Option<u32>,
         reason: EndReason,
@@ -268,9 +310,9 @@ impl<V: Visitor> Calls<V> {
         self.close(thread, event.ts_ns, reason, event.record_offset);
     }
 
-    /// Closes what lies above the nearest open call of the event's function; false where there is none.
+    /// Closes the calls above the nearest open call of the event's function; false where there is none.
     #[cold]
-    fn unwind(&mut self, thread: &mut Thread<V::Mark>, event: Event, cpu: Option<u32>) -> bool {
+    fn unwind(&mut self, thread: &mut ThreadStack<V::Mark>, event: Event, cpu: Option<u32>) -> bool {
         if !thread.has_open(event.function_id) {
             if let Some(before) = &mut self.before {
                 if thread.stack.is_empty() {
@@ -295,7 +337,13 @@ impl<V: Visitor> Calls<V> {
     }
 
     #[inline(always)]
-    fn close(&mut self, thread: &mut Thread<V::Mark>, end_ns: i64, reason: EndReason, record_offset: u64) {
+    fn close(
+        &mut self,
+        thread: &mut ThreadStack<V::Mark>,
+        end_ns: i64,
+        reason: EndReason,
+        record_offset: u64,
+    ) {
         let Some((call, around)) = thread.stack.split_last_mut() else { return };
         if let Some(open) = &mut thread.open
             && call.start_reason == StartReason::Entry
@@ -310,16 +358,16 @@ impl<V: Visitor> Calls<V> {
         thread.stack.pop();
     }
 
-    /// Tells of the end of a call within others.
+    /// Reports the end of a call within others.
     #[inline(always)]
     fn ended(
         &mut self,
         thread_id: u32,
-        call: &Frame<V::Mark>,
-        around: &mut [Frame<V::Mark>],
+        call: &OpenCall<V::Mark>,
+        around: &mut [OpenCall<V::Mark>],
         (end_ns, reason, record_offset): (i64, EndReason, u64),
     ) {
-        let Frame { start_ns, start_reason, .. } = *call;
+        let OpenCall { start_ns, start_reason, .. } = *call;
         let mut leave =
             Leave { start_ns, start_reason, end_ns, reason, duration_ns: 0, self_ns: 0, record_offset };
         if self.selection.time_ns.as_ref().is_some_and(|range| !leave.cut(range)) {
@@ -336,7 +384,7 @@ impl<V: Visitor> Calls<V> {
         self.visitor.leave(call, level, &leave, around.last());
     }
 
-    /// The events that follow are of that file.
+    /// Starts the events of a file.
     pub(super) fn enter_source(&mut self, source_id: u32) {
         if source_id == self.source_id {
             return;
@@ -350,7 +398,7 @@ impl<V: Visitor> Calls<V> {
         self.source_id = source_id;
     }
 
-    /// Closes what is still open, where the recording of its thread ends.
+    /// Closes the calls that are still open, at the end of the recording of their thread.
     fn end_source(&mut self) {
         for mut thread in std::mem::take(&mut self.threads).into_iter().flatten() {
             while !thread.stack.is_empty() {
@@ -360,10 +408,10 @@ impl<V: Visitor> Calls<V> {
         }
     }
 
-    /// Closes what is still open. Gives the visitor back, and the calls whose entries were lost: where there are any, what
-    /// it was told has not all the calls around it.
+    /// Closes the calls that are still open. Returns the visitor, and the calls whose entries were lost: where there are any, the
+    /// visitor was called without these calls around the others.
     #[must_use]
-    pub fn finish(mut self) -> (V, Lost) {
+    pub fn finish(mut self) -> (V, LostEntries) {
         self.end_source();
         (self.visitor, self.orphans)
     }

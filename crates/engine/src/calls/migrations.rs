@@ -1,4 +1,4 @@
-//! Threads: when they were seen, how much they did, and how they went from processor to processor.
+//! Activity of threads: time span, number of calls, and migrations between processors.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -7,18 +7,19 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array, UInt64Array};
 
 use super::statistics::keys;
-use super::tree::Tree;
+use super::tree::CallPathTree;
 use crate::batch;
 
-/// What was seen of each thread.
+/// The activity of each thread.
 #[derive(Debug, Default)]
-pub struct Threads {
+pub struct ThreadActivities {
     time_ns: Option<Range<i64>>,
-    threads: Vec<Seen>,
+    threads: Vec<ThreadActivity>,
 }
 
+/// The activity of a thread.
 #[derive(Clone, Debug, Default)]
-struct Seen {
+struct ThreadActivity {
     num_events: u64,
     first_ns: i64,
     last_ns: i64,
@@ -27,14 +28,14 @@ struct Seen {
     migrations: BTreeMap<(u32, u32), u64>,
 }
 
-impl Threads {
-    /// Nothing was seen yet. Only events within `time_ns` will be.
+impl ThreadActivities {
+    /// No activity yet. Only events within `time_ns` are counted.
     #[must_use]
     pub fn new(time_ns: Option<Range<i64>>) -> Self {
         Self { time_ns, threads: Vec::new() }
     }
 
-    /// Rows of one thread on one processor.
+    /// Adds rows of one thread on one processor.
     pub fn rows(
         &mut self,
         thread_id: u32,
@@ -43,7 +44,7 @@ impl Threads {
     ) {
         let index = thread_id as usize;
         if index >= self.threads.len() {
-            self.threads.resize(index.saturating_add(1), Seen::default());
+            self.threads.resize(index.saturating_add(1), ThreadActivity::default());
         }
         let Some(seen) = self.threads.get_mut(index) else { return };
         match &self.time_ns {
@@ -55,10 +56,10 @@ impl Threads {
         }
     }
 
-    /// What was seen later.
+    /// Adds the activity of later events.
     pub(super) fn append(&mut self, later: Self) {
         if later.threads.len() > self.threads.len() {
-            self.threads.resize(later.threads.len(), Seen::default());
+            self.threads.resize(later.threads.len(), ThreadActivity::default());
         }
         self.threads.iter_mut().zip(later.threads).for_each(|(seen, later)| seen.append(later));
     }
@@ -76,7 +77,7 @@ impl Threads {
         Some((seen().map(|seen| seen.first_ns).min()?, seen().map(|seen| seen.last_ns).max()?))
     }
 
-    /// One row a thread and pair of processors: `thread_id, from_cpu, to_cpu, num_migrations`.
+    /// One row per thread and pair of processors: `thread_id, from_cpu, to_cpu, num_migrations`.
     #[must_use]
     pub fn migrations(&self) -> RecordBatch {
         let rows = || {
@@ -93,11 +94,11 @@ impl Threads {
         ])
     }
 
-    /// One row a thread: `thread_id, first_ns, last_ns, num_events, num_calls, max_depth, busy_ns, num_migrations`. Depth is
+    /// One row per thread: `thread_id, first_ns, last_ns, num_events, num_calls, max_depth, busy_ns, num_migrations`. Depth is
     /// the number of calls on the stack, busy the time in calls. Times are null where only sums were recorded.
     #[must_use]
-    pub fn batch(&self, tree: &Tree) -> RecordBatch {
-        let mut done: BTreeMap<u32, Done> = BTreeMap::new();
+    pub fn batch(&self, tree: &CallPathTree) -> RecordBatch {
+        let mut done: BTreeMap<u32, ThreadCalls> = BTreeMap::new();
         for (node, place) in tree.nodes.iter().zip(&tree.places).filter(|(node, _)| node.num_calls > 0) {
             let done = done.entry(place.thread_id).or_default();
             done.num_calls = done.num_calls.saturating_add(node.num_calls);
@@ -107,12 +108,12 @@ impl Threads {
         for (thread_id, _) in (0..).zip(&self.threads).filter(|(_, seen)| seen.num_events > 0) {
             done.entry(thread_id).or_default();
         }
-        let none = Seen::default();
+        let none = ThreadActivity::default();
         let seen = || done.keys().map(|&thread| self.threads.get(thread as usize).unwrap_or(&none));
-        let time = |value: fn(&Seen) -> i64| -> ArrayRef {
+        let time = |value: fn(&ThreadActivity) -> i64| -> ArrayRef {
             Arc::new(seen().map(|seen| (seen.num_events > 0).then_some(value(seen))).collect::<Int64Array>())
         };
-        let number = |value: fn(&Done) -> u64| -> ArrayRef {
+        let number = |value: fn(&ThreadCalls) -> u64| -> ArrayRef {
             Arc::new(UInt64Array::from_iter_values(done.values().map(value)))
         };
         let depths = UInt32Array::from_iter_values(done.values().map(|done| done.max_depth));
@@ -131,14 +132,15 @@ impl Threads {
     }
 }
 
+/// Sums over the calls of a thread.
 #[derive(Default)]
-struct Done {
+struct ThreadCalls {
     num_calls: u64,
     max_depth: u32,
     busy_ns: u64,
 }
 
-impl Seen {
+impl ThreadActivity {
     fn rows(
         &mut self,
         cpu: Option<u32>,
@@ -155,11 +157,11 @@ impl Seen {
         self.num_events = self.num_events.saturating_add(num_events);
         if let Some(cpu) = cpu {
             self.first_cpu.get_or_insert(cpu);
-            self.go_to(cpu);
+            self.migrate_to(cpu);
         }
     }
 
-    fn go_to(&mut self, cpu: u32) {
+    fn migrate_to(&mut self, cpu: u32) {
         match self.cpu.replace(cpu) {
             Some(before) if before != cpu => {
                 let count = self.migrations.entry((before, cpu)).or_default();
@@ -169,7 +171,7 @@ impl Seen {
         }
     }
 
-    /// What was seen later.
+    /// Adds the activity of later events.
     fn append(&mut self, later: Self) {
         if self.num_events == 0 || later.num_events == 0 {
             if self.num_events == 0 {
@@ -182,7 +184,7 @@ impl Seen {
         self.last_ns = self.last_ns.max(later.last_ns);
         if let (Some(first), Some(last)) = (later.first_cpu, later.cpu) {
             self.first_cpu.get_or_insert(first);
-            self.go_to(first);
+            self.migrate_to(first);
             self.cpu = Some(last);
         }
         for (pair, count) in later.migrations {

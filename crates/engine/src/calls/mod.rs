@@ -1,9 +1,9 @@
-//! Calls, out of the events that tell where they begin and end.
+//! Calls, rebuilt from the events of their begin and end.
 //!
-//! [`Calls`] rebuilds the stack of each thread and tells a [`Visitor`] of every call. [`account`] tells what calls cost: one
-//! pass adds them up by call path in a [`Tree`], of which everything else is made: figures of functions and of who calls
-//! whom, threads, and the `frames`, `stacks` and `samples` that profiles of samples consist of too. [`slices`] tells each
-//! call by itself.
+//! [`Calls`] rebuilds the stack of each thread and calls a [`Visitor`] for every call. [`account`] computes the cost of calls:
+//! one pass adds them up by call path in a [`CallPathTree`], the source of all other results: figures of functions and of pairs of
+//! caller and callee, threads, and the `frames`, `stacks` and `samples` that profiles of samples consist of. [`slices`]
+//! returns single calls.
 #![cfg_attr(
     not(test),
     deny(
@@ -35,19 +35,18 @@ mod thread;
 mod tree;
 mod visitor;
 
-pub use account::{Account, Options, Totals, account, path_rows};
+pub use account::{Account, CallTotals, account, path_rows};
 pub use durations::{Durations, Figures, Rank};
-pub use events::{Event, Events};
-pub use machine::{Calls, Lost, visit};
-pub use migrations::Threads;
-pub use paths::{PathRow, Paths};
+pub use events::{Event, EventColumns};
+pub use machine::{Calls, LostEntries, visit};
+pub use migrations::ThreadActivities;
+pub use paths::{CallPaths, PathRow};
 pub use sampled::{FirstKeys, Sampled};
-pub use selection::Selection;
-pub use series::Counts;
+pub use selection::{CallGrouping, Options, Selection};
+pub use series::EndCounts;
 pub use slices::{Slices, slices};
-pub use statistics::By;
-pub use tree::{Node, Tree};
-pub use visitor::{Entry, Frame, Leave, Level, Visitor};
+pub use tree::{CallPathTree, PathNode};
+pub use visitor::{CallEntry, Leave, Level, OpenCall, Visitor};
 
 /// Stands for "none" in columns of keys.
 const NONE: u32 = u32::MAX;

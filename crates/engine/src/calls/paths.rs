@@ -1,4 +1,4 @@
-//! Call paths: the tree of what calls what, the same for all threads, and what each thread spent where in it.
+//! Call paths: the call tree of all threads, and the calls and time of each thread in it.
 
 use std::sync::Arc;
 
@@ -7,36 +7,36 @@ use rustc_hash::FxHashMap;
 
 use super::NONE;
 use super::statistics::keys;
-use super::tree::{Node, Place, Tree};
+use super::tree::{CallPathTree, FirstCall, PathNode};
 use crate::batch;
 
-/// A function with all the functions that led to it.
+/// A function with the functions that called it, up to the outermost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Path {
-    /// Path of the caller, a lesser number; `u32::MAX` where it is outermost.
+pub struct CallPath {
+    /// Path of the caller, which has a lower number; `u32::MAX` where it is outermost.
     pub parent: u32,
     /// Function.
     pub function_id: u32,
-    /// Number of functions that led to it.
+    /// Number of callers.
     pub depth: u32,
 }
 
-/// What a thread spent in the calls of a path.
+/// The calls and time of a thread in a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathRow {
     /// Number of the path.
     pub path: u32,
     /// Thread.
     pub thread_id: u32,
-    /// How many calls.
+    /// Number of calls.
     pub num_calls: u64,
     /// Time in them.
     pub total_ns: u64,
-    /// Part of it that is in no call within them.
+    /// Part of it outside of the calls within them.
     pub self_ns: u64,
     /// Start of the first.
     pub first_ns: i64,
-    /// File the first is from.
+    /// File of the first.
     pub source_id: u32,
     /// Offset of its record.
     pub record_offset: u64,
@@ -44,40 +44,40 @@ pub struct PathRow {
 
 /// Every call path, once.
 #[derive(Clone, Debug, Default)]
-pub struct Paths {
-    all: Vec<Path>,
+pub struct CallPaths {
+    all: Vec<CallPath>,
     numbers: FxHashMap<(u32, u32), u32>,
 }
 
-impl Paths {
-    /// Puts the paths of a tree among them; what its threads spent in each, by path, then thread.
-    pub fn add(&mut self, tree: &Tree) -> Vec<PathRow> {
+impl CallPaths {
+    /// Adds the paths of a tree; returns the calls and time of its threads in each, by path, then thread.
+    pub fn add(&mut self, tree: &CallPathTree) -> Vec<PathRow> {
         rows(tree, |parent, function_id, depth| {
             let next = self.all.len() as u32;
             *self.numbers.entry((parent, function_id)).or_insert_with(|| {
-                self.all.push(Path { parent, function_id, depth });
+                self.all.push(CallPath { parent, function_id, depth });
                 next
             })
         })
     }
 
-    /// What the threads of a tree spent in each path. Its paths are among them: it is of a part of the same calls.
+    /// The calls and time of the threads of a tree in each path. The tree must be of a selection of the same calls.
     #[must_use]
-    pub fn rows(&self, tree: &Tree) -> Vec<PathRow> {
+    pub fn rows(&self, tree: &CallPathTree) -> Vec<PathRow> {
         rows(tree, |parent, function_id, _| self.numbers.get(&(parent, function_id)).copied().unwrap_or(NONE))
     }
 
-    /// All paths; the number of each is its place.
+    /// All paths, by number.
     #[must_use]
-    pub fn all(&self) -> &[Path] {
+    pub fn all(&self) -> &[CallPath] {
         &self.all
     }
 
-    /// One row a path and thread: `path_id, parent_path_id, function_id, depth, thread_id, num_calls, total_ns, self_ns,
-    /// first_ns`. A parent's number is less than its children's.
+    /// One row per path and thread: `path_id, parent_path_id, function_id, depth, thread_id, num_calls, total_ns, self_ns,
+    /// first_ns`. The number of a parent is lower than those of its children.
     #[must_use]
     pub fn batch(&self, rows: &[PathRow]) -> RecordBatch {
-        let none = Path { parent: NONE, function_id: NONE, depth: 0 };
+        let none = CallPath { parent: NONE, function_id: NONE, depth: 0 };
         let path = |row: &PathRow| self.all.get(row.path as usize).copied().unwrap_or(none);
         let number = |value: fn(&PathRow) -> u64| -> ArrayRef {
             Arc::new(UInt64Array::from_iter_values(rows.iter().map(value)))
@@ -97,8 +97,8 @@ impl Paths {
 }
 
 /// Rows of a tree, whose paths are numbered by parent, function and depth.
-fn rows(tree: &Tree, mut number: impl FnMut(u32, u32, u32) -> u32) -> Vec<PathRow> {
-    // What was entered outside of the selected time has no calls, nor has what it called.
+fn rows(tree: &CallPathTree, mut number: impl FnMut(u32, u32, u32) -> u32) -> Vec<PathRow> {
+    // Nodes outside of the selected time have no calls, and neither do their children.
     let mut has_calls: Vec<bool> = tree.nodes.iter().map(|node| node.num_calls > 0).collect();
     for (index, node) in tree.nodes.iter().enumerate().rev() {
         if has_calls.get(index) == Some(&true)
@@ -122,8 +122,8 @@ fn rows(tree: &Tree, mut number: impl FnMut(u32, u32, u32) -> u32) -> Vec<PathRo
         if node.num_calls == 0 || path == NONE {
             continue;
         }
-        let Node { num_calls, total_ns, self_ns, .. } = *node;
-        let Place { thread_id, first_ns, source_id, record_offset, .. } = *place;
+        let PathNode { num_calls, total_ns, self_ns, .. } = *node;
+        let FirstCall { thread_id, first_ns, source_id, record_offset, .. } = *place;
         rows.push(PathRow {
             path,
             thread_id,
@@ -136,7 +136,7 @@ fn rows(tree: &Tree, mut number: impl FnMut(u32, u32, u32) -> u32) -> Vec<PathRo
         });
     }
     rows.sort_by_key(|row| (row.path, row.thread_id, row.first_ns));
-    // Nodes told apart by processor are one path.
+    // Nodes of several processors are one path.
     rows.dedup_by(|row, sum| {
         let is_same = (row.path, row.thread_id) == (sum.path, sum.thread_id);
         if is_same {

@@ -1,4 +1,4 @@
-//! Traces as if they had been sampled: so all that looks at samples looks at them too.
+//! Traces in the form of samples, for analyses of samples.
 
 use arrow_array::RecordBatch;
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
@@ -7,7 +7,7 @@ use perfuse_tables::{frames, samples, stacks};
 use rustc_hash::FxHashMap;
 
 use super::NONE;
-use super::paths::{PathRow, Paths};
+use super::paths::{CallPaths, PathRow};
 use super::selection::Selection;
 
 /// First free keys.
@@ -33,7 +33,7 @@ pub struct Sampled {
 impl Sampled {
     /// Frames and stacks of all paths.
     #[must_use]
-    pub fn of(paths: &Paths, first: FirstKeys) -> Self {
+    pub fn of(paths: &CallPaths, first: FirstKeys) -> Self {
         let mut frames = frames::Builder::new();
         let mut stacks = stacks::Builder::new();
         let mut frame_of = FxHashMap::default();
@@ -53,8 +53,8 @@ impl Sampled {
         Self { frames: frames.finish(), stacks: stacks.finish() }
     }
 
-    /// Two rows of `samples` for what a thread spent in a path, by the time of its first call: event `wall-time` weighs own
-    /// time in nanoseconds, event `calls` weighs calls.
+    /// Two rows of `samples` per thread and path, by the time of the first call: event `wall-time` has the own time in
+    /// nanoseconds as its weight, event `calls` the number of calls.
     #[must_use]
     pub fn samples(rows: &[PathRow], first: FirstKeys) -> RecordBatch {
         let mut rows: Vec<&PathRow> = rows.iter().collect();

@@ -1,10 +1,11 @@
-//! A segment of the events, accounted for while those before it still are.
+//! Segments of the events, which are added up at the same time.
 //!
-//! Which calls are open where it begins is not known then. Its calls are put below roots that stand for them: one for what
-//! surrounds them at first, and another behind each call of before that ends in the segment. An exit where no call of the
-//! segment is open must be of such a call; it is kept. Once all before the segment is known, these exits are done, and what is
-//! below each root is hung where it belongs. Only an exit in the midst of calls of the segment, of a function that is not
-//! among them, may be of a call of before or of none: then the segment is gone through again, in its turn.
+//! The calls that are open at the start of a segment are not known at first. Its calls are added below roots that stand for
+//! them: one for the calls around the first event, and another after each earlier call that ends in the segment. An exit
+//! where no call of the segment is open must be of such an earlier call; it is stored. When all events before the segment are
+//! added up, the stored exits are executed, and the nodes below each root are attached to their parent. Only an exit within
+//! calls of the segment, of a function that is not among them, may be of an earlier call or of none: then the segment is read
+//! again, after those before it.
 
 use std::collections::VecDeque;
 
@@ -13,43 +14,15 @@ use perfuse_tables::access::ColumnError;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::account::{Accountant, Options};
 use super::events::Event;
-use super::machine::{Calls, Lost};
-use super::thread::Thread;
-use super::tree::Tree;
-use super::visitor::Frame;
+use super::machine::{Calls, EarlierExit, LostEntries};
+use super::migrations::ThreadActivities;
+use super::selection::Options;
+use super::thread::ThreadStack;
+use super::tree::CallPathTree;
+use super::visitor::{CallEntry, Leave, Level, OpenCall, Visitor};
 
-/// What a segment tells of calls that began before it.
-#[derive(Debug, Default)]
-pub(super) struct Before {
-    /// By thread.
-    exits: FxHashMap<u32, VecDeque<Exit>>,
-    /// Whether something may mean one thing or another.
-    pub is_ambiguous: bool,
-}
-
-/// The end of a call that began before.
-#[derive(Debug)]
-struct Exit {
-    /// How many there were earlier in its thread.
-    index: usize,
-    event: Event,
-    cpu: Option<u32>,
-}
-
-impl Before {
-    pub fn exit(&mut self, event: Event, cpu: Option<u32>, is_outermost: bool) {
-        if is_outermost {
-            let exits = self.exits.entry(event.thread_id).or_default();
-            exits.push_back(Exit { index: exits.len(), event, cpu });
-        } else {
-            self.is_ambiguous = true;
-        }
-    }
-}
-
-/// Accounts for events in segments that follow each other, about as many at a time as there are threads for it.
+/// Adds up events in segments that follow each other, about as many at a time as there are threads.
 ///
 /// # Errors
 /// [`ColumnError`] when the batches are not of `call_events`.
@@ -57,7 +30,7 @@ pub(super) fn visit<B: Iterator<Item: Into<CallRows>> + Send>(
     segments: impl Fn() -> Vec<B>,
     options: &Options,
 ) -> Result<Accountant, ColumnError> {
-    let (first, lost) = pass(&segments, options, Lost::default())?;
+    let (first, lost) = pass(&segments, options, LostEntries::default())?;
     if lost.is_empty() {
         return Ok(first);
     }
@@ -68,27 +41,27 @@ pub(super) fn visit<B: Iterator<Item: Into<CallRows>> + Send>(
 fn pass<B: Iterator<Item: Into<CallRows>> + Send>(
     segments: &impl Fn() -> Vec<B>,
     options: &Options,
-    lost: Lost,
-) -> Result<(Accountant, Lost), ColumnError> {
+    lost: LostEntries,
+) -> Result<(Accountant, LostEntries), ColumnError> {
     let mut calls = Calls::new(Accountant::new(options), options.selection.clone(), lost);
     let segments_in_turn = segments();
     let threads = rayon::current_num_threads();
-    // Where they are few, all at once: no thread waits for the others but in the end.
+    // Few segments are added up all at once, so that threads wait for each other only at the end.
     let are_few = segments_in_turn.len() <= threads.saturating_mul(2);
     let at_once = if are_few { segments_in_turn.len() } else { threads };
     let mut left = segments_in_turn.into_iter().enumerate();
     while let Some((_, next)) = left.next() {
         let later: Vec<_> = left.by_ref().take(at_once.saturating_sub(1)).collect();
-        let ahead = |(index, batches)| {
+        let add_up = |(index, batches)| {
             let mut calls = Calls::segment(Accountant::new(options), options.selection.clone());
             take(&mut calls, batches).map(|()| (index, calls))
         };
-        let (known, ahead) = rayon::join(
+        let (first, later) = rayon::join(
             || take(&mut calls, next),
-            || later.into_par_iter().with_max_len(1).map(ahead).collect::<Result<Vec<_>, _>>(),
+            || later.into_par_iter().with_max_len(1).map(add_up).collect::<Result<Vec<_>, _>>(),
         );
-        known?;
-        for (index, segment) in ahead? {
+        first?;
+        for (index, segment) in later? {
             if segment.is_ambiguous() {
                 let again = segments().into_iter().nth(index);
                 again.into_iter().try_for_each(|batches| take(&mut calls, batches))?;
@@ -104,7 +77,7 @@ fn take(
     calls: &mut Calls<Accountant>,
     mut batches: impl Iterator<Item: Into<CallRows>>,
 ) -> Result<(), ColumnError> {
-    // One that is ambiguous is of no use: the rest of it need not be read.
+    // An ambiguous segment is read again: the rest of it is not needed.
     batches.try_for_each(|batch| if calls.is_ambiguous() { Ok(()) } else { calls.take(&batch.into()) })
 }
 
@@ -113,7 +86,7 @@ impl Calls<Accountant> {
         self.before.as_ref().is_some_and(|before| before.is_ambiguous)
     }
 
-    /// Adds a segment of the events behind those that were taken.
+    /// Adds a segment of the events after those that were added.
     fn append(&mut self, segment: Self) {
         let Self { visitor: Accountant { tree, threads }, threads: stacks, source_id, before, .. } = segment;
         let stacks: Vec<_> = stacks.into_iter().flatten().collect();
@@ -122,12 +95,12 @@ impl Calls<Accountant> {
         }
         self.enter_source(source_id);
         self.visitor.threads.append(threads);
-        for Thread { first: (event, cpu), .. } in &stacks {
+        for ThreadStack { first: (event, cpu), .. } in &stacks {
             let thread = self.take_thread(event, *cpu);
             self.put_thread(thread);
         }
         let mut exits = before.unwrap_or_default().exits;
-        let nodes = self.hang(&tree, &mut exits);
+        let nodes = self.attach(&tree, &mut exits);
         self.visitor.tree.add(tree, &nodes);
         for segment in stacks {
             let (event, cpu) = &segment.first;
@@ -136,7 +109,7 @@ impl Calls<Accountant> {
             for call in segment.stack {
                 // Every call of a segment has a node in its tree.
                 let Some(&mark) = nodes.get(call.mark as usize) else { continue };
-                thread.push(Frame { mark, ..call });
+                thread.push(OpenCall { mark, ..call });
             }
             thread.last_ns = thread.last_ns.max(segment.last_ns);
             thread.last_offset = segment.last_offset;
@@ -144,8 +117,8 @@ impl Calls<Accountant> {
         }
     }
 
-    /// The node of each node of a segment. Calls of before are ended where they end.
-    fn hang(&mut self, tree: &Tree, exits: &mut FxHashMap<u32, VecDeque<Exit>>) -> Vec<u32> {
+    /// Returns the node here of each node of a segment, and ends earlier calls where they end.
+    fn attach(&mut self, tree: &CallPathTree, exits: &mut FxHashMap<u32, VecDeque<EarlierExit>>) -> Vec<u32> {
         let mut inner_ns = vec![0u64; tree.nodes().len()];
         for node in tree.nodes() {
             if let Some(inner) = inner_ns.get_mut(node.parent as usize) {
@@ -177,18 +150,65 @@ impl Calls<Accountant> {
         nodes
     }
 
-    /// Does the first exits of calls of before, up to so many in all.
+    /// Executes the first exits of earlier calls, up to `num_left` in all.
     fn leave(
         &mut self,
-        thread: &mut Thread<u32>,
-        exits: &mut FxHashMap<u32, VecDeque<Exit>>,
+        thread: &mut ThreadStack<u32>,
+        exits: &mut FxHashMap<u32, VecDeque<EarlierExit>>,
         num_left: usize,
     ) {
         let Some(exits) = exits.get_mut(&thread.first.0.thread_id) else { return };
         while exits.front().is_some_and(|exit| exit.index < num_left)
-            && let Some(Exit { event, cpu, .. }) = exits.pop_front()
+            && let Some(EarlierExit { event, cpu, .. }) = exits.pop_front()
         {
             self.exit(thread, &event, cpu, event.end_reason());
         }
+    }
+}
+
+/// Adds up calls, and the activity of threads.
+#[derive(Debug)]
+pub(super) struct Accountant {
+    pub tree: CallPathTree,
+    pub threads: ThreadActivities,
+}
+
+impl Accountant {
+    pub fn new(options: &Options) -> Self {
+        Self {
+            tree: CallPathTree::new(options),
+            threads: ThreadActivities::new(options.selection.time_ns.clone()),
+        }
+    }
+}
+
+impl Visitor for Accountant {
+    type Mark = u32;
+
+    #[inline(always)]
+    fn enter(&mut self, entry: &CallEntry, parent: Option<&OpenCall<u32>>) -> u32 {
+        self.tree.enter(entry, parent)
+    }
+
+    #[inline(always)]
+    fn leave(&mut self, call: &OpenCall<u32>, level: Level, leave: &Leave, parent: Option<&OpenCall<u32>>) {
+        self.tree.leave(call, level, leave, parent);
+    }
+
+    fn orphan(&mut self, event: &Event, cpu: Option<u32>, depth: u32, parent: Option<&OpenCall<u32>>) {
+        self.tree.orphan(event, cpu, depth, parent);
+    }
+
+    fn leave_earlier(&mut self, thread_id: u32) {
+        self.tree.leave_earlier(thread_id);
+    }
+
+    fn rows(
+        &mut self,
+        thread_id: u32,
+        cpu: Option<u32>,
+        times: impl DoubleEndedIterator<Item = i64> + ExactSizeIterator,
+    ) {
+        self.threads.rows(thread_id, cpu, times);
     }
 }

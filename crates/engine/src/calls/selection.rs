@@ -1,18 +1,20 @@
-//! Which calls are looked at.
+//! Which calls are selected, and which figures of them are requested.
 
 use std::ops::Range;
 
-/// Which calls are looked at. Those that reach over an end of the time range are cut there.
+use super::durations::Rank;
+
+/// Which calls are selected. Calls that extend over an end of the time range are cut there.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// Keys of threads, sorted; all where none.
+    /// Keys of threads, sorted; `None` is all.
     pub threads: Option<Vec<u32>>,
     /// Time on the profile's clock.
     pub time_ns: Option<Range<i64>>,
 }
 
 impl Selection {
-    /// Whether what a thread did at a time is selected.
+    /// Whether an event of a thread at a time is selected.
     #[must_use]
     #[inline]
     pub fn takes(&self, thread_id: u32, ts_ns: i64) -> bool {
@@ -23,5 +25,47 @@ impl Selection {
     #[must_use]
     pub fn has(&self, thread_id: u32) -> bool {
         self.threads.as_ref().is_none_or(|threads| threads.binary_search(&thread_id).is_ok())
+    }
+}
+
+/// How the calls of a function are grouped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CallGrouping {
+    /// By function alone.
+    #[default]
+    Function,
+    /// Thread.
+    Thread,
+    /// Processor the call began on.
+    Cpu,
+}
+
+impl CallGrouping {
+    /// All groupings with their names.
+    pub const ALL: [(&'static str, Self); 3] =
+        [("function", Self::Function), ("thread", Self::Thread), ("cpu", Self::Cpu)];
+}
+
+/// Which calls are selected, and which figures are requested.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Threads and time.
+    pub selection: Selection,
+    /// How calls are grouped.
+    pub by: CallGrouping,
+    /// How percentiles are taken.
+    pub rank: Rank,
+    /// Keys of the functions whose figures are requested, sorted; `None` is all.
+    pub functions: Option<Vec<u32>>,
+    /// Only durations of calls that were made while the function was already on the stack.
+    pub recursive_only: bool,
+    /// Whether figures by caller and callee are requested.
+    pub edges: bool,
+}
+
+impl Options {
+    /// Whether the figures of a function are requested.
+    pub(super) fn has(&self, function_id: u32) -> bool {
+        self.functions.as_ref().is_none_or(|functions| functions.binary_search(&function_id).is_ok())
     }
 }

@@ -12,12 +12,12 @@ pub struct Series {
     pub caller_id: u32,
     pub function_id: u32,
     pub group: u32,
-    pub counts: Counts,
+    pub counts: EndCounts,
 }
 
 /// Numbers of calls that did not simply begin and end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct EndCounts {
     /// Left without an exit, by an exception or `longjmp`.
     pub num_unwound: u64,
     /// Ended by jumping into the next function.
@@ -30,7 +30,7 @@ pub struct Counts {
     pub num_orphans: u64,
 }
 
-impl Counts {
+impl EndCounts {
     fn add(&mut self, leave: &Leave) {
         match leave.reason {
             EndReason::Exit => {}
@@ -74,7 +74,7 @@ impl SeriesList {
     /// A new series.
     pub fn new_of(&mut self, caller_id: u32, function_id: u32, group: u32) -> u32 {
         let number = self.list.len() as u32;
-        self.list.push(Series { caller_id, function_id, group, counts: Counts::default() });
+        self.list.push(Series { caller_id, function_id, group, counts: EndCounts::default() });
         self.durations.push(Durations::default());
         number
     }

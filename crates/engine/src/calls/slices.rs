@@ -1,4 +1,4 @@
-//! Each call by itself: rows of table `slices`.
+//! Single calls: rows of table `slices`.
 
 use std::fmt::Write;
 
@@ -8,23 +8,23 @@ use perfuse_tables::{SliceKind, StartReason, slices as table};
 use rustc_hash::FxHashMap;
 
 use super::events::Event;
-use super::machine::{Calls, Lost};
+use super::machine::{Calls, LostEntries};
 use super::selection::Selection;
-use super::visitor::{Entry, Frame, Leave, Level, Visitor};
+use super::visitor::{CallEntry, Leave, Level, OpenCall, Visitor};
 
-/// Rows that are gathered before they are handed on.
+/// Number of rows of a batch.
 const BATCH_ROWS: usize = 1 << 16;
 
-/// Calls in batches of table `slices`, made as they are pulled.
+/// Calls in batches of table `slices`, made on demand.
 #[derive(Debug)]
 pub struct Slices<B> {
     events: B,
-    /// None behind the last event.
+    /// `None` after the last event.
     calls: Option<Calls<Writer>>,
 }
 
 /// The calls of `call_events` streams as slices, numbered from `first_id` on. There are two passes over the events, the first
-/// at once: it looks for calls whose entries were lost.
+/// immediately: it finds calls whose entries were lost.
 ///
 /// # Errors
 /// [`ColumnError`] when the batches are not of `call_events`.
@@ -32,7 +32,7 @@ pub fn slices<B: Iterator<Item = RecordBatch>>(
     events: impl Fn() -> B,
     first_id: u64,
 ) -> Result<Slices<B>, ColumnError> {
-    let mut lost = Calls::new(Nobody, Selection::default(), Lost::default());
+    let mut lost = Calls::new(NoVisitor, Selection::default(), LostEntries::default());
     events().try_for_each(|batch| lost.push(&batch))?;
     let (_, lost) = lost.finish();
     let writer = Writer { next_id: first_id, ..Writer::default() };
@@ -45,7 +45,7 @@ impl<B: Iterator<Item = RecordBatch>> Iterator for Slices<B> {
     fn next(&mut self) -> Option<RecordBatch> {
         let mut calls = self.calls.take()?;
         while calls.visitor().rows.len() < BATCH_ROWS {
-            // The first pass has seen that all batches are what they should be.
+            // The first pass has checked the columns of all batches.
             let Some(batch) = self.events.next().filter(|batch| calls.push(batch).is_ok()) else {
                 let mut rows = calls.finish().0.rows;
                 return (!rows.is_empty()).then(|| rows.finish());
@@ -58,23 +58,25 @@ impl<B: Iterator<Item = RecordBatch>> Iterator for Slices<B> {
     }
 }
 
-/// Wants nothing but to know what was lost.
+/// A visitor that does nothing: for a pass that only finds lost entries.
 #[derive(Debug)]
-struct Nobody;
+struct NoVisitor;
 
-impl Visitor for Nobody {
+impl Visitor for NoVisitor {
     type Mark = ();
     #[inline]
-    fn enter(&mut self, _entry: &Entry, _parent: Option<&Frame<()>>) {}
+    fn enter(&mut self, _entry: &CallEntry, _parent: Option<&OpenCall<()>>) {}
     #[inline]
-    fn leave(&mut self, _call: &Frame<()>, _level: Level, _leave: &Leave, _parent: Option<&Frame<()>>) {}
+    fn leave(&mut self, _call: &OpenCall<()>, _level: Level, _leave: &Leave, _parent: Option<&OpenCall<()>>) {
+    }
 }
 
-/// As the table has it; longer than 292 years is as long as it gets.
+/// A duration as in the table, limited to 292 years.
 fn signed(ns: u64) -> i64 {
     i64::try_from(ns).unwrap_or(i64::MAX)
 }
 
+/// Writes a row for each call.
 #[derive(Debug, Default)]
 struct Writer {
     next_id: u64,
@@ -91,24 +93,30 @@ impl Writer {
     }
 }
 
-/// What a row needs of where its call began.
+/// The data of a call's begin that its row needs.
 #[derive(Clone, Copy, Debug)]
-struct Begun {
+struct SliceStart {
     slice_id: u64,
     cpu: Option<u32>,
     record_offset: u64,
 }
 
 impl Visitor for Writer {
-    type Mark = Begun;
+    type Mark = SliceStart;
 
     #[inline]
-    fn enter(&mut self, entry: &Entry, _parent: Option<&Frame<Begun>>) -> Begun {
-        Begun { slice_id: self.id(), cpu: entry.cpu, record_offset: entry.record_offset }
+    fn enter(&mut self, entry: &CallEntry, _parent: Option<&OpenCall<SliceStart>>) -> SliceStart {
+        SliceStart { slice_id: self.id(), cpu: entry.cpu, record_offset: entry.record_offset }
     }
 
-    fn leave(&mut self, call: &Frame<Begun>, level: Level, leave: &Leave, parent: Option<&Frame<Begun>>) {
-        let Begun { slice_id, cpu, record_offset } = call.mark;
+    fn leave(
+        &mut self,
+        call: &OpenCall<SliceStart>,
+        level: Level,
+        leave: &Leave,
+        parent: Option<&OpenCall<SliceStart>>,
+    ) {
+        let SliceStart { slice_id, cpu, record_offset } = call.mark;
         let args = if self.args.is_empty() { None } else { self.args.remove(&slice_id) };
         let args = args.map(|mut open| {
             open.push(']');
@@ -137,14 +145,14 @@ impl Visitor for Writer {
         );
     }
 
-    fn argument(&mut self, call: &Frame<Begun>, _level: Level, value: u64) {
+    fn argument(&mut self, call: &OpenCall<SliceStart>, _level: Level, value: u64) {
         let args = self.args.entry(call.mark.slice_id).or_default();
         let separator = if args.is_empty() { '[' } else { ',' };
         // Writing to a string cannot fail.
         let _ = write!(args, "{separator}{value}");
     }
 
-    fn orphan(&mut self, event: &Event, cpu: Option<u32>, depth: u32, parent: Option<&Frame<Begun>>) {
+    fn orphan(&mut self, event: &Event, cpu: Option<u32>, depth: u32, parent: Option<&OpenCall<SliceStart>>) {
         let id = self.id();
         self.rows.push(
             id,

@@ -1,4 +1,4 @@
-//! What calls cost, by function.
+//! The cost of calls, by function.
 
 use std::sync::Arc;
 
@@ -8,31 +8,14 @@ use rustc_hash::FxHashMap;
 
 use super::NONE;
 use super::durations::{Durations, Figures, Rank};
-use super::series::{Counts, Series, SeriesList};
-use super::tree::{Node, Tree};
+use super::selection::CallGrouping;
+use super::series::{EndCounts, Series, SeriesList};
+use super::tree::{CallPathTree, PathNode};
 use crate::batch;
 
-/// What functions are told apart by, beside themselves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum By {
-    /// Nothing.
-    #[default]
-    Function,
-    /// Thread.
-    Thread,
-    /// Processor the call began on.
-    Cpu,
-}
-
-impl By {
-    /// Every grouping with the name it goes by.
-    pub const ALL: [(&'static str, Self); 3] =
-        [("function", Self::Function), ("thread", Self::Thread), ("cpu", Self::Cpu)];
-}
-
-/// What the calls of a series cost together.
+/// The cost of the calls of a series.
 #[derive(Debug, Default)]
-pub struct Row {
+pub struct CallStatistics {
     pub caller_id: u32,
     pub function_id: u32,
     pub group: u32,
@@ -40,13 +23,13 @@ pub struct Row {
     recursive_calls: u64,
     self_ns: u64,
     total_ns: u64,
-    counts: Counts,
+    counts: EndCounts,
     num_timed: u64,
     figures: Option<Figures>,
 }
 
-impl Row {
-    fn add(&mut self, node: &Node, is_recursive: bool) {
+impl CallStatistics {
+    fn add(&mut self, node: &PathNode, is_recursive: bool) {
         self.num_calls = self.num_calls.saturating_add(node.num_calls);
         self.self_ns = self.self_ns.saturating_add(node.self_ns);
         if is_recursive {
@@ -57,22 +40,25 @@ impl Row {
     }
 }
 
-/// Rows of all series, by caller, function and group. `series_of` says which series a node's calls are in, `is_recursive`
-/// which nodes lie within another of what the series are of.
+/// Rows of all series, by caller, function and group. `series_of` returns the series of a node's calls, `is_recursive`
+/// states which nodes are within another of the same series.
 pub fn rows(
-    tree: &Tree,
+    tree: &CallPathTree,
     series: SeriesList,
-    series_of: impl Fn(&Node) -> u32,
+    series_of: impl Fn(&PathNode) -> u32,
     is_recursive: &[bool],
     rank: Rank,
-) -> Vec<Row> {
+) -> Vec<CallStatistics> {
     let mut index_of = FxHashMap::default();
-    let mut rows: Vec<(Row, Durations)> = Vec::new();
+    let mut rows: Vec<(CallStatistics, Durations)> = Vec::new();
     let mut row_of = Vec::with_capacity(series.list.len());
     for Series { caller_id, function_id, group, counts } in series.list {
         let next = rows.len();
         let index = *index_of.entry((caller_id, function_id, group)).or_insert_with(|| {
-            rows.push((Row { caller_id, function_id, group, ..Row::default() }, Durations::default()));
+            rows.push((
+                CallStatistics { caller_id, function_id, group, ..CallStatistics::default() },
+                Durations::default(),
+            ));
             next
         });
         if let Some((row, _)) = rows.get_mut(index) {
@@ -93,42 +79,43 @@ pub fn rows(
             all.append(std::mem::take(durations));
         }
     }
-    // Of what was entered outside of the selected time there is nothing to tell, and of some functions nothing is asked.
+    // Calls outside of the selected time have no figures, and those of some functions are not requested.
     rows.retain(|(row, _)| {
         let has_calls = row.num_calls > 0 || row.total_ns > 0 || row.counts.num_orphans > 0;
         has_calls && tree.options().has(row.function_id)
     });
-    // One function often has most of the calls: rows are taken one by one, the long ones first.
+    // One function often has most of the calls: rows are processed one by one, those with most calls first.
     rows.sort_by_key(|(_, durations)| std::cmp::Reverse(durations.len()));
-    let finish = |(mut row, durations): (Row, Durations)| {
+    let finish = |(mut row, durations): (CallStatistics, Durations)| {
         row.num_timed = durations.len() as u64;
         row.figures = durations.figures(rank);
         row
     };
-    let mut rows: Vec<Row> = rows.into_par_iter().with_max_len(1).map(finish).collect();
+    let mut rows: Vec<CallStatistics> = rows.into_par_iter().with_max_len(1).map(finish).collect();
     rows.sort_by_key(|row| (row.function_id, row.caller_id, row.group));
     rows
 }
 
-/// One row a function: what its calls cost, in nanoseconds.
-pub fn functions(tree: &mut Tree, rank: Rank) -> RecordBatch {
+/// One row per function: the cost of its calls, in nanoseconds.
+pub fn functions(tree: &mut CallPathTree, rank: Rank) -> RecordBatch {
     let series = std::mem::take(&mut tree.series);
     let is_recursive = recursion(&tree.nodes, |node| u64::from(node.function_id));
     let rows = rows(tree, series, |node| node.series, &is_recursive, rank);
     let by = tree.options().by;
-    let group = |wanted: By| keys(rows.iter().map(|row| if by == wanted { row.group } else { NONE }));
+    let group =
+        |grouping: CallGrouping| keys(rows.iter().map(|row| if by == grouping { row.group } else { NONE }));
     let mut columns = vec![
         ("function_id", keys(rows.iter().map(|row| row.function_id))),
-        ("thread_id", group(By::Thread)),
-        ("cpu", group(By::Cpu)),
+        ("thread_id", group(CallGrouping::Thread)),
+        ("cpu", group(CallGrouping::Cpu)),
     ];
     columns.extend(figures(&rows));
     batch::of(columns)
 }
 
 /// The columns that rows of functions and of edges share.
-pub fn figures(rows: &[Row]) -> Vec<(&'static str, ArrayRef)> {
-    let number = |value: fn(&Row) -> u64| -> ArrayRef {
+pub fn figures(rows: &[CallStatistics]) -> Vec<(&'static str, ArrayRef)> {
+    let number = |value: fn(&CallStatistics) -> u64| -> ArrayRef {
         Arc::new(UInt64Array::from_iter_values(rows.iter().map(value)))
     };
     let figure = |value: fn(&Figures) -> u64| -> ArrayRef {
@@ -160,7 +147,7 @@ pub fn keys(values: impl Iterator<Item = u32>) -> ArrayRef {
 }
 
 /// Which nodes have an ancestor with the same key: one depth-first traversal, however deep the tree is.
-pub fn recursion(nodes: &[Node], key: impl Fn(&Node) -> u64) -> Vec<bool> {
+pub fn recursion(nodes: &[PathNode], key: impl Fn(&PathNode) -> u64) -> Vec<bool> {
     let mut first_child = vec![NONE; nodes.len()];
     let mut next_sibling = vec![NONE; nodes.len()];
     for (index, node) in nodes.iter().enumerate().rev() {

@@ -6,9 +6,9 @@ use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use perfuse_tables::access::{ColumnError, lists, numbers};
 
 use super::NONE;
-use super::tree::Tree;
+use super::tree::CallPathTree;
 
-impl Tree {
+impl CallPathTree {
     /// Adds a batch of `call_sums`. Sums have no time: their paths begin at 0.
     ///
     /// # Errors

@@ -4,23 +4,23 @@ use perfuse_tables::StartReason;
 use rustc_hash::FxHashMap;
 
 use super::events::Event;
-use super::visitor::Frame;
+use super::visitor::OpenCall;
 
 /// The open calls of a thread.
 #[derive(Debug)]
-pub(super) struct Thread<M> {
+pub(super) struct ThreadStack<M> {
     /// Its first event, and the processor of that event.
     pub first: (Event, Option<u32>),
-    pub stack: Vec<Frame<M>>,
+    pub stack: Vec<OpenCall<M>>,
     /// Number of open calls of each function; counted from the first exit that does not match a nearby call.
     pub open: Option<FxHashMap<u32, u32>>,
     pub last_ns: i64,
     pub last_offset: u64,
 }
 
-impl<M> Thread<M> {
+impl<M> ThreadStack<M> {
     #[inline(always)]
-    pub fn push(&mut self, call: Frame<M>) {
+    pub fn push(&mut self, call: OpenCall<M>) {
         if let Some(open) = &mut self.open {
             let count = open.entry(call.function_id).or_default();
             *count = count.saturating_add(1);
@@ -34,7 +34,7 @@ impl<M> Thread<M> {
     /// Whether a call of the function is open that an exit may unwind to. Calls whose entry was lost are excluded: they were
     /// found by an exit that came when all calls within had ended.
     pub fn has_open(&mut self, function_id: u32) -> bool {
-        let was_entered = |frame: &&Frame<M>| frame.start_reason == StartReason::Entry;
+        let was_entered = |frame: &&OpenCall<M>| frame.start_reason == StartReason::Entry;
         let mut near = self.stack.iter().rev().take(Self::NEAR).take_while(was_entered);
         if near.any(|frame| frame.function_id == function_id) {
             return true;

@@ -1,49 +1,49 @@
-//! Calls added up by call path: what every account of calls is made of.
+//! Calls added up by call path, the base of all figures of calls.
 //!
-//! A node is a path of one thread. It is looked up when a call begins and handed through the stack as its mark, so that the
-//! end of a call is a few additions. Where calls are told apart by processor, so are nodes.
+//! A node is a path of one thread. It is looked up when a call begins and stored in the stack as its mark, so that the
+//! end of a call is a few additions. Where calls are grouped by processor, so are nodes.
 
 use std::hash::{Hash, Hasher};
 
 use rustc_hash::FxHashMap;
 
+use super::NONE;
 use super::events::Event;
-use super::series::{Counts, EXCLUDED, SeriesList};
-use super::statistics::By;
-use super::visitor::{Entry, Frame, Leave, Level, Visitor};
-use super::{NONE, Options};
+use super::selection::{CallGrouping, Options};
+use super::series::{EXCLUDED, EndCounts, SeriesList};
+use super::visitor::{CallEntry, Leave, Level, OpenCall, Visitor};
 
 /// Calls of one function with the same calls around them, in one thread.
 #[derive(Clone, Copy, Debug)]
-pub struct Node {
+pub struct PathNode {
     /// Node of the caller, always less than its own; that of the thread for the outermost calls.
     pub parent: u32,
     /// Function; `u32::MAX` for a thread.
     pub function_id: u32,
-    /// Thread or processor, where calls are told apart by that; else `u32::MAX`.
+    /// Thread or processor, where calls are grouped by it; else `u32::MAX`.
     pub group: u32,
-    /// What it is counted with; see [`SeriesList`].
+    /// Its series; see [`SeriesList`].
     pub(super) series: u32,
-    /// The same by caller, if that is wanted.
+    /// Its series by caller, where requested.
     pub(super) edge: u32,
-    /// How many there were.
+    /// Number of calls.
     pub num_calls: u64,
     /// Time in them; saturates.
     pub total_ns: u64,
-    /// Part of it that is in no call within them; saturates.
+    /// Part of it outside of the calls within them; saturates.
     pub self_ns: u64,
 }
 
-impl Node {
+impl PathNode {
     #[inline]
-    fn is(&self, child: Child) -> bool {
+    fn has_key(&self, child: NodeKey) -> bool {
         (self.parent, self.function_id, self.group) == (child.parent, child.function_id, child.group)
     }
 }
 
-/// Where the calls of a node are, and the first of them.
+/// Thread and depth of the calls of a node, and the first call.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct FirstCall {
     pub thread_id: u32,
     pub depth: u32,
     pub first_ns: i64,
@@ -51,27 +51,27 @@ pub struct Place {
     pub record_offset: u64,
 }
 
-/// What the calls of a node without a parent are in.
+/// A node without a parent: the thread.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Root {
+pub(super) struct ThreadRoot {
     pub thread_id: u32,
-    /// In a segment of the events: how many calls that began before it had ended in it by then.
+    /// In a segment of the events: number of earlier calls that had ended in it by then.
     pub num_left: usize,
 }
 
-/// What a node is found by.
+/// The key of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Child {
+struct NodeKey {
     parent: u32,
     function_id: u32,
     group: u32,
 }
 
-/// How many nodes are found without a look into the map.
+/// Number of nodes that are found without the hash map.
 const NUM_RECENT: usize = 1 << 12;
 
-impl Child {
-    /// Where it is noted as one of the recent.
+impl NodeKey {
+    /// Its slot among the recent nodes.
     #[inline]
     fn slot(self) -> usize {
         let mixed =
@@ -80,7 +80,7 @@ impl Child {
     }
 }
 
-impl Hash for Child {
+impl Hash for NodeKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
         // As two numbers, which is faster than as three.
         state.write_u64(u64::from(self.parent) << 32 | u64::from(self.function_id));
@@ -90,23 +90,23 @@ impl Hash for Child {
 
 /// Calls by path.
 #[derive(Debug)]
-pub struct Tree {
+pub struct CallPathTree {
     options: Options,
-    pub(super) nodes: Vec<Node>,
-    pub(super) places: Vec<Place>,
+    pub(super) nodes: Vec<PathNode>,
+    pub(super) places: Vec<FirstCall>,
     /// Node of each thread.
     threads: Vec<u32>,
-    roots: Vec<Root>,
-    /// How many calls of before were left, by thread, in a segment of the events.
+    roots: Vec<ThreadRoot>,
+    /// Number of earlier calls that were left, by thread, in a segment of the events.
     left: FxHashMap<u32, usize>,
-    children: FxHashMap<Child, u32>,
+    children: FxHashMap<NodeKey, u32>,
     recent: Box<[u32; NUM_RECENT]>,
     pub(super) series: SeriesList,
     pub(super) edges: SeriesList,
 }
 
-impl Tree {
-    /// No calls yet; of the options, those of figures count.
+impl CallPathTree {
+    /// An empty tree for these options.
     #[must_use]
     pub fn new(options: &Options) -> Self {
         Self {
@@ -138,8 +138,9 @@ impl Tree {
         if index >= self.threads.len() {
             self.threads.resize(index.saturating_add(1), NONE);
         }
-        let place = Place { thread_id, depth: 0, first_ns: 0, source_id: 0, record_offset: 0 };
-        self.roots.push(Root { thread_id, num_left: self.left.get(&thread_id).copied().unwrap_or_default() });
+        let place = FirstCall { thread_id, depth: 0, first_ns: 0, source_id: 0, record_offset: 0 };
+        self.roots
+            .push(ThreadRoot { thread_id, num_left: self.left.get(&thread_id).copied().unwrap_or_default() });
         let node = self.push(NONE, NONE, NONE, place);
         if let Some(slot) = self.threads.get_mut(index) {
             *slot = node;
@@ -150,16 +151,16 @@ impl Tree {
     /// Node of a call of a function within the calls of another node.
     #[inline(always)]
     pub(super) fn child(&mut self, parent: u32, function_id: u32, group: u32) -> u32 {
-        let child = Child { parent, function_id, group };
+        let child = NodeKey { parent, function_id, group };
         let recent = self.recent.get(child.slot()).copied().unwrap_or(NONE);
         match self.nodes.get(recent as usize) {
-            Some(node) if node.is(child) => recent,
+            Some(node) if node.has_key(child) => recent,
             _ => self.other_child(child),
         }
     }
 
     #[inline(never)]
-    fn other_child(&mut self, child: Child) -> u32 {
+    fn other_child(&mut self, child: NodeKey) -> u32 {
         let next = self.nodes.len() as u32;
         let found = *self.children.entry(child).or_insert(next);
         if found == next {
@@ -172,28 +173,28 @@ impl Tree {
     }
 
     #[cold]
-    fn new_child(&mut self, Child { parent, function_id, group }: Child) {
+    fn new_child(&mut self, NodeKey { parent, function_id, group }: NodeKey) {
         let (thread_id, depth) =
             self.places.get(parent as usize).map_or((0, 0), |place| (place.thread_id, place.depth));
         let caller_id = self.nodes.get(parent as usize).map_or(NONE, |node| node.function_id);
         let depth = if caller_id == NONE { 0 } else { depth.saturating_add(1) };
-        let place = Place { thread_id, depth, first_ns: 0, source_id: 0, record_offset: 0 };
+        let place = FirstCall { thread_id, depth, first_ns: 0, source_id: 0, record_offset: 0 };
         let index = self.push(parent, function_id, group, place) as usize;
         let excluded = if self.options.has(function_id) { 0 } else { EXCLUDED };
-        // Which nodes are recursive is only known in the end: until then each has its own durations, where that counts.
+        // Recursive nodes are only known at the end: until then each has its own durations, where these are requested.
         let series = if self.options.recursive_only { SeriesList::new_of } else { SeriesList::of };
         let Some(node) = self.nodes.get_mut(index) else { return };
         node.series = series(&mut self.series, NONE, function_id, group) | excluded;
         if self.options.edges {
-            // In a segment of the events, who calls what is below a root may be another one for each.
+            // In a segment of the events, the callers of nodes below a root may differ.
             let series = if caller_id == NONE { SeriesList::new_of } else { series };
             node.edge = series(&mut self.edges, caller_id, function_id, NONE) | excluded;
         }
     }
 
-    fn push(&mut self, parent: u32, function_id: u32, group: u32, place: Place) -> u32 {
+    fn push(&mut self, parent: u32, function_id: u32, group: u32, place: FirstCall) -> u32 {
         let number = self.nodes.len() as u32;
-        self.nodes.push(Node {
+        self.nodes.push(PathNode {
             parent,
             function_id,
             group,
@@ -210,24 +211,24 @@ impl Tree {
     #[inline]
     pub(super) fn group(&self, thread_id: u32, cpu: Option<u32>) -> u32 {
         match self.options.by {
-            By::Function => NONE,
-            By::Thread => thread_id,
-            By::Cpu => cpu.unwrap_or(NONE),
+            CallGrouping::Function => NONE,
+            CallGrouping::Thread => thread_id,
+            CallGrouping::Cpu => cpu.unwrap_or(NONE),
         }
     }
 
-    /// Every node; that of a thread stands for no calls.
+    /// All nodes; the node of a thread has no calls.
     #[must_use]
-    pub fn nodes(&self) -> &[Node] {
+    pub fn nodes(&self) -> &[PathNode] {
         &self.nodes
     }
 
-    /// Of each node without a parent, in their order.
-    pub(super) fn roots(&self) -> &[Root] {
+    /// The roots, in the order of their nodes.
+    pub(super) fn roots(&self) -> &[ThreadRoot] {
         &self.roots
     }
 
-    /// Adds the figures of another tree; `nodes` has the node here of each one there.
+    /// Adds the figures of another tree; `nodes` contains the node here of each node there.
     pub(super) fn add(&mut self, mut other: Self, nodes: &[u32]) {
         for ((its, its_place), &index) in other.nodes.iter().zip(&other.places).zip(nodes) {
             if its.parent == NONE {
@@ -239,8 +240,8 @@ impl Tree {
                 continue;
             };
             if node.num_calls == 0 {
-                let Place { first_ns, source_id, record_offset, .. } = *its_place;
-                *place = Place { first_ns, source_id, record_offset, ..*place };
+                let FirstCall { first_ns, source_id, record_offset, .. } = *its_place;
+                *place = FirstCall { first_ns, source_id, record_offset, ..*place };
             }
             node.num_calls = node.num_calls.saturating_add(its.num_calls);
             node.total_ns = node.total_ns.saturating_add(its.total_ns);
@@ -252,9 +253,9 @@ impl Tree {
         }
     }
 
-    /// How many calls, of whatever function, did not simply begin and end.
-    pub(super) fn counts(&self) -> Counts {
-        let mut counts = Counts::default();
+    /// Numbers of calls of all functions that did not simply begin and end.
+    pub(super) fn counts(&self) -> EndCounts {
+        let mut counts = EndCounts::default();
         self.series.list.iter().for_each(|series| counts.merge(series.counts));
         counts
     }
@@ -264,11 +265,11 @@ impl Tree {
     }
 }
 
-impl Visitor for Tree {
+impl Visitor for CallPathTree {
     type Mark = u32;
 
     #[inline(always)]
-    fn enter(&mut self, entry: &Entry, parent: Option<&Frame<u32>>) -> u32 {
+    fn enter(&mut self, entry: &CallEntry, parent: Option<&OpenCall<u32>>) -> u32 {
         let group = self.group(entry.thread_id, entry.cpu);
         let parent = parent.map_or_else(|| self.thread(entry.thread_id), |parent| parent.mark);
         let node = self.child(parent, entry.function_id, group);
@@ -282,7 +283,7 @@ impl Visitor for Tree {
     }
 
     #[inline(always)]
-    fn leave(&mut self, call: &Frame<u32>, _level: Level, leave: &Leave, _parent: Option<&Frame<u32>>) {
+    fn leave(&mut self, call: &OpenCall<u32>, _level: Level, leave: &Leave, _parent: Option<&OpenCall<u32>>) {
         let index = call.mark as usize;
         let Some(node) = self.nodes.get_mut(index) else { return };
         if node.num_calls == 0
@@ -293,7 +294,7 @@ impl Visitor for Tree {
         node.num_calls = node.num_calls.saturating_add(1);
         node.total_ns = node.total_ns.saturating_add(leave.duration_ns);
         node.self_ns = node.self_ns.saturating_add(leave.self_ns);
-        let Node { series, edge, .. } = *node;
+        let PathNode { series, edge, .. } = *node;
         self.series.add(series, leave);
         if edge != NONE {
             self.edges.add(edge, leave);
@@ -308,7 +309,7 @@ impl Visitor for Tree {
         }
     }
 
-    fn orphan(&mut self, event: &Event, cpu: Option<u32>, _depth: u32, _parent: Option<&Frame<u32>>) {
+    fn orphan(&mut self, event: &Event, cpu: Option<u32>, _depth: u32, _parent: Option<&OpenCall<u32>>) {
         if self.options.selection.time_ns.as_ref().is_some_and(|range| !range.contains(&event.ts_ns)) {
             return;
         }

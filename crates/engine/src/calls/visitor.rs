@@ -1,4 +1,4 @@
-//! What is told of calls, and to whom.
+//! Visitors of calls, and the data of calls that they receive.
 
 use std::ops::Range;
 
@@ -8,14 +8,14 @@ use super::events::Event;
 
 /// A call begins.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub struct CallEntry {
     /// Thread.
     pub thread_id: u32,
     /// Function.
     pub function_id: u32,
-    /// When; for a lost start, when the recording of the thread begins.
+    /// Start; for a lost entry, the start of the recording of the thread.
     pub start_ns: i64,
-    /// How that is known.
+    /// Whether the entry was recorded.
     pub start_reason: StartReason,
     /// Processor.
     pub cpu: Option<u32>,
@@ -23,25 +23,25 @@ pub struct Entry {
     pub depth: u32,
     /// File it is from.
     pub source_id: u32,
-    /// Offset of its record; of the first record of the thread for a lost start.
+    /// Offset of its record; of the first record of the thread for a lost entry.
     pub record_offset: u64,
 }
 
-/// An open call, with what a visitor keeps for it. Small, since there is one for each call.
+/// An open call, with the visitor's mark. Small, since there is one for each call.
 #[derive(Clone, Copy, Debug)]
-pub struct Frame<M> {
-    /// When it began.
+pub struct OpenCall<M> {
+    /// Its start.
     pub start_ns: i64,
     /// Function.
     pub function_id: u32,
-    /// How its start is known.
+    /// Whether its entry was recorded.
     pub start_reason: StartReason,
     /// What [`Visitor::enter`] returned.
     pub mark: M,
     pub(super) children_ns: u64,
 }
 
-/// Where calls begin and end.
+/// File, thread and depth of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Level {
     /// File.
@@ -52,27 +52,27 @@ pub struct Level {
     pub depth: u32,
 }
 
-/// A call ends. What of it lies outside of a selected time is cut off.
+/// A call ends. Parts outside of a selected time are cut off.
 #[derive(Clone, Copy, Debug)]
 pub struct Leave {
-    /// When the call began.
+    /// Start of the call.
     pub start_ns: i64,
-    /// How that is known; `Lost` also where it began before the selected time.
+    /// Whether its entry was recorded; `Lost` also where it began before the selected time.
     pub start_reason: StartReason,
-    /// When it ends.
+    /// Its end.
     pub end_ns: i64,
-    /// How; `Truncated` also where it ends after the selected time.
+    /// How it ends; `Truncated` also where it ends after the selected time.
     pub reason: EndReason,
     /// Time between; 0 where time went back.
     pub duration_ns: u64,
-    /// Part of it that is in no call within it.
+    /// Part of it outside of the calls within it.
     pub self_ns: u64,
     /// Offset of the record that ended it.
     pub record_offset: u64,
 }
 
 impl Leave {
-    /// Cuts off what lies outside of `range`; false where nothing is left.
+    /// Cuts off the parts outside of `range`; false where nothing is left.
     pub(super) fn cut(&mut self, range: &Range<i64>) -> bool {
         if self.start_ns >= range.end || self.end_ns < range.start {
             return false;
@@ -87,40 +87,40 @@ impl Leave {
     }
 }
 
-/// Is told of calls, in time order for each thread.
+/// Callbacks for call begin and end, in time order per thread.
 pub trait Visitor {
-    /// What is kept for an open call, and seen by the calls within it.
+    /// Data of an open call, which the calls within it receive.
     type Mark: Copy;
 
     /// A call begins, within `parent`.
-    fn enter(&mut self, entry: &Entry, parent: Option<&Frame<Self::Mark>>) -> Self::Mark;
+    fn enter(&mut self, entry: &CallEntry, parent: Option<&OpenCall<Self::Mark>>) -> Self::Mark;
 
-    /// A call ends, within `parent`. Not told of calls outside of the selected time.
+    /// A call ends, within `parent`. Not called for calls outside of the selected time.
     fn leave(
         &mut self,
-        call: &Frame<Self::Mark>,
+        call: &OpenCall<Self::Mark>,
         level: Level,
         leave: &Leave,
-        parent: Option<&Frame<Self::Mark>>,
+        parent: Option<&OpenCall<Self::Mark>>,
     );
 
     /// The call entered last has an argument.
-    fn argument(&mut self, _call: &Frame<Self::Mark>, _level: Level, _value: u64) {}
+    fn argument(&mut self, _call: &OpenCall<Self::Mark>, _level: Level, _value: u64) {}
 
-    /// A call ends that is not open, in the middle of others: nothing is known of its start. `parent` is the call it is in.
+    /// A call ends that is not open, within others: its start is unknown. `parent` is the call it is in.
     fn orphan(
         &mut self,
         _event: &Event,
         _cpu: Option<u32>,
         _depth: u32,
-        _parent: Option<&Frame<Self::Mark>>,
+        _parent: Option<&OpenCall<Self::Mark>>,
     ) {
     }
 
-    /// A call ends that began before the first event: what follows in its thread is in the one around it.
+    /// A call ends that began before the first event: the events that follow in its thread are in the call around it.
     fn leave_earlier(&mut self, _thread_id: u32) {}
 
-    /// Rows that follow each other and are of one thread of one file on one processor, by their times; what they tell was told.
+    /// Rows that follow each other and are of one thread of one file on one processor, by their times; called after the calls in them.
     fn rows(
         &mut self,
         _thread_id: u32,

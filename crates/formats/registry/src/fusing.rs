@@ -40,7 +40,7 @@ rules! {
          code at an address is shown; durations in logs are not affected.",
         "Record with `perf record -k mono`.";
     PROGRAM_FOUND = "FU007", Info, "",
-        "functions are named by a program that was found by the log's name",
+        "functions are named by a program found by the log's name",
         "A call trace identifies functions by numbers. XRay names its logs xray-log.PROGRAM.XXXXXX, and a file of that name with an \
          instrumentation map is beside the log, or in a directory given for symbols.",
         "Nothing has to be done if it is the recorded program, not one built since; else give the recorded one with `--map`.";

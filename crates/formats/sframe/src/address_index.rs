@@ -7,7 +7,7 @@ use super::reader::UnitView;
 /// Functions of all units by address. Functions of size 0 are left out; of functions with the same start the longest
 /// is found.
 #[derive(Debug, Default)]
-pub struct AddressIndex {
+pub struct FunctionAddressIndex {
     starts: Vec<u64>,
     entries: Vec<(u32, u32)>,
     ranges: AddressBuckets,
@@ -57,7 +57,7 @@ impl AddressBuckets {
     }
 }
 
-impl AddressIndex {
+impl FunctionAddressIndex {
     /// Builds the index.
     #[must_use]
     pub fn of<'a>(views: impl Iterator<Item = UnitView<'a>>) -> Self {
@@ -105,7 +105,7 @@ mod tests {
         ];
         for mut starts in all {
             starts.sort_unstable();
-            let address_index = AddressIndex {
+            let address_index = FunctionAddressIndex {
                 ranges: AddressBuckets::of(&starts),
                 entries: (0..).zip(0..).take(starts.len()).collect(),
                 starts: starts.clone(),

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use perfuse_wire::ParseError;
 
-use super::address_index::AddressIndex;
+use super::address_index::FunctionAddressIndex;
 use super::container::{self, Section};
 use super::reader::{self, UnitView};
 use super::records::Fde;
@@ -33,18 +33,18 @@ pub struct AddressMatch<'a> {
 /// An open file with SFrame sections.
 #[derive(Clone, Debug)]
 pub struct SFrame {
-    shared: Arc<Shared>,
+    shared: Arc<SharedFile>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedFile {
     source: Arc<Source>,
     sections: Vec<Section>,
     units: Vec<SFrameUnit>,
     unreadable: Vec<(usize, ParseError)>,
     trailing: Vec<usize>,
     row_survey: OnceLock<RowSurvey>,
-    address_index: OnceLock<AddressIndex>,
+    address_index: OnceLock<FunctionAddressIndex>,
 }
 
 impl SFrame {
@@ -62,7 +62,7 @@ impl SFrame {
     /// As [`open`](Self::open).
     pub fn open_at(source: Arc<Source>, address: Option<u64>) -> Result<Self, ParseError> {
         let mut sections = container::sections(&source)?;
-        let mut shared = Shared {
+        let mut shared = SharedFile {
             sections: Vec::new(),
             units: Vec::new(),
             unreadable: Vec::new(),
@@ -162,8 +162,8 @@ impl SFrame {
 
     /// Functions by address; computed once.
     #[must_use]
-    pub fn address_index(&self) -> &AddressIndex {
-        self.shared.address_index.get_or_init(|| AddressIndex::of(self.views()))
+    pub fn address_index(&self) -> &FunctionAddressIndex {
+        self.shared.address_index.get_or_init(|| FunctionAddressIndex::of(self.views()))
     }
 }
 

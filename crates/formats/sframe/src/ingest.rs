@@ -15,7 +15,7 @@ use perfuse_wire::RecordView;
 use super::SFrame;
 use super::prefetch::Prefetch;
 use super::reader::UnitView;
-use columns::{LookupColumns, UnwindRow, UnwindRowColumns};
+use columns::{DecodedRow, LookupColumns, UnwindRowColumns};
 use fast_path::FastRows;
 use perfuse_recording::{BatchStream, Placement, Position, Recording};
 
@@ -32,7 +32,7 @@ pub fn table(file: &SFrame, name: &str, placement: &Placement) -> Option<BatchSt
     Some(match name {
         "unwind_functions" => batches(file, placement, FUNCTIONS, unwind_function_batch),
         "unwind_rows" => batches(file, placement, FUNCTIONS_WITH_ROWS, unwind_row_batch),
-        "records" => Box::new(RecordBatches {
+        "records" => Box::new(RecordListBatches {
             file: file.clone(),
             source_id: placement.source_id,
             at: Some(Position::default()),
@@ -108,7 +108,7 @@ fn add_rows(view: &UnitView<'_>, span: &FunctionSpan, columns: &mut UnwindRowCol
         for row in rows.map_while(Result::ok) {
             let recovery = columns.shapes.recovery_of(context.interpret(&row).ok());
             let (start, record_offset) = (row.start, view.offset(row.at));
-            columns.push(UnwindRow { function: id, start, recovery, record_offset });
+            columns.push(DecodedRow { function: id, start, recovery, record_offset });
         }
     }
     fast_rows.flush(columns);
@@ -148,13 +148,13 @@ pub fn look_up(file: &SFrame, addresses: &[u64]) -> Vec<RecordBatch> {
     addresses.par_chunks(ADDRESSES).map(batch).collect()
 }
 
-struct RecordBatches {
+struct RecordListBatches {
     file: SFrame,
     source_id: u32,
     at: Option<Position>,
 }
 
-impl Iterator for RecordBatches {
+impl Iterator for RecordListBatches {
     type Item = RecordBatch;
 
     fn next(&mut self) -> Option<RecordBatch> {

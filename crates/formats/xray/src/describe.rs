@@ -12,14 +12,14 @@ use super::header::Header;
 use super::log::{LogContent, XRay};
 use super::profile::{self, read_path};
 use super::record_iter::{RecordItem, RecordIter};
-use super::records::{Dialect, Event, EventTime, Record};
+use super::records::{Event, EventTime, LogDialect, Record};
 use perfuse_recording::{Position, Recording};
 
-type Fields<'a> = Vec<(&'static str, Value<'a>)>;
+type RecordFields<'a> = Vec<(&'static str, Value<'a>)>;
 
 /// The fields of the header.
 #[must_use]
-pub fn header(header: &Header) -> Fields<'static> {
+pub fn header(header: &Header) -> RecordFields<'static> {
     if let Some(profile) = header.profile {
         return vec![
             ("version", Value::Hex(profile.version)),
@@ -52,7 +52,7 @@ pub fn next_record<'a>(log: &'a XRay, at: &mut Position) -> Option<RecordView<'a
     Some(RecordView { index, offset, size, name, timestamp, fields })
 }
 
-type ShownRecord<'a> = (Cow<'a, str>, u64, u64, Option<u64>, Fields<'a>);
+type ShownRecord<'a> = (Cow<'a, str>, u64, u64, Option<u64>, RecordFields<'a>);
 
 /// The record of an FDR log at a position; `at.inner` is the index of the block.
 fn next_fdr_record<'a>(log: &'a XRay, survey: &'a FdrSurvey, at: &mut Position) -> Option<ShownRecord<'a>> {
@@ -76,7 +76,7 @@ fn read_shown<'a>(
     log: &'a XRay,
     _block: &FdrBlock,
     range: std::ops::Range<usize>,
-    dialect: Dialect,
+    dialect: LogDialect,
 ) -> Option<ShownRecord<'a>> {
     let source: &'a [u8] = log.source();
     match RecordIter::new(source, range, dialect).next()? {
@@ -96,7 +96,7 @@ fn read_shown<'a>(
 }
 
 /// Name, time stamp and fields of a metadata record.
-fn metadata<'a>(record: &Record<'a>) -> (Cow<'a, str>, Option<u64>, Fields<'a>) {
+fn metadata<'a>(record: &Record<'a>) -> (Cow<'a, str>, Option<u64>, RecordFields<'a>) {
     let unsigned = |value: u64| Value::Unsigned(value);
     let signed = |value: i64| Value::Signed(value);
     match *record {
@@ -124,7 +124,7 @@ fn metadata<'a>(record: &Record<'a>) -> (Cow<'a, str>, Option<u64>, Fields<'a>) 
 }
 
 /// Name, time stamp and fields of an event.
-fn shown_event<'a>(name: &'static str, event: Event<'a>) -> (Cow<'a, str>, Option<u64>, Fields<'a>) {
+fn shown_event<'a>(name: &'static str, event: Event<'a>) -> (Cow<'a, str>, Option<u64>, RecordFields<'a>) {
     let mut fields = vec![("event_size", Value::Signed(event.size.into()))];
     let timestamp = match event.time {
         EventTime::Tsc(tsc) => {
@@ -161,7 +161,7 @@ fn next_basic_record<'a>(
     let offset = basic::record_offset(index) as u64;
     let has_pid = log.header().dialect().version >= 3;
     let entry = basic::read_item(log.source(), index, log.header().endian)?;
-    let (name, timestamp, mut fields): (Cow<'_, str>, _, Fields<'_>) = match entry {
+    let (name, timestamp, mut fields): (Cow<'_, str>, _, RecordFields<'_>) = match entry {
         basic::BasicItem::Function(record) => {
             let fields = vec![
                 ("cpu", Value::Unsigned(record.cpu.into())),

@@ -9,7 +9,7 @@ use super::consts::{
     FDR_LOG, LAST_BASIC_VERSION, LAST_FDR_VERSION, NAIVE_LOG, PROFILE_MAGIC, PROFILE_VERSION,
 };
 use super::layout::{FileHeader, ProfileHeader};
-use super::records::Dialect;
+use super::records::LogDialect;
 
 /// The highest version that is accepted as a log. Unknown versions are read as the latest known one.
 const SNIFFED_VERSIONS: u16 = 15;
@@ -168,13 +168,13 @@ impl Header {
 
     /// How records are read. Records of an unknown version are read as the latest.
     #[must_use]
-    pub fn dialect(&self) -> Dialect {
+    pub fn dialect(&self) -> LogDialect {
         let version = match (self.is_known_version(), self.mode) {
             (true, _) => self.file.version,
             (false, Mode::Fdr) => LAST_FDR_VERSION,
             (false, _) => LAST_BASIC_VERSION,
         };
-        Dialect { version, endian: self.endian, payloads: true }
+        LogDialect { version, endian: self.endian, payloads: true }
     }
 
     /// The defined bits of `flags`.

@@ -13,11 +13,11 @@ use perfuse_recording::Source;
 /// An open log or profile. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct XRay {
-    shared: Arc<Shared>,
+    shared: Arc<SharedLog>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedLog {
     source: Arc<Source>,
     header: Header,
     content: OnceLock<LogContent>,
@@ -41,7 +41,7 @@ impl XRay {
     /// When it is incomplete or of an unknown type.
     pub fn open(source: Arc<Source>) -> Result<Self, ParseError> {
         let header = Header::read(&source)?;
-        Ok(Self { shared: Arc::new(Shared { source, header, content: OnceLock::new() }) })
+        Ok(Self { shared: Arc::new(SharedLog { source, header, content: OnceLock::new() }) })
     }
 
     /// The header.
@@ -59,7 +59,7 @@ impl XRay {
     #[must_use]
     pub fn content(&self) -> &LogContent {
         self.shared.content.get_or_init(|| {
-            let Shared { source, header, .. } = &*self.shared;
+            let SharedLog { source, header, .. } = &*self.shared;
             match header.mode {
                 Mode::Fdr => LogContent::Fdr(FdrSurvey::new(source, header)),
                 Mode::Basic => LogContent::Basic(basic::BasicSurvey::new(source, header)),

@@ -13,7 +13,7 @@ use super::super::Trace;
 use super::super::arguments::Arguments;
 use super::bundle::{Bundle, Ended};
 use super::event::EventWriter;
-use perfuse_engine::calls::{Entry, Event, Frame, Leave, Level, Visitor};
+use perfuse_engine::calls::{CallEntry, Event, Leave, Level, OpenCall, Visitor};
 
 /// Tells of calls as they end.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ impl ChromeCalls {
         }
     }
 
-    fn end(&mut self, thread_id: u32, call: Ended, depth: u32, parent: Option<&Frame<()>>) {
+    fn end(&mut self, thread_id: u32, call: Ended, depth: u32, parent: Option<&OpenCall<()>>) {
         let earliest = self.time_ns.as_ref().map_or(i64::MIN, |range| range.start);
         let is_first = parent.is_some_and(|parent| parent.start_ns.max(earliest) == call.start_ns);
         if self.thread(thread_id).ended.last().is_some_and(|last| last.call.end_ns != call.end_ns) {
@@ -129,13 +129,13 @@ impl Visitor for ChromeCalls {
     type Mark = ();
 
     #[inline]
-    fn enter(&mut self, entry: &Entry, _parent: Option<&Frame<()>>) {
+    fn enter(&mut self, entry: &CallEntry, _parent: Option<&OpenCall<()>>) {
         self.thread(entry.thread_id).arguments.enter(entry.depth);
         self.settle(entry.thread_id, Some(entry.start_ns));
     }
 
     #[inline]
-    fn leave(&mut self, call: &Frame<()>, level: Level, leave: &Leave, parent: Option<&Frame<()>>) {
+    fn leave(&mut self, call: &OpenCall<()>, level: Level, leave: &Leave, parent: Option<&OpenCall<()>>) {
         let (Level { thread_id, depth, .. }, function_id) = (level, call.function_id);
         let arguments = self.thread(thread_id).arguments.take(depth);
         let Leave { start_ns, start_reason, end_ns, reason: end_reason, .. } = *leave;
@@ -145,11 +145,11 @@ impl Visitor for ChromeCalls {
         self.end(thread_id, ended, depth, parent);
     }
 
-    fn argument(&mut self, _call: &Frame<()>, level: Level, value: u64) {
+    fn argument(&mut self, _call: &OpenCall<()>, level: Level, value: u64) {
         self.thread(level.thread_id).arguments.push(level.depth, value);
     }
 
-    fn orphan(&mut self, event: &Event, _cpu: Option<u32>, depth: u32, parent: Option<&Frame<()>>) {
+    fn orphan(&mut self, event: &Event, _cpu: Option<u32>, depth: u32, parent: Option<&OpenCall<()>>) {
         let Event { thread_id, function_id, ts_ns, .. } = *event;
         if self.time_ns.as_ref().is_some_and(|range| !range.contains(&ts_ns)) {
             return;

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::super::ordered::{self, CallEnd, OrderedCalls};
 use super::*;
-use perfuse_engine::calls::Lost;
+use perfuse_engine::calls::LostEntries;
 
 /// Thread, function, start and end of a call, in nanoseconds from the first event on.
 type Call = (u32, u32, i64, i64);
@@ -62,13 +62,13 @@ impl ordered::CallSink for Nested {
 }
 
 fn nested(made: &Made) -> Vec<Call> {
-    let run = |lost: Lost| {
+    let run = |lost: LostEntries| {
         let mut calls =
             Calls::new(OrderedCalls::new(Nested::default(), &made.selection), made.selection.clone(), lost);
         made.events.iter().for_each(|batch| calls.push(batch).unwrap());
         calls.finish()
     };
-    let (_, lost) = run(Lost::default());
+    let (_, lost) = run(LostEntries::default());
     let nested = run(lost).0.into_sink();
     assert!(nested.open.values().all(Vec::is_empty), "all end");
     nested.calls

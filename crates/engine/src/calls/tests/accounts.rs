@@ -98,9 +98,9 @@ fn threads() -> RecordBatch {
 fn functions_are_told_apart_by_thread_or_processor() {
     let columns = ["function_id", "thread_id", "cpu", "num_calls", "sum_ns", "self_ns"];
     let by = |by| told(&of(&threads(), &Options { by, ..Options::default() }).functions, &columns);
-    assert_eq!(by(By::Function), ["1 - - 2 15 9", "2 - - 3 6 6"]);
-    assert_eq!(by(By::Thread), ["1 0 - 1 9 3", "1 1 - 1 6 6", "2 0 - 3 6 6"]);
-    assert_eq!(by(By::Cpu), ["1 - 0 1 9 3", "1 - 1 1 6 6", "2 - 0 2 3 3", "2 - - 1 3 3"]);
+    assert_eq!(by(CallGrouping::Function), ["1 - - 2 15 9", "2 - - 3 6 6"]);
+    assert_eq!(by(CallGrouping::Thread), ["1 0 - 1 9 3", "1 1 - 1 6 6", "2 0 - 3 6 6"]);
+    assert_eq!(by(CallGrouping::Cpu), ["1 - 0 1 9 3", "1 - 1 1 6 6", "2 - 0 2 3 3", "2 - - 1 3 3"]);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn threads_are_told_of() {
     assert_eq!(told(&account.threads, &columns), ["0 0 9 8 4 2 9 3", "1 2 8 2 1 1 6 0"]);
     let columns = ["thread_id", "from_cpu", "to_cpu", "num_migrations"];
     assert_eq!(told(&account.migrations, &columns), ["0 0 1 2", "0 1 0 1"]);
-    let Totals { num_events, num_calls, span_ns, .. } = account.totals;
+    let CallTotals { num_events, num_calls, span_ns, .. } = account.totals;
     assert_eq!((num_events, num_calls, span_ns), (10, 5, Some((0, 9))));
 }
 
@@ -160,5 +160,5 @@ fn a_selection_is_all_that_is_looked_at() {
 fn nothing_costs_nothing() {
     let account = of(&batch(&[]), &Options::default());
     assert_eq!((account.functions.num_rows(), account.threads.num_rows()), (0, 0));
-    assert_eq!(account.totals, Totals::default());
+    assert_eq!(account.totals, CallTotals::default());
 }

@@ -137,13 +137,13 @@ proptest! {
                 let options = Options { by, selection, recursive_only, edges: true, ..Options::default() };
                 account(|| vec![batches.iter().cloned()], std::iter::empty(), &options).unwrap()
             };
-            let whole = of(By::Function, false);
+            let whole = of(CallGrouping::Function, false);
             let (calls, busy) = (whole.totals.num_calls, sum(&whole.threads, "busy_ns"));
             let paths = whole.paths.batch(&whole.path_rows);
             prop_assert_eq!((sum(&paths, "num_calls"), sum(&paths, "self_ns")), (calls, busy));
             let rows = path_rows(|| vec![batches.iter().cloned()], std::iter::empty(), &selection, &whole.paths);
             prop_assert_eq!(&rows.unwrap(), &whole.path_rows);
-            for (by, recursive_only) in [(By::Thread, false), (By::Cpu, false), (By::Function, true)] {
+            for (by, recursive_only) in [(CallGrouping::Thread, false), (CallGrouping::Cpu, false), (CallGrouping::Function, true)] {
                 let other = of(by, recursive_only);
                 prop_assert_eq!(&other.path_rows, &whole.path_rows);
                 prop_assert_eq!(other.totals, whole.totals);
@@ -177,7 +177,7 @@ proptest! {
         };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
         let selections = [None, Some(from..from + length)].map(|time_ns| Selection { threads: None, time_ns });
-        for (by, recursive_only) in [(By::Function, false), (By::Thread, true), (By::Cpu, false)] {
+        for (by, recursive_only) in [(CallGrouping::Function, false), (CallGrouping::Thread, true), (CallGrouping::Cpu, false)] {
             for selection in &selections {
                 let selection = selection.clone();
                 let options = Options { by, selection, recursive_only, edges: true, ..Options::default() };

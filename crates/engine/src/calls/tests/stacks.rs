@@ -13,15 +13,15 @@ struct Told(Vec<String>);
 impl Visitor for Told {
     type Mark = ();
 
-    fn enter(&mut self, _entry: &Entry, _parent: Option<&Frame<()>>) {}
+    fn enter(&mut self, _entry: &CallEntry, _parent: Option<&OpenCall<()>>) {}
 
-    fn leave(&mut self, call: &Frame<()>, level: Level, leave: &Leave, _parent: Option<&Frame<()>>) {
+    fn leave(&mut self, call: &OpenCall<()>, level: Level, leave: &Leave, _parent: Option<&OpenCall<()>>) {
         let (Level { depth, .. }, function_id) = (level, call.function_id);
         let Leave { start_ns, duration_ns, self_ns, reason, .. } = leave;
         self.0.push(format!("{depth}: {function_id}@{start_ns}+{duration_ns}/{self_ns} {reason:?}"));
     }
 
-    fn orphan(&mut self, event: &Event, _cpu: Option<u32>, _depth: u32, _parent: Option<&Frame<()>>) {
+    fn orphan(&mut self, event: &Event, _cpu: Option<u32>, _depth: u32, _parent: Option<&OpenCall<()>>) {
         self.0.push(format!("orphan {}", event.function_id));
     }
 }

@@ -17,7 +17,7 @@ use crate::recovery::{Base, Expression, Recovery};
 
 /// A row of `unwind_rows`.
 #[derive(Clone, Copy, Debug)]
-pub struct UnwindRow {
+pub struct DecodedRow {
     /// Key of its function.
     pub function: u32,
     /// Offset from which it applies.
@@ -54,7 +54,7 @@ impl UnwindRowColumns {
     }
 
     /// Adds a row.
-    pub fn push(&mut self, row: UnwindRow) {
+    pub fn push(&mut self, row: DecodedRow) {
         self.functions.push(row.function);
         self.starts.push(row.start.into());
         self.rules.push(row.recovery);

@@ -13,7 +13,7 @@ fn at(base: Base, offset: i64, deref: bool) -> Expression {
 
 fn recovery(file: &SFrame, pc: u64) -> Recovery {
     let found = file.find(pc).expect("is in a function");
-    found.recovery.expect("has a row").expect("says something")
+    found.recovery.expect("has a row").expect("is interpreted")
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::consts::Action;
 use crate::fdr::{FdrSurvey, thread_ids};
 use crate::log::{LogContent, XRay};
 use crate::record_iter::{RecordItem, RecordIter};
-use crate::records::{Dialect, Event, Record};
+use crate::records::{Event, LogDialect, Record};
 use crate::writer::{BufferStart, LogSink, ThreadEvent, ThreadIds, TscStamp, UnsupportedItems, WriteError};
 use perfuse_recording::Recording;
 
@@ -96,7 +96,7 @@ pub fn read_buffer<S: LogSink>(
         return Ok(());
     }
     let source = buffer.log.source();
-    let dialect = Dialect { payloads: buffer.block.payloads, ..buffer.log.header().dialect() };
+    let dialect = LogDialect { payloads: buffer.block.payloads, ..buffer.log.header().dialect() };
     let records = buffer.block.records.clone();
     let clock = buffer.survey.carried.get(&buffer.index).copied().unwrap_or_default();
     let filler_bytes_left = records.len();
@@ -140,7 +140,7 @@ fn tsc_stamp(clock: TscState) -> TscStamp {
 
 impl<S: LogSink> BufferReplay<'_, S> {
     /// Passes all records to the sink.
-    fn replay(&mut self, mut records: RecordIter<'_>, dialect: Dialect) {
+    fn replay(&mut self, mut records: RecordIter<'_>, dialect: LogDialect) {
         loop {
             let run = records.functions(usize::MAX);
             run.for_each(|action, function_id, delta| self.call(action, function_id, delta));
@@ -205,7 +205,7 @@ impl<S: LogSink> BufferReplay<'_, S> {
     }
 
     /// Passes on an event, with filler for overwritten bytes.
-    fn event(&mut self, record: &Record<'_>, event: &Event<'_>, dialect: Dialect) {
+    fn event(&mut self, record: &Record<'_>, event: &Event<'_>, dialect: LogDialect) {
         let Some(tsc) = self.clock.metadata(record) else { return };
         self.begin(TscState { tsc, ..self.clock });
         self.entered = false;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use crate::check::true_rate;
 use crate::encode::{self, EncodeError};
 use crate::log::XRay;
-use crate::records::{Dialect, Record};
+use crate::records::{LogDialect, Record};
 
 /// Number of buffered bytes above which they are written.
 const FLUSH_BYTES: usize = 1 << 16;
@@ -13,7 +13,7 @@ const FLUSH_BYTES: usize = 1 << 16;
 /// Encodes records of a dialect.
 pub struct RepairOutput<'w> {
     sink: Option<&'w mut dyn Write>,
-    dialect: Dialect,
+    dialect: LogDialect,
     buffer: Vec<u8>,
     /// Number of bytes.
     pub len: u64,
@@ -23,12 +23,12 @@ pub struct RepairOutput<'w> {
 
 impl<'w> RepairOutput<'w> {
     /// An output to a writer.
-    pub fn to(sink: &'w mut dyn Write, dialect: Dialect) -> Self {
+    pub fn to(sink: &'w mut dyn Write, dialect: LogDialect) -> Self {
         Self { sink: Some(sink), dialect, buffer: Vec::new(), len: 0, records: 0 }
     }
 
     /// An output that only counts bytes.
-    pub fn counting(dialect: Dialect) -> Self {
+    pub fn counting(dialect: LogDialect) -> Self {
         Self { sink: None, dialect, buffer: Vec::new(), len: 0, records: 0 }
     }
 

@@ -170,17 +170,18 @@ pub fn found(log: &XRay) -> Vec<Diagnostic> {
 }
 
 /// The codes of findings, without repetition.
-pub fn codes(told: &[Diagnostic]) -> Vec<&'static str> {
-    let mut codes: Vec<_> = told.iter().map(|d| d.rule.code).collect();
+pub fn codes(findings: &[Diagnostic]) -> Vec<&'static str> {
+    let mut codes: Vec<_> = findings.iter().map(|d| d.rule.code).collect();
     codes.sort_unstable();
     codes.dedup();
     codes
 }
 
 /// The codes of findings that are at least warnings.
-pub fn serious(told: &[Diagnostic]) -> Vec<&'static str> {
-    let told: Vec<Diagnostic> = told.iter().filter(|d| d.rule.severity > Severity::Info).cloned().collect();
-    codes(&told)
+pub fn serious(findings: &[Diagnostic]) -> Vec<&'static str> {
+    let findings: Vec<Diagnostic> =
+        findings.iter().filter(|d| d.rule.severity > Severity::Info).cloned().collect();
+    codes(&findings)
 }
 
 /// The repaired log.

@@ -70,9 +70,13 @@ fn real_logs_keep_to_the_grammar() {
 fn nothing_is_found_that_a_check_does_not_tell() {
     for path in logs(&REAL).iter().chain(&logs(&["malformed"])) {
         let Ok(log) = read(path) else { continue };
-        let told = codes(&checked(&log));
+        let findings = codes(&checked(&log));
         let found = codes(&found(&log));
-        assert!(found.iter().all(|code| told.contains(code)), "{}: {found:?} {told:?}", path.display());
+        assert!(
+            found.iter().all(|code| findings.contains(code)),
+            "{}: {found:?} {findings:?}",
+            path.display()
+        );
     }
 }
 
@@ -84,12 +88,12 @@ fn findings_of_malformed_logs_are_inside_the_file() {
         match read(&path) {
             Err(error) => assert!(error.offset <= len, "{name}"),
             Ok(log) => {
-                let told = checked(&log);
-                assert!(told.iter().all(|d| d.offset <= len), "{name}");
+                let findings = checked(&log);
+                assert!(findings.iter().all(|d| d.offset <= len), "{name}");
                 let sound = ["custom-size-zero", "deep-stack-200k", "walltime-same-second-40-blocks"];
                 let file = path.file_stem().unwrap().to_str().unwrap();
                 assert!(
-                    !told.is_empty() || sound.contains(&file) || file.starts_with("two-threads"),
+                    !findings.is_empty() || sound.contains(&file) || file.starts_with("two-threads"),
                     "{name}"
                 );
             }

@@ -122,8 +122,8 @@ fn events_that_lie_end_their_buffer() {
 #[test]
 fn findings_state_what_was_expected_and_where() {
     let log = open(fifth(&[new_buffer(7), cpu(0, 1000), enter(1, 5), argument(1)]));
-    let told = checked(&log);
-    let wall = told.iter().find(|d| d.rule.code == "XR032").unwrap();
+    let findings = checked(&log);
+    let wall = findings.iter().find(|d| d.rule.code == "XR032").unwrap();
     assert_eq!(wall.message, "expected WallTimeMarker, found NewCPUId");
     assert_eq!((wall.offset, wall.record_index), (32 + 16 + 16, Some(2)));
 }

@@ -41,7 +41,7 @@ fn buffers_of_version_1_end_and_lie_where_they_should() {
     let whole = first_version(&[[body.clone(), end_of_buffer()].concat()]);
     let cut = open(whole[..32 + body.len()].to_vec());
     assert_eq!(serious(&checked(&cut)), ["XR011"]);
-    assert_eq!(repaired(&cut).source()[..], whole[..], "as long as its header says buffers are");
+    assert_eq!(repaired(&cut).source()[..], whole[..], "as long as the buffers its header states");
     let mut wrong = whole.clone();
     wrong[16..24].fill(0);
     assert_eq!(serious(&checked(&open(wrong.clone()))), ["XR015"]);
@@ -62,8 +62,8 @@ fn a_rotated_queue_differs_from_unordered_buffers() {
     let at = |tid, n: i32| block(tid, n, 1000 * n as u64, &[enter(1, 5), exit(1, 5)]);
     let rotated = log(&[at(7, 5), at(8, 6), at(7, 7), at(7, 2), at(8, 3), at(7, 4)]);
     assert_eq!(serious(&checked(&rotated)), ["XR038"]);
-    let told = checked(&rotated).into_iter().find(|d| d.rule.code == "XR038").unwrap();
-    assert_eq!(told.offset, 32 + 3 * 96, "where the oldest begins");
+    let findings = checked(&rotated).into_iter().find(|d| d.rule.code == "XR038").unwrap();
+    assert_eq!(findings.offset, 32 + 3 * 96, "where the oldest starts");
     let mixed = log(&[at(7, 5), at(7, 2), at(7, 4), at(7, 1)]);
     assert_eq!(serious(&checked(&mixed)), ["XR039"]);
     for log in [rotated, mixed] {
@@ -112,8 +112,8 @@ fn minor_findings_are_reported_once() {
     let mut dirty = block(7, 1, 1000, &[clean.clone(), clean]);
     dirty[15] = 1;
     dirty[31] = 1;
-    let told = checked(&log(&[dirty]));
-    assert_eq!((codes(&told), told[0].count), (vec!["XR023"], 2));
+    let findings = checked(&log(&[dirty]));
+    assert_eq!((codes(&findings), findings[0].count), (vec!["XR023"], 2));
 }
 
 #[test]
@@ -133,12 +133,12 @@ fn the_header_is_compared_with_the_wall_times() {
     assert_eq!(codes(&checked(&with(2_500_000_000))), [""; 0]);
     assert_eq!(codes(&checked(&with(2_510_000_000))), [""; 0], "less than a hundredth does not matter");
     let wrong = with(3_500_000_000);
-    let told = checked(&wrong);
-    assert_eq!(codes(&told), ["XR003"]);
+    let findings = checked(&wrong);
+    assert_eq!(codes(&findings), ["XR003"]);
     assert!(
-        told[0].message.contains("3500.000 MHz") && told[0].message.contains("2500.0"),
+        findings[0].message.contains("3500.000 MHz") && findings[0].message.contains("2500.0"),
         "{}",
-        told[0].message
+        findings[0].message
     );
     let repaired_log = repaired(&wrong);
     let hz = repaired_log.header().file.cycle_frequency as f64;
@@ -151,8 +151,8 @@ fn the_header_is_compared_with_the_wall_times() {
 #[test]
 fn calls_that_do_not_pair_are_counted() {
     let body = [exit(9, 1), enter(1, 1), enter(2, 1), enter(3, 1), exit(1, 1), exit(3, 1), enter(4, 1)];
-    let told = checked(&log(&[block(7, 1, 1000, &body)]));
-    let of = |code| told.iter().find(|d| d.rule.code == code).unwrap().message.to_string();
+    let findings = checked(&log(&[block(7, 1, 1000, &body)]));
+    let of = |code| findings.iter().find(|d| d.rule.code == code).unwrap().message.to_string();
     assert_eq!(of("XR050"), "exits without entry: 2; threads: 1");
     assert_eq!(of("XR051"), "calls without exit: 1; threads: 1");
     assert_eq!(of("XR052"), "calls left without an exit of their own: 2; threads: 1");

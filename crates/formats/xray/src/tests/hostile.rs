@@ -64,9 +64,9 @@ fn memory_is_in_proportion_to_the_log() {
     let LogContent::Fdr(survey) = log.content() else { panic!("an FDR log") };
     let kept = survey.blocks.capacity() * size_of::<block::FdrBlock>();
     assert!(kept <= 32 * log.source().len(), "{kept}");
-    let told = checked(&log);
-    assert!(told.len() < 4000, "a rule is told a thousand times, then counted");
-    assert_eq!(told.iter().filter(|d| d.rule.code == "XR022").map(|d| d.count).sum::<u64>(), 10_000);
+    let findings = checked(&log);
+    assert!(findings.len() < 4000, "a rule is reported a thousand times, then counted");
+    assert_eq!(findings.iter().filter(|d| d.rule.code == "XR022").map(|d| d.count).sum::<u64>(), 10_000);
 }
 
 #[test]

@@ -161,7 +161,7 @@ fn a_buffer_too_large_for_version_1_is_refused() {
     let mut buffer = BufferWriter::new(writer.dialect(), &BEGINNING);
     buffer.event(BEGINNING.at, None, &[0; 0x100]).unwrap();
     let refused = writer.write(&mut buffer).unwrap_err().to_string();
-    assert_eq!(refused, "a buffer of 352 bytes where version 1 has 256 for each");
+    assert_eq!(refused, "a buffer of 352 bytes, where version 1 reserves 256 for each");
 }
 
 #[test]

@@ -116,8 +116,8 @@ fn a_deep_stack_is_cut_in_time() {
     use crate::writer::TscStamp;
     let mut cut = TimeRangeCut::new(1_000_000..2_000_000);
     let thread = cut.thread((1, 1));
-    let mut told = 0u32;
-    let mut emit = |_: TscStamp, _: crate::writer::ThreadEvent<'_>| told += 1;
+    let mut num_events = 0u32;
+    let mut emit = |_: TscStamp, _: crate::writer::ThreadEvent<'_>| num_events += 1;
     for tsc in 0..200_000 {
         thread.enter(TscStamp { tsc, cpu: 0 }, Action::ENTRY, 1, &mut emit);
     }
@@ -125,7 +125,7 @@ fn a_deep_stack_is_cut_in_time() {
         thread.leave(TscStamp { tsc, cpu: 0 }, Action::EXIT, 2, &mut emit);
     }
     thread.leave(TscStamp { tsc: 1_500_000, cpu: 0 }, Action::EXIT, 1, &mut emit);
-    assert_eq!(told, 200_001);
+    assert_eq!(num_events, 200_001);
 }
 
 proptest! {
