@@ -179,7 +179,7 @@ def unwind_lines(report: UnwindReport, style: Style) -> Iterator[str]:
 
 
 def _fact_fields(one: SectionReport) -> list[tuple[str, Cell]]:
-    pieces = one.headers
+    pieces = one.pieces
     facts: list[tuple[str, Cell]] = [("section", _kind_text(pieces)), ("starts", _starts_text(pieces))]
     rows = sum(piece.num_rows for piece in pieces)
     functions = sum(piece.num_functions for piece in pieces)
