@@ -9,7 +9,7 @@ const ORC: &[u8] = include_bytes!("../testdata/llvm19-orc.dump");
 
 /// Does with a dump whatever can be done with one; every place that is told lies in the file.
 fn everything(dump: &JitDump) {
-    let size = dump.source().len() as u64;
+    let size = dump.bytes().len() as u64;
     for found in checked(dump) {
         assert!(found.offset <= size, "{} at {:#x} of {size:#x}", found.rule.code, found.offset);
     }

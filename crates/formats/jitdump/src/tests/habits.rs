@@ -104,7 +104,7 @@ fn debug_information_after_its_code_or_without_any() {
         debug(3, 0x9000, &[(0x9000, 1, 0, b"z.c")]),
     ]);
     assert_eq!(lines(&dump).len(), 1);
-    let pairings: Vec<_> = dump.index().abouts.iter().map(|about| about.pairing).collect();
+    let pairings: Vec<_> = dump.index().debug_records.iter().map(|debug| debug.pairing).collect();
     assert_eq!(pairings, [Pairing::Before, Pairing::Orphan]);
     assert_eq!(codes(&dump), ["JD056", "JD057"]);
 }

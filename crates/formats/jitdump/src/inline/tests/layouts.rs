@@ -2,17 +2,17 @@ use perfuse_wire::Endian;
 
 use super::*;
 use crate::consts::RecordTag;
-use crate::inline::{Dialect, Extension, Frame, decode, dialect, inline_info2};
+use crate::inline::{ExtensionDialect, Extension, InlineFrame, decode, dialect, inline_info2};
 
 /// Every hand-made body with its id and what it must be told as.
-pub fn bodies(endian: Endian) -> Vec<(u32, Vec<u8>, Dialect)> {
+pub fn bodies(endian: Endian) -> Vec<(u32, Vec<u8>, ExtensionDialect)> {
     vec![
-        (827_346_259, dialect_a(endian), Dialect::DebugInfo2),
-        (827_346_260, dialect_b(endian), Dialect::Frames),
-        (5, dialect_c(endian), Dialect::InlineInfo1),
-        (5, dialect_d(endian), Dialect::InlineInfo2),
-        (827_346_260, tier(endian), Dialect::Tier),
-        (827_346_261, embedded(endian), Dialect::EmbeddedFile),
+        (827_346_259, dialect_a(endian), ExtensionDialect::DebugInfo2),
+        (827_346_260, dialect_b(endian), ExtensionDialect::Frames),
+        (5, dialect_c(endian), ExtensionDialect::InlineInfo1),
+        (5, dialect_d(endian), ExtensionDialect::InlineInfo2),
+        (827_346_260, tier(endian), ExtensionDialect::Tier),
+        (827_346_261, embedded(endian), ExtensionDialect::EmbeddedFile),
     ]
 }
 
@@ -24,17 +24,17 @@ fn structure_tells_the_dialect_in_both_endians() {
             let padded = [&body[..], &[0xAA; 7]].concat();
             assert_eq!(dialect(RecordTag(id), &padded, endian), expected, "7 bytes of padding");
             let too_much = [&body[..], &[0; 8]].concat();
-            assert_eq!(dialect(RecordTag(id), &too_much, endian), Dialect::Unknown, "8 bytes are no padding");
+            assert_eq!(dialect(RecordTag(id), &too_much, endian), ExtensionDialect::Unknown, "8 bytes are no padding");
         }
     }
 }
 
 #[test]
 fn a_dialect_under_the_other_ones_id_is_known_all_the_same() {
-    assert_eq!(dialect(RecordTag(827_346_259), &dialect_b(Endian::Little), Endian::Little), Dialect::Frames);
+    assert_eq!(dialect(RecordTag(827_346_259), &dialect_b(Endian::Little), Endian::Little), ExtensionDialect::Frames);
     assert_eq!(
         dialect(RecordTag(827_346_260), &dialect_a(Endian::Little), Endian::Little),
-        Dialect::DebugInfo2
+        ExtensionDialect::DebugInfo2
     );
 }
 
@@ -60,9 +60,9 @@ fn encoding_in_the_other_byte_order_is_what_a_writer_there_writes() {
 }
 
 /// `function path:line:column`, innermost first.
-pub fn show(frames: &[Frame<'_>]) -> String {
+pub fn show(frames: &[InlineFrame<'_>]) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let frame = |f: &Frame<'_>| format!("{} {}:{}:{}", text(f.function.name), text(f.path), f.line, f.column);
+    let frame = |f: &InlineFrame<'_>| format!("{} {}:{}:{}", text(f.function.name), text(f.path), f.line, f.column);
     frames.iter().map(frame).collect::<Vec<_>>().join(" < ")
 }
 

@@ -1,15 +1,17 @@
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use perfuse_wire::{Endian, RecordView, Value};
 
-use super::super::inline::{Call, Declaration, InlineTree, Line, with_tree};
-use super::super::layout::{DebugEntry as Entry, DebugInfo as DebugFixed, Move};
-use super::super::reader::{self, Reader, Step};
-use super::super::records::{DebugInfo, RawRecord};
-use super::super::{JitDump, inline};
-use super::*;
+use crate::consts::RecordTag;
+use crate::encode::{self, WriteError};
+use crate::ingest::with_inline_tree;
+use crate::inline::{self, DeclaredFunction, InlineCall, InlineTree, SourceLine};
+use crate::layout::{self, DebugEntry as Entry, DebugInfo as DebugFixed, Move};
+use crate::reader::{self, RawRecord, Reader, ReaderStep};
+use crate::records::{DebugInfoEntry, DebugInfoRecord, LoadRecord, UnwindOrder, UnwindingInfoRecord};
+use crate::writer::{Header, InlineDialect, Writer};
+use crate::JitDump;
 use perfuse_recording::{Position, Recording, Source};
 
 const HEADER: Header = Header { elf_mach: 62, pid: 77, timestamp: 5, flags: 0 };
@@ -18,14 +20,14 @@ fn load_at(code_addr: u64) -> layout::Load {
     layout::Load { pid: 77, tid: 78, vma: code_addr, code_addr, code_size: 0, code_index: 3 }
 }
 
-fn entry(code_addr: u64, line: u32, name: &[u8]) -> DebugEntry<'_> {
-    DebugEntry { fixed: Entry { code_addr, line, discrim: 9 }, name }
+fn entry(code_addr: u64, line: u32, name: &[u8]) -> DebugInfoEntry<'_> {
+    DebugInfoEntry { fixed: Entry { code_addr, line, discrim: 9 }, name }
 }
 
 fn tree() -> InlineTree<'static> {
-    let outer = Declaration { name: b"outer", path: b"a.js", line: 1, column: 1 };
-    let function = Declaration { name: b"inner", path: b"b.js", line: 7, column: 2 };
-    let call = Call {
+    let outer = DeclaredFunction { name: b"outer", path: b"a.js", line: 1, column: 1 };
+    let function = DeclaredFunction { name: b"inner", path: b"b.js", line: 7, column: 2 };
+    let call = InlineCall {
         start_offset: 1,
         size: 2,
         depth: 0,
@@ -34,7 +36,7 @@ fn tree() -> InlineTree<'static> {
         call_line: 2,
         call_column: 5,
     };
-    let line = |code_offset, path, line| Line { code_offset, path, line, column: 1 };
+    let line = |code_offset, path, line| SourceLine { code_offset, path, line, column: 1 };
     InlineTree {
         outer,
         lines: vec![line(0, b"a.js", 1), line(1, b"b.js", 8), line(3, b"a.js", 3)],
@@ -60,7 +62,7 @@ fn everything(endian: Endian, dialect: InlineDialect) -> Vec<u8> {
         code_size: 4,
         code_index: 3,
     };
-    w.moved(16, &moved).unwrap();
+    w.code_move(16, &moved).unwrap();
     w.raw(17, RecordTag(4711), b"anything").unwrap();
     w.close(18).unwrap();
     w.into_inner()
@@ -111,8 +113,8 @@ fn every_kind_is_read_back_in_both_endians_and_dialects() {
             assert!(views[4].fields.contains(&("unwinding_data", Value::Bytes(b"FRAMEHDR"))));
             assert_eq!(views[7].fields, [("body", Value::Bytes(b"anything"))]);
             let code = dump.index().codes[0];
-            assert_eq!(dump.index().functions.tier(code.named.tier), Some("Ion"));
-            let same = with_tree(&dump.share(), &code, |_, read| read.clone() == tree());
+            assert_eq!(dump.index().functions.tier(code.name.tier), Some("Ion"));
+            let same = with_inline_tree(&dump.share(), &code, |_, read| read.clone() == tree());
             assert_eq!(same, Some(true), "{dialect:?}");
         }
     }
@@ -174,9 +176,9 @@ fn a_sink_that_refuses_is_told() {
 /// A body through its typed record; as it is where it has none.
 fn encoded(record: &RawRecord<'_>, endian: Endian) -> Vec<u8> {
     match record.tag() {
-        RecordTag::JIT_CODE_LOAD => Load::decode(record.cursor()).unwrap().encode(endian),
-        RecordTag::JIT_CODE_DEBUG_INFO => DebugInfo::decode(record.cursor()).unwrap().encode(endian),
-        RecordTag::JIT_CODE_UNWINDING_INFO => UnwindingInfo::decode(record.cursor()).unwrap().encode(endian),
+        RecordTag::JIT_CODE_LOAD => LoadRecord::decode(record.cursor()).unwrap().encode(endian),
+        RecordTag::JIT_CODE_DEBUG_INFO => DebugInfoRecord::decode(record.cursor()).unwrap().encode(endian),
+        RecordTag::JIT_CODE_UNWINDING_INFO => UnwindingInfoRecord::decode(record.cursor()).unwrap().encode(endian),
         RecordTag::JIT_CODE_MOVE => {
             let mut out = Vec::new();
             Move::read(&mut record.cursor()).unwrap().write(&mut out, endian);
@@ -189,10 +191,10 @@ fn encoded(record: &RawRecord<'_>, endian: Endian) -> Vec<u8> {
 
 /// Decodes and encodes every record of a file and holds the bytes against it; gives the number of records.
 fn byte_identical(data: &[u8]) -> usize {
-    let Ok(start) = reader::start(data) else { return 0 };
+    let Ok(start) = reader::read_start(data) else { return 0 };
     let mut records = 0;
     for step in Reader::new(data, start.endian, start.first_record, 0) {
-        let Step::Record(record) = step else { continue };
+        let ReaderStep::Record(record) = step else { continue };
         let mut out = Vec::new();
         encode::record(
             record.tag(),
@@ -237,26 +239,18 @@ fn encoding_debug_info_for_the_other_byte_order_keeps_its_entries() {
     body.extend(b"a.c\0");
     entry(0x1004, 2, b"").fixed.write(&mut body, Endian::Big);
     body.extend(b"\xff\0pad");
-    let info = DebugInfo::decode(perfuse_wire::Cursor::new(&body, 0, Endian::Big)).unwrap();
+    let info = DebugInfoRecord::decode(perfuse_wire::Cursor::new(&body, 0, Endian::Big)).unwrap();
     assert_eq!(info.encode(Endian::Big), body);
     let little = info.encode(Endian::Little);
-    let again = DebugInfo::decode(perfuse_wire::Cursor::new(&little, 0, Endian::Little)).unwrap();
-    let rows: Vec<_> = again.walk().map(|row| row.map(|row| (row.fixed.line, row.name)).unwrap()).collect();
+    let again = DebugInfoRecord::decode(perfuse_wire::Cursor::new(&little, 0, Endian::Little)).unwrap();
+    let rows: Vec<_> = again.iter_entries().map(|row| row.map(|row| (row.fixed.line, row.name)).unwrap()).collect();
     assert_eq!(rows, [(1, &b"a.c"[..]), (2, b"a.c")]);
-}
-
-/// The recordings beside the repository, where they are.
-fn corpus() -> Vec<PathBuf> {
-    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../../shared/corpus");
-    let root = std::env::var_os("PERFUSE_CORPUS").map_or_else(|| PathBuf::from(beside), PathBuf::from);
-    let folders = ["produced", "fetched", "crafted"].map(|folder| root.join("jitdump").join(folder));
-    let files = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
-    files.map(|file| file.path()).filter(|path| path.to_string_lossy().contains(".dump")).collect()
 }
 
 #[test]
 fn every_dump_of_the_corpus_is_encoded_byte_for_byte() {
-    let files = corpus();
+    let files = perfuse_corpus::files(&["jitdump/produced", "jitdump/fetched", "jitdump/crafted"]);
+    let files: Vec<_> = files.into_iter().filter(|path| path.to_string_lossy().contains(".dump")).collect();
     let records: usize =
         files.iter().map(|path| byte_identical(&Source::open(&path.to_string_lossy()).unwrap())).sum();
     assert_eq!(records > 80_000, !files.is_empty(), "{records} records of {} files", files.len());
@@ -308,7 +302,7 @@ fn stacks_an_address_each_become_the_calls_of_their_code() {
     w.load(2, load_at(0x1000), b"outer", b"\x90\x90\x90\xc3").unwrap();
     let dump = open(w.into_inner());
     let code = dump.index().codes[0];
-    let calls = with_tree(&dump.share(), &code, |_, tree| {
+    let calls = with_inline_tree(&dump.share(), &code, |_, tree| {
         tree.calls.iter().map(|c| (c.start_offset, c.size)).collect()
     });
     assert_eq!(calls, Some(vec![(2, 2)]));
