@@ -114,7 +114,7 @@ macro_rules! layout {
             #[inline]
             pub fn read(cursor: &mut $crate::Cursor<'_>) -> Result<Self, $crate::ParseError> {
                 // One bounds check for all fields where all are present, so that each costs one load.
-                if let Some(mut fields) = cursor.part::<{ Self::SIZE as usize }>() {
+                if let Some(mut fields) = cursor.fixed_fields::<{ Self::SIZE as usize }>() {
                     return Ok(Self { $($field: fields.take($ty::from_le_bytes, $ty::from_be_bytes),)* });
                 }
                 Ok(Self { $($field: cursor.$ty(stringify!($field))?,)* })

@@ -3,10 +3,10 @@
 use super::{open, testdata};
 use crate::consts::RecordType;
 use crate::order::TimeOrder;
-use crate::reader::File;
+use crate::perf_file::PerfFile;
 
-fn places(file: &File, mut order: TimeOrder) -> Vec<(u64, u64)> {
-    std::iter::from_fn(|| order.next(file)).map(|key| (key.time, key.location.number())).collect()
+fn places(file: &PerfFile, mut order: TimeOrder) -> Vec<(u64, u64)> {
+    std::iter::from_fn(|| order.next(file)).map(|record| (record.time, record.location.number())).collect()
 }
 
 #[test]
