@@ -328,7 +328,7 @@ fn zero_vmas(index: &DumpIndex, source: &Source) -> Vec<bool> {
 
 /// The size of an ELF header if the producer adds it to the addresses of debug entries, else 0. The producer does if the
 /// first entry of no record is at a smaller offset in its code (V8's damaged records may have unreadable later entries),
-/// and either the producer is known for it, or entries lie past the end of their code, or the first entries of most records
+/// and either the producer is known for it, or entries are past the end of their code, or the first entries of most records
 /// are at exactly that offset.
 fn detect_skew(index: &DumpIndex, source: &Source) -> u64 {
     let pointer = machine_pointer_bytes(index.header.elf_mach);

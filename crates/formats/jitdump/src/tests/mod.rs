@@ -1,8 +1,8 @@
-//! LineFindings, damage and names; the writer and the extension records have tests of their own.
+//! Tests of producers' peculiarities, damaged files, names, unwinding information and the writer.
 
 mod assemble;
 mod damage;
-mod habits;
 mod names;
+mod producers;
 mod unwinding;
 mod writer;

@@ -1,3 +1,5 @@
+//! The writer: written dumps are read back, byte for byte.
+
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -45,7 +47,7 @@ fn tree() -> InlineTree<'static> {
 }
 
 /// A dump with every kind of record.
-fn everything(endian: Endian, dialect: InlineDialect) -> Vec<u8> {
+fn all_records(endian: Endian, dialect: InlineDialect) -> Vec<u8> {
     let mut w = Writer::new(Vec::new(), &HEADER, endian).unwrap();
     w.embedded_source(10, b"a.js", b"let a = 1").unwrap();
     w.debug_info(11, 0x1000, &[entry(0x1000, 1, b"a.js"), entry(0x1001, 2, b"a.js")], true).unwrap();
@@ -78,7 +80,7 @@ fn views(dump: &JitDump) -> Vec<RecordView<'_>> {
 }
 
 #[test]
-fn a_small_dump_is_these_bytes() {
+fn a_small_dump_has_these_bytes() {
     let mut w = Writer::new(Vec::new(), &HEADER, Endian::Little).unwrap();
     w.load(6, load_at(0x1000), b"f", b"\xc3").unwrap();
     w.close(7).unwrap();
@@ -95,7 +97,7 @@ fn a_small_dump_is_these_bytes() {
 fn every_kind_is_read_back_in_both_endians_and_dialects() {
     for endian in [Endian::Little, Endian::Big] {
         for dialect in [InlineDialect::DebugInfo2, InlineDialect::Frames] {
-            let dump = open(everything(endian, dialect));
+            let dump = open(all_records(endian, dialect));
             let views = views(&dump);
             let names: Vec<_> = views.iter().map(|view| (&*view.name, view.timestamp.unwrap())).collect();
             let expected = [
@@ -122,7 +124,7 @@ fn every_kind_is_read_back_in_both_endians_and_dialects() {
 
 #[test]
 fn a_repeated_name_takes_one_byte() {
-    let bytes = everything(Endian::Little, InlineDialect::Frames);
+    let bytes = all_records(Endian::Little, InlineDialect::Frames);
     let marker: &[u8] = b"a.js\0\x01\x10\0\0\0\0\0\0\x02\0\0\0\x09\0\0\0\xff\0";
     assert!(bytes.windows(marker.len()).any(|window| window == marker));
 }
@@ -137,7 +139,7 @@ fn debug_information_must_be_followed_by_its_load() {
     assert!(order(w.debug_info(2, 0x2000, &[], false)));
     assert!(order(w.tier(2, 0x2000, 0, b"t")));
     assert!(order(w.inline_info(2, 0x2000, &tree(), InlineDialect::Frames).map(|_| ())));
-    assert_eq!(w.get_mut().len(), len, "what is refused is not written");
+    assert_eq!(w.get_mut().len(), len, "a rejected record is not written");
     w.load(2, load_at(0x1000), b"f", b"").unwrap();
     w.debug_info(3, 0x2000, &[], false).unwrap();
     assert!(matches!(w.close(4), Err(WriteError::Pending { code_addr: 0x2000 })));
@@ -146,7 +148,7 @@ fn debug_information_must_be_followed_by_its_load() {
 }
 
 #[test]
-fn texts_with_a_nul_are_refused_whole() {
+fn texts_with_a_nul_are_rejected() {
     let mut w = Writer::new(Vec::new(), &HEADER, Endian::Little).unwrap();
     let nul = |result: Result<(), WriteError>| matches!(result, Err(WriteError::Nul { .. }));
     assert!(nul(w.load(1, load_at(0), b"a\0b", b"")));
@@ -160,7 +162,7 @@ fn texts_with_a_nul_are_refused_whole() {
 }
 
 #[test]
-fn a_sink_that_refuses_is_told() {
+fn errors_of_the_output_are_returned() {
     struct Full;
     impl Write for Full {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {
@@ -173,7 +175,7 @@ fn a_sink_that_refuses_is_told() {
     assert!(matches!(Writer::new(Full, &HEADER, Endian::Little), Err(WriteError::Io(_))));
 }
 
-/// A body through its typed record; as it is where it has none.
+/// The body of a record, decoded and encoded; unchanged for a record without a type.
 fn encoded(record: &RawRecord<'_>, endian: Endian) -> Vec<u8> {
     match record.tag() {
         RecordTag::JIT_CODE_LOAD => LoadRecord::decode(record.cursor()).unwrap().encode(endian),
@@ -189,8 +191,8 @@ fn encoded(record: &RawRecord<'_>, endian: Endian) -> Vec<u8> {
     }
 }
 
-/// Decodes and encodes every record of a file and holds the bytes against it; gives the number of records.
-fn byte_identical(data: &[u8]) -> usize {
+/// Decodes and encodes every record of a file and compares the bytes. Returns the number of records.
+fn count_identical_records(data: &[u8]) -> usize {
     let Ok(start) = reader::read_start(data) else { return 0 };
     let mut records = 0;
     for step in Reader::new(data, start.endian, start.first_record, 0) {
@@ -212,23 +214,23 @@ fn byte_identical(data: &[u8]) -> usize {
 }
 
 #[test]
-fn what_is_decoded_is_encoded_byte_for_byte() {
-    assert_eq!(byte_identical(include_bytes!("../testdata/llvm14-mcjit.dump")), 6);
+fn records_are_encoded_byte_for_byte() {
+    assert_eq!(count_identical_records(include_bytes!("../testdata/llvm14-mcjit.dump")), 6);
     for endian in [Endian::Little, Endian::Big] {
-        assert_eq!(byte_identical(&everything(endian, InlineDialect::Frames)), 9);
+        assert_eq!(count_identical_records(&all_records(endian, InlineDialect::Frames)), 9);
     }
 }
 
 #[test]
-fn a_64_bit_thread_id_stays_one() {
+fn a_64_bit_thread_id_keeps_its_size() {
     let mut body = Vec::new();
     for field in [77u64, 0x1_0000_0002, 0x1000, 0x1000, 1, 3] {
         body.extend(field.to_le_bytes());
     }
     body.extend(b"f\0\xc3");
-    let mut file = everything(Endian::Little, InlineDialect::Frames)[..40].to_vec();
+    let mut file = all_records(Endian::Little, InlineDialect::Frames)[..40].to_vec();
     encode::record(RecordTag::JIT_CODE_LOAD, 1, &body, Endian::Little, &mut file).unwrap();
-    assert_eq!(byte_identical(&file), 1);
+    assert_eq!(count_identical_records(&file), 1);
 }
 
 #[test]
@@ -252,7 +254,7 @@ fn every_dump_of_the_corpus_is_encoded_byte_for_byte() {
     let files = perfuse_corpus::files(&["jitdump/produced", "jitdump/fetched", "jitdump/crafted"]);
     let files: Vec<_> = files.into_iter().filter(|path| path.to_string_lossy().contains(".dump")).collect();
     let records: usize =
-        files.iter().map(|path| byte_identical(&Source::open(&path.to_string_lossy()).unwrap())).sum();
+        files.iter().map(|path| count_identical_records(&Source::open(&path.to_string_lossy()).unwrap())).sum();
     assert_eq!(records > 80_000, !files.is_empty(), "{records} records of {} files", files.len());
     println!("{records} records of {} files", files.len());
 }
@@ -263,14 +265,14 @@ fn inlined_functions_fill_the_tables() {
     use arrow_array::types::{UInt32Type, UInt64Type};
     use perfuse_recording::{Placement, TableRequest};
 
-    let dump = open(everything(Endian::Little, InlineDialect::Frames));
+    let dump = open(all_records(Endian::Little, InlineDialect::Frames));
     let table =
         |name| dump.table(name, &Placement::alone(&dump), &TableRequest::default()).unwrap().next().unwrap();
     assert_eq!(dump.extent().function, 2);
     let functions = &dump.index().functions;
     let inner = functions.get(0).unwrap();
-    let told = (inner.name(), inner.path(), inner.line, inner.column);
-    assert_eq!(told, ("inner", Some("b.js"), Some(7), Some(2)));
+    let function = (inner.name(), inner.path(), inner.line, inner.column);
+    assert_eq!(function, ("inner", Some("b.js"), Some(7), Some(2)));
     let calls = table("inline_calls");
     let column = |name: &str| calls.column_by_name(name).unwrap().clone();
     assert_eq!(column("start_offset").as_primitive::<UInt64Type>().values(), &[1]);
@@ -279,12 +281,12 @@ fn inlined_functions_fill_the_tables() {
     assert_eq!(column("call_line").as_primitive::<UInt32Type>().values(), &[2]);
     let lines = table("line_rows");
     let line = lines.column_by_name("line").unwrap().as_primitive::<UInt32Type>().clone();
-    assert_eq!(line.values(), &[1, 8, 3], "the inline record's lines win over the plain ones");
+    assert_eq!(line.values(), &[1, 8, 3], "lines of the inline record replace the plain ones");
     assert_eq!(table("embedded_files").num_rows(), 1);
 }
 
 #[test]
-fn stacks_an_address_each_become_the_calls_of_their_code() {
+fn stacks_of_single_addresses_become_calls() {
     let stack = |address: u64, names: &[&str]| {
         let mut body = [address.to_le_bytes(), (names.len() as u64).to_le_bytes()].concat();
         for name in names {
@@ -310,16 +312,16 @@ fn stacks_an_address_each_become_the_calls_of_their_code() {
 }
 
 #[test]
-fn the_checker_tells_dialects_damage_and_foreign_payloads() {
+fn the_checker_reports_dialects_damage_and_foreign_payloads() {
     let mut w = Writer::new(Vec::new(), &HEADER, Endian::Little).unwrap();
     w.inline_info(1, 0x1000, &tree(), InlineDialect::DebugInfo2).unwrap();
     w.load(2, load_at(0x1000), b"f", b"\xc3").unwrap();
     w.raw(3, RecordTag::SAMPLY_JIT_CODE_DEBUG_INFO2, &[0xff; 64]).unwrap();
-    w.raw(4, RecordTag::SAMPLY_JIT_TIER, b"somebody else's").unwrap();
+    w.raw(4, RecordTag::SAMPLY_JIT_TIER, b"another layout").unwrap();
     w.raw(5, RecordTag::SAMPLY_EMBEDDED_SOURCE_FILE, b"FSFP\x01\0\0\0 cut").unwrap();
     let mut sink = perfuse_wire::Diagnostics::default();
     open(w.into_inner()).check(&mut sink);
-    let told = sink.rows().iter().filter(|row| row.rule.section == "samply");
-    let told: Vec<_> = told.map(|row| (row.rule.code, row.record_index.unwrap())).collect();
-    assert_eq!(told, [("JD081", 0), ("JD080", 2), ("JD082", 3), ("JD080", 4)]);
+    let found = sink.rows().iter().filter(|row| row.rule.section == "samply");
+    let found: Vec<_> = found.map(|row| (row.rule.code, row.record_index.unwrap())).collect();
+    assert_eq!(found, [("JD081", 0), ("JD080", 2), ("JD082", 3), ("JD080", 4)]);
 }

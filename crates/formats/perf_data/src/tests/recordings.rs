@@ -17,7 +17,7 @@ fn corpus_files() -> Vec<PathBuf> {
     files.into_iter().filter(|path| path.to_str().unwrap().ends_with(".perf.data")).collect()
 }
 
-/// Samples by file, as `perf report -D` of the perf that recorded counts them.
+/// Number of samples by file, from `perf report -D` of the recording perf.
 const CORPUS_SAMPLES: &[(&str, u64)] = &[
     ("cpython313", 226),
     ("llvm14-mcjit", 553),
@@ -35,7 +35,7 @@ fn count(perf: &PerfData, name: &str) -> u64 {
     perf.summary().counts.iter().find(|(kind, _)| kind == name).map_or(0, |(_, count)| *count)
 }
 
-/// The same by the tool itself, where it is installed and can read the file.
+/// Number of records of each kind from perf itself, where it is installed and can read the file.
 fn perf_counts(path: &std::path::Path) -> Option<BTreeMap<String, u64>> {
     let output = Command::new("perf").args(["report", "-D", "-i"]).arg(path).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout);
@@ -69,7 +69,7 @@ fn every_recording_of_the_corpus() {
         let stem = name.strip_suffix(".perf.data").unwrap();
         let perf = open(path);
         let samples = count(&perf, "PERF_RECORD_SAMPLE");
-        if let Some((_, expected)) = CORPUS_SAMPLES.iter().find(|(known, _)| *known == stem) {
+        if let Some((_, expected)) = CORPUS_SAMPLES.iter().find(|(name, _)| *name == stem) {
             assert_eq!(samples, *expected, "{name}");
         }
         assert_perf_agrees(path);
@@ -99,7 +99,7 @@ fn small_recordings() {
 }
 
 #[test]
-fn packed_and_piped_files_read_like_others() {
+fn compressed_and_piped_files() {
     for name in ["fork", "zstd", "pipe"] {
         let perf = open(&testdata(&format!("{name}.perf.data")));
         assert_eq!(perf.clockid(), Some(1), "{name}");
@@ -120,7 +120,7 @@ fn packed_and_piped_files_read_like_others() {
     }
 }
 
-/// The child that computes has its parent's program, the one that execs only its own.
+/// The child that computes has its parent's program; the child that calls exec has only its own.
 #[test]
 fn forked_processes_inherit_mappings() {
     let perf = open(&testdata("fork.perf.data"));
@@ -151,7 +151,7 @@ fn forked_processes_inherit_mappings() {
 }
 
 #[test]
-fn user_stacks_stay_reachable() {
+fn user_stacks_remain_readable() {
     let perf = open(&testdata("dwarf.perf.data"));
     assert_eq!(perf.num_user_stacks(), 31);
     let (mut num, mut bytes) = (0, 0);
@@ -171,7 +171,7 @@ fn user_stacks_stay_reachable() {
     assert_eq!(events.into_iter().filter(|event| *event == Some("page-faults")).count(), 5);
 }
 
-/// Bytes of all stacks that `callchains` has numbers of; their registers are those of a running program.
+/// Number of bytes of all stacks that `callchains` refers to. Checks that their registers are plausible.
 fn copied_stacks(perf: &PerfData) -> usize {
     let (mut bytes, mut registers) = (0, Vec::new());
     for rows in batches(perf, "callchains") {
@@ -190,7 +190,7 @@ fn copied_stacks(perf: &PerfData) -> usize {
     bytes
 }
 
-/// Samples of a group hold the counters of its members, before the call chain.
+/// Samples of a group contain the counters of its members, before the call chain.
 #[test]
 fn grouped_samples_are_decoded() {
     let perf = open(&testdata("group.perf.data"));
@@ -201,12 +201,12 @@ fn grouped_samples_are_decoded() {
     assert_eq!(codes(&perf), ["PD008"]);
 }
 
-/// The field parser of the linux-perf-data crate, which is independent of this one, sees the same samples.
+/// The field parser of the linux-perf-data crate, which is independent of this one, reads the same samples.
 #[test]
 fn another_reader_agrees() {
     use linux_perf_data::linux_perf_event_reader::EventRecord;
     use linux_perf_data::{PerfFileReader, PerfFileRecord};
-    // Not `group`: the crate takes counter groups for single counters and the other way round.
+    // Not `group`: the crate confuses counter groups and single counters.
     let mut paths: Vec<_> = ["fork", "dwarf"].map(|name| testdata(&format!("{name}.perf.data"))).into();
     paths.extend(corpus_files());
     for path in paths {

@@ -1,3 +1,5 @@
+//! Conversions between dialects.
+
 use perfuse_wire::Endian;
 
 use super::layouts::{STACKS, show};
@@ -37,7 +39,7 @@ fn b_through_the_tree_is_b() {
 }
 
 #[test]
-fn what_does_not_fit_is_counted() {
+fn unsupported_items_are_counted() {
     let function = DeclaredFunction { name: b"f", path: b"f.c", line: 1, column: 0 };
     let call = InlineCall {
         start_offset: 4,

@@ -1,3 +1,5 @@
+//! Properties: encoding and decoding are inverse, conversions keep stacks, damage causes no panic.
+
 use perfuse_wire::Endian;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -18,7 +20,7 @@ fn declaration(which: usize) -> DeclaredFunction<'static> {
     DeclaredFunction { name: NAMES[which], path: files[which], line: 1 + which as u32, column: 1 }
 }
 
-/// Nested calls, and lines at every place where the stack changes.
+/// Nested calls, and a line at every offset where the stack changes.
 fn tree() -> impl Strategy<Value = InlineTree<'static>> {
     vec((0u64..SIZE, 1u64..64, 0usize..4, 1u32..100, 1u32..100), 0..12).prop_map(|raw| {
         let mut tree = InlineTree { outer: declaration(0), ..InlineTree::default() };
@@ -27,7 +29,7 @@ fn tree() -> impl Strategy<Value = InlineTree<'static>> {
         raw.sort_unstable();
         for (start_offset, size, function, call_line, call_column) in raw {
             open.retain(|call| call.covers(start_offset));
-            // Siblings do not overlap: a new call nests in whatever is open.
+            // Siblings do not overlap: a new call is nested in the open ones.
             let depth = open.len() as u32;
             let room = open.last().map_or(SIZE, |call| call.start_offset + call.size) - start_offset;
             let caller = open.last().map_or(tree.outer, |call| call.function);
@@ -91,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn any_damage_is_refused_or_read_and_encoded_as_it_is(
+    fn damage_is_rejected_or_encoded_unchanged(
         which in 0usize..6,
         flips in vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
         cut in any::<prop::sample::Index>(),
@@ -121,7 +123,7 @@ proptest! {
     }
 
     #[test]
-    fn random_bytes_are_no_crash(body in vec(any::<u8>(), 0..512), id in prop::sample::select(vec![5u32, 827_346_259, 827_346_260, 827_346_261])) {
+    fn random_bytes_cause_no_panic(body in vec(any::<u8>(), 0..512), id in prop::sample::select(vec![5u32, 827_346_259, 827_346_260, 827_346_261])) {
         let _ = decode(RecordTag(id), &body, 0, Endian::Big);
     }
 }
