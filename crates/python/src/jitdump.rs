@@ -297,7 +297,9 @@ impl JitdumpEncoder {
 }
 
 fn no_nul<'a>(texts: impl IntoIterator<Item = &'a String>) -> PyResult<()> {
-    texts.into_iter().try_for_each(|text| encode::check_text(text.as_bytes(), "text").map(|_| ()).map_err(refused))
+    texts
+        .into_iter()
+        .try_for_each(|text| encode::check_text(text.as_bytes(), "text").map(|_| ()).map_err(refused))
 }
 
 fn refused(error: WriteError) -> PyErr {

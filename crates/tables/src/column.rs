@@ -264,9 +264,9 @@ pub(crate) use choices;
 
 /// A column of byte strings.
 #[derive(Debug)]
-pub struct Bytes;
+pub struct Binary;
 
-impl Column for Bytes {
+impl Column for Binary {
     type Item<'a> = &'a [u8];
     type Builder = BinaryBuilder;
     const NULLABLE: bool = false;
@@ -281,7 +281,7 @@ impl Column for Bytes {
     }
 }
 
-impl Nullable for Bytes {
+impl Nullable for Binary {
     fn push_null(builder: &mut BinaryBuilder) {
         builder.append_null();
     }

@@ -112,7 +112,8 @@ impl Identities {
         let next = self.threads.len() as u32;
         let id = *self.by_native_id.entry((pid, native_id, incarnation)).or_insert(next);
         if id == next {
-            self.threads.push((process_id, IdentityFacts { native_id: Some(native_id), ..IdentityFacts::default() }));
+            self.threads
+                .push((process_id, IdentityFacts { native_id: Some(native_id), ..IdentityFacts::default() }));
         }
         id
     }

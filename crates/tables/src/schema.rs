@@ -50,7 +50,7 @@ macro_rules! table {
         #[doc = concat!("Table `", stringify!($table), "`:", $($doc),+)]
         pub mod $table {
             #[allow(unused_imports, reason = "each table names the column types it needs")]
-            use crate::column::{Bytes, Choice, Column, List, Opt, Str};
+            use crate::column::{Binary, Choice, Column, List, Opt, Str};
 
             /// The declaration.
             pub static SPEC: crate::TableSpec = crate::TableSpec {

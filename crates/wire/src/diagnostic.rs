@@ -192,7 +192,10 @@ mod tests {
             sink
         };
         for middle in 0..=5 {
-            assert_eq!(collect(0..middle).followed_by(collect(middle..5)).into_rows(), collect(0..5).into_rows());
+            assert_eq!(
+                collect(0..middle).followed_by(collect(middle..5)).into_rows(),
+                collect(0..5).into_rows()
+            );
         }
     }
 }

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::consts::{ELF32_HEADER_SKEW, ELF64_HEADER_SKEW, RecordTag};
 use super::functions::{FunctionTable, NO_INDEX};
 use super::index::{
-    Code, CodeMove, DebugRecord, DumpIndex, LostBytes, Pairing, RELEASE_BYTES, UnwindRecord,
+    CodeMove, DebugRecord, DumpIndex, LoadedCode, LostBytes, Pairing, RELEASE_BYTES, UnwindRecord,
 };
 use super::inline::{self, Extension, RecordSubject};
 use super::layout::Move;
@@ -129,7 +129,11 @@ impl IndexBuilder {
         self.unwind = NO_INDEX;
         if UnwindingInfoRecord::decode(record.cursor()).is_ok_and(|info| !info.parts().1.is_empty()) {
             self.unwind = self.index.unwind_records.len() as u32;
-            self.index.unwind_records.push(UnwindRecord { offset: record.offset, index: record.index, code: NO_INDEX });
+            self.index.unwind_records.push(UnwindRecord {
+                offset: record.offset,
+                index: record.index,
+                code: NO_INDEX,
+            });
         }
     }
 
@@ -185,7 +189,8 @@ impl IndexBuilder {
         inline = inline.or(next).or(within);
         let inline = inline.unwrap_or(NO_INDEX);
         let load_before = self.index.codes.last().map_or(0, |code| code.index);
-        let batched = self.index.debug_records.get(inline as usize).is_some_and(|debug| debug.index < load_before);
+        let batched =
+            self.index.debug_records.get(inline as usize).is_some_and(|debug| debug.index < load_before);
         self.pair(inline, id, if batched { Pairing::Address } else { Pairing::Next });
         inline
     }
@@ -221,10 +226,12 @@ impl IndexBuilder {
             name.tier = tier;
         }
         self.by_code_index.insert(load.fixed.code_index, id);
-        if let Some(unwind) = self.index.unwind_records.get_mut(self.unwind as usize).filter(|record| record.code == NO_INDEX) {
+        if let Some(unwind) =
+            self.index.unwind_records.get_mut(self.unwind as usize).filter(|record| record.code == NO_INDEX)
+        {
             unwind.code = id;
         }
-        self.index.codes.push(Code {
+        self.index.codes.push(LoadedCode {
             offset: record.offset,
             index: record.index,
             timestamp: record.prefix.timestamp,

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::consts::{JITDUMP_FLAGS_ARCH_TIMESTAMP, RecordTag};
 use super::dump::JitDump;
 use super::functions::NO_INDEX;
-use super::index::{Code, DumpIndex, Pairing, RELEASE_BYTES};
+use super::index::{DumpIndex, LoadedCode, Pairing, RELEASE_BYTES};
 use super::inline;
 use super::layout::{FileHeader, Move};
 use super::lines::{self, LineFindings};
@@ -104,9 +104,12 @@ impl<'a> Checker<'a> {
                 report(&HEADER_CLOCK, 24, "timestamp", owned(message));
             }
             Some(_) => {}
-            None => {
-                report(&NO_RECORDS, self.index.first_record, "", owned("no record follows the header".to_owned()))
-            }
+            None => report(
+                &NO_RECORDS,
+                self.index.first_record,
+                "",
+                owned("no record follows the header".to_owned()),
+            ),
         }
         for (offset, header) in &self.index.later_headers {
             let message = format!("a header of process {} follows", header.pid);
@@ -158,7 +161,9 @@ impl<'a> Checker<'a> {
             self.report(&AFTER_CLOSE, record, "id", || format!("{} follows JIT_CODE_CLOSE", record.tag()));
         }
         let readable = match record.tag() {
-            RecordTag::JIT_CODE_LOAD => LoadRecord::decode(record.cursor()).map(|load| self.check_load(record, &load)),
+            RecordTag::JIT_CODE_LOAD => {
+                LoadRecord::decode(record.cursor()).map(|load| self.check_load(record, &load))
+            }
             RecordTag::JIT_CODE_MOVE => {
                 Move::read(&mut record.cursor()).map(|fixed| self.check_move(record, &fixed))
             }
@@ -216,7 +221,9 @@ impl<'a> Checker<'a> {
         }
         if fixed.pid != self.index.header.pid {
             let header = self.index.header.pid;
-            self.report(&FOREIGN_PID, record, "pid", || format!("pid is {}, the header's {header}", fixed.pid));
+            self.report(&FOREIGN_PID, record, "pid", || {
+                format!("pid is {}, the header's {header}", fixed.pid)
+            });
         }
         if fixed.code_size == 0 {
             self.report(&EMPTY_CODE, record, "code_size", || "code_size is 0".to_owned());
@@ -231,7 +238,9 @@ impl<'a> Checker<'a> {
         if load.name.len() > 255 || load.name.contains(&b'\n') {
             self.report(&LONG_NAME, record, "name", || format!("the name has {} bytes", load.name.len()));
         }
-        if let Some((_, address)) = self.code_ranges.insert(fixed.code_index, (fixed.code_size, fixed.code_addr)) {
+        if let Some((_, address)) =
+            self.code_ranges.insert(fixed.code_index, (fixed.code_size, fixed.code_addr))
+        {
             self.report(&CODE_INDEX, record, "code_index", || {
                 format!("{} is also the code at {address:#x}", fixed.code_index)
             });
@@ -251,7 +260,9 @@ impl<'a> Checker<'a> {
         if address != fixed.old_code_addr || size != fixed.code_size {
             self.report(&MOVE_CONTRADICTS, record, "old_code_addr", || {
                 let (moved_size, moved_from) = (fixed.code_size, fixed.old_code_addr);
-                format!("the code is {size} bytes at {address:#x}, the move has {moved_size} at {moved_from:#x}")
+                format!(
+                    "the code is {size} bytes at {address:#x}, the move has {moved_size} at {moved_from:#x}"
+                )
             });
         }
     }
@@ -344,7 +355,14 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn report_lines(&mut self, offset: u64, record: u64, code: &Code, info: &DebugInfoRecord<'_>, findings: &LineFindings) {
+    fn report_lines(
+        &mut self,
+        offset: u64,
+        record: u64,
+        code: &LoadedCode,
+        info: &DebugInfoRecord<'_>,
+        findings: &LineFindings,
+    ) {
         let expected = info.fixed.nr_entry;
         let reports: [(bool, &'static Rule, &'static str, String); 11] = [
             (
@@ -371,8 +389,18 @@ impl<'a> Checker<'a> {
                 "total_size",
                 format!("{} bytes follow the entries", findings.padding),
             ),
-            (findings.repeated > 0, &REPEATED_NAME, "name", format!("{} of {expected} names", findings.repeated)),
-            (findings.line_zero > 0, &LINE_ZERO, "line", format!("{} of {expected} entries", findings.line_zero)),
+            (
+                findings.repeated > 0,
+                &REPEATED_NAME,
+                "name",
+                format!("{} of {expected} names", findings.repeated),
+            ),
+            (
+                findings.line_zero > 0,
+                &LINE_ZERO,
+                "line",
+                format!("{} of {expected} entries", findings.line_zero),
+            ),
             (findings.terminator, &TERMINATOR, "code_addr", format!("at offset {:#x}", code.size)),
             (findings.unsorted, &UNSORTED, "code_addr", "sorted by address".to_owned()),
             (

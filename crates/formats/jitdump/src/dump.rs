@@ -7,7 +7,7 @@ use perfuse_wire::{Endian, ParseError};
 
 use super::build_index::build_index;
 use super::consts::JITDUMP_FLAGS_ARCH_TIMESTAMP;
-use super::index::{Code, DumpIndex};
+use super::index::{DumpIndex, LoadedCode};
 use super::reader::{self, FileStart};
 use super::records::UnwindingInfoRecord;
 
@@ -93,7 +93,7 @@ impl JitDump {
     #[must_use]
     pub fn unwinding(&self, code_index: u32) -> Option<Unwinding<'_>> {
         let index = self.index();
-        let code: &Code = index.codes.get(code_index as usize)?;
+        let code: &LoadedCode = index.codes.get(code_index as usize)?;
         let unwind = index.unwind_records.get(code.unwind as usize)?;
         let record = index.record_at(&self.contents.source, unwind.offset, unwind.index)?;
         let (header, eh_frame) = UnwindingInfoRecord::decode(record.cursor()).ok()?.parts();

@@ -44,7 +44,9 @@ impl fmt::Display for WriteError {
         match self {
             Self::Io(error) => error.fmt(f),
             Self::Nul { field } => write!(f, "{field} contains a NUL, at which readers end it"),
-            Self::TooLarge { size } => write!(f, "a record of {size} bytes is too large: its size field has 32 bits"),
+            Self::TooLarge { size } => {
+                write!(f, "a record of {size} bytes is too large: its size field has 32 bits")
+            }
             Self::Order { pending, code_addr } => write!(
                 f,
                 "the code at {pending:#x} has debug information but no load yet; the next record is for the code at {code_addr:#x}"

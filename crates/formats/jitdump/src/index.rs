@@ -12,7 +12,7 @@ use super::records::DebugInfoRecord;
 
 /// A piece of code: the facts of its JIT_CODE_LOAD that look-ups need.
 #[derive(Clone, Copy, Debug)]
-pub struct Code {
+pub struct LoadedCode {
     /// Offset of the record.
     pub offset: u64,
     /// Index of the record.
@@ -137,7 +137,7 @@ pub struct DumpIndex {
     /// Smallest and largest time stamp, as written; `None` without records.
     pub span: Option<(u64, u64)>,
     /// Loads, in file order.
-    pub codes: Vec<Code>,
+    pub codes: Vec<LoadedCode>,
     /// Debug records, of inline dialects too, in file order.
     pub debug_records: Vec<DebugRecord>,
     /// Offset and index of each SAMPLY_EMBEDDED_SOURCE_FILE.
@@ -158,7 +158,11 @@ pub const RELEASE_BYTES: u64 = 32 << 20;
 impl DumpIndex {
     /// The JIT_CODE_DEBUG_INFO of a piece of code, its entries undecoded.
     #[must_use]
-    pub fn debug_info<'a>(&self, data: &'a [u8], code: &Code) -> Option<(DebugRecord, DebugInfoRecord<'a>)> {
+    pub fn debug_info<'a>(
+        &self,
+        data: &'a [u8],
+        code: &LoadedCode,
+    ) -> Option<(DebugRecord, DebugInfoRecord<'a>)> {
         let debug = *self.debug_records.get(code.debug as usize)?;
         let record = self.record_at(data, debug.offset, debug.index)?;
         Some((debug, DebugInfoRecord::decode(record.cursor()).ok()?))
@@ -175,7 +179,7 @@ impl DumpIndex {
 
     /// The facts that decoding the lines of a piece of code needs.
     #[must_use]
-    pub fn described_code<'a>(&'a self, code: &Code) -> DescribedCode<'a> {
+    pub fn described_code<'a>(&'a self, code: &LoadedCode) -> DescribedCode<'a> {
         DescribedCode {
             start: code.start,
             size: code.size,

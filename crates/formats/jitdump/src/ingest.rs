@@ -9,13 +9,14 @@ use arrow_array::RecordBatch;
 use rayon::prelude::*;
 
 use perfuse_tables::{
-    Identities, code_moves, code_objects, embedded_files, functions, inline_calls, line_rows, modules, records,
+    Identities, code_moves, code_objects, embedded_files, functions, inline_calls, line_rows, modules,
+    records,
 };
 
 use super::consts::RecordTag;
 use super::dump::{DumpContents, JitDump};
 use super::functions::NO_INDEX;
-use super::index::Code;
+use super::index::LoadedCode;
 use super::inline::inline_info2::{self, InlineInfo2};
 use super::inline::{self, Extension, InlineTree, nonzero};
 use super::lines::{self, DebugLine};
@@ -82,7 +83,7 @@ struct CodeObjectBatches {
     dump: Arc<DumpContents>,
     placement: Placement,
     with_bytes: bool,
-    todo: Vec<(u32, Code)>,
+    todo: Vec<(u32, LoadedCode)>,
     next: usize,
 }
 
@@ -125,7 +126,7 @@ impl CodeObjectBatches {
     fn push(
         &self,
         id: u32,
-        code: &Code,
+        code: &LoadedCode,
         machine_code: Option<&[u8]>,
         identities: &mut Identities,
         table: &mut code_objects::Builder,
@@ -152,7 +153,7 @@ impl CodeObjectBatches {
         );
     }
 
-    fn machine_code(&self, code: &Code) -> Option<&[u8]> {
+    fn machine_code(&self, code: &LoadedCode) -> Option<&[u8]> {
         let record = self.dump.index().record_at(&self.dump.source, code.offset, code.index)?;
         Some(LoadRecord::decode(record.cursor()).ok()?.code)
     }
@@ -178,17 +179,18 @@ fn selected_codes<'a>(
     dump: &'a JitDump,
     placement: &Placement,
     request: &TableRequest,
-) -> impl Iterator<Item = (u32, &'a Code)> {
+) -> impl Iterator<Item = (u32, &'a LoadedCode)> {
     let first = placement.first.code_object;
     let selected = request.code_objects.clone();
     let numbered = dump.index().codes.iter().zip(first..).map(|(code, id)| (id, code));
-    numbered.filter(move |(id, _)| selected.as_ref().is_none_or(|selected| selected.binary_search(id).is_ok()))
+    numbered
+        .filter(move |(id, _)| selected.as_ref().is_none_or(|selected| selected.binary_search(id).is_ok()))
 }
 
 fn line_rows(dump: &JitDump, placement: &Placement, request: &TableRequest) -> BatchStream {
     let with_lines = selected_codes(dump, placement, request)
         .filter(|(_, code)| code.debug != NO_INDEX || code.inline != NO_INDEX);
-    let todo: Vec<(u32, Code)> = with_lines.map(|(id, code)| (id, *code)).collect();
+    let todo: Vec<(u32, LoadedCode)> = with_lines.map(|(id, code)| (id, *code)).collect();
     let dump = dump.share();
     let source_id = placement.source_id;
     Box::new(LineRowBatches {
@@ -206,7 +208,7 @@ fn line_rows(dump: &JitDump, placement: &Placement, request: &TableRequest) -> B
 struct LineRowBatches {
     dump: Arc<DumpContents>,
     source_id: u32,
-    todo: Vec<(u32, Code)>,
+    todo: Vec<(u32, LoadedCode)>,
     next: usize,
     done: VecDeque<RecordBatch>,
     released: usize,
@@ -249,7 +251,7 @@ impl LineRowBatches {
         Some(start..self.next)
     }
 
-    fn table(&self, todo: &[(u32, Code)]) -> Option<RecordBatch> {
+    fn table(&self, todo: &[(u32, LoadedCode)]) -> Option<RecordBatch> {
         let mut table = line_rows::Builder::new();
         let mut rows = Vec::new();
         let mut path = PathText::default();
@@ -262,7 +264,7 @@ impl LineRowBatches {
     fn push<'a>(
         &'a self,
         id: u32,
-        code: &Code,
+        code: &LoadedCode,
         rows: &mut Vec<DebugLine<'a>>,
         path: &mut PathText<'a>,
         table: &mut line_rows::Builder,
@@ -344,7 +346,8 @@ impl Iterator for RecordTableBatches {
         }
         let mut table = records::Builder::new();
         let mut name = (RecordTag(u32::MAX), String::new());
-        let mut reader = Reader::new(&self.source, self.endian, self.offset, self.index).with_previous(self.previous);
+        let mut reader =
+            Reader::new(&self.source, self.endian, self.offset, self.index).with_previous(self.previous);
         while table.len() < BATCH_ROWS {
             match reader.next() {
                 Some(ReaderStep::Record(record)) => {
@@ -373,7 +376,7 @@ impl Iterator for RecordTableBatches {
 /// none. Lines and calls outside the code are removed.
 pub(super) fn with_inline_tree<R>(
     dump: &DumpContents,
-    code: &Code,
+    code: &LoadedCode,
     use_tree: impl FnOnce(u64, &InlineTree<'_>) -> R,
 ) -> Option<R> {
     let index = dump.index();
@@ -397,7 +400,7 @@ pub(super) fn with_inline_tree<R>(
 }
 
 /// All records of dialect D that describe a piece of code: they are between the previous load and its own.
-fn inline_stacks<'a>(dump: &'a DumpContents, code: &Code) -> Vec<InlineInfo2<'a>> {
+fn inline_stacks<'a>(dump: &'a DumpContents, code: &LoadedCode) -> Vec<InlineInfo2<'a>> {
     let index = dump.index();
     let Some(first) = index.debug_records.get(code.inline as usize) else { return Vec::new() };
     let following = index.debug_records.get(code.inline as usize..).unwrap_or_default();
@@ -417,7 +420,7 @@ fn inline_stacks<'a>(dump: &'a DumpContents, code: &Code) -> Vec<InlineInfo2<'a>
 
 fn inline_calls(dump: &JitDump, placement: &Placement, request: &TableRequest) -> BatchStream {
     let codes = selected_codes(dump, placement, request).filter(|(_, code)| code.inline != NO_INDEX);
-    let todo: Vec<(u32, Code)> = codes.map(|(id, code)| (id, *code)).collect();
+    let todo: Vec<(u32, LoadedCode)> = codes.map(|(id, code)| (id, *code)).collect();
     Box::new(InlineCallBatches {
         dump: dump.share(),
         source_id: placement.source_id,
@@ -432,7 +435,7 @@ struct InlineCallBatches {
     dump: Arc<DumpContents>,
     source_id: u32,
     first_function: u32,
-    todo: std::vec::IntoIter<(u32, Code)>,
+    todo: std::vec::IntoIter<(u32, LoadedCode)>,
     started: bool,
 }
 

@@ -138,8 +138,7 @@ impl Recording for JitDump {
 
     fn next_record<'a>(&'a self, at: &mut Position) -> Option<RecordView<'a>> {
         let offset = if at.offset == 0 { self.start().first_record } else { at.offset };
-        let mut reader =
-            Reader::new(self.bytes(), self.start().endian, offset, at.index)
+        let mut reader = Reader::new(self.bytes(), self.start().endian, offset, at.index)
             .with_previous(at.inner.checked_sub(1));
         loop {
             let step = reader.next()?;

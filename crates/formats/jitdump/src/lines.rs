@@ -74,7 +74,11 @@ const OVERWRITTEN_BYTES: usize = 16;
 const MAX_DISTANCE: u64 = 0x1000;
 
 /// Decodes the lines of a record into `rows`, in address order, after removing what `rows` contained.
-pub fn decode<'a>(info: &DebugInfoRecord<'a>, target: &DescribedCode<'a>, rows: &mut Vec<DebugLine<'a>>) -> LineFindings {
+pub fn decode<'a>(
+    info: &DebugInfoRecord<'a>,
+    target: &DescribedCode<'a>,
+    rows: &mut Vec<DebugLine<'a>>,
+) -> LineFindings {
     rows.clear();
     let mut findings = read_entries(info, target, rows);
     let is_damaged = findings.missing > 0 || findings.padding > 7;
@@ -103,7 +107,11 @@ fn is_near_code(code_offset: u64, target: &DescribedCode<'_>) -> bool {
 }
 
 /// Reads entries as the specification defines them: in sequence, each as long as its string.
-fn read_entries<'a>(info: &DebugInfoRecord<'a>, target: &DescribedCode<'_>, rows: &mut Vec<DebugLine<'a>>) -> LineFindings {
+fn read_entries<'a>(
+    info: &DebugInfoRecord<'a>,
+    target: &DescribedCode<'_>,
+    rows: &mut Vec<DebugLine<'a>>,
+) -> LineFindings {
     let mut findings = LineFindings::default();
     let mut at = info.entries;
     let mut name: &[u8] = &[];

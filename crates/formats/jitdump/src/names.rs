@@ -42,9 +42,16 @@ fn v8(raw: &str) -> Option<ParsedName<'_>> {
         "JS" | "LazyCompile" | "Function" | "Script" | "Eval" => {}
         "Builtin" | "BytecodeHandler" | "Stub" | "Handler" => {
             let tier = if kind == "BytecodeHandler" { "ignition handler" } else { "builtin" };
-            return Some(ParsedName { function: rest.into(), tier: Some(tier), stub: true, ..ParsedName::default() });
+            return Some(ParsedName {
+                function: rest.into(),
+                tier: Some(tier),
+                stub: true,
+                ..ParsedName::default()
+            });
         }
-        "RegExp" => return Some(ParsedName { function: rest.into(), tier: Some("regexp"), ..ParsedName::default() }),
+        "RegExp" => {
+            return Some(ParsedName { function: rest.into(), tier: Some("regexp"), ..ParsedName::default() });
+        }
         _ => return None,
     }
     for (suffix, tier) in [("-liftoff", "liftoff"), ("-turbofan", "turbofan"), ("-interpreter", "ignition")] {
@@ -146,10 +153,19 @@ fn dotnet(raw: &str) -> Option<ParsedName<'_>> {
         "Instrumented",
     ];
     if raw.starts_with("stub<") {
-        return Some(ParsedName { function: raw.into(), tier: Some("stub"), stub: true, ..ParsedName::default() });
+        return Some(ParsedName {
+            function: raw.into(),
+            tier: Some("stub"),
+            stub: true,
+            ..ParsedName::default()
+        });
     }
     let (function, tier) = raw.strip_suffix(']')?.rsplit_once('[')?;
-    TIERS.contains(&tier).then_some(ParsedName { function: function.into(), tier: Some(tier), ..ParsedName::default() })
+    TIERS.contains(&tier).then_some(ParsedName {
+        function: function.into(),
+        tier: Some(tier),
+        ..ParsedName::default()
+    })
 }
 
 /// `Ljava/util/Arrays;copyOf([II)[I`: class, method and signature in the JVM's notation.
@@ -195,14 +211,24 @@ fn java_primitive(code: char) -> Option<&'static str> {
 /// Helper code: PHP's `JIT$$…`, Erlang's `global::…`, stubs and interpreter of the JVM, trampolines.
 fn stub(raw: &str) -> Option<ParsedName<'_>> {
     if raw == "Interpreter" {
-        return Some(ParsedName { function: raw.into(), tier: Some("interpreter"), stub: true, ..ParsedName::default() });
+        return Some(ParsedName {
+            function: raw.into(),
+            tier: Some("interpreter"),
+            stub: true,
+            ..ParsedName::default()
+        });
     }
     let is_stub = raw.starts_with("JIT$$")
         || raw.starts_with("global::")
         || raw.starts_with("StubRoutines")
         || raw.ends_with("_stub")
         || raw.contains("_trampoline");
-    is_stub.then_some(ParsedName { function: raw.into(), tier: Some("stub"), stub: true, ..ParsedName::default() })
+    is_stub.then_some(ParsedName {
+        function: raw.into(),
+        tier: Some("stub"),
+        stub: true,
+        ..ParsedName::default()
+    })
 }
 
 /// `file:line:column` or `file:line`

@@ -81,7 +81,8 @@ impl Producer {
             ("global::", Producer::Erlang),
             ("StubRoutines", Producer::OpenJdk),
         ];
-        let by_prefix = PREFIXES.iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, producer)| *producer);
+        let by_prefix =
+            PREFIXES.iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, producer)| *producer);
         by_prefix.or_else(|| {
             let java = name.starts_with('L') && name.contains(';') && name.contains('(');
             java.then_some(Self::OpenJdk).or_else(|| (name == "flush_icache_stub").then_some(Self::OpenJdk))

@@ -65,12 +65,13 @@ pub fn read_start(data: &[u8]) -> Result<FileStart, ParseError> {
     let header = FileHeader::read(&mut Cursor::new(data, 0, endian))?;
     // Early Mono writes a size of 8. A larger header is accepted only if records follow it.
     let header_bytes = u64::from(header.total_size);
-    let first_record =
-        if header_bytes > FileHeader::SIZE && (header_bytes as usize > data.len() || !may_begin_records(data, header_bytes, endian)) {
-            FileHeader::SIZE
-        } else {
-            header_bytes.max(FileHeader::SIZE)
-        };
+    let first_record = if header_bytes > FileHeader::SIZE
+        && (header_bytes as usize > data.len() || !may_begin_records(data, header_bytes, endian))
+    {
+        FileHeader::SIZE
+    } else {
+        header_bytes.max(FileHeader::SIZE)
+    };
     Ok(FileStart { header, endian, first_record })
 }
 

@@ -13,14 +13,14 @@ use super::consts::{JITDUMP_FLAGS_ARCH_TIMESTAMP, MAGIC, RecordTag};
 use super::dump::JitDump;
 use super::encode;
 use super::functions::NO_INDEX;
-use super::index::{Code, DumpIndex, Pairing, RELEASE_BYTES};
+use super::index::{DumpIndex, LoadedCode, Pairing, RELEASE_BYTES};
 use super::layout::{self, FileHeader, Move};
 use super::lines::{self, DebugLine, LineFindings};
 use super::reader::{RawRecord, Reader, ReaderStep};
 use super::records::{DebugInfoEntry, DebugInfoRecord, LoadRecord, UnwindOrder, UnwindingInfoRecord};
 use super::rules::*;
-use perfuse_recording::{Change, Repaired};
 use perfuse_recording::machine_endian;
+use perfuse_recording::{Change, Repaired};
 
 /// Writes the repaired dump.
 ///
@@ -178,7 +178,11 @@ impl<'a> Repairer<'a> {
             load.wide_tid = false;
         }
         if self.renumber {
-            self.change(&CODE_INDEX, record.offset, format!("code_index {} set to {id}", load.fixed.code_index));
+            self.change(
+                &CODE_INDEX,
+                record.offset,
+                format!("code_index {} set to {id}", load.fixed.code_index),
+            );
             load.fixed.code_index = u64::from(id);
         }
         let body = load.encode(self.endian);
@@ -229,7 +233,7 @@ impl<'a> Repairer<'a> {
     }
 
     /// Writes the debug record of a piece of code, repaired where needed.
-    fn write_debug_record(&mut self, code: &Code) -> io::Result<()> {
+    fn write_debug_record(&mut self, code: &LoadedCode) -> io::Result<()> {
         if code.debug == NO_INDEX {
             return Ok(());
         }
@@ -261,7 +265,7 @@ impl<'a> Repairer<'a> {
     }
 
     /// Encodes a debug record from decoded lines.
-    fn encode_lines(&self, code: &Code, rows: &[DebugLine<'_>]) -> io::Result<Vec<u8>> {
+    fn encode_lines(&self, code: &LoadedCode, rows: &[DebugLine<'_>]) -> io::Result<Vec<u8>> {
         let entries: Vec<DebugInfoEntry<'_>> = rows
             .iter()
             .map(|row| DebugInfoEntry {

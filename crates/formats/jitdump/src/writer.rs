@@ -187,7 +187,8 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// `Nul`, `TooLarge`, `Closed`, `Io`.
     pub fn embedded_source(&mut self, timestamp: u64, path: &[u8], source: &[u8]) -> Result<(), WriteError> {
-        let file = inline::embedded::EmbeddedFile { path: check_text(path, "path")?, text: source, padding: &[] };
+        let file =
+            inline::embedded::EmbeddedFile { path: check_text(path, "path")?, text: source, padding: &[] };
         let body = inline::embedded::encode(&file, self.endian);
         self.raw(timestamp, RecordTag::SAMPLY_EMBEDDED_SOURCE_FILE, &body)
     }
@@ -264,11 +265,12 @@ pub enum InlineDialect {
 
 /// Checks that no text of a tree contains a NUL.
 fn check_texts(tree: &InlineTree<'_>) -> Result<(), WriteError> {
-    let check_function =
-        |function: &DeclaredFunction<'_>| check_text(function.name, "name").and(check_text(function.path, "path")).map(|_| ());
+    let check_function = |function: &DeclaredFunction<'_>| {
+        check_text(function.name, "name").and(check_text(function.path, "path")).map(|_| ())
+    };
     check_function(&tree.outer)?;
     tree.lines.iter().try_for_each(|line| check_text(line.path, "path").map(|_| ()))?;
-    tree.calls
-        .iter()
-        .try_for_each(|call| check_text(call.call_path, "call_path").and_then(|_| check_function(&call.function)))
+    tree.calls.iter().try_for_each(|call| {
+        check_text(call.call_path, "call_path").and_then(|_| check_function(&call.function))
+    })
 }

@@ -24,7 +24,7 @@ pub struct EventAttribute {
     /// Name in the file; without one, perf's name for its type.
     pub name: String,
     /// Layout of its records.
-    pub layout: EventLayout,
+    pub layout: EventRecordLayout,
 }
 
 impl EventAttribute {
@@ -36,7 +36,7 @@ impl EventAttribute {
         whole.get_mut(..len)?.copy_from_slice(bytes.get(..len)?);
         let fields = EventAttr::read(&mut Cursor::new(&whole, 0, endian)).ok()?;
         let name = event_name(fields.type_, fields.config);
-        Some(Self { fields, bytes: bytes.to_vec(), ids, name, layout: EventLayout::new(&fields) })
+        Some(Self { fields, bytes: bytes.to_vec(), ids, name, layout: EventRecordLayout::new(&fields) })
     }
 
     /// The clock of its time stamps; `None` for perf's default clock.
@@ -57,7 +57,7 @@ impl EventAttribute {
 
 /// Layout of the records of an event: offsets of fields, so that a pass decodes only the fields that it needs.
 #[derive(Clone, Copy, Debug)]
-pub struct EventLayout {
+pub struct EventRecordLayout {
     /// `PERF_SAMPLE_*` bits.
     pub sample_type: u64,
     /// `PERF_FORMAT_*` bits.
@@ -81,7 +81,7 @@ struct FieldOffset {
     from_end: Option<usize>,
 }
 
-impl EventLayout {
+impl EventRecordLayout {
     fn new(attr: &EventAttr) -> Self {
         use abi::{
             PERF_SAMPLE_ADDR as ADDR, PERF_SAMPLE_CPU as CPU, PERF_SAMPLE_ID as ID,
@@ -104,7 +104,10 @@ impl EventLayout {
             FieldOffset::default()
         };
         let time = if has(TIME) {
-            FieldOffset { in_sample: Some(bytes_of(IDENTIFIER | IP | TID)), from_end: Some(bytes_of(after_time)) }
+            FieldOffset {
+                in_sample: Some(bytes_of(IDENTIFIER | IP | TID)),
+                from_end: Some(bytes_of(after_time)),
+            }
         } else {
             FieldOffset::default()
         };

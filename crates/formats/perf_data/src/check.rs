@@ -58,7 +58,8 @@ fn check_end(file: &PerfFile, sink: &mut Diagnostics) {
             let end = file.source.len() as u64;
             if expected_end > end {
                 sink.push(&TRUNCATED, end, None, "data_size", || {
-                    format!("the records should end at {expected_end:#x}, but the file ends at {end:#x}").into()
+                    format!("the records should end at {expected_end:#x}, but the file ends at {end:#x}")
+                        .into()
                 });
             }
         }
@@ -93,7 +94,12 @@ fn check_survey(file: &PerfFile, sink: &mut Diagnostics) {
         survey.num_user_stacks,
         "samples have user registers or a copy of the user stack",
     );
-    report_count(&LATE_RECORDS, "time", survey.num_late, "records are older than records of a finished round");
+    report_count(
+        &LATE_RECORDS,
+        "time",
+        survey.num_late,
+        "records are older than records of a finished round",
+    );
     report_count(&MANY_INHERITED, "", file.tasks().num_left_out, "inherited mappings were left out");
     report_count(&AUX_DATA, "", count(RecordType::AUXTRACE), "records of AUX data");
     report_count(&DEFERRED, "", count(RecordType::CALLCHAIN_DEFERRED), "records of deferred call chains");

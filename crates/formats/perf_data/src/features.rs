@@ -139,7 +139,8 @@ impl BuildIdEntry {
             Some(&size) if flags & misc::BUILD_ID_SIZE != 0 => usize::from(size).min(BUILD_ID_BYTES),
             // perf before Linux 5.12 and simpleperf do not write the length: ids end before groups of four zeros.
             _ => {
-                let used = stored.iter().rposition(|&byte| byte != 0).map_or(0, |last| last.saturating_add(1));
+                let used =
+                    stored.iter().rposition(|&byte| byte != 0).map_or(0, |last| last.saturating_add(1));
                 used.next_multiple_of(4)
             }
         };

@@ -123,7 +123,13 @@ fn read_sections(file: &mut Preamble) {
 }
 
 /// Adds a departure.
-fn add_finding(file: &mut Preamble, rule: &'static Rule, offset: u64, field: &'static str, message: Cow<'static, str>) {
+fn add_finding(
+    file: &mut Preamble,
+    rule: &'static Rule,
+    offset: u64,
+    field: &'static str,
+    message: Cow<'static, str>,
+) {
     // An offset past the end of the file is reported as the end, so that every reported offset is in the file.
     let offset = offset.min(file.source.len() as u64);
     file.findings.push(PreambleFinding { rule, offset, field, message });
@@ -225,8 +231,9 @@ fn read_stream_start(file: &mut Preamble) {
                 }
             }
             RecordType::HEADER_FEATURE => {
-                let feature =
-                    HeaderFeature::read(&mut cursor).ok().and_then(|header| u8::try_from(header.feat_id).ok());
+                let feature = HeaderFeature::read(&mut cursor)
+                    .ok()
+                    .and_then(|header| u8::try_from(header.feat_id).ok());
                 // The last feature record of perf contains no data.
                 if let Some(bit) = feature.filter(|_| cursor.remaining() != 0) {
                     let section = Section { offset: cursor.offset(), size: cursor.remaining() as u64 };

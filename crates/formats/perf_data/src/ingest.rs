@@ -12,7 +12,7 @@ use super::features::{BuildIds, text};
 use super::order::TimeOrder;
 use super::perf_file::PerfFile;
 use super::reader::Releaser;
-use super::records::Mapping;
+use super::records::MappingRecord;
 use super::rounds::TimedRecord;
 use super::tasks::TaskFactKind;
 use perfuse_recording::{BatchStream, Placement, Position, one_batch};
@@ -96,7 +96,7 @@ impl Iterator for MappingBatches {
             let id = placement.first.mapping.saturating_add(u32::try_from(*next).unwrap_or(u32::MAX));
             *next = next.saturating_add(1);
             let Some(record) = file.at(row.mapping) else { continue };
-            let Some(mapping) = Mapping::read(&record, file.endian) else { continue };
+            let Some(mapping) = MappingRecord::read(&record, file.endian) else { continue };
             hex.clear();
             let build_id = mapping.build_id.or_else(|| build_ids.get(mapping.path, mapping.misc));
             for byte in build_id.unwrap_or_default() {

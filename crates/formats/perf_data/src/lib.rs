@@ -56,7 +56,7 @@ use layout::FileHeader;
 
 pub use layout::{ClockData, TimeConv};
 pub use perf_data::PerfData;
-pub use sample::{EventWords, Sample, SampleHead, SampleRegisters};
+pub use sample::{EventWords, SampleHead, SampleRecord, SampleRegisters};
 pub use survey::{JitMarker, PidNamespace};
 pub use tasks::Exec;
 pub use writer::{InjectError, InjectedBuildId, InjectedMmap, Injection, inject};
@@ -187,7 +187,8 @@ fn header_fields(perf: &PerfData) -> Vec<(&'static str, Value<'static>)> {
             ("data_size", Value::Unsigned(data_size)),
         ]);
     }
-    let names: Vec<_> = perf.file().attributes.list().iter().map(|attribute| attribute.name.clone()).collect();
+    let names: Vec<_> =
+        perf.file().attributes.list().iter().map(|attribute| attribute.name.clone()).collect();
     fields.push(("events", Value::Text(names.join(", ").into())));
     let features: Vec<_> = perf.file().features.iter().map(|(feature, _)| feature.to_string()).collect();
     fields.push(("features", Value::Text(features.join(" ").into())));

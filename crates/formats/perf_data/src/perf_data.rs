@@ -10,7 +10,7 @@ use super::layout::{ClockData, TimeConv};
 use super::order::TimeOrder;
 use super::perf_file::PerfFile;
 use super::record::RecordLocation;
-use super::sample::Sample;
+use super::sample::SampleRecord;
 use super::survey::{JitMarker, PidNamespace};
 use super::tasks::Exec;
 use perfuse_recording::Source;
@@ -156,14 +156,15 @@ impl PerfData {
     }
 
     /// Calls `each` with the index of every sample in `callchains` and its fields, in time order.
-    pub fn for_each_sample(&self, mut each: impl FnMut(u64, &Sample<'_>)) {
+    pub fn for_each_sample(&self, mut each: impl FnMut(u64, &SampleRecord<'_>)) {
         let mut order = TimeOrder::samples(&self.file);
         let mut index = 0u64;
         while let Some(timed) = order.next(&self.file) {
             let Some(record) = self.file.at(timed.location) else { continue };
             let Some(head) = self.file.sample_head(&record) else { continue };
             // A sample whose later fields cannot be decoded still has a row.
-            let sample = self.file.sample(&record).unwrap_or(Sample { head, ..Sample::default() });
+            let sample =
+                self.file.sample(&record).unwrap_or(SampleRecord { head, ..SampleRecord::default() });
             each(index, &sample);
             index = index.saturating_add(1);
         }

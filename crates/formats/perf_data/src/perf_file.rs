@@ -8,7 +8,7 @@ use perfuse_wire::ParseError;
 
 use super::features::{BuildIds, build_id_table};
 use super::reader::RecordFile;
-use super::survey::Survey;
+use super::survey::RecordSurvey;
 use super::tasks::Tasks;
 use super::user_registers::UserRegisters;
 
@@ -16,7 +16,7 @@ use super::user_registers::UserRegisters;
 #[derive(Debug)]
 pub struct PerfFile {
     records: RecordFile,
-    survey: OnceLock<Survey>,
+    survey: OnceLock<RecordSurvey>,
     tasks: OnceLock<Tasks>,
     user_registers: OnceLock<Vec<UserRegisters>>,
 }
@@ -44,8 +44,8 @@ impl PerfFile {
     }
 
     /// Counts and facts from one pass over all records.
-    pub fn survey(&self) -> &Survey {
-        self.survey.get_or_init(|| Survey::new(&self.records))
+    pub fn survey(&self) -> &RecordSurvey {
+        self.survey.get_or_init(|| RecordSurvey::new(&self.records))
     }
 
     /// Processes, threads and mappings, in time order.

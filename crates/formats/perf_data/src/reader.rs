@@ -5,10 +5,10 @@ use std::sync::{Arc, OnceLock};
 
 use perfuse_wire::{ErrorKind, ParseError};
 
-use super::attribute::EventLayout;
+use super::attribute::EventRecordLayout;
 use super::header::Preamble;
 use super::record::{RawEvent, RecordLocation, RecordsEnd, read_record};
-use super::sample::{Sample, SampleHead};
+use super::sample::{SampleHead, SampleRecord};
 use super::unpacked::Unpacked;
 use perfuse_recording::{Position, Source};
 
@@ -115,7 +115,7 @@ impl RecordFile {
     }
 
     /// The layout of a record's body; `None` without an attribute.
-    pub fn event_layout(&self, record: &RawEvent<'_>) -> Option<&EventLayout> {
+    pub fn event_layout(&self, record: &RawEvent<'_>) -> Option<&EventRecordLayout> {
         let (index, _) = self.attributes.find(record.record_type, record.body, self.endian)?;
         self.attributes.list().get(index).map(|attribute| &attribute.layout)
     }
@@ -130,13 +130,13 @@ impl RecordFile {
     ///
     /// # Errors
     /// When its body ends inside a field, or no attribute defines its fields.
-    pub fn sample<'a>(&self, record: &RawEvent<'a>) -> Result<Sample<'a>, ParseError> {
+    pub fn sample<'a>(&self, record: &RawEvent<'a>) -> Result<SampleRecord<'a>, ParseError> {
         let expected = "an event attribute that defines the fields of samples";
         let Some(layout) = self.event_layout(record) else {
             let kind = ErrorKind::Invalid { value: 0, expected };
             return Err(ParseError::new(kind, record.offset, "sample_type"));
         };
-        Sample::read(&mut record.cursor(self.endian), layout)
+        SampleRecord::read(&mut record.cursor(self.endian), layout)
     }
 
     /// The content of compressed records; the first call unpacks them.

@@ -106,7 +106,12 @@ pub enum RecordsEnd {
 ///
 /// # Errors
 /// The reason where there is no whole record.
-pub fn read_record(bytes: &[u8], offset: u64, endian: Endian, pipe: bool) -> Result<RawEvent<'_>, RecordsEnd> {
+pub fn read_record(
+    bytes: &[u8],
+    offset: u64,
+    endian: Endian,
+    pipe: bool,
+) -> Result<RawEvent<'_>, RecordsEnd> {
     let start = usize::try_from(offset).unwrap_or(usize::MAX);
     let rest = bytes.get(start..).unwrap_or_default();
     if rest.is_empty() {

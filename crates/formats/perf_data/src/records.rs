@@ -15,7 +15,7 @@ const MMAP2_BUILD_ID_START: usize = 4;
 
 /// A mapping, from an MMAP or MMAP2 record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mapping<'a> {
+pub struct MappingRecord<'a> {
     /// Process; -1 for the kernel.
     pub pid: i32,
     /// Thread.
@@ -36,7 +36,7 @@ pub struct Mapping<'a> {
     pub path: &'a [u8],
 }
 
-impl<'a> Mapping<'a> {
+impl<'a> MappingRecord<'a> {
     /// Decodes an MMAP or MMAP2 record; `None` for other records and for one that is too short.
     #[must_use]
     pub fn read(record: &RawEvent<'a>, endian: Endian) -> Option<Self> {

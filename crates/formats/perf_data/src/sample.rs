@@ -3,7 +3,7 @@
 use linux_perf_event_reader::constants as abi;
 use perfuse_wire::{Cursor, Endian, ErrorKind, ParseError};
 
-use super::attribute::EventLayout;
+use super::attribute::EventRecordLayout;
 
 /// 64-bit words in the byte order of the file.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +84,7 @@ pub struct SampleRegisters<'a> {
 
 /// All fields of a sample.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Sample<'a> {
+pub struct SampleRecord<'a> {
     /// Fields up to the call chain.
     pub head: SampleHead<'a>,
     /// Data of a tracepoint or a BPF program.
@@ -121,7 +121,7 @@ impl<'a> SampleHead<'a> {
     /// # Errors
     /// When the body ends inside a field.
     #[inline]
-    pub fn read(cursor: &mut Cursor<'a>, layout: &EventLayout) -> Result<Self, ParseError> {
+    pub fn read(cursor: &mut Cursor<'a>, layout: &EventRecordLayout) -> Result<Self, ParseError> {
         let mut head = Self::default();
         if layout.has(abi::PERF_SAMPLE_IDENTIFIER) {
             head.id = Some(cursor.u64("identifier")?);
@@ -163,12 +163,12 @@ impl<'a> SampleHead<'a> {
     }
 }
 
-impl<'a> Sample<'a> {
+impl<'a> SampleRecord<'a> {
     /// Reads a body.
     ///
     /// # Errors
     /// When the body ends inside a field.
-    pub fn read(cursor: &mut Cursor<'a>, layout: &EventLayout) -> Result<Self, ParseError> {
+    pub fn read(cursor: &mut Cursor<'a>, layout: &EventRecordLayout) -> Result<Self, ParseError> {
         let mut sample = Self { head: SampleHead::read(cursor, layout)?, ..Self::default() };
         let word = |cursor: &mut Cursor<'a>, bit: u64, field: &'static str| {
             layout.has(bit).then(|| cursor.u64(field)).transpose()
@@ -220,7 +220,10 @@ fn words<'a>(cursor: &mut Cursor<'a>, count: u64, field: &'static str) -> Result
 }
 
 /// Reads counter values: a value with its times, or a count, the times, and that number of values.
-fn read_counters<'a>(cursor: &mut Cursor<'a>, layout: &EventLayout) -> Result<EventWords<'a>, ParseError> {
+fn read_counters<'a>(
+    cursor: &mut Cursor<'a>,
+    layout: &EventRecordLayout,
+) -> Result<EventWords<'a>, ParseError> {
     let counters = layout.counters();
     let each = counters.num_extra_words.saturating_add(1) as u64;
     let count = if counters.group {

@@ -9,7 +9,7 @@ use super::features::{BuildIdEntry, text};
 use super::layout::{Lost, LostSamples, Namespaces, Section, TimeConv};
 use super::reader::{RecordFile, Releaser};
 use super::record::{RawEvent, RecordsEnd};
-use super::records::Mapping;
+use super::records::MappingRecord;
 use super::rounds::{Rounds, SampleTimes, TimedRecord};
 use super::rules::*;
 use perfuse_recording::Position;
@@ -49,7 +49,7 @@ pub struct PidNamespace {
 
 /// The results of the pass.
 #[derive(Debug, Default)]
-pub struct Survey {
+pub struct RecordSurvey {
     /// Number of records of each type.
     pub counts: FxHashMap<RecordType, u64>,
     /// Number of all records.
@@ -86,7 +86,7 @@ pub struct Survey {
     pub end: RecordsEnd,
 }
 
-impl Survey {
+impl RecordSurvey {
     /// Reads all records of a file.
     pub fn new(file: &RecordFile) -> Self {
         let mut survey = Self { samples: Some(SampleTimes::default()), ..Self::default() };
@@ -129,8 +129,10 @@ impl Survey {
         let mut cursor = record.cursor(file.endian);
         match record.record_type {
             RecordType::SAMPLE => {
-                self.samples =
-                    self.samples.take().and_then(|times| times.with(TimedRecord { time, location: record.location }));
+                self.samples = self
+                    .samples
+                    .take()
+                    .and_then(|times| times.with(TimedRecord { time, location: record.location }));
                 return self.add_sample(file, record, time);
             }
             RecordType::LOST => {
@@ -192,7 +194,7 @@ impl Survey {
 
     /// Adds a mapping if it is one of a JITDUMP file.
     fn add_jit_marker(&mut self, file: &RecordFile, record: &RawEvent<'_>, ts: u64) {
-        let Some(mapping) = Mapping::read(record, file.endian) else { return };
+        let Some(mapping) = MappingRecord::read(record, file.endian) else { return };
         if mapping.is_jit_marker() {
             self.jit_markers.push(JitMarker {
                 pid: mapping.pid,

@@ -10,9 +10,9 @@ use super::features::text;
 use super::layout::{Comm, Fork};
 use super::reader::RecordFile;
 use super::record::RecordLocation;
-use super::records::Mapping;
+use super::records::MappingRecord;
 use super::rounds::TimedRecord;
-use super::survey::Survey;
+use super::survey::RecordSurvey;
 
 /// Largest number of mappings that forked processes inherit in one recording: twice that of ten thousand sampled children of
 /// a process with a hundred mappings. A crafted file could otherwise need the square of its size.
@@ -82,7 +82,7 @@ pub struct Tasks {
 
 impl Tasks {
     /// Collects mappings and facts from the records of a survey.
-    pub fn new(file: &RecordFile, survey: &Survey) -> Self {
+    pub fn new(file: &RecordFile, survey: &RecordSurvey) -> Self {
         let mut builder = TasksBuilder {
             file,
             survey,
@@ -120,7 +120,7 @@ struct ProcessImage {
 /// [`Tasks`] under construction.
 struct TasksBuilder<'a> {
     file: &'a RecordFile,
-    survey: &'a Survey,
+    survey: &'a RecordSurvey,
     tasks: Tasks,
     images: Vec<ProcessImage>,
     current: FxHashMap<i32, usize>,
@@ -134,7 +134,7 @@ impl TasksBuilder<'_> {
         let mut cursor = record.cursor(self.file.endian);
         match record.record_type {
             RecordType::MMAP | RecordType::MMAP2 => {
-                if let Some(mapping) = Mapping::read(&record, self.file.endian) {
+                if let Some(mapping) = MappingRecord::read(&record, self.file.endian) {
                     self.add_mapping(&mapping, time, location);
                 }
             }
@@ -167,7 +167,7 @@ impl TasksBuilder<'_> {
         self.tasks.facts.push(TaskFact { pid, tid, ts, kind: TaskFactKind::Name(name) });
     }
 
-    fn add_mapping(&mut self, mapping: &Mapping<'_>, ts: u64, location: RecordLocation) {
+    fn add_mapping(&mut self, mapping: &MappingRecord<'_>, ts: u64, location: RecordLocation) {
         let pid = if mapping.is_kernel() { -1 } else { mapping.pid };
         let row = self.tasks.mappings.len();
         self.tasks.mappings.push(MappingRow { mapping: location, pid, ts, fork: None });
@@ -221,7 +221,9 @@ impl TasksBuilder<'_> {
     /// Adds rows for the mappings that a forked process inherited, when its image ends. Images without samples get no rows:
     /// most children call exec immediately.
     fn inherit(&mut self, pid: i32, image: usize, end: u64) {
-        let Some(&ProcessImage { fork: Some((fork, ts)), parent, .. }) = self.images.get(image) else { return };
+        let Some(&ProcessImage { fork: Some((fork, ts)), parent, .. }) = self.images.get(image) else {
+            return;
+        };
         let sampled = self.survey.sampled.get(&pid);
         if !sampled.is_some_and(|&(first, last)| first <= end && last >= ts) {
             return;

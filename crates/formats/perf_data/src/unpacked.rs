@@ -67,7 +67,10 @@ impl Unpacked {
                 match read_record(bytes, at, endian, false) {
                     Ok(record) => at = at.saturating_add(record.size),
                     Err(RecordsEnd::BadSize { .. }) => {
-                        self.error.get_or_insert((block.offset, "a compressed record contains a record without a valid size".to_owned()));
+                        self.error.get_or_insert((
+                            block.offset,
+                            "a compressed record contains a record without a valid size".to_owned(),
+                        ));
                         break;
                     }
                     Err(_) => break,
@@ -117,7 +120,12 @@ fn payload<'a>(record: &RawEvent<'a>, endian: Endian) -> &'a [u8] {
 }
 
 /// Unpacks the bytes of one record.
-fn unpack_block(decoder: &mut Decoder<'_>, compressed: &[u8], spill: &mut Spill, limit: u64) -> std::io::Result<()> {
+fn unpack_block(
+    decoder: &mut Decoder<'_>,
+    compressed: &[u8],
+    spill: &mut Spill,
+    limit: u64,
+) -> std::io::Result<()> {
     let mut input = InBuffer::around(compressed);
     let mut chunk = vec![0u8; 256 << 10];
     loop {

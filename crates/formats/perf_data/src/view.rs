@@ -3,14 +3,14 @@
 use linux_perf_event_reader::constants as abi;
 use perfuse_wire::{Cursor, FieldType, Layout, ParseError, RecordView, Value};
 
-use super::attribute::EventLayout;
+use super::attribute::EventRecordLayout;
 use super::consts::{RecordType, misc};
 use super::features::{BuildIdEntry, text};
 use super::layout::*;
 use super::reader::RecordFile;
 use super::record::RawEvent;
 use super::records::{MMAP2_FILE_BYTES, mmap2_build_id};
-use super::sample::{EventWords, Sample, SampleRegisters};
+use super::sample::{EventWords, SampleRecord, SampleRegisters};
 
 impl RecordFile {
     /// The first error in the body of a record; `None` where it can be decoded.
@@ -181,7 +181,11 @@ fn entries<'a>(
     Ok(Value::Entries(rows))
 }
 
-fn mmap2_fields<'a>(flags: u16, cursor: &mut Cursor<'a>, fields: &mut ViewFields<'a>) -> Result<(), ParseError> {
+fn mmap2_fields<'a>(
+    flags: u16,
+    cursor: &mut Cursor<'a>,
+    fields: &mut ViewFields<'a>,
+) -> Result<(), ParseError> {
     let shared = Mmap::LAYOUT.fields.split_last().map_or(Mmap::LAYOUT.fields, |(_, fixed)| fixed);
     layout_fields(&Layout { fields: shared, ..Mmap::LAYOUT }, cursor, fields)?;
     if flags & misc::MMAP_BUILD_ID != 0 {
@@ -220,7 +224,10 @@ fn build_id_fields<'a>(
     Ok(())
 }
 
-fn sample_id_fields(cursor: &mut Cursor<'_>, layout: &EventLayout) -> Result<ViewFields<'static>, ParseError> {
+fn sample_id_fields(
+    cursor: &mut Cursor<'_>,
+    layout: &EventRecordLayout,
+) -> Result<ViewFields<'static>, ParseError> {
     let mut fields = Vec::new();
     if layout.has(abi::PERF_SAMPLE_TID) {
         fields.push(("pid", Value::Signed(i64::from(cursor.i32("pid")?))));
@@ -245,12 +252,13 @@ fn sample_id_fields(cursor: &mut Cursor<'_>, layout: &EventLayout) -> Result<Vie
     Ok(fields)
 }
 
-fn sample_fields<'a>(sample: &Sample<'a>, fields: &mut ViewFields<'a>) {
+fn sample_fields<'a>(sample: &SampleRecord<'a>, fields: &mut ViewFields<'a>) {
     let head = &sample.head;
     let hex = |value: Option<u64>| value.map(Value::Hex);
     let number = |value: Option<u64>| value.map(Value::Unsigned);
     let signed = |value: Option<i32>| value.map(|value| Value::Signed(i64::from(value)));
-    let registers = |registers: Option<SampleRegisters<'a>>| registers.map(|set| word_rows("value", set.values));
+    let registers =
+        |registers: Option<SampleRegisters<'a>>| registers.map(|set| word_rows("value", set.values));
     let values = [
         ("id", number(head.id)),
         ("ip", hex(head.ip)),

@@ -19,7 +19,7 @@ use super::perf_data::PerfData;
 use super::perf_file::PerfFile;
 use super::reader::Releaser;
 use super::record::RawEvent;
-use super::records::Mapping;
+use super::records::MappingRecord;
 use perfuse_recording::Position;
 
 /// A mapping of a file with code into a process.
@@ -175,7 +175,8 @@ impl<W: Write + Seek> Writer<'_, W> {
             id_sections.push(Section { offset: self.offset, size: ids.len() as u64 });
             self.put(&ids)?;
         }
-        let entries: Vec<_> = list.iter().map(|attribute| shorten_attribute(&attribute.bytes, self.endian)).collect();
+        let entries: Vec<_> =
+            list.iter().map(|attribute| shorten_attribute(&attribute.bytes, self.endian)).collect();
         let longest = entries.iter().map(Vec::len).max().unwrap_or(0);
         let offset = self.offset;
         for (mut entry, ids) in entries.into_iter().zip(id_sections) {
@@ -366,7 +367,7 @@ impl AddedCode {
     /// they replace the code. The marker mapping of the dump is removed too: perf inject would otherwise process the result
     /// again.
     fn is_hidden_by(&self, file: &PerfFile, record: &RawEvent<'_>, time: u64) -> bool {
-        let Some(mapping) = Mapping::read(record, file.endian) else { return false };
+        let Some(mapping) = MappingRecord::read(record, file.endian) else { return false };
         let Some(ranges) = self.ranges.get(&mapping.pid) else { return false };
         if mapping.is_jit_marker() {
             return true;
@@ -406,7 +407,9 @@ fn shorten_attribute(attribute: &[u8], endian: Endian) -> Vec<u8> {
     let mut shortened = attribute.get(..size).unwrap_or(attribute).to_vec();
     let (mut size_bytes, len) = (Vec::new(), u32::try_from(shortened.len()).unwrap_or(0));
     size_bytes.put_u32(len, endian);
-    if let Some(field) = shortened.get_mut(ATTR_SIZE_OFFSET..).and_then(|rest| rest.get_mut(..size_bytes.len())) {
+    if let Some(field) =
+        shortened.get_mut(ATTR_SIZE_OFFSET..).and_then(|rest| rest.get_mut(..size_bytes.len()))
+    {
         field.copy_from_slice(&size_bytes);
     }
     shortened

@@ -62,7 +62,7 @@ table! {
         /// Size of the code.
         size_bytes: u64,
         /// Machine code; null unless requested, and where the file contains none.
-        code: Opt<Bytes>,
+        code: Opt<Binary>,
         /// The file's own number for the code.
         code_index: u64,
         /// Recording that contains the record of this row.
@@ -144,7 +144,7 @@ table! {
         /// Path of the text in `line_rows`.
         path: Str,
         /// The text, as bytes.
-        text: Bytes,
+        text: Binary,
         /// Recording that contains the record of this row.
         source_id: u32,
         /// Offset of that record in its file.

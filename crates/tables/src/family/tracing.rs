@@ -155,7 +155,7 @@ table! {
         /// The recorder's own id of the subject of the event, such as a domain, a context or an image.
         native_id: Opt<u64>,
         /// Payload of the event; null where it has none.
-        payload: Opt<Bytes>,
+        payload: Opt<Binary>,
         /// Recording that contains the record of this row.
         source_id: u32,
         /// Offset of that record in its file.

@@ -6,7 +6,7 @@ use perfuse_wire::{Cursor, Endian, ParseError, Value, layout};
 
 use super::entries::{self, invalid};
 use super::strings::StringList;
-use super::tree::{InlineCall, DeclaredFunction, InlineTree, SourceLine};
+use super::tree::{DeclaredFunction, InlineCall, InlineTree, SourceLine};
 
 layout! {
     /// Lines and inlined calls of the next JIT_CODE_LOAD.
@@ -121,14 +121,20 @@ pub struct DebugInfo2<'a> {
 pub fn decode(body: &[u8], offset: u64, endian: Endian) -> Result<DebugInfo2<'_>, ParseError> {
     let mut at = Cursor::new(body, offset, endian);
     let counts = DebugInfo2Counts::read(&mut at)?;
-    let (files, files_padding) = read_string_list(&mut at, counts.file_count, counts.file_list_size, "file_list")?;
+    let (files, files_padding) =
+        read_string_list(&mut at, counts.file_count, counts.file_list_size, "file_list")?;
     let names_size = counts.function_names_list_size;
     let (function_names, function_names_padding) =
         read_string_list(&mut at, counts.function_names_count, names_size, "function_names_list")?;
     let functions = read_list(&mut at, counts.function_count, FunctionRecord::SIZE, "function_list", |at| {
         let offset = at.offset();
         let function = FunctionRecord::read(at)?;
-        entries::check_index(function.function_name_index, function_names.len(), offset, "function_name_index")?;
+        entries::check_index(
+            function.function_name_index,
+            function_names.len(),
+            offset,
+            "function_name_index",
+        )?;
         entries::check_index(function.file_index, files.len(), offset, "file_index").map(|()| function)
     })?;
     let calls_offset = at.offset();
@@ -286,7 +292,9 @@ impl DebugInfo2<'_> {
 
     /// A function of the function list; empty for an index outside of it.
     pub(super) fn declaration(&self, function: u32) -> DeclaredFunction<'_> {
-        let Some(function) = self.functions.get(function as usize) else { return DeclaredFunction::default() };
+        let Some(function) = self.functions.get(function as usize) else {
+            return DeclaredFunction::default();
+        };
         DeclaredFunction {
             name: self.function_names.get(function.function_name_index).unwrap_or_default(),
             path: self.files.get(function.file_index).unwrap_or_default(),

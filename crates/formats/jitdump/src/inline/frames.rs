@@ -7,7 +7,7 @@ use perfuse_wire::{Cursor, Endian, ParseError, Value, layout};
 
 use super::entries::{self, MAX_DEPTH, invalid};
 use super::strings::StringList;
-use super::tree::{TreeBuilder, DeclaredFunction, InlineFrame, InlineTree};
+use super::tree::{DeclaredFunction, InlineFrame, InlineTree, TreeBuilder};
 
 layout! {
     /// Lines and inlined calls of the code at an address.

@@ -5,7 +5,7 @@
 use perfuse_wire::{Cursor, Endian, ParseError, Value, layout};
 
 use super::entries::{self, invalid};
-use super::tree::{InlineCall, DeclaredFunction, InlineTree};
+use super::tree::{DeclaredFunction, InlineCall, InlineTree};
 
 layout! {
     /// Inlined calls of the code at an address.

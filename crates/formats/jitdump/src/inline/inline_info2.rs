@@ -6,7 +6,7 @@
 use perfuse_wire::{Cursor, Endian, ParseError, Value, layout};
 
 use super::entries::{self, MAX_DEPTH, invalid};
-use super::tree::{TreeBuilder, DeclaredFunction, InlineFrame, InlineTree};
+use super::tree::{DeclaredFunction, InlineFrame, InlineTree, TreeBuilder};
 
 layout! {
     /// The inline stack at an address.
@@ -107,7 +107,11 @@ impl<'a> InlineInfo2<'a> {
     /// The frames, outermost first.
     pub(super) fn stack(&self) -> impl Iterator<Item = InlineFrame<'a>> {
         self.entries.iter().rev().map(|entry| InlineFrame {
-            function: DeclaredFunction { name: entry.func_name, path: entry.file_path, ..DeclaredFunction::default() },
+            function: DeclaredFunction {
+                name: entry.func_name,
+                path: entry.file_path,
+                ..DeclaredFunction::default()
+            },
             path: entry.file_path,
             line: entry.fixed.line,
             column: entry.fixed.column,

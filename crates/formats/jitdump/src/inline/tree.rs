@@ -144,14 +144,33 @@ fn activate<'t, 'a>(active: &mut Vec<&'t InlineCall<'a>>, call: &'t InlineCall<'
 }
 
 /// The inline stack of active calls, innermost frame first.
-fn stack_frames<'a>(outer: DeclaredFunction<'a>, active: &[&InlineCall<'a>], line: Option<&SourceLine<'a>>) -> Vec<InlineFrame<'a>> {
+fn stack_frames<'a>(
+    outer: DeclaredFunction<'a>,
+    active: &[&InlineCall<'a>],
+    line: Option<&SourceLine<'a>>,
+) -> Vec<InlineFrame<'a>> {
     let mut position = line.copied().unwrap_or_default();
     let mut stack = Vec::with_capacity(active.len().saturating_add(1));
     for call in active.iter().rev() {
-        stack.push(InlineFrame { function: call.function, path: position.path, line: position.line, column: position.column });
-        position = SourceLine { code_offset: 0, path: call.call_path, line: call.call_line, column: call.call_column };
+        stack.push(InlineFrame {
+            function: call.function,
+            path: position.path,
+            line: position.line,
+            column: position.column,
+        });
+        position = SourceLine {
+            code_offset: 0,
+            path: call.call_path,
+            line: call.call_line,
+            column: call.call_column,
+        };
     }
-    stack.push(InlineFrame { function: outer, path: position.path, line: position.line, column: position.column });
+    stack.push(InlineFrame {
+        function: outer,
+        path: position.path,
+        line: position.line,
+        column: position.column,
+    });
     stack
 }
 
@@ -192,7 +211,11 @@ impl<'a> TreeBuilder<'a> {
                 call_line: caller.line,
                 call_column: caller.column,
             });
-        let same = calls.clone().zip(&self.open_calls).take_while(|(call, open)| self.is_same_call(**open, call)).count();
+        let same = calls
+            .clone()
+            .zip(&self.open_calls)
+            .take_while(|(call, open)| self.is_same_call(**open, call))
+            .count();
         self.close(same, start);
         for call in calls.skip(same) {
             self.open_calls.push(self.tree.calls.len());

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use perfuse_wire::{Endian, RecordView, Value};
 
+use crate::JitDump;
 use crate::consts::RecordTag;
 use crate::encode::{self, WriteError};
 use crate::ingest::with_inline_tree;
@@ -13,7 +14,6 @@ use crate::layout::{self, DebugEntry as Entry, DebugInfo as DebugFixed, Move};
 use crate::reader::{self, RawRecord, Reader, ReaderStep};
 use crate::records::{DebugInfoEntry, DebugInfoRecord, LoadRecord, UnwindOrder, UnwindingInfoRecord};
 use crate::writer::{Header, InlineDialect, Writer};
-use crate::JitDump;
 use perfuse_recording::{Position, Recording, Source};
 
 const HEADER: Header = Header { elf_mach: 62, pid: 77, timestamp: 5, flags: 0 };
@@ -180,7 +180,9 @@ fn encoded(record: &RawRecord<'_>, endian: Endian) -> Vec<u8> {
     match record.tag() {
         RecordTag::JIT_CODE_LOAD => LoadRecord::decode(record.cursor()).unwrap().encode(endian),
         RecordTag::JIT_CODE_DEBUG_INFO => DebugInfoRecord::decode(record.cursor()).unwrap().encode(endian),
-        RecordTag::JIT_CODE_UNWINDING_INFO => UnwindingInfoRecord::decode(record.cursor()).unwrap().encode(endian),
+        RecordTag::JIT_CODE_UNWINDING_INFO => {
+            UnwindingInfoRecord::decode(record.cursor()).unwrap().encode(endian)
+        }
         RecordTag::JIT_CODE_MOVE => {
             let mut out = Vec::new();
             Move::read(&mut record.cursor()).unwrap().write(&mut out, endian);
@@ -245,7 +247,8 @@ fn encoding_debug_info_for_the_other_byte_order_keeps_its_entries() {
     assert_eq!(info.encode(Endian::Big), body);
     let little = info.encode(Endian::Little);
     let again = DebugInfoRecord::decode(perfuse_wire::Cursor::new(&little, 0, Endian::Little)).unwrap();
-    let rows: Vec<_> = again.iter_entries().map(|row| row.map(|row| (row.fixed.line, row.name)).unwrap()).collect();
+    let rows: Vec<_> =
+        again.iter_entries().map(|row| row.map(|row| (row.fixed.line, row.name)).unwrap()).collect();
     assert_eq!(rows, [(1, &b"a.c"[..]), (2, b"a.c")]);
 }
 
@@ -253,8 +256,10 @@ fn encoding_debug_info_for_the_other_byte_order_keeps_its_entries() {
 fn every_dump_of_the_corpus_is_encoded_byte_for_byte() {
     let files = perfuse_corpus::files(&["jitdump/produced", "jitdump/fetched", "jitdump/crafted"]);
     let files: Vec<_> = files.into_iter().filter(|path| path.to_string_lossy().contains(".dump")).collect();
-    let records: usize =
-        files.iter().map(|path| count_identical_records(&Source::open(&path.to_string_lossy()).unwrap())).sum();
+    let records: usize = files
+        .iter()
+        .map(|path| count_identical_records(&Source::open(&path.to_string_lossy()).unwrap()))
+        .sum();
     assert_eq!(records > 80_000, !files.is_empty(), "{records} records of {} files", files.len());
     println!("{records} records of {} files", files.len());
 }

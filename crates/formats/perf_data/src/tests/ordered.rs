@@ -20,7 +20,8 @@ fn sample_times_equal_another_pass() {
         let perf = open(&path);
         let file = &**perf.file();
         let from_survey = ordered_records(file, TimeOrder::samples(file));
-        let from_pass = ordered_records(file, TimeOrder::new(file, |record, _| record.record_type == RecordType::SAMPLE));
+        let from_pass =
+            ordered_records(file, TimeOrder::new(file, |record, _| record.record_type == RecordType::SAMPLE));
         assert!(file.survey().samples.is_some() && from_survey.is_sorted_by_key(|(time, _)| *time));
         assert_eq!(from_survey, from_pass, "{}", path.display());
         num_files += usize::from(!from_survey.is_empty());

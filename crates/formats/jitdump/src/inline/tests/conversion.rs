@@ -5,7 +5,7 @@ use perfuse_wire::Endian;
 use super::layouts::{STACKS, show};
 use super::{dialect_a, dialect_b};
 use crate::inline::convert::{UnsupportedCounts, to_debug_info2, to_frames};
-use crate::inline::{InlineCall, DeclaredFunction, InlineTree, SourceLine, debug_info2, frames};
+use crate::inline::{DeclaredFunction, InlineCall, InlineTree, SourceLine, debug_info2, frames};
 
 const LE: Endian = Endian::Little;
 

@@ -7,7 +7,9 @@ use proptest::prelude::*;
 use super::layouts::{bodies, show};
 use crate::consts::RecordTag;
 use crate::inline::convert::{to_debug_info2, to_frames};
-use crate::inline::{InlineCall, DeclaredFunction, Extension, InlineTree, SourceLine, debug_info2, decode, frames};
+use crate::inline::{
+    DeclaredFunction, Extension, InlineCall, InlineTree, SourceLine, debug_info2, decode, frames,
+};
 
 /// Code of this many bytes.
 const SIZE: u64 = 256;

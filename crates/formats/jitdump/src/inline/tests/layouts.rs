@@ -4,7 +4,7 @@ use perfuse_wire::Endian;
 
 use super::*;
 use crate::consts::RecordTag;
-use crate::inline::{ExtensionDialect, Extension, InlineFrame, decode, dialect, inline_info2};
+use crate::inline::{Extension, ExtensionDialect, InlineFrame, decode, dialect, inline_info2};
 
 /// Every hand-made body with its id and its dialect.
 pub fn bodies(endian: Endian) -> Vec<(u32, Vec<u8>, ExtensionDialect)> {
@@ -26,14 +26,21 @@ fn structure_determines_the_dialect_in_both_byte_orders() {
             let padded = [&body[..], &[0xAA; 7]].concat();
             assert_eq!(dialect(RecordTag(id), &padded, endian), expected, "7 bytes of padding");
             let too_much = [&body[..], &[0; 8]].concat();
-            assert_eq!(dialect(RecordTag(id), &too_much, endian), ExtensionDialect::Unknown, "8 bytes are not padding");
+            assert_eq!(
+                dialect(RecordTag(id), &too_much, endian),
+                ExtensionDialect::Unknown,
+                "8 bytes are not padding"
+            );
         }
     }
 }
 
 #[test]
 fn a_dialect_is_recognized_with_the_id_of_another() {
-    assert_eq!(dialect(RecordTag(827_346_259), &dialect_b(Endian::Little), Endian::Little), ExtensionDialect::Frames);
+    assert_eq!(
+        dialect(RecordTag(827_346_259), &dialect_b(Endian::Little), Endian::Little),
+        ExtensionDialect::Frames
+    );
     assert_eq!(
         dialect(RecordTag(827_346_260), &dialect_a(Endian::Little), Endian::Little),
         ExtensionDialect::DebugInfo2
@@ -64,7 +71,8 @@ fn encoding_in_the_other_byte_order() {
 /// `function path:line:column`, innermost first.
 pub fn show(frames: &[InlineFrame<'_>]) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let frame = |f: &InlineFrame<'_>| format!("{} {}:{}:{}", text(f.function.name), text(f.path), f.line, f.column);
+    let frame =
+        |f: &InlineFrame<'_>| format!("{} {}:{}:{}", text(f.function.name), text(f.path), f.line, f.column);
     frames.iter().map(frame).collect::<Vec<_>>().join(" < ")
 }
 
