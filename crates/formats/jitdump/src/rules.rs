@@ -87,7 +87,7 @@ rules! {
         "`perfuse repair` writes the specification's layout.";
     FOREIGN_PID = "JD031", Warning, "V", "record of another process",
         "`pid` is not the header's. A fork went on writing to its parent's file.",
-        "LoadedCode is kept apart by process.";
+        "Code is kept apart by process.";
     EMPTY_CODE = "JD032", Info, "V", "function without code",
         "Allowed; no address can be in it.",
         "Nothing has to be done.";
