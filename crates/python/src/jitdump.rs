@@ -5,12 +5,12 @@ use std::sync::{Mutex, MutexGuard};
 use perfuse_formats::jitdump::consts::RecordTag;
 use perfuse_formats::jitdump::encode::{self, WriteError};
 use perfuse_formats::jitdump::inline::debug_info2::{self, DebugInfo2};
-use perfuse_formats::jitdump::inline::frames::{self, Frames};
+use perfuse_formats::jitdump::inline::frames::{self, FramesRecord};
 use perfuse_formats::jitdump::inline::inline_info1::{self, InlineEntry1, InlineEntry1Fixed, InlineInfo1};
 use perfuse_formats::jitdump::inline::inline_info2::{self, InlineEntry2, InlineEntry2Fixed, InlineInfo2};
-use perfuse_formats::jitdump::inline::{Call, Declaration, InlineTree, Line};
+use perfuse_formats::jitdump::inline::{DeclaredFunction, InlineCall, InlineTree, SourceLine};
 use perfuse_formats::jitdump::layout;
-use perfuse_formats::jitdump::records::{DebugEntry, UnwindOrder};
+use perfuse_formats::jitdump::records::{DebugInfoEntry, UnwindOrder};
 use perfuse_formats::jitdump::writer::{Header, InlineDialect, Writer};
 use perfuse_wire::Endian;
 use pyo3::exceptions::PyValueError;
@@ -98,7 +98,7 @@ impl JitdumpEncoder {
     ) -> PyResult<()> {
         let ((pid, tid), (old_code_addr, new_code_addr)) = (ids, addresses);
         let fixed = layout::Move { pid, tid, vma, old_code_addr, new_code_addr, code_size, code_index };
-        self.lock()?.moved(timestamp, &fixed).map_err(refused)
+        self.lock()?.code_move(timestamp, &fixed).map_err(refused)
     }
 
     fn debug_info(
@@ -108,9 +108,9 @@ impl JitdumpEncoder {
         entries: Vec<LineRow>,
         repeat: bool,
     ) -> PyResult<()> {
-        let entries: Vec<DebugEntry<'_>> = entries
+        let entries: Vec<DebugInfoEntry<'_>> = entries
             .iter()
-            .map(|&(code_addr, ref name, line, discrim)| DebugEntry {
+            .map(|&(code_addr, ref name, line, discrim)| DebugInfoEntry {
                 fixed: layout::DebugEntry { code_addr, line, discrim },
                 name: name.as_bytes(),
             })
@@ -222,7 +222,7 @@ impl JitdumpEncoder {
             column: p.6,
         };
         let offset = |[code_offset, source_position]: [u32; 2]| CodeOffset { code_offset, source_position };
-        let frames = Frames {
+        let frames = FramesRecord {
             code_addr,
             code_offsets: code_offsets.into_iter().map(offset).collect(),
             source_positions: source_positions.into_iter().map(position).collect(),
@@ -297,7 +297,9 @@ impl JitdumpEncoder {
 }
 
 fn no_nul<'a>(texts: impl IntoIterator<Item = &'a String>) -> PyResult<()> {
-    texts.into_iter().try_for_each(|text| encode::text(text.as_bytes(), "text").map(|_| ()).map_err(refused))
+    texts
+        .into_iter()
+        .try_for_each(|text| encode::check_text(text.as_bytes(), "text").map(|_| ()).map_err(refused))
 }
 
 fn refused(error: WriteError) -> PyErr {
@@ -309,7 +311,7 @@ fn tree<'a>(
     lines: &'a [LineRow],
     calls: &'a [CallRow],
 ) -> InlineTree<'a> {
-    let declaration = |name: &'a str, path: &'a str, line, column| Declaration {
+    let declaration = |name: &'a str, path: &'a str, line, column| DeclaredFunction {
         name: name.as_bytes(),
         path: path.as_bytes(),
         line,
@@ -319,7 +321,7 @@ fn tree<'a>(
         outer: declaration(&outer.0, &outer.1, outer.2, outer.3),
         lines: lines
             .iter()
-            .map(|(code_offset, path, line, column)| Line {
+            .map(|(code_offset, path, line, column)| SourceLine {
                 code_offset: *code_offset,
                 path: path.as_bytes(),
                 line: *line,
@@ -328,7 +330,7 @@ fn tree<'a>(
             .collect(),
         calls: calls
             .iter()
-            .map(|call| Call {
+            .map(|call| InlineCall {
                 start_offset: call.0,
                 size: call.1,
                 depth: call.2,

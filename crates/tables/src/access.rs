@@ -1,4 +1,4 @@
-//! Reading columns of a common table back, by name.
+//! Access to columns of a common table by name.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,10 +10,10 @@ use arrow_array::{
 
 use crate::Choices;
 
-/// A batch does not have the column its table declares, or not with that type.
+/// A batch does not contain a column of the declared type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColumnError {
-    /// The column.
+    /// Name of the column.
     pub column: &'static str,
 }
 
@@ -25,6 +25,7 @@ impl fmt::Display for ColumnError {
 
 impl std::error::Error for ColumnError {}
 
+/// A column of an array type.
 fn column<'a, A: 'static>(batch: &'a RecordBatch, column: &'static str) -> Result<&'a A, ColumnError> {
     batch.column_by_name(column).and_then(|array| array.as_any().downcast_ref()).ok_or(ColumnError { column })
 }
@@ -32,7 +33,7 @@ fn column<'a, A: 'static>(batch: &'a RecordBatch, column: &'static str) -> Resul
 /// A column of numbers.
 ///
 /// # Errors
-/// [`ColumnError`], as for all functions here.
+/// [`ColumnError`]
 pub fn numbers<'a, T: ArrowPrimitiveType>(
     batch: &'a RecordBatch,
     name: &'static str,
@@ -74,44 +75,45 @@ pub fn text<'a>(batch: &'a RecordBatch, name: &'static str) -> Result<Text<'a>, 
     Ok(Text { keys, values })
 }
 
-/// A column of a few known words.
+/// A column with a fixed set of values.
 ///
 /// # Errors
-/// [`ColumnError`], also for a word that is none of them.
+/// [`ColumnError`], also for a text that is not one of the values.
 pub fn choices<'a, C: Choices>(
     batch: &'a RecordBatch,
     name: &'static str,
-) -> Result<Chosen<'a, C>, ColumnError> {
+) -> Result<ChoiceColumn<'a, C>, ColumnError> {
     let text = text(batch, name)?;
-    let known = |word: Option<&str>| C::ALL.iter().copied().find(|choice| Some(choice.name()) == word);
-    let words = text.values.iter().map(known).collect::<Option<Vec<_>>>();
-    let words = words.filter(|_| text.keys.null_count() == 0).ok_or(ColumnError { column: name })?;
-    Ok(Chosen { keys: text.keys.keys().values(), words })
+    let parse = |text: Option<&str>| C::ALL.iter().copied().find(|choice| Some(choice.name()) == text);
+    let choices = text.values.iter().map(parse).collect::<Option<Vec<_>>>();
+    let choices = choices.filter(|_| text.keys.null_count() == 0).ok_or(ColumnError { column: name })?;
+    Ok(ChoiceColumn { keys: text.keys.keys().values(), choices })
 }
 
-/// Words by row.
+/// A column with a fixed set of values.
 #[derive(Clone, Debug)]
-pub struct Chosen<'a, C> {
+pub struct ChoiceColumn<'a, C> {
     keys: &'a [i32],
-    words: Vec<C>,
+    /// Values by key.
+    choices: Vec<C>,
 }
 
-impl<C: Choices> Chosen<'_, C> {
-    /// The word in a row.
+impl<C: Choices> ChoiceColumn<'_, C> {
+    /// The value in a row.
     #[must_use]
     #[inline]
     pub fn get(&self, row: usize) -> C {
-        self.words[self.keys[row] as usize]
+        self.choices[self.keys[row] as usize]
     }
 
-    /// The words in some rows.
+    /// The values in a range of rows.
     #[inline]
     pub fn iter(&self, rows: Range<usize>) -> impl ExactSizeIterator<Item = C> + Clone + '_ {
-        self.keys[rows].iter().map(|&key| self.words[key as usize])
+        self.keys[rows].iter().map(|&key| self.choices[key as usize])
     }
 }
 
-/// Text by row.
+/// A dictionary-encoded column of text.
 #[derive(Clone, Copy, Debug)]
 pub struct Text<'a> {
     keys: &'a DictionaryArray<Int32Type>,
@@ -125,7 +127,7 @@ impl<'a> Text<'a> {
         self.keys.key(row).map(|key| self.values.value(key))
     }
 
-    /// The row's key in [`Text::values`]; `None` for null.
+    /// The key of a row in [`Text::values`]; `None` for null.
     #[must_use]
     pub fn key(&self, row: usize) -> Option<usize> {
         self.keys.key(row)
@@ -138,7 +140,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// A number that may be null.
+/// The number in a row; `None` for null.
 #[must_use]
 pub fn nullable<T: ArrowPrimitiveType>(array: &PrimitiveArray<T>, row: usize) -> Option<T::Native> {
     array.is_valid(row).then(|| array.value(row))

@@ -1,5 +1,4 @@
-//! Rows of table `call_events` on their way to who adds calls up: there a format may give what is asked and nothing else, in the
-//! shape that is read fastest.
+//! Rows of table `call_events` in a compact form, with only the columns that summing calls needs.
 
 use arrow_array::RecordBatch;
 
@@ -8,33 +7,33 @@ use crate::CallEvent;
 /// A row of a [`CallRun`].
 #[derive(Clone, Copy, Debug)]
 pub struct CallRow {
-    /// Time on the profile's clock.
+    /// Time on the profile's clock, in nanoseconds.
     pub ts_ns: i64,
     /// Offset of its record.
     pub record_offset: u64,
     /// Function.
     pub function_id: u32,
-    /// What it tells; no argument.
+    /// Kind; arguments do not occur.
     pub kind: CallEvent,
 }
 
-/// Rows of one thread that follow each other, on no known processor.
+/// Consecutive rows of one thread, without processors.
 #[derive(Clone, Debug)]
 pub struct CallRun {
     /// Thread.
     pub thread_id: u32,
-    /// File they are from.
+    /// Recording that contains them.
     pub source_id: u32,
-    /// In the order of the file.
+    /// The rows, in file order.
     pub rows: Vec<CallRow>,
 }
 
 /// Rows of table `call_events`.
 #[derive(Clone, Debug)]
 pub enum CallRows {
-    /// Of any threads, with all columns.
+    /// Rows of any threads, with all columns.
     Batch(RecordBatch),
-    /// Of one thread.
+    /// Rows of one thread.
     Run(CallRun),
 }
 

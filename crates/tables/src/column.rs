@@ -1,4 +1,4 @@
-//! Column types of the table declarations: what is pushed, and the Arrow array it becomes.
+//! Types of columns in table declarations, with their Rust values and Arrow arrays.
 
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
@@ -14,21 +14,21 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 /// A column type.
 pub trait Column {
-    /// What a decoder pushes.
+    /// Type of a value.
     type Item<'a>;
-    /// What gathers it.
+    /// Type of the builder.
     type Builder: Default + std::fmt::Debug;
-    /// Whether null occurs.
+    /// Whether null may occur.
     const NULLABLE: bool;
     /// The Arrow type.
     fn data_type() -> DataType;
-    /// The words the column has, each with its meaning; none where it is not a [`Choice`].
+    /// The values of a [`Choice`] column, each with its meaning; empty for other columns.
     fn words() -> Vec<(&'static str, &'static str)> {
         Vec::new()
     }
     /// Appends one value.
     fn push(builder: &mut Self::Builder, item: Self::Item<'_>);
-    /// The values as Arrow.
+    /// Returns the values as Arrow and empties the builder.
     fn finish(builder: &mut Self::Builder) -> ArrayRef;
 }
 
@@ -59,7 +59,7 @@ macro_rules! primitive {
 }
 primitive!(u8 => UInt8Type, u16 => UInt16Type, u32 => UInt32Type, u64 => UInt64Type, i32 => Int32Type, i64 => Int64Type, f64 => Float64Type);
 
-/// A column type that can also hold null.
+/// A column type that supports null.
 pub trait Nullable: Column {
     /// Appends null.
     fn push_null(builder: &mut Self::Builder);
@@ -113,10 +113,11 @@ impl Nullable for bool {
 #[derive(Debug)]
 pub struct Str;
 
-/// Interns strings; a run of one value costs a comparison.
+/// Builder of a dictionary-encoded column. A value that equals the previous one needs only a comparison.
 #[derive(Debug, Default)]
 pub struct StrBuilder {
-    /// By hash. Of two texts with one hash only the first is found again: the other stands in the values more than once.
+    /// Key by hash of the text. Of two texts with the same hash only the first is found again; the other is added to the
+    /// dictionary each time.
     ids: FxHashMap<u64, i32>,
     text: String,
     ends: Vec<usize>,
@@ -125,12 +126,14 @@ pub struct StrBuilder {
 }
 
 impl StrBuilder {
+    /// The text with a key.
     fn value(&self, id: i32) -> &str {
         let id = id as usize;
-        let start = id.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let start = id.checked_sub(1).map_or(0, |previous| self.ends[previous]);
         &self.text[start..self.ends[id]]
     }
 
+    /// The key of a text; adds it to the dictionary where it is new.
     #[inline]
     fn intern(&mut self, text: &str) -> i32 {
         if let Some(last) = self.last
@@ -141,8 +144,8 @@ impl StrBuilder {
         let mut hasher = FxHasher::default();
         text.hash(&mut hasher);
         let next = i32::try_from(self.ends.len()).unwrap_or(i32::MAX);
-        let known = *self.ids.entry(hasher.finish()).or_insert(next);
-        let id = if known < next && self.value(known) == text { known } else { next };
+        let found = *self.ids.entry(hasher.finish()).or_insert(next);
+        let id = if found < next && self.value(found) == text { found } else { next };
         if id == next {
             self.text.push_str(text);
             self.ends.push(self.text.len());
@@ -170,7 +173,7 @@ impl Column for Str {
         let values = StringArray::from_iter_values((0..done.ends.len()).map(|id| done.value(id as i32)));
         match DictionaryArray::<Int32Type>::try_new(keys, Arc::new(values)) {
             Ok(array) => Arc::new(array),
-            Err(error) => unreachable!("every key was given by the interner: {error}"),
+            Err(error) => unreachable!("`intern` returns keys of the dictionary: {error}"),
         }
     }
 }
@@ -182,32 +185,32 @@ impl Nullable for Str {
     }
 }
 
-/// Words a [`Choice`] column has: made by `choices!`.
+/// The values of a [`Choice`] column; `choices!` implements it.
 pub trait Choices: Copy + Eq + std::fmt::Debug + Send + Sync + 'static {
-    /// All of them, in the order of their keys.
+    /// All values, in order of their keys.
     const ALL: &'static [Self];
 
-    /// Their meanings, in the same order.
+    /// Meanings of the values, in the same order.
     const MEANINGS: &'static [&'static str];
 
-    /// The word in the table.
+    /// Text in the table.
     fn name(self) -> &'static str;
 
-    /// Its key.
+    /// Key in the dictionary.
     fn key(self) -> i32;
 
-    /// A column of keys, which are those of [`key`](Self::key).
+    /// A column from keys that [`key`](Self::key) returned.
     #[must_use]
     fn array(keys: Vec<i32>) -> ArrayRef {
-        let values = StringArray::from_iter_values(Self::ALL.iter().map(|word| word.name()));
+        let values = StringArray::from_iter_values(Self::ALL.iter().map(|choice| choice.name()));
         match DictionaryArray::<Int32Type>::try_new(Int32Array::from(keys), Arc::new(values)) {
             Ok(array) => Arc::new(array),
-            Err(error) => unreachable!("keys are those of the words: {error}"),
+            Err(error) => unreachable!("`key` returns keys of the dictionary: {error}"),
         }
     }
 }
 
-/// A column of a few known words: text to whoever reads it, a number to whoever pushes it.
+/// A column with a fixed set of values: an enumeration in Rust, a dictionary of texts in Arrow.
 #[derive(Debug)]
 pub struct Choice<C>(PhantomData<C>);
 
@@ -230,7 +233,7 @@ impl<C: Choices> Column for Choice<C> {
     }
 }
 
-/// Declares the words of a [`Choice`] column.
+/// Declares the values of a [`Choice`] column.
 macro_rules! choices {
     ($(#[doc = $doc:literal])+ $name:ident { $($(#[doc = $wdoc:literal])+ $word:ident = $text:literal,)+ }) => {
         $(#[doc = $doc])+
@@ -261,9 +264,9 @@ pub(crate) use choices;
 
 /// A column of byte strings.
 #[derive(Debug)]
-pub struct Bytes;
+pub struct Binary;
 
-impl Column for Bytes {
+impl Column for Binary {
     type Item<'a> = &'a [u8];
     type Builder = BinaryBuilder;
     const NULLABLE: bool = false;
@@ -278,7 +281,7 @@ impl Column for Bytes {
     }
 }
 
-impl Nullable for Bytes {
+impl Nullable for Binary {
     fn push_null(builder: &mut BinaryBuilder) {
         builder.append_null();
     }
@@ -310,7 +313,7 @@ mod tests {
     use arrow_array::cast::AsArray;
 
     #[test]
-    fn strings_are_kept_once() {
+    fn equal_strings_have_one_dictionary_entry() {
         let mut builder = StrBuilder::default();
         for text in ["a", "bc", "a", "", "bc"] {
             Str::push(&mut builder, text);

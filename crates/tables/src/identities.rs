@@ -1,8 +1,10 @@
+//! Surrogate keys of the rows of several recordings in one profile.
+
 use rustc_hash::FxHashMap;
 
 use crate::{processes, threads};
 
-/// First free surrogate keys, so that the tables of several sources number on without clashing.
+/// First free surrogate key of each kind. Tables of several recordings in one profile continue from each other's keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offsets {
     /// Next `source_id`.
@@ -34,7 +36,7 @@ pub struct Offsets {
 }
 
 impl Offsets {
-    /// The keys behind `count` more of each kind.
+    /// The first free keys after `count` more of each kind.
     #[must_use]
     pub fn plus(self, count: Self) -> Self {
         Self {
@@ -55,21 +57,21 @@ impl Offsets {
     }
 }
 
-/// Processes and threads are the same ones in every source of a profile: this gives them their keys.
+/// Keys of processes and threads, which all recordings of a profile share.
 ///
-/// A decoder asks for the key of a `(pid, tid)` and may add what it knows (a name, a start, an end).
+/// A decoder requests the key of a `(pid, tid)` and may add a name, a start and an end.
 #[derive(Clone, Debug, Default)]
 pub struct Identities {
     by_pid: FxHashMap<i32, u32>,
     by_tid: FxHashMap<(i32, i32), u32>,
     by_native_id: FxHashMap<(i32, u64, u32), u32>,
-    processes: Vec<Known>,
-    threads: Vec<(u32, Known)>,
+    processes: Vec<IdentityFacts>,
+    threads: Vec<(u32, IdentityFacts)>,
 }
 
-/// What is known of a process or thread.
+/// Facts about a process or thread.
 #[derive(Clone, Debug, Default)]
-struct Known {
+struct IdentityFacts {
     id: Option<i32>,
     native_id: Option<u64>,
     name: Option<String>,
@@ -77,7 +79,7 @@ struct Known {
     end_ns: Option<i64>,
 }
 
-impl Known {
+impl IdentityFacts {
     fn with_id(id: i32) -> Self {
         Self { id: Some(id), ..Self::default() }
     }
@@ -87,7 +89,7 @@ impl Identities {
     /// Key of a process.
     pub fn process(&mut self, pid: i32) -> u32 {
         *self.by_pid.entry(pid).or_insert_with(|| {
-            self.processes.push(Known::with_id(pid));
+            self.processes.push(IdentityFacts::with_id(pid));
             (self.processes.len() - 1) as u32
         })
     }
@@ -99,24 +101,24 @@ impl Identities {
         }
         let process_id = self.process(pid);
         let id = self.threads.len() as u32;
-        self.threads.push((process_id, Known::with_id(tid)));
+        self.threads.push((process_id, IdentityFacts::with_id(tid)));
         self.by_tid.insert((pid, tid), id);
         id
     }
 
-    /// Key of a thread that the recorder knows by an id of its own; `incarnation` tells threads apart that had one id one
-    /// after the other.
+    /// Key of a thread with an id of the recorder's own; `incarnation` distinguishes threads that had the same id in succession.
     pub fn native_thread(&mut self, pid: i32, native_id: u64, incarnation: u32) -> u32 {
         let process_id = self.process(pid);
         let next = self.threads.len() as u32;
         let id = *self.by_native_id.entry((pid, native_id, incarnation)).or_insert(next);
         if id == next {
-            self.threads.push((process_id, Known { native_id: Some(native_id), ..Known::default() }));
+            self.threads
+                .push((process_id, IdentityFacts { native_id: Some(native_id), ..IdentityFacts::default() }));
         }
         id
     }
 
-    /// Says what is known of a thread, by its key.
+    /// Sets facts about the thread with a key; `None` leaves a fact unchanged.
     pub fn describe(
         &mut self,
         thread_id: u32,
@@ -124,14 +126,14 @@ impl Identities {
         start_ns: Option<i64>,
         end_ns: Option<i64>,
     ) {
-        if let Some((_, known)) = self.threads.get_mut(thread_id as usize) {
-            known.name = name.map(str::to_owned).or(known.name.take());
-            known.start_ns = start_ns.or(known.start_ns);
-            known.end_ns = end_ns.or(known.end_ns);
+        if let Some((_, facts)) = self.threads.get_mut(thread_id as usize) {
+            facts.name = name.map(str::to_owned).or(facts.name.take());
+            facts.start_ns = start_ns.or(facts.start_ns);
+            facts.end_ns = end_ns.or(facts.end_ns);
         }
     }
 
-    /// Pid and tid of a thread, by its key; 0 where it has none.
+    /// Pid and tid of the thread with a key; 0 for ids that are not known.
     #[must_use]
     pub fn owner(&self, thread_id: u32) -> Option<(i32, i32)> {
         let (process_id, thread) = self.threads.get(thread_id as usize)?;
@@ -139,13 +141,13 @@ impl Identities {
         Some((process.id.unwrap_or(0), thread.id.unwrap_or(0)))
     }
 
-    /// Process keys and their pids.
+    /// Keys and pids of all processes with a pid.
     #[must_use]
     pub fn pids(&self) -> Vec<(u32, i32)> {
         (0..).zip(&self.processes).filter_map(|(id, process)| Some((id, process.id?))).collect()
     }
 
-    /// Names a thread, and its process when it is the main thread.
+    /// Sets the name of a thread, and of its process when it is the main thread.
     pub fn name(&mut self, pid: i32, tid: i32, name: &str) {
         let thread = self.thread(pid, tid) as usize;
         self.threads[thread].1.name = Some(name.to_owned());
@@ -155,17 +157,18 @@ impl Identities {
         }
     }
 
-    /// Notes a start.
+    /// Sets the start of a thread, and of its process when it is the main thread.
     pub fn start(&mut self, pid: i32, tid: i32, ts_ns: i64) {
-        self.note(pid, tid, |known| known.start_ns = Some(ts_ns));
+        self.update(pid, tid, |facts| facts.start_ns = Some(ts_ns));
     }
 
-    /// Notes an end.
+    /// Sets the end of a thread, and of its process when it is the main thread.
     pub fn end(&mut self, pid: i32, tid: i32, ts_ns: i64) {
-        self.note(pid, tid, |known| known.end_ns = Some(ts_ns));
+        self.update(pid, tid, |facts| facts.end_ns = Some(ts_ns));
     }
 
-    fn note(&mut self, pid: i32, tid: i32, set: impl Fn(&mut Known)) {
+    /// Changes the facts of a thread, and of its process when it is the main thread.
+    fn update(&mut self, pid: i32, tid: i32, set: impl Fn(&mut IdentityFacts)) {
         let thread = self.thread(pid, tid) as usize;
         set(&mut self.threads[thread].1);
         if pid == tid {

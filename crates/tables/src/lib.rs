@@ -1,10 +1,10 @@
-//! The common tables: one schema list, one builder a table, out comes Arrow. Knows no format.
+//! The common tables: their schemas and builders of Arrow record batches. This crate does not depend on any format.
 //!
-//! Each `table!` declaration is the whole truth about a table: its columns, their types, their documentation, the
-//! row a decoder pushes and the builder that takes it. [`TABLES`] lists them all; the reference page is made from it.
+//! Each `table!` declaration defines the columns of a table, their types, their documentation, and its builder. [`TABLES`] lists
+//! all tables; the reference page is generated from it.
 //!
-//! Conventions: surrogate keys are `<singular>_id`; `pid` and `tid` are the operating system's; times are `*_ns`, sizes
-//! `*_bytes`; addresses are unsigned; null means not recorded; fact rows end with their origin.
+//! Conventions: surrogate keys are `<singular>_id`; `pid` and `tid` are those of the operating system; times are `*_ns`, sizes
+//! `*_bytes`; addresses are unsigned; null means not recorded; rows of facts end with their origin.
 
 pub mod access;
 mod calls;
@@ -28,7 +28,7 @@ pub use identities::{Identities, Offsets};
 pub use schema::{ColumnSpec, TableSpec};
 pub use unwinding::{Base, Expression, Recover, Recovery};
 
-/// Every common table, in the order the documentation lists them.
+/// Every common table, in the order of the documentation.
 pub static TABLES: &[&TableSpec] = &[
     &sources::SPEC,
     &clocks::SPEC,
@@ -72,7 +72,7 @@ pub static TABLES: &[&TableSpec] = &[
     &diagnostics::SPEC,
 ];
 
-/// The table of that name.
+/// The table with a name.
 #[must_use]
 pub fn table(name: &str) -> Option<&'static TableSpec> {
     TABLES.iter().copied().find(|spec| spec.name == name)

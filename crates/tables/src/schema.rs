@@ -1,3 +1,5 @@
+//! Declarations of tables: their columns, Arrow schemas and builders.
+
 use std::sync::{Arc, OnceLock};
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -9,7 +11,7 @@ pub struct ColumnSpec {
     pub name: &'static str,
     /// Arrow type.
     pub data_type: fn() -> DataType,
-    /// Whether null ("not recorded") occurs.
+    /// Whether null, for "not recorded", may occur.
     pub nullable: bool,
     /// Meaning and unit. One that ends in a colon is followed by the column's words.
     pub doc: &'static str,
@@ -22,11 +24,11 @@ pub struct ColumnSpec {
 pub struct TableSpec {
     /// Plural snake_case name.
     pub name: &'static str,
-    /// What one row is.
+    /// Description of a row.
     pub doc: &'static str,
     /// Columns, in order.
     pub columns: &'static [ColumnSpec],
-    /// The schema, once it was made.
+    /// The schema, created by the first call of `schema`.
     pub(crate) schema: OnceLock<SchemaRef>,
 }
 
@@ -42,13 +44,13 @@ impl TableSpec {
     }
 }
 
-/// Declares a table once: a module with its [`TableSpec`] and its `Builder`.
+/// Declares a table: a module with its [`TableSpec`] and its `Builder`.
 macro_rules! table {
     ($(#[doc = $doc:literal])+ $table:ident { $($(#[doc = $cdoc:literal])+ $column:ident: $kind:ty,)+ }) => {
         #[doc = concat!("Table `", stringify!($table), "`:", $($doc),+)]
         pub mod $table {
             #[allow(unused_imports, reason = "each table names the column types it needs")]
-            use crate::column::{Bytes, Choice, Column, List, Opt, Str};
+            use crate::column::{Binary, Choice, Column, List, Opt, Str};
 
             /// The declaration.
             pub static SPEC: crate::TableSpec = crate::TableSpec {
@@ -64,10 +66,10 @@ macro_rules! table {
                 schema: std::sync::OnceLock::new(),
             };
 
-            /// Rows whose columns are there already, in declared order and of the declared types.
+            /// A batch of columns in declared order and of the declared types.
             ///
             /// # Panics
-            /// When they are not, or are not of one length: the caller made them.
+            /// When order, types or lengths differ: the caller created the columns.
             #[must_use]
             pub fn batch(columns: Vec<arrow_array::ArrayRef>) -> arrow_array::RecordBatch {
                 match arrow_array::RecordBatch::try_new(SPEC.schema(), columns) {
@@ -76,7 +78,7 @@ macro_rules! table {
                 }
             }
 
-            /// Gathers rows into Arrow.
+            /// Collects rows for an Arrow batch.
             #[derive(Debug, Default)]
             pub struct Builder {
                 $($column: <$kind as Column>::Builder,)+
@@ -98,22 +100,22 @@ macro_rules! table {
                     self.len += 1;
                 }
 
-                /// Rows so far.
+                /// Number of rows.
                 #[must_use]
                 pub fn len(&self) -> usize {
                     self.len
                 }
 
-                /// Whether there are none.
+                /// Whether there are no rows.
                 #[must_use]
                 pub fn is_empty(&self) -> bool {
                     self.len == 0
                 }
 
-                /// The rows as Arrow; the builder is empty again.
+                /// Returns the rows as Arrow and empties the builder.
                 pub fn finish(&mut self) -> arrow_array::RecordBatch {
                     self.len = 0;
-                    // Columns and schema come from one declaration and grow together.
+                    // Columns and schema are generated from one declaration, and `push` extends all columns.
                     batch(vec![$(<$kind as Column>::finish(&mut self.$column)),+])
                 }
             }

@@ -1,17 +1,17 @@
-//! What a row of `unwind_rows` says, as a value: how the registers of a frame's caller are found.
+//! The rules of a row of `unwind_rows`: how to compute the registers of a frame's caller.
 
 use std::fmt;
 
-/// What an offset is counted from.
+/// Base of an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Base {
-    /// The stack pointer, in this frame.
+    /// The stack pointer in this frame.
     Sp,
-    /// The frame pointer, in this frame.
+    /// The frame pointer in this frame.
     Fp,
     /// The canonical frame address: the stack pointer before the call.
     Cfa,
-    /// Another register, by its DWARF number; known in the innermost frame only.
+    /// Another register, by its DWARF number. Its value is known only in the innermost frame.
     Register(u32),
 }
 
@@ -26,14 +26,14 @@ impl fmt::Display for Base {
     }
 }
 
-/// `base + offset`, or what memory has there.
+/// `base + offset`, or the value in memory at that address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Expression {
-    /// What the offset is counted from.
+    /// Base of the offset.
     pub base: Base,
-    /// Bytes.
+    /// Offset in bytes.
     pub offset: i64,
-    /// Whether the value is read from memory there.
+    /// Whether the value is read from memory at that address.
     pub deref: bool,
 }
 
@@ -44,19 +44,19 @@ impl fmt::Display for Expression {
     }
 }
 
-/// How the caller's value of a register is found.
+/// Rule for the caller's value of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Recover {
-    /// It is in the register still.
+    /// The register is unchanged.
     Same,
-    /// It is in memory, as far from the CFA as the header says for all functions.
+    /// The value is in memory, at an offset from the CFA that the file's header defines for all functions.
     Fixed(i8),
-    /// A place, or a value.
+    /// The value of an expression.
     At(Expression),
 }
 
 impl Recover {
-    /// The place or value; `None` where it is in the register still.
+    /// The expression; `None` for an unchanged register.
     #[must_use]
     pub fn expression(self) -> Option<Expression> {
         match self {
@@ -76,12 +76,12 @@ impl fmt::Display for Recover {
     }
 }
 
-/// What a row says.
+/// The rules of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Recovery {
     /// There is no caller: unwinding ends here.
     Outermost,
-    /// There is one.
+    /// There is a caller.
     Caller {
         /// The CFA.
         cfa: Expression,
@@ -89,7 +89,7 @@ pub enum Recovery {
         fp: Recover,
         /// The return address.
         ra: Recover,
-        /// Whether the return address is signed, and the signature has to be taken off (aarch64).
+        /// Whether the return address is signed, so that the signature must be removed (aarch64).
         ra_mangled: bool,
     },
 }

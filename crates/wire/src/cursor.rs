@@ -1,6 +1,8 @@
+//! Cursors over bytes with absolute offsets, and their counterpart for writing.
+
 use crate::error::{ErrorKind, ParseError};
 
-/// Byte order of a file, told by its magic.
+/// Byte order of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endian {
     /// Least significant byte first.
@@ -10,7 +12,7 @@ pub enum Endian {
 }
 
 impl Endian {
-    /// The word users read: `little` or `big`.
+    /// Name in tables and output: `little` or `big`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -20,16 +22,16 @@ impl Endian {
     }
 }
 
-/// Bytes of fields whose places are known when this is compiled.
+/// Consecutive fields of fixed sizes, `N` bytes in total; see [`layout!`](crate::layout!).
 #[derive(Clone, Copy, Debug)]
-pub struct Part<'a, const N: usize> {
+pub struct FixedFields<'a, const N: usize> {
     bytes: &'a [u8; N],
     at: usize,
     endian: Endian,
 }
 
-impl<const N: usize> Part<'_, N> {
-    /// The next field: its bytes, read in either order. There have to be that many; behind the end, fields are 0.
+impl<const N: usize> FixedFields<'_, N> {
+    /// Reads the next field with the function for the byte order. Fields beyond the `N` bytes are 0.
     #[inline(always)]
     pub fn take<const M: usize, T>(&mut self, le: fn([u8; M]) -> T, be: fn([u8; M]) -> T) -> T {
         let bytes = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk::<M>()).copied();
@@ -41,9 +43,9 @@ impl<const N: usize> Part<'_, N> {
     }
 }
 
-/// A position in a run of bytes that knows where those bytes lie in the file.
+/// A position in a slice of bytes, with the absolute offset of those bytes in the file.
 ///
-/// Every read moves forward or fails; nothing is read past the end and nothing allocates.
+/// Every read moves forward or fails. Reads do not allocate.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'a> {
     data: &'a [u8],
@@ -54,7 +56,7 @@ pub struct Cursor<'a> {
 
 macro_rules! read_int {
     ($name:ident, $ty:ty) => {
-        #[doc = concat!("Reads one `", stringify!($ty), "` in the cursor's endianness.")]
+        #[doc = concat!("Reads one `", stringify!($ty), "` in the cursor's byte order.")]
         #[inline]
         pub fn $name(&mut self, field: &'static str) -> Result<$ty, ParseError> {
             let bytes = self.array(field)?;
@@ -67,7 +69,7 @@ macro_rules! read_int {
 }
 
 impl<'a> Cursor<'a> {
-    /// A cursor over `data`, whose first byte lies at `base` in the file.
+    /// A cursor over `data`, whose first byte is at offset `base` in the file.
     #[must_use]
     #[inline]
     pub fn new(data: &'a [u8], base: u64, endian: Endian) -> Self {
@@ -81,21 +83,21 @@ impl<'a> Cursor<'a> {
         self.base.saturating_add(self.pos as u64)
     }
 
-    /// Bytes left.
+    /// Number of bytes left.
     #[must_use]
     #[inline]
     pub fn remaining(&self) -> usize {
         self.data.len().saturating_sub(self.pos)
     }
 
-    /// The byte order fields are read in.
+    /// The byte order in which fields are read.
     #[must_use]
     #[inline]
     pub fn endian(&self) -> Endian {
         self.endian
     }
 
-    /// All bytes not yet read, without moving.
+    /// All bytes that are left; does not move.
     #[must_use]
     #[inline]
     pub fn rest(&self) -> &'a [u8] {
@@ -120,7 +122,7 @@ impl<'a> Cursor<'a> {
         Ok(self.u8(field)?.cast_signed())
     }
 
-    /// Takes the next `len` bytes.
+    /// Reads the next `len` bytes.
     #[inline]
     pub fn bytes(&mut self, len: u64, field: &'static str) -> Result<&'a [u8], ParseError> {
         let end = usize::try_from(len).ok().and_then(|len| self.pos.checked_add(len));
@@ -133,7 +135,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes bytes up to the next NUL, which is consumed and not returned.
+    /// Reads bytes up to the next NUL. The NUL is read but not returned.
     #[inline]
     pub fn c_string(&mut self, field: &'static str) -> Result<&'a [u8], ParseError> {
         let rest = self.rest();
@@ -147,7 +149,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads an unsigned LEB128 number of at most 64 bits.
+    /// Reads an unsigned LEB128 number of at most 64 bits; a larger one is [`ErrorKind::Overlong`].
     pub fn uleb128(&mut self, field: &'static str) -> Result<u64, ParseError> {
         let start = self.offset();
         let mut value = 0u64;
@@ -167,7 +169,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads a signed LEB128 number of at most 64 bits.
+    /// Reads a signed LEB128 number of at most 64 bits; a larger one is [`ErrorKind::Overlong`].
     pub fn sleb128(&mut self, field: &'static str) -> Result<i64, ParseError> {
         let start = self.offset();
         let mut value = 0i64;
@@ -188,13 +190,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A cursor over the next `len` bytes only; this one moves past them.
+    /// Returns a cursor over the next `len` bytes and moves past them.
     pub fn split(&mut self, len: u64, field: &'static str) -> Result<Self, ParseError> {
         let base = self.offset();
         let data = self.bytes(len, field)?;
         Ok(Self { data, pos: 0, base, endian: self.endian })
     }
 
+    /// Reads `N` bytes.
     #[inline]
     fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], ParseError> {
         match self.rest().first_chunk::<N>() {
@@ -206,21 +209,22 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes so many bytes, whose fields follow; `None` where fewer are left.
+    /// Reads `N` bytes of fields of fixed sizes; `None`, without moving, where fewer are left.
     #[inline]
-    pub fn part<const N: usize>(&mut self) -> Option<Part<'a, N>> {
+    pub fn fixed_fields<const N: usize>(&mut self) -> Option<FixedFields<'a, N>> {
         let bytes = self.rest().first_chunk::<N>()?;
         self.pos = self.pos.saturating_add(N);
-        Some(Part { bytes, at: 0, endian: self.endian })
+        Some(FixedFields { bytes, at: 0, endian: self.endian })
     }
 
+    /// The error for a field of `need` bytes.
     #[cold]
     fn short(&self, need: u64, field: &'static str) -> ParseError {
         ParseError::new(ErrorKind::Short { need, have: self.remaining() as u64 }, self.offset(), field)
     }
 }
 
-/// Appends typed fields in a chosen endianness: the writer's side of [`Cursor`].
+/// Appends typed fields in either byte order: the counterpart of [`Cursor`] for writing.
 pub trait Put {
     /// Appends a `u16`.
     fn put_u16(&mut self, value: u16, endian: Endian);
@@ -228,9 +232,9 @@ pub trait Put {
     fn put_u32(&mut self, value: u32, endian: Endian);
     /// Appends a `u64`.
     fn put_u64(&mut self, value: u64, endian: Endian);
-    /// Appends a `i32`.
+    /// Appends an `i32`.
     fn put_i32(&mut self, value: i32, endian: Endian);
-    /// Appends one `i64`.
+    /// Appends an `i64`.
     fn put_i64(&mut self, value: i64, endian: Endian);
 }
 

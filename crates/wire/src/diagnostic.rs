@@ -1,23 +1,25 @@
+//! Diagnostics: departures from a specification that do not stop decoding, and the rules that define them.
+
 use std::borrow::Cow;
 
-/// How much a departure from the specification matters.
+/// Severity of a departure from a specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Worth knowing; nothing is lost or doubtful.
+    /// A fact about the file; no data is lost or uncertain.
     Info,
-    /// Other tools may go wrong here; perfuse read it right.
+    /// Other tools may misread this; perfuse reads it correctly.
     Warning,
-    /// Something that was recorded, or should have been, is not readable.
+    /// Data that was recorded, or should have been, cannot be read.
     DataLoss,
-    /// The file breaks its specification; what follows from this place may be wrong.
+    /// The file violates its specification; data that depends on this may be wrong.
     Error,
 }
 
 impl Severity {
-    /// All, mildest first.
+    /// All severities, in ascending order.
     pub const ALL: [Self; 4] = [Self::Info, Self::Warning, Self::DataLoss, Self::Error];
 
-    /// The word in the `diagnostics` table.
+    /// Name in the `diagnostics` table.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -29,45 +31,46 @@ impl Severity {
     }
 }
 
-/// A numbered rule: declared once, beside the code that checks it; the documentation is made from it.
+/// A numbered rule, declared once; the documentation is generated from the declaration.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rule {
     /// Two letters and a number, stable once released: `JD012`.
     pub code: &'static str,
-    /// How much it matters.
+    /// Severity.
     pub severity: Severity,
-    /// One line: what is the case.
+    /// Description in one line.
     pub title: &'static str,
-    /// Section of the specification that is departed from.
+    /// Section of the specification.
     pub section: &'static str,
-    /// What it means and who writes it.
+    /// Meaning, and programs that write such files.
     pub meaning: &'static str,
-    /// What to do about it.
+    /// Recommended action.
     pub action: &'static str,
 }
 
-/// A rule that applied at a place in a file: a row of the `diagnostics` table.
+/// A rule that applies at an offset of a file: a row of the `diagnostics` table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// The rule.
     pub rule: &'static Rule,
-    /// What was found, with its numbers.
+    /// Description of the finding, with its numbers.
     pub message: Cow<'static, str>,
     /// Absolute offset of the record or field.
     pub offset: u64,
-    /// Zero-based index of the record, where it is about one.
+    /// Zero-based index of the record; `None` where none applies.
     pub record_index: Option<u64>,
-    /// Field that departs, empty where none does.
+    /// Name of the field; empty where none applies.
     pub field: &'static str,
-    /// How many times: more than 1 only on the last row of a code that was cut short.
+    /// Number of occurrences: more than 1 only in the last row of a code whose rows were limited.
     pub count: u64,
 }
 
-/// Collects diagnostics; past a limit per code it counts instead of keeping, so memory stays bounded. What is only worth
-/// knowing ([`Severity::Info`]) is told once, with its count: a habit of a writer is in every record.
+/// Collects diagnostics. Above a limit of rows for each code it only counts, so that memory is bounded. A code of
+/// [`Severity::Info`] has one row with a count, because properties of a writer occur in every record.
 #[derive(Debug)]
 pub struct Diagnostics {
     rows: Vec<Diagnostic>,
+    /// Code, number of rows, index of the last row.
     seen: Vec<(&'static str, usize, usize)>,
     limit: usize,
 }
@@ -79,13 +82,13 @@ impl Default for Diagnostics {
 }
 
 impl Diagnostics {
-    /// A sink that keeps at most `limit` rows of each code, and counts the rest on the last of them.
+    /// A collection of at most `limit` rows for each code; the last of them counts the rest.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
         Self { rows: Vec::new(), seen: Vec::new(), limit: limit.max(1) }
     }
 
-    /// Adds one departure. `message` is only made when the row is kept.
+    /// Adds one departure. `message` is only called for a new row.
     pub fn push(
         &mut self,
         rule: &'static Rule,
@@ -97,14 +100,14 @@ impl Diagnostics {
         let next = self.rows.len();
         let limit = if rule.severity == Severity::Info { 1 } else { self.limit };
         match self.seen.iter_mut().find(|(code, ..)| *code == rule.code) {
-            Some((_, kept, last)) if *kept >= limit => {
+            Some((_, num_rows, last)) if *num_rows >= limit => {
                 if let Some(row) = self.rows.get_mut(*last) {
                     row.count = row.count.saturating_add(1);
                 }
                 return;
             }
-            Some((_, kept, last)) => {
-                *kept = kept.saturating_add(1);
+            Some((_, num_rows, last)) => {
+                *num_rows = num_rows.saturating_add(1);
                 *last = next;
             }
             None => self.seen.push((rule.code, 1, next)),
@@ -112,15 +115,15 @@ impl Diagnostics {
         self.rows.push(Diagnostic { rule, message: message(), offset, record_index, field, count: 1 });
     }
 
-    /// Adds what another sink of this limit found behind: as if it had been told to this one.
+    /// Adds the rows of another collection with the same limit. The result equals that of adding all departures to one.
     #[must_use]
     pub fn followed_by(mut self, other: Self) -> Self {
-        other.rows.into_iter().for_each(|row| self.retell(row));
+        other.rows.into_iter().for_each(|row| self.push_row(row));
         self
     }
 
-    /// Adds a row of another sink, with its count.
-    pub fn retell(&mut self, row: Diagnostic) {
+    /// Adds a row of another collection, with its count.
+    pub fn push_row(&mut self, row: Diagnostic) {
         let Diagnostic { rule, message, offset, record_index, field, count } = row;
         self.push(rule, offset, record_index, field, || message);
         let last = self.seen.iter().find(|(code, ..)| *code == rule.code).map(|(_, _, last)| *last);
@@ -129,20 +132,20 @@ impl Diagnostics {
         }
     }
 
-    /// The rows, in the order they were found.
+    /// The rows, in the order in which they were added.
     #[must_use]
     pub fn rows(&self) -> &[Diagnostic] {
         &self.rows
     }
 
-    /// Gives the rows away.
+    /// Returns the rows, in the order in which they were added.
     #[must_use]
     pub fn into_rows(self) -> Vec<Diagnostic> {
         self.rows
     }
 }
 
-/// Declares rules: a constant for each and `RULES`, the list of all.
+/// Declares rules: a static for each, and `RULES`, the list of all.
 #[macro_export]
 macro_rules! rules {
     ($($name:ident = $code:literal, $severity:ident, $section:literal, $title:literal, $meaning:literal, $action:literal;)+) => {
@@ -167,14 +170,14 @@ mod tests {
     use super::*;
 
     rules! {
-        ODD = "XX001", Warning, "I", "odd", "It is odd.", "Make it even.";
+        ODD_NUMBER = "XX001", Warning, "I", "odd number", "The number is odd.", "Make it even.";
     }
 
     #[test]
-    fn past_the_limit_it_counts() {
+    fn rows_above_the_limit_are_counted() {
         let mut sink = Diagnostics::with_limit(2);
         for offset in 0..5 {
-            sink.push(&ODD, offset, None, "", || Cow::Borrowed("odd"));
+            sink.push(&ODD_NUMBER, offset, None, "", || Cow::Borrowed("odd"));
         }
         let counts: Vec<_> = sink.rows().iter().map(|d| (d.offset, d.count)).collect();
         assert_eq!(counts, [(0, 1), (1, 4)]);
@@ -182,14 +185,17 @@ mod tests {
     }
 
     #[test]
-    fn sinks_side_by_side_tell_what_one_would() {
-        let told = |offsets: std::ops::Range<u64>| {
+    fn merged_collections_equal_a_single_one() {
+        let collect = |offsets: std::ops::Range<u64>| {
             let mut sink = Diagnostics::with_limit(2);
-            offsets.for_each(|offset| sink.push(&ODD, offset, None, "", || Cow::Borrowed("odd")));
+            offsets.for_each(|offset| sink.push(&ODD_NUMBER, offset, None, "", || Cow::Borrowed("odd")));
             sink
         };
         for middle in 0..=5 {
-            assert_eq!(told(0..middle).followed_by(told(middle..5)).into_rows(), told(0..5).into_rows());
+            assert_eq!(
+                collect(0..middle).followed_by(collect(middle..5)).into_rows(),
+                collect(0..5).into_rows()
+            );
         }
     }
 }

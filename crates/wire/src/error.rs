@@ -1,62 +1,64 @@
+//! Errors that stop decoding.
+
 use std::fmt;
 
-/// What kind of thing stopped a decoder.
+/// Kind of a [`ParseError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The bytes end before the field does.
+    /// The bytes end inside the field.
     Short {
-        /// Bytes the field needs.
+        /// Number of bytes of the field.
         need: u64,
-        /// Bytes there are.
+        /// Number of bytes left.
         have: u64,
     },
-    /// A string has no NUL before its record ends.
+    /// A string has no NUL in its record.
     NoTerminator,
     /// A LEB128 number has more than 64 bits.
     Overlong,
-    /// A field has a value its specification rules out.
+    /// A field has a value that its specification does not allow.
     Invalid {
         /// The value found.
         value: u64,
-        /// What the specification wants there.
+        /// Description of allowed values.
         expected: &'static str,
     },
-    /// The file does not begin as this format does.
+    /// The file does not begin with a magic of this format.
     BadMagic {
         /// The first four bytes, most significant first.
         found: u32,
     },
     /// A compressed stream cannot be unpacked, or an operating-system read failed.
     Unreadable {
-        /// What could not be done.
+        /// Description of the failed operation, such as `unpack the stream`.
         what: &'static str,
     },
 }
 
-/// A decoder's refusal: kind, absolute offset, field, and the record it happened in.
+/// An error that stops decoding: its kind, absolute offset, field and record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseError {
-    /// What is wrong.
+    /// Kind of the error.
     pub kind: ErrorKind,
-    /// Absolute offset in the (uncompressed) file.
+    /// Absolute offset in the uncompressed file.
     pub offset: u64,
-    /// Field that could not be read.
+    /// Name of the field.
     pub field: &'static str,
-    /// Name of the record kind, once known.
+    /// Name of the record's kind; `None` where not known.
     pub record: Option<&'static str>,
-    /// Zero-based index of the record in the file, once known.
+    /// Zero-based index of the record in the file; `None` where not known.
     pub record_index: Option<u64>,
 }
 
 impl ParseError {
-    /// An error at an absolute offset, not yet tied to a record.
+    /// An error at an absolute offset, without a record.
     #[must_use]
     #[cold]
     pub fn new(kind: ErrorKind, offset: u64, field: &'static str) -> Self {
         Self { kind, offset, field, record: None, record_index: None }
     }
 
-    /// The same error, told to be inside this record.
+    /// Adds the record that contains the error.
     #[must_use]
     pub fn within(mut self, record: &'static str, record_index: u64) -> Self {
         self.record = Some(record);
@@ -67,13 +69,13 @@ impl ParseError {
 
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = Place { record: self.record, field: self.field };
+        let path = FieldPath { record: self.record, field: self.field };
         match self.kind {
-            ErrorKind::Short { need, have } => write!(f, "short data in {place}: need {need}, have {have}"),
-            ErrorKind::NoTerminator => write!(f, "no NUL ends {place}"),
-            ErrorKind::Overlong => write!(f, "number of more than 64 bits in {place}"),
+            ErrorKind::Short { need, have } => write!(f, "short data in {path}: need {need}, have {have}"),
+            ErrorKind::NoTerminator => write!(f, "no NUL ends {path}"),
+            ErrorKind::Overlong => write!(f, "number of more than 64 bits in {path}"),
             ErrorKind::Invalid { value, expected } => {
-                write!(f, "invalid {place}: {value:#x}, expected {expected}")
+                write!(f, "invalid {path}: {value:#x}, expected {expected}")
             }
             ErrorKind::BadMagic { found } => write!(f, "unknown magic {found:#010x}"),
             ErrorKind::Unreadable { what } => write!(f, "cannot {what}"),
@@ -85,12 +87,13 @@ impl fmt::Display for ParseError {
     }
 }
 
-struct Place {
+/// A field with its record: `RECORD.field`.
+struct FieldPath {
     record: Option<&'static str>,
     field: &'static str,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FieldPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.record {
             Some(record) => write!(f, "{record}.{}", self.field),

@@ -1,4 +1,6 @@
-/// How a field lies in the file.
+//! Layouts: the fixed fields of headers, records and entries, declared once as the specification's tables.
+
+/// Type of a field in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldType {
     /// Unsigned, 8 bits.
@@ -15,13 +17,13 @@ pub enum FieldType {
     I32,
     /// Signed, 64 bits.
     I64,
-    /// Text up to and including a NUL.
+    /// Text that ends at a NUL, which is part of the field.
     CString,
-    /// Bytes whose number another field gives.
+    /// Bytes; another field contains their number.
     Bytes,
-    /// Entries whose number another field gives.
+    /// Entries; another field contains their number.
     Array,
-    /// An encoding of the format's own, by the name its page gives it.
+    /// An encoding that only this format has, by the name its documentation page gives it.
     Encoded(&'static str),
 }
 
@@ -45,41 +47,42 @@ impl FieldType {
     }
 }
 
-/// One field of a layout: a row of the table in the documentation.
+/// One field of a layout: one row of a table in the documentation.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
-    /// The specification's own name.
+    /// Name in the specification.
     pub name: &'static str,
-    /// Its type.
+    /// Type.
     pub ty: FieldType,
     /// Meaning and unit.
     pub doc: &'static str,
 }
 
-/// The described layout of a header, record or entry.
+/// Description of a header, record or entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
-    /// The specification's own name.
+    /// Name in the specification.
     pub name: &'static str,
     /// Section of the specification that defines it.
     pub section: &'static str,
-    /// What it is for.
+    /// Purpose.
     pub doc: &'static str,
     /// Size in bytes of the fixed fields.
     pub fixed_bytes: u64,
-    /// Fixed fields, in order, then the variable part.
+    /// Fixed fields in file order, then the fields of variable size.
     pub fields: &'static [Field],
 }
 
-/// Declares fixed fields once; derives the struct, its decoder, its encoder and its [`Layout`].
+/// Declares fixed fields once; derives the struct, its decoder, its encoder, its list of values and its [`Layout`].
 ///
-/// The variable part that follows the fixed fields is described after `then`, and decoded by hand.
+/// `as Hex` after a type makes a field an address, flag word or magic: `values` shows it in hexadecimal. Fields of
+/// variable size that follow the fixed ones are described after `then`; code by hand decodes them.
 #[macro_export]
 macro_rules! layout {
     ($(
         $(#[doc = $doc:literal])+
         $name:ident = $spec:literal, section $section:literal {
-            $($(#[doc = $fdoc:literal])+ $field:ident: $ty:ident,)*
+            $($(#[doc = $fdoc:literal])+ $field:ident: $ty:ident $(as $display:ident)?,)*
         } $(then { $($(#[doc = $vdoc:literal])+ $var:ident: $vty:ident,)* })?
     )+) => {$(
         $(#[doc = $doc])+
@@ -92,7 +95,7 @@ macro_rules! layout {
             /// Size in bytes of these fields in a file.
             pub const SIZE: u64 = 0 $(+ size_of::<$ty>() as u64)*;
 
-            /// The table of the documentation.
+            /// Description of these fields, for the documentation.
             pub const LAYOUT: $crate::Layout = $crate::Layout {
                 name: $spec,
                 section: $section,
@@ -107,14 +110,20 @@ macro_rules! layout {
             /// Reads the fields in order.
             ///
             /// # Errors
-            /// [`ParseError`](crate::ParseError) naming the first field the bytes end in.
+            /// [`ParseError`](crate::ParseError) with the first field that the bytes do not contain whole.
             #[inline]
             pub fn read(cursor: &mut $crate::Cursor<'_>) -> Result<Self, $crate::ParseError> {
-                // All at once where all are there, so that each is but a load.
-                if let Some(mut fields) = cursor.part::<{ Self::SIZE as usize }>() {
+                // One bounds check for all fields where all are present, so that each costs one load.
+                if let Some(mut fields) = cursor.fixed_fields::<{ Self::SIZE as usize }>() {
                     return Ok(Self { $($field: fields.take($ty::from_le_bytes, $ty::from_be_bytes),)* });
                 }
                 Ok(Self { $($field: cursor.$ty(stringify!($field))?,)* })
+            }
+
+            /// Names and values of the fields, in file order.
+            #[must_use]
+            pub fn values(&self) -> Vec<(&'static str, $crate::Value<'static>)> {
+                vec![$((stringify!($field), $crate::layout!(@value [$($display)?] $ty, self.$field)),)*]
             }
 
             /// Appends the fields in order.
@@ -130,6 +139,13 @@ macro_rules! layout {
     (@type u64) => { $crate::FieldType::U64 };
     (@type i32) => { $crate::FieldType::I32 };
     (@type i64) => { $crate::FieldType::I64 };
+    (@value [Hex] u64, $value:expr) => { $crate::Value::Hex($value) };
+    (@value [Hex] $ty:ident, $value:expr) => { $crate::Value::Hex(u64::from($value)) };
+    (@value [] u64, $value:expr) => { $crate::Value::Unsigned($value) };
+    (@value [] i64, $value:expr) => { $crate::Value::Signed($value) };
+    (@value [] i8, $value:expr) => { $crate::Value::Signed(i64::from($value)) };
+    (@value [] i32, $value:expr) => { $crate::Value::Signed(i64::from($value)) };
+    (@value [] $ty:ident, $value:expr) => { $crate::Value::Unsigned(u64::from($value)) };
     (@put u8, $out:expr, $value:expr, $endian:expr) => { $out.push($value) };
     (@put i8, $out:expr, $value:expr, $endian:expr) => { $out.push($value.cast_unsigned()) };
     (@put u16, $out:expr, $value:expr, $endian:expr) => { $crate::Put::put_u16($out, $value, $endian) };
@@ -141,15 +157,15 @@ macro_rules! layout {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Cursor, Endian, FieldType};
+    use crate::{Cursor, Endian, FieldType, Value};
 
     layout! {
         /// A point.
         Point = "POINT", section "I" {
-            /// Across.
+            /// Horizontal.
             x: u32,
-            /// Up.
-            y: u64,
+            /// Vertical.
+            y: u64 as Hex,
         } then {
             /// Label.
             name: CString,
@@ -163,6 +179,7 @@ mod tests {
         assert_eq!(out, [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2]);
         assert_eq!(Point::read(&mut Cursor::new(&out, 0, Endian::Big)).unwrap(), Point { x: 1, y: 2 });
         assert_eq!(Point::SIZE, 12);
+        assert_eq!(Point { x: 1, y: 2 }.values(), [("x", Value::Unsigned(1)), ("y", Value::Hex(2))]);
         assert_eq!(Point::LAYOUT.fields[2].ty, FieldType::CString);
         let short = Point::read(&mut Cursor::new(&out[..6], 64, Endian::Big)).unwrap_err();
         assert_eq!((short.field, short.offset), ("y", 68));

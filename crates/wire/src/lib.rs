@@ -1,8 +1,8 @@
-//! Bytes, and what is wrong with them. Knows no format.
+//! Reading and writing bytes, layouts of fields, parse errors and diagnostics. This crate does not depend on any format.
 //!
-//! * [`Cursor`] reads typed fields at absolute offsets in either endianness.
-//! * [`layout!`] turns a table of a specification into a struct, its decoder, its encoder and its description.
-//! * [`ParseError`] says what is missing, where; [`Diagnostic`] is a departure that does not stop the reading.
+//! * [`Cursor`] reads typed fields at absolute offsets, in either byte order.
+//! * [`layout!`] generates a struct, its decoder, its encoder and its description from a table of a specification.
+//! * [`ParseError`] is an error that stops decoding; [`Diagnostic`] is a departure from a specification that does not.
 #![cfg_attr(
     not(test),
     deny(
@@ -20,7 +20,7 @@ mod error;
 mod layout;
 mod view;
 
-pub use cursor::{Cursor, Endian, Part, Put};
+pub use cursor::{Cursor, Endian, FixedFields, Put};
 pub use diagnostic::{Diagnostic, Diagnostics, Rule, Severity};
 pub use error::{ErrorKind, ParseError};
 pub use layout::{Field, FieldType, Layout};

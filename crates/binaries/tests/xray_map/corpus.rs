@@ -1,4 +1,4 @@
-//! Every program and library of the corpus, held against llvm-xray's reading of it.
+//! Every program and library of the corpus, compared with llvm-xray's output.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -10,16 +10,9 @@ use perfuse_binaries::xray_map::{MapFile, SledKind};
 use crate::extracted::{self, Line};
 use crate::tools::{run, symbolizer};
 
-/// The corpus' folder of XRay; `None` where the corpus is not there.
+/// The corpus's folder of XRay; `None` where it does not exist.
 pub fn corpus() -> Option<PathBuf> {
-    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus");
-    let root = std::env::var_os("PERFUSE_CORPUS").map_or_else(|| PathBuf::from(beside), PathBuf::from);
-    let corpus = root.join("xray");
-    if !corpus.is_dir() {
-        assert!(std::env::var_os("CI").is_none(), "no corpus at {}", corpus.display());
-        return None;
-    }
-    Some(corpus)
+    perfuse_corpus::find("xray")
 }
 
 fn expected(corpus: &Path, program: &str) -> Option<Vec<Line>> {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, PrimitiveArray, RecordBatch};
-use perfuse_tables::access::{Chosen, ColumnError, choices, numbers};
+use perfuse_tables::access::{ChoiceColumn, ColumnError, choices, numbers};
 use perfuse_tables::{CallEvent, CallRow, EndReason};
 
 /// The columns of a batch.
@@ -12,7 +12,7 @@ use perfuse_tables::{CallEvent, CallRow, EndReason};
 pub struct EventColumns<'a> {
     ts_ns: &'a [i64],
     threads: &'a [u32],
-    kinds: Chosen<'a, CallEvent>,
+    kinds: ChoiceColumn<'a, CallEvent>,
     functions: &'a [u32],
     sources: &'a [u32],
     offsets: &'a [u64],

@@ -1,173 +1,183 @@
-//! Holds a dump against its specification, record by record.
-
-mod debug;
+//! Checks a dump against its specification, record by record, and reports every departure.
 
 use std::borrow::Cow;
 
 use perfuse_wire::{Diagnostics, Rule};
 use rustc_hash::FxHashMap;
 
-use super::JitDump;
 use super::consts::{JITDUMP_FLAGS_ARCH_TIMESTAMP, RecordTag};
-use super::index::{Code, Index, NONE, Pairing};
+use super::dump::JitDump;
+use super::functions::NO_INDEX;
+use super::index::{DumpIndex, LoadedCode, Pairing, RELEASE_BYTES};
+use super::inline;
 use super::layout::{FileHeader, Move};
-use super::lines::Habits;
-use super::reader::{Reader, Step};
-use super::records::{DebugInfo, Load, RawRecord, UnwindOrder, UnwindingInfo};
+use super::lines::{self, LineFindings};
+use super::producer::Producer;
+use super::reader::{RawRecord, Reader, ReaderStep};
+use super::records::{DebugInfoRecord, LoadRecord, UnwindOrder, UnwindingInfoRecord};
 use super::rules::*;
-use perfuse_recording::{Recording, Source, machine_name};
+use perfuse_recording::{Source, machine_name};
 
 pub use super::rules::RULES;
 
-/// The largest thread id Linux gives.
+/// Largest thread id on Linux.
 const MAX_TID: u64 = 1 << 22;
 
+/// Difference of clocks that is accepted, in nanoseconds.
 const MINUTE_NS: u64 = 60_000_000_000;
 
-/// Tells every departure.
+/// Reports every departure from the specification.
 pub fn check(dump: &JitDump, sink: &mut Diagnostics) {
-    let mut check = Check::new(dump, sink);
-    check.header();
-    check.losses();
+    let mut check = Checker::new(dump, sink);
+    check.check_header();
+    check.report_lost_bytes();
     let start = dump.start();
     let mut released = 0u64;
-    let mut reader = Reader::new(dump.source(), start.endian, start.first_record, 0);
+    let mut reader = Reader::new(dump.bytes(), start.endian, start.first_record, 0);
     while let Some(step) = reader.next() {
-        if let Step::Record(record) = step {
-            check.record(&record);
+        if let ReaderStep::Record(record) = step {
+            check.check_record(&record);
         }
-        if reader.offset().saturating_sub(released) > super::index::RELEASE {
-            dump.source().release(released as usize..reader.offset() as usize);
+        if reader.offset().saturating_sub(released) > RELEASE_BYTES {
+            dump.bytes().release(released as usize..reader.offset() as usize);
             released = reader.offset();
         }
     }
-    check.pairing();
-    check.lines();
-    check.skew();
+    check.check_pairing();
+    check.check_lines();
+    check.check_skew();
 }
 
-/// Tells what the index knows, without reading records again.
+/// Reports the departures that the index contains, without reading records again.
 pub fn findings(dump: &JitDump, sink: &mut Diagnostics) {
-    let mut check = Check::new(dump, sink);
-    check.header();
-    check.losses();
-    check.pairing();
-    check.skew();
+    let mut check = Checker::new(dump, sink);
+    check.check_header();
+    check.report_lost_bytes();
+    check.check_pairing();
+    check.check_skew();
 }
 
-struct Check<'a> {
-    index: &'a Index,
+/// A check in progress.
+struct Checker<'a> {
+    index: &'a DumpIndex,
     data: &'a Source,
     sink: &'a mut Diagnostics,
-    /// Size and address of the code that has an index.
-    places: FxHashMap<u64, (u64, u64)>,
+    /// Size and current address of code, by `code_index`.
+    code_ranges: FxHashMap<u64, (u64, u64)>,
+    /// Largest time stamp so far.
     last_time: u64,
+    /// Whether the previous record is JIT_CODE_CLOSE.
     closed: bool,
 }
 
-impl<'a> Check<'a> {
+impl<'a> Checker<'a> {
     fn new(dump: &'a JitDump, sink: &'a mut Diagnostics) -> Self {
-        let (index, data) = (dump.index(), dump.source());
-        Self { index, data, sink, places: FxHashMap::default(), last_time: 0, closed: false }
+        let (index, data) = (dump.index(), dump.bytes());
+        Self { index, data, sink, code_ranges: FxHashMap::default(), last_time: 0, closed: false }
     }
 
-    fn header(&mut self) {
+    fn check_header(&mut self) {
         let header = self.index.header;
-        let mut tell = |rule, offset, field, message| self.sink.push(rule, offset, None, field, || message);
+        let mut report = |rule, offset, field, message| self.sink.push(rule, offset, None, field, || message);
         if header.version != 1 {
-            tell(&VERSION, 4, "version", say(format!("version is {}", header.version)));
+            report(&VERSION, 4, "version", owned(format!("version is {}", header.version)));
         }
         if u64::from(header.total_size) != FileHeader::SIZE {
             let message =
                 format!("header size is {}; records begin at {}", header.total_size, self.index.first_record);
-            tell(&HEADER_SIZE, 8, "total_size", say(message));
+            report(&HEADER_SIZE, 8, "total_size", owned(message));
         }
         if machine_name(header.elf_mach).is_none() {
-            tell(&MACHINE, 12, "elf_mach", say(format!("elf_mach is {}", header.elf_mach)));
+            report(&MACHINE, 12, "elf_mach", owned(format!("elf_mach is {}", header.elf_mach)));
         }
         if header.pad1 != 0 {
-            tell(&PAD, 16, "pad1", say(format!("pad1 is {:#x}", header.pad1)));
+            report(&PAD, 16, "pad1", owned(format!("pad1 is {:#x}", header.pad1)));
         }
         if header.flags & !JITDUMP_FLAGS_ARCH_TIMESTAMP != 0 {
-            tell(&RESERVED_FLAGS, 32, "flags", say(format!("flags are {:#x}", header.flags)));
+            report(&RESERVED_FLAGS, 32, "flags", owned(format!("flags are {:#x}", header.flags)));
         } else if header.flags == JITDUMP_FLAGS_ARCH_TIMESTAMP {
-            tell(&ARCH_TIMESTAMP, 32, "flags", say("flags are JITDUMP_FLAGS_ARCH_TIMESTAMP".to_owned()));
+            report(&ARCH_TIMESTAMP, 32, "flags", owned("flags are JITDUMP_FLAGS_ARCH_TIMESTAMP".to_owned()));
         }
         match self.index.span {
             Some((first, _)) if first.abs_diff(header.timestamp) > MINUTE_NS => {
-                let message = format!("header says {}, the first record {first}", header.timestamp);
-                tell(&HEADER_CLOCK, 24, "timestamp", say(message));
+                let message = format!("the header has {}, the first record {first}", header.timestamp);
+                report(&HEADER_CLOCK, 24, "timestamp", owned(message));
             }
             Some(_) => {}
-            None => {
-                tell(&NO_RECORDS, self.index.first_record, "", say("no record follows the header".to_owned()))
-            }
+            None => report(
+                &NO_RECORDS,
+                self.index.first_record,
+                "",
+                owned("no record follows the header".to_owned()),
+            ),
         }
         for (offset, header) in &self.index.later_headers {
-            let message = format!("a header of process {} stands here", header.pid);
-            tell(&SECOND_HEADER, *offset, "magic", say(message));
+            let message = format!("a header of process {} follows", header.pid);
+            report(&SECOND_HEADER, *offset, "magic", owned(message));
         }
     }
 
-    fn losses(&mut self) {
-        for loss in &self.index.losses {
-            let (rule, message) = match loss.prefix {
+    fn report_lost_bytes(&mut self) {
+        for lost in &self.index.lost {
+            let (rule, message) = match lost.prefix {
                 Some(prefix) if prefix.total_size < 16 => (
                     &RECORD_SIZE,
-                    format!("total_size is {}; {} bytes were passed over", prefix.total_size, loss.len),
+                    format!("total_size is {}; {} bytes were skipped", prefix.total_size, lost.len),
                 ),
-                Some(prefix) if loss.at_end => {
+                Some(prefix) if lost.at_end => {
                     let tag = RecordTag(prefix.id);
-                    (&TRUNCATED, format!("{tag} claims {} bytes, {} are left", prefix.total_size, loss.len))
+                    (&TRUNCATED, format!("{tag} claims {} bytes, {} are left", prefix.total_size, lost.len))
                 }
-                None if loss.len == 0 => {
-                    (&LOST, "total_size leads to no record; one was found inside".to_owned())
+                None if lost.len == 0 => {
+                    (&LOST, "no record follows at total_size; one was found inside".to_owned())
                 }
-                None if loss.at_end => {
-                    (&TRUNCATED, format!("{} bytes are left, a record header needs 16", loss.len))
+                None if lost.at_end => {
+                    (&TRUNCATED, format!("{} bytes are left, a record header needs 16", lost.len))
                 }
                 _ => (
                     &LOST,
                     format!(
-                        "{} bytes up to {:#x} are no record",
-                        loss.len,
-                        loss.offset.saturating_add(loss.len)
+                        "{} bytes up to {:#x} are not a record",
+                        lost.len,
+                        lost.offset.saturating_add(lost.len)
                     ),
                 ),
             };
-            self.sink.push(rule, loss.offset, Some(loss.index), "total_size", || message.into());
+            self.sink.push(rule, lost.offset, Some(lost.index), "total_size", || message.into());
         }
     }
 
-    fn record(&mut self, record: &RawRecord<'_>) {
+    fn check_record(&mut self, record: &RawRecord<'_>) {
         let time = record.prefix.timestamp;
         if time < self.last_time {
             let last = self.last_time;
-            self.tell(&TIME_BACK, record, "timestamp", || format!("{time} after {last}"));
+            self.report(&TIME_BACK, record, "timestamp", || format!("{time} after {last}"));
         }
         if time == 0 {
-            self.tell(&TIME_ZERO, record, "timestamp", || "timestamp is 0".to_owned());
+            self.report(&TIME_ZERO, record, "timestamp", || "timestamp is 0".to_owned());
         }
         self.last_time = self.last_time.max(time);
         if std::mem::replace(&mut self.closed, record.tag() == RecordTag::JIT_CODE_CLOSE) {
-            self.tell(&AFTER_CLOSE, record, "id", || format!("{} follows JIT_CODE_CLOSE", record.tag()));
+            self.report(&AFTER_CLOSE, record, "id", || format!("{} follows JIT_CODE_CLOSE", record.tag()));
         }
         let readable = match record.tag() {
-            RecordTag::JIT_CODE_LOAD => Load::decode(record.cursor()).map(|load| self.load(record, &load)),
-            RecordTag::JIT_CODE_MOVE => {
-                Move::read(&mut record.cursor()).map(|fixed| self.moved(record, &fixed))
+            RecordTag::JIT_CODE_LOAD => {
+                LoadRecord::decode(record.cursor()).map(|load| self.check_load(record, &load))
             }
-            RecordTag::JIT_CODE_DEBUG_INFO => DebugInfo::decode(record.cursor()).map(|_| ()),
+            RecordTag::JIT_CODE_MOVE => {
+                Move::read(&mut record.cursor()).map(|fixed| self.check_move(record, &fixed))
+            }
+            RecordTag::JIT_CODE_DEBUG_INFO => DebugInfoRecord::decode(record.cursor()).map(|_| ()),
             RecordTag::JIT_CODE_UNWINDING_INFO => {
-                UnwindingInfo::decode(record.cursor()).map(|info| self.unwinding(record, &info))
+                UnwindingInfoRecord::decode(record.cursor()).map(|info| self.check_unwinding(record, &info))
             }
             RecordTag::JIT_CODE_CLOSE => Ok(()),
             tag if tag.name().is_none() => {
-                self.tell(&UNKNOWN_RECORD, record, "id", || format!("record of kind {}", record.prefix.id));
+                self.report(&UNKNOWN_RECORD, record, "id", || format!("record of kind {}", record.prefix.id));
                 Ok(())
             }
             _ => {
-                super::inline::check(record, self.sink);
+                inline::check(record, self.sink);
                 Ok(())
             }
         };
@@ -179,19 +189,19 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn load(&mut self, record: &RawRecord<'_>, load: &Load<'_>) {
+    fn check_load(&mut self, record: &RawRecord<'_>, load: &LoadRecord<'_>) {
         let fixed = &load.fixed;
         if !load.name_terminated {
-            self.tell(&NAME_END, record, "name", || "no NUL before the record ends".to_owned());
+            self.report(&NAME_END, record, "name", || "no NUL before the record ends".to_owned());
         }
         if (load.code.len() as u64) < fixed.code_size {
             let have = load.code.len();
-            self.tell(&CODE_SIZE, record, "code_size", || {
-                format!("code_size is {}, {have} bytes are there", fixed.code_size)
+            self.report(&CODE_SIZE, record, "code_size", || {
+                format!("code_size is {}, the record contains {have} bytes", fixed.code_size)
             });
         }
         if !load.padding.is_empty() {
-            self.tell(&LOAD_PADDING, record, "total_size", || {
+            self.report(&LOAD_PADDING, record, "total_size", || {
                 format!("{} bytes follow the code", load.padding.len())
             });
         }
@@ -200,96 +210,230 @@ impl<'a> Check<'a> {
                 != record.body_offset().saturating_add(41).saturating_add(load.name.len() as u64)
                 && load.name_terminated
         {
-            self.tell(&WIDE_TID, record, "tid", || format!("tid is {:#x}", load.tid));
+            self.report(&WIDE_TID, record, "tid", || format!("tid is {:#x}", load.tid));
         } else if load.tid > MAX_TID {
-            self.tell(&STRANGE_TID, record, "tid", || format!("tid is {}", load.tid));
+            self.report(&STRANGE_TID, record, "tid", || format!("tid is {}", load.tid));
         }
         if fixed.vma != fixed.code_addr {
-            self.tell(&VMA, record, "vma", || {
+            self.report(&VMA, record, "vma", || {
                 format!("vma is {:#x}, code_addr {:#x}", fixed.vma, fixed.code_addr)
             });
         }
         if fixed.pid != self.index.header.pid {
             let header = self.index.header.pid;
-            self.tell(&FOREIGN_PID, record, "pid", || format!("pid is {}, the header's {header}", fixed.pid));
+            self.report(&FOREIGN_PID, record, "pid", || {
+                format!("pid is {}, the header's {header}", fixed.pid)
+            });
         }
         if fixed.code_size == 0 {
-            self.tell(&EMPTY_CODE, record, "code_size", || "code_size is 0".to_owned());
+            self.report(&EMPTY_CODE, record, "code_size", || "code_size is 0".to_owned());
         }
         match std::str::from_utf8(load.name) {
-            Err(_) => self.tell(&NAME_NOT_TEXT, record, "name", || "the name is not UTF-8".to_owned()),
+            Err(_) => self.report(&NAME_NOT_TEXT, record, "name", || "the name is not UTF-8".to_owned()),
             Ok(name) if !name.is_ascii() => {
-                self.tell(&NAME_ENCODING, record, "name", || format!("the name is {name:?}"))
+                self.report(&NAME_ENCODING, record, "name", || format!("the name is {name:?}"))
             }
             Ok(_) => {}
         }
         if load.name.len() > 255 || load.name.contains(&b'\n') {
-            self.tell(&LONG_NAME, record, "name", || format!("the name has {} bytes", load.name.len()));
+            self.report(&LONG_NAME, record, "name", || format!("the name has {} bytes", load.name.len()));
         }
-        if let Some((_, place)) = self.places.insert(fixed.code_index, (fixed.code_size, fixed.code_addr)) {
-            self.tell(&CODE_INDEX, record, "code_index", || {
-                format!("{} was given to the code at {place:#x}", fixed.code_index)
+        if let Some((_, address)) =
+            self.code_ranges.insert(fixed.code_index, (fixed.code_size, fixed.code_addr))
+        {
+            self.report(&CODE_INDEX, record, "code_index", || {
+                format!("{} is also the code at {address:#x}", fixed.code_index)
             });
         }
     }
 
-    fn moved(&mut self, record: &RawRecord<'_>, fixed: &Move) {
+    fn check_move(&mut self, record: &RawRecord<'_>, fixed: &Move) {
         if fixed.vma != fixed.new_code_addr {
-            self.tell(&MOVE_VMA, record, "vma", || format!("vma is {:#x}", fixed.vma));
+            self.report(&MOVE_VMA, record, "vma", || format!("vma is {:#x}", fixed.vma));
         }
-        let Some((size, was)) = self.places.get(&fixed.code_index).copied() else {
+        let Some((size, address)) = self.code_ranges.get(&fixed.code_index).copied() else {
             let index = fixed.code_index;
             return self
-                .tell(&MOVE_OF_NOTHING, record, "code_index", || format!("no code was loaded as {index}"));
+                .report(&MOVE_OF_NOTHING, record, "code_index", || format!("no code has index {index}"));
         };
-        self.places.insert(fixed.code_index, (size, fixed.new_code_addr));
-        if was != fixed.old_code_addr || size != fixed.code_size {
-            self.tell(&MOVE_CONTRADICTS, record, "old_code_addr", || {
-                let (said, from) = (fixed.code_size, fixed.old_code_addr);
-                format!("the code is {size} bytes at {was:#x}, the move says {said} at {from:#x}")
+        self.code_ranges.insert(fixed.code_index, (size, fixed.new_code_addr));
+        if address != fixed.old_code_addr || size != fixed.code_size {
+            self.report(&MOVE_CONTRADICTS, record, "old_code_addr", || {
+                let (moved_size, moved_from) = (fixed.code_size, fixed.old_code_addr);
+                format!(
+                    "the code is {size} bytes at {address:#x}, the move has {moved_size} at {moved_from:#x}"
+                )
             });
         }
     }
 
-    fn unwinding(&mut self, record: &RawRecord<'_>, info: &UnwindingInfo<'_>) {
+    fn check_unwinding(&mut self, record: &RawRecord<'_>, info: &UnwindingInfoRecord<'_>) {
         let fixed = &info.fixed;
         let have = info.data.len() as u64;
         if have < fixed.unwind_data_size || fixed.eh_frame_hdr_size > fixed.unwind_data_size {
-            self.tell(&UNWIND_SIZE, record, "unwind_data_size", || {
+            self.report(&UNWIND_SIZE, record, "unwind_data_size", || {
                 format!(
-                    "{} bytes and a header of {}, {have} are there",
+                    "{} bytes and a header of {}, the record contains {have}",
                     fixed.unwind_data_size, fixed.eh_frame_hdr_size
                 )
             });
         }
         match info.order() {
             _ if fixed.eh_frame_hdr_size == fixed.unwind_data_size => {
-                self.tell(&HEADER_ONLY, record, "eh_frame_hdr_size", || "there is no .eh_frame".to_owned());
+                self.report(&HEADER_ONLY, record, "eh_frame_hdr_size", || "there is no .eh_frame".to_owned());
             }
             UnwindOrder::FrameFirst => {
-                self.tell(&FRAME_FIRST, record, "unwinding_data", || "the header is last".to_owned());
+                self.report(&FRAME_FIRST, record, "unwinding_data", || "the header is last".to_owned());
             }
             UnwindOrder::HeaderFirst => {
-                self.tell(&HEADER_FIRST, record, "unwinding_data", || "the header is first".to_owned());
+                self.report(&HEADER_FIRST, record, "unwinding_data", || "the header is first".to_owned());
             }
             UnwindOrder::Unknown => {
-                self.tell(&UNWIND_UNREADABLE, record, "unwinding_data", || {
+                self.report(&UNWIND_UNREADABLE, record, "unwinding_data", || {
                     "no header at either end".to_owned()
                 });
             }
         }
         if fixed.mapped_size != 0 && fixed.mapped_size != fixed.unwind_data_size {
-            self.tell(&MAPPED_SIZE, record, "mapped_size", || {
+            self.report(&MAPPED_SIZE, record, "mapped_size", || {
                 format!("mapped_size is {}, the data {}", fixed.mapped_size, fixed.unwind_data_size)
             });
         }
     }
 
-    fn count(&self, tag: RecordTag) -> u64 {
-        self.index.counts.iter().find(|(known, _)| *known == tag).map_or(0, |(_, count)| *count)
+    fn check_pairing(&mut self) {
+        let index = self.index;
+        for debug in &index.debug_records {
+            let (rule, message): (&'static Rule, &'static str) = match debug.pairing {
+                Pairing::Next => continue,
+                Pairing::Address => (&BATCHED, "other records are between it and its code"),
+                Pairing::OrderOnly => (&BATCHED, "it was paired with the next code, whose address differs"),
+                Pairing::Before => (&DEBUG_AFTER, "its code precedes it"),
+                Pairing::Orphan => (&DEBUG_ORPHAN, "no code has its address"),
+                Pairing::Replaced => (&DEBUG_REPLACED, "another record with its address follows"),
+            };
+            self.sink.push(rule, debug.offset, Some(debug.index), "code_addr", || {
+                format!("{message} ({:#x})", debug.code_addr).into()
+            });
+        }
+        let unwinds = self.count(RecordTag::JIT_CODE_UNWINDING_INFO);
+        if unwinds > 0 && unwinds < index.codes.len() as u64 && index.producer == Producer::Llvm {
+            self.sink.push(&UNWIND_SHARED, index.first_record, None, "", || {
+                format!("{unwinds} records for {} functions", index.codes.len()).into()
+            });
+        }
+        for code in index.codes.iter().filter(|code| code.retired != u64::MAX) {
+            self.sink.push(&REUSED, code.offset, Some(code.index), "code_addr", || {
+                format!("later code overwrote it at {:#x}", code.start).into()
+            });
+        }
     }
 
-    fn tell(
+    fn check_lines(&mut self) {
+        let index = self.index;
+        let mut rows = Vec::new();
+        let mut released = 0u64;
+        for code in index.codes.iter().filter(|code| code.debug != NO_INDEX) {
+            let Some((debug, info)) = index.debug_info(self.data, code) else { continue };
+            let findings = lines::decode(&info, &index.described_code(code), &mut rows);
+            self.report_lines(debug.offset, debug.index, code, &info, &findings);
+            if debug.offset.saturating_sub(released) > RELEASE_BYTES {
+                self.data.release(released as usize..debug.offset as usize);
+                released = debug.offset;
+            }
+        }
+    }
+
+    fn check_skew(&mut self) {
+        let index = self.index;
+        let first = index.debug_records.iter().find(|debug| !debug.inline);
+        if let (Some(first), 1..) = (first, index.skew) {
+            let skew = index.skew;
+            self.sink.push(&SKEW, first.offset, None, "code_addr", || {
+                format!("every entry is {skew:#x} too high in this file; subtracted").into()
+            });
+        }
+    }
+
+    fn report_lines(
+        &mut self,
+        offset: u64,
+        record: u64,
+        code: &LoadedCode,
+        info: &DebugInfoRecord<'_>,
+        findings: &LineFindings,
+    ) {
+        let expected = info.fixed.nr_entry;
+        let reports: [(bool, &'static Rule, &'static str, String); 11] = [
+            (
+                findings.missing > 0,
+                &ENTRIES_MISSING,
+                "nr_entry",
+                format!("{expected} entries, {} could be read", findings.entries),
+            ),
+            (
+                findings.restored > 0,
+                &CORRUPT_NAMES,
+                "name",
+                format!("{} of {expected} names restored", findings.restored),
+            ),
+            (
+                findings.unrestored > 0,
+                &LOST_NAMES,
+                "name",
+                format!("{} of {expected} names", findings.unrestored),
+            ),
+            (
+                findings.padding > 7,
+                &DEBUG_PADDING,
+                "total_size",
+                format!("{} bytes follow the entries", findings.padding),
+            ),
+            (
+                findings.repeated > 0,
+                &REPEATED_NAME,
+                "name",
+                format!("{} of {expected} names", findings.repeated),
+            ),
+            (
+                findings.line_zero > 0,
+                &LINE_ZERO,
+                "line",
+                format!("{} of {expected} entries", findings.line_zero),
+            ),
+            (findings.terminator, &TERMINATOR, "code_addr", format!("at offset {:#x}", code.size)),
+            (findings.unsorted, &UNSORTED, "code_addr", "sorted by address".to_owned()),
+            (
+                findings.duplicates > 0,
+                &DUPLICATE_ADDRESS,
+                "code_addr",
+                format!("{} entries", findings.duplicates),
+            ),
+            (findings.before > 0, &BEFORE_CODE, "code_addr", format!("{} entries", findings.before)),
+            (
+                findings.past > 0,
+                &PAST_CODE,
+                "code_addr",
+                format!("{} entries past {:#x} bytes", findings.past, code.size),
+            ),
+        ];
+        for (applies, rule, field, message) in reports {
+            if applies {
+                let at = if std::ptr::eq(rule, &ENTRIES_MISSING) {
+                    findings.failed_at.unwrap_or(offset)
+                } else {
+                    offset
+                };
+                self.sink.push(rule, at, Some(record), field, || message.into());
+            }
+        }
+    }
+
+    fn count(&self, tag: RecordTag) -> u64 {
+        self.index.counts.iter().find(|(counted, _)| *counted == tag).map_or(0, |(_, count)| *count)
+    }
+
+    fn report(
         &mut self,
         rule: &'static Rule,
         record: &RawRecord<'_>,
@@ -300,6 +444,7 @@ impl<'a> Check<'a> {
     }
 }
 
-fn say(message: String) -> Cow<'static, str> {
+/// A message in the form of [`Diagnostics`].
+fn owned(message: String) -> Cow<'static, str> {
     Cow::Owned(message)
 }

@@ -1,26 +1,26 @@
-//! Numbers of the JITDUMP specification (sections III and IV) and of samply's extensions.
+//! Constants of the JITDUMP specification (sections III and IV) and of samply's extensions.
 
 use std::fmt;
 
 /// The magic as a number in the file's own byte order: `JiTD` read most significant byte first.
 pub const MAGIC: u32 = 0x4A69_5444;
 
-/// `flags` bit 0: time stamps are the architecture's own counter (TSC on x86), not nanoseconds.
+/// `flags` bit 0: time stamps are the architecture's counter (TSC on x86), not nanoseconds.
 pub const JITDUMP_FLAGS_ARCH_TIMESTAMP: u64 = 1;
 
-/// V8 writes this into `pad1`, and nobody else does.
+/// Value of `pad1` in files of V8; no other known producer writes it.
 pub const V8_PAD: u32 = 0xDEAD_BEEF;
 
-/// The name of a debug entry whose file is the previous entry's (documented in perf's jitdump.h only).
+/// Name of a debug entry that repeats the previous entry's name (documented only in perf's jitdump.h).
 pub const REPEATED_NAME: &[u8] = b"\xff";
 
-/// What V8 and LLVM add to the address of every debug entry: the size of an ELF header they do not write.
+/// Number that V8 and LLVM add to the address of every debug entry: the size of an ELF64 header.
 pub const ELF64_HEADER_SKEW: u64 = 0x40;
 
-/// The same on 32-bit machines.
+/// The same number on 32-bit machines: the size of an ELF32 header.
 pub const ELF32_HEADER_SKEW: u64 = 0x34;
 
-/// The kind of a record; any number may occur.
+/// Kind of a record. Numbers without a name may occur.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RecordTag(pub u32);
 
@@ -29,7 +29,7 @@ macro_rules! record_tags {
         impl RecordTag {
             $(#[doc = concat!("`", stringify!($name), "`")] pub const $name: Self = Self($value);)+
 
-            /// The specification's name, where the number is known.
+            /// Name in the specification; `None` for other numbers.
             #[must_use]
             pub const fn name(self) -> Option<&'static str> {
                 match self.0 {

@@ -1,4 +1,4 @@
-//! Records into bytes: the inverse of [`records`](super::records), byte for byte.
+//! Encodes records: the inverse of [`records`](super::records), byte for byte.
 
 use std::{fmt, io};
 
@@ -6,33 +6,33 @@ use perfuse_wire::{Endian, Put};
 
 use super::consts::{REPEATED_NAME, RecordTag};
 use super::layout::{self, RecordPrefix};
-use super::records::{DebugEntry, DebugInfo, Load, UnwindingInfo};
+use super::records::{DebugInfoEntry, DebugInfoRecord, LoadRecord, UnwindingInfoRecord};
 
-/// Why something could not be written.
+/// Reason why a record could not be written.
 #[derive(Debug)]
 pub enum WriteError {
-    /// The sink refused.
+    /// The output could not be written.
     Io(io::Error),
-    /// A text holds a NUL, at which every reader would end it.
+    /// A text contains a NUL, at which readers end it.
     Nul {
         /// The field.
         field: &'static str,
     },
-    /// A record's size has 32 bits.
+    /// The size of a record has more than 32 bits.
     TooLarge {
         /// Size the record would have.
         size: u64,
     },
-    /// Debug information must come right before the load it is about.
+    /// Debug information does not directly precede the load that it describes.
     Order {
-        /// Address the waiting debug information is about.
+        /// Address in the debug information that has no load yet.
         pending: u64,
-        /// Address that was given instead.
+        /// Address of the record that was written instead.
         code_addr: u64,
     },
-    /// The file was closed while debug information waited for its load.
+    /// The file was closed before the load of the last debug information.
     Pending {
-        /// Address the debug information is about.
+        /// Address in the debug information.
         code_addr: u64,
     },
     /// The file is closed.
@@ -43,14 +43,16 @@ impl fmt::Display for WriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io(error) => error.fmt(f),
-            Self::Nul { field } => write!(f, "{field} holds a NUL, where readers would end it"),
-            Self::TooLarge { size } => write!(f, "a record of {size} bytes; its size field has 32 bits"),
+            Self::Nul { field } => write!(f, "{field} contains a NUL, at which readers end it"),
+            Self::TooLarge { size } => {
+                write!(f, "a record of {size} bytes is too large: its size field has 32 bits")
+            }
             Self::Order { pending, code_addr } => write!(
                 f,
-                "debug information of the code at {pending:#x} waits for its load, but the code at {code_addr:#x} came"
+                "the code at {pending:#x} has debug information but no load yet; the next record is for the code at {code_addr:#x}"
             ),
             Self::Pending { code_addr } => {
-                write!(f, "closed while debug information of the code at {code_addr:#x} waited for its load")
+                write!(f, "closed although the code at {code_addr:#x} has debug information but no load")
             }
             Self::Closed => f.write_str("the dump is closed"),
         }
@@ -65,11 +67,11 @@ impl From<io::Error> for WriteError {
     }
 }
 
-/// Refuses a text that readers would cut.
+/// Checks that a text contains no NUL.
 ///
 /// # Errors
 /// [`WriteError::Nul`].
-pub fn text<'a>(text: &'a [u8], field: &'static str) -> Result<&'a [u8], WriteError> {
+pub fn check_text<'a>(text: &'a [u8], field: &'static str) -> Result<&'a [u8], WriteError> {
     if text.contains(&0) { Err(WriteError::Nul { field }) } else { Ok(text) }
 }
 
@@ -91,7 +93,7 @@ pub fn record(
     Ok(())
 }
 
-impl Load<'_> {
+impl LoadRecord<'_> {
     /// Encodes the body.
     #[must_use]
     pub fn encode(&self, endian: Endian) -> Vec<u8> {
@@ -117,7 +119,7 @@ impl Load<'_> {
     }
 }
 
-impl UnwindingInfo<'_> {
+impl UnwindingInfoRecord<'_> {
     /// Encodes the body.
     #[must_use]
     pub fn encode(&self, endian: Endian) -> Vec<u8> {
@@ -129,9 +131,9 @@ impl UnwindingInfo<'_> {
     }
 }
 
-impl DebugInfo<'_> {
-    /// Encodes the body. In the record's own byte order that is what was read, broken entries included; in the other
-    /// one, entries end where they cannot be read.
+impl DebugInfoRecord<'_> {
+    /// Encodes the body. In the byte order of the record, the result equals what was read, damaged entries included. In the
+    /// other byte order, only entries before the first damaged one are converted.
     #[must_use]
     pub fn encode(&self, endian: Endian) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.entries.remaining().saturating_add(16));
@@ -156,13 +158,13 @@ impl DebugInfo<'_> {
 }
 
 /// Encodes the body of a JIT_CODE_DEBUG_INFO. With `repeat`, a name equal to the previous one becomes `0xff`, which perf
-/// reads and few others do.
+/// and few other readers support.
 ///
 /// # Errors
 /// [`WriteError::Nul`] for a name with a NUL.
 pub fn debug_info(
     code_addr: u64,
-    entries: &[DebugEntry<'_>],
+    entries: &[DebugInfoEntry<'_>],
     repeat: bool,
     endian: Endian,
 ) -> Result<Vec<u8>, WriteError> {
@@ -172,7 +174,7 @@ pub fn debug_info(
     for entry in entries {
         entry.fixed.write(&mut out, endian);
         let same = repeat && previous == Some(entry.name);
-        out.extend_from_slice(if same { REPEATED_NAME } else { text(entry.name, "name")? });
+        out.extend_from_slice(if same { REPEATED_NAME } else { check_text(entry.name, "name")? });
         out.push(0);
         previous = Some(entry.name);
     }

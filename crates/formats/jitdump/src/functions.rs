@@ -1,181 +1,185 @@
-//! Functions of a dump: each name as written is one, and is taken apart once.
+//! Functions and tiers of a dump. Each distinct name in the file is one function and is parsed once.
 
 use std::hash::{Hash, Hasher};
 
 use rustc_hash::{FxHashMap, FxHasher};
 
-use super::index::NONE;
-use super::inline::{Declaration, known};
+use super::inline::{DeclaredFunction, nonzero};
 use super::names;
 
-/// What a name as written stands for.
+/// Stands for "no entry" in fields that contain the index of one.
+pub const NO_INDEX: u32 = u32::MAX;
+
+/// Function and tier of the name of a JIT_CODE_LOAD.
 #[derive(Clone, Copy, Debug)]
-pub struct Named {
+pub struct InternedName {
     /// Index of the function.
     pub function: u32,
-    /// Index of the tier, or `NONE`.
+    /// Index of the tier, or `NO_INDEX`.
     pub tier: u32,
-    /// Whether it is a stub, thunk or builtin.
+    /// Whether the code is a stub, thunk or builtin.
     pub stub: bool,
 }
 
 /// A function.
 #[derive(Clone, Debug)]
 pub struct Function {
-    /// Name as written, tier marks and all.
+    /// Name as written in the file, with tier marks.
     pub linkage_name: Box<str>,
-    /// Line it starts at.
+    /// Line at which it starts, from 1.
     pub line: Option<u32>,
-    /// Column it starts at.
+    /// Column at which it starts, from 1.
     pub column: Option<u32>,
-    /// Name for people.
-    name: Part,
-    /// Source file, where the name tells it.
-    path: Option<Part>,
+    /// Name to display.
+    name: DerivedText,
+    /// Source file.
+    path: Option<DerivedText>,
 }
 
-/// A text made from the name as written: mostly a piece of it.
+/// A text derived from a linkage name: mostly a range of it, in bytes.
 #[derive(Clone, Debug)]
-enum Part {
-    Span(u32, u32),
-    Own(Box<str>),
+enum DerivedText {
+    Range(u32, u32),
+    Owned(Box<str>),
 }
 
 impl Function {
-    fn new(linkage_name: Box<str>) -> (Self, Option<Box<str>>, bool) {
+    /// Parses a name; returns the function, its tier, and whether it is a stub.
+    fn parse(linkage_name: Box<str>) -> (Self, Option<Box<str>>, bool) {
         let parsed = names::parse(&linkage_name);
-        let name = Part::of(&linkage_name, &parsed.function);
-        let path = parsed.path.map(|path| Part::of(&linkage_name, path));
+        let name = DerivedText::of(&linkage_name, &parsed.function);
+        let path = parsed.path.map(|path| DerivedText::of(&linkage_name, path));
         let (line, column, stub) = (parsed.line, parsed.column, parsed.stub);
         let tier = parsed.tier.map(Box::from);
         (Self { linkage_name, line, column, name, path }, tier, stub)
     }
 
-    /// Name for people.
+    /// Name to display.
     #[must_use]
     pub fn name(&self) -> &str {
         self.name.text(&self.linkage_name)
     }
 
-    /// Source file, where the name tells it.
+    /// Source file, where the name contains it or a debug record declares it.
     #[must_use]
     pub fn path(&self) -> Option<&str> {
         Some(self.path.as_ref()?.text(&self.linkage_name))
     }
 }
 
-impl Part {
+impl DerivedText {
     fn of(whole: &str, part: &str) -> Self {
         let start = (part.as_ptr() as usize).wrapping_sub(whole.as_ptr() as usize);
         match start.checked_add(part.len()) {
-            Some(end) if end <= whole.len() => Self::Span(start as u32, end as u32),
-            _ => Self::Own(part.into()),
+            Some(end) if end <= whole.len() => Self::Range(start as u32, end as u32),
+            _ => Self::Owned(part.into()),
         }
     }
 
     fn text<'a>(&'a self, whole: &'a str) -> &'a str {
         match self {
-            Self::Span(start, end) => whole.get(*start as usize..*end as usize).unwrap_or(whole),
-            Self::Own(text) => text,
+            Self::Range(start, end) => whole.get(*start as usize..*end as usize).unwrap_or(whole),
+            Self::Owned(text) => text,
         }
     }
 }
 
-/// No runtime has nearly as many tiers.
+/// Largest number of tiers; runtimes have far fewer.
 const MAX_TIERS: usize = 256;
 
 /// Functions and tiers of a dump.
 #[derive(Debug, Default)]
-pub struct Functions {
+pub struct FunctionTable {
     /// By hash of the name.
-    known: FxHashMap<u64, Named>,
+    by_name: FxHashMap<u64, InternedName>,
+    /// Index of each inlined function, by its declaration.
     declared: FxHashMap<Box<[u8]>, u32>,
     rows: Vec<Function>,
     tiers: Vec<Box<str>>,
 }
 
-impl Functions {
-    /// What a name as written stands for.
-    pub fn intern(&mut self, raw: &[u8]) -> Named {
+impl FunctionTable {
+    /// Function and tier of the name of a JIT_CODE_LOAD; adds them where they are new.
+    pub fn intern(&mut self, raw: &[u8]) -> InternedName {
         let mut hasher = FxHasher::default();
         raw.hash(&mut hasher);
         let hash = hasher.finish();
         if let Some(known) =
-            self.known.get(&hash).copied().filter(|known| self.is_written(known.function, raw))
+            self.by_name.get(&hash).copied().filter(|known| self.has_linkage_name(known.function, raw))
         {
             return known;
         }
-        let (row, tier, stub) = Function::new(String::from_utf8_lossy(raw).into());
-        let tier = tier.map_or(NONE, |tier| self.tier_id(&tier));
-        let named = Named { function: self.rows.len() as u32, tier, stub };
+        let (row, tier, stub) = Function::parse(String::from_utf8_lossy(raw).into());
+        let tier = tier.map_or(NO_INDEX, |tier| self.intern_tier(&tier));
+        let name = InternedName { function: self.rows.len() as u32, tier, stub };
         self.rows.push(row);
-        // Of two names with one hash the first is found again, the other is a function each time.
-        self.known.entry(hash).or_insert(named);
-        named
+        // Of two names with the same hash only the first is found again; the second becomes a new function each time.
+        self.by_name.entry(hash).or_insert(name);
+        name
     }
 
-    fn is_written(&self, function: u32, raw: &[u8]) -> bool {
+    fn has_linkage_name(&self, function: u32, raw: &[u8]) -> bool {
         let name = self.rows.get(function as usize).map(|row| &*row.linkage_name);
         name.is_some_and(|name| name.as_bytes() == raw || name == String::from_utf8_lossy(raw))
     }
 
-    /// The function a debug record says was inlined: one for each name, file and place.
-    pub fn declare(&mut self, declaration: &Declaration<'_>) -> u32 {
-        let key = key(declaration);
+    /// The index of an inlined function; adds it where its name, file, line and column are new.
+    pub fn declare(&mut self, declaration: &DeclaredFunction<'_>) -> u32 {
+        let key = declaration_key(declaration);
         if let Some(known) = self.declared.get(&*key) {
             return *known;
         }
-        let (mut row, ..) = Function::new(String::from_utf8_lossy(declaration.name).into());
+        let (mut row, ..) = Function::parse(String::from_utf8_lossy(declaration.name).into());
         if !declaration.path.is_empty() {
-            row.path = Some(Part::Own(String::from_utf8_lossy(declaration.path).into()));
+            row.path = Some(DerivedText::Owned(String::from_utf8_lossy(declaration.path).into()));
         }
-        row.line = known(declaration.line).or(row.line);
-        row.column = known(declaration.column).or(row.column);
+        row.line = nonzero(declaration.line).or(row.line);
+        row.column = nonzero(declaration.column).or(row.column);
         let id = self.rows.len() as u32;
         self.rows.push(row);
         self.declared.insert(key.into(), id);
         id
     }
 
-    /// The index [`declare`](Self::declare) gave.
+    /// The index that [`declare`](Self::declare) returned for this function.
     #[must_use]
-    pub fn declared(&self, declaration: &Declaration<'_>) -> Option<u32> {
-        self.declared.get(&*key(declaration)).copied()
+    pub fn find_declared(&self, declaration: &DeclaredFunction<'_>) -> Option<u32> {
+        self.declared.get(&*declaration_key(declaration)).copied()
     }
 
-    /// The index of a tier. A file with more than a few hundred is up to no good, and gets none for the rest.
-    pub fn tier_id(&mut self, tier: &str) -> u32 {
+    /// The index of a tier; adds it where it is new. Beyond `MAX_TIERS`, new tiers get `NO_INDEX`.
+    pub fn intern_tier(&mut self, tier: &str) -> u32 {
         if let Some(known) = self.tiers.iter().position(|known| &**known == tier) {
             return known as u32;
         }
         if self.tiers.len() >= MAX_TIERS {
-            return NONE;
+            return NO_INDEX;
         }
         self.tiers.push(tier.into());
         (self.tiers.len() as u32).saturating_sub(1)
     }
 
-    /// All, by index.
+    /// All functions, by index.
     #[must_use]
     pub fn rows(&self) -> &[Function] {
         &self.rows
     }
 
-    /// One of them.
+    /// The function with an index.
     #[must_use]
     pub fn get(&self, function: u32) -> Option<&Function> {
         self.rows.get(function as usize)
     }
 
-    /// A tier's name.
+    /// The name of the tier with an index.
     #[must_use]
     pub fn tier(&self, tier: u32) -> Option<&str> {
         self.tiers.get(tier as usize).map(|tier| &**tier)
     }
 }
 
-/// Names hold no NUL, so that the parts of a key cannot run together.
-fn key(declaration: &Declaration<'_>) -> Vec<u8> {
+/// The key of a declaration. Names and paths contain no NUL, so NULs separate them.
+fn declaration_key(declaration: &DeclaredFunction<'_>) -> Vec<u8> {
     let (line, column) = (declaration.line.to_le_bytes(), declaration.column.to_le_bytes());
     [declaration.name, &[0], declaration.path, &[0], &line, &column].concat()
 }

@@ -1,221 +1,191 @@
-//! One pass over a dump: what code there was, where, when, and which debug records are about it.
-
-mod pass;
-mod retire;
-mod skew;
+//! The index of a dump: each piece of code with its address and time, and the debug records that describe it.
 
 use perfuse_wire::Endian;
 
 use super::consts::RecordTag;
-use super::functions::{Function, Functions, Named};
+use super::functions::{Function, FunctionTable, InternedName};
 use super::layout::{FileHeader, RecordPrefix};
-use super::lines::Target;
+use super::lines::DescribedCode;
 use super::producer::Producer;
-use super::reader::{self, Reader, Step};
-use super::records::{DebugInfo, RawRecord};
-use pass::Pass;
-use perfuse_recording::Source;
+use super::reader::{RawRecord, Reader, ReaderStep};
+use super::records::DebugInfoRecord;
 
-/// No partner.
-pub const NONE: u32 = u32::MAX;
-
-/// A JIT_CODE_LOAD, as far as look-ups need it.
+/// A piece of code: the facts of its JIT_CODE_LOAD that look-ups need.
 #[derive(Clone, Copy, Debug)]
-pub struct Code {
+pub struct LoadedCode {
     /// Offset of the record.
     pub offset: u64,
     /// Index of the record.
     pub index: u64,
     /// Time stamp, as written.
     pub timestamp: u64,
-    /// When other code took its place, as written; `u64::MAX` for never.
+    /// Time stamp, as written, at which other code overwrote it; `u64::MAX` for never.
     pub retired: u64,
-    /// Address it was loaded at.
+    /// Address at which it was loaded.
     pub start: u64,
     /// Size in bytes.
     pub size: u64,
-    /// The writer's number.
+    /// The writer's number for it.
     pub code_index: u64,
-    /// Process, as the process sees itself.
+    /// Process id in the process's own pid namespace.
     pub pid: u32,
-    /// Thread that made it.
+    /// Thread that compiled it.
     pub tid: u32,
-    /// Name, function and tier.
-    pub named: Named,
-    /// Index of its debug record, or `NONE`.
+    /// Function and tier.
+    pub name: InternedName,
+    /// Index of its JIT_CODE_DEBUG_INFO in `debug_records`, or `NO_INDEX`.
     pub debug: u32,
-    /// Index of its inline-aware debug record, or `NONE`.
+    /// Index of its debug record of an inline dialect in `debug_records`, or `NO_INDEX`.
     pub inline: u32,
-    /// Index of the unwinding record before it, or `NONE`.
+    /// Index of the unwinding record that precedes it in `unwind_records`, or `NO_INDEX`.
     pub unwind: u32,
 }
 
-/// A JIT_CODE_UNWINDING_INFO with more than a header.
+/// A JIT_CODE_UNWINDING_INFO that contains frames, not only a header.
 #[derive(Clone, Copy, Debug)]
-pub struct Unwind {
+pub struct UnwindRecord {
     /// Offset of the record.
     pub offset: u64,
     /// Index of the record.
     pub index: u64,
-    /// The first code behind it, or `NONE`.
+    /// Index of the first code that follows it, or `NO_INDEX`.
     pub code: u32,
 }
 
-/// A record that tells about code: JIT_CODE_DEBUG_INFO or one of the inline dialects.
+/// A record that describes lines or inlined calls of code: JIT_CODE_DEBUG_INFO or an inline dialect.
 #[derive(Clone, Copy, Debug)]
-pub struct About {
+pub struct DebugRecord {
     /// Offset of the record.
     pub offset: u64,
     /// Index of the record.
     pub index: u64,
-    /// Code it says it is about; 0 where the dialect has no address.
+    /// Address of the described code; 0 where the dialect has no address.
     pub code_addr: u64,
-    /// Index of the code it was paired with, or `NONE`.
+    /// Index of the code it was paired with, or `NO_INDEX`.
     pub code: u32,
-    /// Whether it is of an inline dialect.
+    /// Whether it is a record of an inline dialect.
     pub inline: bool,
-    /// How it was paired.
+    /// How it was paired with code.
     pub pairing: Pairing,
 }
 
-/// How a debug record found its code.
+/// How a debug record was paired with code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pairing {
-    /// The next load, at the same address: the specification's order.
+    /// With the next load, at the same address: the order of the specification.
     #[default]
     Next,
-    /// A later load, at the same address: written in batches.
+    /// With a later load, at the same address: records are written in batches.
     Address,
-    /// The next load, at another address.
+    /// With the next load, at another address.
     OrderOnly,
-    /// An earlier load, at the same address.
+    /// With an earlier load, at the same address.
     Before,
-    /// None.
+    /// With no code.
     Orphan,
-    /// A later record for the same code came before the load.
+    /// With no code: a later record for the same address precedes the load.
     Replaced,
 }
 
-/// A JIT_CODE_MOVE that could be followed.
+/// A JIT_CODE_MOVE of known code.
 #[derive(Clone, Copy, Debug)]
-pub struct Moved {
+pub struct CodeMove {
     /// Offset of the record.
     pub offset: u64,
     /// Time stamp, as written.
     pub timestamp: u64,
     /// Index of the code that moved.
     pub code: u32,
-    /// Address before.
+    /// Address before the move.
     pub old: u64,
-    /// Address after.
+    /// Address after the move.
     pub new: u64,
 }
 
-/// Bytes that were no record.
+/// Bytes that are not a record.
 #[derive(Clone, Copy, Debug)]
-pub struct Loss {
-    /// Where they begin.
+pub struct LostBytes {
+    /// Offset of the bytes, or of a record whose size is wrong.
     pub offset: u64,
-    /// How many; 0 where a record's size is a lie and reading went on inside it.
+    /// Number of bytes; 0 for a record whose size is wrong, when reading continued inside it.
     pub len: u64,
-    /// The prefix that could not be believed.
+    /// The rejected prefix.
     pub prefix: Option<RecordPrefix>,
-    /// Whether nothing readable follows.
+    /// Whether no further record follows.
     pub at_end: bool,
-    /// Index of the record that would stand there.
+    /// Index of the next record.
     pub index: u64,
 }
 
-/// What one pass over a dump finds.
+/// The index of a dump.
 #[derive(Debug)]
-pub struct Index {
+pub struct DumpIndex {
     /// Byte order.
     pub endian: Endian,
     /// The header.
     pub header: FileHeader,
     /// Offset of the first record.
     pub first_record: u64,
-    /// Further headers in the middle of the file.
+    /// Further file headers in the middle of the file, with their offsets.
     pub later_headers: Vec<(u64, FileHeader)>,
-    /// Who wrote it.
+    /// Program that wrote the dump.
     pub producer: Producer,
-    /// What the producer adds to every debug entry's address.
+    /// Number that the producer adds to the address of every debug entry; 0 for none.
     pub skew: u64,
-    /// Records by kind, in order of first appearance.
+    /// Number of records of each kind, in order of first appearance.
     pub counts: Vec<(RecordTag, u64)>,
-    /// First and last time stamp.
+    /// Smallest and largest time stamp, as written; `None` without records.
     pub span: Option<(u64, u64)>,
     /// Loads, in file order.
-    pub codes: Vec<Code>,
-    /// Debug and inline records, in file order.
-    pub abouts: Vec<About>,
-    /// Offset and index of records that hold a source text.
-    pub embedded: Vec<(u64, u64)>,
-    /// Unwinding records that have frames, in file order.
-    pub unwinds: Vec<Unwind>,
+    pub codes: Vec<LoadedCode>,
+    /// Debug records, of inline dialects too, in file order.
+    pub debug_records: Vec<DebugRecord>,
+    /// Offset and index of each SAMPLY_EMBEDDED_SOURCE_FILE.
+    pub embedded_files: Vec<(u64, u64)>,
+    /// Unwinding records that contain frames, in file order.
+    pub unwind_records: Vec<UnwindRecord>,
     /// Moves, in file order.
-    pub moves: Vec<Moved>,
-    /// Records that are not whole or not of the format.
-    pub losses: Vec<Loss>,
-    /// Functions by name.
-    pub functions: Functions,
+    pub moves: Vec<CodeMove>,
+    /// Bytes that are not records, in file order.
+    pub lost: Vec<LostBytes>,
+    /// Functions and tiers.
+    pub functions: FunctionTable,
 }
 
-/// Pages behind a pass are given back this often.
-pub const RELEASE: u64 = 32 << 20;
+/// Bytes of the file after which a pass returns the pages it has read to the operating system.
+pub const RELEASE_BYTES: u64 = 32 << 20;
 
-impl Index {
-    /// Reads a source whose header was found good.
+impl DumpIndex {
+    /// The JIT_CODE_DEBUG_INFO of a piece of code, its entries undecoded.
     #[must_use]
-    pub fn build(source: &Source, start: reader::Start) -> Self {
-        let mut pass = Pass::new(start);
-        let mut released = 0u64;
-        source.prepare(0..RELEASE as usize);
-        let mut reader = Reader::new(source, start.endian, start.first_record, 0);
-        while let Some(step) = reader.next() {
-            match step {
-                Step::Record(record) => pass.record(&record),
-                Step::Header(offset, header) => pass.index.later_headers.push((offset, header)),
-                Step::Lost { offset, len, prefix, at_end } => {
-                    pass.index.losses.push(Loss { offset, len, prefix, at_end, index: reader.index() });
-                }
-            }
-            if reader.offset().saturating_sub(released) > RELEASE {
-                source.release(released as usize..reader.offset() as usize);
-                released = reader.offset();
-                source.prepare(released as usize..released.saturating_add(RELEASE) as usize);
-            }
-        }
-        source.release(released as usize..source.len());
-        pass.finish(source)
+    pub fn debug_info<'a>(
+        &self,
+        data: &'a [u8],
+        code: &LoadedCode,
+    ) -> Option<(DebugRecord, DebugInfoRecord<'a>)> {
+        let debug = *self.debug_records.get(code.debug as usize)?;
+        let record = self.record_at(data, debug.offset, debug.index)?;
+        Some((debug, DebugInfoRecord::decode(record.cursor()).ok()?))
     }
 
-    /// The debug record of a piece of code, decoded as far as its fixed fields.
-    #[must_use]
-    pub fn debug_info<'a>(&self, data: &'a [u8], code: &Code) -> Option<(About, DebugInfo<'a>)> {
-        let about = *self.abouts.get(code.debug as usize)?;
-        let record = self.record_at(data, about.offset, about.index)?;
-        Some((about, DebugInfo::decode(record.cursor()).ok()?))
-    }
-
-    /// The record at an offset the pass has seen.
+    /// The record at an offset that the index contains.
     #[must_use]
     pub fn record_at<'a>(&self, data: &'a [u8], offset: u64, index: u64) -> Option<RawRecord<'a>> {
         match Reader::new(data, self.endian, offset, index).next()? {
-            Step::Record(record) => Some(record),
+            ReaderStep::Record(record) => Some(record),
             _ => None,
         }
     }
 
-    /// How the lines of a piece of code are to be read.
+    /// The facts that decoding the lines of a piece of code needs.
     #[must_use]
-    pub fn target<'a>(&'a self, code: &Code) -> Target<'a> {
-        Target {
+    pub fn described_code<'a>(&'a self, code: &LoadedCode) -> DescribedCode<'a> {
+        DescribedCode {
             start: code.start,
             size: code.size,
             skew: self.skew,
             may_be_corrupt: self.producer == Producer::V8,
-            path: self.functions.get(code.named.function).and_then(Function::path).map(str::as_bytes),
+            path: self.functions.get(code.name.function).and_then(Function::path).map(str::as_bytes),
         }
     }
 }

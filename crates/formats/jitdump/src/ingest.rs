@@ -1,4 +1,4 @@
-//! Rows of the common tables from a dump.
+//! Rows of the common tables: modules, functions, code objects and moves, lines, inlined calls, embedded files and records.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -8,21 +8,26 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use rayon::prelude::*;
 
-use perfuse_tables::{Identities, code_moves, code_objects, functions, line_rows, modules, records};
+use perfuse_tables::{
+    Identities, code_moves, code_objects, embedded_files, functions, inline_calls, line_rows, modules,
+    records,
+};
 
 use super::consts::RecordTag;
-use super::index::{Code, NONE};
-use super::inline::known;
-use super::lines::{self, LineRow};
-use super::reader::{Reader, Step};
-use super::records::Load;
-use super::{JitDump, Shared};
-use perfuse_recording::{BatchStream, ClockMap, Placement, Recording, Source, TableRequest, one_batch};
+use super::dump::{DumpContents, JitDump};
+use super::functions::NO_INDEX;
+use super::index::LoadedCode;
+use super::inline::inline_info2::{self, InlineInfo2};
+use super::inline::{self, Extension, InlineTree, nonzero};
+use super::lines::{self, DebugLine};
+use super::reader::{Reader, ReaderStep};
+use super::records::LoadRecord;
+use perfuse_recording::{BatchStream, ClockMap, Placement, Source, TableRequest, one_batch};
 
-/// Rows of a batch.
-const BATCH: usize = 1 << 16;
+/// Number of rows of a batch.
+const BATCH_ROWS: usize = 1 << 16;
 
-/// One table of a dump, in batches.
+/// One table of a dump, in batches; `None` for a table that dumps do not have.
 pub fn table(
     dump: &JitDump,
     name: &str,
@@ -36,7 +41,9 @@ pub fn table(
         "code_moves" => code_moves(dump, placement),
         "line_rows" => line_rows(dump, placement, request),
         "records" => records(dump, placement),
-        _ => return super::inline::table(dump, name, placement, request),
+        "inline_calls" => inline_calls(dump, placement, request),
+        "embedded_files" => embedded_files(dump, placement),
+        _ => return None,
     })
 }
 
@@ -66,24 +73,24 @@ fn functions(dump: &JitDump, placement: &Placement) -> BatchStream {
 }
 
 fn code_objects(dump: &JitDump, placement: &Placement, request: &TableRequest) -> BatchStream {
-    let todo = wanted(dump, placement, request).map(|(id, code)| (id, *code)).collect();
+    let todo = selected_codes(dump, placement, request).map(|(id, code)| (id, *code)).collect();
     let (placement, with_bytes) = (placement.clone(), request.with_bytes);
-    Box::new(CodeBatches { dump: dump.share(), placement, with_bytes, todo, next: 0 })
+    Box::new(CodeObjectBatches { dump: dump.share(), placement, with_bytes, todo, next: 0 })
 }
 
-/// Code objects, made as they are pulled; a batch with machine code ends after so many bytes of it.
-struct CodeBatches {
-    dump: Arc<Shared>,
+/// Batches of code objects. A batch with machine code ends after `BATCH_CODE_BYTES` of it.
+struct CodeObjectBatches {
+    dump: Arc<DumpContents>,
     placement: Placement,
     with_bytes: bool,
-    todo: Vec<(u32, Code)>,
+    todo: Vec<(u32, LoadedCode)>,
     next: usize,
 }
 
-/// Machine code in a batch.
-const BATCH_BYTES: usize = 16 << 20;
+/// Bytes of machine code in a batch.
+const BATCH_CODE_BYTES: usize = 16 << 20;
 
-impl Iterator for CodeBatches {
+impl Iterator for CodeObjectBatches {
     type Item = RecordBatch;
 
     fn next(&mut self) -> Option<RecordBatch> {
@@ -100,7 +107,7 @@ impl Iterator for CodeBatches {
             num_bytes = num_bytes.saturating_add(machine_code.map_or(0, <[u8]>::len));
             self.push(*id, code, machine_code, &mut identities, &mut table);
             self.next = self.next.saturating_add(1);
-            if table.len() >= BATCH || num_bytes >= BATCH_BYTES {
+            if table.len() >= BATCH_ROWS || num_bytes >= BATCH_CODE_BYTES {
                 break;
             }
         }
@@ -109,32 +116,32 @@ impl Iterator for CodeBatches {
                 self.todo.get(self.next).map_or(self.dump.source.len(), |(_, code)| code.offset as usize);
             self.dump.source.release(first as usize..end);
         }
-        // An empty table still has one batch, so that its schema is seen.
+        // An empty table has one batch, for its schema.
         self.next = self.next.max(1);
         Some(table.finish())
     }
 }
 
-impl CodeBatches {
+impl CodeObjectBatches {
     fn push(
         &self,
         id: u32,
-        code: &Code,
+        code: &LoadedCode,
         machine_code: Option<&[u8]>,
         identities: &mut Identities,
         table: &mut code_objects::Builder,
     ) {
         let Placement { first, clock, source_id, .. } = self.placement;
         let pid = self.placement.pid.unwrap_or(code.pid as i32);
-        // A thread id is only the recorder's where the pid is.
-        let own = pid == code.pid as i32 && code.tid != 0;
+        // The thread id belongs to the recorder's pid namespace only if the process id does.
+        let is_own_tid = pid == code.pid as i32 && code.tid != 0;
         table.push(
             id,
-            first.function.saturating_add(code.named.function),
+            first.function.saturating_add(code.name.function),
             identities.process(pid),
-            own.then(|| identities.thread(pid, code.tid as i32)),
-            if code.named.stub { "stub" } else { "jit" },
-            self.dump.index().functions.tier(code.named.tier),
+            is_own_tid.then(|| identities.thread(pid, code.tid as i32)),
+            if code.name.stub { "stub" } else { "jit" },
+            self.dump.index().functions.tier(code.name.tier),
             clock.ns(code.timestamp),
             (code.retired != u64::MAX).then(|| clock.ns(code.retired)),
             code.start,
@@ -146,9 +153,9 @@ impl CodeBatches {
         );
     }
 
-    fn machine_code(&self, code: &Code) -> Option<&[u8]> {
+    fn machine_code(&self, code: &LoadedCode) -> Option<&[u8]> {
         let record = self.dump.index().record_at(&self.dump.source, code.offset, code.index)?;
-        Some(Load::decode(record.cursor()).ok()?.code)
+        Some(LoadRecord::decode(record.cursor()).ok()?.code)
     }
 }
 
@@ -167,24 +174,26 @@ fn code_moves(dump: &JitDump, placement: &Placement) -> BatchStream {
     one_batch(table.finish())
 }
 
-/// Codes in file order, with their keys as placed.
-pub(super) fn wanted<'a>(
+/// The requested code in file order, with its keys in the profile.
+fn selected_codes<'a>(
     dump: &'a JitDump,
     placement: &Placement,
     request: &TableRequest,
-) -> impl Iterator<Item = (u32, &'a Code)> {
+) -> impl Iterator<Item = (u32, &'a LoadedCode)> {
     let first = placement.first.code_object;
-    let chosen = request.code_objects.clone();
+    let selected = request.code_objects.clone();
     let numbered = dump.index().codes.iter().zip(first..).map(|(code, id)| (id, code));
-    numbered.filter(move |(id, _)| chosen.as_ref().is_none_or(|chosen| chosen.binary_search(id).is_ok()))
+    numbered
+        .filter(move |(id, _)| selected.as_ref().is_none_or(|selected| selected.binary_search(id).is_ok()))
 }
 
 fn line_rows(dump: &JitDump, placement: &Placement, request: &TableRequest) -> BatchStream {
-    let told = wanted(dump, placement, request).filter(|(_, code)| code.debug != NONE || code.inline != NONE);
-    let todo: Vec<(u32, Code)> = told.map(|(id, code)| (id, *code)).collect();
+    let with_lines = selected_codes(dump, placement, request)
+        .filter(|(_, code)| code.debug != NO_INDEX || code.inline != NO_INDEX);
+    let todo: Vec<(u32, LoadedCode)> = with_lines.map(|(id, code)| (id, *code)).collect();
     let dump = dump.share();
     let source_id = placement.source_id;
-    Box::new(LineBatches {
+    Box::new(LineRowBatches {
         dump,
         source_id,
         todo,
@@ -195,30 +204,30 @@ fn line_rows(dump: &JitDump, placement: &Placement, request: &TableRequest) -> B
     })
 }
 
-/// Line rows, decoded some batches ahead on all processors; pages behind are given back.
-struct LineBatches {
-    dump: Arc<Shared>,
+/// Batches of line rows. One batch for each processor is decoded at a time, and the pages read are released.
+struct LineRowBatches {
+    dump: Arc<DumpContents>,
     source_id: u32,
-    todo: Vec<(u32, Code)>,
+    todo: Vec<(u32, LoadedCode)>,
     next: usize,
     done: VecDeque<RecordBatch>,
     released: usize,
     started: bool,
 }
 
-/// Bytes of the file between the first and the last code of a batch of lines.
-const BATCH_SPAN: u64 = 4 << 20;
+/// Largest distance in the file between the first and the last code of a batch of lines, in bytes.
+const BATCH_SPAN_BYTES: u64 = 4 << 20;
 
-impl Iterator for LineBatches {
+impl Iterator for LineRowBatches {
     type Item = RecordBatch;
 
     fn next(&mut self) -> Option<RecordBatch> {
         if self.done.is_empty() {
-            let groups: Vec<_> = (0..rayon::current_num_threads()).map_while(|_| self.group()).collect();
+            let groups: Vec<_> = (0..rayon::current_num_threads()).map_while(|_| self.next_group()).collect();
             let tables = groups.par_iter().map(|group| self.table(self.todo.get(group.clone())?));
             self.done = tables.collect::<Option<_>>()?;
             if !std::mem::replace(&mut self.started, true) && self.done.is_empty() {
-                // An empty table still has one batch, so that its schema is seen.
+                // An empty table has one batch, for its schema.
                 self.done.push_back(line_rows::Builder::new().finish());
             }
             let end =
@@ -230,19 +239,19 @@ impl Iterator for LineBatches {
     }
 }
 
-impl LineBatches {
-    /// The next run of code whose records lie close together.
-    fn group(&mut self) -> Option<Range<usize>> {
+impl LineRowBatches {
+    /// The next range of code whose records are close together.
+    fn next_group(&mut self) -> Option<Range<usize>> {
         let start = self.next;
         let (_, first) = self.todo.get(start)?;
-        let limit = first.offset.saturating_add(BATCH_SPAN);
+        let limit = first.offset.saturating_add(BATCH_SPAN_BYTES);
         let rest = self.todo.get(start..)?;
         let len = rest.iter().take_while(|(_, code)| code.offset < limit).count().max(1);
         self.next = start.saturating_add(len);
         Some(start..self.next)
     }
 
-    fn table(&self, todo: &[(u32, Code)]) -> Option<RecordBatch> {
+    fn table(&self, todo: &[(u32, LoadedCode)]) -> Option<RecordBatch> {
         let mut table = line_rows::Builder::new();
         let mut rows = Vec::new();
         let mut path = PathText::default();
@@ -255,36 +264,36 @@ impl LineBatches {
     fn push<'a>(
         &'a self,
         id: u32,
-        code: &Code,
-        rows: &mut Vec<LineRow<'a>>,
+        code: &LoadedCode,
+        rows: &mut Vec<DebugLine<'a>>,
         path: &mut PathText<'a>,
         table: &mut line_rows::Builder,
     ) {
         let dump = &*self.dump;
-        let told = super::inline::with_tree(dump, code, |offset, tree| {
+        let has_inline_lines = with_inline_tree(dump, code, |offset, tree| {
             for line in &tree.lines {
-                let (path, column) = (String::from_utf8_lossy(line.path), known(line.column));
+                let (path, column) = (String::from_utf8_lossy(line.path), nonzero(line.column));
                 table.push(id, line.code_offset, &path, line.line, column, None, self.source_id, offset);
             }
             !tree.lines.is_empty()
         });
-        if told == Some(true) {
+        if has_inline_lines == Some(true) {
             return;
         }
         let index = dump.index();
-        let Some((about, info)) = index.debug_info(&dump.source, code) else { return };
-        lines::decode(&info, &index.target(code), rows);
+        let Some((debug, info)) = index.debug_info(&dump.source, code) else { return };
+        lines::decode(&info, &index.described_code(code), rows);
         let columns = index.producer.writes_columns();
         for row in rows.iter() {
-            let said = (row.discrim != 0).then_some(row.discrim);
-            let (column, discriminator) = if columns { (said, None) } else { (None, said) };
-            let (path, offset) = (path.of(row.name), about.offset);
+            let value = nonzero(row.discrim);
+            let (column, discriminator) = if columns { (value, None) } else { (None, value) };
+            let (path, offset) = (path.of(row.name), debug.offset);
             table.push(id, row.code_offset, path, row.line, column, discriminator, self.source_id, offset);
         }
     }
 }
 
-/// A file name as text; the rows of one file share one slice, which is only looked at once.
+/// A file name as text. The rows of one file share one slice, which is converted once.
 #[derive(Default)]
 struct PathText<'a> {
     raw: &'a [u8],
@@ -303,31 +312,32 @@ impl<'a> PathText<'a> {
 
 fn records(dump: &JitDump, placement: &Placement) -> BatchStream {
     let start = dump.start();
-    let source = Arc::clone(dump.source());
-    Box::new(RecordBatches {
+    let source = Arc::clone(dump.bytes());
+    Box::new(RecordTableBatches {
         source,
         endian: start.endian,
         offset: start.first_record,
         index: 0,
-        last: None,
+        previous: None,
         source_id: placement.source_id,
         clock: placement.clock,
         done: false,
     })
 }
 
-struct RecordBatches {
+/// Batches of the `records` table.
+struct RecordTableBatches {
     source: Arc<Source>,
     endian: perfuse_wire::Endian,
     offset: u64,
     index: u64,
-    last: Option<u64>,
+    previous: Option<u64>,
     source_id: u32,
     clock: ClockMap,
     done: bool,
 }
 
-impl Iterator for RecordBatches {
+impl Iterator for RecordTableBatches {
     type Item = RecordBatch;
 
     fn next(&mut self) -> Option<RecordBatch> {
@@ -336,11 +346,12 @@ impl Iterator for RecordBatches {
         }
         let mut table = records::Builder::new();
         let mut name = (RecordTag(u32::MAX), String::new());
-        let mut reader = Reader::new(&self.source, self.endian, self.offset, self.index).after(self.last);
-        while table.len() < BATCH {
+        let mut reader =
+            Reader::new(&self.source, self.endian, self.offset, self.index).with_previous(self.previous);
+        while table.len() < BATCH_ROWS {
             match reader.next() {
-                Some(Step::Record(record)) => {
-                    let tag = super::inline::shown_tag(&record);
+                Some(ReaderStep::Record(record)) => {
+                    let tag = inline::effective_tag(&record);
                     if tag != name.0 {
                         name = (tag, tag.to_string());
                     }
@@ -356,7 +367,125 @@ impl Iterator for RecordBatches {
             }
         }
         self.source.release(self.offset as usize..reader.offset() as usize);
-        (self.offset, self.index, self.last) = (reader.offset(), reader.index(), reader.previous());
+        (self.offset, self.index, self.previous) = (reader.offset(), reader.index(), reader.previous());
         Some(table.finish())
     }
+}
+
+/// Calls `use_tree` with the inline tree of a piece of code and the offset of its (first) record; `None` where the file has
+/// none. Lines and calls outside the code are removed.
+pub(super) fn with_inline_tree<R>(
+    dump: &DumpContents,
+    code: &LoadedCode,
+    use_tree: impl FnOnce(u64, &InlineTree<'_>) -> R,
+) -> Option<R> {
+    let index = dump.index();
+    let debug = *index.debug_records.get(code.inline as usize)?;
+    let record = index.record_at(&dump.source, debug.offset, debug.index)?;
+    let extension = inline::extension(&record)?;
+    let tree = match &extension {
+        Extension::DebugInfo2(info) => Ok(info.tree()),
+        Extension::Frames(info) => info.tree(code.size),
+        Extension::InlineInfo1(info) => Ok(info.tree()),
+        Extension::InlineInfo2(_) => inline_info2::tree(&inline_stacks(dump, code), code.start, code.size),
+        Extension::Tier(_) | Extension::EmbeddedFile(_) => return None,
+    };
+    let mut tree = tree.ok()?;
+    tree.lines.retain(|line| line.code_offset < code.size);
+    tree.calls.retain_mut(|call| {
+        call.size = call.size.min(code.size.saturating_sub(call.start_offset));
+        call.size > 0
+    });
+    Some(use_tree(debug.offset, &tree))
+}
+
+/// All records of dialect D that describe a piece of code: they are between the previous load and its own.
+fn inline_stacks<'a>(dump: &'a DumpContents, code: &LoadedCode) -> Vec<InlineInfo2<'a>> {
+    let index = dump.index();
+    let Some(first) = index.debug_records.get(code.inline as usize) else { return Vec::new() };
+    let following = index.debug_records.get(code.inline as usize..).unwrap_or_default();
+    let own = following
+        .iter()
+        .take_while(|debug| debug.index < code.index)
+        .filter(|debug| debug.code == first.code);
+    own.filter_map(|debug| {
+        let record = index.record_at(&dump.source, debug.offset, debug.index)?;
+        match inline::extension(&record)? {
+            Extension::InlineInfo2(info) => Some(info),
+            _ => None,
+        }
+    })
+    .collect()
+}
+
+fn inline_calls(dump: &JitDump, placement: &Placement, request: &TableRequest) -> BatchStream {
+    let codes = selected_codes(dump, placement, request).filter(|(_, code)| code.inline != NO_INDEX);
+    let todo: Vec<(u32, LoadedCode)> = codes.map(|(id, code)| (id, *code)).collect();
+    Box::new(InlineCallBatches {
+        dump: dump.share(),
+        source_id: placement.source_id,
+        first_function: placement.first.function,
+        todo: todo.into_iter(),
+        started: false,
+    })
+}
+
+/// Batches of inlined calls.
+struct InlineCallBatches {
+    dump: Arc<DumpContents>,
+    source_id: u32,
+    first_function: u32,
+    todo: std::vec::IntoIter<(u32, LoadedCode)>,
+    started: bool,
+}
+
+impl Iterator for InlineCallBatches {
+    type Item = RecordBatch;
+
+    fn next(&mut self) -> Option<RecordBatch> {
+        let mut table = inline_calls::Builder::new();
+        while table.len() < BATCH_ROWS {
+            let Some((id, code)) = self.todo.next() else { break };
+            with_inline_tree(&self.dump, &code, |offset, tree| self.push(id, offset, tree, &mut table));
+        }
+        // An empty table has one batch, for its schema.
+        let batch = !self.started || !table.is_empty();
+        self.started = true;
+        batch.then(|| table.finish())
+    }
+}
+
+impl InlineCallBatches {
+    fn push(&self, id: u32, offset: u64, tree: &InlineTree<'_>, table: &mut inline_calls::Builder) {
+        let functions = &self.dump.index().functions;
+        for call in &tree.calls {
+            let Some(function) = functions.find_declared(&call.function) else { continue };
+            let path = String::from_utf8_lossy(call.call_path);
+            table.push(
+                id,
+                call.start_offset,
+                call.size,
+                call.depth,
+                self.first_function.saturating_add(function),
+                (!path.is_empty()).then_some(&*path),
+                nonzero(call.call_line),
+                nonzero(call.call_column),
+                self.source_id,
+                offset,
+            );
+        }
+    }
+}
+
+fn embedded_files(dump: &JitDump, placement: &Placement) -> BatchStream {
+    let index = dump.index();
+    let mut table = embedded_files::Builder::new();
+    for &(offset, record_index) in &index.embedded_files {
+        if let Some(record) = index.record_at(dump.bytes(), offset, record_index)
+            && let Some(Extension::EmbeddedFile(file)) = inline::extension(&record)
+        {
+            table.push(&String::from_utf8_lossy(file.path), file.text, placement.source_id, offset);
+        }
+    }
+    one_batch(table.finish())
 }

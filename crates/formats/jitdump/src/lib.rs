@@ -1,4 +1,4 @@
-//! JITDUMP: what JIT compilers write for Linux perf, with samply's extension records. See this folder's README.
+//! JITDUMP: files that JIT compilers write for Linux perf, with samply's extension records. See this folder's README.
 #![cfg_attr(
     not(test),
     deny(
@@ -13,19 +13,20 @@
 use std::any::Any;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use perfuse_tables::{Alignment, Offsets};
-use perfuse_wire::{Diagnostics, ParseError, RecordView, Value};
+use perfuse_wire::{Diagnostics, RecordView};
 
 use perfuse_recording::{
     BatchStream, Capabilities, ClockPolicy, Format, Placement, Position, Recording, Repaired, Role, Sniff,
     Source, Summary, TableRequest, machine_name, machine_pointer_bytes,
 };
 
+mod build_index;
 pub mod check;
 pub mod consts;
-mod describe;
+pub mod dump;
 pub mod encode;
 pub mod functions;
 pub mod index;
@@ -41,13 +42,11 @@ mod repair;
 pub mod rules;
 #[cfg(test)]
 mod tests;
-mod unwinding;
 pub mod writer;
 
-use consts::{JITDUMP_FLAGS_ARCH_TIMESTAMP, MAGIC};
-use index::Index;
-use reader::{Reader, Start, Step};
-pub use unwinding::Unwinding;
+use consts::MAGIC;
+pub use dump::{DumpContents, JitDump, Unwinding};
+use reader::{Reader, ReaderStep};
 
 /// The format's entry in the registry.
 pub static FORMAT: Format = Format {
@@ -112,71 +111,13 @@ pub static FORMAT: Format = Format {
     ],
 };
 
-/// An open dump.
-#[derive(Debug)]
-pub struct JitDump {
-    shared: Arc<Shared>,
-}
-
-/// What tables made from a dump keep alive.
-#[derive(Debug)]
-pub struct Shared {
-    /// The bytes.
-    pub source: Arc<Source>,
-    start: Start,
-    index: OnceLock<Index>,
-}
-
-impl Shared {
-    /// What one pass over the file finds; made once.
-    #[must_use]
-    pub fn index(&self) -> &Index {
-        self.index.get_or_init(|| Index::build(&self.source, self.start))
-    }
-}
-
-impl JitDump {
-    /// Reads the header.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn open(source: Arc<Source>) -> Result<Self, ParseError> {
-        let start = reader::start(&source)?;
-        Ok(Self { shared: Arc::new(Shared { source, start, index: OnceLock::new() }) })
-    }
-
-    /// What one pass over the file finds; made once.
-    #[must_use]
-    pub fn index(&self) -> &Index {
-        self.shared.index()
-    }
-
-    /// A handle that tables can keep.
-    #[must_use]
-    pub fn share(&self) -> Arc<Shared> {
-        Arc::clone(&self.shared)
-    }
-
-    /// Where records begin.
-    #[must_use]
-    pub fn start(&self) -> Start {
-        self.shared.start
-    }
-
-    /// Whether the records' times are the architecture's counter: the flag, unless the flags are garbage.
-    #[must_use]
-    pub fn has_arch_timestamps(&self) -> bool {
-        self.shared.start.header.flags == JITDUMP_FLAGS_ARCH_TIMESTAMP
-    }
-}
-
 impl Recording for JitDump {
     fn format(&self) -> &'static Format {
         &FORMAT
     }
 
     fn source(&self) -> &Arc<Source> {
-        &self.shared.source
+        self.bytes()
     }
 
     fn summary(&self) -> Summary {
@@ -191,29 +132,20 @@ impl Recording for JitDump {
             clock: if self.has_arch_timestamps() { "tsc" } else { "monotonic" },
             span: index.span,
             counts: index.counts.iter().map(|(tag, count)| (tag.to_string(), *count)).collect(),
-            header: vec![
-                ("magic", Value::Hex(header.magic.into())),
-                ("version", Value::Unsigned(header.version.into())),
-                ("total_size", Value::Unsigned(header.total_size.into())),
-                ("elf_mach", Value::Unsigned(header.elf_mach.into())),
-                ("pad1", Value::Hex(header.pad1.into())),
-                ("pid", Value::Unsigned(header.pid.into())),
-                ("timestamp", Value::Unsigned(header.timestamp)),
-                ("flags", Value::Hex(header.flags)),
-            ],
+            header: header.values(),
         }
     }
 
     fn next_record<'a>(&'a self, at: &mut Position) -> Option<RecordView<'a>> {
         let offset = if at.offset == 0 { self.start().first_record } else { at.offset };
-        let mut reader =
-            Reader::new(self.source(), self.start().endian, offset, at.index).after(at.inner.checked_sub(1));
+        let mut reader = Reader::new(self.bytes(), self.start().endian, offset, at.index)
+            .with_previous(at.inner.checked_sub(1));
         loop {
             let step = reader.next()?;
-            let inner = reader.previous().map_or(0, |last| last.saturating_add(1));
+            let inner = reader.previous().map_or(0, |previous| previous.saturating_add(1));
             *at = Position { offset: reader.offset(), index: reader.index(), inner };
-            if let Step::Record(record) = step {
-                return Some(describe::view(&record));
+            if let ReaderStep::Record(record) = step {
+                return Some(records::view(&record));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Who wrote a dump, told by its habits: what a reader may believe depends on it.
+//! The producer of a dump, detected from its header and names. Some fields have a different meaning for each producer.
 
 use std::fmt;
 
@@ -30,37 +30,39 @@ pub enum Producer {
     Wasmtime,
     /// PHP OPcache.
     Php,
-    /// Nobody known.
+    /// No known producer.
     #[default]
     Unknown,
 }
 
 impl Producer {
-    /// Tells by the header, the path, and the names and `vma`s of the first loads.
+    /// Detects the producer from the header, the path, and the first loads: each name, and whether `vma` is 0 and
+    /// `code_addr` is not.
     #[must_use]
-    pub fn tell<'a>(header: &FileHeader, path: &str, loads: impl Iterator<Item = (&'a str, bool)>) -> Self {
+    pub fn detect<'a>(header: &FileHeader, path: &str, loads: impl Iterator<Item = (&'a str, bool)>) -> Self {
         if header.pad1 == V8_PAD {
             return Self::V8;
         }
         let mut vma_is_zero = false;
         for (name, no_vma) in loads {
             vma_is_zero |= no_vma;
-            if let Some(known) = Self::by_name(name) {
-                return known;
+            if let Some(producer) = Self::from_name(name) {
+                return producer;
             }
         }
-        let garbage_flags = header.flags > 1;
+        let has_undefined_flags = header.flags > 1;
         if path.contains("java-jit-") {
             Self::OpenJdk
-        } else if vma_is_zero || garbage_flags || path.contains("llvm-IR-jit-") {
+        } else if vma_is_zero || has_undefined_flags || path.contains("llvm-IR-jit-") {
             Self::Llvm
         } else {
             Self::Unknown
         }
     }
 
-    fn by_name(name: &str) -> Option<Self> {
-        const MARKS: [(&str, Producer); 17] = [
+    /// The producer that writes names of this form.
+    fn from_name(name: &str) -> Option<Self> {
+        const PREFIXES: [(&str, Producer); 17] = [
             ("py::", Producer::CPython),
             ("JSC-", Producer::JavaScriptCore),
             ("JS:", Producer::V8),
@@ -79,14 +81,15 @@ impl Producer {
             ("global::", Producer::Erlang),
             ("StubRoutines", Producer::OpenJdk),
         ];
-        let marked = MARKS.iter().find(|(mark, _)| name.starts_with(mark)).map(|(_, producer)| *producer);
-        marked.or_else(|| {
+        let by_prefix =
+            PREFIXES.iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, producer)| *producer);
+        by_prefix.or_else(|| {
             let java = name.starts_with('L') && name.contains(';') && name.contains('(');
             java.then_some(Self::OpenJdk).or_else(|| (name == "flush_icache_stub").then_some(Self::OpenJdk))
         })
     }
 
-    /// Whether the `discrim` of its debug entries is a column.
+    /// Whether `discrim` of debug entries is a column; otherwise it is a DWARF discriminator.
     #[must_use]
     pub fn writes_columns(self) -> bool {
         !matches!(self, Self::Llvm)

@@ -1,17 +1,51 @@
-//! Cuts a file into raw records, and goes on behind damage.
+//! Splits a file into raw records, and resumes after damaged bytes.
 
 use perfuse_wire::{Cursor, Endian, ErrorKind, ParseError};
 
 use super::consts::{MAGIC, RecordTag};
 use super::layout::{DebugInfo, FileHeader, Load, Move, RecordPrefix, UnwindingInfo};
-use super::records::RawRecord;
 
-/// Where records begin, and what the header said of it.
+/// A record with its offset, its decoded prefix and its undecoded body.
 #[derive(Clone, Copy, Debug)]
-pub struct Start {
-    /// The header as written; fields past a cut are 0.
+pub struct RawRecord<'a> {
+    /// Absolute offset of the prefix.
+    pub offset: u64,
+    /// Zero-based index in the file.
+    pub index: u64,
+    /// Kind, size in bytes and time stamp.
+    pub prefix: RecordPrefix,
+    /// The bytes after the prefix.
+    pub body: &'a [u8],
+    /// The file's byte order.
+    pub endian: Endian,
+}
+
+impl<'a> RawRecord<'a> {
+    /// The kind of the record.
+    #[must_use]
+    pub fn tag(&self) -> RecordTag {
+        RecordTag(self.prefix.id)
+    }
+
+    /// Absolute offset of the first byte of the body.
+    #[must_use]
+    pub fn body_offset(&self) -> u64 {
+        self.offset.saturating_add(RecordPrefix::SIZE)
+    }
+
+    /// A cursor over the body.
+    #[must_use]
+    pub fn cursor(&self) -> Cursor<'a> {
+        Cursor::new(self.body, self.body_offset(), self.endian)
+    }
+}
+
+/// The file header, and where records begin.
+#[derive(Clone, Copy, Debug)]
+pub struct FileStart {
+    /// The header as written.
     pub header: FileHeader,
-    /// Byte order, by the magic.
+    /// Byte order, from the magic.
     pub endian: Endian,
     /// Offset of the first record.
     pub first_record: u64,
@@ -20,8 +54,8 @@ pub struct Start {
 /// Reads the header of a file.
 ///
 /// # Errors
-/// `BadMagic`, or short data where not even the header is there.
-pub fn start(data: &[u8]) -> Result<Start, ParseError> {
+/// `BadMagic`, or `Short` where the file is shorter than a header.
+pub fn read_start(data: &[u8]) -> Result<FileStart, ParseError> {
     let found = data.first_chunk::<4>().map_or(0, |bytes| u32::from_be_bytes(*bytes));
     let endian = match found {
         MAGIC => Endian::Big,
@@ -29,71 +63,74 @@ pub fn start(data: &[u8]) -> Result<Start, ParseError> {
         found => return Err(ParseError::new(ErrorKind::BadMagic { found }, 0, "magic")),
     };
     let header = FileHeader::read(&mut Cursor::new(data, 0, endian))?;
-    // Mono wrote 8 here; a header may be longer, but then records must be where it says they are.
-    let said = u64::from(header.total_size);
-    let first_record =
-        if said > FileHeader::SIZE && (said as usize > data.len() || !holds_record(data, said, endian)) {
-            FileHeader::SIZE
-        } else {
-            said.max(FileHeader::SIZE)
-        };
-    Ok(Start { header, endian, first_record })
+    // Early Mono writes a size of 8. A larger header is accepted only if records follow it.
+    let header_bytes = u64::from(header.total_size);
+    let first_record = if header_bytes > FileHeader::SIZE
+        && (header_bytes as usize > data.len() || !may_begin_records(data, header_bytes, endian))
+    {
+        FileHeader::SIZE
+    } else {
+        header_bytes.max(FileHeader::SIZE)
+    };
+    Ok(FileStart { header, endian, first_record })
 }
 
-fn holds_record(data: &[u8], offset: u64, endian: Endian) -> bool {
+/// Whether records may begin at an offset: the file ends there, a plausible record starts there, or none starts after a
+/// header of the usual size.
+fn may_begin_records(data: &[u8], offset: u64, endian: Endian) -> bool {
     data.len() as u64 == offset
-        || plausible(data, offset, endian)
-        || !plausible(data, FileHeader::SIZE, endian)
+        || is_plausible(data, offset, endian)
+        || !is_plausible(data, FileHeader::SIZE, endian)
 }
 
-/// What a step over the file finds.
+/// One item of a [`Reader`].
 #[derive(Clone, Copy, Debug)]
-pub enum Step<'a> {
+pub enum ReaderStep<'a> {
     /// A whole record.
     Record(RawRecord<'a>),
-    /// A second file header: a writer appended to a file that was there.
+    /// A further file header and its offset: a writer appended to an existing file.
     Header(u64, FileHeader),
-    /// Bytes that are no record, from an offset up to where reading goes on.
+    /// Bytes that are not a record.
     Lost {
-        /// Where they begin; the record itself where its size is a lie.
+        /// Offset of the bytes, or of a record whose size is wrong.
         offset: u64,
-        /// How many; 0 for a record whose size is a lie, and reading goes on inside it.
+        /// Number of bytes; 0 for a record whose size is wrong, when reading continues inside it.
         len: u64,
-        /// The prefix that could not be believed, where 16 bytes were left.
+        /// The rejected prefix; `None` where fewer than 16 bytes were left, or `len` is 0.
         prefix: Option<RecordPrefix>,
-        /// Whether nothing readable follows.
+        /// Whether no further record follows.
         at_end: bool,
     },
 }
 
-/// Walks a file record by record. Every step moves forward.
+/// Iterates over the records of a file. Every step moves forward or corrects the size of the previous record once.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     data: &'a [u8],
     endian: Endian,
     offset: u64,
     index: u64,
-    /// Offset of the record before, where reading came from one.
-    last: Option<u64>,
+    /// Offset of the previous record; `None` at the start and after damaged bytes.
+    previous: Option<u64>,
 }
 
 impl<'a> Reader<'a> {
-    /// A walk from a record's offset; `index` is that record's.
+    /// A reader that starts at the record at `offset`, which has this `index`.
     #[must_use]
     pub fn new(data: &'a [u8], endian: Endian, offset: u64, index: u64) -> Self {
-        Self { data, endian, offset, index, last: None }
+        Self { data, endian, offset, index, previous: None }
     }
 
-    /// The same walk, told where the record before began: needed to go on behind one whose size is a lie.
+    /// Sets the offset of the previous record, which a reader needs to resume after one whose size is wrong.
     #[must_use]
-    pub fn after(self, last: Option<u64>) -> Self {
-        Self { last, ..self }
+    pub fn with_previous(self, previous: Option<u64>) -> Self {
+        Self { previous, ..self }
     }
 
-    /// Offset of the record before, where reading came from one.
+    /// Offset of the previous record; `None` at the start and after damaged bytes.
     #[must_use]
     pub fn previous(&self) -> Option<u64> {
-        self.last
+        self.previous
     }
 
     /// Offset of the next record.
@@ -108,21 +145,23 @@ impl<'a> Reader<'a> {
         self.index
     }
 
-    fn cut(&self) -> Option<RawRecord<'a>> {
-        let (prefix, body) = cut(self.data, self.offset, self.endian)?;
+    /// The record at the current offset, if its size fits the file.
+    fn split_record(&self) -> Option<RawRecord<'a>> {
+        let (prefix, body) = split_record(self.data, self.offset, self.endian)?;
         Some(RawRecord { offset: self.offset, index: self.index, prefix, body, endian: self.endian })
     }
 
-    /// A record of unknown kind is believed when a record, or the end, follows it.
-    fn believable(&self, record: &RawRecord<'_>) -> bool {
+    /// Whether a record is accepted: its kind is known, or a record or the end of the file follows it.
+    fn is_accepted(&self, record: &RawRecord<'_>) -> bool {
         let next = self.offset.saturating_add(u64::from(record.prefix.total_size));
         record.tag().name().is_some()
             || next == self.data.len() as u64
-            || cut(self.data, next, self.endian).is_some()
+            || split_record(self.data, next, self.endian).is_some()
     }
 
+    /// Skips bytes that are not an accepted record.
     #[cold]
-    fn lost(&mut self) -> Step<'a> {
+    fn skip_damage(&mut self) -> ReaderStep<'a> {
         let offset = self.offset;
         let rest = self.data.get(offset as usize..).unwrap_or_default();
         if let Ok(header) = FileHeader::read(&mut Cursor::new(rest, offset, self.endian))
@@ -130,66 +169,69 @@ impl<'a> Reader<'a> {
         {
             let size = u64::from(header.total_size).max(FileHeader::SIZE).min(rest.len() as u64);
             self.offset = offset.saturating_add(size);
-            return Step::Header(offset, header);
+            return ReaderStep::Header(offset, header);
         }
-        if let Some(inside) = self.swallowed() {
+        if let Some(inside) = self.find_record_inside_previous() {
             self.offset = inside;
-            let liar = self.last.take().unwrap_or(offset);
-            return Step::Lost { offset: liar, len: 0, prefix: None, at_end: false };
+            let previous = self.previous.take().unwrap_or(offset);
+            return ReaderStep::Lost { offset: previous, len: 0, prefix: None, at_end: false };
         }
         let prefix = RecordPrefix::read(&mut Cursor::new(rest, offset, self.endian)).ok();
         let end = self.data.len() as u64;
-        let next = self.resume(offset.saturating_add(1), end);
+        let next = self.find_plausible(offset.saturating_add(1), end);
         self.offset = next.unwrap_or(end);
-        Step::Lost { offset, len: self.offset.saturating_sub(offset), prefix, at_end: next.is_none() }
+        ReaderStep::Lost { offset, len: self.offset.saturating_sub(offset), prefix, at_end: next.is_none() }
     }
 
-    /// A record inside the one before, whose size then is a lie: nothing readable follows it, and its parts do not fill it.
-    fn swallowed(&self) -> Option<u64> {
-        let last = self.last.filter(|&last| !plausible(self.data, last, self.endian))?;
-        self.resume(last.saturating_add(RecordPrefix::SIZE), self.offset)
+    /// Offset of a record inside the previous one. The size of the previous record is wrong when no record follows it and
+    /// its parts do not fill it.
+    fn find_record_inside_previous(&self) -> Option<u64> {
+        let previous = self.previous.filter(|&previous| !is_plausible(self.data, previous, self.endian))?;
+        self.find_plausible(previous.saturating_add(RecordPrefix::SIZE), self.offset)
     }
 
-    fn resume(&self, from: u64, end: u64) -> Option<u64> {
-        (from..end).find(|&next| plausible(self.data, next, self.endian))
+    /// Offset of the first plausible record between two offsets.
+    fn find_plausible(&self, from: u64, end: u64) -> Option<u64> {
+        (from..end).find(|&next| is_plausible(self.data, next, self.endian))
     }
 }
 
 impl<'a> Iterator for Reader<'a> {
-    type Item = Step<'a>;
+    type Item = ReaderStep<'a>;
 
     #[inline]
-    fn next(&mut self) -> Option<Step<'a>> {
+    fn next(&mut self) -> Option<ReaderStep<'a>> {
         if self.offset >= self.data.len() as u64 {
             return None;
         }
-        match self.cut() {
-            Some(record) if record.prefix.id != MAGIC && self.believable(&record) => {
+        match self.split_record() {
+            Some(record) if record.prefix.id != MAGIC && self.is_accepted(&record) => {
                 self.offset = self.offset.saturating_add(u64::from(record.prefix.total_size));
                 self.index = self.index.saturating_add(1);
-                self.last = Some(record.offset);
-                Some(Step::Record(record))
+                self.previous = Some(record.offset);
+                Some(ReaderStep::Record(record))
             }
-            _ => Some(self.lost()),
+            _ => Some(self.skip_damage()),
         }
     }
 }
 
+/// Prefix and body of the record at an offset; `None` where its size does not fit the file.
 #[inline]
-fn cut(data: &[u8], offset: u64, endian: Endian) -> Option<(RecordPrefix, &[u8])> {
+fn split_record(data: &[u8], offset: u64, endian: Endian) -> Option<(RecordPrefix, &[u8])> {
     let rest = data.get(usize::try_from(offset).ok()?..)?;
     let prefix = RecordPrefix::read(&mut Cursor::new(rest, offset, endian)).ok()?;
     let body = rest.get(RecordPrefix::SIZE as usize..prefix.total_size as usize)?;
     Some((prefix, body))
 }
 
-/// Names longer than this are not believed where reading resumes; .NET's reach about a thousand bytes.
-const MAX_NAME: u64 = 4096;
+/// Largest name of a record at which reading may resume; .NET writes names of about a thousand bytes.
+const MAX_NAME_BYTES: u64 = 4096;
 
-/// Whether a record of the specification that holds together begins here: what reading resumes at after damage.
-/// Only kinds whose sizes must agree with each other count, so that code bytes and strings are not mistaken for one.
-fn plausible(data: &[u8], offset: u64, endian: Endian) -> bool {
-    let Some((prefix, body)) = cut(data, offset, endian) else { return false };
+/// Whether a consistent record of the specification begins at an offset, so that reading may resume there after damage.
+/// Only kinds whose sizes depend on each other count, so that code bytes and strings are not mistaken for a record.
+fn is_plausible(data: &[u8], offset: u64, endian: Endian) -> bool {
+    let Some((prefix, body)) = split_record(data, offset, endian) else { return false };
     let mut at = Cursor::new(body, 0, endian);
     let end = body.len() as u64;
     match RecordTag(prefix.id) {
@@ -197,7 +239,7 @@ fn plausible(data: &[u8], offset: u64, endian: Endian) -> bool {
             let Ok(load) = Load::read(&mut at) else { return false };
             let name = (at.remaining() as u64)
                 .checked_sub(load.code_size)
-                .filter(|len| (1..=MAX_NAME).contains(len));
+                .filter(|len| (1..=MAX_NAME_BYTES).contains(len));
             let name = name.and_then(|len| at.rest().get(..len as usize));
             load.code_addr != 0
                 && name

@@ -1,7 +1,7 @@
-//! The longest valid dump that can be saved: one that perf accepts and shows right.
+//! Repairs a dump: writes the longest valid dump that can be saved, which perf accepts and shows correctly.
 //!
-//! Every rule of [`rules`](super::rules) whose action says what `perfuse repair` does is done here, and each change is told by
-//! that rule's code. Records that need nothing are copied byte for byte.
+//! Implements the repairs that the actions in [`rules`](super::rules) describe, and reports each change with the code of its
+//! rule. Records without a departure are copied byte for byte.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -10,104 +10,109 @@ use perfuse_wire::{Diagnostics, Endian, Rule};
 use rustc_hash::FxHashMap;
 
 use super::consts::{JITDUMP_FLAGS_ARCH_TIMESTAMP, MAGIC, RecordTag};
-use super::index::{Code, Index, NONE, Pairing};
-use super::layout::{FileHeader, Move};
-use super::lines::{self, Habits, LineRow};
-use super::reader::{Reader, Step};
-use super::records::{DebugEntry, DebugInfo, Load, RawRecord, UnwindOrder, UnwindingInfo};
+use super::dump::JitDump;
+use super::encode;
+use super::functions::NO_INDEX;
+use super::index::{DumpIndex, LoadedCode, Pairing, RELEASE_BYTES};
+use super::layout::{self, FileHeader, Move};
+use super::lines::{self, DebugLine, LineFindings};
+use super::reader::{RawRecord, Reader, ReaderStep};
+use super::records::{DebugInfoEntry, DebugInfoRecord, LoadRecord, UnwindOrder, UnwindingInfoRecord};
 use super::rules::*;
-use super::{JitDump, encode, layout};
+use perfuse_recording::machine_endian;
 use perfuse_recording::{Change, Repaired};
-use perfuse_recording::{Recording, machine_endian};
 
 /// Writes the repaired dump.
 ///
 /// # Errors
-/// What the output says, or a record that has become larger than the format allows.
+/// When the output cannot be written, or a repaired record is larger than the format allows.
 pub fn repair(dump: &JitDump, out: &mut dyn Write) -> io::Result<Repaired> {
     let index = dump.index();
     let endian = machine_endian(index.header.elf_mach).unwrap_or(index.endian);
-    // Only the part behind the last header is of the process whose pid the file has.
+    // Only records after the last header belong to the process in that header.
     let begin = index.later_headers.last().map_or(0, |(offset, _)| *offset);
-    let mut repair = Repair {
+    let mut repair = Repairer {
         index,
-        data: dump.source(),
+        data: dump.bytes(),
         endian,
         begin,
-        renumber: renumber(index, begin),
+        renumber: has_duplicate_indices(index, begin),
         by_load: index.codes.iter().zip(0u32..).map(|(code, id)| (code.offset, id)).collect(),
         buffer: Vec::new(),
         close: None,
         done: Repaired::default(),
     };
-    repair.header();
+    repair.repair_header();
     let mut released = 0;
-    let mut reader = Reader::new(dump.source(), index.endian, index.first_record, 0);
+    let mut reader = Reader::new(dump.bytes(), index.endian, index.first_record, 0);
     while let Some(step) = reader.next() {
         match step {
-            Step::Record(record) => repair.record(&record)?,
-            Step::Header(offset, _) => {
-                repair.change(&SECOND_HEADER, offset, "what lies before it was left out")
+            ReaderStep::Record(record) => repair.repair_record(&record)?,
+            ReaderStep::Header(offset, _) => {
+                repair.change(&SECOND_HEADER, offset, "everything before it was left out")
             }
-            Step::Lost { .. } => {}
+            ReaderStep::Lost { .. } => {}
         }
         out.write_all(&repair.buffer)?;
         repair.buffer.clear();
-        if reader.offset().saturating_sub(released) > super::index::RELEASE {
-            dump.source().release(released as usize..reader.offset() as usize);
+        if reader.offset().saturating_sub(released) > RELEASE_BYTES {
+            dump.bytes().release(released as usize..reader.offset() as usize);
             released = reader.offset();
         }
     }
-    repair.end()?;
+    repair.finish()?;
     out.write_all(&repair.buffer)?;
     let mut done = repair.done;
-    done.lost = losses(dump);
+    done.lost = lost_data(dump);
     Ok(done)
 }
 
-/// What could not be saved: departures that lost data.
-fn losses(dump: &JitDump) -> Vec<perfuse_wire::Diagnostic> {
+/// The departures that lost data, which a repair cannot restore.
+fn lost_data(dump: &JitDump) -> Vec<perfuse_wire::Diagnostic> {
     let mut sink = Diagnostics::default();
-    dump.check(&mut sink);
+    super::check::check(dump, &mut sink);
     let lost: [&Rule; 6] = [&TRUNCATED, &LOST, &RECORD_SIZE, &SHORT_RECORD, &ENTRIES_MISSING, &LOST_NAMES];
     sink.into_rows().into_iter().filter(|row| lost.contains(&row.rule)).collect()
 }
 
-/// Whether code has to be numbered anew: an index that two pieces of code have.
-fn renumber(index: &Index, begin: u64) -> bool {
+/// Whether two pieces of code have the same `code_index`, so that all code must be renumbered.
+fn has_duplicate_indices(index: &DumpIndex, begin: u64) -> bool {
     let mut seen = HashSet::new();
     !index.codes.iter().filter(|code| code.offset >= begin).all(|code| seen.insert(code.code_index))
 }
 
-struct Repair<'a> {
-    index: &'a Index,
+/// A repair in progress.
+struct Repairer<'a> {
+    index: &'a DumpIndex,
     data: &'a [u8],
     endian: Endian,
+    /// Offset from which records are written.
     begin: u64,
     renumber: bool,
+    /// Index of code by the offset of its load.
     by_load: FxHashMap<u64, u32>,
     buffer: Vec<u8>,
-    /// Time of the JIT_CODE_CLOSE to be written last.
+    /// Time stamp of the JIT_CODE_CLOSE, which is written last.
     close: Option<u64>,
     done: Repaired,
 }
 
-impl<'a> Repair<'a> {
+impl<'a> Repairer<'a> {
     fn change(&mut self, rule: &'static Rule, offset: u64, message: impl Into<String>) {
         self.done.changes.push(Change { rule, offset, message: message.into() });
     }
 
-    fn header(&mut self) {
+    fn repair_header(&mut self) {
         let mut header = self.index.later_headers.last().map_or(self.index.header, |(_, header)| *header);
         if header.version != 1 {
-            self.change(&VERSION, 4, format!("version {} is 1", header.version));
+            self.change(&VERSION, 4, format!("version {} set to 1", header.version));
         }
         if u64::from(header.total_size) != FileHeader::SIZE {
-            self.change(&HEADER_SIZE, 8, format!("header size {} is 40", header.total_size));
+            self.change(&HEADER_SIZE, 8, format!("header size {} set to 40", header.total_size));
         }
         if header.flags & !JITDUMP_FLAGS_ARCH_TIMESTAMP != 0 {
-            // Garbage says nothing about the clock either.
-            self.change(&RESERVED_FLAGS, 32, format!("flags {:#x} are 0", header.flags));
+            // The clock flag among undefined flags is undefined too.
+            self.change(&RESERVED_FLAGS, 32, format!("flags {:#x} set to 0", header.flags));
             header.flags = 0;
         }
         header.version = 1;
@@ -116,16 +121,16 @@ impl<'a> Repair<'a> {
         header.write(&mut self.buffer, self.endian);
     }
 
-    fn record(&mut self, record: &RawRecord<'a>) -> io::Result<()> {
+    fn repair_record(&mut self, record: &RawRecord<'a>) -> io::Result<()> {
         self.done.records_in = self.done.records_in.saturating_add(1);
         if record.offset < self.begin {
             return Ok(());
         }
         match record.tag() {
-            RecordTag::JIT_CODE_LOAD => self.load(record),
-            RecordTag::JIT_CODE_MOVE => self.moved(record),
-            RecordTag::JIT_CODE_DEBUG_INFO => self.debug_record(record),
-            RecordTag::JIT_CODE_UNWINDING_INFO => self.unwinding(record),
+            RecordTag::JIT_CODE_LOAD => self.repair_load(record),
+            RecordTag::JIT_CODE_MOVE => self.repair_move(record),
+            RecordTag::JIT_CODE_DEBUG_INFO => self.report_debug_record(record),
+            RecordTag::JIT_CODE_UNWINDING_INFO => self.repair_unwinding(record),
             RecordTag::JIT_CODE_CLOSE => {
                 let at = record.offset.saturating_add(u64::from(record.prefix.total_size));
                 if at < self.data.len() as u64 {
@@ -147,20 +152,20 @@ impl<'a> Repair<'a> {
         encode::record(tag, timestamp, body, self.endian, &mut self.buffer).map_err(io::Error::other)
     }
 
-    fn load(&mut self, record: &RawRecord<'a>) -> io::Result<()> {
+    fn repair_load(&mut self, record: &RawRecord<'a>) -> io::Result<()> {
         let id = self.by_load.get(&record.offset).copied();
         let Some((id, code)) = id.and_then(|id| Some((id, *self.index.codes.get(id as usize)?))) else {
             self.change(&SHORT_RECORD, record.offset, "left out");
             return Ok(());
         };
-        self.debug_of(&code)?;
-        let Ok(mut load) = Load::decode(record.cursor()) else { return Ok(()) };
+        self.write_debug_record(&code)?;
+        let Ok(mut load) = LoadRecord::decode(record.cursor()) else { return Ok(()) };
         if !load.name_terminated {
-            self.change(&NAME_END, record.offset, "the name was ended");
+            self.change(&NAME_END, record.offset, "a NUL was added to the name");
             load.name_terminated = true;
         }
         if load.fixed.code_size != load.code.len() as u64 {
-            let message = format!("code_size {} is {}", load.fixed.code_size, load.code.len());
+            let message = format!("code_size {} set to {}", load.fixed.code_size, load.code.len());
             self.change(&CODE_SIZE, record.offset, message);
             load.fixed.code_size = load.code.len() as u64;
         }
@@ -173,16 +178,20 @@ impl<'a> Repair<'a> {
             load.wide_tid = false;
         }
         if self.renumber {
-            self.change(&CODE_INDEX, record.offset, format!("code_index {} is {id}", load.fixed.code_index));
+            self.change(
+                &CODE_INDEX,
+                record.offset,
+                format!("code_index {} set to {id}", load.fixed.code_index),
+            );
             load.fixed.code_index = u64::from(id);
         }
         let body = load.encode(self.endian);
         self.write(record.tag(), record.prefix.timestamp, &body)
     }
 
-    fn moved(&mut self, record: &RawRecord<'_>) -> io::Result<()> {
-        let followed = self.index.moves.binary_search_by_key(&record.offset, |moved| moved.offset);
-        let moved = followed.ok().and_then(|at| self.index.moves.get(at));
+    fn repair_move(&mut self, record: &RawRecord<'_>) -> io::Result<()> {
+        let found = self.index.moves.binary_search_by_key(&record.offset, |moved| moved.offset);
+        let moved = found.ok().and_then(|at| self.index.moves.get(at));
         match (moved, Move::read(&mut record.cursor())) {
             (Some(moved), Ok(mut fixed)) => {
                 if self.renumber {
@@ -203,19 +212,19 @@ impl<'a> Repair<'a> {
         }
     }
 
-    /// Debug records are written with their code; those of none are left out.
-    fn debug_record(&mut self, record: &RawRecord<'_>) -> io::Result<()> {
-        let abouts = &self.index.abouts;
-        let about = abouts
-            .binary_search_by_key(&record.offset, |about| about.offset)
+    /// Reports the changes to the position of a debug record. It is written before its code, or left out without code.
+    fn report_debug_record(&mut self, record: &RawRecord<'_>) -> io::Result<()> {
+        let records = &self.index.debug_records;
+        let debug = records
+            .binary_search_by_key(&record.offset, |debug| debug.offset)
             .ok()
-            .and_then(|at| abouts.get(at));
-        match about.map(|about| about.pairing) {
+            .and_then(|at| records.get(at));
+        match debug.map(|debug| debug.pairing) {
             Some(Pairing::Next) => {}
             Some(Pairing::Address | Pairing::OrderOnly) => {
-                self.change(&BATCHED, record.offset, "put before its code")
+                self.change(&BATCHED, record.offset, "moved before its code")
             }
-            Some(Pairing::Before) => self.change(&DEBUG_AFTER, record.offset, "put before its code"),
+            Some(Pairing::Before) => self.change(&DEBUG_AFTER, record.offset, "moved before its code"),
             Some(Pairing::Orphan) => self.change(&DEBUG_ORPHAN, record.offset, "left out"),
             Some(Pairing::Replaced) => self.change(&DEBUG_REPLACED, record.offset, "left out"),
             None => self.change(&SHORT_RECORD, record.offset, "left out"),
@@ -223,42 +232,43 @@ impl<'a> Repair<'a> {
         Ok(())
     }
 
-    fn debug_of(&mut self, code: &Code) -> io::Result<()> {
-        if code.debug == NONE {
+    /// Writes the debug record of a piece of code, repaired where needed.
+    fn write_debug_record(&mut self, code: &LoadedCode) -> io::Result<()> {
+        if code.debug == NO_INDEX {
             return Ok(());
         }
         let index = self.index;
-        let Some((about, info)) = index.debug_info(self.data, code) else { return Ok(()) };
-        let Some(record) = index.record_at(self.data, about.offset, about.index) else { return Ok(()) };
+        let Some((debug, info)) = index.debug_info(self.data, code) else { return Ok(()) };
+        let Some(record) = index.record_at(self.data, debug.offset, debug.index) else { return Ok(()) };
         let mut rows = Vec::new();
-        let target = index.target(code);
-        let habits = lines::decode(&info, &target, &mut rows);
-        let body = if self.needs_rewriting(&habits) || about.code_addr != code.start {
-            self.tell_lines(about.offset, &habits);
-            self.rewritten(code, &rows)?
+        let findings = lines::decode(&info, &index.described_code(code), &mut rows);
+        let body = if self.needs_rewriting(&findings) || debug.code_addr != code.start {
+            self.report_lines(debug.offset, &findings);
+            self.encode_lines(code, &rows)?
         } else if self.endian == index.endian {
             record.body.to_vec()
         } else {
-            DebugInfo::encode(&info, self.endian)
+            DebugInfoRecord::encode(&info, self.endian)
         };
         self.write(RecordTag::JIT_CODE_DEBUG_INFO, record.prefix.timestamp, &body)
     }
 
-    fn needs_rewriting(&self, habits: &Habits) -> bool {
+    fn needs_rewriting(&self, findings: &LineFindings) -> bool {
         self.index.skew > 0
-            || habits.restored > 0
-            || habits.unrestored > 0
-            || habits.constant_stride
-            || habits.missing > 0
-            || habits.unsorted
-            || habits.past > 0
-            || habits.padding > 7
+            || findings.restored > 0
+            || findings.unrestored > 0
+            || findings.constant_stride
+            || findings.missing > 0
+            || findings.unsorted
+            || findings.past > 0
+            || findings.padding > 7
     }
 
-    fn rewritten(&self, code: &Code, rows: &[LineRow<'_>]) -> io::Result<Vec<u8>> {
-        let entries: Vec<DebugEntry<'_>> = rows
+    /// Encodes a debug record from decoded lines.
+    fn encode_lines(&self, code: &LoadedCode, rows: &[DebugLine<'_>]) -> io::Result<Vec<u8>> {
+        let entries: Vec<DebugInfoEntry<'_>> = rows
             .iter()
-            .map(|row| DebugEntry {
+            .map(|row| DebugInfoEntry {
                 fixed: layout::DebugEntry {
                     code_addr: code.start.wrapping_add(row.code_offset),
                     line: row.line,
@@ -270,27 +280,27 @@ impl<'a> Repair<'a> {
         encode::debug_info(code.start, &entries, false, self.endian).map_err(io::Error::other)
     }
 
-    fn tell_lines(&mut self, offset: u64, habits: &Habits) {
+    fn report_lines(&mut self, offset: u64, findings: &LineFindings) {
         if self.index.skew > 0 {
             let skew = self.index.skew;
-            self.change(&SKEW, offset, format!("{skew:#x} taken off {} addresses", habits.entries));
+            self.change(&SKEW, offset, format!("{skew:#x} subtracted from {} addresses", findings.entries));
         }
-        if habits.restored > 0 {
-            self.change(&CORRUPT_NAMES, offset, format!("{} names restored", habits.restored));
+        if findings.restored > 0 {
+            self.change(&CORRUPT_NAMES, offset, format!("{} names restored", findings.restored));
         }
-        if habits.missing > 0 {
-            self.change(&ENTRIES_MISSING, offset, format!("nr_entry is {}", habits.entries));
+        if findings.missing > 0 {
+            self.change(&ENTRIES_MISSING, offset, format!("nr_entry set to {}", findings.entries));
         }
-        if habits.unsorted {
+        if findings.unsorted {
             self.change(&UNSORTED, offset, "sorted by address");
         }
-        if habits.past > 0 {
-            self.change(&PAST_CODE, offset, format!("{} entries left out", habits.past));
+        if findings.past > 0 {
+            self.change(&PAST_CODE, offset, format!("{} entries left out", findings.past));
         }
     }
 
-    fn unwinding(&mut self, record: &RawRecord<'_>) -> io::Result<()> {
-        let Ok(mut info) = UnwindingInfo::decode(record.cursor()) else {
+    fn repair_unwinding(&mut self, record: &RawRecord<'_>) -> io::Result<()> {
+        let Ok(mut info) = UnwindingInfoRecord::decode(record.cursor()) else {
             self.change(&SHORT_RECORD, record.offset, "left out");
             return Ok(());
         };
@@ -304,25 +314,25 @@ impl<'a> Repair<'a> {
         let (header, frame) = info.parts();
         let reordered = [frame, header].concat();
         if info.order() == UnwindOrder::HeaderFirst && !frame.is_empty() {
-            self.change(&HEADER_FIRST, record.offset, ".eh_frame put first");
+            self.change(&HEADER_FIRST, record.offset, ".eh_frame moved to the front");
             info.data = &reordered;
         }
         let body = info.encode(self.endian);
         self.write(record.tag(), record.prefix.timestamp, &body)
     }
 
-    fn end(&mut self) -> io::Result<()> {
-        for loss in &self.index.losses {
-            let rule: &'static Rule = match loss.prefix {
+    fn finish(&mut self) -> io::Result<()> {
+        for lost in &self.index.lost {
+            let rule: &'static Rule = match lost.prefix {
                 Some(prefix) if prefix.total_size < 16 => &RECORD_SIZE,
-                _ if loss.at_end => &TRUNCATED,
+                _ if lost.at_end => &TRUNCATED,
                 _ => &LOST,
             };
-            let message = match loss.len {
-                0 => "the record ends where the next one begins".to_owned(),
+            let message = match lost.len {
+                0 => "the record was shortened to the start of the next one".to_owned(),
                 len => format!("{len} bytes left out"),
             };
-            self.done.changes.push(Change { rule, offset: loss.offset, message });
+            self.done.changes.push(Change { rule, offset: lost.offset, message });
         }
         match self.close {
             Some(timestamp) => self.write(RecordTag::JIT_CODE_CLOSE, timestamp, &[]),

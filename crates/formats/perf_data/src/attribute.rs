@@ -1,4 +1,4 @@
-//! What each recorded event is and how its records lie: everything a body is decoded by.
+//! Recorded events: their attributes, ids and names, and the layout of their records.
 
 use linux_perf_event_reader::constants as abi;
 use perfuse_wire::{Cursor, Endian};
@@ -7,45 +7,45 @@ use rustc_hash::FxHashMap;
 use super::consts::{RecordType, event_name};
 use super::layout::EventAttr;
 
-/// `PERF_FORMAT_LOST`: counter values end with the number of lost samples.
+/// `PERF_FORMAT_LOST`: each counter value is followed by the number of lost samples.
 const FORMAT_LOST: u64 = 1 << 4;
-/// `PERF_SAMPLE_BRANCH_COUNTERS`: branch stacks end with a word of counters a branch.
+/// `PERF_SAMPLE_BRANCH_COUNTERS`: branch stacks end with one word of counters for each branch.
 const BRANCH_COUNTERS: u64 = 1 << 19;
 
-/// One event of the recording: its `perf_event_attr`, its ids, its name.
+/// A recorded event: its `perf_event_attr`, its ids and its name.
 #[derive(Clone, Debug)]
-pub struct Attribute {
-    /// Its fields, 0 where the writer's structure was shorter.
+pub struct EventAttribute {
+    /// The fields; those that the writer's shorter structure does not contain are 0.
     pub fields: EventAttr,
-    /// The structure as written, for a copy.
+    /// The structure as written.
     pub bytes: Vec<u8>,
-    /// Ids its records carry, one for each processor or task.
+    /// Ids in its records, one for each processor or task.
     pub ids: Vec<u64>,
-    /// Name the file gives it, else perf's name for its type.
+    /// Name in the file; without one, perf's name for its type.
     pub name: String,
-    /// Where things lie in its records.
-    pub shape: Shape,
+    /// Layout of its records.
+    pub layout: EventRecordLayout,
 }
 
-impl Attribute {
-    /// Reads a `perf_event_attr` of any size; shorter ones are those of older kernels.
+impl EventAttribute {
+    /// Reads a `perf_event_attr` of any size; older kernels have shorter ones.
     #[must_use]
     pub fn new(bytes: &[u8], ids: Vec<u64>, endian: Endian) -> Option<Self> {
         let mut whole = [0; EventAttr::SIZE as usize];
-        let known = bytes.len().min(whole.len());
-        whole.get_mut(..known)?.copy_from_slice(bytes.get(..known)?);
+        let len = bytes.len().min(whole.len());
+        whole.get_mut(..len)?.copy_from_slice(bytes.get(..len)?);
         let fields = EventAttr::read(&mut Cursor::new(&whole, 0, endian)).ok()?;
         let name = event_name(fields.type_, fields.config);
-        Some(Self { fields, bytes: bytes.to_vec(), ids, name, shape: Shape::new(&fields) })
+        Some(Self { fields, bytes: bytes.to_vec(), ids, name, layout: EventRecordLayout::new(&fields) })
     }
 
-    /// The clock of its time stamps, where it was chosen.
+    /// The clock of its time stamps; `None` for perf's default clock.
     #[must_use]
     pub fn clockid(&self) -> Option<i32> {
         (self.fields.flags & abi::ATTR_FLAG_BIT_USE_CLOCKID != 0).then_some(self.fields.clockid)
     }
 
-    /// Events a sample stands for, where the sample does not say.
+    /// Number of events that a sample without a period represents.
     #[must_use]
     pub fn fixed_period(&self) -> u64 {
         match self.fields.flags & abi::ATTR_FLAG_BIT_FREQ {
@@ -55,32 +55,33 @@ impl Attribute {
     }
 }
 
-/// Offsets that follow from an attribute, so that a pass over records decodes no more than it needs.
+/// Layout of the records of an event: offsets of fields, so that a pass decodes only the fields that it needs.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub struct EventRecordLayout {
     /// `PERF_SAMPLE_*` bits.
     pub sample_type: u64,
     /// `PERF_FORMAT_*` bits.
     pub read_format: u64,
-    /// Whether branch stacks have the hardware index, and a word of counters a branch.
+    /// Whether branch stacks contain the hardware index, and whether they contain counters.
     pub branch: (bool, bool),
-    /// Registers in a set of user registers, and in one taken at the interrupt.
+    /// Number of user registers in a sample, and of registers at the interrupt.
     pub num_regs: (u32, u32),
     /// Size of the sample id at the end of records other than samples.
     pub sample_id_bytes: usize,
-    time: Place,
-    id: Place,
+    time: FieldOffset,
+    id: FieldOffset,
+    /// Offset of the process id in a sample.
     pid: Option<usize>,
 }
 
-/// Where a field is: from the start of a sample, and from the end of any other record.
+/// Offset of a field from the start of a sample, and from the end of other records.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct FieldOffset {
     in_sample: Option<usize>,
     from_end: Option<usize>,
 }
 
-impl Shape {
+impl EventRecordLayout {
     fn new(attr: &EventAttr) -> Self {
         use abi::{
             PERF_SAMPLE_ADDR as ADDR, PERF_SAMPLE_CPU as CPU, PERF_SAMPLE_ID as ID,
@@ -88,27 +89,30 @@ impl Shape {
             PERF_SAMPLE_TID as TID, PERF_SAMPLE_TIME as TIME,
         };
         let has = |bit: u64| attr.sample_type & bit != 0;
-        // Every one of these fields is eight bytes.
+        // Each of these fields has eight bytes.
         let bytes_of = |bits: u64| (attr.sample_type & bits).count_ones().saturating_mul(8) as usize;
         let sample_id_all = attr.flags & abi::ATTR_FLAG_BIT_SAMPLE_ID_ALL != 0;
         let after_time = TIME | ID | STREAM_ID | CPU | IDENTIFIER;
         let id = if has(IDENTIFIER) {
-            Place { in_sample: Some(0), from_end: Some(8) }
+            FieldOffset { in_sample: Some(0), from_end: Some(8) }
         } else if has(ID) {
-            Place {
+            FieldOffset {
                 in_sample: Some(bytes_of(IP | TID | TIME | ADDR)),
                 from_end: Some(bytes_of(ID | STREAM_ID | CPU)),
             }
         } else {
-            Place::default()
+            FieldOffset::default()
         };
         let time = if has(TIME) {
-            Place { in_sample: Some(bytes_of(IDENTIFIER | IP | TID)), from_end: Some(bytes_of(after_time)) }
+            FieldOffset {
+                in_sample: Some(bytes_of(IDENTIFIER | IP | TID)),
+                from_end: Some(bytes_of(after_time)),
+            }
         } else {
-            Place::default()
+            FieldOffset::default()
         };
         let with_trailer =
-            |place: Place| Place { from_end: place.from_end.filter(|_| sample_id_all), ..place };
+            |field: FieldOffset| FieldOffset { from_end: field.from_end.filter(|_| sample_id_all), ..field };
         Self {
             sample_type: attr.sample_type,
             read_format: attr.read_format,
@@ -124,46 +128,46 @@ impl Shape {
         }
     }
 
-    /// Whether samples hold this.
+    /// Whether samples contain a field.
     #[must_use]
     #[inline]
     pub fn has(&self, bit: u64) -> bool {
         self.sample_type & bit != 0
     }
 
-    /// Whether samples have a time.
+    /// Whether samples contain a time.
     #[must_use]
     pub fn has_time(&self) -> bool {
         self.time.in_sample.is_some()
     }
 
-    /// Words of one counter value, and whether values come in groups.
+    /// Layout of counter values in a sample.
     #[must_use]
-    pub fn read_values(&self) -> ReadValues {
+    pub fn counters(&self) -> CounterLayout {
         let has = |bit: u64| usize::from(self.read_format & bit != 0);
-        ReadValues {
+        CounterLayout {
             group: has(abi::PERF_FORMAT_GROUP) != 0,
-            times: has(abi::PERF_FORMAT_TOTAL_TIME_ENABLED)
+            num_times: has(abi::PERF_FORMAT_TOTAL_TIME_ENABLED)
                 .saturating_add(has(abi::PERF_FORMAT_TOTAL_TIME_RUNNING)),
-            with_value: has(abi::PERF_FORMAT_ID).saturating_add(has(FORMAT_LOST)),
+            num_extra_words: has(abi::PERF_FORMAT_ID).saturating_add(has(FORMAT_LOST)),
         }
     }
 
-    /// Time of a record of the kernel's.
+    /// Time of a record of the kernel.
     #[must_use]
     #[inline]
     pub fn time(&self, record_type: RecordType, body: &[u8], endian: Endian) -> Option<u64> {
         self.time.word(record_type, body, endian)
     }
 
-    /// Event id of a record of the kernel's.
+    /// Event id of a record of the kernel.
     #[must_use]
     #[inline]
     pub fn id(&self, record_type: RecordType, body: &[u8], endian: Endian) -> Option<u64> {
         self.id.word(record_type, body, endian)
     }
 
-    /// Process a sample was taken in.
+    /// Process id of a sample.
     #[must_use]
     #[inline]
     pub fn sample_pid(&self, body: &[u8], endian: Endian) -> Option<i32> {
@@ -171,18 +175,19 @@ impl Shape {
     }
 }
 
-/// How counter values lie in a sample.
+/// Layout of counter values in a sample.
 #[derive(Clone, Copy, Debug)]
-pub struct ReadValues {
-    /// Whether a count of values comes first.
+pub struct CounterLayout {
+    /// Whether the number of values precedes them.
     pub group: bool,
-    /// Words of time.
-    pub times: usize,
-    /// Words that come with each value.
-    pub with_value: usize,
+    /// Number of words of times.
+    pub num_times: usize,
+    /// Number of words after each value.
+    pub num_extra_words: usize,
 }
 
-impl Place {
+impl FieldOffset {
+    /// Reads the field.
     #[inline]
     fn word(self, record_type: RecordType, body: &[u8], endian: Endian) -> Option<u64> {
         let start = match record_type {
@@ -193,54 +198,54 @@ impl Place {
     }
 }
 
-/// The events of a recording; the index of one is how records refer to it here.
+/// The events of a recording, by index.
 #[derive(Clone, Debug, Default)]
 pub struct Attributes {
-    list: Vec<Attribute>,
+    list: Vec<EventAttribute>,
     by_id: FxHashMap<u64, usize>,
 }
 
 impl Attributes {
-    /// Adds one.
-    pub fn push(&mut self, attribute: Attribute) {
+    /// Adds an event.
+    pub fn push(&mut self, attribute: EventAttribute) {
         for &id in &attribute.ids {
             self.by_id.insert(id, self.list.len());
         }
         self.list.push(attribute);
     }
 
-    /// All, in the order of the file.
+    /// All events, in file order.
     #[must_use]
-    pub fn list(&self) -> &[Attribute] {
+    pub fn list(&self) -> &[EventAttribute] {
         &self.list
     }
 
-    /// Names the event that has this id.
+    /// Sets the name of the event with an id.
     pub fn rename(&mut self, id: u64, name: &str) {
         if let Some(attribute) = self.by_id.get(&id).and_then(|&index| self.list.get_mut(index)) {
             name.clone_into(&mut attribute.name);
         }
     }
 
-    /// Names the event at that index.
+    /// Sets the name of the event at an index.
     pub fn rename_at(&mut self, index: usize, name: &str) {
         if let Some(attribute) = self.list.get_mut(index) {
             name.clone_into(&mut attribute.name);
         }
     }
 
-    /// The event a record of the kernel's belongs to, and whether that is certain.
+    /// Index of the event of a record of the kernel, and whether its id is known.
     ///
-    /// perf asks every attribute of a recording for its id in the same place, so the first one says where it is. Records
-    /// that perf synthesizes carry id 0 and belong to the first.
+    /// All events of a recording have the id at the same offset, so that the first one determines it. Records that perf
+    /// synthesizes have id 0 and belong to the first event.
     #[must_use]
     #[inline]
-    pub fn of(&self, record_type: RecordType, body: &[u8], endian: Endian) -> Option<(usize, bool)> {
+    pub fn find(&self, record_type: RecordType, body: &[u8], endian: Endian) -> Option<(usize, bool)> {
         let first = self.list.first()?;
         if self.list.len() == 1 {
             return Some((0, true));
         }
-        match first.shape.id(record_type, body, endian) {
+        match first.layout.id(record_type, body, endian) {
             Some(id) => match self.by_id.get(&id) {
                 Some(&index) => Some((index, true)),
                 None => Some((0, id == 0)),

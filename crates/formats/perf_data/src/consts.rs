@@ -1,4 +1,4 @@
-//! Numbers of perf.data, by the names the kernel and perf give them.
+//! Constants of perf.data, with the names of the kernel and of perf.
 
 use std::borrow::Cow;
 
@@ -8,35 +8,35 @@ use linux_perf_event_reader::constants as abi;
 pub const MAGIC_LITTLE: &[u8; 8] = b"PERFILE2";
 /// First eight bytes of a big-endian file.
 pub const MAGIC_BIG: &[u8; 8] = b"2ELIFREP";
-/// `perf_file_header.size` of a pipe-mode stream, whose header ends there.
+/// `perf_file_header.size` of a pipe-mode stream, whose header has only two fields.
 pub const PIPE_HEADER_BYTES: u64 = 16;
 
-/// Records of this type and above are perf's own; below, the kernel's.
+/// Smallest type of records that perf writes; the kernel writes those below.
 pub const USER_TYPE_START: u32 = abi::PERF_RECORD_USER_TYPE_START;
 
 /// Bits of `perf_event_header.misc`.
 pub mod misc {
     use super::abi;
 
-    /// Which bits say where the processor was.
+    /// Bits of the processor mode.
     pub const CPUMODE_MASK: u16 = abi::PERF_RECORD_MISC_CPUMODE_MASK;
-    /// In the kernel.
+    /// Kernel mode.
     pub const KERNEL: u16 = abi::PERF_RECORD_MISC_KERNEL;
-    /// In user code.
+    /// User mode.
     pub const USER: u16 = abi::PERF_RECORD_MISC_USER;
-    /// In a guest's kernel.
+    /// Kernel mode of a guest.
     pub const GUEST_KERNEL: u16 = abi::PERF_RECORD_MISC_GUEST_KERNEL;
     /// MMAP: not executable.
     pub const MMAP_DATA: u16 = abi::PERF_RECORD_MISC_MMAP_DATA;
-    /// COMM: by exec.
+    /// COMM: the name is from exec.
     pub const COMM_EXEC: u16 = abi::PERF_RECORD_MISC_COMM_EXEC;
-    /// MMAP2: a build id in the place of the inode.
+    /// MMAP2: a build id instead of the inode.
     pub const MMAP_BUILD_ID: u16 = abi::PERF_RECORD_MISC_MMAP_BUILD_ID;
-    /// HEADER_BUILD_ID: byte 20 holds the length of the id.
+    /// HEADER_BUILD_ID: byte 20 contains the length of the id.
     pub const BUILD_ID_SIZE: u16 = abi::PERF_RECORD_MISC_BUILD_ID_SIZE;
 }
 
-/// Type of a record, as the file has it: any number may occur.
+/// Type of a record. Numbers without a name may occur.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordType(pub u32);
 
@@ -45,7 +45,7 @@ macro_rules! record_types {
         impl RecordType {
             $(#[doc = $doc] pub const $name: Self = Self($value);)+
 
-            /// The name perf and the kernel give it, where they do.
+            /// Name of the kernel or of perf; `None` for other numbers.
             #[must_use]
             pub fn known_name(self) -> Option<&'static str> {
                 match self.0 {
@@ -58,53 +58,53 @@ macro_rules! record_types {
 }
 
 record_types! {
-    MMAP = 1, "A mapping, executable unless `misc` says it is data.";
-    LOST = 2, "Records the kernel had no room for.";
-    COMM = 3, "A thread got a name.";
-    EXIT = 4, "A thread ended.";
-    THROTTLE = 5, "An event was stopped for taking too many samples.";
-    UNTHROTTLE = 6, "A throttled event goes on.";
-    FORK = 7, "A thread or process began.";
-    READ = 8, "Counter values of a task that ended.";
+    MMAP = 1, "A mapping, executable unless `misc` has `MMAP_DATA`.";
+    LOST = 2, "Records for which the kernel had no space.";
+    COMM = 3, "A thread gets a name.";
+    EXIT = 4, "A thread ends.";
+    THROTTLE = 5, "An event is stopped because of too many samples.";
+    UNTHROTTLE = 6, "A throttled event continues.";
+    FORK = 7, "A thread or process starts.";
+    READ = 8, "Counter values of a task that ends.";
     SAMPLE = 9, "A sample.";
-    MMAP2 = 10, "A mapping with its file's identity and protection.";
+    MMAP2 = 10, "A mapping with the identity of its file and its protection.";
     AUX = 11, "New data in the AUX area.";
-    ITRACE_START = 12, "Instruction tracing began.";
-    LOST_SAMPLES = 13, "Samples the hardware or the kernel dropped.";
+    ITRACE_START = 12, "Instruction tracing starts.";
+    LOST_SAMPLES = 13, "Samples that the hardware or the kernel dropped.";
     SWITCH = 14, "A context switch of the recorded task.";
     SWITCH_CPU_WIDE = 15, "A context switch on a recorded processor.";
-    NAMESPACES = 16, "The namespaces a task is in.";
-    KSYMBOL = 17, "Kernel code came or went.";
-    BPF_EVENT = 18, "A BPF program was loaded or unloaded.";
+    NAMESPACES = 16, "The namespaces of a task.";
+    KSYMBOL = 17, "Kernel code is added or removed.";
+    BPF_EVENT = 18, "A BPF program is loaded or unloaded.";
     CGROUP = 19, "The path of a control group.";
-    TEXT_POKE = 20, "Kernel code was changed.";
-    AUX_OUTPUT_HW_ID = 21, "Which hardware id an AUX output event has.";
-    CALLCHAIN_DEFERRED = 22, "The user part of a call chain, taken when the task left the kernel.";
+    TEXT_POKE = 20, "Kernel code is changed.";
+    AUX_OUTPUT_HW_ID = 21, "Hardware id of an AUX output event.";
+    CALLCHAIN_DEFERRED = 22, "The user part of a call chain, recorded when the task leaves the kernel.";
     HEADER_ATTR = 64, "Pipe mode: an event attribute and its ids.";
     HEADER_EVENT_TYPE = 65, "Name of an event; no longer written.";
     HEADER_TRACING_DATA = 66, "Pipe mode: tracepoint formats, which follow the record.";
     HEADER_BUILD_ID = 67, "Build id of a file.";
-    FINISHED_ROUND = 68, "What follows is no older than what was before the previous such record.";
-    ID_INDEX = 69, "Which processor and task each event id belongs to.";
-    AUXTRACE_INFO = 70, "Which tracer the AUX data is from.";
+    FINISHED_ROUND = 68, "Later records are not older than the records before the previous such record.";
+    ID_INDEX = 69, "Processor and task of each event id.";
+    AUXTRACE_INFO = 70, "Tracer of the AUX data.";
     AUXTRACE = 71, "AUX data, which follows the record.";
     AUXTRACE_ERROR = 72, "AUX data that could not be decoded.";
-    THREAD_MAP = 73, "Threads that were recorded.";
-    CPU_MAP = 74, "Processors that were recorded.";
-    STAT_CONFIG = 75, "How `perf stat record` was asked.";
+    THREAD_MAP = 73, "Recorded threads.";
+    CPU_MAP = 74, "Recorded processors.";
+    STAT_CONFIG = 75, "Configuration of `perf stat record`.";
     STAT = 76, "A counter value.";
     STAT_ROUND = 77, "End of a round of counter values.";
     EVENT_UPDATE = 78, "Unit, scale, name or processors of an event.";
-    TIME_CONV = 79, "How to turn processor time stamps into nanoseconds.";
+    TIME_CONV = 79, "Conversion of processor time stamps to nanoseconds.";
     HEADER_FEATURE = 80, "Pipe mode: a feature section.";
-    COMPRESSED = 81, "Records packed with zstd.";
-    FINISHED_INIT = 82, "Everything that existed before the recording has been told.";
-    COMPRESSED2 = 83, "Records packed with zstd, padded to 8 bytes.";
+    COMPRESSED = 81, "Records compressed with zstd.";
+    FINISHED_INIT = 82, "All state from before the recording has been written.";
+    COMPRESSED2 = 83, "Records compressed with zstd, padded to 8 bytes.";
     BPF_METADATA = 84, "Variables of a BPF program.";
 }
 
 impl RecordType {
-    /// Its name, or `Unknown RecordTag N`.
+    /// Name, or `Unknown RecordTag N`.
     #[must_use]
     pub fn name(self) -> Cow<'static, str> {
         match self.known_name() {
@@ -113,20 +113,20 @@ impl RecordType {
         }
     }
 
-    /// Whether perf wrote it, not the kernel: such a record has no time and no sample id.
+    /// Whether perf writes it, not the kernel. Such a record has no time and no sample id.
     #[must_use]
     pub fn is_user(self) -> bool {
         self.0 >= USER_TYPE_START
     }
 
-    /// Whether other records are packed in it.
+    /// Whether it contains compressed records.
     #[must_use]
     pub fn is_compressed(self) -> bool {
         matches!(self, Self::COMPRESSED | Self::COMPRESSED2)
     }
 }
 
-/// Name perf prints for an event that the file gives no name.
+/// perf's name for an event that has no name in the file.
 #[must_use]
 pub fn event_name(type_: u32, config: u64) -> String {
     const HARDWARE: [&str; 10] = [
@@ -155,16 +155,16 @@ pub fn event_name(type_: u32, config: u64) -> String {
         "bpf-output",
         "cgroup-switches",
     ];
-    let named = |names: &[&'static str], number: u64| {
+    let find_name = |names: &[&'static str], number: u64| {
         usize::try_from(number).ok().and_then(|index| names.get(index).copied())
     };
-    let known = match type_ {
+    let name = match type_ {
         // The upper half selects a PMU on hybrid machines.
-        abi::PERF_TYPE_HARDWARE => named(&HARDWARE, config & 0xffff_ffff),
-        abi::PERF_TYPE_SOFTWARE => named(&SOFTWARE, config),
+        abi::PERF_TYPE_HARDWARE => find_name(&HARDWARE, config & 0xffff_ffff),
+        abi::PERF_TYPE_SOFTWARE => find_name(&SOFTWARE, config),
         _ => None,
     };
-    match (known, type_) {
+    match (name, type_) {
         (Some(name), _) => name.to_owned(),
         (None, abi::PERF_TYPE_TRACEPOINT) => format!("tracepoint {config}"),
         (None, abi::PERF_TYPE_RAW) => format!("raw {config:#x}"),
@@ -172,7 +172,7 @@ pub fn event_name(type_: u32, config: u64) -> String {
     }
 }
 
-/// Word for a `clockid_t`, as the `clocks` table spells it.
+/// Name of a `clockid_t` in the `clocks` table.
 #[must_use]
 pub fn clock_name(clockid: i32) -> &'static str {
     match clockid {

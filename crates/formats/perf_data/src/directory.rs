@@ -12,20 +12,20 @@ use perfuse_wire::Endian;
 
 use super::consts::{MAGIC_BIG, MAGIC_LITTLE, PIPE_HEADER_BYTES};
 use super::layout::{FileHeader, Section};
-use super::reader::{Cut, cut};
+use super::record::{RecordsEnd, read_record};
 
 /// Name of the file with the header.
 pub const MAIN_FILE: &str = "data";
 /// Offset of the position and size of the records in the header.
 const DATA_SECTION_OFFSET: usize = 40;
 
-/// Reads a directory as one source. A record that is cut in a stream is placed at the end, where reading reports it.
+/// Reads a directory as one source. An incomplete record of a stream is placed at the end, where reading reports it.
 ///
 /// # Errors
 /// `InvalidData` where `data` has no complete header, and errors of the file system.
 pub fn read(directory: &Path) -> io::Result<Source> {
     let main = open(&directory.join(MAIN_FILE))?;
-    let header = Header::read(&main).ok_or_else(|| {
+    let header = DirectoryHeader::read(&main).ok_or_else(|| {
         let message = format!("{MAIN_FILE} in the directory is not a complete perf.data file");
         io::Error::new(io::ErrorKind::InvalidData, message)
     })?;
@@ -33,13 +33,13 @@ pub fn read(directory: &Path) -> io::Result<Source> {
     let own_records = main.get(header.records.clone()).unwrap_or_default();
     let streams = stream_paths(directory)?.iter().map(|path| open(path)).collect::<io::Result<Vec<_>>>()?;
     let mut parts = vec![own_records];
-    let mut cut_record: &[u8] = &[];
+    let mut incomplete_record: &[u8] = &[];
     for stream in &streams {
         let (records, rest) = split_complete(stream, header.endian);
         parts.push(records);
-        cut_record = if rest.is_empty() { cut_record } else { rest };
+        incomplete_record = if rest.is_empty() { incomplete_record } else { rest };
     }
-    parts.push(cut_record);
+    parts.push(incomplete_record);
     let num_bytes = parts.iter().fold(0u64, |sum, part| sum.saturating_add(part.len() as u64));
     let mut out = Spill::default();
     out.push(before)?;
@@ -58,15 +58,15 @@ pub fn read(directory: &Path) -> io::Result<Source> {
     out.finish(&directory.to_string_lossy())
 }
 
-/// What of the header decides how the files are put together.
-struct Header {
+/// The facts of the header that determine how the files are joined.
+struct DirectoryHeader {
     endian: Endian,
     /// The records in `data`.
     records: std::ops::Range<usize>,
     feature_table_bytes: usize,
 }
 
-impl Header {
+impl DirectoryHeader {
     /// `None` where the header is not complete, or is that of a pipe.
     fn read(main: &[u8]) -> Option<Self> {
         let endian = match main.first_chunk::<8>()? {
@@ -110,9 +110,9 @@ fn stream_paths(directory: &Path) -> io::Result<Vec<PathBuf>> {
 fn split_complete(stream: &[u8], endian: Endian) -> (&[u8], &[u8]) {
     let mut offset = 0u64;
     let end = loop {
-        match cut(stream, offset, endian, false) {
+        match read_record(stream, offset, endian, false) {
             Ok(record) => offset = offset.saturating_add(record.size),
-            Err(Cut::End | Cut::Short { .. } | Cut::BadSize { .. }) => break offset,
+            Err(RecordsEnd::Complete | RecordsEnd::Short { .. } | RecordsEnd::BadSize { .. }) => break offset,
         }
     };
     stream.split_at_checked(usize::try_from(end).unwrap_or(usize::MAX)).unwrap_or((stream, &[]))

@@ -1,4 +1,4 @@
-//! Feature sections: what perf tells of the machine, the command and the files, after the records.
+//! Feature sections after the records: facts about the machine, the command and the files.
 
 use linux_perf_data::{DsoKey, Feature};
 use linux_perf_event_reader::CpuMode;
@@ -9,30 +9,30 @@ use super::consts::misc;
 use super::layout::{BuildIdEvent, ClockData, EventHeader, Section};
 use perfuse_recording::Source;
 
-/// Bytes of a build id, its length and its padding, in an entry of the table.
+/// Number of bytes of a build id with its length and padding, in an entry of the table.
 const BUILD_ID_FIELD_BYTES: u64 = 24;
-/// Longest build id.
+/// Largest size of a build id in bytes.
 const BUILD_ID_BYTES: usize = 20;
 
-/// Which sections there are, and where in the file.
+/// The feature sections of a file.
 #[derive(Clone, Debug, Default)]
 pub struct Features {
     sections: Vec<(Feature, Section)>,
 }
 
 impl Features {
-    /// Notes a section; a later one of the same feature replaces it.
+    /// Adds a section; it replaces an earlier one of the same feature.
     pub fn insert(&mut self, feature: Feature, section: Section) {
-        self.sections.retain(|(known, _)| *known != feature);
+        self.sections.retain(|(other, _)| *other != feature);
         self.sections.push((feature, section));
     }
 
-    /// All, by number.
+    /// All sections.
     pub fn iter(&self) -> impl Iterator<Item = (Feature, Section)> {
         self.sections.iter().copied()
     }
 
-    /// What the recorded machine is, as the `sources` table spells it.
+    /// Architecture of the recorded machine, as in the `sources` table, and its pointer size in bytes.
     #[must_use]
     pub fn arch(&self, source: &Source, endian: Endian) -> Option<(&'static str, u8)> {
         Some(match self.string(Feature::ARCH, source, endian)?.as_str() {
@@ -52,39 +52,39 @@ impl Features {
         })
     }
 
-    /// Whether the file has this one.
+    /// Whether the file has a section of a feature.
     #[must_use]
     pub fn has(&self, feature: Feature) -> bool {
-        self.place(feature).is_some()
+        self.find(feature).is_some()
     }
 
-    fn place(&self, feature: Feature) -> Option<Section> {
-        self.sections.iter().find(|(known, _)| *known == feature).map(|(_, section)| *section)
+    fn find(&self, feature: Feature) -> Option<Section> {
+        self.sections.iter().find(|(other, _)| *other == feature).map(|(_, section)| *section)
     }
 
-    /// A section's bytes, as far as they are in the file.
+    /// A cursor over the bytes of a section that are in the file.
     #[must_use]
     pub fn cursor<'a>(&self, feature: Feature, source: &'a Source, endian: Endian) -> Option<Cursor<'a>> {
-        let section = self.place(feature)?;
-        Some(Cursor::new(bytes_of(source, section), section.offset, endian))
+        let section = self.find(feature)?;
+        Some(Cursor::new(section_bytes(source, section), section.offset, endian))
     }
 
-    /// A section that is one string.
+    /// The content of a section that is one string.
     #[must_use]
     pub fn string(&self, feature: Feature, source: &Source, endian: Endian) -> Option<String> {
         header_string(&mut self.cursor(feature, source, endian)?).ok()
     }
 
-    /// The recorded command, argument by argument.
+    /// Arguments of perf's command line.
     #[must_use]
     pub fn command_line(&self, source: &Source, endian: Endian) -> Option<Vec<String>> {
         let mut cursor = self.cursor(Feature::CMDLINE, source, endian)?;
         let count = cursor.u32("nr").ok()?;
-        // A hostile count ends with the section: every argument takes four bytes or fails.
+        // A count larger than the section fails at its end: every argument has at least four bytes.
         (0..count).map(|_| header_string(&mut cursor).ok()).collect()
     }
 
-    /// Reference times of the recording's clock and the wall clock.
+    /// Simultaneous times of the recording's clock and of the wall clock.
     #[must_use]
     pub fn clock_data(&self, source: &Source, endian: Endian) -> Option<ClockData> {
         ClockData::read(&mut self.cursor(Feature::CLOCK_DATA, source, endian)?).ok()
@@ -93,22 +93,22 @@ impl Features {
 
 /// The bytes of a section that are in the file.
 #[must_use]
-pub fn bytes_of(source: &Source, section: Section) -> &[u8] {
+pub fn section_bytes(source: &Source, section: Section) -> &[u8] {
     let start = usize::try_from(section.offset).unwrap_or(usize::MAX).min(source.len());
     let size = usize::try_from(section.size).unwrap_or(usize::MAX);
     source.get(start..start.saturating_add(size).min(source.len())).unwrap_or_default()
 }
 
-/// `perf_header_string`: a length that includes padding, then text with a NUL in it.
+/// Reads a `perf_header_string`: a length that includes padding, then text up to a NUL.
 ///
 /// # Errors
-/// Where the section ends inside it.
+/// When the section ends inside it.
 pub fn header_string(cursor: &mut Cursor<'_>) -> Result<String, ParseError> {
     let len = cursor.u32("len")?;
     Ok(text(cursor.bytes(u64::from(len), "string")?).into_owned())
 }
 
-/// Text up to a NUL or the end, lossy where it is not UTF-8.
+/// Text up to a NUL or the end; bytes that are not UTF-8 are replaced.
 #[must_use]
 pub fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
     let len = memchr::memchr(0, bytes).unwrap_or(bytes.len());
@@ -117,29 +117,30 @@ pub fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
 
 /// An entry of the build-id table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BuildId {
-    /// `misc` of its record: where the file's code runs.
+pub struct BuildIdEntry {
+    /// `misc` of its record, with the processor mode of the file's code.
     pub misc: u16,
-    /// Path, as mappings or perf name it.
+    /// Path in mappings, or perf's name for it.
     pub path: Vec<u8>,
-    /// The id.
+    /// The build id.
     pub id: Vec<u8>,
 }
 
-impl BuildId {
+impl BuildIdEntry {
     /// Reads the body of a HEADER_BUILD_ID record.
     ///
     /// # Errors
-    /// Where the body ends inside a field.
+    /// When the body ends inside a field.
     pub fn read(cursor: &mut Cursor<'_>, flags: u16) -> Result<Self, ParseError> {
         BuildIdEvent::read(cursor)?;
         let field = cursor.bytes(BUILD_ID_FIELD_BYTES, "build_id")?;
         let stored = field.get(..BUILD_ID_BYTES).unwrap_or_default();
         let len = match field.get(BUILD_ID_BYTES) {
             Some(&size) if flags & misc::BUILD_ID_SIZE != 0 => usize::from(size).min(BUILD_ID_BYTES),
-            // Writers before Linux 5.12 and simpleperf have no length: ids end where groups of four zeros begin.
+            // perf before Linux 5.12 and simpleperf do not write the length: ids end before groups of four zeros.
             _ => {
-                let used = stored.iter().rposition(|&byte| byte != 0).map_or(0, |at| at.saturating_add(1));
+                let used =
+                    stored.iter().rposition(|&byte| byte != 0).map_or(0, |last| last.saturating_add(1));
                 used.next_multiple_of(4)
             }
         };
@@ -150,27 +151,27 @@ impl BuildId {
 }
 
 /// The entries of a HEADER_BUILD_ID section, up to the first that cannot be read.
-pub fn build_id_table(mut cursor: Cursor<'_>) -> impl Iterator<Item = BuildId> {
+pub fn build_id_table(mut cursor: Cursor<'_>) -> impl Iterator<Item = BuildIdEntry> {
     std::iter::from_fn(move || {
         let header = EventHeader::read(&mut cursor).ok()?;
         let body = u64::from(header.size).checked_sub(EventHeader::SIZE)?;
-        BuildId::read(&mut cursor.split(body, "build_id_event").ok()?, header.misc).ok()
+        BuildIdEntry::read(&mut cursor.split(body, "build_id_event").ok()?, header.misc).ok()
     })
 }
 
-/// Build ids by file, whatever of its names a mapping uses.
+/// Build ids by file. A file is found by any of the names that mappings use for it.
 #[derive(Debug, Default)]
 pub struct BuildIds(FxHashMap<DsoKey, Vec<u8>>);
 
 impl BuildIds {
-    /// Notes one.
-    pub fn insert(&mut self, entry: BuildId) {
+    /// Adds an entry.
+    pub fn insert(&mut self, entry: BuildIdEntry) {
         if let Some(key) = DsoKey::detect(&entry.path, CpuMode::from_misc(entry.misc)) {
             self.0.insert(key, entry.id);
         }
     }
 
-    /// The id of a mapped file.
+    /// The build id of a mapped file.
     #[must_use]
     pub fn get(&self, path: &[u8], flags: u16) -> Option<&[u8]> {
         self.0.get(&DsoKey::detect(path, CpuMode::from_misc(flags))?).map(Vec::as_slice)

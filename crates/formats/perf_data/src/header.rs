@@ -1,56 +1,104 @@
-//! Attributes and features: found by the header of a file, or among the first records of a pipe-mode stream.
+//! The header, attributes and features of a file. In a pipe-mode stream, attributes and features are among the first records.
 
 use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
 
 use linux_perf_data::Feature;
-use perfuse_wire::{Cursor, Rule};
+use perfuse_recording::Source;
+use perfuse_wire::{Cursor, Endian, ErrorKind, ParseError, Rule};
 
-use super::attribute::Attribute;
-use super::check;
-use super::consts::RecordType;
-use super::features::{bytes_of, header_string, text};
+use super::attribute::{Attributes, EventAttribute};
+use super::consts::{MAGIC_BIG, MAGIC_LITTLE, PIPE_HEADER_BYTES, RecordType};
+use super::features::{Features, header_string, section_bytes, text};
 use super::layout::{EventHeader, EventUpdate, FileHeader, HeaderFeature, Section};
-use super::reader::File;
+use super::record::read_record;
+use super::rules;
 
-/// Size of the first published `perf_event_attr`; what a size of 0 means.
+/// Size of the first published `perf_event_attr`, which a size of 0 stands for.
 const ATTR_SIZE_VER0: u64 = 64;
 /// Offset of `perf_event_attr.size`.
 const ATTR_SIZE_OFFSET: usize = 4;
-/// `perf_record_event_update.type` of a name.
+/// Value of `perf_record_event_update.type` for a name.
 const EVENT_UPDATE_NAME: u64 = 2;
 
-/// A header of nothing.
-pub const EMPTY: FileHeader = FileHeader {
-    magic: 0,
-    size: 0,
-    attr_size: 0,
-    attrs_offset: 0,
-    attrs_size: 0,
-    data_offset: 0,
-    data_size: 0,
-    event_types_offset: 0,
-    event_types_size: 0,
-    features_0: 0,
-    features_1: 0,
-    features_2: 0,
-    features_3: 0,
-};
-
-/// A departure seen while opening, kept until somebody checks.
+/// A departure in header, attributes or features, for the checker.
 #[derive(Debug)]
-pub struct Finding {
+pub struct PreambleFinding {
     /// The rule.
     pub rule: &'static Rule,
-    /// Where.
+    /// Absolute offset.
     pub offset: u64,
-    /// Which field.
+    /// Name of the field.
     pub field: &'static str,
-    /// What was found.
+    /// Description.
     pub message: Cow<'static, str>,
 }
 
-/// Fills in where the records are, the attributes and the features.
-pub fn locate(file: &mut File) {
+/// The header of a file, its attributes and its features.
+#[derive(Debug)]
+pub struct Preamble {
+    /// The bytes of the file.
+    pub source: Arc<Source>,
+    /// Byte order.
+    pub endian: Endian,
+    /// The header; in pipe mode only its first two fields are set.
+    pub header: FileHeader,
+    /// Whether the file was written to a pipe, with attributes and features among the records.
+    pub pipe: bool,
+    /// Offsets of the records.
+    pub records: Range<u64>,
+    /// Recorded events.
+    pub attributes: Attributes,
+    /// Feature sections.
+    pub features: Features,
+    /// Departures in header, attributes and features.
+    pub findings: Vec<PreambleFinding>,
+}
+
+impl Preamble {
+    /// Reads header, attributes and features.
+    ///
+    /// # Errors
+    /// When the bytes are not a perf.data file, or end inside its header.
+    pub fn read(source: Arc<Source>) -> Result<Self, ParseError> {
+        let endian = match source.first_chunk::<8>() {
+            Some(MAGIC_LITTLE) => Endian::Little,
+            Some(MAGIC_BIG) => Endian::Big,
+            found => {
+                let found = found.and_then(|magic| magic.first_chunk::<4>()).copied().unwrap_or_default();
+                let kind = ErrorKind::BadMagic { found: u32::from_be_bytes(found) };
+                return Err(ParseError::new(kind, 0, "magic"));
+            }
+        };
+        let mut cursor = Cursor::new(&source, 0, endian);
+        let magic = cursor.u64("magic")?;
+        let size = cursor.u64("size")?;
+        let pipe = size == PIPE_HEADER_BYTES;
+        let header = if pipe {
+            // Fields after `size` are 0.
+            let zeros = [0; FileHeader::SIZE as usize];
+            FileHeader { magic, size, ..FileHeader::read(&mut Cursor::new(&zeros, 0, endian))? }
+        } else {
+            FileHeader::read(&mut Cursor::new(&source, 0, endian))?
+        };
+        let mut preamble = Self {
+            endian,
+            header,
+            pipe,
+            records: 0..0,
+            attributes: Attributes::default(),
+            features: Features::default(),
+            findings: Vec::new(),
+            source,
+        };
+        read_sections(&mut preamble);
+        Ok(preamble)
+    }
+}
+
+/// Reads attributes and features and determines the offsets of the records.
+fn read_sections(file: &mut Preamble) {
     let len = file.source.len() as u64;
     if file.pipe {
         file.records = file.header.size..len;
@@ -70,18 +118,25 @@ pub fn locate(file: &mut File) {
     read_event_desc(file);
     if file.attributes.list().is_empty() {
         let message = "no event attribute can be read, so samples cannot be decoded";
-        find(file, &check::NO_ATTRIBUTES, file.header.attrs_offset, "attrs", message.into());
+        add_finding(file, &rules::NO_ATTRIBUTES, file.header.attrs_offset, "attrs", message.into());
     }
 }
 
-fn find(file: &mut File, rule: &'static Rule, offset: u64, field: &'static str, message: Cow<'static, str>) {
-    // What points past the file is told at its end, so that every offset is one of the file's.
+/// Adds a departure.
+fn add_finding(
+    file: &mut Preamble,
+    rule: &'static Rule,
+    offset: u64,
+    field: &'static str,
+    message: Cow<'static, str>,
+) {
+    // An offset past the end of the file is reported as the end, so that every reported offset is in the file.
     let offset = offset.min(file.source.len() as u64);
-    file.findings.push(Finding { rule, offset, field, message });
+    file.findings.push(PreambleFinding { rule, offset, field, message });
 }
 
-/// Size of an attribute as it states it; 0 stands for the first published size.
-fn stated_size(attr: &[u8], file: &File) -> u64 {
+/// Size of an attribute in its own `size` field; 0 stands for the first published size.
+fn attribute_size(attr: &[u8], file: &Preamble) -> u64 {
     let field = attr.get(ATTR_SIZE_OFFSET..).unwrap_or_default();
     match Cursor::new(field, 0, file.endian).u32("size") {
         Ok(0) | Err(_) => ATTR_SIZE_VER0,
@@ -89,49 +144,51 @@ fn stated_size(attr: &[u8], file: &File) -> u64 {
     }
 }
 
-fn read_attributes(file: &mut File) {
+/// Reads the attribute section and the ids of each attribute.
+fn read_attributes(file: &mut Preamble) {
     let FileHeader { attr_size, attrs_offset, attrs_size, .. } = file.header;
     let section = Section { offset: attrs_offset, size: attrs_size };
     let source = file.source.clone();
-    let bytes = bytes_of(&source, section);
+    let bytes = section_bytes(&source, section);
     if (bytes.len() as u64) < attrs_size {
-        let message = format!("the attribute section ends {attrs_size} bytes on, past the file");
-        find(file, &check::SECTION_OUTSIDE, attrs_offset, "attrs", message.into());
+        let message = format!("the attribute section of {attrs_size} bytes ends past the file");
+        add_finding(file, &rules::SECTION_OUTSIDE, attrs_offset, "attrs", message.into());
     }
-    let Some(ids_at) = attr_size.checked_sub(Section::SIZE).filter(|&size| size >= ATTR_SIZE_VER0) else {
+    let Some(ids_offset) = attr_size.checked_sub(Section::SIZE).filter(|&size| size >= ATTR_SIZE_VER0) else {
         return;
     };
-    // All id lists together are no longer than the file, however many attributes point at them.
+    // Together, all id lists must not be longer than the file, although several attributes may share one.
     let mut budget = source.len();
     for entry in bytes.chunks_exact(usize::try_from(attr_size).unwrap_or(usize::MAX)) {
-        let Some((attr, place)) = entry.split_at_checked(usize::try_from(ids_at).unwrap_or(usize::MAX))
+        let Some((attr, section)) = entry.split_at_checked(usize::try_from(ids_offset).unwrap_or(usize::MAX))
         else {
             return;
         };
-        let Ok(place) = Section::read(&mut Cursor::new(place, 0, file.endian)) else { return };
-        let ids = bytes_of(&source, place);
-        let within = (ids.len() as u64) >= place.size && ids.len() <= budget;
-        if !within {
-            let message = "the ids of an event lie outside the file";
-            find(file, &check::SECTION_OUTSIDE, place.offset, "ids", message.into());
+        let Ok(section) = Section::read(&mut Cursor::new(section, 0, file.endian)) else { return };
+        let ids = section_bytes(&source, section);
+        let is_inside = (ids.len() as u64) >= section.size && ids.len() <= budget;
+        if !is_inside {
+            let message = "the ids of an event are outside the file";
+            add_finding(file, &rules::SECTION_OUTSIDE, section.offset, "ids", message.into());
         }
-        let ids = if within { ids } else { &[] };
+        let ids = if is_inside { ids } else { &[] };
         budget = budget.saturating_sub(ids.len());
-        let ids = words(ids, file);
-        let known = usize::try_from(stated_size(attr, file).min(ids_at)).unwrap_or(0);
-        if let Some(attribute) = Attribute::new(attr.get(..known).unwrap_or(attr), ids, file.endian) {
+        let ids = read_words(ids, file);
+        let len = usize::try_from(attribute_size(attr, file).min(ids_offset)).unwrap_or(0);
+        if let Some(attribute) = EventAttribute::new(attr.get(..len).unwrap_or(attr), ids, file.endian) {
             file.attributes.push(attribute);
         }
     }
 }
 
-fn words(bytes: &[u8], file: &File) -> Vec<u64> {
+/// Reads 64-bit words.
+fn read_words(bytes: &[u8], file: &Preamble) -> Vec<u64> {
     let mut cursor = Cursor::new(bytes, 0, file.endian);
     std::iter::from_fn(|| cursor.u64("id").ok()).collect()
 }
 
-/// One section a feature bit, in the order of the bits, where the records end.
-fn read_feature_table(file: &mut File, table: u64) {
+/// Reads the table of feature sections after the records: one entry for each feature bit, in order of the bits.
+fn read_feature_table(file: &mut Preamble, table: u64) {
     let header = file.header;
     let bits = [header.features_0, header.features_1, header.features_2, header.features_3];
     let source = file.source.clone();
@@ -144,39 +201,40 @@ fn read_feature_table(file: &mut File, table: u64) {
     for bit in set {
         let Ok(section) = Section::read(&mut cursor) else {
             let message = "the table of feature sections ends early".into();
-            return find(file, &check::SECTION_OUTSIDE, cursor.offset(), "features", message);
+            return add_finding(file, &rules::SECTION_OUTSIDE, cursor.offset(), "features", message);
         };
-        if (bytes_of(&source, section).len() as u64) < section.size {
-            let message = format!("the section of HEADER_{} lies outside the file", Feature(bit));
-            find(file, &check::SECTION_OUTSIDE, section.offset, "features", message.into());
+        if (section_bytes(&source, section).len() as u64) < section.size {
+            let message = format!("the section of HEADER_{} is outside the file", Feature(bit));
+            add_finding(file, &rules::SECTION_OUTSIDE, section.offset, "features", message.into());
         }
         file.features.insert(Feature(bit), section);
     }
 }
 
-/// Attributes, features and names that a pipe-mode stream begins with, up to the kernel's first record.
-fn read_stream_start(file: &mut File) {
+/// Reads attributes, features and names of events from the start of a pipe-mode stream, up to the first record of the kernel.
+fn read_stream_start(file: &mut Preamble) {
     let mut offset = file.records.start;
     let source = file.source.clone();
     let endian = file.endian;
-    while let Ok(record) = super::reader::cut(&source, offset, endian, true) {
+    while let Ok(record) = read_record(&source, offset, endian, true) {
         if !record.record_type.is_user() {
             return;
         }
         let mut cursor = record.cursor(endian);
         match record.record_type {
             RecordType::HEADER_ATTR => {
-                let size = stated_size(record.body, file);
+                let size = attribute_size(record.body, file);
                 let Ok(attr) = cursor.bytes(size, "attr") else { return };
-                let ids = words(cursor.rest(), file);
-                if let Some(attribute) = Attribute::new(attr, ids, endian) {
+                let ids = read_words(cursor.rest(), file);
+                if let Some(attribute) = EventAttribute::new(attr, ids, endian) {
                     file.attributes.push(attribute);
                 }
             }
             RecordType::HEADER_FEATURE => {
-                let feature =
-                    HeaderFeature::read(&mut cursor).ok().and_then(|it| u8::try_from(it.feat_id).ok());
-                // perf ends the features with one of no data.
+                let feature = HeaderFeature::read(&mut cursor)
+                    .ok()
+                    .and_then(|header| u8::try_from(header.feat_id).ok());
+                // The last feature record of perf contains no data.
                 if let Some(bit) = feature.filter(|_| cursor.remaining() != 0) {
                     let section = Section { offset: cursor.offset(), size: cursor.remaining() as u64 };
                     file.features.insert(Feature(u32::from(bit)), section);
@@ -193,8 +251,8 @@ fn read_stream_start(file: &mut File) {
     }
 }
 
-/// Names, and the attributes themselves where their own section cannot be read.
-fn read_event_desc(file: &mut File) {
+/// Reads the names of events from HEADER_EVENT_DESC, and the attributes where their own section cannot be read.
+fn read_event_desc(file: &mut Preamble) {
     let source = file.source.clone();
     let Some(mut cursor) = file.features.cursor(Feature::EVENT_DESC, &source, file.endian) else { return };
     let (Ok(count), Ok(attr_size)) = (cursor.u32("nr"), cursor.u32("attr_size")) else { return };
@@ -203,8 +261,8 @@ fn read_event_desc(file: &mut File) {
         let Ok(attr) = cursor.bytes(u64::from(attr_size), "attr") else { return };
         let (Ok(num_ids), Ok(name)) = (cursor.u32("nr_ids"), header_string(&mut cursor)) else { return };
         let Ok(ids) = cursor.bytes(u64::from(num_ids).saturating_mul(8), "ids") else { return };
-        let ids = words(ids, file);
-        if missing && let Some(attribute) = Attribute::new(attr, ids.clone(), file.endian) {
+        let ids = read_words(ids, file);
+        if missing && let Some(attribute) = EventAttribute::new(attr, ids.clone(), file.endian) {
             file.attributes.push(attribute);
         }
         match ids.first() {

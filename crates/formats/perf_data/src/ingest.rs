@@ -1,4 +1,4 @@
-//! Rows of the common tables.
+//! Rows of the common tables: processes, threads, mappings and call chains.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -9,32 +9,34 @@ use perfuse_tables::{callchains, mappings};
 use rustc_hash::FxHashMap;
 
 use super::features::{BuildIds, text};
-use super::order::{Key, TimeOrder};
-use super::reader::{File, Releaser};
-use super::records::Mapping;
+use super::order::TimeOrder;
+use super::perf_file::PerfFile;
+use super::reader::Releaser;
+use super::records::MappingRecord;
+use super::rounds::TimedRecord;
 use super::tasks::TaskFactKind;
 use perfuse_recording::{BatchStream, Placement, Position, one_batch};
 
-/// Rows of a record batch.
+/// Number of rows of a record batch.
 const BATCH_ROWS: usize = 65_536;
-/// Rows of one with stacks to unwind, which is a batch's dearest part.
+/// Largest number of stacks to unwind in a batch; unwinding them is expensive.
 const BATCH_STACKS: usize = 1024;
-/// Batches whose stacks stay in memory: those who unwind are some behind.
-const KEPT_BATCHES: usize = 16;
-/// A batch of deep call chains ends earlier.
+/// Number of batches whose stacks remain in memory, because unwinding reads them later.
+const RETAINED_BATCHES: usize = 16;
+/// Largest number of addresses of a batch.
 const BATCH_ADDRESSES: usize = 4 << 20;
 
-/// The table of that name, where this format fills it.
-pub fn table(file: &Arc<File>, name: &str, placement: &Placement) -> Option<BatchStream> {
+/// The table with a name; `None` for a table that this format does not fill.
+pub fn table(file: &Arc<PerfFile>, name: &str, placement: &Placement) -> Option<BatchStream> {
     match name {
         "processes" | "threads" => {
-            identify(file, placement);
+            add_identities(file, placement);
             let identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
             Some(one_batch(if name == "threads" { identities.threads() } else { identities.processes() }))
         }
         "mappings" => {
-            identify(file, placement);
-            Some(Box::new(MappingRows {
+            add_identities(file, placement);
+            Some(Box::new(MappingBatches {
                 file: file.clone(),
                 placement: placement.clone(),
                 build_ids: file.build_ids(),
@@ -42,16 +44,16 @@ pub fn table(file: &Arc<File>, name: &str, placement: &Placement) -> Option<Batc
             }))
         }
         "callchains" => {
-            identify(file, placement);
+            add_identities(file, placement);
             let order = TimeOrder::samples(file);
-            Some(Box::new(CallchainRows {
+            Some(Box::new(CallchainBatches {
                 file: file.clone(),
                 placement: placement.clone(),
                 order,
                 threads: FxHashMap::default(),
                 next_id: placement.first.sample,
                 addresses: Vec::new(),
-                kept: VecDeque::new(),
+                retained: VecDeque::new(),
                 releaser: Releaser::default(),
             }))
         }
@@ -59,8 +61,8 @@ pub fn table(file: &Arc<File>, name: &str, placement: &Placement) -> Option<Batc
     }
 }
 
-/// Adds what the file knows of processes and threads; doing so twice changes nothing.
-fn identify(file: &File, placement: &Placement) {
+/// Adds names, starts and ends of processes and threads to the identities of the profile. A second call changes nothing.
+fn add_identities(file: &PerfFile, placement: &Placement) {
     let tasks = file.tasks();
     let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
     for fact in &tasks.facts {
@@ -73,14 +75,15 @@ fn identify(file: &File, placement: &Placement) {
     }
 }
 
-struct MappingRows {
-    file: Arc<File>,
+/// Batches of mappings.
+struct MappingBatches {
+    file: Arc<PerfFile>,
     placement: Placement,
     build_ids: BuildIds,
     next: usize,
 }
 
-impl Iterator for MappingRows {
+impl Iterator for MappingBatches {
     type Item = RecordBatch;
 
     fn next(&mut self) -> Option<RecordBatch> {
@@ -93,7 +96,7 @@ impl Iterator for MappingRows {
             let id = placement.first.mapping.saturating_add(u32::try_from(*next).unwrap_or(u32::MAX));
             *next = next.saturating_add(1);
             let Some(record) = file.at(row.mapping) else { continue };
-            let Some(mapping) = Mapping::read(file, &record) else { continue };
+            let Some(mapping) = MappingRecord::read(&record, file.endian) else { continue };
             hex.clear();
             let build_id = mapping.build_id.or_else(|| build_ids.get(mapping.path, mapping.misc));
             for byte in build_id.unwrap_or_default() {
@@ -118,25 +121,26 @@ impl Iterator for MappingRows {
     }
 }
 
-struct CallchainRows {
-    file: Arc<File>,
+/// Batches of call chains.
+struct CallchainBatches {
+    file: Arc<PerfFile>,
     placement: Placement,
     order: TimeOrder,
-    /// Keys of the threads met so far, so that the shared table is asked once a thread.
+    /// Process and thread keys of threads so far, so that the shared identities are locked once for each thread.
     threads: FxHashMap<(i32, i32), (u32, u32)>,
     next_id: u64,
     addresses: Vec<u64>,
-    /// From where on the file is needed after each of the last batches with stacks.
-    kept: VecDeque<Position>,
+    /// Position in the file from which data is needed, after each of the latest batches with stacks.
+    retained: VecDeque<Position>,
     releaser: Releaser,
 }
 
-impl CallchainRows {
-    /// Adds a sample; returns how many addresses it has, and whether it has a stack to unwind.
-    fn push(&mut self, key: Key, table: &mut callchains::Builder) -> Option<(usize, bool)> {
+impl CallchainBatches {
+    /// Adds a sample. Returns its number of addresses, and whether it has a stack to unwind.
+    fn push(&mut self, timed: TimedRecord, table: &mut callchains::Builder) -> Option<(usize, bool)> {
         let Self { file, placement, threads, addresses, .. } = self;
-        let record = file.at(key.location)?;
-        let (index, _) = file.attributes.of(record.record_type, record.body, file.endian)?;
+        let record = file.at(timed.location)?;
+        let (index, _) = file.attributes.find(record.record_type, record.body, file.endian)?;
         let attribute = file.attributes.list().get(index)?;
         let head = file.sample_head(&record)?;
         let (pid, tid) = (head.pid.unwrap_or(-1), head.tid.unwrap_or(-1));
@@ -159,7 +163,7 @@ impl CallchainRows {
             head.period.unwrap_or_else(|| attribute.fixed_period()).max(1),
             &attribute.name,
             addresses,
-            has_stack.then_some(key.location.number()),
+            has_stack.then_some(timed.location.number()),
             placement.source_id,
             record.offset,
         );
@@ -168,7 +172,7 @@ impl CallchainRows {
     }
 }
 
-impl Iterator for CallchainRows {
+impl Iterator for CallchainBatches {
     type Item = RecordBatch;
 
     fn next(&mut self) -> Option<RecordBatch> {
@@ -176,17 +180,17 @@ impl Iterator for CallchainRows {
         let (mut num_addresses, mut num_stacks) = (0usize, 0usize);
         let file = self.file.clone();
         while table.len() < BATCH_ROWS && num_stacks < BATCH_STACKS && num_addresses < BATCH_ADDRESSES {
-            let Some(key) = self.order.next(&file) else { break };
-            let (addresses, has_stack) = self.push(key, &mut table).unwrap_or_default();
+            let Some(timed) = self.order.next(&file) else { break };
+            let (addresses, has_stack) = self.push(timed, &mut table).unwrap_or_default();
             num_addresses = num_addresses.saturating_add(addresses);
             num_stacks = num_stacks.saturating_add(has_stack.into());
         }
-        self.kept.push_back(self.order.oldest());
-        let num_kept = if num_stacks > 0 { KEPT_BATCHES } else { 0 };
-        while self.kept.len() > num_kept
-            && let Some(done) = self.kept.pop_front()
+        self.retained.push_back(self.order.oldest());
+        let num_retained = if num_stacks > 0 { RETAINED_BATCHES } else { 0 };
+        while self.retained.len() > num_retained
+            && let Some(position) = self.retained.pop_front()
         {
-            self.releaser.done_before(&file, done);
+            self.releaser.release_before(&file, position);
         }
         (!table.is_empty()).then(|| table.finish())
     }

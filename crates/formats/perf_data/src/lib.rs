@@ -1,4 +1,4 @@
-//! perf.data: what Linux's `perf record` writes. See the README of this folder.
+//! perf.data: recordings of Linux's `perf record`. See the README of this folder.
 #![cfg_attr(
     not(test),
     deny(
@@ -16,14 +16,17 @@ pub mod consts;
 mod directory;
 mod features;
 mod header;
-mod hidden;
 mod ingest;
 pub mod layout;
 mod order;
+mod perf_data;
+mod perf_file;
 mod reader;
-mod recording;
+mod record;
 mod records;
 mod repair;
+mod rounds;
+pub mod rules;
 mod sample;
 mod survey;
 mod tasks;
@@ -35,23 +38,30 @@ pub mod writer;
 #[cfg(test)]
 mod tests;
 
+use std::any::Any;
+use std::io;
 use std::sync::Arc;
 
-use perfuse_wire::ParseError;
+use linux_perf_data::Feature;
+use perfuse_tables::{Alignment, Offsets};
+use perfuse_wire::{Diagnostics, ParseError, RecordView, Value};
 
 use perfuse_recording::{
-    Capabilities, ClockPolicy, Format, Recording, RecordingDirectory, Role, Sniff, Source,
+    BatchStream, Capabilities, ClockPolicy, CodeMarker, Format, Placement, Position, Recording,
+    RecordingDirectory, Repaired, Role, SamplingFacts, Sniff, Source, Summary, TableRequest,
 };
-use perfuse_tables::Alignment;
+
+use consts::clock_name;
+use layout::FileHeader;
 
 pub use layout::{ClockData, TimeConv};
-pub use recording::PerfData;
-pub use sample::{Registers, Sample, SampleHead, Words};
+pub use perf_data::PerfData;
+pub use sample::{EventWords, SampleHead, SampleRecord, SampleRegisters};
 pub use survey::{JitMarker, PidNamespace};
 pub use tasks::Exec;
 pub use writer::{InjectError, InjectedBuildId, InjectedMmap, Injection, inject};
 
-/// perf.data.
+/// The format's entry in the registry.
 pub static FORMAT: Format = Format {
     name: "perf_data",
     title: "perf.data",
@@ -72,11 +82,123 @@ pub static FORMAT: Format = Format {
     },
     open,
     refused: None,
-    rules: check::RULES,
+    rules: rules::RULES,
     layouts: layout::LAYOUTS,
     tables: &["processes", "threads", "mappings", "callchains"],
 };
 
 fn open(source: Arc<Source>) -> Result<Arc<dyn Recording>, ParseError> {
     Ok(Arc::new(PerfData::open(source)?))
+}
+
+impl Recording for PerfData {
+    fn format(&self) -> &'static Format {
+        &FORMAT
+    }
+
+    fn source(&self) -> &Arc<Source> {
+        &self.file().source
+    }
+
+    fn summary(&self) -> Summary {
+        let survey = self.file().survey();
+        let mut counts: Vec<_> = survey.counts.iter().map(|(&kind, &count)| (kind, count)).collect();
+        counts.sort_unstable();
+        let arch = self.file().features.arch(&self.file().source, self.file().endian);
+        Summary {
+            version: Some("2".to_owned()),
+            endian: self.file().endian,
+            pointer_bytes: arch.map(|(_, bytes)| bytes),
+            arch: arch.map(|(name, _)| name),
+            producer: if self.file().features.has(Feature::SIMPLEPERF_META_INFO) {
+                Some("simpleperf".to_owned())
+            } else {
+                self.perf_version().map(|version| format!("perf {version}"))
+            },
+            clock: self.clockid().map_or("perf", clock_name),
+            span: survey.span,
+            counts: counts.into_iter().map(|(kind, count)| (kind.name().into_owned(), count)).collect(),
+            header: header_fields(self),
+        }
+    }
+
+    fn next_record<'a>(&'a self, at: &mut Position) -> Option<RecordView<'a>> {
+        let record = self.file().next(at).ok()?;
+        Some(self.file().view(&record))
+    }
+
+    fn check(&self, sink: &mut Diagnostics) {
+        check::check(self, sink);
+    }
+
+    fn repair(&self, out: &mut std::fs::File) -> io::Result<Repaired> {
+        repair::repair(self, out)
+    }
+
+    fn sampling_facts(&self) -> Option<SamplingFacts> {
+        let marker = |marker: &JitMarker| CodeMarker {
+            pid: marker.pid,
+            tid: marker.tid,
+            ts: marker.ts,
+            path: marker.path.clone(),
+            record_offset: marker.record_offset,
+        };
+        let conversion = |conv: TimeConv| (conv.time_shift, conv.time_mult, conv.time_zero);
+        Some(SamplingFacts {
+            command_line: self.command_line(),
+            hostname: self.hostname(),
+            os_release: self.os_release(),
+            cpu: self.cpu_description(),
+            time_conversion: self.time_conv().map(conversion),
+            pids: self.sampled_pids(),
+            markers: self.jit_markers().iter().map(marker).collect(),
+        })
+    }
+
+    fn extent(&self) -> Offsets {
+        Offsets {
+            source: 1,
+            mapping: u32::try_from(self.file().tasks().mappings.len()).unwrap_or(u32::MAX),
+            sample: self.file().survey().num_samples,
+            ..Offsets::default()
+        }
+    }
+
+    fn table(&self, name: &str, placement: &Placement, _request: &TableRequest) -> Option<BatchStream> {
+        ingest::table(self.file(), name, placement)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// Fields of the header, names of events and features, and facts about the machine.
+fn header_fields(perf: &PerfData) -> Vec<(&'static str, Value<'static>)> {
+    let FileHeader { size, attr_size, attrs_offset, attrs_size, data_offset, data_size, .. } =
+        perf.file().header;
+    let mut fields = vec![("size", Value::Unsigned(size))];
+    if !perf.file().pipe {
+        fields.extend([
+            ("attr_size", Value::Unsigned(attr_size)),
+            ("attrs_offset", Value::Hex(attrs_offset)),
+            ("attrs_size", Value::Unsigned(attrs_size)),
+            ("data_offset", Value::Hex(data_offset)),
+            ("data_size", Value::Unsigned(data_size)),
+        ]);
+    }
+    let names: Vec<_> =
+        perf.file().attributes.list().iter().map(|attribute| attribute.name.clone()).collect();
+    fields.push(("events", Value::Text(names.join(", ").into())));
+    let features: Vec<_> = perf.file().features.iter().map(|(feature, _)| feature.to_string()).collect();
+    fields.push(("features", Value::Text(features.join(" ").into())));
+    let texts = [
+        ("HEADER_HOSTNAME", perf.hostname()),
+        ("HEADER_OSRELEASE", perf.os_release()),
+        ("HEADER_ARCH", perf.feature(Feature::ARCH)),
+        ("HEADER_CPUDESC", perf.feature(Feature::CPUDESC)),
+        ("HEADER_CMDLINE", perf.command_line().map(|arguments| arguments.join(" "))),
+    ];
+    fields.extend(texts.into_iter().filter_map(|(name, text)| Some((name, Value::Text(text?.into())))));
+    fields
 }

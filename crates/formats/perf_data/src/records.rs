@@ -1,51 +1,49 @@
-//! Bodies of records that tables are made of: mappings and samples.
+//! Bodies of mapping records.
 
-use perfuse_wire::{ErrorKind, ParseError};
+use perfuse_wire::Endian;
 
-use super::attribute::Shape;
 use super::consts::{RecordType, misc};
 use super::layout::{Mmap, Mmap2Protection};
-use super::reader::{File, RawRecord};
-use super::sample::{Sample, SampleHead};
+use super::record::RawEvent;
 
 /// `PROT_EXEC`.
 const PROT_EXEC: u32 = 4;
-/// Bytes of MMAP2 that hold an inode or a build id.
+/// Number of bytes in MMAP2 that contain either an inode or a build id.
 pub const MMAP2_FILE_BYTES: u64 = 24;
-/// A build id begins with its length and three bytes of padding.
+/// Offset of a build id in those bytes, after its length and three bytes of padding.
 const MMAP2_BUILD_ID_START: usize = 4;
 
-/// A mapping, from MMAP or MMAP2.
+/// A mapping, from an MMAP or MMAP2 record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mapping<'a> {
-    /// Process, -1 for the kernel.
+pub struct MappingRecord<'a> {
+    /// Process; -1 for the kernel.
     pub pid: i32,
     /// Thread.
     pub tid: i32,
     /// First address.
     pub start_address: u64,
-    /// Length in bytes.
+    /// Size in bytes.
     pub size: u64,
     /// Offset in the file of the first address.
     pub file_offset: u64,
-    /// Build id of the file, where the record has it.
+    /// Build id of the file; `None` where the record contains none.
     pub build_id: Option<&'a [u8]>,
-    /// Whether it could be executed.
+    /// Whether it is executable.
     pub executable: bool,
     /// `misc` of the record.
     pub misc: u16,
-    /// File, `//anon`, `[vdso]` and the like.
+    /// File, or a name such as `//anon` or `[vdso]`.
     pub path: &'a [u8],
 }
 
-impl<'a> Mapping<'a> {
-    /// Decodes an MMAP or MMAP2 record; `None` where it is neither or too short.
+impl<'a> MappingRecord<'a> {
+    /// Decodes an MMAP or MMAP2 record; `None` for other records and for one that is too short.
     #[must_use]
-    pub fn read(file: &File, record: &RawRecord<'a>) -> Option<Self> {
+    pub fn read(record: &RawEvent<'a>, endian: Endian) -> Option<Self> {
         if !matches!(record.record_type, RecordType::MMAP | RecordType::MMAP2) {
             return None;
         }
-        let mut cursor = record.cursor(file.endian);
+        let mut cursor = record.cursor(endian);
         let Mmap { pid, tid, addr, len, pgoff } = Mmap::read(&mut cursor).ok()?;
         let mut mapping = Self {
             pid,
@@ -70,42 +68,30 @@ impl<'a> Mapping<'a> {
         Some(mapping)
     }
 
-    /// Whether it is the kernel's, which all processes share.
+    /// Whether it is a mapping of the kernel, which all processes share.
     #[must_use]
     pub fn is_kernel(&self) -> bool {
         self.pid == -1 || matches!(self.misc & misc::CPUMODE_MASK, misc::KERNEL | misc::GUEST_KERNEL)
     }
+
+    /// Whether the file is a JITDUMP file, which all runtimes name `jit-PID.dump`.
+    #[must_use]
+    pub fn is_jit_marker(&self) -> bool {
+        let name = self.path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+        name.starts_with(b"jit-") && name.ends_with(b".dump")
+    }
+
+    /// Whether the mapping is not backed by a file.
+    #[must_use]
+    pub fn is_anonymous(&self) -> bool {
+        [&b"//anon"[..], b"[anon:", b"/memfd:", b"/dev/zero", b"/anon_hugepage"]
+            .iter()
+            .any(|name| self.path.starts_with(name))
+    }
 }
 
-/// The build id in those bytes; `None` where its length is more than they hold.
+/// The build id in the `MMAP2_FILE_BYTES`; `None` where its length is larger than they are.
 pub fn mmap2_build_id(identity: &[u8]) -> Option<&[u8]> {
     let len = usize::from(*identity.first()?);
     identity.get(MMAP2_BUILD_ID_START..MMAP2_BUILD_ID_START.saturating_add(len))
-}
-
-impl File {
-    /// The layout of a record's body, where its event is known.
-    pub fn shape(&self, record: &RawRecord<'_>) -> Option<&Shape> {
-        let (index, _) = self.attributes.of(record.record_type, record.body, self.endian)?;
-        self.attributes.list().get(index).map(|attribute| &attribute.shape)
-    }
-
-    /// Decodes a sample up to its call chain.
-    #[inline]
-    pub fn sample_head<'a>(&self, record: &RawRecord<'a>) -> Option<SampleHead<'a>> {
-        SampleHead::read(&mut record.cursor(self.endian), self.shape(record)?).ok()
-    }
-
-    /// Decodes a whole sample.
-    ///
-    /// # Errors
-    /// Where its body ends inside a field, or no attribute says what its fields are.
-    pub fn sample<'a>(&self, record: &RawRecord<'a>) -> Result<Sample<'a>, ParseError> {
-        let expected = "an event attribute that says what samples hold";
-        let Some(shape) = self.shape(record) else {
-            let kind = ErrorKind::Invalid { value: 0, expected };
-            return Err(ParseError::new(kind, record.offset, "sample_type"));
-        };
-        Sample::read(&mut record.cursor(self.endian), shape)
-    }
 }

@@ -1,20 +1,20 @@
-//! A whole recording from what is left of one: every readable record, unpacked, in time order, under a right header.
+//! Repairs a recording: writes every readable record, uncompressed and in time order, with a correct header.
 
 use std::fs::File;
 use std::io;
 
 use perfuse_wire::{Diagnostic, Diagnostics, Severity};
 
-use super::check::{self, BAD_BODY, BAD_COMPRESSION, BAD_SIZE, LATE_RECORDS, TRUNCATED, UNFINISHED};
-use super::recording::PerfData;
+use super::check;
+use super::perf_data::PerfData;
+use super::rules::{BAD_BODY, BAD_COMPRESSION, BAD_SIZE, LATE_RECORDS, TRUNCATED, UNFINISHED};
 use super::writer::{InjectError, inject};
-use perfuse_recording::Recording;
 use perfuse_recording::{Change, Repaired};
 
 /// Writes the repaired recording.
 ///
 /// # Errors
-/// What the output says, or that no event attribute can be read.
+/// When the output cannot be written, or no event attribute can be read.
 pub fn repair(perf: &PerfData, out: &mut File) -> io::Result<Repaired> {
     let written = inject(perf, &[], &[], out).map_err(|error| match error {
         InjectError::Io(error) => error,
@@ -26,20 +26,21 @@ pub fn repair(perf: &PerfData, out: &mut File) -> io::Result<Repaired> {
     let changes = found.iter().filter_map(change).collect();
     let lost =
         found.into_iter().filter(|d| d.rule.severity >= Severity::DataLoss && d.rule.code != UNFINISHED.code);
-    let records_in = perf.summary().counts.iter().map(|(_, count)| *count).sum();
+    let records_in = perf.file().survey().num_records;
     Ok(Repaired { changes, lost: lost.collect(), records_in, records_out: written.num_copied })
 }
 
+/// The change that removes a departure; `None` for others.
 fn change(found: &Diagnostic) -> Option<Change> {
     let rule = found.rule;
-    let done = if rule == &UNFINISHED {
-        "the header has the sizes and the index of the file"
+    let message = if rule == &UNFINISHED {
+        "the header contains the sizes and the index of the file"
     } else if rule == &LATE_RECORDS {
         "sorted by time"
     } else if [&TRUNCATED, &BAD_SIZE, &BAD_COMPRESSION, &BAD_BODY].contains(&rule) {
-        "what cannot be read was left out"
+        "unreadable data was left out"
     } else {
         return None;
     };
-    Some(Change { rule, offset: found.offset, message: done.to_owned() })
+    Some(Change { rule, offset: found.offset, message: message.to_owned() })
 }

@@ -1,25 +1,25 @@
-//! PERF_RECORD_SAMPLE, whose fields are those its event's `sample_type` asks for.
+//! PERF_RECORD_SAMPLE, whose fields depend on the `sample_type` of its event.
 
 use linux_perf_event_reader::constants as abi;
 use perfuse_wire::{Cursor, Endian, ErrorKind, ParseError};
 
-use super::attribute::Shape;
+use super::attribute::EventRecordLayout;
 
-/// Words in the file's byte order.
+/// 64-bit words in the byte order of the file.
 #[derive(Clone, Copy, Debug)]
-pub struct Words<'a> {
+pub struct EventWords<'a> {
     bytes: &'a [u8],
     endian: Endian,
 }
 
-impl<'a> Words<'a> {
-    /// How many.
+impl<'a> EventWords<'a> {
+    /// Number of words.
     #[must_use]
     pub fn len(&self) -> usize {
         self.bytes.as_chunks::<8>().0.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no words.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -46,63 +46,63 @@ impl<'a> Words<'a> {
     }
 }
 
-/// What nearly every sample has: the fields up to the call chain.
+/// The fields of a sample up to the call chain, which nearly every sample has.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SampleHead<'a> {
     /// Event id.
     pub id: Option<u64>,
-    /// Address that was interrupted.
+    /// Interrupted address.
     pub ip: Option<u64>,
-    /// Process, -1 where not recorded.
+    /// Process; -1 where not recorded.
     pub pid: Option<i32>,
     /// Thread.
     pub tid: Option<i32>,
-    /// Time, on the recording's clock.
+    /// Time on the recording's clock.
     pub time: Option<u64>,
-    /// Address of the data the event is about.
+    /// Address of the data of the event.
     pub addr: Option<u64>,
     /// Stream id.
     pub stream_id: Option<u64>,
-    /// Processor.
+    /// Number of the processor.
     pub cpu: Option<u32>,
-    /// Events the sample stands for.
+    /// Number of events that the sample represents.
     pub period: Option<u64>,
-    /// Counter values, as `read_format` has them.
-    pub read: Option<Words<'a>>,
-    /// Return addresses, innermost first, with the kernel's context markers in place.
-    pub callchain: Option<Words<'a>>,
+    /// Counter values, in the layout of `read_format`.
+    pub read: Option<EventWords<'a>>,
+    /// Return addresses, innermost first, with the context markers of the kernel.
+    pub callchain: Option<EventWords<'a>>,
 }
 
 /// A set of registers.
 #[derive(Clone, Copy, Debug)]
-pub struct Registers<'a> {
+pub struct SampleRegisters<'a> {
     /// 1 for 32-bit code, 2 for 64-bit.
     pub abi: u64,
     /// One word for each bit of the attribute's mask, lowest first.
-    pub values: Words<'a>,
+    pub values: EventWords<'a>,
 }
 
-/// A whole sample.
+/// All fields of a sample.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Sample<'a> {
+pub struct SampleRecord<'a> {
     /// Fields up to the call chain.
     pub head: SampleHead<'a>,
-    /// What a tracepoint or a BPF program wrote.
+    /// Data of a tracepoint or a BPF program.
     pub raw: Option<&'a [u8]>,
-    /// Branches: from, to and flags of each, most recent first.
-    pub branch_stack: Option<Words<'a>>,
-    /// User registers; none where a kernel thread was interrupted.
-    pub user_regs: Option<Registers<'a>>,
-    /// A copy of the user stack from its pointer up, cut to what was really copied.
+    /// Branches: origin, target and flags of each, most recent first.
+    pub branch_stack: Option<EventWords<'a>>,
+    /// User registers; `None` for a kernel thread.
+    pub user_regs: Option<SampleRegisters<'a>>,
+    /// A copy of the user stack from the stack pointer upwards; only bytes that were copied.
     pub user_stack: Option<&'a [u8]>,
-    /// Weight, or three parts of one.
+    /// Weight, or three parts of a weight.
     pub weight: Option<u64>,
-    /// Where data came from.
+    /// Source of the data in the memory hierarchy.
     pub data_src: Option<u64>,
-    /// Why a transaction was aborted.
+    /// Reason why a transaction was aborted.
     pub transaction: Option<u64>,
     /// Registers at the interrupt.
-    pub intr_regs: Option<Registers<'a>>,
+    pub intr_regs: Option<SampleRegisters<'a>>,
     /// Physical address of the data.
     pub phys_addr: Option<u64>,
     /// Control group.
@@ -111,7 +111,7 @@ pub struct Sample<'a> {
     pub data_page_size: Option<u64>,
     /// Size of the code's page.
     pub code_page_size: Option<u64>,
-    /// A piece of the AUX area.
+    /// A part of the AUX area.
     pub aux: Option<&'a [u8]>,
 }
 
@@ -119,43 +119,43 @@ impl<'a> SampleHead<'a> {
     /// Reads the fields up to the call chain.
     ///
     /// # Errors
-    /// Where the body ends inside a field.
+    /// When the body ends inside a field.
     #[inline]
-    pub fn read(cursor: &mut Cursor<'a>, shape: &Shape) -> Result<Self, ParseError> {
+    pub fn read(cursor: &mut Cursor<'a>, layout: &EventRecordLayout) -> Result<Self, ParseError> {
         let mut head = Self::default();
-        if shape.has(abi::PERF_SAMPLE_IDENTIFIER) {
+        if layout.has(abi::PERF_SAMPLE_IDENTIFIER) {
             head.id = Some(cursor.u64("identifier")?);
         }
-        if shape.has(abi::PERF_SAMPLE_IP) {
+        if layout.has(abi::PERF_SAMPLE_IP) {
             head.ip = Some(cursor.u64("ip")?);
         }
-        if shape.has(abi::PERF_SAMPLE_TID) {
+        if layout.has(abi::PERF_SAMPLE_TID) {
             head.pid = Some(cursor.i32("pid")?);
             head.tid = Some(cursor.i32("tid")?);
         }
-        if shape.has(abi::PERF_SAMPLE_TIME) {
+        if layout.has(abi::PERF_SAMPLE_TIME) {
             head.time = Some(cursor.u64("time")?);
         }
-        if shape.has(abi::PERF_SAMPLE_ADDR) {
+        if layout.has(abi::PERF_SAMPLE_ADDR) {
             head.addr = Some(cursor.u64("addr")?);
         }
-        if shape.has(abi::PERF_SAMPLE_ID) {
+        if layout.has(abi::PERF_SAMPLE_ID) {
             head.id = Some(cursor.u64("id")?);
         }
-        if shape.has(abi::PERF_SAMPLE_STREAM_ID) {
+        if layout.has(abi::PERF_SAMPLE_STREAM_ID) {
             head.stream_id = Some(cursor.u64("stream_id")?);
         }
-        if shape.has(abi::PERF_SAMPLE_CPU) {
+        if layout.has(abi::PERF_SAMPLE_CPU) {
             head.cpu = Some(cursor.u32("cpu")?);
             cursor.u32("res")?;
         }
-        if shape.has(abi::PERF_SAMPLE_PERIOD) {
+        if layout.has(abi::PERF_SAMPLE_PERIOD) {
             head.period = Some(cursor.u64("period")?);
         }
-        if shape.has(abi::PERF_SAMPLE_READ) {
-            head.read = Some(read_values(cursor, shape)?);
+        if layout.has(abi::PERF_SAMPLE_READ) {
+            head.read = Some(read_counters(cursor, layout)?);
         }
-        if shape.has(abi::PERF_SAMPLE_CALLCHAIN) {
+        if layout.has(abi::PERF_SAMPLE_CALLCHAIN) {
             let nr = cursor.u64("nr")?;
             head.callchain = Some(words(cursor, nr, "ips")?);
         }
@@ -163,23 +163,23 @@ impl<'a> SampleHead<'a> {
     }
 }
 
-impl<'a> Sample<'a> {
-    /// Reads a whole body.
+impl<'a> SampleRecord<'a> {
+    /// Reads a body.
     ///
     /// # Errors
-    /// Where the body ends inside a field.
-    pub fn read(cursor: &mut Cursor<'a>, shape: &Shape) -> Result<Self, ParseError> {
-        let mut sample = Self { head: SampleHead::read(cursor, shape)?, ..Self::default() };
+    /// When the body ends inside a field.
+    pub fn read(cursor: &mut Cursor<'a>, layout: &EventRecordLayout) -> Result<Self, ParseError> {
+        let mut sample = Self { head: SampleHead::read(cursor, layout)?, ..Self::default() };
         let word = |cursor: &mut Cursor<'a>, bit: u64, field: &'static str| {
-            shape.has(bit).then(|| cursor.u64(field)).transpose()
+            layout.has(bit).then(|| cursor.u64(field)).transpose()
         };
-        if shape.has(abi::PERF_SAMPLE_RAW) {
+        if layout.has(abi::PERF_SAMPLE_RAW) {
             let size = cursor.u32("raw.size")?;
             sample.raw = Some(cursor.bytes(u64::from(size), "raw.data")?);
         }
-        if shape.has(abi::PERF_SAMPLE_BRANCH_STACK) {
+        if layout.has(abi::PERF_SAMPLE_BRANCH_STACK) {
             let nr = cursor.u64("bnr")?;
-            let (index, counters) = shape.branch;
+            let (index, counters) = layout.branch;
             if index {
                 cursor.u64("hw_idx")?;
             }
@@ -188,23 +188,23 @@ impl<'a> Sample<'a> {
                 words(cursor, nr, "counters")?;
             }
         }
-        if shape.has(abi::PERF_SAMPLE_REGS_USER) {
-            sample.user_regs = registers(cursor, shape.num_regs.0, "user_regs")?;
+        if layout.has(abi::PERF_SAMPLE_REGS_USER) {
+            sample.user_regs = registers(cursor, layout.num_regs.0, "user_regs")?;
         }
-        if shape.has(abi::PERF_SAMPLE_STACK_USER) {
+        if layout.has(abi::PERF_SAMPLE_STACK_USER) {
             sample.user_stack = Some(user_stack(cursor)?);
         }
         sample.weight = word(cursor, abi::PERF_SAMPLE_WEIGHT | abi::PERF_SAMPLE_WEIGHT_STRUCT, "weight")?;
         sample.data_src = word(cursor, abi::PERF_SAMPLE_DATA_SRC, "data_src")?;
         sample.transaction = word(cursor, abi::PERF_SAMPLE_TRANSACTION, "transaction")?;
-        if shape.has(abi::PERF_SAMPLE_REGS_INTR) {
-            sample.intr_regs = registers(cursor, shape.num_regs.1, "intr_regs")?;
+        if layout.has(abi::PERF_SAMPLE_REGS_INTR) {
+            sample.intr_regs = registers(cursor, layout.num_regs.1, "intr_regs")?;
         }
         sample.phys_addr = word(cursor, abi::PERF_SAMPLE_PHYS_ADDR, "phys_addr")?;
         sample.cgroup = word(cursor, abi::PERF_SAMPLE_CGROUP, "cgroup")?;
         sample.data_page_size = word(cursor, abi::PERF_SAMPLE_DATA_PAGE_SIZE, "data_page_size")?;
         sample.code_page_size = word(cursor, abi::PERF_SAMPLE_CODE_PAGE_SIZE, "code_page_size")?;
-        if shape.has(abi::PERF_SAMPLE_AUX) {
+        if layout.has(abi::PERF_SAMPLE_AUX) {
             let size = cursor.u64("aux.size")?;
             sample.aux = Some(cursor.bytes(size, "aux.data")?);
         }
@@ -212,37 +212,43 @@ impl<'a> Sample<'a> {
     }
 }
 
-fn words<'a>(cursor: &mut Cursor<'a>, count: u64, field: &'static str) -> Result<Words<'a>, ParseError> {
+/// Reads a number of words.
+fn words<'a>(cursor: &mut Cursor<'a>, count: u64, field: &'static str) -> Result<EventWords<'a>, ParseError> {
     let endian = cursor.endian();
-    // A count whose bytes overflow is more than any body has, and fails as such.
-    Ok(Words { bytes: cursor.bytes(count.saturating_mul(8), field)?, endian })
+    // A count whose size in bytes overflows is larger than any body, so the saturated size fails.
+    Ok(EventWords { bytes: cursor.bytes(count.saturating_mul(8), field)?, endian })
 }
 
-/// Counter values: a value with its times, or a count, the times, and that many values.
-fn read_values<'a>(cursor: &mut Cursor<'a>, shape: &Shape) -> Result<Words<'a>, ParseError> {
-    let layout = shape.read_values();
-    let each = layout.with_value.saturating_add(1) as u64;
-    let count = if layout.group {
-        let mut ahead = *cursor;
-        let values = ahead.u64("read.nr")?;
-        values.saturating_mul(each).saturating_add(layout.times as u64).saturating_add(1)
+/// Reads counter values: a value with its times, or a count, the times, and that number of values.
+fn read_counters<'a>(
+    cursor: &mut Cursor<'a>,
+    layout: &EventRecordLayout,
+) -> Result<EventWords<'a>, ParseError> {
+    let counters = layout.counters();
+    let each = counters.num_extra_words.saturating_add(1) as u64;
+    let count = if counters.group {
+        let mut lookahead = *cursor;
+        let values = lookahead.u64("read.nr")?;
+        values.saturating_mul(each).saturating_add(counters.num_times as u64).saturating_add(1)
     } else {
-        each.saturating_add(layout.times as u64)
+        each.saturating_add(counters.num_times as u64)
     };
     words(cursor, count, "read")
 }
 
+/// Reads a set of registers; `None` where it is empty.
 fn registers<'a>(
     cursor: &mut Cursor<'a>,
     count: u32,
     field: &'static str,
-) -> Result<Option<Registers<'a>>, ParseError> {
+) -> Result<Option<SampleRegisters<'a>>, ParseError> {
     match cursor.u64(field)? {
         0 => Ok(None),
-        abi => Ok(Some(Registers { abi, values: words(cursor, u64::from(count), field)? })),
+        abi => Ok(Some(SampleRegisters { abi, values: words(cursor, u64::from(count), field)? })),
     }
 }
 
+/// Reads the copy of the user stack.
 fn user_stack<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8], ParseError> {
     let size = cursor.u64("stack_user.size")?;
     let bytes = cursor.bytes(size, "stack_user.data")?;
@@ -251,8 +257,8 @@ fn user_stack<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8], ParseError> {
     }
     let offset = cursor.offset();
     let copied = cursor.u64("stack_user.dyn_size")?;
-    let cut = usize::try_from(copied).ok().and_then(|copied| bytes.get(..copied));
-    cut.ok_or_else(|| {
+    let stack = usize::try_from(copied).ok().and_then(|copied| bytes.get(..copied));
+    stack.ok_or_else(|| {
         let expected = "no more than stack_user.size";
         ParseError::new(ErrorKind::Invalid { value: copied, expected }, offset, "stack_user.dyn_size")
     })

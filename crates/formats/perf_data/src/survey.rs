@@ -1,32 +1,32 @@
-//! One pass over all records: what is counted, what is wrong, and the few facts that reports and joins ask for by name.
+//! One pass over all records: counts, departures in records, and facts that reports and joins need.
 
 use linux_perf_event_reader::constants as abi;
-use perfuse_wire::Diagnostics;
+use perfuse_wire::{Diagnostics, ErrorKind};
 use rustc_hash::FxHashMap;
 
-use super::check::check_record;
 use super::consts::RecordType;
-use super::features::{BuildId, text};
-use super::hidden::is_marker;
+use super::features::{BuildIdEntry, text};
 use super::layout::{Lost, LostSamples, Namespaces, Section, TimeConv};
-use super::order::{Key, Noted, Rounds};
-use super::reader::{Cut, File, RawRecord, Releaser};
-use super::records::Mapping;
+use super::reader::{RecordFile, Releaser};
+use super::record::{RawEvent, RecordsEnd};
+use super::records::MappingRecord;
+use super::rounds::{Rounds, SampleTimes, TimedRecord};
+use super::rules::*;
 use perfuse_recording::Position;
 
 /// Index of the pid namespace among the entries of a NAMESPACES record.
 const PID_NAMESPACE: usize = 3;
 
-/// A mapping of a JITDUMP file, by which a runtime marks where its dump is.
+/// A mapping of a JITDUMP file, with which a runtime records the path of its dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JitMarker {
-    /// Process, as the recorder knew it.
+    /// Process id in the pid namespace of the recorder.
     pub pid: i32,
     /// Thread.
     pub tid: i32,
-    /// When, on the recording's clock; 0 where not recorded.
+    /// Time on the recording's clock; 0 where not recorded.
     pub ts: u64,
-    /// Path of the dump in the recorded machine.
+    /// Path of the dump on the recorded machine.
     pub path: String,
     /// Address of the mapping.
     pub start_address: u64,
@@ -34,146 +34,148 @@ pub struct JitMarker {
     pub record_offset: u64,
 }
 
-/// The pid namespace a thread is in.
+/// The pid namespace of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PidNamespace {
     /// Process.
     pub pid: i32,
     /// Thread.
     pub tid: i32,
-    /// When, on the recording's clock.
+    /// Time on the recording's clock.
     pub ts: u64,
     /// Inode of the namespace.
     pub inode: u64,
 }
 
-/// How to turn processor time stamps into perf's: `time_zero + ((ticks * time_mult) >> time_shift)`.
-pub type TimeConversion = TimeConv;
-
-/// The result of the pass.
+/// The results of the pass.
 #[derive(Debug, Default)]
-pub struct Survey {
-    /// How many records of each type.
+pub struct RecordSurvey {
+    /// Number of records of each type.
     pub counts: FxHashMap<RecordType, u64>,
-    /// All records.
+    /// Number of all records.
     pub num_records: u64,
-    /// First and last time.
+    /// Smallest and largest time; `None` without times.
     pub span: Option<(u64, u64)>,
-    /// Samples that can be decoded.
+    /// Number of samples that can be decoded.
     pub num_samples: u64,
-    /// Samples that hold user registers or a copy of the user stack.
+    /// Number of samples that contain user registers or a copy of the user stack.
     pub num_user_stacks: u64,
-    /// What LOST records add up to.
+    /// Sum of the counts in LOST records.
     pub lost_records: u64,
-    /// What LOST_SAMPLES records add up to.
+    /// Sum of the counts in LOST_SAMPLES records.
     pub lost_samples: u64,
     /// Mappings of JITDUMP files.
     pub jit_markers: Vec<JitMarker>,
-    /// Where each thread's pid namespace was told.
+    /// Pid namespaces of threads.
     pub namespaces: Vec<PidNamespace>,
-    /// First and last sample of each process.
+    /// Times of the first and the last sample of each process.
     pub sampled: FxHashMap<i32, (u64, u64)>,
-    /// Where TIME_CONV tells.
-    pub time_conv: Option<TimeConversion>,
-    /// HEADER_BUILD_ID records.
-    pub build_ids: Vec<BuildId>,
+    /// The TIME_CONV record: conversion of processor time stamps to times.
+    pub time_conv: Option<TimeConv>,
+    /// Build ids in HEADER_BUILD_ID records.
+    pub build_ids: Vec<BuildIdEntry>,
     /// MMAP, MMAP2, COMM, FORK and EXIT records, in time order.
-    pub task_records: Vec<Key>,
-    /// Samples and other records that came later than the rounds of their file allow.
+    pub task_records: Vec<TimedRecord>,
+    /// Number of records that occur later than the rounds of the file allow.
     pub num_late: u64,
-    /// Where the samples are, as long as there are not too many.
-    pub samples: Option<Noted>,
-    /// What is wrong with records.
-    pub found: Diagnostics,
-    /// Why the pass ended.
-    pub end: Cut,
+    /// Times and locations of the samples; `None` where there are too many.
+    pub samples: Option<SampleTimes>,
+    /// Departures in records.
+    pub record_findings: Diagnostics,
+    /// Reason why the pass ended.
+    pub end: RecordsEnd,
 }
 
-impl Survey {
-    /// Walks the file.
-    pub fn new(file: &File) -> Self {
-        let mut survey = Self { samples: Some(Noted::default()), ..Self::default() };
+impl RecordSurvey {
+    /// Reads all records of a file.
+    pub fn new(file: &RecordFile) -> Self {
+        let mut survey = Self { samples: Some(SampleTimes::default()), ..Self::default() };
         let mut at = Position::default();
         let mut rounds = Rounds::default();
         let mut releaser = Releaser::default();
         survey.end = loop {
             match file.next(&mut at) {
                 Ok(record) => {
-                    survey.take(file, &record, &mut rounds);
-                    look_ahead(file, &record);
+                    survey.add_record(file, &record, &mut rounds);
+                    prefetch_later_record(file, &record);
                 }
-                Err(cut) => break cut,
+                Err(end) => break end,
             }
-            releaser.done_before(file, at);
+            releaser.release_before(file, at);
         };
         survey.task_records.sort_by_key(|key| key.time);
         survey.num_late = rounds.num_late;
         survey
     }
 
-    fn take(&mut self, file: &File, record: &RawRecord<'_>, rounds: &mut Rounds) {
+    /// Counts a record, checks it and adds its facts.
+    fn add_record(&mut self, file: &RecordFile, record: &RawEvent<'_>, rounds: &mut Rounds) {
         self.num_records = self.num_records.saturating_add(1);
-        check_record(file, record, &mut self.found);
+        check_record(file, record, &mut self.record_findings);
         let count = self.counts.entry(record.record_type).or_default();
         *count = count.saturating_add(1);
         if record.record_type.is_user() {
-            return self.take_user(file, record, rounds);
+            return self.add_user_record(file, record, rounds);
         }
         let time = file.time(record).unwrap_or(0);
         if time != 0 {
             let (first, last) = self.span.unwrap_or((time, time));
             self.span = Some((first.min(time), last.max(time)));
         }
-        // Other records without a time are from before the recording, whatever round they are told in.
+        // Other records without a time describe the state before the recording, in any round.
         if time != 0 || record.record_type == RecordType::SAMPLE {
-            rounds.see(time);
+            rounds.add(time);
         }
         let mut cursor = record.cursor(file.endian);
         match record.record_type {
             RecordType::SAMPLE => {
-                self.samples =
-                    self.samples.take().and_then(|noted| noted.with(Key { time, location: record.location }));
-                return self.take_sample(file, record, time);
+                self.samples = self
+                    .samples
+                    .take()
+                    .and_then(|times| times.with(TimedRecord { time, location: record.location }));
+                return self.add_sample(file, record, time);
             }
             RecordType::LOST => {
-                let lost = Lost::read(&mut cursor).map_or(0, |it| it.lost);
+                let lost = Lost::read(&mut cursor).map_or(0, |record| record.lost);
                 self.lost_records = self.lost_records.saturating_add(lost);
             }
             RecordType::LOST_SAMPLES => {
-                let lost = LostSamples::read(&mut cursor).map_or(0, |it| it.lost);
+                let lost = LostSamples::read(&mut cursor).map_or(0, |record| record.lost);
                 self.lost_samples = self.lost_samples.saturating_add(lost);
             }
-            RecordType::NAMESPACES => self.take_namespaces(file, record, time),
-            RecordType::MMAP | RecordType::MMAP2 => self.take_marker(file, record, time),
+            RecordType::NAMESPACES => self.add_namespaces(file, record, time),
+            RecordType::MMAP | RecordType::MMAP2 => self.add_jit_marker(file, record, time),
             _ => {}
         }
         if matches!(
             record.record_type,
             RecordType::MMAP | RecordType::MMAP2 | RecordType::COMM | RecordType::FORK | RecordType::EXIT
         ) {
-            self.task_records.push(Key { time, location: record.location });
+            self.task_records.push(TimedRecord { time, location: record.location });
         }
     }
 
-    fn take_user(&mut self, file: &File, record: &RawRecord<'_>, rounds: &mut Rounds) {
+    /// Adds the facts of a record that perf wrote.
+    fn add_user_record(&mut self, file: &RecordFile, record: &RawEvent<'_>, rounds: &mut Rounds) {
         let mut cursor = record.cursor(file.endian);
         match record.record_type {
             RecordType::FINISHED_ROUND => {
                 rounds.finish();
-                self.samples.as_mut().map(Noted::finish_round);
+                self.samples.as_mut().map(SampleTimes::finish_round);
             }
             RecordType::TIME_CONV => self.time_conv = TimeConv::read(&mut cursor).ok(),
             RecordType::HEADER_BUILD_ID => {
-                self.build_ids.extend(BuildId::read(&mut cursor, record.misc));
+                self.build_ids.extend(BuildIdEntry::read(&mut cursor, record.misc));
             }
             _ => {}
         }
     }
 
-    fn take_sample(&mut self, file: &File, record: &RawRecord<'_>, time: u64) {
-        let attribute = file.attributes.of(record.record_type, record.body, file.endian);
-        let Some(shape) =
-            attribute.and_then(|(index, _)| file.attributes.list().get(index)).map(|it| &it.shape)
+    /// Adds the facts of a sample.
+    fn add_sample(&mut self, file: &RecordFile, record: &RawEvent<'_>, time: u64) {
+        let found = file.attributes.find(record.record_type, record.body, file.endian);
+        let Some(layout) =
+            found.and_then(|(index, _)| file.attributes.list().get(index)).map(|attribute| &attribute.layout)
         else {
             return;
         };
@@ -182,17 +184,18 @@ impl Survey {
         }
         self.num_samples = self.num_samples.saturating_add(1);
         let user = abi::PERF_SAMPLE_REGS_USER | abi::PERF_SAMPLE_STACK_USER;
-        self.num_user_stacks = self.num_user_stacks.saturating_add(u64::from(shape.has(user)));
-        if let Some(pid) = shape.sample_pid(record.body, file.endian) {
+        self.num_user_stacks = self.num_user_stacks.saturating_add(u64::from(layout.has(user)));
+        if let Some(pid) = layout.sample_pid(record.body, file.endian) {
             let (first, last) = self.sampled.entry(pid).or_insert((time, time));
             *first = time.min(*first);
             *last = time.max(*last);
         }
     }
 
-    fn take_marker(&mut self, file: &File, record: &RawRecord<'_>, ts: u64) {
-        let Some(mapping) = Mapping::read(file, record) else { return };
-        if is_marker(mapping.path) {
+    /// Adds a mapping if it is one of a JITDUMP file.
+    fn add_jit_marker(&mut self, file: &RecordFile, record: &RawEvent<'_>, ts: u64) {
+        let Some(mapping) = MappingRecord::read(record, file.endian) else { return };
+        if mapping.is_jit_marker() {
             self.jit_markers.push(JitMarker {
                 pid: mapping.pid,
                 tid: mapping.tid,
@@ -204,11 +207,12 @@ impl Survey {
         }
     }
 
-    fn take_namespaces(&mut self, file: &File, record: &RawRecord<'_>, ts: u64) {
+    /// Adds the pid namespace of a thread.
+    fn add_namespaces(&mut self, file: &RecordFile, record: &RawEvent<'_>, ts: u64) {
         let mut cursor = record.cursor(file.endian);
         let Ok(Namespaces { pid, tid, nr_namespaces }) = Namespaces::read(&mut cursor) else { return };
         let entries = usize::try_from(nr_namespaces).unwrap_or(usize::MAX);
-        // Device and inode, two words like a section.
+        // Device and inode are two words, like the fields of a section.
         let mut links = std::iter::from_fn(|| Section::read(&mut cursor).ok()).take(entries);
         if let Some(Section { size: inode, .. }) = links.nth(PID_NAMESPACE) {
             self.namespaces.push(PidNamespace { pid, tid, ts, inode });
@@ -216,15 +220,52 @@ impl Survey {
     }
 }
 
-/// Touches the record that will come a few later if it is as large as this one.
+/// Prefetches a later record, at the offset that it has if the records up to it are as large as this one.
 #[inline]
-fn look_ahead(file: &File, record: &RawRecord<'_>) {
+fn prefetch_later_record(file: &RecordFile, record: &RawEvent<'_>) {
     if record.size >= LARGE_BYTES && record.location.position().inner == 0 {
-        let guess = record.offset.saturating_add(record.size.saturating_mul(AHEAD));
-        file.touch_sample(guess);
+        let guess = record.offset.saturating_add(record.size.saturating_mul(PREFETCH_RECORDS));
+        file.prefetch_sample(guess);
     }
 }
 
-/// Smaller records share their lines of memory.
+/// Smallest size of records for which prefetching is useful, in bytes.
 const LARGE_BYTES: u64 = 2048;
-const AHEAD: u64 = 4;
+/// Distance of the prefetched record, in records.
+const PREFETCH_RECORDS: u64 = 4;
+
+/// Reports departures in a record.
+fn check_record(file: &RecordFile, record: &RawEvent<'_>, sink: &mut Diagnostics) {
+    let kind = record.record_type;
+    let (offset, index) = (record.offset, Some(record.index));
+    let mut cursor = record.cursor(file.endian);
+    match kind {
+        RecordType::LOST => {
+            let lost = Lost::read(&mut cursor).map_or(0, |record| record.lost);
+            sink.push(&LOST_RECORDS, offset, index, "lost", || format!("{lost} records lost").into());
+        }
+        RecordType::LOST_SAMPLES => {
+            let lost = LostSamples::read(&mut cursor).map_or(0, |record| record.lost);
+            sink.push(&LOST_SAMPLES, offset, index, "lost", || format!("{lost} samples dropped").into());
+        }
+        RecordType::THROTTLE => {
+            sink.push(&THROTTLED, offset, index, "", || "sampling was stopped for a while".into());
+        }
+        RecordType::SAMPLE => {
+            if let Some((_, false)) = file.attributes.find(kind, record.body, file.endian) {
+                sink.push(&UNKNOWN_EVENT, offset, index, "id", || "no attribute has this event id".into());
+            }
+        }
+        _ if kind.known_name().is_none() => {
+            sink.push(&UNKNOWN_RECORD, offset, index, "type", || {
+                format!("{} of {} bytes", kind.name(), record.size).into()
+            });
+            return;
+        }
+        _ => {}
+    }
+    if let Some(error) = file.body_error(record) {
+        let rule = if error.kind == ErrorKind::NoTerminator { &UNTERMINATED } else { &BAD_BODY };
+        sink.push(rule, error.offset, index, error.field, || format!("{}: {error}", kind.name()).into());
+    }
+}

@@ -1,4 +1,4 @@
-//! Processes, threads and what they had mapped, told in time order.
+//! Processes, threads and their mappings, in time order.
 
 use std::sync::Arc;
 
@@ -8,96 +8,99 @@ use rustc_hash::FxHashMap;
 use super::consts::{RecordType, misc};
 use super::features::text;
 use super::layout::{Comm, Fork};
-use super::order::Key;
-use super::reader::{File, Location};
-use super::records::Mapping;
+use super::reader::RecordFile;
+use super::record::RecordLocation;
+use super::records::MappingRecord;
+use super::rounds::TimedRecord;
+use super::survey::RecordSurvey;
 
-/// Most mappings that forked processes may inherit in one recording. Ten thousand sampled children of a process of a
-/// hundred mappings are half of it; a hostile file could ask for the square of its size.
+/// Largest number of mappings that forked processes inherit in one recording: twice that of ten thousand sampled children of
+/// a process with a hundred mappings. A crafted file could otherwise need the square of its size.
 const MAX_INHERITED: u64 = 2_000_000;
 
-/// Longest name a child takes from its parent; the kernel's have 16 bytes at most.
+/// Largest size in bytes of a name that a child inherits; names of the kernel have at most 16.
 const MAX_INHERITED_NAME_BYTES: usize = 64;
 
-/// A row of the `mappings` table, still in the file.
+/// A row of the `mappings` table, by the locations of its records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MappingRow {
-    /// Its MMAP or MMAP2 record.
-    pub mapping: Location,
-    /// Process that has it, -1 for the kernel.
+    /// MMAP or MMAP2 record.
+    pub mapping: RecordLocation,
+    /// Process; -1 for the kernel.
     pub pid: i32,
-    /// Since when, 0 where it was there before the recording.
+    /// Time of the mapping; 0 where it existed before the recording.
     pub ts: u64,
-    /// FORK record by which the process got it from its parent.
-    pub fork: Option<Location>,
+    /// FORK record of a process that inherited it from its parent.
+    pub fork: Option<RecordLocation>,
 }
 
-/// A process that replaced its program: nothing it had mapped before is there any more.
+/// A process that replaced its program (exec), which ends its earlier mappings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exec {
     /// Process.
     pub pid: i32,
-    /// When.
+    /// Time.
     pub ts: u64,
 }
 
-/// What became known of a thread.
+/// A fact about a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskFact {
     /// Process.
     pub pid: i32,
     /// Thread.
     pub tid: i32,
-    /// When, 0 where it was so before the recording.
+    /// Time; 0 for a fact from before the recording.
     pub ts: u64,
-    /// What.
+    /// Kind of the fact.
     pub kind: TaskFactKind,
 }
 
-/// Kinds of facts about threads.
+/// Kind of a fact about a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TaskFactKind {
-    /// It has this name.
+    /// It gets a name.
     Name(Arc<str>),
-    /// It began.
+    /// It starts.
     Start,
-    /// It ended.
+    /// It ends.
     End,
 }
 
-/// The story of all tasks.
+/// Mappings and facts of all processes and threads.
 #[derive(Debug, Default)]
 pub struct Tasks {
     /// Mappings, in time order; a later one of a process hides an earlier one where they overlap.
     pub mappings: Vec<MappingRow>,
-    /// Processes that replaced their program.
+    /// Processes that replaced their program, in time order.
     pub execs: Vec<Exec>,
     /// Facts about threads, in time order.
     pub facts: Vec<TaskFact>,
-    /// Inherited mappings that were left out because there are too many.
+    /// Number of inherited mappings beyond `MAX_INHERITED`, which have no rows.
     pub num_left_out: u64,
 }
 
 impl Tasks {
-    /// Tells it from the records the survey gathered.
-    pub fn new(file: &File) -> Self {
-        let mut teller = Teller {
+    /// Collects mappings and facts from the records of a survey.
+    pub fn new(file: &RecordFile, survey: &RecordSurvey) -> Self {
+        let mut builder = TasksBuilder {
             file,
+            survey,
             tasks: Self::default(),
             images: Vec::new(),
             current: FxHashMap::default(),
             names: FxHashMap::default(),
             num_inherited: 0,
         };
-        for &key in &file.survey().task_records {
-            teller.take(key);
+        for &record in &survey.task_records {
+            builder.add_record(record);
         }
-        let mut left: Vec<_> = teller.current.drain().collect();
-        left.sort_unstable();
-        for (pid, image) in left {
-            teller.inherit(pid, image, u64::MAX);
+        let mut remaining: Vec<_> = builder.current.drain().collect();
+        remaining.sort_unstable();
+        for (pid, image) in remaining {
+            builder.inherit(pid, image, u64::MAX);
         }
-        let mut tasks = teller.tasks;
+        let mut tasks = builder.tasks;
         tasks.mappings.sort_by_key(|row| row.ts);
         tasks
     }
@@ -105,50 +108,52 @@ impl Tasks {
 
 /// A process from its beginning or an exec up to the next exec.
 #[derive(Debug, Default)]
-struct Image {
+struct ProcessImage {
     /// The fork it began with.
-    fork: Option<(Location, u64)>,
+    fork: Option<(RecordLocation, u64)>,
     /// The image it was forked from, and how many mappings of its own that one had then.
     parent: Option<(usize, usize)>,
     /// Rows of its own mappings.
     own: Vec<usize>,
 }
 
-struct Teller<'a> {
-    file: &'a File,
+/// [`Tasks`] under construction.
+struct TasksBuilder<'a> {
+    file: &'a RecordFile,
+    survey: &'a RecordSurvey,
     tasks: Tasks,
-    images: Vec<Image>,
+    images: Vec<ProcessImage>,
     current: FxHashMap<i32, usize>,
     names: FxHashMap<(i32, i32), Arc<str>>,
     num_inherited: u64,
 }
 
-impl Teller<'_> {
-    fn take(&mut self, Key { time, location }: Key) {
+impl TasksBuilder<'_> {
+    fn add_record(&mut self, TimedRecord { time, location }: TimedRecord) {
         let Some(record) = self.file.at(location) else { return };
         let mut cursor = record.cursor(self.file.endian);
         match record.record_type {
             RecordType::MMAP | RecordType::MMAP2 => {
-                if let Some(mapping) = Mapping::read(self.file, &record) {
-                    self.map(&mapping, time, location);
+                if let Some(mapping) = MappingRecord::read(&record, self.file.endian) {
+                    self.add_mapping(&mapping, time, location);
                 }
             }
             RecordType::COMM => {
                 let Ok(Comm { pid, tid }) = Comm::read(&mut cursor) else { return };
-                self.name(pid, tid, time, Arc::from(text(cursor.rest())));
-                // perf tells the same of processes that ran before the recording, at time 0.
+                self.set_name(pid, tid, time, Arc::from(text(cursor.rest())));
+                // perf also writes such records for processes that ran before the recording, with time 0.
                 if record.misc & misc::COMM_EXEC != 0 && time != 0 {
                     self.tasks.execs.push(Exec { pid, ts: time });
-                    self.begin(pid, time, Image::default());
+                    self.begin_image(pid, time, ProcessImage::default());
                 }
             }
             RecordType::FORK => {
                 let Ok(fork) = Fork::read(&mut cursor) else { return };
-                // Marked so where perf tells of tasks that were already there, and tells their mappings too.
-                let told = time == 0 || record.misc & PERF_RECORD_MISC_FORK_EXEC != 0;
-                self.fork(&fork, time, location, told);
+                // perf sets this bit for tasks that existed before the recording, whose mappings it records too.
+                let existed_before = time == 0 || record.misc & PERF_RECORD_MISC_FORK_EXEC != 0;
+                self.add_fork(&fork, time, location, existed_before);
             }
-            // EXIT has the fields of FORK.
+            // The fields of EXIT are those of FORK.
             RecordType::EXIT => {
                 let Ok(Fork { pid, tid, .. }) = Fork::read(&mut cursor) else { return };
                 self.tasks.facts.push(TaskFact { pid, tid, ts: time, kind: TaskFactKind::End });
@@ -157,12 +162,12 @@ impl Teller<'_> {
         }
     }
 
-    fn name(&mut self, pid: i32, tid: i32, ts: u64, name: Arc<str>) {
+    fn set_name(&mut self, pid: i32, tid: i32, ts: u64, name: Arc<str>) {
         self.names.insert((pid, tid), name.clone());
         self.tasks.facts.push(TaskFact { pid, tid, ts, kind: TaskFactKind::Name(name) });
     }
 
-    fn map(&mut self, mapping: &Mapping<'_>, ts: u64, location: Location) {
+    fn add_mapping(&mut self, mapping: &MappingRecord<'_>, ts: u64, location: RecordLocation) {
         let pid = if mapping.is_kernel() { -1 } else { mapping.pid };
         let row = self.tasks.mappings.len();
         self.tasks.mappings.push(MappingRow { mapping: location, pid, ts, fork: None });
@@ -174,58 +179,61 @@ impl Teller<'_> {
         }
     }
 
-    fn fork(&mut self, fork: &Fork, ts: u64, location: Location, told: bool) {
+    fn add_fork(&mut self, fork: &Fork, ts: u64, location: RecordLocation, existed_before: bool) {
         let &Fork { pid, ppid, tid, ptid, .. } = fork;
-        if !told {
+        if !existed_before {
             self.tasks.facts.push(TaskFact { pid, tid, ts, kind: TaskFactKind::Start });
         }
         if let Some(name) = self.names.get(&(ppid, ptid)).cloned()
             && name.len() <= MAX_INHERITED_NAME_BYTES
         {
-            self.name(pid, tid, ts, name);
+            self.set_name(pid, tid, ts, name);
         }
-        if told || pid == ppid {
+        if existed_before || pid == ppid {
             return;
         }
         let parent = self.image(ppid);
         let parent = match self.images.get(parent) {
-            // Skipped, so that a walk over ancestors finds mappings at every step.
-            Some(Image { own, parent, .. }) if own.is_empty() => *parent,
-            Some(Image { own, .. }) => Some((parent, own.len())),
+            // An image without mappings is skipped, so that every ancestor in a chain has mappings.
+            Some(ProcessImage { own, parent, .. }) if own.is_empty() => *parent,
+            Some(ProcessImage { own, .. }) => Some((parent, own.len())),
             None => None,
         };
-        self.begin(pid, ts, Image { fork: Some((location, ts)), parent, own: Vec::new() });
+        self.begin_image(pid, ts, ProcessImage { fork: Some((location, ts)), parent, own: Vec::new() });
     }
 
+    /// Index of the current image of a process.
     fn image(&mut self, pid: i32) -> usize {
         if let Some(&image) = self.current.get(&pid) {
             return image;
         }
-        self.begin(pid, 0, Image::default());
+        self.begin_image(pid, 0, ProcessImage::default());
         self.images.len().saturating_sub(1)
     }
 
-    fn begin(&mut self, pid: i32, ts: u64, image: Image) {
-        if let Some(before) = self.current.insert(pid, self.images.len()) {
-            self.inherit(pid, before, ts);
+    fn begin_image(&mut self, pid: i32, ts: u64, image: ProcessImage) {
+        if let Some(previous) = self.current.insert(pid, self.images.len()) {
+            self.inherit(pid, previous, ts);
         }
         self.images.push(image);
     }
 
-    /// Lists what a process that was forked has of its ancestors' mappings, now that its image ends. Most children exec
-    /// at once and need none of it: those that no sample was taken in are left out.
+    /// Adds rows for the mappings that a forked process inherited, when its image ends. Images without samples get no rows:
+    /// most children call exec immediately.
     fn inherit(&mut self, pid: i32, image: usize, end: u64) {
-        let Some(&Image { fork: Some((fork, ts)), parent, .. }) = self.images.get(image) else { return };
-        let sampled = self.file.survey().sampled.get(&pid);
+        let Some(&ProcessImage { fork: Some((fork, ts)), parent, .. }) = self.images.get(image) else {
+            return;
+        };
+        let sampled = self.survey.sampled.get(&pid);
         if !sampled.is_some_and(|&(first, last)| first <= end && last >= ts) {
             return;
         }
-        let mut line = Vec::new();
+        let mut ancestors = Vec::new();
         let mut ancestor = parent;
         while let Some((index, num_own)) = ancestor
             && let Some(image) = self.images.get(index)
         {
-            line.push((index, num_own));
+            ancestors.push((index, num_own));
             ancestor = image.parent;
             self.num_inherited = self.num_inherited.saturating_add(num_own as u64);
             if self.num_inherited > MAX_INHERITED {
@@ -233,8 +241,8 @@ impl Teller<'_> {
                 return;
             }
         }
-        // The oldest ancestor first: what a younger one mapped hides it.
-        for (index, num_own) in line.into_iter().rev() {
+        // The oldest ancestor first: mappings of a younger one hide those of an older one.
+        for (index, num_own) in ancestors.into_iter().rev() {
             let Some(image) = self.images.get(index) else { continue };
             for &row in image.own.iter().take(num_own) {
                 if let Some(&inherited) = self.tasks.mappings.get(row) {

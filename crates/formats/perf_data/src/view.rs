@@ -1,27 +1,28 @@
-//! Every kind of record as `perfuse records` shows it: fields by name, in the order of the specification.
+//! Fields of every kind of record, as `perfuse records` prints them, in the order of the specification.
 
 use linux_perf_event_reader::constants as abi;
 use perfuse_wire::{Cursor, FieldType, Layout, ParseError, RecordView, Value};
 
-use super::attribute::Shape;
+use super::attribute::EventRecordLayout;
 use super::consts::{RecordType, misc};
-use super::features::{BuildId, text};
+use super::features::{BuildIdEntry, text};
 use super::layout::*;
-use super::reader::{File, RawRecord};
+use super::reader::RecordFile;
+use super::record::RawEvent;
 use super::records::{MMAP2_FILE_BYTES, mmap2_build_id};
-use super::sample::{Registers, Sample, Words};
+use super::sample::{EventWords, SampleRecord, SampleRegisters};
 
-impl File {
-    /// What is wrong with a record's body.
-    pub fn body_error(&self, record: &RawRecord<'_>) -> Option<ParseError> {
+impl RecordFile {
+    /// The first error in the body of a record; `None` where it can be decoded.
+    pub fn body_error(&self, record: &RawEvent<'_>) -> Option<ParseError> {
         match record.record_type {
             RecordType::SAMPLE => self.sample(record).err(),
             _ => self.fields(record, &mut Vec::new()).err(),
         }
     }
 
-    /// The record as it is shown, with the fields up to the first that cannot be decoded.
-    pub fn view<'a>(&self, record: &RawRecord<'a>) -> RecordView<'a> {
+    /// The record with its fields up to the first one that cannot be decoded.
+    pub fn view<'a>(&self, record: &RawEvent<'a>) -> RecordView<'a> {
         let mut fields = vec![("misc", Value::Hex(u64::from(record.misc)))];
         let _ = self.fields(record, &mut fields);
         RecordView {
@@ -34,14 +35,15 @@ impl File {
         }
     }
 
-    fn fields<'a>(&self, record: &RawRecord<'a>, fields: &mut Fields<'a>) -> Result<(), ParseError> {
+    /// Decodes the fields of a record.
+    fn fields<'a>(&self, record: &RawEvent<'a>, fields: &mut ViewFields<'a>) -> Result<(), ParseError> {
         if record.record_type == RecordType::SAMPLE {
             return self.sample(record).map(|sample| sample_fields(&sample, fields));
         }
         let offset = record.offset.saturating_add(EventHeader::SIZE);
-        let sample_id = self.shape(record).filter(|_| !record.record_type.is_user());
-        let id_bytes = sample_id.map_or(0, |shape| shape.sample_id_bytes);
-        // A record without room for the sample id was written without one.
+        let sample_id = self.event_layout(record).filter(|_| !record.record_type.is_user());
+        let id_bytes = sample_id.map_or(0, |layout| layout.sample_id_bytes);
+        // A record shorter than the sample id contains none.
         let (body, trailer) = record
             .body
             .len()
@@ -50,21 +52,23 @@ impl File {
             .unwrap_or((record.body, &[]));
         let mut cursor = Cursor::new(body, offset, self.endian);
         body_fields(record, &mut cursor, fields)?;
-        if let Some(shape) = sample_id.filter(|_| !trailer.is_empty()) {
+        if let Some(layout) = sample_id.filter(|_| !trailer.is_empty()) {
             let at = offset.saturating_add(body.len() as u64);
-            let entry = sample_id_fields(&mut Cursor::new(trailer, at, self.endian), shape)?;
+            let entry = sample_id_fields(&mut Cursor::new(trailer, at, self.endian), layout)?;
             fields.push(("sample_id", Value::Entries(vec![entry])));
         }
         Ok(())
     }
 }
 
-type Fields<'a> = Vec<(&'static str, Value<'a>)>;
+/// Names and values of fields.
+type ViewFields<'a> = Vec<(&'static str, Value<'a>)>;
 
+/// Decodes the fields of a body, without the sample id.
 fn body_fields<'a>(
-    record: &RawRecord<'a>,
+    record: &RawEvent<'a>,
     cursor: &mut Cursor<'a>,
-    fields: &mut Fields<'a>,
+    fields: &mut ViewFields<'a>,
 ) -> Result<(), ParseError> {
     let layout = match record.record_type {
         RecordType::MMAP => &Mmap::LAYOUT,
@@ -112,15 +116,16 @@ fn body_fields<'a>(
     layout_fields(layout, cursor, fields)
 }
 
-/// Whether people read this field in hexadecimal.
+/// Whether a field is printed in hexadecimal.
 fn is_hex(name: &str) -> bool {
     matches!(name, "addr" | "len" | "pgoff" | "flags" | "prot" | "ip" | "cookie" | "config" | "aux_offset")
 }
 
+/// Decodes the fields of a layout.
 fn layout_fields<'a>(
     layout: &Layout,
     cursor: &mut Cursor<'a>,
-    fields: &mut Fields<'a>,
+    fields: &mut ViewFields<'a>,
 ) -> Result<(), ParseError> {
     for field in layout.fields {
         let number = |value: u64| if is_hex(field.name) { Value::Hex(value) } else { Value::Unsigned(value) };
@@ -145,11 +150,11 @@ fn take_rest<'a>(cursor: &mut Cursor<'a>) -> &'a [u8] {
     cursor.bytes(cursor.remaining() as u64, "data").unwrap_or_default()
 }
 
-/// Entries of a known number of equal words; the number is the field before them.
+/// Entries of 64-bit words; the previous field contains their number.
 fn entries<'a>(
     layout: &Layout,
     cursor: &mut Cursor<'a>,
-    fields: &Fields<'a>,
+    fields: &ViewFields<'a>,
 ) -> Result<Value<'a>, ParseError> {
     let count = match fields.last() {
         Some((_, Value::Unsigned(count))) => *count,
@@ -176,7 +181,11 @@ fn entries<'a>(
     Ok(Value::Entries(rows))
 }
 
-fn mmap2_fields<'a>(flags: u16, cursor: &mut Cursor<'a>, fields: &mut Fields<'a>) -> Result<(), ParseError> {
+fn mmap2_fields<'a>(
+    flags: u16,
+    cursor: &mut Cursor<'a>,
+    fields: &mut ViewFields<'a>,
+) -> Result<(), ParseError> {
     let shared = Mmap::LAYOUT.fields.split_last().map_or(Mmap::LAYOUT.fields, |(_, fixed)| fixed);
     layout_fields(&Layout { fields: shared, ..Mmap::LAYOUT }, cursor, fields)?;
     if flags & misc::MMAP_BUILD_ID != 0 {
@@ -188,7 +197,7 @@ fn mmap2_fields<'a>(flags: u16, cursor: &mut Cursor<'a>, fields: &mut Fields<'a>
     layout_fields(&Mmap2Protection::LAYOUT, cursor, fields)
 }
 
-fn attr_fields<'a>(cursor: &mut Cursor<'a>, fields: &mut Fields<'a>) -> Result<(), ParseError> {
+fn attr_fields<'a>(cursor: &mut Cursor<'a>, fields: &mut ViewFields<'a>) -> Result<(), ParseError> {
     let size = cursor
         .rest()
         .get(4..)
@@ -202,11 +211,11 @@ fn attr_fields<'a>(cursor: &mut Cursor<'a>, fields: &mut Fields<'a>) -> Result<(
 }
 
 fn build_id_fields<'a>(
-    record: &RawRecord<'a>,
+    record: &RawEvent<'a>,
     cursor: &mut Cursor<'a>,
-    fields: &mut Fields<'a>,
+    fields: &mut ViewFields<'a>,
 ) -> Result<(), ParseError> {
-    let entry = BuildId::read(&mut cursor.clone(), record.misc)?;
+    let entry = BuildIdEntry::read(&mut cursor.clone(), record.misc)?;
     let pid = cursor.i32("pid")?;
     let stored = cursor.bytes(24, "build_id")?;
     fields.push(("pid", Value::Signed(i64::from(pid))));
@@ -215,9 +224,12 @@ fn build_id_fields<'a>(
     Ok(())
 }
 
-fn sample_id_fields(cursor: &mut Cursor<'_>, shape: &Shape) -> Result<Fields<'static>, ParseError> {
+fn sample_id_fields(
+    cursor: &mut Cursor<'_>,
+    layout: &EventRecordLayout,
+) -> Result<ViewFields<'static>, ParseError> {
     let mut fields = Vec::new();
-    if shape.has(abi::PERF_SAMPLE_TID) {
+    if layout.has(abi::PERF_SAMPLE_TID) {
         fields.push(("pid", Value::Signed(i64::from(cursor.i32("pid")?))));
         fields.push(("tid", Value::Signed(i64::from(cursor.i32("tid")?))));
     }
@@ -226,27 +238,28 @@ fn sample_id_fields(cursor: &mut Cursor<'_>, shape: &Shape) -> Result<Fields<'st
         (abi::PERF_SAMPLE_ID, "id"),
         (abi::PERF_SAMPLE_STREAM_ID, "stream_id"),
     ] {
-        if shape.has(bit) {
+        if layout.has(bit) {
             fields.push((name, Value::Unsigned(cursor.u64(name)?)));
         }
     }
-    if shape.has(abi::PERF_SAMPLE_CPU) {
+    if layout.has(abi::PERF_SAMPLE_CPU) {
         fields.push(("cpu", Value::Unsigned(u64::from(cursor.u32("cpu")?))));
         cursor.u32("res")?;
     }
-    if shape.has(abi::PERF_SAMPLE_IDENTIFIER) {
+    if layout.has(abi::PERF_SAMPLE_IDENTIFIER) {
         fields.push(("identifier", Value::Unsigned(cursor.u64("identifier")?)));
     }
     Ok(fields)
 }
 
-fn sample_fields<'a>(sample: &Sample<'a>, fields: &mut Fields<'a>) {
+fn sample_fields<'a>(sample: &SampleRecord<'a>, fields: &mut ViewFields<'a>) {
     let head = &sample.head;
     let hex = |value: Option<u64>| value.map(Value::Hex);
     let number = |value: Option<u64>| value.map(Value::Unsigned);
     let signed = |value: Option<i32>| value.map(|value| Value::Signed(i64::from(value)));
-    let registers = |registers: Option<Registers<'a>>| registers.map(|set| word_rows("value", set.values));
-    let named = [
+    let registers =
+        |registers: Option<SampleRegisters<'a>>| registers.map(|set| word_rows("value", set.values));
+    let values = [
         ("id", number(head.id)),
         ("ip", hex(head.ip)),
         ("pid", signed(head.pid)),
@@ -272,14 +285,14 @@ fn sample_fields<'a>(sample: &Sample<'a>, fields: &mut Fields<'a>) {
         ("code_page_size", number(sample.code_page_size)),
         ("aux", sample.aux.map(Value::Bytes)),
     ];
-    fields.extend(named.into_iter().filter_map(|(name, value)| Some((name, value?))));
+    fields.extend(values.into_iter().filter_map(|(name, value)| Some((name, value?))));
 }
 
-fn word_rows(name: &'static str, words: Words<'_>) -> Value<'static> {
+fn word_rows(name: &'static str, words: EventWords<'_>) -> Value<'static> {
     Value::Entries(words.iter().map(|word| vec![(name, Value::Hex(word))]).collect())
 }
 
-fn branch_rows(words: Words<'_>) -> Value<'static> {
+fn branch_rows(words: EventWords<'_>) -> Value<'static> {
     let mut words = words.iter();
     let rows = std::iter::from_fn(|| {
         let (from, to, flags) = (words.next()?, words.next()?, words.next()?);

@@ -3,7 +3,7 @@
 use perfuse_binaries::eh_frame::{self, Registers, SectionBytes, UnwindFunction, UnwindTable};
 use perfuse_formats::jitdump::JitDump;
 use perfuse_formats::jitdump::consts::RecordTag;
-use perfuse_formats::jitdump::records::UnwindingInfo;
+use perfuse_formats::jitdump::records::UnwindingInfoRecord;
 use perfuse_formats::sframe::writer::SectionContents;
 use perfuse_formats::{Position, Recording};
 use perfuse_wire::Endian;
@@ -38,7 +38,7 @@ pub fn of_dump(dump: &JitDump, version: u8) -> Option<(SectionContents, Vec<Left
             continue;
         }
         let Some(raw) = index.record_at(dump.source(), offset, record) else { continue };
-        let Ok(info) = UnwindingInfo::decode(raw.cursor()) else { continue };
+        let Ok(info) = UnwindingInfoRecord::decode(raw.cursor()) else { continue };
         let (read, unread) =
             eh_frame::read(SectionBytes { data: info.parts().1, address: 0, endian, registers });
         left_out.extend(unread.into_iter().map(|unread| (Some(code.start), None, unread.why, true)));

@@ -1,21 +1,21 @@
-//! Frames and the tree of stacks made of them.
+//! Frames and call stacks, which form a tree.
 
 use crate::schema::table;
 
 table! {
-    /// One row a place in a function as seen in stacks; an inlined call is a frame of its own.
+    /// One row for each distinct position in a function that occurs in stacks. An inlined call is a separate frame.
     frames {
         /// Surrogate key.
         frame_id: u32,
-        /// Function; null where the address could not be named.
+        /// Function; null where the address has no known function.
         function_id: Opt<u32>,
-        /// JIT code it is in.
+        /// JIT code that contains it; null for other code.
         code_object_id: Opt<u32>,
-        /// Mapping it is in.
+        /// Mapping that contains it; null where there is none.
         mapping_id: Opt<u32>,
-        /// Address that was sampled, or returned to; null for frames an unwinder made up.
+        /// Sampled address, or return address; null for frames without an address.
         address: Opt<u64>,
-        /// Address within the module's file, or within the JIT code.
+        /// Address relative to the module's file, or to the start of the JIT code.
         relative_address: Opt<u64>,
         /// Source file.
         path: Opt<Str>,
@@ -23,29 +23,29 @@ table! {
         line: Opt<u32>,
         /// Column, from 1.
         column: Opt<u32>,
-        /// 0 for the outermost function at an address, then the calls inlined into it.
+        /// 0 for the outermost function at an address, 1 and more for calls inlined into it.
         inline_depth: u32,
-        /// `jit`, `native`, `kernel`, `hypervisor`, `traced` (a function that told of its calls itself) or `unknown`.
+        /// `jit`, `native`, `kernel`, `hypervisor`, `traced` (a function of a call trace) or `unknown`.
         kind: Str,
-        /// What found the frame: `sampled` (the interrupted address), `callchain` (the recorder's own walk), `trace` (the
-        /// call's own events); where stacks were unwound from copies, what told how to leave the function called: `sframe`,
-        /// `eh_frame`, `debug_frame`, `jitdump` (the unwinding record of JIT code) or `frame_pointer`.
+        /// How the frame was found: `sampled` (the interrupted address), `callchain` (unwound by the recorder) or `trace` (events of
+        /// a call trace). For stacks unwound from copies, the unwinding information of the called function: `sframe`, `eh_frame`,
+        /// `debug_frame`, `jitdump` (the unwinding record of JIT code) or `frame_pointer`.
         unwound_by: Str,
-        /// Why the frame has no name; null where it has one.
+        /// Reason why the frame has no name; null where it has one.
         unnamed_because: Opt<Str>,
     }
 }
 
 table! {
-    /// One row a stack: a frame on top of the stack that called it.
+    /// One row for each stack: a frame on top of the stack of its caller.
     stacks {
-        /// Surrogate key; a parent's is always less than its children's.
+        /// Surrogate key; the key of a parent is less than those of its children.
         stack_id: u32,
-        /// Stack of the caller; null at the root.
+        /// Stack of the caller; null for an outermost frame.
         parent_stack_id: Opt<u32>,
-        /// Frame on top.
+        /// Innermost frame of the stack.
         frame_id: u32,
-        /// 0 at the root.
+        /// Number of frames below the innermost one; 0 for an outermost frame.
         depth: u32,
     }
 }

@@ -1,9 +1,9 @@
-//! Functions, the code made for them, and where in their source that code is from.
+//! Modules, functions, their machine code, and its source positions.
 
 use crate::schema::table;
 
 table! {
-    /// One row a file or other place functions live in.
+    /// One row for each file or other module that contains functions.
     modules {
         /// Surrogate key.
         module_id: u32,
@@ -11,143 +11,143 @@ table! {
         name: Str,
         /// `jit`, `native`, `kernel` or `unknown`.
         kind: Str,
-        /// Build id in hexadecimal.
+        /// Build id in hexadecimal; null where not known.
         build_id: Opt<Str>,
     }
 }
 
 table! {
-    /// One row a function, by its name as written: compilations of it in one tier share it.
+    /// One row for each function, by its name in the file. Several compilations of a function in one tier share a row.
     functions {
         /// Surrogate key.
         function_id: u32,
-        /// The file's own id or address for it, where it has one.
+        /// The file's own id or address of the function; null where it has none.
         native_id: Opt<u64>,
-        /// Name for people: demangled, without tier marks.
+        /// Name to display: demangled, without tier marks.
         name: Str,
-        /// Name as the file or symbol table has it.
+        /// Name in the file or symbol table.
         linkage_name: Str,
-        /// Where it lives.
+        /// Module that contains the function.
         module_id: Opt<u32>,
-        /// Source file it is declared in.
+        /// Source file that declares it.
         path: Opt<Str>,
-        /// Line it starts at, from 1.
+        /// Line at which it starts, from 1.
         line: Opt<u32>,
-        /// Column it starts at, from 1.
+        /// Column at which it starts, from 1.
         column: Opt<u32>,
     }
 }
 
 table! {
-    /// One row a piece of machine code: a compilation of a function, a stub.
+    /// One row for each piece of machine code: a compilation of a function, or a stub.
     code_objects {
         /// Surrogate key.
         code_object_id: u32,
-        /// Function it was made for.
+        /// Function of the code.
         function_id: u32,
-        /// Process it lives in.
+        /// Process that contains the code.
         process_id: u32,
-        /// Thread that made it.
+        /// Thread that compiled it; null where not recorded.
         thread_id: Opt<u32>,
         /// `jit`, `stub`, `helper` or `aot`.
         kind: Str,
-        /// Compiler tier, as its runtime calls it: `turbofan`, `maglev`, `Tier1`, `FTL`.
+        /// Compiler tier, in the runtime's terms: `turbofan`, `maglev`, `Tier1`, `FTL`; null where not recorded.
         tier: Opt<Str>,
-        /// Since when it can run.
+        /// Time from which the code can run, on the profile's clock, in nanoseconds.
         create_ns: i64,
-        /// Until when; null where it was never replaced.
+        /// Time when other code overwrote it, in nanoseconds; null where none did.
         retire_ns: Opt<i64>,
-        /// First address, when created.
+        /// First address when it was created.
         start_address: u64,
         /// Size of the code.
         size_bytes: u64,
-        /// Machine code; null unless asked for, and where the file has none.
-        code: Opt<Bytes>,
-        /// The file's own unique number for it.
+        /// Machine code; null unless requested, and where the file contains none.
+        code: Opt<Binary>,
+        /// The file's own number for the code.
         code_index: u64,
-        /// File the row is from.
+        /// Recording that contains the record of this row.
         source_id: u32,
-        /// Offset of its record.
+        /// Offset of that record in its file.
         record_offset: u64,
     }
 }
 
 table! {
-    /// One row a move of code to another address.
+    /// One row for each move of code to another address.
     code_moves {
-        /// Code that moved.
+        /// Moved code.
         code_object_id: u32,
-        /// When.
+        /// Time on the profile's clock, in nanoseconds.
         ts_ns: i64,
-        /// First address before.
+        /// First address before the move.
         old_address: u64,
-        /// First address after.
+        /// First address after the move.
         new_address: u64,
-        /// File the row is from.
+        /// Recording that contains the record of this row.
         source_id: u32,
-        /// Offset of its record.
+        /// Offset of that record in its file.
         record_offset: u64,
     }
 }
 
 table! {
-    /// One row a change of source position within code; it holds up to the next row's offset.
+    /// One row for each change of source position within code; it applies up to the offset of the next row.
     line_rows {
-        /// Code it is in.
+        /// Code that contains it.
         code_object_id: u32,
-        /// Bytes from the start of the code.
+        /// Offset from the start of the code, in bytes.
         code_offset: u64,
         /// Source file.
         path: Str,
-        /// Line, from 1; 0 where the code belongs to no line.
+        /// Line, from 1; 0 for code that belongs to no line.
         line: u32,
-        /// Column, from 1; null where the writer has none.
+        /// Column, from 1; null where the file contains none.
         column: Opt<u32>,
-        /// DWARF discriminator, where the writer puts that in the place of the column.
+        /// DWARF discriminator, in files that contain it instead of a column.
         discriminator: Opt<u32>,
-        /// File the row is from.
+        /// Recording that contains the record of this row.
         source_id: u32,
-        /// Offset of its record.
+        /// Offset of that record in its file.
         record_offset: u64,
     }
 }
 
 table! {
-    /// One row a range of code that a function was inlined into.
+    /// One row for each range of code of an inlined function.
     inline_calls {
-        /// Code it is in.
+        /// Code that contains it.
         code_object_id: u32,
-        /// Bytes from the start of the code.
+        /// Offset from the start of the code, in bytes.
         start_offset: u64,
-        /// Length of the range.
+        /// Size of the range.
         size_bytes: u64,
         /// 0 for a call from the outer function.
         depth: u32,
-        /// Function that was inlined.
+        /// Inlined function.
         function_id: u32,
-        /// File of the caller's call.
+        /// File of the call; null where not recorded.
         call_path: Opt<Str>,
-        /// Line of the call, in the caller.
+        /// Line of the call, from 1; null where not recorded.
         call_line: Opt<u32>,
-        /// Column of the call, from 1.
+        /// Column of the call, from 1; null where not recorded.
         call_column: Opt<u32>,
-        /// File the row is from.
+        /// Recording that contains the record of this row.
         source_id: u32,
-        /// Offset of its record.
+        /// Offset of that record in its file.
         record_offset: u64,
     }
 }
 
 table! {
-    /// One row a source text that travels inside a recording.
+    /// One row for each source text that a recording contains.
     embedded_files {
-        /// Path the line rows use for it.
+        /// Path of the text in `line_rows`.
         path: Str,
         /// The text, as bytes.
-        text: Bytes,
-        /// File the row is from.
+        text: Binary,
+        /// Recording that contains the record of this row.
         source_id: u32,
-        /// Offset of its record.
+        /// Offset of that record in its file.
         record_offset: u64,
     }
 }

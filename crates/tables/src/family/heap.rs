@@ -1,87 +1,87 @@
-//! Heap shots: every living object at a moment, what it refers to, and what keeps it alive.
+//! Heap snapshots: all live objects at one time, their references, and the roots that keep them alive.
 
 use crate::schema::table;
 
 table! {
-    /// One row a heap shot.
+    /// One row for each heap snapshot.
     heap_snapshots {
         /// Surrogate key.
         snapshot_id: u32,
-        /// When it was begun, on the profile's clock.
+        /// Start of the snapshot on the profile's clock, in nanoseconds.
         ts_ns: i64,
-        /// When it was done; null where the recording ended first.
+        /// End of the snapshot, in nanoseconds; null where the recording ended before it.
         end_ns: Opt<i64>,
-        /// File the row is from.
+        /// Recording that contains the record of this row.
         source_id: u32,
-        /// Offset of its first record.
+        /// Offset of its first record in its file.
         record_offset: u64,
     }
 }
 
 table! {
-    /// One row an object of a heap shot.
+    /// One row for each object of a heap snapshot.
     heap_objects {
-        /// Heap shot.
+        /// Heap snapshot.
         snapshot_id: u32,
-        /// Its address then.
+        /// Address of the object at the time of the snapshot.
         object_address: u64,
-        /// Type; null where the file never describes it.
+        /// Type; null where the file does not describe it.
         type_id: Opt<u32>,
-        /// Its size.
+        /// Size of the object.
         size_bytes: u64,
-        /// Generation it is in; null where the file does not say.
+        /// Garbage collector generation of the object; null where the file does not contain it.
         generation: Opt<u8>,
-        /// File the row is from.
+        /// Recording that contains the record of this row.
         source_id: u32,
-        /// Offset of its record.
+        /// Offset of that record in its file.
         record_offset: u64,
     }
 }
 
 table! {
-    /// One row a reference from an object to another.
+    /// One row for each reference from one object to another.
     heap_references {
-        /// Heap shot.
+        /// Heap snapshot.
         snapshot_id: u32,
-        /// Object that refers.
+        /// Address of the object that contains the reference.
         owner_address: u64,
-        /// Object referred to.
+        /// Address of the referenced object.
         target_address: u64,
-        /// Where in the owner the reference lies, in bytes; null where the file does not say.
+        /// Offset of the reference in the object that contains it, in bytes; null where the file does not contain it.
         field_offset: Opt<u64>,
-        /// File the row is from.
+        /// Recording that contains the record of this row.
         source_id: u32,
-        /// Offset of its record.
+        /// Offset of that record in its file.
         record_offset: u64,
     }
 }
 
 table! {
-    /// One row a root: what keeps an object alive that no object has to refer to.
+    /// One row for each root: a reference from outside the heap that keeps an object alive.
     heap_roots {
-        /// Heap shot; null for roots of a collection without one.
+        /// Heap snapshot; null for roots of a collection without a snapshot.
         snapshot_id: Opt<u32>,
-        /// Time on the profile's clock; null where the file does not say.
+        /// Time on the profile's clock; null where the file does not contain it.
         ts_ns: Opt<i64>,
-        /// Object that is kept.
+        /// Address of the object that the root keeps alive.
         object_address: u64,
-        /// `static`, `stack`, `gc_handle`, `finalizer_queue` and so on.
+        /// Kind of root, such as `static`, `stack`, `gc_handle` or `finalizer_queue`.
         kind: Str,
-        /// What the memory it lies in is called.
+        /// Name of the memory area that contains the root; null where it has none.
         name: Opt<Str>,
-        /// Where it lies.
+        /// Address of the root.
         slot_address: Opt<u64>,
-        /// Type whose static field it is.
+        /// Type whose static field is the root.
         owner_type_id: Opt<u32>,
-        /// Thread whose stack or thread static it is.
+        /// Thread whose stack or thread-static field contains the root.
         owner_thread_id: Opt<u32>,
-        /// Whether the object cannot be moved; null where the file does not say.
+        /// Whether the root prevents the collector from moving the object; null where the file does not contain it.
         pinning: Opt<bool>,
-        /// Whether it does not keep the object alive after all; null where the file does not say.
+        /// Whether the root is weak and does not keep the object alive; null where the file does not contain it.
         weak: Opt<bool>,
-        /// File the row is from.
+        /// Recording that contains the record of this row.
         source_id: u32,
-        /// Offset of its record.
+        /// Offset of that record in its file.
         record_offset: u64,
     }
 }

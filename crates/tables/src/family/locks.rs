@@ -1,36 +1,36 @@
-//! Locks.
+//! Events of contended locks.
 
 use crate::column::choices;
 use crate::schema::table;
 
 choices! {
-    /// What a row of `lock_events` tells.
+    /// Kind of a row of `lock_events`.
     LockEvent {
-        /// A thread begins to wait.
+        /// A thread begins to wait for a lock.
         Contention = "contention",
-        /// It has the lock.
+        /// The thread acquires the lock.
         Acquired = "acquired",
-        /// It gave up.
+        /// The thread stops waiting without the lock.
         Failed = "failed",
     }
 }
 
 table! {
-    /// One row a thing that happened to a lock somebody had to wait for.
+    /// One row for each event of a lock for which a thread waits.
     lock_events {
-        /// Time on the profile's clock.
+        /// Time on the profile's clock, in nanoseconds.
         ts_ns: i64,
-        /// Thread that waits.
+        /// Waiting thread.
         thread_id: u32,
-        /// Address of the object that is locked.
+        /// Address of the locked object.
         object_address: u64,
         /// `contention`, `acquired` or `failed`.
         kind: Choice<super::LockEvent>,
-        /// Stack; null where none was taken.
+        /// Call stack; null where none was recorded.
         stack_id: Opt<u32>,
-        /// File the row is from.
+        /// Recording that contains the record of this row.
         source_id: u32,
-        /// Offset of its record.
+        /// Offset of that record in its file.
         record_offset: u64,
     }
 }

@@ -1,87 +1,87 @@
-//! Managed memory: what is allocated, of which type, and where it goes.
+//! Managed memory: types, allocations, moves of objects, and garbage collector handles.
 
 use crate::schema::table;
 
 table! {
-    /// One row a type of objects.
+    /// One row for each type of objects.
     types {
         /// Surrogate key.
         type_id: u32,
-        /// The file's own id or address for it.
+        /// The file's own id or address of the type.
         native_id: Opt<u64>,
-        /// Full name.
+        /// Fully qualified name.
         name: Str,
-        /// Module that defines it.
+        /// Module that defines the type.
         module_id: Opt<u32>,
-        /// File the row is from.
+        /// Recording that contains the record of this row.
         source_id: u32,
-        /// Offset of its record.
+        /// Offset of that record in its file.
         record_offset: u64,
     }
 }
 
 table! {
-    /// One row an allocation, in time order for each thread.
+    /// One row for each allocation, in time order for each thread.
     allocations {
-        /// Time on the profile's clock.
+        /// Time on the profile's clock, in nanoseconds.
         ts_ns: i64,
         /// Thread.
         thread_id: u32,
-        /// Type; null where the file never describes it.
+        /// Type; null where the file does not describe it.
         type_id: Opt<u32>,
-        /// Address the object has at first; see `object_moves`.
+        /// Address of the object when it is allocated; `object_moves` contains its later addresses.
         object_address: u64,
-        /// Its size.
+        /// Size of the object.
         size_bytes: u64,
-        /// Stack; null where none was taken.
+        /// Call stack; null where none was recorded.
         stack_id: Opt<u32>,
-        /// File the row is from.
+        /// Recording that contains the record of this row.
         source_id: u32,
-        /// Offset of its record.
+        /// Offset of that record in its file.
         record_offset: u64,
     }
 }
 
 table! {
-    /// One row a move of an object by the collector.
+    /// One row for each move of an object by the garbage collector.
     object_moves {
-        /// Time on the profile's clock.
+        /// Time on the profile's clock, in nanoseconds.
         ts_ns: i64,
-        /// Address before.
+        /// Address before the move.
         old_address: u64,
-        /// Address after.
+        /// Address after the move.
         new_address: u64,
-        /// File the row is from.
+        /// Recording that contains the record of this row.
         source_id: u32,
-        /// Offset of its record.
+        /// Offset of that record in its file.
         record_offset: u64,
     }
 }
 
 table! {
-    /// One row a handle that keeps or watches an object.
+    /// One row for each garbage collector handle of an object.
     gc_handles {
-        /// The runtime's number for it, which it uses again.
+        /// The runtime's number for the handle. The runtime reuses numbers of freed handles.
         handle: u64,
         /// `weak`, `weak_track_resurrection`, `normal` or `pinned`.
         kind: Str,
-        /// Object it holds; null where its making was not recorded.
+        /// Address of the object of the handle; null where the creation of the handle was not recorded.
         object_address: Opt<u64>,
-        /// When it was made; null where that was not recorded.
+        /// Time of creation on the profile's clock, in nanoseconds; null where not recorded.
         created_ns: Opt<i64>,
-        /// When it was freed; null where it never was.
+        /// Time when it was freed, in nanoseconds; null where it was not freed.
         destroyed_ns: Opt<i64>,
-        /// Thread that made it.
+        /// Thread that created it.
         created_thread_id: Opt<u32>,
         /// Thread that freed it.
         destroyed_thread_id: Opt<u32>,
-        /// Stack it was made by.
+        /// Call stack of the creation; null where none was recorded.
         created_stack_id: Opt<u32>,
-        /// Stack it was freed by.
+        /// Call stack of the freeing; null where none was recorded.
         destroyed_stack_id: Opt<u32>,
-        /// File the row is from.
+        /// Recording that contains the record of this row.
         source_id: u32,
-        /// Offset of its first record.
+        /// Offset of its first record in its file.
         record_offset: u64,
     }
 }

@@ -1,9 +1,9 @@
-//! The declarations, a file a family.
+//! The declarations of the common tables, one module for each group of related tables.
 
 mod callstacks;
 mod code;
-
-mod executed;
+mod code_coverage;
+mod exception_events;
 mod heap;
 mod locks;
 mod memory;
@@ -12,13 +12,13 @@ mod provenance;
 mod retention;
 mod sampling;
 mod tasks;
-mod throws;
 mod tracing;
 mod unwinding;
 
 pub use callstacks::{frames, stacks};
 pub use code::{code_moves, code_objects, embedded_files, functions, inline_calls, line_rows, modules};
-pub use executed::coverage;
+pub use code_coverage::coverage;
+pub use exception_events::{ExceptionEvent, exceptions};
 pub use heap::{heap_objects, heap_references, heap_roots, heap_snapshots};
 pub use locks::{LockEvent, lock_events};
 pub use memory::{allocations, gc_handles, object_moves, types};
@@ -27,6 +27,5 @@ pub use provenance::{Alignment, clocks, diagnostics, records, sources};
 pub use retention::{heap_classes, heap_dominators, heap_sites};
 pub use sampling::{callchains, samples};
 pub use tasks::{mappings, processes, threads};
-pub use throws::{ExceptionEvent, exceptions};
 pub use tracing::{CallEvent, EndReason, SliceKind, StartReason, call_events, call_sums, instants, slices};
 pub use unwinding::{PcType, UnwindOrigin, unwind_functions, unwind_lookups, unwind_rows};

@@ -1,30 +1,30 @@
-//! Where everything came from, on which clock, and what was wrong with it.
+//! Recordings, their clocks, their records, and diagnostics of their content.
 
 use crate::column::choices;
 use crate::schema::table;
 
 table! {
-    /// One row a file that was read.
+    /// One row for each recording that was read.
     sources {
         /// Surrogate key.
         source_id: u32,
-        /// Format name in the registry: `jitdump`, `perf_data`, `xray`.
+        /// Name of the format, such as `jitdump`, `perf_data` or `xray`.
         format: Str,
-        /// Version as the file states it.
+        /// Version in the file; null where it has none.
         version: Opt<Str>,
-        /// Path as given, `-` for standard input.
+        /// Path as given; `-` for standard input.
         path: Str,
         /// Size in bytes, after decompression.
         size_bytes: u64,
         /// `little` or `big`.
         endian: Str,
-        /// Size of a pointer on the recorded machine, in bytes.
+        /// Size of a pointer on the recorded machine; null where not known.
         pointer_bytes: Opt<u8>,
-        /// Machine the code is for, as `uname -m` spells it.
+        /// Architecture of the recorded machine, as in the output of `uname -m`; null where not known.
         arch: Opt<Str>,
-        /// Program that wrote the file, where its habits tell.
+        /// Program that wrote the file; null where it could not be determined.
         producer: Opt<Str>,
-        /// Clock of the file's own time stamps.
+        /// Clock of the time stamps in the file.
         clock_id: u32,
     }
 }
@@ -50,23 +50,24 @@ choices! {
 }
 
 table! {
-    /// One row a clock that a source's time stamps were taken from, and how it was put on the profile's clock.
+    /// One row for each clock of a recording, with its alignment to the profile's clock.
     clocks {
         /// Surrogate key.
         clock_id: u32,
-        /// Source whose clock it is.
+        /// Recording that uses the clock.
         source_id: u32,
         /// `monotonic`, `tsc`, `realtime`, `perf` (the kernel's sched clock) or `unknown`.
         kind: Str,
-        /// Ticks a second; 1,000,000,000 for nanosecond clocks.
+        /// Ticks per second; 1,000,000,000 for nanosecond clocks.
         hz: Opt<u64>,
-        /// Where the rate is from: `defined`, `header`, `estimated` (from what the recording shows), `given` or `unknown`.
+        /// Origin of the rate: `defined` (by the kind of clock), `header`, `estimated` (from the content of the recording), `given` or
+        /// `unknown`.
         hz_source: Str,
-        /// Rate that the file itself states; null where it states none.
+        /// Rate in the file; null where the file contains none.
         stated_hz: Opt<u64>,
-        /// Nanoseconds added to this source's times to put them on the profile's clock.
+        /// Nanoseconds that are added to times of this recording to convert them to the profile's clock.
         offset_ns: i64,
-        /// How far off that may be; null where it is exact.
+        /// Uncertainty of the offset, in nanoseconds; null where it is exact.
         uncertainty_ns: Opt<i64>,
         /// How the offset was found:
         alignment: Choice<super::Alignment>,
@@ -74,43 +75,43 @@ table! {
 }
 
 table! {
-    /// One row a record of a file, in file order.
+    /// One row for each record of a file, in file order.
     records {
-        /// File it is in.
+        /// Recording that contains it.
         source_id: u32,
         /// Zero-based index in the file.
         record_index: u64,
         /// Absolute offset of its first byte.
         record_offset: u64,
-        /// Whole size in bytes.
+        /// Size in bytes, header included.
         size_bytes: u64,
-        /// The specification's name.
+        /// Name of the kind in the specification.
         kind: Str,
-        /// Time on the profile's clock.
+        /// Time on the profile's clock, in nanoseconds.
         ts_ns: Opt<i64>,
     }
 }
 
 table! {
-    /// One row a departure from a specification, or a loss.
+    /// One row for each departure from a specification and each loss of data.
     diagnostics {
-        /// File it is in.
+        /// Recording that contains it.
         source_id: u32,
-        /// Stable code: `perfuse explain CODE` tells more.
+        /// Stable code; `perfuse explain CODE` describes it.
         code: Str,
         /// `info`, `warning`, `data_loss` or `error`.
         severity: Str,
-        /// What was found, with its numbers.
+        /// Description of the finding, with its numbers.
         message: Str,
-        /// Absolute offset of the record or field; null where it is about the whole.
+        /// Absolute offset of the record or field; null for the recording as a whole.
         record_offset: Opt<u64>,
-        /// Zero-based index of the record.
+        /// Zero-based index of the record; null where none applies.
         record_index: Opt<u64>,
-        /// Field that departs.
+        /// Name of the field; null where none applies.
         field: Opt<Str>,
-        /// Section of the specification.
+        /// Section of the specification; null where none applies.
         spec_section: Opt<Str>,
-        /// How many times; more than 1 where rows of one code were cut short.
+        /// Number of occurrences; more than 1 where several are summarized in one row.
         count: u64,
     }
 }

@@ -1,81 +1,80 @@
-//! What the objects of a heap shot keep alive, and where they were allocated: worked out, not recorded.
+//! Results of analyses of heap snapshots: dominators, retained sizes and allocation sites. They are computed, not recorded.
 
 use crate::schema::table;
 
 table! {
-    /// One row an object of a heap shot: who alone keeps it alive, and how much would go with it.
+    /// One row for each object of a heap snapshot: its dominator and its retained size.
     heap_dominators {
-        /// Heap shot.
+        /// Heap snapshot.
         snapshot_id: u32,
-        /// Object.
+        /// Address of the object.
         object_address: u64,
-        /// Its type; null where the file never describes it.
+        /// Type of the object; null where the file does not describe it.
         type_id: Opt<u32>,
-        /// Its own size.
+        /// Size of the object itself.
         size_bytes: u64,
-        /// Object that every path to it from a root leads over, the nearest; null where there is none.
+        /// Address of the immediate dominator: the nearest object on every path from a root to this object; null where there is none.
         dominator_address: Opt<u64>,
-        /// Its size and that of all objects that only it keeps alive.
+        /// Retained size: sizes of the object and of all objects that only it keeps alive.
         retained_bytes: u64,
-        /// How many objects those are, with itself.
+        /// Number of retained objects, itself included.
         num_retained: u32,
-        /// Whether a root keeps it alive; null where the file has no roots.
+        /// Whether a root keeps the object alive; null where the file contains no roots.
         is_reachable: Opt<bool>,
-        /// References from a root to it on a shortest path, 0 where a root refers to it; null where no root keeps it alive, or
-        /// the file has none.
+        /// Number of references on a shortest path from a root to the object; 0 for an object that a root references directly. Null where
+        /// no root keeps it alive, or the file contains no roots.
         root_distance: Opt<u32>,
-        /// Object before it on that path; null where a root refers to it, or there is no path.
+        /// Address of the previous object on that path; null for an object that a root references directly, or without a path.
         nearer_address: Opt<u64>,
     }
 }
 
 table! {
-    /// One row a type in a heap shot.
+    /// One row for each type of objects in a heap snapshot.
     heap_classes {
-        /// Heap shot.
+        /// Heap snapshot.
         snapshot_id: u32,
-        /// Type; null for all objects whose type the file never describes.
+        /// Type; null for all objects whose type the file does not describe.
         type_id: Opt<u32>,
-        /// Objects of it.
+        /// Number of objects of the type.
         num_objects: u64,
-        /// Their own sizes.
+        /// Sum of the sizes of these objects.
         size_bytes: u64,
-        /// What would go if all of them went: their sizes and those of all that only they keep alive; what one of them
-        /// retains by another counts once.
+        /// Retained size of all objects of the type together: an object that several of them retain counts once.
         retained_bytes: u64,
-        /// How many objects those are.
+        /// Number of retained objects.
         num_retained: u64,
-        /// Objects of it that no root keeps alive; null where the file has no roots.
+        /// Number of objects of the type that no root keeps alive; null where the file contains no roots.
         num_unreachable: Opt<u64>,
-        /// Their own sizes.
+        /// Sum of the sizes of these objects; null where the file contains no roots.
         unreachable_bytes: Opt<u64>,
-        /// Object of it that retains most.
+        /// Address of the object of the type with the largest retained size.
         largest_address: u64,
-        /// What that one retains.
+        /// Retained size of that object.
         largest_retained_bytes: u64,
     }
 }
 
 table! {
-    /// One row an object of a heap shot whose allocation was recorded, followed to where it lies in the shot.
+    /// One row for each object of a heap snapshot whose allocation was recorded. The object is followed through its moves.
     heap_sites {
-        /// Heap shot.
+        /// Heap snapshot.
         snapshot_id: u32,
-        /// Its address in the shot.
+        /// Address of the object in the snapshot.
         object_address: u64,
-        /// Its type; null where the file never describes it.
+        /// Type of the object; null where the file does not describe it.
         type_id: Opt<u32>,
-        /// Its own size.
+        /// Size of the object itself.
         size_bytes: u64,
-        /// When it was allocated, on the profile's clock.
+        /// Time of the allocation on the profile's clock, in nanoseconds.
         allocated_ns: i64,
-        /// Thread that allocated it.
+        /// Thread that allocated the object.
         thread_id: u32,
-        /// Stack it was allocated by; null where none was taken.
+        /// Call stack of the allocation; null where none was recorded.
         stack_id: Opt<u32>,
-        /// Its address when it was allocated.
+        /// Address of the object when it was allocated.
         allocated_address: u64,
-        /// How often it was moved since.
+        /// Number of moves between allocation and snapshot.
         num_moves: u32,
     }
 }

@@ -1,59 +1,59 @@
-//! Samples, as a recorder took them and as they read once joined with code.
+//! Samples: as recorded, with bare addresses, and joined with code, with stacks of frames.
 
 use crate::schema::table;
 
 table! {
-    /// One row a sample as recorded: bare addresses, before anything is named.
+    /// One row for each sample as recorded: bare addresses without names.
     callchains {
-        /// Zero-based, in time order; the sample of the same number is made from it.
+        /// Zero-based number in time order; the row of `samples` with the same number is made from it.
         sample_id: u64,
-        /// Time on the profile's clock.
+        /// Time on the profile's clock, in nanoseconds.
         ts_ns: i64,
         /// Process.
         process_id: u32,
         /// Thread.
         thread_id: u32,
-        /// Processor.
+        /// Number of the processor; null where not recorded.
         cpu: Opt<u32>,
-        /// Events the sample stands for.
+        /// Number of events that the sample represents.
         period: u64,
-        /// Event name.
+        /// Name of the event.
         event: Str,
-        /// Addresses, innermost first, with the kernel's context markers (0xffffffffffffff80 and the like) in place.
+        /// Addresses, innermost first. Context markers of the kernel, such as 0xffffffffffffff80, are included.
         addresses: List,
-        /// Where the registers and the copy of the user's stack are that it was recorded with, for unwinding: a number of the
-        /// format's own. Null where the recorder walked the stack itself.
+        /// Reference to the recorded registers and copy of the user stack, for unwinding: a number with a meaning only within its
+        /// format. Null where the recorder unwound the stack itself.
         user_stack: Opt<u64>,
-        /// File the row is from.
+        /// Recording that contains the record of this row.
         source_id: u32,
-        /// Offset of its record.
+        /// Offset of that record in its file.
         record_offset: u64,
     }
 }
 
 table! {
-    /// One row a sample, joined. A call trace has two rows for each thread and call path, events `wall-time` and `calls`;
-    /// allocations have two for each thread and stack they were made from, events `allocated-bytes` and `allocations`.
+    /// One row for each sample. A call trace has two rows for each thread and call path, with events `wall-time` and `calls`;
+    /// allocations have two rows for each thread and call stack, with events `allocated-bytes` and `allocations`.
     samples {
-        /// Zero-based, in time order; those of call traces come last, then allocations.
+        /// Zero-based number in time order; rows of call traces follow those of samples, and rows of allocations follow those.
         sample_id: u64,
-        /// Time on the profile's clock; of a call path, when its first call began; of a stack that allocates, when it did first.
+        /// Time on the profile's clock, in nanoseconds. For a call path: start of its first call. For allocations: time of the first one.
         ts_ns: i64,
-        /// Thread it was taken in.
+        /// Sampled thread.
         thread_id: u32,
-        /// Processor.
+        /// Number of the processor; null where not recorded.
         cpu: Opt<u32>,
-        /// Innermost stack; null where the sample has no address at all.
+        /// Stack whose top is the innermost frame; null for a sample without addresses.
         stack_id: Opt<u32>,
-        /// Events the sample stands for; of a call path, the time in it that is in no call within, or its calls.
+        /// Number of events that the sample represents. For a call path: its self time, or its number of calls.
         weight: u64,
-        /// `ns` for clock events and `wall-time`, `calls` for calls, `bytes` and `allocations` for allocations, else `events`.
+        /// `ns` for clock events and `wall-time`, `calls` for calls, `bytes` and `allocations` for allocations, `events` otherwise.
         weight_unit: Str,
-        /// Event name; `wall-time` and `calls` for call traces, `allocated-bytes` and `allocations` for allocations.
+        /// Name of the event; `wall-time` and `calls` for call traces, `allocated-bytes` and `allocations` for allocations.
         event: Str,
-        /// File the row is from.
+        /// Recording that contains the record of this row.
         source_id: u32,
-        /// Offset of its record.
+        /// Offset of that record in its file.
         record_offset: u64,
     }
 }

@@ -1,67 +1,67 @@
-//! Processes, threads, and what they had mapped.
+//! Processes, threads and memory mappings.
 
 use crate::schema::table;
 
 table! {
-    /// One row a process.
+    /// One row for each process.
     processes {
         /// Surrogate key.
         process_id: u32,
-        /// Process id, in the namespace of the recorder.
+        /// Process id in the pid namespace of the recorder.
         pid: i32,
-        /// Last command name.
+        /// Latest command name.
         name: Opt<Str>,
-        /// Start (fork), where recorded.
+        /// Start (fork) on the profile's clock, in nanoseconds; null where not recorded.
         start_ns: Opt<i64>,
-        /// Exit, where recorded.
+        /// Exit on the profile's clock, in nanoseconds; null where not recorded.
         end_ns: Opt<i64>,
     }
 }
 
 table! {
-    /// One row a thread.
+    /// One row for each thread.
     threads {
         /// Surrogate key.
         thread_id: u32,
-        /// Its process.
+        /// Process of the thread.
         process_id: u32,
-        /// Thread id, in the namespace of the recorder; null where it has none of the system's.
+        /// Thread id in the pid namespace of the recorder; null where the recording has no operating system thread id.
         tid: Opt<i32>,
-        /// The recorder's own id of it, such as a `pthread_t`: another thread may have had it before.
+        /// The recorder's own thread id, such as a `pthread_t`; several threads in succession may have the same one.
         native_id: Opt<u64>,
-        /// Last command name.
+        /// Latest command name.
         name: Opt<Str>,
-        /// Start (fork), where recorded.
+        /// Start (fork) on the profile's clock, in nanoseconds; null where not recorded.
         start_ns: Opt<i64>,
-        /// Exit, where recorded.
+        /// Exit on the profile's clock, in nanoseconds; null where not recorded.
         end_ns: Opt<i64>,
     }
 }
 
 table! {
-    /// One row a mapping of a file or of anonymous memory into a process.
+    /// One row for each mapping of a file or of anonymous memory into a process.
     mappings {
         /// Surrogate key.
         mapping_id: u32,
-        /// Process; null for the kernel's, which all share.
+        /// Process; null for mappings of the kernel, which all processes share.
         process_id: Opt<u32>,
-        /// Since when; null where it was there before the recording.
+        /// Time of the mapping on the profile's clock, in nanoseconds; null where it existed before the recording.
         start_ns: Opt<i64>,
         /// First address.
         start_address: u64,
-        /// First address after it.
+        /// Address after the last one.
         end_address: u64,
         /// Offset in the file of the first address.
         file_offset: u64,
-        /// File, or `//anon`, `[vdso]`, `[kernel.kallsyms]` and the like.
+        /// File, or a name such as `//anon`, `[vdso]` or `[kernel.kallsyms]`.
         path: Str,
-        /// Build id in hexadecimal.
+        /// Build id of the file, in hexadecimal; null where not recorded.
         build_id: Opt<Str>,
-        /// Whether it could be executed.
+        /// Whether the mapping is executable.
         executable: bool,
-        /// File the row is from.
+        /// Recording that contains the record of this row.
         source_id: u32,
-        /// Offset of its record.
+        /// Offset of that record in its file.
         record_offset: u64,
     }
 }

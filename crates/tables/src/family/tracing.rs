@@ -1,164 +1,164 @@
-//! What was called when: events as recorded, the calls they make, and moments.
+//! Call traces: events as recorded, time ranges such as calls (slices), and instants.
 
 use crate::column::choices;
 use crate::schema::table;
 
 choices! {
-    /// What a row of `call_events` tells.
+    /// Kind of a row of `call_events`.
     CallEvent {
         /// A function begins.
         Enter = "enter",
         /// A function ends.
         Exit = "exit",
-        /// A function ends by jumping into the next.
+        /// A function ends with a jump to the next function (tail call).
         TailExit = "tail_exit",
-        /// A function is left by an exception.
+        /// A function ends with an exception.
         ExceptionExit = "exception_exit",
-        /// An argument of the call that was entered last.
+        /// An argument of the latest call.
         Argument = "argument",
     }
 }
 
 choices! {
-    /// What a slice is.
+    /// Kind of a slice.
     SliceKind {
         /// A call of a function.
         Call = "call",
-        /// A garbage collection, or a part of one.
+        /// A garbage collection, or a phase of one.
         Gc = "gc",
-        /// A compilation.
+        /// A just-in-time compilation.
         Jit = "jit",
-        /// A lock that was waited for or held.
+        /// A time range in which a thread waits for a lock or owns it.
         Lock = "lock",
-        /// A range the program marked itself.
+        /// A time range that the program recorded itself.
         Custom = "custom",
     }
 }
 
 choices! {
-    /// How the start of a slice is known.
+    /// Origin of the start of a slice.
     StartReason {
         /// It was recorded.
         Entry = "entry",
-        /// Only the end was recorded: the slice starts where the recording of its thread does.
+        /// The start was not recorded: the slice starts with the recording of its thread.
         Lost = "lost",
     }
 }
 
 choices! {
-    /// How a slice ended.
+    /// How a slice ends.
     EndReason {
-        /// It was recorded.
+        /// With a recorded end.
         Exit = "exit",
-        /// By jumping into the next function.
+        /// With a jump to the next function.
         TailCall = "tail_call",
-        /// Without an exit, by an exception or `longjmp`: it ends with the next event of the function that caught it.
+        /// Without a recorded end, by an exception or `longjmp`: the slice ends with the next event of a caller.
         Unwound = "unwound",
-        /// Not at all: it ends where the recording of its thread does.
+        /// The end was not recorded: the slice ends with the recording of its thread.
         Truncated = "truncated",
     }
 }
 
 table! {
-    /// One row an event of a call trace as recorded, in time order for each thread: before calls are put together.
+    /// One row for each event of a call trace as recorded, in time order for each thread.
     call_events {
-        /// Time on the profile's clock.
+        /// Time on the profile's clock, in nanoseconds.
         ts_ns: i64,
         /// Thread.
         thread_id: u32,
-        /// Processor.
+        /// Number of the processor; null where not recorded.
         cpu: Opt<u32>,
         /// `enter`, `exit`, `tail_exit`, `exception_exit` or `argument`.
         kind: Choice<super::CallEvent>,
         /// Function.
         function_id: u32,
-        /// The argument, where the row is one.
+        /// Value of the argument; null for other kinds.
         value: Opt<u64>,
-        /// File the row is from.
+        /// Recording that contains the record of this row.
         source_id: u32,
-        /// Offset of its record.
+        /// Offset of that record in its file.
         record_offset: u64,
     }
 }
 
 table! {
-    /// One row a call path of a thread that the recorder summed up itself, instead of telling each call.
+    /// One row for each call path of a thread, in recordings that contain sums instead of single calls.
     call_sums {
         /// Thread.
         thread_id: u32,
-        /// Functions (`function_id`) on the path, innermost first.
+        /// Functions (`function_id`) of the path, innermost first.
         functions: List,
-        /// Calls that had this path.
+        /// Number of calls with this path.
         num_calls: u64,
-        /// Time in the innermost function itself; below 0 where the recorder's arithmetic went under.
+        /// Time in the innermost function itself, in nanoseconds; negative where the recorder's own subtraction overflowed.
         self_ns: i64,
-        /// File the row is from.
+        /// Recording that contains the record of this row.
         source_id: u32,
-        /// Offset of its record.
+        /// Offset of that record in its file.
         record_offset: u64,
     }
 }
 
 table! {
-    /// One row a stretch of time that has a name: a call of a function, a collection, a wait. Rows come as slices end.
+    /// One row for each named time range: a call of a function, a garbage collection, a wait. Rows are in order of the ends.
     slices {
-        /// Surrogate key, in the order of the starts.
+        /// Surrogate key, in order of the starts.
         slice_id: u64,
         /// Thread.
         thread_id: u32,
-        /// Start, on the profile's clock.
+        /// Start on the profile's clock, in nanoseconds.
         start_ns: i64,
-        /// Length.
+        /// Duration in nanoseconds.
         duration_ns: i64,
-        /// Part of it that is in no slice within it.
+        /// Duration without the slices nested directly in it, in nanoseconds.
         self_ns: i64,
-        /// Number of slices around it.
+        /// Number of slices that contain this one.
         depth: u32,
-        /// The slice around it; null where there is none.
+        /// The innermost slice that contains this one; null where there is none.
         parent_slice_id: Opt<u64>,
-        /// Function, where it is a call.
+        /// Function of a call; null for other kinds.
         function_id: Opt<u32>,
-        /// What it is, where that is no function.
+        /// Name of a slice that is not a call; null for a call.
         name: Opt<Str>,
         /// `call`, `gc`, `jit`, `lock` or `custom`.
         kind: Choice<super::SliceKind>,
-        /// `entry` (recorded), or `lost`: it was there when the recording of the thread began.
+        /// `entry` (recorded) or `lost` (the slice began before the recording of its thread).
         start_reason: Choice<super::StartReason>,
-        /// `exit`, `tail_call`, `unwound` (by an exception or `longjmp`) or `truncated` (the recording ended first).
+        /// `exit`, `tail_call`, `unwound` (by an exception or `longjmp`) or `truncated` (the recording of the thread ended before it).
         end_reason: Choice<super::EndReason>,
-        /// Processor at the start.
+        /// Number of the processor at the start; null where not recorded.
         cpu: Opt<u32>,
         /// Arguments as a JSON array.
         args: Opt<Str>,
-        /// File the row is from.
+        /// Recording that contains the record of this row.
         source_id: u32,
-        /// Offset of the record it starts with, or ends with where the start was lost.
+        /// Offset of the record of its start, or of its end where the start was not recorded.
         record_offset: u64,
     }
 }
 
 table! {
-    /// One row a moment that was marked.
+    /// One row for each instant: an event without a duration.
     instants {
-        /// Time on the profile's clock.
+        /// Time on the profile's clock, in nanoseconds.
         ts_ns: i64,
         /// Thread.
         thread_id: u32,
-        /// Processor.
+        /// Number of the processor; null where not recorded.
         cpu: Opt<u32>,
-        /// What kind of moment: `custom_event`, `typed_event` and the like.
+        /// Kind, such as `custom_event` or `typed_event`.
         kind: Str,
-        /// What it tells, where that is text.
+        /// Text of the event; null where it has none.
         name: Opt<Str>,
-        /// Number of its type, where the program gave one.
+        /// Number of the event's type, where the program defines one.
         event_type: Opt<u32>,
-        /// The recorder's own id of what it is about: of a domain, a context, an image.
+        /// The recorder's own id of the subject of the event, such as a domain, a context or an image.
         native_id: Opt<u64>,
-        /// The bytes that came with it.
-        payload: Opt<Bytes>,
-        /// File the row is from.
+        /// Payload of the event; null where it has none.
+        payload: Opt<Binary>,
+        /// Recording that contains the record of this row.
         source_id: u32,
-        /// Offset of its record.
+        /// Offset of that record in its file.
         record_offset: u64,
     }
 }

@@ -1,20 +1,20 @@
-//! How stacks are unwound: functions, and rows that say how the caller's registers are found.
+//! Unwinding information: functions, and rows with rules for the registers of a caller.
 
 use crate::column::choices;
 use crate::schema::table;
 
 choices! {
-    /// What the rows of a function count from.
+    /// Origin of the offsets of a function's rows.
     PcType {
-        /// From its start.
+        /// The start of the function.
         Increment = "pcinc",
-        /// From the start of a block of code that repeats, as in a PLT.
+        /// The start of a repeated block of code, as in a procedure linkage table (PLT).
         Mask = "pcmask",
     }
 }
 
 choices! {
-    /// What told how to unwind.
+    /// Origin of unwinding information.
     UnwindOrigin {
         /// An SFrame section.
         SFrame = "sframe",
@@ -24,104 +24,104 @@ choices! {
 }
 
 table! {
-    /// One row a function that can be unwound through.
+    /// One row for each function with unwinding information.
     unwind_functions {
         /// Surrogate key.
         unwind_function_id: u32,
-        /// First address, as the file is laid out; in an object file, offset in its section.
+        /// First address in the file's address space; in an object file, offset in its section.
         start_address: u64,
-        /// Size of its code.
+        /// Size of the function's code.
         size_bytes: u64,
-        /// `pcinc`, or `pcmask` where its code is one block that repeats.
+        /// `pcinc`, or `pcmask` for a function that is a repeated block.
         pc_type: Choice<super::PcType>,
-        /// Size of that block.
+        /// Size of the repeated block; null for `pcinc`.
         repeat_bytes: Opt<u32>,
-        /// Whether the kernel enters it to deliver a signal.
+        /// Whether it is a signal trampoline, which the kernel enters to deliver a signal.
         is_signal: bool,
-        /// Whether it signs return addresses with key B (aarch64).
+        /// Whether it signs return addresses with pointer authentication key B (aarch64).
         is_key_b: bool,
-        /// Rows it has.
+        /// Number of its rows in `unwind_rows`.
         num_rows: u32,
-        /// What told: `sframe` or `eh_frame`.
+        /// Origin: `sframe` or `eh_frame`.
         origin: Choice<super::UnwindOrigin>,
-        /// Member of an archive it is in.
+        /// Member of the archive that contains it; null outside of archives.
         member: Opt<Str>,
-        /// File the row is from.
+        /// Recording that contains the record of this row.
         source_id: u32,
-        /// Offset of its record.
+        /// Offset of that record in its file.
         record_offset: u64,
     }
 }
 
 table! {
-    /// One row a change of how to unwind within a function; it holds up to the next row's offset.
+    /// One row for each change of unwinding rules within a function; it applies up to the offset of the next row.
     unwind_rows {
-        /// Function it is in.
+        /// Function that contains it.
         unwind_function_id: u32,
-        /// Where it begins to hold: bytes from the function's start, or from that of the block that repeats.
+        /// Offset from which it applies, in bytes from the start of the function or of the repeated block.
         start_offset: u64,
-        /// What the CFA is counted from: `sp`, `fp` or another register such as `r10`; null where there is no caller, and in
-        /// a row that says nothing that is known.
+        /// Base of the canonical frame address (CFA): `sp`, `fp` or another register such as `r10`; null without a caller, and in
+        /// rows without a known rule.
         cfa_base: Opt<Str>,
-        /// Added to it.
+        /// Offset that is added to the base, in bytes.
         cfa_offset: Opt<i64>,
-        /// Whether the CFA is what memory has there.
+        /// Whether the CFA is read from memory at that address.
         cfa_deref: bool,
-        /// What the caller's frame pointer is found from: `cfa`, `fp` or another register; null where it is in its register still.
+        /// Base of the caller's frame pointer: `cfa`, `fp` or another register; null where the register is unchanged.
         fp_base: Opt<Str>,
-        /// Added to it.
+        /// Offset that is added to the base, in bytes.
         fp_offset: Opt<i64>,
-        /// Whether it is what memory has there.
+        /// Whether the value is read from memory at that address.
         fp_deref: bool,
-        /// What the return address is found from: `cfa` or a register; null where it is in its register still.
+        /// Base of the return address: `cfa` or a register; null where the register is unchanged.
         ra_base: Opt<Str>,
-        /// Added to it.
+        /// Offset that is added to the base, in bytes.
         ra_offset: Opt<i64>,
-        /// Whether it is what memory has there.
+        /// Whether the value is read from memory at that address.
         ra_deref: bool,
         /// Whether the return address is signed (aarch64).
         ra_mangled: bool,
-        /// Whether there is no caller: unwinding ends here.
+        /// Whether there is no caller, so that unwinding ends.
         outermost: bool,
-        /// File the row is from.
+        /// Recording that contains the record of this row.
         source_id: u32,
-        /// Offset of its record.
+        /// Offset of that record in its file.
         record_offset: u64,
     }
 }
 
 table! {
-    /// One row an address that was looked up. Not a table of profiles: the answer to `find`.
+    /// One row for each address that was looked up. This is not a table of profiles but the result of `find`.
     unwind_lookups {
-        /// The address.
+        /// Address.
         address: u64,
-        /// Function it is in; null where none is known.
+        /// Function that contains it; null where none is known.
         unwind_function_id: Opt<u32>,
         /// First address of that function.
         function_address: Opt<u64>,
-        /// Where the row that holds begins; null where the function has none there.
+        /// Offset of the row that applies; null where the function has none.
         start_offset: Opt<u64>,
-        /// As in `unwind_rows`, as are the following.
+        /// Base of the CFA. This and the following columns are those of `unwind_rows`.
         cfa_base: Opt<Str>,
-        /// Added to it.
+        /// Offset that is added to the base, in bytes.
         cfa_offset: Opt<i64>,
-        /// Whether the CFA is what memory has there.
+        /// Whether the CFA is read from memory at that address.
         cfa_deref: bool,
-        /// What the caller's frame pointer is found from.
+        /// Base of the caller's frame pointer.
         fp_base: Opt<Str>,
-        /// Added to it.
+        /// Offset that is added to the base, in bytes.
         fp_offset: Opt<i64>,
-        /// Whether it is what memory has there.
+        /// Whether the value is read from memory at that address.
         fp_deref: bool,
-        /// What the return address is found from.
+        /// Base of the return address.
         ra_base: Opt<Str>,
-        /// Added to it.
+        /// Offset that is added to the base, in bytes.
         ra_offset: Opt<i64>,
-        /// Whether it is what memory has there.
+        /// Whether the value is read from memory at that address.
         ra_deref: bool,
         /// Whether the return address is signed (aarch64).
         ra_mangled: bool,
-        /// Whether there is no caller.
+        /// Whether there is no caller, so that unwinding ends.
         outermost: bool,
     }
 }

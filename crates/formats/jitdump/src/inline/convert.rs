@@ -1,81 +1,82 @@
-//! From the shared shape into the dialects that are written: A and B. What a dialect has no room for is counted.
+//! Converts trees into the dialects that perfuse writes, A and B, and counts items that a dialect does not support.
 
 use rustc_hash::FxHashMap;
 
 use super::debug_info2::{DebugInfo2, FunctionRecord, InlineCallRecord, LineRecord, Range};
-use super::frames::{CodeOffset, Frames, SourcePosition};
-use super::strings::StringTable;
-use super::tree::{Declaration, Frame, InlineTree};
+use super::frames::{CodeOffset, FramesRecord, SourcePosition};
+use super::strings::StringList;
+use super::tree::{DeclaredFunction, InlineFrame, InlineTree};
 
-/// What did not fit into a dialect: how many values of each kind were left out.
+/// Numbers of items that a dialect does not support.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Misfits {
-    /// Lines and calls at offsets of more than 32 bits, and sizes of more.
+pub struct UnsupportedCounts {
+    /// Lines and calls with offsets or sizes of more than 32 bits.
     pub offsets: u64,
-    /// Unknown columns, which dialect A can only write as the first.
+    /// Unknown columns, which dialect A writes as column 1.
     pub unknown_columns: u64,
-    /// Files of calls that are not the caller's own (A), files of lines that are not their function's (B).
+    /// Files of calls that differ from the caller's file (A), files of lines that differ from their function's file (B).
     pub paths: u64,
-    /// Lines that dialect B has to make up: none is known where an inline stack begins or ends.
+    /// Ranges that dialect B needs where an inline stack begins or ends without a line.
     pub added_ranges: u64,
 }
 
-impl Misfits {
-    /// Whether everything fitted.
+impl UnsupportedCounts {
+    /// Whether the dialect supports every item.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
+    /// An offset or size in 32 bits; counts it and returns `None` if it has more.
     fn offset(&mut self, value: u64) -> Option<u32> {
-        let fits = u32::try_from(value);
-        self.offsets = self.offsets.saturating_add(u64::from(fits.is_err()));
-        fits.ok()
+        let narrow = u32::try_from(value);
+        self.offsets = self.offsets.saturating_add(u64::from(narrow.is_err()));
+        narrow.ok()
     }
 
-    /// A column counted from 1, counted from 0.
+    /// Converts a column counted from 1 to a column counted from 0.
     fn column_from_zero(&mut self, line: u32, column: u32) -> u32 {
         self.unknown_columns = self.unknown_columns.saturating_add(u64::from(line != 0 && column == 0));
         column.saturating_sub(1)
     }
 }
 
-/// Numbers strings, each once.
+/// Assigns an index to each distinct string.
 #[derive(Default)]
-struct Interner<'t> {
-    table: StringTable<'static>,
-    known: FxHashMap<&'t [u8], u32>,
+struct StringInterner<'t> {
+    table: StringList<'static>,
+    indices: FxHashMap<&'t [u8], u32>,
 }
 
-impl<'t> Interner<'t> {
+impl<'t> StringInterner<'t> {
     fn intern(&mut self, text: &'t [u8]) -> u32 {
-        let Self { table, known } = self;
-        *known.entry(text).or_insert_with(|| table.push(text))
+        let Self { table, indices } = self;
+        *indices.entry(text).or_insert_with(|| table.push(text))
     }
 }
 
-/// A tree as dialect A. The record is about the next JIT_CODE_LOAD.
+/// Converts a tree to dialect A. The record describes the next JIT_CODE_LOAD.
 #[must_use]
-pub fn to_debug_info2(tree: &InlineTree<'_>) -> (DebugInfo2<'static>, Misfits) {
-    let mut out = Converter::default();
+pub fn to_debug_info2(tree: &InlineTree<'_>) -> (DebugInfo2<'static>, UnsupportedCounts) {
+    let mut out = DebugInfo2Builder::default();
     out.function(tree.outer);
     let mut calls: Vec<_> = tree.calls.iter().collect();
     calls.sort_by_key(|call| (call.start_offset, call.depth));
     let mut callers = vec![tree.outer.path];
     for call in calls {
         let (Some(start_offset), Some(size)) =
-            (out.misfits.offset(call.start_offset), out.misfits.offset(call.size))
+            (out.unsupported.offset(call.start_offset), out.unsupported.offset(call.size))
         else {
             continue;
         };
-        // A call whose caller was left out hangs on the nearest one that is there: depths may not jump.
+        // Depths must not skip a level: a call whose caller was left out becomes a call of the nearest one.
         let depth = call.depth.min((callers.len() as u32).saturating_sub(1));
         callers.truncate((depth as usize).saturating_add(1));
-        let foreign = callers.last().is_some_and(|caller| *caller != call.call_path);
-        out.misfits.paths = out.misfits.paths.saturating_add(u64::from(foreign));
+        let differs = callers.last().is_some_and(|caller| *caller != call.call_path);
+        out.unsupported.paths = out.unsupported.paths.saturating_add(u64::from(differs));
         callers.push(call.function.path);
         let function_index = out.function(call.function);
-        let call_column_number = out.misfits.column_from_zero(call.call_line, call.call_column);
+        let call_column_number = out.unsupported.column_from_zero(call.call_line, call.call_column);
         let call_line_number = call.call_line;
         out.calls.push(InlineCallRecord {
             depth,
@@ -87,44 +88,46 @@ pub fn to_debug_info2(tree: &InlineTree<'_>) -> (DebugInfo2<'static>, Misfits) {
         out.ranges.push(Range { start_offset, size });
     }
     for line in &tree.lines {
-        let Some(code_offset) = out.misfits.offset(line.code_offset) else { continue };
+        let Some(code_offset) = out.unsupported.offset(line.code_offset) else { continue };
         let file_index = out.files.intern(line.path);
-        let column_number = out.misfits.column_from_zero(line.line, line.column);
+        let column_number = out.unsupported.column_from_zero(line.line, line.column);
         out.lines.push(LineRecord { code_offset, file_index, line_number: line.line, column_number });
     }
     out.finish()
 }
 
+/// A dialect A record under construction.
 #[derive(Default)]
-struct Converter<'t> {
-    files: Interner<'t>,
-    names: Interner<'t>,
-    known: FxHashMap<Declaration<'t>, u32>,
+struct DebugInfo2Builder<'t> {
+    files: StringInterner<'t>,
+    names: StringInterner<'t>,
+    indices: FxHashMap<DeclaredFunction<'t>, u32>,
     functions: Vec<FunctionRecord>,
     calls: Vec<InlineCallRecord>,
     ranges: Vec<Range>,
     lines: Vec<LineRecord>,
-    misfits: Misfits,
+    unsupported: UnsupportedCounts,
 }
 
-impl<'t> Converter<'t> {
-    fn function(&mut self, function: Declaration<'t>) -> u32 {
-        if let Some(&known) = self.known.get(&function) {
-            return known;
+impl<'t> DebugInfo2Builder<'t> {
+    /// The index of a function; adds it where it is new.
+    fn function(&mut self, function: DeclaredFunction<'t>) -> u32 {
+        if let Some(&index) = self.indices.get(&function) {
+            return index;
         }
         let number = self.functions.len() as u32;
         self.functions.push(FunctionRecord {
             function_name_index: self.names.intern(function.name),
             file_index: self.files.intern(function.path),
             start_line: function.line,
-            start_column: self.misfits.column_from_zero(function.line, function.column),
+            start_column: self.unsupported.column_from_zero(function.line, function.column),
             flags: 0,
         });
-        self.known.insert(function, number);
+        self.indices.insert(function, number);
         number
     }
 
-    fn finish(self) -> (DebugInfo2<'static>, Misfits) {
+    fn finish(self) -> (DebugInfo2<'static>, UnsupportedCounts) {
         let info = DebugInfo2 {
             files: self.files.table,
             function_names: self.names.table,
@@ -134,26 +137,26 @@ impl<'t> Converter<'t> {
             lines: self.lines,
             ..DebugInfo2::default()
         };
-        (info, self.misfits)
+        (info, self.unsupported)
     }
 }
 
-/// A tree as dialect B, about the code at `code_addr`.
+/// Converts a tree to dialect B. The record describes the code at `code_addr`.
 #[must_use]
-pub fn to_frames(tree: &InlineTree<'_>, code_addr: u64) -> (Frames<'static>, Misfits) {
-    let mut strings = Interner::default();
-    let mut known: FxHashMap<(i32, Frame<'_>), i32> = FxHashMap::default();
-    let mut out = Frames { code_addr, ..Frames::default() };
-    let mut misfits = Misfits::default();
-    tree.ranges(|start, stack| {
-        let Some(code_offset) = misfits.offset(start) else { return };
+pub fn to_frames(tree: &InlineTree<'_>, code_addr: u64) -> (FramesRecord<'static>, UnsupportedCounts) {
+    let mut strings = StringInterner::default();
+    let mut positions: FxHashMap<(i32, InlineFrame<'_>), i32> = FxHashMap::default();
+    let mut out = FramesRecord { code_addr, ..FramesRecord::default() };
+    let mut unsupported = UnsupportedCounts::default();
+    tree.visit_ranges(|start, stack| {
+        let Some(code_offset) = unsupported.offset(start) else { return };
         let mut caller_index = -1;
         for frame in stack {
-            caller_index = *known.entry((caller_index, *frame)).or_insert_with(|| {
+            caller_index = *positions.entry((caller_index, *frame)).or_insert_with(|| {
                 let function = &frame.function;
                 let path = if frame.path.is_empty() { function.path } else { frame.path };
-                let foreign = path != function.path && !function.path.is_empty();
-                misfits.paths = misfits.paths.saturating_add(u64::from(foreign));
+                let differs = path != function.path && !function.path.is_empty();
+                unsupported.paths = unsupported.paths.saturating_add(u64::from(differs));
                 let file = if path.is_empty() { -1 } else { strings.intern(path) as i32 };
                 out.source_positions.push(SourcePosition {
                     caller_index,
@@ -168,9 +171,9 @@ pub fn to_frames(tree: &InlineTree<'_>, code_addr: u64) -> (Frames<'static>, Mis
             });
         }
         let at_line = tree.line_at(start).is_some_and(|line| line.code_offset == start);
-        misfits.added_ranges = misfits.added_ranges.saturating_add(u64::from(!at_line));
+        unsupported.added_ranges = unsupported.added_ranges.saturating_add(u64::from(!at_line));
         out.code_offsets.push(CodeOffset { code_offset, source_position: caller_index as u32 });
     });
     out.strings = strings.table;
-    (out, misfits)
+    (out, unsupported)
 }

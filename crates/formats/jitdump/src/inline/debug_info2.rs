@@ -1,12 +1,12 @@
-//! Dialect A: SAMPLY_JIT_CODE_DEBUG_INFO2 as the gist of October 2023 lays it out, id 827346259.
+//! Dialect A: SAMPLY_JIT_CODE_DEBUG_INFO2 in the layout of samply's document (a gist of October 2023), id 827346259.
 //!
-//! Six lists. The record has no address: it is about the next JIT_CODE_LOAD. Columns count from 0.
+//! Six lists. The record contains no address: it describes the next JIT_CODE_LOAD. Columns count from 0.
 
-use perfuse_wire::{Cursor, Endian, ParseError, layout};
+use perfuse_wire::{Cursor, Endian, ParseError, Value, layout};
 
 use super::entries::{self, invalid};
-use super::strings::StringTable;
-use super::tree::{Call, Declaration, InlineTree, Line};
+use super::strings::StringList;
+use super::tree::{DeclaredFunction, InlineCall, InlineTree, SourceLine};
 
 layout! {
     /// Lines and inlined calls of the next JIT_CODE_LOAD.
@@ -42,17 +42,17 @@ layout! {
         line_record_list: Array,
     }
 
-    /// A function that is, or was inlined into, the code.
+    /// The function of the code, or a function inlined into it.
     FunctionRecord = "FunctionRecord", section "gist" {
         /// Index into the function names list.
         function_name_index: u32,
-        /// Index into the file list: where it is declared.
+        /// Index into the file list: the file that declares it.
         file_index: u32,
-        /// Line it starts at.
+        /// Line at which it starts.
         start_line: u32,
-        /// Column it starts at.
+        /// Column at which it starts.
         start_column: u32,
-        /// Meaning left open by the gist.
+        /// The document does not define a meaning.
         flags: u32,
     }
 
@@ -60,7 +60,7 @@ layout! {
     InlineCallRecord = "InlineCallRecord", section "gist" {
         /// 0 for a call from the outer function; at most the previous call's depth + 1.
         depth: u32,
-        /// Ranges that are this call's, 1 or more.
+        /// Number of ranges of this call, 1 or more.
         range_count: u32,
         /// Index of the called function.
         function_index: u32,
@@ -70,17 +70,17 @@ layout! {
         call_column_number: u32,
     }
 
-    /// Instructions of an inlined call.
+    /// A range of instructions of an inlined call.
     Range = "Range", section "gist" {
-        /// Bytes from the start of the code.
+        /// Offset from the start of the code, in bytes.
         start_offset: u32,
         /// Length in bytes.
         size: u32,
     }
 
-    /// A line, inside the deepest call at its offset.
+    /// A source line; it belongs to the deepest call at its offset.
     LineRecord = "LineRecord", section "gist" {
-        /// Bytes from the start of the code.
+        /// Offset from the start of the code, in bytes.
         code_offset: u32,
         /// Index into the file list.
         file_index: u32,
@@ -95,12 +95,12 @@ layout! {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DebugInfo2<'a> {
     /// Paths.
-    pub files: StringTable<'a>,
-    /// What pads the paths; written as zeros where its length does not fit.
+    pub files: StringList<'a>,
+    /// Padding of the paths; the encoder writes zeros up to a multiple of 4 where it is empty.
     pub files_padding: &'a [u8],
     /// Names of functions.
-    pub function_names: StringTable<'a>,
-    /// What pads the names.
+    pub function_names: StringList<'a>,
+    /// Padding of the names.
     pub function_names_padding: &'a [u8],
     /// Functions, the outer one first.
     pub functions: Vec<FunctionRecord>,
@@ -110,39 +110,45 @@ pub struct DebugInfo2<'a> {
     pub ranges: Vec<Range>,
     /// Lines.
     pub lines: Vec<LineRecord>,
-    /// What pads the record.
+    /// Padding of the record.
     pub padding: &'a [u8],
 }
 
-/// Decodes a body that lies at `offset`.
+/// Decodes a body at an absolute offset.
 ///
 /// # Errors
 /// When sizes do not add up, an index is out of its list, or calls are not nested.
 pub fn decode(body: &[u8], offset: u64, endian: Endian) -> Result<DebugInfo2<'_>, ParseError> {
     let mut at = Cursor::new(body, offset, endian);
     let counts = DebugInfo2Counts::read(&mut at)?;
-    let (files, files_padding) = string_list(&mut at, counts.file_count, counts.file_list_size, "file_list")?;
+    let (files, files_padding) =
+        read_string_list(&mut at, counts.file_count, counts.file_list_size, "file_list")?;
     let names_size = counts.function_names_list_size;
     let (function_names, function_names_padding) =
-        string_list(&mut at, counts.function_names_count, names_size, "function_names_list")?;
-    let functions = list(&mut at, counts.function_count, FunctionRecord::SIZE, "function_list", |at| {
+        read_string_list(&mut at, counts.function_names_count, names_size, "function_names_list")?;
+    let functions = read_list(&mut at, counts.function_count, FunctionRecord::SIZE, "function_list", |at| {
         let offset = at.offset();
         let function = FunctionRecord::read(at)?;
-        entries::index(function.function_name_index, function_names.len(), offset, "function_name_index")?;
-        entries::index(function.file_index, files.len(), offset, "file_index").map(|()| function)
+        entries::check_index(
+            function.function_name_index,
+            function_names.len(),
+            offset,
+            "function_name_index",
+        )?;
+        entries::check_index(function.file_index, files.len(), offset, "file_index").map(|()| function)
     })?;
     let calls_offset = at.offset();
     let calls_count = counts.inline_call_record_count;
     let inline_calls =
-        list(&mut at, calls_count, InlineCallRecord::SIZE, "inline_call_list", InlineCallRecord::read)?;
-    nested(&inline_calls, &counts, calls_offset)?;
-    let ranges = list(&mut at, counts.range_count, Range::SIZE, "range_list", Range::read)?;
-    let lines = list(&mut at, counts.line_record_count, LineRecord::SIZE, "line_record_list", |at| {
+        read_list(&mut at, calls_count, InlineCallRecord::SIZE, "inline_call_list", InlineCallRecord::read)?;
+    check_calls(&inline_calls, &counts, calls_offset)?;
+    let ranges = read_list(&mut at, counts.range_count, Range::SIZE, "range_list", Range::read)?;
+    let lines = read_list(&mut at, counts.line_record_count, LineRecord::SIZE, "line_record_list", |at| {
         let offset = at.offset();
         let line = LineRecord::read(at)?;
-        entries::index(line.file_index, files.len(), offset, "file_index").map(|()| line)
+        entries::check_index(line.file_index, files.len(), offset, "file_index").map(|()| line)
     })?;
-    let padding = entries::padding(&at)?;
+    let padding = entries::read_padding(&at)?;
     Ok(DebugInfo2 {
         files,
         files_padding,
@@ -156,24 +162,26 @@ pub fn decode(body: &[u8], offset: u64, endian: Endian) -> Result<DebugInfo2<'_>
     })
 }
 
-fn list<'a, T>(
+/// Reads `count` entries of `size` bytes each.
+fn read_list<'a, T>(
     at: &mut Cursor<'a>,
     count: u32,
     size: u64,
     field: &'static str,
     read: impl Fn(&mut Cursor<'a>) -> Result<T, ParseError>,
 ) -> Result<Vec<T>, ParseError> {
-    entries::list(at, count.into(), size, field, read)
+    entries::read_list(at, count.into(), size, field, read)
 }
 
-fn string_list<'a>(
+/// Reads a list of strings and its padding.
+fn read_string_list<'a>(
     at: &mut Cursor<'a>,
     count: u32,
     size: u32,
     field: &'static str,
-) -> Result<(StringTable<'a>, &'a [u8]), ParseError> {
+) -> Result<(StringList<'a>, &'a [u8]), ParseError> {
     let mut region = at.split(size.into(), field)?;
-    let strings = StringTable::read(&mut region, count.into(), field)?;
+    let strings = StringList::read(&mut region, count.into(), field)?;
     let padding = region.rest();
     if padding.len() > 3 || !size.is_multiple_of(4) {
         return Err(invalid(size.into(), "its strings, padded to a multiple of 4", region.offset(), field));
@@ -181,14 +189,14 @@ fn string_list<'a>(
     Ok((strings, padding))
 }
 
-/// Depths rise by one at most, functions exist, and the calls take all ranges.
-fn nested(calls: &[InlineCallRecord], counts: &DebugInfo2Counts, offset: u64) -> Result<(), ParseError> {
+/// Checks that depths increase by at most 1, function indices are valid, and the calls use all ranges.
+fn check_calls(calls: &[InlineCallRecord], counts: &DebugInfo2Counts, offset: u64) -> Result<(), ParseError> {
     let mut previous = None;
     let mut ranges = 0u64;
     for (call, number) in calls.iter().zip(0u64..) {
         let offset = offset.saturating_add(number.saturating_mul(InlineCallRecord::SIZE));
-        entries::depth(previous, call.depth, offset)?;
-        entries::index(call.function_index, counts.function_count, offset, "function_index")?;
+        entries::check_depth(previous, call.depth, offset)?;
+        entries::check_index(call.function_index, counts.function_count, offset, "function_index")?;
         previous = Some(call.depth);
         ranges = ranges.saturating_add(call.range_count.into());
     }
@@ -201,8 +209,8 @@ fn nested(calls: &[InlineCallRecord], counts: &DebugInfo2Counts, offset: u64) ->
 /// Encodes a body; counts and sizes are computed.
 #[must_use]
 pub fn encode(info: &DebugInfo2<'_>, endian: Endian) -> Vec<u8> {
-    let files = padded(&info.files, info.files_padding);
-    let names = padded(&info.function_names, info.function_names_padding);
+    let files = with_padding(&info.files, info.files_padding);
+    let names = with_padding(&info.function_names, info.function_names_padding);
     let mut out = Vec::new();
     DebugInfo2Counts {
         file_count: info.files.len(),
@@ -225,8 +233,8 @@ pub fn encode(info: &DebugInfo2<'_>, endian: Endian) -> Vec<u8> {
     out
 }
 
-/// The padding as it was read, or zeros up to a multiple of 4 where there was none to keep.
-fn padded(strings: &StringTable<'_>, padding: &[u8]) -> Vec<u8> {
+/// The strings with their padding as read, or with zeros up to a multiple of 4 where there is none.
+fn with_padding(strings: &StringList<'_>, padding: &[u8]) -> Vec<u8> {
     let mut out = strings.as_bytes().to_vec();
     out.extend(padding);
     if padding.is_empty() {
@@ -236,15 +244,30 @@ fn padded(strings: &StringTable<'_>, padding: &[u8]) -> Vec<u8> {
 }
 
 impl DebugInfo2<'_> {
-    /// The record in the shape all dialects share.
+    /// Names and values of the fields.
+    pub(super) fn fields<'v>(&self) -> Vec<(&'static str, Value<'v>)> {
+        vec![
+            ("file_list", self.files.value()),
+            ("function_names_list", self.function_names.value()),
+            ("function_list", Value::Entries(self.functions.iter().map(FunctionRecord::values).collect())),
+            (
+                "inline_call_list",
+                Value::Entries(self.inline_calls.iter().map(InlineCallRecord::values).collect()),
+            ),
+            ("range_list", Value::Entries(self.ranges.iter().map(Range::values).collect())),
+            ("line_record_list", Value::Entries(self.lines.iter().map(LineRecord::values).collect())),
+        ]
+    }
+
+    /// The record as a tree, the form common to all dialects.
     #[must_use]
     pub fn tree(&self) -> InlineTree<'_> {
         let mut tree = InlineTree { outer: self.declaration(0), ..InlineTree::default() };
-        tree.lines.extend(self.lines.iter().map(|line| Line {
+        tree.lines.extend(self.lines.iter().map(|line| SourceLine {
             code_offset: line.code_offset.into(),
             path: self.files.get(line.file_index).unwrap_or_default(),
             line: line.line_number,
-            column: from_one(line.line_number, line.column_number),
+            column: column_from_one(line.line_number, line.column_number),
         }));
         let mut ranges = self.ranges.iter();
         let mut callers: Vec<&[u8]> = vec![tree.outer.path];
@@ -253,34 +276,36 @@ impl DebugInfo2<'_> {
             callers.truncate((call.depth as usize).saturating_add(1));
             let call_path = callers.last().copied().unwrap_or_default();
             callers.push(function.path);
-            tree.calls.extend(ranges.by_ref().take(call.range_count as usize).map(|range| Call {
+            tree.calls.extend(ranges.by_ref().take(call.range_count as usize).map(|range| InlineCall {
                 start_offset: range.start_offset.into(),
                 size: range.size.into(),
                 depth: call.depth,
                 function,
                 call_path,
                 call_line: call.call_line_number,
-                call_column: from_one(call.call_line_number, call.call_column_number),
+                call_column: column_from_one(call.call_line_number, call.call_column_number),
             }));
         }
         tree.sort();
         tree
     }
 
-    /// A function of the function list; nothing where there is none of that number.
-    pub(super) fn declaration(&self, function: u32) -> Declaration<'_> {
-        let Some(function) = self.functions.get(function as usize) else { return Declaration::default() };
-        Declaration {
+    /// A function of the function list; empty for an index outside of it.
+    pub(super) fn declaration(&self, function: u32) -> DeclaredFunction<'_> {
+        let Some(function) = self.functions.get(function as usize) else {
+            return DeclaredFunction::default();
+        };
+        DeclaredFunction {
             name: self.function_names.get(function.function_name_index).unwrap_or_default(),
             path: self.files.get(function.file_index).unwrap_or_default(),
             line: function.start_line,
-            column: from_one(function.start_line, function.start_column),
+            column: column_from_one(function.start_line, function.start_column),
         }
     }
 }
 
-/// The gist counts a line's columns from 0 and says nothing of other columns; they are read the same way. Where there
-/// is no line there is no column.
-fn from_one(line: u32, column: u32) -> u32 {
+/// A column counted from 1. The document counts columns of lines from 0 and does not define other columns, which are read
+/// the same way. Without a line the column is 0, for unknown.
+fn column_from_one(line: u32, column: u32) -> u32 {
     if line == 0 { 0 } else { column.saturating_add(1) }
 }

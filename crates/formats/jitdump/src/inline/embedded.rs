@@ -1,13 +1,14 @@
-//! SAMPLY_EMBEDDED_SOURCE_FILE, id 827346261. The gist names the record and gives it no layout; this one is perfuse's,
-//! version 1.
+//! SAMPLY_EMBEDDED_SOURCE_FILE, id 827346261, in perfuse's layout, version 1: samply's document names the record without a
+//! layout.
 //!
-//! A source text under the path that debug records use for it. Any other payload under this id is left as it is.
+//! The record contains a source text and the path that debug records use for it. Other payloads with this id are kept as
+//! bytes.
 
-use perfuse_wire::{Cursor, Endian, ParseError, layout};
+use perfuse_wire::{Cursor, Endian, ParseError, Value, layout};
 
 use super::entries::{self, invalid};
 
-/// Tells this layout from anyone else's: `PFSF` read most significant byte first.
+/// Identifies this layout: `PFSF` read most significant byte first.
 pub const EMBEDDED_MAGIC: u32 = 0x5046_5346;
 
 /// Version of this layout.
@@ -17,13 +18,13 @@ layout! {
     /// A source text.
     EmbeddedFixed = "SAMPLY_EMBEDDED_SOURCE_FILE", section "perfuse, inline/README.md" {
         /// 0x50465346, in the file's byte order.
-        magic: u32,
+        magic: u32 as Hex,
         /// Version of this layout: 1.
         version: u32,
         /// Size of the text in bytes.
         text_size: u64,
     } then {
-        /// Path, as debug records give it.
+        /// Path, as in debug records.
         path: CString,
         /// The text, `text_size` bytes.
         text: Bytes,
@@ -33,18 +34,18 @@ layout! {
 /// A source text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EmbeddedFile<'a> {
-    /// Path, as debug records give it.
+    /// Path, as in debug records.
     pub path: &'a [u8],
-    /// The text, UTF-8 unless its language says otherwise.
+    /// The text, usually UTF-8.
     pub text: &'a [u8],
-    /// What pads the record.
+    /// Padding of the record.
     pub padding: &'a [u8],
 }
 
-/// Decodes a body that lies at `offset`.
+/// Decodes a body at an absolute offset.
 ///
 /// # Errors
-/// When magic or version are not this layout's, or sizes do not add up.
+/// When magic or version differ, or sizes do not add up.
 pub fn decode(body: &[u8], offset: u64, endian: Endian) -> Result<EmbeddedFile<'_>, ParseError> {
     let mut at = Cursor::new(body, offset, endian);
     let fixed = EmbeddedFixed::read(&mut at)?;
@@ -56,7 +57,14 @@ pub fn decode(body: &[u8], offset: u64, endian: Endian) -> Result<EmbeddedFile<'
     }
     let path = at.c_string("path")?;
     let text = at.bytes(fixed.text_size, "text")?;
-    Ok(EmbeddedFile { path, text, padding: entries::padding(&at)? })
+    Ok(EmbeddedFile { path, text, padding: entries::read_padding(&at)? })
+}
+
+impl<'a> EmbeddedFile<'a> {
+    /// Names and values of the fields, without magic, version and size.
+    pub(super) fn fields(&self) -> Vec<(&'static str, Value<'a>)> {
+        vec![("path", Value::text(self.path)), ("text", Value::Bytes(self.text))]
+    }
 }
 
 /// Encodes a body.

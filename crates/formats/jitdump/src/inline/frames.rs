@@ -1,19 +1,19 @@
 //! Dialect B: SAMPLY_JIT_CODE_DEBUG_INFO2 as samply's `support-inlines` branch reads it and WebKit's pull request 61093
-//! writes it, id 827346260 (which the gist gives to JIT_TIER).
+//! writes it, id 827346260 (which samply's document assigns to JIT_TIER).
 //!
 //! Code offsets point to source positions, and those to the position of their caller. Lines and columns count from 1.
 
-use perfuse_wire::{Cursor, Endian, ParseError, layout};
+use perfuse_wire::{Cursor, Endian, ParseError, Value, layout};
 
 use super::entries::{self, MAX_DEPTH, invalid};
-use super::strings::StringTable;
-use super::tree::{Assembler, Declaration, Frame, InlineTree};
+use super::strings::StringList;
+use super::tree::{DeclaredFunction, InlineFrame, InlineTree, TreeBuilder};
 
 layout! {
     /// Lines and inlined calls of the code at an address.
     FramesCounts = "SAMPLY_JIT_CODE_DEBUG_INFO2 (frames)", section "samply support-inlines" {
         /// Address of the code.
-        code_addr: u64,
+        code_addr: u64 as Hex,
         /// Number of code offsets.
         code_offset_count: u64,
         /// Number of source positions.
@@ -21,7 +21,7 @@ layout! {
         /// Number of strings.
         string_count: u64,
     } then {
-        /// Code offsets, rising.
+        /// Code offsets in ascending order.
         code_offsets: Array,
         /// Source positions.
         source_positions: Array,
@@ -29,62 +29,62 @@ layout! {
         strings: Array,
     }
 
-    /// The code from here to the next offset is of one source position.
+    /// The source position of the code from an offset to the next one.
     CodeOffset = "CodeOffset", section "samply support-inlines" {
-        /// Bytes from the start of the code.
+        /// Offset from the start of the code, in bytes.
         code_offset: u32,
         /// Index of the source position.
         source_position: u32,
     }
 
-    /// A place in a source, called from another.
+    /// A source position, with the position of its caller.
     SourcePosition = "SourcePosition", section "samply support-inlines" {
-        /// Index of the position of the call this is inlined at; -1 in the outer function.
+        /// Index of the position of the call that was inlined; -1 in the outer function.
         caller_index: i32,
-        /// String: name of the function.
+        /// Index of a string: name of the function.
         function_name: u32,
-        /// String: file the function is declared in; -1 where unknown.
+        /// Index of a string: file that declares the function; -1 if unknown.
         file: i32,
-        /// Line the function starts at; 0 where unknown.
+        /// Line at which the function starts; 0 if unknown.
         function_start_line: u32,
-        /// Column the function starts at; 0 where unknown.
+        /// Column at which the function starts; 0 if unknown.
         function_start_column: u32,
-        /// Line, from 1; 0 where unknown.
+        /// Line, from 1; 0 if unknown.
         line: u32,
-        /// Column, from 1; 0 where unknown.
+        /// Column, from 1; 0 if unknown.
         column: u32,
     }
 }
 
 /// A record of dialect B.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Frames<'a> {
+pub struct FramesRecord<'a> {
     /// Address of the code.
     pub code_addr: u64,
-    /// Where each source position begins.
+    /// Offsets at which source positions begin.
     pub code_offsets: Vec<CodeOffset>,
     /// Source positions.
     pub source_positions: Vec<SourcePosition>,
     /// Names and paths.
-    pub strings: StringTable<'a>,
-    /// What pads the record.
+    pub strings: StringList<'a>,
+    /// Padding of the record.
     pub padding: &'a [u8],
 }
 
-/// Decodes a body that lies at `offset`.
+/// Decodes a body at an absolute offset.
 ///
 /// # Errors
 /// When sizes do not add up, an index is out of its list, or a chain of callers does not end.
-pub fn decode(body: &[u8], offset: u64, endian: Endian) -> Result<Frames<'_>, ParseError> {
+pub fn decode(body: &[u8], offset: u64, endian: Endian) -> Result<FramesRecord<'_>, ParseError> {
     let mut at = Cursor::new(body, offset, endian);
     let counts = FramesCounts::read(&mut at)?;
     let code_offsets =
-        entries::list(&mut at, counts.code_offset_count, CodeOffset::SIZE, "code_offsets", |at| {
+        entries::read_list(&mut at, counts.code_offset_count, CodeOffset::SIZE, "code_offsets", |at| {
             let offset = at.offset();
             let entry = CodeOffset::read(at)?;
-            let known = u64::from(entry.source_position) < counts.source_position_count;
+            let is_valid = u64::from(entry.source_position) < counts.source_position_count;
             let expected = "an index into source_positions";
-            if known {
+            if is_valid {
                 Ok(entry)
             } else {
                 Err(invalid(entry.source_position.into(), expected, offset, "source_position"))
@@ -93,22 +93,22 @@ pub fn decode(body: &[u8], offset: u64, endian: Endian) -> Result<Frames<'_>, Pa
     let positions_offset = at.offset();
     let count = counts.source_position_count;
     let source_positions =
-        entries::list(&mut at, count, SourcePosition::SIZE, "source_positions", SourcePosition::read)?;
-    let strings = StringTable::read(&mut at, counts.string_count, "strings")?;
+        entries::read_list(&mut at, count, SourcePosition::SIZE, "source_positions", SourcePosition::read)?;
+    let strings = StringList::read(&mut at, counts.string_count, "strings")?;
     for (position, number) in source_positions.iter().zip(0u64..) {
         let offset = positions_offset.saturating_add(number.saturating_mul(SourcePosition::SIZE));
-        entries::index(position.function_name, strings.len(), offset, "function_name")?;
+        entries::check_index(position.function_name, strings.len(), offset, "function_name")?;
         if position.file != -1 {
-            entries::index(position.file as u32, strings.len(), offset, "file")?;
+            entries::check_index(position.file as u32, strings.len(), offset, "file")?;
         }
     }
-    callers_end(&source_positions, positions_offset)?;
-    let padding = entries::padding(&at)?;
-    Ok(Frames { code_addr: counts.code_addr, code_offsets, source_positions, strings, padding })
+    check_caller_chains(&source_positions, positions_offset)?;
+    let padding = entries::read_padding(&at)?;
+    Ok(FramesRecord { code_addr: counts.code_addr, code_offsets, source_positions, strings, padding })
 }
 
-/// Every chain of callers ends, within a believable depth. Each position is walked once.
-fn callers_end(positions: &[SourcePosition], offset: u64) -> Result<(), ParseError> {
+/// Checks that every chain of callers ends within `MAX_DEPTH` positions. Visits each position once.
+fn check_caller_chains(positions: &[SourcePosition], offset: u64) -> Result<(), ParseError> {
     let mut depths = vec![0u16; positions.len()];
     let mut path: Vec<usize> = Vec::new();
     for (first, number) in (0..positions.len()).zip(0u64..) {
@@ -135,10 +135,10 @@ fn callers_end(positions: &[SourcePosition], offset: u64) -> Result<(), ParseErr
                 caller => at = usize::try_from(caller).unwrap_or(usize::MAX),
             }
         };
-        for passed in path.drain(..).rev() {
+        for visited in path.drain(..).rev() {
             depth = depth.saturating_add(1);
-            if let Some(known) = depths.get_mut(passed) {
-                *known = depth;
+            if let Some(known_depth) = depths.get_mut(visited) {
+                *known_depth = depth;
             }
         }
         if u32::from(depth) > MAX_DEPTH {
@@ -150,7 +150,7 @@ fn callers_end(positions: &[SourcePosition], offset: u64) -> Result<(), ParseErr
 
 /// Encodes a body; counts are computed.
 #[must_use]
-pub fn encode(frames: &Frames<'_>, endian: Endian) -> Vec<u8> {
+pub fn encode(frames: &FramesRecord<'_>, endian: Endian) -> Vec<u8> {
     let mut out = Vec::new();
     FramesCounts {
         code_addr: frames.code_addr,
@@ -166,16 +166,29 @@ pub fn encode(frames: &Frames<'_>, endian: Endian) -> Vec<u8> {
     out
 }
 
-impl Frames<'_> {
-    /// The record in the shape all dialects share; the last range ends at `code_size`.
+impl FramesRecord<'_> {
+    /// Names and values of the fields.
+    pub(super) fn fields<'v>(&self) -> Vec<(&'static str, Value<'v>)> {
+        vec![
+            ("code_addr", Value::Hex(self.code_addr)),
+            ("code_offsets", Value::Entries(self.code_offsets.iter().map(CodeOffset::values).collect())),
+            (
+                "source_positions",
+                Value::Entries(self.source_positions.iter().map(SourcePosition::values).collect()),
+            ),
+            ("strings", self.strings.value()),
+        ]
+    }
+
+    /// The record as a tree, the form common to all dialects; the last range ends at `code_size`.
     ///
     /// # Errors
-    /// When the record unfolds into far more calls than its size warrants.
+    /// When the record expands to more calls than its size allows.
     pub fn tree(&self, code_size: u64) -> Result<InlineTree<'_>, ParseError> {
         let mut order: Vec<&CodeOffset> = self.code_offsets.iter().collect();
         order.sort_by_key(|entry| entry.code_offset);
         let outermost = self.source_positions.iter().find(|position| position.caller_index == -1);
-        let mut assembler = Assembler::new(outermost.map(|p| self.frame(p).function).unwrap_or_default());
+        let mut builder = TreeBuilder::new(outermost.map(|p| self.frame(p).function).unwrap_or_default());
         let mut stack = Vec::new();
         for entry in order {
             stack.clear();
@@ -185,17 +198,17 @@ impl Frames<'_> {
                 at = usize::try_from(position.caller_index).ok().and_then(|at| self.source_positions.get(at));
             }
             stack.reverse();
-            assembler.range(entry.code_offset.into(), &stack)?;
+            builder.add_range(entry.code_offset.into(), &stack)?;
         }
-        Ok(assembler.finish(code_size))
+        Ok(builder.finish(code_size))
     }
 
     /// A source position with its strings.
-    pub(super) fn frame(&self, position: &SourcePosition) -> Frame<'_> {
+    pub(super) fn frame(&self, position: &SourcePosition) -> InlineFrame<'_> {
         let path =
             u32::try_from(position.file).ok().and_then(|file| self.strings.get(file)).unwrap_or_default();
-        Frame {
-            function: Declaration {
+        InlineFrame {
+            function: DeclaredFunction {
                 name: self.strings.get(position.function_name).unwrap_or_default(),
                 path,
                 line: position.function_start_line,

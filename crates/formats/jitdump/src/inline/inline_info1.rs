@@ -1,17 +1,17 @@
 //! Dialect C: JIT_CODE_INLINE_INFO, id 5, the first of its two abandoned layouts (January 2026, a patch to V8).
 //!
-//! Ranges of inlined calls; the lines stay in JIT_CODE_DEBUG_INFO. Lines and columns count from 1.
+//! Ranges of inlined calls; lines remain in JIT_CODE_DEBUG_INFO. Lines and columns count from 1.
 
-use perfuse_wire::{Cursor, Endian, ParseError, layout};
+use perfuse_wire::{Cursor, Endian, ParseError, Value, layout};
 
 use super::entries::{self, invalid};
-use super::tree::{Call, Declaration, InlineTree};
+use super::tree::{DeclaredFunction, InlineCall, InlineTree};
 
 layout! {
     /// Inlined calls of the code at an address.
     InlineInfo1Counts = "JIT_CODE_INLINE_INFO (calls)", section "linux-perf-data, January 14, 2026" {
         /// Address of the code.
-        code_addr: u64,
+        code_addr: u64 as Hex,
         /// Number of entries.
         nr_entry: u64,
     } then {
@@ -22,19 +22,19 @@ layout! {
     /// An inlined call.
     InlineEntry1Fixed = "inline entry", section "linux-perf-data, January 14, 2026" {
         /// First address of its instructions.
-        start_addr: u64,
-        /// Address behind its last instruction.
-        end_addr: u64,
-        /// Place of the caller's file name; the string below says the same.
+        start_addr: u64 as Hex,
+        /// Address after its last instruction.
+        end_addr: u64 as Hex,
+        /// Offset of the caller's file name; `call_file_name` contains the same name.
         call_file: u32,
         /// Line of the call, from 1.
         call_line: u32,
-        /// Column of the call, from 1; 0 where unknown.
+        /// Column of the call, from 1; 0 if unknown.
         call_column: u32,
         /// 0 for a call from the outer function.
         inline_depth: u32,
     } then {
-        /// Function that was inlined.
+        /// Name of the inlined function.
         func_name: CString,
         /// File of the call.
         call_file_name: CString,
@@ -46,7 +46,7 @@ layout! {
 pub struct InlineEntry1<'a> {
     /// Fixed fields.
     pub fixed: InlineEntry1Fixed,
-    /// Function that was inlined.
+    /// Name of the inlined function.
     pub func_name: &'a [u8],
     /// File of the call.
     pub call_file_name: &'a [u8],
@@ -59,11 +59,11 @@ pub struct InlineInfo1<'a> {
     pub code_addr: u64,
     /// Calls, depth first.
     pub entries: Vec<InlineEntry1<'a>>,
-    /// What pads the record.
+    /// Padding of the record.
     pub padding: &'a [u8],
 }
 
-/// Decodes a body that lies at `offset`.
+/// Decodes a body at an absolute offset.
 ///
 /// # Errors
 /// When sizes do not add up, a range ends before it starts, or calls are not nested.
@@ -71,7 +71,7 @@ pub fn decode(body: &[u8], offset: u64, endian: Endian) -> Result<InlineInfo1<'_
     let mut at = Cursor::new(body, offset, endian);
     let counts = InlineInfo1Counts::read(&mut at)?;
     let least = InlineEntry1Fixed::SIZE.saturating_add(2);
-    let entries = entries::walk(&mut at, counts.nr_entry, least, "entries", |at| {
+    let entries = entries::read_entries(&mut at, counts.nr_entry, least, "entries", |at| {
         let offset = at.offset();
         let fixed = InlineEntry1Fixed::read(at)?;
         if fixed.start_addr < counts.code_addr || fixed.end_addr < fixed.start_addr {
@@ -90,14 +90,14 @@ pub fn decode(body: &[u8], offset: u64, endian: Endian) -> Result<InlineInfo1<'_
     })?;
     let mut previous = None;
     for entry in &entries {
-        entries::depth(previous, entry.fixed.inline_depth, offset)?;
+        entries::check_depth(previous, entry.fixed.inline_depth, offset)?;
         previous = Some(entry.fixed.inline_depth);
     }
-    let padding = entries::padding(&at)?;
+    let padding = entries::read_padding(&at)?;
     Ok(InlineInfo1 { code_addr: counts.code_addr, entries, padding })
 }
 
-/// Encodes a body. What follows a NUL in a name would be misread, so names must hold none.
+/// Encodes a body. Names must not contain NULs, at which readers end them.
 #[must_use]
 pub fn encode(info: &InlineInfo1<'_>, endian: Endian) -> Vec<u8> {
     let mut out = Vec::new();
@@ -115,15 +115,26 @@ pub fn encode(info: &InlineInfo1<'_>, endian: Endian) -> Vec<u8> {
 }
 
 impl<'a> InlineInfo1<'a> {
-    /// The record in the shape all dialects share.
+    /// Names and values of the fields.
+    pub(super) fn fields(&self) -> Vec<(&'static str, Value<'a>)> {
+        let entries = self.entries.iter().map(|entry| {
+            let mut fields: Vec<(&str, Value<'a>)> = entry.fixed.values();
+            fields.push(("func_name", Value::text(entry.func_name)));
+            fields.push(("call_file_name", Value::text(entry.call_file_name)));
+            fields
+        });
+        vec![("code_addr", Value::Hex(self.code_addr)), ("entries", Value::Entries(entries.collect()))]
+    }
+
+    /// The record as a tree, the form common to all dialects.
     #[must_use]
     pub fn tree(&self) -> InlineTree<'a> {
         let mut tree = InlineTree::default();
-        tree.calls.extend(self.entries.iter().map(|entry| Call {
+        tree.calls.extend(self.entries.iter().map(|entry| InlineCall {
             start_offset: entry.fixed.start_addr.saturating_sub(self.code_addr),
             size: entry.fixed.end_addr.saturating_sub(entry.fixed.start_addr),
             depth: entry.fixed.inline_depth,
-            function: Declaration { name: entry.func_name, ..Declaration::default() },
+            function: DeclaredFunction { name: entry.func_name, ..DeclaredFunction::default() },
             call_path: entry.call_file_name,
             call_line: entry.fixed.call_line,
             call_column: entry.fixed.call_column,

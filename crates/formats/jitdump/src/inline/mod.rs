@@ -1,14 +1,11 @@
-//! Samply's extension records: four incompatible ways to tell lines and inlined calls, told apart by their structure, and
-//! the two records the gist names without a layout. See this folder's README.
+//! Samply's extension records: four incompatible layouts (dialects) of lines and inlined calls, recognized by their
+//! structure, and two records that samply's document names without a layout. See this folder's README.
 
-mod check;
 pub mod convert;
 pub mod debug_info2;
-mod describe;
 pub mod embedded;
-mod entries;
+pub(super) mod entries;
 pub mod frames;
-mod ingest;
 pub mod inline_info1;
 pub mod inline_info2;
 mod strings;
@@ -17,35 +14,34 @@ mod tests;
 pub mod tier;
 mod tree;
 
-use perfuse_wire::{Endian, ParseError};
+use std::borrow::Cow;
+
+use perfuse_wire::{Diagnostics, Endian, ParseError, Value};
 
 use super::consts::RecordTag;
-use super::records::RawRecord;
+use super::reader::RawRecord;
+use super::rules::{FOREIGN_PAYLOAD, INLINE_DIALECT, INLINE_INVALID};
 
-pub use check::check;
-pub use describe::fields;
 pub use entries::MAX_DEPTH;
-pub(super) use ingest::known;
-pub use ingest::{inlined, table, with_tree};
-pub use strings::StringTable;
-pub use tree::{Call, Declaration, Frame, InlineTree, Line};
+pub use strings::StringList;
+pub use tree::{DeclaredFunction, InlineCall, InlineFrame, InlineTree, SourceLine, nonzero};
 
-/// What an extension record's body turned out to be.
+/// Layout of the body of an extension record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
-    /// A: the gist's six lists.
+pub enum ExtensionDialect {
+    /// A: six lists, from samply's document.
     DebugInfo2,
-    /// B: samply's branch and WebKit, chains of frames.
+    /// B: chains of frames, from samply's branch and WebKit.
     Frames,
     /// C: ranges of inlined calls.
     InlineInfo1,
-    /// D: one stack an address.
+    /// D: one stack for each address.
     InlineInfo2,
     /// The tier of a piece of code, in perfuse's layout.
     Tier,
     /// A source text, in perfuse's layout.
     EmbeddedFile,
-    /// Anything else; travels whole.
+    /// None of these; the body is kept as bytes.
     Unknown,
 }
 
@@ -55,7 +51,7 @@ pub enum Extension<'a> {
     /// Dialect A.
     DebugInfo2(debug_info2::DebugInfo2<'a>),
     /// Dialect B.
-    Frames(frames::Frames<'a>),
+    Frames(frames::FramesRecord<'a>),
     /// Dialect C.
     InlineInfo1(inline_info1::InlineInfo1<'a>),
     /// Dialect D.
@@ -66,44 +62,79 @@ pub enum Extension<'a> {
     EmbeddedFile(embedded::EmbeddedFile<'a>),
 }
 
-/// Which code a record is about.
+/// The code that a record describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subject {
+pub enum RecordSubject {
     /// The next JIT_CODE_LOAD.
     Next,
     /// The code that starts at this address.
     Code(u64),
-    /// The code this address lies in.
+    /// The code that contains this address.
     Within(u64),
 }
 
-impl Extension<'_> {
-    /// Which dialect it is.
+impl<'a> Extension<'a> {
+    /// The dialect.
     #[must_use]
-    pub fn dialect(&self) -> Dialect {
+    pub fn dialect(&self) -> ExtensionDialect {
         match self {
-            Self::DebugInfo2(_) => Dialect::DebugInfo2,
-            Self::Frames(_) => Dialect::Frames,
-            Self::InlineInfo1(_) => Dialect::InlineInfo1,
-            Self::InlineInfo2(_) => Dialect::InlineInfo2,
-            Self::Tier(_) => Dialect::Tier,
-            Self::EmbeddedFile(_) => Dialect::EmbeddedFile,
+            Self::DebugInfo2(_) => ExtensionDialect::DebugInfo2,
+            Self::Frames(_) => ExtensionDialect::Frames,
+            Self::InlineInfo1(_) => ExtensionDialect::InlineInfo1,
+            Self::InlineInfo2(_) => ExtensionDialect::InlineInfo2,
+            Self::Tier(_) => ExtensionDialect::Tier,
+            Self::EmbeddedFile(_) => ExtensionDialect::EmbeddedFile,
         }
     }
 
-    /// The code whose lines or inlined calls it tells; `None` for a tier or a source text.
+    /// The code whose lines or inlined calls the record contains; `None` for a tier or a source text.
     #[must_use]
-    pub fn subject(&self) -> Option<Subject> {
+    pub fn subject(&self) -> Option<RecordSubject> {
         match self {
-            Self::DebugInfo2(_) => Some(Subject::Next),
-            Self::Frames(info) => Some(Subject::Code(info.code_addr)),
-            Self::InlineInfo1(info) => Some(Subject::Code(info.code_addr)),
-            Self::InlineInfo2(info) => Some(Subject::Within(info.code_addr)),
+            Self::DebugInfo2(_) => Some(RecordSubject::Next),
+            Self::Frames(info) => Some(RecordSubject::Code(info.code_addr)),
+            Self::InlineInfo1(info) => Some(RecordSubject::Code(info.code_addr)),
+            Self::InlineInfo2(info) => Some(RecordSubject::Within(info.code_addr)),
             Self::Tier(_) | Self::EmbeddedFile(_) => None,
         }
     }
 
-    /// Encodes the body: byte for byte what was decoded.
+    /// Names and values of the fields, as `perfuse records` prints them.
+    #[must_use]
+    pub(super) fn fields(&self) -> Vec<(&'static str, Value<'a>)> {
+        let (mut fields, padding) = match self {
+            Self::DebugInfo2(info) => (info.fields(), info.padding),
+            Self::Frames(info) => (info.fields(), info.padding),
+            Self::InlineInfo1(info) => (info.fields(), info.padding),
+            Self::InlineInfo2(info) => (info.fields(), info.padding),
+            Self::Tier(info) => (info.fields(), info.padding),
+            Self::EmbeddedFile(info) => (info.fields(), info.padding),
+        };
+        fields.extend(entries::padding_field(padding));
+        fields
+    }
+
+    /// Calls `visit` with every inlined function.
+    pub fn visit_inlined_functions(&self, mut visit: impl FnMut(&DeclaredFunction<'_>)) {
+        match self {
+            Self::DebugInfo2(info) => {
+                info.inline_calls.iter().for_each(|call| visit(&info.declaration(call.function_index)));
+            }
+            Self::Frames(info) => {
+                let inlined = info.source_positions.iter().filter(|position| position.caller_index != -1);
+                inlined.for_each(|position| visit(&info.frame(position).function));
+            }
+            Self::InlineInfo1(info) => {
+                info.entries.iter().for_each(|entry| {
+                    visit(&DeclaredFunction { name: entry.func_name, ..DeclaredFunction::default() });
+                });
+            }
+            Self::InlineInfo2(info) => info.stack().skip(1).for_each(|frame| visit(&frame.function)),
+            Self::Tier(_) | Self::EmbeddedFile(_) => {}
+        }
+    }
+
+    /// Encodes the body. In the original byte order the result equals the decoded bytes.
     #[must_use]
     pub fn encode(&self, endian: Endian) -> Vec<u8> {
         match self {
@@ -119,14 +150,14 @@ impl Extension<'_> {
 
 /// Decodes the body of an extension record as the one dialect whose parts add up to its size.
 ///
-/// Two ids carry more than one layout, so structure decides: on 827346259 and 827346260 perfuse's tier (by its magic), then
-/// the dialect the id belongs to, then the other; on 5 the calls, whose addresses and depths must agree, then the stack.
+/// Some ids are used for more than one layout. For 827346259 and 827346260 the order is: perfuse's tier (by its magic), the
+/// dialect to which the id belongs, the other dialect. For 5: dialect C, whose addresses and depths must agree, then D.
 ///
 /// # Errors
-/// When none fits: the error of the layout the id belongs to. [`ErrorKind::Invalid`](perfuse_wire::ErrorKind) for a tag
-/// that is no extension's.
+/// When no layout fits: the error of the layout to which the id belongs. [`ErrorKind::Invalid`](perfuse_wire::ErrorKind) for
+/// a tag that is not an extension's.
 pub fn decode(tag: RecordTag, body: &[u8], offset: u64, endian: Endian) -> Result<Extension<'_>, ParseError> {
-    let gist = || debug_info2::decode(body, offset, endian).map(Extension::DebugInfo2);
+    let lists = || debug_info2::decode(body, offset, endian).map(Extension::DebugInfo2);
     let frames = || frames::decode(body, offset, endian).map(Extension::Frames);
     match tag {
         RecordTag::JIT_CODE_INLINE_INFO => {
@@ -135,10 +166,10 @@ pub fn decode(tag: RecordTag, body: &[u8], offset: u64, endian: Endian) -> Resul
                 inline_info2::decode(body, offset, endian).map(Extension::InlineInfo2).map_err(|_| error)
             })
         }
-        RecordTag::SAMPLY_JIT_CODE_DEBUG_INFO2 => gist().or_else(|error| frames().map_err(|_| error)),
+        RecordTag::SAMPLY_JIT_CODE_DEBUG_INFO2 => lists().or_else(|error| frames().map_err(|_| error)),
         RecordTag::SAMPLY_JIT_TIER => {
             let tier = tier::decode(body, offset, endian).map(Extension::Tier);
-            tier.or_else(|_| frames().or_else(|error| gist().map_err(|_| error)))
+            tier.or_else(|_| frames().or_else(|error| lists().map_err(|_| error)))
         }
         RecordTag::SAMPLY_EMBEDDED_SOURCE_FILE => {
             embedded::decode(body, offset, endian).map(Extension::EmbeddedFile)
@@ -147,16 +178,16 @@ pub fn decode(tag: RecordTag, body: &[u8], offset: u64, endian: Endian) -> Resul
     }
 }
 
-/// Decodes a raw record as an extension; `None` for other kinds and for payloads no dialect fits.
+/// Decodes a raw record as an extension; `None` for other kinds and for bodies that no dialect fits.
 #[must_use]
 pub fn extension<'a>(record: &RawRecord<'a>) -> Option<Extension<'a>> {
     decode(record.tag(), record.body, record.body_offset(), record.endian).ok()
 }
 
-/// The kind a record is shown and counted as: what samply's branch writes under the id of SAMPLY_JIT_TIER is debug
-/// information.
+/// The kind under which a record is printed and counted: samply's branch writes debug information under the id of
+/// SAMPLY_JIT_TIER.
 #[must_use]
-pub fn shown_tag(record: &RawRecord<'_>) -> RecordTag {
+pub fn effective_tag(record: &RawRecord<'_>) -> RecordTag {
     match record.tag() {
         RecordTag::SAMPLY_JIT_TIER if extension(record).is_some_and(|found| found.subject().is_some()) => {
             RecordTag::SAMPLY_JIT_CODE_DEBUG_INFO2
@@ -165,8 +196,51 @@ pub fn shown_tag(record: &RawRecord<'_>) -> RecordTag {
     }
 }
 
-/// Which dialect a body is of.
+/// The dialect of a body.
 #[must_use]
-pub fn dialect(tag: RecordTag, body: &[u8], endian: Endian) -> Dialect {
-    decode(tag, body, 0, endian).map_or(Dialect::Unknown, |extension| extension.dialect())
+pub fn dialect(tag: RecordTag, body: &[u8], endian: Endian) -> ExtensionDialect {
+    decode(tag, body, 0, endian).map_or(ExtensionDialect::Unknown, |extension| extension.dialect())
+}
+
+/// Reports which dialect an extension record has, or that it has none.
+pub fn check(record: &RawRecord<'_>, sink: &mut Diagnostics) {
+    let mut report = |rule, field, message: Cow<'static, str>| {
+        sink.push(rule, record.offset, Some(record.index), field, || message);
+    };
+    match decode(record.tag(), record.body, record.body_offset(), record.endian) {
+        Ok(extension) => {
+            if let Some(name) = dialect_name(extension.dialect()) {
+                report(&INLINE_DIALECT, "id", format!("id {} in {name}", record.prefix.id).into());
+            }
+        }
+        Err(_) if is_foreign(record) => {
+            report(
+                &FOREIGN_PAYLOAD,
+                "id",
+                format!("{} of {} bytes", record.tag(), record.prefix.total_size).into(),
+            );
+        }
+        Err(error) => report(&INLINE_INVALID, error.field, error.to_string().into()),
+    }
+}
+
+/// Whether a payload of a kind without a published layout lacks the magic of perfuse's layout.
+fn is_foreign(record: &RawRecord<'_>) -> bool {
+    let magic = record.cursor().u32("magic").ok();
+    match record.tag() {
+        RecordTag::SAMPLY_JIT_TIER => magic != Some(tier::TIER_MAGIC),
+        RecordTag::SAMPLY_EMBEDDED_SOURCE_FILE => magic != Some(embedded::EMBEDDED_MAGIC),
+        _ => false,
+    }
+}
+
+/// Description of a dialect for messages; `None` for perfuse's own layouts.
+fn dialect_name(dialect: ExtensionDialect) -> Option<&'static str> {
+    Some(match dialect {
+        ExtensionDialect::DebugInfo2 => "the layout of samply's document (lists of calls and lines)",
+        ExtensionDialect::Frames => "the layout of samply's branch and WebKit (chains of source positions)",
+        ExtensionDialect::InlineInfo1 => "the first abandoned layout (ranges of calls)",
+        ExtensionDialect::InlineInfo2 => "the second abandoned layout (one stack an address)",
+        ExtensionDialect::Tier | ExtensionDialect::EmbeddedFile | ExtensionDialect::Unknown => return None,
+    })
 }

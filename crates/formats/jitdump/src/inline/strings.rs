@@ -1,17 +1,19 @@
+//! Lists of NUL-terminated strings.
+
 use std::borrow::Cow;
 
-use perfuse_wire::{Cursor, ErrorKind, ParseError};
+use perfuse_wire::{Cursor, ErrorKind, ParseError, Value};
 
-/// NUL-ended strings that lie one behind the other and are found by number.
+/// Consecutive NUL-terminated strings, accessed by index.
 ///
-/// Keeps four bytes a string beside the file's own bytes, so that a region of nothing but NULs costs little.
+/// Needs four bytes for each string in addition to the file's bytes, so that a region of NULs uses little memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StringTable<'a> {
+pub struct StringList<'a> {
     bytes: Cow<'a, [u8]>,
     ends: Vec<u32>,
 }
 
-impl<'a> StringTable<'a> {
+impl<'a> StringList<'a> {
     /// Reads `count` strings.
     ///
     /// # Errors
@@ -32,7 +34,7 @@ impl<'a> StringTable<'a> {
         Ok(Self { bytes: Cow::Borrowed(region.get(..end as usize).unwrap_or_default()), ends })
     }
 
-    /// Appends a string and gives its number. What follows a NUL in it is lost.
+    /// Appends a string and returns its index. The string ends at its first NUL.
     pub fn push(&mut self, text: &[u8]) -> u32 {
         let number = self.ends.len() as u32;
         let bytes = self.bytes.to_mut();
@@ -42,43 +44,51 @@ impl<'a> StringTable<'a> {
         number
     }
 
-    /// A string, without its NUL.
+    /// The string with an index, without its NUL.
     #[must_use]
     pub fn get(&self, number: u32) -> Option<&[u8]> {
         let at = number as usize;
         let end = (*self.ends.get(at)? as usize).checked_sub(1)?;
         let start = match at.checked_sub(1) {
-            Some(before) => *self.ends.get(before)? as usize,
+            Some(previous) => *self.ends.get(previous)? as usize,
             None => 0,
         };
         self.bytes.get(start..end)
     }
 
-    /// How many.
+    /// Number of strings.
     #[must_use]
     pub fn len(&self) -> u32 {
         self.ends.len() as u32
     }
 
-    /// Whether there are none.
+    /// Whether the list is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// All of them, in order.
+    /// All strings, in order.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.len()).filter_map(|number| self.get(number))
     }
 
-    /// The bytes as they lie in a file, every NUL included.
+    /// The strings as entries of one field each.
+    pub(super) fn value<'v>(&self) -> Value<'v> {
+        let entry = |string: &[u8]| {
+            vec![("string", Value::Text(Cow::Owned(String::from_utf8_lossy(string).into_owned())))]
+        };
+        Value::Entries(self.iter().map(entry).collect())
+    }
+
+    /// The bytes as in a file, NULs included.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-impl<T: AsRef<[u8]>> FromIterator<T> for StringTable<'_> {
+impl<T: AsRef<[u8]>> FromIterator<T> for StringList<'_> {
     fn from_iter<I: IntoIterator<Item = T>>(texts: I) -> Self {
         let mut table = Self::default();
         for text in texts {

@@ -1,12 +1,13 @@
-//! SAMPLY_JIT_TIER, id 827346260. The gist names the record and gives it no layout; this one is perfuse's, version 1.
+//! SAMPLY_JIT_TIER, id 827346260, in perfuse's layout, version 1: samply's document names the record without a layout.
 //!
-//! The tier of the code at an address, before its JIT_CODE_LOAD. Any other payload under this id is left as it is.
+//! The record contains the tier of the code at an address and precedes its JIT_CODE_LOAD. Other payloads with this id are
+//! kept as bytes.
 
-use perfuse_wire::{Cursor, Endian, ParseError, layout};
+use perfuse_wire::{Cursor, Endian, ParseError, Value, layout};
 
 use super::entries::{self, invalid};
 
-/// Tells this layout from anyone else's: `PFTR` read most significant byte first.
+/// Identifies this layout: `PFTR` read most significant byte first.
 pub const TIER_MAGIC: u32 = 0x5046_5452;
 
 /// Version of this layout.
@@ -16,15 +17,15 @@ layout! {
     /// The compiler tier of the code at an address.
     TierFixed = "SAMPLY_JIT_TIER", section "perfuse, inline/README.md" {
         /// 0x50465452, in the file's byte order.
-        magic: u32,
+        magic: u32 as Hex,
         /// Version of this layout: 1.
         version: u32,
         /// Address of the code.
-        code_addr: u64,
-        /// Number of a colour; 0 leaves it to the viewer.
+        code_addr: u64 as Hex,
+        /// Number of a color; 0 for the viewer's choice.
         color: u32,
     } then {
-        /// Name of the tier, as its runtime calls it.
+        /// Name of the tier in its runtime.
         name: CString,
     }
 }
@@ -34,18 +35,18 @@ layout! {
 pub struct Tier<'a> {
     /// Address of the code.
     pub code_addr: u64,
-    /// Number of a colour, by the table in the README; 0 leaves it to the viewer.
+    /// Number of a color in the README's table; 0 for the viewer's choice.
     pub color: u32,
-    /// Name of the tier, as its runtime calls it.
+    /// Name of the tier in its runtime.
     pub name: &'a [u8],
-    /// What pads the record.
+    /// Padding of the record.
     pub padding: &'a [u8],
 }
 
-/// Decodes a body that lies at `offset`.
+/// Decodes a body at an absolute offset.
 ///
 /// # Errors
-/// When magic or version are not this layout's, or sizes do not add up.
+/// When magic or version differ, or sizes do not add up.
 pub fn decode(body: &[u8], offset: u64, endian: Endian) -> Result<Tier<'_>, ParseError> {
     let mut at = Cursor::new(body, offset, endian);
     let fixed = TierFixed::read(&mut at)?;
@@ -56,7 +57,18 @@ pub fn decode(body: &[u8], offset: u64, endian: Endian) -> Result<Tier<'_>, Pars
         return Err(invalid(fixed.version.into(), "version 1", offset, "version"));
     }
     let name = at.c_string("name")?;
-    Ok(Tier { code_addr: fixed.code_addr, color: fixed.color, name, padding: entries::padding(&at)? })
+    Ok(Tier { code_addr: fixed.code_addr, color: fixed.color, name, padding: entries::read_padding(&at)? })
+}
+
+impl<'a> Tier<'a> {
+    /// Names and values of the fields, without magic and version.
+    pub(super) fn fields(&self) -> Vec<(&'static str, Value<'a>)> {
+        vec![
+            ("code_addr", Value::Hex(self.code_addr)),
+            ("color", Value::Unsigned(self.color.into())),
+            ("name", Value::text(self.name)),
+        ]
+    }
 }
 
 /// Encodes a body.

@@ -1,56 +1,56 @@
-//! What every dialect says, in one shape.
+//! Lines and inlined calls of a piece of code, in a form common to all dialects.
 
 use perfuse_wire::ParseError;
 
 use super::entries::{MAX_DEPTH, invalid};
 
-/// A function as its source declares it. Empty text and 0 mean "not recorded".
+/// The declaration of a function. Empty texts and 0 mean "not recorded".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Declaration<'a> {
+pub struct DeclaredFunction<'a> {
     /// Name.
     pub name: &'a [u8],
     /// Source file.
     pub path: &'a [u8],
-    /// Line it begins at, from 1.
+    /// Line at which it starts, from 1.
     pub line: u32,
-    /// Column it begins at, from 1.
+    /// Column at which it starts, from 1.
     pub column: u32,
 }
 
-/// A source line; it holds up to the next one's offset, and lies inside the deepest call there.
+/// A source line; it applies up to the offset of the next one and belongs to the deepest call there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Line<'a> {
-    /// Bytes from the start of the code.
+pub struct SourceLine<'a> {
+    /// Offset from the start of the code, in bytes.
     pub code_offset: u64,
     /// Source file.
     pub path: &'a [u8],
-    /// Line, from 1; 0 where the code belongs to none.
+    /// Line, from 1; 0 for code that belongs to no line.
     pub line: u32,
-    /// Column, from 1; 0 where unknown.
+    /// Column, from 1; 0 if unknown.
     pub column: u32,
 }
 
-/// A range of code that a function was inlined into.
+/// A range of code of an inlined function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Call<'a> {
-    /// Bytes from the start of the code.
+pub struct InlineCall<'a> {
+    /// Offset from the start of the code, in bytes.
     pub start_offset: u64,
-    /// Length of the range.
+    /// Size of the range in bytes.
     pub size: u64,
     /// 0 for a call from the outer function.
     pub depth: u32,
-    /// The function that was inlined.
-    pub function: Declaration<'a>,
-    /// File of the call, in the caller.
+    /// The inlined function.
+    pub function: DeclaredFunction<'a>,
+    /// File of the call: a file of the caller.
     pub call_path: &'a [u8],
-    /// Line of the call, from 1; 0 where unknown.
+    /// Line of the call, from 1; 0 if unknown.
     pub call_line: u32,
-    /// Column of the call, from 1; 0 where unknown.
+    /// Column of the call, from 1; 0 if unknown.
     pub call_column: u32,
 }
 
-impl Call<'_> {
-    /// Whether the range covers an offset.
+impl InlineCall<'_> {
+    /// Whether the range contains an offset.
     #[must_use]
     pub fn covers(&self, offset: u64) -> bool {
         offset.checked_sub(self.start_offset).is_some_and(|into| into < self.size)
@@ -59,14 +59,14 @@ impl Call<'_> {
 
 /// One level of the inline stack at an offset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Frame<'a> {
-    /// The function the code is in; for the outermost frame what the record says of it, often nothing.
-    pub function: Declaration<'a>,
-    /// Source file of this place.
+pub struct InlineFrame<'a> {
+    /// The function that contains the code; records often have no facts about that of the outermost frame.
+    pub function: DeclaredFunction<'a>,
+    /// Source file of the position.
     pub path: &'a [u8],
-    /// Line of this place, from 1; 0 where unknown.
+    /// Line of the position, from 1; 0 if unknown.
     pub line: u32,
-    /// Column of this place, from 1; 0 where unknown.
+    /// Column of the position, from 1; 0 if unknown.
     pub column: u32,
 }
 
@@ -74,31 +74,31 @@ pub struct Frame<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InlineTree<'a> {
     /// The function the code was compiled for.
-    pub outer: Declaration<'a>,
-    /// Lines, by offset.
-    pub lines: Vec<Line<'a>>,
-    /// Calls, by start and depth, so that a caller comes before what it calls.
-    pub calls: Vec<Call<'a>>,
+    pub outer: DeclaredFunction<'a>,
+    /// Lines in order of offset.
+    pub lines: Vec<SourceLine<'a>>,
+    /// Calls in order of start and depth, so that a caller precedes its callees.
+    pub calls: Vec<InlineCall<'a>>,
 }
 
 impl<'a> InlineTree<'a> {
-    /// Brings lines and calls into the order the fields promise.
+    /// Sorts lines and calls into the order of the fields' documentation.
     pub fn sort(&mut self) {
         self.lines.sort_by_key(|line| line.code_offset);
         self.calls.sort_by_key(|call| (call.start_offset, call.depth));
     }
 
-    /// The line that holds at an offset.
+    /// The line that applies at an offset.
     #[must_use]
-    pub fn line_at(&self, offset: u64) -> Option<&Line<'a>> {
+    pub fn line_at(&self, offset: u64) -> Option<&SourceLine<'a>> {
         let after = self.lines.partition_point(|line| line.code_offset <= offset);
         self.lines.get(after.checked_sub(1)?)
     }
 
-    /// The inline stack at an offset, innermost first. Never empty: the outer function is always there.
+    /// The inline stack at an offset, innermost frame first. It always contains the outer function.
     #[must_use]
-    pub fn frames_at(&self, offset: u64) -> Vec<Frame<'a>> {
-        let mut active: Vec<&Call<'a>> = Vec::new();
+    pub fn frames_at(&self, offset: u64) -> Vec<InlineFrame<'a>> {
+        let mut active: Vec<&InlineCall<'a>> = Vec::new();
         for call in self
             .calls
             .iter()
@@ -107,11 +107,11 @@ impl<'a> InlineTree<'a> {
         {
             activate(&mut active, call);
         }
-        frames(self.outer, &active, self.line_at(offset))
+        stack_frames(self.outer, &active, self.line_at(offset))
     }
 
-    /// Visits every range of code with one inline stack, in order: its start and its frames, outermost first.
-    pub fn ranges(&self, mut visit: impl FnMut(u64, &[Frame<'a>])) {
+    /// Calls `visit` for every range of code with one inline stack, in order, with its start and its frames, outermost first.
+    pub fn visit_ranges(&self, mut visit: impl FnMut(u64, &[InlineFrame<'a>])) {
         let ends = self.calls.iter().map(|call| call.start_offset.saturating_add(call.size));
         let mut starts: Vec<u64> = self.lines.iter().map(|line| line.code_offset).collect();
         starts.extend(self.calls.iter().map(|call| call.start_offset));
@@ -119,67 +119,90 @@ impl<'a> InlineTree<'a> {
         starts.sort_unstable();
         starts.dedup();
         let mut calls = self.calls.iter().peekable();
-        let mut active: Vec<&Call<'a>> = Vec::new();
+        let mut active: Vec<&InlineCall<'a>> = Vec::new();
         for start in starts {
-            if let Some(over) = active.iter().position(|call| !call.covers(start)) {
-                active.truncate(over);
+            if let Some(ended) = active.iter().position(|call| !call.covers(start)) {
+                active.truncate(ended);
             }
             while let Some(call) = calls.next_if(|call| call.start_offset <= start) {
                 if call.covers(start) {
                     activate(&mut active, call);
                 }
             }
-            let mut stack = frames(self.outer, &active, self.line_at(start));
+            let mut stack = stack_frames(self.outer, &active, self.line_at(start));
             stack.reverse();
             visit(start, &stack);
         }
     }
 }
 
-/// Puts a call at its depth; what was deeper is over. A call whose caller is missing counts as its nearest caller's.
-fn activate<'t, 'a>(active: &mut Vec<&'t Call<'a>>, call: &'t Call<'a>) {
+/// Adds a call to the active ones and removes those at its depth and below. A call whose caller is missing becomes a call of
+/// the nearest active one.
+fn activate<'t, 'a>(active: &mut Vec<&'t InlineCall<'a>>, call: &'t InlineCall<'a>) {
     active.truncate(call.depth.min(MAX_DEPTH) as usize);
     active.push(call);
 }
 
-fn frames<'a>(outer: Declaration<'a>, active: &[&Call<'a>], line: Option<&Line<'a>>) -> Vec<Frame<'a>> {
-    let mut here = line.copied().unwrap_or_default();
+/// The inline stack of active calls, innermost frame first.
+fn stack_frames<'a>(
+    outer: DeclaredFunction<'a>,
+    active: &[&InlineCall<'a>],
+    line: Option<&SourceLine<'a>>,
+) -> Vec<InlineFrame<'a>> {
+    let mut position = line.copied().unwrap_or_default();
     let mut stack = Vec::with_capacity(active.len().saturating_add(1));
     for call in active.iter().rev() {
-        stack.push(Frame { function: call.function, path: here.path, line: here.line, column: here.column });
-        here = Line { code_offset: 0, path: call.call_path, line: call.call_line, column: call.call_column };
+        stack.push(InlineFrame {
+            function: call.function,
+            path: position.path,
+            line: position.line,
+            column: position.column,
+        });
+        position = SourceLine {
+            code_offset: 0,
+            path: call.call_path,
+            line: call.call_line,
+            column: call.call_column,
+        };
     }
-    stack.push(Frame { function: outer, path: here.path, line: here.line, column: here.column });
+    stack.push(InlineFrame {
+        function: outer,
+        path: position.path,
+        line: position.line,
+        column: position.column,
+    });
     stack
 }
 
-/// Makes a tree of ranges with their inline stacks: the shape dialects B and D have in the file.
-pub(super) struct Assembler<'a> {
+/// Builds a tree from ranges with their inline stacks, which dialects B and D contain.
+pub(super) struct TreeBuilder<'a> {
     tree: InlineTree<'a>,
-    open: Vec<usize>,
-    ranges: usize,
+    /// Indices of the calls that have no end yet, by depth.
+    open_calls: Vec<usize>,
+    num_ranges: usize,
 }
 
-/// Calls a range may open on average; more is an attempt to make much of little.
+/// Largest average number of calls that a range may open, so that a small record cannot expand to a large tree.
 const CALLS_PER_RANGE: usize = 16;
 
-impl<'a> Assembler<'a> {
-    pub fn new(outer: Declaration<'a>) -> Self {
-        Self { tree: InlineTree { outer, ..InlineTree::default() }, open: Vec::new(), ranges: 0 }
+impl<'a> TreeBuilder<'a> {
+    /// A tree without ranges.
+    pub fn new(outer: DeclaredFunction<'a>) -> Self {
+        Self { tree: InlineTree { outer, ..InlineTree::default() }, open_calls: Vec::new(), num_ranges: 0 }
     }
 
-    /// The code from `start` on has this stack, outermost frame first. Starts must not fall.
-    pub fn range(&mut self, start: u64, stack: &[Frame<'a>]) -> Result<(), ParseError> {
-        self.ranges = self.ranges.saturating_add(1);
+    /// Adds a range of code from `start` to the next range, with its stack, outermost frame first. Starts must not decrease.
+    pub fn add_range(&mut self, start: u64, stack: &[InlineFrame<'a>]) -> Result<(), ParseError> {
+        self.num_ranges = self.num_ranges.saturating_add(1);
         let Some(innermost) = stack.last() else {
             self.close(0, start);
-            self.tree.lines.push(Line { code_offset: start, ..Line::default() });
+            self.tree.lines.push(SourceLine { code_offset: start, ..SourceLine::default() });
             return Ok(());
         };
         let (path, line, column) = (innermost.path, innermost.line, innermost.column);
-        self.tree.lines.push(Line { code_offset: start, path, line, column });
-        let wanted =
-            stack.iter().zip(stack.iter().skip(1)).zip(0u32..).map(|((caller, callee), depth)| Call {
+        self.tree.lines.push(SourceLine { code_offset: start, path, line, column });
+        let calls =
+            stack.iter().zip(stack.iter().skip(1)).zip(0u32..).map(|((caller, callee), depth)| InlineCall {
                 start_offset: start,
                 size: 0,
                 depth,
@@ -188,38 +211,50 @@ impl<'a> Assembler<'a> {
                 call_line: caller.line,
                 call_column: caller.column,
             });
-        let same = wanted.clone().zip(&self.open).take_while(|(call, open)| self.is(**open, call)).count();
+        let same = calls
+            .clone()
+            .zip(&self.open_calls)
+            .take_while(|(call, open)| self.is_same_call(**open, call))
+            .count();
         self.close(same, start);
-        for call in wanted.skip(same) {
-            self.open.push(self.tree.calls.len());
+        for call in calls.skip(same) {
+            self.open_calls.push(self.tree.calls.len());
             self.tree.calls.push(call);
         }
-        let budget = self.ranges.saturating_mul(CALLS_PER_RANGE).saturating_add(4096);
+        let budget = self.num_ranges.saturating_mul(CALLS_PER_RANGE).saturating_add(4096);
         if self.tree.calls.len() > budget {
             return Err(invalid(self.tree.calls.len() as u64, "fewer calls for so few ranges", 0, "calls"));
         }
         Ok(())
     }
 
-    fn is(&self, open: usize, call: &Call<'a>) -> bool {
+    /// Whether an open call equals a call, its start and size aside.
+    fn is_same_call(&self, open: usize, call: &InlineCall<'a>) -> bool {
         self.tree
             .calls
             .get(open)
-            .is_some_and(|open| Call { start_offset: open.start_offset, ..*call } == *open)
+            .is_some_and(|open| InlineCall { start_offset: open.start_offset, ..*call } == *open)
     }
 
-    fn close(&mut self, keep: usize, end: u64) {
-        for open in self.open.drain(keep.min(self.open.len())..) {
+    /// Ends the open calls from a depth on.
+    fn close(&mut self, depth: usize, end: u64) {
+        for open in self.open_calls.drain(depth.min(self.open_calls.len())..) {
             if let Some(call) = self.tree.calls.get_mut(open) {
                 call.size = end.saturating_sub(call.start_offset);
             }
         }
     }
 
-    /// The last range ends with the code.
+    /// Ends the last range at the end of the code and returns the tree.
     pub fn finish(mut self, code_size: u64) -> InlineTree<'a> {
         self.close(0, code_size);
         self.tree.calls.retain(|call| call.size > 0);
         self.tree
     }
+}
+
+/// `None` for 0, which means "not recorded".
+#[must_use]
+pub fn nonzero(value: u32) -> Option<u32> {
+    (value != 0).then_some(value)
 }

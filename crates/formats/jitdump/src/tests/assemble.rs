@@ -1,4 +1,4 @@
-//! Dumps put together byte by byte, on purpose without the layouts and the writer under test.
+//! Builds dumps byte by byte, without the layouts and the writer under test.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl Default for Header {
 
 pub const PID: u32 = 77;
 
-/// A little-endian header.
+/// Bytes of a little-endian header.
 pub fn header(header: &Header) -> Vec<u8> {
     let mut out = b"DTiJ".to_vec();
     for word in [header.version, header.total_size, header.elf_mach, header.pad1, PID] {
@@ -36,7 +36,7 @@ pub fn header(header: &Header) -> Vec<u8> {
     out
 }
 
-/// A record around a body.
+/// Bytes of a record with a body.
 pub fn record(id: u32, timestamp: u64, body: &[u8]) -> Vec<u8> {
     let size = 16 + body.len() as u32;
     [&id.to_le_bytes()[..], &size.to_le_bytes(), &timestamp.to_le_bytes(), body].concat()
@@ -69,31 +69,31 @@ pub fn debug(timestamp: u64, address: u64, entries: &[(u64, u32, u32, &[u8])]) -
     record(2, timestamp, &body)
 }
 
-/// A dump of a plain header and these records.
+/// Opens a dump of a default header and some records.
 pub fn dump(records: &[Vec<u8>]) -> JitDump {
     open([header(&Header::default()), records.concat()].concat())
 }
 
-/// An open dump.
+/// Opens a dump.
 pub fn open(bytes: Vec<u8>) -> JitDump {
-    named("jit-77.dump", bytes)
+    open_with_path("jit-77.dump", bytes)
 }
 
-/// An open dump of that path.
-pub fn named(path: &str, bytes: Vec<u8>) -> JitDump {
+/// Opens a dump with a path.
+pub fn open_with_path(path: &str, bytes: Vec<u8>) -> JitDump {
     JitDump::open(Arc::new(Source::from_bytes(path, bytes).unwrap())).unwrap()
 }
 
-/// Everything the checker tells.
-pub fn checked(dump: &JitDump) -> Vec<Diagnostic> {
+/// All diagnostics of the checker.
+pub fn diagnostics(dump: &JitDump) -> Vec<Diagnostic> {
     let mut sink = Diagnostics::default();
     dump.check(&mut sink);
     sink.into_rows()
 }
 
-/// The codes the checker tells, without repetition.
+/// The distinct codes of the checker's diagnostics.
 pub fn codes(dump: &JitDump) -> Vec<&'static str> {
-    let mut codes: Vec<_> = checked(dump).iter().map(|d| d.rule.code).collect();
+    let mut codes: Vec<_> = diagnostics(dump).iter().map(|d| d.rule.code).collect();
     codes.sort_unstable();
     codes.dedup();
     codes
@@ -108,7 +108,7 @@ pub fn lines(dump: &JitDump) -> Vec<(u32, u64, u32, Option<u32>, String)> {
     for batch in dump.table("line_rows", &Placement::alone(dump), &TableRequest::default()).unwrap() {
         let ids = numbers::<UInt32Type>(&batch, "code_object_id").unwrap();
         let offsets = numbers::<UInt64Type>(&batch, "code_offset").unwrap();
-        let numbers_ = numbers::<UInt32Type>(&batch, "line").unwrap();
+        let line_numbers = numbers::<UInt32Type>(&batch, "line").unwrap();
         let columns = numbers::<UInt32Type>(&batch, "column").unwrap();
         let files = text(&batch, "path").unwrap();
         for row in 0..batch.num_rows() {
@@ -116,7 +116,7 @@ pub fn lines(dump: &JitDump) -> Vec<(u32, u64, u32, Option<u32>, String)> {
             rows.push((
                 ids.value(row),
                 offsets.value(row),
-                numbers_.value(row),
+                line_numbers.value(row),
                 nullable(columns, row),
                 file,
             ));

@@ -1,3 +1,5 @@
+//! Truncated and damaged dumps.
+
 use proptest::prelude::*;
 
 use super::assemble::*;
@@ -7,10 +9,10 @@ use perfuse_recording::{Placement, Position, Recording, TableRequest};
 const MCJIT: &[u8] = include_bytes!("../testdata/llvm14-mcjit.dump");
 const ORC: &[u8] = include_bytes!("../testdata/llvm19-orc.dump");
 
-/// Does with a dump whatever can be done with one; every place that is told lies in the file.
-fn everything(dump: &JitDump) {
-    let size = dump.source().len() as u64;
-    for found in checked(dump) {
+/// Exercises all operations on a dump; all reported offsets must be inside the file.
+fn exercise(dump: &JitDump) {
+    let size = dump.bytes().len() as u64;
+    for found in diagnostics(dump) {
         assert!(found.offset <= size, "{} at {:#x} of {size:#x}", found.rule.code, found.offset);
     }
     let mut at = Position::default();
@@ -27,7 +29,7 @@ fn everything(dump: &JitDump) {
     }
 }
 
-/// A repaired dump has nothing left to find but what was not there in the first place.
+/// The dump after a repair.
 fn repaired(dump: &JitDump) -> JitDump {
     let path = std::env::temp_dir().join(format!("perfuse-repair-{:?}.dump", std::thread::current().id()));
     dump.repair(&mut std::fs::File::create(&path).unwrap()).unwrap();
@@ -37,23 +39,23 @@ fn repaired(dump: &JitDump) -> JitDump {
 }
 
 #[test]
-fn a_cut_anywhere_loses_only_what_is_cut_off() {
+fn a_truncation_loses_only_later_records() {
     for whole in [MCJIT, ORC] {
         let all = open(whole.to_vec()).index().codes.len();
-        let mut before = 0;
+        let mut previous = 0;
         for end in 40..=whole.len() {
             let dump = open(whole[..end].to_vec());
-            everything(&dump);
+            exercise(&dump);
             let codes = dump.index().codes.len();
-            assert!(codes >= before, "a longer file has no fewer functions");
-            before = codes;
+            assert!(codes >= previous, "a longer file has no fewer functions");
+            previous = codes;
         }
-        assert_eq!(before, all);
+        assert_eq!(previous, all);
     }
 }
 
 #[test]
-fn less_than_a_header_is_refused_with_its_place() {
+fn an_incomplete_header_is_an_error_with_its_offset() {
     for end in 0..40 {
         let source = perfuse_recording::Source::from_bytes("x", MCJIT[..end].to_vec()).unwrap();
         let error = (crate::FORMAT.open)(std::sync::Arc::new(source)).err().unwrap();
@@ -62,21 +64,21 @@ fn less_than_a_header_is_refused_with_its_place() {
 }
 
 #[test]
-fn reading_goes_on_behind_a_record_that_lies_about_its_size() {
+fn reading_continues_after_a_record_with_a_wrong_size() {
     for size in [0u32, 15, 17, 200, u32::MAX] {
         let mut bad = load(2, 0x2000, 64, 1, "lost");
         bad[4..8].copy_from_slice(&size.to_le_bytes());
-        let dump = dump(&[load(1, 0x1000, 64, 0, "before"), bad, load(3, 0x3000, 64, 2, "behind")]);
+        let dump = dump(&[load(1, 0x1000, 64, 0, "before"), bad, load(3, 0x3000, 64, 2, "after")]);
         let functions = dump.index().functions.rows();
         let names: Vec<_> = functions.iter().map(|f| &*f.linkage_name).collect();
-        assert_eq!((names[0], names[names.len() - 1]), ("before", "behind"), "size {size}");
-        everything(&dump);
-        assert!(checked(&dump).iter().any(|d| ["JD011", "JD012"].contains(&d.rule.code)), "size {size}");
+        assert_eq!((names[0], names[names.len() - 1]), ("before", "after"), "size {size}");
+        exercise(&dump);
+        assert!(diagnostics(&dump).iter().any(|d| ["JD011", "JD012"].contains(&d.rule.code)), "size {size}");
     }
 }
 
 #[test]
-fn sizes_that_cannot_be_are_cut_to_what_is_there() {
+fn impossible_sizes_are_reduced_to_the_bytes_present() {
     for size in [9, 5000, 0x7fff_ffff, u64::MAX - 63] {
         let dump =
             dump(&[record(0, 1, &load_body(0x1000, size, 0, b"f", &[0xcc; 8])), load(2, 0x2000, 8, 1, "g")]);
@@ -95,7 +97,7 @@ fn sizes_that_cannot_be_are_cut_to_what_is_there() {
 }
 
 #[test]
-fn a_name_without_an_end_stops_at_the_code() {
+fn a_name_without_a_nul_ends_at_the_code() {
     let mut body = load_body(0x1000, 4, 0, b"hot", &[0xcc; 4]);
     body.remove(40 + 3);
     let dump = dump(&[record(0, 1, &body)]);
@@ -105,16 +107,16 @@ fn a_name_without_an_end_stops_at_the_code() {
 }
 
 #[test]
-fn repair_leaves_nothing_for_perf_to_stumble_over() {
+fn a_repaired_dump_has_no_warnings() {
     for bytes in [MCJIT, ORC] {
         let whole = open(bytes.to_vec());
-        let mended = repaired(&whole);
-        let findings: Vec<_> = checked(&mended)
+        let repaired_dump = repaired(&whole);
+        let findings: Vec<_> = diagnostics(&repaired_dump)
             .into_iter()
             .filter(|d| d.rule.severity != perfuse_wire::Severity::Info)
             .collect();
         assert_eq!(findings, []);
-        assert_eq!(lines(&mended), lines(&whole));
+        assert_eq!(lines(&repaired_dump), lines(&whole));
     }
 }
 
@@ -122,7 +124,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn flipped_bytes_and_cuts(orc: bool, flips in prop::collection::vec((40usize..2300, any::<u8>()), 1..6), cut in 0usize..2300) {
+    fn flipped_bytes_and_truncations(orc: bool, flips in prop::collection::vec((40usize..2300, any::<u8>()), 1..6), cut in 0usize..2300) {
         let mut bytes = if orc { ORC } else { MCJIT }.to_vec();
         for (at, value) in flips {
             if let Some(byte) = bytes.get_mut(at) {
@@ -131,12 +133,12 @@ proptest! {
         }
         bytes.truncate(bytes.len() - (cut % 64).min(bytes.len() - 40));
         let dump = open(bytes);
-        everything(&dump);
-        everything(&repaired(&dump));
+        exercise(&dump);
+        exercise(&repaired(&dump));
     }
 
     #[test]
-    fn a_header_and_anything(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
-        everything(&open([header(&Header::default()), bytes].concat()));
+    fn a_header_and_random_bytes(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+        exercise(&open([header(&Header::default()), bytes].concat()));
     }
 }

@@ -1,11 +1,13 @@
+//! Names of all runtimes.
+
 use crate::names::parse;
 
 #[test]
 fn names_of_every_runtime() {
-    let told = |raw| {
+    let parsed = |raw| {
         let name = parse(raw);
-        let place = name.path.map(|path| (path.to_owned(), name.line, name.column));
-        (name.function.into_owned(), name.tier.map(str::to_owned), name.stub, place)
+        let position = name.path.map(|path| (path.to_owned(), name.line, name.column));
+        (name.function.into_owned(), name.tier.map(str::to_owned), name.stub, position)
     };
     let at = |path: &str, line, column| Some((path.to_owned(), line, column));
     let tier = |tier: &str| Some(tier.to_owned());
@@ -41,7 +43,7 @@ fn names_of_every_runtime() {
         ("", ("", None, false, None)),
         ("JS:", ("(anonymous)", None, false, None)),
     ] {
-        let (function, tier, stub, place) = expected;
-        assert_eq!(told(raw), (function.to_owned(), tier, stub, place), "{raw}");
+        let (function, tier, stub, position) = expected;
+        assert_eq!(parsed(raw), (function.to_owned(), tier, stub, position), "{raw}");
     }
 }

@@ -1,9 +1,9 @@
-//! Records the kernel writes, after `perf_event.h`. Where the event has `sample_id_all`, a sample id ends the body.
+//! Records of the kernel, as in `perf_event.h`. For an event with `sample_id_all`, the body ends with a sample id.
 
 use perfuse_wire::layout;
 
 layout! {
-/// A mapping that existed or was made, executable unless `misc` has `MMAP_DATA`.
+    /// A mapping, executable unless `misc` has `MMAP_DATA`.
     Mmap = "PERF_RECORD_MMAP", section "perf_event.h: PERF_RECORD_MMAP" {
         /// Process; -1 for the kernel's mappings.
         pid: i32,
@@ -11,16 +11,16 @@ layout! {
         tid: i32,
         /// First address.
         addr: u64,
-        /// Length in bytes.
+        /// Size in bytes.
         len: u64,
         /// Offset in the file of the first address.
         pgoff: u64,
     } then {
-        /// File, `//anon`, `[vdso]` and the like.
+        /// File, or a name such as `//anon` or `[vdso]`.
         filename: CString,
     }
 
-    /// MMAP2, between the fields it shares with MMAP and its file name: which file, where `misc` has no `MMAP_BUILD_ID`.
+    /// Part of MMAP2 after the fields of MMAP, unless `misc` has `MMAP_BUILD_ID`: identity of the file.
     Mmap2Inode = "PERF_RECORD_MMAP2: inode", section "perf_event.h: PERF_RECORD_MMAP2" {
         /// Major number of the device.
         maj: u32,
@@ -32,73 +32,73 @@ layout! {
         ino_generation: u64,
     }
 
-    /// MMAP2, after the file's identity.
+    /// Part of MMAP2 after the identity of the file.
     Mmap2Protection = "PERF_RECORD_MMAP2: protection", section "perf_event.h: PERF_RECORD_MMAP2" {
         /// `PROT_*` bits; 4 is executable.
         prot: u32,
         /// `MAP_*` bits.
         flags: u32,
     } then {
-        /// File, `//anon`, `[vdso]` and the like.
+        /// File, or a name such as `//anon` or `[vdso]`.
         filename: CString,
     }
 
-    /// A thread got a name; `misc` has `COMM_EXEC` where it got it by exec.
+    /// A thread gets a name; with `COMM_EXEC` in `misc`, by exec.
     Comm = "PERF_RECORD_COMM", section "perf_event.h: PERF_RECORD_COMM" {
         /// Process.
         pid: i32,
         /// Thread.
         tid: i32,
     } then {
-        /// The name.
+        /// Name.
         comm: CString,
     }
 
-    /// A thread or process began.
+    /// A thread or process starts.
     Fork = "PERF_RECORD_FORK", section "perf_event.h: PERF_RECORD_FORK" {
-        /// Its process.
+        /// Process.
         pid: i32,
-        /// Process that made it; the same for a thread.
+        /// Parent process; equal to `pid` for a thread.
         ppid: i32,
-        /// Its thread.
-        tid: i32,
-        /// Thread that made it.
-        ptid: i32,
-        /// When.
-        time: u64,
-    }
-
-    /// A thread ended.
-    Exit = "PERF_RECORD_EXIT", section "perf_event.h: PERF_RECORD_EXIT" {
-        /// Its process.
-        pid: i32,
-        /// Parent process.
-        ppid: i32,
-        /// The thread.
+        /// Thread.
         tid: i32,
         /// Parent thread.
         ptid: i32,
-        /// When.
+        /// Time.
         time: u64,
     }
 
-    /// Records the kernel had no room for.
+    /// A thread ends.
+    Exit = "PERF_RECORD_EXIT", section "perf_event.h: PERF_RECORD_EXIT" {
+        /// Process.
+        pid: i32,
+        /// Parent process.
+        ppid: i32,
+        /// Thread.
+        tid: i32,
+        /// Parent thread.
+        ptid: i32,
+        /// Time.
+        time: u64,
+    }
+
+    /// Records for which the kernel had no space.
     Lost = "PERF_RECORD_LOST", section "perf_event.h: PERF_RECORD_LOST" {
         /// Event.
         id: u64,
-        /// How many records.
+        /// Number of records.
         lost: u64,
     }
 
     /// Samples that were dropped.
     LostSamples = "PERF_RECORD_LOST_SAMPLES", section "perf_event.h: PERF_RECORD_LOST_SAMPLES" {
-        /// How many samples.
+        /// Number of samples.
         lost: u64,
     }
 
-    /// An event was stopped for taking too many samples.
+    /// An event is stopped because of too many samples.
     Throttle = "PERF_RECORD_THROTTLE", section "perf_event.h: PERF_RECORD_THROTTLE" {
-        /// When.
+        /// Time.
         time: u64,
         /// Event.
         id: u64,
@@ -106,9 +106,9 @@ layout! {
         stream_id: u64,
     }
 
-    /// A throttled event goes on.
+    /// A throttled event continues.
     Unthrottle = "PERF_RECORD_UNTHROTTLE", section "perf_event.h: PERF_RECORD_UNTHROTTLE" {
-        /// When.
+        /// Time.
         time: u64,
         /// Event.
         id: u64,
@@ -116,14 +116,14 @@ layout! {
         stream_id: u64,
     }
 
-    /// Counter values of a task that ended.
+    /// Counter values of a task that ends.
     CounterRead = "PERF_RECORD_READ", section "perf_event.h: PERF_RECORD_READ" {
         /// Process.
         pid: i32,
         /// Thread.
         tid: i32,
     } then {
-        /// Values, as `read_format` has them.
+        /// Values, in the layout of `read_format`.
         values: Bytes,
     }
 
@@ -137,7 +137,7 @@ layout! {
         flags: u64,
     }
 
-    /// Instruction tracing began.
+    /// Instruction tracing starts.
     ItraceStart = "PERF_RECORD_ITRACE_START", section "perf_event.h: PERF_RECORD_ITRACE_START" {
         /// Process.
         pid: i32,
@@ -153,80 +153,80 @@ layout! {
         next_prev_tid: i32,
     }
 
-    /// The namespaces a task is in.
+    /// The namespaces of a task.
     Namespaces = "PERF_RECORD_NAMESPACES", section "perf_event.h: PERF_RECORD_NAMESPACES" {
         /// Process.
         pid: i32,
         /// Thread.
         tid: i32,
-        /// How many entries follow: net, uts, ipc, pid, user, mnt, cgroup.
+        /// Number of entries that follow: net, uts, ipc, pid, user, mnt, cgroup.
         nr_namespaces: u64,
     } then {
-        /// Device and inode of each.
+        /// Device and inode of each namespace.
         link_info: Array,
     }
 
-    /// Kernel code came or went.
+    /// Kernel code is added or removed.
     Ksymbol = "PERF_RECORD_KSYMBOL", section "perf_event.h: PERF_RECORD_KSYMBOL" {
         /// First address.
         addr: u64,
-        /// Length in bytes.
+        /// Size in bytes.
         len: u32,
         /// 1 BPF, 2 out of line code.
         ksym_type: u16,
-        /// 1 where it went.
+        /// 1 for removed code.
         flags: u16,
     } then {
         /// Symbol.
         name: CString,
     }
 
-    /// A BPF program was loaded or unloaded.
+    /// A BPF program is loaded or unloaded.
     BpfEvent = "PERF_RECORD_BPF_EVENT", section "perf_event.h: PERF_RECORD_BPF_EVENT" {
         /// 1 loaded, 2 unloaded.
         type_: u16,
         /// Flags.
         flags: u16,
-        /// The program's id.
+        /// Id of the program.
         id: u32,
     } then {
-        /// The program's tag.
+        /// Tag of the program.
         tag: Bytes,
     }
 
     /// The path of a control group.
     Cgroup = "PERF_RECORD_CGROUP", section "perf_event.h: PERF_RECORD_CGROUP" {
-        /// Its id.
+        /// Id of the group.
         id: u64,
     } then {
-        /// Its path.
+        /// Path of the group.
         path: CString,
     }
 
-    /// Kernel code was changed.
+    /// Kernel code is changed.
     TextPoke = "PERF_RECORD_TEXT_POKE", section "perf_event.h: PERF_RECORD_TEXT_POKE" {
-        /// Where.
+        /// Address.
         addr: u64,
-        /// Bytes before.
+        /// Number of old bytes.
         old_len: u16,
-        /// Bytes after.
+        /// Number of new bytes.
         new_len: u16,
     } then {
-        /// Old bytes, then new ones.
+        /// Old bytes, then new bytes.
         bytes: Bytes,
     }
 
-    /// Which hardware id an AUX output event has.
+    /// Hardware id of an AUX output event.
     AuxOutputHwId = "PERF_RECORD_AUX_OUTPUT_HW_ID", section "perf_event.h: PERF_RECORD_AUX_OUTPUT_HW_ID" {
-        /// The id.
+        /// Hardware id.
         hw_id: u64,
     }
 
     /// The user part of earlier call chains.
     CallchainDeferred = "PERF_RECORD_CALLCHAIN_DEFERRED", section "perf_event.h: PERF_RECORD_CALLCHAIN_DEFERRED" {
-        /// What the samples it belongs to have in the place of their user part.
+        /// Value that identifies the samples of these addresses, which contain it instead of their user part.
         cookie: u64,
-        /// How many addresses follow.
+        /// Number of addresses that follow.
         nr: u64,
     } then {
         /// Addresses, innermost first.

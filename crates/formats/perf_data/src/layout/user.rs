@@ -1,54 +1,54 @@
-//! Records perf itself writes, after its `event.h` and `perf.data-file-format.txt`, and sections of that shape.
+//! Records of perf, as in its `event.h` and `perf.data-file-format.txt`, and sections with the same layout.
 
 use perfuse_wire::layout;
 
 layout! {
-/// Tracepoint formats, which follow the record.
+    /// Tracepoint formats, which follow the record.
     TracingData = "PERF_RECORD_HEADER_TRACING_DATA", section "perf.data-file-format: PERF_RECORD_HEADER_TRACING_DATA" {
-        /// Size in bytes of what follows.
+        /// Size of the following data in bytes.
         size: u32,
     }
 
-    /// Build id of a file; the entries of the HEADER_BUILD_ID section are such records too.
+    /// Build id of a file. The entries of the HEADER_BUILD_ID section are such records too.
     BuildIdEvent = "PERF_RECORD_HEADER_BUILD_ID", section "perf.data-file-format: HEADER_BUILD_ID" {
-        /// Process, -1 for all.
+        /// Process; -1 for all.
         pid: i32,
     } then {
-        /// 20 bytes of id, its length where `misc` has `BUILD_ID_SIZE`, 3 bytes of padding.
+        /// 20 bytes of id, its length if `misc` has `BUILD_ID_SIZE`, 3 bytes of padding.
         build_id: Bytes,
         /// File.
         filename: CString,
     }
 
-    /// Which processor and task each event id belongs to.
+    /// Processor and task of each event id.
     IdIndex = "PERF_RECORD_ID_INDEX", section "event.h: perf_record_id_index" {
-        /// How many entries follow.
+        /// Number of entries that follow.
         nr: u64,
     } then {
-        /// Id, index, processor and thread of each.
+        /// Id, index, processor and thread of each entry.
         entries: Array,
     }
 
-    /// Which tracer the AUX data is from.
+    /// Tracer of the AUX data.
     AuxtraceInfo = "PERF_RECORD_AUXTRACE_INFO", section "perf.data-file-format: PERF_RECORD_AUXTRACE_INFO" {
         /// 1 Intel PT, 2 Intel BTS, 3 Arm CoreSight, 4 Arm SPE, 5 S390 CPUMSF, 6 HiSilicon PTT.
         type_: u32,
         /// Not used.
         reserved: u32,
     } then {
-        /// The tracer's own words.
+        /// Data of the tracer.
         priv_: Bytes,
     }
 
     /// AUX data, which follows the record.
     Auxtrace = "PERF_RECORD_AUXTRACE", section "perf.data-file-format: PERF_RECORD_AUXTRACE" {
-        /// Size in bytes of what follows.
+        /// Size of the following data in bytes.
         size: u64,
-        /// Offset of it in its trace.
+        /// Offset of the data in its trace.
         offset: u64,
-        /// A number of the tracer's.
+        /// Reference number of the tracer.
         reference: u64,
-        /// Which trace.
+        /// Index of the trace.
         idx: u32,
         /// Thread.
         tid: u32,
@@ -74,23 +74,23 @@ layout! {
         fmt: u32,
         /// Address.
         ip: u64,
-        /// When.
+        /// Time.
         time: u64,
     } then {
-        /// What happened.
+        /// Description of the error.
         msg: CString,
     }
 
-    /// Threads that were recorded.
+    /// Recorded threads.
     ThreadMap = "PERF_RECORD_THREAD_MAP", section "event.h: perf_record_thread_map" {
-        /// How many entries follow.
+        /// Number of entries that follow.
         nr: u64,
     } then {
-        /// Thread and name of each.
+        /// Thread and name of each entry.
         entries: Array,
     }
 
-    /// Processors that were recorded.
+    /// Recorded processors.
     CpuMap = "PERF_RECORD_CPU_MAP", section "event.h: perf_record_cpu_map" {
         /// 0 a list, 1 a mask, 2 a range.
         type_: u16,
@@ -99,12 +99,12 @@ layout! {
         data: Bytes,
     }
 
-    /// How `perf stat record` was asked.
+    /// Configuration of `perf stat record`.
     StatConfig = "PERF_RECORD_STAT_CONFIG", section "event.h: perf_record_stat_config" {
-        /// How many entries follow.
+        /// Number of entries that follow.
         nr: u64,
     } then {
-        /// Tag and value of each.
+        /// Tag and value of each entry.
         data: Array,
     }
 
@@ -118,9 +118,9 @@ layout! {
         thread: u32,
         /// Value.
         val: u64,
-        /// Nanoseconds it was enabled.
+        /// Time in which the counter was enabled, in nanoseconds.
         ena: u64,
-        /// Nanoseconds it ran.
+        /// Time in which the counter was running, in nanoseconds.
         run: u64,
     }
 
@@ -128,7 +128,7 @@ layout! {
     StatRound = "PERF_RECORD_STAT_ROUND", section "event.h: perf_record_stat_round" {
         /// 0 interval, 1 final.
         type_: u64,
-        /// When.
+        /// Time.
         time: u64,
     }
 
@@ -143,7 +143,7 @@ layout! {
         data: Bytes,
     }
 
-    /// Nanoseconds are `time_zero + ((ticks * time_mult) >> time_shift)`.
+    /// Conversion of processor time stamps: nanoseconds are `time_zero + ((ticks * time_mult) >> time_shift)`.
     TimeConv = "PERF_RECORD_TIME_CONV", section "event.h: perf_record_time_conv" {
         /// Shift.
         time_shift: u64,
@@ -155,31 +155,31 @@ layout! {
 
     /// A feature section of a pipe-mode stream.
     HeaderFeature = "PERF_RECORD_HEADER_FEATURE", section "perf.data-file-format: PERF_RECORD_HEADER_FEATURE" {
-        /// Which feature: its bit in the header of a file.
+        /// Feature: its bit in the header of a file.
         feat_id: u64,
     } then {
-        /// The section.
+        /// Content of the section.
         data: Bytes,
     }
 
-    /// Records packed with zstd, padded to 8 bytes.
+    /// Records compressed with zstd, padded to 8 bytes.
     Compressed2 = "PERF_RECORD_COMPRESSED2", section "perf.data-file-format: PERF_RECORD_COMPRESSED2" {
         /// Size of the data, without its padding.
         data_size: u64,
     } then {
-        /// A piece of the stream.
+        /// A part of the stream.
         data: Bytes,
     }
 
-    /// Reference times of the recording's clock and the wall clock, taken together.
+    /// Simultaneous times of the recording's clock and of the wall clock.
     ClockData = "HEADER_CLOCK_DATA", section "perf.data-file-format: HEADER_CLOCK_DATA" {
-        /// 1.
+        /// Version of this section: 1.
         version: u32,
         /// Clock of the time stamps.
         clockid: i32,
-        /// Nanoseconds since 1970.
+        /// Wall clock time, in nanoseconds since 1970.
         wall_clock_ns: u64,
-        /// Nanoseconds on that clock.
+        /// Time on the recording's clock, in nanoseconds.
         clockid_time_ns: u64,
     }
 }

@@ -1,4 +1,4 @@
-//! Any cut and any flipped byte: no panic, an end, offsets inside the file, tables that can be made.
+//! Truncated files and flipped bytes: no panic, termination, offsets inside the file, readable tables.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::{batches, open_bytes, testdata};
 use crate::{InjectedMmap, PerfData, inject};
 use perfuse_recording::{Position, Recording, Source};
 
-/// Does everything there is to do with a file.
+/// Exercises all operations on a file.
 fn exercise(bytes: Vec<u8>) {
     let len = bytes.len() as u64;
     let Ok(perf) = PerfData::open(std::sync::Arc::new(Source::from_bytes("damaged", bytes).unwrap())) else {
@@ -51,7 +51,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn cut(which in 0usize..4, at in any::<prop::sample::Index>()) {
+    fn truncated(which in 0usize..4, at in any::<prop::sample::Index>()) {
         let mut bytes = recording(which);
         bytes.truncate(at.index(bytes.len()));
         exercise(bytes);
@@ -67,7 +67,7 @@ proptest! {
         exercise(bytes);
     }
 
-    /// Most of a file is call chains; headers and attributes deserve more.
+    /// Most bytes of a file are call chains; this tests headers and attributes more often.
     #[test]
     fn flipped_in_the_header(which in 0usize..4, at in 8usize..400, value in 1u8..) {
         let mut bytes = recording(which);
@@ -76,9 +76,9 @@ proptest! {
     }
 }
 
-/// Counts and sizes that name more than there is cost no more than there is.
+/// Counts and sizes larger than the file do not need more memory than the file.
 #[test]
-fn counts_of_everything_at_its_largest() {
+fn largest_counts_and_sizes() {
     for which in 0..4 {
         let whole = recording(which);
         for at in (8..600).step_by(4).chain((600..whole.len() - 8).step_by(52)) {
@@ -94,7 +94,7 @@ fn counts_of_everything_at_its_largest() {
 }
 
 #[test]
-fn a_damaged_stream_of_packed_records_says_where() {
+fn a_damaged_compressed_record_is_reported_with_its_offset() {
     let mut bytes = recording(1);
     // The magic of the zstd frame.
     let at = bytes.windows(4).position(|four| four == [0x28, 0xb5, 0x2f, 0xfd]).unwrap();

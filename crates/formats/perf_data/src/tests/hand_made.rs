@@ -1,4 +1,4 @@
-//! Files put together here byte by byte, by none of the code under test.
+//! Files built byte by byte, without the code under test.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
@@ -13,14 +13,14 @@ const TIME: u64 = 1 << 2;
 const CALLCHAIN: u64 = 1 << 5;
 
 /// A file in one byte order: header, one attribute, records, no features.
-struct Made {
+struct FileBuilder {
     big: bool,
     records: Vec<u8>,
     sample_type: u64,
     data_size: Option<u64>,
 }
 
-impl Made {
+impl FileBuilder {
     fn new(big: bool, sample_type: u64) -> Self {
         Self { big, records: Vec::new(), sample_type, data_size: None }
     }
@@ -78,7 +78,7 @@ impl Made {
 #[test]
 fn both_byte_orders() {
     for big in [false, true] {
-        let mut made = Made::new(big, IP | TID | TIME | CALLCHAIN);
+        let mut made = FileBuilder::new(big, IP | TID | TIME | CALLCHAIN);
         let mut mmap = made.ids(7, 7);
         mmap.extend(made.words(&[0x1000, 0x2000, 0x40]));
         mmap.extend(b"/lib/a\0\0");
@@ -102,24 +102,24 @@ fn both_byte_orders() {
 }
 
 #[test]
-fn a_sample_without_a_chain_is_its_own_address() {
-    let mut made = Made::new(false, IP | TID | TIME);
+fn a_sample_without_a_call_chain_has_its_own_address() {
+    let mut made = FileBuilder::new(false, IP | TID | TIME);
     made.sample(1, 5, &[0x4242]);
     let rows = batches(&open_bytes(made.bytes()), "callchains");
     let chains = rows[0].column_by_name("addresses").unwrap().as_list::<i32>();
     assert_eq!(chains.value(0).as_primitive::<UInt64Type>().values(), &[0x4242]);
 }
 
-/// Each round may overlap the one before it, no other; a file that breaks that is sorted whole.
+/// Each round may overlap only the previous one; a file that violates this is sorted as a whole.
 #[test]
-fn order_with_rounds_kept_and_broken() {
+fn time_order_with_and_without_valid_rounds() {
     for (third, late) in [(25, false), (5, true)] {
-        let mut made = Made::new(false, IP | TID | TIME);
+        let mut made = FileBuilder::new(false, IP | TID | TIME);
         for round in [&[10u64, 30, 20][..], &[28, 40], &[third, 60, 50]] {
             round.iter().for_each(|&time| made.sample(1, time, &[time]));
             made.record(68, 0, &[]);
         }
-        // In the first case the third round reaches back to 25, before what the first let go: not late by the rule.
+        // In the first case the earliest time of the third round is 25.
         let perf = open_bytes(made.bytes());
         let mut times = Vec::new();
         perf.for_each_sample(|_, sample| times.push(sample.head.time.unwrap()));
@@ -130,8 +130,8 @@ fn order_with_rounds_kept_and_broken() {
 }
 
 #[test]
-fn unfinished_cut_and_stuck_files_tell_where() {
-    let mut made = Made::new(false, IP | TID | TIME);
+fn unfinished_and_truncated_files_are_reported() {
+    let mut made = FileBuilder::new(false, IP | TID | TIME);
     (1..4).for_each(|time| made.sample(1, time, &[9]));
     let whole = made.bytes();
     made.data_size = Some(0);
@@ -156,7 +156,7 @@ fn unfinished_cut_and_stuck_files_tell_where() {
 
 #[test]
 fn namespaces_markers_and_losses() {
-    let mut made = Made::new(false, IP | TID | TIME);
+    let mut made = FileBuilder::new(false, IP | TID | TIME);
     let trailer = [made.ids(3, 3), made.words(&[77])].concat();
     let mut namespaces = made.ids(3, 4);
     namespaces.extend(made.words(&[4, 1, 100, 1, 101, 1, 102, 1, 103]));
@@ -184,11 +184,11 @@ fn namespaces_markers_and_losses() {
     assert!(shown[2].contains(r#"("lost", Unsigned(12))"#), "{}", shown[2]);
 }
 
-/// Each rule by a file that departs in that way only.
+/// Each rule, with a file that has only this departure.
 #[test]
 fn rules_by_departure() {
-    let trailer = |made: &Made| [made.ids(3, 3), made.words(&[77])].concat();
-    type Depart = fn(&mut Made, &[u8]);
+    let trailer = |made: &FileBuilder| [made.ids(3, 3), made.words(&[77])].concat();
+    type Depart = fn(&mut FileBuilder, &[u8]);
     let cases: [(&str, Depart); 6] = [
         ("PD005", |made, id| made.record(13, 0, &[&made.words(&[9]), id].concat())),
         ("PD017", |made, id| made.record(5, 0, &[&made.words(&[1, 2, 3]), id].concat())),
@@ -198,27 +198,27 @@ fn rules_by_departure() {
         ("PD021", |made, id| made.record(22, 2, &[&made.words(&[1, 1, 0x1234]), id].concat())),
     ];
     for (code, depart) in cases {
-        let mut made = Made::new(false, IP | TID | TIME);
+        let mut made = FileBuilder::new(false, IP | TID | TIME);
         let id = trailer(&made);
         depart(&mut made, &id);
         assert_eq!(codes(&open_bytes(made.bytes())), codes_with(code), "{code}");
     }
-    let mut made = Made::new(false, IP | TID);
+    let mut made = FileBuilder::new(false, IP | TID);
     let body = [made.words(&[0x10]), made.ids(1, 1)].concat();
     made.record(9, 2, &body);
     assert_eq!(codes(&open_bytes(made.bytes())), ["PD007", "PD008", "PD018"]);
 }
 
-/// The two that every file made here has, and another, in the order they are found.
+/// The codes of every file in this module, and another one, in order of detection.
 fn codes_with(code: &'static str) -> Vec<&'static str> {
     vec!["PD007", "PD008", code]
 }
 
-/// Anonymous memory over added code and the marker of the dump are left out, in both byte orders; all else stays.
+/// Mappings of anonymous memory over added code and the marker of the dump are left out, in both byte orders; others remain.
 #[test]
 fn mappings_that_would_hide_added_code() {
     for big in [false, true] {
-        let mut made = Made::new(big, IP | TID | TIME);
+        let mut made = FileBuilder::new(big, IP | TID | TIME);
         for (time, address, path) in [
             (10, 0x1000, "/tmp/jit-3.dump"),
             (20, 0x8000, "//anon"),

@@ -1,4 +1,4 @@
-//! Written files, read by this crate and by perf.
+//! Written recordings, read by this crate and by perf.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -38,7 +38,7 @@ fn samples(perf: &PerfData) -> Vec<(Option<u64>, Option<u64>, Vec<u64>)> {
 }
 
 #[test]
-fn nothing_added_leaves_every_sample_mapping_and_fact() {
+fn a_copy_has_the_same_samples_mappings_and_facts() {
     for name in ["fork", "zstd", "pipe", "dwarf", "group"] {
         let perf = open(&testdata(&format!("{name}.perf.data")));
         let again = open_bytes(injected(&perf, &[]));
@@ -47,14 +47,14 @@ fn nothing_added_leaves_every_sample_mapping_and_fact() {
         assert_eq!(again.command_line(), perf.command_line(), "{name}");
         assert_eq!(again.clock_data(), perf.clock_data(), "{name}");
         assert_eq!(codes(&again), codes(&perf), "{name}");
-        // What was put in order once stays as it is.
+        // A file in time order does not change.
         let twice = injected(&again, &[]);
         assert_eq!(twice, injected(&perf, &[]), "{name}");
     }
 }
 
 #[test]
-fn added_mappings_are_in_their_place_in_time() {
+fn added_mappings_are_in_time_order() {
     let perf = open(&testdata("fork.perf.data"));
     let times: Vec<_> = samples(&perf).iter().map(|(time, ..)| time.unwrap()).collect();
     let middle = times[times.len() / 2];
@@ -86,9 +86,9 @@ fn build_ids_are_added_to_the_table_and_the_record() {
     assert!(matches!(refused, Err(InjectError::TooLong(_))));
 }
 
-/// An attribute with a field that perf 6.1 does not know, but does not miss either: the file is for it all the same.
+/// Unused trailing fields of attributes, which older versions of perf reject, are not written.
 #[test]
-fn attributes_are_no_longer_than_what_they_say() {
+fn attributes_have_no_unused_fields() {
     let perf = open(&testdata("fork.perf.data"));
     let again = open_bytes(injected(&perf, &[]));
     let size = |perf: &PerfData| perf.file().attributes.list()[0].bytes.len();
@@ -117,7 +117,7 @@ fn written(test: &str, name: &str, bytes: &[u8]) -> std::path::PathBuf {
 }
 
 #[test]
-fn perf_shows_a_rewritten_file_as_it_shows_the_recording() {
+fn perf_shows_a_copy_like_the_recording() {
     for name in ["fork", "zstd", "pipe", "dwarf", "group"] {
         let original = testdata(&format!("{name}.perf.data"));
         let Some(expected) = script(&original) else { return };
@@ -130,7 +130,7 @@ fn perf_shows_a_rewritten_file_as_it_shows_the_recording() {
 /// A file of one symbol is mapped over code that was sampled, half-way through the recording: perf must show the symbol
 /// for the later half of the samples there, and only for those.
 #[test]
-fn perf_finds_added_code_from_its_time_on() {
+fn perf_finds_added_code_after_its_time() {
     let assembly = written(
         "added",
         "code.s",
@@ -143,7 +143,7 @@ fn perf_finds_added_code_from_its_time_on() {
         return;
     }
     let perf = open(&testdata("fork.perf.data"));
-    // The parent computes in a loop that lies in one page of its program.
+    // The parent computes in a loop in one page of its program.
     let parent = perf.execs()[0].pid;
     let mut hot = Vec::new();
     perf.for_each_sample(|_, sample| {

@@ -1,16 +1,16 @@
-//! Samples in order of time, by what the survey noted and by another pass over the file.
+//! Samples in time order, from the sample times of the survey and from another pass over the file.
 
 use super::{open, testdata};
 use crate::consts::RecordType;
 use crate::order::TimeOrder;
-use crate::reader::File;
+use crate::perf_file::PerfFile;
 
-fn places(file: &File, mut order: TimeOrder) -> Vec<(u64, u64)> {
-    std::iter::from_fn(|| order.next(file)).map(|key| (key.time, key.location.number())).collect()
+fn ordered_records(file: &PerfFile, mut order: TimeOrder) -> Vec<(u64, u64)> {
+    std::iter::from_fn(|| order.next(file)).map(|record| (record.time, record.location.number())).collect()
 }
 
 #[test]
-fn what_was_noted_is_what_another_pass_finds() {
+fn sample_times_equal_another_pass() {
     let mut num_files = 0;
     for entry in std::fs::read_dir(testdata("")).unwrap() {
         let path = entry.unwrap().path();
@@ -19,11 +19,12 @@ fn what_was_noted_is_what_another_pass_finds() {
         }
         let perf = open(&path);
         let file = &**perf.file();
-        let noted = places(file, TimeOrder::samples(file));
-        let passed = places(file, TimeOrder::new(file, |record, _| record.record_type == RecordType::SAMPLE));
-        assert!(file.survey().samples.is_some() && noted.is_sorted_by_key(|(time, _)| *time));
-        assert_eq!(noted, passed, "{}", path.display());
-        num_files += usize::from(!noted.is_empty());
+        let from_survey = ordered_records(file, TimeOrder::samples(file));
+        let from_pass =
+            ordered_records(file, TimeOrder::new(file, |record, _| record.record_type == RecordType::SAMPLE));
+        assert!(file.survey().samples.is_some() && from_survey.is_sorted_by_key(|(time, _)| *time));
+        assert_eq!(from_survey, from_pass, "{}", path.display());
+        num_files += usize::from(!from_survey.is_empty());
     }
     assert!(num_files > 2, "{num_files} files with samples");
 }

@@ -1,4 +1,4 @@
-//! Real recordings, held against what perf itself says of them.
+//! Real recordings, compared with perf's own output.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,14 +11,13 @@ use super::{batches, codes, open, testdata};
 use crate::PerfData;
 use perfuse_recording::Recording;
 
-fn corpus() -> PathBuf {
-    match std::env::var_os("PERFUSE_CORPUS") {
-        Some(path) => path.into(),
-        None => PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/corpus"),
-    }
+/// Every perf.data of the corpus of JITDUMP.
+fn corpus_files() -> Vec<PathBuf> {
+    let files = perfuse_corpus::files(&["jitdump/produced"]);
+    files.into_iter().filter(|path| path.to_str().unwrap().ends_with(".perf.data")).collect()
 }
 
-/// Samples by file, as `perf report -D` of the perf that recorded counts them.
+/// Number of samples by file, from `perf report -D` of the recording perf.
 const CORPUS_SAMPLES: &[(&str, u64)] = &[
     ("cpython313", 226),
     ("llvm14-mcjit", 553),
@@ -36,7 +35,7 @@ fn count(perf: &PerfData, name: &str) -> u64 {
     perf.summary().counts.iter().find(|(kind, _)| kind == name).map_or(0, |(_, count)| *count)
 }
 
-/// The same by the tool itself, where it is installed and can read the file.
+/// Number of records of each kind from perf itself, where it is installed and can read the file.
 fn perf_counts(path: &std::path::Path) -> Option<BTreeMap<String, u64>> {
     let output = Command::new("perf").args(["report", "-D", "-i"]).arg(path).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout);
@@ -64,19 +63,16 @@ fn assert_perf_agrees(path: &std::path::Path) {
 
 #[test]
 fn every_recording_of_the_corpus() {
-    let dir = corpus().join("jitdump/produced");
-    let Ok(files) = std::fs::read_dir(&dir) else { return };
-    let mut num = 0;
-    for path in files.map(|entry| entry.unwrap().path()) {
+    let files = corpus_files();
+    for path in &files {
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        let Some(stem) = name.strip_suffix(".perf.data") else { continue };
-        num += 1;
-        let perf = open(&path);
+        let stem = name.strip_suffix(".perf.data").unwrap();
+        let perf = open(path);
         let samples = count(&perf, "PERF_RECORD_SAMPLE");
-        if let Some((_, expected)) = CORPUS_SAMPLES.iter().find(|(known, _)| *known == stem) {
+        if let Some((_, expected)) = CORPUS_SAMPLES.iter().find(|(name, _)| *name == stem) {
             assert_eq!(samples, *expected, "{name}");
         }
-        assert_perf_agrees(&path);
+        assert_perf_agrees(path);
         assert_eq!(
             batches(&perf, "callchains").iter().map(|b| b.num_rows() as u64).sum::<u64>(),
             samples,
@@ -92,7 +88,7 @@ fn every_recording_of_the_corpus() {
         assert_eq!(codes(&perf), expected, "{name}");
         assert!(perf.jit_markers().len() == 1, "{name}: {:?}", perf.jit_markers());
     }
-    assert_eq!(num, 16);
+    assert!(files.is_empty() || files.len() == 16, "{} recordings", files.len());
 }
 
 #[test]
@@ -103,7 +99,7 @@ fn small_recordings() {
 }
 
 #[test]
-fn packed_and_piped_files_read_like_others() {
+fn compressed_and_piped_files() {
     for name in ["fork", "zstd", "pipe"] {
         let perf = open(&testdata(&format!("{name}.perf.data")));
         assert_eq!(perf.clockid(), Some(1), "{name}");
@@ -124,7 +120,7 @@ fn packed_and_piped_files_read_like_others() {
     }
 }
 
-/// The child that computes has its parent's program, the one that execs only its own.
+/// The child that computes has its parent's program; the child that calls exec has only its own.
 #[test]
 fn forked_processes_inherit_mappings() {
     let perf = open(&testdata("fork.perf.data"));
@@ -155,7 +151,7 @@ fn forked_processes_inherit_mappings() {
 }
 
 #[test]
-fn user_stacks_stay_reachable() {
+fn user_stacks_remain_readable() {
     let perf = open(&testdata("dwarf.perf.data"));
     assert_eq!(perf.num_user_stacks(), 31);
     let (mut num, mut bytes) = (0, 0);
@@ -175,7 +171,7 @@ fn user_stacks_stay_reachable() {
     assert_eq!(events.into_iter().filter(|event| *event == Some("page-faults")).count(), 5);
 }
 
-/// Bytes of all stacks that `callchains` has numbers of; their registers are those of a running program.
+/// Number of bytes of all stacks that `callchains` refers to. Checks that their registers are plausible.
 fn copied_stacks(perf: &PerfData) -> usize {
     let (mut bytes, mut registers) = (0, Vec::new());
     for rows in batches(perf, "callchains") {
@@ -194,7 +190,7 @@ fn copied_stacks(perf: &PerfData) -> usize {
     bytes
 }
 
-/// Samples of a group hold the counters of its members, before the call chain.
+/// Samples of a group contain the counters of its members, before the call chain.
 #[test]
 fn grouped_samples_are_decoded() {
     let perf = open(&testdata("group.perf.data"));
@@ -205,23 +201,21 @@ fn grouped_samples_are_decoded() {
     assert_eq!(codes(&perf), ["PD008"]);
 }
 
-/// The field parser of the linux-perf-data crate, which is independent of this one, sees the same samples.
+/// The field parser of the linux-perf-data crate, which is independent of this one, reads the same samples.
 #[test]
 fn another_reader_agrees() {
     use linux_perf_data::linux_perf_event_reader::EventRecord;
     use linux_perf_data::{PerfFileReader, PerfFileRecord};
-    // Not `group`: the crate takes counter groups for single counters and the other way round.
+    // Not `group`: the crate confuses counter groups and single counters.
     let mut paths: Vec<_> = ["fork", "dwarf"].map(|name| testdata(&format!("{name}.perf.data"))).into();
-    let produced = std::fs::read_dir(corpus().join("jitdump/produced")).into_iter().flatten();
-    let produced = produced.map(|entry| entry.unwrap().path());
-    paths.extend(produced.filter(|path| path.to_str().unwrap().ends_with(".perf.data")));
+    paths.extend(corpus_files());
     for path in paths {
         let PerfFileReader { mut perf_file, mut record_iter } =
             PerfFileReader::parse_file(std::fs::File::open(&path).unwrap()).unwrap();
         let mut theirs = Vec::new();
         while let Some(record) = record_iter.next_record(&mut perf_file).unwrap() {
             if let PerfFileRecord::EventRecord { record, .. } = record
-                && let EventRecord::Sample(sample) = record.parse().unwrap()
+                && let EventRecord::SampleRecord(sample) = record.parse().unwrap()
             {
                 let chain = sample.callchain.unwrap();
                 let chain: Vec<_> = (0..chain.len()).map(|i| chain.get(i).unwrap()).collect();

@@ -18,23 +18,16 @@ use crate::header::Mode;
 use crate::writer::{UnsupportedItems, WriteSummary};
 use perfuse_recording::{Placement, Recording, Source, TableRequest};
 
-fn corpus() -> PathBuf {
-    match std::env::var_os("PERFUSE_CORPUS") {
-        Some(path) => path.into(),
-        None => PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/corpus"),
-    }
+/// A log of the corpus, by its path without suffix; `None` where it does not exist.
+fn corpus_log(name: &str) -> Option<PathBuf> {
+    perfuse_corpus::find(&format!("xray/{name}.xray"))
 }
 
-/// The files in these folders of the corpus; empty without a corpus.
+/// The logs in these folders of the corpus; none where it does not exist.
 fn files(folders: &[&str]) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = Vec::new();
-    for folder in folders {
-        let listed = std::fs::read_dir(corpus().join("xray").join(folder)).into_iter().flatten();
-        let paths = listed.map(|entry| entry.unwrap().path());
-        found.extend(paths.filter(|path| path.extension().is_some_and(|end| end == "xray")));
-    }
-    found.sort();
-    found
+    let folders: Vec<String> = folders.iter().map(|folder| format!("xray/{folder}")).collect();
+    let files = perfuse_corpus::files(&folders.iter().map(String::as_str).collect::<Vec<_>>());
+    files.into_iter().filter(|path| path.extension().is_some_and(|end| end == "xray")).collect()
 }
 
 fn of_bytes(bytes: &[u8]) -> XRay {

@@ -12,19 +12,11 @@ use perfuse_recording::{Recording, Source};
 /// negative times.
 const BEYOND_REPAIR: [&str; 5] = ["XR002", "XR005", "XR027", "XR055", "XR072"];
 
-fn corpus() -> PathBuf {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/corpus");
-    std::env::var_os("PERFUSE_CORPUS").map_or(beside, PathBuf::from).join("xray")
-}
-
-/// The logs in these folders; empty without a corpus.
+/// The logs in these folders of the corpus; none where it does not exist.
 fn logs(folders: &[&str]) -> Vec<PathBuf> {
-    let in_folder = |folder: &&str| std::fs::read_dir(corpus().join(folder)).into_iter().flatten().flatten();
-    let paths = folders.iter().flat_map(in_folder).map(|entry| entry.path());
-    let mut paths: Vec<PathBuf> =
-        paths.filter(|path| path.extension().is_some_and(|e| e == "xray")).collect();
-    paths.sort();
-    paths
+    let folders: Vec<String> = folders.iter().map(|folder| format!("xray/{folder}")).collect();
+    let files = perfuse_corpus::files(&folders.iter().map(String::as_str).collect::<Vec<_>>());
+    files.into_iter().filter(|path| path.extension().is_some_and(|end| end == "xray")).collect()
 }
 
 const REAL: [&str; 7] = ["basic", "dso", "fdr", "fdr-old", "profiling", "synthetic", "synthetic-be"];

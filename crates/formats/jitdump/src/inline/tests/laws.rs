@@ -1,3 +1,5 @@
+//! Properties: encoding and decoding are inverse, conversions keep stacks, damage causes no panic.
+
 use perfuse_wire::Endian;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -5,7 +7,9 @@ use proptest::prelude::*;
 use super::layouts::{bodies, show};
 use crate::consts::RecordTag;
 use crate::inline::convert::{to_debug_info2, to_frames};
-use crate::inline::{Call, Declaration, Extension, InlineTree, Line, debug_info2, decode, frames, inlined};
+use crate::inline::{
+    DeclaredFunction, Extension, InlineCall, InlineTree, SourceLine, debug_info2, decode, frames,
+};
 
 /// Code of this many bytes.
 const SIZE: u64 = 256;
@@ -13,25 +17,25 @@ const SIZE: u64 = 256;
 const NAMES: [&[u8]; 4] = [b"alpha", b"beta", "gr\u{fc}n".as_bytes(), b"delta"];
 
 /// Each function is declared in its own file, as both dialects assume.
-fn declaration(which: usize) -> Declaration<'static> {
+fn declaration(which: usize) -> DeclaredFunction<'static> {
     let files: [&[u8]; 4] = [b"a.js", b"b.js", b"c.js", b"d.js"];
-    Declaration { name: NAMES[which], path: files[which], line: 1 + which as u32, column: 1 }
+    DeclaredFunction { name: NAMES[which], path: files[which], line: 1 + which as u32, column: 1 }
 }
 
-/// Nested calls, and lines at every place where the stack changes.
+/// Nested calls, and a line at every offset where the stack changes.
 fn tree() -> impl Strategy<Value = InlineTree<'static>> {
     vec((0u64..SIZE, 1u64..64, 0usize..4, 1u32..100, 1u32..100), 0..12).prop_map(|raw| {
         let mut tree = InlineTree { outer: declaration(0), ..InlineTree::default() };
-        let mut open: Vec<Call<'static>> = Vec::new();
+        let mut open: Vec<InlineCall<'static>> = Vec::new();
         let mut raw = raw;
         raw.sort_unstable();
         for (start_offset, size, function, call_line, call_column) in raw {
             open.retain(|call| call.covers(start_offset));
-            // Siblings do not overlap: a new call nests in whatever is open.
+            // Siblings do not overlap: a new call is nested in the open ones.
             let depth = open.len() as u32;
             let room = open.last().map_or(SIZE, |call| call.start_offset + call.size) - start_offset;
             let caller = open.last().map_or(tree.outer, |call| call.function);
-            let call = Call {
+            let call = InlineCall {
                 start_offset,
                 size: size.min(room),
                 depth,
@@ -45,9 +49,9 @@ fn tree() -> impl Strategy<Value = InlineTree<'static>> {
         }
         tree.sort();
         let bare = tree.clone();
-        bare.ranges(|start, stack| {
+        bare.visit_ranges(|start, stack| {
             let path = stack.last().map_or(&b""[..], |frame| frame.function.path);
-            tree.lines.push(Line { code_offset: start, path, line: 1 + start as u32, column: 2 });
+            tree.lines.push(SourceLine { code_offset: start, path, line: 1 + start as u32, column: 2 });
         });
         tree
     })
@@ -62,8 +66,8 @@ proptest! {
     #[test]
     fn dialect_a_keeps_every_tree(tree in tree(), big in any::<bool>()) {
         let endian = if big { Endian::Big } else { Endian::Little };
-        let (info, misfits) = to_debug_info2(&tree);
-        prop_assert!(misfits.is_empty());
+        let (info, unsupported) = to_debug_info2(&tree);
+        prop_assert!(unsupported.is_empty());
         let bytes = debug_info2::encode(&info, endian);
         let decoded = debug_info2::decode(&bytes, 0, endian).unwrap();
         prop_assert_eq!(decoded.tree(), tree);
@@ -73,8 +77,8 @@ proptest! {
     #[test]
     fn dialect_b_keeps_every_stack(tree in tree(), big in any::<bool>()) {
         let endian = if big { Endian::Big } else { Endian::Little };
-        let (info, misfits) = to_frames(&tree, 0x7000);
-        prop_assert!(misfits.is_empty());
+        let (info, unsupported) = to_frames(&tree, 0x7000);
+        prop_assert!(unsupported.is_empty());
         let bytes = frames::encode(&info, endian);
         let decoded = frames::decode(&bytes, 0, endian).unwrap();
         prop_assert_eq!(stacks(&decoded.tree(SIZE).unwrap()), stacks(&tree));
@@ -84,14 +88,14 @@ proptest! {
     #[test]
     fn ranges_and_frames_at_agree(tree in tree()) {
         let mut all = Vec::new();
-        tree.ranges(|start, stack| all.push((start, stack.iter().rev().copied().collect::<Vec<_>>())));
+        tree.visit_ranges(|start, stack| all.push((start, stack.iter().rev().copied().collect::<Vec<_>>())));
         for (start, stack) in all {
             prop_assert_eq!(tree.frames_at(start), stack);
         }
     }
 
     #[test]
-    fn any_damage_is_refused_or_read_and_encoded_as_it_is(
+    fn damage_is_rejected_or_encoded_unchanged(
         which in 0usize..6,
         flips in vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
         cut in any::<prop::sample::Index>(),
@@ -107,7 +111,7 @@ proptest! {
         }
         match decode(RecordTag(id), &body, 64, Endian::Little) {
             Ok(extension) => {
-                inlined(&extension, |_| {});
+                extension.visit_inlined_functions(|_| {});
                 if let Extension::DebugInfo2(info) = &extension {
                     let _ = info.tree().frames_at(0x1c);
                 }
@@ -121,7 +125,7 @@ proptest! {
     }
 
     #[test]
-    fn random_bytes_are_no_crash(body in vec(any::<u8>(), 0..512), id in prop::sample::select(vec![5u32, 827_346_259, 827_346_260, 827_346_261])) {
+    fn random_bytes_cause_no_panic(body in vec(any::<u8>(), 0..512), id in prop::sample::select(vec![5u32, 827_346_259, 827_346_260, 827_346_261])) {
         let _ = decode(RecordTag(id), &body, 0, Endian::Big);
     }
 }

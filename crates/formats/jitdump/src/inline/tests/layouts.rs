@@ -1,45 +1,54 @@
+//! Recognition, decoding and encoding of all dialects.
+
 use perfuse_wire::Endian;
 
 use super::*;
 use crate::consts::RecordTag;
-use crate::inline::{Dialect, Extension, Frame, decode, dialect, inline_info2};
+use crate::inline::{Extension, ExtensionDialect, InlineFrame, decode, dialect, inline_info2};
 
-/// Every hand-made body with its id and what it must be told as.
-pub fn bodies(endian: Endian) -> Vec<(u32, Vec<u8>, Dialect)> {
+/// Every hand-made body with its id and its dialect.
+pub fn bodies(endian: Endian) -> Vec<(u32, Vec<u8>, ExtensionDialect)> {
     vec![
-        (827_346_259, dialect_a(endian), Dialect::DebugInfo2),
-        (827_346_260, dialect_b(endian), Dialect::Frames),
-        (5, dialect_c(endian), Dialect::InlineInfo1),
-        (5, dialect_d(endian), Dialect::InlineInfo2),
-        (827_346_260, tier(endian), Dialect::Tier),
-        (827_346_261, embedded(endian), Dialect::EmbeddedFile),
+        (827_346_259, dialect_a(endian), ExtensionDialect::DebugInfo2),
+        (827_346_260, dialect_b(endian), ExtensionDialect::Frames),
+        (5, dialect_c(endian), ExtensionDialect::InlineInfo1),
+        (5, dialect_d(endian), ExtensionDialect::InlineInfo2),
+        (827_346_260, tier(endian), ExtensionDialect::Tier),
+        (827_346_261, embedded(endian), ExtensionDialect::EmbeddedFile),
     ]
 }
 
 #[test]
-fn structure_tells_the_dialect_in_both_endians() {
+fn structure_determines_the_dialect_in_both_byte_orders() {
     for endian in BOTH {
         for (id, body, expected) in bodies(endian) {
             assert_eq!(dialect(RecordTag(id), &body, endian), expected);
             let padded = [&body[..], &[0xAA; 7]].concat();
             assert_eq!(dialect(RecordTag(id), &padded, endian), expected, "7 bytes of padding");
             let too_much = [&body[..], &[0; 8]].concat();
-            assert_eq!(dialect(RecordTag(id), &too_much, endian), Dialect::Unknown, "8 bytes are no padding");
+            assert_eq!(
+                dialect(RecordTag(id), &too_much, endian),
+                ExtensionDialect::Unknown,
+                "8 bytes are not padding"
+            );
         }
     }
 }
 
 #[test]
-fn a_dialect_under_the_other_ones_id_is_known_all_the_same() {
-    assert_eq!(dialect(RecordTag(827_346_259), &dialect_b(Endian::Little), Endian::Little), Dialect::Frames);
+fn a_dialect_is_recognized_with_the_id_of_another() {
+    assert_eq!(
+        dialect(RecordTag(827_346_259), &dialect_b(Endian::Little), Endian::Little),
+        ExtensionDialect::Frames
+    );
     assert_eq!(
         dialect(RecordTag(827_346_260), &dialect_a(Endian::Little), Endian::Little),
-        Dialect::DebugInfo2
+        ExtensionDialect::DebugInfo2
     );
 }
 
 #[test]
-fn encoding_gives_the_bytes_back_padding_too() {
+fn encoding_restores_the_bytes_and_padding() {
     for endian in BOTH {
         for (id, mut body, _) in bodies(endian) {
             for _ in 0..8 {
@@ -52,7 +61,7 @@ fn encoding_gives_the_bytes_back_padding_too() {
 }
 
 #[test]
-fn encoding_in_the_other_byte_order_is_what_a_writer_there_writes() {
+fn encoding_in_the_other_byte_order() {
     for (little, big) in bodies(Endian::Little).into_iter().zip(bodies(Endian::Big)) {
         let decoded = decode(RecordTag(little.0), &little.1, 0, Endian::Little).unwrap();
         assert_eq!(decoded.encode(Endian::Big), big.1);
@@ -60,9 +69,10 @@ fn encoding_in_the_other_byte_order_is_what_a_writer_there_writes() {
 }
 
 /// `function path:line:column`, innermost first.
-pub fn show(frames: &[Frame<'_>]) -> String {
+pub fn show(frames: &[InlineFrame<'_>]) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let frame = |f: &Frame<'_>| format!("{} {}:{}:{}", text(f.function.name), text(f.path), f.line, f.column);
+    let frame =
+        |f: &InlineFrame<'_>| format!("{} {}:{}:{}", text(f.function.name), text(f.path), f.line, f.column);
     frames.iter().map(frame).collect::<Vec<_>>().join(" < ")
 }
 
@@ -76,7 +86,7 @@ pub const STACKS: [(u64, &str); 6] = [
 ];
 
 #[test]
-fn a_and_b_tell_the_same_stacks() {
+fn a_and_b_contain_the_same_stacks() {
     for endian in BOTH {
         let (a, b) = (dialect_a(endian), dialect_b(endian));
         let a = decode(RecordTag(827_346_259), &a, 0, endian).unwrap();
@@ -94,7 +104,7 @@ fn a_and_b_tell_the_same_stacks() {
 }
 
 #[test]
-fn c_tells_the_calls_without_lines() {
+fn c_contains_calls_without_lines() {
     let body = dialect_c(Endian::Big);
     let Ok(Extension::InlineInfo1(c)) = decode(RecordTag(5), &body, 0, Endian::Big) else { panic!() };
     let tree = c.tree();
@@ -104,7 +114,7 @@ fn c_tells_the_calls_without_lines() {
 }
 
 #[test]
-fn d_gathers_its_records_into_one_tree() {
+fn records_of_d_become_one_tree() {
     let bodies: Vec<Vec<u8>> = [(0x7000, 1), (0x7018, 3), (0x7020, 2)].into_iter().map(d_record).collect();
     let records: Vec<_> =
         bodies.iter().map(|b| inline_info2::decode(b, 0, Endian::Little).unwrap()).collect();
@@ -113,7 +123,7 @@ fn d_gathers_its_records_into_one_tree() {
     assert_eq!(show(&tree.frames_at(0x18)), "leaf b.js:30:1 < mid a.js:21:5 < outer a.js:11:3");
     assert_eq!(show(&tree.frames_at(0x3f)), "mid a.js:21:5 < outer a.js:11:3");
     let calls: Vec<_> = tree.calls.iter().map(|c| (c.start_offset, c.size, c.depth)).collect();
-    assert_eq!(calls, [(0x18, 0x28, 0), (0x18, 8, 1)], "the call that goes on is one call");
+    assert_eq!(calls, [(0x18, 0x28, 0), (0x18, 8, 1)], "a call across two ranges is one call");
 }
 
 /// The outermost `depth` of three frames.

@@ -1,3 +1,5 @@
+//! Bodies that decoders must reject.
+
 use perfuse_wire::Endian;
 
 use super::{Bytes, NONE, dialect_a, dialect_b, dialect_c, dialect_d};
@@ -11,7 +13,7 @@ fn patched(mut body: Vec<u8>, at: usize, value: u32) -> Vec<u8> {
 }
 
 #[test]
-fn counts_beyond_the_body_are_refused_before_anything_is_allocated() {
+fn counts_larger_than_the_body_are_rejected_before_allocation() {
     for at in (0..32).step_by(4) {
         let error = debug_info2::decode(&patched(dialect_a(LE), at, u32::MAX), 0x100, LE).unwrap_err();
         assert!((0x100..0x100 + 400).contains(&error.offset), "{error}");
@@ -24,7 +26,7 @@ fn counts_beyond_the_body_are_refused_before_anything_is_allocated() {
 }
 
 #[test]
-fn indices_out_of_their_lists_name_their_field() {
+fn indices_outside_of_lists_are_errors_of_their_field() {
     let functions = 32 + 12 + 16;
     let field = |at, value| debug_info2::decode(&patched(dialect_a(LE), at, value), 0, LE).unwrap_err().field;
     assert_eq!(field(functions, 3), "function_name_index");
@@ -41,7 +43,7 @@ fn indices_out_of_their_lists_name_their_field() {
 }
 
 #[test]
-fn a_caller_that_is_its_own_caller_is_refused() {
+fn a_cycle_of_callers_is_rejected() {
     let positions = 32 + 6 * 8;
     let itself = patched(dialect_b(LE), positions, 0);
     assert_eq!(frames::decode(&itself, 0, LE).unwrap_err().field, "caller_index");
@@ -49,21 +51,21 @@ fn a_caller_that_is_its_own_caller_is_refused() {
     assert_eq!(frames::decode(&each_other, 0, LE).unwrap_err().field, "caller_index");
 }
 
-/// Each position called from the one before it.
+/// Positions, each called from the previous one.
 fn chain(len: u32) -> Vec<u8> {
     let head = Bytes::new(LE).u64(&[0x7000, 1, u64::from(len), 1]).u32(&[0, len - 1]);
     (0..len).fold(head, |bytes, n| bytes.u32(&[n.wrapping_sub(1), 0, 0, 0, 0, 1, 1])).text("f\0").0
 }
 
 #[test]
-fn chains_of_callers_end_at_a_believable_depth() {
+fn chains_of_callers_have_a_largest_depth() {
     assert!(frames::decode(&chain(MAX_DEPTH), 0, LE).is_ok());
     assert_eq!(frames::decode(&chain(MAX_DEPTH + 1), 0, LE).unwrap_err().field, "caller_index");
     assert!(frames::decode(&chain(100_000), 0, LE).is_err());
 }
 
 #[test]
-fn depths_rise_by_one_at_most() {
+fn depths_increase_by_one_at_most() {
     let calls = 32 + 12 + 16 + 60;
     assert_eq!(debug_info2::decode(&patched(dialect_a(LE), calls, 1), 0, LE).unwrap_err().field, "depth");
     assert_eq!(
@@ -74,8 +76,8 @@ fn depths_rise_by_one_at_most() {
 }
 
 #[test]
-fn a_small_record_does_not_unfold_into_many_calls() {
-    // Two deep chains taken in turns: every range would open hundreds of calls.
+fn a_small_record_does_not_expand_to_many_calls() {
+    // Two deep chains alternate, so that every range would open hundreds of calls.
     let (depth, turns) = (500u32, 20_000u32);
     let head = Bytes::new(LE).u64(&[0x7000, u64::from(turns), u64::from(depth) * 2, 1]);
     let offsets =
@@ -90,7 +92,7 @@ fn a_small_record_does_not_unfold_into_many_calls() {
 }
 
 #[test]
-fn foreign_payloads_and_later_versions_are_left_alone() {
+fn foreign_payloads_and_later_versions_are_rejected() {
     assert_eq!(tier::decode(&patched(super::tier(LE), 0, 1), 0, LE).unwrap_err().field, "magic");
     assert_eq!(tier::decode(&patched(super::tier(LE), 4, 2), 0, LE).unwrap_err().field, "version");
     assert_eq!(embedded::decode(&patched(super::embedded(LE), 0, 1), 0, LE).unwrap_err().field, "magic");

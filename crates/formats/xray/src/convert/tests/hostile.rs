@@ -54,8 +54,8 @@ fn malformed_logs_are_converted_as_far_as_they_are_read() {
 fn any_cut_of_a_log_is_converted() {
     for name in ["fdr/quoted-names-v5", "synthetic/typed-ok-v5", "fdr-old/small_nc-v3", "basic/basic-fork-v3"]
     {
-        let path = corpus().join("xray").join(format!("{name}.xray"));
-        let Ok(bytes) = std::fs::read(path) else { continue };
+        let Some(path) = corpus_log(name) else { continue };
+        let bytes = std::fs::read(path).unwrap();
         for len in (0..bytes.len()).step_by(if bytes.len() > 500 { 13 } else { 1 }) {
             convert_all(&bytes[..len]);
         }
@@ -134,8 +134,8 @@ proptest! {
     #[test]
     fn flipped_bytes_do_no_harm(flips in prop::collection::vec((0..2000usize, any::<u8>()), 1..6), which in 0..4usize) {
         let names = ["fdr/small-v5", "fdr-old/small_nc-v3", "fdr/typed-v5", "basic/basic-orphan-argpayload-v3"];
-        let path = corpus().join("xray").join(format!("{}.xray", names[which]));
-        if let Ok(mut bytes) = std::fs::read(path) {
+        if let Some(path) = corpus_log(names[which]) {
+            let mut bytes = std::fs::read(path).unwrap();
             let len = bytes.len();
             flips.iter().for_each(|&(at, byte)| bytes[at % len] ^= byte);
             convert_all(&bytes);

@@ -1,3 +1,5 @@
+//! Peculiarities of producers.
+
 use super::assemble::*;
 use crate::index::Pairing;
 use crate::producer::Producer;
@@ -10,7 +12,7 @@ fn v8(records: &[Vec<u8>]) -> Vec<u8> {
 }
 
 #[test]
-fn a_plain_dump_has_nothing_to_tell() {
+fn a_correct_dump_has_no_diagnostics() {
     let dump = dump(&[
         debug(1001, 0x1000, &[(0x1000, 3, 0, b"a.c")]),
         load(1002, 0x1000, 8, 0, "f"),
@@ -26,8 +28,8 @@ fn a_plain_dump_has_nothing_to_tell() {
 }
 
 #[test]
-fn mono_s_header_and_every_other() {
-    for (total_size, version, flags, extra, told) in [
+fn header_sizes_versions_and_flags() {
+    for (total_size, version, flags, extra, expected) in [
         (8, 2, 0, 0, vec!["JD001", "JD002"]),
         (48, 1, 0, 8, vec!["JD002"]),
         (120, 1, 0, 80, vec!["JD002"]),
@@ -40,13 +42,13 @@ fn mono_s_header_and_every_other() {
         bytes.extend(vec![0; extra]);
         bytes.extend(load(1001, 0x1000, 8, 0, "f"));
         let dump = open(bytes);
-        assert_eq!(codes(&dump), told, "header size {total_size}");
+        assert_eq!(codes(&dump), expected, "header size {total_size}");
         assert_eq!(dump.index().codes.len(), 1, "header size {total_size}");
     }
 }
 
 #[test]
-fn v8_s_skew_is_taken_off_and_its_columns_kept() {
+fn skew_of_v8_is_subtracted_and_columns_remain() {
     let dump = open(v8(&[
         debug(1, 0x1000, &[(0x1040, 10, 5, b"/w/a.js"), (0x1048, 11, 1, b"/w/a.js")]),
         load(2, 0x1000, 16, 0, "JS:*f /w/a.js:10:1"),
@@ -57,15 +59,15 @@ fn v8_s_skew_is_taken_off_and_its_columns_kept() {
 }
 
 #[test]
-fn addresses_that_are_right_stay() {
-    // JVMTI's first entries lie deep in the code, JavaScriptCore's beyond 0x40: neither reaches the end.
+fn correct_addresses_do_not_change() {
+    // First entries of JVMTI and JavaScriptCore may be at offsets above 0x40, but not at the end of the code.
     let dump =
         dump(&[debug(1, 0x1000, &[(0x1059, 3, 0, b"W.java")]), load(2, 0x1000, 0x80, 0, "LW;main([I)V")]);
     assert_eq!(lines(&dump), [(0, 0x59, 3, None, "W.java".into())]);
     assert_eq!(dump.index().functions.rows()[0].name(), "W.main(int[])");
 }
 
-/// V8 as of node 20 to 24: the first 16 bytes of each name are what malloc left there, NULs included.
+/// V8 in node 20 to 24: the first 16 bytes of each name are overwritten by malloc, NULs included.
 #[test]
 fn names_from_freed_memory_are_restored() {
     let damage = b"\x27\xcd\x03\0\0\0\0\0q+3`\xd5\xac\xd5>";
@@ -84,7 +86,7 @@ fn names_from_freed_memory_are_restored() {
 }
 
 #[test]
-fn orc_writes_in_batches_and_pairing_goes_by_address() {
+fn batched_records_of_orc_are_paired_by_address() {
     let dump = dump(&[
         debug(1, 0x1000, &[(0x1000, 1, 0, b"a.c")]),
         debug(2, 0x2000, &[(0x2000, 2, 0, b"b.c")]),
@@ -97,20 +99,20 @@ fn orc_writes_in_batches_and_pairing_goes_by_address() {
 }
 
 #[test]
-fn debug_information_after_its_code_or_without_any() {
+fn debug_information_after_its_code_or_without_code() {
     let dump = dump(&[
         load(1, 0x1000, 8, 0, "a"),
         debug(2, 0x1000, &[(0x1000, 1, 0, b"a.c")]),
         debug(3, 0x9000, &[(0x9000, 1, 0, b"z.c")]),
     ]);
     assert_eq!(lines(&dump).len(), 1);
-    let pairings: Vec<_> = dump.index().abouts.iter().map(|about| about.pairing).collect();
+    let pairings: Vec<_> = dump.index().debug_records.iter().map(|debug| debug.pairing).collect();
     assert_eq!(pairings, [Pairing::Before, Pairing::Orphan]);
     assert_eq!(codes(&dump), ["JD056", "JD057"]);
 }
 
 #[test]
-fn repeated_names_terminators_and_rows_before_the_code() {
+fn repeated_names_end_marks_and_lines_before_the_code() {
     let entries: [(u64, u32, u32, &[u8]); 4] =
         [(0x0fd0, 3, 0, b"m.erl"), (0x1004, 4, 0, b"\xff"), (0x1002, 9, 0, b"\xff"), (0x1008, 0, 0, b"")];
     let dump = dump(&[debug(1, 0x1000, &entries), load(2, 0x1000, 8, 0, "m:f/1")]);
@@ -121,7 +123,7 @@ fn repeated_names_terminators_and_rows_before_the_code() {
 }
 
 #[test]
-fn code_is_retired_by_what_takes_its_place() {
+fn code_is_retired_by_overlapping_code() {
     let dump = dump(&[
         load(10, 0x1000, 16, 0, "a"),
         load(20, 0x1008, 16, 1, "b"),
@@ -134,7 +136,7 @@ fn code_is_retired_by_what_takes_its_place() {
 }
 
 #[test]
-fn a_moved_function_is_followed() {
+fn moves_of_code() {
     let fields = [0x2000u64, 0x1000, 0x2000, 16, 5];
     let body =
         [&PID.to_le_bytes()[..], &78u32.to_le_bytes(), &fields.map(u64::to_le_bytes).concat()].concat();
@@ -146,14 +148,14 @@ fn a_moved_function_is_followed() {
         load(3, 0x1000, 16, 6, "g"),
         record(1, 4, &wrong),
     ]);
-    let [moved] = dump.index().moves[..] else { panic!("one move can be followed") };
+    let [moved] = dump.index().moves[..] else { panic!("one move has known code") };
     assert_eq!((moved.code, moved.old, moved.new), (0, 0x1000, 0x2000));
-    assert_eq!(dump.index().codes[0].retired, u64::MAX, "its old place was free when g came");
+    assert_eq!(dump.index().codes[0].retired, u64::MAX, "its old address was free when g was loaded");
     assert_eq!(codes(&dump), ["JD040"]);
 }
 
 #[test]
-fn a_thread_id_of_64_bits_is_cpython_on_a_mac() {
+fn a_thread_id_of_64_bits_of_cpython_on_macos() {
     let mut body = [&PID.to_le_bytes()[..], &[0; 4], &0x1_2345_6789u64.to_le_bytes()].concat();
     for field in [0x1000u64, 0x1000, 8, 3] {
         body.extend(field.to_le_bytes());
@@ -167,7 +169,7 @@ fn a_thread_id_of_64_bits_is_cpython_on_a_mac() {
 }
 
 #[test]
-fn a_stale_file_that_was_appended_to() {
+fn a_dump_appended_to_an_older_one() {
     let old = [header(&Header::default()), load(1001, 0x1000, 8, 0, "old")].concat();
     let dump = open([old, header(&Header::default()), load(2001, 0x1000, 8, 0, "new")].concat());
     assert_eq!(dump.index().codes.len(), 2);

@@ -1,4 +1,4 @@
-//! Over real recordings, hand-made files and damaged ones.
+//! Tests with real recordings, hand-made files and damaged files.
 
 mod damaged;
 mod hand_made;

@@ -1,4 +1,4 @@
-//! Inputs are put together by hand, byte by byte, and know nothing of the layouts under test.
+//! Tests of extension records. Inputs are built byte by byte, without the layouts under test.
 
 mod conversion;
 mod laws;
@@ -45,7 +45,7 @@ pub const BOTH: [Endian; 2] = [Endian::Little, Endian::Big];
 
 const NONE: u32 = u32::MAX;
 
-/// `outer` in a.js calls `mid` at 11:3, which calls `leaf` (b.js) at 21:5; leaf's code is in two pieces.
+/// `outer` in a.js calls `mid` at 11:3, which calls `leaf` (b.js) at 21:5; the code of leaf has two ranges.
 ///
 /// ```text
 /// 0x00 outer 10:1 | 0x10 mid 20:1 | 0x18 leaf 30:1 | 0x20 mid 22:1 | 0x28 leaf 31:2 | 0x30 outer 12:1 | 0x40 end
@@ -72,7 +72,7 @@ pub fn dialect_a(endian: Endian) -> Vec<u8> {
         .0
 }
 
-/// The same as dialect B, at 0x7000; leaf's two pieces are two positions of one call.
+/// The same as dialect B, at 0x7000; the two ranges of leaf are two positions of one call.
 pub fn dialect_b(endian: Endian) -> Vec<u8> {
     Bytes::new(endian)
         .u64(&[0x7000, 6, 8, 5])

@@ -1,10 +1,10 @@
-//! Exceptions and their handlers.
+//! Exceptions and the handlers that run for them.
 
 use crate::column::choices;
 use crate::schema::table;
 
 choices! {
-    /// What a row of `exceptions` tells.
+    /// Kind of a row of `exceptions`.
     ExceptionEvent {
         /// An exception is thrown.
         Throw = "throw",
@@ -20,25 +20,25 @@ choices! {
 }
 
 table! {
-    /// One row a throw of an exception, or a handler that runs.
+    /// One row for each exception that is thrown and each handler that runs.
     exceptions {
-        /// Time on the profile's clock.
+        /// Time on the profile's clock, in nanoseconds.
         ts_ns: i64,
         /// Thread.
         thread_id: u32,
         /// `throw`, `catch`, `filter`, `finally` or `fault`.
         kind: Choice<super::ExceptionEvent>,
-        /// Address of the exception; null where the file does not say.
+        /// Address of the exception object; null where the file does not contain it.
         object_address: Opt<u64>,
-        /// Function the handler is in.
+        /// Function that contains the handler; null for a throw.
         function_id: Opt<u32>,
-        /// Number of the handler in its function.
+        /// Index of the handler in its function; null for a throw.
         clause_index: Opt<u64>,
-        /// Stack it was thrown from; null where none was taken.
+        /// Call stack of the throw; null where none was recorded.
         stack_id: Opt<u32>,
-        /// File the row is from.
+        /// Recording that contains the record of this row.
         source_id: u32,
-        /// Offset of its record.
+        /// Offset of that record in its file.
         record_offset: u64,
     }
 }

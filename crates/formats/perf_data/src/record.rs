@@ -1,0 +1,150 @@
+//! Undecoded records: splitting bytes into records, and where the bytes of a record are.
+
+use perfuse_recording::Position;
+use perfuse_wire::{Cursor, Endian};
+
+use super::consts::RecordType;
+use super::layout::EventHeader;
+
+/// Location of a record's bytes: in the file, or in the unpacked content of its compressed records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordLocation(u64);
+
+impl RecordLocation {
+    /// Bit of offsets in unpacked content.
+    const UNPACKED: u64 = 1 << 63;
+
+    /// The location at an offset in the unpacked content.
+    pub(super) fn unpacked(offset: u64) -> Self {
+        Self(offset | Self::UNPACKED)
+    }
+
+    /// Offset in the unpacked content; `None` for a location in the file.
+    pub(super) fn unpacked_offset(self) -> Option<u64> {
+        (self.0 & Self::UNPACKED != 0).then_some(self.0 & !Self::UNPACKED)
+    }
+
+    /// Number of the location, for a table.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
+    /// The location with a number.
+    #[must_use]
+    pub fn from_number(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// The position: `offset` in the file, or `inner`, which is 1 more than an offset in the unpacked content.
+    #[must_use]
+    pub fn position(self) -> Position {
+        match self.0 & !Self::UNPACKED {
+            offset if offset == self.0 => Position { offset, ..Position::default() },
+            offset => Position { inner: offset.saturating_add(1), ..Position::default() },
+        }
+    }
+}
+
+/// An undecoded record.
+#[derive(Clone, Copy, Debug)]
+pub struct RawEvent<'a> {
+    /// Zero-based index in the file.
+    pub index: u64,
+    /// Absolute offset; for an unpacked record, the offset of its compressed record.
+    pub offset: u64,
+    /// Location of its bytes.
+    pub location: RecordLocation,
+    /// Type.
+    pub record_type: RecordType,
+    /// `misc` of the header.
+    pub misc: u16,
+    /// Size in bytes, with header and payload.
+    pub size: u64,
+    /// The bytes in the size of the header, header included.
+    pub bytes: &'a [u8],
+    /// The bytes after the header.
+    pub body: &'a [u8],
+    /// Data after the record, which its size does not include: AUX data, tracepoint formats.
+    pub payload: &'a [u8],
+}
+
+impl<'a> RawEvent<'a> {
+    /// A cursor at the start of the body.
+    #[must_use]
+    #[inline]
+    pub fn cursor(&self, endian: Endian) -> Cursor<'a> {
+        Cursor::new(self.body, self.offset.saturating_add(EventHeader::SIZE), endian)
+    }
+}
+
+/// Reason why no record follows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RecordsEnd {
+    /// All records were read.
+    #[default]
+    Complete,
+    /// The bytes end inside a record.
+    Short {
+        /// Offset of the record.
+        offset: u64,
+        /// Number of bytes of the record.
+        need: u64,
+        /// Number of bytes left.
+        have: u64,
+    },
+    /// The size of a record is less than that of its header.
+    BadSize {
+        /// Offset of the record.
+        offset: u64,
+        /// Size in the header.
+        size: u16,
+    },
+}
+
+/// Reads the record at an offset. Tracepoint formats follow their record only in pipe mode.
+///
+/// # Errors
+/// The reason where there is no whole record.
+pub fn read_record(
+    bytes: &[u8],
+    offset: u64,
+    endian: Endian,
+    pipe: bool,
+) -> Result<RawEvent<'_>, RecordsEnd> {
+    let start = usize::try_from(offset).unwrap_or(usize::MAX);
+    let rest = bytes.get(start..).unwrap_or_default();
+    if rest.is_empty() {
+        return Err(RecordsEnd::Complete);
+    }
+    let short = |need: u64| RecordsEnd::Short { offset, need, have: rest.len() as u64 };
+    let header =
+        EventHeader::read(&mut Cursor::new(rest, offset, endian)).map_err(|_| short(EventHeader::SIZE))?;
+    let size = u64::from(header.size);
+    if size < EventHeader::SIZE {
+        return Err(RecordsEnd::BadSize { offset, size: header.size });
+    }
+    let (record, after) = rest.split_at_checked(usize::from(header.size)).ok_or_else(|| short(size))?;
+    let body = record.get(EventHeader::SIZE as usize..).unwrap_or_default();
+    let record_type = RecordType(header.type_);
+    let mut cursor = Cursor::new(body, offset, endian);
+    let payload_bytes = match record_type {
+        RecordType::AUXTRACE => cursor.u64("size").unwrap_or(0),
+        RecordType::HEADER_TRACING_DATA if pipe => u64::from(cursor.u32("size").unwrap_or(0)),
+        _ => 0,
+    };
+    let whole = size.saturating_add(payload_bytes);
+    let payload =
+        usize::try_from(payload_bytes).ok().and_then(|len| after.get(..len)).ok_or_else(|| short(whole))?;
+    Ok(RawEvent {
+        index: 0,
+        offset,
+        location: RecordLocation(offset),
+        record_type,
+        misc: header.misc,
+        size: whole,
+        bytes: record,
+        body,
+        payload,
+    })
+}
