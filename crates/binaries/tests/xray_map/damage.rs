@@ -1,5 +1,7 @@
 //! Damaged maps: what can be read is, the rest is told, and nothing is believed.
 
+use perfuse_binaries::eh_frame::{Coverage, EhFrame, cross_check};
+use perfuse_binaries::symbolize::{Options, Symbolizer};
 use perfuse_binaries::xray_map::{Error, InstrumentationMap, SledKind};
 
 use crate::compiled::compile;
@@ -267,4 +269,60 @@ fn sections_that_share_their_bytes_are_read_once() {
         assert!(map.findings.iter().any(|finding| finding.code == "XM009"), "{:?}", map.findings);
     }
     assert_eq!(map(1).len(), 64);
+}
+
+/// An `.eh_frame` of one common entry and one function of 16 bytes at `TEXT`, for a section at an address.
+fn eh_frame(address: u64) -> Vec<u8> {
+    // Length 20, id 0, version 1, "zR", code factor 1, data factor -8, return column 16, pcrel|sdata4, CFA = rsp + 8, rip at CFA - 8.
+    let mut section =
+        vec![20, 0, 0, 0, 0, 0, 0, 0, 1, b'z', b'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0];
+    let start = (TEXT as i64 - (address as i64 + section.len() as i64 + 8)) as i32;
+    let instructions = [0x0a, 0x41, 0x0e, 16, 0x0f, 3, 0x76, 0x78, 0x06, 0x0b, 0];
+    section.extend((4 + 4 + 4 + 1 + instructions.len() as u32).to_le_bytes());
+    section.extend((section.len() as u32).to_le_bytes());
+    section.extend(start.to_le_bytes());
+    section.extend(16u32.to_le_bytes());
+    section.push(0);
+    section.extend(instructions);
+    section
+}
+
+/// Every reader of a file, on each of its cuts and with each of its bytes changed: an answer or an error.
+#[test]
+fn each_cut_and_each_changed_byte_of_a_file_is_read_without_a_panic() {
+    let scratch = Scratch::new("readers");
+    let path = scratch.0.join("damaged");
+    let intact = |e_type| {
+        let mut all = sections(2);
+        all.push(Section { name: ".eh_frame", kind: 1, flags: 2, address: 0x4000, bytes: eh_frame(0x4000) });
+        let plt = [&[0xff, 0x25, 0x0a, 0, 0, 0][..], &[0x90; 10]].concat();
+        all.push(Section { name: ".plt", kind: 1, flags: 6, address: 0x5000, bytes: plt });
+        elf(e_type, &all)
+    };
+    let whole = EhFrame::of_elf(&intact(3)).expect("an .eh_frame");
+    assert_eq!(
+        whole.table.functions.first().map(|function| (function.start, function.size)),
+        Some((TEXT, 16))
+    );
+    let read_all = |bytes: &[u8]| {
+        if let Ok(found) = EhFrame::of_elf(bytes) {
+            let _ = Coverage::of(bytes, &found, &whole.table);
+            let _ = (cross_check(&whole.table, &found.table), cross_check(&found.table, &whole.table));
+        }
+        let _ = InstrumentationMap::read(bytes, None);
+        std::fs::write(&path, bytes).expect("a damaged file");
+        let module = Symbolizer::new(Options { live_kernel: false, ..Options::default() }).file(&path);
+        let _ = (module.resolve_many(&[0, 64, 0x5008]), module.functions_at(&[Some(TEXT), Some(u64::MAX)]));
+    };
+    for e_type in [1, 3] {
+        let file = intact(e_type);
+        (0..file.len()).for_each(|len| read_all(&file[..len]));
+        for at in 0..file.len() {
+            for change in [1, 0x80, 0xff] {
+                let mut bytes = file.clone();
+                bytes[at] ^= change;
+                read_all(&bytes);
+            }
+        }
+    }
 }
