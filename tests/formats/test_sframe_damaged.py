@@ -18,8 +18,7 @@ pytestmark = pytest.mark.skipif(not FILES, reason="no corpus beside the project"
 def test_a_damaged_file_is_checked_without_a_panic(path: Path) -> None:
     try:
         recording = pf.open(path)
-    except UnreadableInput as error:
-        assert str(error)
+    except UnreadableInput:
         return
     size = path.stat().st_size
     assert all(one.offset is None or 0 <= one.offset <= size for one in recording.check())
