@@ -104,7 +104,7 @@ def test_refusals_leave_no_trace() -> None:
             writer.code_load("f", 0x7000)
         assert len(file.getvalue()) == empty
         writer.debug_info(0x7000, LINES)
-        with pytest.raises(ValueError, match="waits for its load"):
+        with pytest.raises(ValueError, match="no load yet"):
             writer.code_load("g", 0x9000, b"\xc3")
         writer.code_load("h", 0x9000, b"\xc3")
     with pytest.raises(pf.UsageError, match="closed"):

@@ -6,6 +6,7 @@ BYTES = {"perfuse-wire", "perfuse-tables", "perfuse-recording"}
 FOLDERS = sorted(path.parent.name for path in Path(__file__).parents[2].glob("crates/formats/*/Cargo.toml"))
 FORMATS = {f"perfuse-{name.replace('_', '-')}" for name in FOLDERS if name != "registry"}
 OWN: dict[str, set[str]] = {
+    "perfuse-corpus": set(),  # for tests only
     "perfuse-wire": set(),
     "perfuse-tables": set(),
     "perfuse-recording": {"perfuse-wire", "perfuse-tables"},

@@ -215,7 +215,7 @@ fn another_reader_agrees() {
         let mut theirs = Vec::new();
         while let Some(record) = record_iter.next_record(&mut perf_file).unwrap() {
             if let PerfFileRecord::EventRecord { record, .. } = record
-                && let EventRecord::SampleRecord(sample) = record.parse().unwrap()
+                && let EventRecord::Sample(sample) = record.parse().unwrap()
             {
                 let chain = sample.callchain.unwrap();
                 let chain: Vec<_> = (0..chain.len()).map(|i| chain.get(i).unwrap()).collect();
