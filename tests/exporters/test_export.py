@@ -39,7 +39,7 @@ def test_unknown_targets_name_the_known_ones(small: FakeProfile, tmp_path: Path)
     assert error.value.hint == "did you mean firefox?"
     with pytest.raises(UsageError, match=r"not of a known format.* collapsed \(\.collapsed \.folded\)"):
         export(small, tmp_path / "x.bin")
-    with pytest.raises(UsageError, match="a stream has no name"):
+    with pytest.raises(UsageError, match="the format of a stream must be given"):
         export(small, io.BytesIO())
 
 
