@@ -25,7 +25,6 @@ use crate::arrow::{batches, reader};
 use crate::errors::{export_error, table_error};
 use crate::output::Target;
 use crate::recording::PyRecording;
-use crate::xray_logs::ticks;
 
 /// `(number of buffers, number of events, omitted events by kind, unsupported items by code)`.
 type WrittenFacts = (u64, u64, Vec<(String, u64)>, Vec<(&'static str, u64)>);
@@ -79,7 +78,7 @@ fn convert_mono(
         (clock, starts.min().unwrap_or(0))
     });
     let zero = if wanted.is_relative { zero } else { 0 };
-    let time = |ns: i64| ticks(ns.saturating_add(zero), &clock);
+    let time = |ns: i64| clock.ticks(ns.saturating_add(zero));
     let threads = wanted.threads.map(|all| {
         let choice = |name| match name {
             ThreadName::Id(id) => ThreadChoice::Id(id),

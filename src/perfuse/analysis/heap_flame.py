@@ -29,7 +29,7 @@ class RetainedSizes:
     @cached_property
     def tables(self) -> Tables:
         """The common tables; all but `functions`, `frames`, `stacks` and `samples` are empty."""
-        nothing = _core.Fusion([], [], False)
+        nothing = _core.Profile([], [], False)
 
         def build(name: str) -> Any:
             return self._rows[name] if name in self._rows else nothing.table(name)

@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::sync::{Arc, OnceLock};
 
-use perfuse_tables::{Alignment, Offsets};
+use perfuse_tables::{Alignment, CodeUnwinding, Offsets};
 use perfuse_wire::{Diagnostics, ParseError, RecordView, Value};
 
 use perfuse_recording::{
@@ -47,7 +47,6 @@ pub mod writer;
 use consts::{JITDUMP_FLAGS_ARCH_TIMESTAMP, MAGIC};
 use index::Index;
 use reader::{Reader, Start, Step};
-pub use unwinding::Unwinding;
 
 /// The format's entry in the registry.
 pub static FORMAT: Format = Format {
@@ -246,6 +245,10 @@ impl Recording for JitDump {
 
     fn table(&self, name: &str, placement: &Placement, request: &TableRequest) -> Option<BatchStream> {
         ingest::table(self, name, placement, request)
+    }
+
+    fn code_unwinding(&self, code_object: u32) -> Option<CodeUnwinding<'_>> {
+        self.unwinding(code_object)
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -1,29 +1,19 @@
-//! How to unwind through a piece of code.
+//! Unwinding information of a code object, from its JIT_CODE_UNWINDING_INFO.
 
+use perfuse_tables::CodeUnwinding;
 use perfuse_wire::Endian;
 
 use super::JitDump;
 use super::index::Code;
 use super::records::UnwindingInfo;
 
-/// What a JIT_CODE_UNWINDING_INFO says of code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unwinding<'a> {
-    /// `.eh_frame`.
-    pub eh_frame: &'a [u8],
-    /// Address that its relative pointers take it to have.
-    pub address: u64,
-    /// Whether it is of this code alone; else of all code of an object file, by address.
-    pub is_own: bool,
-}
-
 /// `.eh_frame_hdr` with an absolute pointer to `.eh_frame` (LLVM ORC): version, encoding, two more encodings, pointer.
 const ABSOLUTE: [u8; 2] = [0x00, 0x04];
 
 impl JitDump {
-    /// What the dump says of unwinding through a piece of code; `None` where nothing.
+    /// Unwinding information of a code object, by its number in the index; `None` where the dump has none.
     #[must_use]
-    pub fn unwinding(&self, id: u32) -> Option<Unwinding<'_>> {
+    pub fn unwinding(&self, id: u32) -> Option<CodeUnwinding<'_>> {
         let index = self.index();
         let code: &Code = index.codes.get(id as usize)?;
         let unwind = index.unwinds.get(code.unwind as usize)?;
@@ -39,6 +29,12 @@ impl JitDump {
             // Writers count on the file that `perf inject` makes of it: the code, then at eight bytes `.eh_frame`.
             (None, _) => code.start.checked_add(code.size)?.checked_next_multiple_of(8)?,
         };
-        Some(Unwinding { eh_frame, address, is_own: unwind.code == id })
+        Some(CodeUnwinding {
+            eh_frame,
+            address,
+            code_address: code.start,
+            is_own: unwind.code == id,
+            big_endian: index.endian == Endian::Big,
+        })
     }
 }

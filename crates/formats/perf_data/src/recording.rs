@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use linux_perf_data::Feature;
-use perfuse_tables::Offsets;
+use perfuse_tables::{Offsets, UserStack};
 use perfuse_wire::{Diagnostics, Endian, ParseError, RecordView, Value};
 
 use super::consts::{CLOCK_MONOTONIC, clock_name};
@@ -281,6 +281,15 @@ impl Recording for PerfData {
 
     fn table(&self, name: &str, placement: &Placement, _request: &TableRequest) -> Option<BatchStream> {
         ingest::table(&self.file, name, placement)
+    }
+
+    fn num_user_stacks(&self) -> u64 {
+        Self::num_user_stacks(self)
+    }
+
+    fn user_stack(&self, number: u64, registers: &mut Vec<u64>) -> Option<UserStack<'_>> {
+        let bytes = Self::user_stack(self, number, registers)?;
+        Some(UserStack { bytes, big_endian: self.endian() == Endian::Big })
     }
 
     fn as_any(&self) -> &dyn Any {

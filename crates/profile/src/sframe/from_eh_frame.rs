@@ -1,126 +1,138 @@
-//! Sections made of `.eh_frame`, and the functions that have no place in them.
+//! SFrame sections made from `.eh_frame` of a file and from the unwinding records of a JITDUMP, and the functions that cannot
+//! be represented in them.
 
+use std::fmt;
 use std::sync::Arc;
 
-use perfuse_binaries::eh_frame::{EhFrame, Error, PltRule, RowRule, UnwindFunction, UnwindRow, UnwindTable};
+use perfuse_binaries::eh_frame::{
+    self, EhFrame, Error, PltRule, Registers, RowRule, SectionBytes, UnwindFunction, UnwindRow, UnwindTable,
+};
+use perfuse_formats::jitdump::consts::RecordTag;
+use perfuse_formats::jitdump::records::UnwindingInfo;
 use perfuse_formats::jitdump::{self, JitDump};
 use perfuse_formats::sframe::consts::{Abi, VERSION_1_REPEAT_BYTES};
 use perfuse_formats::sframe::recovery::Recovery;
 use perfuse_formats::sframe::writer::{NewFunction, SectionContents};
-use perfuse_formats::{Sniff, Source};
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
+use perfuse_formats::{Position, Recording, Sniff, Source};
+use perfuse_wire::{Endian, ParseError};
 
-use super::jit_code;
-use super::section::SFrameSection;
-use crate::errors::{io_error, lacking, unreadable};
-
-/// `(function, row, what, left out)`.
-pub type LeftOut = (Option<u64>, Option<u32>, String, bool);
-
-/// A section of a finished file's `.eh_frame`, or of what a JITDUMP has of it, and what has no place in it.
-#[pyfunction]
-pub fn sframe_from_eh_frame(
-    py: Python<'_>,
-    path: &str,
-    version: u8,
-) -> PyResult<(SFrameSection, Vec<LeftOut>)> {
-    if !(1..=3).contains(&version) {
-        return Err(PyValueError::new_err("SFrame has versions 1, 2 and 3"));
-    }
-    let source = py.detach(|| Source::open(path)).map_err(|error| io_error(py, path, &error))?;
-    if (jitdump::FORMAT.sniff)(source.get(..SNIFFED).unwrap_or(&source)) == Sniff::Certain {
-        return of_dump(py, path, source, version);
-    }
-    let made = py.detach(|| EhFrame::of_elf(&source).map(|eh_frame| of_eh_frame(&eh_frame, version)));
-    let (contents, left_out) = made.map_err(|error| {
-        let hint = match error {
-            Error::NotElf(_) => "give a program, a library or an object file",
-            Error::Machine => "SFrame is defined for x86_64, aarch64 and s390x",
-            Error::NoSection => "compile with -fasynchronous-unwind-tables",
-        };
-        lacking(py, path, error, hint)
-    })?;
-    Ok((SFrameSection::of(contents), left_out))
+/// A function, or a property of it, that is missing in a section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OmittedFunction {
+    /// Its address; `None` where unknown.
+    pub start: Option<u64>,
+    /// Index of the row that cannot be represented.
+    pub row: Option<u32>,
+    /// The reason.
+    pub reason: String,
+    /// Whether the whole function is missing.
+    pub is_omitted: bool,
 }
 
-/// First bytes that tell a format.
-const SNIFFED: usize = 64;
+/// Why no section can be made.
+#[derive(Debug)]
+pub enum FromEhFrameError {
+    /// The file has no `.eh_frame` that can be read.
+    EhFrame(Error),
+    /// The file is a JITDUMP that cannot be read.
+    Dump(ParseError),
+}
 
-fn of_dump(
-    py: Python<'_>,
-    path: &str,
+impl fmt::Display for FromEhFrameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::EhFrame(error) => error.fmt(f),
+            Self::Dump(error) => error.fmt(f),
+        }
+    }
+}
+
+/// Makes a section of a version from the `.eh_frame` of a program, library or object file, or from the unwinding records of a
+/// JITDUMP.
+///
+/// # Errors
+/// [`FromEhFrameError`]
+pub fn section_from_eh_frame(
     source: Source,
     version: u8,
-) -> PyResult<(SFrameSection, Vec<LeftOut>)> {
-    let dump = JitDump::open(Arc::new(source));
-    let dump = dump.map_err(|error| unreadable(py, path, &error, "a JITDUMP begins with JiTD"))?;
-    let made = py.detach(|| jit_code::of_dump(&dump, version));
-    let (contents, left_out) = made.ok_or_else(|| {
-        lacking(py, path, Error::Machine, "SFrame is defined for x86_64, aarch64 and s390x")
-    })?;
-    Ok((SFrameSection::of(contents), left_out))
-}
-
-/// A section of all functions of a table that a version has words for.
-pub fn of_table(table: &UnwindTable, arch: &str, version: u8) -> (SectionContents, Vec<LeftOut>) {
-    let abi = Abi::ALL.into_iter().find(|abi| abi.arch() == Some(arch));
-    let mut made =
-        Made { contents: SectionContents::new(version, abi.unwrap_or(Abi(0))), left_out: Vec::new() };
-    table.functions.iter().for_each(|function| made.function(table, function));
-    (made.contents, made.left_out)
-}
-
-fn of_eh_frame(eh_frame: &EhFrame, version: u8) -> (SectionContents, Vec<LeftOut>) {
-    let (contents, left_out) = of_table(&eh_frame.table, eh_frame.arch, version);
-    let mut made = Made { contents, left_out };
-    for unread in &eh_frame.unread {
-        let start = unread.function.map(|(start, _)| start);
-        made.left_out.push((start, None, format!("an entry that cannot be read: {}", unread.why), true));
+) -> Result<(SectionContents, Vec<OmittedFunction>), FromEhFrameError> {
+    if (jitdump::FORMAT.sniff)(source.get(..NUM_SNIFFED_BYTES).unwrap_or(&source)) == Sniff::Certain {
+        let dump = JitDump::open(Arc::new(source)).map_err(FromEhFrameError::Dump)?;
+        return section_of_dump(&dump, version).ok_or(FromEhFrameError::EhFrame(Error::Machine));
     }
-    made.left_out.sort_by_key(|(function, row, ..)| (*function, *row));
-    (made.contents, made.left_out)
+    let eh_frame = EhFrame::of_elf(&source).map_err(FromEhFrameError::EhFrame)?;
+    let (contents, mut omitted) = section_of_table(&eh_frame.table, eh_frame.arch, version);
+    omitted.extend(eh_frame.unread.iter().map(|unread| OmittedFunction {
+        start: unread.function.map(|(start, _)| start),
+        row: None,
+        reason: format!("an entry that cannot be read: {}", unread.why),
+        is_omitted: true,
+    }));
+    omitted.sort_by_key(|function| (function.start, function.row));
+    Ok((contents, omitted))
 }
 
-/// Why a version has no words for a function.
-pub fn why_not(table: &UnwindTable, function: &UnwindFunction, version: u8, abi: Abi) -> Option<String> {
-    let mut made = Made { contents: SectionContents::new(version, abi), left_out: Vec::new() };
-    made.function(table, function);
-    made.left_out.into_iter().find(|(.., left_out)| *left_out).map(|(_, _, what, _)| what)
+/// Number of first bytes by which a JITDUMP is recognized.
+const NUM_SNIFFED_BYTES: usize = 64;
+
+/// A section of all functions of a table that a version can represent.
+fn section_of_table(table: &UnwindTable, arch: &str, version: u8) -> (SectionContents, Vec<OmittedFunction>) {
+    let abi = Abi::ALL.into_iter().find(|abi| abi.arch() == Some(arch));
+    let mut section = NewSection::new(version, abi.unwrap_or(Abi(0)));
+    table.functions.iter().for_each(|function| section.add(table, function));
+    (section.contents, section.omitted)
 }
 
-struct Made {
+/// Why a version cannot represent a function; `None` where it can.
+pub(super) fn reason_not_representable(
+    table: &UnwindTable,
+    function: &UnwindFunction,
+    version: u8,
+    abi: Abi,
+) -> Option<String> {
+    let mut section = NewSection::new(version, abi);
+    section.add(table, function);
+    section.omitted.into_iter().find(|omitted| omitted.is_omitted).map(|omitted| omitted.reason)
+}
+
+struct NewSection {
     contents: SectionContents,
-    left_out: Vec<LeftOut>,
+    omitted: Vec<OmittedFunction>,
 }
 
-impl Made {
-    /// Adds a function, in parts where a PLT's rows are one expression. All of it has a place, or none.
-    fn function(&mut self, table: &UnwindTable, function: &UnwindFunction) {
+impl NewSection {
+    fn new(version: u8, abi: Abi) -> Self {
+        Self { contents: SectionContents::new(version, abi), omitted: Vec::new() }
+    }
+
+    /// Adds a whole function, or none of it. A function whose rows are partly the expression of a PLT becomes several.
+    fn add(&mut self, table: &UnwindTable, function: &UnwindFunction) {
         let version = self.contents.version;
         let before = self.contents.checkpoint();
         let start = Some(function.start);
-        for part in parts(function, table.rows(function)) {
-            if let Err((row, what)) = self.part(function, &part) {
+        for part in split_at_stubs(function, table.rows(function)) {
+            if let Err((row, reason)) = self.add_part(function, &part) {
                 self.contents.roll_back(before);
-                let row = row.map(|row| (row + part.first_row) as u32);
-                return self.left_out.push((start, row, what.to_owned(), true));
+                let row = row.map(|row| row.saturating_add(part.first_row) as u32);
+                let reason = reason.to_owned();
+                return self.omitted.push(OmittedFunction { start, row, reason, is_omitted: true });
             }
         }
         if function.is_signal && version < 3 {
-            self.left_out.push((start, None, "that the kernel enters it for a signal".to_owned(), false));
+            let reason = "that the kernel enters it for a signal".to_owned();
+            self.omitted.push(OmittedFunction { start, row: None, reason, is_omitted: false });
         }
     }
 
-    fn part(
+    fn add_part(
         &mut self,
         function: &UnwindFunction,
-        part: &Part<'_>,
+        part: &FunctionPart<'_>,
     ) -> Result<(), (Option<usize>, &'static str)> {
         let version = self.contents.version;
         let mut added = NewFunction {
-            start: function.start + u64::from(part.from),
-            size: part.to - part.from,
+            start: function.start.wrapping_add(u64::from(part.from)),
+            size: part.to.saturating_sub(part.from),
             repeat_bytes: 0,
             is_signal: function.is_signal && version >= 3,
             is_key_b: function.is_key_b,
@@ -137,10 +149,14 @@ impl Made {
             }
             added.repeat_bytes = bytes;
             let rows = [(0, stub.recovery(false)), (stub.moves_at.into(), stub.recovery(true))];
-            return self.contents.add(added, &rows[..if stub.moves_at < bytes { 2 } else { 1 }]);
+            let [first, _] = rows;
+            return match stub.moves_at < bytes {
+                true => self.contents.add(added, &rows),
+                false => self.contents.add(added, &[first]),
+            };
         }
         let rows = part.rows.iter().enumerate().map(|(index, row)| match row.rule {
-            RowRule::Recovery(recovery) => Ok((row.start - part.from, recovery)),
+            RowRule::Recovery(recovery) => Ok((row.start.saturating_sub(part.from), recovery)),
             RowRule::Plt(_) => Err((Some(index), "an expression of a PLT")),
             RowRule::Unrepresentable(why) => Err((Some(index), why.text())),
         });
@@ -149,8 +165,8 @@ impl Made {
     }
 }
 
-/// A stretch of a function: rows, or an expression that says them for each block of a PLT.
-struct Part<'a> {
+/// A range of a function: rows, or an expression for each block of a PLT.
+struct FunctionPart<'a> {
     from: u32,
     to: u32,
     first_row: usize,
@@ -158,23 +174,93 @@ struct Part<'a> {
     stub: Option<PltRule>,
 }
 
-fn parts<'a>(function: &UnwindFunction, rows: &'a [UnwindRow]) -> Vec<Part<'a>> {
+fn split_at_stubs<'a>(function: &UnwindFunction, rows: &'a [UnwindRow]) -> Vec<FunctionPart<'a>> {
     let is_stub = |row: &UnwindRow| matches!(row.rule, RowRule::Plt(_));
-    let mut parts: Vec<Part<'a>> = Vec::new();
+    let mut parts: Vec<FunctionPart<'a>> = Vec::new();
+    let mut first_row = 0usize;
     for rows in rows.chunk_by(|row, next| !is_stub(row) && !is_stub(next)) {
         let stub = match rows {
             [UnwindRow { rule: RowRule::Plt(stub), .. }] => Some(*stub),
             _ => None,
         };
-        let first_row = parts.iter().map(|part| part.rows.len()).sum();
         let from = rows.first().map_or(0, |row| row.start);
-        if let Some(before) = parts.last_mut() {
-            before.to = from;
+        if let Some(previous) = parts.last_mut() {
+            previous.to = from;
         }
-        parts.push(Part { from, to: function.size, first_row, rows, stub });
+        parts.push(FunctionPart { from, to: function.size, first_row, rows, stub });
+        first_row = first_row.saturating_add(rows.len());
     }
     if parts.is_empty() {
-        parts.push(Part { from: 0, to: function.size, first_row: 0, rows, stub: None });
+        parts.push(FunctionPart { from: 0, to: function.size, first_row: 0, rows, stub: None });
     }
     parts
+}
+
+/// A section of the code that exists at the end of a dump, by the unwinding records that precede it. `None` for a machine that
+/// SFrame is not defined for.
+fn section_of_dump(dump: &JitDump, version: u8) -> Option<(SectionContents, Vec<OmittedFunction>)> {
+    let index = dump.index();
+    let (arch, registers) = match (index.header.elf_mach, index.endian) {
+        // CPython writes no machine; it writes unwinding records on amd64 only.
+        (0 | 62, Endian::Little) => ("x86_64", Registers::X86_64),
+        (183, Endian::Little) => ("aarch64", Registers::AARCH64),
+        (183, Endian::Big) => ("aarch64_be", Registers::AARCH64),
+        (22, Endian::Big) => ("s390x", Registers::S390X),
+        _ => return None,
+    };
+    let endian = match index.endian {
+        Endian::Little => eh_frame::RunTimeEndian::Little,
+        Endian::Big => eh_frame::RunTimeEndian::Big,
+    };
+    let mut table = UnwindTable::default();
+    let mut omitted = Vec::new();
+    let records = unwinding_records(dump);
+    for code in index.codes.iter().filter(|code| code.retired == u64::MAX) {
+        let num_before = records.partition_point(|(offset, _)| *offset < code.offset);
+        let Some(&(offset, record)) = num_before.checked_sub(1).and_then(|at| records.get(at)) else {
+            continue;
+        };
+        // A record describes the code that follows it, and no other.
+        let num_codes = index.codes.partition_point(|other| other.offset < code.offset);
+        let previous = num_codes.checked_sub(1).and_then(|at| index.codes.get(at));
+        if previous.is_some_and(|previous| previous.offset > offset) {
+            continue;
+        }
+        let Some(raw) = index.record_at(dump.source(), offset, record) else { continue };
+        let Ok(info) = UnwindingInfo::decode(raw.cursor()) else { continue };
+        let (read, unread) = eh_frame::read(SectionBytes { data: info.parts().1, address: 0, endian, registers });
+        omitted.extend(unread.into_iter().map(|unread| OmittedFunction {
+            start: Some(code.start),
+            row: None,
+            reason: unread.why,
+            is_omitted: true,
+        }));
+        add_code(&mut table, &read, code.start, code.size);
+    }
+    let (contents, more) = section_of_table(&table, arch, version);
+    omitted.extend(more);
+    omitted.sort_by_key(|function| (function.start, function.row));
+    Some((contents, omitted))
+}
+
+/// Offset and index of each JIT_CODE_UNWINDING_INFO.
+fn unwinding_records(dump: &JitDump) -> Vec<(u64, u64)> {
+    let name = RecordTag::JIT_CODE_UNWINDING_INFO.name();
+    let mut at = Position::default();
+    let records = std::iter::from_fn(|| dump.next_record(&mut at));
+    records.filter(|record| Some(&*record.name) == name).map(|record| (record.offset, record.index)).collect()
+}
+
+/// Adds the functions read from the record of a code object. Producers differ in the addresses they write, so the first
+/// function is put at the start of the code.
+fn add_code(table: &mut UnwindTable, read: &UnwindTable, start: u64, size: u64) {
+    let Some(first) = read.functions.first().map(|function| function.start) else { return };
+    for function in &read.functions {
+        let offset = function.start.wrapping_sub(first);
+        if let Some(rest) = size.checked_sub(offset).filter(|rest| *rest > 0) {
+            let size = function.size.min(u32::try_from(rest).unwrap_or(u32::MAX));
+            let moved = UnwindFunction { start: start.wrapping_add(offset), size, ..*function };
+            table.push(moved, read.rows(function).iter().copied().filter(|row| row.start < size));
+        }
+    }
 }

@@ -1,31 +1,31 @@
 //! One stack, unwound by the SFrame sections of one file.
 
-use std::collections::HashMap;
-
-use perfuse_engine::unwind::{Code, Machine, Registers, Rows, Stack, Step, StepId, Stop, walk};
+use perfuse_engine::unwind::{
+    FrameOrigin, Machine, Registers, StackCopy, StepId, StepSource, Stop, UnwindStep, UnwoundFrame,
+    unwind_stack,
+};
+use perfuse_formats::Recording;
+use perfuse_formats::sframe::SFrame;
 use perfuse_wire::Endian;
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
 
-use crate::recording::PyRecording;
-use crate::sframe::sframe;
-use crate::unwinding::SFrameRows;
-
-/// A file loaded so many bytes above the addresses it was laid out for.
-struct Loaded {
-    rows: SFrameRows,
+/// Steps of a file that is loaded `bias` bytes above the addresses of its own layout.
+struct LoadedFile<'a> {
+    file: &'a SFrame,
+    machine: Machine,
     bias: u64,
-    found: Vec<Step>,
+    found: Vec<UnwindStep>,
 }
 
-impl Code for Loaded {
+impl StepSource for LoadedFile<'_> {
     fn find(&mut self, pc: u64, _all_registers: bool) -> Option<StepId> {
-        self.found.push(self.rows.step(pc.wrapping_sub(self.bias))?);
-        Some(StepId(self.found.len() as u32 - 1))
+        let recovery = self.file.recovery(pc.wrapping_sub(self.bias))?;
+        let id = StepId(self.found.len() as u32);
+        self.found.push(UnwindStep::from_recovery(recovery, self.machine, FrameOrigin::SFrame)?);
+        Some(id)
     }
 
-    fn step(&self, id: StepId) -> &Step {
-        &self.found[id.0 as usize]
+    fn step(&self, id: StepId) -> Option<&UnwindStep> {
+        self.found.get(id.0 as usize)
     }
 
     fn is_code(&self, _address: u64) -> bool {
@@ -37,29 +37,23 @@ impl Code for Loaded {
     }
 }
 
-/// `(pc, stack pointer)` of each frame, innermost first, and why there are no more.
-type Unwound = (Vec<(u64, u64)>, &'static str);
-
-/// Unwinds a stack: registers are named `pc`, `sp`, `fp`, `ra`, or `r` and a DWARF number; `stack` begins at the stack
-/// pointer.
-#[pyfunction]
-fn sframe_unwind(
-    py: Python<'_>,
-    recording: &PyRecording,
-    registers: HashMap<String, u64>,
-    stack: &[u8],
-    bias: u64,
-) -> PyResult<Unwound> {
-    let file = sframe(recording)?;
-    let refused = |what: String| PyValueError::new_err(what);
-    let piece = file.units().first().ok_or_else(|| refused("there is no SFrame section".to_owned()))?;
-    let machine = piece.abi().arch().and_then(Machine::named);
-    let machine = machine.ok_or_else(|| refused("the machine is not known".to_owned()))?;
-    let mut frame = Registers::new(machine, 0);
-    for (name, value) in &registers {
-        let number = match name.as_str() {
+/// Registers by name: `pc`, `sp`, `fp`, `ra`, or `r` and a DWARF number. The machine is that of the file.
+///
+/// # Errors
+/// A message where the file has no section or is of an unknown machine, and for an unknown name.
+pub fn parse_registers<'a>(
+    file: &SFrame,
+    values: impl IntoIterator<Item = (&'a str, u64)>,
+) -> Result<Registers, String> {
+    let unit = file.units().first().ok_or("there is no SFrame section")?;
+    let machine = unit.abi().arch().and_then(Machine::named).ok_or("the machine is not known")?;
+    let mut registers = Registers::new(machine, 0);
+    let mut has_pc = false;
+    for (name, value) in values {
+        let number = match name {
             "pc" => {
-                frame.pc = *value;
+                registers.pc = value;
+                has_pc = true;
                 continue;
             }
             "sp" => machine.sp(),
@@ -67,26 +61,31 @@ fn sframe_unwind(
             "ra" => machine.ra(),
             other => {
                 let number = other.strip_prefix('r').and_then(|number| number.parse().ok());
-                number.ok_or_else(|| {
-                    refused(format!("{other:?} is not pc, sp, fp, ra or a register such as r10"))
-                })?
+                number.ok_or_else(|| format!("{other:?} is not pc, sp, fp, ra or a register such as r10"))?
             }
         };
-        frame.set(number, *value);
+        registers.set(number, value);
     }
-    let start = frame.sp().filter(|_| registers.contains_key("pc"));
-    let start = start.ok_or_else(|| refused("registers need pc and sp at least".to_owned()))?;
-    let big_endian = piece.endian == Endian::Big;
-    let rows = SFrameRows { file: file.clone(), machine };
-    let (frames, stop) = py.detach(|| {
-        let mut frames = Vec::new();
-        let mut code = Loaded { rows, bias, found: Vec::new() };
-        let stop = walk(&frame, &Stack { start, bytes: stack, big_endian }, &mut code, &mut frames);
-        (frames, stop)
-    });
-    Ok((frames.iter().map(|frame| (frame.pc, frame.sp)).collect(), Stop::name(stop)))
+    match registers.sp() {
+        Some(_) if has_pc => Ok(registers),
+        _ => Err("registers need pc and sp at least".to_owned()),
+    }
 }
 
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(sframe_unwind, module)?)
+/// Frames of a stack, innermost first, and why there are no more. `stack` begins at the stack pointer; the file is loaded
+/// `bias` bytes above the addresses of its own layout.
+#[must_use]
+pub fn unwind_by_sframe(
+    file: &SFrame,
+    registers: &Registers,
+    stack: &[u8],
+    bias: u64,
+) -> (Vec<UnwoundFrame>, Stop) {
+    let big_endian = file.units().first().is_some_and(|unit| unit.endian == Endian::Big);
+    let start = registers.sp().unwrap_or_default();
+    let mut source = LoadedFile { file, machine: registers.machine(), bias, found: Vec::new() };
+    let mut frames = Vec::new();
+    let stop =
+        unwind_stack(registers, &StackCopy { start, bytes: stack, big_endian }, &mut source, &mut frames);
+    (frames, stop)
 }
