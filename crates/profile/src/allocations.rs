@@ -2,7 +2,7 @@
 
 use arrow_array::RecordBatch;
 pub use perfuse_engine::allocated::AllocationGrouping;
-use perfuse_engine::allocated::{AllocationGroup, GroupSum, AllocationSums, origin_rows, origins, samples};
+use perfuse_engine::allocated::{AllocationGroup, AllocationSums, GroupSum, origin_rows, origins, samples};
 use perfuse_engine::calls::Selection;
 use perfuse_formats::{AllocationSum, TableRequest};
 use perfuse_tables::access::ColumnError;
@@ -38,8 +38,9 @@ impl Profile {
 
     /// AllocationSums of all allocations by thread, type and stack.
     fn all_allocation_sums(&self) -> Result<&AllocationSums, ColumnError> {
-        let sums =
-            self.allocation_sums.get_or_init(|| AllocationSums::of(self.allocations(true), &Selection::default()));
+        let sums = self
+            .allocation_sums
+            .get_or_init(|| AllocationSums::of(self.allocations(true), &Selection::default()));
         sums.as_ref().map_err(|error| *error)
     }
 

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Seek, Write};
 
 use arrow_array::types::UInt32Type;
-use perfuse_binaries::elf_image::tables::{self, PlacedCode, ImageTables};
+use perfuse_binaries::elf_image::tables::{self, ImageTables, PlacedCode};
 use perfuse_binaries::elf_image::{Error, ImageSpec, ImageSummary};
 use perfuse_engine::code_map::CodeMap;
 use perfuse_engine::code_mappings::{CodeMapping, code_mappings};

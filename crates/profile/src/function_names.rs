@@ -71,8 +71,9 @@ impl Profile {
         let plain = self.placed.iter().filter(|placed| !has_maps || native_ids(placed).is_none());
         let mut batches: Vec<RecordBatch> =
             plain.flat_map(|placed| placed.table(name, &TableRequest::default())).collect();
-        let table =
-            |named: &NamedFunctions| if name == "functions" { named.functions.clone() } else { named.modules.clone() };
+        let table = |named: &NamedFunctions| {
+            if name == "functions" { named.functions.clone() } else { named.modules.clone() }
+        };
         batches.extend(self.named_functions()?.iter().map(table));
         Ok(batches)
     }

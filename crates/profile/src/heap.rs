@@ -5,7 +5,8 @@ use std::iter;
 use arrow_array::RecordBatch;
 pub use perfuse_engine::heap::SnapshotSums;
 use perfuse_engine::heap::{
-    ClassChange, Error, Heap, RetainedObjects, ObjectLifetimes, HeapObjects, SnapshotSum, Snapshots, site_sums, sites, whereabouts,
+    ClassChange, Error, Heap, HeapObjects, ObjectLifetimes, RetainedObjects, SnapshotSum, Snapshots,
+    site_sums, sites, whereabouts,
 };
 use perfuse_formats::TableRequest;
 

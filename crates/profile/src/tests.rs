@@ -397,6 +397,13 @@ fn a_join_that_was_started_gives_the_same_tables() {
     }
 }
 
+/// Findings about instrumentation maps are reported by code, which has to be that of a rule.
+#[test]
+fn every_finding_of_an_instrumentation_map_has_a_rule() {
+    let rules = perfuse_formats::instrumentation_map::RULES.iter().map(|rule| rule.code);
+    assert!(rules.eq(perfuse_binaries::xray_map::CODES.iter().copied()));
+}
+
 #[test]
 fn an_unknown_table_is_none() {
     let profile = on_one_clock(Vec::new());

@@ -193,7 +193,8 @@ type SumRows = (Vec<SumRow>, Vec<(u32, u64)>);
 #[pyfunction]
 fn heap_sums(py: Python<'_>, profile: &Profile) -> PyResult<SumRows> {
     let sums = py.detach(|| profile.inner.snapshot_sums()).map_err(table_error)?;
-    let row = |((shot, of), sum): ((u32, Option<u32>), SnapshotSum)| (shot, of, sum.num_objects, sum.size_bytes);
+    let row =
+        |((shot, of), sum): ((u32, Option<u32>), SnapshotSum)| (shot, of, sum.num_objects, sum.size_bytes);
     Ok((sums.classes.into_iter().map(row).collect(), sums.references.into_iter().collect()))
 }
 

@@ -8,7 +8,8 @@ use perfuse_formats::{Placement, Position, Rate, Recording, Source, TableRequest
 use perfuse_profile::sframe::cross_check_recording;
 use perfuse_profile::{begin_opening, prefetch_summary, take_opened};
 use perfuse_tables::Choices;
-use perfuse_wire::{Diagnostic, Diagnostics, RecordView, Value};
+use perfuse_wire::{Diagnostic, Diagnostics, Endian, RecordView, Value};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
@@ -268,6 +269,15 @@ fn hex_class(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let class = CLASS
         .get_or_try_init(py, || Ok::<_, PyErr>(py.import("perfuse.records")?.getattr("Hex")?.unbind()))?;
     Ok(class.bind(py).clone())
+}
+
+/// The byte order of that name.
+pub fn parse_endian(name: &str) -> PyResult<Endian> {
+    match name {
+        "little" => Ok(Endian::Little),
+        "big" => Ok(Endian::Big),
+        other => Err(PyValueError::new_err(format!("endian is 'little' or 'big', not {other:?}"))),
+    }
 }
 
 /// Starts to open and read a file; `Recording.open` of the same path waits for it.

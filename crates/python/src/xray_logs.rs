@@ -22,7 +22,7 @@ use pyo3::types::PyBytes;
 use crate::errors::{export_error, table_error};
 use crate::output::duplicate;
 use crate::profile::Profile;
-use crate::recording::PyRecording;
+use crate::recording::{PyRecording, parse_endian};
 
 /// Nanoseconds in a second: the rate of a log made of tables.
 const NANOSECONDS: u64 = 1_000_000_000;
@@ -40,14 +40,6 @@ fn mode(name: &str) -> PyResult<Mode> {
         "fdr" => Ok(Mode::Fdr),
         "basic" => Ok(Mode::Basic),
         other => Err(PyValueError::new_err(format!("mode is 'fdr' or 'basic', not {other:?}"))),
-    }
-}
-
-fn endian(name: &str) -> PyResult<Endian> {
-    match name {
-        "little" => Ok(Endian::Little),
-        "big" => Ok(Endian::Big),
-        other => Err(PyValueError::new_err(format!("endian is 'little' or 'big', not {other:?}"))),
     }
 }
 
@@ -83,7 +75,7 @@ impl LogOptions {
         }
         options.version = self.version.unwrap_or(options.version);
         if let Some(name) = &self.endian {
-            options.endian = endian(name)?;
+            options.endian = parse_endian(name)?;
         }
         options.hz = self.hz;
         options.selection = Selection {
@@ -180,7 +172,7 @@ impl XRayLogWriter {
         let spec = LogSpec {
             mode,
             version,
-            endian: endian(endian_name)?,
+            endian: parse_endian(endian_name)?,
             cycle_frequency: hz,
             tsc_flags: (true, true),
             buffer_size: BUFFER_BYTES,

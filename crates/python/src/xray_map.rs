@@ -5,24 +5,12 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use perfuse_binaries::symbolize::{Options, Symbolizer};
-use perfuse_binaries::xray_map::{CODES, MapFile, FunctionNames};
-use perfuse_formats::instrumentation_map::RULES;
+use perfuse_binaries::xray_map::{FunctionNames, MapFile};
 use pyo3::prelude::*;
 
 use crate::arrow::ArrowStream;
 use crate::errors::table_error;
 use crate::profile::open_map;
-
-/// Every finding of the engine has its rule, by the same code.
-const _: () = {
-    assert!(CODES.len() == RULES.len());
-    let mut at = 0;
-    while at < CODES.len() {
-        let (code, rule) = (CODES[at].as_bytes(), RULES[at].code.as_bytes());
-        assert!(code.len() == 5 && rule.len() == 5 && code[3] == rule[3] && code[4] == rule[4]);
-        at += 1;
-    }
-};
 
 /// A program, a library or an object file with sleds.
 #[pyclass(frozen, module = "perfuse._core")]

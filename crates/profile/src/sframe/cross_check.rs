@@ -49,7 +49,8 @@ impl ComparedSection {
             let mut rows = Vec::with_capacity(function.num_rows.min(1 << 10) as usize);
             for row in view.rows(&function).map_while(Result::ok) {
                 let recovery = context.interpret(&row);
-                let rule = recovery.map_or(RowRule::Unrepresentable(Unrepresentable::Invalid), RowRule::Recovery);
+                let rule =
+                    recovery.map_or(RowRule::Unrepresentable(Unrepresentable::Invalid), RowRule::Recovery);
                 rows.push(UnwindRow { start: row.start, rule });
                 self.row_offsets.push(view.offset(row.at));
             }
@@ -172,7 +173,9 @@ fn field(differs: Difference) -> &'static str {
 
 fn difference(found: &Disagreement, function: &UnwindFunction) -> String {
     match (found.difference, found.recovery, found.eh_frame) {
-        (Difference::Signal, ..) if function.is_signal => "entered for a signal; not so in .eh_frame".to_owned(),
+        (Difference::Signal, ..) if function.is_signal => {
+            "entered for a signal; not so in .eh_frame".to_owned()
+        }
         (Difference::Signal, ..) => "not said to be entered for a signal; in .eh_frame it is".to_owned(),
         (Difference::Key, ..) => {
             let (has, other) = if function.is_key_b { ("B", "A") } else { ("A", "B") };

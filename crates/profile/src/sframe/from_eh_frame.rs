@@ -228,7 +228,8 @@ fn section_of_dump(dump: &JitDump, version: u8) -> Option<(SectionContents, Vec<
         }
         let Some(raw) = index.record_at(dump.source(), offset, record) else { continue };
         let Ok(info) = UnwindingInfo::decode(raw.cursor()) else { continue };
-        let (read, unread) = eh_frame::read(SectionBytes { data: info.parts().1, address: 0, endian, registers });
+        let (read, unread) =
+            eh_frame::read(SectionBytes { data: info.parts().1, address: 0, endian, registers });
         omitted.extend(unread.into_iter().map(|unread| OmittedFunction {
             start: Some(code.start),
             row: None,

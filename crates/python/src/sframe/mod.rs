@@ -158,7 +158,8 @@ fn sframe_put_back<'py>(
     let file = sframe(recording)?;
     let section =
         file.sections().get(section).ok_or_else(|| PyValueError::new_err("there is no such section"))?;
-    let bytes = writer::replace_section(file.source(), section, data).map_err(|error| export_error(py, error))?;
+    let bytes =
+        writer::replace_section(file.source(), section, data).map_err(|error| export_error(py, error))?;
     Ok(PyBytes::new(py, &bytes))
 }
 
