@@ -13,7 +13,7 @@ use perfuse_engine::calls::{Options, Selection};
 use perfuse_engine::unwind::Stop;
 use perfuse_formats::{
     BatchStream, Clock, ClockMap, Format, Placement, Position, Recording, Repaired, Source, Summary,
-    TableRequest, jitdump, one_batch, perf_data, xray,
+    TableRequest, one_batch, registry,
 };
 use perfuse_tables::access::text;
 use perfuse_tables::{
@@ -27,6 +27,10 @@ use crate::{Prefetch, Profile, ProfileInput, ProfileOptions};
 const USER: u64 = (-512i64) as u64;
 
 type MakeTable = Box<dyn Fn(&str, &Placement) -> Option<RecordBatch> + Send + Sync>;
+
+fn format(name: &str) -> &'static Format {
+    registry::FORMATS.iter().find(|format| format.name == name).unwrap()
+}
 
 /// A recording whose tables are made by a function.
 struct BuiltRecording {
@@ -134,7 +138,7 @@ fn dump(prefix: &'static str, code: Vec<(u64, u64, Option<u64>)>) -> BuiltRecord
         }
         _ => None,
     };
-    BuiltRecording::new(&jitdump::FORMAT, extent, Box::new(make))
+    BuiltRecording::new(format("jitdump"), extent, Box::new(make))
 }
 
 /// Samples of one thread of a process: times and chains, innermost address first. Each has the user stack of its number.
@@ -165,7 +169,7 @@ fn samples(pid: i32, chains: Vec<(i64, Vec<u64>)>, stacks: Vec<(Vec<u64>, Vec<u8
             _ => None,
         }
     };
-    BuiltRecording { stacks, ..BuiltRecording::new(&perf_data::FORMAT, extent, Box::new(make)) }
+    BuiltRecording { stacks, ..BuiltRecording::new(format("perf_data"), extent, Box::new(make)) }
 }
 
 /// A call trace: function 0 is entered at 100 and left at 200 ns, and calls function 1 from 120 to 150.
@@ -196,7 +200,7 @@ fn trace(pid: i32) -> BuiltRecording {
         }
         _ => None,
     };
-    BuiltRecording::new(&xray::FORMAT, extent, Box::new(make))
+    BuiltRecording::new(format("xray"), extent, Box::new(make))
 }
 
 fn profile(inputs: Vec<(BuiltRecording, ClockMap, Option<i32>)>) -> Profile {
