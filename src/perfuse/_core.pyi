@@ -7,7 +7,7 @@ __all__ = [
     "CallStatistics",
     "CallTrace",
     "CallTree",
-    "Fusion",
+    "Profile",
     "HeapShot",
     "Images",
     "InstrumentationMap",
@@ -151,25 +151,25 @@ def call_tree(
 ) -> CallTree: ...
 def sampled_events(samples: Any) -> list[tuple[str, str, int, int, int, int]]: ...
 def allocation_sums(
-    fusion: Fusion,
+    profile: Profile,
     *,
     by: str | None = None,
     stacks: bool = True,
     threads: Sequence[int] | None = None,
     time_ns: tuple[int, int] | None = None,
 ) -> ArrowStream: ...
-def object_origins(fusion: Fusion, addresses: Sequence[int], times_ns: Sequence[int]) -> ArrowStream: ...
-def selected_rows(fusion: Fusion, table: str, columns: Sequence[str], chosen: Mapping[str, Any]) -> ArrowStream: ...
-def count_rows(fusion: Fusion, table: str, chosen: Mapping[str, Any]) -> int: ...
+def object_origins(profile: Profile, addresses: Sequence[int], times_ns: Sequence[int]) -> ArrowStream: ...
+def selected_rows(profile: Profile, table: str, columns: Sequence[str], chosen: Mapping[str, Any]) -> ArrowStream: ...
+def count_rows(profile: Profile, table: str, chosen: Mapping[str, Any]) -> int: ...
 def row_counts(
-    fusion: Fusion, table: str, columns: tuple[str, str], chosen: Mapping[str, Any]
+    profile: Profile, table: str, columns: tuple[str, str], chosen: Mapping[str, Any]
 ) -> list[tuple[str, int | None, int]]: ...
 def handle_sums(
-    fusion: Fusion, *, stacks: bool, threads: Sequence[int] | None = None, time_ns: tuple[int, int] | None = None
+    profile: Profile, *, stacks: bool, threads: Sequence[int] | None = None, time_ns: tuple[int, int] | None = None
 ) -> tuple[list[tuple[str, int, int, int, int]], list[tuple[str, int | None, int, int]]]: ...
 def backtraces(stacks: Any, frames: Any, wanted: Sequence[int]) -> list[list[int | None]]: ...
 def call_statistics(
-    fusion: Fusion,
+    profile: Profile,
     *,
     by: str = "function",
     rank: str = "nearest",
@@ -181,10 +181,10 @@ def call_statistics(
     paths: bool = False,
 ) -> CallStatistics: ...
 def heap_sums(
-    fusion: Fusion,
+    profile: Profile,
 ) -> tuple[list[tuple[int, int | None, int, int]], list[tuple[int, int]]]: ...
 def selected_samples(
-    fusion: Fusion, *, threads: Sequence[int] | None = None, time_ns: tuple[int, int] | None = None
+    profile: Profile, *, threads: Sequence[int] | None = None, time_ns: tuple[int, int] | None = None
 ) -> ArrowStream: ...
 def write_perf_samples(
     out: int | IO[bytes],
@@ -261,7 +261,7 @@ class Placed:
     ) -> Self: ...
 
 @final
-class Fusion:
+class Profile:
     def __new__(
         cls,
         placed: Sequence[Placed],
@@ -309,7 +309,7 @@ class InstrumentationMap:
 
 @final
 class HeapShot:
-    def __new__(cls, fusion: Fusion, snapshot: int) -> HeapShot: ...
+    def __new__(cls, profile: Profile, snapshot: int) -> HeapShot: ...
     @property
     def snapshot_id(self) -> int: ...
     @property
@@ -373,7 +373,7 @@ class CallStatistics:
 class CallTrace:
     def __new__(
         cls,
-        fusion: Fusion,
+        profile: Profile,
         *,
         threads: Sequence[int] | None = None,
         time_ns: tuple[int, int] | None = None,
@@ -487,9 +487,9 @@ class JitdumpEncoder:
 class Images:
     def facts(self) -> list[tuple[int, str, int, int, int, int]]: ...
 
-def code_pids(fusion: Fusion) -> list[int]: ...
-def write_images(fusion: Fusion, files: dict[int, int], machine: int) -> Images: ...
-def inject_images(fusion: Fusion, images: Images, paths: dict[int, str], out: int) -> tuple[int, int, int] | None: ...
+def code_pids(profile: Profile) -> list[int]: ...
+def write_images(profile: Profile, files: dict[int, int], machine: int) -> Images: ...
+def inject_images(profile: Profile, images: Images, paths: dict[int, str], out: int) -> tuple[int, int, int] | None: ...
 
 @final
 class SFrameText:
@@ -555,7 +555,7 @@ def convert_xray(
     recordings: Sequence[Recording], out: int, wanted: _XRayOptions, yaml: bool = False
 ) -> _WrittenFacts: ...
 def write_xray(
-    fusion: Fusion, out: int, wanted: _XRayOptions, is_monotonic: bool
+    profile: Profile, out: int, wanted: _XRayOptions, is_monotonic: bool
 ) -> tuple[_WrittenFacts, int, int]: ...
 
 @final

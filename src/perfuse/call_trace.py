@@ -11,7 +11,7 @@ from perfuse.selection import Selection
 class TimelineProfile(Protocol):
     """A profile with events in time; `perfuse.Profile` is one."""
 
-    _fusion: _core.Fusion
+    _fusion: _core.Profile
     selection: Selection
 
     def sql(self, query: str, /) -> Any:

@@ -42,7 +42,7 @@ class Profile:
     def __init__(
         self,
         recordings: Sequence["Recording"],
-        fusion: _core.Fusion,
+        fusion: _core.Profile,
         *,
         joins: Sequence[Join],
         found: Sequence[Diagnostic],

@@ -89,7 +89,7 @@ def _account(log: Path) -> tuple[dict[int, Figures], _core.CallStatistics]:
         "hz_source": "header",
     }
     placed = _core.Placed(recording, pid=None, hz=hz, stated_hz=hz, uncertainty_ns=None, alignment="none", **clock)
-    fusion = _core.Fusion([placed], [], False)
+    fusion = _core.Profile([placed], [], False)
     statistics = _core.call_statistics(fusion, rank="llvm")
     functions, names = Table.from_arrow(statistics.functions()), Table.from_arrow(fusion.table("functions"))
     ids = dict(zip(names["function_id"].to_pylist(), names["native_id"].to_pylist(), strict=True))

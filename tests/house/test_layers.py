@@ -15,6 +15,14 @@ OWN: dict[str, set[str]] = {
     "perfuse-binaries": {"perfuse-tables"},
     "perfuse-engine": {"perfuse-tables", "perfuse-binaries"},
     "perfuse-writers": {"perfuse-tables", "perfuse-engine"},
+    "perfuse-profile": {
+        "perfuse-wire",
+        "perfuse-tables",
+        "perfuse-formats",
+        "perfuse-binaries",
+        "perfuse-engine",
+        "perfuse-writers",
+    },
     "perfuse-python": {
         "perfuse-wire",
         "perfuse-tables",
@@ -22,6 +30,7 @@ OWN: dict[str, set[str]] = {
         "perfuse-binaries",
         "perfuse-engine",
         "perfuse-writers",
+        "perfuse-profile",
     },
 }
 
@@ -40,7 +49,7 @@ def test_only_one_crate_names_python(crates: dict[str, set[str]]) -> None:
 
 
 def test_crates_that_see_file_content_deny_panics(root: Path) -> None:
-    for crate in ("wire", "recording", *(f"formats/{name}" for name in FOLDERS)):
+    for crate in ("wire", "recording", "profile", *(f"formats/{name}" for name in FOLDERS)):
         text = (root / "crates" / crate / "src" / "lib.rs").read_text(encoding="utf-8")
         for lint in ("unwrap_used", "expect_used", "indexing_slicing", "arithmetic_side_effects", "panic"):
             assert f"clippy::{lint}" in text, f"{crate} does not deny {lint}"

@@ -1,4 +1,14 @@
-//! What samples say about a clock that is not theirs: code cannot run before it was made.
+//! Bounds of the offset between two clocks: code cannot run before it was made.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::panic
+    )
+)]
 
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, PrimitiveArray, RecordBatch};
@@ -7,16 +17,16 @@ use rustc_hash::FxHashMap;
 
 use crate::timed_space::{Interval, TimedSpace};
 
-/// A piece of code that was sampled: when its own file says it was made, and when it was first seen to run.
+/// Creation and first sample of a code object, each on the clock of its own recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirstUse {
-    /// `create_ns`, on the clock of the code's source.
+    /// `create_ns`, on the clock of the code's recording.
     pub created: i64,
     /// Time of the first sample in it, on the samples' clock.
     pub sampled: i64,
 }
 
-/// First uses of all code whose addresses no other code ever had, so that a sample there can only be of it.
+/// First uses of all code whose addresses no other code ever had, so that samples there belong to it.
 ///
 /// # Errors
 /// When a batch is not of its table.
@@ -27,31 +37,31 @@ pub fn first_uses(
     let (spaces, created) = unshared(code_objects)?;
     let mut first: FxHashMap<u32, i64> = FxHashMap::default();
     for batch in callchains {
-        let times = numbers::<Int64Type>(&batch, "ts_ns")?;
-        let processes = numbers::<UInt32Type>(&batch, "process_id")?;
+        let times = numbers::<Int64Type>(&batch, "ts_ns")?.values();
+        let processes = numbers::<UInt32Type>(&batch, "process_id")?.values();
         let chains = lists(&batch, "addresses")?;
         let values = chains.values().as_any().downcast_ref::<PrimitiveArray<UInt64Type>>();
-        let values = values.ok_or(ColumnError { column: "addresses" })?.values();
         let offsets = chains.value_offsets();
-        for row in 0..batch.num_rows() {
-            let Some(space) = spaces.get(&processes.value(row)) else { continue };
-            for &address in &values[offsets[row] as usize..offsets[row + 1] as usize] {
+        let values = values.ok_or(ColumnError { column: "addresses" })?.values();
+        let (starts, ends) = (offsets.iter(), offsets.iter().skip(1));
+        for (((&at, process), &start), &end) in times.iter().zip(processes).zip(starts).zip(ends) {
+            let Some(space) = spaces.get(process) else { continue };
+            for &address in values.get(start as usize..end as usize).unwrap_or_default() {
                 if let Some(code) = space.find(address, 0) {
-                    let at = times.value(row);
                     first.entry(code.id).and_modify(|first| *first = at.min(*first)).or_insert(at);
                 }
             }
         }
     }
-    let mut uses: Vec<FirstUse> =
-        first.into_iter().map(|(id, sampled)| FirstUse { created: created[&id], sampled }).collect();
+    let first_use = |(id, sampled)| Some(FirstUse { created: *created.get(&id)?, sampled });
+    let mut uses: Vec<FirstUse> = first.into_iter().filter_map(first_use).collect();
     uses.sort_by_key(|u| (u.created, u.sampled));
     Ok(uses)
 }
 
 type Spaces = FxHashMap<u32, TimedSpace>;
 
-/// Code by process, leaving out every piece that overlaps another; and when each was made.
+/// Code by process without the pieces that overlap another; and the creation time of each.
 fn unshared(code_objects: &[RecordBatch]) -> Result<(Spaces, FxHashMap<u32, i64>), ColumnError> {
     let mut all: FxHashMap<u32, Vec<Interval>> = FxHashMap::default();
     let mut created = FxHashMap::default();
@@ -72,14 +82,15 @@ fn unshared(code_objects: &[RecordBatch]) -> Result<(Spaces, FxHashMap<u32, i64>
     for intervals in all.values_mut() {
         intervals.sort_by_key(|i| (i.start, i.end));
         let mut shared = vec![false; intervals.len()];
+        // Largest end so far, and the interval that has it.
         let mut reach = (0, usize::MAX);
-        for at in 0..intervals.len() {
-            if intervals[at].start < reach.0 {
-                shared[at] = true;
-                shared[reach.1] = true;
+        for (at, interval) in intervals.iter().enumerate() {
+            if interval.start < reach.0 {
+                shared.get_mut(at).into_iter().for_each(|shared| *shared = true);
+                shared.get_mut(reach.1).into_iter().for_each(|shared| *shared = true);
             }
-            if intervals[at].end > reach.0 {
-                reach = (intervals[at].end, at);
+            if interval.end > reach.0 {
+                reach = (interval.end, at);
             }
         }
         let mut shared = shared.into_iter();
@@ -94,7 +105,7 @@ mod tests {
     use perfuse_tables::{callchains, code_objects};
 
     #[test]
-    fn shared_addresses_say_nothing() {
+    fn code_at_shared_addresses_is_ignored() {
         let mut code = code_objects::Builder::new();
         for (id, start, created) in [(0, 0x1000, 10), (1, 0x2000, 20), (2, 0x2080, 30)] {
             code.push(id, 0, 0, None, "jit", None, created, None, start, 0x100, None, 0, 0, 0);

@@ -1,4 +1,14 @@
-//! Address and time to code object, over moves and reuse.
+//! Code objects by address and time, with moves and reuse of addresses.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::panic
+    )
+)]
 
 use std::collections::HashMap;
 
@@ -15,16 +25,16 @@ pub struct CodeMap {
     by_process: FxHashMap<u32, TimedSpace>,
 }
 
-/// Where an address lies in JIT code.
+/// The code object at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hit {
-    /// The code.
+pub struct CodeHit {
+    /// Key of the code object.
     pub code_object_id: u32,
-    /// Bytes from its start, wherever it had been moved to.
+    /// Bytes from its start, wherever it was then.
     pub code_offset: u64,
-    /// Since when it holds the address.
+    /// Time since which it is there.
     pub from_ns: i64,
-    /// Until when.
+    /// Time until which it is there.
     pub until_ns: i64,
 }
 
@@ -48,44 +58,44 @@ impl CodeMap {
                 let size = sizes.value(row);
                 let until = nullable(retired, row).unwrap_or(i64::MAX);
                 let space = spaces.entry(processes.value(row)).or_default();
-                let mut place = |start: u64, from_ns: i64, until_ns: i64| {
+                let mut add = |start: u64, from_ns: i64, until_ns: i64| {
                     space.push(Interval { start, end: start.saturating_add(size), from_ns, until_ns, id });
                 };
                 let (mut start, mut from) = (starts.value(row), created.value(row));
                 for &(at, to) in moves.get(&id).into_iter().flatten() {
-                    place(start, from, at.min(until));
+                    add(start, from, at.min(until));
                     (start, from) = (to, at);
                 }
-                place(start, from, until);
+                add(start, from, until);
             }
         }
         let by_process = spaces.into_iter().map(|(process, all)| (process, TimedSpace::new(all))).collect();
         Ok(Self { by_process })
     }
 
-    /// The code that held an address at a time.
+    /// The code at an address at a time.
     #[must_use]
     #[inline]
-    pub fn find(&self, process_id: u32, address: u64, at_ns: i64) -> Option<Hit> {
+    pub fn find(&self, process_id: u32, address: u64, at_ns: i64) -> Option<CodeHit> {
         self.by_process.get(&process_id)?.find(address, at_ns).map(|i| hit(i, address))
     }
 
-    /// Each process that has code, and what was at its addresses.
+    /// Each process that has code, and its code by address.
     pub fn spaces(&self) -> impl Iterator<Item = (u32, &TimedSpace)> {
         self.by_process.iter().map(|(&process_id, space)| (process_id, space))
     }
 
-    /// Whether any code ever holds an address.
+    /// Whether there is ever code at an address.
     #[must_use]
-    pub fn ever(&self, process_id: u32, address: u64) -> bool {
-        self.by_process.get(&process_id).is_some_and(|space| space.ever(address))
+    pub fn ever_contains(&self, process_id: u32, address: u64) -> bool {
+        self.by_process.get(&process_id).is_some_and(|space| space.ever_contains(address))
     }
 }
 
-fn hit(interval: &Interval, address: u64) -> Hit {
-    Hit {
+fn hit(interval: &Interval, address: u64) -> CodeHit {
+    CodeHit {
         code_object_id: interval.id,
-        code_offset: address - interval.start,
+        code_offset: address.wrapping_sub(interval.start),
         from_ns: interval.from_ns,
         until_ns: interval.until_ns,
     }
@@ -112,7 +122,7 @@ mod tests {
     use perfuse_tables::{code_moves, code_objects};
 
     #[test]
-    fn follows_a_move_and_gives_the_old_place_up() {
+    fn code_moves_and_leaves_its_old_address() {
         let mut code = code_objects::Builder::new();
         code.push(7, 0, 1, None, "jit", None, 100, Some(300), 0x1000, 0x100, None, 0, 0, 0);
         let mut moved = code_moves::Builder::new();

@@ -1,46 +1,58 @@
-//! JIT code as mappings of the files it was written to, for tools that know addresses by mappings only.
+//! JIT code as mappings of the files it was written to, for tools that resolve addresses by mappings only.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::panic
+    )
+)]
 
 use crate::code_map::CodeMap;
 use perfuse_binaries::elf_image::tables::PlacedCode;
 
-/// What a range of addresses holds from a time on, until the next says otherwise.
+/// Contents of an address range from a time on, until a later mapping replaces it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodeMapping {
-    /// Process.
+    /// Key of the process.
     pub process_id: u32,
-    /// Since when.
+    /// Time of its start.
     pub ts_ns: i64,
     /// First address.
     pub start_address: u64,
     /// Length in bytes.
     pub size: u64,
-    /// Place of its code in the process's image; `None` where code is gone and none came.
+    /// Offset of its code in the process's image; `None` where code ended and none replaced it.
     pub file_offset: Option<u64>,
 }
 
-/// The mappings that make every address name the code it held, at any time, where the latest mapping wins; by time.
+/// Mappings, in time order, from which a reader that lets the latest mapping win finds the right code at every address and
+/// time.
 ///
-/// One for each life of a piece of code at an address. Where a life ends and not all of its range is taken by what follows,
-/// there is one that says so, for else the old code would go on to name the rest. Code that has no place in an image is left
-/// out. `placed` ascends by `code_object_id`.
+/// There is one for each interval in which code is at an address. Where code ends and its successor does not cover its whole
+/// range, an empty mapping ends the rest. Code that is not in an image is left out. `placed` ascends by `code_object_id`.
 #[must_use]
 pub fn code_mappings(codes: &CodeMap, placed: &[PlacedCode]) -> Vec<CodeMapping> {
     let mut mappings = Vec::with_capacity(placed.len());
     for (process_id, space) in codes.spaces() {
-        for life in space.intervals() {
-            let Ok(at) = placed.binary_search_by_key(&life.id, |code| code.code_object_id) else { continue };
-            let size = (life.end - life.start).min(placed[at].size);
-            let start_address = life.start;
+        for interval in space.intervals() {
+            let found = placed.binary_search_by_key(&interval.id, |code| code.code_object_id);
+            let Some(code) = found.ok().and_then(|at| placed.get(at)) else { continue };
+            let size = interval.end.saturating_sub(interval.start).min(code.size);
+            let start_address = interval.start;
             let mapping =
                 |ts_ns, file_offset| CodeMapping { process_id, ts_ns, start_address, size, file_offset };
-            mappings.push(mapping(life.from_ns, Some(placed[at].file_offset)));
-            let taken = space.find(life.start, life.until_ns).is_some_and(|next| next.end >= life.end);
-            if life.until_ns != i64::MAX && !taken {
-                mappings.push(mapping(life.until_ns, None));
+            mappings.push(mapping(interval.from_ns, Some(code.file_offset)));
+            let next = space.find(interval.start, interval.until_ns);
+            let is_covered = next.is_some_and(|next| next.end >= interval.end);
+            if interval.until_ns != i64::MAX && !is_covered {
+                mappings.push(mapping(interval.until_ns, None));
             }
         }
     }
-    // What is gone at a time makes room for what comes at that time.
+    // At one time, ends precede starts.
     mappings.sort_by_key(|mapping| (mapping.ts_ns, mapping.file_offset.is_some()));
     mappings
 }
@@ -68,13 +80,13 @@ mod tests {
     }
 
     #[test]
-    fn code_that_is_covered_whole_needs_no_end() {
+    fn code_whose_successor_covers_it_needs_no_end() {
         let found = mappings(&[(10, Some(20), 0x100, 0x80), (20, None, 0x80, 0x200)], &[]);
         assert_eq!(shown(&found), [(10, 0x100, 0x80, Some(0x1000)), (20, 0x80, 0x200, Some(0x2000))]);
     }
 
     #[test]
-    fn what_is_left_of_old_code_is_taken_away_before_new_code_comes() {
+    fn the_rest_of_old_code_ends_before_new_code_starts() {
         let found = mappings(&[(10, Some(20), 0x100, 0x80), (20, None, 0x140, 0x200)], &[]);
         let expected =
             [(10, 0x100, 0x80, Some(0x1000)), (20, 0x100, 0x80, None), (20, 0x140, 0x200, Some(0x2000))];
@@ -82,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_move_is_a_second_life_of_the_same_place_in_the_file() {
+    fn moved_code_is_mapped_twice_from_one_file_offset() {
         let found = mappings(&[(10, None, 0x100, 0x80)], &[(0, 15, 0x100, 0x900)]);
         let expected =
             [(10, 0x100, 0x80, Some(0x1000)), (15, 0x100, 0x80, None), (15, 0x900, 0x80, Some(0x1000))];
@@ -90,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn code_without_a_place_is_left_out() {
+    fn code_outside_images_is_left_out() {
         let mut codes = code_objects::Builder::new();
         codes.push(3, 0, 1, None, "jit", None, 0, None, 0x100, 0x10, None, 0, 0, 0);
         let codes = CodeMap::new(&[codes.finish()], &[]).unwrap();

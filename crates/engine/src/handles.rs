@@ -74,7 +74,8 @@ pub fn handles(
         let stacks = keys("created_stack_id")?;
         for row in 0..batch.num_rows() {
             let selected = |times, threads| {
-                Some(nullable(times, row)?).filter(|time| is_selected(selection, *time, nullable(threads, row)))
+                Some(nullable(times, row)?)
+                    .filter(|time| is_selected(selection, *time, nullable(threads, row)))
             };
             let (made, freed) = (selected(created, makers), selected(destroyed, freers));
             if made.is_none() && freed.is_none() {

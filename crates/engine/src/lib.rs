@@ -1,5 +1,6 @@
 //! Tables in, tables out: what is too hot for Python. Knows no format.
 
+pub mod address_spaces;
 pub mod align;
 pub mod allocated;
 mod batch;

@@ -1,4 +1,14 @@
-//! Address and time to mapping: what each process had mapped where, and since when.
+//! Mappings of each process by address and time.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::panic
+    )
+)]
 
 use arrow_array::RecordBatch;
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
@@ -7,32 +17,32 @@ use rustc_hash::FxHashMap;
 
 use crate::timed_space::{Interval, TimedSpace};
 
-/// A mapping, as far as naming addresses needs it.
+/// A row of table `mappings`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
     /// Key in table `mappings`.
     pub mapping_id: u32,
-    /// Since when; `i64::MIN` where it was there before the recording.
+    /// Time of its start; `i64::MIN` where it is older than the recording.
     pub start_ns: i64,
     /// First address.
     pub start: u64,
     /// Offset in the file of the first address.
     pub file_offset: u64,
-    /// File or pseudo-file, as an index into [`Mappings::modules`].
-    pub module: u32,
+    /// File or pseudo-file, as an index into [`Mappings::files`].
+    pub file: u32,
 }
 
-/// A file that was mapped, once however often it was.
+/// A file or pseudo-file that processes mapped, once however often.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Module {
-    /// Path, or `[vdso]` and the like.
+pub struct MappedFile {
+    /// Path, or a pseudo-file such as `[vdso]`.
     pub path: String,
     /// Build id in hexadecimal.
     pub build_id: Option<String>,
 }
 
-impl Module {
-    /// Whether this is memory without a file behind it: where JIT code lives.
+impl MappedFile {
+    /// Whether this is memory not backed by a file, where JIT code is.
     #[must_use]
     pub fn is_anonymous(&self) -> bool {
         let path = &self.path;
@@ -50,15 +60,15 @@ impl Module {
 /// All mappings of a profile.
 #[derive(Clone, Debug, Default)]
 pub struct Mappings {
-    /// By index.
+    /// All rows, by index.
     pub rows: Vec<Mapping>,
     /// Distinct files.
-    pub modules: Vec<Module>,
+    pub files: Vec<MappedFile>,
     by_process: FxHashMap<u32, TimedSpace>,
     kernel: TimedSpace,
 }
 
-/// What a later mapping has not yet covered, per process.
+/// Mappings of a process that no later one has replaced, by start address.
 type Live = std::collections::BTreeMap<u64, Interval>;
 
 impl Mappings {
@@ -68,7 +78,7 @@ impl Mappings {
     /// When a batch is not of that table.
     pub fn new(batches: &[RecordBatch]) -> Result<Self, ColumnError> {
         let mut all = Self::default();
-        let mut module_ids: FxHashMap<Module, u32> = FxHashMap::default();
+        let mut file_ids: FxHashMap<MappedFile, u32> = FxHashMap::default();
         let mut spaces: FxHashMap<Option<u32>, (Live, Vec<Interval>)> = FxHashMap::default();
         for batch in batches {
             let ids = numbers::<UInt32Type>(batch, "mapping_id")?;
@@ -80,13 +90,13 @@ impl Mappings {
             let paths = text(batch, "path")?;
             let build_ids = text(batch, "build_id")?;
             for row in 0..batch.num_rows() {
-                let module = Module {
+                let file = MappedFile {
                     path: paths.get(row).unwrap_or_default().to_owned(),
                     build_id: build_ids.get(row).map(str::to_owned),
                 };
-                let next = all.modules.len() as u32;
-                let module = *module_ids.entry(module).or_insert_with_key(|module| {
-                    all.modules.push(module.clone());
+                let next = all.files.len() as u32;
+                let file = *file_ids.entry(file).or_insert_with_key(|file| {
+                    all.files.push(file.clone());
                     next
                 });
                 let start_ns = nullable(times, row).unwrap_or(i64::MIN);
@@ -97,11 +107,11 @@ impl Mappings {
                     start_ns,
                     start,
                     file_offset: offsets.value(row),
-                    module,
+                    file,
                 });
                 let (live, done) = spaces.entry(nullable(processes, row)).or_default();
                 let end = ends.value(row);
-                lay(live, done, Interval { start, end, from_ns: start_ns, until_ns: i64::MAX, id });
+                replace_range(live, done, Interval { start, end, from_ns: start_ns, until_ns: i64::MAX, id });
             }
         }
         for (process, (live, mut done)) in spaces {
@@ -126,15 +136,22 @@ impl Mappings {
         self.kernel.find(address, at_ns)
     }
 
-    /// The file a mapping is of.
+    /// The file of a mapping.
     #[must_use]
-    pub fn module(&self, mapping: &Mapping) -> &Module {
-        &self.modules[mapping.module as usize]
+    pub fn file(&self, mapping: &Mapping) -> Option<&MappedFile> {
+        self.files.get(mapping.file as usize)
+    }
+
+    /// Whether a mapping, by its index in [`rows`](Self::rows), is memory not backed by a file.
+    #[must_use]
+    pub fn is_anonymous(&self, mapping: u32) -> bool {
+        let file = self.rows.get(mapping as usize).and_then(|row| self.file(row));
+        file.is_some_and(MappedFile::is_anonymous)
     }
 }
 
-/// Lays a mapping over what was there: what it covers ends, the rest goes on.
-fn lay(live: &mut Live, done: &mut Vec<Interval>, new: Interval) {
+/// Adds a mapping: the parts of older ones that it covers end, their other parts continue.
+fn replace_range(live: &mut Live, done: &mut Vec<Interval>, new: Interval) {
     while let Some((&key, &old)) = live.range(..new.end).next_back() {
         if old.end <= new.start {
             break;
@@ -158,14 +175,14 @@ mod tests {
     use perfuse_tables::mappings;
 
     #[test]
-    fn a_mapping_laid_in_the_middle_splits_the_old_one() {
+    fn a_mapping_in_the_middle_splits_the_old_one() {
         let mut table = mappings::Builder::new();
         table.push(0, Some(0), Some(0), 100, 200, 0, "/a", None, true, 0, 0);
         table.push(1, Some(0), Some(10), 140, 160, 0, "/b", None, true, 0, 0);
         let all = Mappings::new(&[table.finish()]).unwrap();
         let path = |address, at| {
             let row = &all.rows[all.find(0, address, at)?.id as usize];
-            Some(all.module(row).path.as_str())
+            Some(all.file(row)?.path.as_str())
         };
         assert_eq!(path(150, 5), Some("/a"));
         assert_eq!(path(150, 10), Some("/b"));

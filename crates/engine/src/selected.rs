@@ -1,4 +1,14 @@
-//! Rows of any table that are selected: some of their columns, or how many there are of a kind.
+//! Selected rows of any table: some of their columns, or their number by kind.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::panic
+    )
+)]
 
 use std::ops::Range;
 
@@ -10,21 +20,21 @@ use rustc_hash::FxHashMap;
 
 use crate::calls::Selection;
 
-/// Which rows of a table are wanted.
+/// Condition on rows of a table.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct RowFilter {
     /// Threads and time.
     pub selection: Selection,
-    /// The column that time is looked up in; rows without one are not selected.
+    /// Column of the time; rows where it is null are not selected.
     pub time: &'static str,
-    /// The column of threads, likewise.
+    /// Column of the thread key, likewise.
     pub thread: &'static str,
-    /// Only rows with one of these words in column `kind`.
+    /// Values of column `kind` that are selected; all where `None`.
     pub kinds: Option<Vec<String>>,
 }
 
-impl Wanted {
-    /// The wanted rows of a batch, by the numbers of its columns.
+impl RowFilter {
+    /// The selected rows of a batch, of the columns with these indexes.
     ///
     /// # Errors
     /// [`ColumnError`]
@@ -48,7 +58,7 @@ impl Wanted {
         RecordBatch::try_new(batch.schema(), picked).map_err(unknown)
     }
 
-    /// How many rows of a batch are wanted.
+    /// Number of selected rows of a batch.
     ///
     /// # Errors
     /// [`ColumnError`]
@@ -56,7 +66,7 @@ impl Wanted {
         Ok(count(&self.runs(batch)?) as u64)
     }
 
-    /// Runs of wanted rows.
+    /// Ranges of consecutive selected rows.
     fn runs(&self, batch: &RecordBatch) -> Result<Vec<Range<usize>>, ColumnError> {
         let num_rows = batch.num_rows();
         let whole = 0..num_rows;
@@ -73,19 +83,21 @@ impl Wanted {
             let wanted = words.map(|word| word.is_some_and(|word| kinds.iter().any(|kind| kind == word)));
             (text, wanted.collect::<Vec<_>>())
         });
-        let is_wanted = |row: usize| {
+        let is_selected = |row: usize| {
             times
                 .as_ref()
                 .is_none_or(|(range, times)| nullable(times, row).is_some_and(|it| range.contains(&it)))
                 && threads
                     .is_none_or(|threads| nullable(threads, row).is_some_and(|it| self.selection.has(it)))
-                && kinds.as_ref().is_none_or(|(text, wanted)| text.key(row).is_some_and(|key| wanted[key]))
+                && kinds.as_ref().is_none_or(|(text, wanted)| {
+                    text.key(row).is_some_and(|key| wanted.get(key) == Some(&true))
+                })
         };
         let mut runs: Vec<Range<usize>> = Vec::new();
-        for row in whole.filter(|row| is_wanted(*row)) {
+        for row in whole.filter(|row| is_selected(*row)) {
             match runs.last_mut() {
-                Some(run) if run.end == row => run.end = row + 1,
-                _ => runs.push(row..row + 1),
+                Some(run) if run.end == row => run.end = row.wrapping_add(1),
+                _ => runs.push(row..row.wrapping_add(1)),
             }
         }
         Ok(runs)
@@ -96,32 +108,34 @@ fn count(runs: &[Range<usize>]) -> usize {
     runs.iter().map(ExactSizeIterator::len).sum()
 }
 
-/// How many wanted rows have the same `word` and the same `key`, in the order in which the first ones come.
+/// Number of selected rows by the values of two columns, a word and a key, in order of their first occurrence.
 ///
 /// # Errors
 /// [`ColumnError`]
-pub fn counts(
+pub fn count_by_word_and_key(
     batches: impl Iterator<Item = RecordBatch>,
-    wanted: &Wanted,
+    filter: &RowFilter,
     word: &'static str,
     key: &'static str,
 ) -> Result<Vec<(String, Option<u32>, u64)>, ColumnError> {
-    let mut places: FxHashMap<(String, Option<u32>), usize> = FxHashMap::default();
+    let mut indexes: FxHashMap<(String, Option<u32>), usize> = FxHashMap::default();
     let mut found: Vec<(String, Option<u32>, u64)> = Vec::new();
     for batch in batches {
         let (words, keys) = (text(&batch, word)?, numbers::<UInt32Type>(&batch, key)?);
-        // Of this batch, by the numbers of its words: few of these are new.
-        let mut known: FxHashMap<(Option<usize>, Option<u32>), usize> = FxHashMap::default();
-        for row in wanted.runs(&batch)?.into_iter().flatten() {
+        // Indexes into `found` by dictionary key of this batch, which saves hashing words.
+        let mut by_key: FxHashMap<(Option<usize>, Option<u32>), usize> = FxHashMap::default();
+        for row in filter.runs(&batch)?.into_iter().flatten() {
             let key = nullable(keys, row);
-            let place = *known.entry((words.key(row), key)).or_insert_with(|| {
+            let index = *by_key.entry((words.key(row), key)).or_insert_with(|| {
                 let word = words.get(row).unwrap_or_default().to_owned();
-                *places.entry((word.clone(), key)).or_insert_with(|| {
+                *indexes.entry((word.clone(), key)).or_insert_with(|| {
                     found.push((word, key, 0));
-                    found.len() - 1
+                    found.len().wrapping_sub(1)
                 })
             });
-            found[place].2 += 1;
+            if let Some((.., count)) = found.get_mut(index) {
+                *count = count.wrapping_add(1);
+            }
         }
     }
     Ok(found)
@@ -148,9 +162,9 @@ mod tests {
         table.finish()
     }
 
-    fn wanted(threads: Option<Vec<u32>>, time_ns: Option<Range<i64>>, kinds: &[&str]) -> Wanted {
+    fn filter(threads: Option<Vec<u32>>, time_ns: Option<Range<i64>>, kinds: &[&str]) -> RowFilter {
         let kinds = Some(kinds).filter(|all| !all.is_empty());
-        Wanted {
+        RowFilter {
             selection: Selection { threads, time_ns },
             time: "ts_ns",
             thread: "thread_id",
@@ -160,24 +174,26 @@ mod tests {
 
     #[test]
     fn rows_are_taken_by_thread_time_and_kind() {
-        let objects = |wanted: Wanted| {
-            let taken = wanted.take(&table(), &[3]).unwrap();
-            assert_eq!(wanted.count(&table()), Ok(taken.num_rows() as u64));
+        let objects = |filter: RowFilter| {
+            let taken = filter.take(&table(), &[3]).unwrap();
+            assert_eq!(filter.count(&table()), Ok(taken.num_rows() as u64));
             let column: &UInt64Array = taken.column(0).as_any().downcast_ref().unwrap();
             column.values().iter().map(|object| object / 8).collect::<Vec<_>>()
         };
-        assert_eq!(objects(wanted(None, None, &[])), [1, 2, 3, 4, 5]);
-        assert_eq!(objects(wanted(Some(vec![7]), None, &[])), [1, 2, 4, 5]);
-        assert_eq!(objects(wanted(Some(vec![7]), Some(2..5), &[])), [2, 4]);
-        assert_eq!(objects(wanted(None, None, &["finally", "none"])), [2, 3, 5]);
-        assert_eq!(objects(wanted(None, Some(9..10), &[])), [0u64; 0]);
+        assert_eq!(objects(filter(None, None, &[])), [1, 2, 3, 4, 5]);
+        assert_eq!(objects(filter(Some(vec![7]), None, &[])), [1, 2, 4, 5]);
+        assert_eq!(objects(filter(Some(vec![7]), Some(2..5), &[])), [2, 4]);
+        assert_eq!(objects(filter(None, None, &["finally", "none"])), [2, 3, 5]);
+        assert_eq!(objects(filter(None, Some(9..10), &[])), [0u64; 0]);
     }
 
     #[test]
     fn rows_are_counted_by_word_and_key() {
         let both = [table(), table()].into_iter();
-        let told = counts(both, &wanted(None, None, &["finally", "catch"]), "kind", "function_id").unwrap();
+        let counted =
+            count_by_word_and_key(both, &filter(None, None, &["finally", "catch"]), "kind", "function_id")
+                .unwrap();
         let row = |kind: &str, key, count| (kind.to_owned(), key, count);
-        assert_eq!(told, [row("finally", Some(3), 4), row("catch", Some(3), 2), row("finally", None, 2)]);
+        assert_eq!(counted, [row("finally", Some(3), 4), row("catch", Some(3), 2), row("finally", None, 2)]);
     }
 }

@@ -1,40 +1,51 @@
-//! Which of many ranges covered an address at a time.
+//! Look-up of the range that covers an address at a time.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::panic
+    )
+)]
 
-/// A half-open range of addresses that held for a half-open range of times.
+/// A half-open range of addresses that is valid in a half-open range of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
     /// First address.
     pub start: u64,
     /// First address after it.
     pub end: u64,
-    /// Since when.
+    /// Start of its validity.
     pub from_ns: i64,
-    /// Until when; `i64::MAX` for ever.
+    /// End of its validity; `i64::MAX` for none.
     pub until_ns: i64,
-    /// What it is.
+    /// Its identifier.
     pub id: u32,
 }
 
-/// Ranges of one process, ready for look-ups: at most one holds an address at a time.
+/// Ranges of one process; at most one is valid for an address at a time.
 ///
-/// Ranges that start at one address stand together, by time, so a code cache that is used over and over costs a binary
-/// search and not a walk.
+/// Ranges that start at one address are grouped and sorted by time, so that reused addresses of a code cache cost a binary
+/// search rather than a linear one.
 #[derive(Clone, Debug, Default)]
 pub struct TimedSpace {
     intervals: Vec<Interval>,
     groups: Vec<Group>,
 }
 
+/// Ranges that start at one address.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     start: u64,
-    /// Largest end of this and all groups before it.
+    /// Largest end of this group and all preceding ones.
     reach: u64,
     first: u32,
 }
 
 impl TimedSpace {
-    /// Takes ranges in any order.
+    /// Takes ranges in any order; empty ones are dropped.
     #[must_use]
     pub fn new(mut intervals: Vec<Interval>) -> Self {
         intervals.retain(|i| i.end > i.start && i.until_ns > i.from_ns);
@@ -52,19 +63,19 @@ impl TimedSpace {
         Self { intervals, groups }
     }
 
-    /// The range that holds an address at a time.
+    /// The range that is valid for an address at a time.
     #[must_use]
     #[inline]
     pub fn find(&self, address: u64, at_ns: i64) -> Option<&Interval> {
         self.candidates(address, |group| {
             let held = group.partition_point(|i| i.from_ns <= at_ns).checked_sub(1)?;
-            group[..=held].iter().rev().find(|i| address < i.end && at_ns < i.until_ns)
+            group.get(..=held)?.iter().rev().find(|i| address < i.end && at_ns < i.until_ns)
         })
     }
 
-    /// Whether any range ever holds an address.
+    /// Whether any range contains an address, at any time.
     #[must_use]
-    pub fn ever(&self, address: u64) -> bool {
+    pub fn ever_contains(&self, address: u64) -> bool {
         self.candidates(address, |group| group.iter().any(|i| address < i.end).then_some(())).is_some()
     }
 
@@ -74,6 +85,7 @@ impl TimedSpace {
         &self.intervals
     }
 
+    /// First result of `pick` over the groups that may contain an address, nearest start first.
     fn candidates<'a, T>(
         &'a self,
         address: u64,
@@ -81,12 +93,13 @@ impl TimedSpace {
     ) -> Option<T> {
         let after = self.groups.partition_point(|group| group.start <= address);
         for at in (0..after).rev() {
-            let group = self.groups[at];
+            let group = self.groups.get(at)?;
             if group.reach <= address {
                 return None;
             }
-            let end = self.groups.get(at + 1).map_or(self.intervals.len(), |next| next.first as usize);
-            if let Some(found) = pick(&self.intervals[group.first as usize..end]) {
+            let next = self.groups.get(at.wrapping_add(1));
+            let end = next.map_or(self.intervals.len(), |next| next.first as usize);
+            if let Some(found) = self.intervals.get(group.first as usize..end).and_then(&mut pick) {
                 return Some(found);
             }
         }
@@ -103,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_used_again_belongs_to_whoever_held_it_then() {
+    fn a_reused_address_belongs_to_the_range_valid_at_the_time() {
         let space = TimedSpace::new(vec![
             interval(100, 200, 0, 10, 0),
             interval(100, 150, 10, 20, 1),

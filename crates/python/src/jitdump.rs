@@ -12,10 +12,11 @@ use perfuse_formats::jitdump::inline::{DeclaredFunction, InlineCall, InlineTree,
 use perfuse_formats::jitdump::layout;
 use perfuse_formats::jitdump::records::{DebugInfoEntry, UnwindOrder};
 use perfuse_formats::jitdump::writer::{Header, InlineDialect, Writer};
-use perfuse_wire::Endian;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+
+use crate::recording::parse_endian;
 
 /// `(address or offset, path, line, column)`.
 type LineRow = (u64, String, u32, u32);
@@ -39,13 +40,7 @@ pub struct JitdumpEncoder {
 impl JitdumpEncoder {
     #[new]
     fn new(endian: &str) -> PyResult<Self> {
-        let endian = match endian {
-            "little" => Endian::Little,
-            "big" => Endian::Big,
-            other => {
-                return Err(PyValueError::new_err(format!("endian is 'little' or 'big', not {other:?}")));
-            }
-        };
+        let endian = parse_endian(endian)?;
         Ok(Self { writer: Mutex::new(Writer::resume(Vec::new(), endian)) })
     }
 

@@ -1,39 +1,33 @@
-//! The only crate that names pyo3: it hands the core to Python.
+//! Python bindings of the core; the only crate that names pyo3.
 //!
-//! Volume leaves as Arrow through PyCapsules, inspection as plain values; work runs with the GIL released.
+//! Tables are passed as Arrow streams through PyCapsules, single values as plain Python objects; work runs with the GIL
+//! released.
 
-mod allocated;
+mod allocations;
 mod arrow;
 mod calls;
-mod early;
 mod errors;
 mod findings;
-mod fusion;
 mod heap;
 mod images;
 mod jitdump;
-mod joining;
 mod mono_logs;
-mod naming;
 mod output;
+mod profile;
 mod profile_output;
-mod read_ahead;
 mod recording;
 mod registry;
-mod selected;
+mod selected_rows;
 mod sframe;
-mod sframe_unwind;
-mod sleds;
 mod stacks;
 mod trace_output;
-mod unwinding;
-mod waiting;
 mod xray_logs;
+mod xray_map;
 
 use pyo3::prelude::*;
 
-/// Record batches are made in one thread and dropped in another: the system's allocator gives their pages back each time, and
-/// half of a decode's time is spent on getting them again.
+/// Record batches are made in one thread and dropped in another. The system's allocator returns their pages each time, and
+/// half of the time of a decode would be spent on getting them again.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -41,18 +35,16 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     errors::register(module)?;
-    allocated::register(module)?;
+    allocations::register(module)?;
     arrow::register(module)?;
     recording::register(module)?;
-    early::register(module)?;
     jitdump::register(module)?;
     findings::register(module)?;
-    fusion::register(module)?;
+    profile::register(module)?;
     images::register(module)?;
-    selected::register(module)?;
+    selected_rows::register(module)?;
     sframe::register(module)?;
-    sframe_unwind::register(module)?;
-    sleds::register(module)?;
+    xray_map::register(module)?;
     stacks::register(module)?;
     xray_logs::register(module)?;
     mono_logs::register(module)?;

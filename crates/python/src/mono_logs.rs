@@ -3,20 +3,17 @@
 use std::io::{BufWriter, Write};
 use std::sync::{Mutex, MutexGuard};
 
-use arrow_schema::ArrowError;
 use perfuse_formats::mono::MonoLog;
-use perfuse_formats::mono::consts::{EventByte, HEADER_ID, NEWEST};
+use perfuse_formats::mono::consts::{EventByte, NEWEST};
 use perfuse_formats::mono::convert::{
     ConvertSummary, LogConvertError, LogSelection, Options, ThreadChoice, UnsupportedItem, convert,
 };
 use perfuse_formats::mono::dialect::LogDialect;
 use perfuse_formats::mono::header::Header;
-use perfuse_formats::mono::layout::FileHeader;
 use perfuse_formats::mono::named_fields::{self, FieldValue, NamedField};
 
 use perfuse_formats::mono::writer::{RowStacks, WriteError, Writer, events_from_rows};
 use perfuse_formats::{Rate, Recording};
-use perfuse_tables::access::ColumnError;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -25,7 +22,6 @@ use crate::arrow::{batches, reader};
 use crate::errors::{export_error, table_error};
 use crate::output::Target;
 use crate::recording::PyRecording;
-use crate::xray_logs::ticks;
 
 /// `(number of buffers, number of events, omitted events by kind, unsupported items by code)`.
 type WrittenFacts = (u64, u64, Vec<(String, u64)>, Vec<(&'static str, u64)>);
@@ -79,7 +75,7 @@ fn convert_mono(
         (clock, starts.min().unwrap_or(0))
     });
     let zero = if wanted.is_relative { zero } else { 0 };
-    let time = |ns: i64| ticks(ns.saturating_add(zero), &clock);
+    let time = |ns: i64| clock.ticks(ns.saturating_add(zero));
     let threads = wanted.threads.map(|all| {
         let choice = |name| match name {
             ThreadName::Id(id) => ThreadChoice::Id(id),
@@ -151,25 +147,8 @@ impl HeaderFields {
         }
         let mut dialect = LogDialect::released(self.version, self.pointer_bytes);
         (dialect.major, dialect.minor) = self.profiler.unwrap_or((dialect.major, dialect.minor));
-        let with_nul = |text: String| [text.into_bytes(), vec![0]].concat();
-        Ok(Header {
-            fixed: FileHeader {
-                id: HEADER_ID,
-                major: dialect.major,
-                minor: dialect.minor,
-                format: dialect.version,
-                ptrsize: dialect.pointer_bytes,
-                startup_time: self.startup_ms,
-            },
-            startup_ns: self.startup_ns,
-            timer_overhead: self.timer_overhead_ns,
-            flags: 0,
-            pid: self.pid,
-            port: self.port,
-            sysid: 0,
-            texts: (dialect.major >= 1).then(|| self.texts.map(with_nul)),
-            size: 0,
-        })
+        let (startup, process) = ((self.startup_ms, self.startup_ns), (self.pid, self.port));
+        Ok(Header::of_dialect(&dialect, startup, self.timer_overhead_ns, process, self.texts))
     }
 }
 
@@ -222,14 +201,14 @@ impl MonoLogWriter {
     fn rows(&self, py: Python<'_>, events: &Bound<'_, PyAny>, out: Target) -> PyResult<u64> {
         let (events, mut out) = (reader(events)?, out.open()?);
         let written = py.detach(|| -> Result<u64, RowsError> {
-            let known = self.stacks.lock().map_err(|error| RowsError(error.to_string()))?;
+            let known = self.stacks.lock().map_err(|error| error.to_string())?;
             let mut num_events = 0;
             for batch in events {
                 // Not locked while the next batch is computed: DuckDB may need Python for it.
                 let batch = batch?;
-                let mut writer = self.writer.lock().map_err(|error| RowsError(error.to_string()))?;
+                let mut writer = self.writer.lock().map_err(|error| error.to_string())?;
                 events_from_rows(&batch, &known, |thread, event| {
-                    writer.event(thread, event).map_err(|error| RowsError(error.to_string()))
+                    writer.event(thread, event).map_err(|error| RowsError::from(error.to_string()))
                 })?;
                 num_events += batch.num_rows() as u64;
                 let bytes = std::mem::take(writer.get_mut());
@@ -253,32 +232,8 @@ impl MonoLogWriter {
     }
 }
 
-/// Why rows cannot be written.
-struct RowsError(String);
-
-impl std::fmt::Display for RowsError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl From<ColumnError> for RowsError {
-    fn from(error: ColumnError) -> Self {
-        Self(error.to_string())
-    }
-}
-
-impl From<ArrowError> for RowsError {
-    fn from(error: ArrowError) -> Self {
-        Self(error.to_string())
-    }
-}
-
-impl From<std::io::Error> for RowsError {
-    fn from(error: std::io::Error) -> Self {
-        Self(error.to_string())
-    }
-}
+/// Why rows are not written.
+type RowsError = Box<dyn std::error::Error + Send + Sync>;
 
 impl MonoLogWriter {
     fn lock(&self) -> PyResult<MutexGuard<'_, Writer<Vec<u8>>>> {

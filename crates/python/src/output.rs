@@ -1,15 +1,17 @@
-//! Where exporters of the core write to.
+//! Files and Python objects that exporters of the core write to, and what Python gets meanwhile: signals and progress.
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::RawFd;
+use std::os::fd::{BorrowedFd, RawFd};
+use std::time::{Duration, Instant};
 
+use perfuse_writers::Error;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::images::duplicate;
+use crate::errors::table_error;
 
-/// Where bytes go: a file by its descriptor, or a Python object that has `write`.
+/// An output as Python gives it: a file by its descriptor, or an object that has `write`.
 #[derive(FromPyObject)]
 pub enum Target {
     Descriptor(RawFd),
@@ -17,7 +19,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// Opens it, to be written to from any thread.
+    /// Opens it for writing from any thread.
     pub fn open(self) -> io::Result<Output> {
         Ok(match self {
             Self::Descriptor(descriptor) => Output::File(duplicate(descriptor)?),
@@ -38,7 +40,7 @@ impl Write for Output {
             Self::File(file) => file.write(bytes),
             Self::Object(object) => Python::attach(|py| {
                 let written = object.call_method1(py, "write", (PyBytes::new(py, bytes),))?;
-                // Buffered objects take everything, and some do not say so.
+                // Buffered objects take everything, and some return None.
                 Ok(written.extract(py).unwrap_or(bytes.len()).min(bytes.len()))
             }),
         }
@@ -46,5 +48,64 @@ impl Write for Output {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// The open file of a descriptor that Python owns.
+pub fn duplicate(descriptor: RawFd) -> io::Result<File> {
+    if descriptor < 0 {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: the caller keeps the file open during the call, and the returned file is a duplicate.
+    let file = unsafe { BorrowedFd::borrow_raw(descriptor) };
+    Ok(file.try_clone_to_owned()?.into())
+}
+
+/// Longest time between two checks for signals.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// A Python thread that waits for the core: its signals are handled, and its progress callback is called.
+pub struct WaitingPython {
+    progress: Option<Py<PyAny>>,
+    /// Number of all events, where known.
+    num_events: Option<u64>,
+    last_check: Instant,
+    raised: Option<PyErr>,
+}
+
+impl WaitingPython {
+    /// At the start of the work.
+    pub fn new(progress: Option<Py<PyAny>>, num_events: Option<u64>) -> Self {
+        Self { progress, num_events, last_check: Instant::now(), raised: None }
+    }
+
+    /// Whether to continue, after so many rows.
+    pub fn go_on(&mut self, num_done: u64) -> bool {
+        if self.last_check.elapsed() < SIGNAL_INTERVAL {
+            return true;
+        }
+        self.last_check = Instant::now();
+        let Self { progress, num_events, raised, .. } = self;
+        *raised = Python::attach(|py| {
+            py.check_signals()?;
+            if let Some(progress) = progress {
+                let share = num_events.map_or(0.0, |all| num_done as f64 / all.max(1) as f64);
+                let what = if num_events.is_some() { "writing" } else { "looking over" };
+                progress.call1(py, (what, share.min(1.0)))?;
+            }
+            Ok(())
+        })
+        .err();
+        raised.is_none()
+    }
+
+    /// The result of the work, or the exception that Python raised meanwhile.
+    pub fn settle<T>(self, result: Result<T, Error>) -> PyResult<T> {
+        match (self.raised, result) {
+            (Some(raised), _) => Err(raised),
+            (None, Ok(value)) => Ok(value),
+            (None, Err(Error::Io(error))) => Err(error.into()),
+            (None, Err(error)) => Err(table_error(error)),
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Samples written for viewers that want them as Protocol Buffers.
+//! Samples written in formats of Protocol Buffers.
 
 use arrow_array::RecordBatch;
 use perfuse_writers::stacks::Stacks;
@@ -6,14 +6,13 @@ use perfuse_writers::{Error, Tracks, perfetto, pprof};
 use pyo3::prelude::*;
 
 use crate::arrow::batches;
-use crate::output::Target;
-use crate::waiting::Waiting;
+use crate::output::{Target, WaitingPython};
 
-/// Writes rows of samples as Perfetto's packets. `threads` are those that have some, `clock` is a number of
+/// Writes rows of samples as Perfetto's packets. `threads` are the rows of threads that have samples, `clock` is a number of
 /// Perfetto's `BuiltinClock`.
 #[pyfunction]
 #[pyo3(signature = (out, *, samples, stacks, frames, threads, clock=None, progress=None))]
-#[allow(clippy::too_many_arguments, reason = "one argument a table or option")]
+#[allow(clippy::too_many_arguments, reason = "one argument per table or option")]
 fn write_perf_samples(
     py: Python<'_>,
     out: Target,
@@ -27,7 +26,7 @@ fn write_perf_samples(
     let (rows, frames, stacks) = (batches(samples)?, batches(frames)?, batches(stacks)?);
     let threads = batches(threads)?;
     let out = out.open()?;
-    let mut waiting = Waiting::new(progress, Some(num_rows(&rows)));
+    let mut waiting = WaitingPython::new(progress, Some(num_rows(&rows)));
     let written = py.detach(|| {
         let stacks = Stacks::of(&frames, &stacks)?;
         let tracks = Tracks::of_rows(&threads)?;
@@ -40,10 +39,10 @@ fn write_perf_samples(
 /// `(name, unit, counted, period)`; see [`pprof::SampleEvent`].
 type Event = (String, String, bool, Option<i64>);
 
-/// Writes sums of samples as pprof's `profile.proto`, not packed.
+/// Writes sums of samples as pprof's `profile.proto`, uncompressed.
 #[pyfunction]
 #[pyo3(signature = (out, *, samples, stacks, frames, events, title, duration_ns, progress=None))]
-#[allow(clippy::too_many_arguments, reason = "one argument a table or option")]
+#[allow(clippy::too_many_arguments, reason = "one argument per table or option")]
 fn write_pprof(
     py: Python<'_>,
     out: Target,
@@ -59,7 +58,7 @@ fn write_pprof(
     let event = |(name, unit, counted, period)| pprof::SampleEvent { name, unit, counted, period };
     let events: Vec<_> = events.into_iter().map(event).collect();
     let out = out.open()?;
-    let mut waiting = Waiting::new(progress, Some(num_rows(&rows)));
+    let mut waiting = WaitingPython::new(progress, Some(num_rows(&rows)));
     let written = py.detach(|| -> Result<(), Error> {
         let stacks = Stacks::of(&frames, &stacks)?;
         let profile = pprof::Profile { rows: &rows, stacks: &stacks, events: &events, title, duration_ns };

@@ -5,13 +5,15 @@ use std::fs::File;
 use std::sync::{Arc, Mutex};
 
 use perfuse_formats::{Placement, Position, Rate, Recording, Source, TableRequest, registry};
+use perfuse_profile::sframe::cross_check_recording;
+use perfuse_profile::{begin_opening, prefetch_summary, take_opened};
 use perfuse_tables::Choices;
-use perfuse_wire::{Diagnostic, Diagnostics, RecordView, Value};
+use perfuse_wire::{Diagnostic, Diagnostics, Endian, RecordView, Value};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::arrow::ArrowStream;
-use crate::early;
 use crate::errors::{io_error, unreadable};
 
 /// An open file of any format.
@@ -25,7 +27,7 @@ impl PyRecording {
     /// Opens a file; its content decides the format.
     #[staticmethod]
     fn open(py: Python<'_>, path: &str) -> PyResult<Self> {
-        if let Some(inner) = py.detach(|| early::take(path)) {
+        if let Some(inner) = py.detach(|| take_opened(path)) {
             return Ok(Self { inner });
         }
         let source = py.detach(|| registry::read(path)).map_err(|error| io_error(py, path, &error))?;
@@ -63,7 +65,7 @@ impl PyRecording {
 
     /// Starts the pass over the record headers in the background.
     fn read_ahead(&self) {
-        early::read_ahead(&self.inner);
+        prefetch_summary(&self.inner);
     }
 
     /// The clock of its time stamps, as `perfuse.alignment.Alignment` has it: the counter's rate is what the recording shows,
@@ -136,7 +138,7 @@ impl PyRecording {
             match whole {
                 true => {
                     self.inner.check(&mut sink);
-                    crate::sframe::check(&*self.inner, &mut sink);
+                    cross_check_recording(&*self.inner, &mut sink);
                 }
                 false => self.inner.findings(&mut sink),
             }
@@ -269,7 +271,23 @@ fn hex_class(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     Ok(class.bind(py).clone())
 }
 
+/// The byte order of that name.
+pub fn parse_endian(name: &str) -> PyResult<Endian> {
+    match name {
+        "little" => Ok(Endian::Little),
+        "big" => Ok(Endian::Big),
+        other => Err(PyValueError::new_err(format!("endian is 'little' or 'big', not {other:?}"))),
+    }
+}
+
+/// Starts to open and read a file; `Recording.open` of the same path waits for it.
+#[pyfunction]
+fn read_early(path: String) {
+    begin_opening(path);
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(read_early, module)?)?;
     module.add_class::<PyRecording>()?;
     module.add_class::<RecordIterator>()
 }

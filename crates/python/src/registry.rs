@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use perfuse_formats::Sniff;
 use perfuse_formats::registry::{self, FORMATS};
-use perfuse_tables::{Alignment, Choices, ColumnSpec, TABLES};
+use perfuse_tables::{Alignment, Choices, TABLES};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -85,29 +85,12 @@ fn tables(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
             row.set_item("name", table.name)?;
             row.set_item("doc", table.doc.trim())?;
             let columns = table.columns.iter().map(|column| {
-                (column.name, (column.data_type)().to_string(), column.nullable, meaning(column))
+                (column.name, (column.data_type)().to_string(), column.nullable, column.meaning())
             });
             row.set_item("columns", columns.collect::<Vec<_>>())?;
             Ok(row)
         })
         .collect()
-}
-
-/// The documentation of a column; one that ends in a colon is continued by the words the column has.
-fn meaning(column: &ColumnSpec) -> String {
-    let doc = column.doc.trim();
-    if !doc.ends_with(':') {
-        return doc.to_owned();
-    }
-    let words = (column.words)();
-    let phrases = words.iter().map(|(word, meaning)| format!("`{word}` ({})", phrase(meaning)));
-    format!("{doc} {}.", phrases.collect::<Vec<_>>().join(", "))
-}
-
-/// A sentence as a phrase inside another sentence.
-fn phrase(sentence: &str) -> String {
-    let mut letters = sentence.trim_end_matches('.').chars();
-    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
 
 /// Every value of column `clocks.alignment`, with its meaning.

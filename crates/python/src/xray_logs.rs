@@ -1,4 +1,4 @@
-//! Writes XRay logs: from logs, from tables, from what a program tells.
+//! Writes XRay logs: from logs, from tables, from single events.
 
 use std::collections::HashSet;
 use std::io::BufWriter;
@@ -7,23 +7,22 @@ use std::sync::{Mutex, MutexGuard};
 
 use perfuse_formats::xray::XRay;
 use perfuse_formats::xray::consts::{Action, FUNCTION_ID_BITS};
-use perfuse_formats::xray::convert::{
-    ConvertError, FunctionNumbers, Options, Selection, TablesError, convert, to_yaml, write_tables,
-};
+use perfuse_formats::xray::convert::{ConvertError, Options, Selection, TablesError, convert, to_yaml};
 use perfuse_formats::xray::header::Mode;
 use perfuse_formats::xray::writer::{
     BUFFER_BYTES, FinishLog, LogSink, LogSpec, LogWriter, ThreadEvent, TscStamp, WriteError, WriteSummary,
 };
 use perfuse_formats::{ClockMap, Rate, Recording};
+use perfuse_profile::call_log::write_call_log;
 use perfuse_wire::Endian;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors::{export_error, table_error};
-use crate::fusion::Fusion;
-use crate::images::duplicate;
-use crate::recording::PyRecording;
+use crate::output::duplicate;
+use crate::profile::Profile;
+use crate::recording::{PyRecording, parse_endian};
 
 /// Nanoseconds in a second: the rate of a log made of tables.
 const NANOSECONDS: u64 = 1_000_000_000;
@@ -44,23 +43,15 @@ fn mode(name: &str) -> PyResult<Mode> {
     }
 }
 
-fn endian(name: &str) -> PyResult<Endian> {
-    match name {
-        "little" => Ok(Endian::Little),
-        "big" => Ok(Endian::Big),
-        other => Err(PyValueError::new_err(format!("endian is 'little' or 'big', not {other:?}"))),
-    }
-}
-
 /// The latest version of a mode.
 fn latest(mode: Mode) -> u16 {
     if mode == Mode::Basic { 3 } else { 5 }
 }
 
-/// What a caller wants of the log; what is not given stays as it is.
+/// Options of the written log; those not given are as in the input.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct Wanted {
+struct LogOptions {
     mode: Option<String>,
     version: Option<u16>,
     endian: Option<String>,
@@ -72,7 +63,7 @@ struct Wanted {
     functions: Option<HashSet<i64>>,
 }
 
-impl Wanted {
+impl LogOptions {
     /// Over what a log is, whose first event is at `zero` nanoseconds.
     fn options(&self, mut options: Options, clock: &ClockMap, zero: i64) -> PyResult<Options> {
         if let Some(name) = &self.mode {
@@ -84,27 +75,19 @@ impl Wanted {
         }
         options.version = self.version.unwrap_or(options.version);
         if let Some(name) = &self.endian {
-            options.endian = endian(name)?;
+            options.endian = parse_endian(name)?;
         }
         options.hz = self.hz;
         options.selection = Selection {
             ticks: self.between_ns.map(|(start, end)| {
                 let zero = if self.is_relative { zero } else { 0 };
-                ticks(start.saturating_add(zero), clock)..ticks(end.saturating_add(zero), clock)
+                clock.ticks(start.saturating_add(zero))..clock.ticks(end.saturating_add(zero))
             }),
             tids: self.tids.clone(),
             functions: self.functions.as_ref().map(|ids| ids.iter().map(|&id| id as u32).collect()),
         };
         Ok(options)
     }
-}
-
-/// The counter at a time: the first tick that is not before it.
-pub fn ticks(ns: i64, clock: &ClockMap) -> u64 {
-    let away = i128::from(ns) - i128::from(clock.offset_ns);
-    let numerator = i128::from(clock.numerator.max(1));
-    let ticks = (away * i128::from(clock.denominator) + numerator - 1).div_euclid(numerator);
-    u64::try_from(ticks.max(0)).unwrap_or(u64::MAX)
 }
 
 /// Writes one log of logs of a run to a file, given as its descriptor; as llvm-xray's YAML, if wanted.
@@ -114,7 +97,7 @@ fn convert_xray(
     py: Python<'_>,
     recordings: Vec<PyRef<'_, PyRecording>>,
     out: RawFd,
-    wanted: Wanted,
+    wanted: LogOptions,
     yaml: bool,
 ) -> PyResult<WrittenFacts> {
     let logs: Option<Vec<&XRay>> =
@@ -138,13 +121,14 @@ fn convert_xray(
     }
 }
 
-/// Writes the calls of a fusion as a log, a tick a nanosecond; also how many functions and threads have new numbers.
+/// Writes the calls of a profile as a log with one tick per nanosecond; also returns how many functions and threads have new
+/// numbers.
 #[pyfunction]
 fn write_xray(
     py: Python<'_>,
-    fusion: &Fusion,
+    profile: &Profile,
     out: RawFd,
-    wanted: Wanted,
+    wanted: LogOptions,
     is_monotonic: bool,
 ) -> PyResult<(WrittenFacts, u64, u64)> {
     let like = Options {
@@ -163,26 +147,10 @@ fn write_xray(
         tsc_flags: (true, true),
         buffer_size: BUFFER_BYTES,
     };
-    let written = py.detach(|| -> Result<_, TablesError> {
-        let out = BufWriter::with_capacity(1 << 20, duplicate(out).map_err(WriteError::from)?);
-        let mut writer = LogWriter::new(out, spec, is_monotonic)?;
-        let bits = if mode == Mode::Basic { 32 } else { FUNCTION_ID_BITS };
-        let numbers = FunctionNumbers::new(fusion.stream("functions", false), bits)?;
-        let mut num_new = 0;
-        let owner = |thread: u32| {
-            let (pid, tid) = fusion.owner(thread);
-            if tid != 0 {
-                return (pid, tid);
-            }
-            num_new += 1;
-            (pid, i32::MAX.wrapping_sub_unsigned(thread))
-        };
-        let (calls, instants) = (fusion.stream("call_events", false), fusion.stream("instants", true));
-        write_tables(calls, instants, &numbers, owner, &selection, &mut writer)?;
-        Ok((writer.finish()?, numbers.num_new, num_new))
-    });
+    let out = BufWriter::with_capacity(1 << 20, duplicate(out)?);
+    let written = py.detach(|| write_call_log(&profile.inner, spec, &selection, is_monotonic, out));
     match written {
-        Ok((written, functions, threads)) => Ok((facts(&written), functions, threads)),
+        Ok(log) => Ok((facts(&log.written), log.num_renumbered_functions, log.num_renumbered_threads)),
         Err(TablesError::Write(error)) => Err(refused(error)),
         Err(TablesError::Column(error)) => Err(table_error(error)),
     }
@@ -204,7 +172,7 @@ impl XRayLogWriter {
         let spec = LogSpec {
             mode,
             version,
-            endian: endian(endian_name)?,
+            endian: parse_endian(endian_name)?,
             cycle_frequency: hz,
             tsc_flags: (true, true),
             buffer_size: BUFFER_BYTES,

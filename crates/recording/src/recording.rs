@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
-use perfuse_tables::{Alignment, CallRows, Identities, Offsets};
+use perfuse_tables::{Alignment, CallRows, CodeUnwinding, FrameRecovery, Identities, Offsets, UserStack};
 use perfuse_wire::{Diagnostic, Diagnostics, Endian, RecordView, Rule, Value};
 
 use crate::{AllocationSum, Format, SamplingFacts, ShotSum, Source};
@@ -63,6 +63,16 @@ impl ClockMap {
             i64::try_from(ns).unwrap_or(i64::MAX)
         };
         scaled.saturating_add(self.offset_ns)
+    }
+
+    /// The first time stamp that is not before a time on the profile's clock; the inverse of [`ns`](Self::ns).
+    #[must_use]
+    pub fn ticks(&self, ns: i64) -> u64 {
+        let since_zero = i128::from(ns).saturating_sub(i128::from(self.offset_ns));
+        let numerator = i128::from(self.numerator.max(1));
+        let scaled = since_zero.saturating_mul(i128::from(self.denominator));
+        let ticks = scaled.saturating_add(numerator).saturating_sub(1).checked_div_euclid(numerator);
+        u64::try_from(ticks.unwrap_or(0).max(0)).unwrap_or(u64::MAX)
     }
 
     /// A conversion without a division per time stamp, for time stamps around `base`. It is monotonic.
@@ -163,6 +173,13 @@ pub struct Clock {
 }
 
 impl Clock {
+    /// All values of [`kind`](Self::kind).
+    pub const KINDS: &[&str] =
+        &["monotonic", "tsc", "realtime", "perf", "unknown", "monotonic_raw", "boottime", "tai"];
+
+    /// All values of [`hz_source`](Self::hz_source).
+    pub const HZ_SOURCES: &[&str] = &["defined", "header", "estimated", "given", "unknown"];
+
     /// A clock of that kind that counts nanoseconds.
     #[must_use]
     pub fn nanoseconds(kind: &'static str) -> Self {
@@ -360,6 +377,27 @@ pub trait Recording: Send + Sync {
 
     /// Sums over heap snapshots, where they are known without decoding their tables; one per snapshot and type.
     fn shot_sums(&self, _placement: &Placement) -> Option<Vec<ShotSum>> {
+        None
+    }
+
+    /// Number of samples that have a copy of their user stack.
+    fn num_user_stacks(&self) -> u64 {
+        0
+    }
+
+    /// Copy of a user stack, by its number in column `callchains.user_stack`. `registers` receives DWARF register numbers
+    /// and values in turn, the program counter last. `None` where there is no such copy.
+    fn user_stack(&self, _number: u64, _registers: &mut Vec<u64>) -> Option<UserStack<'_>> {
+        None
+    }
+
+    /// Unwinding information recorded for a code object, by its number within the recording (its key less the first one).
+    fn code_unwinding(&self, _code_object: u32) -> Option<CodeUnwinding<'_>> {
+        None
+    }
+
+    /// Rule for leaving the function at an address, of a file that contains unwinding rows.
+    fn recovery(&self, _address: u64) -> Option<FrameRecovery> {
         None
     }
 

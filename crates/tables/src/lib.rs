@@ -26,7 +26,7 @@ pub use family::{
 };
 pub use identities::{Identities, Offsets};
 pub use schema::{ColumnSpec, TableSpec};
-pub use unwinding::{Base, Expression, Recover, Recovery};
+pub use unwinding::{Base, CodeUnwinding, Expression, FrameRecovery, Recover, Recovery, UserStack};
 
 /// Every common table, in the order of the documentation.
 pub static TABLES: &[&TableSpec] = &[

@@ -19,6 +19,26 @@ pub struct ColumnSpec {
     pub words: fn() -> Vec<(&'static str, &'static str)>,
 }
 
+impl ColumnSpec {
+    /// The documentation of the column; one that ends in a colon is continued by the words of the column.
+    #[must_use]
+    pub fn meaning(&self) -> String {
+        let doc = self.doc.trim();
+        if !doc.ends_with(':') {
+            return doc.to_owned();
+        }
+        let words = (self.words)();
+        let phrases = words.iter().map(|(word, meaning)| format!("`{word}` ({})", phrase(meaning)));
+        format!("{doc} {}.", phrases.collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// A sentence as a phrase inside another sentence.
+fn phrase(sentence: &str) -> String {
+    let mut letters = sentence.trim_end_matches('.').chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+}
+
 /// A common table.
 #[derive(Debug)]
 pub struct TableSpec {

@@ -93,3 +93,36 @@ pub enum Recovery {
         ra_mangled: bool,
     },
 }
+
+/// Rule for finding the caller of a frame, and how the function of the frame was entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FrameRecovery {
+    /// How registers of the caller are found.
+    pub recovery: Recovery,
+    /// Whether a signal entered the function: its return address is the interrupted instruction, not one after a call.
+    pub is_signal: bool,
+}
+
+/// `.eh_frame` recorded with JIT code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CodeUnwinding<'a> {
+    /// Bytes of `.eh_frame`.
+    pub eh_frame: &'a [u8],
+    /// Address that pointers relative to `.eh_frame` assume it has.
+    pub address: u64,
+    /// Address of the code when it was emitted.
+    pub code_address: u64,
+    /// Whether it describes this code alone; else it describes all code of an object file, by address.
+    pub is_own: bool,
+    /// Whether numbers in it are big-endian.
+    pub big_endian: bool,
+}
+
+/// Copy of the innermost part of a thread's stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UserStack<'a> {
+    /// Bytes from the stack pointer up.
+    pub bytes: &'a [u8],
+    /// Whether numbers in it are big-endian.
+    pub big_endian: bool,
+}

@@ -292,7 +292,7 @@ class RetainedSizes:
     @cached_property
     def tables(self) -> Tables:
         """The common tables; all but `functions`, `frames`, `stacks` and `samples` are empty."""
-        empty = _core.Fusion([], [], False)
+        empty = _core.Profile([], [], False)
 
         def build(name: str) -> Any:
             return self._rows[name] if name in self._rows else empty.table(name)

@@ -13,7 +13,7 @@ from perfuse.analysis.profiles import TableProfile
 class FusedProfile(TableProfile, Protocol):
     """A profile of the core; `perfuse.Profile` is one."""
 
-    _fusion: _core.Fusion
+    _fusion: _core.Profile
 
 
 @dataclass(frozen=True, slots=True)

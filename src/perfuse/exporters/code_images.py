@@ -62,7 +62,7 @@ class Images:
 class CodeProfile(Protocol):
     """A profile with JIT code; `perfuse.Profile` is one."""
 
-    _fusion: _core.Fusion
+    _fusion: _core.Profile
     selection: Selection
 
     @property

@@ -94,7 +94,7 @@ def fuse(
     pids = {one: matched.pid for one, (matched, _) in logs.items()}
     placed += [_placed(one, pids.get(one), clock) for one, clock in zip(others, clocks, strict=True)]
     machine = samplings[0].machine if samplings else None
-    fusion = _core.Fusion(placed, [fspath(path) for path in symbol_dirs], debug_info, machine, objects)
+    fusion = _core.Profile(placed, [fspath(path) for path in symbol_dirs], debug_info, machine, objects)
     if samplings:
         fusion.join_ahead()
     titles = [facts.command_line for facts in samplings]
@@ -182,7 +182,7 @@ def _align_other(
 def _first_uses(m: Match, facts: SamplingFacts, clock: Alignment) -> list[tuple[int, int]]:
     """When code of a dump or log was made, on `clock`, and when it was first sampled."""
     raw = [_placed(facts.recording, None, Alignment()), _placed(m.dump, m.pid, clock)]
-    return _core.Fusion(raw, [], False).first_uses(0, 1)
+    return _core.Profile(raw, [], False).first_uses(0, 1)
 
 
 def _is_on_another_clock(recording: Recording, clock: Alignment, samplings: Sequence[SamplingFacts]) -> bool:

@@ -1,3 +1,5 @@
+//! Step 4 of the join: the tables.
+
 use std::collections::HashMap;
 
 use arrow_array::RecordBatch;
@@ -5,21 +7,21 @@ use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use perfuse_tables::access::{ColumnError, nullable, numbers, text};
 use perfuse_tables::{Offsets, frames, functions, modules, samples, stacks};
 
-use super::locate::{Located, Location, NONE};
-use super::places::Place;
-use super::resolve::{Function, NO_MODULE, Resolution};
+use super::locate::{LocatedSamples, Location, NONE};
+use super::resolve::{FrameFunction, NO_MODULE, Resolution};
+use crate::address_spaces::Region;
 use crate::mappings::Mappings;
 
-/// What a join makes.
+/// Tables that the join makes.
 #[derive(Debug)]
-pub struct Tables {
+pub struct JoinedTables {
     /// Table `frames`.
     pub frames: RecordBatch,
     /// Table `stacks`.
     pub stacks: RecordBatch,
     /// Table `samples`.
     pub samples: Vec<RecordBatch>,
-    /// Rows of table `functions` for native code and inlined names.
+    /// Rows of table `functions` for native code and perf maps.
     pub functions: RecordBatch,
     /// Rows of table `modules` for native code.
     pub modules: RecordBatch,
@@ -30,26 +32,26 @@ pub struct Tables {
 /// # Errors
 /// When a batch is not of table `callchains`.
 pub fn emit(
-    located: &Located,
+    located: &LocatedSamples,
     resolution: &Resolution,
     mappings: &Mappings,
     first: Offsets,
-) -> Result<Tables, ColumnError> {
-    let mut natives = Natives::new(mappings, first);
-    let (frames, frame_ranges) = frames_table(located, resolution, mappings, &mut natives);
+) -> Result<JoinedTables, ColumnError> {
+    let mut native_keys = NativeKeys::new(mappings, first);
+    let (frames, frame_ranges) = frames_table(located, resolution, mappings, &mut native_keys);
     let (stacks, tops) = stacks_table(located, &frame_ranges, first);
     let samples = located.samples.iter().map(|(batch, nodes)| samples_table(batch, nodes, &tops));
-    Ok(Tables {
+    Ok(JoinedTables {
         frames,
         stacks,
         samples: samples.collect::<Result<_, _>>()?,
-        functions: natives.functions.finish(),
-        modules: natives.modules.finish(),
+        functions: native_keys.functions.finish(),
+        modules: native_keys.modules.finish(),
     })
 }
 
-/// Native functions and modules, each given a key when first met.
-struct Natives<'a> {
+/// Keys of native functions and modules, each given at its first occurrence.
+struct NativeKeys<'a> {
     mappings: &'a Mappings,
     first: Offsets,
     functions: functions::Builder,
@@ -58,7 +60,7 @@ struct Natives<'a> {
     module_ids: HashMap<u32, u32>,
 }
 
-impl<'a> Natives<'a> {
+impl<'a> NativeKeys<'a> {
     fn new(mappings: &'a Mappings, first: Offsets) -> Self {
         Self {
             mappings,
@@ -70,14 +72,16 @@ impl<'a> Natives<'a> {
         }
     }
 
-    fn function(&mut self, native: &'a Function, is_kernel: bool) -> Option<u32> {
-        let Function::Native { module, linkage_name, name, symbol_address } = native else { return None };
+    fn function(&mut self, native: &'a FrameFunction, is_kernel: bool) -> Option<u32> {
+        let FrameFunction::Native { module, linkage_name, name, symbol_address } = native else {
+            return None;
+        };
         let key = (*module, &**linkage_name, &**name);
         if let Some(known) = self.function_ids.get(&key) {
             return Some(*known);
         }
         let module_id = self.module(*module, is_kernel);
-        let id = self.first.function + self.functions.len() as u32;
+        let id = self.first.function.wrapping_add(self.functions.len() as u32);
         self.functions.push(id, *symbol_address, name, linkage_name, Some(module_id), None, None, None);
         self.function_ids.insert(key, id);
         Some(id)
@@ -87,8 +91,8 @@ impl<'a> Natives<'a> {
         if let Some(known) = self.module_ids.get(&module) {
             return *known;
         }
-        let id = self.first.module + self.modules.len() as u32;
-        match self.mappings.modules.get(module as usize).filter(|_| module != NO_MODULE) {
+        let id = self.first.module.wrapping_add(self.modules.len() as u32);
+        match self.mappings.files.get(module as usize).filter(|_| module != NO_MODULE) {
             Some(m) => {
                 let kind = if is_kernel { "kernel" } else { "native" };
                 self.modules.push(id, &m.path, kind, m.build_id.as_deref());
@@ -100,32 +104,33 @@ impl<'a> Natives<'a> {
     }
 }
 
+/// Table `frames`, and the range of keys of each location's frames.
 fn frames_table<'a>(
-    located: &Located,
+    located: &LocatedSamples,
     resolution: &'a Resolution,
     mappings: &'a Mappings,
-    natives: &mut Natives<'a>,
+    native_keys: &mut NativeKeys<'a>,
 ) -> (RecordBatch, Vec<(u32, u32)>) {
     let mut table = frames::Builder::new();
     let mut ranges = Vec::with_capacity(located.locations.len());
     for (location, all) in located.locations.iter().zip(&resolution.frames) {
-        let first = natives.first.frame + table.len() as u32;
+        let first = native_keys.first.frame.wrapping_add(table.len() as u32);
         let is_kernel = location.is_kernel();
-        let (code_object_id, mapping_id) = match location.place {
-            Place::Jit { code_object_id, .. } => (Some(code_object_id), None),
-            Place::Mapped { mapping } | Place::Anonymous { mapping } => {
-                (None, Some(mappings.rows[mapping as usize].mapping_id))
+        let (code_object_id, mapping_id) = match location.region {
+            Region::Jit { code_object_id, .. } => (Some(code_object_id), None),
+            Region::Mapped { mapping } | Region::Anonymous { mapping } => {
+                (None, mappings.rows.get(mapping as usize).map(|row| row.mapping_id))
             }
-            Place::Kernel | Place::Unmapped => (None, None),
+            Region::Kernel | Region::Unmapped => (None, None),
         };
         for (frame, depth) in all.iter().zip(0u32..) {
-            let (function_id, because) = match &frame.function {
-                Function::Known(id) => (Some(*id), None),
-                native @ Function::Native { .. } => (natives.function(native, is_kernel), None),
-                Function::Unnamed(because) => (None, Some(because.as_str())),
+            let (function_id, unnamed_because) = match &frame.function {
+                FrameFunction::Existing(id) => (Some(*id), None),
+                native @ FrameFunction::Native { .. } => (native_keys.function(native, is_kernel), None),
+                FrameFunction::Unnamed(unnamed_because) => (None, Some(unnamed_because.as_str())),
             };
             table.push(
-                natives.first.frame + table.len() as u32,
+                native_keys.first.frame.wrapping_add(table.len() as u32),
                 function_id,
                 code_object_id,
                 mapping_id,
@@ -137,46 +142,50 @@ fn frames_table<'a>(
                 depth,
                 kind(location, function_id.is_some()),
                 location.origin.name(),
-                because,
+                unnamed_because,
             );
         }
-        ranges.push((first, natives.first.frame + table.len() as u32));
+        ranges.push((first, native_keys.first.frame.wrapping_add(table.len() as u32)));
     }
     (table.finish(), ranges)
 }
 
+/// Value of column `frames.kind`.
 fn kind(location: &Location, named: bool) -> &'static str {
-    match location.place {
-        Place::Jit { .. } => "jit",
-        Place::Mapped { .. } if location.is_kernel() => "kernel",
-        Place::Mapped { .. } => "native",
-        Place::Kernel => "kernel",
-        Place::Anonymous { .. } | Place::Unmapped if named => "jit",
-        Place::Anonymous { .. } | Place::Unmapped => "unknown",
+    match location.region {
+        Region::Jit { .. } => "jit",
+        Region::Mapped { .. } if location.is_kernel() => "kernel",
+        Region::Mapped { .. } => "native",
+        Region::Kernel => "kernel",
+        Region::Anonymous { .. } | Region::Unmapped if named => "jit",
+        Region::Anonymous { .. } | Region::Unmapped => "unknown",
     }
 }
 
-/// Every node becomes as many stacks as its location has frames; a node's own stack is the innermost of them.
-fn stacks_table(located: &Located, frame_ranges: &[(u32, u32)], keys: Offsets) -> (RecordBatch, Vec<u32>) {
+/// Table `stacks`, and the stack of each node. A node becomes as many stacks as its location has frames; the innermost one
+/// is the node's own.
+fn stacks_table(
+    located: &LocatedSamples,
+    frame_ranges: &[(u32, u32)],
+    keys: Offsets,
+) -> (RecordBatch, Vec<u32>) {
     let mut table = stacks::Builder::new();
-    let mut tops: Vec<u32> = Vec::with_capacity(located.nodes.len());
-    let mut depths: Vec<u32> = Vec::with_capacity(located.nodes.len());
+    let mut stacks: Vec<(Option<u32>, u32)> = Vec::with_capacity(located.nodes.len());
     for &(parent, location) in &located.nodes {
         let (mut top, mut depth) = match parent {
             NONE => (None, 0),
-            parent => (Some(tops[parent as usize]), depths[parent as usize]),
+            parent => stacks.get(parent as usize).copied().unwrap_or_default(),
         };
-        let (first, end) = frame_ranges[location as usize];
+        let (first, end) = frame_ranges.get(location as usize).copied().unwrap_or_default();
         for frame in first..end {
-            let id = keys.stack + table.len() as u32;
+            let id = keys.stack.wrapping_add(table.len() as u32);
             table.push(id, top, frame, depth);
             top = Some(id);
-            depth += 1;
+            depth = depth.wrapping_add(1);
         }
-        tops.push(top.unwrap_or(NONE));
-        depths.push(depth);
+        stacks.push((top, depth));
     }
-    (table.finish(), tops)
+    (table.finish(), stacks.into_iter().map(|(top, _)| top.unwrap_or(NONE)).collect())
 }
 
 fn samples_table(batch: &RecordBatch, nodes: &[u32], tops: &[u32]) -> Result<RecordBatch, ColumnError> {

@@ -1,3 +1,5 @@
+//! Lines and inlined calls of JIT code.
+
 use std::ops::Range;
 
 use arrow_array::RecordBatch;
@@ -14,9 +16,9 @@ pub struct CodeLines {
     inline_ranges: FxHashMap<u32, (usize, Range<usize>)>,
 }
 
-/// A place in a source file.
+/// A position in a source file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Position {
+pub struct SourcePosition {
     /// File.
     pub path: Option<String>,
     /// Line, from 1.
@@ -26,7 +28,7 @@ pub struct Position {
 }
 
 impl CodeLines {
-    /// Takes both tables; rows of one code object stand together.
+    /// Takes both tables, whose rows are grouped by code object.
     ///
     /// # Errors
     /// When a batch is not of its table.
@@ -36,32 +38,33 @@ impl CodeLines {
         Ok(Self { lines, inlines, line_ranges, inline_ranges })
     }
 
-    /// The line that holds at an offset.
+    /// Source position of an offset in the code.
     ///
     /// # Errors
     /// When a batch is not of its table.
-    pub fn line(&self, code_object_id: u32, code_offset: u64) -> Result<Position, ColumnError> {
+    pub fn line(&self, code_object_id: u32, code_offset: u64) -> Result<SourcePosition, ColumnError> {
         let Some((batch, range)) = self.line_ranges.get(&code_object_id) else {
-            return Ok(Position::default());
+            return Ok(SourcePosition::default());
         };
-        let batch = &self.lines[*batch];
-        let offsets = &numbers::<UInt64Type>(batch, "code_offset")?.values()[range.clone()];
+        let Some(batch) = self.lines.get(*batch) else { return Ok(SourcePosition::default()) };
+        let offsets = numbers::<UInt64Type>(batch, "code_offset")?.values();
+        let offsets = offsets.get(range.clone()).unwrap_or_default();
         let Some(at) = offsets.partition_point(|&o| o <= code_offset).checked_sub(1) else {
-            return Ok(Position::default());
+            return Ok(SourcePosition::default());
         };
-        let row = range.start + at;
+        let row = range.start.saturating_add(at);
         let line = numbers::<UInt32Type>(batch, "line")?.value(row);
         if line == 0 {
-            return Ok(Position::default());
+            return Ok(SourcePosition::default());
         }
-        Ok(Position {
+        Ok(SourcePosition {
             path: text(batch, "path")?.get(row).filter(|path| !path.is_empty()).map(str::to_owned),
             line: Some(line),
             column: nullable(numbers::<UInt32Type>(batch, "column")?, row),
         })
     }
 
-    /// Calls inlined at an offset, outermost first: the function, and where it was called.
+    /// Calls inlined at an offset, outermost first: key of the function, and where it is called.
     ///
     /// # Errors
     /// When a batch is not of its table.
@@ -69,9 +72,9 @@ impl CodeLines {
         &self,
         code_object_id: u32,
         code_offset: u64,
-    ) -> Result<Vec<(u32, Position)>, ColumnError> {
+    ) -> Result<Vec<(u32, SourcePosition)>, ColumnError> {
         let Some((batch, range)) = self.inline_ranges.get(&code_object_id) else { return Ok(Vec::new()) };
-        let batch = &self.inlines[*batch];
+        let Some(batch) = self.inlines.get(*batch) else { return Ok(Vec::new()) };
         let starts = numbers::<UInt64Type>(batch, "start_offset")?;
         let sizes = numbers::<UInt64Type>(batch, "size_bytes")?;
         let depths = numbers::<UInt32Type>(batch, "depth")?;
@@ -88,7 +91,7 @@ impl CodeLines {
         covering.sort_by_key(|&row| depths.value(row));
         covering.dedup_by_key(|row| depths.value(*row));
         let call = |row: usize| {
-            let position = Position {
+            let position = SourcePosition {
                 path: paths.get(row).map(str::to_owned),
                 line: nullable(lines, row),
                 column: nullable(columns, row),
@@ -99,6 +102,7 @@ impl CodeLines {
     }
 }
 
+/// Batch and rows of each code object.
 fn ranges(batches: &[RecordBatch]) -> Result<FxHashMap<u32, (usize, Range<usize>)>, ColumnError> {
     let mut ranges = FxHashMap::default();
     for (at, batch) in batches.iter().enumerate() {

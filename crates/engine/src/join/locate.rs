@@ -1,203 +1,209 @@
+//! Step 1 of the join: what every address of every call chain belongs to, and the chains as a tree.
+
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
-use arrow_array::{Array, RecordBatch};
+use arrow_array::{Array, PrimitiveArray, RecordBatch};
 use perfuse_tables::access::{ColumnError, lists, numbers};
 use rustc_hash::FxHashMap;
 
-use super::places::{Place, Places};
-use crate::unwind::{Chains, Mark, Origin};
+use crate::address_spaces::{AddressSpaces, Region};
+use crate::unwind::{Chains, FrameOrigin, UnwoundAddress};
 
-/// Addresses from here on are markers: what follows them in a chain ran in another context.
+/// Lowest marker: this address and all above it are markers that state the context of the addresses after them.
 const CONTEXT_MAX: u64 = (-4095i64) as u64;
 const CONTEXT_HYPERVISOR: u64 = (-32i64) as u64;
 const CONTEXT_KERNEL: u64 = (-128i64) as u64;
 const CONTEXT_USER: u64 = (-512i64) as u64;
 
-/// No parent, no stack.
+/// Stands for "no parent", "no stack" and "no process".
 pub const NONE: u32 = u32::MAX;
 
-/// A distinct place that samples saw.
+/// A distinct code location of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Location {
-    /// Process; 0 with the kernel's places, which all share.
+    /// Key of the process; 0 for locations in the kernel, which all processes share.
     pub process_id: u32,
     /// The address as recorded.
     pub address: u64,
-    /// Whether it is a return address: the call lies before it.
+    /// Whether it is a return address; the call precedes it.
     pub is_return: bool,
-    /// What found it.
-    pub origin: Origin,
-    /// What it lies in.
-    pub place: Place,
+    /// How the address was found.
+    pub origin: FrameOrigin,
+    /// What it belongs to.
+    pub region: Region,
 }
 
 impl Location {
-    /// Whether it lies in the kernel's half of the address space.
+    /// Whether it is in the kernel's half of the address space.
     #[must_use]
     pub fn is_kernel(&self) -> bool {
         self.address >> 63 == 1
     }
 }
 
-/// Chains as a tree of locations.
+/// Samples whose chains are a tree of locations.
 #[derive(Debug, Default)]
-pub struct Located {
-    /// Distinct places.
+pub struct LocatedSamples {
+    /// Distinct locations.
     pub locations: Vec<Location>,
-    /// `(parent node or NONE, location)`; a parent comes before its children.
+    /// `(parent node or NONE, location)`; a parent precedes its children.
     pub nodes: Vec<(u32, u32)>,
     /// The samples as recorded, without their addresses, and the innermost node of each.
     pub samples: Vec<(RecordBatch, Vec<u32>)>,
-    /// Code that was hit, sorted.
+    /// Keys of the code objects that samples are in, sorted.
     pub code_objects: Vec<u32>,
 }
 
-/// Finds what every address of every chain lies in.
+/// Finds what every address of every chain belongs to.
 ///
 /// # Errors
 /// When a batch is not of table `callchains`.
 pub fn locate(
     callchains: impl Iterator<Item = Result<Chains, ColumnError>>,
-    places: Places<'_>,
-) -> Result<Located, ColumnError> {
-    let mut walk = Walk {
-        places,
-        out: Located::default(),
+    spaces: AddressSpaces<'_>,
+) -> Result<LocatedSamples, ColumnError> {
+    let mut locator = ChainLocator {
+        spaces,
+        out: LocatedSamples::default(),
         location_ids: FxHashMap::default(),
         node_ids: FxHashMap::default(),
         recent: FxHashMap::default(),
-        last: FxHashMap::default(),
+        last_chains: FxHashMap::default(),
         locations: Vec::new(),
     };
     for chains in callchains {
-        let Chains { mut batch, marks } = chains?;
-        let nodes = walk.batch(&batch, &marks)?;
-        for done_with in ["addresses", "user_stack"] {
-            if let Ok(at) = batch.schema().index_of(done_with) {
+        let Chains { mut batch, unwound } = chains?;
+        let nodes = locator.locate_batch(&batch, &unwound)?;
+        for no_longer_needed in ["addresses", "user_stack"] {
+            if let Ok(at) = batch.schema().index_of(no_longer_needed) {
                 batch.remove_column(at);
             }
         }
-        walk.out.samples.push((batch, nodes));
+        locator.out.samples.push((batch, nodes));
     }
-    let mut hit: Vec<u32> = walk
-        .out
-        .locations
-        .iter()
-        .filter_map(|l| match l.place {
-            Place::Jit { code_object_id, .. } => Some(code_object_id),
-            _ => None,
-        })
-        .collect();
-    hit.sort_unstable();
-    hit.dedup();
-    walk.out.code_objects = hit;
-    Ok(walk.out)
+    let mut out = locator.out;
+    let code_object = |location: &Location| match location.region {
+        Region::Jit { code_object_id, .. } => Some(code_object_id),
+        _ => None,
+    };
+    out.code_objects = out.locations.iter().filter_map(code_object).collect();
+    out.code_objects.sort_unstable();
+    out.code_objects.dedup();
+    Ok(out)
 }
 
-struct Walk<'a> {
-    places: Places<'a>,
-    out: Located,
+struct ChainLocator<'a> {
+    spaces: AddressSpaces<'a>,
+    out: LocatedSamples,
     location_ids: FxHashMap<Location, u32>,
     node_ids: FxHashMap<(u32, u32), u32>,
-    /// What an address was last found to be, and for how long that holds.
-    recent: FxHashMap<Address, (i64, i64, u32)>,
-    /// The chain before of each thread: most of the next one is the same.
-    last: FxHashMap<u32, Vec<Walked>>,
+    /// Latest location of an address, and the time in which it is valid.
+    recent: FxHashMap<ChainAddress, (i64, i64, u32)>,
+    /// Previous chain of each thread: most of the next one is equal to it.
+    last_chains: FxHashMap<u32, Vec<LocatedAddress>>,
     locations: Vec<(i64, i64, u32)>,
 }
 
-/// An address of a chain, with all that tells what it is at a time.
+/// An address of a chain, with everything else that determines its location at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Address {
+struct ChainAddress {
     /// [`NONE`] in the kernel.
     process_id: u32,
     address: u64,
-    mark: Mark,
+    found_by: UnwoundAddress,
 }
 
-/// An address of a chain that was walked from the outermost one.
+/// An address of a located chain.
 #[derive(Clone, Copy, Debug)]
-struct Walked {
-    address: Address,
+struct LocatedAddress {
+    address: ChainAddress,
     node: u32,
-    /// While nothing from the outermost to here is replaced.
+    /// Time in which all locations from the outermost to this one are valid.
     from_ns: i64,
     until_ns: i64,
 }
 
-/// Threads whose last chain is kept.
+/// Most threads whose previous chain is retained.
 const MAX_THREADS: usize = 1 << 12;
 
-impl Walk<'_> {
-    fn batch(&mut self, batch: &RecordBatch, marks: &[Option<Mark>]) -> Result<Vec<u32>, ColumnError> {
-        let times = numbers::<Int64Type>(batch, "ts_ns")?;
-        let processes = numbers::<UInt32Type>(batch, "process_id")?;
-        let threads = numbers::<UInt32Type>(batch, "thread_id")?;
+impl ChainLocator<'_> {
+    /// Innermost node of each row.
+    fn locate_batch(
+        &mut self,
+        batch: &RecordBatch,
+        unwound: &[Option<UnwoundAddress>],
+    ) -> Result<Vec<u32>, ColumnError> {
+        let times = numbers::<Int64Type>(batch, "ts_ns")?.values();
+        let processes = numbers::<UInt32Type>(batch, "process_id")?.values();
+        let threads = numbers::<UInt32Type>(batch, "thread_id")?.values();
         let chains = lists(batch, "addresses")?;
-        let values = chains.values().as_any().downcast_ref::<arrow_array::PrimitiveArray<UInt64Type>>();
-        let values = values.ok_or(ColumnError { column: "addresses" })?.values();
-        let offsets = chains.value_offsets();
+        let addresses = chains.values().as_any().downcast_ref::<PrimitiveArray<UInt64Type>>();
+        let addresses = addresses.ok_or(ColumnError { column: "addresses" })?.values();
         let mut chain = Vec::new();
         let mut nodes = Vec::with_capacity(batch.num_rows());
-        for row in 0..batch.num_rows() {
-            let range = offsets[row] as usize..offsets[row + 1] as usize;
-            let (addresses, marks) = (&values[range.clone()], marks.get(range).unwrap_or_default());
-            told(addresses, marks, processes.value(row), &mut chain);
-            if self.last.len() >= MAX_THREADS {
-                self.last.clear();
+        let offsets = chains.value_offsets();
+        let ranges = offsets.iter().zip(offsets.iter().skip(1));
+        let rows = times.iter().zip(processes.iter()).zip(threads.iter()).zip(ranges);
+        for (((&at_ns, &process_id), &thread_id), (&start, &end)) in rows {
+            let range = start as usize..end as usize;
+            let found_by = unwound.get(range.clone()).unwrap_or_default();
+            split_chain(addresses.get(range).unwrap_or_default(), found_by, process_id, &mut chain);
+            if self.last_chains.len() >= MAX_THREADS {
+                self.last_chains.clear();
             }
-            let mut last = self.last.remove(&threads.value(row)).unwrap_or_default();
-            nodes.push(self.chain(&chain, times.value(row), &mut last));
-            self.last.insert(threads.value(row), last);
+            let mut last = self.last_chains.remove(&thread_id).unwrap_or_default();
+            nodes.push(self.locate_chain(&chain, at_ns, &mut last));
+            self.last_chains.insert(thread_id, last);
         }
         Ok(nodes)
     }
 
-    /// The node of a chain, innermost first. `walked` is the chain before of the thread, and then this one, outermost first.
-    fn chain(&mut self, chain: &[Address], at_ns: i64, walked: &mut Vec<Walked>) -> u32 {
-        let is_same = |(walked, address): &(&Walked, &Address)| {
-            walked.address == **address && (walked.from_ns..walked.until_ns).contains(&at_ns)
+    /// The node of a chain, which is innermost first. `located` is the previous chain of the thread, outermost first, and is
+    /// replaced by this one.
+    fn locate_chain(&mut self, chain: &[ChainAddress], at_ns: i64, located: &mut Vec<LocatedAddress>) -> u32 {
+        let is_same = |(located, address): &(&LocatedAddress, &ChainAddress)| {
+            located.address == **address && (located.from_ns..located.until_ns).contains(&at_ns)
         };
-        let num_same = walked.iter().zip(chain.iter().rev()).take_while(is_same).count();
-        walked.truncate(num_same);
+        let num_same = located.iter().zip(chain.iter().rev()).take_while(is_same).count();
+        located.truncate(num_same);
         let mut locations = std::mem::take(&mut self.locations);
         locations.clear();
-        // Innermost first, as they are numbered.
-        let others = &chain[..chain.len() - num_same];
+        // Locations are numbered innermost first.
+        let others = chain.get(..chain.len().saturating_sub(num_same)).unwrap_or_default();
         locations.extend(others.iter().map(|address| self.location(*address, at_ns)));
         let (mut node, mut since, mut until) =
-            walked.last().map_or((NONE, i64::MIN, i64::MAX), |it| (it.node, it.from_ns, it.until_ns));
+            located.last().map_or((NONE, i64::MIN, i64::MAX), |it| (it.node, it.from_ns, it.until_ns));
         for (&address, &(from_ns, until_ns, location)) in others.iter().zip(&locations).rev() {
             node = self.node(node, location);
             (since, until) = (since.max(from_ns), until.min(until_ns));
-            walked.push(Walked { address, node, from_ns: since, until_ns: until });
+            located.push(LocatedAddress { address, node, from_ns: since, until_ns: until });
         }
         self.locations = locations;
         node
     }
 
-    /// The location of an address, and since when and until when it is that.
-    fn location(&mut self, known: Address, at_ns: i64) -> (i64, i64, u32) {
-        if let Some(&found @ (from, until, _)) = self.recent.get(&known)
+    /// The location of an address, and the time in which it is valid.
+    fn location(&mut self, wanted: ChainAddress, at_ns: i64) -> (i64, i64, u32) {
+        if let Some(&found @ (from, until, _)) = self.recent.get(&wanted)
             && (from..until).contains(&at_ns)
         {
             return found;
         }
-        let Address { process_id, address, mark: Mark { origin, is_return } } = known;
-        let looked_up = address.wrapping_sub(u64::from(is_return));
-        let (process_id, (mut place, from, until)) = match process_id {
-            NONE => (0, self.places.kernel(looked_up, at_ns)),
-            _ => (process_id, self.places.user(process_id, looked_up, at_ns)),
+        let ChainAddress { process_id, address, found_by: UnwoundAddress { origin, is_return } } = wanted;
+        let call_address = address.wrapping_sub(u64::from(is_return));
+        let (process_id, (mut region, from, until)) = match process_id {
+            NONE => (0, self.spaces.find_kernel(call_address, at_ns)),
+            _ => (process_id, self.spaces.find_user(process_id, call_address, at_ns)),
         };
-        if let Place::Jit { code_offset, .. } = &mut place {
-            *code_offset += u64::from(is_return);
+        if let Region::Jit { code_offset, .. } = &mut region {
+            *code_offset = code_offset.wrapping_add(u64::from(is_return));
         }
-        let location = Location { process_id, address, is_return, origin, place };
+        let location = Location { process_id, address, is_return, origin, region };
         let next = self.out.locations.len() as u32;
         let id = *self.location_ids.entry(location).or_insert_with(|| {
             self.out.locations.push(location);
             next
         });
-        self.recent.insert(known, (from, until, id));
+        self.recent.insert(wanted, (from, until, id));
         (from, until, id)
     }
 
@@ -210,8 +216,13 @@ impl Walk<'_> {
     }
 }
 
-/// The addresses of a chain without its markers, each with what these and its place among them tell.
-fn told(addresses: &[u64], marks: &[Option<Mark>], process_id: u32, chain: &mut Vec<Address>) {
+/// Fills `chain` with the addresses of a recorded chain without its markers, each with its process and origin.
+fn split_chain(
+    addresses: &[u64],
+    unwound: &[Option<UnwoundAddress>],
+    process_id: u32,
+    chain: &mut Vec<ChainAddress>,
+) {
     chain.clear();
     let mut kernel = None;
     let mut is_return = false;
@@ -220,7 +231,7 @@ fn told(addresses: &[u64], marks: &[Option<Mark>], process_id: u32, chain: &mut 
             match address {
                 CONTEXT_KERNEL | CONTEXT_HYPERVISOR => kernel = Some(true),
                 CONTEXT_USER => {
-                    // The first address in user space is where it was interrupted, not one it returns to.
+                    // The first address in user space is the interrupted one, not a return address.
                     is_return = false;
                     kernel = Some(false);
                 }
@@ -229,9 +240,9 @@ fn told(addresses: &[u64], marks: &[Option<Mark>], process_id: u32, chain: &mut 
             continue;
         }
         let in_kernel = kernel.unwrap_or(address >> 63 == 1);
-        let origin = if is_return { Origin::Callchain } else { Origin::Sampled };
-        let mark = marks.get(at).copied().flatten().unwrap_or(Mark { origin, is_return });
-        chain.push(Address { process_id: if in_kernel { NONE } else { process_id }, address, mark });
+        let origin = if is_return { FrameOrigin::Callchain } else { FrameOrigin::Sampled };
+        let found_by = unwound.get(at).copied().flatten().unwrap_or(UnwoundAddress { origin, is_return });
+        chain.push(ChainAddress { process_id: if in_kernel { NONE } else { process_id }, address, found_by });
         is_return = true;
     }
 }

@@ -1,21 +1,31 @@
 //! Samples and code together: bare addresses become frames, stacks and samples.
 //!
-//! 1. [`locate`] finds what each address lies in at its time (JIT code, a mapped file, the kernel) and interns the
-//!    chains as a tree of locations, so that all later work is per distinct place and not per sample.
-//! 2. The caller fetches `line_rows` and `inline_calls` of the code that was hit, and nothing else.
-//! 3. [`resolve`] names each location once: function, line, inlined calls.
+//! 1. [`locate`] finds what each address belongs to at its time (JIT code, a mapped file, the kernel) and interns the
+//!    chains as a tree of locations, so that all later work is per distinct location and not per sample.
+//! 2. The caller fetches `line_rows` and `inline_calls` of the code that samples are in, and nothing else.
+//! 3. [`resolve`] finds function, line and inlined calls of each location once.
 //! 4. [`emit`] writes tables `frames`, `stacks`, `samples` and the native `functions` and `modules`.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::panic
+    )
+)]
 
 mod emit;
 mod lines;
 mod locate;
-mod perf_maps;
-mod places;
 mod resolve;
+#[cfg(test)]
+mod tests;
 
-pub use emit::{Tables, emit};
-pub use lines::CodeLines;
-pub use locate::{Located, Location, locate};
-pub use perf_maps::PerfMaps;
-pub use places::{Place, Places};
-pub use resolve::{CodeNames, Frame, NativeNames, Resolution, resolve};
+pub use emit::{JoinedTables, emit};
+pub use lines::{CodeLines, SourcePosition};
+pub use locate::{LocatedSamples, Location, NONE, locate};
+pub use resolve::{
+    CodeFunctions, FrameFunction, NO_MODULE, NativeNames, PerfMaps, Resolution, ResolvedFrame, resolve,
+};

@@ -1,23 +1,27 @@
+//! Step 3 of the join: names, lines and inlined calls of each location.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+
 use arrow_array::RecordBatch;
 use arrow_array::types::UInt32Type;
+use perfuse_binaries::symbolize::{Module, PerfMap, Resolved, SymbolFrame, Symbolizer};
 use perfuse_tables::access::{ColumnError, numbers};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::lines::{CodeLines, Position};
-use super::locate::{Located, Location};
-use super::perf_maps::PerfMaps;
-use super::places::Place;
+use super::lines::{CodeLines, SourcePosition};
+use super::locate::{LocatedSamples, Location};
+use crate::address_spaces::Region;
 use crate::mappings::{Mapping, Mappings};
-use perfuse_binaries::symbolize::{Module, Resolved, SymbolFrame, Symbolizer};
 
 /// Functions of JIT code, from table `code_objects`.
 #[derive(Debug, Default)]
-pub struct CodeNames {
+pub struct CodeFunctions {
     functions: FxHashMap<u32, u32>,
 }
 
-impl CodeNames {
+impl CodeFunctions {
     /// From table `code_objects`.
     ///
     /// # Errors
@@ -33,178 +37,219 @@ impl CodeNames {
     }
 }
 
-/// Who a frame's function is.
+/// Function of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Function {
-    /// Known already, by key.
-    Known(u32),
-    /// A native one.
+pub enum FrameFunction {
+    /// One of the recordings' own, by key.
+    Existing(u32),
+    /// A function of a program or library.
     Native {
-        /// Index of its module.
+        /// Index of its file in [`Mappings::files`], or [`NO_MODULE`].
         module: u32,
         /// Name in the symbol table.
         linkage_name: String,
-        /// Name for people.
+        /// Demangled name.
         name: String,
-        /// Address of the symbol in the module's own terms.
+        /// Address of the symbol in the file's own layout.
         symbol_address: Option<u64>,
     },
-    /// None.
+    /// No function is known, for this reason.
     Unnamed(String),
 }
 
 /// One frame at a location.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frame {
+pub struct ResolvedFrame {
     /// Its function.
-    pub function: Function,
-    /// Where in its source.
-    pub position: Position,
-    /// Address within module or code.
+    pub function: FrameFunction,
+    /// Source position.
+    pub position: SourcePosition,
+    /// Address within the file, or offset in the code.
     pub relative_address: Option<u64>,
 }
 
-/// All locations, named.
+/// Frames of all locations.
 #[derive(Debug, Default)]
 pub struct Resolution {
-    /// By location: outermost frame first.
-    pub frames: Vec<Vec<Frame>>,
+    /// By location, outermost frame first: a location in inlined code has several.
+    pub frames: Vec<Vec<ResolvedFrame>>,
 }
 
-/// What native code is named with.
+/// Sources of names for native code.
 #[derive(Debug)]
 pub struct NativeNames<'a> {
     /// Names for mapped files and the kernel.
     pub symbolizer: &'a Symbolizer,
-    /// Names for memory without a file.
+    /// Names for memory not backed by a file.
     pub perf_maps: &'a PerfMaps,
 }
 
-/// Names every location once.
+/// Resolves every location to its frames.
 ///
 /// # Errors
 /// When a batch is not of its table.
 pub fn resolve(
-    located: &Located,
+    located: &LocatedSamples,
     mappings: &Mappings,
-    names: &CodeNames,
+    names: &CodeFunctions,
     lines: &CodeLines,
     native: &NativeNames<'_>,
 ) -> Result<Resolution, ColumnError> {
     let mut frames = vec![Vec::new(); located.locations.len()];
-    let mut by_module: FxHashMap<(u32, Option<u64>), Vec<usize>> = FxHashMap::default();
-    for (at, location) in located.locations.iter().enumerate() {
-        match location.place {
-            Place::Jit { code_object_id, code_offset } => {
-                frames[at] = jit(location, code_object_id, code_offset, names, lines)?;
+    let mut by_file: FxHashMap<(u32, Option<u64>), Vec<usize>> = FxHashMap::default();
+    for ((at, location), own) in located.locations.iter().enumerate().zip(&mut frames) {
+        match location.region {
+            Region::Jit { code_object_id, code_offset } => {
+                *own = jit_frames(location, code_object_id, code_offset, names, lines)?;
             }
-            Place::Mapped { mapping } => {
-                let row = &mappings.rows[mapping as usize];
+            Region::Mapped { mapping } => {
+                let Some(row) = mappings.rows.get(mapping as usize) else { continue };
                 let reference = location.is_kernel().then_some(row.file_offset);
-                by_module.entry((row.module, reference)).or_default().push(at);
+                by_file.entry((row.file, reference)).or_default().push(at);
             }
-            Place::Anonymous { .. } | Place::Unmapped | Place::Kernel => {
-                frames[at] = vec![bare(location, native.perf_maps)];
+            Region::Anonymous { .. } | Region::Unmapped | Region::Kernel => {
+                *own = vec![unmapped_frame(location, native.perf_maps)];
             }
         }
     }
-    let answers: Vec<_> = by_module
+    let answers: Vec<_> = by_file
         .into_par_iter()
-        .map(|((id, reference), wanted)| {
-            let recorded = &mappings.modules[id as usize];
+        .filter_map(|((id, reference), wanted)| {
+            let recorded = mappings.files.get(id as usize)?;
             let build_id = recorded.build_id.as_deref();
             let module = match reference {
                 Some(reference) => native.symbolizer.kernel(&recorded.path, build_id, Some(reference)),
                 None => native.symbolizer.module(&recorded.path, build_id),
             };
-            let position = |&at: &usize| position(&module, &located.locations[at], mappings);
-            let positions: Vec<u64> = wanted.iter().map(position).collect();
-            (id, wanted, module.resolve_many(&positions))
+            let position = |&at: &usize| Some(file_position(&module, located.locations.get(at)?, mappings));
+            let positions: Vec<u64> = wanted.iter().map(|at| position(at).unwrap_or_default()).collect();
+            Some((id, wanted, module.resolve_many(&positions)))
         })
         .collect();
     for (id, wanted, resolved) in answers {
         for (at, resolved) in wanted.into_iter().zip(resolved) {
-            frames[at] = named(id, resolved);
+            if let Some(own) = frames.get_mut(at) {
+                *own = native_frames(id, resolved);
+            }
         }
     }
     Ok(Resolution { frames })
 }
 
-fn position(module: &Module, location: &Location, mappings: &Mappings) -> u64 {
-    let Place::Mapped { mapping } = location.place else { return 0 };
-    let Mapping { start, file_offset, .. } = mappings.rows[mapping as usize];
-    module.position(lookup(location), start, file_offset)
+/// Position of a location in the file it is mapped from; 0 where it is not in a file.
+fn file_position(module: &Module, location: &Location, mappings: &Mappings) -> u64 {
+    let Region::Mapped { mapping } = location.region else { return 0 };
+    let Some(&Mapping { start, file_offset, .. }) = mappings.rows.get(mapping as usize) else { return 0 };
+    module.position(call_address(location), start, file_offset)
 }
 
-/// The address to look up: within the call for a return address.
-fn lookup(location: &Location) -> u64 {
+/// The address to resolve: that of the call where the location is a return address.
+fn call_address(location: &Location) -> u64 {
     location.address.wrapping_sub(u64::from(location.is_return))
 }
 
-fn jit(
+/// Frames of JIT code: the function, and the calls inlined at the location.
+fn jit_frames(
     location: &Location,
     code_object_id: u32,
     code_offset: u64,
-    names: &CodeNames,
+    names: &CodeFunctions,
     lines: &CodeLines,
-) -> Result<Vec<Frame>, ColumnError> {
+) -> Result<Vec<ResolvedFrame>, ColumnError> {
     let at = code_offset.saturating_sub(u64::from(location.is_return));
     let mut position = lines.line(code_object_id, at)?;
     let relative_address = Some(code_offset);
-    // From the innermost out: a function's position is where it called the next one in.
+    // Innermost first: the position of a function is where it called the next inner one.
     let mut frames = Vec::new();
     for (function, call) in lines.inlined(code_object_id, at)?.into_iter().rev() {
         let position = std::mem::replace(&mut position, call);
-        frames.push(Frame { function: Function::Known(function), position, relative_address });
+        frames.push(ResolvedFrame {
+            function: FrameFunction::Existing(function),
+            position,
+            relative_address,
+        });
     }
     let function = match names.functions.get(&code_object_id) {
-        Some(function) => Function::Known(*function),
-        None => Function::Unnamed("the JIT code has no function".to_owned()),
+        Some(function) => FrameFunction::Existing(*function),
+        None => FrameFunction::Unnamed("the JIT code has no function".to_owned()),
     };
-    frames.push(Frame { function, position, relative_address });
+    frames.push(ResolvedFrame { function, position, relative_address });
     frames.reverse();
     Ok(frames)
 }
 
-fn named(module: u32, resolved: Resolved) -> Vec<Frame> {
+/// Frames of native code, as the symbolizer resolved them.
+fn native_frames(module: u32, resolved: Resolved) -> Vec<ResolvedFrame> {
     let Resolved { frames, relative_address, symbol_address, unnamed_because } = resolved;
     if frames.is_empty() {
         let reason =
             unnamed_because.map_or_else(|| "no symbol covers this address".to_owned(), |r| r.to_string());
-        let function = Function::Unnamed(reason);
-        return vec![Frame { function, position: Position::default(), relative_address }];
+        let function = FrameFunction::Unnamed(reason);
+        return vec![ResolvedFrame { function, position: SourcePosition::default(), relative_address }];
     }
     let frame = |(depth, frame): (usize, SymbolFrame)| {
         let SymbolFrame { name, linkage_name, path, line, column } = frame;
         let linkage_name = linkage_name.unwrap_or_else(|| name.clone()).to_string();
-        // The symbol is the outermost function's; what is inlined has none.
+        // The symbol is the outermost function's; inlined functions have none.
         let symbol_address = symbol_address.filter(|_| depth == 0);
-        Frame {
-            function: Function::Native { module, linkage_name, name: name.to_string(), symbol_address },
-            position: Position { path: path.map(|path| path.to_string()), line, column },
+        ResolvedFrame {
+            function: FrameFunction::Native { module, linkage_name, name: name.to_string(), symbol_address },
+            position: SourcePosition { path: path.map(|path| path.to_string()), line, column },
             relative_address,
         }
     };
     frames.into_iter().enumerate().map(frame).collect()
 }
 
-/// Module index of names that belong to no file.
+/// Module index of names that do not belong to a file.
 pub const NO_MODULE: u32 = u32::MAX;
 
-fn bare(location: &Location, perf_maps: &PerfMaps) -> Frame {
-    let named = match location.place {
-        Place::Kernel => None,
-        _ => perf_maps.find(location.process_id, lookup(location)),
+/// The frame of a location outside files and JIT code, named by a perf map where there is one.
+fn unmapped_frame(location: &Location, perf_maps: &PerfMaps) -> ResolvedFrame {
+    let name = match location.region {
+        Region::Kernel => None,
+        _ => perf_maps.find(location.process_id, call_address(location)),
     };
-    let function = match (named, location.place) {
-        (Some(name), _) => {
-            Function::Native { module: NO_MODULE, linkage_name: name.clone(), name, symbol_address: None }
+    let function = match (name, location.region) {
+        (Some(name), _) => FrameFunction::Native {
+            module: NO_MODULE,
+            linkage_name: name.clone(),
+            name,
+            symbol_address: None,
+        },
+        (None, Region::Kernel) => FrameFunction::Unnamed("no kernel mapping was recorded here".to_owned()),
+        (None, Region::Anonymous { .. }) => {
+            FrameFunction::Unnamed("anonymous memory where no dump knows code at that time".to_owned())
         }
-        (None, Place::Kernel) => Function::Unnamed("no kernel mapping was recorded here".to_owned()),
-        (None, Place::Anonymous { .. }) => {
-            Function::Unnamed("anonymous memory where no dump knows code at that time".to_owned())
-        }
-        (None, _) => Function::Unnamed("no mapping holds this address".to_owned()),
+        (None, _) => FrameFunction::Unnamed("no mapping holds this address".to_owned()),
     };
-    Frame { function, position: Position::default(), relative_address: None }
+    ResolvedFrame { function, position: SourcePosition::default(), relative_address: None }
+}
+
+/// `perf-PID.map` files, which runtimes without a dump write (`node --perf-basic-prof`); opened when first needed.
+#[derive(Debug)]
+pub struct PerfMaps {
+    dirs: Vec<PathBuf>,
+    pids: FxHashMap<u32, i32>,
+    open: Mutex<FxHashMap<u32, Option<PerfMap>>>,
+}
+
+impl PerfMaps {
+    /// Searches these directories in order; `pids` are `(process key, pid)`.
+    #[must_use]
+    pub fn new(dirs: Vec<PathBuf>, pids: impl IntoIterator<Item = (u32, i32)>) -> Self {
+        Self { dirs, pids: pids.into_iter().collect(), open: Mutex::default() }
+    }
+
+    /// Name of an address in a process's map.
+    #[must_use]
+    pub fn find(&self, process_id: u32, address: u64) -> Option<String> {
+        let pid = self.pids.get(&process_id)?;
+        let mut open = self.open.lock().ok()?;
+        let map = open.entry(process_id).or_insert_with(|| {
+            let file = format!("perf-{pid}.map");
+            self.dirs.iter().find_map(|dir| PerfMap::open(&dir.join(&file)).ok())
+        });
+        Some(map.as_ref()?.find(address)?.name.into_owned())
+    }
 }

@@ -9,14 +9,14 @@ use gimli::{
     Vendor,
 };
 
-use super::eh_frame_hdr;
-use super::machine::Machine;
-use super::step::{Base, Expression, Origin, Rule, Step};
+use super::memory::number;
+use super::registers::Machine;
+use super::step::{Base, DwarfExpression, FrameOrigin, Rule, UnwindStep};
 
 type Reader<'a> = EndianSlice<'a, RunTimeEndian>;
-type Entry<'a> = FrameDescriptionEntry<Reader<'a>>;
+type FrameEntry<'a> = FrameDescriptionEntry<Reader<'a>>;
 
-/// Rows and saved states without a limit of their own: the section's size is one.
+/// Storage of rows and saved states without a fixed limit; the size of the section limits them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Unlimited;
 
@@ -25,46 +25,46 @@ impl UnwindContextStorage<usize> for Unlimited {
     type Stack = Vec<UnwindTableRow<usize, Self>>;
 }
 
-/// A section with call frame information, and where it is in memory.
+/// A section with call frame information, and its address.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Section<'a> {
+pub(super) struct CfiSection<'a> {
     /// Its bytes.
     pub(super) bytes: &'a [u8],
-    /// Its address, which pointers in it may be relative to.
+    /// Its address; pointers in it may be relative to it.
     pub(super) address: u64,
-    /// `.eh_frame_hdr` and its address. It is believed as far as its entries cover what is looked up.
+    /// `.eh_frame_hdr` and its address. An entry it leads to is used only where it covers the address.
     pub(super) header: Option<(&'a [u8], u64)>,
-    /// Address of code, which pointers may also be relative to.
+    /// Address of code; pointers may also be relative to it.
     pub(super) text: u64,
-    /// Whether it is `.eh_frame`; else it is `.debug_frame`.
+    /// Whether it is `.eh_frame` rather than `.debug_frame`.
     pub(super) is_eh: bool,
     /// Whether numbers are big-endian.
     pub(super) big_endian: bool,
     /// The machine.
     pub(super) machine: Machine,
-    /// What steps from it are said to be from.
-    pub(super) origin: Origin,
+    /// Origin of its steps.
+    pub(super) origin: FrameOrigin,
 }
 
-/// Takes back that V8 says of data for exception handlers that it has none, in a way that the reader of entries refuses:
-/// augmentation `zLR` with an `L` of "omit". As a second `R` it is read, and the one behind it holds.
+/// Replaces the `L` of augmentation `zLR` by `R` where its pointer encoding is "omit". V8 writes this, and gimli refuses it;
+/// with two `R` the second one counts.
 pub(super) fn without_omitted_pointers(eh_frame: &mut [u8]) {
     if let [_, _, _, _, 0, 0, 0, 0, _, b'z', letter @ b'L', b'R', 0, _, _, _, _, 0xff, ..] = eh_frame {
         *letter = b'R';
     }
 }
 
-/// Where the entry of each function is; made when first needed.
-pub(super) type Index = OnceLock<Vec<(Range<u64>, usize)>>;
+/// Offset of each function's entry, by address; built when first needed.
+pub(super) type CfiIndex = OnceLock<Vec<(Range<u64>, usize)>>;
 
-impl Section<'_> {
-    /// How to get out of the function at an address.
-    pub(super) fn step(&self, address: u64, index: &Index) -> Option<Step> {
+impl CfiSection<'_> {
+    /// The step of the function at an address.
+    pub(super) fn step(&self, address: u64, index: &CfiIndex) -> Option<UnwindStep> {
         self.row(address, index).map(|(_, step)| step)
     }
 
-    /// The same, and for which addresses it holds.
-    pub(super) fn row(&self, address: u64, index: &Index) -> Option<(Range<u64>, Step)> {
+    /// The same, and the addresses it is valid for.
+    pub(super) fn row(&self, address: u64, index: &CfiIndex) -> Option<(Range<u64>, UnwindStep)> {
         if self.is_eh {
             self.search(&self.eh_frame(), address, index)
         } else {
@@ -73,8 +73,8 @@ impl Section<'_> {
     }
 
     /// The same for the code of one function, whose start is known better than the entry tells: JIT compilers write entries
-    /// for places where the code will not be.
-    pub(super) fn step_of_only_function(&self, code_offset: u64) -> Option<Step> {
+    /// for spaces where the code will not be.
+    pub(super) fn step_of_only_function(&self, code_offset: u64) -> Option<UnwindStep> {
         let (section, bases) = (self.eh_frame(), self.bases());
         let mut entries = section.entries(&bases);
         let mut only = None;
@@ -91,13 +91,13 @@ impl Section<'_> {
         self.row_in(&section, &entry, address).map(|(_, step)| step)
     }
 
-    fn search<'a, S>(&self, section: &S, address: u64, index: &Index) -> Option<(Range<u64>, Step)>
+    fn search<'a, S>(&self, section: &S, address: u64, index: &CfiIndex) -> Option<(Range<u64>, UnwindStep)>
     where
         S: UnwindSection<Reader<'a>>,
         S::Offset: gimli::UnwindOffset<usize>,
     {
         if let Some((header, loaded_at)) = self.header
-            && let Some(entry) = eh_frame_hdr::find(header, loaded_at, self.big_endian, address)
+            && let Some(entry) = find_in_header(header, loaded_at, self.big_endian, address)
             && let Some(at) = entry.checked_sub(self.address).and_then(|at| usize::try_from(at).ok())
             && at < self.bytes.len()
             && let Ok(entry) = section.fde_from_offset(&self.bases(), at.into(), S::cie_from_offset)
@@ -114,7 +114,7 @@ impl Section<'_> {
         self.row_in(section, &entry, address)
     }
 
-    /// All entries, by address. Reading ends at the first that makes no sense.
+    /// All entries, by address, up to the first malformed one.
     fn entries<'a, S>(&self, section: &S) -> Vec<(Range<u64>, usize)>
     where
         S: UnwindSection<Reader<'a>>,
@@ -135,7 +135,12 @@ impl Section<'_> {
         all
     }
 
-    fn row_in<'a, S>(&self, section: &S, entry: &Entry<'a>, address: u64) -> Option<(Range<u64>, Step)>
+    fn row_in<'a, S>(
+        &self,
+        section: &S,
+        entry: &FrameEntry<'a>,
+        address: u64,
+    ) -> Option<(Range<u64>, UnwindStep)>
     where
         S: UnwindSection<Reader<'a>>,
     {
@@ -144,38 +149,40 @@ impl Section<'_> {
         let encoding = entry.cie().encoding();
         let expression = |it: &UnwindExpression<usize>| {
             let bytes = it.get(section).ok()?.0;
-            Some(Base::Expression(Expression { bytes: Arc::from(bytes.slice()), encoding }))
+            Some(Base::Expression(DwarfExpression { bytes: Arc::from(bytes.slice()), encoding }))
         };
         let cfa = match row.cfa() {
             CfaRule::RegisterAndOffset { register, offset } => {
-                Rule::Is(Base::Register(self.machine.counted(*register)?), *offset)
+                Rule::Value(Base::Register(self.machine.register_number(*register)?), *offset)
             }
-            CfaRule::Expression(it) => Rule::Is(expression(it)?, 0),
+            CfaRule::Expression(it) => Rule::Value(expression(it)?, 0),
         };
         let ra = self.machine.ra();
-        let ra_column = self.machine.counted(entry.cie().return_address_register())?;
+        let ra_column = self.machine.register_number(entry.cie().return_address_register())?;
         let mut rules = Vec::new();
         for (register, rule) in row.registers() {
-            let Some(register) = self.machine.counted(*register) else { continue };
+            let Some(register) = self.machine.register_number(*register) else { continue };
             let rule = match rule {
-                RegisterRule::Undefined => Rule::Lost,
+                RegisterRule::Undefined => Rule::Undefined,
                 RegisterRule::SameValue => continue,
-                RegisterRule::Offset(offset) => Rule::At(Base::Cfa, *offset),
-                RegisterRule::ValOffset(offset) => Rule::Is(Base::Cfa, *offset),
-                RegisterRule::Register(other) => Rule::Is(Base::Register(self.machine.counted(*other)?), 0),
-                RegisterRule::Expression(it) => Rule::At(expression(it)?, 0),
-                RegisterRule::ValExpression(it) => Rule::Is(expression(it)?, 0),
+                RegisterRule::Offset(offset) => Rule::Memory(Base::Cfa, *offset),
+                RegisterRule::ValOffset(offset) => Rule::Value(Base::Cfa, *offset),
+                RegisterRule::Register(other) => {
+                    Rule::Value(Base::Register(self.machine.register_number(*other)?), 0)
+                }
+                RegisterRule::Expression(it) => Rule::Memory(expression(it)?, 0),
+                RegisterRule::ValExpression(it) => Rule::Value(expression(it)?, 0),
                 _ => continue,
             };
             rules.push((if register == ra_column { ra } else { register }, rule));
         }
-        // Where the return address is in another register than usual, it is there and not in the usual one.
+        // Where the return address column is not the usual register, the return address is in that column.
         if ra_column != ra && !rules.iter().any(|(register, _)| *register == ra) {
-            rules.push((ra, Rule::Is(Base::Register(ra_column), 0)));
+            rules.push((ra, Rule::Value(Base::Register(ra_column), 0)));
         }
-        let kept = if self.machine.has_link_register() { !0 } else { !(1 << ra) };
+        let unchanged = if self.machine.has_link_register() { !0 } else { !(1 << ra) };
         let is_signal = entry.is_signal_trampoline();
-        let step = Step { origin: self.origin, cfa, rules: rules.into(), kept, is_signal };
+        let step = UnwindStep { origin: self.origin, cfa, rules: rules.into(), unchanged, is_signal };
         Some((row.start_address()..row.end_address(), step))
     }
 
@@ -204,4 +211,23 @@ impl Section<'_> {
         section.set_vendor(self.vendor());
         section
     }
+}
+
+/// Version 1; the pointer to `.eh_frame` relative to itself; a four-byte count; a table of four-byte differences to the
+/// header's own address. Every linker writes these.
+const USUAL_ENCODINGS: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
+
+/// Looks an address up in the table of an `.eh_frame_hdr` that is loaded at an address. Returns the address of the entry of
+/// the last function that starts at or before it; `None` also for a table of another layout.
+fn find_in_header(header: &[u8], loaded_at: u64, big_endian: bool, address: u64) -> Option<u64> {
+    let rest = header.strip_prefix(&USUAL_ENCODINGS)?;
+    let num_rows = usize::try_from(number(rest.get(4..8)?, big_endian)?).ok()?;
+    let rows = rest.get(8..8usize.checked_add(num_rows.checked_mul(8)?)?)?.as_chunks::<8>().0;
+    let target = |bytes: &[u8]| {
+        let difference = number(bytes, big_endian).unwrap_or(0) as u32;
+        loaded_at.wrapping_add_signed(difference.cast_signed().into())
+    };
+    // A row is the difference to a function and the difference to its entry.
+    let num_before = rows.partition_point(|row| target(row.split_at(4).0) <= address);
+    Some(target(rows.get(num_before.checked_sub(1)?)?.split_at(4).1))
 }

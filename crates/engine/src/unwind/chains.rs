@@ -1,209 +1,258 @@
+//! Batches of table `callchains`, unwound on all processors.
+
 use std::sync::Arc;
 
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, ListArray, PrimitiveArray, RecordBatch, UInt64Array};
 use arrow_buffer::OffsetBuffer;
+use perfuse_tables::UserStack;
 use perfuse_tables::access::{ColumnError, lists, nullable, numbers};
 use rayon::prelude::*;
 
-use super::lookup::{Lookup, Modules};
-use super::memory::Stack;
-use super::module::UserStack;
+use super::lookup::{StepLookup, UnwindModules};
+use super::memory::StackCopy;
 use super::registers::Registers;
-use super::step::Origin;
-use super::totals::Totals;
-use super::walk::{Frame, walk};
+use super::step::FrameOrigin;
+use super::walk::{Stop, UnwoundFrame, unwind_stack};
 
-/// What precedes the user's part of a chain.
+/// Marker that precedes the user part of a chain.
 const CONTEXT_USER: u64 = (-512i64) as u64;
-/// Addresses from here on are markers.
+/// Lowest marker: this address and all above it are markers.
 const CONTEXT_MAX: u64 = (-4095i64) as u64;
 
-/// A batch of table `callchains`, unwound as far as it could be.
+/// A batch of table `callchains` whose user stacks are unwound.
 #[derive(Debug)]
 pub struct Chains {
     /// The batch.
     pub batch: RecordBatch,
-    /// What found each of its addresses; empty where all are as recorded.
-    pub marks: Vec<Option<Mark>>,
+    /// For each address how unwinding found it, `None` for recorded ones; empty where all are as recorded.
+    pub unwound: Vec<Option<UnwoundAddress>>,
 }
 
-/// An address that unwinding found.
+/// How unwinding found an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Mark {
-    /// What found it.
-    pub origin: Origin,
+pub struct UnwoundAddress {
+    /// Source of the information that led to it.
+    pub origin: FrameOrigin,
     /// Whether it is a return address.
     pub is_return: bool,
 }
 
 impl From<RecordBatch> for Chains {
     fn from(batch: RecordBatch) -> Self {
-        Self { batch, marks: Vec::new() }
+        Self { batch, unwound: Vec::new() }
     }
 }
 
 /// Unwinds batches of table `callchains`.
 pub struct Unwinder<'a> {
-    /// One a processor, with what it made of its rows of the last batch.
-    workers: Vec<(Lookup<'a>, Part)>,
-    totals: Totals,
+    /// One per processor, with the chains it made of its rows of the last batch.
+    workers: Vec<(StepLookup<'a>, UnwoundChains)>,
+    totals: UnwindTotals,
 }
 
 impl<'a> Unwinder<'a> {
     /// Unwinds on all processors.
     #[must_use]
-    pub fn new(modules: &'a Modules<'a>) -> Self {
-        let worker = |_| (Lookup::new(modules), Part::default());
-        Self { workers: (0..rayon::current_num_threads()).map(worker).collect(), totals: Totals::default() }
+    pub fn new(modules: &'a UnwindModules<'a>) -> Self {
+        let worker = |_| (StepLookup::new(modules), UnwoundChains::default());
+        Self {
+            workers: (0..rayon::current_num_threads()).map(worker).collect(),
+            totals: UnwindTotals::default(),
+        }
     }
 
-    /// How it went so far.
+    /// Counts of frames and stacks unwound so far.
     #[must_use]
-    pub fn totals(&self) -> &Totals {
+    pub fn totals(&self) -> &UnwindTotals {
         &self.totals
     }
 
-    /// Puts the frames of each row's stack in the place of the user's part of its chain; rows without a stack stay as they
-    /// are.
+    /// Replaces the user part of each row's chain by the frames of its unwound stack; rows without a copy of their stack
+    /// stay as recorded.
     ///
     /// # Errors
     /// When the batch is not of table `callchains`.
     pub fn unwind(&mut self, batch: RecordBatch) -> Result<Chains, ColumnError> {
-        let rows = Rows::new(&batch)?;
-        let num = batch.num_rows();
-        let share = num.div_ceil(self.workers.len()).max(1);
-        self.workers.par_iter_mut().enumerate().for_each(|(at, (lookup, part))| {
-            part.clear();
-            for row in (at * share).min(num)..((at + 1) * share).min(num) {
-                part.push(&rows, row, lookup);
+        let rows = ChainColumns::new(&batch)?;
+        let num_rows = batch.num_rows();
+        let share = num_rows.div_ceil(self.workers.len().max(1)).max(1);
+        self.workers.par_iter_mut().enumerate().for_each(|(worker, (lookup, chains))| {
+            chains.clear();
+            let first = worker.saturating_mul(share).min(num_rows);
+            for row in first..first.saturating_add(share).min(num_rows) {
+                chains.push(&rows, row, lookup);
             }
         });
-        let parts = || self.workers.iter().map(|(_, part)| part);
+        let parts = || self.workers.iter().map(|(_, chains)| chains);
         parts().for_each(|part| self.totals.merge(&part.totals));
         let lens = parts().flat_map(|part| part.lens.iter().copied());
         let offsets = OffsetBuffer::<i32>::from_lengths(lens);
         let num_addresses = parts().map(|part| part.addresses.len()).sum();
         let mut addresses = Vec::with_capacity(num_addresses);
-        let mut marks = Vec::with_capacity(num_addresses);
+        let mut unwound = Vec::with_capacity(num_addresses);
         for part in parts() {
             addresses.extend_from_slice(&part.addresses);
-            marks.extend_from_slice(&part.marks);
+            unwound.extend_from_slice(&part.unwound);
         }
         let batch = with_addresses(&batch, offsets, addresses)?;
-        Ok(Chains { batch, marks })
+        Ok(Chains { batch, unwound })
     }
 }
 
+/// The batch with other values in column `addresses`.
 fn with_addresses(
     batch: &RecordBatch,
     offsets: OffsetBuffer<i32>,
     addresses: Vec<u64>,
 ) -> Result<RecordBatch, ColumnError> {
-    let refused = |_| ColumnError { column: "addresses" };
+    const COLUMN: &str = "addresses";
+    let refused = |_| ColumnError { column: COLUMN };
     let schema = batch.schema();
-    let at = schema.index_of("addresses").map_err(refused)?;
+    let at = schema.index_of(COLUMN).map_err(refused)?;
     let arrow_schema::DataType::List(field) = schema.field(at).data_type() else {
-        return Err(ColumnError { column: "addresses" });
+        return Err(ColumnError { column: COLUMN });
     };
     let values = Arc::new(UInt64Array::from(addresses));
-    let list = ListArray::try_new(Arc::clone(field), offsets, values, None).map_err(refused)?;
-    let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
-    columns[at] = Arc::new(list);
+    let list: ArrayRef =
+        Arc::new(ListArray::try_new(Arc::clone(field), offsets, values, None).map_err(refused)?);
+    let columns = batch.columns().iter().enumerate();
+    let columns =
+        columns.map(|(column, array)| Arc::clone(if column == at { &list } else { array })).collect();
     RecordBatch::try_new(schema, columns).map_err(refused)
 }
 
-/// Columns of a batch.
-struct Rows<'a> {
+/// Columns of a batch that unwinding reads.
+struct ChainColumns<'a> {
     processes: &'a [u32],
     times: &'a [i64],
     sources: &'a [u32],
-    addresses: Lists<'a>,
-    stacks: &'a PrimitiveArray<UInt64Type>,
-}
-
-struct Lists<'a> {
     offsets: &'a [i32],
-    values: &'a [u64],
+    addresses: &'a [u64],
+    user_stacks: &'a PrimitiveArray<UInt64Type>,
 }
 
-impl<'a> Lists<'a> {
-    fn new(batch: &'a RecordBatch, column: &'static str) -> Result<Self, ColumnError> {
-        let lists = lists(batch, column)?;
-        let values = lists.values().as_any().downcast_ref::<UInt64Array>().ok_or(ColumnError { column })?;
-        Ok(Self { offsets: lists.value_offsets(), values: values.values() })
-    }
-
-    fn get(&self, row: usize) -> &'a [u64] {
-        &self.values[self.offsets[row] as usize..self.offsets[row + 1] as usize]
-    }
-}
-
-impl<'a> Rows<'a> {
+impl<'a> ChainColumns<'a> {
     fn new(batch: &'a RecordBatch) -> Result<Self, ColumnError> {
+        let column = "addresses";
+        let chains = lists(batch, column)?;
+        let addresses =
+            chains.values().as_any().downcast_ref::<UInt64Array>().ok_or(ColumnError { column })?;
         Ok(Self {
             processes: numbers::<UInt32Type>(batch, "process_id")?.values(),
             times: numbers::<Int64Type>(batch, "ts_ns")?.values(),
             sources: numbers::<UInt32Type>(batch, "source_id")?.values(),
-            addresses: Lists::new(batch, "addresses")?,
-            stacks: numbers::<UInt64Type>(batch, "user_stack")?,
+            offsets: chains.value_offsets(),
+            addresses: addresses.values(),
+            user_stacks: numbers::<UInt64Type>(batch, "user_stack")?,
         })
+    }
+
+    /// Recorded addresses of a row.
+    fn chain(&self, row: usize) -> &'a [u64] {
+        let bounds = self.offsets.get(row..).and_then(|offsets| offsets.first_chunk());
+        let range = bounds.map_or(0..0, |&[start, end]: &[i32; 2]| start as usize..end as usize);
+        self.addresses.get(range).unwrap_or_default()
     }
 }
 
-/// What one thread makes of its rows.
+/// Chains that one worker made of its rows.
 #[derive(Default)]
-struct Part {
+struct UnwoundChains {
     addresses: Vec<u64>,
     lens: Vec<usize>,
-    marks: Vec<Option<Mark>>,
+    unwound: Vec<Option<UnwoundAddress>>,
     registers: Vec<u64>,
-    frames: Vec<Frame>,
-    totals: Totals,
+    frames: Vec<UnwoundFrame>,
+    totals: UnwindTotals,
 }
 
-impl Part {
+impl UnwoundChains {
     fn clear(&mut self) {
         self.addresses.clear();
         self.lens.clear();
-        self.marks.clear();
-        self.totals = Totals::default();
+        self.unwound.clear();
+        self.totals = UnwindTotals::default();
     }
 
-    fn push(&mut self, rows: &Rows<'_>, row: usize, lookup: &mut Lookup<'_>) {
+    /// Adds the chain of a row, unwound where the row has a copy of its stack.
+    fn push(&mut self, rows: &ChainColumns<'_>, row: usize, lookup: &mut StepLookup<'_>) {
         let before = self.addresses.len();
-        let recorded = rows.addresses.get(row);
-        let copied = nullable(rows.stacks, row)
-            .and_then(|number| lookup.user_stack(rows.sources[row], number, &mut self.registers));
-        let registers = copied.and_then(|_| Registers::from_pairs(&self.registers));
-        let stack = registers.zip(copied).and_then(|(registers, UserStack { bytes, big_endian })| {
-            Some(Stack { start: registers.sp()?, bytes, big_endian })
-        });
-        match (registers, stack) {
-            (Some(registers), Some(stack)) => {
-                lookup.look_at(rows.processes[row], rows.times[row], registers.machine());
-                self.frames.clear();
-                let stop = walk(&registers, &stack, lookup, &mut self.frames);
-                self.totals.add(&self.frames, stop, stack.bytes.len());
-                let kernel = kernel_part(recorded);
-                self.addresses.extend(kernel);
-                self.addresses.push(CONTEXT_USER);
-                self.marks.resize(self.addresses.len(), None);
-                self.addresses.extend(self.frames.iter().map(|frame| frame.pc));
-                let mark = |frame: &Frame| Some(Mark { origin: frame.origin, is_return: frame.is_return });
-                self.marks.extend(self.frames.iter().map(mark));
-            }
-            _ => {
-                self.addresses.extend(recorded);
-                self.marks.resize(self.addresses.len(), None);
-            }
+        let recorded = rows.chain(row);
+        if self.unwind(rows, row, recorded, lookup).is_none() {
+            self.addresses.extend(recorded);
+            self.unwound.resize(self.addresses.len(), None);
         }
-        self.lens.push(self.addresses.len() - before);
+        self.lens.push(self.addresses.len().saturating_sub(before));
+    }
+
+    fn unwind(
+        &mut self,
+        rows: &ChainColumns<'_>,
+        row: usize,
+        recorded: &[u64],
+        lookup: &mut StepLookup<'_>,
+    ) -> Option<()> {
+        let number = nullable(rows.user_stacks, row)?;
+        let UserStack { bytes, big_endian } =
+            lookup.user_stack(*rows.sources.get(row)?, number, &mut self.registers)?;
+        let registers = Registers::from_pairs(&self.registers)?;
+        let stack = StackCopy { start: registers.sp()?, bytes, big_endian };
+        lookup.set_process(*rows.processes.get(row)?, *rows.times.get(row)?, registers.machine());
+        self.frames.clear();
+        let stop = unwind_stack(&registers, &stack, lookup, &mut self.frames);
+        self.totals.add(&self.frames, stop, stack.bytes.len());
+        self.addresses.extend(kernel_part(recorded));
+        self.addresses.push(CONTEXT_USER);
+        self.unwound.resize(self.addresses.len(), None);
+        self.addresses.extend(self.frames.iter().map(|frame| frame.pc));
+        let found =
+            |frame: &UnwoundFrame| Some(UnwoundAddress { origin: frame.origin, is_return: frame.is_return });
+        self.unwound.extend(self.frames.iter().map(found));
+        Some(())
     }
 }
 
-/// What of a chain is the kernel's, markers included.
+/// The part of a chain that ran in the kernel, markers included.
 fn kernel_part(chain: &[u64]) -> &[u64] {
     let is_user = |address: &u64| *address == CONTEXT_USER || (*address < CONTEXT_MAX && address >> 63 == 0);
-    &chain[..chain.iter().position(is_user).unwrap_or(chain.len())]
+    chain.iter().position(is_user).and_then(|end| chain.get(..end)).unwrap_or(chain)
+}
+
+/// Counts of unwound stacks and frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnwindTotals {
+    /// Stacks that were unwound.
+    pub num_stacks: u64,
+    /// Frames, by [`FrameOrigin`].
+    pub frames: [u64; FrameOrigin::ALL.len()],
+    /// Stacks, by the reason they end: [`Stop`].
+    pub stops: [u64; Stop::ALL.len()],
+    /// Size of the largest stack copy that was too short for its stack.
+    pub cut_bytes: u64,
+}
+
+impl UnwindTotals {
+    fn add(&mut self, frames: &[UnwoundFrame], stop: Stop, stack_bytes: usize) {
+        self.num_stacks = self.num_stacks.wrapping_add(1);
+        for frame in frames {
+            if let Some(count) = self.frames.get_mut(frame.origin as usize) {
+                *count = count.wrapping_add(1);
+            }
+        }
+        if let Some(count) = self.stops.get_mut(stop as usize) {
+            *count = count.wrapping_add(1);
+        }
+        if stop == Stop::Cut {
+            self.cut_bytes = self.cut_bytes.max(stack_bytes as u64);
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        let add = |(mine, other): (&mut u64, u64)| *mine = mine.wrapping_add(other);
+        self.num_stacks = self.num_stacks.wrapping_add(other.num_stacks);
+        self.frames.iter_mut().zip(other.frames).for_each(add);
+        self.stops.iter_mut().zip(other.stops).for_each(add);
+        self.cut_bytes = self.cut_bytes.max(other.cut_bytes);
+    }
 }

@@ -1,22 +1,28 @@
+//! DWARF expressions.
+
 use gimli::{EndianSlice, EvaluationResult, Location, RunTimeEndian, Value};
 
-use super::step::Expression;
+use super::step::DwarfExpression;
 
-/// Operations of one evaluation: real expressions have a handful.
+/// Most operations of one evaluation; real expressions have a handful.
 const MAX_OPERATIONS: u32 = 1 << 10;
 
-/// What an expression may ask for.
-pub(super) trait Context {
+/// Values that an expression may read.
+pub(super) trait EvaluationContext {
     /// A register of the frame.
     fn register(&self, number: u16) -> Option<u64>;
     /// A number in memory.
     fn memory(&self, address: u64, size: u8) -> Option<u64>;
-    /// The CFA, where that is not what is computed.
+    /// The CFA, unless the expression computes it.
     fn cfa(&self) -> Option<u64>;
 }
 
-/// The address an expression computes; `None` where it asks for what is not known, or makes no sense.
-pub(super) fn evaluate(expression: &Expression, big_endian: bool, context: &impl Context) -> Option<u64> {
+/// Evaluates an expression; `None` where it reads an unknown value or is malformed.
+pub(super) fn evaluate(
+    expression: &DwarfExpression,
+    big_endian: bool,
+    context: &impl EvaluationContext,
+) -> Option<u64> {
     let endian = if big_endian { RunTimeEndian::Big } else { RunTimeEndian::Little };
     let bytes = EndianSlice::new(&expression.bytes, endian);
     let mut evaluation = gimli::Expression(bytes).evaluation(expression.encoding);

@@ -1,165 +1,165 @@
+//! Steps by address: what a process has at an address determines how the function there is left.
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use perfuse_binaries::symbolize::{Module as Symbols, Symbolizer};
+use perfuse_tables::UserStack;
 use rustc_hash::FxHashMap;
 
-use super::frame_pointer;
-use super::machine::Machine;
-use super::module::{Formats, Module, UserStack};
-use super::step::Step;
-use super::walk::{Code, StepId};
-use crate::join::{Place, Places};
+use super::module::{UnwindModule, UnwindSources, code_step};
+use super::registers::Machine;
+use super::step::{UnwindStep, frame_pointer_step};
+use super::walk::{StepId, StepSource};
+use crate::address_spaces::{AddressSpaces, Region};
 use crate::mappings::Mapping;
-use perfuse_binaries::symbolize::{Module as Symbols, Symbolizer};
 
-/// Everything that stacks are unwound through, opened once and shared by threads.
-pub struct Modules<'a> {
-    places: Places<'a>,
+/// All files that stacks are unwound through, opened once and shared by threads.
+pub struct UnwindModules<'a> {
+    spaces: AddressSpaces<'a>,
     symbolizer: &'a Symbolizer,
-    formats: &'a dyn Formats,
-    /// By index in the mappings' modules.
-    modules: Vec<OnceLock<Opened>>,
+    sources: &'a dyn UnwindSources,
+    /// By index in [`Mappings::files`](crate::mappings::Mappings::files).
+    modules: Vec<OnceLock<OpenedModule>>,
 }
 
-struct Opened {
+struct OpenedModule {
     symbols: Arc<Symbols>,
-    rules: Option<Module>,
+    unwinding: Option<UnwindModule>,
 }
 
-impl<'a> Modules<'a> {
-    /// Nothing is opened yet.
+impl<'a> UnwindModules<'a> {
+    /// Files are opened when an address in them is looked up.
     #[must_use]
-    pub fn new(places: Places<'a>, symbolizer: &'a Symbolizer, formats: &'a dyn Formats) -> Self {
-        let modules = places.mappings.modules.iter().map(|_| OnceLock::new()).collect();
-        Self { places, symbolizer, formats, modules }
+    pub fn new(
+        spaces: AddressSpaces<'a>,
+        symbolizer: &'a Symbolizer,
+        sources: &'a dyn UnwindSources,
+    ) -> Self {
+        let modules = spaces.mappings.files.iter().map(|_| OnceLock::new()).collect();
+        Self { spaces, symbolizer, sources, modules }
     }
 
-    fn opened(&self, mapping: &Mapping) -> &Opened {
-        let index = mapping.module as usize;
-        self.modules[index].get_or_init(|| {
-            let module = &self.places.mappings.modules[index];
-            let symbols = self.symbolizer.module(&module.path, module.build_id.as_deref());
+    fn opened(&self, mapping: &Mapping) -> Option<&OpenedModule> {
+        let module = self.modules.get(mapping.file as usize)?;
+        let file = self.spaces.mappings.file(mapping)?;
+        Some(module.get_or_init(|| {
+            let symbols = self.symbolizer.module(&file.path, file.build_id.as_deref());
             let images = symbols.images();
-            let rules = images.and_then(|(image, debug)| Module::open(image, debug, self.formats));
-            Opened { symbols, rules }
-        })
+            let unwinding = images.and_then(|(image, debug)| UnwindModule::open(image, debug, self.sources));
+            OpenedModule { symbols, unwinding }
+        }))
     }
 }
 
-/// Addresses known at the most: a recording with more different ones than that is looked up again.
-const MAX_KNOWN: usize = 1 << 19;
+/// Addresses remembered at most; with more distinct ones the cache is emptied.
+const MAX_CACHED: usize = 1 << 19;
 
-/// What one thread of ours has looked up, and the process it is looking at.
-pub struct Lookup<'a> {
-    modules: &'a Modules<'a>,
-    /// Of the process that is looked at.
-    here: Addresses,
-    /// Of the other ones.
-    elsewhere: FxHashMap<u32, Addresses>,
-    /// Of files, by module and whether it was asked for all registers.
+/// Steps that one worker has looked up, and the process it unwinds now.
+pub struct StepLookup<'a> {
+    modules: &'a UnwindModules<'a>,
+    /// Of the current process.
+    current: AddressCache,
+    /// Of other processes.
+    others: FxHashMap<u32, AddressCache>,
+    /// Address ranges of files and their steps, by file and whether all registers are needed.
     rows: FxHashMap<(u32, bool), BTreeMap<u64, (u64, StepId)>>,
-    /// Each but once: a program has many addresses and few ways to get out of a function.
-    steps: Vec<Arc<Step>>,
-    step_ids: FxHashMap<Arc<Step>, StepId>,
-    num_known: usize,
+    /// Distinct steps: a program has many addresses and few distinct steps.
+    steps: Vec<Arc<UnwindStep>>,
+    step_ids: FxHashMap<Arc<UnwindStep>, StepId>,
+    num_cached: usize,
     process_id: u32,
     at_ns: i64,
     machine: Machine,
 }
 
-/// What is known of a process's addresses: from anything that tells of them, and from what tells of all registers.
+/// Steps of a process by address: from any information, and from information about all registers.
 #[derive(Default)]
-struct Addresses {
-    any: FxHashMap<u64, Known>,
-    all_registers: FxHashMap<u64, Known>,
+struct AddressCache {
+    any: FxHashMap<u64, CachedStep>,
+    all_registers: FxHashMap<u64, CachedStep>,
 }
 
-/// A step, and for how long it holds.
+/// A step, and the time in which it is valid.
 #[derive(Clone, Copy)]
-struct Known {
+struct CachedStep {
     from_ns: i64,
     until_ns: i64,
     step: Option<StepId>,
 }
 
-impl<'a> Lookup<'a> {
-    /// Nothing is known yet.
+impl<'a> StepLookup<'a> {
+    /// Starts with an empty cache.
     #[must_use]
-    pub fn new(modules: &'a Modules<'a>) -> Self {
+    pub fn new(modules: &'a UnwindModules<'a>) -> Self {
         Self {
             modules,
-            here: Addresses::default(),
-            elsewhere: FxHashMap::default(),
+            current: AddressCache::default(),
+            others: FxHashMap::default(),
             rows: FxHashMap::default(),
             steps: Vec::new(),
             step_ids: FxHashMap::default(),
-            num_known: 0,
+            num_cached: 0,
             process_id: 0,
             at_ns: 0,
             machine: Machine::Amd64,
         }
     }
 
-    /// Looks at a process at a time.
-    pub fn look_at(&mut self, process_id: u32, at_ns: i64, machine: Machine) {
+    /// Makes a process at a time the current one.
+    pub fn set_process(&mut self, process_id: u32, at_ns: i64, machine: Machine) {
         // Steps are of one machine's registers.
-        if self.num_known >= MAX_KNOWN || machine != self.machine {
+        if self.num_cached >= MAX_CACHED || machine != self.machine {
             *self = Self { process_id, machine, ..Self::new(self.modules) };
         }
         if process_id != self.process_id {
-            let there = self.elsewhere.remove(&process_id).unwrap_or_default();
-            let left = std::mem::replace(&mut self.here, there);
-            self.elsewhere.insert(self.process_id, left);
+            let next = self.others.remove(&process_id).unwrap_or_default();
+            let previous = std::mem::replace(&mut self.current, next);
+            self.others.insert(self.process_id, previous);
             self.process_id = process_id;
         }
         self.at_ns = at_ns;
     }
 
-    /// The copy of a stack that a source has under a number.
+    /// Copy of a stack, by its source and number.
     pub(super) fn user_stack(
         &self,
         source_id: u32,
         number: u64,
         registers: &mut Vec<u64>,
     ) -> Option<UserStack<'a>> {
-        self.modules.formats.user_stack(source_id, number, registers)
+        self.modules.sources.user_stack(source_id, number, registers)
     }
 
-    fn mapped(&self, address: u64) -> Option<(&'a Mapping, &'a Opened)> {
-        match self.modules.places.user(self.process_id, address, self.at_ns).0 {
-            Place::Mapped { mapping } => {
-                let mapping = &self.modules.places.mappings.rows[mapping as usize];
-                Some((mapping, self.modules.opened(mapping)))
-            }
-            _ => None,
-        }
+    fn in_file(&self, mapping: u32) -> Option<(&'a Mapping, &'a OpenedModule)> {
+        let mapping = self.modules.spaces.mappings.rows.get(mapping as usize)?;
+        Some((mapping, self.modules.opened(mapping)?))
     }
 
-    /// What lies at an address says how to get out of the function there, or else the frame pointer.
-    fn look_up(&mut self, place: Place, pc: u64, all_registers: bool) -> Option<StepId> {
-        let told = match place {
-            Place::Jit { code_object_id, code_offset } => {
-                let code = self.modules.formats.code(code_object_id);
-                code.and_then(|code| code.step(code_offset, self.machine)).map(|step| self.step_id(step))
+    /// Finds the step in the unwinding information of a region, else by the frame pointer.
+    fn find_in_region(&mut self, region: Region, pc: u64, all_registers: bool) -> Option<StepId> {
+        let found = match region {
+            Region::Jit { code_object_id, code_offset } => {
+                let code = self.modules.sources.code(code_object_id);
+                let step = code.and_then(|code| code_step(&code, code_offset, self.machine));
+                step.map(|step| self.step_id(step))
             }
-            Place::Mapped { mapping } => self.look_up_mapped(mapping, pc, all_registers),
-            Place::Anonymous { .. } | Place::Unmapped | Place::Kernel => None,
+            Region::Mapped { mapping } => self.find_in_file(mapping, pc, all_registers),
+            Region::Anonymous { .. } | Region::Unmapped | Region::Kernel => None,
         };
-        told.or_else(|| frame_pointer::step(self.machine).map(|step| self.step_id(step)))
+        found.or_else(|| frame_pointer_step(self.machine).map(|step| self.step_id(step)))
     }
 
-    fn look_up_mapped(&mut self, mapping: u32, pc: u64, all_registers: bool) -> Option<StepId> {
-        let modules = self.modules;
-        let mapping = &modules.places.mappings.rows[mapping as usize];
-        let Opened { symbols, rules } = modules.opened(mapping);
-        let rules = rules.as_ref()?;
+    fn find_in_file(&mut self, mapping: u32, pc: u64, all_registers: bool) -> Option<StepId> {
+        let (mapping, OpenedModule { symbols, unwinding }) = self.in_file(mapping)?;
+        let unwinding = unwinding.as_ref()?;
         let address = symbols.address(symbols.position(pc, mapping.start, mapping.file_offset))?;
-        let key = (mapping.module, all_registers);
+        let key = (mapping.file, all_registers);
         let row = self.rows.get(&key).and_then(|rows| rows.range(..=address).next_back());
         if let Some((_, (_, step))) = row.filter(|(_, (end, _))| address < *end) {
             return Some(*step);
         }
-        let (range, step) = rules.step(address, all_registers)?;
+        let (range, step) = unwinding.step(address, all_registers)?;
         let step = self.step_id(step);
         if let Some(range) = range {
             self.rows.entry(key).or_default().insert(range.start, (range.end, step));
@@ -167,7 +167,7 @@ impl<'a> Lookup<'a> {
         Some(step)
     }
 
-    fn step_id(&mut self, step: Step) -> StepId {
+    fn step_id(&mut self, step: UnwindStep) -> StepId {
         if let Some(id) = self.step_ids.get(&step) {
             return *id;
         }
@@ -178,44 +178,44 @@ impl<'a> Lookup<'a> {
     }
 }
 
-impl Code for Lookup<'_> {
+impl StepSource for StepLookup<'_> {
     #[inline]
     fn find(&mut self, pc: u64, all_registers: bool) -> Option<StepId> {
-        let known = if all_registers { &self.here.all_registers } else { &self.here.any };
-        if let Some(known) = known.get(&pc)
-            && (known.from_ns..known.until_ns).contains(&self.at_ns)
+        let cache = if all_registers { &self.current.all_registers } else { &self.current.any };
+        if let Some(cached) = cache.get(&pc)
+            && (cached.from_ns..cached.until_ns).contains(&self.at_ns)
         {
-            return known.step;
+            return cached.step;
         }
-        let (place, from_ns, until_ns) = self.modules.places.user(self.process_id, pc, self.at_ns);
-        let step = self.look_up(place, pc, all_registers);
-        let known = if all_registers { &mut self.here.all_registers } else { &mut self.here.any };
-        known.insert(pc, Known { from_ns, until_ns, step });
-        self.num_known += 1;
+        let (region, from_ns, until_ns) = self.modules.spaces.find_user(self.process_id, pc, self.at_ns);
+        let step = self.find_in_region(region, pc, all_registers);
+        let cache = if all_registers { &mut self.current.all_registers } else { &mut self.current.any };
+        cache.insert(pc, CachedStep { from_ns, until_ns, step });
+        self.num_cached = self.num_cached.saturating_add(1);
         step
     }
 
     #[inline]
-    fn step(&self, id: StepId) -> &Step {
-        &self.steps[id.0 as usize]
+    fn step(&self, id: StepId) -> Option<&UnwindStep> {
+        self.steps.get(id.0 as usize).map(Arc::as_ref)
     }
 
     fn is_code(&self, address: u64) -> bool {
-        match self.modules.places.user(self.process_id, address, self.at_ns).0 {
-            Place::Jit { .. } | Place::Anonymous { .. } => true,
-            Place::Kernel | Place::Unmapped => false,
-            Place::Mapped { mapping } => {
-                let mapping = &self.modules.places.mappings.rows[mapping as usize];
-                let Opened { symbols, rules } = self.modules.opened(mapping);
-                let position = symbols.position(address, mapping.start, mapping.file_offset);
-                rules.as_ref().is_none_or(|rules| rules.is_code(position))
-            }
+        match self.modules.spaces.find_user(self.process_id, address, self.at_ns).0 {
+            Region::Jit { .. } | Region::Anonymous { .. } => true,
+            Region::Kernel | Region::Unmapped => false,
+            Region::Mapped { mapping } => self.in_file(mapping).is_some_and(|(mapping, opened)| {
+                let position = opened.symbols.position(address, mapping.start, mapping.file_offset);
+                opened.unwinding.as_ref().is_none_or(|unwinding| unwinding.is_code(position))
+            }),
         }
     }
 
     fn memory(&self, address: u64, size: u8) -> Option<u64> {
-        let (mapping, opened) = self.mapped(address)?;
+        let region = self.modules.spaces.find_user(self.process_id, address, self.at_ns).0;
+        let Region::Mapped { mapping } = region else { return None };
+        let (mapping, opened) = self.in_file(mapping)?;
         let position = opened.symbols.position(address, mapping.start, mapping.file_offset);
-        opened.rules.as_ref()?.number(position, size)
+        opened.unwinding.as_ref()?.number(position, size)
     }
 }

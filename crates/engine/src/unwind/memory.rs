@@ -1,6 +1,8 @@
-/// The bytes of a thread's memory that a recording has: its stack from the stack pointer up.
+//! Recorded memory of a thread.
+
+/// Copy of a thread's stack, from the stack pointer up.
 #[derive(Clone, Copy, Debug)]
-pub struct Stack<'a> {
+pub struct StackCopy<'a> {
     /// Address of the first byte.
     pub start: u64,
     /// The bytes.
@@ -9,10 +11,10 @@ pub struct Stack<'a> {
     pub big_endian: bool,
 }
 
-/// What is farther away than a stack is large is another part of memory.
+/// Usual limit of a stack's size; addresses farther away are not on the stack.
 const USUAL_STACK_BYTES: u64 = 8 << 20;
 
-impl Stack<'_> {
+impl StackCopy<'_> {
     /// The word at an address.
     #[must_use]
     #[inline]
@@ -29,7 +31,7 @@ impl Stack<'_> {
         number(self.bytes.get(at..)?.get(..usize::from(size))?, self.big_endian)
     }
 
-    /// Whether an address lies behind the last byte that was copied, on the same stack for all one can tell.
+    /// Whether an address is beyond the copied part but near enough to be on the same stack.
     #[must_use]
     pub fn is_cut_before(&self, address: u64) -> bool {
         if self.bytes.is_empty() {

@@ -1,32 +1,36 @@
 //! Stacks from registers and a copy of a thread's stack, as `perf record --call-graph dwarf` leaves them.
 //!
-//! What is known of a function's frame comes to one shape, a [`Step`]: the rows of SFrame (through [`Formats`], this crate
-//! knows none), call frame information of `.eh_frame` and `.debug_frame`, the unwinding record of JIT code, and the frame
-//! pointer where nothing else is. [`walk`] goes from frame to frame by steps; [`Lookup`] finds the step of an address once;
-//! [`Unwinder`] does so for table `callchains`, in batches.
+//! All unwinding information takes one form, an [`UnwindStep`]: rows of SFrame and the unwinding records of JIT code (through
+//! [`UnwindSources`]), call frame information of `.eh_frame` and `.debug_frame`, and the frame pointer where there is nothing
+//! else. [`unwind_stack`] goes from frame to frame by steps; [`StepLookup`] finds the step of an address once; [`Unwinder`]
+//! does so for table `callchains`, in batches.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::panic
+    )
+)]
 
 mod cfi;
 mod chains;
-mod eh_frame_hdr;
 mod expression;
-mod frame_pointer;
 mod lookup;
-mod machine;
 mod memory;
 mod module;
 mod registers;
 mod step;
 #[cfg(test)]
 mod tests;
-mod totals;
 mod walk;
 
-pub use chains::{Chains, Mark, Unwinder};
-pub use lookup::{Lookup, Modules};
-pub use machine::Machine;
-pub use memory::Stack;
-pub use module::{CodeFrames, Formats, Rows, UserStack};
-pub use registers::Registers;
-pub use step::{Base, Origin, Rule, Step};
-pub use totals::Totals;
-pub use walk::{Code, Frame, MAX_FRAMES, StepId, Stop, walk};
+pub use chains::{Chains, UnwindTotals, Unwinder, UnwoundAddress};
+pub use lookup::{StepLookup, UnwindModules};
+pub use memory::StackCopy;
+pub use module::{UnwindRows, UnwindSources};
+pub use registers::{Machine, Registers};
+pub use step::{Base, FrameOrigin, Rule, UnwindStep};
+pub use walk::{MAX_FRAMES, StepId, StepSource, Stop, UnwoundFrame, unwind_stack};

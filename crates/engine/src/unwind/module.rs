@@ -1,117 +1,89 @@
+//! Unwinding information of one file, and of one piece of JIT code.
+
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use object::{Object, ObjectSection, ObjectSegment, SegmentFlags, elf};
 
-use super::cfi::{Index, Section, without_omitted_pointers};
-use super::machine::Machine;
-use super::memory::number;
-use super::step::{Origin, Step};
 use perfuse_binaries::symbolize::Image;
+use perfuse_tables::{CodeUnwinding, FrameRecovery, UserStack};
 
-/// What tells how to unwind, in formats that this crate does not know.
-pub trait Formats: Sync {
-    /// The unwinding rows of an ELF file, where it has any: SFrame.
-    fn rows(&self, machine: Machine, path: &Path, bytes: &[u8]) -> Option<Box<dyn Rows>>;
+use super::cfi::{CfiIndex, CfiSection, without_omitted_pointers};
+use super::memory::number;
+use super::registers::Machine;
+use super::step::{FrameOrigin, UnwindStep};
 
-    /// The unwinding information that came with JIT code.
-    fn code(&self, code_object_id: u32) -> Option<CodeFrames>;
+/// Unwinding information that other crates read: SFrame sections, records of JIT code, recorded copies of stacks.
+pub trait UnwindSources: Sync {
+    /// Unwinding rows of an ELF file, where it has any.
+    fn file_rows(&self, path: &Path, bytes: &[u8]) -> Option<Box<dyn UnwindRows>>;
 
-    /// The copy of a stack that a source has under a number, and into `registers` their numbers and values in turn, the
+    /// Unwinding information recorded with JIT code.
+    fn code(&self, code_object_id: u32) -> Option<CodeUnwinding<'_>>;
+
+    /// Copy of a stack, by its source and number. `registers` receives DWARF register numbers and values in turn, the
     /// program counter last.
     fn user_stack(&self, source_id: u32, number: u64, registers: &mut Vec<u64>) -> Option<UserStack<'_>>;
 }
 
-/// A copy of the innermost part of a stack.
-#[derive(Clone, Copy, Debug)]
-pub struct UserStack<'a> {
-    /// Its bytes, from the stack pointer up.
-    pub bytes: &'a [u8],
-    /// Whether numbers are big-endian.
-    pub big_endian: bool,
-}
-
 /// Unwinding rows of a file.
-pub trait Rows: Send + Sync {
-    /// The step that holds at an address, as the file is laid out.
-    fn step(&self, address: u64) -> Option<Step>;
+pub trait UnwindRows: Send + Sync {
+    /// Rule for leaving the function at an address of the file's own layout.
+    fn recovery(&self, address: u64) -> Option<FrameRecovery>;
 }
 
-/// The unwinding information of JIT code.
-#[derive(Clone, Debug)]
-pub struct CodeFrames {
-    /// `.eh_frame`.
-    eh_frame: Vec<u8>,
-    /// Address of the code when it was made.
-    code_address: u64,
-    /// Address that `.eh_frame` has, or that its pointers take it to have.
-    address: u64,
-    /// Whether it is of this code alone; else of all code of an object file.
-    is_own: bool,
-    big_endian: bool,
+/// Largest unwinding information of JIT code that is read. It is searched linearly for each new address; that of an object
+/// file with a thousand functions is a quarter of this size.
+const MAX_CODE_EH_FRAME_BYTES: usize = 256 << 10;
+
+/// The step that leaves JIT code, at an offset of the code.
+pub(super) fn code_step(code: &CodeUnwinding<'_>, code_offset: u64, machine: Machine) -> Option<UnwindStep> {
+    let mut eh_frame = code.eh_frame.get(..MAX_CODE_EH_FRAME_BYTES).unwrap_or(code.eh_frame).to_vec();
+    without_omitted_pointers(&mut eh_frame);
+    let section = CfiSection {
+        bytes: &eh_frame,
+        address: code.address,
+        header: None,
+        text: code.code_address,
+        is_eh: true,
+        big_endian: code.big_endian,
+        machine,
+        origin: FrameOrigin::JitDump,
+    };
+    let own = if code.is_own { section.step_of_only_function(code_offset) } else { None };
+    own.or_else(|| section.step(code.code_address.wrapping_add(code_offset), &CfiIndex::new()))
 }
 
-/// Largest unwinding information of JIT code that is read: it is walked for each address anew, and that of whole object
-/// files with a thousand functions has a quarter of it.
-const MAX_CODE_FRAMES_BYTES: usize = 256 << 10;
-
-impl CodeFrames {
-    /// Of `.eh_frame` as a dump has it. `address` is where that is, or where its pointers take it to be; `code_address` is
-    /// where the code was made. `is_own` says that it is of this code alone.
-    #[must_use]
-    pub fn new(eh_frame: &[u8], code_address: u64, address: u64, is_own: bool, big_endian: bool) -> Self {
-        let mut eh_frame = eh_frame.get(..MAX_CODE_FRAMES_BYTES).unwrap_or(eh_frame).to_vec();
-        without_omitted_pointers(&mut eh_frame);
-        Self { eh_frame, code_address, address, is_own, big_endian }
-    }
-
-    /// How to get out of the code at an offset.
-    pub(super) fn step(&self, code_offset: u64, machine: Machine) -> Option<Step> {
-        let section = Section {
-            bytes: &self.eh_frame,
-            address: self.address,
-            header: None,
-            text: self.code_address,
-            is_eh: true,
-            big_endian: self.big_endian,
-            machine,
-            origin: Origin::JitDump,
-        };
-        let own = if self.is_own { section.step_of_only_function(code_offset) } else { None };
-        own.or_else(|| section.step(self.code_address.wrapping_add(code_offset), &Index::new()))
-    }
-}
-
-/// A program or library, as far as unwinding needs it.
-pub(super) struct Module {
+/// Unwinding information of a program or library.
+pub(super) struct UnwindModule {
     image: Arc<Image>,
     machine: Machine,
     big_endian: bool,
-    rows: Option<Box<dyn Rows>>,
-    eh_frame: Option<Place>,
-    header: Option<Place>,
+    rows: Option<Box<dyn UnwindRows>>,
+    eh_frame: Option<SectionLocation>,
+    header: Option<SectionLocation>,
     debug_frame: OnceLock<Vec<u8>>,
     debug_image: Option<Arc<Image>>,
     text: u64,
-    /// Parts of the file that are mapped but never written to, and whether they hold code.
+    /// File ranges that are mapped read-only, and whether they contain code.
     read_only: Vec<(Range<u64>, bool)>,
-    indexes: (Index, Index),
+    indexes: (CfiIndex, CfiIndex),
 }
 
-/// Where a section is: in memory, and in the file.
+/// Location of a section, in memory and in the file.
 #[derive(Clone, Debug)]
-struct Place {
+struct SectionLocation {
     address: u64,
     range: Range<usize>,
 }
 
-impl Module {
+impl UnwindModule {
     /// Finds the sections of a file.
     pub(super) fn open(
         image: Arc<Image>,
         debug_image: Option<Arc<Image>>,
-        formats: &dyn Formats,
+        sources: &dyn UnwindSources,
     ) -> Option<Self> {
         let file = image.elf().ok()?;
         let machine = match file.architecture() {
@@ -120,13 +92,13 @@ impl Module {
             object::Architecture::S390x => Machine::S390x,
             _ => return None,
         };
-        let place = |name: &str| {
+        let location = |name: &str| {
             let section = file.section_by_name(name)?;
             let (start, size) = section.file_range()?;
             let start = usize::try_from(start).ok()?;
             let range = start..start.checked_add(usize::try_from(size).ok()?)?;
             image.get(range.clone())?;
-            Some(Place { address: section.address(), range })
+            Some(SectionLocation { address: section.address(), range })
         };
         let read_only = file.segments().filter_map(|segment| {
             let SegmentFlags::Elf { p_flags, .. } = segment.flags() else { return None };
@@ -137,9 +109,9 @@ impl Module {
         Some(Self {
             machine,
             big_endian: !file.is_little_endian(),
-            rows: formats.rows(machine, &image.path, &image),
-            eh_frame: place(".eh_frame"),
-            header: place(".eh_frame_hdr"),
+            rows: sources.file_rows(&image.path, &image),
+            eh_frame: location(".eh_frame"),
+            header: location(".eh_frame_hdr"),
             debug_frame: OnceLock::new(),
             text: file.section_by_name(".text").map_or(0, |section| section.address()),
             read_only: read_only.collect(),
@@ -149,11 +121,14 @@ impl Module {
         })
     }
 
-    /// How to get out of the function at an address, as the file is laid out; and for which addresses that holds, where
-    /// nothing that is asked before could tell otherwise of some of them.
-    pub(super) fn step(&self, address: u64, all_registers: bool) -> Option<(Option<Range<u64>>, Step)> {
+    /// The step at an address of the file's own layout, and the addresses it is valid for, unless rows that take precedence
+    /// may differ at some of them.
+    pub(super) fn step(&self, address: u64, all_registers: bool) -> Option<(Option<Range<u64>>, UnwindStep)> {
         let rows = self.rows.as_ref().filter(|_| !all_registers);
-        if let Some(step) = rows.and_then(|rows| rows.step(address)) {
+        if let Some(step) = rows
+            .and_then(|rows| rows.recovery(address))
+            .and_then(|found| UnwindStep::from_recovery(found, self.machine, FrameOrigin::SFrame))
+        {
             return Some((None, step));
         }
         let eh_frame = self.eh_frame_section();
@@ -163,7 +138,7 @@ impl Module {
         self.debug_frame_section()?.step(address, &self.indexes.1).map(|step| (None, step))
     }
 
-    /// A number in a part of the file that is never written to, by offset.
+    /// Number in a read-only part of the file, by file offset.
     pub(super) fn number(&self, file_offset: u64, size: u8) -> Option<u64> {
         let end = file_offset.checked_add(size.into())?;
         self.read_only.iter().find(|(range, _)| range.start <= file_offset && end <= range.end)?;
@@ -171,19 +146,19 @@ impl Module {
         number(bytes, self.big_endian)
     }
 
-    /// Whether the file has code at an offset.
+    /// Whether the file has code at a file offset.
     pub(super) fn is_code(&self, file_offset: u64) -> bool {
         self.read_only.iter().any(|(range, is_code)| *is_code && range.contains(&file_offset))
     }
 
-    fn eh_frame_section(&self) -> Option<Section<'_>> {
-        let place = self.eh_frame.as_ref()?;
-        let bytes = |place: &Place| self.image.get(place.range.clone());
-        let header = self.header.as_ref().and_then(|place| Some((bytes(place)?, place.address)));
-        Some(Section { header, ..self.section(bytes(place)?, place.address, Origin::EhFrame) })
+    fn eh_frame_section(&self) -> Option<CfiSection<'_>> {
+        let section = self.eh_frame.as_ref()?;
+        let bytes = |location: &SectionLocation| self.image.get(location.range.clone());
+        let header = self.header.as_ref().and_then(|header| Some((bytes(header)?, header.address)));
+        Some(CfiSection { header, ..self.section(bytes(section)?, section.address, FrameOrigin::EhFrame) })
     }
 
-    fn debug_frame_section(&self) -> Option<Section<'_>> {
+    fn debug_frame_section(&self) -> Option<CfiSection<'_>> {
         let bytes = self.debug_frame.get_or_init(|| {
             let images = [Some(&self.image), self.debug_image.as_ref()];
             let mut found = images.into_iter().flatten().filter_map(|image| {
@@ -193,16 +168,16 @@ impl Module {
             });
             found.next().unwrap_or_default()
         });
-        (!bytes.is_empty()).then(|| self.section(bytes, 0, Origin::DebugFrame))
+        (!bytes.is_empty()).then(|| self.section(bytes, 0, FrameOrigin::DebugFrame))
     }
 
-    fn section<'a>(&self, bytes: &'a [u8], address: u64, origin: Origin) -> Section<'a> {
-        Section {
+    fn section<'a>(&self, bytes: &'a [u8], address: u64, origin: FrameOrigin) -> CfiSection<'a> {
+        CfiSection {
             bytes,
             address,
             header: None,
             text: self.text,
-            is_eh: origin == Origin::EhFrame,
+            is_eh: origin == FrameOrigin::EhFrame,
             big_endian: self.big_endian,
             machine: self.machine,
             origin,

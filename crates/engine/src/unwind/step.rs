@@ -1,18 +1,24 @@
+//! How to get from a frame to its caller, whatever the information is from.
+
 use std::sync::Arc;
 
-/// What found a frame.
+use perfuse_tables::{self as tables, FrameRecovery, Recovery};
+
+use super::registers::Machine;
+
+/// Source of the information that led to a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-pub enum Origin {
-    /// It is what was interrupted.
+pub enum FrameOrigin {
+    /// The interrupted frame itself.
     Sampled,
-    /// The recorder walked there itself.
+    /// The recorder's own call chain.
     Callchain,
-    /// SFrame of the function called.
+    /// SFrame of the callee.
     SFrame,
-    /// `.eh_frame` of the function called.
+    /// `.eh_frame` of the callee.
     EhFrame,
-    /// `.debug_frame` of the function called.
+    /// `.debug_frame` of the callee.
     DebugFrame,
     /// The unwinding record of a JITDUMP.
     JitDump,
@@ -20,7 +26,7 @@ pub enum Origin {
     FramePointer,
 }
 
-impl Origin {
+impl FrameOrigin {
     /// All, in the order of their numbers.
     pub const ALL: [Self; 7] = [
         Self::Sampled,
@@ -32,7 +38,7 @@ impl Origin {
         Self::FramePointer,
     ];
 
-    /// As column `frames.unwound_by` has it.
+    /// Value in column `frames.unwound_by`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -49,68 +55,120 @@ impl Origin {
 
 /// A DWARF expression.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Expression {
+pub struct DwarfExpression {
     /// Its operations.
     pub bytes: Arc<[u8]>,
-    /// How they are written.
+    /// Their encoding.
     pub encoding: gimli::Encoding,
 }
 
-/// What an offset is counted from.
+/// Base of an offset.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Base {
     /// The canonical frame address.
     Cfa,
     /// A register of the frame.
     Register(u8),
-    /// What an expression says.
-    Expression(Expression),
+    /// Result of an expression.
+    Expression(DwarfExpression),
 }
 
-/// How the caller's value of a register is found, or the CFA.
+/// How the caller's value of a register, or the CFA, is computed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Rule {
-    /// It is not: the frame has overwritten it.
-    Lost,
-    /// It is this address.
-    Is(Base, i64),
-    /// It is in memory there.
-    At(Base, i64),
+    /// Not recoverable: the frame has overwritten it.
+    Undefined,
+    /// The value `base + offset`.
+    Value(Base, i64),
+    /// The word in memory at `base + offset`.
+    Memory(Base, i64),
+}
+
+impl Rule {
+    fn from_expression(
+        tables::Expression { base, offset, deref }: tables::Expression,
+        machine: Machine,
+    ) -> Option<Self> {
+        let base = match base {
+            tables::Base::Cfa => Base::Cfa,
+            tables::Base::Sp => Base::Register(machine.sp()),
+            tables::Base::Fp => Base::Register(machine.fp()),
+            tables::Base::Register(number) => Base::Register(u8::try_from(number).ok()?),
+        };
+        Some(if deref { Self::Memory(base, offset) } else { Self::Value(base, offset) })
+    }
 }
 
 /// How to get from a frame to its caller.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Step {
-    /// What told.
-    pub origin: Origin,
+pub struct UnwindStep {
+    /// Source of this information.
+    pub origin: FrameOrigin,
     /// The CFA.
     pub cfa: Rule,
-    /// Registers with a rule. The return address is among them; where it is [`Rule::Lost`] there is no caller.
+    /// Registers with a rule. The return address is among them; where it is [`Rule::Undefined`] there is no caller.
     pub rules: Box<[(u8, Rule)]>,
-    /// Bits of the registers that have no rule because the frame left them as they were.
-    pub kept: u64,
-    /// Whether the frame was entered by a signal: what it returns to was interrupted, and called nothing.
+    /// Bit set of the registers without a rule that keep their values.
+    pub unchanged: u64,
+    /// Whether a signal entered the frame: its return address is the interrupted instruction, not one after a call.
     pub is_signal: bool,
 }
 
-impl Step {
-    /// There is no caller.
+impl UnwindStep {
+    /// The step of a frame without a caller.
     #[must_use]
-    pub fn outermost(origin: Origin, ra: u8) -> Self {
-        let rules = Box::from([(ra, Rule::Lost)]);
-        Self { origin, cfa: Rule::Lost, rules, kept: 0, is_signal: false }
+    pub fn outermost(origin: FrameOrigin, ra: u8) -> Self {
+        let rules = Box::from([(ra, Rule::Undefined)]);
+        Self { origin, cfa: Rule::Undefined, rules, unchanged: 0, is_signal: false }
     }
 
-    /// Whether there is no caller.
+    /// The step for a row of unwinding information; `None` for a register that unwinding does not track.
+    pub fn from_recovery(
+        FrameRecovery { recovery, is_signal }: FrameRecovery,
+        machine: Machine,
+        origin: FrameOrigin,
+    ) -> Option<Self> {
+        let Recovery::Caller { cfa, fp, ra, ra_mangled: _ } = recovery else {
+            return Some(Self::outermost(origin, machine.ra()));
+        };
+        let (mut rules, mut unchanged) = (Vec::with_capacity(2), 0);
+        for (register, recover) in [(machine.ra(), ra), (machine.fp(), fp)] {
+            match recover.expression() {
+                None => unchanged |= 1 << register,
+                Some(expression) => rules.push((register, Rule::from_expression(expression, machine)?)),
+            }
+        }
+        let cfa = Rule::from_expression(cfa, machine)?;
+        Some(Self { origin, cfa, rules: rules.into(), unchanged, is_signal })
+    }
+
+    /// Whether the frame has no caller.
     #[must_use]
     pub fn is_outermost(&self, ra: u8) -> bool {
-        self.rules.iter().any(|(register, rule)| *register == ra && *rule == Rule::Lost)
+        self.rules.iter().any(|(register, rule)| *register == ra && *rule == Rule::Undefined)
     }
 
-    /// Whether any rule is about registers of the frame rather than its CFA alone.
+    /// Whether any rule reads registers of the frame other than its CFA.
     pub(super) fn needs_registers(&self) -> bool {
-        let is_plain =
-            |rule: &Rule| matches!(rule, Rule::At(Base::Cfa, _) | Rule::Is(Base::Cfa, _) | Rule::Lost);
+        let is_plain = |rule: &Rule| {
+            matches!(rule, Rule::Memory(Base::Cfa, _) | Rule::Value(Base::Cfa, _) | Rule::Undefined)
+        };
         !self.rules.iter().all(|(_, rule)| is_plain(rule))
     }
+}
+
+/// The step of a function that keeps a frame pointer. Nothing proves that the function does. `None` where functions of the
+/// machine do not chain frame pointers.
+pub(super) fn frame_pointer_step(machine: Machine) -> Option<UnwindStep> {
+    let (fp, ra, sp) = (machine.fp(), machine.ra(), machine.sp());
+    // A frame record: the caller's frame pointer, and above it the return address.
+    let cfa = Rule::Value(Base::Register(fp), 16);
+    let record = [(ra, Rule::Memory(Base::Cfa, -8)), (fp, Rule::Memory(Base::Cfa, -16))];
+    let rules: Box<[_]> = match machine {
+        Machine::Amd64 => record.into(),
+        // The record is at the bottom of the frame, so where that ends is not known.
+        Machine::Aarch64 => record.into_iter().chain([(sp, Rule::Undefined)]).collect(),
+        Machine::S390x => return None,
+    };
+    Some(UnwindStep { origin: FrameOrigin::FramePointer, cfa, rules, unchanged: 0, is_signal: false })
 }

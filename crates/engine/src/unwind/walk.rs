@@ -1,27 +1,29 @@
-use super::expression::{Context, evaluate};
-use super::machine::Machine;
-use super::memory::Stack;
-use super::registers::Registers;
-use super::step::{Base, Origin, Rule, Step};
+//! Walks a stack from frame to frame by steps.
 
-/// Why no further frame was found.
+use super::expression::{EvaluationContext, evaluate};
+use super::memory::StackCopy;
+use super::registers::Machine;
+use super::registers::Registers;
+use super::step::{Base, FrameOrigin, Rule, UnwindStep};
+
+/// Why unwinding ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stop {
     /// The outermost frame was reached.
     Outermost,
-    /// The next frame lies behind the part of the stack that was copied.
+    /// The next frame is beyond the copied part of the stack.
     Cut,
-    /// Nothing tells how to go on from here, and the frame pointer leads nowhere.
+    /// No unwinding information covers the address, and the frame pointer leads nowhere.
     NoRule,
     /// Memory that was not recorded would have to be read.
     BadRead,
     /// A register would be needed whose value is not known.
     LostRegister,
-    /// The caller's frame would lie below the frame itself.
+    /// The caller's frame would be below the frame itself.
     NotMonotonic,
-    /// The return address is none.
+    /// The return address is not an address of user space.
     BadReturnAddress,
-    /// There are more frames than anybody wants.
+    /// [`MAX_FRAMES`] frames were found.
     DepthLimit,
 }
 
@@ -38,7 +40,7 @@ impl Stop {
         Self::DepthLimit,
     ];
 
-    /// A word for it.
+    /// Its name in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -54,75 +56,80 @@ impl Stop {
     }
 }
 
-/// A frame that was found.
+/// A frame found by unwinding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frame {
-    /// Where it runs, or returns to.
+pub struct UnwoundFrame {
+    /// Program counter, or the address it returns to.
     pub pc: u64,
-    /// Its stack pointer; 0 where not known.
+    /// Its stack pointer; 0 where unknown.
     pub sp: u64,
-    /// What found it.
-    pub origin: Origin,
-    /// Whether `pc` is a return address: the call lies before it.
+    /// Source of the information that led to it.
+    pub origin: FrameOrigin,
+    /// Whether `pc` is a return address; the call precedes it.
     pub is_return: bool,
 }
 
-/// A step that was found.
+/// Number of a step that a [`StepSource`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepId(pub u32);
 
-/// The code that a stack is unwound through.
-pub trait Code {
-    /// Finds how to get out of the function an address is in. With `all_registers` only from what tells of all of them.
+/// Steps by address, of the code a stack is unwound through.
+pub trait StepSource {
+    /// Finds the step of the function at an address. With `all_registers` only from information about all registers.
     fn find(&mut self, pc: u64, all_registers: bool) -> Option<StepId>;
 
-    /// A step that was found since the walk began.
-    fn step(&self, id: StepId) -> &Step;
+    /// A step found since unwinding of the stack began.
+    fn step(&self, id: StepId) -> Option<&UnwindStep>;
 
-    /// Whether code lies at an address.
+    /// Whether there is code at an address.
     fn is_code(&self, address: u64) -> bool;
 
-    /// A number in memory that cannot have changed since it was loaded.
+    /// Number in memory that cannot have changed since it was loaded.
     fn memory(&self, address: u64, size: u8) -> Option<u64>;
 }
 
-/// Frames at most, as perf's own default has it.
+/// Most frames of a stack, perf's own default.
 pub const MAX_FRAMES: usize = 1024;
 
 /// Unwinds a stack. Frames are added innermost first, the interrupted one at least.
-pub fn walk(registers: &Registers, stack: &Stack<'_>, code: &mut impl Code, frames: &mut Vec<Frame>) -> Stop {
+pub fn unwind_stack(
+    registers: &Registers,
+    stack: &StackCopy<'_>,
+    code: &mut impl StepSource,
+    frames: &mut Vec<UnwoundFrame>,
+) -> Stop {
     let first = frames.len();
-    match walk_with(registers, stack, code, frames, false) {
-        // SFrame says nothing of registers that other rules may need further out.
+    match unwind_with(registers, stack, code, frames, false) {
+        // SFrame does not describe registers that rules of outer frames may need.
         Stop::LostRegister => {
             frames.truncate(first);
-            walk_with(registers, stack, code, frames, true)
+            unwind_with(registers, stack, code, frames, true)
         }
         stop => stop,
     }
 }
 
-fn walk_with(
+fn unwind_with(
     registers: &Registers,
-    stack: &Stack<'_>,
-    code: &mut impl Code,
-    frames: &mut Vec<Frame>,
+    stack: &StackCopy<'_>,
+    code: &mut impl StepSource,
+    frames: &mut Vec<UnwoundFrame>,
     all_registers: bool,
 ) -> Stop {
     let low = registers.sp().unwrap_or(0);
-    let mut frame = Machinery { registers: *registers, stack, cfa: None, low };
-    let (mut origin, mut is_return) = (Origin::Sampled, false);
+    let mut frame = FrameState { registers: *registers, stack, cfa: None, low };
+    let (mut origin, mut is_return) = (FrameOrigin::Sampled, false);
     for _ in 0..MAX_FRAMES {
         let pc = frame.registers.pc;
         let sp = frame.registers.sp().unwrap_or(0);
-        frames.push(Frame { pc, sp, origin, is_return });
+        frames.push(UnwoundFrame { pc, sp, origin, is_return });
         let Some(id) = code.find(pc.wrapping_sub(u64::from(is_return)), all_registers) else {
             return Stop::NoRule;
         };
-        let step = code.step(id);
+        let Some(step) = code.step(id) else { return Stop::NoRule };
         if let Err(stop) = frame.leave(step, is_return, code) {
             let is_guess =
-                step.origin == Origin::FramePointer && !matches!(stop, Stop::Outermost | Stop::Cut);
+                step.origin == FrameOrigin::FramePointer && !matches!(stop, Stop::Outermost | Stop::Cut);
             return if is_guess { Stop::NoRule } else { stop };
         }
         (origin, is_return) = (step.origin, !step.is_signal);
@@ -130,20 +137,20 @@ fn walk_with(
     Stop::DepthLimit
 }
 
-/// A frame on the way out.
-struct Machinery<'a> {
+/// Registers of the current frame.
+struct FrameState<'a> {
     registers: Registers,
-    stack: &'a Stack<'a>,
+    stack: &'a StackCopy<'a>,
     cfa: Option<u64>,
-    /// The stack pointer, or what it must be above.
+    /// Lower bound of the next stack pointer.
     low: u64,
 }
 
-impl Machinery<'_> {
-    /// Makes the registers those of the caller.
-    fn leave(&mut self, step: &Step, is_return: bool, code: &impl Code) -> Result<(), Stop> {
+impl FrameState<'_> {
+    /// Replaces the registers by those of the caller.
+    fn leave(&mut self, step: &UnwindStep, is_return: bool, code: &impl StepSource) -> Result<(), Stop> {
         let machine = self.registers.machine();
-        let by_frame_pointer = step.origin == Origin::FramePointer;
+        let by_frame_pointer = step.origin == FrameOrigin::FramePointer;
         // Programs and threads begin with a frame pointer of 0.
         let is_last = by_frame_pointer && self.registers.get(machine.fp()) == Some(0);
         if is_last || step.is_outermost(machine.ra()) {
@@ -153,7 +160,7 @@ impl Machinery<'_> {
         let cfa = self.value(&step.cfa, code)?;
         self.cfa = Some(cfa);
         let sp = cfa.wrapping_sub(machine.cfa_above_sp());
-        // Callers lie above what they call. A leaf with a link register may have no frame, a handler a stack of its own.
+        // A caller's frame is above its callee's. A leaf with a link register may have no frame, a signal handler a stack of its own.
         let leaf = !is_return && machine.has_link_register();
         if !(step.is_signal || sp > self.low || (leaf && sp == self.low)) {
             return Err(Stop::NotMonotonic);
@@ -163,8 +170,8 @@ impl Machinery<'_> {
         } else {
             self.in_place(step, sp, code)
         }?;
-        let pc = machine.unsigned(ra);
-        // Beyond the user's half are the kernel's addresses, and the markers of call chains.
+        let pc = machine.without_signature(ra);
+        // The upper half holds the kernel's addresses and the markers of call chains.
         match pc {
             0 => return Err(Stop::Outermost),
             _ if pc >> 63 == 1 => return Err(Stop::BadReturnAddress),
@@ -177,28 +184,28 @@ impl Machinery<'_> {
         Ok(())
     }
 
-    /// Sets the caller's registers, all of which are found from the CFA; returns the return address.
+    /// Sets the caller's registers where all rules depend on the CFA alone; returns the return address.
     #[inline]
-    fn in_place(&mut self, step: &Step, sp: u64, code: &impl Code) -> Result<u64, Stop> {
+    fn in_place(&mut self, step: &UnwindStep, sp: u64, code: &impl StepSource) -> Result<u64, Stop> {
         let machine = self.registers.machine();
-        self.registers.keep(step.kept);
+        self.registers.keep(step.unchanged);
         self.registers.set(machine.sp(), sp);
         for (register, rule) in &step.rules {
             match self.value(rule, code) {
                 Ok(value) => self.registers.set(*register, value),
                 Err(stop) if *register == machine.ra() => return Err(stop),
-                // Whether it is missed is seen where it is needed.
+                // An error only where a later rule needs it.
                 Err(_) => self.registers.forget(*register),
             }
         }
         self.registers.get(machine.ra()).ok_or(Stop::LostRegister)
     }
 
-    /// The same where rules name registers, which are those before any has changed.
-    fn by_registers(&mut self, step: &Step, sp: u64, code: &impl Code) -> Result<u64, Stop> {
+    /// The same where rules read registers: they see the values from before any changed.
+    fn by_registers(&mut self, step: &UnwindStep, sp: u64, code: &impl StepSource) -> Result<u64, Stop> {
         let machine = self.registers.machine();
         let mut caller = self.registers;
-        caller.keep(step.kept);
+        caller.keep(step.unchanged);
         caller.set(machine.sp(), sp);
         for (register, rule) in &step.rules {
             match self.value(rule, code) {
@@ -212,11 +219,11 @@ impl Machinery<'_> {
     }
 
     #[inline]
-    fn value(&self, rule: &Rule, code: &impl Code) -> Result<u64, Stop> {
+    fn value(&self, rule: &Rule, code: &impl StepSource) -> Result<u64, Stop> {
         match rule {
-            Rule::Lost => Err(Stop::LostRegister),
-            Rule::Is(base, offset) => Ok(self.base(base, code)?.wrapping_add_signed(*offset)),
-            Rule::At(base, offset) => {
+            Rule::Undefined => Err(Stop::LostRegister),
+            Rule::Value(base, offset) => Ok(self.base(base, code)?.wrapping_add_signed(*offset)),
+            Rule::Memory(base, offset) => {
                 let address = self.base(base, code)?.wrapping_add_signed(*offset);
                 let word = self.stack.word(address).or_else(|| code.memory(address, 8));
                 word.ok_or(if self.stack.is_cut_before(address) { Stop::Cut } else { Stop::BadRead })
@@ -225,33 +232,33 @@ impl Machinery<'_> {
     }
 
     #[inline]
-    fn base(&self, base: &Base, code: &impl Code) -> Result<u64, Stop> {
+    fn base(&self, base: &Base, code: &impl StepSource) -> Result<u64, Stop> {
         match base {
             Base::Cfa => self.cfa.ok_or(Stop::LostRegister),
             Base::Register(number) => self.registers.get(*number).ok_or(Stop::LostRegister),
             Base::Expression(expression) => {
-                let context = At { frame: self, code };
+                let context = ExpressionContext { frame: self, code };
                 evaluate(expression, self.stack.big_endian, &context).ok_or(Stop::BadRead)
             }
         }
     }
 }
 
-/// What an expression sees.
-struct At<'a, C> {
-    frame: &'a Machinery<'a>,
+/// Registers and memory that an expression may read.
+struct ExpressionContext<'a, C> {
+    frame: &'a FrameState<'a>,
     code: &'a C,
 }
 
-impl<C: Code> Context for At<'_, C> {
+impl<C: StepSource> EvaluationContext for ExpressionContext<'_, C> {
     fn register(&self, number: u16) -> Option<u64> {
         let registers = &self.frame.registers;
         let machine = registers.machine();
-        // The PLT's expression asks where in a stub it is.
+        // The expression of PLTs reads the program counter.
         if machine == Machine::Amd64 && u64::from(number) == machine.pc() {
             return Some(registers.pc);
         }
-        registers.get(machine.counted(gimli::Register(number))?)
+        registers.get(machine.register_number(gimli::Register(number))?)
     }
 
     fn memory(&self, address: u64, size: u8) -> Option<u64> {

@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use perfuse_recording::Source;
+use perfuse_tables::CodeUnwinding;
 use perfuse_wire::{Endian, ParseError};
 
 use super::build_index::build_index;
@@ -32,17 +33,6 @@ impl DumpContents {
     pub fn index(&self) -> &DumpIndex {
         self.index.get_or_init(|| build_index(&self.source, self.start))
     }
-}
-
-/// Unwinding information of a piece of code, from a JIT_CODE_UNWINDING_INFO.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unwinding<'a> {
-    /// `.eh_frame`.
-    pub eh_frame: &'a [u8],
-    /// Address that the relative pointers in `.eh_frame` assume for its first byte.
-    pub address: u64,
-    /// Whether it describes this code alone. Otherwise it describes all code of an object file, by address.
-    pub is_own: bool,
 }
 
 /// Encodings of an absolute pointer to `.eh_frame` in `.eh_frame_hdr` (LLVM ORC). The header is: version, encoding, two more
@@ -91,7 +81,7 @@ impl JitDump {
 
     /// The unwinding information of the code with this index in [`DumpIndex::codes`]; `None` where the dump has none.
     #[must_use]
-    pub fn unwinding(&self, code_index: u32) -> Option<Unwinding<'_>> {
+    pub fn unwinding(&self, code_index: u32) -> Option<CodeUnwinding<'_>> {
         let index = self.index();
         let code: &LoadedCode = index.codes.get(code_index as usize)?;
         let unwind = index.unwind_records.get(code.unwind as usize)?;
@@ -110,6 +100,12 @@ impl JitDump {
             // bytes, `.eh_frame`.
             (None, _) => code.start.checked_add(code.size)?.checked_next_multiple_of(8)?,
         };
-        Some(Unwinding { eh_frame, address, is_own: unwind.code == code_index })
+        Some(CodeUnwinding {
+            eh_frame,
+            address,
+            code_address: code.start,
+            is_own: unwind.code == code_index,
+            big_endian: index.endian == Endian::Big,
+        })
     }
 }

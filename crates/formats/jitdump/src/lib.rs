@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
 
-use perfuse_tables::{Alignment, Offsets};
+use perfuse_tables::{Alignment, CodeUnwinding, Offsets};
 use perfuse_wire::{Diagnostics, RecordView};
 
 use perfuse_recording::{
@@ -45,7 +45,7 @@ mod tests;
 pub mod writer;
 
 use consts::MAGIC;
-pub use dump::{DumpContents, JitDump, Unwinding};
+pub use dump::{DumpContents, JitDump};
 use reader::{Reader, ReaderStep};
 
 /// The format's entry in the registry.
@@ -178,6 +178,10 @@ impl Recording for JitDump {
 
     fn table(&self, name: &str, placement: &Placement, request: &TableRequest) -> Option<BatchStream> {
         ingest::table(self, name, placement, request)
+    }
+
+    fn code_unwinding(&self, code_object: u32) -> Option<CodeUnwinding<'_>> {
+        self.unwinding(code_object)
     }
 
     fn as_any(&self) -> &dyn Any {

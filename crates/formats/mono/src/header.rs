@@ -33,6 +33,39 @@ pub struct Header {
 }
 
 impl Header {
+    /// The header of a new log. `startup` is the start of the program in milliseconds of the wall clock and in nanoseconds on
+    /// the clock of the events; `process` is the process id and the port of the command server; `texts` are options,
+    /// architecture and operating system.
+    #[must_use]
+    pub fn of_dialect(
+        dialect: &LogDialect,
+        startup: (u64, u64),
+        timer_overhead: u32,
+        process: (u32, u16),
+        texts: [String; 3],
+    ) -> Self {
+        let with_nul = |text: String| [text.into_bytes(), vec![0]].concat();
+        let fixed = FileHeader {
+            id: HEADER_ID,
+            major: dialect.major,
+            minor: dialect.minor,
+            format: dialect.version,
+            ptrsize: dialect.pointer_bytes,
+            startup_time: startup.0,
+        };
+        Self {
+            fixed,
+            startup_ns: startup.1,
+            timer_overhead,
+            flags: 0,
+            pid: process.0,
+            port: process.1,
+            sysid: 0,
+            texts: (dialect.major >= 1).then(|| texts.map(with_nul)),
+            size: 0,
+        }
+    }
+
     /// Reads the header.
     ///
     /// # Errors

@@ -112,7 +112,9 @@ fn split_complete(stream: &[u8], endian: Endian) -> (&[u8], &[u8]) {
     let end = loop {
         match read_record(stream, offset, endian, false) {
             Ok(record) => offset = offset.saturating_add(record.size),
-            Err(RecordsEnd::Complete | RecordsEnd::Short { .. } | RecordsEnd::BadSize { .. }) => break offset,
+            Err(RecordsEnd::Complete | RecordsEnd::Short { .. } | RecordsEnd::BadSize { .. }) => {
+                break offset;
+            }
         }
     };
     stream.split_at_checked(usize::try_from(end).unwrap_or(usize::MAX)).unwrap_or((stream, &[]))

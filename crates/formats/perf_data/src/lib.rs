@@ -43,8 +43,8 @@ use std::io;
 use std::sync::Arc;
 
 use linux_perf_data::Feature;
-use perfuse_tables::{Alignment, Offsets};
-use perfuse_wire::{Diagnostics, ParseError, RecordView, Value};
+use perfuse_tables::{Alignment, Offsets, UserStack};
+use perfuse_wire::{Diagnostics, Endian, ParseError, RecordView, Value};
 
 use perfuse_recording::{
     BatchStream, Capabilities, ClockPolicy, CodeMarker, Format, Placement, Position, Recording,
@@ -166,6 +166,15 @@ impl Recording for PerfData {
 
     fn table(&self, name: &str, placement: &Placement, _request: &TableRequest) -> Option<BatchStream> {
         ingest::table(self.file(), name, placement)
+    }
+
+    fn num_user_stacks(&self) -> u64 {
+        Self::num_user_stacks(self)
+    }
+
+    fn user_stack(&self, number: u64, registers: &mut Vec<u64>) -> Option<UserStack<'_>> {
+        let bytes = Self::user_stack(self, number, registers)?;
+        Some(UserStack { bytes, big_endian: self.endian() == Endian::Big })
     }
 
     fn as_any(&self) -> &dyn Any {

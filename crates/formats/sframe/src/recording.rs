@@ -8,7 +8,7 @@ use std::sync::Arc;
 use perfuse_recording::{
     BatchStream, Clock, Format, Placement, Position, Rate, Recording, Repaired, Source, Summary, TableRequest,
 };
-use perfuse_tables::Offsets;
+use perfuse_tables::{FrameRecovery, Offsets};
 use perfuse_wire::{Diagnostics, Endian, RecordView, Value};
 
 use super::unit::SFrameUnit;
@@ -70,6 +70,14 @@ impl Recording for SFrame {
 
     fn table(&self, name: &str, placement: &Placement, _request: &TableRequest) -> Option<BatchStream> {
         ingest::table(self, name, placement)
+    }
+
+    /// Signed return addresses are not marked: signatures are removed from every return address.
+    fn recovery(&self, address: u64) -> Option<FrameRecovery> {
+        let found = self.find(address)?;
+        // Before version 3 the flag of a signal frame has another meaning.
+        let is_signal = found.function.info.is_signal() && self.units().get(found.unit)?.version() >= 3;
+        Some(FrameRecovery { recovery: found.recovery?.ok()?, is_signal })
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -16,7 +16,7 @@ _MAX_NS = 2**63 - 1
 class TracedProfile(Protocol):
     """A profile whose calls can be written as a log; `perfuse.Profile` is one."""
 
-    _fusion: _core.Fusion
+    _fusion: _core.Profile
 
     @property
     def recordings(self) -> Sequence[Recording]:

@@ -1,19 +1,19 @@
 use proptest::prelude::*;
 
-use super::{Code, Frame, Registers, Stack, Step, StepId, Stop, walk};
-use crate::unwind::step::Expression;
-use crate::unwind::{Base, MAX_FRAMES, Machine, Origin, Rule, frame_pointer};
+use super::{Registers, StackCopy, StepId, StepSource, Stop, UnwindStep, UnwoundFrame, unwind_stack};
+use crate::unwind::step::DwarfExpression;
+use crate::unwind::{Base, FrameOrigin, MAX_FRAMES, Machine, Rule, step::frame_pointer_step};
 
-/// Code that says the same wherever one asks.
-struct Always(Option<Step>);
+/// The same step at every address.
+struct Always(Option<UnwindStep>);
 
-impl Code for Always {
+impl StepSource for Always {
     fn find(&mut self, _pc: u64, _all_registers: bool) -> Option<StepId> {
         self.0.as_ref().map(|_| StepId(0))
     }
 
-    fn step(&self, _id: StepId) -> &Step {
-        self.0.as_ref().expect("it was found")
+    fn step(&self, _id: StepId) -> Option<&UnwindStep> {
+        self.0.as_ref()
     }
 
     fn is_code(&self, _address: u64) -> bool {
@@ -31,7 +31,8 @@ fn machines() -> impl Strategy<Value = Machine> {
 
 fn bases() -> impl Strategy<Value = Base> {
     let encoding = gimli::Encoding { address_size: 8, format: gimli::Format::Dwarf32, version: 4 };
-    let expression = move |bytes: Vec<u8>| Base::Expression(Expression { bytes: bytes.into(), encoding });
+    let expression =
+        move |bytes: Vec<u8>| Base::Expression(DwarfExpression { bytes: bytes.into(), encoding });
     prop_oneof![
         Just(Base::Cfa),
         any::<u8>().prop_map(Base::Register),
@@ -42,27 +43,32 @@ fn bases() -> impl Strategy<Value = Base> {
 fn rules() -> impl Strategy<Value = Rule> {
     let offset = prop_oneof![-64i64..64, any::<i64>()];
     prop_oneof![
-        Just(Rule::Lost),
-        (bases(), offset.clone()).prop_map(|(base, offset)| Rule::Is(base, offset)),
-        (bases(), offset).prop_map(|(base, offset)| Rule::At(base, offset)),
+        Just(Rule::Undefined),
+        (bases(), offset.clone()).prop_map(|(base, offset)| Rule::Value(base, offset)),
+        (bases(), offset).prop_map(|(base, offset)| Rule::Memory(base, offset)),
     ]
 }
 
-fn steps() -> impl Strategy<Value = Step> {
+fn steps() -> impl Strategy<Value = UnwindStep> {
     let saved = prop::collection::vec((any::<u8>(), rules()), 0..6);
-    (rules(), saved, any::<u64>(), any::<bool>()).prop_map(|(cfa, rules, kept, is_signal)| Step {
-        origin: Origin::EhFrame,
+    (rules(), saved, any::<u64>(), any::<bool>()).prop_map(|(cfa, rules, unchanged, is_signal)| UnwindStep {
+        origin: FrameOrigin::EhFrame,
         cfa,
         rules: rules.into(),
-        kept,
+        unchanged,
         is_signal,
     })
 }
 
-fn unwind(registers: &Registers, start: u64, bytes: &[u8], step: Option<Step>) -> (Vec<Frame>, Stop) {
-    let stack = Stack { start, bytes, big_endian: registers.machine() == Machine::S390x };
+fn unwind(
+    registers: &Registers,
+    start: u64,
+    bytes: &[u8],
+    step: Option<UnwindStep>,
+) -> (Vec<UnwoundFrame>, Stop) {
+    let stack = StackCopy { start, bytes, big_endian: registers.machine() == Machine::S390x };
     let mut frames = Vec::new();
-    let stop = walk(registers, &stack, &mut Always(step), &mut frames);
+    let stop = unwind_stack(registers, &stack, &mut Always(step), &mut frames);
     (frames, stop)
 }
 
@@ -90,7 +96,7 @@ proptest! {
         let mut registers = Registers::new(machine, 0x1000);
         registers.set(machine.sp(), 0x7000);
         registers.set(machine.fp(), 0x7000);
-        let (frames, _) = unwind(&registers, 0x7000, &bytes, frame_pointer::step(machine));
+        let (frames, _) = unwind(&registers, 0x7000, &bytes, frame_pointer_step(machine));
         prop_assert!(frames.len() <= stack.len() + 2);
     }
 }

@@ -4,26 +4,28 @@ mod walks;
 
 use std::collections::HashMap;
 
-use super::{Code, Frame, Machine, Registers, Stack, Step, StepId, Stop, walk};
+use super::{
+    Machine, Registers, StackCopy, StepId, StepSource, Stop, UnwindStep, UnwoundFrame, unwind_stack,
+};
 
-/// Code whose steps are told one by one; the frame pointer has to do for the rest.
+/// Steps given by address; the frame pointer for all other addresses.
 #[derive(Default)]
-struct Told {
-    steps: HashMap<u64, Step>,
-    /// Steps that hold where all registers are wanted.
-    full: HashMap<u64, Step>,
-    frame_pointer: Option<Step>,
-    found: Vec<Step>,
+struct GivenSteps {
+    steps: HashMap<u64, UnwindStep>,
+    /// Steps used where all registers are needed.
+    full: HashMap<u64, UnwindStep>,
+    frame_pointer: Option<UnwindStep>,
+    found: Vec<UnwindStep>,
 }
 
-impl Told {
-    fn at(mut self, pc: u64, step: Step) -> Self {
+impl GivenSteps {
+    fn at(mut self, pc: u64, step: UnwindStep) -> Self {
         self.steps.insert(pc, step);
         self
     }
 }
 
-impl Code for Told {
+impl StepSource for GivenSteps {
     fn find(&mut self, pc: u64, all_registers: bool) -> Option<StepId> {
         let full = self.full.get(&pc).filter(|_| all_registers);
         let step = full.or(self.steps.get(&pc)).or(self.frame_pointer.as_ref()).cloned()?;
@@ -31,8 +33,8 @@ impl Code for Told {
         Some(StepId(self.found.len() as u32 - 1))
     }
 
-    fn step(&self, id: StepId) -> &Step {
-        &self.found[id.0 as usize]
+    fn step(&self, id: StepId) -> Option<&UnwindStep> {
+        self.found.get(id.0 as usize)
     }
 
     fn is_code(&self, address: u64) -> bool {
@@ -48,10 +50,10 @@ fn words(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-fn unwound(registers: &Registers, stack: &[u8], code: &mut Told) -> (Vec<Frame>, Stop) {
-    let stack = Stack { start: registers.sp().unwrap_or(0), bytes: stack, big_endian: false };
+fn unwound(registers: &Registers, stack: &[u8], code: &mut GivenSteps) -> (Vec<UnwoundFrame>, Stop) {
+    let stack = StackCopy { start: registers.sp().unwrap_or(0), bytes: stack, big_endian: false };
     let mut frames = Vec::new();
-    let stop = walk(registers, &stack, code, &mut frames);
+    let stop = unwind_stack(registers, &stack, code, &mut frames);
     (frames, stop)
 }
 

@@ -69,7 +69,9 @@ fn every_malformed_file_has_findings() {
 /// Object files in which one changed byte made another part of the program panic.
 #[test]
 fn files_with_one_changed_byte_are_handled() {
-    for path in perfuse_corpus::files(&["found/sframe"]).into_iter().filter(|path| !path.ends_with("README.md")) {
+    for path in
+        perfuse_corpus::files(&["found/sframe"]).into_iter().filter(|path| !path.ends_with("README.md"))
+    {
         let name = path.display().to_string();
         let codes = exercise(bytes(&path));
         assert_ne!(codes, ["unreadable"], "{name}");

@@ -1,29 +1,29 @@
 //! What only SFrame has: addresses looked up, readelf's text, sections that can be changed and written.
 
-mod coverage;
-mod cross_check;
-mod jit_code;
 mod section;
-mod synthesis;
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use perfuse_binaries::eh_frame::Error as EhFrameError;
 use perfuse_formats::sframe::readelf::{Dump, Style};
 use perfuse_formats::sframe::{self, SFrame, writer};
 use perfuse_formats::{Recording, Source};
+use perfuse_profile::sframe::{
+    FromEhFrameError, OmittedFunction, SectionCoverage, parse_registers, section_coverage,
+    section_from_eh_frame, unwind_by_sframe,
+};
 use perfuse_writers::Error;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::arrow::ArrowStream;
-use crate::errors::{export_error, io_error, unreadable};
-use crate::output::Target;
+use crate::errors::{export_error, io_error, lacking, unreadable};
+use crate::output::{Target, WaitingPython};
 use crate::recording::PyRecording;
-use crate::waiting::Waiting;
 
-pub use cross_check::check;
 use section::SFrameSection;
 
 pub fn sframe(recording: &PyRecording) -> PyResult<&SFrame> {
@@ -122,7 +122,7 @@ impl SFrameText {
     /// Writes what is left of it.
     fn write(&self, py: Python<'_>, out: Target) -> PyResult<()> {
         let mut out = out.open()?;
-        let mut waiting = Waiting::new(None, None);
+        let mut waiting = WaitingPython::new(None, None);
         let written = py.detach(|| {
             while waiting.go_on(0)
                 && let Some(block) = self.block()
@@ -180,13 +180,105 @@ fn sframe_into<'py>(
     Ok(PyBytes::new(py, &bytes.map_err(|error| export_error(py, error))?))
 }
 
+/// `(function, row, reason, whether the function is omitted)`.
+type OmittedRow = (Option<u64>, Option<u32>, String, bool);
+
+/// A section made from a program's `.eh_frame` or from a JITDUMP's unwinding records, and what cannot be represented in it.
+#[pyfunction]
+fn sframe_from_eh_frame(
+    py: Python<'_>,
+    path: &str,
+    version: u8,
+) -> PyResult<(SFrameSection, Vec<OmittedRow>)> {
+    if !(1..=3).contains(&version) {
+        return Err(PyValueError::new_err("SFrame has versions 1, 2 and 3"));
+    }
+    let source = py.detach(|| Source::open(path)).map_err(|error| io_error(py, path, &error))?;
+    let made = py.detach(|| section_from_eh_frame(source, version));
+    let (contents, omitted) = made.map_err(|error| match error {
+        FromEhFrameError::Dump(error) => unreadable(py, path, &error, "a JITDUMP begins with JiTD"),
+        FromEhFrameError::EhFrame(error) => {
+            let hint = match error {
+                EhFrameError::NotElf(_) => "give a program, a library or an object file",
+                EhFrameError::Machine => "SFrame is defined for x86_64, aarch64 and s390x",
+                EhFrameError::NoSection => "compile with -fasynchronous-unwind-tables",
+            };
+            lacking(py, path, error, hint)
+        }
+    })?;
+    let row = |it: OmittedFunction| (it.start, it.row, it.reason, it.is_omitted);
+    Ok((SFrameSection::of(contents), omitted.into_iter().map(row).collect()))
+}
+
+/// `(pc, stack pointer)` of each frame, innermost first, and why there are no more.
+type UnwoundStack = (Vec<(u64, u64)>, &'static str);
+
+/// Unwinds a stack: registers are named `pc`, `sp`, `fp`, `ra`, or `r` and a DWARF number; `stack` begins at the stack
+/// pointer.
+#[pyfunction]
+fn sframe_unwind(
+    py: Python<'_>,
+    recording: &PyRecording,
+    registers: HashMap<String, u64>,
+    stack: &[u8],
+    bias: u64,
+) -> PyResult<UnwoundStack> {
+    let file = sframe(recording)?;
+    let values = registers.iter().map(|(name, value)| (name.as_str(), *value));
+    let registers = parse_registers(file, values).map_err(PyValueError::new_err)?;
+    let (frames, stop) = py.detach(|| unwind_by_sframe(file, &registers, stack, bias));
+    Ok((frames.iter().map(|frame| (frame.pc, frame.sp)).collect(), stop.name()))
+}
+
+/// Coverage of each section that has an `.eh_frame` beside it, in dictionaries: how much code is covered, which functions are
+/// not, and how far rows agree with `.eh_frame`.
+#[pyfunction]
+fn sframe_coverage<'py>(py: Python<'py>, recording: &PyRecording) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let file = sframe(recording)?;
+    let sections = py.detach(|| section_coverage(file));
+    sections.iter().map(|section| coverage_dict(py, section)).collect()
+}
+
+fn coverage_dict<'py>(py: Python<'py>, section: &SectionCoverage) -> PyResult<Bound<'py, PyDict>> {
+    let (coverage, checked) = (&section.coverage, &section.cross_check);
+    let row = PyDict::new(py);
+    row.set_item("section", section.section)?;
+    row.set_item("eh_frame_bytes", section.eh_frame_bytes)?;
+    row.set_item("eh_frame_functions", section.num_eh_frame_functions)?;
+    row.set_item("num_functions", coverage.num_functions)?;
+    row.set_item("compared_functions", checked.num_functions)?;
+    row.set_item("compared_stretches", checked.num_stretches)?;
+    row.set_item("compared_bytes", checked.num_bytes)?;
+    row.set_item("unmatched_bytes", checked.num_bytes_alone)?;
+    row.set_item("num_disagreements", checked.disagreements.len())?;
+    row.set_item("is_complete", checked.is_complete)?;
+    let code = PyList::empty(py);
+    for code_section in &coverage.sections {
+        code.append((
+            &code_section.name,
+            code_section.start,
+            code_section.size,
+            code_section.covered_bytes,
+            code_section.eh_frame_bytes,
+        ))?;
+    }
+    row.set_item("code", code)?;
+    let without = PyList::empty(py);
+    for function in &section.uncovered {
+        without.append((function.start, function.size, function.name.as_deref(), &function.reason))?;
+    }
+    row.set_item("without", without)?;
+    Ok(row)
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<SFrameText>()?;
     module.add_class::<SFrameSection>()?;
     module.add_function(wrap_pyfunction!(sframe_at, module)?)?;
     module.add_function(wrap_pyfunction!(sframe_find, module)?)?;
-    module.add_function(wrap_pyfunction!(coverage::sframe_coverage, module)?)?;
-    module.add_function(wrap_pyfunction!(synthesis::sframe_from_eh_frame, module)?)?;
+    module.add_function(wrap_pyfunction!(sframe_coverage, module)?)?;
+    module.add_function(wrap_pyfunction!(sframe_from_eh_frame, module)?)?;
+    module.add_function(wrap_pyfunction!(sframe_unwind, module)?)?;
     module.add_function(wrap_pyfunction!(sframe_pieces, module)?)?;
     module.add_function(wrap_pyfunction!(sframe_into, module)?)?;
     module.add_function(wrap_pyfunction!(sframe_put_back, module)?)

@@ -5,23 +5,12 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use perfuse_binaries::symbolize::{Options, Symbolizer};
-use perfuse_binaries::xray_map::{CODES, Error, FunctionNames, MapFile};
-use perfuse_formats::instrumentation_map::RULES;
+use perfuse_binaries::xray_map::{FunctionNames, MapFile};
 use pyo3::prelude::*;
 
 use crate::arrow::ArrowStream;
-use crate::errors::{io_error, lacking, table_error};
-
-/// Every finding of the engine has its rule, by the same code.
-const _: () = {
-    assert!(CODES.len() == RULES.len());
-    let mut at = 0;
-    while at < CODES.len() {
-        let (code, rule) = (CODES[at].as_bytes(), RULES[at].code.as_bytes());
-        assert!(code.len() == 5 && rule.len() == 5 && code[3] == rule[3] && code[4] == rule[4]);
-        at += 1;
-    }
-};
+use crate::errors::table_error;
+use crate::profile::open_map;
 
 /// A program, a library or an object file with sleds.
 #[pyclass(frozen, module = "perfuse._core")]
@@ -47,17 +36,7 @@ impl InstrumentationMap {
         debug_info: bool,
         architecture: Option<String>,
     ) -> PyResult<Self> {
-        let opened = py.detach(|| MapFile::open(&path, architecture.as_deref()));
-        let file = opened.map_err(|error| {
-            let path = path.to_string_lossy();
-            match error {
-                Error::Io(error) => io_error(py, &path, &error),
-                Error::NotAnObject(_) => lacking(py, &path, error, "give the program that was recorded"),
-                Error::NoMap(_) => {
-                    lacking(py, &path, error, "compile and link with `clang -fxray-instrument`")
-                }
-            }
-        })?;
+        let file = open_map(py, &path, architecture.as_deref())?;
         let symbolizer = Symbolizer::new(Options { symbol_dirs, debug: debug_info, ..Options::default() });
         Ok(Self { file, symbolizer, names: OnceLock::new() })
     }

@@ -1,4 +1,4 @@
-//! Rows of SFrame sections held against the `.eh_frame` of the same file: the formats give the one, the engine the other.
+//! Rows of SFrame sections compared with the `.eh_frame` of the same file.
 
 use perfuse_binaries::eh_frame::{
     CrossCheck, Difference, Disagreement, EhFrame, RowRule, Unrepresentable, UnwindFunction, UnwindRow,
@@ -11,11 +11,11 @@ use perfuse_formats::sframe::rules;
 use perfuse_formats::sframe::{SFrame, reader::UnitView};
 use perfuse_wire::{Diagnostics, Rule};
 
-/// A section of SFrame, and the `.eh_frame` beside it.
-pub struct Beside {
+/// An SFrame section and the `.eh_frame` of the same file.
+pub(super) struct ComparedSection {
     /// Index of the section in the file.
     pub section: usize,
-    /// The functions and rows of SFrame, by the addresses of `.eh_frame`.
+    /// Functions and rows of SFrame, with the addresses that `.eh_frame` uses.
     pub table: UnwindTable,
     /// Offset of each row in the file.
     row_offsets: Vec<u64>,
@@ -23,9 +23,9 @@ pub struct Beside {
     pub eh_frame: EhFrame,
 }
 
-impl Beside {
-    /// Each section of a file that has an `.eh_frame` beside it that can be read.
-    pub fn of(file: &SFrame) -> Vec<Self> {
+impl ComparedSection {
+    /// Each section of a file that has a readable `.eh_frame` beside it.
+    pub(super) fn all_of(file: &SFrame) -> Vec<Self> {
         let sections = file.sections().iter().enumerate();
         sections.filter_map(|(index, section)| Self::of_section(file, index, section)).collect()
     }
@@ -33,12 +33,12 @@ impl Beside {
     fn of_section(file: &SFrame, index: usize, section: &Section) -> Option<Self> {
         let elf = file.source().get(section.elf.clone()).filter(|elf| !elf.is_empty())?;
         let eh_frame = EhFrame::of_elf(elf).ok()?;
-        let mut beside =
+        let mut compared =
             Self { section: index, table: UnwindTable::default(), row_offsets: Vec::new(), eh_frame };
         for view in file.views().filter(|view| view.unit.section == index) {
-            beside.add(section, view);
+            compared.add(section, view);
         }
-        Some(beside)
+        Some(compared)
     }
 
     fn add(&mut self, section: &Section, view: UnitView<'_>) {
@@ -54,7 +54,7 @@ impl Beside {
                 rows.push(UnwindRow { start: row.start, rule });
                 self.row_offsets.push(view.offset(row.at));
             }
-            // In version 3 a function without rows is the outermost frame; of signal frames it only says nothing.
+            // In version 3 a function without rows is the outermost frame, except that a signal frame without rows has no meaning.
             if rows.is_empty()
                 && unit.version() >= 3
                 && !function.info.is_signal()
@@ -78,7 +78,7 @@ impl Beside {
         }
     }
 
-    /// The address of a function: in an object file by the section it is in; `None` where that is not known.
+    /// Address of a function. In an object file it depends on the section it is in; `None` where that is unknown.
     fn start(&self, section: &Section, at: usize, start: u64) -> Option<u64> {
         let Some(bases) = &self.eh_frame.bases else { return Some(start) };
         let relocated = section.relocations.as_ref()?;
@@ -86,33 +86,36 @@ impl Beside {
         Some(base.wrapping_add(start))
     }
 
-    /// Compares them.
-    pub fn cross_check(&self) -> CrossCheck {
+    /// Compares rows.
+    pub(super) fn cross_check(&self) -> CrossCheck {
         cross_check(&self.table, &self.eh_frame.table)
     }
 
-    fn told(&self, found: &Disagreement, sink: &mut Diagnostics) {
-        let function = &self.table.functions[found.function as usize];
+    fn report(&self, found: &Disagreement, sink: &mut Diagnostics) {
+        let Some(function) = self.table.functions.get(found.function as usize) else { return };
         let code = self.eh_frame.code_at(found.address);
         let rule = rule(found, code.is_some_and(|code| code.name.starts_with(".plt")));
         let offset = match found.row {
-            Some(row) => self.row_offsets[(function.first_row + row) as usize],
-            None => function.entry_offset,
+            Some(row) => self.row_offsets.get(function.first_row.saturating_add(row) as usize).copied(),
+            None => None,
         };
+        let offset = offset.unwrap_or(function.entry_offset);
         sink.push(rule, offset, None, field(found.difference), || {
             let place = code.map_or(String::new(), |code| {
                 format!("{}+{:#x}", code.name, found.address.wrapping_sub(code.start))
             });
             let row = found.row.map_or(String::new(), |row| format!("row {row} of "));
-            let times =
-                if found.count > 1 { format!(", and {} times more", found.count - 1) } else { String::new() };
+            let times = match found.count.saturating_sub(1) {
+                0 => String::new(),
+                more => format!(", and {more} times more"),
+            };
             let what = difference(found, function);
             format!("{row}function {} at {:#x} ({place}): {what}{times}", found.function, found.address)
                 .into()
         });
     }
 
-    /// Functions of `.eh_frame` of which no byte is in a function of SFrame.
+    /// Functions of `.eh_frame` that do not overlap a function of SFrame.
     fn uncovered(&self) -> impl Iterator<Item = &UnwindFunction> {
         let mut covered: Vec<(u64, u64)> =
             self.table.functions.iter().map(|function| (function.start, function.end())).collect();
@@ -123,23 +126,24 @@ impl Beside {
             range.1 = end;
         }
         self.eh_frame.table.functions.iter().filter(move |function| {
-            let before = covered.partition_point(|(start, _)| *start < function.end());
-            function.size != 0 && covered[..before].last().is_none_or(|(_, end)| *end <= function.start)
+            let num_before = covered.partition_point(|(start, _)| *start < function.end());
+            let last = num_before.checked_sub(1).and_then(|at| covered.get(at));
+            function.size != 0 && last.is_none_or(|(_, end)| *end <= function.start)
         })
     }
 }
 
-/// Tells of each row that says something else than `.eh_frame`; of files of other formats nothing.
-pub fn check(recording: &dyn Recording, sink: &mut Diagnostics) {
+/// Reports each row of SFrame that disagrees with `.eh_frame`. Reports nothing for other formats.
+pub fn cross_check_recording(recording: &dyn Recording, sink: &mut Diagnostics) {
     let Some(file) = recording.as_any().downcast_ref::<SFrame>() else { return };
-    for beside in Beside::of(file) {
-        for function in beside.uncovered() {
-            let offset = beside.eh_frame.file_offset.saturating_add(function.entry_offset);
+    for compared in ComparedSection::all_of(file) {
+        for function in compared.uncovered() {
+            let offset = compared.eh_frame.file_offset.saturating_add(function.entry_offset);
             sink.push(&rules::NOT_COVERED, offset, None, "", || {
                 format!("the first at {:#x}, of {} bytes", function.start, function.size).into()
             });
         }
-        beside.cross_check().disagreements.iter().for_each(|found| beside.told(found, sink));
+        compared.cross_check().disagreements.iter().for_each(|found| compared.report(found, sink));
     }
 }
 
@@ -178,18 +182,18 @@ fn difference(found: &Disagreement, function: &UnwindFunction) -> String {
             format!("key {has}, .eh_frame has key {other}")
         }
         (_, None, _) => "no row; .eh_frame has one".to_owned(),
-        (_, Some(says), Err(why)) => format!("{}; .eh_frame has {why}", all(&says)),
+        (_, Some(says), Err(why)) => format!("{}; .eh_frame has {why}", all_rules(&says)),
         (_, Some(says), Ok(eh_frame)) => {
-            match (part(&says, found.difference), part(&eh_frame, found.difference)) {
+            match (differing_rule(&says, found.difference), differing_rule(&eh_frame, found.difference)) {
                 (Some(says), Some(eh_frame)) => format!("{says}; .eh_frame has {eh_frame}"),
-                _ => format!("{}; .eh_frame has {}", all(&says), all(&eh_frame)),
+                _ => format!("{}; .eh_frame has {}", all_rules(&says), all_rules(&eh_frame)),
             }
         }
     }
 }
 
-/// The rule that differs, in words.
-fn part(recovery: &Recovery, differs: Difference) -> Option<String> {
+/// Text of the rule that differs; `None` where the whole recovery does.
+fn differing_rule(recovery: &Recovery, differs: Difference) -> Option<String> {
     let Recovery::Caller { cfa, fp, ra, ra_mangled } = recovery else { return None };
     Some(match differs {
         Difference::Cfa => format!("CFA {cfa}"),
@@ -203,7 +207,8 @@ fn part(recovery: &Recovery, differs: Difference) -> Option<String> {
     })
 }
 
-fn all(recovery: &Recovery) -> String {
+/// Text of all rules.
+fn all_rules(recovery: &Recovery) -> String {
     match recovery {
         Recovery::Outermost => "the outermost frame".to_owned(),
         Recovery::Caller { cfa, fp, ra, .. } => format!("CFA {cfa}, return address {ra}, frame pointer {fp}"),

@@ -1,0 +1,77 @@
+//! What lies at an address of a process or of the kernel at a time: JIT code, a mapped file, or neither.
+
+use crate::code_map::CodeMap;
+use crate::mappings::Mappings;
+
+/// What an address belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Region {
+    /// JIT code.
+    Jit {
+        /// Key of the code object.
+        code_object_id: u32,
+        /// Bytes from its start.
+        code_offset: u64,
+    },
+    /// A mapped file.
+    Mapped {
+        /// Index into [`Mappings::rows`].
+        mapping: u32,
+    },
+    /// Memory not backed by a file, without known JIT code.
+    Anonymous {
+        /// Index into [`Mappings::rows`].
+        mapping: u32,
+    },
+    /// The kernel's half of the address space, outside all recorded mappings.
+    Kernel,
+    /// Outside all mappings of the process.
+    Unmapped,
+}
+
+/// JIT code and mappings of all processes.
+#[derive(Clone, Copy, Debug)]
+pub struct AddressSpaces<'a> {
+    /// JIT code.
+    pub codes: &'a CodeMap,
+    /// Mapped files and anonymous memory.
+    pub mappings: &'a Mappings,
+}
+
+impl AddressSpaces<'_> {
+    /// The region of a kernel address at a time, and the half-open time range in which it is valid.
+    #[must_use]
+    pub fn find_kernel(&self, address: u64, at_ns: i64) -> (Region, i64, i64) {
+        match self.mappings.find_kernel(address, at_ns) {
+            Some(i) => (Region::Mapped { mapping: i.id }, i.from_ns, i.until_ns),
+            None => (Region::Kernel, at_ns, at_ns.saturating_add(1)),
+        }
+    }
+
+    /// The region of an address of a process at a time, and the half-open time range in which it is valid.
+    #[must_use]
+    pub fn find_user(&self, process_id: u32, address: u64, at_ns: i64) -> (Region, i64, i64) {
+        let mapped = self.mappings.find(process_id, address, at_ns).copied();
+        let file = mapped.filter(|interval| !self.mappings.is_anonymous(interval.id));
+        if let Some(hit) = self.codes.find(process_id, address, at_ns) {
+            // A file that was mapped over the code after it was made has replaced it.
+            if file.is_none_or(|file| file.from_ns <= hit.from_ns) {
+                let region = Region::Jit { code_object_id: hit.code_object_id, code_offset: hit.code_offset };
+                let from = file.map_or(hit.from_ns, |file| file.from_ns.max(hit.from_ns));
+                let until = mapped.map_or(hit.until_ns, |mapped| mapped.until_ns.min(hit.until_ns));
+                return (region, from, until);
+            }
+        }
+        if let Some(file) = file {
+            let region = Region::Mapped { mapping: file.id };
+            return match self.codes.ever_contains(process_id, address) {
+                true => (region, at_ns, at_ns.saturating_add(1)),
+                false => (region, file.from_ns, file.until_ns),
+            };
+        }
+        match mapped {
+            Some(mapped) => (Region::Anonymous { mapping: mapped.id }, at_ns, at_ns.saturating_add(1)),
+            None => (Region::Unmapped, at_ns, at_ns.saturating_add(1)),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Allocations: sums by thread, type and stack, and where objects were allocated.
+
+use arrow_array::RecordBatch;
+pub use perfuse_engine::allocated::AllocationGrouping;
+use perfuse_engine::allocated::{AllocationGroup, AllocationSums, GroupSum, origin_rows, origins, samples};
+use perfuse_engine::calls::Selection;
+use perfuse_formats::{AllocationSum, TableRequest};
+use perfuse_tables::access::ColumnError;
+
+use crate::prefetch::Prefetch;
+use crate::profile::Profile;
+
+/// Which sums of allocations are requested.
+#[derive(Clone, Debug, Default)]
+pub struct AllocationQuery {
+    /// Threads and time.
+    pub selection: Selection,
+    /// Groups; thread, type and stack where `None`.
+    pub by: Option<AllocationGrouping>,
+    /// Whether stacks are needed; without them sums are faster.
+    pub with_stacks: bool,
+}
+
+impl Profile {
+    /// Table `allocations`, decoded in another thread while it is added up in this one.
+    fn allocations(&self, with_stacks: bool) -> Prefetch {
+        let request = TableRequest { no_allocation_stacks: !with_stacks, ..TableRequest::default() };
+        Prefetch::new(self.recording_set().rows("allocations", request))
+    }
+
+    /// AllocationSums of all allocations by thread and type, where every recording has them without another pass.
+    fn recorded_allocation_sums(&self) -> Option<AllocationSums> {
+        let placed = self.placed.iter().filter(|placed| placed.recording.fills("allocations"));
+        let sums = placed.map(|placed| placed.recording.allocation_sums(&placed.placement));
+        let sums = sums.collect::<Option<Vec<_>>>()?;
+        Some(AllocationSums::default().with(sums.into_iter().flatten().map(engine_sum)))
+    }
+
+    /// AllocationSums of all allocations by thread, type and stack.
+    fn all_allocation_sums(&self) -> Result<&AllocationSums, ColumnError> {
+        let sums = self
+            .allocation_sums
+            .get_or_init(|| AllocationSums::of(self.allocations(true), &Selection::default()));
+        sums.as_ref().map_err(|error| *error)
+    }
+
+    /// Allocations as rows of `samples`, with keys after all others.
+    pub(crate) fn allocation_samples(
+        &self,
+        selected: Option<&Selection>,
+    ) -> Result<Option<RecordBatch>, ColumnError> {
+        if !self.fills("allocations") {
+            return Ok(None);
+        }
+        let traced = self.trace_samples()?.map_or(0, |traced| traced.samples.num_rows() as u64);
+        let first = self.next_keys.sample.saturating_add(traced);
+        Ok(Some(match selected {
+            None => samples(self.all_allocation_sums()?, first),
+            Some(selection) => samples(&AllocationSums::of(self.allocations(true), selection)?, first),
+        }))
+    }
+
+    /// AllocationSums of allocations, a row per group.
+    ///
+    /// # Errors
+    /// When a recording's table is not as declared.
+    pub fn allocation_sums(&self, query: &AllocationQuery) -> Result<RecordBatch, ColumnError> {
+        let AllocationQuery { selection, by, with_stacks } = query;
+        let is_whole = selection.threads.is_none() && selection.time_ns.is_none();
+        if is_whole && (*with_stacks || self.allocation_sums.get().is_some()) {
+            return Ok(self.all_allocation_sums()?.batch(*by));
+        }
+        if is_whole && let Some(sums) = self.recorded_allocation_sums() {
+            return Ok(sums.batch(*by));
+        }
+        AllocationSums::of(self.allocations(*with_stacks), selection).map(|sums| sums.batch(*by))
+    }
+
+    /// Allocation of each object, given by an address and a time at which it was there: a row each, null where it was not
+    /// recorded.
+    ///
+    /// # Errors
+    /// When a recording's table is not as declared.
+    pub fn object_origins(&self, objects: &[(u64, i64)]) -> Result<RecordBatch, ColumnError> {
+        let rows = |table, addresses: &[u64]| {
+            let objects = Some(addresses.into());
+            let request = TableRequest { no_allocation_stacks: true, objects, ..TableRequest::default() };
+            Prefetch::new(self.recording_set().rows(table, request))
+        };
+        let found = origins(
+            objects,
+            |addresses| rows("object_moves", addresses),
+            |addresses| rows("allocations", addresses),
+        );
+        Ok(origin_rows(&found?))
+    }
+}
+
+fn engine_sum(sum: AllocationSum) -> GroupSum {
+    let AllocationSum { thread_id, type_id, count, bytes, largest, first_ns, source_id, record_offset } = sum;
+    let group = AllocationGroup { thread_id, type_id, stack_id: None };
+    GroupSum { group, count, bytes, largest, first_ns, source_id, record_offset }
+}

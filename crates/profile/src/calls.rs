@@ -1,0 +1,111 @@
+//! Calls of call traces: their cost, each call as a slice, and traces as rows of the tables of samples.
+
+use arrow_array::RecordBatch;
+use perfuse_engine::calls::{
+    Account, CallPaths, CallTotals, FirstKeys, Options, PathRow, Sampled, Selection, account, path_rows,
+    slices,
+};
+use perfuse_formats::TableRequest;
+use perfuse_tables::access::ColumnError;
+
+use crate::prefetch::Prefetch;
+use crate::profile::Profile;
+
+/// Call traces as samples.
+pub(crate) struct TraceSamples {
+    paths: CallPaths,
+    first: FirstKeys,
+    /// Frames and stacks of every call path.
+    pub(crate) sampled: Sampled,
+    /// Time that threads spent in each call path.
+    pub(crate) samples: RecordBatch,
+}
+
+/// Costs of the calls of a profile, as tables.
+pub struct CallCosts {
+    /// A row per function, and per thread or processor where costs were split by these.
+    pub functions: RecordBatch,
+    /// A row per caller and callee, where requested.
+    pub edges: Option<RecordBatch>,
+    /// A row per call path and thread, where requested.
+    pub paths: Option<RecordBatch>,
+    /// A row per thread.
+    pub threads: RecordBatch,
+    /// A row per thread and pair of processors it moved between.
+    pub migrations: RecordBatch,
+    /// Counts of calls.
+    pub totals: CallTotals,
+}
+
+impl Profile {
+    /// Whether any recording contains calls.
+    fn has_calls(&self) -> bool {
+        let mut tables = self.recordings().flat_map(|recording| recording.format().tables);
+        tables.any(|table| ["call_events", "call_sums"].contains(table))
+    }
+
+    /// All call traces as samples, with keys after those of the join.
+    pub(crate) fn trace_samples(&self) -> Result<Option<&TraceSamples>, ColumnError> {
+        if !self.has_calls() {
+            return Ok(None);
+        }
+        let samples = self.trace_samples.get_or_init(|| {
+            let Account { paths, path_rows, .. } =
+                self.account(&Options { functions: Some(Vec::new()), ..Options::default() })?;
+            self.to_samples(paths, &path_rows)
+        });
+        samples.as_ref().map(Some).map_err(|error| *error)
+    }
+
+    fn to_samples(&self, paths: CallPaths, rows: &[PathRow]) -> Result<TraceSamples, ColumnError> {
+        let keys = self.keys_after_join()?;
+        let first = FirstKeys { frame: keys.frame, stack: keys.stack, sample: keys.sample };
+        let sampled = Sampled::of(&paths, first);
+        Ok(TraceSamples { first, sampled, samples: Sampled::samples(rows, first), paths })
+    }
+
+    fn account(&self, options: &Options) -> Result<Account, ColumnError> {
+        account(|| self.call_segments(), self.stream("call_sums", false), options)
+    }
+
+    /// Table `slices`: those that recordings contain, then one per call. Events are decoded in another thread while calls are
+    /// rebuilt in this one.
+    pub(crate) fn slices(&self) -> Result<Box<dyn Iterator<Item = RecordBatch> + Send>, ColumnError> {
+        let calls = slices(|| Prefetch::new(self.stream("call_events", false)), self.next_keys.slice)?;
+        Ok(Box::new(self.stream("slices", false).chain(calls)))
+    }
+
+    /// Table `samples` of some threads and a time range. Rows of call traces are the time that threads spent in each call path
+    /// within the range; rows of allocations are what was allocated in it.
+    ///
+    /// # Errors
+    /// When a recording's table is not as declared.
+    pub fn selected_samples(&self, selection: &Selection) -> Result<Vec<RecordBatch>, ColumnError> {
+        let own = self.collect("samples", &TableRequest::default());
+        let selected = own.iter().chain(&self.joined()?.samples).map(|batch| selection.samples(batch));
+        let mut batches = selected.collect::<Result<Vec<_>, _>>()?;
+        if let Some(traced) = self.trace_samples()? {
+            let sums = self.stream("call_sums", false);
+            let rows = path_rows(|| self.call_segments(), sums, selection, &traced.paths)?;
+            batches.push(Sampled::samples(&rows, traced.first));
+        }
+        batches.extend(self.allocation_samples(Some(selection))?);
+        Ok(batches)
+    }
+
+    /// Costs of calls; those of call paths only `with_paths`.
+    ///
+    /// # Errors
+    /// When a recording's table is not as declared.
+    pub fn call_costs(&self, options: &Options, with_paths: bool) -> Result<CallCosts, ColumnError> {
+        let Account { functions, edges, threads, migrations, paths, path_rows, totals } =
+            self.account(options)?;
+        let path_table = with_paths.then(|| paths.batch(&path_rows));
+        let is_whole = options.selection.threads.is_none() && options.selection.time_ns.is_none();
+        if is_whole && self.has_calls() {
+            // Saves another pass over the events for the tables of samples.
+            self.trace_samples.get_or_init(|| self.to_samples(paths, &path_rows));
+        }
+        Ok(CallCosts { functions, edges, paths: path_table, threads, migrations, totals })
+    }
+}

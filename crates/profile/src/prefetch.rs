@@ -1,0 +1,83 @@
+//! Work done ahead in threads of its own: batches of a table, files named on a command line.
+
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use arrow_array::RecordBatch;
+use perfuse_formats::{Recording, registry};
+
+/// Most batches that wait: as many as the decoder of a call trace makes at a time.
+const MAX_WAITING: usize = 8;
+
+/// An iterator over batches that another thread makes a little ahead.
+pub struct Prefetch {
+    batches: Option<Receiver<RecordBatch>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Prefetch {
+    /// Starts a thread that makes the batches; it ends when this is dropped.
+    pub fn new(batches: impl Iterator<Item = RecordBatch> + Send + 'static) -> Self {
+        let (sender, receiver) = sync_channel(MAX_WAITING);
+        let thread = std::thread::spawn(move || {
+            // Sending fails once the receiver is dropped.
+            let _ = batches.map(|batch| sender.send(batch)).take_while(Result::is_ok).count();
+        });
+        Self { batches: Some(receiver), thread: Some(thread) }
+    }
+}
+
+impl Iterator for Prefetch {
+    type Item = RecordBatch;
+
+    fn next(&mut self) -> Option<RecordBatch> {
+        let batch = self.batches.as_ref()?.recv().ok();
+        if batch.is_none()
+            && let Some(Err(panic)) = self.thread.take().map(JoinHandle::join)
+        {
+            std::panic::resume_unwind(panic);
+        }
+        batch
+    }
+}
+
+impl Drop for Prefetch {
+    fn drop(&mut self) {
+        self.batches = None;
+        // The result is no longer needed, not even a panic.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+type Opening = JoinHandle<Option<Arc<dyn Recording>>>;
+
+/// Files being opened, by path.
+static OPENING: Mutex<Vec<(String, Opening)>> = Mutex::new(Vec::new());
+
+/// Starts to open and read a file in a thread; [`take_opened`] with the same path waits for it.
+pub fn begin_opening(path: String) {
+    let name = path.clone();
+    let opening = std::thread::spawn(move || {
+        let recording = registry::open(Arc::new(registry::read(&name).ok()?)).ok()?;
+        prefetch_summary(&recording);
+        Some(recording)
+    });
+    OPENING.lock().unwrap_or_else(PoisonError::into_inner).push((path, opening));
+}
+
+/// The recording that [`begin_opening`] opened; `None` where it was not called for the path or the file cannot be read.
+#[must_use]
+pub fn take_opened(path: &str) -> Option<Arc<dyn Recording>> {
+    let mut all = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+    let at = all.iter().position(|(known, _)| known == path)?;
+    let (_, opening) = all.swap_remove(at);
+    drop(all);
+    opening.join().ok()?
+}
+
+/// Starts the pass over the record headers in a thread; callers that need its result wait for it.
+pub fn prefetch_summary(recording: &Arc<dyn Recording>) {
+    let recording = Arc::clone(recording);
+    std::thread::spawn(move || drop(recording.summary()));
+}

@@ -1,0 +1,281 @@
+//! The profile: recordings with common keys on one clock, and all their tables.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use arrow_array::RecordBatch;
+use perfuse_binaries::xray_map::{NamedFunctions, ObjectMaps};
+use perfuse_engine::align::{FirstUse, first_uses};
+use perfuse_engine::allocated::AllocationSums;
+use perfuse_engine::heap;
+use perfuse_engine::join::JoinedTables;
+use perfuse_engine::unwind::UnwindTotals;
+use perfuse_formats::{CallStream, Recording, TableRequest};
+use perfuse_tables::access::ColumnError;
+use perfuse_tables::{Identities, Offsets, clocks, sources};
+
+use crate::calls::TraceSamples;
+use crate::recordings::{PlacedRecording, ProfileInput, RecordingSet, place};
+use crate::selected_rows::request;
+
+/// Batches of a table, made as they are pulled.
+pub type TableStream = Box<dyn Iterator<Item = Result<RecordBatch, heap::Error>> + Send>;
+
+/// How functions of a profile are named.
+#[derive(Default)]
+pub struct ProfileOptions {
+    /// Directories with copies of the recorded programs and libraries, and with perf maps.
+    pub symbol_dirs: Vec<PathBuf>,
+    /// Whether lines and inlined calls are read from debug information.
+    pub debug_info: bool,
+    /// Host name and kernel release of the recorded machine.
+    pub recorded_on: Option<(String, String)>,
+    /// XRay instrumentation maps, which name functions that recordings have only numbers of.
+    pub xray_maps: ObjectMaps,
+}
+
+/// Several recordings on one clock. Tables that need several recordings are made when first asked for.
+pub struct Profile {
+    pub(crate) placed: Vec<PlacedRecording>,
+    identities: Arc<Mutex<Identities>>,
+    /// First keys after those of all recordings.
+    pub(crate) next_keys: Offsets,
+    pub(crate) options: ProfileOptions,
+    pub(crate) named_functions: OnceLock<Result<Vec<NamedFunctions>, ColumnError>>,
+    pub(crate) joined: OnceLock<Result<JoinedTables, ColumnError>>,
+    /// Set when the join was started ahead of its first use.
+    join_started: OnceLock<()>,
+    /// Set by the join, where there were stacks to unwind.
+    pub(crate) unwind_totals: OnceLock<UnwindTotals>,
+    pub(crate) trace_samples: OnceLock<Result<TraceSamples, ColumnError>>,
+    pub(crate) allocation_sums: OnceLock<Result<AllocationSums, ColumnError>>,
+}
+
+impl Profile {
+    /// Places the recordings; reads as much of each as the number of its keys needs.
+    #[must_use]
+    pub fn new(inputs: Vec<ProfileInput>, options: ProfileOptions) -> Self {
+        let identities = Arc::default();
+        let (placed, next_keys) = place(inputs, &identities);
+        Self {
+            placed,
+            identities,
+            next_keys,
+            options,
+            named_functions: OnceLock::new(),
+            joined: OnceLock::new(),
+            join_started: OnceLock::new(),
+            unwind_totals: OnceLock::new(),
+            trace_samples: OnceLock::new(),
+            allocation_sums: OnceLock::new(),
+        }
+    }
+
+    /// The recordings, in the order of their `source_id`.
+    pub fn recordings(&self) -> impl Iterator<Item = &Arc<dyn Recording>> {
+        self.placed.iter().map(|placed| &placed.recording)
+    }
+
+    /// The recordings as a value that streams can own.
+    #[must_use]
+    pub fn recording_set(&self) -> RecordingSet {
+        RecordingSet::new(&self.placed)
+    }
+
+    /// One of the common tables; `None` for an unknown name.
+    ///
+    /// # Errors
+    /// When a recording's table is not as declared.
+    pub fn table(&self, name: &str, with_bytes: bool) -> Result<Option<TableStream>, ColumnError> {
+        let Some(spec) = perfuse_tables::table(name) else { return Ok(None) };
+        self.settle_keys()?;
+        let batches = match spec.name {
+            "sources" => vec![self.sources()],
+            "clocks" => vec![self.clocks()],
+            "processes" | "threads" => {
+                self.joined()?;
+                self.trace_samples()?;
+                let identities = self.identities();
+                vec![if name == "processes" { identities.processes() } else { identities.threads() }]
+            }
+            "frames" | "stacks" | "samples" => self.sampled_table(name)?,
+            "slices" => return Ok(Some(Box::new(self.slices()?.map(Ok)))),
+            "functions" | "modules" => {
+                let joined = self.joined()?;
+                let mut all = self.with_names(name)?;
+                all.push(if name == "functions" { &joined.functions } else { &joined.modules }.clone());
+                all
+            }
+            "heap_dominators" | "heap_classes" | "heap_sites" => return Ok(Some(self.heap_table(spec.name))),
+            _ => return Ok(Some(Box::new(self.stream(name, with_bytes).map(Ok)))),
+        };
+        Ok(Some(Box::new(batches.into_iter().map(Ok))))
+    }
+
+    /// Rows of `frames` or `stacks` that only the events of one table need, with keys of their own; see
+    /// [`TableRequest::stacks_of`].
+    ///
+    /// # Errors
+    /// When a recording's table is not as declared.
+    pub fn stacks_of(&self, name: &str, event_table: &str) -> Result<Vec<RecordBatch>, ColumnError> {
+        self.settle_keys()?;
+        Ok(self.collect(name, &request(event_table, true)))
+    }
+
+    /// Tables `frames`, `stacks`, `samples`: rows of recordings, then of the join, of call traces, and of allocations.
+    fn sampled_table(&self, name: &str) -> Result<Vec<RecordBatch>, ColumnError> {
+        let (joined, traced) = (self.joined()?, self.trace_samples()?);
+        let mut all = self.collect(name, &TableRequest::default());
+        match name {
+            "frames" => all.push(joined.frames.clone()),
+            "stacks" => all.push(joined.stacks.clone()),
+            _ => all.extend(joined.samples.iter().cloned()),
+        }
+        all.extend(traced.map(|traced| match name {
+            "frames" => traced.sampled.frames.clone(),
+            "stacks" => traced.sampled.stacks.clone(),
+            _ => traced.samples.clone(),
+        }));
+        if name == "samples" {
+            all.extend(self.allocation_samples(None)?);
+        }
+        Ok(all)
+    }
+
+    /// Starts the join in a thread where there are stacks to unwind; everything that needs its result waits for it. Other
+    /// samples are joined when a table needs them.
+    pub fn start_join(self: &Arc<Self>) {
+        if self.has_user_stacks() && self.join_started.set(()).is_ok() {
+            let profile = Arc::clone(self);
+            std::thread::spawn(move || profile.joined().is_ok());
+        }
+    }
+
+    /// Processes and threads get keys in order of their first occurrence: a join that was started has to be done before any
+    /// other table is made.
+    pub(crate) fn settle_keys(&self) -> Result<(), ColumnError> {
+        if self.join_started.get().is_some() { self.joined().map(|_| ()) } else { Ok(()) }
+    }
+
+    /// First keys after those of the recordings and of the join. Everything that needs further keys starts here.
+    pub(crate) fn keys_after_join(&self) -> Result<Offsets, ColumnError> {
+        let joined = self.joined()?;
+        Ok(self.next_keys.plus(Offsets {
+            function: joined.functions.num_rows() as u32,
+            module: joined.modules.num_rows() as u32,
+            frame: joined.frames.num_rows() as u32,
+            stack: joined.stacks.num_rows() as u32,
+            ..Offsets::default()
+        }))
+    }
+
+    /// Time from the first to the last event of the recordings that log events: call traces and runtime logs.
+    #[must_use]
+    pub fn trace_span(&self) -> Option<(i64, i64)> {
+        let span = |placed: &PlacedRecording| {
+            let logs_events = placed.recording.format().role.logs_events();
+            let (first, last) = if logs_events { placed.recording.span() } else { None }?;
+            let clock = placed.placement.clock;
+            Some((clock.ns(first), clock.ns(last)))
+        };
+        self.placed.iter().filter_map(span).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    }
+
+    /// Creation and first sample of code objects: code of one recording, samples of another, each on its own clock as placed.
+    /// Recordings are given by their `source_id`.
+    ///
+    /// # Errors
+    /// When a recording's table is not as declared.
+    pub fn first_uses(&self, samples: usize, code: usize) -> Result<Vec<FirstUse>, ColumnError> {
+        let (Some(samples), Some(code)) = (self.placed.get(samples), self.placed.get(code)) else {
+            return Ok(Vec::new());
+        };
+        let code_objects = code.table("code_objects", &TableRequest::default());
+        let chains = samples.recording.table("callchains", &samples.placement, &TableRequest::default());
+        first_uses(chains.into_iter().flatten(), &code_objects)
+    }
+
+    /// Rows of a table that recordings fill, of one after the other, made as they are pulled.
+    pub fn stream(&self, name: &str, with_bytes: bool) -> impl Iterator<Item = RecordBatch> + Send + 'static {
+        self.recording_set().rows(name, TableRequest { with_bytes, ..TableRequest::default() })
+    }
+
+    /// The same, all at once.
+    #[must_use]
+    pub fn collect(&self, name: &str, request: &TableRequest) -> Vec<RecordBatch> {
+        self.placed.iter().flat_map(|placed| placed.table(name, request)).collect()
+    }
+
+    /// Whether any recording has rows of a table.
+    #[must_use]
+    pub fn fills(&self, table: &str) -> bool {
+        self.recordings().any(|recording| recording.fills(table))
+    }
+
+    /// Table `call_events` in parts that can be made independently.
+    pub(crate) fn call_segments(&self) -> Vec<CallStream> {
+        self.placed.iter().flat_map(|placed| placed.recording.call_segments(&placed.placement)).collect()
+    }
+
+    pub(crate) fn identities(&self) -> MutexGuard<'_, Identities> {
+        self.identities.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// `(process key, pid)` of each process seen so far.
+    #[must_use]
+    pub fn pids(&self) -> Vec<(u32, i32)> {
+        self.identities().pids()
+    }
+
+    /// Pid and tid of a thread seen so far, by its key; 0 where unknown.
+    #[must_use]
+    pub fn thread_owner(&self, thread_id: u32) -> (i32, i32) {
+        self.identities().owner(thread_id).unwrap_or_default()
+    }
+
+    /// Kind of the clock that all recordings are on; `None` where they differ.
+    #[must_use]
+    pub fn clock_kind(&self) -> Option<&'static str> {
+        let mut kinds = self.placed.iter().map(|placed| placed.clock.kind);
+        let first = kinds.next()?;
+        kinds.all(|kind| kind == first).then_some(first)
+    }
+
+    fn sources(&self) -> RecordBatch {
+        let mut table = sources::Builder::new();
+        for PlacedRecording { recording, placement, .. } in &self.placed {
+            let (summary, source) = (recording.summary(), recording.source());
+            table.push(
+                placement.source_id,
+                recording.format().name,
+                summary.version.as_deref(),
+                &source.path,
+                source.len() as u64,
+                summary.endian.name(),
+                summary.pointer_bytes,
+                summary.arch,
+                summary.producer.as_deref(),
+                placement.source_id,
+            );
+        }
+        table.finish()
+    }
+
+    fn clocks(&self) -> RecordBatch {
+        let mut table = clocks::Builder::new();
+        for PlacedRecording { clock, placement, .. } in &self.placed {
+            table.push(
+                placement.source_id,
+                placement.source_id,
+                clock.kind,
+                clock.hz,
+                clock.hz_source,
+                clock.stated_hz,
+                clock.map.offset_ns,
+                clock.uncertainty_ns,
+                clock.alignment,
+            );
+        }
+        table.finish()
+    }
+}

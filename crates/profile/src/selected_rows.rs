@@ -1,0 +1,107 @@
+//! Selected rows of any table that recordings fill, and their number.
+
+use perfuse_engine::calls::Selection;
+use perfuse_engine::handles::{HandleKind, HandleSite, handles};
+use perfuse_engine::selected::{RowFilter, count_by_word_and_key};
+use perfuse_formats::TableRequest;
+use perfuse_tables::TableSpec;
+use perfuse_tables::access::ColumnError;
+
+use crate::profile::Profile;
+
+use arrow_array::RecordBatch;
+
+/// Tables of events that have stacks of their own.
+const TABLES_WITH_STACKS: [&str; 3] = ["exceptions", "lock_events", "gc_handles"];
+
+/// A request for a table of events, with or without its stacks.
+pub(crate) fn request(table: &str, with_stacks: bool) -> TableRequest {
+    let stacks_of = TABLES_WITH_STACKS.iter().find(|name| with_stacks && **name == table).copied();
+    TableRequest { no_stacks: !with_stacks, stacks_of, ..TableRequest::default() }
+}
+
+/// Selected rows of a table.
+#[derive(Clone, Debug)]
+pub struct Rows {
+    /// The table.
+    pub table: &'static TableSpec,
+    /// Which of its rows.
+    pub filter: RowFilter,
+}
+
+/// Columns of a table, by index.
+pub type Columns = Vec<usize>;
+
+impl Profile {
+    /// Rows that recordings fill; `slices` contains no calls.
+    fn recorded_rows(
+        &self,
+        table: &'static str,
+        request: TableRequest,
+    ) -> Result<impl Iterator<Item = RecordBatch> + Send + 'static, ColumnError> {
+        self.settle_keys()?;
+        Ok(self.recording_set().rows(table, request))
+    }
+
+    /// Number of rows of a table, where all recordings that fill it have it without making the table.
+    fn num_recorded_rows(&self, table: &str) -> Option<u64> {
+        let filling = self.recordings().filter(|recording| recording.fills(table));
+        filling.map(|recording| recording.num_rows(table)).sum()
+    }
+
+    /// Columns of selected rows, made as they are pulled. Keys of stacks are those of [`Profile::stacks_of`].
+    ///
+    /// # Errors
+    /// When a recording's table is not as declared.
+    pub fn selected_rows(
+        &self,
+        Rows { table, filter }: Rows,
+        columns: Columns,
+    ) -> Result<impl Iterator<Item = Result<RecordBatch, ColumnError>> + Send + 'static, ColumnError> {
+        let mut requested = columns.iter().filter_map(|at| table.columns.get(*at));
+        let with_stacks = requested.any(|column| column.name.ends_with("stack_id"));
+        let batches = self.recorded_rows(table.name, request(table.name, with_stacks))?;
+        Ok(batches.map(move |batch| filter.take(&batch, &columns)))
+    }
+
+    /// Number of selected rows.
+    ///
+    /// # Errors
+    /// When a recording's table is not as declared.
+    pub fn count_rows(&self, Rows { table, filter }: &Rows) -> Result<u64, ColumnError> {
+        let is_whole = filter.selection.threads.is_none() && filter.selection.time_ns.is_none();
+        if is_whole
+            && filter.kinds.is_none()
+            && let Some(num_rows) = self.num_recorded_rows(table.name)
+        {
+            return Ok(num_rows);
+        }
+        self.recorded_rows(table.name, request(table.name, false))?.map(|batch| filter.count(&batch)).sum()
+    }
+
+    /// Number of selected rows by the values of two columns: `(word, key, count)`.
+    ///
+    /// # Errors
+    /// When a recording's table is not as declared.
+    pub fn row_counts(
+        &self,
+        Rows { table, filter }: &Rows,
+        word: &'static str,
+        key: &'static str,
+    ) -> Result<Vec<(String, Option<u32>, u64)>, ColumnError> {
+        let request = request(table.name, key.ends_with("stack_id"));
+        count_by_word_and_key(self.recorded_rows(table.name, request)?, filter, word, key)
+    }
+
+    /// Sums of handles created or destroyed by some threads in a time range: by kind, and `with_stacks` by kind and stack.
+    ///
+    /// # Errors
+    /// When a recording's table is not as declared.
+    pub fn handle_sums(
+        &self,
+        selection: &Selection,
+        with_stacks: bool,
+    ) -> Result<(Vec<HandleKind>, Vec<HandleSite>), ColumnError> {
+        handles(self.recorded_rows("gc_handles", request("gc_handles", with_stacks))?, selection)
+    }
+}

@@ -1,0 +1,82 @@
+//! Tables of call traces for the writers of timelines.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_array::types::Int32Type;
+use perfuse_formats::{Placement, TableRequest};
+use perfuse_tables::access::{ColumnError, numbers};
+use perfuse_writers::{Batches, Error, Tables, Tracks};
+
+use crate::prefetch::Prefetch;
+use crate::profile::Profile;
+
+/// A table that can be read several times, each time from its first row, decoded in another thread.
+fn repeatable(profile: &Profile, name: &'static str) -> impl Fn() -> Batches {
+    move || Box::new(Prefetch::new(profile.stream(name, true)))
+}
+
+impl Profile {
+    /// Calls `consume` with the tables that timelines are written from.
+    ///
+    /// # Errors
+    /// Those of `consume`, and when a recording's table is not as declared.
+    pub fn with_trace_tables<T>(
+        &self,
+        functions: &[RecordBatch],
+        consume: impl FnOnce(Tables<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let (call_events, instants) = (repeatable(self, "call_events"), repeatable(self, "instants"));
+        let (slices, counter_samples) = (repeatable(self, "slices"), repeatable(self, "counter_samples"));
+        let counters = self.collect("counters", &TableRequest::default());
+        let pids = self.counter_pids()?;
+        consume(Tables {
+            call_events: &call_events,
+            instants: &instants,
+            slices: &slices,
+            counter_samples: &counter_samples,
+            counters: &counters,
+            pids: &pids,
+            functions,
+        })
+    }
+
+    /// Table `functions`, of recordings and instrumentation maps.
+    ///
+    /// # Errors
+    /// When a recording's table is not as declared.
+    pub fn recorded_functions(&self) -> Result<Vec<RecordBatch>, ColumnError> {
+        self.with_names("functions")
+    }
+
+    /// Process of each recording that has counters, by its `source_id`: the first process of the recording alone.
+    fn counter_pids(&self) -> Result<BTreeMap<u32, i32>, ColumnError> {
+        let mut pids = BTreeMap::new();
+        for placed in &self.placed {
+            if !placed.recording.fills("counters") {
+                continue;
+            }
+            let alone = Placement { identities: Arc::default(), ..placed.placement.clone() };
+            let batches = placed.recording.table("processes", &alone, &TableRequest::default());
+            for batch in batches.into_iter().flatten() {
+                if let Some(&pid) = numbers::<Int32Type>(&batch, "pid")?.values().first() {
+                    pids.insert(placed.placement.source_id, pid);
+                }
+            }
+        }
+        Ok(pids)
+    }
+
+    /// Tracks of the threads seen so far.
+    ///
+    /// # Errors
+    /// When tables `processes` and `threads` are not as declared.
+    pub fn tracks(&self) -> Result<Tracks, ColumnError> {
+        let (processes, threads) = {
+            let identities = self.identities();
+            (identities.processes(), identities.threads())
+        };
+        Tracks::of(&processes, &threads)
+    }
+}

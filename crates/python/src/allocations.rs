@@ -1,0 +1,48 @@
+//! Allocations: sums, and where objects were allocated.
+
+use perfuse_profile::{AllocationGrouping, AllocationQuery};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::arrow::ArrowStream;
+use crate::calls::{choice, selection};
+use crate::errors::table_error;
+use crate::profile::Profile;
+
+/// Sums of allocations by thread, type and stack, or `by` one of them, which is faster without `stacks`; of some threads
+/// (`thread_id`) and a time range.
+#[pyfunction]
+#[pyo3(signature = (profile, *, by=None, stacks=true, threads=None, time_ns=None))]
+fn allocation_sums(
+    py: Python<'_>,
+    profile: &Profile,
+    by: Option<&str>,
+    stacks: bool,
+    threads: Option<Vec<u32>>,
+    time_ns: Option<(i64, i64)>,
+) -> PyResult<ArrowStream> {
+    let by = by.map(|name| choice("by", name, &AllocationGrouping::ALL)).transpose()?;
+    let query = AllocationQuery { selection: selection(threads, time_ns), by, with_stacks: stacks };
+    let batch = py.detach(|| profile.inner.allocation_sums(&query));
+    batch.map(ArrowStream::of).map_err(table_error)
+}
+
+/// Allocations of the objects that were at some addresses at some times: a row each, null where not recorded.
+#[pyfunction]
+fn object_origins(
+    py: Python<'_>,
+    profile: &Profile,
+    addresses: Vec<u64>,
+    times_ns: Vec<i64>,
+) -> PyResult<ArrowStream> {
+    if addresses.len() != times_ns.len() {
+        return Err(PyValueError::new_err("an address has one time"));
+    }
+    let objects: Vec<_> = addresses.into_iter().zip(times_ns).collect();
+    py.detach(|| profile.inner.object_origins(&objects)).map(ArrowStream::of).map_err(table_error)
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(allocation_sums, module)?)?;
+    module.add_function(wrap_pyfunction!(object_origins, module)?)
+}

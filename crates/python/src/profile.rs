@@ -1,0 +1,193 @@
+//! Several recordings on one clock: `Placed` and `Profile`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use perfuse_binaries::xray_map::{Error, MapFile, ObjectMaps};
+use perfuse_engine::unwind::{FrameOrigin, Stop, UnwindTotals};
+use perfuse_formats::{Clock, ClockMap};
+use perfuse_profile::{NamingFinding, ProfileInput, ProfileOptions};
+use perfuse_tables::{Alignment, Choices};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::arrow::ArrowStream;
+use crate::errors::{io_error, lacking, table_error};
+use crate::recording::PyRecording;
+
+/// A recording and its clock, as an input of `Profile`.
+#[pyclass(frozen, name = "Placed", module = "perfuse._core")]
+pub struct PyPlaced(ProfileInput);
+
+#[pymethods]
+impl PyPlaced {
+    #[new]
+    #[pyo3(signature = (
+        recording, *, numerator, denominator, offset_ns, pid, clock_kind, hz, hz_source, stated_hz, uncertainty_ns,
+        alignment
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "one per column of table clocks")]
+    fn new(
+        recording: &PyRecording,
+        numerator: u64,
+        denominator: u64,
+        offset_ns: i64,
+        pid: Option<i32>,
+        clock_kind: &str,
+        hz: Option<u64>,
+        hz_source: &str,
+        stated_hz: Option<u64>,
+        uncertainty_ns: Option<i64>,
+        alignment: &str,
+    ) -> PyResult<Self> {
+        let clock = Clock {
+            kind: known("clock_kind", clock_kind, Clock::KINDS)?,
+            hz,
+            hz_source: known("hz_source", hz_source, Clock::HZ_SOURCES)?,
+            stated_hz,
+            map: ClockMap { numerator, denominator: denominator.max(1), offset_ns },
+            uncertainty_ns,
+            alignment: alignment_named(alignment)?,
+        };
+        Ok(Self(ProfileInput { recording: Arc::clone(&recording.inner), clock, pid }))
+    }
+}
+
+fn alignment_named(name: &str) -> PyResult<Alignment> {
+    let found = Alignment::ALL.iter().copied().find(|alignment| alignment.name() == name);
+    found.ok_or_else(|| PyValueError::new_err(format!("not an alignment: {name}")))
+}
+
+/// The value of an option that is one of some words.
+fn known(option: &str, word: &str, all: &[&'static str]) -> PyResult<&'static str> {
+    let found = all.iter().find(|known| **known == word).copied();
+    found.ok_or_else(|| PyValueError::new_err(format!("{option} is one of {}, not {word:?}", all.join(", "))))
+}
+
+/// `(path, code, message, offset, count)`.
+type FindingRow = (String, &'static str, String, Option<u64>, u64);
+
+/// Recordings on one clock, and their tables.
+#[pyclass(frozen, module = "perfuse._core")]
+pub struct Profile {
+    pub inner: Arc<perfuse_profile::Profile>,
+}
+
+#[pymethods]
+impl Profile {
+    #[new]
+    #[pyo3(signature = (placed, symbol_dirs, debug_info, recorded_on=None, maps=None))]
+    fn new(
+        py: Python<'_>,
+        placed: Vec<PyRef<'_, PyPlaced>>,
+        symbol_dirs: Vec<PathBuf>,
+        debug_info: bool,
+        recorded_on: Option<(String, String)>,
+        maps: Option<Vec<(u32, PathBuf)>>,
+    ) -> PyResult<Self> {
+        let xray_maps = open_maps(py, maps.unwrap_or_default())?;
+        let options = ProfileOptions { symbol_dirs, debug_info, recorded_on, xray_maps };
+        let inputs = placed.iter().map(|placed| placed.0.clone()).collect();
+        let inner = py.detach(|| Arc::new(perfuse_profile::Profile::new(inputs, options)));
+        Ok(Self { inner })
+    }
+
+    /// One of the common tables; None for an unknown name. With `stacks_of`, frames and stacks of that table's events only.
+    #[pyo3(signature = (name, with_bytes=false, stacks_of=None))]
+    fn table(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        with_bytes: bool,
+        stacks_of: Option<&str>,
+    ) -> PyResult<Option<ArrowStream>> {
+        let Some(spec) = perfuse_tables::table(name) else { return Ok(None) };
+        let schema: SchemaRef = spec.schema();
+        let stream = py.detach(|| match stacks_of {
+            Some(of) => {
+                let batches = self.inner.stacks_of(name, of)?;
+                Ok(Some(ArrowStream::new(schema, batches.into_iter())))
+            }
+            None => {
+                let batches = self.inner.table(name, with_bytes)?;
+                Ok(batches.map(|batches| ArrowStream::trying(schema, batches)))
+            }
+        });
+        stream.map_err(|error: perfuse_tables::access::ColumnError| table_error(error))
+    }
+
+    /// Starts to unwind stacks and to join samples and code in another thread; everything that needs the result waits for it.
+    fn join_ahead(&self, py: Python<'_>) {
+        py.detach(|| self.inner.start_join());
+    }
+
+    /// Time from the first to the last event of the call traces among the recordings.
+    fn trace_span(&self, py: Python<'_>) -> Option<(i64, i64)> {
+        py.detach(|| self.inner.trace_span())
+    }
+
+    /// Problems of instrumentation maps, and of how they fit: `(path, code, message, offset, count)`.
+    fn naming_findings(&self, py: Python<'_>) -> PyResult<Vec<FindingRow>> {
+        let findings = py.detach(|| self.inner.naming_findings()).map_err(table_error)?;
+        let row = |it: NamingFinding| (it.path, it.code, it.message, it.offset, it.count);
+        Ok(findings.into_iter().map(row).collect())
+    }
+
+    /// Counts of unwound stacks and frames: see `perfuse.profile.Unwinding`. None where there were none to unwind.
+    fn unwinding<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let totals = py.detach(|| self.inner.unwind_totals()).map_err(table_error)?;
+        totals.map(|totals| totals_dict(py, totals)).transpose()
+    }
+
+    /// `(created, sampled)` of code objects: code of one recording, samples of another, each on its own clock as placed.
+    fn first_uses(&self, py: Python<'_>, samples: usize, code: usize) -> PyResult<Vec<(i64, i64)>> {
+        let uses = py.detach(|| self.inner.first_uses(samples, code)).map_err(table_error)?;
+        Ok(uses.into_iter().map(|found| (found.created, found.sampled)).collect())
+    }
+}
+
+/// Opens the instrumentation maps of objects.
+fn open_maps(py: Python<'_>, maps: Vec<(u32, PathBuf)>) -> PyResult<ObjectMaps> {
+    let mut objects = ObjectMaps::new();
+    for (object, path) in maps {
+        let file = open_map(py, &path, None)?;
+        let name = path.to_string_lossy();
+        objects.insert(object, file).map_err(|error| lacking(py, &name, error, "give --map OBJECT=FILE"))?;
+    }
+    Ok(objects)
+}
+
+/// Opens a program or library with an instrumentation map; `architecture` chooses a part of a universal file.
+pub fn open_map(py: Python<'_>, path: &std::path::Path, architecture: Option<&str>) -> PyResult<MapFile> {
+    let opened = py.detach(|| MapFile::open(path, architecture));
+    let name = path.to_string_lossy();
+    opened.map_err(|error| match error {
+        Error::Io(error) => io_error(py, &name, &error),
+        Error::NotAnObject(_) => lacking(py, &name, error, "give the program that was recorded"),
+        Error::NoMap(_) => lacking(py, &name, error, "compile and link with `clang -fxray-instrument`"),
+    })
+}
+
+/// The fields of `perfuse.profile.Unwinding`.
+fn totals_dict<'py>(py: Python<'py>, totals: &UnwindTotals) -> PyResult<Bound<'py, PyDict>> {
+    let (frames, stops) = (PyDict::new(py), PyDict::new(py));
+    for (origin, count) in FrameOrigin::ALL.into_iter().zip(totals.frames).filter(|(_, count)| *count != 0) {
+        frames.set_item(origin.name(), count)?;
+    }
+    for (stop, count) in Stop::ALL.into_iter().zip(totals.stops).filter(|(_, count)| *count != 0) {
+        stops.set_item(stop.name(), count)?;
+    }
+    let fields = PyDict::new(py);
+    fields.set_item("num_stacks", totals.num_stacks)?;
+    fields.set_item("frames", frames)?;
+    fields.set_item("stops", stops)?;
+    fields.set_item("cut_bytes", (totals.cut_bytes != 0).then_some(totals.cut_bytes))?;
+    Ok(fields)
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyPlaced>()?;
+    module.add_class::<Profile>()
+}

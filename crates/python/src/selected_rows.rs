@@ -1,0 +1,130 @@
+//! Selected rows of tables and their sums, for reports that need no database.
+
+use perfuse_engine::handles::{HandleKind, HandleSite};
+use perfuse_engine::selected::RowFilter;
+use perfuse_engine::stacks::backtraces;
+use perfuse_profile::Rows;
+use perfuse_tables::TableSpec;
+use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::arrow::{ArrowStream, batches};
+use crate::calls::selection;
+use crate::errors::table_error;
+use crate::profile::Profile;
+
+/// Condition on the rows of a table.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct RowSelection {
+    /// Keys of threads; all where None.
+    threads: Option<Vec<u32>>,
+    time_ns: Option<(i64, i64)>,
+    /// Column of the time.
+    time: String,
+    /// Column of the thread.
+    thread: String,
+    /// Values of column `kind`; all where None.
+    kinds: Option<Vec<String>>,
+}
+
+impl RowSelection {
+    fn rows(self, table: &str) -> PyResult<Rows> {
+        let spec = perfuse_tables::table(table);
+        let spec = spec.ok_or_else(|| PyKeyError::new_err(format!("no table {table}")))?;
+        let selection = selection(self.threads, self.time_ns);
+        let time = if selection.time_ns.is_some() { column(spec, &self.time)?.1 } else { "" };
+        let thread = if selection.threads.is_some() { column(spec, &self.thread)?.1 } else { "" };
+        let filter = RowFilter { selection, time, thread, kinds: self.kinds };
+        Ok(Rows { table: spec, filter })
+    }
+}
+
+/// Index and name of a column.
+fn column(spec: &'static TableSpec, name: &str) -> PyResult<(usize, &'static str)> {
+    let found = spec.columns.iter().enumerate().find(|(_, column)| column.name == name);
+    let found = found.map(|(at, column)| (at, column.name));
+    found.ok_or_else(|| PyValueError::new_err(format!("no column {name} in {}", spec.name)))
+}
+
+/// Some columns of selected rows of a table, made as they are pulled. Only rows that recordings contain: `slices` has no
+/// calls. Keys of stacks are those of `Profile.table` with `stacks_of`.
+#[pyfunction]
+fn selected_rows(
+    py: Python<'_>,
+    profile: &Profile,
+    table: &str,
+    columns: Vec<String>,
+    chosen: RowSelection,
+) -> PyResult<ArrowStream> {
+    let rows = chosen.rows(table)?;
+    let spec = rows.table;
+    let indexes = columns.iter().map(|name| Ok(column(spec, name)?.0)).collect::<PyResult<Vec<_>>>()?;
+    let schema = spec.schema().project(&indexes).map_err(table_error)?;
+    let batches = py.detach(|| profile.inner.selected_rows(rows, indexes)).map_err(table_error)?;
+    Ok(ArrowStream::trying(schema.into(), batches))
+}
+
+/// Number of selected rows of a table.
+#[pyfunction]
+fn count_rows(py: Python<'_>, profile: &Profile, table: &str, chosen: RowSelection) -> PyResult<u64> {
+    let rows = chosen.rows(table)?;
+    py.detach(|| profile.inner.count_rows(&rows)).map_err(table_error)
+}
+
+/// Number of selected rows of a table by the values of two columns: `(word, key, count)`.
+#[pyfunction]
+fn row_counts(
+    py: Python<'_>,
+    profile: &Profile,
+    table: &str,
+    columns: (String, String),
+    chosen: RowSelection,
+) -> PyResult<Vec<(String, Option<u32>, u64)>> {
+    let rows = chosen.rows(table)?;
+    let (word, key) = (column(rows.table, &columns.0)?.1, column(rows.table, &columns.1)?.1);
+    py.detach(|| profile.inner.row_counts(&rows, word, key)).map_err(table_error)
+}
+
+/// `(kind, created, destroyed, left, most alive)`
+type KindRow = (String, u64, u64, u64, u64);
+/// `(kind, stack, created, left)`
+type SiteRow = (String, Option<u32>, u64, u64);
+
+/// Handles created or destroyed by some threads in a time range: by kind, and with `stacks` by kind and stack.
+#[pyfunction]
+#[pyo3(signature = (profile, *, stacks, threads=None, time_ns=None))]
+fn handle_sums(
+    py: Python<'_>,
+    profile: &Profile,
+    stacks: bool,
+    threads: Option<Vec<u32>>,
+    time_ns: Option<(i64, i64)>,
+) -> PyResult<(Vec<KindRow>, Vec<SiteRow>)> {
+    let selection = selection(threads, time_ns);
+    let (kinds, sites) = py.detach(|| profile.inner.handle_sums(&selection, stacks)).map_err(table_error)?;
+    let kind = |it: HandleKind| (it.name, it.num_created, it.num_destroyed, it.num_left, it.max_alive);
+    let site = |it: HandleSite| (it.kind, it.stack_id, it.num_created, it.num_left);
+    Ok((kinds.into_iter().map(kind).collect(), sites.into_iter().map(site).collect()))
+}
+
+/// Keys of the functions of some stacks, outermost first, from tables `stacks` and `frames`; None for unknown functions.
+#[pyfunction]
+#[pyo3(name = "backtraces")]
+fn py_backtraces(
+    py: Python<'_>,
+    stacks: &Bound<'_, PyAny>,
+    frames: &Bound<'_, PyAny>,
+    wanted: Vec<u32>,
+) -> PyResult<Vec<Vec<Option<u32>>>> {
+    let (stacks, frames) = (batches(stacks)?, batches(frames)?);
+    py.detach(|| backtraces(&stacks, &frames, &wanted)).map_err(table_error)
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(selected_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(count_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(row_counts, module)?)?;
+    module.add_function(wrap_pyfunction!(handle_sums, module)?)?;
+    module.add_function(wrap_pyfunction!(py_backtraces, module)?)
+}
