@@ -157,6 +157,14 @@ impl Identities {
         }
     }
 
+    /// Names a process.
+    pub fn name_process(&mut self, pid: i32, name: &str) {
+        let process = self.process(pid) as usize;
+        if let Some(process) = self.processes.get_mut(process) {
+            process.name = Some(name.to_owned());
+        }
+    }
+
     /// Sets the start of a thread, and of its process when it is the main thread.
     pub fn start(&mut self, pid: i32, tid: i32, ts_ns: i64) {
         self.update(pid, tid, |facts| facts.start_ns = Some(ts_ns));
