@@ -22,6 +22,7 @@ from perfuse.exporters import TARGETS
 DOCS = Path(__file__).parent
 NOTICE = "\n\n<!-- Made from the code by docs/generate.py. -->\n"
 COLUMNS = 96
+FORMATS = re.compile(r"(<!-- formats -->\n).*?(<!-- end of formats -->\n)", re.DOTALL)
 LAYOUTS = re.compile(r"(<!-- layouts of (\w+) -->\n).*?(<!-- end of layouts -->\n)", re.DOTALL)
 
 
@@ -124,7 +125,22 @@ PAGES: dict[str, Callable[[], str]] = {
 
 def _with_layouts(text: str) -> str:
     formats = {row["name"]: row for row in _core.formats()}
+    text = FORMATS.sub(lambda found: found[1] + "\n" + _formats(formats.values()) + "\n" + found[2], text)
     return LAYOUTS.sub(lambda found: found[1] + "\n" + _layouts(formats[found[2]]["layouts"]) + "\n" + found[3], text)
+
+
+def _formats(formats: Iterable["_core._Format"]) -> str:
+    """What each format declares about itself."""
+    rows = [
+        (
+            f"[{row['title']}]({row['name']}.md)",
+            row["role"].replace("_", " "),
+            " ".join(f"`{pattern}`" for pattern in row["patterns"]),
+            row["about"],
+        )
+        for row in formats
+    ]
+    return _table(("format", "role", "file names", "contents"), rows)
 
 
 def _layouts(layouts: Iterable["_core._Layout"]) -> str:

@@ -145,7 +145,7 @@ impl Recording for CollapsedStacks {
     fn check(&self, sink: &mut Diagnostics) {
         let found = std::mem::take(sink);
         *sink = self.survey().diagnostics().iter().cloned().fold(found, |mut all, row| {
-            all.retell(row);
+            all.push_row(row);
             all
         });
     }
