@@ -17,6 +17,7 @@ import click
 from perfuse import _core
 from perfuse.cli.app import app
 from perfuse.cli.verbs import VERBS
+from perfuse.diagnostics import rules
 from perfuse.exporters import TARGETS
 
 DOCS = Path(__file__).parent
@@ -82,12 +83,12 @@ def diagnostics() -> str:
             ],
         ),
     ]
-    for name, rules in groupby(_core.rules(), key=lambda rule: rule["format"]):
+    for name, found in groupby(rules().values(), key=lambda rule: rule.format):
         out.append(f"## {titles[name]}\n")
-        for rule in rules:
-            section = f" · section {rule['section']}" if rule["section"] else ""
-            out += [f"### {rule['code']}: {rule['title']} {{ #{rule['code']} }}\n", f"*{rule['severity']}*{section}\n"]
-            out += [rule["meaning"] + "\n", f"**What to do.** {rule['action']}\n"]
+        for rule in found:
+            section = f" · section {rule.section}" if rule.section else ""
+            out += [f"### {rule.code}: {rule.title} {{ #{rule.code} }}\n", f"*{rule.severity}*{section}\n"]
+            out += [rule.meaning + "\n", f"**What to do.** {rule.action}\n"]
     return "\n".join(out)
 
 

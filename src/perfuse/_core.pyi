@@ -7,13 +7,13 @@ __all__ = [
     "CallStatistics",
     "CallTrace",
     "CallTree",
-    "Profile",
     "HeapShot",
     "Images",
     "InstrumentationMap",
     "JitdumpEncoder",
     "MonoLogWriter",
     "Placed",
+    "Profile",
     "RecordIterator",
     "Recording",
     "SFrameSection",
@@ -67,10 +67,7 @@ _DiagnosticRow: TypeAlias = tuple[str, str, int, int | None, str, int]
 class _Rule(TypedDict):
     code: str
     severity: str
-    title: str
     section: str
-    meaning: str
-    action: str
     format: str
 
 class _Layout(TypedDict):

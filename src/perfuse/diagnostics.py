@@ -1,5 +1,6 @@
 """Violations of a specification that were found in files, and the numbered rules they violate."""
 
+import importlib
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -9,6 +10,23 @@ from perfuse.errors import UsageError
 
 SEVERITIES = ("info", "warning", "data_loss", "error")
 """Least severe first. Diagnostics from `warning` on are findings: commands then exit with 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The texts of a rule, which its format's package declares in `rules.RULES`.
+
+    Attributes:
+        title: The violation in one line.
+        meaning: What it means, and which programs write it.
+        action: What to do.
+        marks_end: Whether the rule reports that the file ends too early, as a file does that is still being written.
+    """
+
+    title: str
+    meaning: str
+    action: str
+    marks_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +40,8 @@ class Rule:
         section: Section of the specification.
         meaning: What it means, and which programs write it.
         action: What to do.
-        format: Format it belongs to.
+        marks_end: Whether it reports that the file ends too early.
+        format: Format it belongs to; `fusing` and `instrumentation_map` for rules of no format.
     """
 
     code: str
@@ -31,6 +50,7 @@ class Rule:
     section: str
     meaning: str
     action: str
+    marks_end: bool
     format: str
 
 
@@ -67,6 +87,32 @@ class Diagnostic:
         return self.severity != "info"
 
 
+_MODULES = {"fusing": "perfuse.fusing.rules", "instrumentation_map": "perfuse.formats.xray.map_rules"}
+"""Modules with the texts of rules that belong to no format; those of a format are in its package."""
+
+
+@cache
+def _explanations(format: str) -> dict[str, Explanation]:
+    module = importlib.import_module(_MODULES.get(format, f"perfuse.formats.{format}.rules"))
+    texts: dict[str, Explanation] = module.RULES
+    return texts
+
+
+@cache
+def _declarations() -> dict[str, "_core._Rule"]:
+    """Every rule without its texts, by code."""
+    return {row["code"]: row for row in _core.rules()}
+
+
+@cache
+def _rule(code: str) -> Rule:
+    row = _declarations()[code]
+    texts = _explanations(row["format"])[code]
+    return Rule(
+        code, row["severity"], texts.title, row["section"], texts.meaning, texts.action, texts.marks_end, row["format"]
+    )
+
+
 @cache
 def rules() -> dict[str, Rule]:
     """Every rule of every format, by code.
@@ -74,7 +120,7 @@ def rules() -> dict[str, Rule]:
     >>> rules()["JD010"].severity
     'data_loss'
     """
-    return {row["code"]: Rule(**row) for row in _core.rules()}
+    return {code: _rule(code) for code in _declarations()}
 
 
 def explain(code: str) -> Rule:
@@ -83,24 +129,25 @@ def explain(code: str) -> Rule:
     Raises:
         UsageError: There is none; the hint names similar codes.
     """
-    found = rules().get(code.upper())
-    if found is None:
-        near = get_close_matches(code.upper(), rules(), n=3)
+    if code.upper() not in _declarations():
+        near = get_close_matches(code.upper(), _declarations(), n=3)
         hint = f"did you mean {', '.join(near)}?" if near else "`perfuse explain` alone lists all codes"
         raise UsageError(f"no rule has the code {code}", hint=hint)
-    return found
+    return _rule(code.upper())
 
 
 def diagnostic(code: str, path: str, message: str, offset: int | None = None) -> Diagnostic:
     """A diagnostic that Python code found."""
-    rule = rules()[code]
-    return Diagnostic(code, rule.severity, message, offset, None, "", rule.section, 1, path)
+    rule = _declarations()[code]
+    return Diagnostic(code, rule["severity"], message, offset, None, "", rule["section"], 1, path)
 
 
 def from_core(path: str, rows: list[tuple[str, str, int, int | None, str, int]]) -> list[Diagnostic]:
     """Rows of the core's checker as diagnostics."""
-    by_code = rules()
+    by_code = _declarations()
     return [
-        Diagnostic(code, by_code[code].severity, message, offset, index, field, by_code[code].section, count, path)
+        Diagnostic(
+            code, by_code[code]["severity"], message, offset, index, field, by_code[code]["section"], count, path
+        )
         for code, message, offset, index, field, count in rows
     ]

@@ -167,11 +167,9 @@ class Recording:
 
     def _soften_growing_end(self, found: list["Diagnostic"]) -> list["Diagnostic"]:
         """Replaces findings at the end of a file that is still being written by a note: nothing is lost there."""
-        from perfuse.diagnostics import diagnostic, rules
+        from perfuse.diagnostics import diagnostic, explain
 
-        # Every format has a rule with such a title.
-        ends = ("the file ends", "the compressed file ends")
-        cuts = [one.offset or 0 for one in found if rules()[one.code].title.startswith(ends)]
+        cuts = [one.offset or 0 for one in found if explain(one.code).marks_end]
         if not cuts or not self.is_growing:
             return found
         start = min(cuts)

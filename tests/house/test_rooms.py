@@ -8,6 +8,7 @@ from types import ModuleType
 
 import pytest
 
+import perfuse
 import perfuse.cli
 import perfuse.exporters
 from perfuse import _core
@@ -108,6 +109,18 @@ def test_verbs_are_in_the_registry() -> None:
 def test_tables_a_format_fills_exist() -> None:
     for row in _core.formats():
         assert set(row["tables"]) <= set(names()), row["name"]
+
+
+def test_every_rule_has_texts() -> None:
+    """Rust declares code and severity, Python the texts: neither has a rule that the other lacks."""
+    for code, rule in perfuse.rules().items():
+        assert rule.title, code
+        assert rule.meaning, code
+        assert rule.action, code
+    modules = {f"perfuse.formats.{name}.rules" for name in FORMATS}
+    modules |= {"perfuse.fusing.rules", "perfuse.formats.xray.map_rules"}
+    texts = [code for name in modules for code in importlib.import_module(name).RULES]
+    assert sorted(texts) == sorted(perfuse.rules())
 
 
 def test_codes_are_unique_and_of_their_format() -> None:

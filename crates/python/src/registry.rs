@@ -8,7 +8,7 @@ use perfuse_tables::{Alignment, Choices, TABLES};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// Every rule of every format: `code, severity, title, section, meaning, action, format`.
+/// Every rule of every format: `code, severity, section, format`; their texts are in Python.
 #[pyfunction]
 fn rules(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     registry::rules()
@@ -16,10 +16,7 @@ fn rules(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
             let row = PyDict::new(py);
             row.set_item("code", rule.code)?;
             row.set_item("severity", rule.severity.name())?;
-            row.set_item("title", rule.title)?;
             row.set_item("section", rule.section)?;
-            row.set_item("meaning", rule.meaning)?;
-            row.set_item("action", rule.action)?;
             row.set_item("format", format)?;
             Ok(row)
         })

@@ -31,21 +31,15 @@ impl Severity {
     }
 }
 
-/// A numbered rule, declared once; the documentation is generated from the declaration.
+/// A numbered rule: its code, severity and place in the specification. Its texts are in Python.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rule {
     /// Two letters and a number, stable once released: `JD012`.
     pub code: &'static str,
     /// Severity.
     pub severity: Severity,
-    /// Description in one line.
-    pub title: &'static str,
-    /// Section of the specification.
+    /// Section of the specification; empty where it has none.
     pub section: &'static str,
-    /// Meaning, and programs that write such files.
-    pub meaning: &'static str,
-    /// Recommended action.
-    pub action: &'static str,
 }
 
 /// A rule that applies at an offset of a file: a row of the `diagnostics` table.
@@ -148,16 +142,13 @@ impl Diagnostics {
 /// Declares rules: a static for each, and `RULES`, the list of all.
 #[macro_export]
 macro_rules! rules {
-    ($($name:ident = $code:literal, $severity:ident, $section:literal, $title:literal, $meaning:literal, $action:literal;)+) => {
+    ($($name:ident = $code:literal, $severity:ident, $section:literal;)+) => {
         $(
-            #[doc = concat!($code, ": ", $title)]
+            #[doc = concat!("Rule ", $code, ".")]
             pub static $name: $crate::Rule = $crate::Rule {
                 code: $code,
                 severity: $crate::Severity::$severity,
-                title: $title,
                 section: $section,
-                meaning: $meaning,
-                action: $action,
             };
         )+
         /// Every rule of this format, by code.
@@ -170,7 +161,7 @@ mod tests {
     use super::*;
 
     rules! {
-        ODD_NUMBER = "XX001", Warning, "I", "odd number", "The number is odd.", "Make it even.";
+        ODD_NUMBER = "XX001", Warning, "I";
     }
 
     #[test]

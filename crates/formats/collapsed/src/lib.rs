@@ -32,13 +32,13 @@ use line::Line;
 use survey::Survey;
 
 rules! {
-    NO_COUNT = "CS001", Error, "", "a line has no count", "", "";
-    LARGE_COUNT = "CS002", Error, "", "a count is not representable", "", "";
-    FRACTION = "CS003", Warning, "", "a count has decimals", "", "";
-    NOT_UTF8 = "CS004", Info, "", "a name is not UTF-8", "", "";
-    EMPTY_FRAME = "CS005", Info, "", "a frame has no name", "", "";
-    TWO_COUNTS = "CS006", Warning, "", "every line has two counts", "", "";
-    CUT_LINE = "CS007", Warning, "", "the last line has no line break", "", "";
+    NO_COUNT = "CS001", Error, "";
+    LARGE_COUNT = "CS002", Error, "";
+    FRACTION = "CS003", Warning, "";
+    NOT_UTF8 = "CS004", Info, "";
+    EMPTY_FRAME = "CS005", Info, "";
+    TWO_COUNTS = "CS006", Warning, "";
+    CUT_LINE = "CS007", Warning, "";
 }
 
 /// The format's entry in the registry.

@@ -65,7 +65,7 @@ pub fn open(source: Arc<Source>) -> Result<Arc<dyn Recording>, ParseError> {
     }
 }
 
-/// Every rule with the name of its format; `fusing` and `instrumentation_map` for those that are not of a format.
+/// Every rule with the name of its format; `fusing` and `instrumentation_map` for those that belong to no format.
 pub fn rules() -> impl Iterator<Item = (&'static str, &'static Rule)> {
     let own = FORMATS.iter().flat_map(|format| format.rules.iter().map(|rule| (format.name, *rule)));
     let others = [("fusing", fusing::RULES), ("instrumentation_map", instrumentation_map::RULES)];

@@ -129,7 +129,8 @@ fn big_endian_is_as_another_encoder_has_it() {
         let Some(path) = corpus_log(&format!("{mode}/{name}")) else { continue };
         let log = open(&path);
         let (bytes, _) = converted(&[&log], &Options { endian: Endian::Big, ..Options::like(&log) });
-        let theirs = open(&folder.join(format!("synthetic-be/{name}-be.xray")));
+        let Some(big_endian) = corpus_log(&format!("synthetic-be/{name}-be")) else { continue };
+        let theirs = open(&big_endian);
         let expected = match theirs.header().mode {
             Mode::Fdr => without_garbage(&theirs),
             _ => theirs.source().to_vec(),

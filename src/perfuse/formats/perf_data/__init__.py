@@ -1,0 +1,1 @@
+"""perf.data: the texts of its rules."""

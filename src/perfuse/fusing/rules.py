@@ -1,0 +1,118 @@
+"""What each rule about compressed files and joining recordings means, and what to do."""
+
+from perfuse.diagnostics import Explanation
+
+RULES: dict[str, Explanation] = {
+    "IO001": Explanation(
+        title="the compressed file ends early or is damaged",
+        meaning="The gzip or zstd stream could not be unpacked to its end; the data before the damage was read.",
+        action="Copy the file again, or finish its download. The part that was unpacked is usable.",
+        marks_end=True,
+    ),
+    "IO002": Explanation(
+        title="the file is still being written",
+        meaning=(
+            "It ends inside a record or a buffer, and a process has it open for writing, or it has grown since it was "
+            "opened. The complete records were read."
+        ),
+        action=(
+            "No action is needed. Opening the file again reads the records written since; `perfuse watch` does that "
+            "every second."
+        ),
+    ),
+    "FU001": Explanation(
+        title="no process of the recording wrote this dump",
+        meaning=(
+            "Neither the mapped files of the perf.data nor its process ids match the dump's header, so its code names "
+            "no samples."
+        ),
+        action=(
+            "Check that the dump and the perf.data are of the same run: `perfuse info` on both shows pids and times."
+        ),
+    ),
+    "FU002": Explanation(
+        title="the dump of a process is missing at its recorded path",
+        meaning=(
+            "A process mapped a jit-PID.dump file (perf detects dumps by this mapping), but the file is not at that "
+            "path."
+        ),
+        action="Name the dump, or the directory it is in, on the command line.",
+    ),
+    "FU003": Explanation(
+        title="the dump's times were put on the recording's clock",
+        meaning=(
+            "perf.data and dump use different clocks (`perf record` without `-k mono`, or time stamps of the "
+            "processor). The time at which the dump was mapped is known on both clocks, or the first sample of code "
+            "that a log created; samples bound the error, since code cannot run before it is created."
+        ),
+        action="No action is needed. `perf record -k mono` makes it exact.",
+    ),
+    "FU004": Explanation(
+        title="the process has another pid in its own namespace",
+        meaning=(
+            "The dump contains the pid in the process's own namespace, and the recording that of the host. They were "
+            "matched by the mapped file."
+        ),
+        action="No action is needed.",
+    ),
+    "FU005": Explanation(
+        title="the dump at the recorded path is of another run",
+        meaning="The file at the recorded path has the process id or the times of another run: the path was reused.",
+        action="Name the right dump on the command line; keep dumps beside their perf.data.",
+    ),
+    "FU006": Explanation(
+        title="the dump's times could not be put on the recording's clock",
+        meaning=(
+            "The clocks differ and no time is known on both. Code of a dump is assumed to exist for the whole "
+            "recording, and the last code at an address is shown; durations in logs are not affected."
+        ),
+        action="Record with `perf record -k mono`.",
+    ),
+    "FU007": Explanation(
+        title="functions are named by a program found by the log's name",
+        meaning=(
+            "A call trace identifies functions by numbers. XRay names its logs xray-log.PROGRAM.XXXXXX, and a file of "
+            "that name with an instrumentation map is beside the log, or in a directory given for symbols."
+        ),
+        action=(
+            "No action is needed if it is the recorded program, not one built since; otherwise name the recorded one "
+            "with `--map`."
+        ),
+    ),
+    "FU008": Explanation(
+        title="functions have numbers instead of names",
+        meaning=(
+            "A call trace identifies functions by numbers, and no instrumentation map with their names was given or "
+            "found."
+        ),
+        action="Name the program that was recorded with `--map FILE`, and its libraries with `--map OBJECT=FILE`.",
+    ),
+    "FU009": Explanation(
+        title="stacks end where the copy of the stack ends",
+        meaning=(
+            "perf record --call-graph dwarf copies the innermost part of each stack, 8 KiB by default. Callers beyond "
+            "it cannot be found."
+        ),
+        action="Record a larger part: `perf record --call-graph dwarf,32768`; the maximum is 65528 bytes.",
+    ),
+    "FU010": Explanation(
+        title="stacks could not be unwound completely",
+        meaning=(
+            "There is no unwinding information for a function (its program or library is missing or of another "
+            "version, or has none and keeps no frame pointer), or the information contradicts the stack. The frames "
+            "found so far are shown."
+        ),
+        action=(
+            "Name the directory that has the recorded programs and libraries: `--symbols DIR`. The report lists those "
+            "that are missing."
+        ),
+    ),
+    "FU011": Explanation(
+        title="a file was given more than once",
+        meaning=(
+            "The same file was named twice, or named and found in a directory that was named as well. Its events are "
+            "counted once."
+        ),
+        action="No action is needed.",
+    ),
+}
