@@ -28,7 +28,7 @@ HAS_FINDINGS = 1
 
 @dataclass(frozen=True, slots=True)
 class LogKind:
-    """A log: the profiler's options, the number of source files, the largest table, the minimum speed-up of a report."""
+    """A log: profiler options, number of source files, largest table, minimum speed-up of a report."""
 
     name: str
     options: str

@@ -1,4 +1,4 @@
-"""Compares perfuse with mprof-report on heap snapshots: dominators, retained sizes and paths against reverse references.
+"""Compares perfuse with mprof-report on heap snapshots: dominators, retained sizes, paths; reverse references.
 
 The logs are made with Mono from the corpus' BigHeap.cs and stored in $PERFUSE_BENCH_DIR (build/bench if not set). The
 time of mprof-report grows faster than linearly (its hash table uses linear probing), so the ratio depends on the size
@@ -30,7 +30,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=3, metavar="N", help="runs of perfuse; the best counts")
     parser.add_argument(
-        "--size", type=int, default=3_000_000, metavar="N", help="links in the snapshot that both programs read"
+        "--size", type=int, default=3_000_000, metavar="N", help="links in the snapshot for both programs"
     )
     parser.add_argument("--whole", action="store_true", help="run mprof-report on the largest snapshot too: 10 minutes")
     options = parser.parse_args()

@@ -26,7 +26,7 @@ RECURSION = Path(__file__).parents[1] / "tests" / "truth" / "programs" / "recurs
 class RecordedProgram:
     """A program to record, and the minimum speed-up over perf.
 
-    Each run is a new process: for a recording that perf reads in a second, the start of Python is half of perfuse's time.
+    Each run is a new process. For a recording that perf reads in a second, the start of Python is half of the time.
     """
 
     name: str

@@ -79,7 +79,7 @@ def page() -> str:
             out += _entry(f"pf.{name}", getattr(perfuse, name), 3)
     out += [
         "## Writing JITDUMP\n",
-        "`pf.jitdump` also has a typed class for every record, which `from_record` creates.\n",
+        "`pf.jitdump` also has a typed class for every record: see `from_record`.\n",
     ]
     for name in WRITING:
         out += _entry(f"pf.jitdump.{name}", getattr(jitdump, name), 3)
