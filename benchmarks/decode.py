@@ -1,4 +1,4 @@
-"""Streams a table of a recording and prints what that took, as JSON. usage: decode.py FILE TABLE"""
+"""Streams a table of a recording and prints the time and the number of rows, as JSON. usage: decode.py FILE TABLE"""
 
 import json
 import sys
@@ -8,7 +8,7 @@ import perfuse
 
 
 def main(path: str, table: str) -> None:
-    """Pulls every batch, and keeps none."""
+    """Reads every batch and discards it."""
     started = time.perf_counter()
     num_rows = sum(batch.num_rows for batch in perfuse.open(path).tables[table].stream())
     print(json.dumps({"seconds": time.perf_counter() - started, "num_rows": num_rows}))

@@ -1,7 +1,7 @@
-"""perfuse beside perf on one recording of very many JIT functions: time, memory, files left behind.
+"""Compares perfuse with perf on one recording of many JIT functions: time, memory, number of files written.
 
-The recording is made once and kept in $PERFUSE_BENCH_DIR (build/bench if not set); both have it in the page
-cache. The goals are the ones perfuse holds itself to for 100,000 functions.
+The recording is made once and stored in $PERFUSE_BENCH_DIR (build/bench if not set). It is in the page cache for both
+programs. The goals apply to 100,000 functions.
 """
 
 import argparse
@@ -16,14 +16,14 @@ from measure import Cost, Goal
 
 PERFUSE = Path(sys.executable).with_name("perfuse")
 GOALS_ARE_FOR = 100_000
-"""Functions; with fewer, starting Python is most of the time."""
+"""Number of functions; with fewer, the start of Python is most of the time."""
 
-FOUND_SOMETHING = 1
-"""Exit code of a report that has diagnostics to tell; it did its job."""
+HAS_FINDINGS = 1
+"""Exit code of a successful report with diagnostics."""
 
 
 def main() -> int:
-    """Measures and prints; 1 where a goal is not met."""
+    """Runs the benchmark and prints the results; returns 1 if a goal is not met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--functions", type=int, default=100_000, metavar="N", help="functions to compile")
     parser.add_argument("--runs", type=int, default=5, metavar="N", help="runs of perfuse; the best counts")
@@ -35,7 +35,7 @@ def main() -> int:
 
     dump_bytes = recorded.dump.stat().st_size
     print(f"{recorded.dump.name}: {dump_bytes:,} bytes; perf.data: {recorded.perf_data.stat().st_size:,} bytes")
-    print(f"{measure.said('perf', '--version')}, {measure.said(PERFUSE, '--version')}")
+    print(f"{measure.output_of('perf', '--version')}, {measure.output_of(PERFUSE, '--version')}")
     print(f"{platform.platform()}, {os.cpu_count()} processors\n")
 
     ours = measure.best([_perfuse_report(recorded, cache) for _ in range(options.runs)])
@@ -54,7 +54,7 @@ def main() -> int:
     seconds, num_rows = min(decoding)
     copied, decoded = measure.copy_rate(dump_bytes), dump_bytes / seconds
     print(f"\nevery debug entry decoded: {num_rows:,} line rows in {seconds:.3f} s, {decoded / 1e9:.2f} GB/s")
-    print(f"memory copy of as much:    {copied / 1e9:.2f} GB/s; decoding is 1/{copied / decoded:.1f} of it\n")
+    print(f"memory copy of equal size: {copied / 1e9:.2f} GB/s; decoding is 1/{copied / decoded:.1f} of it\n")
 
     if options.functions < GOALS_ARE_FOR:
         return 0
@@ -73,11 +73,11 @@ def main() -> int:
 
 def _perfuse_report(recorded: recording.Recording, cache: Path) -> Cost:
     command: list[str | Path] = [PERFUSE, "report", recorded.perf_data, recorded.dump]
-    return measure.run(command, cache / "perfuse.txt", recorded.dump.parent, accept=(0, FOUND_SOMETHING))
+    return measure.run(command, cache / "perfuse.txt", recorded.dump.parent, accept=(0, HAS_FINDINGS))
 
 
 def _perf(recorded: recording.Recording, cache: Path) -> tuple[Cost, Cost]:
-    """perf's two steps; its file for each function is counted and taken away."""
+    """The two steps of perf; the files that it writes for each function are counted and removed."""
     injected, directory = cache / "injected.data", recorded.dump.parent
     try:
         inject = measure.run(

@@ -1,4 +1,4 @@
-"""A C# program of many classes, for a compiler to have something to do: `python many_classes.py DIR [FILES]`."""
+"""Writes a C# program of many classes as input for a compiler: `python many_classes.py DIR [FILES]`."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ METHODS_A_CLASS = 14
 
 
 def method(file: int, number: int) -> str:
-    """A method with what compilers spend memory on: lambdas, generics, strings, overloads, conditions."""
+    """A method with constructs that need memory in a compiler: lambdas, generics, strings, overloads, conditions."""
     other = (file * 7 + number * 3) % (file + 1)
     return f"""
         public int Work{number}(List<Row{file}> rows, Dictionary<string, int> seen, int limit) {{
@@ -30,7 +30,7 @@ def method(file: int, number: int) -> str:
 
 
 def source(file: int) -> str:
-    """One file."""
+    """The text of one source file."""
     classes = "".join(
         f"""
     public class Class{file}_{number} : ICounted {{
@@ -65,7 +65,7 @@ namespace Many {{
 
 
 def write(directory: Path, num_files: int) -> Path:
-    """Writes the files, and a list of them that a compiler takes with `@`; returns the list."""
+    """Writes the source files and a response file for the compiler (`@FILE`); returns the path of the response file."""
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "counted.cs").write_text("namespace Many { public interface ICounted { int Count { get; } } }\n")
     names = ["counted.cs"]

@@ -1,4 +1,4 @@
-"""Writes a JavaScript program of many functions, the same every time."""
+"""Writes a JavaScript program of many functions; the output is deterministic."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +29,7 @@ console.log(`${functions.length} functions, ${rounds} rounds, seal ${seal}`);
 
 
 def _numbers(seed: int) -> Iterator[int]:
-    """Xorshift: numbers that look random and are the same with every Python."""
+    """Pseudo-random numbers by xorshift, the same with every version of Python."""
     state = (seed * 0x9E3779B1 + 1) & 0xFFFFFFFF
     while True:
         state ^= (state << 13) & 0xFFFFFFFF
@@ -59,7 +59,7 @@ def _function(number: int) -> Iterator[str]:
             case _:
                 yield f"  y = (y + sum % {factor}) & 0xffff;"
     if number > 0:
-        # Now and then a call into an older function, so that stacks are more than two deep.
+        # Occasional calls of earlier functions make stacks deeper than two.
         yield f"  if ((sum & 63) === {next(numbers) % 64}) return f{next(numbers) % number}(y, 1);"
     yield "  return (sum + x - y) | 0;"
     yield "}"

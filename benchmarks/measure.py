@@ -1,4 +1,4 @@
-"""What a command costs: wall and processor time, peak memory, files it leaves behind."""
+"""Measures commands: wall time, CPU time, peak memory, number of files written."""
 
 import compileall
 import importlib.resources
@@ -13,12 +13,12 @@ from pathlib import Path
 
 
 class CommandError(Exception):
-    """A command that was to be measured did not do its job."""
+    """A measured command failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """One run; `rss_bytes` is the largest of the command's processes."""
+    """The cost of one run; `rss_bytes` is the peak of the largest process of the command."""
 
     wall_s: float
     cpu_s: float
@@ -26,7 +26,7 @@ class Cost:
     num_files: int
 
     def __add__(self, other: "Cost") -> "Cost":
-        """Both, one after the other."""
+        """The cost of two consecutive runs."""
         return Cost(
             self.wall_s + other.wall_s,
             self.cpu_s + other.cpu_s,
@@ -37,7 +37,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Something measured and what it has to be."""
+    """A measured value compared with its target."""
 
     what: str
     is_met: bool
@@ -47,7 +47,7 @@ class Goal:
 
 
 def run(command: Sequence[str | Path], output: Path, watched: Path, accept: Sequence[int] = (0,)) -> Cost:
-    """Runs a command with its output in a file; counts the files that are new in the directory `watched`."""
+    """Runs a command with its output in a file; counts new files in the directory `watched`."""
     before = _names(watched)
     with output.open("wb") as standard_output:
         started = time.perf_counter()
@@ -59,24 +59,24 @@ def run(command: Sequence[str | Path], output: Path, watched: Path, accept: Sequ
     process.returncode = os.waitstatus_to_exitcode(status)
     process.stderr.close()
     if process.returncode not in accept:
-        said = messages.decode(errors="replace")
-        raise CommandError(f"{' '.join(map(str, command))}: exit code {process.returncode}\n{said}")
+        text = messages.decode(errors="replace")
+        raise CommandError(f"{' '.join(map(str, command))}: exit code {process.returncode}\n{text}")
     new = _names(watched) - before - {output.name}
     return Cost(wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, len(new))
 
 
 def compile_perfuse() -> None:
-    """Has the modules compiled, as an installer leaves them: from a source tree Python may be told not to."""
+    """Compiles the Python modules, as an installer does; Python may be configured not to do so for a source tree."""
     compileall.compile_dir(str(importlib.resources.files("perfuse")), quiet=1)
 
 
 def best(costs: Sequence[Cost]) -> Cost:
-    """The run that was disturbed least."""
+    """The run with the shortest wall time."""
     return min(costs, key=lambda cost: cost.wall_s)
 
 
 def decode(path: Path, table: str) -> tuple[float, int]:
-    """Seconds it takes to stream a table of a file in a process of its own, and its rows."""
+    """The seconds to stream a table of a file in a separate process, and its number of rows."""
     command: list[str | Path] = [sys.executable, Path(__file__).with_name("decode.py"), path, table]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     answer = json.loads(done.stdout)
@@ -84,20 +84,20 @@ def decode(path: Path, table: str) -> tuple[float, int]:
 
 
 def warm(*paths: Path) -> None:
-    """Has files in the page cache."""
+    """Reads files into the page cache."""
     for path in paths:
         with path.open("rb", buffering=0) as file:
             while file.read(1 << 24):
                 pass
 
 
-def said(*command: str | Path) -> str:
-    """What a command prints."""
+def output_of(*command: str | Path) -> str:
+    """The standard output of a command."""
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def print_costs(costs: Mapping[str, Cost]) -> None:
-    """A table of runs; the ratio is to the first."""
+    """Prints a table of runs; ratios are relative to the first."""
     first = next(iter(costs.values()))
     width = max(map(len, costs))
     print(f"{'':{width}} {'wall s':>8} {'cpu s':>8} {'peak MB':>8} {'files':>8} {'ratio':>7}")
@@ -108,8 +108,8 @@ def print_costs(costs: Mapping[str, Cost]) -> None:
 
 
 def copy_rate(num_bytes: int) -> float:
-    """Bytes a second of a plain copy in memory, into pages that were touched before."""
-    # Not zeros: a page that was never written to is the same one everywhere.
+    """Bytes per second of a memory copy into pages that are already mapped."""
+    # Not zeros: all pages that were never written share one zero page.
     source, target = memoryview(b"\x01" * num_bytes), memoryview(bytearray(num_bytes))
     rates = []
     for _ in range(3):

@@ -1,9 +1,9 @@
-"""perfuse beside mprof-report on logs of one compiler run each: what was allocated, every call, heap shots.
+"""Compares perfuse with mprof-report on logs of a compiler run: allocations, calls, heap snapshots.
 
-The compiler is Mono's own, the program it compiles is made by many_classes.py, the logs are kept in $PERFUSE_BENCH_DIR
-(build/bench if not set) and made once, which takes two minutes: all of it takes less than five. Needs mono, mcs and
-mprof-report. Of heap shots this large a plain report tells what they hold, as mprof-report's does; what keeps objects
-alive is measured by mono_heap.py.
+The compiler is Mono's; many_classes.py writes the program that it compiles. The logs are made once, in two minutes, and
+stored in $PERFUSE_BENCH_DIR (build/bench if not set). The whole benchmark takes less than five minutes. It needs mono,
+mcs and mprof-report. For heap snapshots of this size the overview reports contents by type, as mprof-report does;
+mono_heap.py measures retained sizes.
 """
 
 import argparse
@@ -22,13 +22,13 @@ from measure import Goal
 PERFUSE = Path(sys.executable).with_name("perfuse")
 COMPILER = "/usr/lib/mono/4.5/mcs.exe"
 PEER = "mprof-report"
-FOUND_SOMETHING = 1
-"""Exit code of a report that has diagnostics to tell; it did its job."""
+HAS_FINDINGS = 1
+"""Exit code of a successful report with diagnostics."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """A log: what is recorded of how many files compiled, the table with most of it, how fast its report has to be."""
+class LogKind:
+    """A log: profiler options, number of source files, largest table, minimum speed-up of a report."""
 
     name: str
     options: str
@@ -38,17 +38,17 @@ class Kind:
 
 
 KINDS = (
-    Kind("big-alloc", "alloc,legacy,jit", 64, "allocations", 1.5),
-    Kind("large-calls", "nodefaults,calls,calldepth=100", 230, "call_events", 0.85),
-    Kind("large-heapshot", "heapshot,heapshot-on-shutdown", 170, "heap_objects", 1.5),
+    LogKind("big-alloc", "alloc,legacy,jit", 64, "allocations", 1.5),
+    LogKind("large-calls", "nodefaults,calls,calldepth=100", 230, "call_events", 0.85),
+    LogKind("large-heapshot", "heapshot,heapshot-on-shutdown", 170, "heap_objects", 1.5),
 )
 
 
 def main() -> int:
-    """Measures and prints; 1 where a goal is not met."""
+    """Runs the benchmark and prints the results; returns 1 if a goal is not met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=3, metavar="N", help="runs of each; the best counts")
-    parser.add_argument("--log", type=Path, metavar="FILE", help="another log (no goals)")
+    parser.add_argument("--log", type=Path, metavar="FILE", help="use this log (no goals)")
     options = parser.parse_args()
     measure.compile_perfuse()
     if any(shutil.which(name) is None for name in ("mono", PEER)):
@@ -58,7 +58,7 @@ def main() -> int:
         return 1
     cache = Path(os.environ.get("PERFUSE_BENCH_DIR", "build/bench")).resolve() / "mono"
     cache.mkdir(parents=True, exist_ok=True)
-    print(f"{measure.said(PERFUSE, '--version')}, {measure.said('mono', '--version').splitlines()[0]}")
+    print(f"{measure.output_of(PERFUSE, '--version')}, {measure.output_of('mono', '--version').splitlines()[0]}")
     print(f"{platform.platform()}, {os.cpu_count()} processors")
     if options.log:
         _compare(options.log, cache, options.runs)
@@ -71,7 +71,7 @@ def main() -> int:
         log_bytes = log.stat().st_size
         copied, decoded = measure.copy_rate(log_bytes), log_bytes / seconds
         print(f"{kind.table}: {num_rows:,} rows in {seconds:.3f} s, {decoded / 1e6:.0f} MB/s of log")
-        print(f"memory copy of as much: {copied / 1e6:.0f} MB/s; decoding is 1/{copied / decoded:.1f} of it")
+        print(f"memory copy of equal size: {copied / 1e6:.0f} MB/s; decoding is 1/{copied / decoded:.1f} of it")
         if kind.at_least:
             what = f"{kind.name}: report {faster:.1f} times faster than mprof-report, at least {kind.at_least}"
             goals.append(Goal(what, faster >= kind.at_least))
@@ -81,19 +81,19 @@ def main() -> int:
 
 
 def _compare(log: Path, cache: Path, runs: int) -> float:
-    """How many times faster the report is."""
+    """The speed-up of the report over mprof-report."""
     measure.warm(log)
     print(f"\n{log.name}: {log.stat().st_size:,} bytes")
     ours = measure.best(
-        [measure.run([PERFUSE, "report", log], cache / "perfuse.txt", cache, (0, FOUND_SOMETHING)) for _ in range(runs)]
+        [measure.run([PERFUSE, "report", log], cache / "perfuse.txt", cache, (0, HAS_FINDINGS)) for _ in range(runs)]
     )
     theirs = measure.best([measure.run([PEER, log], cache / "peer.txt", cache) for _ in range(runs)])
     measure.print_costs({"perfuse report": ours, "mprof-report": theirs})
     return theirs.wall_s / ours.wall_s
 
 
-def _recorded(kind: Kind, cache: Path) -> Path:
-    """A log of one run of the compiler, made once."""
+def _recorded(kind: LogKind, cache: Path) -> Path:
+    """Records one run of the compiler, unless the log exists."""
     log = cache / f"{kind.name}.mlpd"
     if not log.exists():
         sources = many_classes.write(cache / f"sources-{kind.num_files}", kind.num_files)

@@ -1,8 +1,8 @@
-"""perfuse beside mprof-report on heap shots: dominators, retained sizes and paths here, who refers to whom there.
+"""Compares perfuse with mprof-report on heap snapshots: dominators, retained sizes, paths; reverse references.
 
-The logs are made with Mono from the corpus' BigHeap.cs and kept in $PERFUSE_BENCH_DIR (build/bench if not set). What
-mprof-report needs grows far faster than a shot does (its hash table probes one place after the other), so the ratio is
-a matter of size: it is told for a shot that takes mprof-report a minute or so, and with --whole for the largest.
+The logs are made with Mono from the corpus' BigHeap.cs and stored in $PERFUSE_BENCH_DIR (build/bench if not set). The
+time of mprof-report grows faster than linearly (its hash table uses linear probing), so the ratio depends on the size
+of the snapshot. It is measured for a snapshot that takes mprof-report about a minute, and with --whole for the largest.
 """
 
 import argparse
@@ -19,18 +19,20 @@ from measure import Goal
 PERFUSE = Path(sys.executable).with_name("perfuse")
 CORPUS = Path(os.environ.get("PERFUSE_CORPUS", Path(__file__).parents[2] / "shared" / "corpus"))
 TOOLS = ("mono", "mcs", "mprof-report")
-FOUND_SOMETHING = 1
-"""Exit code of a report that has diagnostics to tell; it did its job."""
+HAS_FINDINGS = 1
+"""Exit code of a successful report with diagnostics."""
 LARGEST = 5_000_000
-"""Links and as many cells in the largest shot: 11.3 million objects."""
+"""Links and as many cells in the largest snapshot: 11.3 million objects."""
 
 
 def main() -> int:
-    """Measures and prints; 1 where a goal is not met."""
+    """Runs the benchmark and prints the results; returns 1 if a goal is not met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=3, metavar="N", help="runs of perfuse; the best counts")
-    parser.add_argument("--size", type=int, default=3_000_000, metavar="N", help="links in the shot both look at")
-    parser.add_argument("--whole", action="store_true", help="mprof-report on the largest shot too: 10 minutes")
+    parser.add_argument(
+        "--size", type=int, default=3_000_000, metavar="N", help="links in the snapshot for both programs"
+    )
+    parser.add_argument("--whole", action="store_true", help="run mprof-report on the largest snapshot too: 10 minutes")
     options = parser.parse_args()
     measure.compile_perfuse()
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]
@@ -39,13 +41,13 @@ def main() -> int:
         return 1
     cache = Path(os.environ.get("PERFUSE_BENCH_DIR", "build/bench")).resolve() / "mono"
     cache.mkdir(parents=True, exist_ok=True)
-    print(f"{measure.said('mono', '--version').splitlines()[0]}, {measure.said(PERFUSE, '--version')}")
+    print(f"{measure.output_of('mono', '--version').splitlines()[0]}, {measure.output_of(PERFUSE, '--version')}")
     print(f"{platform.platform()}, {os.cpu_count()} processors\n")
 
     def ours(log: Path) -> measure.Cost:
         command = [PERFUSE, "report", "--section", "heap", log]
         runs = [
-            measure.run(command, cache / "perfuse.txt", cache, accept=(0, FOUND_SOMETHING)) for _ in range(options.runs)
+            measure.run(command, cache / "perfuse.txt", cache, accept=(0, HAS_FINDINGS)) for _ in range(options.runs)
         ]
         return measure.best(runs)
 
@@ -78,7 +80,7 @@ def main() -> int:
 
 
 def _log(cache: Path, size: int) -> Path:
-    """A log with one shot of that many links, as many cells and a quarter as many strings; made once."""
+    """A log with one snapshot of `size` links, as many cells and a quarter as many strings, made if missing."""
     log = cache / f"bigheap-{size}.mlpd"
     program = cache / "BigHeap.exe"
     if not log.exists():

@@ -1,4 +1,4 @@
-"""The recording that is measured: many functions under node, by perf, made once and kept."""
+"""Makes the recording for the benchmark of JITDUMP: many functions under node, recorded by perf once."""
 
 import shutil
 import subprocess
@@ -15,14 +15,14 @@ LEN_SCRIPT_PATH = 38
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """perf.data and the dump it goes with."""
+    """A perf.data and its dump."""
 
     perf_data: Path
     dump: Path
 
 
 def make(cache: Path, num_functions: int) -> Recording:
-    """Records, or takes what an earlier call has recorded."""
+    """Makes the recording unless it exists."""
     directory = cache / str(num_functions)
     perf_data = directory / "perf.data"
     if not perf_data.exists():
@@ -47,7 +47,7 @@ def _record(node: Path, directory: Path, num_functions: int, perf_data: Path) ->
 
 
 def _node(cache: Path) -> Path:
-    """Node 24 from PyPI, in an environment of its own."""
+    """Installs Node 24 from PyPI in a separate environment."""
     environment = cache / "node24"
     if not environment.exists():
         subprocess.run([sys.executable, "-m", "venv", environment], check=True)

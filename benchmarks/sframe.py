@@ -1,7 +1,7 @@
-"""perfuse beside readelf on SFrame sections: the text of a dump, decoding, a long function, lookups.
+"""Compares perfuse with readelf on SFrame sections: text dumps, decoding, a long function, lookups.
 
-Sections are the corpus' (120,002 functions, 665,800 rows, 4.5 MB; ten times that; one function of 60,001 rows), kept in
-$PERFUSE_BENCH_DIR (build/bench if not set), in the version the installed readelf shows.
+The sections are from the corpus (120,002 functions, 665,800 rows, 4.5 MB; ten times that; one function of 60,001 rows)
+and are stored in $PERFUSE_BENCH_DIR (build/bench if not set), in the version that the installed readelf supports.
 """
 
 import argparse
@@ -22,14 +22,14 @@ from measure import Goal
 PERFUSE = Path(sys.executable).with_name("perfuse")
 CORPUS = Path(os.environ.get("PERFUSE_CORPUS", Path(__file__).parents[2] / "shared" / "corpus")) / "sframe" / "large"
 LIBSFRAME_PER_S = {1: 2.5e6, 2: 2.5e6, 3: 4.8e6}
-"""The most lookups a second of libsframe 2.46 on such a section by version, on a machine of two processors; of
-version 1, which it does not read, that of version 2."""
+"""The highest measured lookups a second of libsframe 2.46 on such a section, by version, with two processors. It does
+not read version 1; the number for version 2 is used."""
 COPIES = 10
 SPAN = 1 << 26
 """Bytes of code between two copies of a section."""
 HEADER_BYTES = 28
 ENTRIES = {1: "<iIIIB", 2: "<iIIIBBH", 3: "<qII"}
-"""Start, size and offset of rows stand first in each."""
+"""Layout of a function entry by version; each begins with start, size and offset of rows."""
 
 LOOK_UP = """
 import json, random, sys, time
@@ -49,7 +49,7 @@ print(json.dumps({"seconds": time.perf_counter() - started, "num": len(found)}))
 
 
 def main() -> int:
-    """Measures and prints; 1 where a goal is not met."""
+    """Runs the benchmark and prints the results; returns 1 if a goal is not met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=5, metavar="N", help="runs of each; the best counts")
     options = parser.parse_args()
@@ -59,10 +59,10 @@ def main() -> int:
     if not all(map(shutil.which, ("readelf", "objcopy", "as"))):
         print("binutils is not installed")
         return 1
-    said = measure.said("readelf", "--version").splitlines()[0]
-    minor = int(said.rsplit(" ", 1)[1].split(".")[1])
+    readelf_version = measure.output_of("readelf", "--version").splitlines()[0]
+    minor = int(readelf_version.rsplit(" ", 1)[1].split(".")[1])
     version, style = (1, "2.40") if minor == 40 else (2, "2.44") if minor < 45 else (3, "2.47")
-    print(f"{said}, {measure.said(PERFUSE, '--version')}")
+    print(f"{readelf_version}, {measure.output_of(PERFUSE, '--version')}")
     print(f"{platform.platform()}, {os.cpu_count()} processors\n")
 
     large = _in_elf(cache, "syn120k", version, lambda section: section)
@@ -76,11 +76,11 @@ def main() -> int:
         ours = measure.best([measure.run(dump, cache / "perfuse.txt", cache) for _ in range(options.runs)])
         peer = ["readelf", "--sframe", file]
         theirs = measure.best([measure.run(peer, cache / "readelf.txt", cache) for _ in range(runs)])
-        alike = _text(cache / "perfuse.txt") == _text(cache / "readelf.txt")
-        print(f"{file.name}: {file.stat().st_size:,} bytes; texts are {'alike' if alike else 'NOT ALIKE'}")
+        equal = _text(cache / "perfuse.txt") == _text(cache / "readelf.txt")
+        print(f"{file.name}: {file.stat().st_size:,} bytes; texts are {'equal' if equal else 'NOT EQUAL'}")
         measure.print_costs({"perfuse records --style": ours, "readelf --sframe": theirs})
         print()
-        costs[file] = (ours, theirs, alike)
+        costs[file] = (ours, theirs, equal)
 
     seconds, num_rows = min(measure.decode(large, "unwind_rows") for _ in range(options.runs))
     print(f"every row decoded: {num_rows:,} in {seconds:.4f} s, {num_rows / seconds / 1e6:.0f} million a second")
@@ -95,7 +95,7 @@ def main() -> int:
 
     decoding = costs[large][1].wall_s / seconds
     goals = [
-        Goal("texts are alike", all(alike for *_, alike in costs.values())),
+        Goal("texts are equal", all(equal for *_, equal in costs.values())),
         Goal(f"dump of {large.name} {faster(large):.1f} times faster than readelf, at least 2", faster(large) >= 2),
         Goal(f"dump of {largest.name} {faster(largest):.1f} times faster, at least 5", faster(largest) >= 5),
         Goal(f"a function of 60,001 rows {faster(long):.0f} times faster, at least 50", faster(long) >= 50),
@@ -110,7 +110,7 @@ def main() -> int:
 
 
 def _in_elf(cache: Path, name: str, version: int, change: Callable[[bytes], bytes], suffix: str = "") -> Path:
-    """A section of the corpus in an object file, made once."""
+    """An object file with a section of the corpus, made if missing."""
     made = cache / f"{name}{suffix}_v{version}.o"
     if not made.exists():
         section, empty = made.with_suffix(".sframe"), cache / "empty.o"
@@ -125,7 +125,7 @@ def _in_elf(cache: Path, name: str, version: int, change: Callable[[bytes], byte
 
 
 def _copies(section: bytes, version: int) -> bytes:
-    """The section ten times over, each copy for code behind that of the one before."""
+    """The section repeated ten times, each copy for code after that of the previous one."""
     entry = struct.Struct(ENTRIES[version])
     header = struct.Struct("<20xII")
     num, num_rows, rows_bytes = struct.unpack_from("<III", section, 8)
@@ -137,7 +137,7 @@ def _copies(section: bytes, version: int) -> bytes:
         "<IIIII", out, 8, num * COPIES, num_rows * COPIES, rows_bytes * COPIES, 0, num * COPIES * entry.size
     )
     for copy in range(COPIES):
-        # Starts that count from their own field are further away by the entries between, too.
+        # Starts relative to their own field also shift by the size of the entries in between.
         for start, size, offset, *rest in entry.iter_unpack(entries):
             moved = SPAN * copy - (entry.size * num * copy if section[3] & 4 else 0)
             out += entry.pack(start + moved, size, offset + rows_bytes * copy, *rest)

@@ -1,8 +1,8 @@
-"""perfuse beside perf on recordings with copies of stacks: all of them unwound, every frame named.
+"""Compares perfuse with perf on recordings with copied stacks: unwinding all of them, with a name for every frame.
 
-Two programs are recorded: gcc compiling, a large program unwound by `.eh_frame`, and a small one that calls itself,
-unwound by SFrame as well. Both peers have the recording in the page cache. perf prints every chain (`perf script`),
-perfuse adds them up by stack (`perfuse convert --to collapsed`); neither resolves inlined calls. Needs 5 GB of disk.
+Two programs are recorded: gcc, a large program that is unwound by `.eh_frame`, and a small recursive program that is
+also unwound by SFrame. The recording is in the page cache for both. perf prints every chain (`perf script`), perfuse
+adds them up by stack (`perfuse convert --to collapsed`); neither resolves inlined calls. Needs 5 GB of disk.
 """
 
 import argparse
@@ -23,10 +23,10 @@ RECURSION = Path(__file__).parents[1] / "tests" / "truth" / "programs" / "recurs
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
-    """A program that is recorded, and how many times faster than perf its stacks have to be unwound.
+class RecordedProgram:
+    """A program to record, and the minimum speed-up over perf.
 
-    A fresh process each: of a recording that perf reads in a second, Python's start is half of our time.
+    Each run is a new process. For a recording that perf reads in a second, the start of Python is half of the time.
     """
 
     name: str
@@ -34,24 +34,24 @@ class Recorded:
     at_least: int
 
 
-COMPILER = Recorded("compiler", 10_000, 10)
-SMALL = Recorded("recursion", 20_000, 4)
+COMPILER = RecordedProgram("compiler", 10_000, 10)
+SMALL = RecordedProgram("recursion", 20_000, 4)
 UNWIND = """
 import json, sys, time
 import perfuse as pf
 profile = pf.fuse(sys.argv[1], debug_info=False)
 started = time.perf_counter()
-told = profile.unwinding
+unwinding = profile.unwinding
 seconds = time.perf_counter() - started
-print(json.dumps([seconds, told.num_stacks, sum(told.frames.values()), told.stops, told.frames]))
+print(json.dumps([seconds, unwinding.num_stacks, sum(unwinding.frames.values()), unwinding.stops, unwinding.frames]))
 """
 
 
 def main() -> int:
-    """Measures and prints; 1 where a goal is not met."""
+    """Runs the benchmark and prints the results; returns 1 if a goal is not met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=5, metavar="N", help="runs of each; the best counts")
-    parser.add_argument("--recording", type=Path, metavar="FILE", help="another recording than one made here")
+    parser.add_argument("--recording", type=Path, metavar="FILE", help="use this recording (no goals)")
     options = parser.parse_args()
     measure.compile_perfuse()
     cache = Path(os.environ.get("PERFUSE_BENCH_DIR", "build/bench")).resolve() / "unwind"
@@ -59,26 +59,26 @@ def main() -> int:
     if missing := [command for command in ("perf", "gcc") if shutil.which(command) is None]:
         print(f"not installed: {', '.join(missing)}")
         return 1
-    print(f"{measure.said('perf', '--version')}, {measure.said(PERFUSE, '--version')}")
+    print(f"{measure.output_of('perf', '--version')}, {measure.output_of(PERFUSE, '--version')}")
     print(f"{platform.platform()}, {os.cpu_count()} processors")
     if options.recording:
         _compare(options.recording, cache, options.runs)
         return 0
     goals = []
     for program in (COMPILER, SMALL):
-        faster, leaner = _compare(_recorded(program, cache), cache, options.runs)
+        faster, cpu_ratio = _compare(_recorded(program, cache), cache, options.runs)
         least = program.at_least
         goals.append(
             Goal(f"{program.name}: {faster:.1f} times faster than perf script, at least {least}", faster >= least)
         )
-        goals.append(Goal(f"{program.name}: with {1 / leaner:.2f} of its processor time, at most 1", leaner >= 1))
+        goals.append(Goal(f"{program.name}: with {1 / cpu_ratio:.2f} of its CPU time, at most 1", cpu_ratio >= 1))
     print()
     print(*goals, sep="\n")
     return 0 if all(goal.is_met for goal in goals) else 1
 
 
 def _compare(recording: Path, cache: Path, runs: int) -> tuple[float, float]:
-    """Measures both on a recording, and prints; returns how many times faster and how many times leaner ours is."""
+    """Measures both programs on a recording and prints the results; returns the ratios of wall time and CPU time."""
     measure.warm(recording)
     print(f"\n{recording.name}: {recording.stat().st_size:,} bytes")
     fields = ["-F", "comm,tid,time,event,ip,sym,dso", "--no-inline"]
@@ -88,7 +88,7 @@ def _compare(recording: Path, cache: Path, runs: int) -> tuple[float, float]:
     theirs = measure.best([measure.run(script, cache / "perf.txt", cache) for _ in range(runs)])
     measure.print_costs({"perfuse convert --to collapsed": ours, "perf script": theirs})
 
-    answers = [json.loads(measure.said(sys.executable, "-c", UNWIND, recording)) for _ in range(runs)]
+    answers = [json.loads(measure.output_of(sys.executable, "-c", UNWIND, recording)) for _ in range(runs)]
     seconds, num_stacks, num_frames, stops, found = min(answers)
     print(f"in process, chains read, unwound, named: {num_stacks:,} stacks in {seconds:.3f} s,", end=" ")
     print(f"{theirs.wall_s / seconds:.1f} times faster")
@@ -97,8 +97,8 @@ def _compare(recording: Path, cache: Path, runs: int) -> tuple[float, float]:
     return theirs.wall_s / ours.wall_s, theirs.cpu_s / ours.cpu_s
 
 
-def _recorded(program: Recorded, cache: Path) -> Path:
-    """Records a program, or takes what an earlier call has recorded."""
+def _recorded(program: RecordedProgram, cache: Path) -> Path:
+    """Records a program unless the recording exists."""
     recording = cache / f"{program.name}.perf.data"
     if recording.exists():
         return recording
@@ -113,7 +113,7 @@ def _recorded(program: Recorded, cache: Path) -> Path:
 
 
 def _compiling(cache: Path) -> list[str | Path]:
-    """Some seconds of gcc: six thousand functions."""
+    """A command that runs gcc for some seconds on six thousand functions."""
     source = cache / "functions.c"
     loop = "s += sin(a * k) + {0}.0 / (k + 1); if (s > 100) s -= a; else if (k % 3 == 0) s *= 1.5;"
     line = "double f{0}(double a, int n) {{ double s = 0; for (int k = 0; k < n; k++) {{ " + loop + " }} return s; }}"
@@ -122,7 +122,7 @@ def _compiling(cache: Path) -> list[str | Path]:
 
 
 def _calling(cache: Path) -> list[str | Path]:
-    """The small program, again and again."""
+    """A command that runs the small program repeatedly."""
     program = cache / "recursion"
     subprocess.run(["gcc", "-O2", "-fomit-frame-pointer", "-Wa,--gsframe", RECURSION, "-o", program], check=True)
     return ["sh", "-c", f"for i in $(seq 32); do {program}; done"]

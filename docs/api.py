@@ -1,4 +1,4 @@
-"""The page of the Python API, from the public names and their docstrings."""
+"""Generates the page of the Python API from the public names and their docstrings."""
 
 import inspect
 import re
@@ -17,7 +17,7 @@ TITLES = {"Args": "Parameters", "Attributes": "Attributes", "Raises": "Raises", 
 
 CHAPTERS = {
     "Opening": ("open", "fuse", "check", "repair"),
-    "What is opened": ("Recording", "Summary", "Record", "Hex"),
+    "Recordings": ("Recording", "Summary", "Record", "Hex"),
     "Profiles": ("Profile", "Table", "Join", "RepairResult"),
     "Diagnostics": ("Diagnostic", "Rule", "rules", "explain"),
     "Errors": ("PerfuseError", "InternalError", "UsageError", "UnreadableInput", "QueryError", "ExportError"),
@@ -77,7 +77,10 @@ def page() -> str:
         out.append(f"## {chapter}\n")
         for name in names:
             out += _entry(f"pf.{name}", getattr(perfuse, name), 3)
-    out += ["## Writing JITDUMP\n", "`pf.jitdump` also has a typed class for every record: `from_record` makes them.\n"]
+    out += [
+        "## Writing JITDUMP\n",
+        "`pf.jitdump` also has a typed class for every record: see `from_record`.\n",
+    ]
     for name in WRITING:
         out += _entry(f"pf.jitdump.{name}", getattr(jitdump, name), 3)
     for title, module, names in MODULES:
@@ -118,7 +121,7 @@ def _signature(item: Any) -> str:
     text = _readable(str(signature.replace(parameters=parameters)))
     if len(text) < LONGEST:
         return text
-    # One a line, with the bare star that makes the rest keywords.
+    # One parameter per line, with the bare star before keyword-only parameters.
     rows = [_readable(str(parameter)) for parameter in parameters]
     keywords = [i for i, p in enumerate(parameters) if p.kind is p.KEYWORD_ONLY]
     if keywords and not any(p.kind is p.VAR_POSITIONAL for p in parameters):
@@ -134,7 +137,7 @@ def _readable(text: str) -> str:
 
 
 def _prose(item: Any) -> str:
-    """A docstring; its sections become lists."""
+    """A docstring in Markdown; its sections become lists."""
     lines = (inspect.getdoc(item) or "").splitlines()
     out: list[str] = []
     in_section = False

@@ -1,7 +1,7 @@
-"""Writes the pages of docs/reference that are made from the code, and the field tables in docs/formats.
+"""Generates pages of docs/reference from the code, and the field tables in docs/formats.
 
 python docs/generate.py            # writes them
-python docs/generate.py --check    # exits with 1 where one is not what the code says
+python docs/generate.py --check    # exits with 1 if one is out of date
 """
 
 import argparse
@@ -21,7 +21,7 @@ from perfuse.diagnostics import rules
 from perfuse.exporters import TARGETS
 
 DOCS = Path(__file__).parent
-NOTICE = "\n\n<!-- Made from the code by docs/generate.py. -->\n"
+NOTICE = "\n\n<!-- Generated from the code by docs/generate.py. -->\n"
 COLUMNS = 96
 FORMATS = re.compile(r"(<!-- formats -->\n).*?(<!-- end of formats -->\n)", re.DOTALL)
 LAYOUTS = re.compile(r"(<!-- layouts of (\w+) -->\n).*?(<!-- end of layouts -->\n)", re.DOTALL)
@@ -30,18 +30,20 @@ LAYOUTS = re.compile(r"(<!-- layouts of (\w+) -->\n).*?(<!-- end of layouts -->\
 def main() -> int:
     """Writes or checks every page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 where a page is old")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a page is out of date")
     check = parser.parse_args().check
-    wanted = {DOCS / "reference" / name: make().replace("\n", NOTICE, 1) for name, make in PAGES.items()}
-    wanted |= {page: _with_layouts(page.read_text(encoding="utf-8")) for page in (DOCS / "formats").glob("*.md")}
-    old = [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
-    for path in old:
+    expected = {DOCS / "reference" / name: make().replace("\n", NOTICE, 1) for name, make in PAGES.items()}
+    expected |= {page: _with_layouts(page.read_text(encoding="utf-8")) for page in (DOCS / "formats").glob("*.md")}
+    outdated = [
+        path for path, text in expected.items() if not path.exists() or path.read_text(encoding="utf-8") != text
+    ]
+    for path in outdated:
         if check:
-            print(f"{path.relative_to(DOCS.parent)} is not what the code says: run make docs", file=sys.stderr)
+            print(f"{path.relative_to(DOCS.parent)} is out of date: run make docs", file=sys.stderr)
         else:
-            path.write_text(wanted[path], encoding="utf-8")
+            path.write_text(expected[path], encoding="utf-8")
             print(f"wrote {path.relative_to(DOCS.parent)}")
-    return 1 if check and old else 0
+    return 1 if check and outdated else 0
 
 
 def tables() -> str:
@@ -49,10 +51,10 @@ def tables() -> str:
     formats = _core.formats()
     out = [
         "# Tables\n",
-        "What every format is decoded into and every question is asked of: `profile.tables`, `perfuse query`. Keys are "
+        "All formats are decoded into these tables, which `profile.tables` and `perfuse query` read. Keys are "
         "`<singular>_id`; `pid` and `tid` are the operating system's; times are `*_ns` on the profile's clock; "
         "`start_address` and `end_address` are half-open; null means not recorded, 0 is a value. Rows made from "
-        "a record end with `source_id, record_offset`: which file, and where in it.\n",
+        "a record end with `source_id, record_offset`: the file and the offset of the record.\n",
         'A column called `column` needs quotes in SQL: `"column"`.\n',
     ]
     for table in _core.tables():
@@ -66,20 +68,20 @@ def tables() -> str:
 
 
 def diagnostics() -> str:
-    """The numbered rules."""
+    """The diagnostics."""
     titles = {row["name"]: row["title"] for row in _core.formats()}
-    titles |= {"fusing": "Putting files together", "instrumentation_map": "XRay instrumentation maps"}
+    titles |= {"fusing": "Joining files", "instrumentation_map": "XRay instrumentation maps"}
     out = [
         "# Diagnostics\n",
-        "Every way a file departs from its specification has a code that stays. `perfuse check FILE` finds them, "
-        "`perfuse explain CODE` says what is written here.\n",
+        "Each kind of deviation from a specification has a stable code. `perfuse check FILE` reports deviations; "
+        "`perfuse explain CODE` prints the text of this page.\n",
         _table(
-            ("severity", "means"),
+            ("severity", "meaning"),
             [
-                ("info", "a habit; nothing is lost and nothing has to be done"),
-                ("warning", "against the specification, and some tool goes wrong over it; perfuse reads it right"),
-                ("data_loss", "something that was recorded is not in the file"),
-                ("error", "something in the file contradicts itself; it was left out or corrected"),
+                ("info", "a known producer behaviour; nothing is lost and no action is needed"),
+                ("warning", "a violation of the specification that some tools misread; perfuse reads it correctly"),
+                ("data_loss", "recorded data is missing from the file"),
+                ("error", "contradictory data in the file; it was omitted or corrected"),
             ],
         ),
     ]
@@ -93,7 +95,7 @@ def diagnostics() -> str:
 
 
 def cli() -> str:
-    """Help of every verb."""
+    """The help of every command."""
     context = click.Context(app, info_name="perfuse", terminal_width=COLUMNS, **app.context_settings)
     out = ["# Command line\n", _block(app.get_help(context))]
     for name in VERBS:
@@ -105,7 +107,7 @@ def cli() -> str:
 
 
 def exporters() -> str:
-    """The targets of `convert`."""
+    """The export targets of `convert`."""
     out = ["# Export targets\n", "What `perfuse convert --to` and `profile.export(to=...)` write.\n"]
     rows = [
         (f"`{t.name}`", t.title, " ".join(f"`{s}`" for s in t.suffixes), " or ".join(t.outputs), t.readers)

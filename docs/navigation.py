@@ -1,4 +1,4 @@
-"""Fills the sections of the site that list every page of a folder: a new format or decision needs no line in mkdocs.yml."""
+"""Fills the sections of the site that list all pages of a folder, so that mkdocs.yml need not name them."""
 
 from pathlib import Path
 from typing import Any

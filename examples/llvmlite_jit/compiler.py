@@ -1,4 +1,4 @@
-"""Compiles a small part of Python to LLVM IR that knows its lines: integers, assignment, while, if, return."""
+"""Compiles a small subset of Python to LLVM IR with line information: integers, assignment, while, if, return."""
 
 import ast
 from pathlib import Path
@@ -28,7 +28,7 @@ def compile_file(path: Path) -> ir.Module:
 
 
 class DebugInfo:
-    """LLVM's metadata: from it come the lines of the object file."""
+    """LLVM's debug metadata, from which the object file gets its lines."""
 
     def __init__(self, module: ir.Module, path: Path) -> None:
         self.module = module
@@ -48,9 +48,9 @@ class DebugInfo:
             module.add_named_metadata("llvm.module.flags", [int32(2), flag, int32(value)])
 
     def function(self, node: ast.FunctionDef) -> ir.DIValue:
-        """Where a function begins."""
+        """Metadata of a function."""
         type_ = self.module.add_debug_info("DISubroutineType", {"types": self.module.add_metadata([None])})
-        about = {
+        properties = {
             "name": node.name,
             "file": self.file,
             "line": node.lineno,
@@ -58,16 +58,16 @@ class DebugInfo:
             "unit": self.unit,
             "spFlags": ir.DIToken("DISPFlagDefinition"),
         }
-        return self.module.add_debug_info("DISubprogram", about, is_distinct=True)
+        return self.module.add_debug_info("DISubprogram", properties, is_distinct=True)
 
     def location(self, node: ast.AST, scope: ir.DIValue) -> ir.DIValue:
-        """Where an instruction comes from; Python's columns count from 0, LLVM's from 1."""
-        place = {"line": node.lineno, "column": node.col_offset + 1, "scope": scope}
-        return self.module.add_debug_info("DILocation", place)
+        """Metadata of a source location. Python's columns count from 0, LLVM's from 1."""
+        fields = {"line": node.lineno, "column": node.col_offset + 1, "scope": scope}
+        return self.module.add_debug_info("DILocation", fields)
 
 
 class FunctionCompiler:
-    """One function: variables are 64-bit integers on the stack, which LLVM's passes move to registers."""
+    """Compiles one function. Variables are 64-bit integers on the stack, which LLVM's passes move to registers."""
 
     def __init__(self, module: ir.Module, debug: DebugInfo, node: ast.FunctionDef) -> None:
         self.debug = debug
@@ -84,7 +84,7 @@ class FunctionCompiler:
         self.block(node.body)
 
     def at(self, node: ast.AST) -> None:
-        """What is built from now on is of this place."""
+        """Sets the source location of the instructions that follow."""
         self.builder.debug_metadata = self.debug.location(node, self.scope)
 
     def block(self, statements: list[ast.stmt]) -> None:
@@ -100,7 +100,7 @@ class FunctionCompiler:
                 case ast.Return():
                     self.builder.ret(self.value(statement.value))
                 case _:
-                    raise SyntaxError(f"line {statement.lineno}: more than this example compiles")
+                    raise SyntaxError(f"line {statement.lineno}: not supported by this example")
 
     def assign(self, node: ast.Assign) -> None:
         self.builder.store(self.value(node.value), self.slots[node.targets[0].id])
@@ -133,4 +133,4 @@ class FunctionCompiler:
                 return ARITHMETIC[type(op)](self.builder, self.value(left), self.value(right))
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 return self.builder.icmp_signed(COMPARISONS[type(op)], self.value(left), self.value(right))
-        raise SyntaxError(f"line {node.lineno}: {ast.unparse(node)} is more than this example compiles")
+        raise SyntaxError(f"line {node.lineno}: {ast.unparse(node)} is not supported by this example")

@@ -1,4 +1,4 @@
-"""A JIT compiler whose functions perf shows by name and line. See README.md."""
+"""A JIT compiler whose functions have names and lines in perf. See README.md."""
 
 import ctypes
 import io
@@ -53,7 +53,7 @@ def functions(data: bytes) -> list[tuple[str, int, list[pf.jitdump.Line]]]:
 
 
 def line_table(elf: ELFFile) -> list[pf.jitdump.Line]:
-    """Rows of the object's .debug_line, offsets from the start of its code; all are of one file here."""
+    """Rows of the object's .debug_line, offsets from the start of its code; all rows are of one file."""
     dwarf = elf.get_dwarf_info()
     (unit,) = dwarf.iter_CUs()
     states = (entry.state for entry in dwarf.line_program_for_CU(unit).get_entries())

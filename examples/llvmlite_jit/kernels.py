@@ -1,5 +1,5 @@
-"""What the example compiles. perf shows these functions by name, and samples on these lines."""
-# ruff: noqa: SIM108, PLR1730 - written in the small part of Python that the example compiles
+"""The functions that the example compiles. perf shows them by name, with samples on their lines."""
+# ruff: noqa: SIM108, PLR1730 - written in the subset of Python that the example compiles
 
 
 def collatz(limit):

@@ -1,4 +1,4 @@
-// A small page server without a network, which forgets to forget: two leaks to find in heap shots.
+// A small page server without a network, with two leaks to find in heap snapshots.
 using System;
 using System.Collections.Generic;
 using System.Runtime.InteropServices;
@@ -18,7 +18,7 @@ public sealed class Session {
 	readonly List<Page> history = new List<Page>();
 	int idle;
 
-	// The first leak: nobody takes the handler away again, so the clock keeps every session there ever was.
+	// The first leak: the handler is never removed, so the clock keeps every session alive.
 	public Session() { Clock.Tick += Age; }
 
 	void Age() { idle++; }
@@ -42,7 +42,7 @@ public sealed class Server {
 	public void Upload(int size) {
 		var buffer = new byte[size];
 		var handle = GCHandle.Alloc(buffer, GCHandleType.Pinned);
-		// The second leak: what is refused is not unpinned.
+		// The second leak: rejected buffers are not unpinned.
 		if (size % 3 == 0) return;
 		handle.Free();
 	}
@@ -64,8 +64,8 @@ public static class Program {
 
 	public static void Main() {
 		Serve(0, 20);
-		GC.Collect(); // a heap shot
+		GC.Collect(); // a heap snapshot
 		Serve(20, 120);
-		GC.Collect(); // and another
+		GC.Collect(); // another one
 	}
 }

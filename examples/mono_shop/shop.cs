@@ -1,5 +1,5 @@
-// A shop that takes orders in three threads, and has what profilers are for: a place that allocates most, a lock that is
-// held too long, exceptions for what is no exception, receipts that nothing ever throws away.
+// A shop that processes orders in three threads, with typical problems: a call site that allocates most of the memory, a
+// lock that is held too long, exceptions for expected conditions, receipts that are never freed.
 using System;
 using System.Collections.Generic;
 using System.Text;
@@ -30,7 +30,7 @@ class Printer {
     public byte[] Print(string text) { return Encoding.UTF8.GetBytes(text); }
 }
 
-// A check number for each receipt, bit by bit.
+// Computes a checksum of each receipt, bit by bit.
 static class Checksum {
     public static uint Of(byte[] bytes) {
         uint sum = 0xffffffff;
@@ -47,7 +47,7 @@ static class Checksum {
     }
 }
 
-// What was sold. `kept` was meant for the receipts of a day, but nobody ever ends the day.
+// The receipts of a day. `kept` is never cleared.
 static class Ledger {
     static readonly object gate = new object();
     static readonly List<Receipt> kept = new List<Receipt>();
@@ -96,7 +96,7 @@ class Counter {
         return order;
     }
 
-    // Adds to a string again and again: every step copies what is there already.
+    // Concatenates strings in a loop: every step copies the whole string.
     static string Render(Order order) {
         string text = "Order " + order.Number + "\n";
         foreach (Item item in order.Items)

@@ -1,10 +1,10 @@
-// Postcards: reads a scene written in a small language, ray-traces it, dithers and packs the picture, and sets the
-// greeting on its back from Markdown. One card a turn; the scene moves a little from card to card.
+// Postcards: parses a scene in a small language, ray-traces it, dithers and packs the picture, and renders the greeting
+// on its back from Markdown. Each iteration makes one card; the scene changes slightly from card to card.
 //
 //   node postcards.js [CARDS]
 'use strict';
 
-// --- The scene language: a thing, its attributes, their numbers. In parentheses a word is a variable ---
+// --- The scene language: an object, its attributes, their numbers. A word in parentheses is a variable ---
 
 const SCENE = `
   # A still life with three balls and a floor of squares.
@@ -237,7 +237,7 @@ function render(scene, width, height) {
   return grey;
 }
 
-// --- The picture as a printer takes it: 16 inks, then packed ---
+// --- The picture in the format of a printer: 16 inks, packed ---
 
 function dither(grey, width, height) {
   const inks = new Uint8Array(grey.length);
@@ -327,7 +327,7 @@ function renderMarkdown(text) {
   return html.join('\n');
 }
 
-// --- The press ---
+// --- Printing ---
 
 function printCard(number, width, height) {
   const scene = new Scene(new SceneParser(SCENE, { wave: Math.sin(number / 3) }).parse());

@@ -1,4 +1,4 @@
-// A program with one function that SFrame has no words for before version 3: it aligns its stack and asks it for room.
+// A program with one function that SFrame cannot represent before version 3: it aligns its stack and allocates on it.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Records the whole of main in XRay's flight data recorder mode. Link it to any program: it starts before main and writes
- * xray-log.PROGRAM.XXXXXX when main is over. XRAY_FDR sets the mode's own options. */
+/* Records main in XRay's flight data recorder mode. Link it to any program: it starts before main and writes
+ * xray-log.PROGRAM.XXXXXX after main. XRAY_FDR sets the options of the mode. */
 #include <cstdio>
 #include <cstdlib>
 #include <xray/xray_interface.h>

@@ -1,7 +1,7 @@
-/* A small page server without a network: what its threads do shows in a call trace.
+/* A small page server without a network, as an example for call traces.
  *
- * Requests come in bursts. Most pages are in the cache; a miss is read from a slow "disk", every ninth request is bad and is
- * left by longjmp. */
+ * Requests come in bursts. Most pages are in the cache; a miss is read from a slow "disk", every ninth request is invalid and
+ * is left by longjmp. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ __attribute__((noinline)) static void look_up(unsigned number, struct page *page
     struct page *slot = &cache[number % PAGES];
     if (slot->number != number) {
         slot->number = number;
-        read_from_disk(slot); /* with the lock held: everybody waits */
+        read_from_disk(slot); /* with the lock held: the other threads wait */
     }
     *page = *slot;
     pthread_mutex_unlock(&cache_lock);
