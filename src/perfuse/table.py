@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from perfuse._core import ArrowStream
 
 
-SUM_EVENTS = ("wall-time", "calls", "allocated-bytes", "allocations")
-"""Events of table `samples` that represent recorded calls and allocations: each row is the sum of all calls or
-allocations of a stack in a thread, and has no point in time."""
+SUM_EVENTS = ("wall-time", "calls", "allocated-bytes", "allocations", "samples")
+"""Events of table `samples` whose rows are sums over a stack in a thread, without a point in time: recorded calls,
+allocations, and samples that a file of collapsed stacks counts."""
 
 
 @cache

@@ -24,16 +24,17 @@ FORMATS = [row["name"] for row in _core.formats()]
 def test_a_format_has_its_files(root: Path, name: str) -> None:
     """What every format has, and each optional part exactly where the format declares it."""
     folder = root / "crates" / "formats" / name / "src"
-    assert (folder.parent / "README.md").is_file()
+    page = root / "docs" / "formats" / f"{name}.md"
+    assert page.is_file()
     there = {path.name for path in folder.iterdir()}
     assert "lib.rs" in there
     assert there & {"tests.rs", "tests"}, f"{name} has no tests"
     declared = format_named(name).capabilities
     for part in ("writer", "repair", "layout"):
         assert bool(there & {f"{part}.rs", part}) == (part in declared), f"{name}: {part}"
-    fixtures = {path.name for path in (folder / "testdata").iterdir()}
-    assert "README.md" in fixtures, "fixtures state where they come from"
-    assert len(fixtures) > 1
+    if (folder / "testdata").is_dir():
+        fixtures = {path.name for path in (folder / "testdata").iterdir()}
+        assert "README.md" in fixtures, "fixtures state where they come from"
 
 
 def test_a_folder_is_a_format(format_folders: list[Path]) -> None:

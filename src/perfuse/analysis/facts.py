@@ -118,7 +118,7 @@ def _counters(profile: Profile) -> dict[str, Fact]:
 def _samples(profile: Profile) -> dict[str, Fact]:
     @cache
     def count() -> int:
-        return sum(one.num_samples for one in events(profile) if one.name not in SUM_EVENTS)
+        return sum(one.num_samples for one in events(profile) if one.name not in SUM_EVENTS or one.unit == "samples")
 
     return {"samples.count": count}
 

@@ -9,8 +9,8 @@ from perfuse.exporters.source import Source, no_samples_error
 from perfuse.table import SUM_EVENTS, Columns
 
 _ROOTS: dict[str, Callable[[Task], str | None]] = {
-    "process": lambda task: task.process_name or str(task.pid),
-    "thread": lambda task: f"{task.name or task.process_name or ''}-{task.pid}/{task.number}",
+    "process": lambda task: task.process_name or (str(task.pid) if task.pid else None),
+    "thread": lambda task: _thread_root(task) if task.pid or task.number else None,
     "none": lambda _task: None,
 }
 _WEIGHTS = ("samples", "events")
@@ -20,7 +20,7 @@ def write(
     profile: Source,
     out: IO[bytes],
     *,
-    root: Literal["process", "thread", "none"] = "process",
+    root: Literal["process", "thread", "none"] | None = None,
     annotate: bool = False,
     weight: Literal["samples", "events"] = "samples",
     event: str | None = None,
@@ -32,17 +32,18 @@ def write(
     Args:
         profile: The profile.
         out: A binary file object.
-        root: Root of stacks: the process's name, the thread as `name-pid/tid`, or none.
+        root: Root of stacks: the process's name, the thread as `name-pid/tid`, or none. By default the process; for
+            collapsed stacks the thread, where the input names threads.
         annotate: Whether to add `_[j]` to JIT code, `_[k]` to the kernel's and `_[i]` to inlined functions.
         weight: What is counted: samples, or the events they represent (nanoseconds where the event is a clock). For
-            call traces and allocations it is always the sum: `wall-time`, `calls`, `allocated-bytes` or `allocations`.
+            call traces, allocations and collapsed stacks it is always the sum.
         event: Name of an event; by default the one with the most samples.
 
     Raises:
         UsageError: An option has an invalid value, or there are no samples of that event.
         ExportError: There are no samples at all.
     """
-    for option, value, known in (("root", root, _ROOTS), ("weight", weight, _WEIGHTS)):
+    for option, value, known in (("root", root or "process", _ROOTS), ("weight", weight, _WEIGHTS)):
         if value not in known:
             raise UsageError(f"{option} is one of {', '.join(known)}, not {value!r}", field=option)
     selected = select_event(profile, event)
@@ -54,9 +55,14 @@ def write(
     if annotate:
         marks = map(_mark, symbols["origin"], symbols["kind"])
         names = [name + mark for name, mark in zip(names, marks, strict=True)]
-    roots = {task.thread_id: _ROOTS[root](task) for task in tasks(profile)}
+    root_of = _ROOTS[root or ("thread" if selected.unit == "samples" else "process")]
+    roots = {task.thread_id: root_of(task) for task in tasks(profile)}
     starts = {thread: None if start is None else _one_frame(start) for thread, start in roots.items()}
     out.write(tree.collapsed(names, starts, "events" if selected.name in SUM_EVENTS else weight))
+
+
+def _thread_root(task: Task) -> str:
+    return f"{task.name or task.process_name or ''}-{task.pid}/{task.number}"
 
 
 def _mark(origin: str, kind: str) -> str:

@@ -64,9 +64,10 @@ def fuse(
     recordings, diagnostics = found.recordings, found.diagnostics
     if not recordings:
         raise UsageError("nothing to open", hint="give a perf.data, a jit-PID.dump, or both")
-    samplings = [SamplingFacts.of(one) for one in recordings if one.role == "samples"]
+    sampled = [one for one in recordings if one.role == "samples" and one.entry.clock.kinds]
+    samplings = [SamplingFacts.of(one) for one in sampled]
     dumps = [one for one in recordings if one.role == "code_dump"]
-    others = [one for one in recordings if one.role not in ("samples", "code_dump")]
+    others = [one for one in recordings if one not in sampled and one.role != "code_dump"]
     for recording in recordings:
         recording.read_ahead()
     if samplings:
@@ -87,7 +88,7 @@ def fuse(
     diagnostics += [
         diagnostic("FU006", one.path, f"{one.path} is on another clock than {samplings[0].path}")
         for one, clock in zip(others, clocks, strict=True)
-        if samplings and one not in logs and _is_on_another_clock(one, clock, samplings)
+        if samplings and one not in logs and one.entry.clock.kinds and _is_on_another_clock(one, clock, samplings)
     ]
     placed = [_placed(facts.recording, None, Alignment(facts.clock)) for facts in samplings]
     placed += [_placed(one.dump, one.pid, how) for (one, _), how in zip(matches, alignments, strict=True)]

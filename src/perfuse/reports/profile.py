@@ -243,9 +243,9 @@ def _header(report: ProfileReport) -> list[tuple[str, Cell]]:
     rate = ""
     if report.duration_ns > 0 and event.num_samples > 1:
         rate = f" over {duration_text(report.duration_ns)}"
-    pairs: list[tuple[str, Cell]] = [("samples", f"{count_text(event.num_samples)} of {event.name}{rate}")]
+    pairs: list[tuple[str, Cell]] = [("samples", f"{_samples_text(event)}{rate}")]
     pairs += [
-        ("", f"{count_text(other.num_samples)} of {other.name} (--event {other.name})") for other in report.events[1:]
+        ("", f"{_samples_text(other)} (--event {other.name})") for other in report.events[1:]
     ]
     tasks = [counted(len(report.processes), "process", "processes"), counted(len(report.threads), "thread")]
     pairs.append(("from", ", ".join(tasks)))
@@ -254,6 +254,12 @@ def _header(report: ProfileReport) -> list[tuple[str, Cell]]:
     pairs += _labelled("files", [input_text(one) for one in report.inputs])
     pairs += _labelled("joined", [line for join in report.joins for line in _join_text(join)])
     return pairs
+
+
+def _samples_text(event: Event) -> str:
+    """Number of samples and their event; recordings that state no event count `samples`."""
+    count = count_text(event.num_samples)
+    return count if event.name == "samples" else f"{count} of {event.name}"
 
 
 def _unwound_text(unwound: Unwound) -> list[str]:

@@ -3,6 +3,7 @@
 use arrow_array::{Int64Array, RecordBatch, UInt64Array};
 
 use super::columns::{Texts, column, text};
+use super::samples::COUNTED_UNIT;
 use super::{NONE, StackError};
 
 /// The samples of one event.
@@ -49,8 +50,9 @@ pub fn sampled_events(samples: &[RecordBatch]) -> Result<Vec<SampledEvent>, Stac
                 events.push((event_name, event));
             }
             let Some((_, event)) = events.get_mut(at) else { continue };
-            event.samples = event.samples.saturating_add(1);
-            event.weight = event.weight.saturating_add(weights.value(row).into());
+            let weight = weights.value(row);
+            event.samples = event.samples.saturating_add(if event.unit == COUNTED_UNIT { weight } else { 1 });
+            event.weight = event.weight.saturating_add(weight.into());
             event.first_ns = event.first_ns.min(time);
             event.last_ns = event.last_ns.max(time);
         }

@@ -32,6 +32,7 @@ pub fn add_up(
         let weights: &UInt64Array = column(batch, "samples", "weight")?;
         let threads: &UInt32Array = column(batch, "samples", "thread_id")?;
         let filter = SampleFilter::new(batch, options, selected_threads.as_ref(), threads)?;
+        let counts_samples = counts_samples(batch)?;
         for row in 0..batch.num_rows() {
             if !filter.matches(row) {
                 continue;
@@ -46,10 +47,24 @@ pub fn add_up(
                     stack => stack,
                 }
             };
-            sums.add(thread, stack, weights.value(row));
+            let weight = weights.value(row);
+            sums.add(thread, stack, weight, if counts_samples { weight } else { 1 });
         }
     }
     Ok(sums.ordered())
+}
+
+/// Unit of weights that are numbers of samples: such a row represents as many samples as its weight.
+pub const COUNTED_UNIT: &str = "samples";
+
+/// Whether the rows of a batch have [`COUNTED_UNIT`]. A recording has it in all rows or in none.
+fn counts_samples(batch: &RecordBatch) -> Result<bool, StackError> {
+    if batch.num_rows() == 0 {
+        return Ok(false);
+    }
+    let mut texts = Texts::default();
+    let first = text(&[batch.slice(0, 1)], "samples", "weight_unit", &mut texts)?;
+    Ok(first.first().and_then(|&unit| texts.get(unit)) == Some(COUNTED_UNIT))
 }
 
 /// Threads that pass the filters of threads and processes; none where all do.
@@ -123,9 +138,9 @@ struct StackSums {
 
 impl StackSums {
     #[inline]
-    fn add(&mut self, thread: u32, stack: u32, weight: u64) {
+    fn add(&mut self, thread: u32, stack: u32, weight: u64, samples: u64) {
         if stack == NONE {
-            return grow(self.no_stack.entry(thread).or_default(), weight);
+            return grow(self.no_stack.entry(thread).or_default(), weight, samples);
         }
         let row = stack as usize;
         if row >= self.first.len() {
@@ -134,12 +149,12 @@ impl StackSums {
         }
         let Some(first) = self.first.get_mut(row) else { return };
         if first.samples == 0 {
-            *first = StackSum { thread, stack, weight, samples: 1 };
+            *first = StackSum { thread, stack, weight, samples };
         } else if first.thread == thread {
             first.weight = first.weight.saturating_add(weight);
-            first.samples = first.samples.saturating_add(1);
+            first.samples = first.samples.saturating_add(samples);
         } else {
-            grow(self.others.entry((thread, stack)).or_default(), weight);
+            grow(self.others.entry((thread, stack)).or_default(), weight, samples);
         }
     }
 
@@ -161,7 +176,7 @@ impl StackSums {
 }
 
 #[inline]
-fn grow(sum: &mut (u64, u64), weight: u64) {
+fn grow(sum: &mut (u64, u64), weight: u64, samples: u64) {
     sum.0 = sum.0.saturating_add(weight);
-    sum.1 = sum.1.saturating_add(1);
+    sum.1 = sum.1.saturating_add(samples);
 }
