@@ -95,6 +95,10 @@ impl Profile {
             "processes" | "threads" => {
                 self.joined()?;
                 self.trace_samples()?;
+                // Recordings with samples of their own have threads that no join has seen.
+                for placed in self.placed.iter().filter(|placed| placed.recording.fills("samples")) {
+                    placed.table("threads", &TableRequest::default());
+                }
                 let identities = self.identities();
                 vec![if name == "processes" { identities.processes() } else { identities.threads() }]
             }

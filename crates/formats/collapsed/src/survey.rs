@@ -3,7 +3,7 @@
 //! Chunks of lines are parsed side by side and then numbered in file order, so that the result does not depend on the chunks.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use memchr::memchr;
 use perfuse_recording::{BatchStream, Placement, Source, one_batch};
@@ -395,6 +395,11 @@ pub fn table(
         "frames" => Some(survey.frames(source, placement)),
         "stacks" => Some(survey.stacks(placement)),
         "samples" => Some(sample_batches(Arc::clone(survey), placement)),
+        "processes" | "threads" => {
+            let mut identities = placement.identities.lock().unwrap_or_else(PoisonError::into_inner);
+            survey.thread_ids(&mut identities);
+            Some(one_batch(if name == "threads" { identities.threads() } else { identities.processes() }))
+        }
         _ => None,
     }
 }
@@ -403,7 +408,7 @@ pub fn table(
 fn sample_batches(survey: Arc<Survey>, placement: &Placement) -> BatchStream {
     let thread_ids = {
         let lock = placement.identities.lock();
-        survey.thread_ids(&mut lock.unwrap_or_else(std::sync::PoisonError::into_inner))
+        survey.thread_ids(&mut lock.unwrap_or_else(PoisonError::into_inner))
     };
     let (first, source_id) = (placement.first, placement.source_id);
     let mut start: usize = 0;
