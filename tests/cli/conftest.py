@@ -35,7 +35,7 @@ def recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def perfuse(recordings: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Perfuse:
-    """Runs a command line: words, and how many columns the terminal has."""
+    """Runs a command line, given its words and the width of the terminal."""
     assert recordings.is_dir()
 
     def call(*words: str, columns: int = 80) -> Done:
@@ -50,7 +50,7 @@ def perfuse(recordings: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Cap
 
 @pytest.fixture
 def golden() -> Callable[[str, str], None]:
-    """Compares text with a file in goldens/; PERFUSE_BLESS=1 writes the file anew."""
+    """Compares text with a file in goldens/; PERFUSE_BLESS=1 writes the file."""
 
     def check(name: str, actual: str) -> None:
         path = HERE / "goldens" / name

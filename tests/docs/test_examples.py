@@ -1,4 +1,4 @@
-"""Every example in the documentation is run, and prints what the page says it prints."""
+"""Every example in the documentation runs, and prints the output that the page shows."""
 
 import re
 import subprocess
