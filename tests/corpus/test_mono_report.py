@@ -72,7 +72,7 @@ def log(request: pytest.FixtureRequest) -> Log:
 
 
 def mprof_loses_events(log: Log) -> bool:
-    """mprof-report loses events in data versions 16 and 17: after an unloaded image it reads a string that is not there."""
+    """Whether mprof-report loses events: in data versions 16 and 17 it reads too much after an unloaded image."""
     return log.data_version >= 16 and any(
         record.mtype == 2 for record in pf.open(log.path).records(kinds=["METADATA_END_UNLOAD"])
     )
@@ -114,7 +114,7 @@ def test_handles(log: Log) -> None:
 
 
 def test_allocations(log: Log) -> None:
-    """mprof-report finds no class where the class event follows the allocation, and a wrong one for reused addresses."""
+    """mprof-report has no class where the class event follows the allocation, and a wrong one for reused addresses."""
     ours = log.ours.get("allocations") or {"count": 0, "bytes": 0, "by_type": []}
     match = re.search(r"Total memory allocated: (\d+) bytes in (\d+) objects", log.theirs)
     theirs = (int(match[2]), int(match[1])) if match else (0, 0)
