@@ -19,8 +19,8 @@ LOGS = [TESTDATA / name for name in ("v01-heapshot.mlpd", "v17-heapshot.mlpd")]
 def _looked_over(log: Path) -> list[Heap]:
     """Every analysis of every snapshot of a log."""
     profile = perfuse.fuse(log)
-    shots = snapshots(profile)
-    heaps = [profile.heap(snapshot.snapshot_id) for snapshot in shots]
+    all_snapshots = snapshots(profile)
+    heaps = [profile.heap(snapshot.snapshot_id) for snapshot in all_snapshots]
     for heap in heaps:
         classes = heap.classes()
         assert sum(one.num_objects for one in classes) == heap.num_objects
@@ -35,7 +35,7 @@ def _looked_over(log: Path) -> list[Heap]:
         assert sum(one.num_retained for one in heap.unreachable(limit=None)) == (heap.num_unreachable or 0)
         assert heap.growth(heap) == []
     report = heap_report(profile)
-    assert (report is None) == (not shots)
+    assert (report is None) == (not all_snapshots)
     assert report is None or json_text(report.as_json())
     assert report is None or all(cell_width(line) <= 90 for line in heap_lines(report, Style(width=90)))
     counts = "SELECT (SELECT count(*) FROM heap_dominators), (SELECT sum(num_objects)::BIGINT FROM heap_classes)"

@@ -28,7 +28,7 @@ COMMANDS = {
     "report-tree": ("report", LOG, "--tree"),
     "report-by-thread": ("report", LOG, "--per-thread", "--sort", "p99", "--limit", "4"),
     "report-unwind": ("report", "orders", "libsmall.so", "a.out"),
-    "sframe-misfits": ("sframe", "from-eh-frame", "orders", "--version", "1", "-o", "orders.sframe"),
+    "sframe-unsupported": ("sframe", "from-eh-frame", "orders", "--version", "1", "-o", "orders.sframe"),
     "sframe-find": ("sframe", "find", "orders", "0x1090", "0x10c4", "0x1"),
     "report-map": ("report", "--map", "server", "--limit", "4"),
     "report-runtime": ("report", "output.mlpd"),

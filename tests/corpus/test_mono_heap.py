@@ -17,7 +17,9 @@ if not CORPUS.is_dir():
     pytest.skip(f"no corpus at {CORPUS}", allow_module_level=True)
 
 GRAPH = json.loads((CORPUS / "expected" / "graph.retained.json").read_text(encoding="utf-8"))
-SHOTS = [path for path in logs("tiny", "v17", "versions") if "heapshot" in stem(path) or stem(path) == "everything"]
+SNAPSHOT_LOGS = [
+    path for path in logs("tiny", "v17", "versions") if "heapshot" in stem(path) or stem(path) == "everything"
+]
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +28,7 @@ def graph() -> Profile:
     return perfuse.fuse(CORPUS / "v17" / "graph.mlpd")
 
 
-@pytest.mark.parametrize("expected", GRAPH, ids=lambda shot: f"shot {shot['shot']}")
+@pytest.mark.parametrize("expected", GRAPH, ids=lambda snapshot: f"snapshot {snapshot['shot']}")
 def test_retained_sizes(graph: Profile, expected: dict[str, Any]) -> None:
     heap = graph.heap(expected["shot"])
     assert (heap.num_objects, heap.size_bytes, heap.num_roots, heap.num_unreachable) == (
@@ -142,7 +144,7 @@ def test_leaked_handles_and_what_they_retain(graph: Profile) -> None:
     assert leaked_handles(graph, graph.heap()) == []
 
 
-@pytest.mark.parametrize("path", SHOTS, ids=stem)
+@pytest.mark.parametrize("path", SNAPSHOT_LOGS, ids=stem)
 def test_snapshots_of_every_data_version(path: Path) -> None:
     profile = perfuse.fuse(path)
     all_snapshots = snapshots(profile)

@@ -178,7 +178,7 @@ def test_a_profile_without_calls_is_refused(jitdump_corpus: Path, tmp_path: Path
         perfuse.fuse(dump).export(tmp_path / "out.xray")
 
 
-WANTED: Any = {
+WRITE_OPTIONS: Any = {
     "mode": None,
     "version": None,
     "endian": None,
@@ -199,7 +199,7 @@ def test_tables_make_a_log_of_the_same_calls(xray_corpus: Path, tmp_path: Path, 
     ((kind,),) = profile.sql("SELECT kind FROM clocks").fetchall()
     with out.open("wb") as file:
         facts, new_functions, new_threads = _core.write_xray(
-            profile._fusion, file.fileno(), WANTED, kind == "monotonic"
+            profile._fusion, file.fileno(), WRITE_OPTIONS, kind == "monotonic"
         )
     assert (new_functions, new_threads) == (0, 0)
     # Wall times have microseconds: a clock aligned with them is off by less.
