@@ -200,7 +200,7 @@ def test_refusals(mono_corpus: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.mlpd"
     with pytest.raises(UsageError, match="no log"):
         pf.mono.convert(output=out)
-    with pytest.raises(UsageError, match="no data version 18"):
+    with pytest.raises(UsageError, match="data version 18 does not exist"):
         pf.mono.convert(one, output=out, version=18)
     with pytest.raises(UsageError, match="no event 'CALL'"):
         pf.mono.convert(one, output=out, kinds=["CALL"])
@@ -215,7 +215,7 @@ def test_refusals(mono_corpus: Path, tmp_path: Path) -> None:
 
 
 def test_a_writer_refuses_unrepresentable_values(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no data version 0"):
+    with pytest.raises(UsageError, match="data version 0 does not exist"):
         pf.mono.Writer(io.BytesIO(), version=0)
     with pytest.raises(UsageError, match="4 or 8"):
         pf.mono.Writer(io.BytesIO(), pointer_bytes=5)

@@ -82,11 +82,11 @@ def test_readelf_reads_the_new_section(program: Path, tmp_path: Path) -> None:
 
 def test_unmerged_sections_are_merged_into_the_library(tmp_path: Path) -> None:
     opened = sframe.open(LIBRARY)
-    assert len(opened.pieces) == 3
+    assert len(opened.headers) == 3
     opened.merge().write_into(LIBRARY, tmp_path / "merged.so")
     merged = sframe.open(tmp_path / "merged.so")
-    [piece] = merged.headers
-    assert piece.num_functions == 3
+    [header] = merged.headers
+    assert header.num_functions == 3
     assert merged.coverage[0].agreement.num_disagreements == 0
     codes = {found.code for found in pf.check(tmp_path / "merged.so") if found.is_finding}
     assert codes == set()

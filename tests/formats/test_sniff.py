@@ -37,6 +37,8 @@ def format_by_name(path: Path, head: bytes) -> set[str]:
     found = by_suffix.get(Path(name).suffix)
     if head.startswith(CONTAINERS):
         return {"sframe"}
+    if ".flame-" in name:
+        return {"collapsed"}
     return {found} if found else set()
 
 

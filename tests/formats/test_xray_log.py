@@ -283,7 +283,7 @@ def test_the_command_line_reports_unsupported_items(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, check=True, text=True)
     messages = [line.removeprefix("perfuse: ") for line in done.stderr.splitlines()]
     assert messages == [
-        "buffers, or records of Basic mode, whose process could not be told: 4",
+        "buffers, or records of Basic mode, of an unknown process: 4",
         "tail exits written as exits: 1",
         "arguments that were left out: 1",
         "custom and typed events that were left out: 2",
