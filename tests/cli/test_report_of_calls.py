@@ -89,7 +89,7 @@ def test_csv_as_llvm_xray_prints_it(perfuse: Perfuse) -> None:
     [
         (("jit-2345.dump", "--stacks"), "--stacks is an option for runtime logs (Mono) and call traces (XRay)"),
         ((LOG, "--sort", "slf"), "'slf' is not one of"),
-        ((LOG, "--function", "/(/"), "no regular expression"),
+        ((LOG, "--function", "/(/"), "not a valid regular expression"),
         ((), "nothing to report"),
     ],
 )

@@ -108,8 +108,8 @@ def test_assertions_for_every_format(perfuse: Perfuse) -> None:
     ("words", "message"),
     [
         ((LOG, "--section", "allocs"), "no section 'allocs'"),
-        ((LOG, "--assert", "allocations.bytes"), "is no assertion"),
-        ((LOG, "--assert", "allocations.bytes < 5 stones"), "'stones' is no unit"),
+        ((LOG, "--assert", "allocations.bytes"), "is not an assertion"),
+        ((LOG, "--assert", "allocations.bytes < 5 stones"), "is not a unit"),
         ((LOG, "--assert", "calls.count > 0"), "there is no fact 'calls.count' here"),
         (("xray-log.server.uocuES", "--assert", "calls['demo::throwr(int)'].p99 < 1s"), "demo::thrower(int)"),
         ((LOG, "--track", "here"), "'here' is not an address"),
