@@ -1,4 +1,4 @@
-"""What all tests share: the corpus of real recordings and bad files, which is kept outside the repository."""
+"""Fixtures for all tests: the corpus of real recordings and damaged files, which is stored outside the repository."""
 
 import os
 import shutil
@@ -10,35 +10,50 @@ import pytest
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """In CI everything is there, so a test that is skipped has failed."""
+    """In CI nothing may be missing: a skipped test has failed."""
     report = yield
-    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("CI"):
+    if report.skipped and not hasattr(report, "wasxfail"):
+        _fail_in_ci(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """In CI nothing may be missing: a module that is skipped as a whole has failed."""
+    report = yield
+    if report.skipped:
+        _fail_in_ci(report)
+    return report
+
+
+def _fail_in_ci(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """Turns a report of a skip into one of a failure, where CI is set."""
+    if os.environ.get("CI"):
         report.outcome = "failed"
         report.longrepr = f"skipped, which CI does not allow: {report.longreprtext}"
-    return report
 
 
 @pytest.fixture(scope="session")
 def jitdump_corpus() -> Path:
-    """Its JITDUMP part."""
+    """The corpus' JITDUMP files."""
     return _corpus("jitdump")
 
 
 @pytest.fixture(scope="session")
 def xray_corpus() -> Path:
-    """Its XRay part."""
+    """The corpus' XRay logs and programs."""
     return _corpus("xray")
 
 
 @pytest.fixture(scope="session")
 def mono_corpus() -> Path:
-    """Its Mono part."""
+    """The corpus' Mono logs."""
     return _corpus("mono")
 
 
 @pytest.fixture(scope="session")
 def sframe_corpus() -> Path:
-    """Its SFrame part."""
+    """The corpus' programs with SFrame sections."""
     return _corpus("sframe")
 
 
@@ -52,7 +67,7 @@ def mprof_report() -> str:
 
 
 def _corpus(part: str) -> Path:
-    """A part of the corpus. `PERFUSE_CORPUS` says where it is; else it is beside the repository."""
+    """A folder of the corpus, which is at `PERFUSE_CORPUS`, by default in `../shared/corpus`."""
     beside = Path(__file__).parents[2] / "shared" / "corpus"
     corpus = Path(os.environ.get("PERFUSE_CORPUS", beside)) / part
     if not corpus.is_dir():
@@ -62,7 +77,7 @@ def _corpus(part: str) -> Path:
 
 @pytest.fixture(scope="session")
 def llvm_xray() -> str:
-    """LLVM's own reader of XRay logs, of the newest release there is."""
+    """LLVM's own reader of XRay logs, of the newest release."""
     found = shutil.which("llvm-xray-22")
     if found is None:
         absent("no llvm-xray-22")
@@ -70,7 +85,7 @@ def llvm_xray() -> str:
 
 
 def absent(what: str) -> None:
-    """Skips a test for what this machine lacks; in CI, where everything is, that is a failure."""
+    """Skips a test that needs something this machine lacks; in CI this is a failure."""
     if os.environ.get("CI"):
         pytest.fail(what)
     pytest.skip(what)

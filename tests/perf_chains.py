@@ -1,4 +1,4 @@
-"""Call chains as `perf script` prints them, and the same of a profile."""
+"""Call chains as `perf script` prints them, and the chains of a profile in the same form."""
 
 import re
 from collections import defaultdict
@@ -29,9 +29,9 @@ def read(text: str) -> dict[int, Chain]:
 
 
 def of(profile: Profile) -> dict[int, Chain]:
-    """The same of a profile, as perf 6.1 prints them.
+    """Chains of a profile, as perf 6.1 prints them.
 
-    Addresses of files are offsets in them (code that `perf inject` wrote to files of its own begins at 0x80), and the
+    Addresses of files are offsets in them (code that `perf inject` wrote to separate files begins at 0x80), and the
     user's return addresses are one lower than they are.
     """
     rows = profile.sql("""

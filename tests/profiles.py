@@ -1,4 +1,4 @@
-"""Profiles to draw: perf's own output of real recordings, one with too many stacks, one with hostile names."""
+"""Profiles for flame graphs: perf's own output of real recordings, many stacks, hostile names."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ HOSTILE = [
 
 
 def recorded(script: Path) -> Any:
-    """A real recording as perf printed it, with tiers told from V8's marks and the JVM's code objects."""
+    """A real recording as perf printed it, with tiers derived from V8's marks and the JVM's code objects."""
     profile = perf_script(script)
     profile.sql("SELECT 1").fetchall()
     tier = """
@@ -49,7 +49,7 @@ def recorded(script: Path) -> Any:
 
 
 def many_stacks(num: int = 50_000, depth: int = 24, num_functions: int = 3_000) -> Any:
-    """`num` distinct stacks over a tree that branches the more the deeper it is; four threads, six samples a stack."""
+    """`num` distinct stacks over a tree that branches more at greater depth; four threads, six samples a stack."""
     profile = FakeProfile(f"{num} stacks")
     run = profile._connection.execute
     profile.add("processes", process_id=0, pid=100, name="big")
@@ -67,7 +67,7 @@ def many_stacks(num: int = 50_000, depth: int = 24, num_functions: int = 3_000) 
         "SELECT i, i, CASE WHEN i % 3 > 0 THEN i END, 0, ['native', 'jit', 'jit'][1 + i % 3], 'callchain' "
         f"FROM range({num_functions}) t(i)")  # fmt: skip
     size = f"greatest(1, ({num} / power({num}, $d / {depth - 1}.0))::BIGINT)"
-    # The path of leaf n at level d is what is left of n when all but its first digits are dropped.
+    # The path of leaf n at level d consists of the first digits of n.
     run(f"""
         CREATE TABLE paths AS SELECT DISTINCT d, n // {size.replace("$d", "d")} AS place
         FROM range({num}) l(n), range({depth}) m(d)
@@ -88,7 +88,7 @@ def many_stacks(num: int = 50_000, depth: int = 24, num_functions: int = 3_000) 
 
 
 def hostile() -> Any:
-    """Names that try to break out of wherever they are written."""
+    """Names that try to break out of the text they are written into."""
     profile = FakeProfile('</title><script>alert("title")</script> \u202e{{script}}')
     profile.add("processes", process_id=0, pid=1, name=HOSTILE[0])
     profile.add_all("threads", [{"thread_id": i, "process_id": 0, "tid": i, "name": HOSTILE[i]} for i in range(2)])

@@ -1,4 +1,4 @@
-"""A program with an XRay map, assembled by hand: the functions of `src/small.cc` in the corpus, and nothing else."""
+"""A program with an XRay map, assembled by hand: with the functions of `src/small.cc` in the corpus only."""
 
 import struct
 from itertools import accumulate
@@ -23,7 +23,7 @@ FUNCTIONS = {
     "_ZN4demo5twiceIiEET_S1_": "enter exit",
     "_ZN4demo5twiceIdEET_S1_": "enter exit",
 }
-"""Functions by symbol, in the order of their numbers, from 1, each with what its sleds are for."""
+"""Functions by symbol, in the order of their numbers, from 1, each with the kinds of its sleds."""
 
 _KINDS = {"enter": 0, "exit": 1, "tail": 2, "arguments": 3, "custom": 4}
 _TEXT, _MAP, _BYTES_EACH = 0x1000, 0x2000, 0x40

@@ -9,7 +9,7 @@ CORPUS = Path(os.environ.get("PERFUSE_CORPUS", ROOT.parent / "shared" / "corpus"
 
 @pytest.fixture(scope="session", params=["node24", "openjdk17-jvmti", "wasmtime50"])
 def expected_script(request: pytest.FixtureRequest) -> Path:
-    """What perf itself printed of a real recording."""
+    """perf's own output for a real recording."""
     path = CORPUS / "expected" / f"{request.param}.script.txt.gz"
     if not path.exists():
         pytest.skip(f"no corpus at {CORPUS}")

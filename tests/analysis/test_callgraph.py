@@ -1,4 +1,4 @@
-"""Edges, stacks and the call tree of real logs, held against SQL over their slices."""
+"""Edges, stacks and the call tree of real logs, compared with SQL over their slices."""
 
 from collections import Counter
 from pathlib import Path
@@ -75,7 +75,7 @@ def test_stacks_are_those_of_slices(profile: Profile, account: CallAccount, orde
         for stack in stacks
     }
     column = ("count", "total", "self").index(order)
-    # What weighs nothing is no top.
+    # Functions without weight are not listed.
     assert found == {path: numbers for path, numbers in expected.items() if numbers[column]}
     weights = [numbers[column] for numbers in found.values()]
     assert weights == sorted(weights, reverse=True)
@@ -122,14 +122,14 @@ def test_the_tree_is_cut(account: CallAccount) -> None:
 
 
 def test_calls_that_took_no_time_are_in_the_tree(xray_corpus: Path) -> None:
-    # The clock of its writer stood still.
+    # The clock of this log does not advance.
     account = CallAccount(perfuse.fuse(xray_corpus / "fdr-old" / "small_nc-v4.xray"), paths=True)
     paths = CallPaths(account)
     assert paths.whole_ns == 0
     assert sum(node.num_calls for node in paths.tree()) == account.totals.num_calls == 102
 
 
-def test_an_unknown_order_is_said(account: CallAccount) -> None:
+def test_an_unknown_order_is_refused(account: CallAccount) -> None:
     with pytest.raises(UsageError, match="order is one of self, total, count"):
         CallPaths(account).top(order="sum")  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""Call traces as tables: slices, samples, what calls cost, and selections of them."""
+"""Call traces as tables: slices, samples, durations of calls, and selections."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from perfuse import Profile
 
 @pytest.fixture(scope="module")
 def profile(xray_corpus: Path) -> Profile:
-    """Four threads that are busy one after the other, and the one that started them."""
+    """Four threads that run one after another, and the one that started them."""
     return perfuse.fuse(xray_corpus / "fdr" / "threads4-v5.xray")
 
 
@@ -69,7 +69,7 @@ def test_a_trace_has_samples(profile: Profile) -> None:
     assert profile.flame().event.name == "wall-time"
 
 
-def test_frames_of_a_trace_say_so(profile: Profile) -> None:
+def test_frames_of_a_trace_are_marked(profile: Profile) -> None:
     query = """
         SELECT DISTINCT kind::VARCHAR, unwound_by::VARCHAR, f.function_id IS NOT NULL
         FROM frames LEFT JOIN functions f USING (function_id)
@@ -84,7 +84,7 @@ def test_a_time_cuts_calls(profile: Profile) -> None:
     parts = [profile.between(0.0, middle_s), profile.between(middle_s, 1.0)]
     whole = "SELECT sum(weight)::BIGINT FROM samples WHERE event = 'wall-time'"
     weights = [part.sql(whole).fetchall()[0][0] for part in parts]
-    # Half a nanosecond is rounded one way; the last event is at the very end of the second part.
+    # Half a nanosecond is always rounded in one direction; the last event is at the end of the second part.
     assert sum(weights) == profile.sql(whole).fetchall()[0][0]
     assert weights == [sum(b for (b,) in _columns(p.call_statistics().threads(), "busy_ns")) for p in parts]
     stacks = "SELECT count(*) FROM samples ANTI JOIN stacks USING (stack_id)"
@@ -102,7 +102,7 @@ def test_a_thread_by_itself(profile: Profile) -> None:
         assert one.sql(query).fetchall() == [(num_calls,)]
 
 
-def test_what_was_not_asked_for_is_not_there(profile: Profile) -> None:
+def test_statistics_that_were_not_requested_are_absent(profile: Profile) -> None:
     statistics = profile.call_statistics()
     with pytest.raises(ValueError, match="edges=True"):
         statistics.edges()

@@ -1,4 +1,4 @@
-"""Differences: who is paired with whom, and what is told of them."""
+"""Differences: the pairing of functions, and their figures."""
 
 from pathlib import Path
 
@@ -25,14 +25,14 @@ def _made(*rows: Row, edges: dict[tuple[int, int], int] | None = None, unit: str
     return FunctionGraph("made", "samples", "clock", unit, SAMPLE_STATISTICS, len(rows), whole, functions, weighed)
 
 
-def _told(difference: Difference) -> list[tuple[str, str, int | None, int | None]]:
+def _rows(difference: Difference) -> list[tuple[str, str, int | None, int | None]]:
     return [(one.named.name, one.state, one.figures["self"].a, one.figures["self"].b) for one in difference.functions]
 
 
 def test_by_name_and_module_then_by_name() -> None:
     a = _made(("f", "/old/one", 1), ("f", "/old/two", 2), ("g", "/old/prog-1", 3), ("h", None, 4))
     b = _made(("g", "/new/prog-2", 5), ("f", "/new/two", 6), ("f", "/new/one", 1), ("i", None, 7))
-    assert _told(Difference(a, b)) == [
+    assert _rows(Difference(a, b)) == [
         ("f", "same", 1, 1),
         ("f", "changed", 2, 6),
         ("g", "changed", 3, 5),
@@ -43,7 +43,7 @@ def test_by_name_and_module_then_by_name() -> None:
 
 def test_functions_of_one_name_keep_their_order() -> None:
     a, b = _made(("f", "m", 1), ("f", "m", 2)), _made(("f", "m", 3), ("f", "m", 4), ("f", "m", 5))
-    assert [told[2:] for told in _told(Difference(a, b))] == [(1, 3), (2, 4), (None, 5)]
+    assert [row[2:] for row in _rows(Difference(a, b))] == [(1, 3), (2, 4), (None, 5)]
 
 
 def test_the_greatest_change_comes_first() -> None:
@@ -65,14 +65,14 @@ def test_change() -> None:
 def test_edges_follow_their_functions() -> None:
     a = _made(("f", "m", 1), ("g", "m", 2), edges={(0, 10): 3, (0, 0): 1})
     b = _made(("g", "m", 2), ("f", "m", 1), ("h", "m", 9), edges={(10, 0): 4, (10, 20): 5})
-    told = {
+    compared = {
         (one.caller.named.name, one.callee.named.name): (one.figures["self"].a, one.figures["self"].b)
         for one in Difference(a, b).edges
     }
-    assert told == {("f", "g"): (3, 4), ("f", "f"): (1, None), ("f", "h"): (None, 5)}
+    assert compared == {("f", "g"): (3, 4), ("f", "f"): (1, None), ("f", "h"): (None, 5)}
 
 
-def test_what_cannot_be_compared(xray_corpus: Path) -> None:
+def test_refusals(xray_corpus: Path) -> None:
     profile = perfuse.fuse(xray_corpus / "fdr" / "small-v5.xray")
     samples = _made(("f", None, 1))
     with pytest.raises(UsageError, match="the first has samples, the second calls"):
@@ -83,7 +83,7 @@ def test_what_cannot_be_compared(xray_corpus: Path) -> None:
         Difference(samples, _made())
 
 
-def test_numbers_are_those_of_either_account(xray_corpus: Path) -> None:
+def test_numbers_are_those_of_both_accounts(xray_corpus: Path) -> None:
     program = {0: xray_corpus / "bin" / "threads22"}
     profiles = [
         perfuse.fuse(xray_corpus / "fdr" / f"{n}.xray", maps=program) for n in ("threads4-v5", "threads4-rotate-v5")
@@ -92,10 +92,10 @@ def test_numbers_are_those_of_either_account(xray_corpus: Path) -> None:
     for profile, side in zip(profiles, "ab", strict=True):
         account = CallAccount(profile, edges=True)
         functions = {one.function.name: one.latency for one in account.functions()}
-        told = {one.named.name: one for one in difference.functions if getattr(one, side)}
-        assert told.keys() == functions.keys()
+        compared = {one.named.name: one for one in difference.functions if getattr(one, side)}
+        assert compared.keys() == functions.keys()
         for name, latency in functions.items():
-            figures = {key: getattr(figure, side) for key, figure in told[name].figures.items()}
+            figures = {key: getattr(figure, side) for key, figure in compared[name].figures.items()}
             expected = {key: getattr(latency, f"{key}_ns") for key in figures if key != "count"}
             assert figures == {"count": latency.num_calls, **expected}
         edges = {(e.caller.name, e.callee.name): e.latency.sum_ns for e in CallGraph(account).edges() if e.caller}

@@ -1,4 +1,4 @@
-"""Heap shots: what is said where there is nothing to say, and that no damage makes anything fail."""
+"""Heap snapshots: logs without roots or references, and damaged logs, which must not cause exceptions."""
 
 from pathlib import Path
 
@@ -17,10 +17,10 @@ LOGS = [TESTDATA / name for name in ("v01-heapshot.mlpd", "v17-heapshot.mlpd")]
 
 
 def _looked_over(log: Path) -> list[Heap]:
-    """Everything that can be asked of every shot of a log."""
+    """Every analysis of every snapshot of a log."""
     profile = perfuse.fuse(log)
-    shots = snapshots(profile)
-    heaps = [profile.heap(shot.snapshot_id) for shot in shots]
+    all_snapshots = snapshots(profile)
+    heaps = [profile.heap(snapshot.snapshot_id) for snapshot in all_snapshots]
     for heap in heaps:
         classes = heap.classes()
         assert sum(one.num_objects for one in classes) == heap.num_objects
@@ -35,7 +35,7 @@ def _looked_over(log: Path) -> list[Heap]:
         assert sum(one.num_retained for one in heap.unreachable(limit=None)) == (heap.num_unreachable or 0)
         assert heap.growth(heap) == []
     report = heap_report(profile)
-    assert (report is None) == (not shots)
+    assert (report is None) == (not all_snapshots)
     assert report is None or json_text(report.as_json())
     assert report is None or all(cell_width(line) <= 90 for line in heap_lines(report, Style(width=90)))
     counts = "SELECT (SELECT count(*) FROM heap_dominators), (SELECT sum(num_objects)::BIGINT FROM heap_classes)"
@@ -67,7 +67,7 @@ def test_flipped_bits(log: Path, tmp_path: Path) -> None:
         _looked_over(part)
 
 
-def test_without_roots_it_says_so() -> None:
+def test_without_roots_reachability_is_unknown() -> None:
     profile = perfuse.fuse(LOGS[0])
     heap = profile.heap()
     assert (heap.has_roots, heap.num_unreachable, heap.unreachable_bytes, heap.unreachable()) == (False, None, None, [])
@@ -77,24 +77,24 @@ def test_without_roots_it_says_so() -> None:
     assert report is not None
     text = "\n".join(heap_lines(report, Style()))
     assert "none were recorded: objects without references to them are taken as roots" in text
-    asked = "SELECT count(is_reachable), count(root_distance), count(nearer_address) FROM heap_dominators"
-    assert profile.sql(asked).fetchall() == [(0, 0, 0)]
+    query = "SELECT count(is_reachable), count(root_distance), count(nearer_address) FROM heap_dominators"
+    assert profile.sql(query).fetchall() == [(0, 0, 0)]
 
 
-def test_a_shot_without_its_end_is_cut_short(tmp_path: Path) -> None:
+def test_a_snapshot_without_its_end_is_incomplete(tmp_path: Path) -> None:
     whole = LOGS[1].read_bytes()
     last = perfuse.fuse(LOGS[1]).sql("SELECT max(record_offset) FROM heap_objects").fetchall()[0][0]
     part = tmp_path / "cut.mlpd"
     part.write_bytes(whole[:last])
     profile = perfuse.fuse(part)
-    assert [shot.end_ns is None for shot in snapshots(profile)] == [False, True]
+    assert [snapshot.end_ns is None for snapshot in snapshots(profile)] == [False, True]
     assert not profile.heap().is_complete
     report = heap_report(profile)
     assert report is not None
     assert "cut short" in "\n".join(heap_lines(report, Style()))
 
 
-def test_what_there_is_not() -> None:
+def test_logs_without_snapshots() -> None:
     profile = perfuse.fuse(LOGS[1])
     with pytest.raises(perfuse.UsageError, match="no heap snapshot 7"):
         profile.heap(7)
@@ -132,23 +132,23 @@ def test_a_path_as_text() -> None:
 
 
 @pytest.mark.parametrize("log", LOGS, ids=lambda log: log.stem)
-def test_large_shots_are_told_by_what_they_hold(log: Path) -> None:
+def test_large_snapshots_are_summarized(log: Path) -> None:
     profile = perfuse.fuse(log)
     assert large_shots(profile, 5) is None
-    told, whole = large_shots(profile, 0, most_objects=1), heap_report(profile, 0)
-    assert told is not None
+    overview, whole = large_shots(profile, 0, most_objects=1), heap_report(profile, 0)
+    assert overview is not None
     assert whole is not None
-    assert told.shots == whole.shots
-    counted = {one.type_id: (one.num_objects[1], one.size_bytes[1]) for one in told.classes}
+    assert overview.shots == whole.shots
+    counted = {one.type_id: (one.num_objects[1], one.size_bytes[1]) for one in overview.classes}
     assert counted == {one.type_id: (one.num_objects, one.size_bytes) for one in whole.classes}
-    assert told.num_references == whole.heap.num_references + whole.heap.num_dangling
-    grown = {one.type: (one.num_objects, one.size_bytes) for one in told.growth}
+    assert overview.num_references == whole.heap.num_references + whole.heap.num_dangling
+    grown = {one.type: (one.num_objects, one.size_bytes) for one in overview.growth}
     assert grown.items() <= {one.type: (one.num_objects, one.size_bytes) for one in whole.growth}.items()
-    assert told.num_classes == len(told.classes)
-    assert told.num_grown == len(told.growth)
-    assert told.as_json()["shots"] == whole.as_json()["shots"]
-    text = "\n".join(overview_lines(told, Style(width=90)))
+    assert overview.num_classes == len(overview.classes)
+    assert overview.num_grown == len(overview.growth)
+    assert overview.as_json()["shots"] == whole.as_json()["shots"]
+    text = "\n".join(overview_lines(overview, Style(width=90)))
     assert "with --section heap" in text
     assert perfuse.fuse(log).heap_sizes() == {
-        one.snapshot.snapshot_id: (one.num_objects, one.size_bytes) for one in told.shots
+        one.snapshot.snapshot_id: (one.num_objects, one.size_bytes) for one in overview.shots
     }

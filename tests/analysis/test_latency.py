@@ -1,4 +1,4 @@
-"""How long calls took, asked of real logs and held against SQL over their slices."""
+"""Durations of calls in real logs, compared with SQL over their slices."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def account(named: Profile) -> CallAccount:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_a_limit_keeps_the_head_of_the_whole_list(account: CallAccount, order: str) -> None:
+def test_a_limit_returns_the_head_of_the_whole_list(account: CallAccount, order: str) -> None:
     whole = account.functions(order=order)  # type: ignore[arg-type]
     assert account.functions(7, order=order) == whole[:7]  # type: ignore[arg-type]
     assert len(whole) == account.num_functions() == len({one.function.function_id for one in whole})
@@ -88,7 +88,7 @@ def test_threads_and_their_moves_are_those_of_events(named: Profile, account: Ca
 
 def test_totals(account: CallAccount) -> None:
     totals = account.totals
-    # Records of the file by the corpus's own count: entries, entries with an argument, exits, tail exits, arguments.
+    # Records of the file as counted by the corpus: entries, entries with an argument, exits, tail exits, arguments.
     assert (totals.num_events, totals.num_calls) == (58337 + 27 + 52699 + 5665 + 27, 58337 + 27)
     assert (totals.num_unwound, totals.num_truncated, totals.num_lost, totals.num_orphans) == (0, 0, 0, 0)
 
@@ -112,7 +112,7 @@ def test_a_name_is_found_by_itself() -> None:
         assert matcher(name)(name), name
 
 
-def test_what_makes_no_sense_is_said(named: Profile, account: CallAccount) -> None:
+def test_refusals(named: Profile, account: CallAccount) -> None:
     with pytest.raises(UsageError, match="by is one of function, thread, cpu"):
         CallAccount(named, by="core")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="order is one of"):

@@ -1,4 +1,4 @@
-"""Weights against the profile that is known by heart."""
+"""Weights of the small profile, which are known by hand."""
 
 import pytest
 from small_profile import MS, small_profile
@@ -30,7 +30,7 @@ def test_functions_by_self_and_by_total(known):
     assert [row.name for row in Weights(known).functions(2, order="total")] == ["main", "run"]
 
 
-def test_a_function_knows_what_it_is(known):
+def test_a_function_has_kind_module_and_tiers(known):
     rows = {row.name: row for row in Weights(known).functions()}
     run, unknown = rows["run"], rows["[unknown] app"]
     assert (run.module, run.kind, run.path, run.line, run.function_id) == ("[jit] app", "jit", "app.js", 7, 1)
@@ -80,7 +80,7 @@ def test_selections(known):
     assert error.value.hint == "there are cpu-clock"
 
 
-def test_one_event_is_chosen_because_weights_of_two_do_not_add_up(known):
+def test_one_event_is_selected_because_weights_of_two_do_not_add_up(known):
     known.add(
         "samples", sample_id=7, ts_ns=9, thread_id=0, stack_id=0, weight=1, weight_unit="events", event="page-faults"
     )
@@ -95,7 +95,7 @@ def test_one_event_is_chosen_because_weights_of_two_do_not_add_up(known):
 
 
 def test_sums_agree_with_sql(expected_script):
-    """Another way to the same numbers: the set of functions in each stack, counted by DuckDB."""
+    """The same numbers computed differently: the set of functions in each stack, counted by DuckDB."""
     profile = recorded(expected_script)
     event = events(profile)[0].name
     sql = f"""
@@ -111,7 +111,7 @@ def test_sums_agree_with_sql(expected_script):
         SELECT name, count(*) FROM samples JOIN passed ON leaf = stack_id
         WHERE event = '{event}' GROUP BY name, module_id, path, line, "column"
     """
-    wanted = sorted(profile.sql(sql).fetchall())
+    expected = sorted(profile.sql(sql).fetchall())
     found = sorted((row.name, row.total_samples) for row in Weights(profile).functions() if row.function_id is not None)
-    assert found == wanted
+    assert found == expected
     assert sum(row.self_samples for row in Weights(profile).functions()) == events(profile)[0].num_samples

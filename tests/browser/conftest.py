@@ -37,7 +37,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def show(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    """Shows the flame graph of a profile from disk; at the end holds the page to have been quiet."""
+    """Shows the flame graph of a profile from disk; at the end checks that the page reported no errors."""
     problems: list[str] = []
     contexts = []
 

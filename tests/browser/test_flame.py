@@ -1,4 +1,4 @@
-"""What the page of a flame graph does, in a real browser."""
+"""The page of a flame graph, in a real browser."""
 
 import time
 
@@ -11,7 +11,7 @@ ROW = 20
 
 
 def rows(page):
-    """Names of the table, top down."""
+    """Names in the table, from top to bottom."""
     return page.locator("#functions tbody b").all_text_contents()
 
 
@@ -52,7 +52,7 @@ def page(show):
     return show(small_profile())
 
 
-def test_the_page_says_what_it_shows(page):
+def test_the_page_describes_its_profile(page):
     assert page.title() == "app --jit; demo · flame graph"
     assert page.locator("#totals").inner_text() == "7 samples · 7 ms · cpu-clock"
     assert rows(page) == ["add", "run", "[unknown] app", "sys_read", "Entry", "[no stack]", "main", "run"]
@@ -65,7 +65,7 @@ def test_the_page_says_what_it_shows(page):
     assert [entry.replace("\n", " ") for entry in legend][:2] == ["Baseline JIT 14.3%", "Optimised JIT 0%"]
 
 
-def test_a_tooltip_tells_all_of_a_box(page):
+def test_a_tooltip_describes_its_box(page):
     text = tooltip_at(page, 5, 3)
     for fact in ("add", "28.6% · 2 ms · 2 samples", "Inlined (turbofan)", "lib.js:2", "[jit] app"):
         assert fact in text
@@ -97,7 +97,7 @@ def test_search_highlights_and_sums(page):
     assert page.locator("#matched").inner_text() == ""
     assert colour(page, 5, 3) == before
     page.fill("#search", "[unknown")
-    assert rows(page) == ["[unknown] app"], "what is no regular expression is a text"
+    assert rows(page) == ["[unknown] app"], "an invalid regular expression is searched for as text"
     page.fill("#search", "ADD")
     assert rows(page) == [], "capitals count"
 
@@ -198,7 +198,7 @@ def test_the_address_keeps_the_state(show):
     assert again.locator("[data-view=flame]").get_attribute("aria-pressed") == "true"
 
 
-def test_the_keyboard_walks_and_copies(page):
+def test_the_keyboard_moves_and_copies(page):
     page.focus("#graph")
     for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowRight"):
         page.keyboard.press(key)
@@ -232,7 +232,7 @@ def test_the_graph_follows_the_window(page):
     assert crumbs(page) == ["all", "main"]
 
 
-def test_hostile_names_are_only_text(show):
+def test_hostile_names_stay_text(show):
     page = show(hostile())
     shown = page.locator("#functions tbody tr td:last-child").evaluate_all(
         "cells => cells.map(cell => cell.title.split('\\n')[0])"
@@ -272,7 +272,7 @@ def test_fifty_thousand_stacks_open_at_once(show):
     started = time.perf_counter()
     page.reload()
     page.wait_for_selector("html[data-ready]")
-    # One frame after the last stroke is what somebody sees first.
+    # The next animation frame is the first that a user sees.
     page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     seconds = time.perf_counter() - started
     assert page.locator("#totals").inner_text().startswith("50,000 samples")

@@ -1,4 +1,4 @@
-"""A command line that was run."""
+"""The result of a command line, and its output without colour."""
 
 import re
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Done:
-    """How a command line ended."""
+    """Exit code and output of a command line."""
 
     code: int
     out: str

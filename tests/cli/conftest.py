@@ -1,4 +1,4 @@
-"""A directory with small real recordings, command lines run in it, and goldens to hold their output against."""
+"""A directory with small real recordings, command lines run in it, and goldens that their output is compared with."""
 
 import os
 import shutil
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from command_line import Done, Perfuse
 
+from absent_modules import with_absent_modules
 from perfuse.cli import run
 from xray_program import program
 
@@ -17,10 +18,12 @@ SFRAME = HERE.parents[1] / "crates" / "formats" / "sframe" / "src" / "testdata"
 
 @pytest.fixture
 def recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current directory: a dump, its perf.data, a damaged dump, XRay logs with their program, an object
-    file, a library and a program with SFrame, a Mono log with heap shots."""
+    """The current directory: a dump, its perf.data (without names of native functions, which would depend on the
+    machine), a damaged dump, XRay logs with their program, an object file, a library and a program with SFrame, a Mono
+    log with heap snapshots."""
     for file in (HERE / "testdata").iterdir():
         shutil.copy(file, tmp_path)
+    (tmp_path / "perf.data").write_bytes(with_absent_modules((HERE / "testdata" / "perf.data").read_bytes()))
     (tmp_path / "server").write_bytes(program())
     shutil.copy(SFRAME / "v2_nest_llvm22.o", tmp_path / "a.out")
     shutil.copy(SFRAME / "lld22_v2.so", tmp_path / "libsmall.so")
@@ -32,7 +35,7 @@ def recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def perfuse(recordings: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Perfuse:
-    """Runs a command line: words, and how many columns the terminal has."""
+    """Runs a command line, given its words and the width of the terminal."""
     assert recordings.is_dir()
 
     def call(*words: str, columns: int = 80) -> Done:
@@ -47,7 +50,7 @@ def perfuse(recordings: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Cap
 
 @pytest.fixture
 def golden() -> Callable[[str, str], None]:
-    """Holds text against a file in goldens/; PERFUSE_BLESS=1 writes it anew."""
+    """Compares text with a file in goldens/; PERFUSE_BLESS=1 writes the file."""
 
     def check(name: str, actual: str) -> None:
         path = HERE / "goldens" / name

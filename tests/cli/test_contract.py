@@ -1,4 +1,4 @@
-"""What scripts rely on: exit codes, JSON shapes, every row, quiet ends."""
+"""Properties that scripts rely on: exit codes, JSON structure, complete rows, no output on interrupts."""
 
 import csv
 import json
@@ -32,7 +32,7 @@ def test_info_json(perfuse: Perfuse) -> None:
     assert recording["header"]["magic"] == "0x4a695444"
 
 
-def test_info_goes_on_past_an_unreadable_file(perfuse: Perfuse, recordings: Path) -> None:
+def test_info_continues_after_an_unreadable_file(perfuse: Perfuse, recordings: Path) -> None:
     (recordings / "noise").write_bytes(b"no recording at all")
     done = perfuse("info", "--json", "noise", DUMP)
     document = json.loads(done.out)
@@ -59,7 +59,7 @@ def test_report_of_samples(perfuse: Perfuse) -> None:
         assert part in text
 
 
-def test_report_of_a_part(perfuse: Perfuse) -> None:
+def test_report_of_a_selection(perfuse: Perfuse) -> None:
     whole = json.loads(perfuse("report", "--json", "perf.data", DUMP).out)
     parts = [
         json.loads(perfuse("report", "--json", "perf.data", DUMP, "--between", r).out) for r in ("..0.05", "0.05..")
@@ -87,20 +87,20 @@ def test_records_json_is_an_object_a_line(perfuse: Perfuse) -> None:
     assert data[load["offset"] :][: load["size"]].endswith(bytes.fromhex(load["fields"]["code"]))
 
 
-def test_records_are_chosen_by_kind_index_and_offset(perfuse: Perfuse) -> None:
+def test_records_are_selected_by_kind_index_and_offset(perfuse: Perfuse) -> None:
     everything = [json.loads(line) for line in perfuse("records", "--json", DUMP).out.splitlines()]
 
-    def chosen(*words: str) -> list[dict[str, object]]:
+    def selected(*words: str) -> list[dict[str, object]]:
         return [json.loads(line) for line in perfuse("records", "--json", DUMP, *words).out.splitlines()]
 
-    assert chosen("--range", "2..4") == everything[2:4]
-    assert chosen("--range", f"{everything[3]['offset']:#x}..") == everything[3:]
-    assert chosen("--kind", "JIT_CODE_LOAD") == [r for r in everything if r["name"] == "JIT_CODE_LOAD"]
-    assert chosen("--limit", "2") == everything[:2]
+    assert selected("--range", "2..4") == everything[2:4]
+    assert selected("--range", f"{everything[3]['offset']:#x}..") == everything[3:]
+    assert selected("--kind", "JIT_CODE_LOAD") == [r for r in everything if r["name"] == "JIT_CODE_LOAD"]
+    assert selected("--limit", "2") == everything[:2]
     assert perfuse("records", "--json", DUMP, "--limit", "2").err.startswith("perfuse: 4 more records\n")
 
 
-def test_check_json_has_every_place(perfuse: Perfuse) -> None:
+def test_check_json_has_every_offset(perfuse: Perfuse) -> None:
     done = perfuse("check", "--json", "damaged.dump")
     assert done.code == 1
     ((recording),) = json.loads(done.out)["recordings"]
@@ -189,13 +189,13 @@ def test_errors_have_a_message_and_a_hint(
     assert len(rest) <= 1
 
 
-def test_exit_code_says_whether_all_was_read(perfuse: Perfuse) -> None:
+def test_exit_code_states_whether_all_was_read(perfuse: Perfuse) -> None:
     for words in (("info",), ("report",), ("check",)):
         assert perfuse(*words, "damaged.dump").code == 1
     done = perfuse("query", "damaged.dump", "SELECT count(*) FROM code_objects")
     assert done.code == 1
     assert "perfuse check damaged.dump" in done.err
-    # Its producer's habits are read right: warnings for check, no reason to fail for who asks a question.
+    # Known deviations of its producer are read correctly: `check` warns of them, a query succeeds.
     assert perfuse("check", DUMP).code == 1
     assert perfuse("query", DUMP, "SELECT 1").code == 0
 
@@ -296,7 +296,7 @@ def test_report_of_unwind_tables(perfuse: Perfuse) -> None:
     assert [one["path"] for one in several["files"]] == ["orders", "libsmall.so"]
 
 
-def test_sframe_tells_what_has_no_place(perfuse: Perfuse) -> None:
+def test_sframe_reports_unsupported_items(perfuse: Perfuse) -> None:
     done = perfuse("sframe", "from-eh-frame", "orders", "--version", "2", "-o", "orders.sframe", "--json")
     document = json.loads(done.out)
     assert done.code == 1
@@ -318,13 +318,13 @@ def test_sframe_tells_what_has_no_place(perfuse: Perfuse) -> None:
         ("from-eh-frame", "orders", "--into", "orders", "-o", "-"),
     ],
 )
-def test_sframe_says_what_it_lacks(perfuse: Perfuse, words: tuple[str, ...]) -> None:
+def test_sframe_usage_errors(perfuse: Perfuse, words: tuple[str, ...]) -> None:
     done = perfuse("sframe", *words)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("perfuse: ")
 
 
-def test_a_program_without_a_section_is_told_how_to_get_one(perfuse: Perfuse) -> None:
+def test_a_program_without_a_section_gets_a_hint(perfuse: Perfuse) -> None:
     done = perfuse("report", sys.executable)
     assert done.code == 3
     assert ".sframe" in done.err

@@ -1,4 +1,4 @@
-"""`perfuse diff`: its forms tell the same, and say what cannot be compared."""
+"""`perfuse diff`: its output formats agree, and refusals state what cannot be compared."""
 
 import csv
 import json
@@ -43,7 +43,7 @@ def test_samples(perfuse: Perfuse, recordings: Path, golden: Callable[[str, str]
     golden("diff-samples-80.txt", perfuse("diff", "perf.data", "named", "--sort", "total").out)
     document = json.loads(perfuse("diff", "perf.data", "named", "--json", "--limit", "0", "--sort", "name").out)
     assert (document["kind"], document["unit"], document["a"]["event"]) == ("samples", "ns", "cpu-clock")
-    # With the dump, what had no name has one.
+    # With the dump, JIT functions have names.
     assert {(one["name"], one["state"]) for one in document["functions"]} >= {("crc", "new"), ("entry", "new")}
     weights = [sum(one["figures"]["self"]["difference"] for one in document["functions"])]
     assert weights == [0]
@@ -56,7 +56,7 @@ def test_nothing_changed(perfuse: Perfuse) -> None:
     assert "Functions  by" not in done.out
 
 
-def test_what_cannot_be_compared(perfuse: Perfuse) -> None:
+def test_refusals(perfuse: Perfuse) -> None:
     for words, message in (
         (("perf.data", LOG), "the first has samples, the second calls"),
         (("jit-2345.dump", LOG), "neither calls nor samples"),

@@ -1,4 +1,4 @@
-"""Help: the same shape for every verb, quick, and every example in it runs."""
+"""Help: the same structure for every verb, short start-up time, and every example runs."""
 
 import resource
 import shlex
@@ -13,7 +13,7 @@ from perfuse.cli.app import command_named
 from perfuse.cli.verbs import VERBS, Verb
 
 ASKS_A_PROGRAM = "mono"
-"""A verb whose examples need a program that runs: tests/producers has one."""
+"""A verb whose examples need a running program; tests/producers tests it."""
 EXAMPLES = [example for name in VERBS if name != ASKS_A_PROGRAM for example in command_named(name).examples]
 
 
@@ -35,7 +35,7 @@ def test_verb(perfuse: Perfuse, golden: Callable[[str, str], None], name: str) -
 
 
 @pytest.mark.parametrize("name", VERBS)
-def test_each_verb_is_of_one_make(name: str) -> None:
+def test_every_verb_has_the_same_sections(name: str) -> None:
     command = command_named(name)
     assert isinstance(command, Verb)
     assert command.name == name
@@ -47,7 +47,7 @@ def test_each_verb_is_of_one_make(name: str) -> None:
 def test_examples_run(perfuse: Perfuse, example: str) -> None:
     _, *words = shlex.split(example)
     done = perfuse(*words)
-    # The recordings have findings, which some verbs tell by exit code 1; nothing may be refused.
+    # The recordings have findings, which some verbs report by exit code 1; no command may be refused.
     assert done.code in {0, 1}, done.err
     assert done.out or "wrote" in done.err or "-o" in words
 
@@ -64,7 +64,7 @@ def test_version(perfuse: Perfuse) -> None:
     assert perfuse("--version").out == f"perfuse {__version__}\n"
 
 
-def test_help_takes_no_time() -> None:
+def test_help_starts_fast() -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     for _ in range(3):
         subprocess.run([sys.executable, "-m", "perfuse", "--help"], check=True, stdout=subprocess.DEVNULL)

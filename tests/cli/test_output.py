@@ -1,4 +1,4 @@
-"""What verbs print of real recordings, as it stands in a terminal of 80 and of 140 columns."""
+"""Output of verbs for real recordings, in terminals of 80 and 140 columns."""
 
 from collections.abc import Callable
 
@@ -28,7 +28,7 @@ COMMANDS = {
     "report-tree": ("report", LOG, "--tree"),
     "report-by-thread": ("report", LOG, "--per-thread", "--sort", "p99", "--limit", "4"),
     "report-unwind": ("report", "orders", "libsmall.so", "a.out"),
-    "sframe-misfits": ("sframe", "from-eh-frame", "orders", "--version", "1", "-o", "orders.sframe"),
+    "sframe-unsupported": ("sframe", "from-eh-frame", "orders", "--version", "1", "-o", "orders.sframe"),
     "sframe-find": ("sframe", "find", "orders", "0x1090", "0x10c4", "0x1"),
     "report-map": ("report", "--map", "server", "--limit", "4"),
     "report-runtime": ("report", "output.mlpd"),
@@ -67,11 +67,11 @@ def test_colour_changes_nothing_but_colour(perfuse: Perfuse, name: str) -> None:
     coloured = perfuse(verb, "--color", "always", *rest)
     assert "\x1b[" in coloured.out
     assert plain(coloured.out) == perfuse(*COMMANDS[name]).out
-    # Before the verb it means the same.
+    # The option has the same effect before the verb.
     assert perfuse("--color", "always", *COMMANDS[name]).out == coloured.out
 
 
-def test_lines_keep_to_the_terminal(perfuse: Perfuse) -> None:
+def test_lines_fit_the_terminal(perfuse: Perfuse) -> None:
     for name in (
         "info",
         "check",

@@ -54,11 +54,11 @@ def test_an_option_of_another_kind(perfuse: Perfuse, words: tuple[str, ...], fla
 
 
 @pytest.mark.parametrize("file", [DUMP, UNWIND])
-def test_a_report_of_the_whole_takes_no_selection(perfuse: Perfuse, file: str) -> None:
+def test_reports_without_selection_refuse_one(perfuse: Perfuse, file: str) -> None:
     assert perfuse("report", file, "--between", "0..1").code == 2
 
 
-def test_values_are_those_of_the_kind(perfuse: Perfuse) -> None:
+def test_option_values_depend_on_the_kind(perfuse: Perfuse) -> None:
     done = perfuse("report", LOG, "--sort", "bytes")
     assert done.code == 2
     assert "no order 'bytes'" in done.err

@@ -1,4 +1,4 @@
-"""`perfuse report` of call traces: JSON and CSV that scripts rely on, options, what it does not load."""
+"""`perfuse report` of call traces: JSON and CSV that scripts rely on, options, and modules that are not imported."""
 
 import csv
 import json
@@ -45,7 +45,7 @@ def test_views(perfuse: Perfuse) -> None:
     assert (tree["nodes"][0]["function"], tree["nodes"][0]["depth"]) == ("run(int)", 0)
 
 
-def test_a_part(perfuse: Perfuse) -> None:
+def test_a_selection(perfuse: Perfuse) -> None:
     chained = report_json(perfuse, "--function", "demo::chain*", "--sort", "name")
     assert [one["name"] for one in chained["functions"]] == ["demo::chain_a(long)", "demo::chain_b(long)"]
     by_cpu = report_json(perfuse, "--by", "cpu")
@@ -57,7 +57,7 @@ def test_a_part(perfuse: Perfuse) -> None:
     assert {one["name"]: one["num_timed"] for one in recursive if one["num_timed"]} == {"demo::thrower(int)": 12}
 
 
-def test_a_rate_that_is_given_stretches_time(perfuse: Perfuse) -> None:
+def test_a_given_rate_scales_times(perfuse: Perfuse) -> None:
     at_header, at_half = (
         next(one["sum_ns"] for one in report_json(perfuse, "--tsc-hz", rate)["functions"] if one["name"] == "run(int)")
         for rate in ("header", "1298063500")
@@ -72,11 +72,11 @@ def test_csv_has_every_function(perfuse: Perfuse) -> None:
     assert [int(row["sum_ns"]) for row in rows] == [one["sum_ns"] for one in report["functions"]]
 
 
-def test_csv_as_llvm_has_it(perfuse: Perfuse) -> None:
+def test_csv_as_llvm_xray_prints_it(perfuse: Perfuse) -> None:
     lines = perfuse("report", LOG, "--format", "csv", "--llvm-compat").out.splitlines()
     assert lines[:3] == [
         "funcid,count,min,median,90%ile,99%ile,max,sum,debug,function",
-        # llvm-xray 22's own lines of this log.
+        # Lines that llvm-xray 22 prints for this log.
         "1,20,3.004476e-08,4.005967e-08,5.007459e-08,6.008951e-08,6.008951e-08,8.512681e-07,"
         '"<invalid>:0:0","demo::Acc::add(long)"',
         "2,1,5.007459e-08,5.007459e-08,5.007459e-08,5.007459e-08,5.007459e-08,5.007459e-08,"
@@ -89,7 +89,7 @@ def test_csv_as_llvm_has_it(perfuse: Perfuse) -> None:
     [
         (("jit-2345.dump", "--stacks"), "--stacks is an option for runtime logs (Mono) and call traces (XRay)"),
         ((LOG, "--sort", "slf"), "'slf' is not one of"),
-        ((LOG, "--function", "/(/"), "no regular expression"),
+        ((LOG, "--function", "/(/"), "not a valid regular expression"),
         ((), "nothing to report"),
     ],
 )
@@ -99,7 +99,7 @@ def test_usage_errors(perfuse: Perfuse, words: tuple[str, ...], message: str) ->
     assert message in done.err
 
 
-def test_nothing_heavy_is_loaded(recordings: Path) -> None:
+def test_no_large_library_is_imported(recordings: Path) -> None:
     code = (
         f"import sys; from perfuse.cli import run; run(['report', {LOG!r}]);"
         "print([m for m in ('duckdb', 'numpy', 'pyarrow', 'rich') if m in sys.modules])"

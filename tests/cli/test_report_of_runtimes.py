@@ -1,4 +1,4 @@
-"""`perfuse report` of a Mono log: sections, JSON, the lives of objects, assertions."""
+"""`perfuse report` of a Mono log: sections, JSON, object histories, assertions."""
 
 import json
 import subprocess
@@ -32,7 +32,7 @@ def test_json_has_every_section_with_data(perfuse: Perfuse) -> None:
     assert report["threads"][0]["native_address"].startswith("0x")
 
 
-def test_a_section_has_all_of_its_rows(perfuse: Perfuse) -> None:
+def test_a_section_has_all_rows(perfuse: Perfuse) -> None:
     report = report_json(perfuse, "--section", "allocations", "--limit", "0", "--sort", "count")
     assert {"gc", "locks"}.isdisjoint(report)
     types = report["allocations"]["by_type"]
@@ -58,7 +58,7 @@ def test_a_thread_and_a_time(perfuse: Perfuse) -> None:
     assert early > 0 < late
 
 
-def test_objects_are_followed(perfuse: Perfuse) -> None:
+def test_object_histories(perfuse: Perfuse) -> None:
     (life,) = report_json(perfuse, "--find", "T:System.InvalidOperationException")["objects"]
     assert [moment["what"] for moment in life["moments"]][:2] == ["allocated", "exception"]
     assert life["moments"][1]["backtrace"][-1] == "Tiny:Main ()"
@@ -70,7 +70,7 @@ def test_objects_are_followed(perfuse: Perfuse) -> None:
     assert all(one["size_bytes"] >= 300 for one in large)
 
 
-def test_backtraces_whole(perfuse: Perfuse) -> None:
+def test_whole_backtraces(perfuse: Perfuse) -> None:
     done = perfuse("report", LOG, "--section", "exceptions", "--stacks", "--frames", "1")
     assert "  1 System.InvalidOperationException" in done.out
     assert "… 1 more" in done.out
@@ -83,7 +83,7 @@ def test_every_section_has_text(perfuse: Perfuse, section: str) -> None:
     assert len(done.out.splitlines()) > 6
 
 
-def test_what_holds_and_what_fails(perfuse: Perfuse) -> None:
+def test_assertions_that_hold_and_fail(perfuse: Perfuse) -> None:
     holds = perfuse("report", LOG, "--assert", "allocations.bytes < 50MB", "--assert", "gc.pauses.max <= 1s")
     assert (holds.code, holds.err) == (0, "")
     assert "  holds  allocations.bytes < 50MB  it is 18.4 KiB (18,824)" in holds.out
@@ -98,7 +98,7 @@ def test_what_holds_and_what_fails(perfuse: Perfuse) -> None:
     )
 
 
-def test_assertions_are_of_every_format(perfuse: Perfuse) -> None:
+def test_assertions_for_every_format(perfuse: Perfuse) -> None:
     assert perfuse("report", "xray-log.server.uocuES", "--assert", "calls.count == 102").code == 0
     assert perfuse("report", "perf.data", "--assert", "samples.count > 10").code == 0
     assert perfuse("report", "jit-2345.dump", "--assert", "code.bytes > 1MiB").code == 1
@@ -108,8 +108,8 @@ def test_assertions_are_of_every_format(perfuse: Perfuse) -> None:
     ("words", "message"),
     [
         ((LOG, "--section", "allocs"), "no section 'allocs'"),
-        ((LOG, "--assert", "allocations.bytes"), "is no assertion"),
-        ((LOG, "--assert", "allocations.bytes < 5 stones"), "'stones' is no unit"),
+        ((LOG, "--assert", "allocations.bytes"), "is not an assertion"),
+        ((LOG, "--assert", "allocations.bytes < 5 stones"), "is not a unit"),
         ((LOG, "--assert", "calls.count > 0"), "there is no fact 'calls.count' here"),
         (("xray-log.server.uocuES", "--assert", "calls['demo::throwr(int)'].p99 < 1s"), "demo::thrower(int)"),
         ((LOG, "--track", "here"), "'here' is not an address"),

@@ -1,4 +1,4 @@
-"""The Mono logs of the corpus, and what is known of each independently of perfuse."""
+"""The Mono logs of the corpus, and facts about each that other programs determined."""
 
 import json
 import os
@@ -15,24 +15,24 @@ def logs(*folders: str) -> list[Path]:
 
 
 def stem(path: Path) -> str:
-    """The log's name, as the files of what is known of it are called."""
+    """The log's name without its suffixes; the files of facts about it have the same name."""
     return path.name.split(".mlpd")[0]
 
 
 def truth(path: Path) -> dict[str, Any]:
     """Facts of a log; empty where there are none."""
-    said = CORPUS / "expected" / path.parent.name / f"{stem(path)}.truth.json"
-    facts: dict[str, Any] = json.loads(said.read_text(encoding="utf-8")) if said.is_file() else {}
+    path_of_facts = CORPUS / "expected" / path.parent.name / f"{stem(path)}.truth.json"
+    facts: dict[str, Any] = json.loads(path_of_facts.read_text(encoding="utf-8")) if path_of_facts.is_file() else {}
     return facts
 
 
 def counts(path: Path) -> dict[str, int]:
     """Events of a log by kind."""
-    said = (CORPUS / "counts" / path.parent.name / f"{stem(path)}.txt").read_text(encoding="utf-8", errors="replace")
+    text = (CORPUS / "counts" / path.parent.name / f"{stem(path)}.txt").read_text(encoding="utf-8", errors="replace")
     found = {}
-    for line in said.splitlines():
+    for line in text.splitlines():
         words = line.split()
-        # Lines of kinds begin with the event's first byte: `  43 METHOD JIT   2581   194444 bytes`.
+        # A line of an event kind begins with the event's first byte: `  43 METHOD JIT   2581   194444 bytes`.
         if line.startswith("  ") and not line.startswith("   ") and len(words[0]) == 2:
             found["_".join(words[1:-3])] = int(words[-3])
     return found

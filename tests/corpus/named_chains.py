@@ -1,4 +1,4 @@
-"""perfuse's answer for a recording in the shape of perf's: each sample's chain and the JIT code it is in."""
+"""perfuse's answer for a recording in the form of `perf_script`: each sample's call chain and its JIT code."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

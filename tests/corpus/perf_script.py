@@ -45,7 +45,7 @@ class PerfSample:
 
 
 def read(path: Path) -> Iterator[PerfSample]:
-    """The samples of a printed script, `.gz` read through.
+    """The samples of a printed script, which may be compressed (`.gz`).
 
     Frames that perf adds for inlined calls, marked `(inlined)`, have no address of their own: left out.
     """

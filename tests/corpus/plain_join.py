@@ -14,10 +14,10 @@ _LEN_HEADER = 40
 
 
 class PlainJoin:
-    """The JIT_CODE_LOAD records of a little-endian dump, asked one address at a time."""
+    """The JIT_CODE_LOAD records of a little-endian dump, searched for one address at a time."""
 
     def __init__(self, dump: Path) -> None:
-        """Reads the records up to the first that is not whole."""
+        """Reads the records up to the first incomplete one."""
         data = dump.read_bytes()
         self._loads: list[tuple[int, int, int, int]] = []
         offset = _LEN_HEADER
@@ -33,7 +33,7 @@ class PlainJoin:
         self._times = [load[0] for load in self._loads]
 
     def code_index(self, address: int, ts_ns: int) -> int | None:
-        """The latest code that was loaded over this address by then."""
+        """The latest code loaded at this address up to this time."""
         for _, start, size, code_index in reversed(self._loads[: bisect_right(self._times, ts_ns)]):
             if start <= address < start + size:
                 return code_index

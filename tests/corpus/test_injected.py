@@ -36,7 +36,7 @@ NUM_JIT_FRAMES = {
     "qemu10-aarch64": 250,
     "wasmtime50": 3397,
 }
-"""Frames in JIT code: that a recording has none would prove nothing."""
+"""Number of frames in JIT code. It shows that frames were compared."""
 
 EXCEPTIONS = {
     "erlang27": {RETURN_ADDRESS: 1},
@@ -44,7 +44,7 @@ EXCEPTIONS = {
     "jsc2.54-source": {RETURN_ADDRESS: 2},
     "node24": {RETURN_ADDRESS: 1},
 }
-"""How often perf's answer is another, and why."""
+"""Number of frames for which perf's answer differs, by reason."""
 
 
 @pytest.fixture(scope="session")
@@ -86,7 +86,7 @@ def test_perf_names_every_frame(stem: str, perf: str, jitdump_corpus: Path, tmp_
 
 
 def _ends(dump: Path) -> set[int]:
-    """First addresses after pieces of code."""
+    """The first address after each code object."""
     query = "SELECT DISTINCT start_address + size_bytes FROM code_objects"
     return {end for (end,) in perfuse.fuse(dump).sql(query).fetchall()}
 
@@ -99,7 +99,7 @@ def _agree(printed: PerfFrame | None, mine: NamedFrame | None, elf: str) -> bool
 
 
 def _reason(printed: PerfFrame | None, mine: NamedFrame | None, position: int, ends: set[int]) -> str:
-    # Behind the last call of a function there is another one, or nothing that has a name.
+    # The return address of a call at the end of a function is in another function, or in none with a name.
     if position > 0 and printed is not None and (printed.symbol_offset == 0 or printed.ip in ends):
         return RETURN_ADDRESS
     return f"unexplained: perf {printed}, perfuse {mine}"

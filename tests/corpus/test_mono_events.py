@@ -15,7 +15,7 @@ from .mono_logs import CORPUS, counts, logs, stem
 LOADED = {0: "METADATA_name", 2: "METADATA_END_LOAD", 4: "METADATA_END_UNLOAD"}
 COVERED = {0: "COVERAGE_ASSEMBLY", 1: "COVERAGE_METHOD", 2: "COVERAGE_STATEMENT", 3: "COVERAGE_CLASS"}
 CALLS = {"ENTER", "LEAVE", "EXC_LEAVE", "JIT"}
-# What the hand-made files' description calls a field, and what the specification does.
+# Names of fields in the description of the hand-made files, and in the specification.
 FIELDS = {
     "obj": "object",
     "ptr": "pointer",
@@ -58,7 +58,7 @@ def _roots(record: Record, event: Event) -> list[list[Any]]:
 
 
 def _monitor(record: Record, _: Event) -> int:
-    # Before data version 14 the event is in the record's name.
+    # Before data version 14 the record's name contains the event.
     return int(record.fields.get("event", 0) or record.name.split("_")[1][2:])
 
 
@@ -83,11 +83,11 @@ READ: dict[str, Callable[[Record, Event], Any]] = {
     "GC_EVENT type": lambda record, _: record.fields["event"],
     "AOT_ID text": lambda record, _: record.fields["id"],
 }
-"""How to read what the description has under a key; anything else is the field of that name."""
+"""Functions that read the value for a key of the description; other keys are fields of that name."""
 
 
 def _field(record: Record, event: Event, key: str) -> Any:
-    """What a record has where the description has `key`, in the description's own form."""
+    """A record's value for `key` of the description, in the description's form."""
     read = READ.get(f"{event['event']} {key}") or READ.get(key)
     return read(record, event) if read else record.fields.get(FIELDS.get(key, key))
 
@@ -105,7 +105,7 @@ def _expected(event: Event, key: str) -> Any:
 
 
 @pytest.mark.parametrize("path", logs("crafted"), ids=stem)
-def test_every_event_is_what_was_put_there(path: Path) -> None:
+def test_every_event_has_the_described_fields(path: Path) -> None:
     events = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["events"]
     records = list(pf.open(path).records())
     assert len(records) == len(events)
@@ -127,7 +127,7 @@ def test_counts(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", logs("malformed"), ids=stem)
-def test_damage_is_told_with_its_place(path: Path) -> None:
+def test_damage_is_reported_with_its_offset(path: Path) -> None:
     try:
         log = pf.open(path)
     except pf.PerfuseError as error:

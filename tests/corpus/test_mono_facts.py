@@ -1,4 +1,4 @@
-"""Tables of real Mono logs, held against facts worked out independently."""
+"""Tables of real Mono logs, compared with facts that were computed independently."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ KNOWN = [path for path in logs("tiny", "v17", "versions") if truth(path)]
 CLASS, VTABLE = 1, 7
 
 
-def _told_twice(path: Path) -> set[str]:
-    """Types at addresses that belonged to one type after the other: the facts give all objects there to the last."""
+def _types_at_reused_addresses(path: Path) -> set[str]:
+    """Types at addresses that several types used one after another: the facts count all objects there for the last."""
     classes: dict[int, str] = {}
     at: dict[int, set[str]] = {}
     for record in pf.open(path).records(kinds=["METADATA_END_LOAD"]):
@@ -53,11 +53,11 @@ def log(request: pytest.FixtureRequest) -> Log:
 
 
 def test_allocations(log: Log) -> None:
-    said = log.facts["allocations"]
+    facts = log.facts["allocations"]
     ((count, size, unresolved),) = log.rows(
         "SELECT count(*), coalesce(sum(size_bytes), 0), count(*) FILTER (type_id IS NULL) FROM allocations"
     )
-    assert (count, size, unresolved) == (said["total_count"], said["total_bytes"], 0)
+    assert (count, size, unresolved) == (facts["total_count"], facts["total_bytes"], 0)
 
 
 def test_allocations_by_class(log: Log) -> None:
@@ -65,11 +65,11 @@ def test_allocations_by_class(log: Log) -> None:
         "SELECT t.name::VARCHAR, count(*), sum(size_bytes) FROM allocations JOIN types t USING (type_id) GROUP BY 1"
     )
     here = {name: [count, size] for name, count, size in found}
-    doubtful = _told_twice(log.path)
-    # The facts of 32-bit logs were worked out without wrapping at 32 bits, and leave types unresolved.
+    doubtful = _types_at_reused_addresses(log.path)
+    # The facts of 32-bit logs were computed without wrapping at 32 bits, and leave types unresolved.
     top = [] if log.is_32bit else log.facts["allocations"]["top"]
-    for name, *said in top:
-        assert here[name] == said or name in doubtful, name
+    for name, *facts in top:
+        assert here[name] == facts or name in doubtful, name
 
 
 # The others are made of calls and allocations.
@@ -91,46 +91,46 @@ LEAVES = f"""
 
 
 def test_samples_by_leaf_and_thread(log: Log) -> None:
-    said = log.facts["samples"]
-    assert log.rows(f"SELECT count(*) FROM {TAKEN}") == [(said["total"],)]
+    facts = log.facts["samples"]
+    assert log.rows(f"SELECT count(*) FROM {TAKEN}") == [(facts["total"],)]
     leaves = dict(log.rows(LEAVES))
-    assert {name: leaves.get(name) for name, _ in said["leaf_top"]} == dict(said["leaf_top"])
+    assert {name: leaves.get(name) for name, _ in facts["leaf_top"]} == dict(facts["leaf_top"])
     threads = log.rows(f"SELECT native_id, count(*) FROM (FROM {TAKEN}) JOIN threads USING (thread_id) GROUP BY 1")
     assert {f"{native:x}": count for native, count in threads} == {
-        thread: count for thread, _, count in said["by_thread"]
+        thread: count for thread, _, count in facts["by_thread"]
     }
 
 
 def test_pauses(log: Log) -> None:
-    """From the world's stop to its start."""
+    """Pauses last from the stop of the world to its restart."""
     pauses = log.rows(
         "SELECT duration_ns FROM slices WHERE name LIKE '% pause' AND end_reason = 'exit' ORDER BY start_ns"
     )
     assert [duration for (duration,) in pauses] == log.facts["gc"]["world_stopped_ns"]
 
 
-def test_calls_throws_and_locks(log: Log) -> None:
+def test_calls_exceptions_and_locks(log: Log) -> None:
     kinds = Counter(dict(log.rows("SELECT kind::VARCHAR, count(*) FROM call_events GROUP BY 1")))
-    said = log.facts["calls"]
-    assert kinds == Counter(enter=said["enter"], exit=said["leave"], exception_exit=said["exc_leave"])
+    facts = log.facts["calls"]
+    assert kinds == Counter(enter=facts["enter"], exit=facts["leave"], exception_exit=facts["exc_leave"])
     assert log.rows("SELECT count(*) FROM exceptions WHERE kind = 'throw'") == [(log.facts["throws"],)]
     locks = dict(log.rows("SELECT kind::VARCHAR, count(*) FROM lock_events GROUP BY 1"))
     names = {"1": "contention", "2": "acquired", "3": "failed"}
     assert locks == {names[event]: count for event, count in log.facts["monitor"].items()}
 
 
-def test_heap_shots(log: Log) -> None:
-    shots = log.rows(
+def test_heap_snapshots(log: Log) -> None:
+    snapshots = log.rows(
         """
         SELECT count(object_address), coalesce(sum(size_bytes), 0)
         FROM heap_snapshots LEFT JOIN heap_objects USING (snapshot_id) GROUP BY snapshot_id ORDER BY snapshot_id
         """
     )
-    assert [{"objects": objects, "bytes": size} for objects, size in shots] == log.facts["heapshots"]
+    assert [{"objects": objects, "bytes": size} for objects, size in snapshots] == log.facts["heapshots"]
 
 
 def test_threads_and_their_names(log: Log) -> None:
-    """A thread that was renamed has its last name; every naming is an instant."""
+    """A renamed thread has its last name; every renaming is an instant."""
     rows = log.rows("SELECT native_id, list(name::VARCHAR) FROM threads GROUP BY 1")
     found = {native: set(names) - {None} for native, names in rows}
     mask = 0xFFFF_FFFF if log.is_32bit else 0xFFFF_FFFF_FFFF_FFFF

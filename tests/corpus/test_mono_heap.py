@@ -1,4 +1,4 @@
-"""Heap shots of real logs: retained sizes worked out by hand and by another program, roots, paths, sites."""
+"""Heap snapshots of real logs: retained sizes known by hand and from another program, roots, paths, sites."""
 
 import json
 from pathlib import Path
@@ -17,16 +17,18 @@ if not CORPUS.is_dir():
     pytest.skip(f"no corpus at {CORPUS}", allow_module_level=True)
 
 GRAPH = json.loads((CORPUS / "expected" / "graph.retained.json").read_text(encoding="utf-8"))
-SHOTS = [path for path in logs("tiny", "v17", "versions") if "heapshot" in stem(path) or stem(path) == "everything"]
+SNAPSHOT_LOGS = [
+    path for path in logs("tiny", "v17", "versions") if "heapshot" in stem(path) or stem(path) == "everything"
+]
 
 
 @pytest.fixture(scope="module")
 def graph() -> Profile:
-    """A log of src/Graph.cs, whose graph was made to be worked out by hand."""
+    """A log of src/Graph.cs, whose object graph is small enough to be computed by hand."""
     return perfuse.fuse(CORPUS / "v17" / "graph.mlpd")
 
 
-@pytest.mark.parametrize("expected", GRAPH, ids=lambda shot: f"shot {shot['shot']}")
+@pytest.mark.parametrize("expected", GRAPH, ids=lambda snapshot: f"snapshot {snapshot['shot']}")
 def test_retained_sizes(graph: Profile, expected: dict[str, Any]) -> None:
     heap = graph.heap(expected["shot"])
     assert (heap.num_objects, heap.size_bytes, heap.num_roots, heap.num_unreachable) == (
@@ -36,8 +38,8 @@ def test_retained_sizes(graph: Profile, expected: dict[str, Any]) -> None:
         expected["objects"] - expected["reachable_from_roots"],
     )
     classes = {one.type: one for one in heap.classes()}
-    told = {name: [classes[name].num_objects, classes[name].size_bytes] for name in expected["by_class"]}
-    assert told == expected["by_class"]
+    counted = {name: [classes[name].num_objects, classes[name].size_bytes] for name in expected["by_class"]}
+    assert counted == expected["by_class"]
     for name, known in expected["retained"].items():
         found = heap.retained(int(known["address"], 16))
         above = "ROOT" if found.dominator_address is None else heap.retained(found.dominator_address).type
@@ -50,8 +52,8 @@ def test_retained_sizes(graph: Profile, expected: dict[str, Any]) -> None:
     assert classes["Chain"].largest_retained_bytes == expected["longest_chain_head_retained"]
 
 
-def test_tables_say_the_same(graph: Profile) -> None:
-    # Dominators told by SQL: what an object retains is its size and what those below it retain.
+def test_tables_agree_with_the_heap(graph: Profile) -> None:
+    # Dominators in SQL: an object retains its own size and what the objects below it retain.
     wrong = graph.sql("""
         WITH below AS (
             SELECT snapshot_id, dominator_address, sum(retained_bytes) AS bytes, sum(num_retained) AS num
@@ -64,8 +66,8 @@ def test_tables_say_the_same(graph: Profile) -> None:
     tops = (
         "SELECT sum(retained_bytes)::BIGINT FROM heap_dominators WHERE dominator_address IS NULL GROUP BY snapshot_id"
     )
-    assert sorted(graph.sql(tops).fetchall()) == sorted((shot["bytes"],) for shot in GRAPH)
-    # A path gets a step nearer with every reference, over references there are.
+    assert sorted(graph.sql(tops).fetchall()) == sorted((snapshot["bytes"],) for snapshot in GRAPH)
+    # Every reference of a path exists, and leads one step nearer to the root.
     far = """
         SELECT count(*) FROM heap_dominators d
         JOIN heap_dominators n ON n.snapshot_id = d.snapshot_id AND n.object_address = d.nearer_address
@@ -80,15 +82,15 @@ def test_paths_have_names(graph: Profile) -> None:
     paths = {one.type: str(heap.path_to_root(one.largest_address)) for one in heap.classes()}
     assert paths["Box"] == "static field of Graph → OwnerA → Box[] (at +16) → Box (at +32)"
     assert paths["OwnerB"] == "static field of Graph → OwnerB"
-    # The handle's object has a field that refers to what nobody else does.
+    # The handle's object has a field with the only reference to another object.
     query = "SELECT object_address FROM heap_roots WHERE snapshot_id = 0 AND kind = 'gc_handle'"
-    held = [heap.path_to_root(address) for (address,) in graph.sql(query).fetchall()]
-    assert "GC handle: GC Handle Bucket (SGen, Normal) → Box" in map(str, held)
-    stacks = [path for path in map(str, held) if path.startswith("stack of thread")]
+    paths_to_roots = [heap.path_to_root(address) for (address,) in graph.sql(query).fetchall()]
+    assert "GC handle: GC Handle Bucket (SGen, Normal) → Box" in map(str, paths_to_roots)
+    stacks = [path for path in map(str, paths_to_roots) if path.startswith("stack of thread")]
     assert all("unknown" not in path for path in stacks)
 
 
-def test_what_grew(graph: Profile) -> None:
+def test_growth_between_snapshots(graph: Profile) -> None:
     first, second = graph.heap(0), graph.heap(1)
     growth = {one.type: one for one in second.growth(first)}
     chain = growth["Chain"]
@@ -101,17 +103,17 @@ def test_what_grew(graph: Profile) -> None:
     assert len(new) == sum(one.num_new for one in growth.values())
 
 
-def test_every_living_object_has_its_site() -> None:
+def test_every_live_object_has_its_allocation_site() -> None:
     profile = perfuse.fuse(CORPUS / "v17" / "graph-alloc.mlpd")
     found = profile.sql("""
         SELECT count(*), count(s.object_address), count(a.ts_ns) FROM heap_objects o
         LEFT JOIN heap_sites s ON s.snapshot_id = o.snapshot_id AND s.object_address = o.object_address
         LEFT JOIN allocations a ON a.ts_ns = s.allocated_ns AND a.object_address = s.allocated_address
-            -- In a shot an object is as large as the room the collector gave it.
+            -- In a snapshot the size of an object is the space that the collector reserved for it.
             AND a.type_id = o.type_id AND a.size_bytes <= o.size_bytes""").fetchall()
     num_objects = sum(heap.num_objects for heap in map(profile.heap, range(3)))
     assert found == [(num_objects, num_objects, num_objects)]
-    # The fast and the slow way of an allocation make two stacks.
+    # The fast and the slow path of an allocation have different stacks.
     built = [one for one in profile.heap(0).sites(limit=None) if "Graph:Build ()" in one.stack]
     made = {name: sum(one.num_objects for one in built if one.type == name) for name in ("Chain", "Box", "OwnerA")}
     assert made == {"Chain": 1002, "Box": 101, "OwnerA": 1}
@@ -123,15 +125,15 @@ def test_two_logs_have_nothing_in_common() -> None:
     sites = "SELECT count(*), sum(num_moves)::BIGINT FROM heap_sites"
     alone = [perfuse.fuse(path).sql(sites).fetchall()[0] for path in paths]
     assert both.sql(sites).fetchall() == [tuple(sum(pair) for pair in zip(*alone, strict=True))]
-    shots = snapshots(both)
-    for shot in (shots[0], shots[-1]):
-        heap = both.heap(shot.snapshot_id)
+    all_snapshots = snapshots(both)
+    for snapshot in (all_snapshots[0], all_snapshots[-1]):
+        heap = both.heap(snapshot.snapshot_id)
         assert heap.num_dangling == heap.num_unreachable == 0
-        others = next(other for other in shots if other.source_id != shot.source_id)
+        others = next(other for other in all_snapshots if other.source_id != snapshot.source_id)
         assert len(heap.new_objects(others, limit=None)) == heap.num_objects
 
 
-def test_leaked_handles_and_what_they_keep(graph: Profile) -> None:
+def test_leaked_handles_and_what_they_retain(graph: Profile) -> None:
     profile = perfuse.fuse(CORPUS / "v17" / "everything.mlpd")
     handles = leaked_handles(profile, profile.heap())
     # src/Kitchen.cs frees all of its handles but one, of a Node.
@@ -142,14 +144,14 @@ def test_leaked_handles_and_what_they_keep(graph: Profile) -> None:
     assert leaked_handles(graph, graph.heap()) == []
 
 
-@pytest.mark.parametrize("path", SHOTS, ids=stem)
-def test_shots_of_every_data_version(path: Path) -> None:
+@pytest.mark.parametrize("path", SNAPSHOT_LOGS, ids=stem)
+def test_snapshots_of_every_data_version(path: Path) -> None:
     profile = perfuse.fuse(path)
-    shots = snapshots(profile)
-    assert shots
+    all_snapshots = snapshots(profile)
+    assert all_snapshots
     version = int(str(profile.recordings[0].version).split()[0])
-    for shot in shots:
-        heap = profile.heap(shot.snapshot_id)
+    for snapshot in all_snapshots:
+        heap = profile.heap(snapshot.snapshot_id)
         assert (heap.is_complete, heap.num_dangling, heap.num_repeated) == (True, 0, 0)
         assert heap.has_roots is (version >= 3)
         classes = heap.classes()
@@ -163,13 +165,13 @@ def test_shots_of_every_data_version(path: Path) -> None:
 
 def test_a_moved_object_is_not_new() -> None:
     profile = perfuse.fuse(CORPUS / "v17" / "everything.mlpd")
-    shots = snapshots(profile)
-    kept = """
+    all_snapshots = snapshots(profile)
+    retained_query = """
         SELECT l.snapshot_id, count(*) FROM heap_sites e JOIN heap_sites l
             ON l.allocated_ns = e.allocated_ns AND l.allocated_address = e.allocated_address
         WHERE e.snapshot_id = 0 GROUP BY 1 ORDER BY 1"""
-    same = dict(profile.sql(kept).fetchall())
-    for shot in shots[1:]:
-        heap = profile.heap(shot.snapshot_id)
-        new = sum(one.num_new for one in heap.growth(shots[0]))
-        assert heap.num_objects - new == same[shot.snapshot_id]
+    same = dict(profile.sql(retained_query).fetchall())
+    for snapshot in all_snapshots[1:]:
+        heap = profile.heap(snapshot.snapshot_id)
+        new = sum(one.num_new for one in heap.growth(all_snapshots[0]))
+        assert heap.num_objects - new == same[snapshot.snapshot_id]

@@ -1,4 +1,4 @@
-"""Reports of real Mono logs, held against mprof-report 6.8 where that is right, and against independent facts."""
+"""Reports of real Mono logs, compared with mprof-report 6.8 where that is right, and with independent facts."""
 
 import gzip
 import re
@@ -18,8 +18,8 @@ SECTIONS = ("jit", "gc", "handles", "allocations", "exceptions", "locks", "threa
 HANDLES = {"weak": "weak", "weaktrack": "weak_track_resurrection", "normal": "normal"}
 
 
-def said(path: Path) -> str | None:
-    """What mprof-report printed of a log."""
+def mprof_text(path: Path) -> str | None:
+    """The output of mprof-report for a log; None where there is none."""
     for suffix in (".txt", ".txt.gz"):
         file = CORPUS / "expected" / path.parent.name / f"{stem(path)}.default{suffix}"
         if file.is_file():
@@ -30,7 +30,7 @@ def said(path: Path) -> str | None:
 
 @dataclass(frozen=True)
 class Log:
-    """A log: what mprof-report says of it, and what perfuse does."""
+    """A log with the reports of mprof-report and of perfuse."""
 
     path: Path
     theirs: str
@@ -61,18 +61,18 @@ class Log:
         return found
 
 
-KNOWN = [path for path in logs("tiny", "v17", "versions") if said(path)]
+LOGS_WITH_MPROF_TEXT = [path for path in logs("tiny", "v17", "versions") if mprof_text(path)]
 
 
-@pytest.fixture(scope="module", params=KNOWN, ids=lambda path: f"{path.parent.name}-{stem(path)}")
+@pytest.fixture(scope="module", params=LOGS_WITH_MPROF_TEXT, ids=lambda path: f"{path.parent.name}-{stem(path)}")
 def log(request: pytest.FixtureRequest) -> Log:
     path: Path = request.param
     report = runtime_report(pf.fuse(path), RuntimeRequest(sections=SECTIONS, limit=None))
-    return Log(path, said(path) or "", report.as_json())
+    return Log(path, mprof_text(path) or "", report.as_json())
 
 
-def swallows(log: Log) -> bool:
-    """Data versions 16 and 17: behind an unloaded image it reads a text that is not there, and loses what follows."""
+def mprof_loses_events(log: Log) -> bool:
+    """Whether mprof-report loses events: in data versions 16 and 17 it reads too much after an unloaded image."""
     return log.data_version >= 16 and any(
         record.mtype == 2 for record in pf.open(log.path).records(kinds=["METADATA_END_UNLOAD"])
     )
@@ -81,7 +81,7 @@ def swallows(log: Log) -> bool:
 def test_helpers(log: Log) -> None:
     jit = log.ours.get("jit") or {"num_helpers": 0, "helper_bytes": 0}
     theirs = log.number(r"JIT helpers: (\d+)"), log.number(r"JIT helpers code size: (\d+)")
-    assert (jit["num_helpers"], jit["helper_bytes"]) == theirs or swallows(log)
+    assert (jit["num_helpers"], jit["helper_bytes"]) == theirs or mprof_loses_events(log)
 
 
 def test_collections(log: Log) -> None:
@@ -89,20 +89,20 @@ def test_collections(log: Log) -> None:
     theirs = tuple(log.number(name + r": (\d+)") for name in ("GC resizes", "Max heap size", "Object moves"))
     found = (gc["num_resizes"], gc["max_heap_bytes"] or 0, gc["num_moves"])
     collections = {one["name"]: one["collections"] for one in gc["generations"]}
-    if swallows(log) and found != theirs:
+    if mprof_loses_events(log) and found != theirs:
         assert all(ours >= their for ours, their in zip(found, theirs, strict=True))
         return
     assert found == theirs
     for generation, name in enumerate(("nursery", "major")):
         match = re.search(rf"Gen{generation} collections: (\d+), max time: (\d+)us, total time: (\d+)us", log.theirs)
-        told = collections.get(name, {"count": 0, "max": 0, "sum": 0})
-        assert (told["count"], told["max"] // 1000, told["sum"] // 1000) == (
+        printed = collections.get(name, {"count": 0, "max": 0, "sum": 0})
+        assert (printed["count"], printed["max"] // 1000, printed["sum"] // 1000) == (
             tuple(map(int, match.groups())) if match else (0, 0, 0)
         )
 
 
 def test_handles(log: Log) -> None:
-    """It tells nothing of pinned handles, and counts how many are alive in the order of the file, not of time."""
+    """mprof-report omits pinned handles, and counts live handles in file order instead of time order."""
     found = re.findall(r"GC handles (\w+): created: (\d+), destroyed: (\d+)", log.theirs)
     theirs = {HANDLES[kind]: (int(made), int(freed)) for kind, made, freed in found}
     ours = {
@@ -110,15 +110,15 @@ def test_handles(log: Log) -> None:
         for one in (log.ours.get("handles") or {"kinds": []})["kinds"]
         if one["kind"] != "pinned"
     }
-    assert ours == theirs or swallows(log)
+    assert ours == theirs or mprof_loses_events(log)
 
 
 def test_allocations(log: Log) -> None:
-    """It finds no class for what is allocated before its class is told of, and a wrong one for addresses used again."""
+    """mprof-report has no class where the class event follows the allocation, and a wrong one for reused addresses."""
     ours = log.ours.get("allocations") or {"count": 0, "bytes": 0, "by_type": []}
     match = re.search(r"Total memory allocated: (\d+) bytes in (\d+) objects", log.theirs)
     theirs = (int(match[2]), int(match[1])) if match else (0, 0)
-    if swallows(log):
+    if mprof_loses_events(log):
         assert (ours["count"], ours["bytes"]) >= theirs
         return
     assert (ours["count"], ours["bytes"]) == theirs
@@ -135,18 +135,18 @@ def test_exceptions(log: Log) -> None:
     ours = log.ours.get("exceptions") or {"count": 0, "clauses": {}}
     theirs = {kind: log.number(rf"Executed {kind} clauses: (\d+)") for kind in ("catch", "filter", "finally", "fault")}
     found = {kind: ours["clauses"].get(kind, 0) for kind in theirs}
-    if swallows(log):
+    if mprof_loses_events(log):
         assert all(found[kind] >= count for kind, count in theirs.items())
     else:
         assert (ours["count"], found) == (log.number(r"Throws: (\d+)"), theirs)
 
 
 def test_locks(log: Log) -> None:
-    """Of data version 13 it never sets what happened to the lock."""
+    """For data version 13 mprof-report never sets the kind of lock event."""
     ours = log.ours.get("locks") or {"num_contentions": 0, "num_acquired": 0, "num_failed": 0}
     theirs = tuple(log.number(rf"Lock {what}: (\d+)") for what in ("contentions", "acquired", "failures"))
     found = (ours["num_contentions"], ours["num_acquired"], ours["num_failed"])
-    assert found == theirs or (log.data_version == 13 and theirs == (0, 0, 0)) or swallows(log)
+    assert found == theirs or (log.data_version == 13 and theirs == (0, 0, 0)) or mprof_loses_events(log)
     waits = re.findall(r"([\d.]+) secs total wait time, ([\d.]+) max", log.theirs)
     if waits and found == theirs:
         assert ours["waits"]["sum"] / 1e9 == pytest.approx(sum(float(total) for total, _ in waits), abs=2e-6)
@@ -154,7 +154,7 @@ def test_locks(log: Log) -> None:
 
 
 def test_threads(log: Log) -> None:
-    """It knows the last name of an id, and writes 32-bit ids with a sign."""
+    """mprof-report shows the last name of an id, and writes 32-bit ids as signed numbers."""
     mask = 0xFFFF_FFFF if log.is_32bit else 2**64 - 1
     names: dict[int, set[str]] = {}
     for one in log.ours["threads"]:
@@ -164,7 +164,7 @@ def test_threads(log: Log) -> None:
 
 
 def test_calls(log: Log) -> None:
-    """Its list ends where methods take less than a millisecond: of methods with one name it tells only some calls."""
+    """Its list of methods ends below one millisecond, so it lists only some calls of methods that share a name."""
     ours = log.ours.get("calls") or {"totals": {"num_calls": 0}, "functions": []}
     assert ours["totals"]["num_calls"] == log.number(r"Total calls: (\d+)") or log.is_32bit
     counts: dict[str, int] = {}
@@ -175,7 +175,7 @@ def test_calls(log: Log) -> None:
 
 
 def test_facts(log: Log) -> None:
-    """The independent facts hold the report, too."""
+    """The report agrees with the independent facts."""
     facts = truth(log.path)
     if not facts:
         return

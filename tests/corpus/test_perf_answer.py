@@ -1,7 +1,7 @@
 """The function of every sampled JIT address is perf's own answer, except where perf is known to be wrong.
 
 perf's answer is `expected/*.script.txt.gz`, printed after `perf inject --jit`. Every difference has to have
-one of the reasons below, and as often as is said here for the recording.
+one of the reasons below, and as often as listed here for the recording.
 """
 
 import re
@@ -15,7 +15,7 @@ from . import named_chains, perf_script
 from .named_chains import NamedFrame
 from .perf_script import PerfFrame
 
-RETURN_ADDRESS = "perf looks a return address up as it is: behind a call at the very end that is the next function"
+RETURN_ADDRESS = "perf looks up a return address unchanged: after a call at the very end that is the next function"
 
 NUM_JIT_FRAMES = {
     "cpython313": 0,
@@ -30,10 +30,10 @@ NUM_JIT_FRAMES = {
     "qemu10-aarch64": 250,
     "wasmtime50": 3397,
 }
-"""Frames perf finds in JIT code: a parser of its text that missed some would prove nothing."""
+"""Number of frames perf finds in JIT code. It shows that the parser of perf's text misses none."""
 
 EXCEPTIONS = {"erlang27": {RETURN_ADDRESS: 1}, "node24": {RETURN_ADDRESS: 1}}
-"""How often perf's answer is another, and why."""
+"""Number of frames for which perf's answer differs, by reason."""
 
 _JAVA_METHOD = re.compile(r"L(?P<type>[^;]+);(?P<method>[^(]+)\(")
 
@@ -81,10 +81,10 @@ def _reason(perf: PerfFrame | None, mine: NamedFrame | None, position: int) -> s
 
 
 def printed_name(linkage_name: str, symbol: str) -> bool:
-    """Whether perf prints this name so: as it is, or a JVM's `Lpackage/Class;method(I)I` as Java."""
+    """Whether perf prints this name as this symbol: unchanged, or a JVM's `Lpackage/Class;method(I)I` as Java."""
     java = _JAVA_METHOD.match(linkage_name)
     if java is None or symbol == linkage_name:
         return symbol == linkage_name
-    # perf sets no dot before <init>.
+    # perf writes no dot before <init>.
     dot = "" if java["method"].startswith("<") else "."
     return symbol.partition("(")[0] == java["type"].replace("/", ".") + dot + java["method"]

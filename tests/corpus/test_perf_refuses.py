@@ -1,4 +1,4 @@
-"""Recordings that `perf inject --jit` refuses, or whose dump it does not see, come out right all the same."""
+"""Recordings that `perf inject --jit` refuses, or whose dump it does not see, are read correctly."""
 
 from collections import Counter
 from pathlib import Path
@@ -15,7 +15,7 @@ NUM_JIT_FRAMES = {
     "jsc2.54-source": 459,
     "llvm19-orc": 352,
 }
-"""Frames in JIT code. In the way of perf 6.1: a pid namespace that is gone, jit-TID-PID.dump (twice), garbage flags."""
+"""Frames in JIT code. perf 6.1 fails on: a pid namespace that is gone, jit-TID-PID.dump (twice), garbage flags."""
 
 _FRAMES = """
     WITH RECURSIVE chains AS (
@@ -51,7 +51,7 @@ def test_every_address(stem: str, jitdump_corpus: Path) -> None:
 
 
 def test_without_a_common_clock(jitdump_corpus: Path) -> None:
-    """Recorded without `-k mono`: the same program as node20, so its time goes to the same functions."""
+    """Recorded without `-k mono`: the same program as node20, so it spends its time in the same functions."""
     produced = jitdump_corpus / "produced"
     shares = {stem: _shares(produced, stem) for stem in ("node20", "node20-noclock")}
     busy = {name for name, share in shares["node20"].items() if share >= 0.05}

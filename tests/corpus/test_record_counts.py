@@ -42,7 +42,7 @@ COUNTS: dict[str, dict[str, int]] = {
     "fetched/parca_php.dump": {"LOAD": 39},
     "fetched/parca_wasmtime.dump": {"LOAD": 246},
 }
-"""Whole records, by a plain walk over the record headers; one that the end of the file cuts is none."""
+"""Whole records, counted by the sizes in record headers alone. A record that the end of the file cuts is left out."""
 
 
 @pytest.mark.parametrize("dump", COUNTS)

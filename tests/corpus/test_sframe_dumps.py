@@ -1,4 +1,4 @@
-"""SFrame sections of simple-frame-rs, held against what objdump said of each."""
+"""SFrame sections of simple-frame-rs, compared with objdump's text of each."""
 
 import json
 import os
@@ -13,14 +13,14 @@ CASES = sorted((Path(os.environ.get("PERFUSE_CORPUS", BESIDE)) / "sframe" / "thi
 
 
 def style_of(truth: str) -> str:
-    """The readelf that speaks as the objdump that made a text."""
+    """The readelf style that prints as the objdump did that made a text."""
     if "VERSION_1" in truth:
         return "readelf-2.40"
     return "readelf-2.47" if "VERSION_3" in truth or "PCREL" in truth else "readelf-2.44"
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_a_case_reads_as_objdump_says(path: Path) -> None:
+def test_a_case_reads_as_objdump_prints_it(path: Path) -> None:
     case = json.loads(path.read_text(encoding="utf-8"))
     _, _, truth = case["groundtruth"].partition("Contents of")
     if not case["content"]:

@@ -1,4 +1,4 @@
-"""Calls of every XRay log are what `llvm-xray account` tells of it, to the last digit, where that is right."""
+"""Calls of every XRay log match `llvm-xray account` to the last digit, where that is right."""
 
 import csv
 from pathlib import Path
@@ -12,18 +12,18 @@ from perfuse import _core
 Figures = tuple[str, ...]
 """Number of calls; shortest, median, 90 %, 99 %, longest, all together, in seconds as llvm-xray prints them."""
 
-KEPT_GOING = {"threads2-tinybuf-v5", "threads4-rotate-v5"}
-"""llvm-xray had to be told to go on behind exits of calls whose entries lie in buffers that were lost."""
+NEEDS_KEEP_GOING = {"threads2-tinybuf-v5", "threads4-rotate-v5"}
+"""Logs for which llvm-xray needs `--keep-going`: they have exits of calls whose entries were in lost buffers."""
 
 COUNTED_TWICE = {
-    # The child process had not written out its parent's records yet, and wrote its copy of them too.
+    # The child process also wrote its copy of records that its parent had not written yet.
     "basic-fork-v3": {2: (2, 3)},
-    # A buffer that was written twice, in the place of another.
+    # One buffer was written twice, in place of another.
     "blocked-thread-dup-v5": {2: (20, 40), 4: (1, 2)},
-    # The same; entries and exits of the two copies interleave there, so that durations differ too.
+    # The same; entries and exits of the two copies interleave, so durations differ too.
     "threads_nc-v3": {1: (360, 420), 2: (8451, 9328), 3: (90, 105), 4: (90, 105), 5: (18, 20)},
 }
-"""By log and function: calls there are, and calls llvm-xray counts."""
+"""By log and function: the number of calls, and the number that llvm-xray counts."""
 
 NAMES = [
     "basic-fork-v3",
@@ -61,24 +61,24 @@ NAMES = [
 def test_account(name: str, xray_corpus: Path) -> None:
     (log,) = xray_corpus.glob(f"*/{name}.xray")
     (expected,) = (xray_corpus / "expected").glob(f"{name}.account*.csv")
-    told, statistics = _account(log)
+    ours, statistics = _account(log)
     with expected.open() as file:
         columns = ("count", "min", "median", "90%ile", "99%ile", "max", "sum")
         native = {int(row["funcid"]): tuple(row[column] for column in columns) for row in csv.DictReader(file)}
-    assert told.keys() == native.keys()
-    differ = {key: (int(told[key][0]), int(native[key][0])) for key in told if told[key] != native[key]}
+    assert ours.keys() == native.keys()
+    differ = {key: (int(ours[key][0]), int(native[key][0])) for key in ours if ours[key] != native[key]}
     assert differ == COUNTED_TWICE.get(name, {})
-    assert (statistics.num_lost > 0) == (name in KEPT_GOING)
+    assert (statistics.num_lost > 0) == (name in NEEDS_KEEP_GOING)
     assert statistics.num_truncated == statistics.num_orphans == 0
 
 
-def test_every_account_is_held_against(xray_corpus: Path) -> None:
+def test_every_account_is_compared(xray_corpus: Path) -> None:
     found = {path.name.split(".account")[0] for path in (xray_corpus / "expected").glob("*.account*.csv")}
     assert found == {*NAMES}
 
 
 def _account(log: Path) -> tuple[dict[int, Figures], _core.CallStatistics]:
-    """Figures by the log's own function ids. Times are left as ticks, which is what llvm-xray reckons in."""
+    """Figures by the log's own function ids. Times stay in ticks, the unit that llvm-xray computes in."""
     recording = _core.Recording.open(str(log))
     hz = int(recording.summary()["header"]["cycle_frequency"])
     clock: dict[str, Any] = {
@@ -95,7 +95,7 @@ def _account(log: Path) -> tuple[dict[int, Figures], _core.CallStatistics]:
     ids = dict(zip(names["function_id"].to_pylist(), names["native_id"].to_pylist(), strict=True))
     columns = ("function_id", "num_timed", "min_ns", "median_ns", "p90_ns", "p99_ns", "max_ns", "sum_ns")
     rows = zip(*(functions[column].to_pylist() for column in columns), strict=True)
-    told = {
+    ours = {
         ids[key]: (str(count), *(f"{ticks / hz:.6e}" for ticks in figures)) for key, count, *figures in rows if count
     }
-    return told, statistics
+    return ours, statistics

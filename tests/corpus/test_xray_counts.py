@@ -1,4 +1,4 @@
-"""Every record of every XRay log is counted under the specification's name, as often as the corpus says."""
+"""Every record of every XRay log is counted under the specification's name, and the numbers are those of the corpus."""
 
 import ast
 from pathlib import Path
@@ -20,7 +20,7 @@ NAMES = {
     "basic:EnterArg": "Entry_Args",
     "basic:ArgPayload": "ArgPayload",
 }
-"""What the corpus' manifest calls otherwise than the specification."""
+"""Record kinds that the corpus' manifest spells differently from the specification."""
 
 NUMBERS: dict[str | int, str] = {
     "f0": "Entry",
@@ -34,39 +34,39 @@ NUMBERS: dict[str | int, str] = {
     6: "CallArgument",
     9: "Pid",
 }
-"""Some of its lines have numbers for kinds; BufferExtents is not in those."""
+"""Kinds by number, which some lines of the manifest have instead of names; BufferExtents is not among them."""
 
 FOLDERS = ["basic", "dso", "fdr", "fdr-old", "synthetic", "synthetic-be"]
 
 
 def manifest(corpus: Path) -> dict[str, dict[str, int]]:
-    """Records by kind of every log that has them in the manifest."""
+    """Number of records by kind, for every log whose manifest line has them."""
     counts: dict[str, dict[str, int]] = {}
     for line in (corpus / "MANIFEST.md").read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) >= 6 and cells[0].partition("/")[0] in FOLDERS:
-            name, told = cells[0], cells[-1]
-            counts[name] = counts[_source(name)] if told == "as the source file" else _counts(told)
+            name, counts_text = cells[0], cells[-1]
+            counts[name] = counts[_source(name)] if counts_text == "as the source file" else _counts(counts_text)
     return counts
 
 
 def _source(name: str) -> str:
-    """What a log in the other byte order was written anew from."""
+    """The log that a log in the other byte order was made from."""
     file = name.removeprefix("synthetic-be/").replace("-be.xray", ".xray")
     folder = "basic" if file.startswith("basic") else "fdr" if file.endswith("v5.xray") else "fdr-old"
     return f"{folder}/{file}"
 
 
-def _counts(told: str) -> dict[str, int]:
-    if told.startswith("{"):
-        found = ast.literal_eval(told.removesuffix(" bad 0"))
+def _counts(counts_text: str) -> dict[str, int]:
+    if counts_text.startswith("{"):
+        found = ast.literal_eval(counts_text.removesuffix(" bad 0"))
         return {NUMBERS.get(kind) or NAMES.get(kind, kind): count for kind, count in found.items()}
-    pairs = [pair.rsplit(" ", 1) for pair in told.split(", ") if pair]
-    # What the end of a buffer cuts is no record.
+    pairs = [pair.rsplit(" ", 1) for pair in counts_text.split(", ") if pair]
+    # A record that the end of a buffer cuts is not counted.
     return {NAMES.get(kind, kind): int(count) for kind, count in pairs if kind != "TRUNC_func"}
 
 
-def test_every_log_has_the_records_the_corpus_says(xray_corpus: Path) -> None:
+def test_record_counts_match_the_manifest(xray_corpus: Path) -> None:
     expected = manifest(xray_corpus)
     logs = [path for folder in FOLDERS for path in sorted((xray_corpus / folder).glob("*.xray"))]
     assert len(logs) >= 42
@@ -80,5 +80,5 @@ def test_every_log_has_the_records_the_corpus_says(xray_corpus: Path) -> None:
 
 def test_every_line_of_the_manifest_is_a_log(xray_corpus: Path) -> None:
     absent = [name for name in manifest(xray_corpus) if not (xray_corpus / name).is_file()]
-    # Some logs are kept back, to try what was never seen; their lines are in the manifest all the same.
+    # Some logs of the manifest are withheld from the folders, to be unseen inputs of a later check.
     assert len(absent) < 5, absent

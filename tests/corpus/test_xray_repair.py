@@ -1,4 +1,4 @@
-"""What is repaired, llvm-xray accepts: its own verifier is the judge, where it knows the format at all."""
+"""llvm-xray accepts repaired logs: its own verifier checks them, where it supports the format."""
 
 import subprocess
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 import perfuse
 
 ACCEPTED = ["fdr", "fdr-old", "dso", "synthetic", "malformed"]
-"""Folders with little-endian FDR logs; llvm-xray verifies no other."""
+"""Folders with little-endian FDR logs, the only ones that llvm-xray verifies."""
 
 
 def is_fdr(path: Path) -> bool:
@@ -33,7 +33,7 @@ def test_repaired_logs_are_accepted(folder: str, xray_corpus: Path, llvm_xray: s
 
 @pytest.mark.parametrize("name", ["typed-v5", "zero-event-v5", "threads_custom-v2", "threads_custom-v3"])
 def test_llvm_xray_refuses_what_was_repaired(name: str, xray_corpus: Path, llvm_xray: str) -> None:
-    """These are real logs: a repair is of use."""
+    """llvm-xray refuses some real logs, so repair is useful."""
     folder = "fdr" if name.endswith("v5") else "fdr-old"
     refused = subprocess.run(
         [llvm_xray, "fdr-dump", "--verify", xray_corpus / folder / f"{name}.xray"], capture_output=True, check=False
@@ -41,7 +41,7 @@ def test_llvm_xray_refuses_what_was_repaired(name: str, xray_corpus: Path, llvm_
     assert refused.returncode != 0
 
 
-def test_a_wrong_rate_is_put_right(xray_corpus: Path, tmp_path: Path) -> None:
+def test_a_wrong_rate_is_corrected(xray_corpus: Path, tmp_path: Path) -> None:
     path, repaired = xray_corpus / "fdr" / "wrong-frequency-v5.xray", tmp_path / "repaired.xray"
     result = perfuse.repair(path, repaired)
     assert "XR003" in {change.code for change in result.changes}

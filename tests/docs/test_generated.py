@@ -1,4 +1,4 @@
-"""Pages that are made from the code are what the code says, and docstrings do what they show."""
+"""Generated pages are up to date, and the examples in docstrings work."""
 
 import doctest
 import importlib

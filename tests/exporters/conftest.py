@@ -26,7 +26,7 @@ def small() -> Any:
 
 @pytest.fixture(scope="session")
 def corpus() -> Path:
-    """Real recordings, which are kept beside the repository."""
+    """Real recordings, which are stored beside the repository."""
     if not CORPUS.exists():
         pytest.skip(f"no corpus at {CORPUS}")
     return CORPUS
@@ -34,7 +34,7 @@ def corpus() -> Path:
 
 @pytest.fixture(scope="session")
 def heap_shots() -> Path:
-    """A log of a runtime without samples, calls and allocations, which is kept beside the repository."""
+    """A log of a runtime without samples, calls and allocations, which is stored beside the repository."""
     log = CORPORA / "mono" / "v17" / "heapshot.mlpd"
     if not log.exists():
         pytest.skip(f"no corpus at {log}")
@@ -43,7 +43,7 @@ def heap_shots() -> Path:
 
 @pytest.fixture(scope="session")
 def traces() -> Path:
-    """Real logs of calls, which are kept beside the repository."""
+    """Real logs of calls, which are stored beside the repository."""
     if not (CORPORA / "xray").exists():
         pytest.skip(f"no corpus at {CORPORA / 'xray'}")
     return CORPORA / "xray"
@@ -51,13 +51,13 @@ def traces() -> Path:
 
 @pytest.fixture(scope="session", params=["node24", "cpython313", "erlang27", "postgres15", "wasmtime50"])
 def expected_script(request: pytest.FixtureRequest, corpus: Path) -> Path:
-    """What perf itself printed of a real recording."""
+    """perf's own output for a real recording."""
     return corpus / "expected" / f"{request.param}.script.txt.gz"
 
 
 @pytest.fixture
 def golden() -> Any:
-    """Holds text against a file in testdata/; PERFUSE_BLESS=1 writes it anew."""
+    """Compares text with a file in testdata/; PERFUSE_BLESS=1 writes the file."""
 
     def check(name: str, actual: str) -> None:
         path = HERE / "testdata" / name
@@ -75,16 +75,16 @@ def peers() -> Path:
         pytest.skip("npm is not installed")
     build = ROOT / "build" / "exporter-peers"
     build.mkdir(parents=True, exist_ok=True)
-    wanted = (HERE / "peers" / "package.json").read_text()
+    package = (HERE / "peers" / "package.json").read_text()
     here = build / "package.json"
-    if not here.exists() or here.read_text() != wanted or not (build / "node_modules").exists():
-        here.write_text(wanted)
+    if not here.exists() or here.read_text() != package or not (build / "node_modules").exists():
+        here.write_text(package)
         subprocess.run(["npm", "install", "--no-package-lock", "--no-audit", "--no-fund"], cwd=build, check=True)
     return build / "node_modules"
 
 
 class ProfilerCli:
-    """The Firefox Profiler's own front end, without its windows: a server with a profile, and questions."""
+    """The Firefox Profiler's own front end, without a window: a server with a profile that answers queries."""
 
     def __init__(self, node_modules: Path, sessions: Path) -> None:
         script = node_modules / "@firefox-devtools" / "profiler-cli" / "dist" / "profiler-cli.js"
@@ -98,7 +98,7 @@ class ProfilerCli:
         command = [*self._command, "--daemon", str(path), "--session", "test"]
         self._server = subprocess.Popen(command, env=self._environment, stdout=subprocess.DEVNULL)
         deadline = time.monotonic() + 100
-        # A question that comes before this file removes the server's socket.
+        # A query before this file exists removes the server's socket.
         while not (self._sessions / "test.json").exists() or self._ask("profile", "info").returncode:
             assert self._server.poll() is None, "the front end refused the profile"
             assert time.monotonic() < deadline

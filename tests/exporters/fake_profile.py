@@ -1,4 +1,4 @@
-"""A profile made of rows: the common tables, without a recording behind them."""
+"""A profile made of rows: the common tables, without a recording."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -58,7 +58,7 @@ class FakeProfile:
             self._connection.execute(f"CREATE TABLE {table['name']} ({declared})")
 
     def change(self, statement: str) -> None:
-        """Changes rows that are there."""
+        """Changes existing rows."""
         self._connection.execute(statement)
 
     def sql(self, query: str) -> duckdb.DuckDBPyRelation:
@@ -72,7 +72,7 @@ class FakeProfile:
         return self.sql("SELECT count(*) FROM samples").fetchall() != [(0,)]
 
     def call_trace(self, _progress: Any = None) -> None:
-        """It has no recordings, whose calls alone are told one by one."""
+        """Returns None: only recordings have single calls."""
 
     def add(self, table: str, **columns: Any) -> None:
         """One row; columns left out are null."""

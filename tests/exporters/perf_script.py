@@ -1,4 +1,4 @@
-"""A profile from the text of `perf script`: real stacks, to hold exports against perf's own answer."""
+"""A profile from the text of `perf script`: real stacks, to compare exports with perf's own answer."""
 
 import gzip
 import re
@@ -15,7 +15,7 @@ _PERIOD_NS = 250_000
 
 
 class _Rows(dict[Any, int]):
-    """Keys numbered as they come."""
+    """Numbers keys in the order of their first use."""
 
     def id(self, key: Any) -> int:
         return self.setdefault(key, len(self))

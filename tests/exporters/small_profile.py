@@ -1,4 +1,4 @@
-"""A profile small enough to know by heart: two threads, a JIT function in two tiers, inlining, holes."""
+"""A profile small enough to check by hand: two threads, a JIT function in two tiers, inlining, holes."""
 
 # ruff: noqa: E501 - a table reads best with a row a line
 

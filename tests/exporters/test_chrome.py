@@ -1,4 +1,4 @@
-"""Chrome's trace events: the calls that tables tell, put together as viewers do."""
+"""Chrome's trace events: the calls of the tables, reassembled as viewers do."""
 
 import gzip
 import json
@@ -59,7 +59,7 @@ def test_one_thread(traces: Path, tmp_path: Path) -> None:
     assert theirs == Counter({call: num for call, num in calls(profile).items() if call.tid == tid})
 
 
-def test_every_way_out_is_the_same(traces: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_every_output_is_the_same(traces: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     """A file by its descriptor, a packed one and standard output through Python."""
     profile = perfuse.fuse(traces / "fdr" / "sqmt-small-v5.xray")
     profile.export(tmp_path / "p.trace.json")
@@ -70,15 +70,15 @@ def test_every_way_out_is_the_same(traces: Path, tmp_path: Path, capfdbinary: py
     assert capfdbinary.readouterr().out == written
 
 
-def test_no_calls_is_said(small: FakeProfile, tmp_path: Path) -> None:
+def test_a_profile_without_calls_is_refused(small: FakeProfile, tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="no calls") as error:
         export(small, tmp_path / "p.trace.json")
     assert error.value.hint == "samples go into perfetto, firefox, speedscope and pprof"
     assert list(tmp_path.iterdir()) == []
 
 
-def test_who_raises_meanwhile_stops_it(traces: Path) -> None:
-    """An interrupt, say."""
+def test_an_exception_while_writing_stops_it(traces: Path) -> None:
+    """For example an interrupt."""
 
     class SlowSink:
         def write(self, _data: bytes) -> int:
@@ -92,7 +92,7 @@ def test_who_raises_meanwhile_stops_it(traces: Path) -> None:
 
 
 def as_viewers_read(events: list[dict[str, Any]], zero_ns: int) -> Iterator[Call]:
-    """Calls as Perfetto puts them together: by time; ends first, then the longest, then as they stand."""
+    """Calls as Perfetto nests them: by time; ends first, then the longest, then in file order."""
     timed = [(round(event["ts"] * 1000) + zero_ns, event) for event in events if event["ph"] in "XBE"]
 
     def order(row: tuple[int, dict[str, Any]]) -> tuple[int, int, int, float]:

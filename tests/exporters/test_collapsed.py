@@ -67,12 +67,12 @@ def test_no_root_and_event_weights(small: FakeProfile) -> None:
     )
 
 
-def test_no_samples_is_said() -> None:
+def test_a_profile_without_samples_is_refused() -> None:
     with pytest.raises(ExportError, match="no samples"):
         collapsed(FakeProfile())
 
 
-def test_unknown_root_is_said(small: FakeProfile) -> None:
+def test_an_unknown_root_is_refused(small: FakeProfile) -> None:
     with pytest.raises(UsageError, match="root is one of process, thread, none"):
         collapsed(small, root="cpu")
 
@@ -105,7 +105,7 @@ def test_counts_are_perfs_own(expected_script: Path) -> None:
 
 
 def printed_stacks(profile: FakeProfile) -> Counter[tuple[str, ...]]:
-    """The same from the sample's side: each walked to its root."""
+    """The same computed from samples: each stack followed to its root."""
     parents = {
         stack: (parent, name)
         for stack, parent, name in profile.sql("""

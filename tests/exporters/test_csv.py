@@ -18,9 +18,9 @@ TICKS = 1_000_000_000
 """At this rate a tick is a nanosecond."""
 PROGRAMS = {"small-v5": "small22", "lua-small-v5": "lua22", "quoted-names-v5": "lit22"}
 NAMED_OTHERWISE = {
-    # Its quotation marks break the line there.
+    # Quotation marks break the line in llvm-xray's CSV.
     "quoted-names-v5": {1},
-    # Templates, with the return type in front.
+    # Templates, with the return type first.
     "small-v5": {17, 18},
 }
 """By log: functions that llvm-xray calls by another name than we do."""
@@ -33,7 +33,7 @@ def exported(profile: Any, **options: Any) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_as_llvm_xray_has_it(name: str, xray_corpus: Path) -> None:
+def test_as_llvm_xray_prints_it(name: str, xray_corpus: Path) -> None:
     (log,) = xray_corpus.glob(f"*/{name}.xray")
     (expected,) = (xray_corpus / "expected").glob(f"{name}.account*.csv")
     named = name in PROGRAMS
@@ -59,9 +59,9 @@ def test_a_wrong_rate_is_repeated(xray_corpus: Path) -> None:
 def test_every_row_and_column(xray_corpus: Path) -> None:
     profile = perfuse.fuse(xray_corpus / "fdr" / "threads4-v5.xray")
     rows = exported(profile, by="thread")
-    told = CallAccount(profile, by="thread").functions()
+    by_thread = CallAccount(profile, by="thread").functions()
     assert [(int(row["tid"]), int(row["self_ns"])) for row in rows] == [
-        (one.thread.tid, one.latency.self_ns) for one in told if one.thread
+        (one.thread.tid, one.latency.self_ns) for one in by_thread if one.thread
     ]
     assert {row["cpu"] for row in exported(profile, by="cpu")} == {"0", "1"}
     few = exported(profile, order="count", limit=2)
@@ -75,7 +75,7 @@ def test_names_are_quoted(xray_corpus: Path) -> None:
     assert any('"' in name for name in names)
 
 
-def test_what_cannot_be_is_said(small: FakeProfile, xray_corpus: Path) -> None:
+def test_refusals(small: FakeProfile, xray_corpus: Path) -> None:
     with pytest.raises(ExportError, match="there are no calls"):
         exported(small)
     logs = [xray_corpus / "fdr" / f"{name}.xray" for name in ("wrong-frequency-v5", "small-v5")]

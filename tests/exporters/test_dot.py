@@ -1,4 +1,4 @@
-"""Graphviz: graphs that it takes without complaint, and the edges that llvm-xray draws."""
+"""Graphviz: graphs that it accepts, and the edges that llvm-xray draws."""
 
 import io
 import re
@@ -26,7 +26,7 @@ DIFFER = {
     "basic-fork-v3": {(2, 2)},
     "blocked-thread-dup-v5": {(2, 2), (4, 4)},
     "threads_nc-v3": {(1, 1), (2, 2), (3, 3), (4, 4), (5, 2), (5, 5)},
-    # Entries lie in buffers that were lost: llvm-xray, told to go on behind their exits, has other stacks.
+    # Entries were in lost buffers: llvm-xray with `--keep-going` has other stacks after their exits.
     "threads2-tinybuf-v5": {(1, 1), (5, 1), (6, 5)},
     "threads4-rotate-v5": {(2, 2), (5, 1), (5, 2), (5, 3), (5, 4), (6, 5)},
 }
@@ -56,13 +56,13 @@ def test_edges_of_llvm_xray(xray_corpus: Path) -> None:
         profile = perfuse.fuse(log)
         numbers = dict(profile.sql("SELECT function_id, native_id FROM functions").fetchall())
         ours = {(numbers[a], numbers[b]): n for (a, b), n in _edges(exported(profile, min_share=0.0)).items()}
-        # F0 stands there for what is outside of all calls.
+        # F0 stands for the code outside of all calls.
         theirs = {(a, b): n for (a, b), n in _edges(graph.read_text()).items() if a}
         different = {ends for ends in {*ours, *theirs} if ours.get(ends) != theirs.get(ends)}
         assert different == DIFFER.get(name, set()), name
 
 
-def test_labels_tell_what_was_asked_for(xray_corpus: Path) -> None:
+def test_labels_have_the_requested_statistics(xray_corpus: Path) -> None:
     profile = perfuse.fuse(xray_corpus / "fdr" / "threads4-v5.xray", maps={0: xray_corpus / "bin" / "threads22"})
     text = exported(profile, node_label="count", node_color="none", edge_label="p99", edge_color="none", min_share=0.0)
     account = CallAccount(profile, edges=True)
@@ -75,7 +75,7 @@ def test_labels_tell_what_was_asked_for(xray_corpus: Path) -> None:
     assert "label=" not in exported(profile, edge_label="none").split("->", 1)[1]
 
 
-def test_light_ones_are_left_out(small: FakeProfile) -> None:
+def test_light_functions_are_left_out(small: FakeProfile) -> None:
     whole, part = (exported(small, min_share=share) for share in (0.0, 0.5))
     assert (whole.count("fillcolor"), part.count("fillcolor")) == (7, 1)
     assert "6 functions with less than 50.00% of it left out" in part
@@ -94,7 +94,7 @@ def test_graphviz_draws_hostile_names() -> None:
             assert name in texts
 
 
-def test_colours_of_a_difference_tell_its_sign(xray_corpus: Path) -> None:
+def test_colours_of_a_difference_show_its_sign(xray_corpus: Path) -> None:
     program = {0: xray_corpus / "bin" / "small22"}
     logs = [xray_corpus / "fdr" / "small-v5.xray", xray_corpus / "basic" / "basic-small-v3.xray"]
     sides = [function_graph(perfuse.fuse(log, maps=program), edges=True) for log in logs]
@@ -109,7 +109,7 @@ def test_colours_of_a_difference_tell_its_sign(xray_corpus: Path) -> None:
     assert signs == {True, False}
 
 
-def test_what_cannot_be_is_said(small: FakeProfile) -> None:
+def test_refusals(small: FakeProfile) -> None:
     profile = small
     with pytest.raises(UsageError, match="edge_label of samples is one of none, count, self, total, not 'p99'"):
         exported(profile, edge_label="p99")

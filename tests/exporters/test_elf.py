@@ -1,4 +1,4 @@
-"""ELF files: what is in them by readelf, llvm-dwarfdump and addr2line."""
+"""ELF files, read by readelf, llvm-dwarfdump and addr2line."""
 
 import gzip
 import io
@@ -23,7 +23,7 @@ EM_X86_64 = 62
 
 
 def test_every_dump_of_the_corpus(corpus: Path, tmp_path: Path) -> None:
-    """readelf and LLVM's verifier find nothing wrong, whatever is wrong with the dump."""
+    """readelf and LLVM's verifier find no errors, even for damaged dumps."""
     need("readelf", "llvm-dwarfdump")
     checked = 0
     dumps = [path for folder in ("produced", "fetched", "crafted") for path in (corpus / folder).glob("*.dump*")]
@@ -42,7 +42,7 @@ def test_every_dump_of_the_corpus(corpus: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dump", [DUMP, POSTCARDS], ids=["small", "postcards"])
 def test_each_symbol_is_its_code(dump: Path, tmp_path: Path) -> None:
-    """Names and machine code, held against the records of the dump."""
+    """Names and machine code, compared with the records of the dump."""
     need("readelf")
     elf = tmp_path / "jit.elf"
     export(perfuse.fuse(dump), elf)
@@ -79,8 +79,8 @@ def test_lines_are_those_of_the_table(corpus: Path, tmp_path: Path) -> None:
     addresses = [hex(places[name] + offset) for name, offset in last]
     assert len(addresses) > 20
     for program in ("addr2line", "llvm-addr2line"):
-        told = output_of(program, "-s", "-e", elf, *addresses).splitlines()
-        lines = [re.sub(r" \(.*", "", line.rpartition("/")[2]) for line in told]
+        printed = output_of(program, "-s", "-e", elf, *addresses).splitlines()
+        lines = [re.sub(r" \(.*", "", line.rpartition("/")[2]) for line in printed]
         assert lines == list(last.values()), program
 
 
@@ -118,7 +118,7 @@ def test_no_code(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_was_written_is_told(tmp_path: Path) -> None:
+def test_the_written_files_are_returned(tmp_path: Path) -> None:
     need("readelf")
     profile = perfuse.fuse(POSTCARDS)
     (pid,) = profile.images.pids()

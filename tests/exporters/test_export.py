@@ -1,4 +1,4 @@
-"""Finding the target, and writing whole or not at all."""
+"""Choice of the target, and atomic writing."""
 
 import gzip
 import io
@@ -27,7 +27,7 @@ def test_every_entry_is_true(target: Any) -> None:
         assert target_for(f"a{suffix}") is target
 
 
-def test_the_longest_suffix_wins_and_gz_is_looked_through() -> None:
+def test_the_longest_suffix_wins_and_gz_is_ignored() -> None:
     assert target_for("p.json").name == "firefox"
     assert target_for("P.SPEEDSCOPE.JSON.gz").name == "speedscope"
     assert target_for("perf-12.map").name == "perf-map"
@@ -62,7 +62,7 @@ def test_standard_output(small: FakeProfile, capfdbinary: pytest.CaptureFixture[
     assert capfdbinary.readouterr().out.startswith(b"Entry 1\n")
 
 
-def test_a_failure_leaves_what_was_there(tmp_path: Path) -> None:
+def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "p.json"
     path.write_text("before")
     with pytest.raises(ExportError):
@@ -87,7 +87,7 @@ def test_a_device_is_written_to(small: FakeProfile) -> None:
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
 
 
-def test_a_missing_directory_is_said(small: FakeProfile, tmp_path: Path) -> None:
+def test_a_missing_directory_is_reported(small: FakeProfile, tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="No such file or directory") as error:
         export(small, tmp_path / "none" / "p.json")
     assert error.value.path == str(tmp_path / "none" / "p.json")
@@ -98,7 +98,7 @@ def test_a_file_target_refuses_a_directory(small: FakeProfile, tmp_path: Path) -
         export(small, tmp_path, to="firefox")
 
 
-def test_a_target_of_several_files_wants_a_file_name(small: FakeProfile, tmp_path: Path) -> None:
+def test_a_target_of_several_files_needs_a_file_name(small: FakeProfile, tmp_path: Path) -> None:
     for place in (io.BytesIO(), "-", tmp_path, "/dev/null"):
         with pytest.raises(UsageError, match="perf-data cannot be written to") as error:
             export(small, place, to="perf-data")

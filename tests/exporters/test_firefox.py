@@ -28,7 +28,7 @@ def test_small_profile_is_this_file(small: FakeProfile, golden: Any) -> None:
 
 
 def _readable(value: Any, indent: str = "") -> str:
-    """JSON with a line a member, and a list of plain values on one."""
+    """JSON with one member per line, and lists of plain values on one line."""
     if isinstance(value, dict):
         members = [f"{indent} {json.dumps(key)}: {_readable(member, indent + ' ')}" for key, member in value.items()]
         return "{\n" + ",\n".join(members) + f"\n{indent}}}"
@@ -75,12 +75,12 @@ def test_source_text_travels(small: FakeProfile) -> None:
     assert sources["content"][[names[i] for i in sources["filename"]].index("lib.js")] == "function add(a, b)"
 
 
-def test_no_samples_is_said() -> None:
+def test_a_profile_without_samples_is_refused() -> None:
     with pytest.raises(ExportError, match="no samples"):
         exported(FakeProfile())
 
 
-def test_unknown_weight_is_said(small: FakeProfile) -> None:
+def test_an_unknown_weight_is_refused(small: FakeProfile) -> None:
     with pytest.raises(UsageError, match="weight"):
         exported(small, weight="bytes")
 
@@ -112,7 +112,7 @@ def test_javascript_filter_and_categories(small: FakeProfile) -> None:
 
 
 def test_absurd_numbers_are_written(small: FakeProfile) -> None:
-    """Sizes and weights are what a file claims."""
+    """Sizes and weights are taken from the file unchecked."""
     small.sql("UPDATE code_objects SET size_bytes = 18446744073709551615")
     small.sql("UPDATE samples SET weight = 18446744073709551615")
     small.sql("UPDATE frames SET relative_address = 18446744073709551615")
@@ -123,7 +123,7 @@ def test_absurd_numbers_are_written(small: FakeProfile) -> None:
 
 
 def test_the_front_end_agrees(expected_script: Path, profiler: Any, tmp_path: Path) -> None:
-    """Its own loader gives every function the samples SQL does, and every thread the tree we collapse to."""
+    """Its own loader has SQL's number of samples per function, and the collapsed export's tree per thread."""
     check_agreement(perf_script(expected_script), profiler, tmp_path / "p.json.gz")
 
 
@@ -155,7 +155,7 @@ def check_agreement(profile: Any, profiler: Any, path: Path) -> None:
 
 
 def test_the_front_end_counts_milliseconds(small: FakeProfile, profiler: Any, tmp_path: Path) -> None:
-    """Two events, weights in milliseconds, inlining, a stack without frames: the loader takes it all."""
+    """Two events, weights in milliseconds, inlining, a stack without frames: the loader accepts them."""
     small.add(
         "samples",
         sample_id=9,

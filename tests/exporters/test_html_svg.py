@@ -1,4 +1,4 @@
-"""Flame graphs as files: whole, escaped, self-contained. What the page does is tested in tests/browser."""
+"""Flame graphs as files: complete, escaped, self-contained. tests/browser tests the page itself."""
 
 import base64
 import html
@@ -165,8 +165,8 @@ def test_colours_are_those_of_the_standard():
     assert len({origin.name for origin in ORIGINS}) == len(ORIGINS)
 
 
-def test_sums_over_calls_are_no_samples(tmp_path):
-    """A trace has calls and their time: how many sums of them there are says nothing."""
+def test_sums_over_calls_are_not_samples(tmp_path):
+    """A trace has calls and their time; the number of sums over calls is not a number of samples."""
     trace = next((Path(__file__).parents[2] / "examples" / "xray_server").glob("xray-log.*"))
     profile = perfuse.fuse(trace)
     page, picture = tmp_path / "page.html", tmp_path / "picture.svg"

@@ -44,17 +44,17 @@ def test_report_counts_functions_as_perfuse_does(postcards: perfuse.Profile, nam
     lines = _perf(named, "report", "--stdio", "--no-children", "-g", "none", "-F", "sample,sym,dso", "-t", "\t")
     rows = [line.split("\t") for line in lines.splitlines() if line and not line.startswith("#")]
     elf = f"{named.name}.jit-32015.elf"
-    told = Counter[str]()
+    printed = Counter[str]()
     for count, symbol, dso in rows:
         if dso.strip() == elf:
-            told[symbol.strip().removeprefix("[.] ")] += int(count)
+            printed[symbol.strip().removeprefix("[.] ")] += int(count)
     ours = postcards.sql("""
         SELECT linkage_name::VARCHAR, count(*) FROM samples JOIN stacks USING (stack_id) JOIN frames USING (frame_id)
         JOIN code_objects c USING (code_object_id) JOIN functions f ON f.function_id = c.function_id
         GROUP BY 1
     """).fetchall()
-    assert told == Counter(dict(ours))
-    assert told.total() > 100
+    assert printed == Counter(dict(ours))
+    assert printed.total() > 100
 
 
 def test_annotate_shows_machine_code_with_its_lines(postcards: perfuse.Profile, named: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_part_of_a_recording_is_refused(postcards: perfuse.Profile, tmp_path: 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_needed_is_said(postcards: perfuse.Profile, tmp_path: Path) -> None:
+def test_refusals(postcards: perfuse.Profile, tmp_path: Path) -> None:
     path = tmp_path / "x.perf.data"
     perf_data = gzip.decompress((POSTCARDS / "perf.data.gz").read_bytes())
     other = ROOT / "tests" / "cli" / "testdata" / "jit-2345.dump"

@@ -24,11 +24,11 @@ def perf_map(profile: Any, **options: Any) -> str:
 
 
 def test_newer_code_wins_and_moves_count(small: FakeProfile) -> None:
-    # The turbofan code lies over the end of the sparkplug code; the stub has moved.
+    # The turbofan code overlaps the end of the sparkplug code; the stub has moved.
     assert perf_map(small) == "7f0000001080 200 JS:*run app.js:7:1\n7f0000003000 40 Builtin:Entry\n"
 
 
-def test_a_moment(small: FakeProfile) -> None:
+def test_an_instant(small: FakeProfile) -> None:
     assert perf_map(small, at=0) == "7f0000001000 100 JS:*run app.js:7:1\n7f0000002000 40 Builtin:Entry\n"
     assert perf_map(small, at=0.001) == "7f0000001080 200 JS:*run app.js:7:1\n7f0000002000 40 Builtin:Entry\n"
 

@@ -29,7 +29,7 @@ def exported(profile: Any) -> Any:
 
 
 class Reader:
-    """Packets in the order of their times; what is interned is looked up in its sequence."""
+    """Packets in time order; interned data is looked up in its sequence."""
 
     def __init__(self, trace: Any) -> None:
         self.names: dict[tuple[int, str, int], Any] = {}
@@ -138,22 +138,22 @@ def test_a_time_range_begins_what_reaches_into_it(traces: Path) -> None:
 
 
 def test_migrations_are_a_track(traces: Path) -> None:
-    """A thread that stays where it is has none; the others tell each processor once they are on it."""
+    """A thread that stays on one processor has none; the others have a value for every processor they moved to."""
     profile = perfuse.fuse(traces / "fdr" / "sqmt-small-v5.xray")
     read = Reader(exported(profile))
-    told: dict[int, list[int]] = {}
+    cpus_of_threads: dict[int, list[int]] = {}
     for packet in read.events:
         event = packet.track_event
         if event.type == event.TYPE_COUNTER:
             thread = read.tracks[read.tracks[event.track_uuid].parent_uuid].thread
-            told.setdefault(thread.tid, []).append(event.counter_value)
+            cpus_of_threads.setdefault(thread.tid, []).append(event.counter_value)
     rows = profile.sql("""
         SELECT tid, list(cpu ORDER BY ts_ns, record_offset) FROM call_events JOIN threads USING (thread_id)
         WHERE kind = 'enter' GROUP BY tid
     """).fetchall()
     runs = {tid: [cpu for cpu, before in zip(cpus, [None, *cpus], strict=False) if cpu != before] for tid, cpus in rows}
-    assert told == {tid: cpus for tid, cpus in runs.items() if len(cpus) > 1}
-    assert told
+    assert cpus_of_threads == {tid: cpus for tid, cpus in runs.items() if len(cpus) > 1}
+    assert cpus_of_threads
 
 
 def test_samples_of_the_small_profile(small: FakeProfile, golden: Any) -> None:
@@ -174,6 +174,6 @@ def test_samples_are_those_of_the_tables(expected_script: Path) -> None:
     assert stacks == {stack: int(count) for stack, _, count in lines}
 
 
-def test_nothing_to_show_is_said() -> None:
+def test_a_profile_without_events_is_refused() -> None:
     with pytest.raises(ExportError, match="neither calls nor samples"):
         export(FakeProfile(), io.BytesIO(), to="perfetto")

@@ -17,7 +17,7 @@ from perfuse.errors import ExportError
 from perfuse.exporters import export
 
 _FUNCTION = re.compile(r" \S*:\d+:\d+ s=\d+(\(.*\))?$")
-"""File, line, column and system name behind a name."""
+"""File, line, column and system name, which follow a name."""
 
 
 def pprof(path: Path, *options: str) -> str:
@@ -83,7 +83,7 @@ def traces(raw: str) -> Counter[str]:
 
 @pytest.mark.parametrize("name", ["small-v5", "sqmt-small-v5", "lua-small-v5"])
 def test_traces_are_summed(name: str, traces: Path, tmp_path: Path) -> None:
-    """Time in each function itself, and calls of it, are what its slices say."""
+    """Time in each function itself, and calls of it, are those of its slices."""
     profile = perfuse.fuse(traces / "fdr" / f"{name}.xray")
     profile.export(tmp_path / "p.pb.gz")
     for index, column, unit in (("wall-time", "sum(self_ns)", "ns"), ("calls", "count(*)", "")):
@@ -98,7 +98,7 @@ def test_traces_are_summed(name: str, traces: Path, tmp_path: Path) -> None:
         assert {name: num for name, num in theirs.items() if num} == {name: num for name, num in rows if num}
 
 
-def test_no_samples_is_said(tmp_path: Path) -> None:
+def test_a_profile_without_samples_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="no samples"):
         export(FakeProfile(), tmp_path / "p.pb.gz")
     assert list(tmp_path.iterdir()) == []

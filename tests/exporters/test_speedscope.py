@@ -64,7 +64,7 @@ def test_small_profile(small: FakeProfile) -> None:
     assert worker["samples"] == [[5], []]
 
 
-def test_events_that_are_no_clock(small: FakeProfile) -> None:
+def test_events_that_are_not_a_clock(small: FakeProfile) -> None:
     small.add(
         "samples",
         sample_id=9,
@@ -80,7 +80,7 @@ def test_events_that_are_no_clock(small: FakeProfile) -> None:
     assert (by_events["unit"], by_events["endValue"], by_events["weights"]) == ("none", 100, [100])
 
 
-def test_what_cannot_be_is_said(small: FakeProfile) -> None:
+def test_refusals(small: FakeProfile) -> None:
     with pytest.raises(ExportError, match="no samples"):
         exported(FakeProfile())
     with pytest.raises(UsageError, match="weight"):

@@ -1,4 +1,4 @@
-"""Timelines of a Mono log: slices that are no calls, counters and throws, as the viewers' own readers tell them."""
+"""Timelines of a Mono log: slices other than calls, counters and exceptions, read by the viewers' own readers."""
 
 import io
 import json
@@ -24,7 +24,7 @@ def profile() -> Any:
 
 
 def slices(profile: Any, condition: str = "true") -> Counter[Slice]:
-    """Every slice that is no call, on the track it has to be on."""
+    """Every slice other than a call, on the expected track."""
     rows = profile.sql(f"""
         SELECT CASE WHEN s.kind = 'gc' AND s.name NOT LIKE 'finalizer%' THEN 'GC' ELSE t.name::VARCHAR END,
             s.name::VARCHAR, s.kind::VARCHAR, s.start_ns, duration_ns, coalesce(args::VARCHAR, '[]')
@@ -115,15 +115,15 @@ def test_slices_and_counts_are_those_of_the_tables(viewer: Any, profile: Any) ->
 
 def test_tracks_of_the_shop(profile: Any, golden: Any) -> None:
     read = Perfetto(profile)
-    told = Counter((track, name) for track, name, *_ in read.slices.elements())
-    lines = [f"{track}: {name} {num}" for (track, name), num in sorted(told.items())]
+    counted = Counter((track, name) for track, name, *_ in read.slices.elements())
+    lines = [f"{track}: {name} {num}" for (track, name), num in sorted(counted.items())]
     values = Counter(name for name, *_ in read.counts.elements())
     lines += [f"{name} {num}" for name, num in sorted(values.items())]
     golden("shop.tracks.txt", "\n".join(lines) + "\n")
 
 
 def test_counters_have_units(profile: Any) -> None:
-    """Values are what they are, not what was added, and belong to the process."""
+    """Values are absolute instead of increments, and belong to the process."""
     described = Perfetto(profile).tracks.values()
     tracks = {track.name: track for track in described}
     for name in ("System: Working Set", "GC heap size"):
@@ -137,13 +137,13 @@ def test_counters_have_units(profile: Any) -> None:
 
 
 def test_one_thread(profile: Any) -> None:
-    chosen = Chrome(profile.thread("counter 2"))
-    assert chosen.slices == slices(profile, "t.name = 'counter 2'")
-    assert chosen.counts.keys() >= {key for key in counts(profile) if key[0] != "GC heap size"}
+    selected = Chrome(profile.thread("counter 2"))
+    assert selected.slices == slices(profile, "t.name = 'counter 2'")
+    assert selected.counts.keys() >= {key for key in counts(profile) if key[0] != "GC heap size"}
 
 
 def test_a_log_without_calls_is_a_timeline() -> None:
-    """Nor samples: of the heap's sizes and the threads' names alone."""
+    """A log without samples too, only with heap sizes and thread names."""
     log = perfuse.fuse(Path(__file__).parents[2] / "crates/formats/mono/src/testdata/v17-heapshot.mlpd")
     assert not log.has("call_events")
     trace = log.call_trace()

@@ -1,4 +1,4 @@
-"""Other people's programs that exports are held against."""
+"""Other programs that exports are compared with."""
 
 import importlib
 import os
@@ -19,15 +19,15 @@ def need(*commands: str) -> None:
 
 
 def output_of(*command: str | Path, directory: Path | None = None, given: bytes | None = None) -> str:
-    """What a program prints, `given` its standard input; it has to end well and complain of nothing."""
+    """The output of a program with `given` as standard input; it must succeed without a message."""
     done = subprocess.run(command, cwd=directory, input=given, capture_output=True, check=False)
-    told = done.stderr.decode(errors="replace")
-    assert (done.returncode, told) == (0, ""), f"{command[0]}: {told}"
+    messages = done.stderr.decode(errors="replace")
+    assert (done.returncode, messages) == (0, ""), f"{command[0]}: {messages}"
     return done.stdout.decode(errors="replace")
 
 
 def need_module(name: str) -> Any:
-    """Imports a module of somebody else's; skips the test where it is not installed, and fails it under CI."""
+    """Imports a third-party module; skips the test where it is not installed, and fails it in CI."""
     try:
         return importlib.import_module(name)
     except ImportError:

@@ -1,4 +1,4 @@
-"""What the tables tell of calls and instants, as exports are held against it."""
+"""Calls and instants of the tables, which exports are compared with."""
 
 import json
 from collections import Counter
@@ -18,7 +18,7 @@ class Call(NamedTuple):
 
 
 class Instant(NamedTuple):
-    """A moment; bytes that are no text in hexadecimal."""
+    """An instant; bytes that are not text are in hexadecimal."""
 
     tid: int
     ts_ns: int
@@ -27,7 +27,7 @@ class Instant(NamedTuple):
 
 
 NAMES = ["small-v5", "quoted-names-v5", "threads4-v5", "threads4-rotate-v5", "sqmt-small-v5", "lua-small-v5"]
-"""Logs of all habits: arguments, tail calls, exceptions, longjmp, lost starts, migrations, custom events, odd names."""
+"""Logs with arguments, tail calls, exceptions, longjmp, lost starts, migrations, custom events, unusual names."""
 
 
 def calls(profile: Any) -> Counter[Call]:
@@ -55,6 +55,6 @@ def payload_text(payload: bytes | None) -> str:
 
 
 def in_json(arguments: list[Any]) -> str:
-    """Arguments, of which those a double cannot hold are told as text."""
+    """Arguments; those that a double cannot represent are text."""
     numbers = [int(argument, 16) if isinstance(argument, str) else argument for argument in arguments]
     return json.dumps(numbers)

@@ -22,7 +22,7 @@ EXTRACTED = re.compile(
 
 @pytest.fixture(scope="session")
 def corpus() -> Path:
-    """The corpus' XRay part."""
+    """The corpus' XRay folder."""
     beside = Path(__file__).parents[3] / "shared" / "corpus"
     folder = Path(os.environ.get("PERFUSE_CORPUS", beside)) / "xray"
     if not folder.is_dir():
@@ -48,7 +48,7 @@ def test_the_tables_are_what_llvm_xray_extracts(small: InstrumentationMap, corpu
     columns = (sleds.column(name).to_pylist() for name in ("function_id", "address", "function_address", "kind"))
     assert list(zip(*columns, strict=True)) == [row[:4] for row in expected]
     names = dict(zip(small.functions.column("id").to_pylist(), small.functions.column("name").to_pylist(), strict=True))
-    # LLVM's names of templates have the type returned as well.
+    # LLVM's names of templates have the return type as well.
     assert all(name == names[number] or name.endswith(" " + names[number]) for number, *_, name in expected)
     assert len(small) == len(names)
     assert (small.architecture, small.pointer_bytes, small.version, small.versions) == ("x86_64", 8, 2, (2,))
@@ -80,16 +80,16 @@ def test_the_report_as_text(small: InstrumentationMap) -> None:
 
 
 def test_the_report_as_json(small: InstrumentationMap, corpus: Path) -> None:
-    told = json.loads(json_text(sled_map_report(small).as_json()))
-    assert (told["kind"], told["architecture"], told["versions"]) == ("instrumentation_map", "x86_64", [2])
-    assert (told["num_functions"], told["num_sleds"], told["findings"]) == (18, 39, [])
+    document = json.loads(json_text(sled_map_report(small).as_json()))
+    assert (document["kind"], document["architecture"], document["versions"]) == ("instrumentation_map", "x86_64", [2])
+    assert (document["num_functions"], document["num_sleds"], document["findings"]) == (18, 39, [])
     sleds = [
         (function["id"], int(sled["address"], 16), int(function["address"], 16), sled["kind"])
-        for function in told["functions"]
+        for function in document["functions"]
         for sled in function["sleds"]
     ]
     assert sleds == [row[:4] for row in extracted(corpus)]
-    assert all(one["id"] < other["id"] for one, other in pairwise(told["functions"]))
+    assert all(one["id"] < other["id"] for one, other in pairwise(document["functions"]))
 
 
 def test_what_is_wrong_is_told(corpus: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Typed records: named as the layouts, and written back byte for byte."""
+"""Typed records: names as in the layouts, written back byte for byte."""
 
 import dataclasses
 import io
@@ -36,7 +36,7 @@ LAYOUTS = {
     "SAMPLY_EMBEDDED_SOURCE_FILE": jitdump.EmbeddedSourceFile,
 }
 
-# Numbers of a list, and what tells a layout from others: computed by the encoder, not told by the caller.
+# Lengths of lists, and discriminants of layouts: the encoder computes them.
 COMPUTED = {"magic", "version"}
 
 
@@ -52,14 +52,14 @@ def is_count(name: str) -> bool:
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_classes_have_the_fields_of_their_layouts(name: str) -> None:
     cls = LAYOUTS[name]
-    told = [field for field in layouts()[name] if field not in COMPUTED]
+    fields = [field for field in layouts()[name] if field not in COMPUTED]
     if dataclasses.is_dataclass(cls):
-        told = [field for field in told if not is_count(field)]
+        fields = [field for field in fields if not is_count(field)]
         own = [field.name for field in dataclasses.fields(cls) if field.name not in {"timestamp", "padding"}]
-        assert own == [field for field in told if not isinstance(getattr(cls, field), property)]
+        assert own == [field for field in fields if not isinstance(getattr(cls, field), property)]
     else:
-        # The string of an entry, which the layouts keep apart from the fixed fields, is a field like others.
-        assert list(cls._fields) == told
+        # The string of an entry is a field too, although the layouts list it separately from the fixed fields.
+        assert list(cls._fields) == fields
 
 
 def test_every_layout_but_the_headers_has_a_class() -> None:
@@ -105,7 +105,7 @@ RECORDS = [
 
 
 @pytest.mark.parametrize("endian", ["little", "big"])
-def test_what_is_written_is_what_is_read(endian: str) -> None:
+def test_written_records_are_read_back(endian: str) -> None:
     file = io.BytesIO()
     with jitdump.Writer(file, endian=endian, timestamps=lambda: 9) as writer:
         for record in RECORDS:
@@ -114,7 +114,7 @@ def test_what_is_written_is_what_is_read(endian: str) -> None:
     assert read == [*RECORDS, jitdump.CodeClose(timestamp=9)]
 
 
-def test_records_no_reader_could_end_are_refused() -> None:
+def test_records_of_unreadable_length_are_refused() -> None:
     with pytest.raises(ValueError, match="NUL"):
         encode(dataclasses.replace(RECORDS[0], name="a\0b"), "little")
     with pytest.raises(ValueError, match="NUL"):

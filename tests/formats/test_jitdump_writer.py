@@ -1,4 +1,4 @@
-"""The writer: what it puts into a dump, and what threads, forks, kills and full disks do to it."""
+"""The writer of dumps: its records, and the effects of threads, forks, kills and full disks."""
 
 import ctypes
 import io
@@ -24,7 +24,7 @@ def records(file: io.BytesIO | Path) -> list[pf.Record]:
 
 
 @pytest.mark.parametrize("dialect", ["debug_info", "debug_info2", "frames"])
-def test_a_load_comes_with_all_that_is_told_of_it(dialect: jitdump.Dialect) -> None:
+def test_a_load_follows_its_debug_and_unwind_records(dialect: jitdump.Dialect) -> None:
     file = io.BytesIO()
     with jitdump.Writer(file, pid=7, dialect=dialect, timestamps=lambda: 5) as writer:
         writer.embedded_source("a.py", "def outer(): ...")
@@ -75,14 +75,14 @@ def test_inlined_calls_reach_the_tables(dialect: jitdump.Dialect) -> None:
     assert calls["call_line"].to_pylist() == [11]
 
 
-def test_what_does_not_fit_is_counted() -> None:
+def test_unrepresentable_values_are_counted() -> None:
     with jitdump.Writer(io.BytesIO(), dialect="debug_info2") as writer:
         writer.code_load("f", 0x7000, b"\xc3", lines=[(0, "a.py", 1, 0), (1 << 32, "a.py", 2, 1)])
         assert writer.unsupported == jitdump.UnsupportedCounts(offsets=1, unknown_columns=1)
 
 
 @pytest.mark.parametrize("dialect", ["debug_info", "debug_info2", "frames"])
-def test_the_checker_finds_nothing_to_mend(dialect: jitdump.Dialect) -> None:
+def test_check_finds_nothing_to_repair(dialect: jitdump.Dialect) -> None:
     file = io.BytesIO()
     with jitdump.Writer(file, arch="aarch64", dialect=dialect) as writer:
         writer.code_load("f", 0x7000, b"\xc3\xc3", lines=[(0, "a.py", 1, 1), (1, "a.py", 2, 1)])
@@ -114,7 +114,7 @@ def test_refusals_leave_no_trace() -> None:
             jitdump.Writer(io.BytesIO(), **wrong)
 
 
-def test_a_full_disk_is_told_and_a_cut_record_taken_back(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_a_cut_record_removed(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="space"):
         jitdump.Writer("/dev/full")
     script = f"""
@@ -134,7 +134,7 @@ except OSError:
     assert names == ["fits", "fits too"]
 
 
-def test_threads_do_not_tear_a_function_apart() -> None:
+def test_threads_do_not_interleave_records_of_a_function() -> None:
     file = io.BytesIO()
     start = threading.Barrier(4)
 

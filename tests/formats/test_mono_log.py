@@ -44,7 +44,7 @@ def test_a_log_comes_out_byte_for_byte(mono_corpus: Path, tmp_path: Path, folder
         assert written.notes() == [], path.name
 
 
-def test_what_cannot_be_read_is_not_written(mono_corpus: Path, tmp_path: Path) -> None:
+def test_unreadable_logs_are_not_written(mono_corpus: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.mlpd"
     for path in logs(mono_corpus, "malformed"):
         try:
@@ -57,10 +57,10 @@ def test_what_cannot_be_read_is_not_written(mono_corpus: Path, tmp_path: Path) -
         assert not {d.code for d in again.check()} & {"ML010", "ML011", "ML012", "ML013", "ML014"}, path.name
 
 
-def said(records: Iterable[Record]) -> list[tuple[Any, ...]]:
-    """What events say, each thread's in its order."""
-    told = [(record.fields["thread_id"], record.name, record.timestamp, record.fields) for record in records]
-    return sorted(told, key=lambda event: event[0])
+def events_by_thread(records: Iterable[Record]) -> list[tuple[Any, ...]]:
+    """Fields of events, those of each thread in file order."""
+    events = [(record.fields["thread_id"], record.name, record.timestamp, record.fields) for record in records]
+    return sorted(events, key=lambda event: event[0])
 
 
 NAMES = [f"v{version:02}" for version in (*range(1, 7), 8, 9, *range(11, 13), *range(14, 18))]
@@ -75,7 +75,7 @@ def test_records_make_a_log_of_the_same_events(mono_corpus: Path, name: str) -> 
             writer.write(record)
     again = pf.open(out.getvalue())
     assert writer.num_events == sum(log.summary.records.values())
-    assert said(again.records()) == said(log.records())
+    assert events_by_thread(again.records()) == events_by_thread(log.records())
     assert {**again.header, "buffers": 0} == {**log.header, "buffers": 0}
 
 
@@ -98,11 +98,11 @@ COUNTED = {
     "TYPE_SAMPLE_COUNTERS": "COUNTERS",
     "TYPE_SYNC_POINT": "SYNC_POINT",
 }
-"""What mprof-report counts by these names, and what the specification calls it."""
+"""Names of counters of mprof-report, with the specification's names."""
 
 
 def reported(program: str, path: Path, reports: str) -> str:
-    """What mprof-report says of a log."""
+    """The output of mprof-report for a log."""
     done = subprocess.run([program, f"--reports={reports}", path], capture_output=True, check=True, timeout=60)
     assert not done.stderr, done.stderr
     return done.stdout.decode(errors="replace")
@@ -120,7 +120,7 @@ def test_mprof_report_reads_every_data_version(mono_corpus: Path, mprof_report: 
         counted = re.findall(r"(TYPE_\w+)\s+count\s+(\d+)", reported(mprof_report, out, "stats"))
         theirs = {COUNTED[kind]: int(count) for kind, count in counted if kind in COUNTED}
         assert theirs == {kind: records[kind] for kind in theirs}, f"as {version}"
-        # Names of types come and go with vtables (mprof-report wants them first), the sums stay.
+        # Names of types depend on the order of vtables (mprof-report needs them first), the sums do not.
         after = reported(mprof_report, out, "alloc,call,exception,jit")
         for what in (r"Total memory allocated: .*", r"Total calls: .*", r"Throws: .*", r"Compiled methods: .*"):
             if name != "tiny/v01-heapshot":  # its sizes are not rounded
@@ -130,7 +130,7 @@ def test_mprof_report_reads_every_data_version(mono_corpus: Path, mprof_report: 
 def test_mprof_report_names_more_types_in_an_older_data_version(
     mono_corpus: Path, mprof_report: str, tmp_path: Path
 ) -> None:
-    """It gives up on objects whose vtable is described behind them; classes it finds."""
+    """mprof-report does not name objects that precede the description of their vtable; it finds classes."""
     source, out = mono_corpus / "v17" / "alloc.mlpd", tmp_path / "out.mlpd"
     pf.mono.convert(source, output=out, version=14)
     assert "unresolved" in reported(mprof_report, source, "alloc")
@@ -152,7 +152,7 @@ def test_tables_of_a_converted_log(mono_corpus: Path, tmp_path: Path, version: i
 
 @pytest.mark.parametrize("version", [4, 10, 12, 14])
 def test_samples_of_a_converted_log(mono_corpus: Path, tmp_path: Path, version: int) -> None:
-    """Each with its time, innermost function and thread, though before version 11 the buffer tells the thread."""
+    """Samples have time, innermost function and thread; before version 11 the buffer contains the thread."""
     source, out = mono_corpus / "v17" / "sample.mlpd", tmp_path / "out.mlpd"
     pf.mono.convert(source, output=out, version=version)
     query = """
@@ -200,7 +200,7 @@ def test_refusals(mono_corpus: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.mlpd"
     with pytest.raises(UsageError, match="no log"):
         pf.mono.convert(output=out)
-    with pytest.raises(UsageError, match="no data version 18"):
+    with pytest.raises(UsageError, match="data version 18 does not exist"):
         pf.mono.convert(one, output=out, version=18)
     with pytest.raises(UsageError, match="no event 'CALL'"):
         pf.mono.convert(one, output=out, kinds=["CALL"])
@@ -214,8 +214,8 @@ def test_refusals(mono_corpus: Path, tmp_path: Path) -> None:
     assert set(written.unsupported) <= set(UNSUPPORTED)
 
 
-def test_a_writer_refuses_what_no_log_can_hold(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no data version 0"):
+def test_a_writer_refuses_unrepresentable_values(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="data version 0 does not exist"):
         pf.mono.Writer(io.BytesIO(), version=0)
     with pytest.raises(UsageError, match="4 or 8"):
         pf.mono.Writer(io.BytesIO(), pointer_bytes=5)
@@ -246,9 +246,9 @@ def test_the_command_line(mono_corpus: Path, tmp_path: Path) -> None:
     options = ["-O", "version=12", "-O", "kinds=ALLOC*,THROW*"]
     command = [sys.executable, "-m", "perfuse", "convert", source, "-o", out, *options]
     done = subprocess.run(command, capture_output=True, check=True, text=True)
-    told = [line.removeprefix("perfuse: ") for line in done.stderr.splitlines()]
-    assert "header fields that the data version does not have: 4" in told
-    assert told[-1] == f"wrote {out}, mono"
+    messages = [line.removeprefix("perfuse: ") for line in done.stderr.splitlines()]
+    assert "header fields that the data version does not have: 4" in messages
+    assert messages[-1] == f"wrote {out}, mono"
     log = pf.open(gzip.decompress(out.read_bytes()))
     assert log.version == "12"
     assert log.summary.records["ALLOC_BT"] == 339
@@ -259,12 +259,12 @@ def test_a_profile_is_written_as_it_is_selected(mono_corpus: Path, tmp_path: Pat
     pf.fuse(source).between(0.01, 0.02).thread("Main").export(out)
     pf.mono.convert(source, output=direct, between=(0.01, 0.02), threads=["Main"])
     assert out.read_bytes() == direct.read_bytes()
-    with pytest.warns(ExportWarning) as told:
+    with pytest.warns(ExportWarning) as warnings:
         pf.fuse(source).export(out, version=3)
-    assert any("SYNC_POINT events" in str(one.message) for one in told)
+    assert any("SYNC_POINT events" in str(one.message) for one in warnings)
 
 
-def test_what_is_no_mono_log_is_refused(jitdump_corpus: Path, tmp_path: Path) -> None:
+def test_other_formats_are_refused(jitdump_corpus: Path, tmp_path: Path) -> None:
     dump = next(iter(sorted(jitdump_corpus.rglob("*.dump"))))
     with pytest.raises(UsageError, match="is not a Mono log"):
         pf.mono.convert(dump, output=tmp_path / "out.mlpd")

@@ -1,4 +1,4 @@
-"""What other recorders told, as a Mono log."""
+"""Events of other recorders, written as a Mono log."""
 
 import subprocess
 from pathlib import Path
@@ -33,7 +33,7 @@ STACKS = """
 
 
 def rewritten(profile: pf.Profile, path: Path) -> pf.Profile:
-    """The same, by way of its tables."""
+    """The same log, written from its tables."""
     with path.open("wb") as out:
         write_tables(profile, out)
     return pf.fuse(path)
@@ -55,8 +55,8 @@ def test_calls_of_an_xray_log(mprof_report: str, tmp_path: Path) -> None:
     rows = pf.fuse(out).sql(CALLS).fetchall()
     assert rows == before.sql(CALLS).fetchall()
     command = [mprof_report, "--reports=call", out]
-    told = subprocess.run(command, capture_output=True, check=True, text=True).stdout
-    assert f"Total calls: {sum(kind == 'enter' for _, _, kind in rows)}\n" in told
+    printed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    assert f"Total calls: {sum(kind == 'enter' for _, _, kind in rows)}\n" in printed
 
 
 def test_samples_of_a_perf_data(mprof_report: str, tmp_path: Path) -> None:
@@ -67,9 +67,9 @@ def test_samples_of_a_perf_data(mprof_report: str, tmp_path: Path) -> None:
     stacks = STACKS.format(table="samples")
     assert pf.fuse(out).sql(stacks).fetchall() == before.sql(stacks).fetchall() != []
     command = [mprof_report, "--reports=stats", out]
-    told = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    printed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
     ((num,),) = before.sql("SELECT count(*) FROM samples").fetchall()
-    assert f"TYPE_SAMPLE_HIT\tcount {num:>6}" in told
+    assert f"TYPE_SAMPLE_HIT\tcount {num:>6}" in printed
 
 
 def test_refusals(jitdump_corpus: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a recording is called: the recorded command, told from perf's own."""
+"""The title of a recording is the recorded command, without perf's own."""
 
 import pytest
 

@@ -28,7 +28,7 @@ def section(version: int, arch: str = "x86_64") -> sframe.Section:
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 @pytest.mark.parametrize("arch", ["x86_64", "aarch64", "aarch64_be"])
-def test_what_is_written_is_found(version: int, arch: str) -> None:
+def test_written_rows_are_found(version: int, arch: str) -> None:
     opened = sframe.open(section(version, arch).encode(0x8000), address=0x8000)
     assert [(piece.version, piece.abi, piece.num_rows) for piece in opened.headers] == [(version, arch, 4)]
     found = opened.find([0x1000, 0x1001, 0x101F, 0x1020, 0x2001]).to_arrow()
@@ -56,16 +56,16 @@ def test_flex_rows_need_version_3() -> None:
     made.add(0x1100, 16, [UnwindRow(0, SP_8)])
     found = sframe.open(made.encode(0)).find([0x1003]).to_arrow()
     assert (found["cfa_base"][0].as_py(), found["fp_deref"][0].as_py()) == ("r10", True)
-    older, misfits = (converted := made.convert(2)).section, converted.unsupported
-    assert [(misfit.function, misfit.row, misfit.left_out) for misfit in misfits] == [(0x1000, 0, True)]
+    older, unsupported = (converted := made.convert(2)).section, converted.unsupported
+    assert [(item.function, item.row, item.left_out) for item in unsupported] == [(0x1000, 0, True)]
     assert len(older) == 1
 
 
-def test_the_outermost_frame_has_no_place_in_version_1() -> None:
+def test_the_outermost_frame_is_not_representable_in_version_1() -> None:
     made = sframe.Section(2, "x86_64")
     made.add(0x1000, 16, [UnwindRow(0, None)])
     assert sframe.open(made.encode(0)).find([0x1001]).to_arrow()["outermost"][0].as_py()
-    assert [misfit.what for misfit in made.convert(1).unsupported] == ["the outermost frame"]
+    assert [item.what for item in made.convert(1).unsupported] == ["the outermost frame"]
 
 
 def test_equal_rows_are_shared() -> None:
@@ -131,7 +131,7 @@ def test_files_without_a_section_are_refused() -> None:
         pf.open(elf)
 
 
-def test_a_style_that_shows_nothing_says_which_does() -> None:
+def test_a_style_without_output_names_one_with_output() -> None:
     opened = sframe.open(FIXTURES / "v3_leaf.so")
     with pytest.raises(UsageError, match=r"--style readelf-2\.47"):
         opened.readelf("readelf-2.40")
@@ -167,7 +167,7 @@ def test_rare_rows_are_shown_as_readelf_shows_them() -> None:
 def test_the_text_is_written_to_any_open_file(tmp_path: Path) -> None:
     made = sframe.Section(3, "x86_64")
     for start in range(0x1000, 0x1000 + 3000 * 0x100, 0x100):
-        # More than are kept to be written again.
+        # More than the buffer for rewriting contains.
         rows = [
             UnwindRow(0, UnwindRule("sp", start // 0x100)),
             UnwindRow(1, SP_16, fp=UnwindRule("cfa", -16, deref=True)),
@@ -181,11 +181,11 @@ def test_the_text_is_written_to_any_open_file(tmp_path: Path) -> None:
     with (tmp_path / "text").open("wb") as file:
         opened.write_readelf("readelf-2.47", file)
     assert (tmp_path / "text").read_bytes() == text
-    opened.write_readelf("readelf-2.47", kept := BytesIO())
-    assert kept.getvalue() == text
+    opened.write_readelf("readelf-2.47", output := BytesIO())
+    assert output.getvalue() == text
 
 
-def test_registers_that_keep_values_on_s390x() -> None:
+def test_registers_that_save_values_on_s390x() -> None:
     made = sframe.Section(2, "s390x")
     made.add(
         0x2000,
@@ -200,7 +200,7 @@ def test_registers_that_keep_values_on_s390x() -> None:
         ["0000000000002000", "sp+320", "r17", "r16"],
         ["0000000000002006", "sp+320", "r17", "U"],
     ]
-    newer, misfits = (converted := made.convert(3)).section, converted.unsupported
-    assert not misfits
+    newer, unsupported = (converted := made.convert(3)).section, converted.unsupported
+    assert not unsupported
     found = sframe.open(newer.encode(0)).find([0x2001]).to_arrow()
     assert (found["ra_base"][0].as_py(), found["fp_base"][0].as_py()) == ("r16", "r17")

@@ -1,4 +1,4 @@
-"""Sections put into programs: they run as before, and binutils reads what was put there."""
+"""Sections written into programs: the programs run as before, and binutils reads the sections."""
 
 import shutil
 import struct
@@ -48,7 +48,7 @@ def test_a_program_runs_with_its_new_section(program: Path, tmp_path: Path, vers
     opened = sframe.open(changed)
     assert [piece.version for piece in opened.headers] == [version]
     assert opened.coverage[0].agreement.num_disagreements == 0
-    left_out = {misfit.function for misfit in made.unsupported if misfit.left_out}
+    left_out = {item.function for item in made.unsupported if item.left_out}
     assert left_out >= {one.address for one in opened.coverage[0].without if one.why != "not in .eh_frame either"}
 
 
@@ -64,12 +64,12 @@ def test_a_section_that_grows_is_moved_and_one_that_shrinks_stays(program: Path,
     assert output(second) == output(third) == output(program)
 
 
-def test_readelf_reads_what_was_put_there(program: Path, tmp_path: Path) -> None:
+def test_readelf_reads_the_new_section(program: Path, tmp_path: Path) -> None:
     readelf = shutil.which("readelf")
     if readelf is None:
         pytest.skip("no readelf")
-    said = subprocess.run([readelf, "--version"], capture_output=True, check=True, text=True).stdout.splitlines()[0]
-    minor = int(said.rsplit(" ", 1)[1].split(".")[1])
+    version = subprocess.run([readelf, "--version"], capture_output=True, check=True, text=True).stdout.splitlines()[0]
+    minor = int(version.rsplit(" ", 1)[1].split(".")[1])
     version, style = (1, "readelf-2.40") if minor == 40 else (2, "readelf-2.44") if minor < 45 else (3, "readelf-2.47")
     changed = tmp_path / "changed"
     sframe.from_eh_frame(program, version=version).section.optimise().write_into(program, changed)
@@ -80,20 +80,20 @@ def test_readelf_reads_what_was_put_there(program: Path, tmp_path: Path) -> None
     assert headers.stderr == ""
 
 
-def test_what_a_linker_did_not_merge_is_merged_into_the_library(tmp_path: Path) -> None:
+def test_unmerged_sections_are_merged_into_the_library(tmp_path: Path) -> None:
     opened = sframe.open(LIBRARY)
-    assert len(opened.pieces) == 3
+    assert len(opened.headers) == 3
     opened.merge().write_into(LIBRARY, tmp_path / "merged.so")
     merged = sframe.open(tmp_path / "merged.so")
-    [piece] = merged.headers
-    assert piece.num_functions == 3
+    [header] = merged.headers
+    assert header.num_functions == 3
     assert merged.coverage[0].agreement.num_disagreements == 0
     codes = {found.code for found in pf.check(tmp_path / "merged.so") if found.is_finding}
     assert codes == set()
 
 
-def test_a_jitdump_tells_how_to_unwind_its_code(tmp_path: Path) -> None:
-    # rbp is saved behind the first instruction, and restored before the last.
+def test_a_jitdump_has_unwind_rules_for_its_code(tmp_path: Path) -> None:
+    # rbp is saved after the first instruction, and restored before the last.
     frame = bytes((0x41, 0x0E, 0x10, 0x86, 0x02, 0x43, 0x0D, 0x06, 0x47, 0x0C, 0x07, 0x08))
     cie = struct.pack("<II", 20, 0) + b"\x01zR\0\x01\x78\x10\x01\x1b\x0c\x07\x08\x90\x01\0\0"
     fde = struct.pack("<IIiI", 28, len(cie) + 4, -(len(cie) + 8), 12) + b"\0" + frame
@@ -111,7 +111,7 @@ def test_a_jitdump_tells_how_to_unwind_its_code(tmp_path: Path) -> None:
     assert found["fp_offset"].to_pylist() == [None, -16, -16, -16, None]
 
 
-def test_the_other_byte_order_says_the_same() -> None:
+def test_the_other_byte_order_has_the_same_rows() -> None:
     made = sframe.Section(3, "aarch64")
     made.add(
         0x1000,

@@ -16,7 +16,7 @@ from perfuse.descriptors import formats
 
 HEAD_BYTES = 4096
 CONTAINERS = (b"\x7fELF", b"!<arch>\n", b"!<thin>\n")
-"""What may contain SFrame sections, and begins as programs and archives without one do."""
+"""Formats that may contain SFrame sections, and begin as programs and archives without one do."""
 SHORT_OF_A_HEADER = {"empty.xray", "bad-magic.mlpd", "big-endian-magic.mlpd", "gzip-bad-crc.mlpd"}
 
 
@@ -37,6 +37,8 @@ def format_by_name(path: Path, head: bytes) -> set[str]:
     found = by_suffix.get(Path(name).suffix)
     if head.startswith(CONTAINERS):
         return {"sframe"}
+    if ".flame-" in name:
+        return {"collapsed"}
     return {found} if found else set()
 
 
@@ -56,7 +58,7 @@ def test_no_corpus_file_is_taken_for_another_format(
 
 
 def common_files() -> dict[str, bytes]:
-    """Files of other kinds that lie beside recordings."""
+    """Files of other kinds that are often next to recordings."""
     records = b"".join(
         struct.pack("<IHH", kind, 1, 40) + struct.pack("<QIIQQ", 57, 9, 9, 0, 1) for kind in range(1, 12)
     )
@@ -83,13 +85,13 @@ def common_files() -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("name", common_files())
-def test_other_files_are_no_recordings(name: str) -> None:
+def test_other_files_are_not_recordings(name: str) -> None:
     assert _core.sniff(common_files()[name]) == []
     with pytest.raises(pf.UnreadableInput):
         pf.open(common_files()[name])
 
 
-def test_raw_streams_of_perf_are_no_recordings(jitdump_corpus: Path) -> None:
+def test_raw_streams_of_perf_are_not_recordings(jitdump_corpus: Path) -> None:
     """`data.N` of `perf record --threads` begins with a record of any type: here at each record of a real file."""
     perf = pf.open(jitdump_corpus / "produced" / "node20.perf.data")
     starts = [record.offset for record in perf.records()]
@@ -98,7 +100,7 @@ def test_raw_streams_of_perf_are_no_recordings(jitdump_corpus: Path) -> None:
         assert _core.sniff(perf.read_bytes(offset, 256)) == [], offset
 
 
-def test_random_bytes_are_no_recordings() -> None:
+def test_random_bytes_are_not_recordings() -> None:
     numbers = random.Random(11)
     for _ in range(10_000):
         head = numbers.randbytes(numbers.choice((4, 8, 16, 32, 64, 128, 256)))

@@ -28,30 +28,30 @@ OTHERS = [("jitdump", ".dump"), ("xray", ".xray")]
 @pytest.mark.parametrize("path", files(), ids=lambda path: path.name)
 def test_an_end_that_is_not_written_yet_is_no_loss(path: Path, tmp_path: Path) -> None:
     data = path.read_bytes()
-    growing = tmp_path / "growing"
+    log_path = tmp_path / "growing"
     cut = len(data) * 2 // 3
-    growing.write_bytes(data[:cut])
-    lost = {d.code for d in pf.open(growing).check() if d.severity in ("data_loss", "error")}
+    log_path.write_bytes(data[:cut])
+    lost_codes = {d.code for d in pf.open(log_path).check() if d.severity in ("data_loss", "error")}
     before = {d.code for d in pf.open(path).check() if d.severity in ("data_loss", "error")}
-    with growing.open("ab") as writer:
-        log = pf.open(growing)
+    with log_path.open("ab") as writer:
+        log = pf.open(log_path)
         assert log.is_growing, "somebody has it open"
-        told = log.check()
-        assert {d.code for d in told if d.severity in ("data_loss", "error")} <= before
-        assert "IO002" in {d.code for d in told} or not lost
+        findings = log.check()
+        assert {d.code for d in findings if d.severity in ("data_loss", "error")} <= before
+        assert "IO002" in {d.code for d in findings} or not lost_codes
         writer.write(data[cut:])
     assert log.is_growing, "it has grown"
-    assert not pf.open(growing).is_growing
-    assert pf.open(growing).check() == [d for d in pf.open(growing).check() if d.code != "IO002"]
+    assert not pf.open(log_path).is_growing
+    assert pf.open(log_path).check() == [d for d in pf.open(log_path).check() if d.code != "IO002"]
 
 
 def test_a_stream_without_its_end(tmp_path: Path) -> None:
     data = gzip.compress(WHOLE[0].read_bytes())
-    growing = tmp_path / "growing.gz"
-    growing.write_bytes(data[: len(data) // 2])
-    assert {d.code for d in pf.open(growing).findings()} >= {"IO001", "ML010"}
-    with growing.open("ab"):
-        assert {d.code for d in pf.open(growing).findings() if d.is_finding} == set()
+    log_path = tmp_path / "log_path.gz"
+    log_path.write_bytes(data[: len(data) // 2])
+    assert {d.code for d in pf.open(log_path).findings()} >= {"IO001", "ML010"}
+    with log_path.open("ab"):
+        assert {d.code for d in pf.open(log_path).findings() if d.is_finding} == set()
 
 
 def test_what_is_given_as_bytes_does_not_grow() -> None:
@@ -60,12 +60,12 @@ def test_what_is_given_as_bytes_does_not_grow() -> None:
 
 def test_follow_tells_what_is_new(tmp_path: Path) -> None:
     data = WHOLE[0].read_bytes()
-    growing = tmp_path / "growing.mlpd"
+    log_path = tmp_path / "log_path.mlpd"
     total = sum(pf.open(data).summary.records.values())
     looks = []
-    with growing.open("wb", buffering=0) as writer:
+    with log_path.open("wb", buffering=0) as writer:
         writer.write(data[: len(data) // 2])
-        for look in watch(growing, every_s=0.01):
+        for look in watch(log_path, every_s=0.01):
             looks.append(look)
             if len(looks) == 1:
                 writer.write(data[len(data) // 2 :])
@@ -78,12 +78,12 @@ def test_follow_tells_what_is_new(tmp_path: Path) -> None:
 
 def test_follow_waits_for_the_header(tmp_path: Path) -> None:
     data = WHOLE[0].read_bytes()
-    growing = tmp_path / "growing.mlpd"
-    with growing.open("wb", buffering=0) as writer:
+    log_path = tmp_path / "log_path.mlpd"
+    with log_path.open("wb", buffering=0) as writer:
         writer.write(data[:20])
         rest = threading.Timer(0.1, writer.write, [data[20:]])
         rest.start()
-        first = next(watch(growing, every_s=0.01))
+        first = next(watch(log_path, every_s=0.01))
         rest.join()
     assert first.size_bytes == len(data)
 

@@ -21,7 +21,7 @@ from perfuse.formats.xray.writer import Writer
 
 
 def absent(what: str) -> None:
-    """Skips a test for what this machine lacks; in CI the report of it is a failure."""
+    """Skips a test that needs something this machine lacks; in CI this is a failure."""
     pytest.skip(what)
 
 
@@ -35,7 +35,7 @@ def xray_corpus() -> Path:
 
 
 def calls(path: Path | bytes) -> Counter[tuple[Any, ...]]:
-    """Every event of a log, with its time and whose it is."""
+    """Every event of a log, with its time and thread."""
     query = """
         SELECT ts_ns, pid, tid, cpu, kind::VARCHAR, functions.native_id, value
         FROM call_events JOIN functions USING (function_id) JOIN threads USING (thread_id)
@@ -45,7 +45,7 @@ def calls(path: Path | bytes) -> Counter[tuple[Any, ...]]:
 
 
 def fill(writer: Writer) -> None:
-    """Two threads that call, one with arguments and events."""
+    """Two threads with calls, one with arguments and events."""
     writer.enter(1, 1_000, tid=7, pid=5, cpu=2, argument=2**64 - 1)
     writer.event(b"hi", 1_500, tid=7, pid=5, cpu=2)
     writer.enter(2, 2_000, tid=8, pid=5, cpu=3)
@@ -56,7 +56,7 @@ def fill(writer: Writer) -> None:
 
 @pytest.mark.parametrize("endian", ["little", "big"])
 @pytest.mark.parametrize("version", [3, 4, 5])
-def test_what_is_told_is_read(tmp_path: Path, version: int, endian: Any) -> None:
+def test_written_events_are_read(tmp_path: Path, version: int, endian: Any) -> None:
     path = tmp_path / "a.xray"
     with Writer(path, version=version, endian=endian) as writer:
         fill(writer)
@@ -99,7 +99,7 @@ def test_a_buffer_is_of_the_usual_size() -> None:
     assert log.summary.records["Entry"] == 50_000
 
 
-def test_what_a_version_has_no_place_for_is_told() -> None:
+def test_unsupported_items_of_a_version_are_reported() -> None:
     out = io.BytesIO()
     with Writer(out, mode="basic", version=1) as writer:
         fill(writer)
@@ -145,7 +145,7 @@ def test_parts(tmp_path: Path) -> None:
     assert {row[2] for row in calls(path)} == {8}
     xray_log.convert(_log(), output=path, functions={1})
     assert {row[5] for row in calls(path)} == {1}
-    # From the first event on: within the call of thread 8, behind the call of thread 7.
+    # From the first event on: within the call of thread 8, after the call of thread 7.
     xray_log.convert(_log(), output=path, between=(2.5e-6, 2.6e-6))
     assert sorted((row[0], row[4]) for row in calls(path)) == [(2_000, "enter"), (4_000, "exit")]
 
@@ -178,7 +178,7 @@ def test_a_profile_without_calls_is_refused(jitdump_corpus: Path, tmp_path: Path
         perfuse.fuse(dump).export(tmp_path / "out.xray")
 
 
-WANTED: Any = {
+WRITE_OPTIONS: Any = {
     "mode": None,
     "version": None,
     "endian": None,
@@ -192,17 +192,17 @@ WANTED: Any = {
 
 @pytest.mark.parametrize("name", ["fdr/threads4-v5", "fdr/typed-v5", "basic/basic-small-v3", "fdr/sqmt-small-v5"])
 def test_tables_make_a_log_of_the_same_calls(xray_corpus: Path, tmp_path: Path, name: str) -> None:
-    """As a trace of any other format would be written."""
+    """Writes a log from the tables, as for a trace of any other format."""
     path = xray_corpus / f"{name}.xray"
     profile = perfuse.fuse(path)
     out = tmp_path / "out.xray"
     ((kind,),) = profile.sql("SELECT kind FROM clocks").fetchall()
     with out.open("wb") as file:
         facts, new_functions, new_threads = _core.write_xray(
-            profile._fusion, file.fileno(), WANTED, kind == "monotonic"
+            profile._fusion, file.fileno(), WRITE_OPTIONS, kind == "monotonic"
         )
     assert (new_functions, new_threads) == (0, 0)
-    # Wall times are told to the microsecond: a clock that is put on them is off by less.
+    # Wall times have microseconds: a clock aligned with them is off by less.
     before, after = (_untimed(one) for one in (path, out))
     assert after == before
     query = "SELECT event_type, payload FROM instants ORDER BY thread_id, ts_ns"
@@ -260,7 +260,7 @@ def _account(llvm_xray: str, path: Path) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("name", ["tiny/v17-calls", "v17/callspec"])
 def test_the_calls_of_another_recorder(xray_corpus: Path, llvm_xray: str, tmp_path: Path, name: str) -> None:
-    """Methods of Mono have addresses for ids: they are numbered, and that is told."""
+    """Ids of Mono's methods are addresses: they are renumbered, which is reported."""
     profile = perfuse.fuse(xray_corpus.parent / "mono" / f"{name}.mlpd")
     out = tmp_path / "out.xray"
     with pytest.warns(ExportWarning, match="functions with new numbers"):
@@ -270,20 +270,20 @@ def test_the_calls_of_another_recorder(xray_corpus: Path, llvm_xray: str, tmp_pa
     query = f"SELECT {tid}, {kinds}, count(*) FROM call_events JOIN threads USING (thread_id) GROUP BY ALL ORDER BY ALL"
     before = profile.sql(query).fetchall()
     assert before
-    # Mono gives no tids: each thread has one of ours.
+    # Mono logs have no tids: each thread gets a made-up one.
     assert perfuse.fuse(out).sql(query).fetchall() == before
     subprocess.run([llvm_xray, "fdr-dump", "--verify", out], capture_output=True, check=True)
 
 
-def test_the_command_line_tells_what_does_not_fit(tmp_path: Path) -> None:
+def test_the_command_line_reports_unsupported_items(tmp_path: Path) -> None:
     source, out = tmp_path / "in.xray", tmp_path / "out.xray"
     source.write_bytes(_log())
     options = ["-O", "mode=basic", "-O", "version=1"]
     command = [sys.executable, "-m", "perfuse", "convert", source, "-o", out, *options]
     done = subprocess.run(command, capture_output=True, check=True, text=True)
-    told = [line.removeprefix("perfuse: ") for line in done.stderr.splitlines()]
-    assert told == [
-        "buffers, or records of Basic mode, whose process could not be told: 4",
+    messages = [line.removeprefix("perfuse: ") for line in done.stderr.splitlines()]
+    assert messages == [
+        "buffers, or records of Basic mode, of an unknown process: 4",
         "tail exits written as exits: 1",
         "arguments that were left out: 1",
         "custom and typed events that were left out: 2",
@@ -295,7 +295,7 @@ def test_the_command_line_tells_what_does_not_fit(tmp_path: Path) -> None:
     "name", ["fdr/lz4-small-v5", "fdr/small-v5", "fdr/lua-small-v5", "fdr-old/small_nc-v3", "basic/basic-small-v3"]
 )
 def test_yaml_is_that_of_llvm_xray(xray_corpus: Path, llvm_xray: str, tmp_path: Path, name: str) -> None:
-    """Line by line, but for events: it gives them the function of the record before, and their bytes as they are."""
+    """Equal line by line, except events: llvm-xray gives them the function of the record before, and raw bytes."""
     source, out = xray_corpus / f"{name}.xray", tmp_path / "out.yaml"
     xray_log.convert(source, output=out, yaml=True)
     command = [llvm_xray, "convert", "-f", "yaml", source]
@@ -304,7 +304,7 @@ def test_yaml_is_that_of_llvm_xray(xray_corpus: Path, llvm_xray: str, tmp_path: 
     head = 7
     assert ours[:head] == theirs[:head]
     assert len(ours) == len(theirs)
-    # Records of one tick are in no order.
+    # Records of one tick are not ordered.
     calls = [Counter(line for line in lines if "event" not in line) for lines in (ours, theirs)]
     assert calls[0] == calls[1]
 

@@ -1,4 +1,4 @@
-"""Mono logs of data version 10 made byte by byte: calls whose lengths are known, and code at known addresses."""
+"""Mono logs of data version 10 assembled byte by byte: calls whose lengths are known, and code at known addresses."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""Dumps whose times are not on the recording's clock are put there, and say how surely."""
+"""Dumps whose times are not on the recording's clock are aligned with it, with a bound on the error."""
 
 import struct
 from pathlib import Path
@@ -17,7 +17,7 @@ LEAVES = """
 
 
 def in_ticks(dump: bytes, hz: int, zero: int) -> bytes:
-    """A copy of a dump with every time in ticks of a counter, as JITDUMP_FLAGS_ARCH_TIMESTAMP says."""
+    """A copy of a dump with every time in ticks of a counter, as JITDUMP_FLAGS_ARCH_TIMESTAMP declares."""
     out = bytearray(dump)
 
     def ticks(ns: int) -> int:
@@ -52,7 +52,7 @@ def test_ticks_of_an_unknown_rate(jitdump_corpus: Path, tmp_path: Path, hz: int)
     assert "FU003" in {d.code for d in profile.diagnostics}
 
 
-def test_a_flag_over_nanoseconds_is_not_believed(jitdump_corpus: Path, tmp_path: Path) -> None:
+def test_a_flag_for_ticks_over_nanoseconds_is_ignored(jitdump_corpus: Path, tmp_path: Path) -> None:
     produced = jitdump_corpus / "produced"
     perf, dump = produced / "openjdk17-jvmti.perf.data", produced / "openjdk17-jvmti.dump"
     flagged = bytearray(dump.read_bytes())
@@ -90,7 +90,7 @@ def test_a_dump_of_another_run_names_nothing(jitdump_corpus: Path, tmp_path: Pat
     assert [join.pid for join in other.joins] == [None]
     assert "FU001" in {d.code for d in other.diagnostics}
     assert not other.sql(LEAVES).fetchall()
-    # The same pid came again: the header is right, the time is not.
+    # The pid was reused: the header matches, the time does not.
     again = bytearray((produced / "node20.dump").read_bytes())
     offset = 40
     while offset + 16 <= len(again):
@@ -132,7 +132,7 @@ def test_jsc_names_its_files_by_thread(jitdump_corpus: Path) -> None:
     assert any(name.startswith("JSC-FTL: ") for _, name in profile.sql(LEAVES).fetchall())
 
 
-def test_without_a_common_moment_code_was_always_there(jitdump_corpus: Path) -> None:
+def test_without_a_common_instant_code_has_no_start(jitdump_corpus: Path) -> None:
     produced = jitdump_corpus / "produced"
     perf, dump = pf.open(produced / "node20-noclock.perf.data"), pf.open(produced / "node20-noclock.dump")
     facts = SamplingFacts.of(perf)

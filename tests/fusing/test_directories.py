@@ -11,7 +11,7 @@ import perfuse as pf
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory that perf has recorded here."""
+    """A directory that perf records on this machine."""
     perf = shutil.which("perf")
     if perf is None:
         pytest.skip("no perf")

@@ -1,4 +1,4 @@
-"""What a recording contributes to a profile is what its format declares, whichever tables it fills."""
+"""A recording contributes to a profile what its format declares, independent of the tables it fills."""
 
 import json
 import shutil
@@ -49,7 +49,7 @@ def test_a_runtime_log_with_the_pid_of_a_marker_is_reported(jitdump_corpus: Path
 
 
 def test_a_runtime_log_is_aligned_by_the_first_use_of_its_code(jitdump_corpus: Path, tmp_path: Path) -> None:
-    """The log's clock began 1,000 s before that of the samples; its code was made 1 ms before it was sampled."""
+    """The log's clock began 1,000 s before that of the samples; its code was compiled 1 ms before it was sampled."""
     perf = jitdump_corpus / "produced" / "node20-noclock.perf.data"
     (address, first_ns), *_ = (
         pf.fuse(perf)

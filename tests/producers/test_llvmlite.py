@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(shutil.which("perf") is None, reason="perf is no
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a run left behind."""
+    """Files that a run wrote."""
 
     perf_data: Path
     dump: Path
@@ -62,7 +62,7 @@ def llvmlite_run(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
 
 
 def shares(directory: Path, data: str) -> dict[str, float]:
-    """Percent of samples by function, as perf report has it."""
+    """Percent of samples by function, as perf report prints it."""
     text = perf(directory, "report", "--stdio", "--no-children", "-g", "none", "--sort", "sym", "-i", data)
     return {name: float(share) for share, name in re.findall(r"([\d.]+)%\s+\[\.\] (\S+)", text)}
 
@@ -75,18 +75,18 @@ def test_perf_shows_names_and_lines(llvmlite_run: Recorded) -> None:
     assert found["kernels.collatz"] > 10
 
     script = perf(directory, "script", "-G", "-F", "ip,sym,srcline", "-i", "perf.jit.data")
-    told = re.findall(r"([0-9a-f]+) kernels\.(\w+)\s+kernels\.py:(\d+)", script)
-    assert len(told) > 50
+    printed = re.findall(r"([0-9a-f]+) kernels\.(\w+)\s+kernels\.py:(\d+)", script)
+    assert len(printed) > 50
     functions = {"collatz": 0, "primes": 1}
     rows = llvmlite_run.lines()
-    for address, function, line in told:
+    for address, function, line in printed:
         # perf 6.1 prints addresses within the file it made, whose code begins at 0x80.
         offset = int(address, 16) & 0xFFF
         holding = [row for start, row in rows[functions[function]] if start <= offset - 0x80]
         if int(address, 16) < 0x1000 and holding[-1] > 0:
             assert int(line) == holding[-1], (address, function)
-    inner_loops = Counter(int(line) for _, _, line in told)
-    assert sum(inner_loops[line] for line in (*range(10, 17), *range(28, 32))) > len(told) / 2
+    inner_loops = Counter(int(line) for _, _, line in printed)
+    assert sum(inner_loops[line] for line in (*range(10, 17), *range(28, 32))) > len(printed) / 2
 
 
 def test_lines_are_those_of_the_source(llvmlite_run: Recorded) -> None:
@@ -113,7 +113,7 @@ def test_perfuse_shows_the_same_without_inject(llvmlite_run: Recorded) -> None:
     assert named["collatz"] > 0.1
 
 
-def test_the_guides_numba_program_is_seen(tmp_path: Path) -> None:
+def test_the_numba_program_of_the_guide_is_named(tmp_path: Path) -> None:
     pytest.importorskip("numba")
     pytest.importorskip("elftools")
     blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.S)

@@ -1,4 +1,4 @@
-"""A Mono program that runs while its log is read: what is complete so far, and heap shots it is asked for."""
+"""A Mono program that runs while its log is read: the complete part of the log, and heap snapshots on demand."""
 
 import json
 import shutil
@@ -28,7 +28,7 @@ class Running:
     log: Path
 
     def stop(self) -> None:
-        """Has it end."""
+        """Ends the program."""
         self.process.communicate("\n", timeout=30)
 
 
@@ -42,7 +42,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=["plain", "zip"])
 def running(request: pytest.FixtureRequest, program: Path, tmp_path: Path) -> Iterator[Running]:
-    """The program under the profiler, once it writes."""
+    """The program under the profiler, after it began to write."""
     log = tmp_path / "live.mlpd"
     options = "nodefaults,alloc,gc,gcroot,heapshot=ondemand" + (",zip" if request.param == "zip" else "")
     command = ["mono", f"--profile=log:{options},output={log}", program]
@@ -57,7 +57,7 @@ def running(request: pytest.FixtureRequest, program: Path, tmp_path: Path) -> It
             process.kill()
 
 
-def test_what_is_complete_so_far(running: Running) -> None:
+def test_the_complete_part_is_read(running: Running) -> None:
     for _ in range(5):
         log = pf.open(running.log)
         assert log.is_growing
@@ -72,16 +72,18 @@ def test_what_is_complete_so_far(running: Running) -> None:
 
 
 @pytest.mark.parametrize("running", ["plain"], indirect=True)
-def test_a_shot_on_demand(running: Running) -> None:
+def test_a_snapshot_on_demand(running: Running) -> None:
     assert [pf.mono.heapshot(running.log), pf.mono.heapshot(running.log)] == [1, 2]
     command = [sys.executable, "-m", "perfuse", "mono", "heapshot", running.log]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == f"{running.log} has 3 heap shots\n"
     port = pf.open(running.log).header["port"]
     running.stop()
-    shots = pf.fuse(running.log).sql("SELECT snapshot_id, count(*) FROM heap_objects GROUP BY 1 ORDER BY 1").fetchall()
-    assert len(shots) == 3
-    assert shots[0][1] < shots[2][1]
+    snapshots = (
+        pf.fuse(running.log).sql("SELECT snapshot_id, count(*) FROM heap_objects GROUP BY 1 ORDER BY 1").fetchall()
+    )
+    assert len(snapshots) == 3
+    assert snapshots[0][1] < snapshots[2][1]
     with pytest.raises(pf.UnreadableInput, match="no profiler listens"):
         pf.mono.heapshot(running.log, port=port)
 
@@ -101,7 +103,7 @@ def test_watch_ends_with_the_program(running: Running) -> None:
     assert sum(look["new"].get("ALLOC_BT", 0) for look in looks) == records["ALLOC_BT"]
 
 
-def test_a_profiler_that_takes_no_commands(program: Path, tmp_path: Path) -> None:
+def test_a_profiler_without_a_command_port(program: Path, tmp_path: Path) -> None:
     log = tmp_path / "log.mlpd"
     command = ["mono", f"--profile=log:alloc,output={log}", program]
     subprocess.run(command, input="\n", text=True, check=True, stdout=subprocess.DEVNULL)

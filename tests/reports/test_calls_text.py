@@ -1,4 +1,4 @@
-"""Calls for a terminal: which columns have room, how stacks are cut, text about clocks."""
+"""Calls in a terminal: the columns that fit, shortened stacks, text about clocks."""
 
 import re
 from dataclasses import replace
@@ -44,14 +44,14 @@ ROWS = [
 
 @pytest.mark.parametrize("columns", range(60, 200, 7))
 @pytest.mark.parametrize("order", ["self", "p90", "total"])
-def test_functions_keep_to_the_terminal(columns: int, order: str) -> None:
+def test_functions_fit_the_terminal(columns: int, order: str) -> None:
     lines = list(function_lines(ROWS, 10_000_000, order, Style(width=columns)))
     assert all(cell_width(line) <= columns for line in lines)
-    # What rows are sorted by is there, however narrow it is.
+    # The column that rows are sorted by is shown at any width.
     assert {"self", "calls", "function", "thread", order} <= {*lines[0].split()}
 
 
-def test_more_room_shows_more_columns() -> None:
+def test_wider_terminals_show_more_columns() -> None:
     shown = [{*next(iter(function_lines(ROWS, 10, "self", Style(width=w)))).split()} for w in range(60, 200, 5)]
     assert all(narrow <= wide for narrow, wide in pairwise(shown))
     assert {"min", "median", "p90", "p99", "max", "sum", "total", "of", "where"} <= shown[-1]
@@ -64,7 +64,7 @@ def test_columns_without_a_value_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("columns", [72, 100, 160])
-def test_edges_keep_to_the_terminal(columns: int) -> None:
+def test_edges_fit_the_terminal(columns: int) -> None:
     edges = [CallEdge(None, ROWS[0].function, LATENCY), CallEdge(ROWS[0].function, ROWS[1].function, SUMS)]
     lines = list(edge_lines(edges, "sum", Style(width=columns)))
     assert all(cell_width(line) <= columns for line in lines)
@@ -72,7 +72,7 @@ def test_edges_keep_to_the_terminal(columns: int) -> None:
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=30), min_size=1, max_size=30))
-def test_stacks_keep_to_the_terminal_and_end_with_the_innermost(names: list[str]) -> None:
+def test_stacks_fit_the_terminal_and_end_with_the_innermost(names: list[str]) -> None:
     stack = CallStack(tuple(map(function, names)), 5, 1_000, 500)
     top = StackList("self", None, 1, 2_000, [stack])
     for lines in (list(stack_lines(top, Style(width=80))), list(stack_blocks(top, Style(width=80)))):

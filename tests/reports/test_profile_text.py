@@ -1,4 +1,4 @@
-"""The report of samples as a terminal shows it, from data of its own: no machine's symbols matter."""
+"""The report of samples in a terminal, from data defined here, so that the symbols of the machine do not matter."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Text for a terminal: what is shown, how wide, how it is cut."""
+"""Text for a terminal: printable characters, widths, shortening."""
 
 import io
 import json
@@ -16,14 +16,14 @@ from perfuse.reports.units import bytes_text, duration_text, percent_text
 
 
 @given(st.text())
-def test_nothing_a_terminal_acts_on_is_left(text: str) -> None:
+def test_control_characters_are_escaped(text: str) -> None:
     shown = printable(text)
     assert shown.isprintable()
     assert printable(shown) == shown
 
 
 @given(st.text().map(printable), st.integers(1, 40))
-def test_cut_text_fits_and_says_that_it_is_cut(text: str, width: int) -> None:
+def test_cut_text_fits_and_is_marked(text: str, width: int) -> None:
     for shorten in (cut, cut_middle):
         shown = shorten(text, width)
         assert cell_width(shown) <= width
@@ -31,7 +31,7 @@ def test_cut_text_fits_and_says_that_it_is_cut(text: str, width: int) -> None:
     assert cell_width(pad(cut(text, width), width)) == width
 
 
-def test_middle_keeps_both_ends() -> None:
+def test_cutting_the_middle_keeps_both_ends() -> None:
     assert cut_middle("/usr/lib/x86_64-linux-gnu/libc.so.6", 20) == "/usr/li…nu/libc.so.6"
 
 
@@ -45,7 +45,7 @@ ROWS = st.lists(st.tuples(st.text(max_size=60), st.text(max_size=60)), max_size=
 
 
 @given(ROWS, st.integers(40, 120))
-def test_grids_keep_to_their_width(rows: list[tuple[str, str]], width: int) -> None:
+def test_grids_fit_their_width(rows: list[tuple[str, str]], width: int) -> None:
     columns = [Column("name", shrinks=8), Column("where", shrinks=8)]
     for line in grid(columns, rows, Style(width=width)):
         assert cell_width(line) <= width
@@ -136,7 +136,7 @@ def test_json() -> None:
     assert json.loads(json_text({"name": "a\ud800\x1b[m"})) == {"name": "a\\ud800\x1b[m"}
 
 
-def test_addresses_are_told_by_their_column() -> None:
+def test_addresses_are_recognized_by_column_name() -> None:
     assert [is_address(name) for name in ("address", "start_address", "addresses", "address_count")] == [
         True,
         True,

@@ -9,7 +9,7 @@ _ROW = re.compile(r"^\S+\s+(?P<line>\d+|-)\s+(?P<address>(?:0x)?[0-9a-f]+)(?:\s|
 
 
 class LineTable:
-    """Which line the instruction at an address is from."""
+    """Source lines of instructions by address."""
 
     def __init__(self, path: Path) -> None:
         """Reads the object's whole line table; rows of one address are as in DWARF: the last one counts."""

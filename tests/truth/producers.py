@@ -1,4 +1,4 @@
-"""Runs a program under `perf record` and its runtime's JITDUMP writer; keeps what the program says of itself.
+"""Runs a program under `perf record` and its runtime's JITDUMP writer; keeps the program's own output.
 
 Programs print a line `phase {"function": …, "start_ns": …, "end_ns": …}` for each function they keep busy
 alone. The times are CLOCK_MONOTONIC, which is also the clock of `perf record -k mono`: so the right answer
@@ -27,7 +27,7 @@ class Phase:
     start_ns: int
     end_ns: int
     address: int | None
-    """Where its code starts, if the program knows."""
+    """Start of its code, where the program printed it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Run:
 
     @property
     def directory(self) -> Path:
-        """Where it ran."""
+        """Directory it ran in."""
         return self.perf_data.parent
 
 
@@ -59,7 +59,7 @@ def give_up(because: str) -> NoReturn:
 
 
 def run_tool(command: Sequence[str | Path], directory: Path) -> None:
-    """Runs a compiler or the like; what it says goes into the failure."""
+    """Runs a compiler or another tool; the failure contains its output."""
     done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command}\n{done.stderr}"
 
@@ -86,7 +86,7 @@ def record(command: Sequence[str | Path], directory: Path, environment: Mapping[
 def phases(output: str) -> list[Phase]:
     """The phases a program printed."""
     rows = [json.loads(line.removeprefix("phase ")) for line in output.splitlines() if line.startswith("phase ")]
-    assert rows, f"the program told no phase: {output!r}"
+    assert rows, f"the program printed no phase: {output!r}"
     return [Phase(row["function"], row["start_ns"], row["end_ns"], row.get("address")) for row in rows]
 
 

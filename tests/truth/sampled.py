@@ -1,4 +1,4 @@
-"""What perfuse says of the innermost JIT frame of each sample."""
+"""The innermost JIT frame of each sample, as perfuse reports it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,6 +48,6 @@ def leaves(perf_data: Path, dump: Path, *, main_thread_only: bool = True) -> lis
 
 
 def share(right: int, total: int, at_least: int) -> float:
-    """Part of the samples that are right; fails where there are too few to mean anything."""
+    """Share of the samples that are right; fails where there are too few for a meaningful share."""
     assert total >= at_least, f"only {total} samples, which shows nothing"
     return right / total

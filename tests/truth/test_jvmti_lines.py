@@ -1,7 +1,7 @@
 """The JVM, by perf's own JVMTI agent: sampled lines are lines of the method that was busy.
 
-Debian ships no libperf-jvmti.so, so this is a recording kept here and not a run; recorded/jvmti/README.md
-tells how it was made.
+Debian ships no libperf-jvmti.so, so this is a stored recording and not a run; recorded/jvmti/README.md
+describes how it was made.
 """
 
 from pathlib import Path

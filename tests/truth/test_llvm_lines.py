@@ -1,4 +1,4 @@
-"""LLVM's MCJIT: every sampled address is on the line that the DWARF of the very object that was loaded says.
+"""LLVM's MCJIT: every sampled address is on the line that the DWARF of the loaded object has.
 
 LLVM's perf listener writes debug entries 0x40 bytes too high, and `perf inject` copies them as they are.
 """
@@ -90,7 +90,7 @@ def _llvm_config(*flags: str) -> list[str]:
 
 
 def _load_bias(loaded: Path, phases: list[Phase]) -> int:
-    """What to take from an address in memory to have it in the object."""
+    """Difference between an address in memory and in the object."""
     printed = subprocess.run(["nm", loaded], capture_output=True, text=True, check=True).stdout
     symbols = {name: int(value, 16) for value, _, name in (line.split() for line in printed.splitlines())}
     biases = {phase.address - symbols[phase.function] for phase in phases if phase.address is not None}

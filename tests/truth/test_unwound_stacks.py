@@ -1,4 +1,4 @@
-"""Programs recorded here with copies of their stacks: unwound as perf does it, and to the depth their source tells."""
+"""Programs recorded with copies of their stacks: unwound as perf does, and to the depth that their source defines."""
 
 import subprocess
 from collections.abc import Callable
@@ -24,7 +24,7 @@ COMPILED = {
     ),
     "debug_frame": ("-O2", "-g", "-fomit-frame-pointer", "-fno-asynchronous-unwind-tables"),
 }
-"""What each way of compiling leaves to unwind through."""
+"""Unwind information by way of compiling."""
 
 
 Compiled = Callable[[str], Path]
@@ -40,7 +40,7 @@ def record(directory: Path, *command: str | Path, dump_bytes: int = 16384) -> Pa
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
-    """Compiles the program in one of the ways; gives the directory it is in."""
+    """Compiles the program in one of the ways; returns its directory."""
 
     @cache
     def compile_it(how: str) -> Path:
@@ -60,7 +60,7 @@ def perf_script(perf_data: Path) -> dict[int, perf_chains.Chain]:
 
 
 def recursions(profile: pf.Profile) -> list[tuple[str, int]]:
-    """For each sample in `spin`: what the stack has below, by name, and how often."""
+    """For each sample in `spin`: the recursive function below it in the stack, and its depth."""
     return profile.sql("""
         WITH RECURSIVE up AS (
             SELECT sample_id, stack_id FROM samples
@@ -75,7 +75,7 @@ def recursions(profile: pf.Profile) -> list[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("how", COMPILED)
-def test_stacks_are_as_deep_as_the_source_says(compiled: Compiled, how: str) -> None:
+def test_stacks_have_the_depth_of_the_source(compiled: Compiled, how: str) -> None:
     profile = pf.fuse(record(compiled(how), "./recursion"))
     found = recursions(profile)
     assert len(found) > 100
@@ -94,15 +94,15 @@ def test_stacks_are_those_of_perf(compiled: Compiled, how: str, dump_bytes: int)
     ours, theirs = perf_chains.of(profile), perf_script(perf_data)
     assert ours.keys() == theirs.keys()
     assert {ts: (ours[ts], theirs[ts]) for ts in ours if ours[ts] != theirs[ts]} == {}
-    told = profile.unwinding
-    assert told is not None
+    unwinding = profile.unwinding
+    assert unwinding is not None
     if dump_bytes == 1024:
-        assert (told.cut_bytes, told.stops["cut"] > 100) == (1024, True)
+        assert (unwinding.cut_bytes, unwinding.stops["cut"] > 100) == (1024, True)
     assert ("FU009" in {found.code for found in profile.diagnostics}) == (dump_bytes == 1024)
 
 
 @pytest.mark.parametrize("how", ["eh_frame", "sframe", "debug_frame"])
-def test_a_signal_handler_has_what_it_interrupted_below_it(compiled: Compiled, how: str) -> None:
+def test_a_signal_handler_is_above_the_interrupted_function(compiled: Compiled, how: str) -> None:
     found = recursions(pf.fuse(record(compiled(how), "./recursion", "signal")))
     assert len(found) > 100
     assert set(found) == {(DEPTH, 1, 1)}

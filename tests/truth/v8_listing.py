@@ -13,7 +13,7 @@ _POSITIONS = re.compile(r"^Source positions:\n.*\n((?: +[0-9a-f]+ +\d+.*\n)*)", 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One piece of optimized code."""
+    """One optimized code object."""
 
     name: str
     start_address: int
@@ -23,13 +23,13 @@ class Listing:
     """Characters from the start of the script, for each of the offsets."""
 
     def position(self, code_offset: int) -> int | None:
-        """Where in the script the instruction at this offset is from."""
+        """Position in the script of the instruction at this offset."""
         row = bisect_right(self.offsets, code_offset)
         return self.positions[row - 1] if row else None
 
 
 def read(path: Path) -> list[Listing]:
-    """Every named piece of code in a listing."""
+    """Every named code object in a listing."""
     found = []
     for code in path.read_text(encoding="utf-8", errors="replace").split("--- Optimized code ---")[1:]:
         name, start, size, positions = (p.search(code) for p in (_NAME, _FIRST_INSTRUCTION, _BODY_SIZE, _POSITIONS))

@@ -2,10 +2,10 @@ using System;
 using System.Collections.Generic;
 using System.Threading;
 
-// Keeps what it allocates, until a line comes in.
+// Keeps every object it allocates alive until it reads a line.
 class Keeper
 {
-    static readonly List<byte[]> Kept = new List<byte[]> ();
+    static readonly List<byte[]> Retained = new List<byte[]> ();
 
     static void Main ()
     {
@@ -15,7 +15,7 @@ class Keeper
         Console.WriteLine ("running");
         while (!done) {
             for (var i = 0; i < 100; i++)
-                Kept.Add (new byte[64]);
+                Retained.Add (new byte[64]);
             Thread.Sleep (10);
         }
     }

@@ -1,8 +1,8 @@
 // usage: mcjit PROGRAM.ll OBJECT.o MILLISECONDS FUNCTION...
 //
-// Compiles PROGRAM.ll in memory with LLVM's own perf listener attached, which writes a JITDUMP under $JITDUMPDIR, and keeps
-// the very object it loaded as OBJECT.o: its DWARF line table is what the dump has to agree with. Each FUNCTION is then busy
-// alone for MILLISECONDS; a line of output tells its address and when that was, on CLOCK_MONOTONIC.
+// Compiles PROGRAM.ll in memory with LLVM's own perf listener attached, which writes a JITDUMP under $JITDUMPDIR, and writes
+// the loaded object to OBJECT.o: the dump must agree with its DWARF line table. Each FUNCTION is then busy
+// alone for MILLISECONDS; a line of output states its address, start and end on CLOCK_MONOTONIC.
 #include <llvm/ExecutionEngine/ExecutionEngine.h>
 #include <llvm/ExecutionEngine/JITEventListener.h>
 #include <llvm/ExecutionEngine/MCJIT.h>

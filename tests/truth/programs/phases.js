@@ -1,4 +1,4 @@
-// Four functions, each busy alone for a known time. A line of output tells which and when, on CLOCK_MONOTONIC, the
+// Four functions, each busy alone for a known time. A line of output names it and its time on CLOCK_MONOTONIC, the
 // clock of `perf record -k mono`; so every sample of the main thread in that time has one right answer.
 'use strict';
 
