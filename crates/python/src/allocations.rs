@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use crate::arrow::ArrowStream;
 use crate::calls::{choice, selection};
 use crate::errors::table_error;
-use crate::profile::Profile;
+use crate::profile::PyProfile;
 
 /// Sums of allocations by thread, type and stack, or `by` one of them, which is faster without `stacks`; of some threads
 /// (`thread_id`) and a time range.
@@ -15,7 +15,7 @@ use crate::profile::Profile;
 #[pyo3(signature = (profile, *, by=None, stacks=true, threads=None, time_ns=None))]
 fn allocation_sums(
     py: Python<'_>,
-    profile: &Profile,
+    profile: &PyProfile,
     by: Option<&str>,
     stacks: bool,
     threads: Option<Vec<u32>>,
@@ -31,7 +31,7 @@ fn allocation_sums(
 #[pyfunction]
 fn object_origins(
     py: Python<'_>,
-    profile: &Profile,
+    profile: &PyProfile,
     addresses: Vec<u64>,
     times_ns: Vec<i64>,
 ) -> PyResult<ArrowStream> {

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use crate::errors::{export_error, table_error};
 use crate::output::duplicate;
-use crate::profile::Profile;
+use crate::profile::PyProfile;
 
 /// Written ELF files, and the position of each code object in them.
 #[pyclass(frozen, module = "perfuse._core")]
@@ -33,7 +33,7 @@ impl Images {
 
 /// Pids of the processes that have JIT code.
 #[pyfunction]
-fn code_pids(py: Python<'_>, profile: &Profile) -> PyResult<Vec<i32>> {
+fn code_pids(py: Python<'_>, profile: &PyProfile) -> PyResult<Vec<i32>> {
     py.detach(|| profile.inner.code_pids()).map_err(table_error)
 }
 
@@ -42,7 +42,7 @@ fn code_pids(py: Python<'_>, profile: &Profile) -> PyResult<Vec<i32>> {
 #[pyfunction]
 fn write_images(
     py: Python<'_>,
-    profile: &Profile,
+    profile: &PyProfile,
     files: HashMap<i32, RawFd>,
     machine: u16,
 ) -> PyResult<Images> {
@@ -60,7 +60,7 @@ fn write_images(
 #[pyfunction]
 fn inject_images(
     py: Python<'_>,
-    profile: &Profile,
+    profile: &PyProfile,
     images: &Images,
     paths: HashMap<i32, String>,
     out: RawFd,

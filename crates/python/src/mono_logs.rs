@@ -24,9 +24,9 @@ use crate::output::Target;
 use crate::recording::PyRecording;
 
 /// `(number of buffers, number of events, omitted events by kind, unsupported items by code)`.
-type WrittenFacts = (u64, u64, Vec<(String, u64)>, Vec<(&'static str, u64)>);
+type MonoWriteFacts = (u64, u64, Vec<(String, u64)>, Vec<(&'static str, u64)>);
 
-fn facts(summary: &ConvertSummary) -> WrittenFacts {
+fn facts(summary: &ConvertSummary) -> MonoWriteFacts {
     let omitted = summary.omitted_events.iter().map(|(byte, count)| (byte.to_string(), *count));
     let unsupported = summary.unsupported.iter().map(|(item, count)| (item.name(), *count));
     (summary.num_buffers, summary.num_events, omitted.collect(), unsupported.collect())
@@ -64,7 +64,7 @@ fn convert_mono(
     recordings: Vec<PyRef<'_, PyRecording>>,
     out: Target,
     wanted: MonoConversion,
-) -> PyResult<WrittenFacts> {
+) -> PyResult<MonoWriteFacts> {
     let logs: Option<Vec<&MonoLog>> =
         recordings.iter().map(|recording| recording.inner.as_any().downcast_ref::<MonoLog>()).collect();
     let logs = logs.ok_or_else(|| PyTypeError::new_err("not a Mono log"))?;

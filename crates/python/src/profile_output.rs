@@ -37,7 +37,7 @@ fn write_perf_samples(
 }
 
 /// `(name, unit, counted, period)`; see [`pprof::SampleEvent`].
-type Event = (String, String, bool, Option<i64>);
+type EventFields = (String, String, bool, Option<i64>);
 
 /// Writes sums of samples as pprof's `profile.proto`, uncompressed.
 #[pyfunction]
@@ -49,7 +49,7 @@ fn write_pprof(
     samples: &Bound<'_, PyAny>,
     stacks: &Bound<'_, PyAny>,
     frames: &Bound<'_, PyAny>,
-    events: Vec<Event>,
+    events: Vec<EventFields>,
     title: &str,
     duration_ns: i64,
     progress: Option<Py<PyAny>>,
@@ -61,7 +61,8 @@ fn write_pprof(
     let mut waiting = WaitingPython::new(progress, Some(num_rows(&rows)));
     let written = py.detach(|| -> Result<(), Error> {
         let stacks = Stacks::of(&frames, &stacks)?;
-        let profile = pprof::Profile { rows: &rows, stacks: &stacks, events: &events, title, duration_ns };
+        let profile =
+            pprof::SampledProfile { rows: &rows, stacks: &stacks, events: &events, title, duration_ns };
         pprof::write(&profile, out, &mut |done| waiting.go_on(done))
     });
     waiting.settle(written)

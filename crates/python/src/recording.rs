@@ -132,7 +132,7 @@ impl PyRecording {
     /// Every departure: `(code, message, offset, record_index, field, count)`; at most `limit` rows of a code.
     /// Without `whole` only what reading the file for its tables finds.
     #[pyo3(signature = (limit, whole=true))]
-    fn check(&self, py: Python<'_>, limit: usize, whole: bool) -> Vec<DiagnosticRow> {
+    fn check(&self, py: Python<'_>, limit: usize, whole: bool) -> Vec<FindingFields> {
         let rows = py.detach(|| {
             let mut sink = Diagnostics::with_limit(limit);
             match whole {
@@ -148,7 +148,7 @@ impl PyRecording {
     }
 
     /// Writes the longest valid file that can be saved to a file that is there: `(changes, lost, records in, records out)`.
-    fn repair(&self, py: Python<'_>, path: &str) -> PyResult<(Vec<ChangeRow>, Vec<DiagnosticRow>, u64, u64)> {
+    fn repair(&self, py: Python<'_>, path: &str) -> PyResult<(Vec<RepairRow>, Vec<FindingFields>, u64, u64)> {
         let done = py.detach(|| {
             let mut out = File::options().write(true).truncate(true).open(path)?;
             self.inner.repair(&mut out)
@@ -186,15 +186,15 @@ fn readable() -> String {
     format!("perfuse reads {}: plain, .gz or .zst", titles.join(", "))
 }
 
-type ChangeRow = (&'static str, String, u64);
+type RepairRow = (&'static str, String, u64);
 
-fn diagnostic_rows(rows: Vec<Diagnostic>) -> Vec<DiagnosticRow> {
+fn diagnostic_rows(rows: Vec<Diagnostic>) -> Vec<FindingFields> {
     let row =
         |d: Diagnostic| (d.rule.code, d.message.into_owned(), d.offset, d.record_index, d.field, d.count);
     rows.into_iter().map(row).collect()
 }
 
-type DiagnosticRow = (&'static str, String, u64, Option<u64>, &'static str, u64);
+type FindingFields = (&'static str, String, u64, Option<u64>, &'static str, u64);
 
 impl PyRecording {
     fn of(py: Python<'_>, path: &str, source: Source) -> PyResult<Self> {

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use crate::arrow::{ArrowStream, batches};
 use crate::calls::selection;
 use crate::errors::table_error;
-use crate::profile::Profile;
+use crate::profile::PyProfile;
 
 /// Condition on the rows of a table.
 #[derive(FromPyObject)]
@@ -52,7 +52,7 @@ fn column(spec: &'static TableSpec, name: &str) -> PyResult<(usize, &'static str
 #[pyfunction]
 fn selected_rows(
     py: Python<'_>,
-    profile: &Profile,
+    profile: &PyProfile,
     table: &str,
     columns: Vec<String>,
     chosen: RowSelection,
@@ -67,7 +67,7 @@ fn selected_rows(
 
 /// Number of selected rows of a table.
 #[pyfunction]
-fn count_rows(py: Python<'_>, profile: &Profile, table: &str, chosen: RowSelection) -> PyResult<u64> {
+fn count_rows(py: Python<'_>, profile: &PyProfile, table: &str, chosen: RowSelection) -> PyResult<u64> {
     let rows = chosen.rows(table)?;
     py.detach(|| profile.inner.count_rows(&rows)).map_err(table_error)
 }
@@ -76,7 +76,7 @@ fn count_rows(py: Python<'_>, profile: &Profile, table: &str, chosen: RowSelecti
 #[pyfunction]
 fn row_counts(
     py: Python<'_>,
-    profile: &Profile,
+    profile: &PyProfile,
     table: &str,
     columns: (String, String),
     chosen: RowSelection,
@@ -96,7 +96,7 @@ type SiteRow = (String, Option<u32>, u64, u64);
 #[pyo3(signature = (profile, *, stacks, threads=None, time_ns=None))]
 fn handle_sums(
     py: Python<'_>,
-    profile: &Profile,
+    profile: &PyProfile,
     stacks: bool,
     threads: Option<Vec<u32>>,
     time_ns: Option<(i64, i64)>,

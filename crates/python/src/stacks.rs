@@ -10,11 +10,11 @@ use pyo3::types::PyBytes;
 use crate::arrow::{ArrowStream, batches};
 
 /// Samples folded by function.
-#[pyclass(frozen, module = "perfuse._core")]
-pub struct CallTree(stacks::CallTree);
+#[pyclass(frozen, name = "CallTree", module = "perfuse._core")]
+pub struct PyCallTree(stacks::CallTree);
 
 #[pymethods]
-impl CallTree {
+impl PyCallTree {
     /// Weight of the samples in the tree.
     #[getter]
     fn total_weight(&self) -> u64 {
@@ -99,7 +99,7 @@ fn call_tree(
     event: Option<String>,
     time_ns: Option<(i64, i64)>,
     min_share: f64,
-) -> PyResult<CallTree> {
+) -> PyResult<PyCallTree> {
     let table = |name: &str| batches(&tables.get_item(name)?);
     let tables = StackTables {
         samples: table("samples")?,
@@ -123,7 +123,7 @@ fn call_tree(
         min_share,
     };
     let tree = py.detach(|| stacks::call_tree(&tables, &options));
-    tree.map(CallTree).map_err(|error| PyValueError::new_err(error.to_string()))
+    tree.map(PyCallTree).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// Name, unit, number, weight, times of the first and the last.
@@ -140,7 +140,7 @@ fn sampled_events(py: Python<'_>, samples: &Bound<'_, PyAny>) -> PyResult<Vec<Ev
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<CallTree>()?;
+    module.add_class::<PyCallTree>()?;
     module.add_function(wrap_pyfunction!(call_tree, module)?)?;
     module.add_function(wrap_pyfunction!(sampled_events, module)?)
 }

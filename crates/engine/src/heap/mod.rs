@@ -46,7 +46,7 @@ pub use self::objects::HeapObjects;
 pub use self::paths::HeapPaths;
 use self::references::ObjectReferences;
 use self::retained::{ClassSums, DominatorTree, RetainedSums, classes};
-pub use self::roots::{HeapRoot, HeapRoots};
+pub use self::roots::{HeapRoots, SnapshotRoot};
 pub use self::rows::{ClassChange, RetainedObjects};
 pub use self::sites::{Snapshots, site_sums, sites, whereabouts};
 pub use self::sums::{SnapshotSum, SnapshotSums};

@@ -11,7 +11,7 @@ use crate::calls::*;
 struct Told(Vec<String>);
 
 impl Visitor for Told {
-    type Mark = ();
+    type CallData = ();
 
     fn enter(&mut self, _entry: &CallEntry, _parent: Option<&OpenCall<()>>) {}
 
