@@ -86,3 +86,12 @@ impl RecordingSet {
         })
     }
 }
+
+/// Tables of events that have stacks of their own.
+const TABLES_WITH_STACKS: [&str; 3] = ["exceptions", "lock_events", "gc_handles"];
+
+/// A request for a table of events, with or without its stacks.
+pub(crate) fn table_request(table: &str, with_stacks: bool) -> TableRequest {
+    let stacks_of = TABLES_WITH_STACKS.iter().find(|name| with_stacks && **name == table).copied();
+    TableRequest { no_stacks: !with_stacks, stacks_of, ..TableRequest::default() }
+}

@@ -13,7 +13,7 @@ use crate::profile::PyProfile;
 /// (`thread_id`) and a time range.
 #[pyfunction]
 #[pyo3(signature = (profile, *, by=None, stacks=true, threads=None, time_ns=None))]
-fn allocation_sums(
+pub fn allocation_sums(
     py: Python<'_>,
     profile: &PyProfile,
     by: Option<&str>,
@@ -29,7 +29,7 @@ fn allocation_sums(
 
 /// Allocations of the objects that were at some addresses at some times: a row each, null where not recorded.
 #[pyfunction]
-fn object_origins(
+pub fn object_origins(
     py: Python<'_>,
     profile: &PyProfile,
     addresses: Vec<u64>,
@@ -40,9 +40,4 @@ fn object_origins(
     }
     let objects: Vec<_> = addresses.into_iter().zip(times_ns).collect();
     py.detach(|| profile.inner.object_origins(&objects)).map(ArrowStream::of).map_err(table_error)
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(allocation_sums, module)?)?;
-    module.add_function(wrap_pyfunction!(object_origins, module)?)
 }

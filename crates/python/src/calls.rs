@@ -15,7 +15,7 @@ use crate::profile::PyProfile;
 /// call path within the range; rows of allocations are what was allocated in it.
 #[pyfunction]
 #[pyo3(signature = (profile, *, threads=None, time_ns=None))]
-fn selected_samples(
+pub fn selected_samples(
     py: Python<'_>,
     profile: &PyProfile,
     threads: Option<Vec<u32>>,
@@ -129,7 +129,7 @@ fn requested(rows: Option<&RecordBatch>, what: &str) -> PyResult<ArrowStream> {
     edges=false, paths=false
 ))]
 #[allow(clippy::too_many_arguments, reason = "one argument per option")]
-fn call_statistics(
+pub fn call_statistics(
     py: Python<'_>,
     profile: &PyProfile,
     by: &str,
@@ -161,10 +161,4 @@ pub fn choice<T: Copy>(option: &str, name: &str, all: &[(&str, T)]) -> PyResult<
             Err(PyValueError::new_err(format!("{option} is one of {}, not {name:?}", known.join(", "))))
         }
     }
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<PyCallStatistics>()?;
-    module.add_function(wrap_pyfunction!(selected_samples, module)?)?;
-    module.add_function(wrap_pyfunction!(call_statistics, module)?)
 }

@@ -191,14 +191,9 @@ type SumRows = (Vec<SumRow>, Vec<(u32, u64)>);
 
 /// Sums of heap snapshots: rows by snapshot and type, and `(snapshot_id, num_references)` of each snapshot.
 #[pyfunction]
-fn heap_sums(py: Python<'_>, profile: &PyProfile) -> PyResult<SumRows> {
+pub fn heap_sums(py: Python<'_>, profile: &PyProfile) -> PyResult<SumRows> {
     let sums = py.detach(|| profile.inner.snapshot_sums()).map_err(table_error)?;
     let row =
         |((shot, of), sum): ((u32, Option<u32>), SnapshotSum)| (shot, of, sum.num_objects, sum.size_bytes);
     Ok((sums.classes.into_iter().map(row).collect(), sums.references.into_iter().collect()))
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<PyHeapSnapshot>()?;
-    module.add_function(wrap_pyfunction!(heap_sums, module)?)
 }

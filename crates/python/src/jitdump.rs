@@ -337,7 +337,3 @@ fn tree<'a>(
             .collect(),
     }
 }
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<JitdumpEncoder>()
-}

@@ -186,8 +186,3 @@ fn totals_dict<'py>(py: Python<'py>, totals: &UnwindTotals) -> PyResult<Bound<'p
     fields.set_item("cut_bytes", (totals.cut_bytes != 0).then_some(totals.cut_bytes))?;
     Ok(fields)
 }
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<PyPlaced>()?;
-    module.add_class::<PyProfile>()
-}

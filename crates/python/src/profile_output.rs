@@ -13,7 +13,7 @@ use crate::output::{Target, WaitingPython};
 #[pyfunction]
 #[pyo3(signature = (out, *, samples, stacks, frames, threads, clock=None, progress=None))]
 #[allow(clippy::too_many_arguments, reason = "one argument per table or option")]
-fn write_perf_samples(
+pub fn write_perf_samples(
     py: Python<'_>,
     out: Target,
     samples: &Bound<'_, PyAny>,
@@ -43,7 +43,7 @@ type EventFields = (String, String, bool, Option<i64>);
 #[pyfunction]
 #[pyo3(signature = (out, *, samples, stacks, frames, events, title, duration_ns, progress=None))]
 #[allow(clippy::too_many_arguments, reason = "one argument per table or option")]
-fn write_pprof(
+pub fn write_pprof(
     py: Python<'_>,
     out: Target,
     samples: &Bound<'_, PyAny>,
@@ -70,9 +70,4 @@ fn write_pprof(
 
 fn num_rows(batches: &[RecordBatch]) -> u64 {
     batches.iter().map(|batch| batch.num_rows() as u64).sum()
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(write_perf_samples, module)?)?;
-    module.add_function(wrap_pyfunction!(write_pprof, module)?)
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use perfuse_formats::{Placement, Position, Rate, Recording, Source, TableRequest, registry};
 use perfuse_profile::sframe::cross_check_recording;
 use perfuse_profile::{begin_opening, prefetch_summary, take_opened};
-use perfuse_tables::Choices;
+use perfuse_tables::{Choices, diagnostics};
 use perfuse_wire::{Diagnostic, Diagnostics, Endian, RecordView, Value};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -282,12 +282,24 @@ pub fn parse_endian(name: &str) -> PyResult<Endian> {
 
 /// Starts to open and read a file; `Recording.open` of the same path waits for it.
 #[pyfunction]
-fn read_early(path: String) {
+pub fn read_early(path: String) {
     begin_opening(path);
 }
 
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(read_early, module)?)?;
-    module.add_class::<PyRecording>()?;
-    module.add_class::<RecordIterator>()
+/// Table `diagnostics`; `source_id` is the index of a row's path in `paths`. Rows with an unknown code are left out.
+#[pyfunction]
+pub fn diagnostics_table(rows: Vec<DiagnosticRow>, paths: Vec<String>) -> ArrowStream {
+    let mut table = diagnostics::Builder::new();
+    for (path, code, message, offset, record_index, field, count) in &rows {
+        let source_id = paths.iter().position(|source| source == path).unwrap_or_default() as u32;
+        let Some((_, rule)) = registry::rules().find(|(_, rule)| rule.code == code) else { continue };
+        let section = Some(rule.section).filter(|section| !section.is_empty());
+        let field = Some(field.as_str()).filter(|field| !field.is_empty());
+        let severity = rule.severity.name();
+        table.push(source_id, code, severity, message, *offset, *record_index, field, section, *count);
+    }
+    ArrowStream::of(table.finish())
 }
+
+/// `(path, code, message, offset, record_index, field, count)`
+type DiagnosticRow = (String, String, String, Option<u64>, Option<u64>, String, u64);

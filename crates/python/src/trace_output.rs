@@ -137,7 +137,3 @@ impl CallTrace {
         waiting.settle(written)
     }
 }
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<CallTrace>()
-}

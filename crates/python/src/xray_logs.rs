@@ -51,7 +51,7 @@ fn latest(mode: Mode) -> u16 {
 /// Options of the written log; those not given are as in the input.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct LogOptions {
+pub struct LogOptions {
     mode: Option<String>,
     version: Option<u16>,
     endian: Option<String>,
@@ -93,7 +93,7 @@ impl LogOptions {
 /// Writes one log of logs of a run to a file, given as its descriptor; as llvm-xray's YAML, if wanted.
 #[pyfunction]
 #[pyo3(signature = (recordings, out, wanted, yaml=false))]
-fn convert_xray(
+pub fn convert_xray(
     py: Python<'_>,
     recordings: Vec<PyRef<'_, PyRecording>>,
     out: RawFd,
@@ -124,7 +124,7 @@ fn convert_xray(
 /// Writes the calls of a profile as a log with one tick per nanosecond; also returns how many functions and threads have new
 /// numbers.
 #[pyfunction]
-fn write_xray(
+pub fn write_xray(
     py: Python<'_>,
     profile: &PyProfile,
     out: RawFd,
@@ -245,10 +245,4 @@ fn refused(error: WriteError) -> PyErr {
         WriteError::Io(error) => error.into(),
         error => PyValueError::new_err(error.to_string()),
     }
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<XRayLogWriter>()?;
-    module.add_function(wrap_pyfunction!(convert_xray, module)?)?;
-    module.add_function(wrap_pyfunction!(write_xray, module)?)
 }

@@ -105,7 +105,3 @@ impl PyInstrumentationMap {
         self.names.get_or_init(|| self.file.names(&self.file.map().functions, &self.symbolizer))
     }
 }
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<PyInstrumentationMap>()
-}
