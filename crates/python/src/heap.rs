@@ -24,7 +24,7 @@ impl PyHeapSnapshot {
     #[new]
     fn new(py: Python<'_>, profile: &PyProfile, snapshot: u32) -> PyResult<Self> {
         let found = py.detach(|| profile.inner.heap_snapshot(snapshot)).map_err(table_error)?;
-        found.map(Self).ok_or_else(|| PyKeyError::new_err(format!("no heap shot {snapshot}")))
+        found.map(Self).ok_or_else(|| PyKeyError::new_err(format!("no heap snapshot {snapshot}")))
     }
 
     /// Key of the snapshot.
@@ -193,7 +193,8 @@ type SumRows = (Vec<SumRow>, Vec<(u32, u64)>);
 #[pyfunction]
 pub fn heap_sums(py: Python<'_>, profile: &PyProfile) -> PyResult<SumRows> {
     let sums = py.detach(|| profile.inner.snapshot_sums()).map_err(table_error)?;
-    let row =
-        |((shot, of), sum): ((u32, Option<u32>), SnapshotSum)| (shot, of, sum.num_objects, sum.size_bytes);
+    let row = |((snapshot, of), sum): ((u32, Option<u32>), SnapshotSum)| {
+        (snapshot, of, sum.num_objects, sum.size_bytes)
+    };
     Ok((sums.classes.into_iter().map(row).collect(), sums.references.into_iter().collect()))
 }

@@ -157,7 +157,7 @@ impl PyRecording {
         Ok((changes, diagnostic_rows(done.lost), done.records_in, done.records_out))
     }
 
-    /// Whether a table has rows of this file, as far as that can be told without making it.
+    /// Whether a table has rows of this file, as far as that is known without making it.
     fn has(&self, py: Python<'_>, table: &str) -> bool {
         py.detach(|| self.inner.fills(table))
     }

@@ -78,7 +78,7 @@ impl fmt::Display for Error {
         match self {
             Self::Column(error) => error.fmt(f),
             Self::TooLarge => {
-                f.write_str("a heap shot has more than four thousand million objects or references")
+                f.write_str("a heap snapshot has more than four thousand million objects or references")
             }
         }
     }

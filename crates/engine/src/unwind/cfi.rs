@@ -72,7 +72,7 @@ impl CfiSection<'_> {
         }
     }
 
-    /// The same for the code of one function, whose start is known better than the entry tells: JIT compilers write entries
+    /// The same for the code of one function, whose start is given: JIT compilers write entries
     /// for spaces where the code will not be.
     pub(super) fn step_of_only_function(&self, code_offset: u64) -> Option<UnwindStep> {
         let (section, bases) = (self.eh_frame(), self.bases());

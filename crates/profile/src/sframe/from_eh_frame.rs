@@ -140,7 +140,7 @@ impl NewSection {
         };
         if let Some(stub) = part.stub {
             let Some(bytes) = stub.mask.checked_add(1).filter(|bytes| bytes.is_power_of_two()) else {
-                return Err((Some(0), "a block that repeats and is no power of two"));
+                return Err((Some(0), "a block that repeats and whose size is not a power of two"));
             };
             if !added.start.is_multiple_of(bytes.into()) {
                 return Err((Some(0), "a block that repeats and begins within another"));

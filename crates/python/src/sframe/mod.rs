@@ -45,7 +45,7 @@ pub fn sframe_at(py: Python<'_>, path: &str, data: Option<Vec<u8>>, address: u64
     Ok(PyRecording { inner: Arc::new(file) })
 }
 
-/// Looks addresses up: native 64-bit numbers, one behind the other.
+/// Looks addresses up: an array of native 64-bit numbers.
 #[pyfunction]
 pub fn sframe_find(py: Python<'_>, recording: &PyRecording, addresses: &[u8]) -> PyResult<ArrowStream> {
     let file = sframe(recording)?;
@@ -163,7 +163,7 @@ pub fn sframe_put_back<'py>(
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// The bytes of a program or library with a section: in the place of the one it has, where it fits there, else behind all else.
+/// The bytes of a program or library with a section: in place of the existing one, where it fits, else after everything else.
 #[pyfunction]
 pub fn sframe_into<'py>(
     py: Python<'py>,
