@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::time::Instant;
 
-use perfuse_binaries::elf_image::{CodeObject, ImageSpec, InlineCall, LineRow, Writer};
+use perfuse_binaries::elf_image::{CodeObject, ImageSpec, InlinedRange, LineRow, Writer};
 
 const NUM_FUNCTIONS: u32 = 100_000;
 const NUM_LINES: u32 = 65;
@@ -42,16 +42,16 @@ fn main() {
             lines.push(LineRow { offset, path, line, column: Some(1 + scatter % 70) });
             offset += 4 + u64::from(scatter % 38);
         }
-        let inline = InlineCall {
+        let inline = InlinedRange {
             start: 100,
             size: 300,
             name: "helper",
             path: Some(path),
             line: Some(3),
             call_line: Some(7),
-            ..InlineCall::default()
+            ..InlinedRange::default()
         };
-        let inlines = [inline, InlineCall { start: 150, size: 80, depth: 1, name: "inner", ..inline }];
+        let inlines = [inline, InlinedRange { start: 150, size: 80, depth: 1, name: "inner", ..inline }];
         let added = writer.add(&CodeObject {
             id,
             name: &name,

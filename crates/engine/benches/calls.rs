@@ -89,22 +89,24 @@ fn main() {
     let num_events: usize = batches.iter().map(RecordBatch::num_rows).sum();
     let time = |name: &str, work: &dyn Fn() -> String| {
         let start = Instant::now();
-        let said = work();
+        let result = work();
         let took = start.elapsed();
         let each = took.as_nanos() as f64 / num_events as f64;
-        println!("{name:<28} {took:>9.1?}  {each:>5.1} ns an event  {said}");
+        println!("{name:<28} {took:>9.1?}  {each:>5.1} ns an event  {result}");
     };
-    let told = |options: Options| {
+    let account_text = |options: Options| {
         let account = account(segments, std::iter::empty(), &options).expect("batches of call_events");
         let (functions, paths) = (account.functions.num_rows(), account.paths.all().len());
         format!("{} calls, {functions} rows, {paths} paths", account.totals.num_calls)
     };
-    time("account", &|| told(Options::default()));
-    time("account by processor", &|| told(Options { by: CallGrouping::Cpu, ..Options::default() }));
-    time("account and edges", &|| told(Options { edges: true, ..Options::default() }));
-    time("recursive calls only", &|| told(Options { recursive_only: true, ..Options::default() }));
+    time("account", &|| account_text(Options::default()));
+    time("account by processor", &|| account_text(Options { by: CallGrouping::Cpu, ..Options::default() }));
+    time("account and edges", &|| account_text(Options { edges: true, ..Options::default() }));
+    time("recursive calls only", &|| account_text(Options { recursive_only: true, ..Options::default() }));
     let selection = Selection { time_ns: Some(0..i64::MAX), threads: None };
-    time("account of a time", &|| told(Options { selection: selection.clone(), ..Options::default() }));
+    time("account of a time", &|| {
+        account_text(Options { selection: selection.clone(), ..Options::default() })
+    });
     time("slices", &|| {
         let made = slices(events, 0).expect("batches of call_events");
         format!("{} rows", made.map(|batch| batch.num_rows()).sum::<usize>())

@@ -150,16 +150,16 @@ mod tests {
         push("weak", Some(2), Some(2), None);
         let batch = table.finish();
         let (kinds, sites) = handles([batch.clone()].into_iter(), &Selection::default()).unwrap();
-        let told: Vec<_> = kinds
+        let rows: Vec<_> = kinds
             .iter()
             .map(|it| (&*it.name, it.num_created, it.num_destroyed, it.num_left, it.max_alive))
             .collect();
-        assert_eq!(told, [("weak", 3, 2, 1, 2), ("pinned", 0, 1, 0, 0)]);
-        let told: Vec<_> = sites.iter().map(|it| (it.stack_id, it.num_created, it.num_left)).collect();
-        assert_eq!(told, [(Some(7), 2, 1), (None, 1, 0)]);
+        assert_eq!(rows, [("weak", 3, 2, 1, 2), ("pinned", 0, 1, 0, 0)]);
+        let rows: Vec<_> = sites.iter().map(|it| (it.stack_id, it.num_created, it.num_left)).collect();
+        assert_eq!(rows, [(Some(7), 2, 1), (None, 1, 0)]);
         let selection = Selection { threads: Some(vec![2]), time_ns: Some(0..4) };
         let (kinds, sites) = handles([batch].into_iter(), &selection).unwrap();
-        let told: Vec<_> = kinds.iter().map(|it| (&*it.name, it.num_created, it.num_destroyed)).collect();
-        assert_eq!((told, sites.len()), (vec![("pinned", 0, 1), ("weak", 0, 1)], 0));
+        let rows: Vec<_> = kinds.iter().map(|it| (&*it.name, it.num_created, it.num_destroyed)).collect();
+        assert_eq!((rows, sites.len()), (vec![("pinned", 0, 1), ("weak", 0, 1)], 0));
     }
 }

@@ -32,12 +32,12 @@ pub struct Interval {
 #[derive(Clone, Debug, Default)]
 pub struct TimedSpace {
     intervals: Vec<Interval>,
-    groups: Vec<Group>,
+    groups: Vec<StartGroup>,
 }
 
 /// Ranges that start at one address.
 #[derive(Clone, Copy, Debug)]
-struct Group {
+struct StartGroup {
     start: u64,
     /// Largest end of this group and all preceding ones.
     reach: u64,
@@ -50,13 +50,13 @@ impl TimedSpace {
     pub fn new(mut intervals: Vec<Interval>) -> Self {
         intervals.retain(|i| i.end > i.start && i.until_ns > i.from_ns);
         intervals.sort_by_key(|i| (i.start, i.from_ns));
-        let mut groups: Vec<Group> = Vec::new();
+        let mut groups: Vec<StartGroup> = Vec::new();
         for (at, interval) in intervals.iter().enumerate() {
             match groups.last_mut() {
                 Some(group) if group.start == interval.start => group.reach = group.reach.max(interval.end),
                 last => {
                     let reach = last.map_or(0, |group| group.reach).max(interval.end);
-                    groups.push(Group { start: interval.start, reach, first: at as u32 });
+                    groups.push(StartGroup { start: interval.start, reach, first: at as u32 });
                 }
             }
         }

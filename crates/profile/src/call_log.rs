@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use perfuse_formats::xray::consts::FUNCTION_ID_BITS;
-use perfuse_formats::xray::convert::{FunctionNumbers, Selection, TablesError, write_tables};
+use perfuse_formats::xray::convert::{FunctionNumbers, RecordSelection, TablesError, write_tables};
 use perfuse_formats::xray::header::Mode;
 use perfuse_formats::xray::writer::{FinishLog, LogSpec, LogWriter, WriteSummary};
 
@@ -26,7 +26,7 @@ pub struct CallLog {
 pub fn write_call_log(
     profile: &Profile,
     spec: LogSpec,
-    selection: &Selection,
+    selection: &RecordSelection,
     is_monotonic: bool,
     out: impl Write,
 ) -> Result<CallLog, TablesError> {

@@ -9,17 +9,7 @@ use perfuse_formats::TableRequest;
 use perfuse_tables::access::ColumnError;
 
 use crate::prefetch::Prefetch;
-use crate::profile::Profile;
-
-/// Call traces as samples.
-pub(crate) struct TraceSamples {
-    paths: CallPaths,
-    first: FirstKeys,
-    /// Frames and stacks of every call path.
-    pub(crate) sampled: Sampled,
-    /// Time that threads spent in each call path.
-    pub(crate) samples: RecordBatch,
-}
+use crate::profile::{Profile, TraceSamples};
 
 /// Costs of the calls of a profile, as tables.
 pub struct CallCosts {

@@ -7,6 +7,7 @@ use arrow_array::RecordBatch;
 use perfuse_binaries::xray_map::{NamedFunctions, ObjectMaps};
 use perfuse_engine::align::{FirstUse, first_uses};
 use perfuse_engine::allocated::AllocationSums;
+use perfuse_engine::calls::{CallPaths, FirstKeys, Sampled};
 use perfuse_engine::heap;
 use perfuse_engine::join::JoinedTables;
 use perfuse_engine::unwind::UnwindTotals;
@@ -14,9 +15,7 @@ use perfuse_formats::{CallStream, Recording, TableRequest};
 use perfuse_tables::access::ColumnError;
 use perfuse_tables::{Identities, Offsets, clocks, sources};
 
-use crate::calls::TraceSamples;
-use crate::recordings::{PlacedRecording, ProfileInput, RecordingSet, place};
-use crate::selected_rows::request;
+use crate::recordings::{PlacedRecording, ProfileInput, RecordingSet, place, table_request};
 
 /// Batches of a table, made as they are pulled.
 pub type TableStream = Box<dyn Iterator<Item = Result<RecordBatch, heap::Error>> + Send>;
@@ -32,6 +31,16 @@ pub struct ProfileOptions {
     pub recorded_on: Option<(String, String)>,
     /// XRay instrumentation maps, which name functions that recordings have only numbers of.
     pub xray_maps: ObjectMaps,
+}
+
+/// Call traces as samples.
+pub(crate) struct TraceSamples {
+    pub(crate) paths: CallPaths,
+    pub(crate) first: FirstKeys,
+    /// Frames and stacks of every call path.
+    pub(crate) sampled: Sampled,
+    /// Time that threads spent in each call path.
+    pub(crate) samples: RecordBatch,
 }
 
 /// Several recordings on one clock. Tables that need several recordings are made when first asked for.
@@ -123,7 +132,7 @@ impl Profile {
     /// When a recording's table is not as declared.
     pub fn stacks_of(&self, name: &str, event_table: &str) -> Result<Vec<RecordBatch>, ColumnError> {
         self.settle_keys()?;
-        Ok(self.collect(name, &request(event_table, true)))
+        Ok(self.collect(name, &table_request(event_table, true)))
     }
 
     /// Tables `frames`, `stacks`, `samples`: rows of recordings, then of the join, of call traces, and of allocations.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
-use perfuse_formats::{Clock, Placement, Recording, ShotSum, TableRequest};
+use perfuse_formats::{Clock, Placement, RecordedSnapshotSum, Recording, TableRequest};
 use perfuse_tables::{Identities, Offsets};
 
 /// A recording to be added to a profile.
@@ -69,8 +69,8 @@ impl RecordingSet {
     }
 
     /// Sums of heap snapshots, where every recording has them without making tables.
-    pub(crate) fn snapshot_sums(&self) -> Option<Vec<ShotSum>> {
-        let sums = self.0.iter().map(|(recording, placement)| recording.shot_sums(placement));
+    pub(crate) fn snapshot_sums(&self) -> Option<Vec<RecordedSnapshotSum>> {
+        let sums = self.0.iter().map(|(recording, placement)| recording.snapshot_sums(placement));
         Some(sums.collect::<Option<Vec<_>>>()?.into_iter().flatten().collect())
     }
 
@@ -85,4 +85,13 @@ impl RecordingSet {
             recording.table(&name, &placement, &request).into_iter().flatten()
         })
     }
+}
+
+/// Tables of events that have stacks of their own.
+const TABLES_WITH_STACKS: [&str; 3] = ["exceptions", "lock_events", "gc_handles"];
+
+/// A request for a table of events, with or without its stacks.
+pub(crate) fn table_request(table: &str, with_stacks: bool) -> TableRequest {
+    let stacks_of = TABLES_WITH_STACKS.iter().find(|name| with_stacks && **name == table).copied();
+    TableRequest { no_stacks: !with_stacks, stacks_of, ..TableRequest::default() }
 }

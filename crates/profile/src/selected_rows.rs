@@ -1,5 +1,6 @@
 //! Selected rows of any table that recordings fill, and their number.
 
+use arrow_array::RecordBatch;
 use perfuse_engine::calls::Selection;
 use perfuse_engine::handles::{HandleKind, HandleSite, handles};
 use perfuse_engine::selected::{RowFilter, count_by_word_and_key};
@@ -8,17 +9,7 @@ use perfuse_tables::TableSpec;
 use perfuse_tables::access::ColumnError;
 
 use crate::profile::Profile;
-
-use arrow_array::RecordBatch;
-
-/// Tables of events that have stacks of their own.
-const TABLES_WITH_STACKS: [&str; 3] = ["exceptions", "lock_events", "gc_handles"];
-
-/// A request for a table of events, with or without its stacks.
-pub(crate) fn request(table: &str, with_stacks: bool) -> TableRequest {
-    let stacks_of = TABLES_WITH_STACKS.iter().find(|name| with_stacks && **name == table).copied();
-    TableRequest { no_stacks: !with_stacks, stacks_of, ..TableRequest::default() }
-}
+use crate::recordings::table_request;
 
 /// Selected rows of a table.
 #[derive(Clone, Debug)]
@@ -60,7 +51,7 @@ impl Profile {
     ) -> Result<impl Iterator<Item = Result<RecordBatch, ColumnError>> + Send + 'static, ColumnError> {
         let mut requested = columns.iter().filter_map(|at| table.columns.get(*at));
         let with_stacks = requested.any(|column| column.name.ends_with("stack_id"));
-        let batches = self.recorded_rows(table.name, request(table.name, with_stacks))?;
+        let batches = self.recorded_rows(table.name, table_request(table.name, with_stacks))?;
         Ok(batches.map(move |batch| filter.take(&batch, &columns)))
     }
 
@@ -76,7 +67,9 @@ impl Profile {
         {
             return Ok(num_rows);
         }
-        self.recorded_rows(table.name, request(table.name, false))?.map(|batch| filter.count(&batch)).sum()
+        self.recorded_rows(table.name, table_request(table.name, false))?
+            .map(|batch| filter.count(&batch))
+            .sum()
     }
 
     /// Number of selected rows by the values of two columns: `(word, key, count)`.
@@ -89,7 +82,7 @@ impl Profile {
         word: &'static str,
         key: &'static str,
     ) -> Result<Vec<(String, Option<u32>, u64)>, ColumnError> {
-        let request = request(table.name, key.ends_with("stack_id"));
+        let request = table_request(table.name, key.ends_with("stack_id"));
         count_by_word_and_key(self.recorded_rows(table.name, request)?, filter, word, key)
     }
 
@@ -102,6 +95,6 @@ impl Profile {
         selection: &Selection,
         with_stacks: bool,
     ) -> Result<(Vec<HandleKind>, Vec<HandleSite>), ColumnError> {
-        handles(self.recorded_rows("gc_handles", request("gc_handles", with_stacks))?, selection)
+        handles(self.recorded_rows("gc_handles", table_request("gc_handles", with_stacks))?, selection)
     }
 }

@@ -7,15 +7,15 @@ use pyo3::prelude::*;
 use crate::arrow::ArrowStream;
 use crate::calls::{choice, selection};
 use crate::errors::table_error;
-use crate::profile::Profile;
+use crate::profile::PyProfile;
 
 /// Sums of allocations by thread, type and stack, or `by` one of them, which is faster without `stacks`; of some threads
 /// (`thread_id`) and a time range.
 #[pyfunction]
 #[pyo3(signature = (profile, *, by=None, stacks=true, threads=None, time_ns=None))]
-fn allocation_sums(
+pub fn allocation_sums(
     py: Python<'_>,
-    profile: &Profile,
+    profile: &PyProfile,
     by: Option<&str>,
     stacks: bool,
     threads: Option<Vec<u32>>,
@@ -29,9 +29,9 @@ fn allocation_sums(
 
 /// Allocations of the objects that were at some addresses at some times: a row each, null where not recorded.
 #[pyfunction]
-fn object_origins(
+pub fn object_origins(
     py: Python<'_>,
-    profile: &Profile,
+    profile: &PyProfile,
     addresses: Vec<u64>,
     times_ns: Vec<i64>,
 ) -> PyResult<ArrowStream> {
@@ -40,9 +40,4 @@ fn object_origins(
     }
     let objects: Vec<_> = addresses.into_iter().zip(times_ns).collect();
     py.detach(|| profile.inner.object_origins(&objects)).map(ArrowStream::of).map_err(table_error)
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(allocation_sums, module)?)?;
-    module.add_function(wrap_pyfunction!(object_origins, module)?)
 }

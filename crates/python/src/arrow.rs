@@ -2,11 +2,11 @@
 
 use std::error::Error;
 use std::ffi::CStr;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -75,6 +75,13 @@ pub fn reader(object: &Bound<'_, PyAny>) -> PyResult<RecordBatchStreamReader> {
         .map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<ArrowStream>()
+/// Panics, or returns a stream that does: a test of what becomes of panics.
+#[pyfunction]
+#[pyo3(signature = (in_stream=false))]
+pub fn panic_for_test(in_stream: bool) -> ArrowStream {
+    if in_stream {
+        let batches = std::iter::from_fn(|| panic!("panic in a stream for a test"));
+        return ArrowStream::new(Arc::new(Schema::empty()), batches);
+    }
+    panic!("panic for a test")
 }

@@ -9,15 +9,15 @@ use pyo3::prelude::*;
 
 use crate::arrow::ArrowStream;
 use crate::errors::table_error;
-use crate::profile::Profile;
+use crate::profile::PyProfile;
 
 /// Table `samples` of some threads (`thread_id`) and a time range. Rows of call traces are the time that threads spent in each
 /// call path within the range; rows of allocations are what was allocated in it.
 #[pyfunction]
 #[pyo3(signature = (profile, *, threads=None, time_ns=None))]
-fn selected_samples(
+pub fn selected_samples(
     py: Python<'_>,
-    profile: &Profile,
+    profile: &PyProfile,
     threads: Option<Vec<u32>>,
     time_ns: Option<(i64, i64)>,
 ) -> PyResult<ArrowStream> {
@@ -36,11 +36,11 @@ pub fn selection(threads: Option<Vec<u32>>, time_ns: Option<(i64, i64)>) -> Sele
 }
 
 /// Costs of the calls of a profile.
-#[pyclass(frozen, module = "perfuse._core")]
-pub struct CallStatistics(CallCosts);
+#[pyclass(frozen, name = "CallStatistics", module = "perfuse._core")]
+pub struct PyCallStatistics(CallCosts);
 
 #[pymethods]
-impl CallStatistics {
+impl PyCallStatistics {
     /// A row per function, and per thread or processor where costs are split by these.
     fn functions(&self) -> ArrowStream {
         ArrowStream::of(self.0.functions.clone())
@@ -129,9 +129,9 @@ fn requested(rows: Option<&RecordBatch>, what: &str) -> PyResult<ArrowStream> {
     edges=false, paths=false
 ))]
 #[allow(clippy::too_many_arguments, reason = "one argument per option")]
-fn call_statistics(
+pub fn call_statistics(
     py: Python<'_>,
-    profile: &Profile,
+    profile: &PyProfile,
     by: &str,
     rank: &str,
     threads: Option<Vec<u32>>,
@@ -140,7 +140,7 @@ fn call_statistics(
     recursive_only: bool,
     edges: bool,
     paths: bool,
-) -> PyResult<CallStatistics> {
+) -> PyResult<PyCallStatistics> {
     let (by, rank) = (choice("by", by, &CallGrouping::ALL)?, choice("rank", rank, &Rank::ALL)?);
     let functions = functions.map(|mut functions| {
         functions.sort_unstable();
@@ -149,7 +149,7 @@ fn call_statistics(
     let selection = selection(threads, time_ns);
     let options = Options { selection, by, rank, functions, recursive_only, edges };
     let costs = py.detach(|| profile.inner.call_costs(&options, paths));
-    costs.map(CallStatistics).map_err(table_error)
+    costs.map(PyCallStatistics).map_err(table_error)
 }
 
 /// The value of an option that is one of some names.
@@ -161,10 +161,4 @@ pub fn choice<T: Copy>(option: &str, name: &str, all: &[(&str, T)]) -> PyResult<
             Err(PyValueError::new_err(format!("{option} is one of {}, not {name:?}", known.join(", "))))
         }
     }
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<CallStatistics>()?;
-    module.add_function(wrap_pyfunction!(selected_samples, module)?)?;
-    module.add_function(wrap_pyfunction!(call_statistics, module)?)
 }

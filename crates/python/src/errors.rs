@@ -9,7 +9,6 @@ use std::sync::{Mutex, Once, PoisonError};
 use arrow_schema::ArrowError;
 use perfuse_wire::ParseError;
 use pyo3::exceptions::PyBaseException;
-use pyo3::panic::PanicException;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -86,7 +85,7 @@ static LAST_PANIC: Mutex<Option<Panic>> = Mutex::new(None);
 
 /// Keeps message and location of each panic for its exception, instead of printing them; prints them too where
 /// `RUST_BACKTRACE` is set.
-fn record_panics() {
+pub fn record_panics() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
         let default_hook = std::panic::take_hook();
@@ -110,7 +109,7 @@ fn payload_text(payload: &(dyn Any + Send)) -> String {
 ///
 /// A panic in a thread of an Arrow library arrives as that library's exception.
 #[pyfunction]
-fn take_panic() -> Option<(String, Option<String>)> {
+pub fn take_panic() -> Option<(String, Option<String>)> {
     let panic = LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner).take();
     panic.map(|panic| (panic.message, panic.location))
 }
@@ -121,7 +120,7 @@ fn take_panic() -> Option<(String, Option<String>)> {
 /// class returns an instance of another exception class, Python raises that one. Python 3.11 instantiates the class
 /// again with that instance as its argument.
 #[pyfunction]
-fn internal_error<'py>(
+pub fn internal_error<'py>(
     py: Python<'py>,
     class: &Bound<'py, PyAny>,
     message: &Bound<'py, PyAny>,
@@ -148,28 +147,4 @@ impl<T, I: Iterator<Item = Result<T, ArrowError>>> Iterator for CatchPanics<I> {
             )))
         })
     }
-}
-
-/// Panics, or returns a stream that does: a test of what becomes of panics.
-#[pyfunction]
-#[pyo3(signature = (in_stream=false))]
-fn panic_for_test(in_stream: bool) -> crate::arrow::ArrowStream {
-    if in_stream {
-        let schema = std::sync::Arc::new(arrow_schema::Schema::empty());
-        return crate::arrow::ArrowStream::new(
-            schema,
-            std::iter::from_fn(|| panic!("panic in a stream for a test")),
-        );
-    }
-    panic!("panic for a test")
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    record_panics();
-    let py = module.py();
-    py.get_type::<PanicException>().setattr("__new__", wrap_pyfunction!(internal_error, module)?)?;
-    if std::env::var_os("PERFUSE_PANIC_FOR_TEST").is_some() {
-        module.add_function(wrap_pyfunction!(panic_for_test, module)?)?;
-    }
-    module.add_function(wrap_pyfunction!(take_panic, module)?)
 }

@@ -9,22 +9,22 @@ use pyo3::prelude::*;
 
 use crate::arrow::ArrowStream;
 use crate::errors::table_error;
-use crate::profile::Profile;
+use crate::profile::PyProfile;
 
 /// A heap snapshot, with its dominator tree.
-#[pyclass(frozen, module = "perfuse._core")]
-pub struct HeapShot(HeapSnapshot);
+#[pyclass(frozen, name = "HeapShot", module = "perfuse._core")]
+pub struct PyHeapSnapshot(HeapSnapshot);
 
 /// `(kind, name, slot_address, owner_type_id, owner_thread_id)` of a root.
 type RootRow = (String, Option<String>, Option<u64>, Option<u32>, Option<u32>);
 
 #[pymethods]
-impl HeapShot {
+impl PyHeapSnapshot {
     /// Reads the snapshot with that key.
     #[new]
-    fn new(py: Python<'_>, profile: &Profile, snapshot: u32) -> PyResult<Self> {
+    fn new(py: Python<'_>, profile: &PyProfile, snapshot: u32) -> PyResult<Self> {
         let found = py.detach(|| profile.inner.heap_snapshot(snapshot)).map_err(table_error)?;
-        found.map(Self).ok_or_else(|| PyKeyError::new_err(format!("no heap shot {snapshot}")))
+        found.map(Self).ok_or_else(|| PyKeyError::new_err(format!("no heap snapshot {snapshot}")))
     }
 
     /// Key of the snapshot.
@@ -158,7 +158,7 @@ impl HeapShot {
     }
 
     /// Objects created and freed since an earlier snapshot, by type: `(type_id, num_new, new_bytes, num_gone, gone_bytes)`.
-    fn changes(&self, py: Python<'_>, earlier: u32) -> PyResult<Vec<ChangeRow>> {
+    fn changes(&self, py: Python<'_>, earlier: u32) -> PyResult<Vec<ClassChangeRow>> {
         let changes = py.detach(|| self.0.changes(earlier)).map_err(table_error)?;
         let row = |(of, it): (_, ClassChange)| (of, it.num_new, it.new_bytes, it.num_gone, it.gone_bytes);
         Ok(changes.into_iter().map(row).collect())
@@ -171,9 +171,9 @@ impl HeapShot {
     }
 }
 
-type ChangeRow = (Option<u32>, u64, u64, u64, u64);
+type ClassChangeRow = (Option<u32>, u64, u64, u64, u64);
 
-impl HeapShot {
+impl PyHeapSnapshot {
     fn heap(&self) -> &Heap {
         self.0.heap()
     }
@@ -191,14 +191,10 @@ type SumRows = (Vec<SumRow>, Vec<(u32, u64)>);
 
 /// Sums of heap snapshots: rows by snapshot and type, and `(snapshot_id, num_references)` of each snapshot.
 #[pyfunction]
-fn heap_sums(py: Python<'_>, profile: &Profile) -> PyResult<SumRows> {
+pub fn heap_sums(py: Python<'_>, profile: &PyProfile) -> PyResult<SumRows> {
     let sums = py.detach(|| profile.inner.snapshot_sums()).map_err(table_error)?;
-    let row =
-        |((shot, of), sum): ((u32, Option<u32>), SnapshotSum)| (shot, of, sum.num_objects, sum.size_bytes);
+    let row = |((snapshot, of), sum): ((u32, Option<u32>), SnapshotSum)| {
+        (snapshot, of, sum.num_objects, sum.size_bytes)
+    };
     Ok((sums.classes.into_iter().map(row).collect(), sums.references.into_iter().collect()))
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<HeapShot>()?;
-    module.add_function(wrap_pyfunction!(heap_sums, module)?)
 }

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use crate::errors::{export_error, table_error};
 use crate::output::duplicate;
-use crate::profile::Profile;
+use crate::profile::PyProfile;
 
 /// Written ELF files, and the position of each code object in them.
 #[pyclass(frozen, module = "perfuse._core")]
@@ -33,16 +33,16 @@ impl Images {
 
 /// Pids of the processes that have JIT code.
 #[pyfunction]
-fn code_pids(py: Python<'_>, profile: &Profile) -> PyResult<Vec<i32>> {
+pub fn code_pids(py: Python<'_>, profile: &PyProfile) -> PyResult<Vec<i32>> {
     py.detach(|| profile.inner.code_pids()).map_err(table_error)
 }
 
 /// Writes the code of each process in `files` to a new file, given by its descriptor. `machine` is the ELF `e_machine` of
 /// dumps that have none.
 #[pyfunction]
-fn write_images(
+pub fn write_images(
     py: Python<'_>,
-    profile: &Profile,
+    profile: &PyProfile,
     files: HashMap<i32, RawFd>,
     machine: u16,
 ) -> PyResult<Images> {
@@ -58,9 +58,9 @@ fn write_images(
 /// Copies the profile's perf.data to a new file, with mappings of the images, which are at `paths`. Returns the numbers of
 /// records copied, mappings added and mappings left out; `None` where there is no perf.data.
 #[pyfunction]
-fn inject_images(
+pub fn inject_images(
     py: Python<'_>,
-    profile: &Profile,
+    profile: &PyProfile,
     images: &Images,
     paths: HashMap<i32, String>,
     out: RawFd,
@@ -77,11 +77,4 @@ fn inject_images(
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Images>()?;
-    module.add_function(wrap_pyfunction!(code_pids, module)?)?;
-    module.add_function(wrap_pyfunction!(write_images, module)?)?;
-    module.add_function(wrap_pyfunction!(inject_images, module)?)
 }

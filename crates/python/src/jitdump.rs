@@ -19,15 +19,15 @@ use pyo3::types::PyBytes;
 use crate::recording::parse_endian;
 
 /// `(address or offset, path, line, column)`.
-type LineRow = (u64, String, u32, u32);
+type LineFields = (u64, String, u32, u32);
 /// `(start_offset, size, depth, name, path, line, column, call_path, call_line, call_column)`.
-type CallRow = (u64, u64, u32, String, String, u32, u32, String, u32, u32);
+type InlineCallFields = (u64, u64, u32, String, String, u32, u32, String, u32, u32);
 /// `(start_addr, end_addr, call_file, call_line, call_column, inline_depth, func_name, call_file_name)`.
 type InlineCallEntry = (u64, u64, u32, u32, u32, u32, String, String);
 /// `(caller_index, function_name, file, function_start_line, function_start_column, line, column)`.
-type Position = (i32, u32, i32, u32, u32, u32, u32);
+type InlinePosition = (i32, u32, i32, u32, u32, u32, u32);
 /// `offsets, unknown_columns, paths, added_ranges`: what did not fit.
-type MisfitCounts = (u64, u64, u64, u64);
+type UnsupportedFields = (u64, u64, u64, u64);
 
 /// Appends records to a buffer that `take` empties.
 #[pyclass(frozen, module = "perfuse._core")]
@@ -100,7 +100,7 @@ impl JitdumpEncoder {
         &self,
         timestamp: u64,
         code_addr: u64,
-        entries: Vec<LineRow>,
+        entries: Vec<LineFields>,
         repeat: bool,
     ) -> PyResult<()> {
         let entries: Vec<DebugInfoEntry<'_>> = entries
@@ -132,9 +132,9 @@ impl JitdumpEncoder {
         code_addr: u64,
         dialect: &str,
         outer: (String, String, u32, u32),
-        lines: Vec<LineRow>,
-        calls: Vec<CallRow>,
-    ) -> PyResult<MisfitCounts> {
+        lines: Vec<LineFields>,
+        calls: Vec<InlineCallFields>,
+    ) -> PyResult<UnsupportedFields> {
         let dialect = match dialect {
             "debug_info2" => InlineDialect::DebugInfo2,
             "frames" => InlineDialect::Frames,
@@ -142,8 +142,8 @@ impl JitdumpEncoder {
         };
         let mut tree = tree(&outer, &lines, &calls);
         tree.sort();
-        let misfits = self.lock()?.inline_info(timestamp, code_addr, &tree, dialect).map_err(refused)?;
-        Ok((misfits.offsets, misfits.unknown_columns, misfits.paths, misfits.added_ranges))
+        let unsupported = self.lock()?.inline_info(timestamp, code_addr, &tree, dialect).map_err(refused)?;
+        Ok((unsupported.offsets, unsupported.unknown_columns, unsupported.paths, unsupported.added_ranges))
     }
 
     fn tier(&self, timestamp: u64, code_addr: u64, color: u32, name: &str) -> PyResult<()> {
@@ -202,12 +202,12 @@ impl JitdumpEncoder {
         py: Python<'py>,
         code_addr: u64,
         code_offsets: Vec<[u32; 2]>,
-        source_positions: Vec<Position>,
+        source_positions: Vec<InlinePosition>,
         strings: Vec<String>,
     ) -> PyResult<Bound<'py, PyBytes>> {
         no_nul(&strings)?;
         use frames::{CodeOffset, SourcePosition};
-        let position = |p: Position| SourcePosition {
+        let position = |p: InlinePosition| SourcePosition {
             caller_index: p.0,
             function_name: p.1,
             file: p.2,
@@ -303,8 +303,8 @@ fn refused(error: WriteError) -> PyErr {
 
 fn tree<'a>(
     outer: &'a (String, String, u32, u32),
-    lines: &'a [LineRow],
-    calls: &'a [CallRow],
+    lines: &'a [LineFields],
+    calls: &'a [InlineCallFields],
 ) -> InlineTree<'a> {
     let declaration = |name: &'a str, path: &'a str, line, column| DeclaredFunction {
         name: name.as_bytes(),
@@ -336,8 +336,4 @@ fn tree<'a>(
             })
             .collect(),
     }
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<JitdumpEncoder>()
 }

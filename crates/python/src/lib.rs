@@ -7,7 +7,6 @@ mod allocations;
 mod arrow;
 mod calls;
 mod errors;
-mod findings;
 mod heap;
 mod images;
 mod jitdump;
@@ -32,25 +31,60 @@ use pyo3::prelude::*;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[pymodule]
-fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    errors::register(module)?;
-    allocations::register(module)?;
-    arrow::register(module)?;
-    recording::register(module)?;
-    jitdump::register(module)?;
-    findings::register(module)?;
-    profile::register(module)?;
-    images::register(module)?;
-    selected_rows::register(module)?;
-    sframe::register(module)?;
-    xray_map::register(module)?;
-    stacks::register(module)?;
-    xray_logs::register(module)?;
-    mono_logs::register(module)?;
-    calls::register(module)?;
-    heap::register(module)?;
-    trace_output::register(module)?;
-    profile_output::register(module)?;
-    registry::register(module)
+mod _core {
+    use pyo3::panic::PanicException;
+    use pyo3::prelude::*;
+
+    use super::errors::{internal_error, record_panics};
+
+    #[pymodule_export]
+    use super::allocations::{allocation_sums, object_origins};
+    #[pymodule_export]
+    use super::arrow::ArrowStream;
+    #[pymodule_export]
+    use super::calls::{PyCallStatistics, call_statistics, selected_samples};
+    #[pymodule_export]
+    use super::errors::take_panic;
+    #[pymodule_export]
+    use super::heap::{PyHeapSnapshot, heap_sums};
+    #[pymodule_export]
+    use super::images::{Images, code_pids, inject_images, write_images};
+    #[pymodule_export]
+    use super::jitdump::JitdumpEncoder;
+    #[pymodule_export]
+    use super::mono_logs::{MonoLogWriter, convert_mono, mono_kinds, mono_unsupported_items};
+    #[pymodule_export]
+    use super::profile::{PyPlaced, PyProfile};
+    #[pymodule_export]
+    use super::profile_output::{write_perf_samples, write_pprof};
+    #[pymodule_export]
+    use super::recording::{PyRecording, RecordIterator, diagnostics_table, read_early};
+    #[pymodule_export]
+    use super::registry::{alignments, directory_format, formats, rules, sniff, tables};
+    #[pymodule_export]
+    use super::selected_rows::{count_rows, handle_sums, py_backtraces, row_counts, selected_rows};
+    #[pymodule_export]
+    use super::sframe::{
+        SFrameSection, SFrameText, sframe_at, sframe_coverage, sframe_find, sframe_from_eh_frame,
+        sframe_into, sframe_pieces, sframe_put_back, sframe_unwind,
+    };
+    #[pymodule_export]
+    use super::stacks::{PyCallTree, call_tree, sampled_events};
+    #[pymodule_export]
+    use super::trace_output::CallTrace;
+    #[pymodule_export]
+    use super::xray_logs::{XRayLogWriter, convert_xray, write_xray};
+    #[pymodule_export]
+    use super::xray_map::PyInstrumentationMap;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        record_panics();
+        let internal_error = wrap_pyfunction!(internal_error, module)?;
+        module.py().get_type::<PanicException>().setattr("__new__", internal_error)?;
+        if std::env::var_os("PERFUSE_PANIC_FOR_TEST").is_some() {
+            module.add_function(wrap_pyfunction!(super::arrow::panic_for_test, module)?)?;
+        }
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
 }

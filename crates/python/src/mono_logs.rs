@@ -24,9 +24,9 @@ use crate::output::Target;
 use crate::recording::PyRecording;
 
 /// `(number of buffers, number of events, omitted events by kind, unsupported items by code)`.
-type WrittenFacts = (u64, u64, Vec<(String, u64)>, Vec<(&'static str, u64)>);
+type MonoWriteFacts = (u64, u64, Vec<(String, u64)>, Vec<(&'static str, u64)>);
 
-fn facts(summary: &ConvertSummary) -> WrittenFacts {
+fn facts(summary: &ConvertSummary) -> MonoWriteFacts {
     let omitted = summary.omitted_events.iter().map(|(byte, count)| (byte.to_string(), *count));
     let unsupported = summary.unsupported.iter().map(|(item, count)| (item.name(), *count));
     (summary.num_buffers, summary.num_events, omitted.collect(), unsupported.collect())
@@ -42,7 +42,7 @@ enum ThreadName {
 /// Options of a conversion. Options that are not given leave the log unchanged.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct MonoConversion {
+pub struct MonoConversion {
     version: Option<u8>,
     between_ns: Option<(i64, i64)>,
     /// Whether `between_ns` counts from the first event.
@@ -59,12 +59,12 @@ fn kind(name: &str) -> PyResult<EventByte> {
 
 /// Writes one log from several.
 #[pyfunction]
-fn convert_mono(
+pub fn convert_mono(
     py: Python<'_>,
     recordings: Vec<PyRef<'_, PyRecording>>,
     out: Target,
     wanted: MonoConversion,
-) -> PyResult<WrittenFacts> {
+) -> PyResult<MonoWriteFacts> {
     let logs: Option<Vec<&MonoLog>> =
         recordings.iter().map(|recording| recording.inner.as_any().downcast_ref::<MonoLog>()).collect();
     let logs = logs.ok_or_else(|| PyTypeError::new_err("not a Mono log"))?;
@@ -107,13 +107,13 @@ fn convert_mono(
 
 /// The names of all kinds of events.
 #[pyfunction]
-fn mono_kinds() -> Vec<&'static str> {
+pub fn mono_kinds() -> Vec<&'static str> {
     EventByte::ALL.iter().filter_map(|byte| byte.name()).collect()
 }
 
 /// The codes of the items that a data version may not be able to represent.
 #[pyfunction]
-fn mono_unsupported_items() -> Vec<&'static str> {
+pub fn mono_unsupported_items() -> Vec<&'static str> {
     UnsupportedItem::ALL.iter().map(|item| item.name()).collect()
 }
 
@@ -259,11 +259,4 @@ fn value_given(value: &Bound<'_, PyAny>) -> PyResult<FieldValue> {
         .extract()
         .map_err(|_| PyTypeError::new_err("a value is a number, text, or a list of dicts of these"))?;
     Ok(FieldValue::Entries(entries.iter().map(given).collect::<PyResult<_>>()?))
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<MonoLogWriter>()?;
-    module.add_function(wrap_pyfunction!(mono_kinds, module)?)?;
-    module.add_function(wrap_pyfunction!(mono_unsupported_items, module)?)?;
-    module.add_function(wrap_pyfunction!(convert_mono, module)?)
 }

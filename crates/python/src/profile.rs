@@ -67,16 +67,16 @@ fn known(option: &str, word: &str, all: &[&'static str]) -> PyResult<&'static st
 }
 
 /// `(path, code, message, offset, count)`.
-type FindingRow = (String, &'static str, String, Option<u64>, u64);
+type NamingFindingRow = (String, &'static str, String, Option<u64>, u64);
 
 /// Recordings on one clock, and their tables.
-#[pyclass(frozen, module = "perfuse._core")]
-pub struct Profile {
+#[pyclass(frozen, name = "Profile", module = "perfuse._core")]
+pub struct PyProfile {
     pub inner: Arc<perfuse_profile::Profile>,
 }
 
 #[pymethods]
-impl Profile {
+impl PyProfile {
     #[new]
     #[pyo3(signature = (placed, symbol_dirs, debug_info, recorded_on=None, maps=None))]
     fn new(
@@ -129,7 +129,7 @@ impl Profile {
     }
 
     /// Problems of instrumentation maps, and of how they fit: `(path, code, message, offset, count)`.
-    fn naming_findings(&self, py: Python<'_>) -> PyResult<Vec<FindingRow>> {
+    fn naming_findings(&self, py: Python<'_>) -> PyResult<Vec<NamingFindingRow>> {
         let findings = py.detach(|| self.inner.naming_findings()).map_err(table_error)?;
         let row = |it: NamingFinding| (it.path, it.code, it.message, it.offset, it.count);
         Ok(findings.into_iter().map(row).collect())
@@ -185,9 +185,4 @@ fn totals_dict<'py>(py: Python<'py>, totals: &UnwindTotals) -> PyResult<Bound<'p
     fields.set_item("stops", stops)?;
     fields.set_item("cut_bytes", (totals.cut_bytes != 0).then_some(totals.cut_bytes))?;
     Ok(fields)
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<PyPlaced>()?;
-    module.add_class::<Profile>()
 }

@@ -13,7 +13,7 @@ use crate::output::{Target, WaitingPython};
 #[pyfunction]
 #[pyo3(signature = (out, *, samples, stacks, frames, threads, clock=None, progress=None))]
 #[allow(clippy::too_many_arguments, reason = "one argument per table or option")]
-fn write_perf_samples(
+pub fn write_perf_samples(
     py: Python<'_>,
     out: Target,
     samples: &Bound<'_, PyAny>,
@@ -37,19 +37,19 @@ fn write_perf_samples(
 }
 
 /// `(name, unit, counted, period)`; see [`pprof::SampleEvent`].
-type Event = (String, String, bool, Option<i64>);
+type EventFields = (String, String, bool, Option<i64>);
 
 /// Writes sums of samples as pprof's `profile.proto`, uncompressed.
 #[pyfunction]
 #[pyo3(signature = (out, *, samples, stacks, frames, events, title, duration_ns, progress=None))]
 #[allow(clippy::too_many_arguments, reason = "one argument per table or option")]
-fn write_pprof(
+pub fn write_pprof(
     py: Python<'_>,
     out: Target,
     samples: &Bound<'_, PyAny>,
     stacks: &Bound<'_, PyAny>,
     frames: &Bound<'_, PyAny>,
-    events: Vec<Event>,
+    events: Vec<EventFields>,
     title: &str,
     duration_ns: i64,
     progress: Option<Py<PyAny>>,
@@ -61,7 +61,8 @@ fn write_pprof(
     let mut waiting = WaitingPython::new(progress, Some(num_rows(&rows)));
     let written = py.detach(|| -> Result<(), Error> {
         let stacks = Stacks::of(&frames, &stacks)?;
-        let profile = pprof::Profile { rows: &rows, stacks: &stacks, events: &events, title, duration_ns };
+        let profile =
+            pprof::SampledProfile { rows: &rows, stacks: &stacks, events: &events, title, duration_ns };
         pprof::write(&profile, out, &mut |done| waiting.go_on(done))
     });
     waiting.settle(written)
@@ -69,9 +70,4 @@ fn write_pprof(
 
 fn num_rows(batches: &[RecordBatch]) -> u64 {
     batches.iter().map(|batch| batch.num_rows() as u64).sum()
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(write_perf_samples, module)?)?;
-    module.add_function(wrap_pyfunction!(write_pprof, module)?)
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use perfuse_formats::{Placement, Position, Rate, Recording, Source, TableRequest, registry};
 use perfuse_profile::sframe::cross_check_recording;
 use perfuse_profile::{begin_opening, prefetch_summary, take_opened};
-use perfuse_tables::Choices;
+use perfuse_tables::{Choices, diagnostics};
 use perfuse_wire::{Diagnostic, Diagnostics, Endian, RecordView, Value};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -132,7 +132,7 @@ impl PyRecording {
     /// Every departure: `(code, message, offset, record_index, field, count)`; at most `limit` rows of a code.
     /// Without `whole` only what reading the file for its tables finds.
     #[pyo3(signature = (limit, whole=true))]
-    fn check(&self, py: Python<'_>, limit: usize, whole: bool) -> Vec<DiagnosticRow> {
+    fn check(&self, py: Python<'_>, limit: usize, whole: bool) -> Vec<FindingFields> {
         let rows = py.detach(|| {
             let mut sink = Diagnostics::with_limit(limit);
             match whole {
@@ -148,7 +148,7 @@ impl PyRecording {
     }
 
     /// Writes the longest valid file that can be saved to a file that is there: `(changes, lost, records in, records out)`.
-    fn repair(&self, py: Python<'_>, path: &str) -> PyResult<(Vec<ChangeRow>, Vec<DiagnosticRow>, u64, u64)> {
+    fn repair(&self, py: Python<'_>, path: &str) -> PyResult<(Vec<RepairRow>, Vec<FindingFields>, u64, u64)> {
         let done = py.detach(|| {
             let mut out = File::options().write(true).truncate(true).open(path)?;
             self.inner.repair(&mut out)
@@ -157,7 +157,7 @@ impl PyRecording {
         Ok((changes, diagnostic_rows(done.lost), done.records_in, done.records_out))
     }
 
-    /// Whether a table has rows of this file, as far as that can be told without making it.
+    /// Whether a table has rows of this file, as far as that is known without making it.
     fn has(&self, py: Python<'_>, table: &str) -> bool {
         py.detach(|| self.inner.fills(table))
     }
@@ -186,15 +186,15 @@ fn readable() -> String {
     format!("perfuse reads {}: plain, .gz or .zst", titles.join(", "))
 }
 
-type ChangeRow = (&'static str, String, u64);
+type RepairRow = (&'static str, String, u64);
 
-fn diagnostic_rows(rows: Vec<Diagnostic>) -> Vec<DiagnosticRow> {
+fn diagnostic_rows(rows: Vec<Diagnostic>) -> Vec<FindingFields> {
     let row =
         |d: Diagnostic| (d.rule.code, d.message.into_owned(), d.offset, d.record_index, d.field, d.count);
     rows.into_iter().map(row).collect()
 }
 
-type DiagnosticRow = (&'static str, String, u64, Option<u64>, &'static str, u64);
+type FindingFields = (&'static str, String, u64, Option<u64>, &'static str, u64);
 
 impl PyRecording {
     fn of(py: Python<'_>, path: &str, source: Source) -> PyResult<Self> {
@@ -282,12 +282,24 @@ pub fn parse_endian(name: &str) -> PyResult<Endian> {
 
 /// Starts to open and read a file; `Recording.open` of the same path waits for it.
 #[pyfunction]
-fn read_early(path: String) {
+pub fn read_early(path: String) {
     begin_opening(path);
 }
 
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(read_early, module)?)?;
-    module.add_class::<PyRecording>()?;
-    module.add_class::<RecordIterator>()
+/// Table `diagnostics`; `source_id` is the index of a row's path in `paths`. Rows with an unknown code are left out.
+#[pyfunction]
+pub fn diagnostics_table(rows: Vec<DiagnosticRow>, paths: Vec<String>) -> ArrowStream {
+    let mut table = diagnostics::Builder::new();
+    for (path, code, message, offset, record_index, field, count) in &rows {
+        let source_id = paths.iter().position(|source| source == path).unwrap_or_default() as u32;
+        let Some((_, rule)) = registry::rules().find(|(_, rule)| rule.code == code) else { continue };
+        let section = Some(rule.section).filter(|section| !section.is_empty());
+        let field = Some(field.as_str()).filter(|field| !field.is_empty());
+        let severity = rule.severity.name();
+        table.push(source_id, code, severity, message, *offset, *record_index, field, section, *count);
+    }
+    ArrowStream::of(table.finish())
 }
+
+/// `(path, code, message, offset, record_index, field, count)`
+type DiagnosticRow = (String, String, String, Option<u64>, Option<u64>, String, u64);

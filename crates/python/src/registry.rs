@@ -10,7 +10,7 @@ use pyo3::types::PyDict;
 
 /// Every rule of every format: `code, severity, section, format`; their texts are in Python.
 #[pyfunction]
-fn rules(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+pub fn rules(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     registry::rules()
         .map(|(format, rule)| {
             let row = PyDict::new(py);
@@ -26,7 +26,7 @@ fn rules(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
 /// Every format: `name, title, about, role, report, clock, process_field, patterns, capabilities, tables, layouts`; see
 /// `perfuse.descriptors.Format`.
 #[pyfunction]
-fn formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+pub fn formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     FORMATS
         .iter()
         .map(|format| {
@@ -74,7 +74,7 @@ fn formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
 
 /// Every common table: `name, doc, columns` as `(name, Arrow type, nullable, doc)`.
 #[pyfunction]
-fn tables(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+pub fn tables(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     TABLES
         .iter()
         .map(|table| {
@@ -92,7 +92,7 @@ fn tables(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
 
 /// Every value of column `clocks.alignment`, with its meaning.
 #[pyfunction]
-fn alignments() -> Vec<(&'static str, &'static str)> {
+pub fn alignments() -> Vec<(&'static str, &'static str)> {
     Alignment::ALL
         .iter()
         .zip(Alignment::MEANINGS)
@@ -102,13 +102,13 @@ fn alignments() -> Vec<(&'static str, &'static str)> {
 
 /// Name of the format of which a directory is one recording; None where it is a directory of other files.
 #[pyfunction]
-fn directory_format(py: Python<'_>, path: PathBuf) -> Option<&'static str> {
+pub fn directory_format(py: Python<'_>, path: PathBuf) -> Option<&'static str> {
     py.detach(|| registry::detect_directory(&path)).map(|format| format.name)
 }
 
 /// Names of the formats that a file with these first bytes may be of, each with how certain that is: `likely` or `certain`.
 #[pyfunction]
-fn sniff(head: &[u8]) -> Vec<(&'static str, &'static str)> {
+pub fn sniff(head: &[u8]) -> Vec<(&'static str, &'static str)> {
     let found = FORMATS.iter().map(|format| (format.name, (format.sniff)(head)));
     let named = found.filter_map(|(name, sniff)| match sniff {
         Sniff::No => None,
@@ -116,13 +116,4 @@ fn sniff(head: &[u8]) -> Vec<(&'static str, &'static str)> {
         Sniff::Certain => Some((name, "certain")),
     });
     named.collect()
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(rules, module)?)?;
-    module.add_function(wrap_pyfunction!(formats, module)?)?;
-    module.add_function(wrap_pyfunction!(alignments, module)?)?;
-    module.add_function(wrap_pyfunction!(directory_format, module)?)?;
-    module.add_function(wrap_pyfunction!(sniff, module)?)?;
-    module.add_function(wrap_pyfunction!(tables, module)?)
 }

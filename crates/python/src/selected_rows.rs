@@ -11,12 +11,12 @@ use pyo3::prelude::*;
 use crate::arrow::{ArrowStream, batches};
 use crate::calls::selection;
 use crate::errors::table_error;
-use crate::profile::Profile;
+use crate::profile::PyProfile;
 
 /// Condition on the rows of a table.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct RowSelection {
+pub struct RowSelection {
     /// Keys of threads; all where None.
     threads: Option<Vec<u32>>,
     time_ns: Option<(i64, i64)>,
@@ -50,9 +50,9 @@ fn column(spec: &'static TableSpec, name: &str) -> PyResult<(usize, &'static str
 /// Some columns of selected rows of a table, made as they are pulled. Only rows that recordings contain: `slices` has no
 /// calls. Keys of stacks are those of `Profile.table` with `stacks_of`.
 #[pyfunction]
-fn selected_rows(
+pub fn selected_rows(
     py: Python<'_>,
-    profile: &Profile,
+    profile: &PyProfile,
     table: &str,
     columns: Vec<String>,
     chosen: RowSelection,
@@ -67,16 +67,16 @@ fn selected_rows(
 
 /// Number of selected rows of a table.
 #[pyfunction]
-fn count_rows(py: Python<'_>, profile: &Profile, table: &str, chosen: RowSelection) -> PyResult<u64> {
+pub fn count_rows(py: Python<'_>, profile: &PyProfile, table: &str, chosen: RowSelection) -> PyResult<u64> {
     let rows = chosen.rows(table)?;
     py.detach(|| profile.inner.count_rows(&rows)).map_err(table_error)
 }
 
 /// Number of selected rows of a table by the values of two columns: `(word, key, count)`.
 #[pyfunction]
-fn row_counts(
+pub fn row_counts(
     py: Python<'_>,
-    profile: &Profile,
+    profile: &PyProfile,
     table: &str,
     columns: (String, String),
     chosen: RowSelection,
@@ -94,9 +94,9 @@ type SiteRow = (String, Option<u32>, u64, u64);
 /// Handles created or destroyed by some threads in a time range: by kind, and with `stacks` by kind and stack.
 #[pyfunction]
 #[pyo3(signature = (profile, *, stacks, threads=None, time_ns=None))]
-fn handle_sums(
+pub fn handle_sums(
     py: Python<'_>,
-    profile: &Profile,
+    profile: &PyProfile,
     stacks: bool,
     threads: Option<Vec<u32>>,
     time_ns: Option<(i64, i64)>,
@@ -111,7 +111,7 @@ fn handle_sums(
 /// Keys of the functions of some stacks, outermost first, from tables `stacks` and `frames`; None for unknown functions.
 #[pyfunction]
 #[pyo3(name = "backtraces")]
-fn py_backtraces(
+pub fn py_backtraces(
     py: Python<'_>,
     stacks: &Bound<'_, PyAny>,
     frames: &Bound<'_, PyAny>,
@@ -119,12 +119,4 @@ fn py_backtraces(
 ) -> PyResult<Vec<Vec<Option<u32>>>> {
     let (stacks, frames) = (batches(stacks)?, batches(frames)?);
     py.detach(|| backtraces(&stacks, &frames, &wanted)).map_err(table_error)
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(selected_rows, module)?)?;
-    module.add_function(wrap_pyfunction!(count_rows, module)?)?;
-    module.add_function(wrap_pyfunction!(row_counts, module)?)?;
-    module.add_function(wrap_pyfunction!(handle_sums, module)?)?;
-    module.add_function(wrap_pyfunction!(py_backtraces, module)?)
 }

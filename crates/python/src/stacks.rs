@@ -8,13 +8,14 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::arrow::{ArrowStream, batches};
+use crate::calls::choice;
 
 /// Samples folded by function.
-#[pyclass(frozen, module = "perfuse._core")]
-pub struct CallTree(stacks::CallTree);
+#[pyclass(frozen, name = "CallTree", module = "perfuse._core")]
+pub struct PyCallTree(stacks::CallTree);
 
 #[pymethods]
-impl CallTree {
+impl PyCallTree {
     /// Weight of the samples in the tree.
     #[getter]
     fn total_weight(&self) -> u64 {
@@ -50,10 +51,7 @@ impl CallTree {
 
     /// Self and total weight of each function, module and so on.
     fn weights(&self, py: Python<'_>, by: &str) -> PyResult<ArrowStream> {
-        let Some(&(_, by)) = WeightGrouping::ALL.iter().find(|(name, _)| *name == by) else {
-            let known: Vec<_> = WeightGrouping::ALL.iter().map(|(name, _)| *name).collect();
-            return Err(PyValueError::new_err(format!("by is one of {}, not {by:?}", known.join(", "))));
-        };
+        let by = choice("by", by, &WeightGrouping::ALL)?;
         Ok(ArrowStream::of(py.detach(|| self.0.weights(by))))
     }
 
@@ -88,7 +86,7 @@ impl CallTree {
 #[pyfunction]
 #[pyo3(signature = (tables, *, inverted=false, split_threads=false, merge_recursion=false, threads=None, processes=None, event=None, time_ns=None, min_share=0.0))]
 #[allow(clippy::too_many_arguments, reason = "one argument an option")]
-fn call_tree(
+pub fn call_tree(
     py: Python<'_>,
     tables: &Bound<'_, PyAny>,
     inverted: bool,
@@ -99,7 +97,7 @@ fn call_tree(
     event: Option<String>,
     time_ns: Option<(i64, i64)>,
     min_share: f64,
-) -> PyResult<CallTree> {
+) -> PyResult<PyCallTree> {
     let table = |name: &str| batches(&tables.get_item(name)?);
     let tables = StackTables {
         samples: table("samples")?,
@@ -123,7 +121,7 @@ fn call_tree(
         min_share,
     };
     let tree = py.detach(|| stacks::call_tree(&tables, &options));
-    tree.map(CallTree).map_err(|error| PyValueError::new_err(error.to_string()))
+    tree.map(PyCallTree).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// Name, unit, number, weight, times of the first and the last.
@@ -131,16 +129,10 @@ type EventRow = (String, String, u64, u128, i64, i64);
 
 /// The events of `samples`.
 #[pyfunction]
-fn sampled_events(py: Python<'_>, samples: &Bound<'_, PyAny>) -> PyResult<Vec<EventRow>> {
+pub fn sampled_events(py: Python<'_>, samples: &Bound<'_, PyAny>) -> PyResult<Vec<EventRow>> {
     let samples = batches(samples)?;
     let events = py.detach(|| stacks::sampled_events(&samples));
     let events = events.map_err(|error| PyValueError::new_err(error.to_string()))?;
     let row = |one: SampledEvent| (one.name, one.unit, one.samples, one.weight, one.first_ns, one.last_ns);
     Ok(events.into_iter().map(row).collect())
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<CallTree>()?;
-    module.add_function(wrap_pyfunction!(call_tree, module)?)?;
-    module.add_function(wrap_pyfunction!(sampled_events, module)?)
 }

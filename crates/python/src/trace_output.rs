@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use perfuse_engine::calls::Selection;
-use perfuse_writers::{Error, Survey, Trace, Tracks, chrome, perfetto, speedscope};
+use perfuse_writers::{Error, Trace, TraceSurvey, Tracks, chrome, perfetto, speedscope};
 use pyo3::prelude::*;
 
 use crate::calls::selection;
 use crate::output::{Output, Target, WaitingPython};
-use crate::profile::Profile;
+use crate::profile::PyProfile;
 
 /// The calls, slices, counters and instants of a profile, surveyed and ready to be written.
 #[pyclass(frozen, module = "perfuse._core")]
 pub struct CallTrace {
     profile: Arc<perfuse_profile::Profile>,
     selection: Selection,
-    survey: Survey,
+    survey: TraceSurvey,
     tracks: Tracks,
 }
 
@@ -25,7 +25,7 @@ impl CallTrace {
     #[pyo3(signature = (profile, *, threads=None, time_ns=None, progress=None))]
     fn new(
         py: Python<'_>,
-        profile: &Profile,
+        profile: &PyProfile,
         threads: Option<Vec<u32>>,
         time_ns: Option<(i64, i64)>,
         progress: Option<Py<PyAny>>,
@@ -35,7 +35,7 @@ impl CallTrace {
         let mut waiting = WaitingPython::new(progress, None);
         let surveyed = py.detach(|| -> Result<_, Error> {
             let survey = profile.with_trace_tables(&[], |tables| {
-                Survey::of(tables, &selection, &mut |done| waiting.go_on(done))
+                TraceSurvey::of(tables, &selection, &mut |done| waiting.go_on(done))
             })?;
             Ok((survey, profile.tracks()?))
         });
@@ -136,8 +136,4 @@ impl CallTrace {
         });
         waiting.settle(written)
     }
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<CallTrace>()
 }

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use perfuse_formats::xray::XRay;
 use perfuse_formats::xray::consts::{Action, FUNCTION_ID_BITS};
-use perfuse_formats::xray::convert::{ConvertError, Options, Selection, TablesError, convert, to_yaml};
+use perfuse_formats::xray::convert::{ConvertError, Options, RecordSelection, TablesError, convert, to_yaml};
 use perfuse_formats::xray::header::Mode;
 use perfuse_formats::xray::writer::{
     BUFFER_BYTES, FinishLog, LogSink, LogSpec, LogWriter, ThreadEvent, TscStamp, WriteError, WriteSummary,
@@ -21,16 +21,16 @@ use pyo3::types::PyBytes;
 
 use crate::errors::{export_error, table_error};
 use crate::output::duplicate;
-use crate::profile::Profile;
+use crate::profile::PyProfile;
 use crate::recording::{PyRecording, parse_endian};
 
 /// Nanoseconds in a second: the rate of a log made of tables.
 const NANOSECONDS: u64 = 1_000_000_000;
 
 /// `(buffers, function records, events, what did not fit by name)`.
-type WrittenFacts = (u64, u64, u64, Vec<(&'static str, u64)>);
+type XRayWriteFacts = (u64, u64, u64, Vec<(&'static str, u64)>);
 
-fn facts(written: &WriteSummary) -> WrittenFacts {
+fn facts(written: &WriteSummary) -> XRayWriteFacts {
     let WriteSummary { num_buffers, num_calls, num_events, unsupported } = written;
     (*num_buffers, *num_calls, *num_events, unsupported.counts().to_vec())
 }
@@ -51,7 +51,7 @@ fn latest(mode: Mode) -> u16 {
 /// Options of the written log; those not given are as in the input.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct LogOptions {
+pub struct LogOptions {
     mode: Option<String>,
     version: Option<u16>,
     endian: Option<String>,
@@ -78,7 +78,7 @@ impl LogOptions {
             options.endian = parse_endian(name)?;
         }
         options.hz = self.hz;
-        options.selection = Selection {
+        options.selection = RecordSelection {
             ticks: self.between_ns.map(|(start, end)| {
                 let zero = if self.is_relative { zero } else { 0 };
                 clock.ticks(start.saturating_add(zero))..clock.ticks(end.saturating_add(zero))
@@ -93,13 +93,13 @@ impl LogOptions {
 /// Writes one log of logs of a run to a file, given as its descriptor; as llvm-xray's YAML, if wanted.
 #[pyfunction]
 #[pyo3(signature = (recordings, out, wanted, yaml=false))]
-fn convert_xray(
+pub fn convert_xray(
     py: Python<'_>,
     recordings: Vec<PyRef<'_, PyRecording>>,
     out: RawFd,
     wanted: LogOptions,
     yaml: bool,
-) -> PyResult<WrittenFacts> {
+) -> PyResult<XRayWriteFacts> {
     let logs: Option<Vec<&XRay>> =
         recordings.iter().map(|recording| recording.inner.as_any().downcast_ref::<XRay>()).collect();
     let logs = logs.ok_or_else(|| PyTypeError::new_err("not an XRay log"))?;
@@ -124,19 +124,19 @@ fn convert_xray(
 /// Writes the calls of a profile as a log with one tick per nanosecond; also returns how many functions and threads have new
 /// numbers.
 #[pyfunction]
-fn write_xray(
+pub fn write_xray(
     py: Python<'_>,
-    profile: &Profile,
+    profile: &PyProfile,
     out: RawFd,
     wanted: LogOptions,
     is_monotonic: bool,
-) -> PyResult<(WrittenFacts, u64, u64)> {
+) -> PyResult<(XRayWriteFacts, u64, u64)> {
     let like = Options {
         mode: Mode::Fdr,
         version: latest(Mode::Fdr),
         endian: Endian::Little,
         hz: None,
-        selection: Selection::default(),
+        selection: RecordSelection::default(),
     };
     let Options { mode, version, endian, selection, .. } = wanted.options(like, &ClockMap::default(), 0)?;
     let spec = LogSpec {
@@ -229,7 +229,7 @@ impl XRayLogWriter {
     }
 
     /// Ends the log: what is gathered becomes ready.
-    fn finish(&self) -> PyResult<WrittenFacts> {
+    fn finish(&self) -> PyResult<XRayWriteFacts> {
         Ok(facts(&self.lock()?.finish().map_err(refused)?))
     }
 }
@@ -245,10 +245,4 @@ fn refused(error: WriteError) -> PyErr {
         WriteError::Io(error) => error.into(),
         error => PyValueError::new_err(error.to_string()),
     }
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<XRayLogWriter>()?;
-    module.add_function(wrap_pyfunction!(convert_xray, module)?)?;
-    module.add_function(wrap_pyfunction!(write_xray, module)?)
 }

@@ -13,18 +13,18 @@ use crate::errors::table_error;
 use crate::profile::open_map;
 
 /// A program, a library or an object file with sleds.
-#[pyclass(frozen, module = "perfuse._core")]
-pub struct InstrumentationMap {
+#[pyclass(frozen, name = "InstrumentationMap", module = "perfuse._core")]
+pub struct PyInstrumentationMap {
     file: MapFile,
     symbolizer: Symbolizer,
     names: OnceLock<FunctionNames>,
 }
 
 /// `(code, message, offset, count)`.
-type FindingRow = (&'static str, String, Option<u64>, u64);
+type MapFindingRow = (&'static str, String, Option<u64>, u64);
 
 #[pymethods]
-impl InstrumentationMap {
+impl PyInstrumentationMap {
     /// Opens a file and reads its map; names are looked up when they are asked for. `architecture` chooses a part of a
     /// universal file.
     #[staticmethod]
@@ -81,7 +81,7 @@ impl InstrumentationMap {
 
     /// What is wrong with the map, and with the names of its functions.
     #[getter]
-    fn findings(&self, py: Python<'_>) -> Vec<FindingRow> {
+    fn findings(&self, py: Python<'_>) -> Vec<MapFindingRow> {
         let unnamed = py.detach(|| self.names().finding());
         let all = self.file.map().findings.iter().cloned().chain(unnamed);
         all.map(|finding| (finding.code, finding.message, finding.offset, finding.count)).collect()
@@ -100,12 +100,8 @@ impl InstrumentationMap {
     }
 }
 
-impl InstrumentationMap {
+impl PyInstrumentationMap {
     fn names(&self) -> &FunctionNames {
         self.names.get_or_init(|| self.file.names(&self.file.map().functions, &self.symbolizer))
     }
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<InstrumentationMap>()
 }

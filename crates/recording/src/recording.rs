@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use perfuse_tables::{Alignment, CallRows, CodeUnwinding, FrameRecovery, Identities, Offsets, UserStack};
 use perfuse_wire::{Diagnostic, Diagnostics, Endian, RecordView, Rule, Value};
 
-use crate::{AllocationSum, Format, SamplingFacts, ShotSum, Source};
+use crate::{AllocationSum, Format, RecordedSnapshotSum, SamplingFacts, Source};
 
 /// Facts about a file from its header and one pass over its record headers; `perfuse info` prints them.
 #[derive(Clone, Debug)]
@@ -376,7 +376,7 @@ pub trait Recording: Send + Sync {
     }
 
     /// Sums over heap snapshots, where they are known without decoding their tables; one per snapshot and type.
-    fn shot_sums(&self, _placement: &Placement) -> Option<Vec<ShotSum>> {
+    fn snapshot_sums(&self, _placement: &Placement) -> Option<Vec<RecordedSnapshotSum>> {
         None
     }
 

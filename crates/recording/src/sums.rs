@@ -23,7 +23,7 @@ pub struct AllocationSum {
 
 /// Sum over the objects of one heap snapshot and type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShotSum {
+pub struct RecordedSnapshotSum {
     /// Key of the heap snapshot.
     pub snapshot_id: u32,
     /// Key of the type, where it is known.

@@ -7,7 +7,7 @@ use perfuse_tables::SliceKind;
 
 use super::Tracks;
 use super::spans::Span;
-use super::survey::Survey;
+use super::survey::TraceSurvey;
 
 /// Where a track is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,8 +44,8 @@ pub enum Edge<'a> {
 
 impl<'a> Lane<'a> {
     /// Puts the slices of a trace onto tracks, in the order of these.
-    pub fn all(survey: &'a Survey, tracks: &Tracks) -> Vec<Self> {
-        let mut groups: BTreeMap<(i32, TrackOwner, u8), Group<'a>> = BTreeMap::new();
+    pub fn all(survey: &'a TraceSurvey, tracks: &Tracks) -> Vec<Self> {
+        let mut groups: BTreeMap<(i32, TrackOwner, u8), LaneGroup<'a>> = BTreeMap::new();
         for (span, nests) in survey.spans.iter().zip(&survey.nests) {
             let pid = tracks.get(span.thread_id).pid;
             let place = if is_of_process(span) {
@@ -59,7 +59,7 @@ impl<'a> Lane<'a> {
         }
         let mut lanes = Vec::new();
         let mut among: BTreeMap<(i32, u32), Vec<&Span>> = BTreeMap::new();
-        for ((pid, place, _), Group { mut spans, nests }) in groups {
+        for ((pid, place, _), LaneGroup { mut spans, nests }) in groups {
             sort(&mut spans);
             if let TrackOwner::Beside(thread_id) = place
                 && nests
@@ -104,13 +104,13 @@ impl<'a> Lane<'a> {
 }
 
 #[derive(Debug)]
-struct Group<'a> {
+struct LaneGroup<'a> {
     spans: Vec<&'a Span>,
     /// Whether they all nest with the calls of their thread.
     nests: bool,
 }
 
-impl Default for Group<'_> {
+impl Default for LaneGroup<'_> {
     fn default() -> Self {
         Self { spans: Vec::new(), nests: true }
     }

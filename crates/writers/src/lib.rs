@@ -33,7 +33,7 @@ use perfuse_engine::calls::{Calls, Selection, Visitor};
 use perfuse_engine::stacks::StackError;
 pub use spans::Span;
 pub use spool::Spool;
-pub use survey::Survey;
+pub use survey::TraceSurvey;
 pub use tracks::{Thread, Tracks};
 
 /// A table as a stream of batches, produced on demand.
@@ -61,7 +61,7 @@ pub struct Tables<'a> {
 /// Progress callback: receives the number of finished events and returns false to stop.
 pub type Progress<'a> = dyn FnMut(u64) -> bool + 'a;
 
-/// A trace to write, after its [`Survey`].
+/// A trace to write, after its [`TraceSurvey`].
 #[derive(Clone, Copy)]
 pub struct Trace<'a> {
     /// Its tables.
@@ -69,7 +69,7 @@ pub struct Trace<'a> {
     /// The selected threads and time.
     pub selection: &'a Selection,
     /// Facts from the first pass.
-    pub survey: &'a Survey,
+    pub survey: &'a TraceSurvey,
     /// Its threads.
     pub tracks: &'a Tracks,
 }

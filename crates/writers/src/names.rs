@@ -9,7 +9,7 @@ const NO_NAME: &str = "(no name)";
 
 /// The encoded name of each function.
 #[derive(Clone, Debug, Default)]
-pub struct FunctionNames {
+pub struct EncodedNames {
     bytes: Vec<u8>,
     /// The encoded name of functions without a row.
     unknown: Vec<u8>,
@@ -17,7 +17,7 @@ pub struct FunctionNames {
     places: Vec<(usize, usize)>,
 }
 
-impl FunctionNames {
+impl EncodedNames {
     /// Encodes the names in batches of table `functions` with `write`.
     ///
     /// # Errors

@@ -90,7 +90,7 @@ impl<S: CallSink> OrderedCalls<S> {
 }
 
 impl<S: CallSink> Visitor for OrderedCalls<S> {
-    type Mark = ();
+    type CallData = ();
 
     #[inline]
     fn enter(&mut self, entry: &CallEntry, _parent: Option<&OpenCall<()>>) {

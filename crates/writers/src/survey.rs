@@ -13,7 +13,7 @@ use perfuse_engine::calls::{
 
 /// Facts about a trace that writers need before the first event.
 #[derive(Clone, Debug, Default)]
-pub struct Survey {
+pub struct TraceSurvey {
     /// Calls that were open when the recording began.
     pub lost: LostEntries,
     /// Keys of the threads present in the selected time, sorted.
@@ -34,7 +34,7 @@ pub struct Survey {
     pub num_counts: u64,
 }
 
-impl Survey {
+impl TraceSurvey {
     /// Reads the tables once.
     ///
     /// # Errors
@@ -135,7 +135,7 @@ impl SurveyVisitor {
 }
 
 impl Visitor for SurveyVisitor {
-    type Mark = ();
+    type CallData = ();
 
     #[inline]
     fn enter(&mut self, entry: &CallEntry, _parent: Option<&OpenCall<()>>) {

@@ -11,7 +11,7 @@ use crate::symbolize::demangled;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
     /// Each section of code.
-    pub sections: Vec<SectionCoverage>,
+    pub sections: Vec<CodeSectionCoverage>,
     /// Number of functions in the symbol table, and of those that only `.eh_frame` has.
     pub num_functions: u64,
     /// Functions without rows, by address.
@@ -20,7 +20,7 @@ pub struct Coverage {
 
 /// A section of code, with the number of its bytes that have rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SectionCoverage {
+pub struct CodeSectionCoverage {
     /// Its name.
     pub name: String,
     /// First address.
@@ -66,7 +66,7 @@ impl Coverage {
         let ranges =
             |functions: &[UnwindFunction]| DisjointRanges::new(functions.iter().map(|f| (f.start, f.end())));
         let (covered, framed) = (ranges(&table.functions), ranges(&eh_frame.table.functions));
-        let sections = eh_frame.code.iter().map(|code| SectionCoverage {
+        let sections = eh_frame.code.iter().map(|code| CodeSectionCoverage {
             name: code.name.clone(),
             start: code.start,
             size: code.end.saturating_sub(code.start),

@@ -10,7 +10,7 @@ use object::{
 };
 
 use super::reader::{SectionBytes, UnreadEntry, read};
-use super::rules::Registers;
+use super::rules::DwarfRegisters;
 use super::table::UnwindTable;
 
 /// Why a file has no rows of `.eh_frame`.
@@ -73,7 +73,8 @@ impl EhFrame {
     /// When there is none, or the machine is not x86_64, aarch64 or s390x.
     pub fn of_elf(file: &[u8]) -> Result<Self, Error> {
         let elf = object::File::parse(file).map_err(|error| Error::NotElf(error.to_string()))?;
-        let registers = Registers::of(elf.architecture()).filter(|_| elf.is_64()).ok_or(Error::Machine)?;
+        let registers =
+            DwarfRegisters::of(elf.architecture()).filter(|_| elf.is_64()).ok_or(Error::Machine)?;
         let sections = || elf.sections().filter(|section| section.name_bytes() == Ok(b".eh_frame"));
         let section = sections().find(|section| section.size() != 0).ok_or(Error::NoSection)?;
         let not_read = |error: object::Error| Error::NotElf(error.to_string());

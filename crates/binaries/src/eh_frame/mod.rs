@@ -14,10 +14,10 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use coverage::{Coverage, EhFrameEntry, SectionCoverage, UncoveredFunction};
+pub use coverage::{CodeSectionCoverage, Coverage, EhFrameEntry, UncoveredFunction};
 pub use cross_check::{CrossCheck, Difference, Disagreement, cross_check};
 pub use elf::{CodeSection, EhFrame, Error, SectionBases};
 pub use gimli::RunTimeEndian;
 pub use reader::{SectionBytes, UnreadEntry, read};
-pub use rules::Registers;
+pub use rules::DwarfRegisters;
 pub use table::{PltRule, RowRule, Unrepresentable, UnwindFunction, UnwindRow, UnwindTable};

@@ -7,7 +7,7 @@ use gimli::{
 use rustc_hash::FxHashMap;
 
 use super::augmentation::KeyBEntries;
-use super::rules::{Registers, RuleReader, Slice};
+use super::rules::{DwarfRegisters, RuleReader, Slice};
 use super::table::{UnwindFunction, UnwindRow, UnwindTable};
 
 type Cie<'a> = CommonInformationEntry<Slice<'a>>;
@@ -22,7 +22,7 @@ pub struct SectionBytes<'a> {
     /// Byte order.
     pub endian: RunTimeEndian,
     /// Registers of the machine.
-    pub registers: Registers,
+    pub registers: DwarfRegisters,
 }
 
 /// An entry of the section that could not be read.

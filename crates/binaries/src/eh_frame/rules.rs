@@ -14,7 +14,7 @@ pub(super) type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
 
 /// DWARF numbers of the registers that unwinding needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Registers {
+pub struct DwarfRegisters {
     /// Stack pointer.
     pub sp: u16,
     /// Frame pointer.
@@ -25,7 +25,7 @@ pub struct Registers {
     pub signs: bool,
 }
 
-impl Registers {
+impl DwarfRegisters {
     /// amd64.
     pub const X86_64: Self = Self { sp: 7, fp: 6, ra: 16, signs: false };
     /// aarch64, in either byte order.
@@ -48,7 +48,7 @@ impl Registers {
 pub(super) struct RuleReader<'a> {
     pub(super) section: &'a EhFrame<Slice<'a>>,
     pub(super) encoding: gimli::Encoding,
-    pub(super) registers: Registers,
+    pub(super) registers: DwarfRegisters,
 }
 
 impl RuleReader<'_> {

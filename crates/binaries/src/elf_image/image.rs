@@ -43,7 +43,7 @@ pub struct CodeObject<'a> {
     /// Source positions, by offset; of several at one offset the last counts.
     pub lines: &'a [LineRow<'a>],
     /// Calls inlined into it, depth first.
-    pub inlines: &'a [InlineCall<'a>],
+    pub inlines: &'a [InlinedRange<'a>],
 }
 
 /// A source position that applies from an offset up to the next one's.
@@ -61,7 +61,7 @@ pub struct LineRow<'a> {
 
 /// A range of code that a function was inlined into.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct InlineCall<'a> {
+pub struct InlinedRange<'a> {
     /// Bytes from the start of the code.
     pub start: u64,
     /// Length in bytes.

@@ -43,5 +43,5 @@ mod tests;
 mod unit;
 mod writer;
 
-pub use image::{CodeObject, CodePlacement, Error, ImageSpec, ImageSummary, InlineCall, LineRow};
+pub use image::{CodeObject, CodePlacement, Error, ImageSpec, ImageSummary, InlinedRange, LineRow};
 pub use writer::Writer;

@@ -1,6 +1,6 @@
 //! Nests inlined calls as DWARF requires.
 
-use super::image::InlineCall;
+use super::image::InlinedRange;
 
 /// An inlined call as it is written: inside its caller's range and apart from its siblings'.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(super) struct InlineScope {
 ///
 /// DWARF requires a call's range to be within its caller's and apart from its siblings'. Ranges are clipped to that; a call
 /// with an empty range or without a caller is left out, with the calls inside it.
-pub(super) fn nest(inlines: &[InlineCall<'_>], size: u64, scopes: &mut Vec<InlineScope>) {
+pub(super) fn nest(inlines: &[InlinedRange<'_>], size: u64, scopes: &mut Vec<InlineScope>) {
     scopes.clear();
     if inlines.is_sorted_by_key(|inline| (inline.start, inline.depth)) {
         place(inlines.iter().enumerate(), size, scopes);
@@ -31,7 +31,7 @@ pub(super) fn nest(inlines: &[InlineCall<'_>], size: u64, scopes: &mut Vec<Inlin
 }
 
 fn place<'a>(
-    inlines: impl IntoIterator<Item = (usize, &'a InlineCall<'a>)>,
+    inlines: impl IntoIterator<Item = (usize, &'a InlinedRange<'a>)>,
     size: u64,
     scopes: &mut Vec<InlineScope>,
 ) {
@@ -60,11 +60,11 @@ mod tests {
 
     use super::*;
 
-    fn inline(start: u64, size: u64, depth: u32) -> InlineCall<'static> {
-        InlineCall { start, size, depth, name: "f", ..InlineCall::default() }
+    fn inline(start: u64, size: u64, depth: u32) -> InlinedRange<'static> {
+        InlinedRange { start, size, depth, name: "f", ..InlinedRange::default() }
     }
 
-    fn nested(inlines: &[InlineCall<'_>], size: u64) -> Vec<(u64, u64, u32)> {
+    fn nested(inlines: &[InlinedRange<'_>], size: u64) -> Vec<(u64, u64, u32)> {
         let mut scopes = Vec::new();
         nest(inlines, size, &mut scopes);
         scopes.iter().map(|scope| (scope.start, scope.end, scope.depth)).collect()

@@ -11,7 +11,7 @@ use arrow_array::{Array, BinaryArray, RecordBatch, UInt32Array, UInt64Array};
 use perfuse_tables::access::{ColumnError, Text, bytes, nullable, numbers, text};
 use rustc_hash::FxHashMap;
 
-use super::image::{CodeObject, Error, ImageSpec, ImageSummary, InlineCall, LineRow};
+use super::image::{CodeObject, Error, ImageSpec, ImageSummary, InlinedRange, LineRow};
 use super::writer::Writer;
 
 /// The tables that images are made of. All but `functions` are read batch by batch and must ascend by
@@ -66,7 +66,7 @@ where
     L: IntoIterator<Item = RecordBatch>,
     I: IntoIterator<Item = RecordBatch>,
 {
-    let functions = FunctionTable::new(&tables.functions)?;
+    let functions = FunctionsById::new(&tables.functions)?;
     let mut line_rows = RowsByCodeObject::new("line_rows", tables.line_rows.into_iter());
     let mut inline_calls = RowsByCodeObject::new("inline_calls", tables.inline_calls.into_iter());
     let mut writers: BTreeMap<u32, Option<Box<Writer<W>>>> = BTreeMap::new();
@@ -127,9 +127,9 @@ impl<'a> CodeObjectColumns<'a> {
     fn code_object(
         &self,
         row: usize,
-        functions: &FunctionTable<'a>,
+        functions: &FunctionsById<'a>,
         lines: &'a [LineRow<'a>],
-        inlines: &'a [InlineCall<'a>],
+        inlines: &'a [InlinedRange<'a>],
     ) -> Result<CodeObject<'a>, Error> {
         let function = functions.get(self.functions.value(row))?;
         Ok(CodeObject {
@@ -167,8 +167,8 @@ fn lines(batches: &[BatchRows]) -> Result<Vec<LineRow<'_>>, ColumnError> {
 
 fn inlines<'a>(
     batches: &'a [BatchRows],
-    functions: &FunctionTable<'a>,
-) -> Result<Vec<InlineCall<'a>>, Error> {
+    functions: &FunctionsById<'a>,
+) -> Result<Vec<InlinedRange<'a>>, Error> {
     let mut inlines = Vec::new();
     for (batch, rows) in batches {
         let starts = numbers::<UInt64Type>(batch, "start_offset")?;
@@ -180,7 +180,7 @@ fn inlines<'a>(
         let columns = numbers::<UInt32Type>(batch, "call_column")?;
         for row in rows.clone() {
             let function = functions.get(function_ids.value(row))?;
-            inlines.push(InlineCall {
+            inlines.push(InlinedRange {
                 start: starts.value(row),
                 size: sizes.value(row),
                 depth: depths.value(row),
@@ -197,7 +197,7 @@ fn inlines<'a>(
 }
 
 /// Table `functions`, by key.
-pub(super) struct FunctionTable<'a> {
+pub(super) struct FunctionsById<'a> {
     batches: Vec<FunctionColumns<'a>>,
     /// Index of the batch, and row in it.
     by_id: FxHashMap<u32, (u32, u32)>,
@@ -220,7 +220,7 @@ pub(super) struct Function<'a> {
     pub column: Option<u32>,
 }
 
-impl<'a> FunctionTable<'a> {
+impl<'a> FunctionsById<'a> {
     pub fn new(batches: &'a [RecordBatch]) -> Result<Self, ColumnError> {
         let mut functions = Self { batches: Vec::new(), by_id: FxHashMap::default() };
         for (number, batch) in (0..).zip(batches) {

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::abbreviations;
 use super::debug_info::DwarfSections;
 use super::files::UnitFiles;
-use super::image::{CodeObject, Error, InlineCall};
+use super::image::{CodeObject, Error, InlinedRange};
 use super::line_program::LineProgram;
 use super::nesting::{InlineScope, nest};
 use super::section::{Encoding, SectionBuffer};
@@ -126,7 +126,7 @@ impl CompilationUnit {
     /// Offset in the unit of the entry that stands for an inlined function; added where the unit has none yet.
     fn abstract_function(
         &mut self,
-        inline: &InlineCall<'_>,
+        inline: &InlinedRange<'_>,
         debug: &mut DwarfSections,
     ) -> Result<u32, Error> {
         let name = debug.strings.intern(inline.name)?;

@@ -228,7 +228,7 @@ fn resolve_kallsyms(kallsyms: &Kallsyms, position: u64, names: &mut NameCache) -
     let relative_address = Some(position);
     match kallsyms.find(position) {
         Some((start, name)) => {
-            let frames = vec![SymbolFrame::new(names.name(name), SourcePosition::default())];
+            let frames = vec![SymbolFrame::new(names.name(name), PathLineColumn::default())];
             Resolved { frames, relative_address, symbol_address: Some(start), unnamed_because: None }
         }
         None => {
@@ -243,11 +243,11 @@ struct FrameStack<'a> {
     frames: Vec<SymbolFrame>,
     names: &'a mut NameCache,
     /// Position in the latest frame, where that had no name.
-    nameless: Option<SourcePosition>,
+    nameless: Option<PathLineColumn>,
 }
 
 /// Path, line and column.
-type SourcePosition = (Option<Arc<str>>, Option<u32>, Option<u32>);
+type PathLineColumn = (Option<Arc<str>>, Option<u32>, Option<u32>);
 
 impl FrameStack<'_> {
     fn push(&mut self, frame: DwarfFrame<'_>) {
@@ -280,7 +280,7 @@ impl FrameStack<'_> {
 }
 
 impl SymbolFrame {
-    fn new(name: SymbolName, (path, line, column): SourcePosition) -> Self {
+    fn new(name: SymbolName, (path, line, column): PathLineColumn) -> Self {
         Self { name: name.shown, linkage_name: name.linkage, path, line, column }
     }
 }

@@ -17,7 +17,7 @@ fn split(scratch: &Scratch, flags: &[&str]) -> (PathBuf, PathBuf) {
     (program, debug)
 }
 
-/// Name and line of the first instruction of `plain`, whose place the debug file tells.
+/// Name and line of the first instruction of `plain`, whose location is in the debug file.
 fn plain(module: &Module, program: &Path, debug: &Path) -> (Option<String>, Option<u32>) {
     let function =
         functions(debug, &[]).into_iter().find(|function| function.name == "plain").expect("plain");

@@ -35,7 +35,7 @@ fn position(frame: &SymbolFrame) -> String {
     format!("{}:{line}", frame.path.as_deref().unwrap_or("??"))
 }
 
-/// Every byte of the functions in `names`, held against addr2line.
+/// Every byte of the functions in `names`, compared with addr2line.
 fn agrees_with_addr2line(program: &Path, names: &[&str]) -> usize {
     let wanted =
         functions(program, &[]).into_iter().filter(|function| names.contains(&function.name.as_str()));

@@ -61,7 +61,7 @@ fn maps_are_those_of_llvm_xray() {
     assert!(num_compared >= 20, "{num_compared} programs with an expected map");
 }
 
-/// llvm-xray refuses programs with typed events, so nm and readelf tell what is in the map.
+/// llvm-xray refuses programs with typed events, so the expected contents come from nm and readelf.
 #[test]
 fn typed_events_are_read() {
     let Some(corpus) = corpus() else { return };

@@ -1,4 +1,4 @@
-//! Damaged maps: what can be read is, the rest is told, and nothing is believed.
+//! Damaged maps: readable parts are read, the rest is reported.
 
 use perfuse_binaries::eh_frame::{Coverage, EhFrame, cross_check};
 use perfuse_binaries::symbolize::{Options, Symbolizer};
@@ -13,7 +13,7 @@ fn read(bytes: &[u8]) -> InstrumentationMap {
 }
 
 /// Codes of findings, with their offsets and counts.
-fn told(map: &InstrumentationMap) -> Vec<(&str, Option<u64>, u64)> {
+fn code_offset_counts(map: &InstrumentationMap) -> Vec<(&str, Option<u64>, u64)> {
     map.findings.iter().map(|finding| (finding.code, finding.offset, finding.count)).collect()
 }
 
@@ -42,7 +42,10 @@ fn a_partial_entry_is_left_out() {
     let (bytes, at) = with("xray_instr_map", |map| map.bytes.truncate(5 * 32 + 7));
     let map = read(&bytes);
     assert_eq!(map.sleds.len(), 5);
-    assert_eq!(told(&map), [("XM001", Some(at + 5 * 32), 1), ("XM007", Some(at + 5 * 32 + 7 + 32), 1)]);
+    assert_eq!(
+        code_offset_counts(&map),
+        [("XM001", Some(at + 5 * 32), 1), ("XM007", Some(at + 5 * 32 + 7 + 32), 1)]
+    );
     assert!(map.findings[0].message.starts_with("7 bytes are left"), "{:?}", map.findings);
 }
 
@@ -72,7 +75,7 @@ fn addresses_outside_of_code_are_told() {
     let (bytes, at) =
         with("xray_instr_map", |map| map.bytes[..32].copy_from_slice(&entry(0, 0x7777, TEXT, 0, 2)));
     let map = read(&bytes);
-    assert_eq!(told(&map), [("XM003", Some(at), 1)]);
+    assert_eq!(code_offset_counts(&map), [("XM003", Some(at), 1)]);
     assert_eq!(map.findings[0].message, "the address of a sled, 0x7777, is in no section with code");
     assert_eq!(map.sleds[0].location.map(|location| location.address), Some(0x7777), "as it is in the file");
     let (bytes, _) = with(".text", |text| text.flags = 2);
@@ -91,7 +94,7 @@ fn unknown_kinds_and_versions_are_kept() {
     });
     let map = read(&bytes);
     assert_eq!(
-        told(&map),
+        code_offset_counts(&map),
         [("XM004", Some(at + 16), 1), ("XM005", Some(at + 50), 1), ("XM005", Some(at + 82), 1)]
     );
     assert_eq!((map.sleds[0].kind, map.sleds[0].kind.to_string()), (SledKind(77), "unknown-77".to_owned()));
@@ -134,7 +137,7 @@ fn an_index_with_another_order_is_the_runtimes() {
     {
         let (bytes, at) = with("xray_fn_idx", |section| section.bytes = index(entries));
         let map = read(&bytes);
-        assert_eq!(told(&map), [("XM008", Some(at), 1)]);
+        assert_eq!(code_offset_counts(&map), [("XM008", Some(at), 1)]);
         assert!(
             map.findings[0].message.contains(&format!("others from {first_differing} on")),
             "{:?}",
@@ -155,13 +158,13 @@ fn an_index_of_absolute_addresses_is_told_by_its_values() {
     let map = read(&bytes);
     assert_eq!(map.functions[0].location.map(|location| location.address), Some(TEXT + 0x20));
     let (bytes, at) = with("xray_fn_idx", |section| section.bytes = absolute([(0, 2), (2, 4), (4, 7)]));
-    assert_eq!(told(&read(&bytes)), [("XM007", Some(at + 32), 1)]);
+    assert_eq!(code_offset_counts(&read(&bytes)), [("XM007", Some(at + 32), 1)]);
 }
 
 #[test]
 fn object_files_without_relocations_have_sleds_without_addresses() {
     let map = read(&elf(1, &sections(3)));
-    assert_eq!((map.sleds.len(), map.functions.len()), (6, 1), "nothing tells the functions apart");
+    assert_eq!((map.sleds.len(), map.functions.len()), (6, 1), "the functions cannot be distinguished");
     assert!(map.sleds.iter().all(|sled| sled.location.is_none() && sled.function.is_none()));
     assert_eq!(map.findings.iter().map(|finding| finding.count).sum::<u64>(), 12);
     assert!(map.findings.iter().all(|finding| finding.code == "XM006"));

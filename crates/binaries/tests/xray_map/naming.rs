@@ -56,10 +56,10 @@ fn module_ids(named: &NamedFunctions) -> Vec<Option<u32>> {
 
 /// Codes of findings, and what they are about.
 fn findings(named: &NamedFunctions) -> Vec<(&str, &str)> {
-    fn told((path, finding): &(String, MapFinding)) -> (&str, &str) {
+    fn code_and_file((path, finding): &(String, MapFinding)) -> (&str, &str) {
         (finding.code, path.rsplit('/').next().unwrap_or_default())
     }
-    named.findings.iter().map(told).collect()
+    named.findings.iter().map(code_and_file).collect()
 }
 
 /// The native id of a function of an object.

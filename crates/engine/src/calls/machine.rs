@@ -78,7 +78,7 @@ pub struct Calls<V: Visitor> {
     pub(super) visitor: V,
     selection: Selection,
     pub(super) source_id: u32,
-    pub(super) threads: Vec<Option<ThreadStack<V::Mark>>>,
+    pub(super) threads: Vec<Option<ThreadStack<V::CallData>>>,
     lost: LostEntries,
     orphans: LostEntries,
     /// Where the events are a segment: its events about earlier calls.
@@ -218,7 +218,7 @@ impl<V: Visitor> Calls<V> {
         self.put_thread(thread);
     }
 
-    pub(super) fn put_thread(&mut self, thread: ThreadStack<V::Mark>) {
+    pub(super) fn put_thread(&mut self, thread: ThreadStack<V::CallData>) {
         let index = thread.first.0.thread_id as usize;
         if let Some(slot) = self.threads.get_mut(index) {
             *slot = Some(thread);
@@ -226,7 +226,7 @@ impl<V: Visitor> Calls<V> {
     }
 
     /// The thread of an event; the event is its first where the thread is new.
-    pub(super) fn take_thread(&mut self, event: &Event, cpu: Option<u32>) -> ThreadStack<V::Mark> {
+    pub(super) fn take_thread(&mut self, event: &Event, cpu: Option<u32>) -> ThreadStack<V::CallData> {
         let index = event.thread_id as usize;
         if index >= self.threads.len() {
             self.threads.resize_with(index.saturating_add(1), || None);
@@ -237,7 +237,7 @@ impl<V: Visitor> Calls<V> {
         }
     }
 
-    fn begin(&mut self, first: &Event, cpu: Option<u32>) -> ThreadStack<V::Mark> {
+    fn begin(&mut self, first: &Event, cpu: Option<u32>) -> ThreadStack<V::CallData> {
         let (last_ns, last_offset) = (first.ts_ns, first.record_offset);
         let mut thread =
             ThreadStack { first: (*first, cpu), stack: Vec::new(), open: None, last_ns, last_offset };
@@ -252,7 +252,7 @@ impl<V: Visitor> Calls<V> {
     #[inline(always)]
     fn enter(
         &mut self,
-        thread: &mut ThreadStack<V::Mark>,
+        thread: &mut ThreadStack<V::CallData>,
         event: &Event,
         cpu: Option<u32>,
         start_reason: StartReason,
@@ -265,11 +265,11 @@ impl<V: Visitor> Calls<V> {
     #[inline(always)]
     fn begun(
         &mut self,
-        thread: &ThreadStack<V::Mark>,
+        thread: &ThreadStack<V::CallData>,
         event: &Event,
         cpu: Option<u32>,
         start_reason: StartReason,
-    ) -> OpenCall<V::Mark> {
+    ) -> OpenCall<V::CallData> {
         let Event { ts_ns: start_ns, thread_id, function_id, source_id, record_offset, .. } = *event;
         let depth = thread.stack.len() as u32;
         let entry = CallEntry {
@@ -288,7 +288,7 @@ impl<V: Visitor> Calls<V> {
 
     /// A call without calls in it, which most are: it is not put on the stack.
     #[inline(always)]
-    fn leaf(&mut self, thread: &mut ThreadStack<V::Mark>, event: &Event, exit: &Event, cpu: Option<u32>) {
+    fn leaf(&mut self, thread: &mut ThreadStack<V::CallData>, event: &Event, exit: &Event, cpu: Option<u32>) {
         let call = self.begun(thread, event, cpu, StartReason::Entry);
         let end = (exit.ts_ns, EndReason::Exit, exit.record_offset);
         self.ended(event.thread_id, &call, &mut thread.stack, end);
@@ -297,7 +297,7 @@ impl<V: Visitor> Calls<V> {
     #[inline(always)]
     pub(super) fn exit(
         &mut self,
-        thread: &mut ThreadStack<V::Mark>,
+        thread: &mut ThreadStack<V::CallData>,
         event: &Event,
         cpu: Option<u32>,
         reason: EndReason,
@@ -312,7 +312,7 @@ impl<V: Visitor> Calls<V> {
 
     /// Closes the calls above the nearest open call of the event's function; false where there is none.
     #[cold]
-    fn unwind(&mut self, thread: &mut ThreadStack<V::Mark>, event: Event, cpu: Option<u32>) -> bool {
+    fn unwind(&mut self, thread: &mut ThreadStack<V::CallData>, event: Event, cpu: Option<u32>) -> bool {
         if !thread.has_open(event.function_id) {
             if let Some(before) = &mut self.before {
                 if thread.stack.is_empty() {
@@ -339,7 +339,7 @@ impl<V: Visitor> Calls<V> {
     #[inline(always)]
     fn close(
         &mut self,
-        thread: &mut ThreadStack<V::Mark>,
+        thread: &mut ThreadStack<V::CallData>,
         end_ns: i64,
         reason: EndReason,
         record_offset: u64,
@@ -363,8 +363,8 @@ impl<V: Visitor> Calls<V> {
     fn ended(
         &mut self,
         thread_id: u32,
-        call: &OpenCall<V::Mark>,
-        around: &mut [OpenCall<V::Mark>],
+        call: &OpenCall<V::CallData>,
+        around: &mut [OpenCall<V::CallData>],
         (end_ns, reason, record_offset): (i64, EndReason, u64),
     ) {
         let OpenCall { start_ns, start_reason, .. } = *call;

@@ -98,7 +98,7 @@ impl ThreadActivities {
     /// the number of calls on the stack, busy the time in calls. Times are null where only sums were recorded.
     #[must_use]
     pub fn batch(&self, tree: &CallPathTree) -> RecordBatch {
-        let mut done: BTreeMap<u32, ThreadCalls> = BTreeMap::new();
+        let mut done: BTreeMap<u32, ThreadCallSums> = BTreeMap::new();
         for (node, place) in tree.nodes.iter().zip(&tree.places).filter(|(node, _)| node.num_calls > 0) {
             let done = done.entry(place.thread_id).or_default();
             done.num_calls = done.num_calls.saturating_add(node.num_calls);
@@ -113,7 +113,7 @@ impl ThreadActivities {
         let time = |value: fn(&ThreadActivity) -> i64| -> ArrayRef {
             Arc::new(seen().map(|seen| (seen.num_events > 0).then_some(value(seen))).collect::<Int64Array>())
         };
-        let number = |value: fn(&ThreadCalls) -> u64| -> ArrayRef {
+        let number = |value: fn(&ThreadCallSums) -> u64| -> ArrayRef {
             Arc::new(UInt64Array::from_iter_values(done.values().map(value)))
         };
         let depths = UInt32Array::from_iter_values(done.values().map(|done| done.max_depth));
@@ -134,7 +134,7 @@ impl ThreadActivities {
 
 /// Sums over the calls of a thread.
 #[derive(Default)]
-struct ThreadCalls {
+struct ThreadCallSums {
     num_calls: u64,
     max_depth: u32,
     busy_ns: u64,

@@ -183,7 +183,7 @@ impl Accountant {
 }
 
 impl Visitor for Accountant {
-    type Mark = u32;
+    type CallData = u32;
 
     #[inline(always)]
     fn enter(&mut self, entry: &CallEntry, parent: Option<&OpenCall<u32>>) -> u32 {

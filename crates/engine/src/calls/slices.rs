@@ -63,7 +63,7 @@ impl<B: Iterator<Item = RecordBatch>> Iterator for Slices<B> {
 struct NoVisitor;
 
 impl Visitor for NoVisitor {
-    type Mark = ();
+    type CallData = ();
     #[inline]
     fn enter(&mut self, _entry: &CallEntry, _parent: Option<&OpenCall<()>>) {}
     #[inline]
@@ -102,7 +102,7 @@ struct SliceStart {
 }
 
 impl Visitor for Writer {
-    type Mark = SliceStart;
+    type CallData = SliceStart;
 
     #[inline]
     fn enter(&mut self, entry: &CallEntry, _parent: Option<&OpenCall<SliceStart>>) -> SliceStart {

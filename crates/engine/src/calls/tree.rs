@@ -53,7 +53,7 @@ pub struct FirstCall {
 
 /// A node without a parent: the thread.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ThreadRoot {
+pub(super) struct ThreadNode {
     pub thread_id: u32,
     /// In a segment of the events: number of earlier calls that had ended in it by then.
     pub num_left: usize,
@@ -96,7 +96,7 @@ pub struct CallPathTree {
     pub(super) places: Vec<FirstCall>,
     /// Node of each thread.
     threads: Vec<u32>,
-    roots: Vec<ThreadRoot>,
+    roots: Vec<ThreadNode>,
     /// Number of earlier calls that were left, by thread, in a segment of the events.
     left: FxHashMap<u32, usize>,
     children: FxHashMap<NodeKey, u32>,
@@ -140,7 +140,7 @@ impl CallPathTree {
         }
         let place = FirstCall { thread_id, depth: 0, first_ns: 0, source_id: 0, record_offset: 0 };
         self.roots
-            .push(ThreadRoot { thread_id, num_left: self.left.get(&thread_id).copied().unwrap_or_default() });
+            .push(ThreadNode { thread_id, num_left: self.left.get(&thread_id).copied().unwrap_or_default() });
         let node = self.push(NONE, NONE, NONE, place);
         if let Some(slot) = self.threads.get_mut(index) {
             *slot = node;
@@ -224,7 +224,7 @@ impl CallPathTree {
     }
 
     /// The roots, in the order of their nodes.
-    pub(super) fn roots(&self) -> &[ThreadRoot] {
+    pub(super) fn roots(&self) -> &[ThreadNode] {
         &self.roots
     }
 
@@ -266,7 +266,7 @@ impl CallPathTree {
 }
 
 impl Visitor for CallPathTree {
-    type Mark = u32;
+    type CallData = u32;
 
     #[inline(always)]
     fn enter(&mut self, entry: &CallEntry, parent: Option<&OpenCall<u32>>) -> u32 {

@@ -90,22 +90,22 @@ impl Leave {
 /// Callbacks for call begin and end, in time order per thread.
 pub trait Visitor {
     /// Data of an open call, which the calls within it receive.
-    type Mark: Copy;
+    type CallData: Copy;
 
     /// A call begins, within `parent`.
-    fn enter(&mut self, entry: &CallEntry, parent: Option<&OpenCall<Self::Mark>>) -> Self::Mark;
+    fn enter(&mut self, entry: &CallEntry, parent: Option<&OpenCall<Self::CallData>>) -> Self::CallData;
 
     /// A call ends, within `parent`. Not called for calls outside of the selected time.
     fn leave(
         &mut self,
-        call: &OpenCall<Self::Mark>,
+        call: &OpenCall<Self::CallData>,
         level: Level,
         leave: &Leave,
-        parent: Option<&OpenCall<Self::Mark>>,
+        parent: Option<&OpenCall<Self::CallData>>,
     );
 
     /// The call entered last has an argument.
-    fn argument(&mut self, _call: &OpenCall<Self::Mark>, _level: Level, _value: u64) {}
+    fn argument(&mut self, _call: &OpenCall<Self::CallData>, _level: Level, _value: u64) {}
 
     /// A call ends that is not open, within others: its start is unknown. `parent` is the call it is in.
     fn orphan(
@@ -113,7 +113,7 @@ pub trait Visitor {
         _event: &Event,
         _cpu: Option<u32>,
         _depth: u32,
-        _parent: Option<&OpenCall<Self::Mark>>,
+        _parent: Option<&OpenCall<Self::CallData>>,
     ) {
     }
 

@@ -46,7 +46,7 @@ pub use self::objects::HeapObjects;
 pub use self::paths::HeapPaths;
 use self::references::ObjectReferences;
 use self::retained::{ClassSums, DominatorTree, RetainedSums, classes};
-pub use self::roots::{HeapRoot, HeapRoots};
+pub use self::roots::{HeapRoots, SnapshotRoot};
 pub use self::rows::{ClassChange, RetainedObjects};
 pub use self::sites::{Snapshots, site_sums, sites, whereabouts};
 pub use self::sums::{SnapshotSum, SnapshotSums};
@@ -78,7 +78,7 @@ impl fmt::Display for Error {
         match self {
             Self::Column(error) => error.fmt(f),
             Self::TooLarge => {
-                f.write_str("a heap shot has more than four thousand million objects or references")
+                f.write_str("a heap snapshot has more than four thousand million objects or references")
             }
         }
     }

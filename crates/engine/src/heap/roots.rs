@@ -10,7 +10,7 @@ use super::objects::HeapObjects;
 
 /// A root of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeapRoot {
+pub struct SnapshotRoot {
     /// Object it keeps alive.
     pub object: u32,
     /// `static`, `stack`, `gc_handle` and so on: index in `words`.
@@ -28,7 +28,7 @@ pub struct HeapRoot {
 /// The roots of a snapshot, the most informative kinds first.
 #[derive(Debug, Default)]
 pub struct HeapRoots {
-    list: Vec<HeapRoot>,
+    list: Vec<SnapshotRoot>,
     words: Vec<Box<str>>,
     num_weak: u64,
     num_missed: u64,
@@ -76,7 +76,7 @@ impl HeapRoots {
                         number
                     }
                 };
-                let root = HeapRoot {
+                let root = SnapshotRoot {
                     object,
                     kind: word(kinds.get(row).unwrap_or("unknown")),
                     name: names.get(row).map(word),
@@ -93,17 +93,17 @@ impl HeapRoots {
     }
 
     /// Kind of a root.
-    pub fn kind(&self, root: &HeapRoot) -> &str {
+    pub fn kind(&self, root: &SnapshotRoot) -> &str {
         self.words.get(root.kind as usize).map_or("unknown", |word| word)
     }
 
     /// Name of the memory that contains it.
-    pub fn name(&self, root: &HeapRoot) -> Option<&str> {
+    pub fn name(&self, root: &SnapshotRoot) -> Option<&str> {
         self.words.get(root.name? as usize).map(|word| &**word)
     }
 
     /// All roots.
-    pub fn list(&self) -> &[HeapRoot] {
+    pub fn list(&self) -> &[SnapshotRoot] {
         &self.list
     }
 

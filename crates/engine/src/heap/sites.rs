@@ -21,18 +21,18 @@ pub struct Snapshots(Vec<(u32, i64)>);
 impl Snapshots {
     /// Reads rows of `heap_snapshots`.
     pub fn read(batches: impl Iterator<Item = RecordBatch>) -> Result<Self, Error> {
-        let mut shots = Vec::new();
+        let mut snapshots = Vec::new();
         for batch in batches {
             let ids = numbers::<UInt32Type>(&batch, "snapshot_id")?.values();
             let begun = numbers::<Int64Type>(&batch, "ts_ns")?.values();
             let done = numbers::<Int64Type>(&batch, "end_ns")?;
             for (row, (&id, &begun)) in ids.iter().zip(begun).enumerate() {
                 // The collection that is part of a snapshot may still move objects after its start.
-                shots.push((id, nullable(done, row).unwrap_or(begun).max(begun)));
+                snapshots.push((id, nullable(done, row).unwrap_or(begun).max(begun)));
             }
         }
-        shots.sort_by_key(|&(id, done)| (done, id));
-        Ok(Self(shots))
+        snapshots.sort_by_key(|&(id, done)| (done, id));
+        Ok(Self(snapshots))
     }
 
     /// Keys, in the order of time.
@@ -55,17 +55,17 @@ impl Snapshots {
 /// Rows of `heap_sites`, of one snapshot after the other; `objects` returns the rows of `heap_objects` of one.
 pub fn sites<R: Iterator<Item = RecordBatch>>(
     lives: ObjectLifetimes,
-    shots: Snapshots,
+    snapshots: Snapshots,
     objects: impl FnMut(u32) -> R,
 ) -> impl Iterator<Item = Result<RecordBatch, Error>> {
-    SiteBatches { replay: lives.replay(None), shots: shots.0.into_iter(), objects, shot: None }
+    SiteBatches { replay: lives.replay(None), snapshots: snapshots.0.into_iter(), objects, current: None }
 }
 
 struct SiteBatches<F, R> {
     replay: LifetimeReplay,
-    shots: std::vec::IntoIter<(u32, i64)>,
+    snapshots: std::vec::IntoIter<(u32, i64)>,
     objects: F,
-    shot: Option<(u32, R)>,
+    current: Option<(u32, R)>,
 }
 
 impl<F: FnMut(u32) -> R, R: Iterator<Item = RecordBatch>> Iterator for SiteBatches<F, R> {
@@ -73,14 +73,14 @@ impl<F: FnMut(u32) -> R, R: Iterator<Item = RecordBatch>> Iterator for SiteBatch
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some((snapshot, rows)) = &mut self.shot
+            if let Some((snapshot, rows)) = &mut self.current
                 && let Some(batch) = rows.next()
             {
                 return Some(site_rows(&self.replay, *snapshot, &batch));
             }
-            let (snapshot, done_ns) = self.shots.next()?;
+            let (snapshot, done_ns) = self.snapshots.next()?;
             self.replay.advance(done_ns);
-            self.shot = Some((snapshot, (self.objects)(snapshot)));
+            self.current = Some((snapshot, (self.objects)(snapshot)));
         }
     }
 }

@@ -34,31 +34,31 @@ impl SnapshotSums {
     ) -> Result<Self, Error> {
         let mut sums = Self::default();
         for batch in objects {
-            let shots = numbers::<UInt32Type>(&batch, "snapshot_id")?.values();
+            let ids = numbers::<UInt32Type>(&batch, "snapshot_id")?.values();
             let types = numbers::<UInt32Type>(&batch, "type_id")?;
             let sizes = numbers::<UInt64Type>(&batch, "size_bytes")?.values();
-            for (row, (&shot, &size_bytes)) in shots.iter().zip(sizes).enumerate() {
-                sums.add(shot, nullable(types, row), SnapshotSum { num_objects: 1, size_bytes });
+            for (row, (&snapshot_id, &size_bytes)) in ids.iter().zip(sizes).enumerate() {
+                sums.add(snapshot_id, nullable(types, row), SnapshotSum { num_objects: 1, size_bytes });
             }
         }
         for batch in references {
-            for shot in numbers::<UInt32Type>(&batch, "snapshot_id")?.values() {
-                sums.add_references(*shot, 1);
+            for snapshot_id in numbers::<UInt32Type>(&batch, "snapshot_id")?.values() {
+                sums.add_references(*snapshot_id, 1);
             }
         }
         Ok(sums)
     }
 
     /// Adds objects of a snapshot and type.
-    pub fn add(&mut self, shot: u32, type_id: Option<u32>, more: SnapshotSum) {
-        let sum = self.classes.entry((shot, type_id)).or_default();
+    pub fn add(&mut self, snapshot_id: u32, type_id: Option<u32>, more: SnapshotSum) {
+        let sum = self.classes.entry((snapshot_id, type_id)).or_default();
         sum.num_objects = sum.num_objects.saturating_add(more.num_objects);
         sum.size_bytes = sum.size_bytes.saturating_add(more.size_bytes);
     }
 
     /// Adds references of a snapshot.
-    pub fn add_references(&mut self, shot: u32, more: u64) {
-        let sum = self.references.entry(shot).or_default();
+    pub fn add_references(&mut self, snapshot_id: u32, more: u64) {
+        let sum = self.references.entry(snapshot_id).or_default();
         *sum = sum.saturating_add(more);
     }
 }

@@ -37,7 +37,7 @@ pub(super) const NO_STACK: &str = "[no stack]";
 impl CallSymbols {
     pub(super) fn of(tables: &StackTables) -> Result<Self, StackError> {
         let mut texts = Texts::default();
-        let functions = FunctionRows::of(tables, &mut texts)?;
+        let functions = FunctionSymbols::of(tables, &mut texts)?;
         let codes = CodeRows::of(tables, &mut texts)?;
         let mapping_keys = Keys::of(&numbers(&tables.mappings, "mappings", "mapping_id")?);
         let mapping_paths = text(&tables.mappings, "mappings", "path", &mut texts)?;
@@ -122,12 +122,12 @@ struct SymbolDeclaration {
 }
 
 /// Table `functions`.
-struct FunctionRows {
+struct FunctionSymbols {
     keys: Keys,
     rows: Vec<SymbolDeclaration>,
 }
 
-impl FunctionRows {
+impl FunctionSymbols {
     fn of(tables: &StackTables, texts: &mut Texts) -> Result<Self, StackError> {
         let module_keys = Keys::of(&numbers(&tables.modules, "modules", "module_id")?);
         let module_names = text(&tables.modules, "modules", "name", texts)?;

@@ -11,10 +11,10 @@ use gimli::{
 
 use super::memory::number;
 use super::registers::Machine;
-use super::step::{Base, DwarfExpression, FrameOrigin, Rule, UnwindStep};
+use super::step::{DwarfExpression, FrameOrigin, UnwindBase, UnwindRule, UnwindStep};
 
 type Reader<'a> = EndianSlice<'a, RunTimeEndian>;
-type FrameEntry<'a> = FrameDescriptionEntry<Reader<'a>>;
+type CfiEntry<'a> = FrameDescriptionEntry<Reader<'a>>;
 
 /// Storage of rows and saved states without a fixed limit; the size of the section limits them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl CfiSection<'_> {
         }
     }
 
-    /// The same for the code of one function, whose start is known better than the entry tells: JIT compilers write entries
+    /// The same for the code of one function, whose start is given: JIT compilers write entries
     /// for spaces where the code will not be.
     pub(super) fn step_of_only_function(&self, code_offset: u64) -> Option<UnwindStep> {
         let (section, bases) = (self.eh_frame(), self.bases());
@@ -138,7 +138,7 @@ impl CfiSection<'_> {
     fn row_in<'a, S>(
         &self,
         section: &S,
-        entry: &FrameEntry<'a>,
+        entry: &CfiEntry<'a>,
         address: u64,
     ) -> Option<(Range<u64>, UnwindStep)>
     where
@@ -149,13 +149,13 @@ impl CfiSection<'_> {
         let encoding = entry.cie().encoding();
         let expression = |it: &UnwindExpression<usize>| {
             let bytes = it.get(section).ok()?.0;
-            Some(Base::Expression(DwarfExpression { bytes: Arc::from(bytes.slice()), encoding }))
+            Some(UnwindBase::Expression(DwarfExpression { bytes: Arc::from(bytes.slice()), encoding }))
         };
         let cfa = match row.cfa() {
             CfaRule::RegisterAndOffset { register, offset } => {
-                Rule::Value(Base::Register(self.machine.register_number(*register)?), *offset)
+                UnwindRule::Value(UnwindBase::Register(self.machine.register_number(*register)?), *offset)
             }
-            CfaRule::Expression(it) => Rule::Value(expression(it)?, 0),
+            CfaRule::Expression(it) => UnwindRule::Value(expression(it)?, 0),
         };
         let ra = self.machine.ra();
         let ra_column = self.machine.register_number(entry.cie().return_address_register())?;
@@ -163,22 +163,22 @@ impl CfiSection<'_> {
         for (register, rule) in row.registers() {
             let Some(register) = self.machine.register_number(*register) else { continue };
             let rule = match rule {
-                RegisterRule::Undefined => Rule::Undefined,
+                RegisterRule::Undefined => UnwindRule::Undefined,
                 RegisterRule::SameValue => continue,
-                RegisterRule::Offset(offset) => Rule::Memory(Base::Cfa, *offset),
-                RegisterRule::ValOffset(offset) => Rule::Value(Base::Cfa, *offset),
+                RegisterRule::Offset(offset) => UnwindRule::Memory(UnwindBase::Cfa, *offset),
+                RegisterRule::ValOffset(offset) => UnwindRule::Value(UnwindBase::Cfa, *offset),
                 RegisterRule::Register(other) => {
-                    Rule::Value(Base::Register(self.machine.register_number(*other)?), 0)
+                    UnwindRule::Value(UnwindBase::Register(self.machine.register_number(*other)?), 0)
                 }
-                RegisterRule::Expression(it) => Rule::Memory(expression(it)?, 0),
-                RegisterRule::ValExpression(it) => Rule::Value(expression(it)?, 0),
+                RegisterRule::Expression(it) => UnwindRule::Memory(expression(it)?, 0),
+                RegisterRule::ValExpression(it) => UnwindRule::Value(expression(it)?, 0),
                 _ => continue,
             };
             rules.push((if register == ra_column { ra } else { register }, rule));
         }
         // Where the return address column is not the usual register, the return address is in that column.
         if ra_column != ra && !rules.iter().any(|(register, _)| *register == ra) {
-            rules.push((ra, Rule::Value(Base::Register(ra_column), 0)));
+            rules.push((ra, UnwindRule::Value(UnwindBase::Register(ra_column), 0)));
         }
         let unchanged = if self.machine.has_link_register() { !0 } else { !(1 << ra) };
         let is_signal = entry.is_signal_trampoline();

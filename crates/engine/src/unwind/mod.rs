@@ -32,5 +32,5 @@ pub use lookup::{StepLookup, UnwindModules};
 pub use memory::StackCopy;
 pub use module::{UnwindRows, UnwindSources};
 pub use registers::{Machine, Registers};
-pub use step::{Base, FrameOrigin, Rule, UnwindStep};
+pub use step::{FrameOrigin, UnwindBase, UnwindRule, UnwindStep};
 pub use walk::{MAX_FRAMES, StepId, StepSource, Stop, UnwoundFrame, unwind_stack};

@@ -64,7 +64,7 @@ pub struct DwarfExpression {
 
 /// Base of an offset.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Base {
+pub enum UnwindBase {
     /// The canonical frame address.
     Cfa,
     /// A register of the frame.
@@ -75,25 +75,25 @@ pub enum Base {
 
 /// How the caller's value of a register, or the CFA, is computed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Rule {
+pub enum UnwindRule {
     /// Not recoverable: the frame has overwritten it.
     Undefined,
     /// The value `base + offset`.
-    Value(Base, i64),
+    Value(UnwindBase, i64),
     /// The word in memory at `base + offset`.
-    Memory(Base, i64),
+    Memory(UnwindBase, i64),
 }
 
-impl Rule {
+impl UnwindRule {
     fn from_expression(
         tables::Expression { base, offset, deref }: tables::Expression,
         machine: Machine,
     ) -> Option<Self> {
         let base = match base {
-            tables::Base::Cfa => Base::Cfa,
-            tables::Base::Sp => Base::Register(machine.sp()),
-            tables::Base::Fp => Base::Register(machine.fp()),
-            tables::Base::Register(number) => Base::Register(u8::try_from(number).ok()?),
+            tables::Base::Cfa => UnwindBase::Cfa,
+            tables::Base::Sp => UnwindBase::Register(machine.sp()),
+            tables::Base::Fp => UnwindBase::Register(machine.fp()),
+            tables::Base::Register(number) => UnwindBase::Register(u8::try_from(number).ok()?),
         };
         Some(if deref { Self::Memory(base, offset) } else { Self::Value(base, offset) })
     }
@@ -105,9 +105,9 @@ pub struct UnwindStep {
     /// Source of this information.
     pub origin: FrameOrigin,
     /// The CFA.
-    pub cfa: Rule,
-    /// Registers with a rule. The return address is among them; where it is [`Rule::Undefined`] there is no caller.
-    pub rules: Box<[(u8, Rule)]>,
+    pub cfa: UnwindRule,
+    /// Registers with a rule. The return address is among them; where it is [`UnwindRule::Undefined`] there is no caller.
+    pub rules: Box<[(u8, UnwindRule)]>,
     /// Bit set of the registers without a rule that keep their values.
     pub unchanged: u64,
     /// Whether a signal entered the frame: its return address is the interrupted instruction, not one after a call.
@@ -118,8 +118,8 @@ impl UnwindStep {
     /// The step of a frame without a caller.
     #[must_use]
     pub fn outermost(origin: FrameOrigin, ra: u8) -> Self {
-        let rules = Box::from([(ra, Rule::Undefined)]);
-        Self { origin, cfa: Rule::Undefined, rules, unchanged: 0, is_signal: false }
+        let rules = Box::from([(ra, UnwindRule::Undefined)]);
+        Self { origin, cfa: UnwindRule::Undefined, rules, unchanged: 0, is_signal: false }
     }
 
     /// The step for a row of unwinding information; `None` for a register that unwinding does not track.
@@ -135,23 +135,28 @@ impl UnwindStep {
         for (register, recover) in [(machine.ra(), ra), (machine.fp(), fp)] {
             match recover.expression() {
                 None => unchanged |= 1 << register,
-                Some(expression) => rules.push((register, Rule::from_expression(expression, machine)?)),
+                Some(expression) => rules.push((register, UnwindRule::from_expression(expression, machine)?)),
             }
         }
-        let cfa = Rule::from_expression(cfa, machine)?;
+        let cfa = UnwindRule::from_expression(cfa, machine)?;
         Some(Self { origin, cfa, rules: rules.into(), unchanged, is_signal })
     }
 
     /// Whether the frame has no caller.
     #[must_use]
     pub fn is_outermost(&self, ra: u8) -> bool {
-        self.rules.iter().any(|(register, rule)| *register == ra && *rule == Rule::Undefined)
+        self.rules.iter().any(|(register, rule)| *register == ra && *rule == UnwindRule::Undefined)
     }
 
     /// Whether any rule reads registers of the frame other than its CFA.
     pub(super) fn needs_registers(&self) -> bool {
-        let is_plain = |rule: &Rule| {
-            matches!(rule, Rule::Memory(Base::Cfa, _) | Rule::Value(Base::Cfa, _) | Rule::Undefined)
+        let is_plain = |rule: &UnwindRule| {
+            matches!(
+                rule,
+                UnwindRule::Memory(UnwindBase::Cfa, _)
+                    | UnwindRule::Value(UnwindBase::Cfa, _)
+                    | UnwindRule::Undefined
+            )
         };
         !self.rules.iter().all(|(_, rule)| is_plain(rule))
     }
@@ -162,12 +167,13 @@ impl UnwindStep {
 pub(super) fn frame_pointer_step(machine: Machine) -> Option<UnwindStep> {
     let (fp, ra, sp) = (machine.fp(), machine.ra(), machine.sp());
     // A frame record: the caller's frame pointer, and above it the return address.
-    let cfa = Rule::Value(Base::Register(fp), 16);
-    let record = [(ra, Rule::Memory(Base::Cfa, -8)), (fp, Rule::Memory(Base::Cfa, -16))];
+    let cfa = UnwindRule::Value(UnwindBase::Register(fp), 16);
+    let record =
+        [(ra, UnwindRule::Memory(UnwindBase::Cfa, -8)), (fp, UnwindRule::Memory(UnwindBase::Cfa, -16))];
     let rules: Box<[_]> = match machine {
         Machine::Amd64 => record.into(),
         // The record is at the bottom of the frame, so where that ends is not known.
-        Machine::Aarch64 => record.into_iter().chain([(sp, Rule::Undefined)]).collect(),
+        Machine::Aarch64 => record.into_iter().chain([(sp, UnwindRule::Undefined)]).collect(),
         Machine::S390x => return None,
     };
     Some(UnwindStep { origin: FrameOrigin::FramePointer, cfa, rules, unchanged: 0, is_signal: false })

@@ -4,7 +4,7 @@ use super::expression::{EvaluationContext, evaluate};
 use super::memory::StackCopy;
 use super::registers::Machine;
 use super::registers::Registers;
-use super::step::{Base, FrameOrigin, Rule, UnwindStep};
+use super::step::{FrameOrigin, UnwindBase, UnwindRule, UnwindStep};
 
 /// Why unwinding ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -219,11 +219,11 @@ impl FrameState<'_> {
     }
 
     #[inline]
-    fn value(&self, rule: &Rule, code: &impl StepSource) -> Result<u64, Stop> {
+    fn value(&self, rule: &UnwindRule, code: &impl StepSource) -> Result<u64, Stop> {
         match rule {
-            Rule::Undefined => Err(Stop::LostRegister),
-            Rule::Value(base, offset) => Ok(self.base(base, code)?.wrapping_add_signed(*offset)),
-            Rule::Memory(base, offset) => {
+            UnwindRule::Undefined => Err(Stop::LostRegister),
+            UnwindRule::Value(base, offset) => Ok(self.base(base, code)?.wrapping_add_signed(*offset)),
+            UnwindRule::Memory(base, offset) => {
                 let address = self.base(base, code)?.wrapping_add_signed(*offset);
                 let word = self.stack.word(address).or_else(|| code.memory(address, 8));
                 word.ok_or(if self.stack.is_cut_before(address) { Stop::Cut } else { Stop::BadRead })
@@ -232,11 +232,11 @@ impl FrameState<'_> {
     }
 
     #[inline]
-    fn base(&self, base: &Base, code: &impl StepSource) -> Result<u64, Stop> {
+    fn base(&self, base: &UnwindBase, code: &impl StepSource) -> Result<u64, Stop> {
         match base {
-            Base::Cfa => self.cfa.ok_or(Stop::LostRegister),
-            Base::Register(number) => self.registers.get(*number).ok_or(Stop::LostRegister),
-            Base::Expression(expression) => {
+            UnwindBase::Cfa => self.cfa.ok_or(Stop::LostRegister),
+            UnwindBase::Register(number) => self.registers.get(*number).ok_or(Stop::LostRegister),
+            UnwindBase::Expression(expression) => {
                 let context = ExpressionContext { frame: self, code };
                 evaluate(expression, self.stack.big_endian, &context).ok_or(Stop::BadRead)
             }

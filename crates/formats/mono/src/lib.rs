@@ -47,7 +47,7 @@ pub use recording::MonoLog;
 pub static FORMAT: Format = Format {
     name: "mono",
     title: "Mono log",
-    about: "what Mono's log profiler writes: allocations, collections, heap shots, calls, samples, locks, exceptions and counters",
+    about: "what Mono's log profiler writes: allocations, collections, heap snapshots, calls, samples, locks, exceptions and counters",
     role: Role::RuntimeLog,
     report: "runtime",
     clock: ClockPolicy {

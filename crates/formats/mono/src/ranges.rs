@@ -9,7 +9,7 @@ const MAX_OVERLAPS: usize = 256;
 
 /// The code of all methods, sorted by address.
 #[derive(Debug)]
-pub struct CodeRanges {
+pub struct MethodRanges {
     ranges: Vec<CodeRange>,
     /// Maximum end of the ranges up to each index: the search stops where it is too low.
     highest: Vec<u64>,
@@ -23,7 +23,7 @@ struct CodeRange {
     function: u32,
 }
 
-impl CodeRanges {
+impl MethodRanges {
     /// Collects the code of all methods.
     #[must_use]
     pub fn new(survey: &LogSurvey, names: &LogNames) -> Self {

@@ -6,8 +6,8 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use perfuse_recording::{
-    AllocationSum, BatchStream, CallStream, Format, Placement, Position, Recording, Repaired, ShotSum,
-    Source, Summary, TableRequest,
+    AllocationSum, BatchStream, CallStream, Format, Placement, Position, RecordedSnapshotSum, Recording,
+    Repaired, Source, Summary, TableRequest,
 };
 use perfuse_tables::Offsets;
 use perfuse_wire::{Diagnostics, Endian, ParseError, RecordView, Value};
@@ -209,7 +209,7 @@ impl Recording for MonoLog {
         ingest::allocation_totals(&self.data, placement)
     }
 
-    fn shot_sums(&self, placement: &Placement) -> Option<Vec<ShotSum>> {
+    fn snapshot_sums(&self, placement: &Placement) -> Option<Vec<RecordedSnapshotSum>> {
         ingest::heapshot_totals(&self.data, placement)
     }
 

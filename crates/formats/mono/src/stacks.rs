@@ -8,7 +8,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::consts::{EventByte, KindSet};
 use crate::names::LogNames;
-use crate::ranges::CodeRanges;
+use crate::ranges::MethodRanges;
 use crate::records::{Event, EventBody};
 use crate::survey;
 use crate::survey::LogSurvey;
@@ -54,7 +54,7 @@ impl LogStacks {
     /// Gathers the stacks of events of these kinds, in parallel.
     #[must_use]
     pub fn gather(data: &[u8], survey: &LogSurvey, names: &LogNames, kinds: KindSet) -> Self {
-        let code = CodeRanges::new(survey, names);
+        let code = MethodRanges::new(survey, names);
         let tasks = survey::tasks(&survey.buffers.list);
         let parts = tasks.into_par_iter().map(|(first, buffers)| {
             let mut part = Self::default();
@@ -71,7 +71,7 @@ impl LogStacks {
     }
 
     /// Adds the stack of an event.
-    fn add_event(&mut self, event: &Event<'_>, names: &LogNames, code: &CodeRanges, time: u64) {
+    fn add_event(&mut self, event: &Event<'_>, names: &LogNames, code: &MethodRanges, time: u64) {
         if event.byte == EventByte::SAMPLE_HIT {
             let frames = sample_frames(event, names, code, sample_time(event, time));
             self.tree.add(&frames);
@@ -155,7 +155,7 @@ pub fn sample_time(event: &Event<'_>, time: u64) -> u64 {
 /// Frames of a sample, outermost first: the managed stack, and the innermost native address unless it is in managed
 /// code.
 #[must_use]
-pub fn sample_frames(event: &Event<'_>, names: &LogNames, code: &CodeRanges, time: u64) -> Vec<StackFrame> {
+pub fn sample_frames(event: &Event<'_>, names: &LogNames, code: &MethodRanges, time: u64) -> Vec<StackFrame> {
     let managed = event.frames.iter().rev().map(|method| StackFrame::method(names.function(*method, time)));
     let mut frames: Vec<_> = managed.collect();
     let native = |ip: &u64| match code.function_at(*ip, time) {

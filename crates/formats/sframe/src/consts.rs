@@ -61,7 +61,7 @@ pub struct Abi(pub u8);
 
 /// DWARF numbers of the registers used in unwinding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Registers {
+pub struct AbiRegisters {
     /// Stack pointer.
     pub sp: u32,
     /// Frame pointer.
@@ -112,13 +112,13 @@ impl Abi {
 
     /// The registers of this ABI.
     #[must_use]
-    pub const fn registers(self) -> Option<Registers> {
+    pub const fn registers(self) -> Option<AbiRegisters> {
         match self {
             Self::AARCH64_ENDIAN_BIG | Self::AARCH64_ENDIAN_LITTLE => {
-                Some(Registers { sp: 31, fp: 29, ra: 30 })
+                Some(AbiRegisters { sp: 31, fp: 29, ra: 30 })
             }
-            Self::AMD64_ENDIAN_LITTLE => Some(Registers { sp: 7, fp: 6, ra: 16 }),
-            Self::S390X_ENDIAN_BIG => Some(Registers { sp: 15, fp: 11, ra: 14 }),
+            Self::AMD64_ENDIAN_LITTLE => Some(AbiRegisters { sp: 7, fp: 6, ra: 16 }),
+            Self::S390X_ENDIAN_BIG => Some(AbiRegisters { sp: 15, fp: 11, ra: 14 }),
             _ => None,
         }
     }

@@ -13,7 +13,7 @@ use perfuse_tables::{PcType, UnwindOrigin, records, unwind_functions};
 use perfuse_wire::RecordView;
 
 use super::SFrame;
-use super::prefetch::Prefetch;
+use super::prefetch::JobResults;
 use super::reader::UnitView;
 use columns::{DecodedRow, LookupColumns, UnwindRowColumns};
 use fast_path::FastRows;
@@ -50,7 +50,7 @@ fn batches(
 ) -> BatchStream {
     let jobs = function_groups(file, size, placement.first.unwind_function);
     let (file, source_id) = (file.clone(), placement.source_id);
-    Box::new(Prefetch::new(jobs, move |spans: Vec<FunctionSpan>| make(&file, source_id, &spans)))
+    Box::new(JobResults::new(jobs, move |spans: Vec<FunctionSpan>| make(&file, source_id, &spans)))
 }
 
 /// A batch of `unwind_functions`.

@@ -13,14 +13,14 @@ const RESULTS_PER_THREAD: usize = 2;
 type JobFn<J, T> = Arc<dyn Fn(J) -> T + Send + Sync>;
 
 /// Iterator over the results of jobs, in the order of the jobs.
-pub struct Prefetch<J, T> {
+pub struct JobResults<J, T> {
     run: JobFn<J, T>,
     jobs: VecDeque<J>,
     /// Results being computed; a panic of a job is passed on.
     pending: VecDeque<Receiver<thread::Result<T>>>,
 }
 
-impl<J: Send + 'static, T: Send + 'static> Prefetch<J, T> {
+impl<J: Send + 'static, T: Send + 'static> JobResults<J, T> {
     /// Starts the first jobs.
     pub fn new(jobs: VecDeque<J>, run: impl Fn(J) -> T + Send + Sync + 'static) -> Self {
         let mut results = Self { run: Arc::new(run), jobs, pending: VecDeque::new() };
@@ -46,7 +46,7 @@ impl<J: Send + 'static, T: Send + 'static> Prefetch<J, T> {
     }
 }
 
-impl<J: Send + 'static, T: Send + 'static> Iterator for Prefetch<J, T> {
+impl<J: Send + 'static, T: Send + 'static> Iterator for JobResults<J, T> {
     type Item = T;
 
     fn next(&mut self) -> Option<T> {
@@ -71,11 +71,11 @@ impl<J: Send + 'static, T: Send + 'static> Iterator for Prefetch<J, T> {
 mod tests {
     use rayon::prelude::*;
 
-    use super::Prefetch;
+    use super::JobResults;
 
     #[test]
     fn results_come_in_order() {
-        let squares = || Prefetch::new((0..100u64).collect(), |number| number * number);
+        let squares = || JobResults::new((0..100u64).collect(), |number| number * number);
         let expected: Vec<u64> = (0..100).map(|number| number * number).collect();
         assert_eq!(squares().collect::<Vec<_>>(), expected);
         // Inside the pool, with as many iterators as threads, and more.
@@ -86,6 +86,6 @@ mod tests {
     #[test]
     #[should_panic = "seven"]
     fn a_panic_is_passed_on() {
-        Prefetch::new((0..10).collect(), |number| assert!(number != 7, "seven")).for_each(drop);
+        JobResults::new((0..10).collect(), |number| assert!(number != 7, "seven")).for_each(drop);
     }
 }

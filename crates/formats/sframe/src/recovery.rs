@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::consts::{
-    Abi, Registers, S390X_CFA_ADJUSTMENT, S390X_CFA_SCALE, SFRAME_FDE_TYPE_DEFAULT, SFRAME_FDE_TYPE_FLEX,
+    Abi, AbiRegisters, S390X_CFA_ADJUSTMENT, S390X_CFA_SCALE, SFRAME_FDE_TYPE_DEFAULT, SFRAME_FDE_TYPE_FLEX,
 };
 use super::row::{Fre, FreInfo};
 
@@ -165,7 +165,7 @@ impl RowContext {
 
 /// Decodes a control word: bit 0 means that it names a register, bit 1 that memory is read, bits 3 and up are the
 /// register number.
-fn expression(control: u32, offset: i32, registers: Registers) -> Expression {
+fn expression(control: u32, offset: i32, registers: AbiRegisters) -> Expression {
     let base = match (control & 1, control >> 3) {
         (0, _) => Base::Cfa,
         (_, number) if number == registers.sp => Base::Sp,

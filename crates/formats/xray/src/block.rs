@@ -9,7 +9,7 @@ use super::event_payloads::{payloads_follow, shorten_by_overwritten};
 use super::ids::FunctionIds;
 use super::reader::{BufferEnd, BufferExtent};
 use super::record_iter::{RecordItem, RecordIter};
-use super::records::{Event, EventTime, LogDialect, Record};
+use super::records::{Event, EventTime, Record, XRayDialect};
 
 /// Number of function records between two offsets from which decoding can start.
 pub const RECORDS_PER_SLICE: usize = 1 << 14;
@@ -153,11 +153,11 @@ pub struct FdrBlock {
 pub fn read_blocks(
     data: &[u8],
     extent: &BufferExtent,
-    dialect: LogDialect,
+    dialect: XRayDialect,
     ids: &mut FunctionIds,
 ) -> Vec<FdrBlock> {
     let payloads = dialect.version > 3 || payloads_follow(data, extent, dialect);
-    BlockBuilder::new(data, extent, LogDialect { payloads, ..dialect }, ids).run()
+    BlockBuilder::new(data, extent, XRayDialect { payloads, ..dialect }, ids).run()
 }
 
 impl FdrBlock {
@@ -173,14 +173,14 @@ impl FdrBlock {
 struct BlockBuilder<'a, 'b> {
     data: &'a [u8],
     extent: &'a BufferExtent,
-    dialect: LogDialect,
+    dialect: XRayDialect,
     ids: &'b mut FunctionIds,
     blocks: Vec<FdrBlock>,
     clock: TscState,
 }
 
 impl<'a, 'b> BlockBuilder<'a, 'b> {
-    fn new(data: &'a [u8], extent: &'a BufferExtent, dialect: LogDialect, ids: &'b mut FunctionIds) -> Self {
+    fn new(data: &'a [u8], extent: &'a BufferExtent, dialect: XRayDialect, ids: &'b mut FunctionIds) -> Self {
         Self { data, extent, dialect, ids, blocks: Vec::new(), clock: TscState::default() }
     }
 

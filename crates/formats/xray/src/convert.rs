@@ -18,7 +18,7 @@ use super::writer::{
 };
 use perfuse_recording::Recording;
 
-pub use selection::Selection;
+pub use selection::RecordSelection;
 pub use tables::{FunctionNumbers, TablesError, write_tables};
 
 use selection::SelectionFilter;
@@ -41,7 +41,7 @@ pub struct Options {
     /// Rate to state in the header; `None` for that of the first log.
     pub hz: Option<u64>,
     /// The part of the logs to write.
-    pub selection: Selection,
+    pub selection: RecordSelection,
 }
 
 impl Options {
@@ -55,7 +55,7 @@ impl Options {
             version: dialect.version,
             endian: dialect.endian,
             hz: None,
-            selection: Selection::default(),
+            selection: RecordSelection::default(),
         }
     }
 }
@@ -189,7 +189,7 @@ fn version_1_stride(
 /// Passes the logs to a sink, and finishes it.
 fn run<S: FinishLog>(
     logs: &[&XRay],
-    selection: &Selection,
+    selection: &RecordSelection,
     mut sink: S,
 ) -> Result<WriteSummary, ConvertError> {
     let found = feed(logs, selection, &mut sink)?;
@@ -201,7 +201,7 @@ fn run<S: FinishLog>(
 /// Passes the content of the logs to a sink, and counts what is in no log or unreadable.
 fn feed<S: LogSink>(
     logs: &[&XRay],
-    selection: &Selection,
+    selection: &RecordSelection,
     sink: &mut S,
 ) -> Result<UnsupportedItems, ConvertError> {
     let mut unsupported = UnsupportedItems::default();
@@ -216,7 +216,7 @@ fn feed<S: LogSink>(
 /// Passes the logs to a sink: FDR buffers first, then Basic mode records.
 fn feed_all<S: LogSink>(
     logs: &[&XRay],
-    selection: &Selection,
+    selection: &RecordSelection,
     sink: &mut S,
     unsupported: &mut UnsupportedItems,
 ) -> Result<(), ConvertError> {

@@ -12,7 +12,7 @@ use super::header::Header;
 use super::log::{LogContent, XRay};
 use super::profile::{self, read_path};
 use super::record_iter::{RecordItem, RecordIter};
-use super::records::{Event, EventTime, LogDialect, Record};
+use super::records::{Event, EventTime, Record, XRayDialect};
 use perfuse_recording::{Position, Recording};
 
 type RecordFields<'a> = Vec<(&'static str, Value<'a>)>;
@@ -76,7 +76,7 @@ fn read_shown<'a>(
     log: &'a XRay,
     _block: &FdrBlock,
     range: std::ops::Range<usize>,
-    dialect: LogDialect,
+    dialect: XRayDialect,
 ) -> Option<ShownRecord<'a>> {
     let source: &'a [u8] = log.source();
     match RecordIter::new(source, range, dialect).next()? {

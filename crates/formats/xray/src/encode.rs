@@ -13,7 +13,7 @@ use super::layout::{
     BufferExtents, CallArgument, CustomEventV1, CustomEventV4, CustomEventV5, EndOfBuffer, FileHeader,
     NewBuffer, NewCpuId, Pid, TscWrap, TypedEventV3, TypedEventV5, WallTimeMarker,
 };
-use super::records::{Event, EventTime, LogDialect, Record, metadata_byte, pack};
+use super::records::{Event, EventTime, Record, XRayDialect, metadata_byte, pack};
 
 /// Why a record cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +113,7 @@ impl Record<'_> {
     ///
     /// # Errors
     /// Where the version cannot represent it. Nothing is appended then.
-    pub fn encode(&self, dialect: LogDialect, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    pub fn encode(&self, dialect: XRayDialect, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let (version, endian) = (dialect.version, dialect.endian);
         let kind = match *self {
             Self::Function { action, function_id, tsc_delta } => {
@@ -168,8 +168,8 @@ impl Record<'_> {
 
 impl<'a> Event<'a> {
     /// Appends the fields of its marker, and returns the bytes that follow it.
-    fn marker(&self, kind: u8, dialect: LogDialect, out: &mut Vec<u8>) -> Result<&'a [u8], EncodeError> {
-        let LogDialect { version, endian, payloads } = dialect;
+    fn marker(&self, kind: u8, dialect: XRayDialect, out: &mut Vec<u8>) -> Result<&'a [u8], EncodeError> {
+        let XRayDialect { version, endian, payloads } = dialect;
         let event_size = self.size;
         if payloads && usize::try_from(event_size) != Ok(self.payload.len()) {
             return Err(match i32::try_from(self.payload.len()) {

@@ -8,7 +8,7 @@
 use super::consts::Action;
 use super::reader::BufferExtent;
 use super::record_iter::{RecordItem, RecordIter};
-use super::records::{Event, LogDialect, Record};
+use super::records::{Event, Record, XRayDialect};
 
 /// Largest depth of the stack that is tracked.
 const MAX_STACK_DEPTH: usize = 1 << 12;
@@ -26,10 +26,10 @@ struct ReadingFaults {
 
 /// Whether bytes follow the event markers of a buffer of version 1 to 3.
 #[must_use]
-pub fn payloads_follow(data: &[u8], extent: &BufferExtent, dialect: LogDialect) -> bool {
-    let present = LogDialect { payloads: true, ..dialect };
+pub fn payloads_follow(data: &[u8], extent: &BufferExtent, dialect: XRayDialect) -> bool {
+    let present = XRayDialect { payloads: true, ..dialect };
     let Some((with, _)) = count_faults(data, extent, present) else { return true };
-    let absent = LogDialect { payloads: false, ..dialect };
+    let absent = XRayDialect { payloads: false, ..dialect };
     match count_faults(data, extent, absent) {
         // Versions 1 and 2 were only written by runtimes that overwrite the bytes.
         Some((without, ends_with_event)) if dialect.version < 3 && !ends_with_event => with < without,
@@ -39,7 +39,7 @@ pub fn payloads_follow(data: &[u8], extent: &BufferExtent, dialect: LogDialect) 
 }
 
 /// Reads a buffer in one way: its faults, and whether its only event is its last record. `None` without events.
-fn count_faults(data: &[u8], extent: &BufferExtent, dialect: LogDialect) -> Option<(ReadingFaults, bool)> {
+fn count_faults(data: &[u8], extent: &BufferExtent, dialect: XRayDialect) -> Option<(ReadingFaults, bool)> {
     let mut records = RecordIter::new(data, extent.records.clone(), dialect);
     let mut found = ReadingFaults::default();
     let (mut events, mut ends_with_event) = (0u64, false);
@@ -86,7 +86,7 @@ fn count_faults(data: &[u8], extent: &BufferExtent, dialect: LogDialect) -> Opti
 }
 
 /// BufferExtents counts overwritten bytes: the same number of bytes at the end of the buffer is stale.
-pub fn shorten_by_overwritten(records: &mut RecordIter<'_>, event: &Event<'_>, dialect: LogDialect) {
+pub fn shorten_by_overwritten(records: &mut RecordIter<'_>, event: &Event<'_>, dialect: XRayDialect) {
     if !dialect.payloads && dialect.version > 1 {
         records.shorten(usize::try_from(event.size).unwrap_or(0));
     }

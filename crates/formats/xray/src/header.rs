@@ -9,7 +9,7 @@ use super::consts::{
     FDR_LOG, LAST_BASIC_VERSION, LAST_FDR_VERSION, NAIVE_LOG, PROFILE_MAGIC, PROFILE_VERSION,
 };
 use super::layout::{FileHeader, ProfileHeader};
-use super::records::LogDialect;
+use super::records::XRayDialect;
 
 /// The highest version that is accepted as a log. Unknown versions are read as the latest known one.
 const SNIFFED_VERSIONS: u16 = 15;
@@ -168,13 +168,13 @@ impl Header {
 
     /// How records are read. Records of an unknown version are read as the latest.
     #[must_use]
-    pub fn dialect(&self) -> LogDialect {
+    pub fn dialect(&self) -> XRayDialect {
         let version = match (self.is_known_version(), self.mode) {
             (true, _) => self.file.version,
             (false, Mode::Fdr) => LAST_FDR_VERSION,
             (false, _) => LAST_BASIC_VERSION,
         };
-        LogDialect { version, endian: self.endian, payloads: true }
+        XRayDialect { version, endian: self.endian, payloads: true }
     }
 
     /// The defined bits of `flags`.

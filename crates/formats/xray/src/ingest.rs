@@ -18,7 +18,7 @@ use super::ids::FunctionKeys;
 use super::log::{LogContent, XRay};
 use super::profile::read_path;
 use super::record_iter::{RecordItem, RecordIter};
-use super::records::{Event, LogDialect, Record};
+use super::records::{Event, Record, XRayDialect};
 use columns::{CallEventColumns, call_event_key};
 use perfuse_recording::{BatchStream, CallStream, Placement, Recording, Scale, call_stream, one_batch};
 
@@ -257,14 +257,14 @@ impl CallEventDecoder {
         let mut columns = CallEventColumns::with_capacity(bytes.checked_div(FUNCTION_BYTES).unwrap_or(0));
         for unit in slices {
             let Some(block) = survey.blocks.get(unit.block) else { continue };
-            let dialect = LogDialect { payloads: block.payloads, ..self.log.header().dialect() };
+            let dialect = XRayDialect { payloads: block.payloads, ..self.log.header().dialect() };
             self.slice_events(unit, dialect, &mut columns);
         }
         columns
     }
 
     /// Decodes one slice of an FDR log.
-    fn slice_events(&self, unit: &BlockSlice, dialect: LogDialect, columns: &mut CallEventColumns) {
+    fn slice_events(&self, unit: &BlockSlice, dialect: XRayDialect, columns: &mut CallEventColumns) {
         let mut records = RecordIter::new(self.log.source(), unit.range.clone(), dialect);
         let mut clock = unit.clock;
         // The function whose entry an argument would belong to.
@@ -378,7 +378,7 @@ fn instants_batch(log: &XRay, placement: &Placement, scale: Scale, index: usize)
         return None;
     }
     let thread_id = thread_key(placement, thread_ids(block));
-    let dialect = LogDialect { payloads: block.payloads, ..log.header().dialect() };
+    let dialect = XRayDialect { payloads: block.payloads, ..log.header().dialect() };
     let &(start, clock) = block.slices.first()?;
     let mut clock = survey.clock(index, clock);
     let mut records = RecordIter::new(log.source(), start..block.records.end, dialect);

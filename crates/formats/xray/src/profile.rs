@@ -28,7 +28,7 @@ pub struct ThreadBlock {
 
 /// A call path with its sums.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CallPath {
+pub struct ProfiledPath {
     /// Offset of the record.
     pub offset: u64,
     /// Its size in bytes.
@@ -58,7 +58,7 @@ pub struct ProfileSurvey {
 ///
 /// # Errors
 /// When the bytes end inside it.
-pub fn read_path(cursor: &mut Cursor<'_>) -> Result<CallPath, ParseError> {
+pub fn read_path(cursor: &mut Cursor<'_>) -> Result<ProfiledPath, ParseError> {
     let offset = cursor.offset();
     let mut functions = Vec::new();
     loop {
@@ -69,7 +69,7 @@ pub fn read_path(cursor: &mut Cursor<'_>) -> Result<CallPath, ParseError> {
     }
     let calls = cursor.u64("call_count")?;
     let ticks = cursor.i64("cumulative_local_time")?;
-    Ok(CallPath { offset, size: cursor.offset().saturating_sub(offset), functions, calls, ticks })
+    Ok(ProfiledPath { offset, size: cursor.offset().saturating_sub(offset), functions, calls, ticks })
 }
 
 impl ThreadBlock {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::consts::{HEADER_BYTES, METADATA_BYTES, MetadataKind};
 use super::header::Header;
 use super::record_iter::{RecordItem, RecordIter, count_bytes_read};
-use super::records::{LogDialect, Record, metadata_byte};
+use super::records::{Record, XRayDialect, metadata_byte};
 
 /// How the end of a buffer was determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub enum FileRegion {
 #[derive(Debug)]
 pub struct Reader<'a> {
     data: &'a [u8],
-    dialect: LogDialect,
+    dialect: XRayDialect,
     /// Distance of buffers in version 1; 0 where unknown.
     stride: usize,
     at: usize,

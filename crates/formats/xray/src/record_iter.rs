@@ -5,7 +5,7 @@ use std::ops::Range;
 use perfuse_wire::{Endian, ParseError};
 
 use super::consts::{Action, FUNCTION_BYTES};
-use super::records::{LogDialect, Record, is_metadata, unpack};
+use super::records::{Record, XRayDialect, is_metadata, unpack};
 
 /// A record, or the error that ends the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,13 +40,13 @@ pub struct RecordIter<'a> {
     data: &'a [u8],
     at: usize,
     end: usize,
-    dialect: LogDialect,
+    dialect: XRayDialect,
 }
 
 impl<'a> RecordIter<'a> {
     /// The records of a range of the file.
     #[must_use]
-    pub fn new(data: &'a [u8], range: Range<usize>, dialect: LogDialect) -> Self {
+    pub fn new(data: &'a [u8], range: Range<usize>, dialect: XRayDialect) -> Self {
         let end = range.end.min(data.len());
         Self { data, at: range.start.min(end), end, dialect }
     }

@@ -10,7 +10,7 @@ use super::layout::{
 
 /// How the records of a log are encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LogDialect {
+pub struct XRayDialect {
     /// Version in the header; an unknown one is read as the latest.
     pub version: u16,
     /// Byte order.
@@ -149,7 +149,7 @@ impl<'a> Record<'a> {
     ///
     /// # Errors
     /// When the bytes end inside the record: the size of an event exceeds them, or is negative.
-    pub fn read(bytes: &'a [u8], offset: u64, dialect: LogDialect) -> Result<(Self, usize), ParseError> {
+    pub fn read(bytes: &'a [u8], offset: u64, dialect: XRayDialect) -> Result<(Self, usize), ParseError> {
         let mut cursor = Cursor::new(bytes, offset, dialect.endian);
         let first = Cursor::new(bytes, offset, dialect.endian).u8("kind")?;
         if !is_metadata(first, dialect.endian) {
@@ -189,7 +189,7 @@ impl<'a> Event<'a> {
     fn custom(
         body: &mut Cursor<'_>,
         after: &mut Cursor<'a>,
-        dialect: LogDialect,
+        dialect: XRayDialect,
     ) -> Result<Self, ParseError> {
         let (size, time, cpu) = match dialect.version {
             0..=3 => {
@@ -210,7 +210,11 @@ impl<'a> Event<'a> {
     }
 
     /// Decodes a typed event: its marker, and the bytes after it.
-    fn typed(body: &mut Cursor<'_>, after: &mut Cursor<'a>, dialect: LogDialect) -> Result<Self, ParseError> {
+    fn typed(
+        body: &mut Cursor<'_>,
+        after: &mut Cursor<'a>,
+        dialect: XRayDialect,
+    ) -> Result<Self, ParseError> {
         let (size, time, event_type) = if dialect.version < 5 {
             let TypedEventV3 { event_size, absolute_tsc, event_type, .. } = TypedEventV3::read(body)?;
             (event_size, EventTime::Tsc(absolute_tsc), event_type)
@@ -224,7 +228,7 @@ impl<'a> Event<'a> {
 }
 
 /// The bytes of an event; empty where the writer overwrote them.
-fn payload<'a>(after: &mut Cursor<'a>, size: i32, dialect: LogDialect) -> Result<&'a [u8], ParseError> {
+fn payload<'a>(after: &mut Cursor<'a>, size: i32, dialect: XRayDialect) -> Result<&'a [u8], ParseError> {
     if !dialect.payloads {
         return Ok(&[]);
     }

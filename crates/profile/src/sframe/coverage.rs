@@ -21,11 +21,11 @@ pub struct SectionCoverage {
     /// Agreement of rows with `.eh_frame`.
     pub cross_check: CrossCheck,
     /// Functions that the section does not cover.
-    pub uncovered: Vec<UncoveredFunction>,
+    pub uncovered: Vec<MissingFunction>,
 }
 
 /// A function without rows.
-pub struct UncoveredFunction {
+pub struct MissingFunction {
     /// First address.
     pub start: u64,
     /// Size in bytes.
@@ -45,7 +45,7 @@ pub fn section_coverage(file: &SFrame) -> Vec<SectionCoverage> {
         let coverage = Coverage::of(elf.unwrap_or_default(), &compared.eh_frame, &compared.table);
         let unit = file.units().iter().find(|unit| unit.section == compared.section);
         let version = unit.map_or((3, Abi(0)), |unit| (unit.version(), unit.abi()));
-        let uncovered = coverage.uncovered.iter().map(|function| UncoveredFunction {
+        let uncovered = coverage.uncovered.iter().map(|function| MissingFunction {
             start: function.start,
             size: function.size,
             name: function.name.clone(),

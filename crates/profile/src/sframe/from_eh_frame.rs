@@ -5,7 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use perfuse_binaries::eh_frame::{
-    self, EhFrame, Error, PltRule, Registers, RowRule, SectionBytes, UnwindFunction, UnwindRow, UnwindTable,
+    self, DwarfRegisters, EhFrame, Error, PltRule, RowRule, SectionBytes, UnwindFunction, UnwindRow,
+    UnwindTable,
 };
 use perfuse_formats::jitdump::consts::RecordTag;
 use perfuse_formats::jitdump::records::UnwindingInfoRecord;
@@ -139,7 +140,7 @@ impl NewSection {
         };
         if let Some(stub) = part.stub {
             let Some(bytes) = stub.mask.checked_add(1).filter(|bytes| bytes.is_power_of_two()) else {
-                return Err((Some(0), "a block that repeats and is no power of two"));
+                return Err((Some(0), "a block that repeats and whose size is not a power of two"));
             };
             if !added.start.is_multiple_of(bytes.into()) {
                 return Err((Some(0), "a block that repeats and begins within another"));
@@ -202,10 +203,10 @@ fn section_of_dump(dump: &JitDump, version: u8) -> Option<(SectionContents, Vec<
     let index = dump.index();
     let (arch, registers) = match (index.header.elf_mach, index.endian) {
         // CPython writes no machine; it writes unwinding records on amd64 only.
-        (0 | 62, Endian::Little) => ("x86_64", Registers::X86_64),
-        (183, Endian::Little) => ("aarch64", Registers::AARCH64),
-        (183, Endian::Big) => ("aarch64_be", Registers::AARCH64),
-        (22, Endian::Big) => ("s390x", Registers::S390X),
+        (0 | 62, Endian::Little) => ("x86_64", DwarfRegisters::X86_64),
+        (183, Endian::Little) => ("aarch64", DwarfRegisters::AARCH64),
+        (183, Endian::Big) => ("aarch64_be", DwarfRegisters::AARCH64),
+        (22, Endian::Big) => ("s390x", DwarfRegisters::S390X),
         _ => return None,
     };
     let endian = match index.endian {

@@ -6,7 +6,7 @@ mod cross_check;
 mod from_eh_frame;
 mod unwind;
 
-pub use coverage::{SectionCoverage, UncoveredFunction, section_coverage};
+pub use coverage::{MissingFunction, SectionCoverage, section_coverage};
 pub use cross_check::cross_check_recording;
 pub use from_eh_frame::{FromEhFrameError, OmittedFunction, section_from_eh_frame};
 pub use unwind::{parse_registers, unwind_by_sframe};

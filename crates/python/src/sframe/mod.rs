@@ -24,7 +24,7 @@ use crate::errors::{export_error, io_error, lacking, unreadable};
 use crate::output::{Target, WaitingPython};
 use crate::recording::PyRecording;
 
-use section::SFrameSection;
+pub use section::SFrameSection;
 
 pub fn sframe(recording: &PyRecording) -> PyResult<&SFrame> {
     let sframe = recording.inner.as_any().downcast_ref::<SFrame>();
@@ -33,7 +33,7 @@ pub fn sframe(recording: &PyRecording) -> PyResult<&SFrame> {
 
 /// Opens a bare section that is loaded to an address.
 #[pyfunction]
-fn sframe_at(py: Python<'_>, path: &str, data: Option<Vec<u8>>, address: u64) -> PyResult<PyRecording> {
+pub fn sframe_at(py: Python<'_>, path: &str, data: Option<Vec<u8>>, address: u64) -> PyResult<PyRecording> {
     let source = py.detach(|| match data {
         Some(data) => Source::from_bytes(path, data),
         None => Source::open(path),
@@ -45,9 +45,9 @@ fn sframe_at(py: Python<'_>, path: &str, data: Option<Vec<u8>>, address: u64) ->
     Ok(PyRecording { inner: Arc::new(file) })
 }
 
-/// Looks addresses up: native 64-bit numbers, one behind the other.
+/// Looks addresses up: an array of native 64-bit numbers.
 #[pyfunction]
-fn sframe_find(py: Python<'_>, recording: &PyRecording, addresses: &[u8]) -> PyResult<ArrowStream> {
+pub fn sframe_find(py: Python<'_>, recording: &PyRecording, addresses: &[u8]) -> PyResult<ArrowStream> {
     let file = sframe(recording)?;
     let addresses: Vec<u64> =
         addresses.chunks_exact(8).map(|bytes| bytes.try_into().map_or(0, u64::from_ne_bytes)).collect();
@@ -57,7 +57,7 @@ fn sframe_find(py: Python<'_>, recording: &PyRecording, addresses: &[u8]) -> PyR
 
 /// Facts of each piece: `section, member, offset, address, version, abi, flags, num_functions, num_rows, starts, because`.
 #[pyfunction]
-fn sframe_pieces<'py>(py: Python<'py>, recording: &PyRecording) -> PyResult<Vec<Bound<'py, PyDict>>> {
+pub fn sframe_pieces<'py>(py: Python<'py>, recording: &PyRecording) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let file = sframe(recording)?;
     file.views()
         .map(|view| {
@@ -149,7 +149,7 @@ impl SFrameText {
 
 /// A file with other bytes for one of its sections.
 #[pyfunction]
-fn sframe_put_back<'py>(
+pub fn sframe_put_back<'py>(
     py: Python<'py>,
     recording: &PyRecording,
     section: usize,
@@ -163,9 +163,9 @@ fn sframe_put_back<'py>(
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// The bytes of a program or library with a section: in the place of the one it has, where it fits there, else behind all else.
+/// The bytes of a program or library with a section: in place of the existing one, where it fits, else after everything else.
 #[pyfunction]
-fn sframe_into<'py>(
+pub fn sframe_into<'py>(
     py: Python<'py>,
     path: &str,
     section: &SFrameSection,
@@ -185,7 +185,7 @@ type OmittedRow = (Option<u64>, Option<u32>, String, bool);
 
 /// A section made from a program's `.eh_frame` or from a JITDUMP's unwinding records, and what cannot be represented in it.
 #[pyfunction]
-fn sframe_from_eh_frame(
+pub fn sframe_from_eh_frame(
     py: Python<'_>,
     path: &str,
     version: u8,
@@ -216,7 +216,7 @@ type UnwoundStack = (Vec<(u64, u64)>, &'static str);
 /// Unwinds a stack: registers are named `pc`, `sp`, `fp`, `ra`, or `r` and a DWARF number; `stack` begins at the stack
 /// pointer.
 #[pyfunction]
-fn sframe_unwind(
+pub fn sframe_unwind(
     py: Python<'_>,
     recording: &PyRecording,
     registers: HashMap<String, u64>,
@@ -233,7 +233,7 @@ fn sframe_unwind(
 /// Coverage of each section that has an `.eh_frame` beside it, in dictionaries: how much code is covered, which functions are
 /// not, and how far rows agree with `.eh_frame`.
 #[pyfunction]
-fn sframe_coverage<'py>(py: Python<'py>, recording: &PyRecording) -> PyResult<Vec<Bound<'py, PyDict>>> {
+pub fn sframe_coverage<'py>(py: Python<'py>, recording: &PyRecording) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let file = sframe(recording)?;
     let sections = py.detach(|| section_coverage(file));
     sections.iter().map(|section| coverage_dict(py, section)).collect()
@@ -269,17 +269,4 @@ fn coverage_dict<'py>(py: Python<'py>, section: &SectionCoverage) -> PyResult<Bo
     }
     row.set_item("without", without)?;
     Ok(row)
-}
-
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<SFrameText>()?;
-    module.add_class::<SFrameSection>()?;
-    module.add_function(wrap_pyfunction!(sframe_at, module)?)?;
-    module.add_function(wrap_pyfunction!(sframe_find, module)?)?;
-    module.add_function(wrap_pyfunction!(sframe_coverage, module)?)?;
-    module.add_function(wrap_pyfunction!(sframe_from_eh_frame, module)?)?;
-    module.add_function(wrap_pyfunction!(sframe_unwind, module)?)?;
-    module.add_function(wrap_pyfunction!(sframe_pieces, module)?)?;
-    module.add_function(wrap_pyfunction!(sframe_into, module)?)?;
-    module.add_function(wrap_pyfunction!(sframe_put_back, module)?)
 }

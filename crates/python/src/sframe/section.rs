@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use perfuse_formats::sframe::consts::Abi;
 use perfuse_formats::sframe::recovery::{Base, Expression, Recover, Recovery};
-use perfuse_formats::sframe::writer::{self, NewFunction, SectionContents, UnsupportedItem};
+use perfuse_formats::sframe::writer::{self, NewFunction, SectionContents, UnrepresentableItem};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -14,10 +14,10 @@ use crate::errors::export_error;
 use crate::recording::PyRecording;
 
 /// A rule: base, offset, whether memory is read there.
-type Rule = (String, i64, bool);
+type RuleFields = (String, i64, bool);
 /// A row: start offset; CFA, frame pointer, return address; whether that is signed. Without a CFA: the outermost frame.
-type Row = (u32, Option<Rule>, Option<Rule>, Option<Rule>, bool);
-pub(super) type MisfitRow = (Option<u64>, Option<u32>, &'static str, bool);
+type RowFields = (u32, Option<RuleFields>, Option<RuleFields>, Option<RuleFields>, bool);
+pub(super) type UnsupportedRow = (Option<u64>, Option<u32>, &'static str, bool);
 
 /// A section that can be changed and written.
 #[pyclass(frozen, module = "perfuse._core")]
@@ -71,7 +71,7 @@ impl SFrameSection {
         &self,
         start: u64,
         size: u32,
-        rows: Vec<Row>,
+        rows: Vec<RowFields>,
         repeat_bytes: u8,
         signal: bool,
         key_b: bool,
@@ -89,10 +89,10 @@ impl SFrameSection {
     }
 
     /// The same in another version, and what does not fit: `(function, row, what, left out)`.
-    fn convert(&self, py: Python<'_>, version: u8) -> PyResult<(Self, Vec<MisfitRow>)> {
+    fn convert(&self, py: Python<'_>, version: u8) -> PyResult<(Self, Vec<UnsupportedRow>)> {
         let contents = self.lock()?;
         let (converted, unsupported) = py.detach(|| contents.convert(version));
-        Ok((Self::of(converted), unsupported.iter().map(misfit_row).collect()))
+        Ok((Self::of(converted), unsupported.iter().map(unsupported_row).collect()))
     }
 
     /// The same with equal rows shared, and how many blocks that took away.
@@ -119,7 +119,7 @@ fn abi_of(arch: &str) -> PyResult<Abi> {
     abi.ok_or_else(|| PyValueError::new_err(format!("SFrame has no ABI for {arch}")))
 }
 
-pub(super) fn misfit_row(item: &UnsupportedItem) -> MisfitRow {
+pub(super) fn unsupported_row(item: &UnrepresentableItem) -> UnsupportedRow {
     (item.function, item.row, item.what, item.omitted)
 }
 
@@ -137,13 +137,14 @@ impl SFrameSection {
     }
 }
 
-fn recovery((_, cfa, fp, ra, ra_mangled): Row) -> PyResult<Recovery> {
+fn recovery((_, cfa, fp, ra, ra_mangled): RowFields) -> PyResult<Recovery> {
     let Some(cfa) = cfa else { return Ok(Recovery::Outermost) };
-    let rule = |rule: Option<Rule>| rule.map_or(Ok(Recover::Same), |rule| expression(rule).map(Recover::At));
+    let rule =
+        |rule: Option<RuleFields>| rule.map_or(Ok(Recover::Same), |rule| expression(rule).map(Recover::At));
     Ok(Recovery::Caller { cfa: expression(cfa)?, fp: rule(fp)?, ra: rule(ra)?, ra_mangled })
 }
 
-fn expression((base, offset, deref): Rule) -> PyResult<Expression> {
+fn expression((base, offset, deref): RuleFields) -> PyResult<Expression> {
     let base = match base.as_str() {
         "sp" => Base::Sp,
         "fp" => Base::Fp,

@@ -126,7 +126,7 @@ impl EndedCalls {
 }
 
 impl Visitor for ChromeCalls {
-    type Mark = ();
+    type CallData = ();
 
     #[inline]
     fn enter(&mut self, entry: &CallEntry, _parent: Option<&OpenCall<()>>) {

@@ -4,14 +4,14 @@ use perfuse_tables::access::ColumnError;
 use perfuse_tables::{Choices, EndReason, StartReason};
 
 use super::super::instants::Instants;
-use super::super::names::FunctionNames;
+use super::super::names::EncodedNames;
 use super::super::{Spool, Thread, Trace, json};
 
 /// Writes events.
 #[derive(Debug)]
 pub struct EventWriter {
     spool: Spool,
-    names: FunctionNames,
+    names: EncodedNames,
     /// The members that all events of a thread share, by key: those between the phase and the time.
     threads: Vec<Vec<u8>>,
     zero_ns: i64,
@@ -32,7 +32,7 @@ pub struct CallDetails<'a> {
 impl EventWriter {
     /// EventWriter of a trace, from the first one on.
     pub fn new(trace: &Trace<'_>, spool: Spool) -> Result<Self, ColumnError> {
-        let names = FunctionNames::of(trace.tables.functions, |name, out| json::escaped(out, name))?;
+        let names = EncodedNames::of(trace.tables.functions, |name, out| json::escaped(out, name))?;
         let last = trace.survey.thread_ids.last().map_or(0, |&id| id as usize + 1);
         let mut threads = vec![Vec::new(); last];
         for &id in &trace.survey.thread_ids {

@@ -1,6 +1,6 @@
 //! Chrome's trace events as JSON, which chrome://tracing, Perfetto and speedscope open.
 //!
-//! Times are microseconds from [`Survey::first_ns`](super::Survey::first_ns) on: viewers keep them as doubles, which hold
+//! Times are microseconds from [`TraceSurvey::first_ns`](super::TraceSurvey::first_ns) on: viewers keep them as doubles, which hold
 //! nanoseconds for some days only.
 
 mod bundle;

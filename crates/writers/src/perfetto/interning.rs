@@ -6,7 +6,7 @@ use crate::protobuf::Encoder;
 
 /// The data already interned in a packet sequence.
 #[derive(Debug)]
-pub struct Interner<'a> {
+pub struct PacketInterner<'a> {
     stacks: &'a Stacks,
     interned_stacks: Vec<bool>,
     interned_frames: Vec<bool>,
@@ -45,7 +45,7 @@ fn is_new(seen: &mut Vec<bool>, row: u32) -> bool {
     !std::mem::replace(&mut seen[row], true)
 }
 
-impl<'a> Interner<'a> {
+impl<'a> PacketInterner<'a> {
     /// Nothing interned yet.
     pub fn new(stacks: &'a Stacks) -> Self {
         Self {

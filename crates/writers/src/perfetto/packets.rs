@@ -4,7 +4,7 @@ use perfuse_tables::access::ColumnError;
 use perfuse_tables::{Choices, EndReason, StartReason};
 
 use super::super::instants::Instants;
-use super::super::names::FunctionNames;
+use super::super::names::EncodedNames;
 use super::super::ordered::CallEnd;
 use super::super::{Spool, Trace};
 use super::clock::{describe_clock, timestamp};
@@ -26,7 +26,7 @@ const ANNOTATIONS: [&str; 7] =
 #[derive(Debug)]
 pub struct Packets {
     spool: Spool,
-    names: FunctionNames,
+    names: EncodedNames,
     /// Functions whose names are already interned, by key.
     interned: Vec<bool>,
 }
@@ -35,7 +35,7 @@ impl Packets {
     /// Packets about the functions of a trace.
     pub fn new(trace: &Trace<'_>, spool: Spool) -> Result<Self, ColumnError> {
         let names =
-            FunctionNames::of(trace.tables.functions, |name, out| out.extend_from_slice(name.as_bytes()))?;
+            EncodedNames::of(trace.tables.functions, |name, out| out.extend_from_slice(name.as_bytes()))?;
         Ok(Self { spool, names, interned: Vec::new() })
     }
 

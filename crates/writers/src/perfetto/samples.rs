@@ -10,7 +10,7 @@ use super::super::stacks::{NONE, Stacks};
 use super::super::{Error, Progress, Spool, Tracks};
 use super::clock::{describe_clock, timestamp};
 use super::fields::{perf_sample, perf_sample_defaults, trace, trace_packet, trace_packet_defaults};
-use super::interning::Interner;
+use super::interning::PacketInterner;
 use super::tracks::describe;
 use crate::protobuf::Encoder;
 use perfuse_engine::stacks::columns::{Texts, column, text};
@@ -48,7 +48,7 @@ pub fn write_samples(
         clock,
         sequence: FIRST_SEQUENCE - 1,
         event: NONE,
-        interner: Interner::new(stacks),
+        interner: PacketInterner::new(stacks),
         counts: FxHashMap::default(),
     };
     describe(tracks, &tracks.ids(), |about| writer.track(about));
@@ -104,7 +104,7 @@ struct SampleWriter<'a> {
     clock: Option<u32>,
     sequence: u64,
     event: u32,
-    interner: Interner<'a>,
+    interner: PacketInterner<'a>,
     /// The event's running count on each processor, which is the value that Perfetto stores.
     counts: FxHashMap<u32, u64>,
 }
@@ -134,7 +134,7 @@ impl SampleWriter<'_> {
     /// Begins the sequence of an event.
     fn begin(&mut self, rows: &SampleColumns<'_>, row: usize, texts: &Texts) {
         self.sequence += 1;
-        self.interner = Interner::new(self.stacks);
+        self.interner = PacketInterner::new(self.stacks);
         self.counts.clear();
         let name = texts.get(self.event).unwrap_or_default();
         let in_ns = texts.get(rows.units[row]) == Some("ns");

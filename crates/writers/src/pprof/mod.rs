@@ -31,7 +31,7 @@ pub struct SampleEvent {
 
 /// A profile to be written.
 #[derive(Clone, Copy, Debug)]
-pub struct Profile<'a> {
+pub struct SampledProfile<'a> {
     /// SumColumns `stack_id`, `pid`, `tid`, `thread`, `event`, `num_samples` and `weight`, sorted by the first three.
     pub rows: &'a [RecordBatch],
     /// Their stacks.
@@ -49,7 +49,7 @@ pub struct Profile<'a> {
 /// # Errors
 /// [`Error`]
 pub fn write(
-    of: &Profile<'_>,
+    of: &SampledProfile<'_>,
     out: impl Write + Send + 'static,
     progress: &mut Progress<'_>,
 ) -> Result<(), Error> {
@@ -74,7 +74,7 @@ struct PprofWriter<'a> {
     spool: Spool,
     strings: StringTable,
     locations: LocationTable<'a>,
-    /// FunctionNames of threads.
+    /// Names of threads.
     names: Texts,
     /// Values of a sample.
     columns: usize,
@@ -91,7 +91,7 @@ struct OpenSample {
 }
 
 impl PprofWriter<'_> {
-    fn write_header(&mut self, of: &Profile<'_>) {
+    fn write_header(&mut self, of: &SampledProfile<'_>) {
         let Self { strings, .. } = self;
         let mut head = Encoder::default();
         let mut value = |out: &mut Encoder, field, name: &str, unit: &str| {
@@ -121,7 +121,7 @@ impl PprofWriter<'_> {
         self.spool.buffer().extend_from_slice(head.bytes());
     }
 
-    fn rows(&mut self, of: &Profile<'_>, progress: &mut Progress<'_>) -> Result<(), Error> {
+    fn rows(&mut self, of: &SampledProfile<'_>, progress: &mut Progress<'_>) -> Result<(), Error> {
         let mut done = 0;
         for batch in of.rows {
             let rows = SumColumns::of(batch, of.events, &mut self.names)?;
@@ -140,7 +140,7 @@ impl PprofWriter<'_> {
     }
 
     /// SumColumns of one stack and thread follow each other: they make one sample.
-    fn row(&mut self, of: &Profile<'_>, rows: &SumColumns<'_>, row: usize) {
+    fn row(&mut self, of: &SampledProfile<'_>, rows: &SumColumns<'_>, row: usize) {
         let Some(event) = rows.event(row) else { return };
         let (stack, pid, tid) =
             (rows.stack(row).map_or(NONE, |key| of.stacks.row(key)), rows.pid(row), rows.tid(row));

@@ -5,7 +5,7 @@ mod tape;
 use std::io::Write;
 
 use super::json;
-use super::names::FunctionNames;
+use super::names::EncodedNames;
 use super::ordered::OrderedCalls;
 use super::{Error, Progress, Spool, Thread, Trace, drive};
 use perfuse_engine::calls::Calls;
@@ -25,7 +25,7 @@ pub fn write(
     let mut calls = Calls::new(tapes, trace.selection.clone(), trace.survey.lost.clone());
     drive((trace.tables.call_events)(), &mut calls, progress, OrderedCalls::failed)?;
     let mut tapes = calls.finish().0.into_sink();
-    let names = FunctionNames::of(trace.tables.functions, |name, out| json::string(out, name))?;
+    let names = EncodedNames::of(trace.tables.functions, |name, out| json::string(out, name))?;
     let mut spool = Spool::new(out);
     let result = write_events(trace, &mut tapes, &names, &mut spool, progress);
     let written = spool.finish();
@@ -36,7 +36,7 @@ pub fn write(
 fn write_events(
     trace: &Trace<'_>,
     tapes: &mut Tapes,
-    names: &FunctionNames,
+    names: &EncodedNames,
     spool: &mut Spool,
     progress: &mut Progress<'_>,
 ) -> Result<(), Error> {

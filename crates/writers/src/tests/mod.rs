@@ -78,7 +78,7 @@ impl Made {
             pids: &pids,
             functions: &functions,
         };
-        let survey = Survey::of(tables, &self.selection, &mut |_| true).unwrap();
+        let survey = TraceSurvey::of(tables, &self.selection, &mut |_| true).unwrap();
         let tracks = Tracks::of(&known.processes(), &known.threads()).unwrap();
         let trace = Trace { tables, selection: &self.selection, survey: &survey, tracks: &tracks };
         let sink = CallSink::default();

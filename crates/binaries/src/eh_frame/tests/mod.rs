@@ -5,7 +5,7 @@ mod tables;
 use gimli::RunTimeEndian;
 use perfuse_tables::{Base, Expression, Recover, Recovery};
 
-use super::{EhFrame, Registers, RowRule, SectionBytes, Unrepresentable, read};
+use super::{DwarfRegisters, EhFrame, RowRule, SectionBytes, Unrepresentable, read};
 
 /// A section of one common entry and one function of 16 bytes at 0x1000, loaded to 0x2000.
 fn section(letters: &[u8], instructions: &[u8]) -> Vec<u8> {
@@ -31,7 +31,7 @@ fn section(letters: &[u8], instructions: &[u8]) -> Vec<u8> {
 
 fn rows(letters: &[u8], instructions: &[u8]) -> Vec<(u32, RowRule)> {
     let data = section(letters, instructions);
-    let registers = Registers::X86_64;
+    let registers = DwarfRegisters::X86_64;
     let (table, unread) =
         read(SectionBytes { data: &data, address: 0x2000, endian: RunTimeEndian::Little, registers });
     assert_eq!(unread, []);
@@ -54,7 +54,7 @@ fn states_are_remembered_within_others() {
     let sp = |offset| caller(Base::Sp, offset, false, Recover::Same);
     assert_eq!(rows(b"zR", &nested), [(0, sp(8)), (1, sp(16)), (2, sp(24)), (3, sp(16)), (4, sp(8))]);
     let data = section(b"zR", &nested);
-    let registers = Registers::X86_64;
+    let registers = DwarfRegisters::X86_64;
     let (table, _) =
         read(SectionBytes { data: &data, address: 0x2000, endian: RunTimeEndian::Little, registers });
     assert!(table.functions[0].nests_states);
@@ -88,7 +88,7 @@ fn the_expression_of_a_plt_is_known() {
 #[test]
 fn key_b_is_no_signal() {
     let data = section(b"zRB", &[]);
-    let registers = Registers::X86_64;
+    let registers = DwarfRegisters::X86_64;
     let (table, unread) =
         read(SectionBytes { data: &data, address: 0x2000, endian: RunTimeEndian::Little, registers });
     assert_eq!(unread, []);
@@ -99,7 +99,7 @@ fn key_b_is_no_signal() {
 fn any_cut_and_any_flipped_byte_is_survived() {
     let whole = section(b"zRB", &[0x0a, 0x41, 0x0e, 16, 0x0a, 0x41, 0x0e, 24, 0x0f, 3, 0x76, 0x78, 0x06]);
     let read = |data: &[u8]| {
-        let registers = Registers::AARCH64;
+        let registers = DwarfRegisters::AARCH64;
         read(SectionBytes { data, address: 0x2000, endian: RunTimeEndian::Little, registers })
     };
     for cut in 0..whole.len() {

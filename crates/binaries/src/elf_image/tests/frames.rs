@@ -40,7 +40,7 @@ fn expected(code: &CodeObject<'_>, offset: u64) -> Vec<Frame> {
     let row = code.lines.iter().rfind(|line| line.offset <= offset);
     let mut place =
         row.filter(|row| row.line > 0).map(|row| (row.path.into(), row.line, row.column.unwrap_or(0)));
-    let covers = |inline: &&InlineCall<'_>| inline.start <= offset && offset < inline.start + inline.size;
+    let covers = |inline: &&InlinedRange<'_>| inline.start <= offset && offset < inline.start + inline.size;
     let calls: Vec<_> = code.inlines.iter().filter(covers).collect();
     let mut frames = Vec::new();
     for (index, call) in calls.iter().enumerate().rev() {
@@ -123,7 +123,7 @@ fn false_sizes_take_no_room() {
         code: Some(&NOPS),
         ..CodeObject::default()
     };
-    let inlines = [InlineCall { size: u64::MAX, name: "g", ..InlineCall::default() }];
+    let inlines = [InlinedRange { size: u64::MAX, name: "g", ..InlinedRange::default() }];
     let code = CodeObject { inlines: &inlines, ..code };
     let (file, placed, summary) = image(x86_64(), &[code, code, code]);
     assert!(file.len() < 16 << 10, "{} bytes", file.len());

@@ -7,7 +7,7 @@ mod tools;
 
 use std::io::Cursor;
 
-use super::{CodeObject, CodePlacement, ImageSpec, ImageSummary, InlineCall, LineRow, Writer};
+use super::{CodeObject, CodePlacement, ImageSpec, ImageSummary, InlinedRange, LineRow, Writer};
 
 fn x86_64() -> ImageSpec {
     ImageSpec {
@@ -41,8 +41,8 @@ const RENDER_LINES: &[LineRow<'static>] = &[
     LineRow { offset: 180, path: "", line: 0, column: None },
 ];
 
-const RENDER_INLINES: &[InlineCall<'static>] = &[
-    InlineCall {
+const RENDER_INLINES: &[InlinedRange<'static>] = &[
+    InlinedRange {
         start: 40,
         size: 60,
         depth: 0,
@@ -53,7 +53,7 @@ const RENDER_INLINES: &[InlineCall<'static>] = &[
         call_line: Some(12),
         call_column: Some(20),
     },
-    InlineCall {
+    InlinedRange {
         start: 52,
         size: 38,
         depth: 1,
@@ -64,7 +64,7 @@ const RENDER_INLINES: &[InlineCall<'static>] = &[
         call_line: Some(5),
         call_column: Some(11),
     },
-    InlineCall {
+    InlinedRange {
         start: 120,
         size: 8,
         depth: 0,

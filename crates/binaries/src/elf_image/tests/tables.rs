@@ -60,7 +60,7 @@ impl Built {
         for call in code.inlines {
             let function_id = self.function((call.name, call.name), call.path, call.line, None);
             let (path, line, column) = (call.call_path, call.call_line, call.call_column);
-            let InlineCall { start, size, depth, .. } = *call;
+            let InlinedRange { start, size, depth, .. } = *call;
             self.inline_calls.push(code.id, start, size, depth, function_id, path, line, column, 0, 0);
         }
     }

@@ -4,7 +4,7 @@ use arrow_array::RecordBatch;
 use perfuse_tables::CallEvent::{Enter, ExceptionExit, Exit, TailExit};
 use perfuse_tables::{CallEvent, call_events};
 
-use super::{batch, told};
+use super::{batch, formatted_rows};
 use crate::calls::*;
 
 fn of(events: &RecordBatch, options: &Options) -> Account {
@@ -12,7 +12,7 @@ fn of(events: &RecordBatch, options: &Options) -> Account {
 }
 
 fn of_functions(events: &[(i64, CallEvent, u32)], columns: &[&str]) -> Vec<String> {
-    told(&of(&batch(events), &Options::default()).functions, columns)
+    formatted_rows(&of(&batch(events), &Options::default()).functions, columns)
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn percentiles_are_values_that_occurred() {
     let columns = ["min_ns", "median_ns", "p90_ns", "p99_ns", "max_ns", "sum_ns"];
     let of_rank = |events: &[_], rank| {
         let options = Options { rank, ..Options::default() };
-        told(&of(&batch(events), &options).functions, &columns)
+        formatted_rows(&of(&batch(events), &options).functions, &columns)
     };
     assert_eq!(of_rank(&events[..20], Rank::Nearest), ["10 50 90 100 100 550"]);
     assert_eq!(of_rank(&events[..20], Rank::Llvm), ["10 60 100 100 100 550"]);
@@ -97,7 +97,7 @@ fn threads() -> RecordBatch {
 #[test]
 fn functions_are_told_apart_by_thread_or_processor() {
     let columns = ["function_id", "thread_id", "cpu", "num_calls", "sum_ns", "self_ns"];
-    let by = |by| told(&of(&threads(), &Options { by, ..Options::default() }).functions, &columns);
+    let by = |by| formatted_rows(&of(&threads(), &Options { by, ..Options::default() }).functions, &columns);
     assert_eq!(by(CallGrouping::Function), ["1 - - 2 15 9", "2 - - 3 6 6"]);
     assert_eq!(by(CallGrouping::Thread), ["1 0 - 1 9 3", "1 1 - 1 6 6", "2 0 - 3 6 6"]);
     assert_eq!(by(CallGrouping::Cpu), ["1 - 0 1 9 3", "1 - 1 1 6 6", "2 - 0 2 3 3", "2 - - 1 3 3"]);
@@ -109,7 +109,7 @@ fn edges_are_callers_and_what_they_call() {
     let options = Options { edges: true, ..Options::default() };
     let columns = ["caller_id", "function_id", "num_calls", "sum_ns", "total_ns", "recursive_calls"];
     let edges = of(&batch(&events), &options).edges.unwrap();
-    assert_eq!(told(&edges, &columns), ["- 1 1 9 9 0", "1 2 1 6 6 0", "2 2 1 3 3 0"]);
+    assert_eq!(formatted_rows(&edges, &columns), ["- 1 1 9 9 0", "1 2 1 6 6 0", "2 2 1 3 3 0"]);
     assert!(of(&batch(&events), &Options::default()).edges.is_none());
 }
 
@@ -118,10 +118,10 @@ fn what_is_asked_for_is_told_of() {
     let events = [(0, Enter, 1), (1, Enter, 2), (2, Enter, 1), (5, Exit, 1), (7, Exit, 2), (9, Exit, 1)];
     let columns = ["function_id", "num_calls", "num_timed", "sum_ns"];
     let some = Options { functions: Some(vec![2]), ..Options::default() };
-    assert_eq!(told(&of(&batch(&events), &some).functions, &columns), ["2 1 1 6"]);
+    assert_eq!(formatted_rows(&of(&batch(&events), &some).functions, &columns), ["2 1 1 6"]);
     let recursive = Options { recursive_only: true, edges: true, ..Options::default() };
     let account = of(&batch(&events), &recursive);
-    assert_eq!(told(&account.functions, &columns), ["1 2 1 3", "2 1 0 0"]);
+    assert_eq!(formatted_rows(&account.functions, &columns), ["1 2 1 3", "2 1 0 0"]);
     assert_eq!(account.totals.num_calls, 3);
 }
 
@@ -138,9 +138,9 @@ fn threads_are_told_of() {
         "busy_ns",
         "num_migrations",
     ];
-    assert_eq!(told(&account.threads, &columns), ["0 0 9 8 4 2 9 3", "1 2 8 2 1 1 6 0"]);
+    assert_eq!(formatted_rows(&account.threads, &columns), ["0 0 9 8 4 2 9 3", "1 2 8 2 1 1 6 0"]);
     let columns = ["thread_id", "from_cpu", "to_cpu", "num_migrations"];
-    assert_eq!(told(&account.migrations, &columns), ["0 0 1 2", "0 1 0 1"]);
+    assert_eq!(formatted_rows(&account.migrations, &columns), ["0 0 1 2", "0 1 0 1"]);
     let CallTotals { num_events, num_calls, span_ns, .. } = account.totals;
     assert_eq!((num_events, num_calls, span_ns), (10, 5, Some((0, 9))));
 }
@@ -150,10 +150,10 @@ fn a_selection_is_all_that_is_looked_at() {
     let selection = Selection { threads: Some(vec![0]), time_ns: Some(2..5) };
     let account = of(&threads(), &Options { selection, ..Options::default() });
     let columns = ["function_id", "num_calls", "num_timed", "total_ns", "num_lost", "num_truncated"];
-    assert_eq!(told(&account.functions, &columns), ["1 1 0 3 1 1", "2 2 1 2 1 0"]);
-    assert_eq!(told(&account.threads, &["thread_id", "num_events", "busy_ns"]), ["0 2 3"]);
+    assert_eq!(formatted_rows(&account.functions, &columns), ["1 1 0 3 1 1", "2 2 1 2 1 0"]);
+    assert_eq!(formatted_rows(&account.threads, &["thread_id", "num_events", "busy_ns"]), ["0 2 3"]);
     let columns = ["path_id", "num_calls", "self_ns", "first_ns"];
-    assert_eq!(told(&account.paths.batch(&account.path_rows), &columns), ["0 1 1 2", "1 2 2 2"]);
+    assert_eq!(formatted_rows(&account.paths.batch(&account.path_rows), &columns), ["0 1 1 2", "1 2 2 2"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Any events at all, held against a reading of them that does nothing at once.
+//! Arbitrary events: results are compared with a simple interpretation that handles one event at a time.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use perfuse_tables::CallEvent::{self, Enter, ExceptionExit, Exit, TailExit};
 use perfuse_tables::call_events;
 use proptest::prelude::*;
 
-use super::told;
+use super::formatted_rows;
 use crate::calls::*;
 
 /// Of a thread: what happens, to which function, how long after the event before.
@@ -53,9 +53,9 @@ fn durations(steps: &[Step]) -> BTreeMap<u32, Vec<u64>> {
     durations
 }
 
-/// What each thread spent in each path, the paths told by their functions: their numbers follow the order in which they are come
-/// by, which is not that of the events where an end without a beginning waits for the segments before.
-fn told_paths(account: &Account) -> Vec<(Vec<u32>, u32, [u64; 3], i64)> {
+/// What each thread spent in each path, with paths identified by their functions: their numbers follow the order in which they were found
+/// which is not that of the events where an end without a beginning waits for the segments before.
+fn path_rows_by_functions(account: &Account) -> Vec<(Vec<u32>, u32, [u64; 3], i64)> {
     let functions = |row: &PathRow| -> Vec<u32> {
         let mut next = account.paths.all().get(row.path as usize);
         let path = std::iter::from_fn(|| {
@@ -65,17 +65,17 @@ fn told_paths(account: &Account) -> Vec<(Vec<u32>, u32, [u64; 3], i64)> {
         });
         path.collect()
     };
-    let told = |row: &PathRow| {
+    let formatted_rows = |row: &PathRow| {
         (functions(row), row.thread_id, [row.num_calls, row.total_ns, row.self_ns], row.first_ns)
     };
-    let mut rows: Vec<_> = account.path_rows.iter().map(told).collect();
+    let mut rows: Vec<_> = account.path_rows.iter().map(formatted_rows).collect();
     rows.sort_unstable();
     rows
 }
 
 /// Sum of a column of numbers.
 fn sum(batch: &RecordBatch, column: &str) -> u64 {
-    told(batch, &[column]).iter().map(|value| value.parse::<u64>().unwrap()).sum()
+    formatted_rows(batch, &[column]).iter().map(|value| value.parse::<u64>().unwrap()).sum()
 }
 
 /// Durations on both sides of where they are counted and of where they need 64 bits, few and many of them.
@@ -118,13 +118,13 @@ proptest! {
         let account = account(|| vec![batches.iter().cloned()], std::iter::empty(), &Options::default()).unwrap();
         let columns = ["function_id", "num_timed", "min_ns", "median_ns", "p90_ns", "p99_ns", "max_ns", "sum_ns"];
         let timed = |row: &String| row.split(' ').nth(1) != Some("0");
-        let told: Vec<_> = told(&account.functions, &columns).into_iter().filter(timed).collect();
+        let formatted_rows: Vec<_> = formatted_rows(&account.functions, &columns).into_iter().filter(timed).collect();
         let expected = durations(&steps).into_iter().map(|(function, all)| {
             let share = |percent: usize| all.iter().copied().nth((all.len() * percent).div_ceil(100) - 1).unwrap();
             let (num, sum) = (all.len(), all.iter().sum::<u64>());
             format!("{function} {num} {} {} {} {} {} {sum}", all[0], share(50), share(90), share(99), all[num - 1])
         });
-        prop_assert_eq!(told, expected.collect::<Vec<_>>());
+        prop_assert_eq!(formatted_rows, expected.collect::<Vec<_>>());
     }
 
     #[test]
@@ -147,8 +147,8 @@ proptest! {
                 let other = of(by, recursive_only);
                 prop_assert_eq!(&other.path_rows, &whole.path_rows);
                 prop_assert_eq!(other.totals, whole.totals);
-                for told in [&other.functions, other.edges.as_ref().unwrap()] {
-                    prop_assert_eq!((sum(told, "num_calls"), sum(told, "self_ns")), (calls, busy));
+                for formatted_rows in [&other.functions, other.edges.as_ref().unwrap()] {
+                    prop_assert_eq!((sum(formatted_rows, "num_calls"), sum(formatted_rows, "self_ns")), (calls, busy));
                 }
                 for column in ["total_ns", "recursive_calls", "num_unwound", "num_lost", "num_truncated"] {
                     prop_assert_eq!(sum(&other.functions, column), sum(&whole.functions, column), "{}", column);
@@ -168,9 +168,9 @@ proptest! {
         let cut = || {
             let (mut left, mut segments) = (&batches[..], Vec::new());
             for &length in &lengths {
-                let (segment, behind) = left.split_at(length.min(left.len()));
+                let (segment, rest) = left.split_at(length.min(left.len()));
                 segments.push(segment.iter().cloned());
-                left = behind;
+                left = rest;
             }
             segments.push(left.iter().cloned());
             segments
@@ -188,7 +188,7 @@ proptest! {
                 prop_assert_eq!(&parted.threads, &whole.threads);
                 prop_assert_eq!(&parted.migrations, &whole.migrations);
                 prop_assert_eq!(parted.totals, whole.totals);
-                prop_assert_eq!(told_paths(&parted), told_paths(&whole));
+                prop_assert_eq!(path_rows_by_functions(&parted), path_rows_by_functions(&whole));
             }
         }
     }
@@ -198,7 +198,7 @@ proptest! {
         let batches = table(&steps);
         let made: Vec<_> = slices(|| batches.iter().cloned(), 0).unwrap().collect();
         let columns = ["slice_id", "parent_slice_id", "thread_id", "start_ns", "duration_ns", "depth", "self_ns"];
-        let rows = made.iter().flat_map(|batch| told(batch, &columns));
+        let rows = made.iter().flat_map(|batch| formatted_rows(batch, &columns));
         let row = |row: String| row.split(' ').map(|value| value.parse().ok()).collect::<Vec<Option<i64>>>();
         let by_id: BTreeMap<i64, Vec<Option<i64>>> = rows.map(row).map(|row| (row[0].unwrap(), row)).collect();
         let whole = account(|| vec![batches.iter().cloned()], std::iter::empty(), &Options::default()).unwrap();

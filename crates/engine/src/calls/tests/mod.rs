@@ -21,7 +21,7 @@ fn batch(events: &[(i64, CallEvent, u32)]) -> RecordBatch {
 }
 
 /// Columns of a batch as text, a row in each string; null is `-`.
-fn told(batch: &RecordBatch, columns: &[&str]) -> Vec<String> {
+fn formatted_rows(batch: &RecordBatch, columns: &[&str]) -> Vec<String> {
     let value = |column: &str, row: usize| {
         let array = batch.column_by_name(column).unwrap();
         if array.is_null(row) {

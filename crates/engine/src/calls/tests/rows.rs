@@ -4,12 +4,12 @@ use arrow_array::RecordBatch;
 use perfuse_tables::CallEvent::{Argument, Enter, Exit, TailExit};
 use perfuse_tables::call_events;
 
-use super::{batch, told};
+use super::{batch, formatted_rows};
 use crate::calls::*;
 
 fn rows(events: &RecordBatch, columns: &[&str]) -> Vec<String> {
     let made = slices(|| std::iter::once(events.clone()), 100).unwrap();
-    made.flat_map(|batch| told(&batch, columns)).collect()
+    made.flat_map(|batch| formatted_rows(&batch, columns)).collect()
 }
 
 #[test]
@@ -95,9 +95,9 @@ fn a_trace_reads_like_samples() {
     let first = FirstKeys { frame: 5, stack: 50, sample: 500 };
     let Sampled { frames, stacks } = Sampled::of(&account.paths, first);
     let columns = ["frame_id", "function_id", "kind", "unwound_by"];
-    assert_eq!(told(&frames, &columns), ["5 4 traced trace", "6 6 traced trace"]);
+    assert_eq!(formatted_rows(&frames, &columns), ["5 4 traced trace", "6 6 traced trace"]);
     let columns = ["stack_id", "parent_stack_id", "frame_id", "depth"];
-    assert_eq!(told(&stacks, &columns), ["50 - 5 0", "51 50 6 1"]);
+    assert_eq!(formatted_rows(&stacks, &columns), ["50 - 5 0", "51 50 6 1"]);
     let samples = Sampled::samples(&account.path_rows, first);
     let columns =
         ["sample_id", "ts_ns", "thread_id", "stack_id", "weight", "weight_unit", "event", "record_offset"];
@@ -109,12 +109,12 @@ fn a_trace_reads_like_samples() {
         "504 12 1 50 1 ns wall-time 6",
         "505 12 1 50 1 calls calls 6",
     ];
-    assert_eq!(told(&samples, &columns), expected);
+    assert_eq!(formatted_rows(&samples, &columns), expected);
     // Of a part the stacks are the same ones.
     let selection = Selection { time_ns: Some(14..30), threads: None };
     let rows =
         path_rows(|| vec![std::iter::once(events.clone())], std::iter::empty(), &selection, &account.paths);
     let samples = Sampled::samples(&rows.unwrap(), first);
     let expected = ["14 50 5 wall-time", "14 50 1 calls", "14 51 1 wall-time", "14 51 1 calls"];
-    assert_eq!(told(&samples, &["ts_ns", "stack_id", "weight", "event"]), expected);
+    assert_eq!(formatted_rows(&samples, &["ts_ns", "stack_id", "weight", "event"]), expected);
 }

@@ -3,7 +3,7 @@
 use arrow_array::RecordBatch;
 use perfuse_tables::call_sums;
 
-use super::{batch, told};
+use super::{batch, formatted_rows};
 use crate::calls::*;
 
 fn of(sums: &[(u32, &[u64], u64, i64)], options: &Options) -> Account {
@@ -23,12 +23,12 @@ fn sums_are_calls_without_durations() {
     let account = of(&SUMS, &Options::default());
     let columns =
         ["function_id", "num_calls", "num_timed", "max_ns", "self_ns", "total_ns", "recursive_calls"];
-    assert_eq!(told(&account.functions, &columns), ["1 3 0 - 10 40 2", "2 8 0 - 31 31 0"]);
+    assert_eq!(formatted_rows(&account.functions, &columns), ["1 3 0 - 10 40 2", "2 8 0 - 31 31 0"]);
     let columns = ["thread_id", "first_ns", "num_calls", "max_depth", "busy_ns"];
-    assert_eq!(told(&account.threads, &columns), ["0 - 8 3 40", "4 - 3 1 1"]);
+    assert_eq!(formatted_rows(&account.threads, &columns), ["0 - 8 3 40", "4 - 3 1 1"]);
     let columns = ["path_id", "parent_path_id", "thread_id", "num_calls", "total_ns", "self_ns"];
     let expected = ["0 - 0 1 40 10", "1 0 0 5 30 30", "2 1 0 2 0 0", "3 - 4 3 1 1"];
-    assert_eq!(told(&account.paths.batch(&account.path_rows), &columns), expected);
+    assert_eq!(formatted_rows(&account.paths.batch(&account.path_rows), &columns), expected);
 }
 
 #[test]
@@ -44,5 +44,5 @@ fn deep_paths_take_no_more_time_than_they_are_long() {
     let account = of(&[(0, &deep, 1, 5), (0, &[], 9, 9)], &Options::default());
     assert_eq!(account.functions.num_rows(), 200_000);
     let last: RecordBatch = account.paths.batch(&account.path_rows);
-    assert_eq!(told(&last, &["path_id", "depth", "self_ns"]), ["199999 199999 5"]);
+    assert_eq!(formatted_rows(&last, &["path_id", "depth", "self_ns"]), ["199999 199999 5"]);
 }

@@ -1,4 +1,4 @@
-//! Objects followed to where they lie in shots.
+//! Addresses of objects in later heap snapshots.
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
@@ -21,7 +21,7 @@ fn lives(made: &[(i64, u64, u32)], moved: &[(i64, u64, u64)]) -> ObjectLifetimes
         .expect("tables of the declaration")
 }
 
-fn shots(rows: &[(u32, i64, Option<i64>)]) -> Snapshots {
+fn snapshots(rows: &[(u32, i64, Option<i64>)]) -> Snapshots {
     let mut table = heap_snapshots::Builder::new();
     for &(id, begun, done) in rows {
         table.push(id, begun, done, 0, 0);
@@ -43,10 +43,12 @@ fn objects_have_the_site_they_were_allocated_at() {
         &[(30, 0x10, 0), (10, 0x10, 0), (10, 0x20, 0), (10, 0x30, 7)],
         &[(20, 0x10, 0x40), (25, 0x40, 0x50), (60, 0x10, 0x90)],
     );
-    let shots = shots(&[(4, 40, Some(50)), (5, 70, None)]);
+    let snapshots = snapshots(&[(4, 40, Some(50)), (5, 70, None)]);
     let later = Made { objects: vec![(0x90, Some(0), 16), (0x10, Some(0), 16)], ..Made::default() };
-    let rows = |shot| std::iter::once(if shot == 4 { plain(5, &[], &[]).objects() } else { later.objects() });
-    let rows: Vec<_> = sites(lives, shots, rows).map(|batch| batch.expect("declared")).collect();
+    let rows = |snapshot| {
+        std::iter::once(if snapshot == 4 { plain(5, &[], &[]).objects() } else { later.objects() })
+    };
+    let rows: Vec<_> = sites(lives, snapshots, rows).map(|batch| batch.expect("declared")).collect();
     // At 0x30 there is something of another type than what was allocated there, at 0x40 nothing that is known.
     assert_eq!(stacks(&rows[0]), [(0x10, 0, 0), (0x20, 2, 0), (0x50, 1, 2)]);
     assert_eq!(stacks(&rows[1]), [(0x90, 0, 1)]);
@@ -60,7 +62,7 @@ fn an_object_is_the_same_wherever_it_goes() {
     later.objects[4].2 = 32;
     let later = later.heap();
     // 1 moves to 5, where it takes more room, and something new comes to 1; 2 stays; 3 is gone, what is there was allocated since; 4 has grown, so it is
-    // another; 6 came from somewhere that the earlier shot does not have.
+    // a different object; 6 came from an address that the earlier snapshot does not contain.
     let lives = lives(&[(5, 0x999, 0), (15, 0x10, 0), (16, 0x30, 0)], &[(12, 0x10, 0x50), (14, 0x800, 0x60)]);
     let kept = RetainedObjects::new(lives, (earlier.objects(), 10), (later.objects(), 20));
     let change = ClassChange { num_new: 4, new_bytes: 72, num_gone: 2, gone_bytes: 32 };

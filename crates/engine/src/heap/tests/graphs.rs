@@ -142,7 +142,7 @@ fn a_chain_as_deep_as_memory_is_no_stack() {
 }
 
 #[test]
-fn a_shot_as_stacks() {
+fn a_snapshot_as_stacks() {
     // A list of three nodes, the last with a text; an object that two of them refer to; a text nothing keeps alive.
     let made = Made {
         objects: [0, 0, 0, 1, 2, 1].iter().zip(1..).map(|(of, at)| (at * 16, Some(*of), 16)).collect(),
@@ -156,7 +156,7 @@ fn a_shot_as_stacks() {
     let parents = folded.stacks["parent_stack_id"].as_primitive::<UInt32Type>();
     let weights = folded.samples["weight"].as_primitive::<UInt64Type>();
     let stacks = folded.samples["stack_id"].as_primitive::<UInt32Type>();
-    let mut told: Vec<_> = (0..folded.samples.num_rows())
+    let mut rows: Vec<_> = (0..folded.samples.num_rows())
         .map(|row| {
             let mut at = Some(stacks.value(row) as usize);
             let mut way = Vec::new();
@@ -168,7 +168,7 @@ fn a_shot_as_stacks() {
             (way.join(" "), weights.value(row))
         })
         .collect();
-    told.sort();
+    rows.sort();
     let expected = [
         ("[gc handle] Node", 32),
         ("[kept by no root] Text", 16),
@@ -176,5 +176,5 @@ fn a_shot_as_stacks() {
         ("[stack] Node", 16),
         ("[stack] Node Text", 16),
     ];
-    assert_eq!(told, expected.map(|(way, bytes)| (way.to_owned(), bytes)));
+    assert_eq!(rows, expected.map(|(way, bytes)| (way.to_owned(), bytes)));
 }

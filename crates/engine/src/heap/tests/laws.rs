@@ -1,4 +1,4 @@
-//! Dominators held against what they mean: without an object, what becomes unreachable?
+//! Dominators checked against their definition: the objects that become unreachable without an object.
 
 use std::collections::BTreeSet;
 

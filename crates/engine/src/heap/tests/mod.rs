@@ -1,4 +1,4 @@
-//! Shots made by hand, and laws that hold for any.
+//! Heap snapshots made by hand, and laws that hold for any.
 
 mod followed;
 mod graphs;
@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::Heap;
 
-/// A shot: objects with type and size, references, 8 bytes each in their owner, and roots.
+/// A heap snapshot: objects with type and size, references, 8 bytes each in their owner, and roots.
 #[derive(Clone, Debug, Default)]
 struct Made {
     objects: Vec<(u64, Option<u32>, u64)>,

@@ -2,7 +2,7 @@
 
 use crate::unwind::cfi::{CfiIndex, CfiSection};
 use crate::unwind::module::code_step;
-use crate::unwind::{Base, FrameOrigin, Machine, Rule};
+use crate::unwind::{FrameOrigin, Machine, UnwindBase, UnwindRule};
 use perfuse_tables::CodeUnwinding;
 
 /// A CIE of amd64 with that augmentation and its data, code alignment 1, data alignment -8, return address in column 16, and
@@ -64,11 +64,11 @@ fn rows_become_steps() {
     let section = of(&bytes, None);
     let step = |address| section.step(address, &CfiIndex::new());
     let first = step(0x1000).unwrap();
-    assert_eq!(first.cfa, Rule::Value(Base::Register(7), 8));
-    assert_eq!(first.rules.to_vec(), [(16, Rule::Memory(Base::Cfa, -8))]);
+    assert_eq!(first.cfa, UnwindRule::Value(UnwindBase::Register(7), 8));
+    assert_eq!(first.rules.to_vec(), [(16, UnwindRule::Memory(UnwindBase::Cfa, -8))]);
     let inside = step(0x1010).unwrap();
-    assert_eq!(inside.cfa, Rule::Value(Base::Register(6), 16));
-    assert!(inside.rules.contains(&(6, Rule::Memory(Base::Cfa, -16))));
+    assert_eq!(inside.cfa, UnwindRule::Value(UnwindBase::Register(6), 16));
+    assert!(inside.rules.contains(&(6, UnwindRule::Memory(UnwindBase::Cfa, -16))));
     assert_eq!(step(0x1020), None, "after the function");
     assert!(step(0x1100).unwrap().is_outermost(16), "its return address is undefined");
 }
@@ -98,7 +98,10 @@ fn code_of_a_dump_is_unwound_by_offset() {
     bytes.extend(fde(at, 0, 0x20, &WITH_FRAME_POINTER));
     let code = |is_own| of_code(&bytes, 0x1020, is_own);
     let step = code_step(&code(true), 0x10, Machine::Amd64).unwrap();
-    assert_eq!((step.origin, step.cfa), (FrameOrigin::JitDump, Rule::Value(Base::Register(6), 16)));
+    assert_eq!(
+        (step.origin, step.cfa),
+        (FrameOrigin::JitDump, UnwindRule::Value(UnwindBase::Register(6), 16))
+    );
     assert_eq!(code_step(&code(true), 0x20, Machine::Amd64), None, "after the function");
     assert_eq!(code_step(&code(false), 0x10, Machine::Amd64), None, "it describes another address");
 }

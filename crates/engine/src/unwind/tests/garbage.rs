@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::{Registers, StackCopy, StepId, StepSource, Stop, UnwindStep, UnwoundFrame, unwind_stack};
 use crate::unwind::step::DwarfExpression;
-use crate::unwind::{Base, FrameOrigin, MAX_FRAMES, Machine, Rule, step::frame_pointer_step};
+use crate::unwind::{FrameOrigin, MAX_FRAMES, Machine, UnwindBase, UnwindRule, step::frame_pointer_step};
 
 /// The same step at every address.
 struct Always(Option<UnwindStep>);
@@ -29,23 +29,23 @@ fn machines() -> impl Strategy<Value = Machine> {
     prop_oneof![Just(Machine::Amd64), Just(Machine::Aarch64), Just(Machine::S390x)]
 }
 
-fn bases() -> impl Strategy<Value = Base> {
+fn bases() -> impl Strategy<Value = UnwindBase> {
     let encoding = gimli::Encoding { address_size: 8, format: gimli::Format::Dwarf32, version: 4 };
     let expression =
-        move |bytes: Vec<u8>| Base::Expression(DwarfExpression { bytes: bytes.into(), encoding });
+        move |bytes: Vec<u8>| UnwindBase::Expression(DwarfExpression { bytes: bytes.into(), encoding });
     prop_oneof![
-        Just(Base::Cfa),
-        any::<u8>().prop_map(Base::Register),
+        Just(UnwindBase::Cfa),
+        any::<u8>().prop_map(UnwindBase::Register),
         prop::collection::vec(any::<u8>(), 0..24).prop_map(expression),
     ]
 }
 
-fn rules() -> impl Strategy<Value = Rule> {
+fn rules() -> impl Strategy<Value = UnwindRule> {
     let offset = prop_oneof![-64i64..64, any::<i64>()];
     prop_oneof![
-        Just(Rule::Undefined),
-        (bases(), offset.clone()).prop_map(|(base, offset)| Rule::Value(base, offset)),
-        (bases(), offset).prop_map(|(base, offset)| Rule::Memory(base, offset)),
+        Just(UnwindRule::Undefined),
+        (bases(), offset.clone()).prop_map(|(base, offset)| UnwindRule::Value(base, offset)),
+        (bases(), offset).prop_map(|(base, offset)| UnwindRule::Memory(base, offset)),
     ]
 }
 

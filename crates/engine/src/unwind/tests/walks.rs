@@ -1,12 +1,14 @@
 use super::{GivenSteps, StackCopy, UnwoundFrame, amd64, unwind_stack, unwound, words};
 use crate::unwind::{
-    Base, FrameOrigin, Machine, Registers, Rule, Stop, UnwindStep, step::frame_pointer_step,
+    FrameOrigin, Machine, Registers, Stop, UnwindBase, UnwindRule, UnwindStep, step::frame_pointer_step,
 };
 
 /// A frame of amd64 whose CFA is so far above the stack pointer.
 fn sp_step(origin: FrameOrigin, above: i64) -> UnwindStep {
-    let (cfa, rules) =
-        (Rule::Value(Base::Register(7), above), Box::from([(16, Rule::Memory(Base::Cfa, -8))]));
+    let (cfa, rules) = (
+        UnwindRule::Value(UnwindBase::Register(7), above),
+        Box::from([(16, UnwindRule::Memory(UnwindBase::Cfa, -8))]),
+    );
     UnwindStep { origin, cfa, rules, unchanged: !(1 << 16), is_signal: false }
 }
 
@@ -57,9 +59,13 @@ fn a_frame_does_not_lie_below_what_it_called() {
 #[test]
 fn rules_see_the_registers_of_the_frame() {
     let mut swapped = sp_step(FrameOrigin::EhFrame, 8);
-    let (rbx, r12) = (Rule::Value(Base::Register(12), 0), Rule::Value(Base::Register(3), 0));
-    swapped.rules = Box::from([(16, Rule::Memory(Base::Cfa, -8)), (3, rbx), (12, r12)]);
-    let by_r12 = UnwindStep { cfa: Rule::Value(Base::Register(12), 8), ..sp_step(FrameOrigin::EhFrame, 8) };
+    let (rbx, r12) =
+        (UnwindRule::Value(UnwindBase::Register(12), 0), UnwindRule::Value(UnwindBase::Register(3), 0));
+    swapped.rules = Box::from([(16, UnwindRule::Memory(UnwindBase::Cfa, -8)), (3, rbx), (12, r12)]);
+    let by_r12 = UnwindStep {
+        cfa: UnwindRule::Value(UnwindBase::Register(12), 8),
+        ..sp_step(FrameOrigin::EhFrame, 8)
+    };
     let mut registers = amd64(0x1010, 0x7000, 0);
     registers.set(3, 0x7010);
     registers.set(12, 0);
@@ -93,7 +99,8 @@ fn frame_pointers_are_followed_as_far_as_they_lead_to_code() {
 #[test]
 fn registers_missing_from_sframe_are_found_by_other_rules() {
     let forgets = UnwindStep { unchanged: 0, ..sp_step(FrameOrigin::SFrame, 8) };
-    let by_rbx = UnwindStep { cfa: Rule::Value(Base::Register(3), 8), ..sp_step(FrameOrigin::EhFrame, 8) };
+    let by_rbx =
+        UnwindStep { cfa: UnwindRule::Value(UnwindBase::Register(3), 8), ..sp_step(FrameOrigin::EhFrame, 8) };
     let mut code = GivenSteps::default()
         .at(0x1010, forgets)
         .at(0x200f, by_rbx)
@@ -114,7 +121,7 @@ fn aarch64_removes_signatures_and_allows_leaf_frames() {
     registers.set(30, 0x00a5_0000_0000_2010);
     let leaf = UnwindStep {
         origin: FrameOrigin::SFrame,
-        cfa: Rule::Value(Base::Register(31), 0),
+        cfa: UnwindRule::Value(UnwindBase::Register(31), 0),
         rules: Box::default(),
         unchanged: 1 << 30 | 1 << 29,
         is_signal: false,
@@ -131,8 +138,8 @@ fn s390x_has_its_stack_pointer_below_the_cfa() {
     registers.set(15, 0x7000);
     let step = UnwindStep {
         origin: FrameOrigin::SFrame,
-        cfa: Rule::Value(Base::Register(15), 160 + 160),
-        rules: Box::from([(14, Rule::Memory(Base::Cfa, -48))]),
+        cfa: UnwindRule::Value(UnwindBase::Register(15), 160 + 160),
+        rules: Box::from([(14, UnwindRule::Memory(UnwindBase::Cfa, -48))]),
         unchanged: 1 << 11,
         is_signal: false,
     };

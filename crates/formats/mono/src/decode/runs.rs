@@ -58,7 +58,7 @@ const CALLS_WINDOW: usize = 64;
 /// Bytes after the window that a number which starts in the window may need.
 const LOOKAHEAD: usize = 16;
 
-type Chunk = [u8; WINDOW + LOOKAHEAD];
+type WindowBytes = [u8; WINDOW + LOOKAHEAD];
 type CallsChunk = [u8; CALLS_WINDOW + LOOKAHEAD];
 
 /// The value of the number at the start of a word. `last_bit` is the position of its last byte's highest bit. Joins
@@ -181,7 +181,7 @@ impl EventDecoder<'_> {
 
     /// The chunk at a position; `None` near the end of the buffer.
     #[inline(always)]
-    fn chunk(&self, pos: usize) -> Option<&Chunk> {
+    fn chunk(&self, pos: usize) -> Option<&WindowBytes> {
         self.data.get(pos..)?.first_chunk()
     }
 
@@ -334,7 +334,7 @@ impl EventDecoder<'_> {
 /// Decodes the fields of a heapshot object before its references; `None` where the slow path is needed.
 #[inline(always)]
 fn read_object_fields(
-    chunk: &Chunk,
+    chunk: &WindowBytes,
     since_v13: bool,
     is_profiler_3: bool,
     numbers_per_reference: u64,

@@ -9,7 +9,7 @@ use crate::consts::{EventByte, KindSet};
 use crate::ingest::scan;
 use crate::ingest::threads::ThreadKeys;
 use crate::log::LogData;
-use crate::ranges::CodeRanges;
+use crate::ranges::MethodRanges;
 use crate::records::EventBody;
 use crate::stacks::{LogStacks, sample_frames, sample_time};
 
@@ -93,7 +93,7 @@ fn event_name(kind: u64) -> &'static str {
 pub fn samples(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
     let (names, stacks) = (log.names(), log.event_stacks());
     let threads = ThreadKeys::new(log, placement);
-    let code = CodeRanges::new(log.survey(), names);
+    let code = MethodRanges::new(log.survey(), names);
     let mut rows = scan::collect_events(log, KindSet::of(&[EventByte::SAMPLE_HIT]), |at, _, event, found| {
         let EventBody::SampleHit { kind, thread, .. } = event.body else { return };
         let time = sample_time(event, at.time);

@@ -104,7 +104,7 @@ fn a_reused_thread_id_is_reported() {
 }
 
 #[test]
-fn heap_shots() {
+fn heap_snapshots() {
     breaks("ML060", &[event(0x16, &[])]);
     breaks("ML060", &[event(0x26, &[OBJECT, POINTER, &[16, 0, 0]])]);
     breaks("ML061", &[event(0x06, &[])]);

@@ -164,7 +164,7 @@ fn user_stacks_remain_readable() {
     assert_eq!(num, 31);
     assert!(bytes > 10_000, "{bytes}");
     assert_eq!(copied_stacks(&perf), bytes);
-    // Two events told apart by id, in the numbers of `perf script`.
+    // Two events distinguished by id, in the numbers of `perf script`.
     let rows = batches(&perf, "callchains");
     let events = rows[0].column_by_name("event").unwrap().as_dictionary::<arrow_array::types::Int32Type>();
     let events = events.downcast_dict::<arrow_array::StringArray>().unwrap();

@@ -10,7 +10,7 @@ use perfuse_wire::Endian;
 
 use super::SFrame;
 use super::consts::{Abi, FLAGS, SFRAME_F_FDE_FUNC_START_PCREL};
-use super::prefetch::Prefetch;
+use super::prefetch::JobResults;
 use super::reader::UnitView;
 use super::records::Fde;
 use super::recovery::{Base, Expression, Recover, Recovery, RowContext};
@@ -95,7 +95,7 @@ const FUNCTIONS_PER_BLOCK: u32 = 1024;
 /// The text of a file's first section, as an iterator over blocks.
 pub struct Dump {
     head: Option<Vec<u8>>,
-    blocks: Prefetch<u32, Vec<u8>>,
+    blocks: JobResults<u32, Vec<u8>>,
     pool: BlockPool,
 }
 
@@ -134,10 +134,11 @@ impl Dump {
         let (file, unit) = (file.clone(), SFrameUnit { starts, ..unit });
         let pool = BlockPool::default();
         let empty = Arc::clone(&pool);
-        let blocks = Prefetch::new((0..num).step_by(FUNCTIONS_PER_BLOCK as usize).collect(), move |first| {
-            let block = empty.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            functions_text(&file, &unit, style, first, block.unwrap_or_default())
-        });
+        let blocks =
+            JobResults::new((0..num).step_by(FUNCTIONS_PER_BLOCK as usize).collect(), move |first| {
+                let block = empty.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                functions_text(&file, &unit, style, first, block.unwrap_or_default())
+            });
         Ok(Self { head: Some(head), blocks, pool })
     }
 

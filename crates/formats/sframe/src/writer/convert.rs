@@ -15,7 +15,7 @@ use crate::row::{FreInfo, FreIter};
 
 /// An item that the target version cannot represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnsupportedItem {
+pub struct UnrepresentableItem {
     /// Start address of the function; `None` for the section as a whole.
     pub function: Option<u64>,
     /// Zero-based index of the row, where the item is one.
@@ -45,7 +45,7 @@ impl SectionContents {
     /// The same contents in another version. Version 2 gets start addresses relative to their fields where these
     /// contents have them.
     #[must_use]
-    pub fn convert(&self, version: u8) -> (Self, Vec<UnsupportedItem>) {
+    pub fn convert(&self, version: u8) -> (Self, Vec<UnrepresentableItem>) {
         let mut unsupported = Vec::new();
         let mut flags = self.flags & SFRAME_F_FDE_SORTED;
         match version {
@@ -55,7 +55,7 @@ impl SectionContents {
         }
         if self.flags & SFRAME_F_FRAME_POINTER & !flags != 0 {
             let what = "the flag SFRAME_F_FRAME_POINTER";
-            unsupported.push(UnsupportedItem { function: None, row: None, what, omitted: false });
+            unsupported.push(UnrepresentableItem { function: None, row: None, what, omitted: false });
         }
         // Without the flag, readers take unsorted entries for an assembler's, whose start addresses are relative to
         // their fields.
@@ -78,7 +78,7 @@ impl SectionContents {
                 Some((before, converted_to)) if shared_properties(&before) == shared_properties(function) => {
                     if converted_to.is_none() {
                         let what = "rows shared with a function that is left out";
-                        unsupported.push(UnsupportedItem {
+                        unsupported.push(UnrepresentableItem {
                             function: Some(function.start),
                             row: None,
                             what,
@@ -120,12 +120,12 @@ impl SectionContents {
         &self,
         function: &SectionFunction,
         version: u8,
-        unsupported: &mut Vec<UnsupportedItem>,
+        unsupported: &mut Vec<UnrepresentableItem>,
     ) -> (SectionFunction, Vec<OwnedFre>) {
         let rows = self.rows(function);
         let mut report = |row: Option<usize>, what, omitted| {
             let row = row.and_then(|row| u32::try_from(row).ok());
-            unsupported.push(UnsupportedItem { function: Some(function.start), row, what, omitted });
+            unsupported.push(UnrepresentableItem { function: Some(function.start), row, what, omitted });
         };
         let info = function.info;
         let mut converted_function =

@@ -9,6 +9,6 @@ mod merge;
 
 pub use add::{Checkpoint, NewFunction, row_of};
 pub use contents::{OwnedFre, SectionContents, SectionFunction, WriteError};
-pub use convert::UnsupportedItem;
+pub use convert::UnrepresentableItem;
 pub use elf::{append_section, replace_section, write_to_elf};
 pub use merge::{MergedSection, merge};

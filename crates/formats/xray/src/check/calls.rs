@@ -9,7 +9,7 @@ use crate::consts::{Action, FUNCTION_BYTES};
 use crate::fdr::{FdrSurvey, thread_ids};
 use crate::log::XRay;
 use crate::record_iter::{RecordItem, RecordIter};
-use crate::records::LogDialect;
+use crate::records::XRayDialect;
 use crate::rules::{NO_ENTRY, NO_EXIT, UNWOUND};
 use perfuse_recording::Recording;
 
@@ -139,7 +139,7 @@ pub fn check_fdr_calls(log: &XRay, survey: &FdrSurvey, sink: &mut Diagnostics) {
 /// Applies the records of a buffer to the stack of its thread.
 fn read_buffer(log: &XRay, survey: &FdrSurvey, index: usize, stack: &mut CallStack) {
     let Some(block) = survey.blocks.get(index) else { return };
-    let dialect = LogDialect { payloads: block.payloads, ..log.header().dialect() };
+    let dialect = XRayDialect { payloads: block.payloads, ..log.header().dialect() };
     let mut records = RecordIter::new(log.source(), block.records.clone(), dialect);
     loop {
         let run = records.functions(usize::MAX);

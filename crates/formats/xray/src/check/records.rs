@@ -12,7 +12,7 @@ use crate::encode::has_kind;
 use crate::fdr::FdrSurvey;
 use crate::log::XRay;
 use crate::record_iter::{FunctionRun, RecordItem, RecordIter};
-use crate::records::{Event, LogDialect, Record, metadata_kind};
+use crate::records::{Event, Record, XRayDialect, metadata_kind};
 use crate::rules::*;
 use perfuse_recording::Recording;
 
@@ -25,7 +25,7 @@ pub fn check_records(
     sink: &mut Diagnostics,
 ) {
     let Some(block) = survey.blocks.get(index).filter(|block| !is_empty(block)) else { return };
-    let dialect = LogDialect { payloads: block.payloads, ..log.header().dialect() };
+    let dialect = XRayDialect { payloads: block.payloads, ..log.header().dialect() };
     let mut records = RecordCheck {
         data: log.source(),
         block,
@@ -43,7 +43,7 @@ pub fn check_records(
 struct RecordCheck<'a> {
     data: &'a [u8],
     block: &'a FdrBlock,
-    dialect: LogDialect,
+    dialect: XRayDialect,
     is_carried: bool,
     grammar: Grammar,
     last_action: Option<Action>,

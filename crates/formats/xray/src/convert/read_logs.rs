@@ -2,14 +2,14 @@
 
 use rustc_hash::FxHashMap;
 
-use super::selection::Selection;
+use super::selection::RecordSelection;
 use crate::basic;
 use crate::block::{FdrBlock, TscState};
 use crate::consts::Action;
 use crate::fdr::{FdrSurvey, thread_ids};
 use crate::log::{LogContent, XRay};
 use crate::record_iter::{RecordItem, RecordIter};
-use crate::records::{Event, LogDialect, Record};
+use crate::records::{Event, Record, XRayDialect};
 use crate::writer::{BufferStart, LogSink, ThreadEvent, ThreadIds, TscStamp, UnsupportedItems, WriteError};
 use perfuse_recording::Recording;
 
@@ -87,7 +87,7 @@ const FILLER: u8 = 0xff;
 /// Passes the start, the records and the end of a buffer to a sink.
 pub fn read_buffer<S: LogSink>(
     buffer: &OrderedBuffer<'_>,
-    selection: &Selection,
+    selection: &RecordSelection,
     sink: &mut S,
     unsupported: &mut UnsupportedItems,
 ) -> Result<(), WriteError> {
@@ -96,7 +96,7 @@ pub fn read_buffer<S: LogSink>(
         return Ok(());
     }
     let source = buffer.log.source();
-    let dialect = LogDialect { payloads: buffer.block.payloads, ..buffer.log.header().dialect() };
+    let dialect = XRayDialect { payloads: buffer.block.payloads, ..buffer.log.header().dialect() };
     let records = buffer.block.records.clone();
     let clock = buffer.survey.carried.get(&buffer.index).copied().unwrap_or_default();
     let filler_bytes_left = records.len();
@@ -140,7 +140,7 @@ fn tsc_stamp(clock: TscState) -> TscStamp {
 
 impl<S: LogSink> BufferReplay<'_, S> {
     /// Passes all records to the sink.
-    fn replay(&mut self, mut records: RecordIter<'_>, dialect: LogDialect) {
+    fn replay(&mut self, mut records: RecordIter<'_>, dialect: XRayDialect) {
         loop {
             let run = records.functions(usize::MAX);
             run.for_each(|action, function_id, delta| self.call(action, function_id, delta));
@@ -205,7 +205,7 @@ impl<S: LogSink> BufferReplay<'_, S> {
     }
 
     /// Passes on an event, with filler for overwritten bytes.
-    fn event(&mut self, record: &Record<'_>, event: &Event<'_>, dialect: LogDialect) {
+    fn event(&mut self, record: &Record<'_>, event: &Event<'_>, dialect: XRayDialect) {
         let Some(tsc) = self.clock.metadata(record) else { return };
         self.begin(TscState { tsc, ..self.clock });
         self.entered = false;
@@ -250,7 +250,7 @@ const RECORDS_PER_CHECK: usize = 1 << 16;
 pub fn read_basic_log<S: LogSink>(
     log: &XRay,
     survey: &basic::BasicSurvey,
-    selection: &Selection,
+    selection: &RecordSelection,
     sink: &mut S,
     unsupported: &mut UnsupportedItems,
 ) -> Result<(), WriteError> {

@@ -12,7 +12,7 @@ use crate::writer::{BufferStart, LogSink, ThreadEvent, ThreadIds, TscStamp, Writ
 
 /// The part of the logs to write; everything where nothing is given.
 #[derive(Clone, Debug, Default)]
-pub struct Selection {
+pub struct RecordSelection {
     /// In ticks: calls that overlap this range are written whole, with those around them; events where they are in
     /// it.
     pub ticks: Option<Range<u64>>,
@@ -22,7 +22,7 @@ pub struct Selection {
     pub functions: Option<FxHashSet<u32>>,
 }
 
-impl Selection {
+impl RecordSelection {
     /// Whether everything is selected.
     #[must_use]
     pub fn is_all(&self) -> bool {
@@ -48,7 +48,7 @@ pub struct SelectionFilter<'a, S> {
 
 impl<'a, S: LogSink> SelectionFilter<'a, S> {
     /// A filter before the first event.
-    pub fn new(selection: &'a Selection, sink: &'a mut S) -> Self {
+    pub fn new(selection: &'a RecordSelection, sink: &'a mut S) -> Self {
         let cut = selection.ticks.clone().map(TimeRangeCut::new);
         Self { functions: selection.functions.as_ref(), cut, is_call_excluded: false, sink }
     }
@@ -123,7 +123,7 @@ enum RangePosition {
 pub struct ThreadCut {
     range: Range<u64>,
     position: RangePosition,
-    open: Vec<OpenCall>,
+    open: Vec<UnfinishedCall>,
     /// Number of open calls of each function, so that an exit without entry is detected without a search.
     open_by_function: FxHashMap<u32, u32>,
     /// Number of open calls whose entry was passed on.
@@ -134,7 +134,7 @@ pub struct ThreadCut {
 
 /// A call without an exit so far.
 #[derive(Debug)]
-struct OpenCall {
+struct UnfinishedCall {
     at: TscStamp,
     action: Action,
     function_id: u32,
@@ -179,7 +179,7 @@ impl ThreadCut {
         }
         let count = self.open_by_function.entry(function_id).or_default();
         *count = count.saturating_add(1);
-        self.open.push(OpenCall { at, action, function_id, arguments: Vec::new(), is_emitted });
+        self.open.push(UnfinishedCall { at, action, function_id, arguments: Vec::new(), is_emitted });
         if is_emitted {
             self.num_emitted = self.num_emitted.saturating_add(1);
             emit(at, ThreadEvent::Call { action, function_id });

@@ -9,7 +9,7 @@ use perfuse_tables::CallEvent;
 use perfuse_tables::access::{ColumnError, bytes, choices, nullable, numbers, text};
 use rustc_hash::FxHashMap;
 
-use super::selection::{Selection, SelectionFilter};
+use super::selection::{RecordSelection, SelectionFilter};
 use crate::consts::Action;
 use crate::writer::{LogSink, ThreadEvent, ThreadIds, TscStamp, WriteError};
 
@@ -118,7 +118,7 @@ pub fn write_tables<S: LogSink>(
     instants: impl Iterator<Item = RecordBatch>,
     functions: &FunctionNumbers,
     thread_ids: impl FnMut(u32) -> ThreadIds,
-    selection: &Selection,
+    selection: &RecordSelection,
     sink: &mut S,
 ) -> Result<(), TablesError> {
     let mut sink = SelectionFilter::new(selection, sink);
@@ -180,7 +180,7 @@ fn tsc_stamp(ts_ns: i64, cpu: Option<u32>) -> TscStamp {
 
 struct TableReplay<'a, F, S> {
     thread_ids: F,
-    selection: &'a Selection,
+    selection: &'a RecordSelection,
     threads: FxHashMap<u32, ThreadIds>,
     pending: FxHashMap<u32, VecDeque<PendingInstant>>,
     sink: &'a mut S,

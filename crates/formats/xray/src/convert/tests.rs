@@ -45,7 +45,7 @@ fn converted(logs: &[&XRay], options: &Options) -> (Vec<u8>, WriteSummary) {
 }
 
 fn to(mode: Mode, version: u16, endian: Endian) -> Options {
-    Options { mode, version, endian, hz: None, selection: super::Selection::default() }
+    Options { mode, version, endian, hz: None, selection: super::RecordSelection::default() }
 }
 
 /// `(ticks, processor, kind, function id, argument)`.

@@ -11,7 +11,7 @@ use crate::encode::has_kind;
 use crate::fdr::FdrSurvey;
 use crate::log::XRay;
 use crate::record_iter::{FunctionRun, RecordItem, RecordIter};
-use crate::records::{Event, EventTime, LogDialect, Record, metadata_kind};
+use crate::records::{Event, EventTime, Record, XRayDialect, metadata_kind};
 use perfuse_recording::Recording;
 
 /// In version 1 the output is at most this many times the input plus a megabyte, so that padding does not fill a
@@ -26,7 +26,7 @@ const MAX_UNBACKED_BUFFER_BYTES: u64 = 1 << 20;
 /// # Errors
 /// When writing fails.
 pub fn write_fdr_log(log: &XRay, survey: &FdrSurvey, out: &mut dyn Write) -> io::Result<u64> {
-    let dialect = LogDialect { payloads: true, ..log.header().dialect() };
+    let dialect = XRayDialect { payloads: true, ..log.header().dialect() };
     let plan = plan(log, survey);
     if dialect.version == 1 {
         return write_version_1(log, survey, &plan, out);
@@ -50,7 +50,7 @@ fn write_version_1(
     plan: &[PlannedBuffer],
     out: &mut dyn Write,
 ) -> io::Result<u64> {
-    let dialect = LogDialect { payloads: true, ..log.header().dialect() };
+    let dialect = XRayDialect { payloads: true, ..log.header().dialect() };
     let mut largest = 0;
     for planned in plan {
         largest = measure(log, survey, planned, dialect)?.max(largest);
@@ -74,7 +74,7 @@ fn write_version_1(
 }
 
 /// Size in bytes of a repaired buffer.
-fn measure(log: &XRay, survey: &FdrSurvey, planned: &PlannedBuffer, dialect: LogDialect) -> io::Result<u64> {
+fn measure(log: &XRay, survey: &FdrSurvey, planned: &PlannedBuffer, dialect: XRayDialect) -> io::Result<u64> {
     let mut sum = RepairOutput::counting(dialect);
     write_buffer(log, survey, planned, &mut sum)?;
     sum.flush()?;
@@ -103,7 +103,7 @@ fn write_buffer(
     out: &mut RepairOutput<'_>,
 ) -> io::Result<()> {
     let Some(block) = survey.blocks.get(planned.index) else { return Ok(()) };
-    let dialect = LogDialect { payloads: block.payloads, ..log.header().dialect() };
+    let dialect = XRayDialect { payloads: block.payloads, ..log.header().dialect() };
     let mut grammar = Grammar::new(dialect.version);
     grammar.before = if dialect.version == 1 { RecordClass::Start } else { RecordClass::Extents };
     let mut body = BufferRepair {
@@ -122,7 +122,7 @@ fn write_buffer(
 
 struct BufferRepair<'a, 'o, 'w> {
     data: &'a [u8],
-    dialect: LogDialect,
+    dialect: XRayDialect,
     grammar: Grammar,
     clock: TscState,
     is_carried: bool,

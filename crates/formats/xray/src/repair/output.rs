@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use crate::check::true_rate;
 use crate::encode::{self, EncodeError};
 use crate::log::XRay;
-use crate::records::{LogDialect, Record};
+use crate::records::{Record, XRayDialect};
 
 /// Number of buffered bytes above which they are written.
 const FLUSH_BYTES: usize = 1 << 16;
@@ -13,7 +13,7 @@ const FLUSH_BYTES: usize = 1 << 16;
 /// Encodes records of a dialect.
 pub struct RepairOutput<'w> {
     sink: Option<&'w mut dyn Write>,
-    dialect: LogDialect,
+    dialect: XRayDialect,
     buffer: Vec<u8>,
     /// Number of bytes.
     pub len: u64,
@@ -23,12 +23,12 @@ pub struct RepairOutput<'w> {
 
 impl<'w> RepairOutput<'w> {
     /// An output to a writer.
-    pub fn to(sink: &'w mut dyn Write, dialect: LogDialect) -> Self {
+    pub fn to(sink: &'w mut dyn Write, dialect: XRayDialect) -> Self {
         Self { sink: Some(sink), dialect, buffer: Vec::new(), len: 0, records: 0 }
     }
 
     /// An output that only counts bytes.
-    pub fn counting(dialect: LogDialect) -> Self {
+    pub fn counting(dialect: XRayDialect) -> Self {
         Self { sink: None, dialect, buffer: Vec::new(), len: 0, records: 0 }
     }
 

@@ -97,7 +97,7 @@ fn the_counter_goes_back_only_with_a_wrap() {
 #[test]
 fn wrong_sizes_are_reported_and_repaired() {
     let body = [preamble(7, 1, 1000), enter(1, 5), exit(1, 5)].concat();
-    let with = |size: u64, behind: Vec<u8>| [header(5), extents(size), body.clone(), behind].concat();
+    let with = |size: u64, following: Vec<u8>| [header(5), extents(size), body.clone(), following].concat();
     let next = block(8, 5, 3000, &[enter(2, 1), exit(2, 1)]);
     let size = body.len() as u64;
     holds("true", with(size, next.clone()), &[]);

@@ -9,11 +9,11 @@ fn preamble_of_version(version: u16) -> Vec<u8> {
     [new_buffer(7), wall(1, 1), whose, cpu(0, 1000)].concat()
 }
 
-/// A log whose event states `size` bytes and is followed by `behind`; the extents count `counted` more bytes than
+/// A log whose event states `size` bytes and is followed by `following`; the extents count `counted` more bytes than
 /// there are.
-fn with_event(version: u16, size: i32, behind: &[u8], counted: usize) -> XRay {
+fn with_event(version: u16, size: i32, following: &[u8], counted: usize) -> XRay {
     let body = [enter(1, 5), custom_marker(size, 1006)].concat();
-    let rest = [behind.to_vec(), vec![0xee; counted]].concat();
+    let rest = [following.to_vec(), vec![0xee; counted]].concat();
     open([header(version), buffer(&[preamble_of_version(version), body, rest])].concat())
 }
 

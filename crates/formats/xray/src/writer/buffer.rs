@@ -7,13 +7,13 @@ use crate::consts::{Action, FUNCTION_ID_BITS, MetadataKind};
 use crate::encode::{self, EncodeError, action_of_version, has_kind};
 use crate::event_payloads::payloads_follow;
 use crate::reader::{BufferEnd, BufferExtent};
-use crate::records::{Event, EventTime, LogDialect, Record, pack};
+use crate::records::{Event, EventTime, Record, XRayDialect, pack};
 
 /// Gathers the records of a buffer. Times may be in any order: TSCWrap is written where a delta cannot represent the
 /// step, and NewCPUId where the processor changes.
 #[derive(Clone, Debug)]
 pub struct BufferWriter {
-    dialect: LogDialect,
+    dialect: XRayDialect,
     bytes: Vec<u8>,
     /// Size of the preamble in bytes.
     preamble: usize,
@@ -29,7 +29,7 @@ pub struct BufferWriter {
 impl BufferWriter {
     /// A buffer with its preamble: NewBuffer, WallTimeMarker, Pid where the version has it, and NewCPUId.
     #[must_use]
-    pub fn new(dialect: LogDialect, start: &BufferStart) -> Self {
+    pub fn new(dialect: XRayDialect, start: &BufferStart) -> Self {
         let mut buffer = Self {
             dialect,
             bytes: Vec::new(),
@@ -126,7 +126,7 @@ impl BufferWriter {
     /// followed the entry.
     pub fn argument(&mut self, argument: u64) -> bool {
         let Some((offset, function_id)) = self.entry else { return false };
-        let LogDialect { version, endian, .. } = self.dialect;
+        let XRayDialect { version, endian, .. } = self.dialect;
         let word = pack(action_of_version(version, Action::ENTRY_ARGS), function_id, endian);
         if let Some(bytes) = self.bytes.get_mut(offset..).and_then(|rest| rest.first_chunk_mut::<4>()) {
             *bytes = match endian {

@@ -11,7 +11,7 @@ use super::sink::{
 };
 use crate::consts::{FUNCTION_BYTES, METADATA_BYTES};
 use crate::header::Mode;
-use crate::records::{LogDialect, Record};
+use crate::records::{Record, XRayDialect};
 
 /// Writes the buffers of an FDR log.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl<W: Write> FdrWriter<W> {
 
     /// How the records are encoded.
     #[must_use]
-    pub fn dialect(&self) -> LogDialect {
+    pub fn dialect(&self) -> XRayDialect {
         self.spec.dialect()
     }
 
@@ -105,7 +105,7 @@ const EVENT_BYTES: usize = 3 * METADATA_BYTES;
 pub struct FdrSink<W: Write> {
     writer: FdrWriter<W>,
     /// How records are encoded.
-    dialect: LogDialect,
+    dialect: XRayDialect,
     /// The current buffer, and whether one was started.
     buffer: BufferWriter,
     is_open: bool,

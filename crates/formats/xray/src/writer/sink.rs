@@ -8,7 +8,7 @@ use perfuse_wire::Endian;
 use crate::consts::{Action, LAST_BASIC_VERSION, LAST_FDR_VERSION};
 use crate::encode;
 use crate::header::Mode;
-use crate::records::LogDialect;
+use crate::records::XRayDialect;
 
 /// Size in bytes of the buffers of an FDR log made from a source without buffers.
 pub const BUFFER_BYTES: u64 = 1 << 16;
@@ -76,8 +76,8 @@ impl LogSpec {
 
     /// How records are encoded: with the bytes of their events, as specified.
     #[must_use]
-    pub fn dialect(&self) -> LogDialect {
-        LogDialect { version: self.version, endian: self.endian, payloads: true }
+    pub fn dialect(&self) -> XRayDialect {
+        XRayDialect { version: self.version, endian: self.endian, payloads: true }
     }
 
     /// The bytes of the header.

@@ -224,14 +224,14 @@ proptest! {
     fn decoding_undoes_encoding(
         (version, is_big, record) in (1..=5u16, any::<bool>())
             .prop_flat_map(|(version, big)| (Just(version), Just(big), any_record(version, b"payload"))),
-        behind in any::<[u8; 3]>(),
+        following in any::<[u8; 3]>(),
     ) {
         let endian = if is_big { Endian::Big } else { Endian::Little };
         let dialect = spec(Mode::Fdr, version, endian).dialect();
         let mut bytes = Vec::new();
         record.encode(dialect, &mut bytes).unwrap();
         let size = bytes.len();
-        bytes.extend(behind);
+        bytes.extend(following);
         prop_assert_eq!(Record::read(&bytes, 0, dialect), Ok((record, size)));
     }
 

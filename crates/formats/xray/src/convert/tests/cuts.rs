@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::consts::Action;
-use crate::convert::Selection;
+use crate::convert::RecordSelection;
 use crate::writer::{BufferStart, BufferWriter, FdrWriter, LogSpec, TscStamp};
 
 const ENTER: i32 = CallEvent::Enter as i32;
@@ -37,7 +37,7 @@ fn log_of(calls: &[(u64, Action, u32)]) -> XRay {
 }
 
 /// `(ticks, kind, function)` of a selection of a log of one thread.
-fn cut(log: &XRay, selection: Selection) -> Vec<(i64, i32, u64)> {
+fn cut(log: &XRay, selection: RecordSelection) -> Vec<(i64, i32, u64)> {
     let (bytes, done) = converted(&[log], &Options { selection, ..Options::like(log) });
     let rows: Vec<_> =
         rows(&of_bytes(&bytes)).into_values().flatten().map(|row| (row.0, row.2, row.3)).collect();
@@ -45,8 +45,8 @@ fn cut(log: &XRay, selection: Selection) -> Vec<(i64, i32, u64)> {
     rows
 }
 
-fn range(ticks: std::ops::Range<u64>) -> Selection {
-    Selection { ticks: Some(ticks), ..Selection::default() }
+fn range(ticks: std::ops::Range<u64>) -> RecordSelection {
+    RecordSelection { ticks: Some(ticks), ..RecordSelection::default() }
 }
 
 const NESTED: &[(u64, Action, u32)] = &[
@@ -104,7 +104,7 @@ fn frames_left_without_an_exit_are_gone_with_their_catcher() {
 #[test]
 fn functions_are_left_out_with_their_arguments() {
     let functions = Some([2, 4].into_iter().collect());
-    let selection = Selection { functions, ..Selection::default() };
+    let selection = RecordSelection { functions, ..RecordSelection::default() };
     let left = [(20, ENTER, 2), (30, EXIT, 2), (60, ENTER, 4), (70, EXIT, 4)];
     assert_eq!(cut(&log_of(NESTED), selection), left);
 }
@@ -115,7 +115,7 @@ fn a_thread_is_what_it_was() {
         let log = open(&path);
         let before = rows(&log);
         for (&(pid, tid), expected) in before.iter().take(3) {
-            let selection = Selection { tids: Some(vec![tid]), ..Selection::default() };
+            let selection = RecordSelection { tids: Some(vec![tid]), ..RecordSelection::default() };
             let (bytes, _) = converted(&[&log], &Options { selection, ..Options::like(&log) });
             let found = rows(&of_bytes(&bytes));
             assert_eq!(found[&(pid, tid)], *expected, "{}", path.display());

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::convert::{ConvertError, Selection};
+use crate::convert::{ConvertError, RecordSelection};
 
 const TARGETS: [(Mode, u16); 4] = [(Mode::Fdr, 5), (Mode::Fdr, 1), (Mode::Fdr, 3), (Mode::Basic, 3)];
 
@@ -12,10 +12,10 @@ fn convert_all(bytes: &[u8]) -> usize {
     let source = Source::from_bytes("<test>", bytes.to_vec()).unwrap();
     let Ok(log) = XRay::open(Arc::new(source)) else { return 0 };
     let middle = log.span().map_or(0, |(first, last)| first / 2 + last / 2);
-    let cut = Selection { ticks: Some(0..middle), ..Selection::default() };
+    let cut = RecordSelection { ticks: Some(0..middle), ..RecordSelection::default() };
     let mut largest = 0;
     for (mode, version) in TARGETS {
-        for selection in [Selection::default(), cut.clone()] {
+        for selection in [RecordSelection::default(), cut.clone()] {
             let mut out = Vec::new();
             let options = Options { selection, ..to(mode, version, Endian::Little) };
             match convert(&[&log], &options, &mut out) {
