@@ -1,6 +1,11 @@
 """The crate graph: bytes and tables below, formats and engine beside each other, Python on top."""
 
+import re
+from collections import defaultdict
 from pathlib import Path
+
+ASSOCIATED = {"Item", "Error", "Output", "Target", "Builder"}
+"""Names of associated types, which traits prescribe."""
 
 BYTES = {"perfuse-wire", "perfuse-tables", "perfuse-recording"}
 FOLDERS = sorted(path.parent.name for path in Path(__file__).parents[2].glob("crates/formats/*/Cargo.toml"))
@@ -49,7 +54,33 @@ def test_only_one_crate_names_python(crates: dict[str, set[str]]) -> None:
 
 
 def test_crates_that_see_file_content_deny_panics(root: Path) -> None:
-    for crate in ("wire", "recording", "profile", *(f"formats/{name}" for name in FOLDERS)):
+    for crate in ("wire", "recording", "binaries", "engine", "profile", *(f"formats/{name}" for name in FOLDERS)):
         text = (root / "crates" / crate / "src" / "lib.rs").read_text(encoding="utf-8")
         for lint in ("unwrap_used", "expect_used", "indexing_slicing", "arithmetic_side_effects", "panic"):
             assert f"clippy::{lint}" in text, f"{crate} does not deny {lint}"
+
+
+def test_bindings_stay_thin(root: Path) -> None:
+    """Joining recordings is the profile crate's work: the bindings convert arguments and results."""
+    sources = (root / "crates" / "python" / "src").rglob("*.rs")
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in sources) < 3500
+
+
+def test_no_crate_is_large(root: Path) -> None:
+    for manifest in (root / "crates").rglob("Cargo.toml"):
+        sources = list((manifest.parent / "src").rglob("*.rs"))
+        num_lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in sources)
+        assert num_lines < 25_000, manifest.parent
+
+
+def test_type_names_are_specific(root: Path) -> None:
+    """Few type names are defined more than once over all crates: a name states which of them is meant."""
+    defined = re.compile(r"^\s*(?:pub(?:\([a-z: ]+\))? )?(?:struct|enum|trait|type|union) ([A-Z]\w*)", re.MULTILINE)
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in sorted((root / "crates").rglob("*.rs")):
+        relative = path.relative_to(root)
+        if not {"tests", "benches"} & set(relative.parts) and path.stem != "tests":
+            for name in defined.findall(path.read_text(encoding="utf-8")):
+                places[name].append(str(relative))
+    repeated = {name: where for name, where in places.items() if len(where) > 1 and name not in ASSOCIATED}
+    assert len(repeated) < 25, repeated

@@ -1,14 +1,4 @@
 //! Record batches that are not rows of a common table.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects,
-        clippy::panic
-    )
-)]
 
 use std::sync::Arc;
 

@@ -1,14 +1,4 @@
 //! Code objects by address and time, with moves and reuse of addresses.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects,
-        clippy::panic
-    )
-)]
 
 use std::collections::HashMap;
 

@@ -1,14 +1,4 @@
 //! JIT code as mappings of the files it was written to, for tools that resolve addresses by mappings only.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects,
-        clippy::panic
-    )
-)]
 
 use crate::code_map::CodeMap;
 use perfuse_binaries::elf_image::tables::PlacedCode;

@@ -1,14 +1,4 @@
 //! Garbage collector handles, counted by kind and by the stack that created them.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects,
-        clippy::panic
-    )
-)]
 
 use arrow_array::types::{Int64Type, UInt32Type};
 use arrow_array::{Array, RecordBatch};

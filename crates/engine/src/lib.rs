@@ -1,4 +1,14 @@
-//! Tables in, tables out: what is too hot for Python. Knows no format.
+//! Work per event over the common tables: code map, join, unwinding, stacks, calls, allocations, heap. Knows no format.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::panic
+    )
+)]
 
 pub mod address_spaces;
 pub mod align;

@@ -1,14 +1,4 @@
 //! Selected rows of any table: some of their columns, or their number by kind.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects,
-        clippy::panic
-    )
-)]
 
 use std::ops::Range;
 

@@ -1,14 +1,4 @@
 //! Look-up of the range that covers an address at a time.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects,
-        clippy::panic
-    )
-)]
 
 /// A half-open range of addresses that is valid in a half-open range of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,14 +1,4 @@
 //! Allocations: sums, samples, and the objects at given addresses.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects,
-        clippy::panic
-    )
-)]
 
 mod origins;
 mod sampled;

@@ -4,16 +4,6 @@
 //! one pass adds them up by call path in a [`CallPathTree`], the source of all other results: figures of functions and of pairs of
 //! caller and callee, threads, and the `frames`, `stacks` and `samples` that profiles of samples consist of. [`slices`]
 //! returns single calls.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects,
-        clippy::panic
-    )
-)]
 
 mod account;
 mod durations;

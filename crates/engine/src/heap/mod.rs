@@ -4,16 +4,6 @@
 //! that each object retains; unreachable objects have a tree of their own. Where a file has no roots, objects without references
 //! to them are used instead. [`ObjectLifetimes`] follows objects over allocations and moves: from one snapshot to a later one, and back to
 //! their allocations.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects,
-        clippy::panic
-    )
-)]
 
 mod addresses;
 mod dominators;

@@ -2,16 +2,6 @@
 //!
 //! [`call_tree`] takes the common tables: samples are added up by stack, stacks with the same symbols are
 //! merged, and the result is a [`CallTree`] in preorder. [`CallTree::weights`] adds up weights by function, module and so on.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects,
-        clippy::panic
-    )
-)]
 
 mod backtraces;
 mod collapsed;

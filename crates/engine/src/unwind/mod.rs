@@ -4,16 +4,6 @@
 //! [`UnwindSources`]), call frame information of `.eh_frame` and `.debug_frame`, and the frame pointer where there is nothing
 //! else. [`unwind_stack`] goes from frame to frame by steps; [`StepLookup`] finds the step of an address once; [`Unwinder`]
 //! does so for table `callchains`, in batches.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects,
-        clippy::panic
-    )
-)]
 
 mod cfi;
 mod chains;
