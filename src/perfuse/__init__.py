@@ -1,4 +1,4 @@
-"""perfuse opens the profiling and tracing files that runtimes leave behind.
+"""perfuse opens the profiling and tracing files that runtimes write.
 
     import perfuse as pf
 
