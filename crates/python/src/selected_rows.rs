@@ -67,7 +67,12 @@ pub fn selected_rows(
 
 /// Number of selected rows of a table.
 #[pyfunction]
-pub fn count_rows(py: Python<'_>, profile: &PyProfile, table: &str, selection: RowSelection) -> PyResult<u64> {
+pub fn count_rows(
+    py: Python<'_>,
+    profile: &PyProfile,
+    table: &str,
+    selection: RowSelection,
+) -> PyResult<u64> {
     let rows = selection.rows(table)?;
     py.detach(|| profile.inner.count_rows(&rows)).map_err(table_error)
 }
