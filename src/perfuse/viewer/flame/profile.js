@@ -76,7 +76,7 @@ export class Profile {
     return last && last !== short ? [full, short, last] : [full, short];
   }
 
-  /** Where a symbol's source is, if known. */
+  /** Path and line of a symbol's source; undefined where unknown. */
   place(symbol) {
     const path = this.path[symbol];
     return path && (this.line[symbol] ? `${path}:${this.line[symbol]}` : path);
