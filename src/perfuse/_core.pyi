@@ -54,6 +54,7 @@ __all__ = [
     "sframe_unwind",
     "sniff",
     "tables",
+    "take_panic",
     "write_images",
     "write_perf_samples",
     "write_pprof",
