@@ -1,4 +1,4 @@
-"""perfuse opens the profiling and tracing files that runtimes leave behind.
+"""perfuse opens the profiling and tracing files that runtimes write.
 
     import perfuse as pf
 
@@ -8,22 +8,14 @@
     profile.export("profile.json", to="firefox")
 
 Importing this package loads the compiled core and nothing else; DuckDB and Arrow are loaded when first needed.
+Every other public name is imported on first use, so this module depends on no module that uses it: `Recording.profile`
+calls `perfuse.fuse`. `__init__.pyi` declares the names to type checkers.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perfuse._core import __version__
 from perfuse.errors import ExportError, InternalError, PerfuseError, QueryError, UnreadableInput, UsageError
-
-if TYPE_CHECKING:
-    from perfuse.diagnostics import Diagnostic, Rule, explain, rules
-    from perfuse.fusing import fuse
-    from perfuse.profile import Join, Profile
-    from perfuse.recording import Recording, check, open
-    from perfuse.records import Hex, Record
-    from perfuse.repairing import RepairResult, repair
-    from perfuse.summary import Summary
-    from perfuse.table import Table
 
 _HOMES = {
     "Diagnostic": "perfuse.diagnostics",

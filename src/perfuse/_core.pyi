@@ -7,7 +7,7 @@ __all__ = [
     "CallStatistics",
     "CallTrace",
     "CallTree",
-    "HeapShot",
+    "HeapSnapshot",
     "Images",
     "InstrumentationMap",
     "JitdumpEncoder",
@@ -54,6 +54,7 @@ __all__ = [
     "sframe_unwind",
     "sniff",
     "tables",
+    "take_panic",
     "write_images",
     "write_perf_samples",
     "write_pprof",
@@ -156,15 +157,17 @@ def allocation_sums(
     time_ns: tuple[int, int] | None = None,
 ) -> ArrowStream: ...
 def object_origins(profile: Profile, addresses: Sequence[int], times_ns: Sequence[int]) -> ArrowStream: ...
-def selected_rows(profile: Profile, table: str, columns: Sequence[str], chosen: Mapping[str, Any]) -> ArrowStream: ...
-def count_rows(profile: Profile, table: str, chosen: Mapping[str, Any]) -> int: ...
+def selected_rows(
+    profile: Profile, table: str, columns: Sequence[str], selection: Mapping[str, Any]
+) -> ArrowStream: ...
+def count_rows(profile: Profile, table: str, selection: Mapping[str, Any]) -> int: ...
 def row_counts(
-    profile: Profile, table: str, columns: tuple[str, str], chosen: Mapping[str, Any]
+    profile: Profile, table: str, columns: tuple[str, str], selection: Mapping[str, Any]
 ) -> list[tuple[str, int | None, int]]: ...
 def handle_sums(
     profile: Profile, *, stacks: bool, threads: Sequence[int] | None = None, time_ns: tuple[int, int] | None = None
 ) -> tuple[list[tuple[str, int, int, int, int]], list[tuple[str, int | None, int, int]]]: ...
-def backtraces(stacks: Any, frames: Any, wanted: Sequence[int]) -> list[list[int | None]]: ...
+def backtraces(stacks: Any, frames: Any, stack_ids: Sequence[int]) -> list[list[int | None]]: ...
 def call_statistics(
     profile: Profile,
     *,
@@ -305,8 +308,8 @@ class InstrumentationMap:
     def sleds(self) -> ArrowStream: ...
 
 @final
-class HeapShot:
-    def __new__(cls, profile: Profile, snapshot: int) -> HeapShot: ...
+class HeapSnapshot:
+    def __new__(cls, profile: Profile, snapshot: int) -> HeapSnapshot: ...
     @property
     def snapshot_id(self) -> int: ...
     @property
@@ -549,10 +552,10 @@ class _XRayOptions(TypedDict):
     functions: set[int] | None
 
 def convert_xray(
-    recordings: Sequence[Recording], out: int, wanted: _XRayOptions, yaml: bool = False
+    recordings: Sequence[Recording], out: int, options: _XRayOptions, yaml: bool = False
 ) -> _WrittenFacts: ...
 def write_xray(
-    profile: Profile, out: int, wanted: _XRayOptions, is_monotonic: bool
+    profile: Profile, out: int, options: _XRayOptions, is_monotonic: bool
 ) -> tuple[_WrittenFacts, int, int]: ...
 
 @final
@@ -592,7 +595,7 @@ class _MonoHeader(TypedDict):
     port: int
     texts: tuple[str, str, str]
 
-def convert_mono(recordings: Sequence[Recording], out: IO[bytes], wanted: _MonoOptions) -> _MonoFacts: ...
+def convert_mono(recordings: Sequence[Recording], out: IO[bytes], options: _MonoOptions) -> _MonoFacts: ...
 def mono_kinds() -> list[str]: ...
 def mono_unsupported_items() -> list[str]: ...
 

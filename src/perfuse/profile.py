@@ -275,7 +275,7 @@ class Profile:
         if not selected:
             hint = f"there are {', '.join(str(row.snapshot_id) for row in rows)}" if rows else None
             raise UsageError("no heap snapshot was recorded" if not rows else f"no heap snapshot {snapshot}", hint=hint)
-        return Heap(self, selected[0], _core.HeapShot(self._fusion, selected[0].snapshot_id))
+        return Heap(self, selected[0], _core.HeapSnapshot(self._fusion, selected[0].snapshot_id))
 
     def heap_sizes(self) -> dict[int, tuple[int, int]]:
         """Number of objects and their size in bytes of each heap snapshot, by its key; without empty snapshots."""

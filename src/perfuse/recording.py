@@ -12,6 +12,7 @@ from os import PathLike, fspath
 from stat import S_ISREG
 from typing import IO, TYPE_CHECKING, Any
 
+import perfuse
 from perfuse import _core
 from perfuse.errors import UnreadableInput
 from perfuse.table import Tables
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from perfuse._core import ArrowStream
     from perfuse.descriptors import Format, Role
     from perfuse.diagnostics import Diagnostic
-    from perfuse.profile import Profile
     from perfuse.records import Record
     from perfuse.summary import Summary
 
@@ -132,11 +132,9 @@ class Recording:
         """Bytes of the file, after decompression; fewer where it ends."""
         return self._core.read_bytes(offset, size)
 
-    def profile(self) -> "Profile":
+    def profile(self) -> "perfuse.Profile":
         """This recording alone as a profile: all common tables, and SQL."""
-        from perfuse.fusing import fuse
-
-        return fuse(self)
+        return perfuse.fuse(self)
 
     @cached_property
     def is_growing(self) -> bool:

@@ -9,7 +9,7 @@ from perfuse.analysis.handles import leaked_handles
 from perfuse.analysis.heap import Heap, snapshots
 from perfuse.analysis.heap_rows import HeapRoot, PathStep, RootPath
 from perfuse.reports.json_text import json_text
-from perfuse.reports.runtime.heap import heap_lines, heap_report, large_shots, overview_lines
+from perfuse.reports.runtime.heap import heap_lines, heap_report, large_snapshots, overview_lines
 from perfuse.reports.text import Style, cell_width
 
 TESTDATA = Path(__file__).parents[2] / "crates" / "formats" / "mono" / "src" / "testdata"
@@ -134,11 +134,11 @@ def test_a_path_as_text() -> None:
 @pytest.mark.parametrize("log", LOGS, ids=lambda log: log.stem)
 def test_large_snapshots_are_summarized(log: Path) -> None:
     profile = perfuse.fuse(log)
-    assert large_shots(profile, 5) is None
-    overview, whole = large_shots(profile, 0, most_objects=1), heap_report(profile, 0)
+    assert large_snapshots(profile, 5) is None
+    overview, whole = large_snapshots(profile, 0, most_objects=1), heap_report(profile, 0)
     assert overview is not None
     assert whole is not None
-    assert overview.shots == whole.shots
+    assert overview.snapshots == whole.snapshots
     counted = {one.type_id: (one.num_objects[1], one.size_bytes[1]) for one in overview.classes}
     assert counted == {one.type_id: (one.num_objects, one.size_bytes) for one in whole.classes}
     assert overview.num_references == whole.heap.num_references + whole.heap.num_dangling
@@ -150,5 +150,5 @@ def test_large_snapshots_are_summarized(log: Path) -> None:
     text = "\n".join(overview_lines(overview, Style(width=90)))
     assert "with --section heap" in text
     assert perfuse.fuse(log).heap_sizes() == {
-        one.snapshot.snapshot_id: (one.num_objects, one.size_bytes) for one in overview.shots
+        one.snapshot.snapshot_id: (one.num_objects, one.size_bytes) for one in overview.snapshots
     }

@@ -76,8 +76,8 @@ def _reason(perf: PerfFrame | None, mine: NamedFrame | None, position: int) -> s
     unexplained = f"unexplained: perf {perf}, perfuse {mine}"
     if perf is None or perf.code_index is None or mine is None:
         return unexplained
-    behind_a_call = position > 0 and perf.symbol_offset == 0 and mine.code_index != perf.code_index
-    return RETURN_ADDRESS if behind_a_call else unexplained
+    after_a_call = position > 0 and perf.symbol_offset == 0 and mine.code_index != perf.code_index
+    return RETURN_ADDRESS if after_a_call else unexplained
 
 
 def printed_name(linkage_name: str, symbol: str) -> bool:

@@ -92,7 +92,7 @@ def test_the_report_as_json(small: InstrumentationMap, corpus: Path) -> None:
     assert all(one["id"] < other["id"] for one, other in pairwise(document["functions"]))
 
 
-def test_what_is_wrong_is_told(corpus: Path, tmp_path: Path) -> None:
+def test_damage_is_reported(corpus: Path, tmp_path: Path) -> None:
     whole = (corpus / "bin" / "small22").read_bytes()
     offset = InstrumentationMap.open(corpus / "bin" / "small22").sleds.column("offset")[0].as_py()
     damaged = tmp_path / "damaged"

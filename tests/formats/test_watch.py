@@ -58,7 +58,7 @@ def test_what_is_given_as_bytes_does_not_grow() -> None:
     assert not pf.open(WHOLE[0].read_bytes()).is_growing
 
 
-def test_follow_tells_what_is_new(tmp_path: Path) -> None:
+def test_follow_reports_new_records(tmp_path: Path) -> None:
     data = WHOLE[0].read_bytes()
     log_path = tmp_path / "log_path.mlpd"
     total = sum(pf.open(data).summary.records.values())

@@ -1,4 +1,4 @@
-"""Files stay small, have names that say something, and tell nothing of the machine they were written on."""
+"""Files stay small, have names that state their content, and contain no paths of the machine they were written on."""
 
 import re
 from pathlib import Path

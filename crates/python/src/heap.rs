@@ -12,7 +12,7 @@ use crate::errors::table_error;
 use crate::profile::PyProfile;
 
 /// A heap snapshot, with its dominator tree.
-#[pyclass(frozen, name = "HeapShot", module = "perfuse._core")]
+#[pyclass(frozen, name = "HeapSnapshot", module = "perfuse._core")]
 pub struct PyHeapSnapshot(HeapSnapshot);
 
 /// `(kind, name, slot_address, owner_type_id, owner_thread_id)` of a root.

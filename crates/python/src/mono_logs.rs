@@ -63,7 +63,7 @@ pub fn convert_mono(
     py: Python<'_>,
     recordings: Vec<PyRef<'_, PyRecording>>,
     out: Target,
-    wanted: MonoConversion,
+    options: MonoConversion,
 ) -> PyResult<MonoWriteFacts> {
     let logs: Option<Vec<&MonoLog>> =
         recordings.iter().map(|recording| recording.inner.as_any().downcast_ref::<MonoLog>()).collect();
@@ -74,22 +74,22 @@ pub fn convert_mono(
         let starts = logs.iter().filter_map(|log| log.span()).map(|(start, _)| clock.ns(start));
         (clock, starts.min().unwrap_or(0))
     });
-    let zero = if wanted.is_relative { zero } else { 0 };
+    let zero = if options.is_relative { zero } else { 0 };
     let time = |ns: i64| clock.ticks(ns.saturating_add(zero));
-    let threads = wanted.threads.map(|all| {
+    let threads = options.threads.map(|all| {
         let choice = |name| match name {
             ThreadName::Id(id) => ThreadChoice::Id(id),
             ThreadName::Name(name) => ThreadChoice::Name(name),
         };
         all.into_iter().map(choice).collect()
     });
-    let kinds = wanted.kinds.map(|names| names.iter().map(|name| kind(name)).collect::<PyResult<_>>());
+    let kinds = options.kinds.map(|names| names.iter().map(|name| kind(name)).collect::<PyResult<_>>());
     let selection = LogSelection {
-        time: wanted.between_ns.map(|(start, end)| time(start)..time(end)),
+        time: options.between_ns.map(|(start, end)| time(start)..time(end)),
         threads,
         kinds: kinds.transpose()?,
     };
-    let options = Options { version: wanted.version, selection, any_run: wanted.any_run };
+    let options = Options { version: options.version, selection, any_run: options.any_run };
     let out = out.open()?;
     let written = py.detach(|| {
         let mut out = BufWriter::with_capacity(1 << 20, out);

@@ -55,9 +55,9 @@ pub fn selected_rows(
     profile: &PyProfile,
     table: &str,
     columns: Vec<String>,
-    chosen: RowSelection,
+    selection: RowSelection,
 ) -> PyResult<ArrowStream> {
-    let rows = chosen.rows(table)?;
+    let rows = selection.rows(table)?;
     let spec = rows.table;
     let indexes = columns.iter().map(|name| Ok(column(spec, name)?.0)).collect::<PyResult<Vec<_>>>()?;
     let schema = spec.schema().project(&indexes).map_err(table_error)?;
@@ -67,8 +67,13 @@ pub fn selected_rows(
 
 /// Number of selected rows of a table.
 #[pyfunction]
-pub fn count_rows(py: Python<'_>, profile: &PyProfile, table: &str, chosen: RowSelection) -> PyResult<u64> {
-    let rows = chosen.rows(table)?;
+pub fn count_rows(
+    py: Python<'_>,
+    profile: &PyProfile,
+    table: &str,
+    selection: RowSelection,
+) -> PyResult<u64> {
+    let rows = selection.rows(table)?;
     py.detach(|| profile.inner.count_rows(&rows)).map_err(table_error)
 }
 
@@ -79,9 +84,9 @@ pub fn row_counts(
     profile: &PyProfile,
     table: &str,
     columns: (String, String),
-    chosen: RowSelection,
+    selection: RowSelection,
 ) -> PyResult<Vec<(String, Option<u32>, u64)>> {
-    let rows = chosen.rows(table)?;
+    let rows = selection.rows(table)?;
     let (word, key) = (column(rows.table, &columns.0)?.1, column(rows.table, &columns.1)?.1);
     py.detach(|| profile.inner.row_counts(&rows, word, key)).map_err(table_error)
 }
@@ -115,8 +120,8 @@ pub fn py_backtraces(
     py: Python<'_>,
     stacks: &Bound<'_, PyAny>,
     frames: &Bound<'_, PyAny>,
-    wanted: Vec<u32>,
+    stack_ids: Vec<u32>,
 ) -> PyResult<Vec<Vec<Option<u32>>>> {
     let (stacks, frames) = (batches(stacks)?, batches(frames)?);
-    py.detach(|| backtraces(&stacks, &frames, &wanted)).map_err(table_error)
+    py.detach(|| backtraces(&stacks, &frames, &stack_ids)).map_err(table_error)
 }

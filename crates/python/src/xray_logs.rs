@@ -64,14 +64,14 @@ pub struct LogOptions {
 }
 
 impl LogOptions {
-    /// Over what a log is, whose first event is at `zero` nanoseconds.
-    fn options(&self, mut options: Options, clock: &ClockMap, zero: i64) -> PyResult<Options> {
+    /// The options of the new log: `options` are those of the source, whose first event is at `zero` nanoseconds.
+    fn resolve(&self, mut options: Options, clock: &ClockMap, zero: i64) -> PyResult<Options> {
         if let Some(name) = &self.mode {
-            let wanted = mode(name)?;
-            if wanted != options.mode {
-                options.version = latest(wanted);
+            let mode = mode(name)?;
+            if mode != options.mode {
+                options.version = latest(mode);
             }
-            options.mode = wanted;
+            options.mode = mode;
         }
         options.version = self.version.unwrap_or(options.version);
         if let Some(name) = &self.endian {
@@ -90,14 +90,14 @@ impl LogOptions {
     }
 }
 
-/// Writes one log of logs of a run to a file, given as its descriptor; as llvm-xray's YAML, if wanted.
+/// Writes one log of logs of a run to a file, given as its descriptor; as llvm-xray's YAML with `yaml`.
 #[pyfunction]
-#[pyo3(signature = (recordings, out, wanted, yaml=false))]
+#[pyo3(signature = (recordings, out, options, yaml=false))]
 pub fn convert_xray(
     py: Python<'_>,
     recordings: Vec<PyRef<'_, PyRecording>>,
     out: RawFd,
-    wanted: LogOptions,
+    options: LogOptions,
     yaml: bool,
 ) -> PyResult<XRayWriteFacts> {
     let logs: Option<Vec<&XRay>> =
@@ -109,7 +109,7 @@ pub fn convert_xray(
         let starts = logs.iter().filter_map(|log| log.span()).map(|(start, _)| clock.ns(start));
         (clock, starts.min().unwrap_or(0))
     });
-    let options = wanted.options(Options::like(first), &clock, zero)?;
+    let options = options.resolve(Options::like(first), &clock, zero)?;
     let written = py.detach(|| {
         let mut out = BufWriter::with_capacity(1 << 20, duplicate(out).map_err(WriteError::from)?);
         if yaml { to_yaml(&logs, &options, &mut out) } else { convert(&logs, &options, &mut out) }
@@ -128,7 +128,7 @@ pub fn write_xray(
     py: Python<'_>,
     profile: &PyProfile,
     out: RawFd,
-    wanted: LogOptions,
+    options: LogOptions,
     is_monotonic: bool,
 ) -> PyResult<(XRayWriteFacts, u64, u64)> {
     let like = Options {
@@ -138,7 +138,7 @@ pub fn write_xray(
         hz: None,
         selection: RecordSelection::default(),
     };
-    let Options { mode, version, endian, selection, .. } = wanted.options(like, &ClockMap::default(), 0)?;
+    let Options { mode, version, endian, selection, .. } = options.resolve(like, &ClockMap::default(), 0)?;
     let spec = LogSpec {
         mode,
         version,

@@ -66,7 +66,7 @@ class Heap:
         num_repeated: Objects that were recorded more than once; the first record counts.
     """
 
-    def __init__(self, profile: HeapProfile, snapshot: Snapshot, core: _core.HeapShot) -> None:
+    def __init__(self, profile: HeapProfile, snapshot: Snapshot, core: _core.HeapSnapshot) -> None:
         self._profile = profile
         self._core = core
         self.snapshot = snapshot

@@ -54,9 +54,9 @@ class ClassSize:
 def snapshot_sizes(rows: Iterable[tuple[int, int | None, int, int]]) -> dict[int, tuple[int, int]]:
     """Objects and bytes of each snapshot, from rows `(snapshot_id, type_id, num_objects, size_bytes)`."""
     sizes: dict[int, tuple[int, int]] = {}
-    for shot, _, count, size in rows:
-        objects, size_bytes = sizes.get(shot, (0, 0))
-        sizes[shot] = (objects + count, size_bytes + size)
+    for snapshot_id, _, count, size in rows:
+        objects, size_bytes = sizes.get(snapshot_id, (0, 0))
+        sizes[snapshot_id] = (objects + count, size_bytes + size)
     return sizes
 
 
@@ -71,8 +71,8 @@ class SnapshotSums:
         rows, references = _core.heap_sums(profile._fusion)
         self._types = type_names(profile)
         self._by_snapshot: dict[int, dict[int | None, tuple[int, int]]] = {}
-        for shot, of, count, size in rows:
-            self._by_snapshot.setdefault(shot, {})[of] = (count, size)
+        for snapshot_id, of, count, size in rows:
+            self._by_snapshot.setdefault(snapshot_id, {})[of] = (count, size)
         self.num_references = dict(references)
 
     def size(self, snapshot: Snapshot) -> SnapshotSize:

@@ -120,18 +120,18 @@ def command(
     if to is None and output == "-":
         raise click.UsageError("standard output has no name that determines the format: give --to")
     target = target_for(output) if to is None else target_named(to)
-    chosen = _parsed(target, options)
+    target_options = _parsed(target, options)
     profile = open_profile(console, files, how)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ExportWarning)
         with console.progress() as progress:
-            *others, _ = profile.export(output, to=target.name, progress=progress, **chosen) or ("",)
+            *others, _ = profile.export(output, to=target.name, progress=progress, **target_options) or ("",)
     for warning in caught:
         if issubclass(warning.category, ExportWarning):
             console.note(str(warning.message))
         else:
             warnings.showwarning(warning.message, warning.category, warning.filename, warning.lineno)
     if output != "-":
-        beside = f", and {', '.join(others)}" if others and "files" in target.outputs else ""
-        console.note(f"wrote {output}, {target.name}{beside}")
+        others_text = f", and {', '.join(others)}" if others and "files" in target.outputs else ""
+        console.note(f"wrote {output}, {target.name}{others_text}")
     return note_data_loss(console, profile.diagnostics)

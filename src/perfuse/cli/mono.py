@@ -24,8 +24,8 @@ def command(console: Console, action: str, log: str | None, port: int | None, ho
     from perfuse.formats.mono import heapshot
 
     del action  # the only one there is
-    shots = heapshot(log, port=port, host=host, timeout_s=timeout)
-    if shots is None:
+    num_snapshots = heapshot(log, port=port, host=host, timeout_s=timeout)
+    if num_snapshots is None:
         console.note("requested a heap snapshot")
     else:
-        console.line(f"{log} has {counted(shots, 'heap snapshot')}")
+        console.line(f"{log} has {counted(num_snapshots, 'heap snapshot')}")

@@ -89,8 +89,8 @@ def command(
         _write_styled(console, recording, style)
         return
     known = dict(recording.summary.records)
-    wanted = [require_known(kind, list(known), "record kind") for kind in kinds]
-    found = _within(recording.records(wanted or None), span)
+    selected = [require_known(kind, list(known), "record kind") for kind in kinds]
+    found = _within(recording.records(selected or None), span)
     if limit is None and not as_json:
         limit = TEXT_LIMIT
     shown = 0
@@ -105,7 +105,7 @@ def command(
         console.note("no record has that kind and is in that range", f"kinds: {', '.join(known)}")
     if not limit:
         return
-    rest = sum(1 for _ in found) if span else max(sum(known[kind] for kind in wanted or known) - limit, 0)
+    rest = sum(1 for _ in found) if span else max(sum(known[kind] for kind in selected or known) - limit, 0)
     if rest and as_json:
         console.note(f"{count_text(rest)} more records", "--limit 0 shows all")
     elif rest:

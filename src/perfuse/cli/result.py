@@ -72,20 +72,20 @@ def table_lines(relation: DuckDBRelation, style: Style) -> Iterator[str]:
     cells: list[list[Cell]] = [
         [_cell(value, address) for value, address in zip(row, addresses, strict=True)] for row in rows
     ]
-    kept = _fitting(columns, cells, style)
-    yield from grid(columns[:kept], [row[:kept] for row in cells], style, indent="")
-    if kept < len(names):
-        yield style.paint(f"… more columns: {', '.join(names[kept:])}", Role.FAINT)
+    num_shown = _fitting(columns, cells, style)
+    yield from grid(columns[:num_shown], [row[:num_shown] for row in cells], style, indent="")
+    if num_shown < len(names):
+        yield style.paint(f"… more columns: {', '.join(names[num_shown:])}", Role.FAINT)
 
 
 def _fitting(columns: Sequence[Column], cells: Sequence[Sequence[Cell]], style: Style) -> int:
     """The number of columns that fit in a line."""
     if style.width is None:
         return len(columns)
-    for kept in range(len(columns), 1, -1):
-        lines = grid(columns[:kept], [row[:kept] for row in cells], Style(width=style.width), indent="")
+    for num_shown in range(len(columns), 1, -1):
+        lines = grid(columns[:num_shown], [row[:num_shown] for row in cells], Style(width=style.width), indent="")
         if all(cell_width(line) <= style.width for line in lines):
-            return kept
+            return num_shown
     return 1
 
 

@@ -100,16 +100,16 @@ def command(
         size = len(data)
         with click.open_file(output, "wb") as out:
             out.write(data)
-    left_out = sum(misfit.left_out for misfit in made.unsupported)
+    left_out = sum(item.left_out for item in made.unsupported)
     if as_json and output != "-":
         from dataclasses import asdict
 
-        misfits = [{**asdict(one), "function": _hex(one.function)} for one in made.unsupported]
+        items = [{**asdict(one), "function": _hex(one.function)} for one in made.unsupported]
         facts = {"version": section.version, "functions": len(section), "size_bytes": size, "before_bytes": before}
-        console.json({"action": action, "input": file, "output": output, **facts, "unsupported": misfits})
+        console.json({"action": action, "input": file, "output": output, **facts, "unsupported": items})
         return exit_codes.FINDINGS if left_out else exit_codes.CLEAN
     if made.unsupported and output != "-":
-        _misfits(console, made.unsupported, limit)
+        _print_unsupported(console, made.unsupported, limit)
     was = f", was {bytes_text(before)}" if before else ""
     content = f"{counted(len(section), 'function')} in {bytes_text(size)}{was}"
     console.note(f"wrote {output}: SFrame {section.version}, {content}; {left_out} omitted")
@@ -141,7 +141,7 @@ def _create_section(
     return made, pieces[0].address, sum(piece.size_bytes for piece in pieces)
 
 
-def _misfits(console: Console, misfits: Sequence[UnsupportedItem], limit: int) -> None:
+def _print_unsupported(console: Console, items: Sequence[UnsupportedItem], limit: int) -> None:
     columns = [
         Column("function", right=True, role=Role.NAME),
         Column("row", right=True),
@@ -155,11 +155,11 @@ def _misfits(console: Console, misfits: Sequence[UnsupportedItem], limit: int) -
             ("left out", Role.WARNING) if one.left_out else ("kept", Role.FAINT),
             one.what,
         ]
-        for one in misfits[: limit or None]
+        for one in items[: limit or None]
     ]
     console.lines(grid(columns, rows, console.style, indent=""))
-    if limit and len(misfits) > limit:
-        rest = count_text(len(misfits) - limit)
+    if limit and len(items) > limit:
+        rest = count_text(len(items) - limit)
         console.line(console.style.paint(f"… {rest} more (--limit 0 shows all)", Role.FAINT))
 
 

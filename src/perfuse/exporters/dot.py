@@ -71,13 +71,13 @@ def write(
 
 def _lines(graph: FunctionGraph, style: GraphStyle, min_share: float) -> Iterator[str]:
     least = min_share * graph.whole
-    kept = {key: one for key, one in graph.functions.items() if (one.values["total"] or 0) >= least}
+    drawn = {key: one for key, one in graph.functions.items() if (one.values["total"] or 0) >= least}
     shown = {
         (caller, callee): values
         for (caller, callee), values in graph.edges.items()
-        if caller in kept and callee in kept and (values["total"] or 0) >= least
+        if caller in drawn and callee in drawn and (values["total"] or 0) >= least
     }
-    warmest = _most((one.values for one in kept.values()), style.node_color)
+    warmest = _most((one.values for one in drawn.values()), style.node_color)
     heaviest = _most(shown.values(), style.edge_color)
     nodes = (
         DotNode(
@@ -86,19 +86,19 @@ def _lines(graph: FunctionGraph, style: GraphStyle, min_share: float) -> Iterato
             "\n".join(filter(None, (one.name, where_text(one), everything_text(one.values, graph)))),
             heat(_value(one.values, style.node_color) / warmest),
         )
-        for key, one in kept.items()
+        for key, one in drawn.items()
     )
     arrows = (
         DotEdge(
             f"f{caller}",
             f"f{callee}",
             "" if style.edge_label == "none" else value_text(values, style.edge_label, graph),
-            f"{kept[caller].name} calls {kept[callee].name}\n{everything_text(values, graph)}",
+            f"{drawn[caller].name} calls {drawn[callee].name}\n{everything_text(values, graph)}",
             _value(values, style.edge_color) / heaviest,
         )
         for (caller, callee), values in shown.items()
     )
-    return dot_lines(graph.title, _notes(graph, len(kept), min_share), nodes, arrows)
+    return dot_lines(graph.title, _notes(graph, len(drawn), min_share), nodes, arrows)
 
 
 def _node_label(one: GraphFunction, statistic: str, graph: FunctionGraph) -> tuple[str, ...]:

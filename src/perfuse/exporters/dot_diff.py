@@ -24,14 +24,14 @@ def dot_diff_lines(difference: Difference, *, order: str = "self", min_share: fl
             out.
     """
     least = min_share * max(difference.a.whole, difference.b.whole)
-    kept = [one for one in difference.functions if _weight(one.figures) >= least]
-    keys = {one.key for one in kept}
+    shown = [one for one in difference.functions if _weight(one.figures) >= least]
+    keys = {one.key for one in shown}
     edges = [
         one
         for one in difference.edges
         if one.caller.key in keys and one.callee.key in keys and _weight(one.figures) >= least
     ]
-    most_of_nodes = _most((one.figures for one in kept), order)
+    most_of_nodes = _most((one.figures for one in shown), order)
     most_of_edges = _most((one.figures for one in edges), "total")
     nodes = (
         DotNode(
@@ -41,7 +41,7 @@ def dot_diff_lines(difference: Difference, *, order: str = "self", min_share: fl
             _fill(one.figures[order].difference / most_of_nodes),
             {"style": f"filled,rounded,{_STYLES[one.state]}"} if one.state in _STYLES else {},
         )
-        for one in kept
+        for one in shown
     )
     arrows = (
         DotEdge(
@@ -54,7 +54,7 @@ def dot_diff_lines(difference: Difference, *, order: str = "self", min_share: fl
         )
         for one in edges
     )
-    left_out = len(difference.functions) - len(kept)
+    left_out = len(difference.functions) - len(shown)
     notes = [f"to: {difference.b.title}", "red: more; green: less; bold: new; dashed: gone"]
     if left_out:
         notes.append(f"{left_out} functions with less than {min_share:.2%} of the time left out")

@@ -78,9 +78,9 @@ def _maps(profile: Source, at: float | None) -> dict[int, str]:
 
 def _lines(newest_first: Iterable[tuple[int, int, int, str]]) -> str:
     """Lines by address. Code that newer code overlaps, even in part, is left out."""
-    kept: list[tuple[int, int, str]] = []
+    symbols: list[tuple[int, int, str]] = []
     for _, start, size, name in newest_first:
-        at = bisect_left(kept, (start + size,))
-        if at == 0 or kept[at - 1][0] + kept[at - 1][1] <= start:
-            insort(kept, (start, size, name))
-    return "".join(f"{start:x} {size:x} {' '.join(name.splitlines())}\n" for start, size, name in kept)
+        at = bisect_left(symbols, (start + size,))
+        if at == 0 or symbols[at - 1][0] + symbols[at - 1][1] <= start:
+            insort(symbols, (start, size, name))
+    return "".join(f"{start:x} {size:x} {' '.join(name.splitlines())}\n" for start, size, name in symbols)

@@ -198,8 +198,8 @@ def path_text(stack: CallStack, room: int | None) -> str:
     text = ARROW.join(names)
     if room is None or cell_width(text) <= room:
         return text
-    for kept in range(len(names) - 2, 0, -1):
-        text = ARROW.join([names[0], ELLIPSIS, *names[-kept:]])
+    for num_shown in range(len(names) - 2, 0, -1):
+        text = ARROW.join([names[0], ELLIPSIS, *names[-num_shown:]])
         if cell_width(text) <= room:
             return text
     text = ARROW.join([ELLIPSIS, names[-1]])

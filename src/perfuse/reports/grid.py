@@ -118,15 +118,15 @@ class Ranked:
 
 def fitted(columns: Sequence[Ranked], style: Style, indent: str = "  ") -> Iterator[str]:
     """The lines of a table with the columns that fit."""
-    kept = list(columns)
-    widths = [_preferred_width(one) for one in kept]
-    while style.width is not None and any(one.rank for one in kept):
-        if len(indent) + sum(widths) + len(GAP) * (len(kept) - 1) <= style.width:
+    shown = list(columns)
+    widths = [_preferred_width(one) for one in shown]
+    while style.width is not None and any(one.rank for one in shown):
+        if len(indent) + sum(widths) + len(GAP) * (len(shown) - 1) <= style.width:
             break
-        least = max(range(len(kept)), key=lambda index: kept[index].rank)
-        del kept[least], widths[least]
-    rows = list(zip(*(one.cells for one in kept), strict=True))
-    return grid([one.column for one in kept], rows, style, indent)
+        least = max(range(len(shown)), key=lambda index: shown[index].rank)
+        del shown[least], widths[least]
+    rows = list(zip(*(one.cells for one in shown), strict=True))
+    return grid([one.column for one in shown], rows, style, indent)
 
 
 def _preferred_width(one: Ranked) -> int:

@@ -27,7 +27,7 @@ def function_text(name: str) -> str:
     # The brackets of `operator<` and the like do not close: such names are shown whole.
     if "(" not in name or "operator" in name or "::" not in name:
         return name
-    kept: list[str] = []
+    parts: list[str] = []
     closing: list[str] = []
     for index, char in enumerate(name):
         if closing:
@@ -39,14 +39,14 @@ def function_text(name: str) -> str:
         if char == "(":
             if not name.startswith("(anonymous namespace)", index):
                 break
-            kept.append("(anonymous)")
+            parts.append("(anonymous)")
             closing.append(")")
         elif char == "<":
-            kept.append("<…>")
+            parts.append("<…>")
             closing.append(">")
         else:
-            kept.append(char)
-    short = "".join(kept).rsplit(" ", 1)[-1]
+            parts.append(char)
+    short = "".join(parts).rsplit(" ", 1)[-1]
     return short if short and not closing else name
 
 

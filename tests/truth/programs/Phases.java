@@ -1,4 +1,4 @@
-/** Methods that are each busy alone for a known time; a line of output tells which and when, on CLOCK_MONOTONIC. */
+/** Methods that are each busy alone for a known time; a line of output states its name and time, on CLOCK_MONOTONIC. */
 public class Phases {
     static int collatz(int limit) {
         int longest = 0;

@@ -61,7 +61,7 @@ pub fn compile(scratch: &Scratch, compiler: &str, name: &str, flags: &[&str]) ->
     Some(object)
 }
 
-/// Holds a map against [`FUNCTIONS`] and the file's own symbols, which have `prefix` before their names.
+/// Compares a map with [`FUNCTIONS`] and the file's own symbols, which have `prefix` before their names.
 pub fn is_right(file: &Path, prefix: &str) -> InstrumentationMap {
     let opened = MapFile::open(file, None).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     let map = opened.map();
@@ -135,7 +135,7 @@ pub const TARGETS: [&str; 10] = [
 ];
 
 #[test]
-fn relocations_tell_where_the_sleds_of_object_files_are() {
+fn relocations_contain_the_addresses_of_sleds_in_object_files() {
     let scratch = Scratch::new("objects");
     let mut num_read = 0;
     for compiler in compilers().filter(|_| have(&["llvm-nm-22"])) {

@@ -51,7 +51,7 @@ fn a_partial_entry_is_left_out() {
 
 #[test]
 fn a_map_beyond_the_file_is_read_as_far_as_there_is_one() {
-    // The map comes last here, and its section says it goes on.
+    // The map comes last here, and its section states a greater size.
     let mut all = sections(3);
     all.swap(1, 2);
     let mut bytes = elf(3, &all);
@@ -71,7 +71,7 @@ fn a_map_beyond_the_file_is_read_as_far_as_there_is_one() {
 }
 
 #[test]
-fn addresses_outside_of_code_are_told() {
+fn addresses_outside_of_code_are_reported() {
     let (bytes, at) =
         with("xray_instr_map", |map| map.bytes[..32].copy_from_slice(&entry(0, 0x7777, TEXT, 0, 2)));
     let map = read(&bytes);
@@ -149,7 +149,7 @@ fn an_index_with_another_order_is_the_runtimes() {
 }
 
 #[test]
-fn an_index_of_absolute_addresses_is_told_by_its_values() {
+fn an_index_of_absolute_addresses_is_recognized_by_its_values() {
     let absolute = |sleds: [(u64, u64); 3]| -> Vec<u8> {
         let address = |sled: u64| (MAP + 32 * sled).to_le_bytes();
         sleds.iter().flat_map(|&(first, end)| [address(first), address(end)].concat()).collect()

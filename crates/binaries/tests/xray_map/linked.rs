@@ -129,7 +129,7 @@ fn has_lines(file: &MapFile, symbolizer: &Symbolizer) {
 }
 
 #[test]
-fn debug_information_tells_where_functions_are_declared() {
+fn debug_information_contains_the_declarations_of_functions() {
     let scratch = Scratch::new("debug");
     for compiler in compilers() {
         let lines_alone = ["-gline-tables-only", "-fdebug-info-for-profiling", "-gdwarf-4"];

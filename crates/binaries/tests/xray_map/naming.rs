@@ -82,7 +82,7 @@ fn objects_have_their_own_functions() {
 }
 
 #[test]
-fn objects_that_fdr_logs_cannot_tell_apart_have_both_names() {
+fn objects_that_fdr_logs_cannot_distinguish_have_both_names() {
     let Some(corpus) = corpus() else { return };
     let all = maps(&program_and_libraries(&corpus));
     let named = named(&[1, 2, id(1, 2), id(3, 2)], NativeIds::Bits28, &all);
@@ -95,7 +95,7 @@ fn objects_that_fdr_logs_cannot_tell_apart_have_both_names() {
 }
 
 #[test]
-fn an_object_above_15_alone_is_told() {
+fn only_an_object_above_15_is_reported() {
     let Some(corpus) = corpus() else { return };
     let only = maps(&[(0, corpus.join("dso/dso22")), (17, corpus.join("dso/libl17.so"))]);
     let named = named(&[1, id(1, 1), id(1, 2)], NativeIds::Bits28, &only);

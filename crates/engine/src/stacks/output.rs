@@ -1,36 +1,13 @@
-//! Call trees and weights as record batches, and as the bytes that the viewer reads.
+//! Call trees as record batches, and as the bytes that the viewer reads.
 
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
 
+use super::NONE;
 use super::short_name::short_name;
 use super::tree::{CallNode, CallTree};
-use super::{CallSymbol, NONE, WeightGrouping};
 use crate::batch;
-
-/// One row of [`CallTree::weights`].
-#[derive(Clone, Copy, Debug, Default)]
-pub struct WeightRow {
-    pub self_weight: u64,
-    pub total_weight: u64,
-    pub self_samples: u64,
-    pub total_samples: u64,
-    /// The node that the row's texts are taken from.
-    pub example: u32,
-}
-
-impl WeightRow {
-    pub fn add_self(&mut self, node: &CallNode) {
-        self.self_weight = self.self_weight.saturating_add(node.self_weight);
-        self.self_samples = self.self_samples.saturating_add(node.self_samples);
-    }
-
-    pub fn add_total(&mut self, node: &CallNode) {
-        self.total_weight = self.total_weight.saturating_add(node.total_weight);
-        self.total_samples = self.total_samples.saturating_add(node.total_samples);
-    }
-}
 
 impl CallTree {
     /// One row per node: `node_id, parent_node_id, symbol_id, thread_id, self_weight, total_weight, self_samples,
@@ -102,56 +79,7 @@ impl CallTree {
     }
 }
 
-/// The result of [`CallTree::weights`]: `name` and the other columns that identify a row, then its weights.
-pub fn weights_batch(tree: &CallTree, rows: &[WeightRow], by: WeightGrouping) -> RecordBatch {
-    let symbols: Vec<Option<&CallSymbol>> = rows.iter().map(|row| tree.symbol_of(row.example)).collect();
-    // Only a function has one module, tier and so on.
-    let function = |symbol: Option<&'_ CallSymbol>| {
-        symbol.copied().filter(|_| matches!(by, WeightGrouping::Function | WeightGrouping::Tiered))
-    };
-    let id = |value: fn(&CallSymbol) -> u32| {
-        symbols.iter().map(move |&symbol| function(symbol).as_ref().map_or(NONE, value))
-    };
-    let text = |value| -> ArrayRef {
-        Arc::new(id(value).map(|id| tree.symbols.texts.get(id)).collect::<StringArray>())
-    };
-    let wide = |value: fn(&WeightRow) -> u64| -> ArrayRef {
-        Arc::new(UInt64Array::from_iter_values(rows.iter().map(value)))
-    };
-    let name = |symbol: &CallSymbol| match by {
-        WeightGrouping::Function | WeightGrouping::Tiered => tree.symbols.texts.get(symbol.name),
-        WeightGrouping::Module => tree.symbols.texts.get(symbol.module),
-        WeightGrouping::Tier => tree.symbols.texts.get(symbol.tier),
-        WeightGrouping::Origin => Some(symbol.origin.name()),
-        WeightGrouping::Reason => tree.symbols.texts.get(symbol.unnamed_because),
-        WeightGrouping::Thread => None,
-    };
-    let names: StringArray = symbols.iter().map(|symbol| symbol.and_then(name)).collect();
-    let origins: StringArray =
-        symbols.iter().map(|&symbol| function(symbol).map(|symbol| symbol.origin.name())).collect();
-    let threads =
-        rows.iter().map(|row| tree.nodes().get(row.example as usize).map_or(NONE, |node| node.thread));
-    batch::of(vec![
-        ("name", Arc::new(names)),
-        ("function_id", numbers(id(|symbol| symbol.function_id))),
-        (
-            "thread_id",
-            numbers(threads.map(|thread| if by == WeightGrouping::Thread { thread } else { NONE })),
-        ),
-        ("module", text(|symbol| symbol.module)),
-        ("kind", text(|symbol| symbol.kind)),
-        ("tier", text(|symbol| symbol.tier)),
-        ("origin", Arc::new(origins)),
-        ("path", text(|symbol| symbol.path)),
-        ("line", numbers(id(|symbol| symbol.line))),
-        ("unnamed_because", text(|symbol| symbol.unnamed_because)),
-        ("self_weight", wide(|row| row.self_weight)),
-        ("total_weight", wide(|row| row.total_weight)),
-        ("self_samples", wide(|row| row.self_samples)),
-        ("total_samples", wide(|row| row.total_samples)),
-    ])
-}
-
-fn numbers(values: impl Iterator<Item = u32>) -> ArrayRef {
+/// A column of numbers; [`NONE`] is null.
+pub(super) fn numbers(values: impl Iterator<Item = u32>) -> ArrayRef {
     Arc::new(values.map(|value| (value != NONE).then_some(value)).collect::<UInt32Array>())
 }

@@ -266,7 +266,7 @@ fn a_function_counts_once_a_stack_however_often_it_is_there() {
 }
 
 #[test]
-fn events_are_told_with_their_sums_and_times() {
+fn events_have_their_sums_and_times() {
     let event = |name: &str, samples, weight, first_ns, last_ns| SampledEvent {
         name: name.to_owned(),
         unit: "ns".to_owned(),
@@ -335,7 +335,7 @@ fn sums_saturate_rather_than_overflow() {
 }
 
 #[test]
-fn tables_that_do_not_fit_are_told() {
+fn inconsistent_tables_are_errors() {
     let error = |tables: &StackTables| call_tree(tables, &options()).unwrap_err();
     let forward = tables(&[(Some(1), MAIN), (None, MAIN)], &[]);
     assert_eq!(error(&forward), StackError::Reference { table: "stacks", column: "parent_stack_id", key: 1 });

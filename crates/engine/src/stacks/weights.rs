@@ -1,10 +1,13 @@
-//! How heavy each function, module, tier, kind or thread is.
+//! Weights of functions, modules, tiers, origins or threads in a call tree, as a record batch.
 
-use arrow_array::RecordBatch;
+use std::sync::Arc;
 
-use super::output::{WeightRow, weights_batch};
-use super::tree::CallTree;
+use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
+
+use super::output::numbers;
+use super::tree::{CallNode, CallTree};
 use super::{CallSymbol, NONE};
+use crate::batch;
 
 /// How weights are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +39,29 @@ impl WeightGrouping {
         ("reason", Self::Reason),
         ("thread", Self::Thread),
     ];
+}
+
+/// One row of [`CallTree::weights`].
+#[derive(Clone, Copy, Debug, Default)]
+struct WeightRow {
+    self_weight: u64,
+    total_weight: u64,
+    self_samples: u64,
+    total_samples: u64,
+    /// The node that the row's texts are taken from.
+    example: u32,
+}
+
+impl WeightRow {
+    fn add_self(&mut self, node: &CallNode) {
+        self.self_weight = self.self_weight.saturating_add(node.self_weight);
+        self.self_samples = self.self_samples.saturating_add(node.self_samples);
+    }
+
+    fn add_total(&mut self, node: &CallNode) {
+        self.total_weight = self.total_weight.saturating_add(node.total_weight);
+        self.total_samples = self.total_samples.saturating_add(node.total_samples);
+    }
 }
 
 impl CallTree {
@@ -128,4 +154,54 @@ impl GroupOfNode {
             .collect();
         Self { of_node, num: slots.len() }
     }
+}
+
+/// The result of [`CallTree::weights`]: `name` and the other columns that identify a row, then its weights.
+fn weights_batch(tree: &CallTree, rows: &[WeightRow], by: WeightGrouping) -> RecordBatch {
+    let symbols: Vec<Option<&CallSymbol>> = rows.iter().map(|row| tree.symbol_of(row.example)).collect();
+    // Only a function has one module, tier and so on.
+    let function = |symbol: Option<&'_ CallSymbol>| {
+        symbol.copied().filter(|_| matches!(by, WeightGrouping::Function | WeightGrouping::Tiered))
+    };
+    let id = |value: fn(&CallSymbol) -> u32| {
+        symbols.iter().map(move |&symbol| function(symbol).as_ref().map_or(NONE, value))
+    };
+    let text = |value| -> ArrayRef {
+        Arc::new(id(value).map(|id| tree.symbols.texts.get(id)).collect::<StringArray>())
+    };
+    let wide = |value: fn(&WeightRow) -> u64| -> ArrayRef {
+        Arc::new(UInt64Array::from_iter_values(rows.iter().map(value)))
+    };
+    let name = |symbol: &CallSymbol| match by {
+        WeightGrouping::Function | WeightGrouping::Tiered => tree.symbols.texts.get(symbol.name),
+        WeightGrouping::Module => tree.symbols.texts.get(symbol.module),
+        WeightGrouping::Tier => tree.symbols.texts.get(symbol.tier),
+        WeightGrouping::Origin => Some(symbol.origin.name()),
+        WeightGrouping::Reason => tree.symbols.texts.get(symbol.unnamed_because),
+        WeightGrouping::Thread => None,
+    };
+    let names: StringArray = symbols.iter().map(|symbol| symbol.and_then(name)).collect();
+    let origins: StringArray =
+        symbols.iter().map(|&symbol| function(symbol).map(|symbol| symbol.origin.name())).collect();
+    let threads =
+        rows.iter().map(|row| tree.nodes().get(row.example as usize).map_or(NONE, |node| node.thread));
+    batch::of(vec![
+        ("name", Arc::new(names)),
+        ("function_id", numbers(id(|symbol| symbol.function_id))),
+        (
+            "thread_id",
+            numbers(threads.map(|thread| if by == WeightGrouping::Thread { thread } else { NONE })),
+        ),
+        ("module", text(|symbol| symbol.module)),
+        ("kind", text(|symbol| symbol.kind)),
+        ("tier", text(|symbol| symbol.tier)),
+        ("origin", Arc::new(origins)),
+        ("path", text(|symbol| symbol.path)),
+        ("line", numbers(id(|symbol| symbol.line))),
+        ("unnamed_because", text(|symbol| symbol.unnamed_because)),
+        ("self_weight", wide(|row| row.self_weight)),
+        ("total_weight", wide(|row| row.total_weight)),
+        ("self_samples", wide(|row| row.self_samples)),
+        ("total_samples", wide(|row| row.total_samples)),
+    ])
 }

@@ -56,7 +56,7 @@ rules! {
     OUTERMOST_DIFFERS = "SF073", Error, "1.4";
     NESTED_STATES = "SF074", Error, "1.4";
     PLT_DIFFERS = "SF075", Error, "1.4";
-    UNSAYABLE = "SF076", Error, "1.4";
+    UNREPRESENTABLE = "SF076", Error, "1.4";
     ROWS_MISSING = "SF077", Warning, "1.4";
     SIGNAL_DIFFERS = "SF078", Info, "1.3.1";
     KEY_DIFFERS = "SF079", Warning, "1.3.1";

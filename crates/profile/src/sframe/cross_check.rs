@@ -150,7 +150,7 @@ pub fn cross_check_recording(recording: &dyn Recording, sink: &mut Diagnostics) 
 fn rule(found: &Disagreement, is_plt: bool) -> &'static Rule {
     match found.difference {
         Difference::NoRow => &rules::ROWS_MISSING,
-        Difference::Unrepresentable => &rules::UNSAYABLE,
+        Difference::Unrepresentable => &rules::UNREPRESENTABLE,
         Difference::Signal => &rules::SIGNAL_DIFFERS,
         Difference::Key => &rules::KEY_DIFFERS,
         _ if is_plt => &rules::PLT_DIFFERS,

@@ -15,7 +15,7 @@ use super::bundle::{Bundle, Ended};
 use super::event::EventWriter;
 use perfuse_engine::calls::{CallEntry, Event, Leave, Level, OpenCall, Visitor};
 
-/// Tells of calls as they end.
+/// Reports calls as they end.
 #[derive(Debug)]
 pub struct ChromeCalls {
     events: EventWriter,
@@ -60,7 +60,7 @@ impl ChromeCalls {
         self.events.failed()
     }
 
-    /// Tells of the calls that ended last.
+    /// Reports the calls that ended last.
     pub fn finish(mut self) -> EventWriter {
         for thread_id in 0..self.threads.len() as u32 {
             self.settle(thread_id, None);

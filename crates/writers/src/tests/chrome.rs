@@ -92,7 +92,7 @@ fn what_begins_with_a_call_comes_after_it() {
 }
 
 #[test]
-fn arguments_and_lost_starts_are_told() {
+fn arguments_and_lost_starts_are_written() {
     let written = calls(&[(0, Enter, 1), (0, Argument, 1), (2, Exit, 1), (3, Exit, 0)]);
     assert_eq!(
         written,

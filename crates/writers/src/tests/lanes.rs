@@ -114,7 +114,7 @@ fn what_a_call_lost_at_the_start_is_around_is_not_trusted() {
 }
 
 #[test]
-fn a_slice_tells_what_it_is() {
+fn a_slice_has_its_arguments() {
     let mut made =
         with(&[], &[(0, 5, 8, WAIT.0, WAIT.1), (0, 8, 8, WAIT.0, WAIT.1), (0, 9, 20, WAIT.0, WAIT.1)]);
     made.selection.time_ns = Some(6000..10_000);

@@ -232,7 +232,7 @@ class Writer:
     def write(self, record: JitdumpRecord | AnyRecord) -> None:
         """Appends a record as it is: of one of the typed classes, or from `Recording.records()`.
 
-        Its time is kept, and the order of records is not checked.
+        Its time does not change, and the order of records is not checked.
 
         Raises:
             ValueError: A text contains a NUL, a number does not fit its field, or it is not a record of this format.

@@ -4,7 +4,7 @@ import perfuse as pf
 
 pf.mono.convert("new.mlpd", output="old.mlpd", version=12)                # for tools of that time
 pf.mono.convert("run.mlpd", output="slow.mlpd", between=(2.0, 2.5))       # seconds from the first event
-pf.mono.convert("run.mlpd", output="shots.mlpd.gz", kinds=["HEAP_*"])
+pf.mono.convert("run.mlpd", output="snapshots.mlpd.gz", kinds=["HEAP_*"])
 pf.mono.convert("a.mlpd", "b.mlpd", output="ab.mlpd")                     # several parts of one run
 """
 

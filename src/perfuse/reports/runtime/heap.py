@@ -35,7 +35,7 @@ class Retainer:
 class HeapReport:
     """The heap snapshots of the file with the last snapshot: that one by class, and what grew since the first."""
 
-    shots: list[SnapshotSize]
+    snapshots: list[SnapshotSize]
     heap: Heap
     classes: list[HeapClass]
     num_classes: int
@@ -52,7 +52,7 @@ class HeapReport:
         facts = ("num_objects", "size_bytes", "num_references", "num_roots", "has_roots", "num_unreachable")
         more = ("unreachable_bytes", "num_dangling", "num_missed_roots", "num_repeated", "is_complete")
         return {
-            "shots": [one.as_json() for one in self.shots],
+            "shots": [one.as_json() for one in self.snapshots],
             "is_whole": True,
             "last": {
                 "snapshot_id": heap.snapshot.snapshot_id,
@@ -81,16 +81,16 @@ def heap_report(profile: Profile, limit: int = 10) -> HeapReport | None:
     if not every:
         return None
     # Of one file: objects of different programs cannot be compared.
-    shots = [shot for shot in every if shot.source_id == every[-1].source_id]
+    of_file = [one for one in every if one.source_id == every[-1].source_id]
     sums = SnapshotSums(profile)
     # One snapshot is in memory at a time: each may be as large as the program was.
-    earlier = profile.heap(shots[0].snapshot_id).classes() if len(shots) > 1 else []
-    heap = profile.heap(shots[-1].snapshot_id)
-    growth = heap.growth(shots[0], earlier) if len(shots) > 1 else []
+    earlier = profile.heap(of_file[0].snapshot_id).classes() if len(of_file) > 1 else []
+    heap = profile.heap(of_file[-1].snapshot_id)
+    growth = heap.growth(of_file[0], earlier) if len(of_file) > 1 else []
     classes = heap.classes()
     retainers = heap.dominated(limit=min(limit or MOST_PATHS, MOST_PATHS))
     return HeapReport(
-        shots=[sums.size(shot) for shot in shots],
+        snapshots=[sums.size(one) for one in of_file],
         heap=heap,
         classes=classes[: limit or None],
         num_classes=len(classes),
@@ -124,13 +124,13 @@ class HeapOverview:
     """The heap snapshots of a file without retained sizes: the last by type, and what grew since the first.
 
     Attributes:
-        shots: All snapshots.
+        snapshots: All snapshots.
         num_references: References in the last snapshot.
         classes: Types in the last snapshot, the largest first.
         growth: Types that changed since the first snapshot, the most growth first.
     """
 
-    shots: list[SnapshotSize]
+    snapshots: list[SnapshotSize]
     num_references: int
     classes: list[ClassSize]
     num_classes: int
@@ -140,9 +140,9 @@ class HeapOverview:
 
     def as_json(self) -> dict[str, Any]:
         """The JSON of section `heap`."""
-        last = self.shots[-1]
+        last = self.snapshots[-1]
         return {
-            "shots": [one.as_json() for one in self.shots],
+            "shots": [one.as_json() for one in self.snapshots],
             "is_whole": False,
             "last": {
                 "snapshot_id": last.snapshot.snapshot_id,
@@ -162,7 +162,7 @@ class HeapOverview:
         }
 
 
-def large_shots(profile: Profile, limit: int, most_objects: int = MOST_OBJECTS) -> HeapOverview | None:
+def large_snapshots(profile: Profile, limit: int, most_objects: int = MOST_OBJECTS) -> HeapOverview | None:
     """Collects the data; None where there are no snapshots, or the first and the last are not that large.
 
     Args:
@@ -174,15 +174,15 @@ def large_shots(profile: Profile, limit: int, most_objects: int = MOST_OBJECTS) 
     if not every:
         return None
     sums = SnapshotSums(profile)
-    shots = [sums.size(shot) for shot in every if shot.source_id == every[-1].source_id]
-    if max(shots[0].num_objects, shots[-1].num_objects) <= most_objects:
+    sizes = [sums.size(one) for one in every if one.source_id == every[-1].source_id]
+    if max(sizes[0].num_objects, sizes[-1].num_objects) <= most_objects:
         return None
-    first, last = shots[0].snapshot, shots[-1].snapshot
+    first, last = sizes[0].snapshot, sizes[-1].snapshot
     rows = sums.classes(first, last)
     classes = [row for row in rows if row.num_objects[1]]
-    growth = changed_classes(rows) if len(shots) > 1 else []
+    growth = changed_classes(rows) if len(sizes) > 1 else []
     return HeapOverview(
-        shots=shots,
+        snapshots=sizes,
         num_references=sums.num_references.get(last.snapshot_id, 0),
         classes=classes[: limit or None],
         num_classes=len(classes),
@@ -193,7 +193,7 @@ def large_shots(profile: Profile, limit: int, most_objects: int = MOST_OBJECTS) 
 
 
 UNKNOWN = "[unknown type]"
-SHOTS_SHOWN = 12
+SNAPSHOTS_SHOWN = 12
 STEPS_SHOWN = 4
 """How many objects are shown at either end of a path."""
 FRAMES_SHOWN = 4
@@ -206,10 +206,10 @@ def heap_lines(report: HeapReport, style: Style) -> Iterator[str]:
 
 
 def _snapshot_sections(report: HeapReport, style: Style) -> Iterator[str]:
-    if len(report.shots) > 1:
-        yield from shot_lines(report.shots, style)
+    if len(report.snapshots) > 1:
+        yield from snapshot_lines(report.snapshots, style)
     heap = report.heap
-    title = "Heap snapshot" if len(report.shots) == 1 else f"Heap snapshot {heap.snapshot.snapshot_id}, the last"
+    title = "Heap snapshot" if len(report.snapshots) == 1 else f"Heap snapshot {heap.snapshot.snapshot_id}, the last"
     yield from section(title, style)
     yield from fields(_fact_fields(report), style)
     yield ""
@@ -218,8 +218,8 @@ def _snapshot_sections(report: HeapReport, style: Style) -> Iterator[str]:
         yield from section("Largest retained sizes, with a path from a root", style)
         yield from _retainer_table(report, style)
     if report.growth:
-        note = f"{duration_text(heap.snapshot.ts_ns - report.shots[0].snapshot.ts_ns)} earlier"
-        first = report.shots[0].snapshot.snapshot_id
+        note = f"{duration_text(heap.snapshot.ts_ns - report.snapshots[0].snapshot.ts_ns)} earlier"
+        first = report.snapshots[0].snapshot.snapshot_id
         yield from section(f"Growth since heap snapshot {first}", style, note)
         yield from _growth_table(report.growth, style)
         yield from more(report.num_grown - len(report.growth), style)
@@ -257,7 +257,7 @@ def _kind_text(handles: LeakedHandles) -> Cell:
     return kind if handles.keeps_objects else (kind, Role.FAINT)
 
 
-def shot_lines(shots: Sequence[SnapshotSize], style: Style) -> Iterator[str]:
+def snapshot_lines(snapshots: Sequence[SnapshotSize], style: Style) -> Iterator[str]:
     """The table of all snapshots."""
     yield from section("Heap snapshots", style)
     columns = [
@@ -267,7 +267,7 @@ def shot_lines(shots: Sequence[SnapshotSize], style: Style) -> Iterator[str]:
         Column("size", right=True),
         Column("", role=Role.FAINT),
     ]
-    begin = shots[0].snapshot.ts_ns
+    begin = snapshots[0].snapshot.ts_ns
     rows: list[list[Cell]] = [
         [
             str(one.snapshot.snapshot_id),
@@ -276,10 +276,10 @@ def shot_lines(shots: Sequence[SnapshotSize], style: Style) -> Iterator[str]:
             bytes_text(one.size_bytes),
             "cut short" if one.snapshot.end_ns is None else "",
         ]
-        for one in shots[-SHOTS_SHOWN:]
+        for one in snapshots[-SNAPSHOTS_SHOWN:]
     ]
     yield from grid(columns, rows, style)
-    yield from more(len(shots) - len(rows), style, "earlier ones")
+    yield from more(len(snapshots) - len(rows), style, "earlier ones")
 
 
 def _fact_fields(report: HeapReport) -> list[tuple[str, Cell]]:
@@ -428,10 +428,10 @@ LEFT_OUT = "large snapshots: retained sizes and paths from roots with --section 
 
 def overview_lines(data: HeapOverview, style: Style) -> Iterator[str]:
     """Snapshots, the types of the last, what grew, and handles never freed, line by line."""
-    if len(data.shots) > 1:
-        yield from shot_lines(data.shots, style)
-    last = data.shots[-1]
-    title = "Heap snapshot" if len(data.shots) == 1 else f"Heap snapshot {last.snapshot.snapshot_id}, the last"
+    if len(data.snapshots) > 1:
+        yield from snapshot_lines(data.snapshots, style)
+    last = data.snapshots[-1]
+    title = "Heap snapshot" if len(data.snapshots) == 1 else f"Heap snapshot {last.snapshot.snapshot_id}, the last"
     yield from section(title, style)
     facts: list[tuple[str, Cell]] = [
         ("holds", f"{counted(last.num_objects, 'object')}, {bytes_text(last.size_bytes)}"),
@@ -445,7 +445,7 @@ def overview_lines(data: HeapOverview, style: Style) -> Iterator[str]:
     yield from more(data.num_classes - len(data.classes), style)
     yield style.paint(f"  {LEFT_OUT}", Role.FAINT)
     if data.growth:
-        first = data.shots[0].snapshot
+        first = data.snapshots[0].snapshot
         note = f"{duration_text(last.snapshot.ts_ns - first.ts_ns)} earlier"
         yield from section(f"Growth since heap snapshot {first.snapshot_id}", style, note)
         yield from _class_growth_table(data.growth, style)
@@ -487,7 +487,7 @@ def _class_growth_table(growth: Sequence[ClassSize], style: Style) -> Iterator[s
 def collect(context: SectionContext) -> HeapReport | HeapOverview | None:
     """The last snapshot, and what changed since the first; in an overview, large ones without retained sizes."""
     limit = context.request.rows(5) or 0
-    large = large_shots(context.profile, limit) if context.request.is_overview else None
+    large = large_snapshots(context.profile, limit) if context.request.is_overview else None
     return large or heap_report(context.profile, limit)
 
 

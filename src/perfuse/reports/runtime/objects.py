@@ -19,7 +19,7 @@ class ObjectData:
     """Objects with their events, and the backtraces and threads of these."""
 
     start_ns: int
-    lives: list[ObjectHistory]
+    objects: list[ObjectHistory]
     backtraces: dict[int | None, Backtrace]
     threads: dict[int, str]
 
@@ -27,43 +27,43 @@ class ObjectData:
 def collect(context: SectionContext) -> ObjectData | None:
     """The requested objects; None where none were requested."""
     request = context.request
-    lives = object_histories(context.profile, request.track)
+    objects = object_histories(context.profile, request.track)
     if request.find_bytes is not None or request.find_type is not None:
         found = find_objects(
             context.profile, min_bytes=request.find_bytes, type_part=request.find_type, limit=request.limit
         )
-        lives += histories_of(context.profile, found)
+        objects += histories_of(context.profile, found)
     if not (request.track or request.find_bytes is not None or request.find_type is not None):
         return None
-    stacks = stack_backtraces(context.profile, [moment.stack_id for life in lives for moment in life.moments])
-    return ObjectData(context.start_ns, lives, stacks, context.thread_labels)
+    stacks = stack_backtraces(context.profile, [moment.stack_id for history in objects for moment in history.moments])
+    return ObjectData(context.start_ns, objects, stacks, context.thread_labels)
 
 
 def as_json(data: ObjectData) -> Any:
     """Objects with their events; each event with its backtrace, outermost function first."""
     found = []
-    for life in data.lives:
+    for history in data.objects:
         moments = [
             {
                 **as_plain(moment),
                 "thread": _thread(data, moment.thread_id),
                 "backtrace": list(data.backtraces[moment.stack_id]),
             }
-            for moment in life.moments
+            for moment in history.moments
         ]
-        found.append({"type_name": life.type_name, "size_bytes": life.size_bytes, "moments": moments})
+        found.append({"type_name": history.type_name, "size_bytes": history.size_bytes, "moments": moments})
     return found
 
 
 def lines(data: ObjectData, request: RuntimeRequest, style: Style) -> Iterator[str]:
     """A paragraph per object, a line per event."""
-    yield from section("Objects", style, counted(len(data.lives), "object"))
-    for life in data.lives:
-        size = "" if life.size_bytes is None else f", {bytes_text(life.size_bytes)}"
-        yield "  " + style.paint(f"{life.type_name or '(unknown type)'}{size}", Role.NAME)
-        if not life.moments:
+    yield from section("Objects", style, counted(len(data.objects), "object"))
+    for history in data.objects:
+        size = "" if history.size_bytes is None else f", {bytes_text(history.size_bytes)}"
+        yield "  " + style.paint(f"{history.type_name or '(unknown type)'}{size}", Role.NAME)
+        if not history.moments:
             yield "    no event was recorded"
-        for moment in life.moments:
+        for moment in history.moments:
             row: list[Cell] = [
                 duration_text(moment.ts_ns - data.start_ns),
                 moment.what,

@@ -18,7 +18,7 @@ class ThreadData:
     """Threads, and the start of the recording."""
 
     start_ns: int
-    lives: list[ThreadLifetime]
+    threads: list[ThreadLifetime]
 
 
 def collect(context: SectionContext) -> ThreadData | None:
@@ -28,17 +28,17 @@ def collect(context: SectionContext) -> ThreadData | None:
 
 def as_json(data: ThreadData) -> Any:
     """Threads by their start."""
-    return as_plain(data.lives)
+    return as_plain(data.threads)
 
 
 def lines(data: ThreadData, request: RuntimeRequest, style: Style) -> Iterator[str]:
     """One line per thread."""
-    ids = {one.native_address for one in data.lives}
+    ids = {one.native_address for one in data.threads}
     again = ""
-    if len(ids) < len(data.lives):
+    if len(ids) < len(data.threads):
         again = f"; ids were reused: there are {len(ids)}"
-    yield from section("Threads", style, counted(len(data.lives), "thread") + again)
-    shown = data.lives[: request.rows(8)]
+    yield from section("Threads", style, counted(len(data.threads), "thread") + again)
+    shown = data.threads[: request.rows(8)]
     rows: list[list[Cell]] = []
     for one in shown:
         native = "-" if one.native_address is None else hex_text(one.native_address)
@@ -52,7 +52,7 @@ def lines(data: ThreadData, request: RuntimeRequest, style: Style) -> Iterator[s
         Column("names", shrinks=12),
     ]
     yield from grid(columns, rows, style)
-    yield from more_rows_line(len(data.lives) - len(shown), "threads", request, style)
+    yield from more_rows_line(len(data.threads) - len(shown), "threads", request, style)
 
 
 def _span(one: ThreadLifetime, zero: int) -> list[Cell]:

@@ -4,7 +4,7 @@ const WORDS = ["view", "metric", "search"];
 const NUMBERS = ["thread", "focus", "origin"];
 const FLAGS = ["mergeTiers", "mergeRecursion"];
 
-/** What the address says; nothing where it says nothing. */
+/** Reads the state from the address; absent parameters are absent from the result. */
 export function readAddress() {
   const given = new URLSearchParams(location.hash.slice(1));
   const state = {};
@@ -17,13 +17,13 @@ export function readAddress() {
 
 /** Puts state into the address without a new entry in the history. */
 export function writeAddress(state, usual) {
-  const said = new URLSearchParams();
-  for (const name of WORDS) if (state[name] && state[name] !== usual[name]) said.set(name, state[name]);
-  for (const name of NUMBERS) if (state[name] !== null) said.set(name, state[name]);
-  for (const name of FLAGS) if (state[name]) said.set(name, 1);
-  if (state.zoom.length) said.set("zoom", state.zoom.join("."));
+  const parameters = new URLSearchParams();
+  for (const name of WORDS) if (state[name] && state[name] !== usual[name]) parameters.set(name, state[name]);
+  for (const name of NUMBERS) if (state[name] !== null) parameters.set(name, state[name]);
+  for (const name of FLAGS) if (state[name]) parameters.set(name, 1);
+  if (state.zoom.length) parameters.set("zoom", state.zoom.join("."));
   try {
-    history.replaceState(null, "", `#${said}`);
+    history.replaceState(null, "", `#${parameters}`);
   } catch {
     // A frame without an address of its own, as in a notebook.
   }

@@ -1,4 +1,4 @@
-// The rows above the graph: what is shown, by what, and where in it one is.
+// The controls above the graph: view, metric, filters, search, and the path to the zoomed node.
 
 import { shareText, visible } from "./format.js";
 
@@ -72,7 +72,7 @@ export class Controls {
     });
   }
 
-  /** The way from the root to the zoomed node; a click goes back there. */
+  /** The path from the root to the zoomed node; a click on a part zooms to it. */
   showPath(path, label, zoomTo) {
     const crumbs = byId("crumbs");
     crumbs.replaceChildren();

@@ -1,4 +1,4 @@
-// Where boxes go: rows of [left, right) in pixels, without what is too narrow to see.
+// The layout of boxes: rows of [left, right) in pixels, without boxes too narrow to see.
 
 const NARROWEST = 0.5;
 

@@ -1,4 +1,4 @@
-// Puts the parts together: a state, and what is shown of it.
+// The application: its state, and the views that show it.
 
 import { readAddress, writeAddress } from "./address.js";
 import { Controls } from "./controls.js";
@@ -14,7 +14,7 @@ import { Tooltip } from "./tooltip.js";
 import { Callees, Callers } from "./view.js";
 
 const element = (id) => document.getElementById(id);
-/** What of the state changes the trees themselves. */
+/** Parts of the state that change the trees themselves. */
 const OF_TREES = ["view", "metric", "thread", "mergeTiers", "mergeRecursion"];
 
 class App {
@@ -85,7 +85,7 @@ class App {
     const event = profile.event ? ` · ${profile.event}` : "";
     element("totals").textContent = `${profile.amount(root.weight, root.samples)}${event}`;
     this.refresh();
-    // What is next to the function in the middle, or to the root, is what is looked at first.
+    // The boxes next to the function in the middle, or to the root, are scrolled into sight.
     element("callers").scrollTop = element("callers").scrollHeight;
     element("graph").scrollTop = 0;
   }
@@ -126,7 +126,7 @@ class App {
   draw() {
     const { state, flags, profile, hovered } = this;
     const selected = this.selected ?? (this.above ? this.view.root : null);
-    // In a sandwich the function in focus is what everything is about, so nothing is dimmed for it.
+    // In a sandwich view every box is related to the function in focus, so none is dimmed for it.
     const focus = state.view === "sandwich" ? null : state.focus;
     const look = { flags, focus, origin: state.origin, profile, hovered, selected, names: (node) => this.namesOf(node) };
     if (this.above) this.callers.show(layout(this.zoomedAbove, this.callers.width), { ...look, zoomed: this.zoomedAbove });
@@ -143,7 +143,7 @@ class App {
     return `all · ${this.profile.amount(node.weight, node.samples)}`;
   }
 
-  /** The box that keys and buttons mean, or else the function that is highlighted. */
+  /** The box that keys and buttons apply to, or else the highlighted function. */
   describe() {
     const symbol = this.chosenSymbol();
     element("copy").hidden = element("focus").hidden = symbol < 0;

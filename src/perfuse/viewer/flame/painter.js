@@ -27,7 +27,7 @@ export class Painter {
     return this.pane.clientWidth;
   }
 
-  /** Shows rows; `look` says what of them stands out. */
+  /** Shows rows; `look` states which of them are highlighted. */
   show(rows, look) {
     this.rows = rows;
     this.look = look;

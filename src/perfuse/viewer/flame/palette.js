@@ -37,7 +37,7 @@ export class Palette {
     return this.fills[originOf[symbol]][shadeOf[symbol]];
   }
 
-  /** The colour that stands for an origin in legends. */
+  /** The colour of an origin in legends. */
   ofOrigin(origin) {
     return this.fills[origin][1];
   }

@@ -21,7 +21,7 @@ export class Profile {
     this.readSymbols();
   }
 
-  /** How much of it: its weight, and before or behind it the samples it is of; sums over calls have no samples. */
+  /** A weight as text, with the number of samples before or after it; sums over calls have no samples. */
   amount(weight, samples, { countLast = false } = {}) {
     const parts = [weightText(weight, this.unit)];
     if (this.counted) parts[countLast ? "push" : "unshift"](countText(samples, "sample"));
@@ -76,13 +76,13 @@ export class Profile {
     return last && last !== short ? [full, short, last] : [full, short];
   }
 
-  /** Where a symbol's source is, if known. */
+  /** Path and line of a symbol's source; undefined where unknown. */
   place(symbol) {
     const path = this.path[symbol];
     return path && (this.line[symbol] ? `${path}:${this.line[symbol]}` : path);
   }
 
-  /** Whether samples of a node count: it is of the chosen thread. */
+  /** Whether a node belongs to the selected thread; null selects all threads. */
   inThread(node, thread) {
     return thread === null || this.thread[node] === thread;
   }

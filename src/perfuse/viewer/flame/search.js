@@ -17,7 +17,7 @@ export function matchingSymbols(profile, text) {
   return Uint8Array.from(profile.names, (name) => (test.test(name) ? 1 : 0));
 }
 
-/** Weight and samples of the stacks that pass a flagged symbol, each once. */
+/** Weight and samples of the stacks that contain a flagged symbol, each counted once. */
 export function matchedTotals(profile, flags, thread) {
   const { symbol, end, totalWeight, totalSamples } = profile;
   const matched = { weight: 0, samples: 0 };

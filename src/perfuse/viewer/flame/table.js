@@ -73,7 +73,7 @@ export class FunctionTable {
     return row;
   }
 
-  /** The source file of JIT code, the module of what is not; nothing for the kernel, which its colour tells. */
+  /** The source file of JIT code, or the module of other code; null for the kernel, which its colour shows. */
   home(symbol) {
     const { profile } = this;
     const origin = profile.origins[profile.originOf[symbol]].name;

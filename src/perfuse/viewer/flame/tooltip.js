@@ -1,4 +1,4 @@
-// What is known of the box under the pointer.
+// The tooltip: facts about the box under the pointer.
 
 import { shareText, weightText } from "./format.js";
 
@@ -12,7 +12,7 @@ export class Tooltip {
     this.element.hidden = true;
   }
 
-  /** Shows a node near a place of the window; `row` is what its function weighs anywhere. */
+  /** Shows a node near a place of the window; `row` has the totals of its function in the whole graph. */
   show(node, row, whole, x, y) {
     const { element, profile } = this;
     const { symbol } = node;

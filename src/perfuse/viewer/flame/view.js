@@ -1,10 +1,10 @@
-// The trees that are shown: callees or callers, grouped when somebody looks at them.
+// The displayed trees, of callees or of callers; children are grouped on demand.
 
 /**
- * A node of what is shown: all nodes of the call tree that read the same on the way here.
+ * A node of a displayed tree: all nodes of the call tree that have the same path of names.
  *
- * Children are grouped when first asked for. What is never wide enough to be drawn is never built, which is what
- * makes the callers of 300,000 nodes a matter of milliseconds.
+ * Children are grouped on first access. Nodes too narrow to be drawn are never built, so the callers of 300,000 nodes
+ * take milliseconds.
  */
 class ViewNode {
   constructor(view, parent, symbol) {
@@ -34,7 +34,7 @@ class ViewNode {
   }
 }
 
-/** What callees and callers have in common. The root stands for all samples, or for one function. */
+/** The base of the trees of callees and of callers. The root represents all samples, or one function. */
 class View {
   constructor(profile, { thread, bySamples, mergeTiers, mergeRecursion }, focus) {
     Object.assign(this, { profile, thread, bySamples, mergeTiers, mergeRecursion });
@@ -138,7 +138,7 @@ export class Callees extends View {
   }
 }
 
-/** From callees to callers. Members are nodes of the call tree, each with the weight it brings along from below. */
+/** From callees to callers. Members are nodes of the call tree, each with the weight that it contributes. */
 export class Callers extends View {
   begin() {
     const { profile } = this;

@@ -95,7 +95,7 @@ fn threads() -> RecordBatch {
 }
 
 #[test]
-fn functions_are_told_apart_by_thread_or_processor() {
+fn functions_are_counted_by_thread_or_processor() {
     let columns = ["function_id", "thread_id", "cpu", "num_calls", "sum_ns", "self_ns"];
     let by = |by| formatted_rows(&of(&threads(), &Options { by, ..Options::default() }).functions, &columns);
     assert_eq!(by(CallGrouping::Function), ["1 - - 2 15 9", "2 - - 3 6 6"]);
@@ -114,7 +114,7 @@ fn edges_are_callers_and_what_they_call() {
 }
 
 #[test]
-fn what_is_asked_for_is_told_of() {
+fn requested_functions_are_counted() {
     let events = [(0, Enter, 1), (1, Enter, 2), (2, Enter, 1), (5, Exit, 1), (7, Exit, 2), (9, Exit, 1)];
     let columns = ["function_id", "num_calls", "num_timed", "sum_ns"];
     let some = Options { functions: Some(vec![2]), ..Options::default() };
@@ -126,7 +126,7 @@ fn what_is_asked_for_is_told_of() {
 }
 
 #[test]
-fn threads_are_told_of() {
+fn threads_have_rows() {
     let account = of(&threads(), &Options::default());
     let columns = [
         "thread_id",

@@ -128,7 +128,7 @@ proptest! {
     }
 
     #[test]
-    fn however_calls_are_told_apart_they_are_the_same_calls(steps in steps(), from in 0i64..500, length in 0i64..900) {
+    fn every_grouping_counts_the_same_calls(steps in steps(), from in 0i64..500, length in 0i64..900) {
         let batches = table(&steps);
         for time_ns in [None, Some(from..from + length)] {
             let selection = Selection { threads: None, time_ns };

@@ -80,7 +80,7 @@ fn a_time_range_cuts_calls() {
 }
 
 #[test]
-fn calls_outside_of_a_time_range_are_not_told_of() {
+fn calls_outside_of_a_time_range_are_not_reported() {
     let events = [(0, Enter, 1), (1, Exit, 1), (3, Enter, 2), (4, Exit, 2), (7, Enter, 3), (8, Exit, 3)];
     let selection = Selection { time_ns: Some(3..7), threads: None };
     assert_eq!(visited_calls(&events, &selection), ["0: 2@3+1/1 Exit"]);

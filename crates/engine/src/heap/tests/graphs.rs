@@ -97,7 +97,7 @@ fn nothing_at_all() {
 }
 
 #[test]
-fn the_root_that_tells_most_comes_first() {
+fn the_most_specific_root_comes_first() {
     let mut made = plain(2, &[(1, 2)], &[]);
     made.roots =
         vec![(0x20, "unknown"), (0x20, "stack"), (0x20, "gc_handle"), (0x10, "stack"), (0x20, "static")];

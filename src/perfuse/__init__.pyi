@@ -1,0 +1,43 @@
+"""The public names of the package, for type checkers; `__init__.py` imports them on first use."""
+
+from perfuse._core import __version__
+from perfuse.diagnostics import Diagnostic, Rule, explain, rules
+from perfuse.errors import ExportError, InternalError, PerfuseError, QueryError, UnreadableInput, UsageError
+from perfuse.formats import jitdump, mono, sframe, xray
+from perfuse.fusing import fuse
+from perfuse.profile import Join, Profile
+from perfuse.recording import Recording, check, open
+from perfuse.records import Hex, Record
+from perfuse.repairing import RepairResult, repair
+from perfuse.summary import Summary
+from perfuse.table import Table
+
+__all__ = [
+    "Diagnostic",
+    "ExportError",
+    "Hex",
+    "InternalError",
+    "Join",
+    "PerfuseError",
+    "Profile",
+    "QueryError",
+    "Record",
+    "Recording",
+    "RepairResult",
+    "Rule",
+    "Summary",
+    "Table",
+    "UnreadableInput",
+    "UsageError",
+    "__version__",
+    "check",
+    "explain",
+    "fuse",
+    "jitdump",
+    "mono",
+    "open",
+    "repair",
+    "rules",
+    "sframe",
+    "xray",
+]
