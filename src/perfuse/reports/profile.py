@@ -244,9 +244,7 @@ def _header(report: ProfileReport) -> list[tuple[str, Cell]]:
     if report.duration_ns > 0 and event.num_samples > 1:
         rate = f" over {duration_text(report.duration_ns)}"
     pairs: list[tuple[str, Cell]] = [("samples", f"{_samples_text(event)}{rate}")]
-    pairs += [
-        ("", f"{_samples_text(other)} (--event {other.name})") for other in report.events[1:]
-    ]
+    pairs += [("", f"{_samples_text(other)} (--event {other.name})") for other in report.events[1:]]
     tasks = [counted(len(report.processes), "process", "processes"), counted(len(report.threads), "thread")]
     pairs.append(("from", ", ".join(tasks)))
     if report.unwound:
