@@ -2,9 +2,9 @@
 
 use arrow_array::RecordBatch;
 pub use perfuse_engine::allocated::AllocationGrouping;
-use perfuse_engine::allocated::{AllocationGroup, AllocationSums, GroupSum, origin_rows, origins, samples};
+use perfuse_engine::allocated::{AllocationSums, origin_rows, origins, samples};
 use perfuse_engine::calls::Selection;
-use perfuse_formats::{AllocationSum, TableRequest};
+use perfuse_formats::TableRequest;
 use perfuse_tables::access::ColumnError;
 
 use crate::prefetch::Prefetch;
@@ -28,15 +28,15 @@ impl Profile {
         Prefetch::new(self.recording_set().rows("allocations", request))
     }
 
-    /// AllocationSums of all allocations by thread and type, where every recording has them without another pass.
+    /// Sums of all allocations by thread and type, where every recording has them without another pass.
     fn recorded_allocation_sums(&self) -> Option<AllocationSums> {
         let placed = self.placed.iter().filter(|placed| placed.recording.fills("allocations"));
         let sums = placed.map(|placed| placed.recording.allocation_sums(&placed.placement));
         let sums = sums.collect::<Option<Vec<_>>>()?;
-        Some(AllocationSums::default().with(sums.into_iter().flatten().map(engine_sum)))
+        Some(AllocationSums::default().with(sums.into_iter().flatten()))
     }
 
-    /// AllocationSums of all allocations by thread, type and stack.
+    /// Sums of all allocations by thread, type and stack.
     fn all_allocation_sums(&self) -> Result<&AllocationSums, ColumnError> {
         let sums = self
             .allocation_sums
@@ -60,7 +60,7 @@ impl Profile {
         }))
     }
 
-    /// AllocationSums of allocations, a row per group.
+    /// Sums of allocations, a row per group.
     ///
     /// # Errors
     /// When a recording's table is not as declared.
@@ -94,10 +94,4 @@ impl Profile {
         );
         Ok(origin_rows(&found?))
     }
-}
-
-fn engine_sum(sum: AllocationSum) -> GroupSum {
-    let AllocationSum { thread_id, type_id, count, bytes, largest, first_ns, source_id, record_offset } = sum;
-    let group = AllocationGroup { thread_id, type_id, stack_id: None };
-    GroupSum { group, count, bytes, largest, first_ns, source_id, record_offset }
 }

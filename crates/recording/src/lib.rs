@@ -26,4 +26,4 @@ pub use recording::{
 };
 pub use sampling::{CodeMarker, SamplingFacts};
 pub use source::{Source, Spill};
-pub use sums::{AllocationSum, RecordedSnapshotSum};
+pub use sums::RecordedSnapshotSum;

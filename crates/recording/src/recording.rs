@@ -5,10 +5,12 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
-use perfuse_tables::{Alignment, CallRows, CodeUnwinding, FrameRecovery, Identities, Offsets, UserStack};
+use perfuse_tables::{
+    Alignment, AllocationSum, CallRows, CodeUnwinding, FrameRecovery, Identities, Offsets, UserStack,
+};
 use perfuse_wire::{Diagnostic, Diagnostics, Endian, RecordView, Rule, Value};
 
-use crate::{AllocationSum, Format, RecordedSnapshotSum, SamplingFacts, Source};
+use crate::{Format, RecordedSnapshotSum, SamplingFacts, Source};
 
 /// Facts about a file from its header and one pass over its record headers; `perfuse info` prints them.
 #[derive(Clone, Debug)]

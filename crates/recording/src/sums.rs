@@ -1,26 +1,5 @@
 //! Sums over tables that a recording knows without decoding the tables.
 
-/// Sum over the rows of `allocations` of one thread and type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AllocationSum {
-    /// Key of the thread.
-    pub thread_id: u32,
-    /// Key of the type, where it is known.
-    pub type_id: Option<u32>,
-    /// Number of objects.
-    pub count: u64,
-    /// Sum of their sizes in bytes.
-    pub bytes: u64,
-    /// Size of the largest in bytes.
-    pub largest: u64,
-    /// Time of the first.
-    pub first_ns: i64,
-    /// File that contains them.
-    pub source_id: u32,
-    /// Offset of the first record.
-    pub record_offset: u64,
-}
-
 /// Sum over the objects of one heap snapshot and type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordedSnapshotSum {

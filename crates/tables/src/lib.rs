@@ -12,6 +12,7 @@ mod column;
 mod family;
 mod identities;
 mod schema;
+mod sums;
 mod unwinding;
 
 pub use calls::{CallRow, CallRows, CallRun};
@@ -26,6 +27,7 @@ pub use family::{
 };
 pub use identities::{Identities, Offsets};
 pub use schema::{ColumnSpec, TableSpec};
+pub use sums::{AllocationGroup, AllocationSum};
 pub use unwinding::{Base, CodeUnwinding, Expression, FrameRecovery, Recover, Recovery, UserStack};
 
 /// Every common table, in the order of the documentation.

@@ -8,4 +8,4 @@ mod tests;
 
 pub use origins::{AllocationOrigin, origin_rows, origins};
 pub use sampled::samples;
-pub use sums::{AllocationGroup, AllocationGrouping, AllocationSums, GroupSum};
+pub use sums::{AllocationGrouping, AllocationSums};

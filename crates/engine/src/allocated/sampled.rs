@@ -1,17 +1,17 @@
 //! Allocations in the form of samples, for analyses of samples.
 
 use arrow_array::RecordBatch;
-use perfuse_tables::samples;
+use perfuse_tables::{AllocationSum, samples};
 use rustc_hash::FxHashMap;
 
-use super::sums::{AllocationSums, GroupSum};
+use super::sums::AllocationSums;
 
 /// Two rows of `samples` per thread and stack, by the time of the first allocation: event `allocated-bytes` has a weight in
 /// bytes, event `allocations` in objects.
 #[must_use]
 pub fn samples(sums: &AllocationSums, first_sample: u64) -> RecordBatch {
     let mut row_of = FxHashMap::default();
-    let mut rows: Vec<GroupSum> = Vec::new();
+    let mut rows: Vec<AllocationSum> = Vec::new();
     for sum in sums.all() {
         let row = *row_of.entry((sum.group.thread_id, sum.group.stack_id)).or_insert(rows.len());
         match rows.get_mut(row) {

@@ -6,44 +6,15 @@ use std::sync::Arc;
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Int64Array, RecordBatch, UInt32Array, UInt64Array};
 use perfuse_tables::access::{ColumnError, nullable, numbers};
+use perfuse_tables::{AllocationGroup, AllocationSum};
 use rustc_hash::FxHashMap;
 
 use crate::batch;
 use crate::calls::Selection;
 
-/// Allocations of one thread, type and stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct AllocationGroup {
-    /// Thread.
-    pub thread_id: u32,
-    /// Type; `None` where unknown.
-    pub type_id: Option<u32>,
-    /// Stack; `None` where none was recorded.
-    pub stack_id: Option<u32>,
-}
-
-/// The sum of a group.
-#[derive(Clone, Copy, Debug)]
-pub struct GroupSum {
-    /// The group.
-    pub group: AllocationGroup,
-    /// Number of allocations.
-    pub count: u64,
-    /// Sum of their sizes.
-    pub bytes: u64,
-    /// Size of the largest, in bytes.
-    pub largest: u64,
-    /// Time of the first.
-    pub first_ns: i64,
-    /// File it is from.
-    pub source_id: u32,
-    /// Offset of its record.
-    pub record_offset: u64,
-}
-
 /// Sums over rows of table `allocations`, in the order of the first allocation.
 #[derive(Clone, Debug, Default)]
-pub struct AllocationSums(Vec<GroupSum>);
+pub struct AllocationSums(Vec<AllocationSum>);
 
 impl AllocationSums {
     /// Adds up the selected allocations.
@@ -64,13 +35,13 @@ impl AllocationSums {
 
     /// These sums with more sums after them.
     #[must_use]
-    pub fn with(self, more: impl IntoIterator<Item = GroupSum>) -> Self {
+    pub fn with(self, more: impl IntoIterator<Item = AllocationSum>) -> Self {
         Self(merged(self.0.into_iter().chain(more)))
     }
 
     /// The sums.
     #[must_use]
-    pub fn all(&self) -> &[GroupSum] {
+    pub fn all(&self) -> &[AllocationSum] {
         &self.0
     }
 
@@ -123,26 +94,17 @@ impl AllocationGrouping {
 struct GroupedRow {
     thread: Option<u32>,
     num_types: u64,
-    sum: GroupSum,
-}
-
-impl GroupSum {
-    fn add(&mut self, other: &Self) {
-        self.count = self.count.saturating_add(other.count);
-        self.bytes = self.bytes.saturating_add(other.bytes);
-        self.largest = self.largest.max(other.largest);
-        self.first_ns = self.first_ns.min(other.first_ns);
-    }
+    sum: AllocationSum,
 }
 
 /// Sums by `by`, in the order of the first allocation.
-fn grouped(sums: &[GroupSum], by: AllocationGrouping) -> Vec<GroupedRow> {
+fn grouped(sums: &[AllocationSum], by: AllocationGrouping) -> Vec<GroupedRow> {
     let reduced = |group: AllocationGroup| match by {
         AllocationGrouping::Type => AllocationGroup { thread_id: 0, stack_id: None, ..group },
         AllocationGrouping::Stack => AllocationGroup { thread_id: 0, ..group },
         AllocationGrouping::Thread => AllocationGroup { stack_id: None, ..group },
     };
-    let with_types = merged(sums.iter().map(|sum| GroupSum { group: reduced(sum.group), ..*sum }));
+    let with_types = merged(sums.iter().map(|sum| AllocationSum { group: reduced(sum.group), ..*sum }));
     if by == AllocationGrouping::Type {
         return with_types.into_iter().map(|sum| GroupedRow { thread: None, num_types: 1, sum }).collect();
     }
@@ -165,9 +127,9 @@ fn grouped(sums: &[GroupSum], by: AllocationGrouping) -> Vec<GroupedRow> {
     rows.into_iter().map(|(row, _)| row).collect()
 }
 
-fn merged(sums: impl Iterator<Item = GroupSum>) -> Vec<GroupSum> {
+fn merged(sums: impl Iterator<Item = AllocationSum>) -> Vec<AllocationSum> {
     let mut index_of: FxHashMap<AllocationGroup, usize> = FxHashMap::default();
-    let mut found: Vec<GroupSum> = Vec::new();
+    let mut found: Vec<AllocationSum> = Vec::new();
     for sum in sums {
         let index = *index_of.entry(sum.group).or_insert(found.len());
         match found.get_mut(index) {
@@ -181,7 +143,7 @@ fn merged(sums: impl Iterator<Item = GroupSum>) -> Vec<GroupSum> {
 fn add(
     batch: &RecordBatch,
     selection: &Selection,
-    sums: &mut Vec<GroupSum>,
+    sums: &mut Vec<AllocationSum>,
     index_of: &mut FxHashMap<AllocationGroup, usize>,
 ) -> Result<(), ColumnError> {
     let times = numbers::<Int64Type>(batch, "ts_ns")?.values();
@@ -207,7 +169,7 @@ fn add(
                 Entry::Vacant(entry) => {
                     let (count, bytes, largest) = (0, 0, 0);
                     let next = sums.len();
-                    sums.push(GroupSum {
+                    sums.push(AllocationSum {
                         group,
                         count,
                         bytes,

@@ -6,10 +6,10 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use perfuse_recording::{
-    AllocationSum, BatchStream, CallStream, Format, Placement, Position, RecordedSnapshotSum, Recording,
-    Repaired, Source, Summary, TableRequest,
+    BatchStream, CallStream, Format, Placement, Position, RecordedSnapshotSum, Recording, Repaired, Source,
+    Summary, TableRequest,
 };
-use perfuse_tables::Offsets;
+use perfuse_tables::{AllocationSum, Offsets};
 use perfuse_wire::{Diagnostics, Endian, ParseError, RecordView, Value};
 
 use crate::consts::EventByte;

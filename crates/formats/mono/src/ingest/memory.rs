@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use perfuse_recording::{AllocationSum, BatchStream, Placement, TableRequest, one_batch};
-use perfuse_tables::{allocations, gc_handles, object_moves};
+use perfuse_recording::{BatchStream, Placement, TableRequest, one_batch};
+use perfuse_tables::{AllocationGroup, AllocationSum, allocations, gc_handles, object_moves};
 use rustc_hash::FxHashMap;
 
 use crate::consts::{EventByte, KindSet, handle_name};
@@ -88,8 +88,11 @@ pub fn totals(log: &LogData, placement: &Placement) -> Option<Vec<AllocationSum>
     let resolved = totals.iter().map(|total| {
         let type_id = names.object_type(total.class, total.first);
         names.is_constant_type(total.class).then(|| AllocationSum {
-            thread_id: threads.of_buffer(log, total.buffer),
-            type_id: type_id.map(|it| placement.first.type_.saturating_add(it)),
+            group: AllocationGroup {
+                thread_id: threads.of_buffer(log, total.buffer),
+                type_id: type_id.map(|it| placement.first.type_.saturating_add(it)),
+                stack_id: None,
+            },
             count: total.count,
             bytes: total.bytes,
             largest: total.largest,
