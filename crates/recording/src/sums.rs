@@ -1,4 +1,4 @@
-//! Sums over tables that a recording knows without decoding the tables.
+//! Sums over tables that a recording has without decoding the tables.
 
 /// Sum over the rows of `allocations` of one thread and type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What is said of an address is true: as nm, addr2line and objdump see it.
+//! Results for addresses agree with nm, addr2line and objdump.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,9 +10,9 @@ use crate::program::{Scratch, file_offset, functions, run, symbolizer, text};
 /// Function and position of each frame at an address, the innermost first, from addr2line.
 fn addr2line(program: &Path, addresses: &[u64]) -> Vec<Vec<(String, String)>> {
     let addresses: Vec<String> = addresses.iter().map(|address| format!("{address:#x}")).collect();
-    let said = run(Command::new("addr2line").arg("-fiae").arg(program).args(&addresses));
+    let output = run(Command::new("addr2line").arg("-fiae").arg(program).args(&addresses));
     let mut all: Vec<Vec<(String, String)>> = Vec::new();
-    let mut lines = said.lines();
+    let mut lines = output.lines();
     while let Some(line) = lines.next() {
         match all.last_mut() {
             Some(frames) if !line.starts_with("0x") => {

@@ -69,7 +69,7 @@ fn sections_do_not_overlap_and_fill_the_file() {
             Some(section.size())
         );
         if let Some((offset, size)) = section.file_range() {
-            assert!(offset >= end, "{name} starts before the section in front of it ends");
+            assert!(offset >= end, "{name} starts before the preceding section ends");
             end = offset + size;
         }
     }

@@ -75,7 +75,7 @@ impl Built {
     }
 }
 
-/// Batches of a few rows, with an empty one in front.
+/// Batches of a few rows, the first one empty.
 fn cut(batches: &[RecordBatch], len: usize) -> Vec<RecordBatch> {
     let batch = &batches[0];
     let starts = (0..batch.num_rows()).step_by(len);
