@@ -17,7 +17,7 @@ pub struct RowFilter {
     pub selection: Selection,
     /// Column of the time; rows where it is null are not selected.
     pub time: &'static str,
-    /// Column of the thread key, likewise.
+    /// Column of the thread key; rows where it is null are not selected.
     pub thread: &'static str,
     /// Values of column `kind` that are selected; all where `None`.
     pub kinds: Option<Vec<String>>,

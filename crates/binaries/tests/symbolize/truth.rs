@@ -169,7 +169,7 @@ fn a_function_of_this_test(value: u64) -> u64 {
 }
 
 #[test]
-fn this_program_knows_itself() {
+fn functions_of_this_program_are_found() {
     let address = a_function_of_this_test as *const () as usize as u64;
     assert_eq!(a_function_of_this_test(1), 2);
     let maps = std::fs::read_to_string("/proc/self/maps").expect("maps");

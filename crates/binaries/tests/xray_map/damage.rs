@@ -83,7 +83,7 @@ fn addresses_outside_of_code_are_reported() {
 }
 
 #[test]
-fn unknown_kinds_and_versions_are_kept() {
+fn unknown_kinds_and_versions_are_retained() {
     let (bytes, at) = with("xray_instr_map", |map| {
         map.bytes[16] = 77;
         map.bytes[32 + 18] = 3;

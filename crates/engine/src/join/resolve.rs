@@ -219,7 +219,7 @@ fn unmapped_frame(location: &Location, perf_maps: &PerfMaps) -> ResolvedFrame {
         },
         (None, Region::Kernel) => FrameFunction::Unnamed("no kernel mapping was recorded here".to_owned()),
         (None, Region::Anonymous { .. }) => {
-            FrameFunction::Unnamed("anonymous memory where no dump knows code at that time".to_owned())
+            FrameFunction::Unnamed("anonymous memory that no dump has code for at that time".to_owned())
         }
         (None, _) => FrameFunction::Unnamed("no mapping holds this address".to_owned()),
     };

@@ -176,7 +176,7 @@ fn difference(found: &Disagreement, function: &UnwindFunction) -> String {
         (Difference::Signal, ..) if function.is_signal => {
             "entered for a signal; not so in .eh_frame".to_owned()
         }
-        (Difference::Signal, ..) => "not said to be entered for a signal; in .eh_frame it is".to_owned(),
+        (Difference::Signal, ..) => "not marked as entered for a signal; in .eh_frame it is".to_owned(),
         (Difference::Key, ..) => {
             let (has, other) = if function.is_key_b { ("B", "A") } else { ("A", "B") };
             format!("key {has}, .eh_frame has key {other}")

@@ -153,7 +153,7 @@ fn a_time_range_cuts() {
 }
 
 #[test]
-fn what_cannot_be_written_is_said() {
+fn write_errors_are_returned() {
     let made = Made::of(vec![events(&[(0, 0, Enter, 0), (0, 1, Exit, 0)])]);
     let mut message = String::new();
     made.write(|trace, _| {

@@ -45,7 +45,7 @@ fn differences(left: &UnwindTable, right: &UnwindTable) -> Vec<(Difference, Opti
 }
 
 #[test]
-fn rows_are_compared_wherever_either_changes() {
+fn rows_are_compared_at_each_change_of_either_table() {
     let rule = |offset| RowRule::Recovery(sp(offset));
     let left = table(&[(function(0x100, 16), &[(0, rule(8)), (4, rule(16))])]);
     // The same, in two functions and with a row that changes nothing.
