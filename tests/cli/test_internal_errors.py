@@ -12,7 +12,7 @@ from command_line import Done
 
 ENVIRONMENT = {**os.environ, "PERFUSE_PANIC_FOR_TEST": "1"}
 ENVIRONMENT.pop("RUST_BACKTRACE", None)
-LOCATION = r"crates/python/src/errors\.rs:\d+"
+LOCATION = r"crates/python/src/(errors|arrow)\.rs:\d+"
 
 
 def run_python(code: str, folder: Path, environment: dict[str, str] = ENVIRONMENT) -> Done:

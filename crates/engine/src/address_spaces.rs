@@ -1,4 +1,4 @@
-//! What lies at an address of a process or of the kernel at a time: JIT code, a mapped file, or neither.
+//! What is at an address of a process or of the kernel at a time: JIT code, a mapped file, or neither.
 
 use crate::code_map::CodeMap;
 use crate::mappings::Mappings;

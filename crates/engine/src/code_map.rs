@@ -20,7 +20,7 @@ pub struct CodeMap {
 pub struct CodeHit {
     /// Key of the code object.
     pub code_object_id: u32,
-    /// Bytes from its start, wherever it was then.
+    /// Bytes from its start, independent of its address at the time.
     pub code_offset: u64,
     /// Time since which it is there.
     pub from_ns: i64,

@@ -114,7 +114,7 @@ impl Mappings {
         Ok(all)
     }
 
-    /// The mapping of a process that held an address at a time.
+    /// The mapping of a process that contained an address at a time.
     #[must_use]
     pub fn find(&self, process_id: u32, address: u64, at_ns: i64) -> Option<&Interval> {
         self.by_process.get(&process_id)?.find(address, at_ns)

@@ -17,7 +17,7 @@ pub struct RowFilter {
     pub selection: Selection,
     /// Column of the time; rows where it is null are not selected.
     pub time: &'static str,
-    /// Column of the thread key, likewise.
+    /// Column of the thread key; rows where it is null are not selected.
     pub thread: &'static str,
     /// Values of column `kind` that are selected; all where `None`.
     pub kinds: Option<Vec<String>>,
@@ -70,8 +70,9 @@ impl RowFilter {
         }
         let kinds = kinds.map(|(kinds, text)| {
             let words = text.values().iter();
-            let wanted = words.map(|word| word.is_some_and(|word| kinds.iter().any(|kind| kind == word)));
-            (text, wanted.collect::<Vec<_>>())
+            let is_selected =
+                words.map(|word| word.is_some_and(|word| kinds.iter().any(|kind| kind == word)));
+            (text, is_selected.collect::<Vec<_>>())
         });
         let is_selected = |row: usize| {
             times
@@ -79,8 +80,8 @@ impl RowFilter {
                 .is_none_or(|(range, times)| nullable(times, row).is_some_and(|it| range.contains(&it)))
                 && threads
                     .is_none_or(|threads| nullable(threads, row).is_some_and(|it| self.selection.has(it)))
-                && kinds.as_ref().is_none_or(|(text, wanted)| {
-                    text.key(row).is_some_and(|key| wanted.get(key) == Some(&true))
+                && kinds.as_ref().is_none_or(|(text, is_selected)| {
+                    text.key(row).is_some_and(|key| is_selected.get(key) == Some(&true))
                 })
         };
         let mut runs: Vec<Range<usize>> = Vec::new();

@@ -58,8 +58,8 @@ impl TimedSpace {
     #[inline]
     pub fn find(&self, address: u64, at_ns: i64) -> Option<&Interval> {
         self.candidates(address, |group| {
-            let held = group.partition_point(|i| i.from_ns <= at_ns).checked_sub(1)?;
-            group.get(..=held)?.iter().rev().find(|i| address < i.end && at_ns < i.until_ns)
+            let last = group.partition_point(|i| i.from_ns <= at_ns).checked_sub(1)?;
+            group.get(..=last)?.iter().rev().find(|i| address < i.end && at_ns < i.until_ns)
         })
     }
 

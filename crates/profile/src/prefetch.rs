@@ -1,4 +1,4 @@
-//! Work done ahead in threads of its own: batches of a table, files named on a command line.
+//! Work done in advance in background threads: batches of a table, files named on a command line.
 
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use perfuse_formats::{Recording, registry};
 /// Most batches that wait: as many as the decoder of a call trace makes at a time.
 const MAX_WAITING: usize = 8;
 
-/// An iterator over batches that another thread makes a little ahead.
+/// An iterator over batches that another thread decodes in advance.
 pub struct Prefetch {
     batches: Option<Receiver<RecordBatch>>,
     thread: Option<JoinHandle<()>>,
@@ -45,7 +45,7 @@ impl Iterator for Prefetch {
 impl Drop for Prefetch {
     fn drop(&mut self) {
         self.batches = None;
-        // The result is no longer needed, not even a panic.
+        // The result is not needed anymore, nor is a panic.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }

@@ -17,7 +17,7 @@ use perfuse_tables::{Identities, Offsets, clocks, sources};
 
 use crate::recordings::{PlacedRecording, ProfileInput, RecordingSet, place, table_request};
 
-/// Batches of a table, made as they are pulled.
+/// Batches of a table, made on demand.
 pub type TableStream = Box<dyn Iterator<Item = Result<RecordBatch, heap::Error>> + Send>;
 
 /// How functions of a profile are named.
@@ -52,7 +52,7 @@ pub struct Profile {
     pub(crate) options: ProfileOptions,
     pub(crate) named_functions: OnceLock<Result<Vec<NamedFunctions>, ColumnError>>,
     pub(crate) joined: OnceLock<Result<JoinedTables, ColumnError>>,
-    /// Set when the join was started ahead of its first use.
+    /// Set when the join was started before its first use.
     join_started: OnceLock<()>,
     /// Set by the join, where there were stacks to unwind.
     pub(crate) unwind_totals: OnceLock<UnwindTotals>,
@@ -208,7 +208,7 @@ impl Profile {
         first_uses(chains.into_iter().flatten(), &code_objects)
     }
 
-    /// Rows of a table that recordings fill, of one after the other, made as they are pulled.
+    /// Rows of a table that recordings fill, of one after the other, made on demand.
     pub fn stream(&self, name: &str, with_bytes: bool) -> impl Iterator<Item = RecordBatch> + Send + 'static {
         self.recording_set().rows(name, TableRequest { with_bytes, ..TableRequest::default() })
     }

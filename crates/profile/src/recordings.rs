@@ -74,7 +74,7 @@ impl RecordingSet {
         Some(sums.collect::<Option<Vec<_>>>()?.into_iter().flatten().collect())
     }
 
-    /// Rows of a table, of one recording after the other, made as they are pulled.
+    /// Rows of a table, of one recording after the other, made on demand.
     pub fn rows(
         self,
         name: &str,

@@ -40,7 +40,7 @@ impl Profile {
         filling.map(|recording| recording.num_rows(table)).sum()
     }
 
-    /// Columns of selected rows, made as they are pulled. Keys of stacks are those of [`Profile::stacks_of`].
+    /// Columns of selected rows, made on demand. Keys of stacks are those of [`Profile::stacks_of`].
     ///
     /// # Errors
     /// When a recording's table is not as declared.

@@ -328,7 +328,7 @@ fn a_sample_outside_any_code_has_a_frame_with_the_reason() {
     assert_eq!(profile.sampled_functions(), [["?"], ["?"]]);
     let reasons = profile.texts("frames", "unnamed_because");
     let expected =
-        ["anonymous memory where no dump knows code at that time", "no mapping holds this address"];
+        ["anonymous memory that no dump has code for at that time", "no mapping holds this address"];
     assert_eq!(reasons.iter().flatten().collect::<Vec<_>>(), expected);
 }
 

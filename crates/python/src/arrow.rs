@@ -22,13 +22,13 @@ pub struct ArrowStream {
 }
 
 impl ArrowStream {
-    /// Batches made as they are pulled.
+    /// Batches made on demand.
     pub fn new(schema: SchemaRef, batches: impl Iterator<Item = RecordBatch> + Send + 'static) -> Self {
         let reader = RecordBatchIterator::new(CatchPanics(batches.map(Ok::<_, ArrowError>)), schema);
         Self { reader: Mutex::new(Some(Box::new(reader))) }
     }
 
-    /// Batches that may turn out not to be made.
+    /// Batches whose computation may fail.
     pub fn trying<E: Error + Send + Sync + 'static>(
         schema: SchemaRef,
         batches: impl Iterator<Item = Result<RecordBatch, E>> + Send + 'static,

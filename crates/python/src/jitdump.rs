@@ -159,7 +159,7 @@ impl JitdumpEncoder {
         self.lock()?.raw(timestamp, RecordTag(tag), body).map_err(refused)
     }
 
-    /// A body of dialect A, from its lists as they lie in the record.
+    /// A body of dialect A, from its lists in the order of the record.
     fn debug_info2_body<'py>(
         &self,
         py: Python<'py>,
@@ -196,7 +196,7 @@ impl JitdumpEncoder {
         Ok(PyBytes::new(py, &debug_info2::encode(&info, self.lock()?.endian())))
     }
 
-    /// A body of dialect B, from its lists as they lie in the record.
+    /// A body of dialect B, from its lists in the order of the record.
     fn frames_body<'py>(
         &self,
         py: Python<'py>,

@@ -69,7 +69,7 @@ impl PyRecording {
     }
 
     /// The clock of its time stamps, as `perfuse.alignment.Alignment` has it: the counter's rate is what the recording shows,
-    /// what its header says, or given.
+    /// what its header states, or given.
     #[pyo3(signature = (hz=None, header=false))]
     fn clock<'py>(&self, py: Python<'py>, hz: Option<u64>, header: bool) -> PyResult<Bound<'py, PyDict>> {
         let rate = hz.map_or(if header { Rate::Header } else { Rate::Auto }, Rate::Hz);

@@ -47,7 +47,7 @@ fn column(spec: &'static TableSpec, name: &str) -> PyResult<(usize, &'static str
     found.ok_or_else(|| PyValueError::new_err(format!("no column {name} in {}", spec.name)))
 }
 
-/// Some columns of selected rows of a table, made as they are pulled. Only rows that recordings contain: `slices` has no
+/// Some columns of selected rows of a table, made on demand. Only rows that recordings contain: `slices` has no
 /// calls. Keys of stacks are those of `Profile.table` with `stacks_of`.
 #[pyfunction]
 pub fn selected_rows(

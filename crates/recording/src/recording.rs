@@ -226,7 +226,7 @@ impl Placement {
     }
 }
 
-/// The record batches of a table, decoded as they are pulled.
+/// The record batches of a table, decoded on demand.
 pub type BatchStream = Box<dyn Iterator<Item = RecordBatch> + Send>;
 
 /// Rows of table `call_events`, for aggregation.

@@ -1,4 +1,4 @@
-//! Sums over tables that a recording knows without decoding the tables.
+//! Sums over tables that a recording has without decoding the tables.
 
 /// Sum over the objects of one heap snapshot and type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -99,7 +99,7 @@ impl<'a> CounterValues<'a> {
         })
     }
 
-    /// The values in the selected time. Counters are of processes, whichever threads are selected. Text values are skipped.
+    /// The values in the selected time. Counters belong to processes and do not depend on the selected threads. Text values are skipped.
     pub fn selected(&self, selection: &Selection) -> impl Iterator<Item = CounterValue> {
         (0..self.ts_ns.len()).filter_map(move |row| {
             let (counter_id, ts_ns) = (self.counters[row], self.ts_ns[row]);

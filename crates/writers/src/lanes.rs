@@ -116,7 +116,7 @@ impl Default for LaneGroup<'_> {
     }
 }
 
-/// Whether it is a collection or a pause: these are the process's, whichever thread does them. Finalizers run in a thread.
+/// Whether it is a collection or a pause: these belong to the process, independent of the thread that does them. Finalizers run in a thread.
 fn is_of_process(span: &Span) -> bool {
     span.kind == SliceKind::Gc && !span.name.starts_with("finalizer")
 }

@@ -45,7 +45,7 @@ pub struct OrderedCalls<S> {
 struct ThreadCalls {
     arguments: Arguments,
     /// Calls that began before the selected time, by depth; later events show whether they extend into it.
-    early: Vec<u32>,
+    begun_before: Vec<u32>,
 }
 
 impl<S: CallSink> OrderedCalls<S> {
@@ -81,9 +81,9 @@ impl<S: CallSink> OrderedCalls<S> {
     /// Begins the calls that extend into the selected time; those deeper than `depth` do not.
     fn begin_early(&mut self, thread_id: u32, depth: usize) {
         let Some(range) = &self.time_ns else { return };
-        let early = &mut self.threads[thread_id as usize].early;
-        early.truncate(depth);
-        for function_id in early.drain(..) {
+        let begun_before = &mut self.threads[thread_id as usize].begun_before;
+        begun_before.truncate(depth);
+        for function_id in begun_before.drain(..) {
             self.sink.begin_call(thread_id, function_id, range.start, StartReason::Lost);
         }
     }
@@ -98,9 +98,9 @@ impl<S: CallSink> Visitor for OrderedCalls<S> {
         self.thread(thread_id).arguments.enter(depth);
         if let Some(range) = &self.time_ns {
             if start_ns < range.start {
-                let early = &mut self.threads[thread_id as usize].early;
-                early.truncate(depth as usize);
-                early.push(function_id);
+                let begun_before = &mut self.threads[thread_id as usize].begun_before;
+                begun_before.truncate(depth as usize);
+                begun_before.push(function_id);
                 return;
             }
             if start_ns >= range.end {

@@ -1,4 +1,4 @@
-//! Protocol Buffers, as far as writing them goes: <https://protobuf.dev/programming-guides/encoding>.
+//! Writes Protocol Buffers: <https://protobuf.dev/programming-guides/encoding>.
 
 /// Fields of a message, one after the other.
 #[derive(Clone, Debug, Default)]

@@ -64,7 +64,7 @@ impl LineProgram {
             &sorted
         };
         let mut num_rows = 0_u64;
-        // The file is always set: binutils (2.40) starts with file 0 where DWARF 5 says 1.
+        // The file is always set: binutils (2.40) starts with file 0 where DWARF 5 specifies 1.
         let mut row = LineRegisters { offset: 0, file: u32::MAX, line: 1, column: 0 };
         for (index, line) in lines.iter().enumerate() {
             if line.offset >= size {

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proper_tree_stays_as_it_is_whatever_its_order() {
+    fn a_proper_tree_is_unchanged_in_any_order() {
         let tree = [inline(4, 20, 0), inline(4, 8, 1), inline(6, 2, 2), inline(12, 8, 1), inline(40, 4, 0)];
         let expected = [(4, 24, 0), (4, 12, 1), (6, 8, 2), (12, 20, 1), (40, 44, 0)];
         assert_eq!(nested(&tree, 64), expected);

@@ -46,7 +46,7 @@ impl Image {
     pub fn elf(&self) -> object::Result<object::File<'_>> {
         match FileKind::parse(&**self)? {
             FileKind::Elf32 => ElfFile32::parse(&**self).map(object::File::Elf32),
-            // Parsed as ELF whatever the kind, so that the reader rejects other kinds of object files with its own error.
+            // Parsed as ELF regardless of the kind, so that the reader rejects other kinds of object files with its own error.
             _ => ElfFile64::parse(&**self).map(object::File::Elf64),
         }
     }

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_without_a_relocation_names_nothing() {
+    fn a_slot_without_a_relocation_has_no_name() {
         let mut code = vec![0xff, 0x25, 0x0a, 0, 0, 0];
         code.resize(16, 0x90);
         assert!(x86_64_stubs(0x1000, &code, 16, &[(0x1018, StubTarget::Resolver(1))]).is_empty());

@@ -148,7 +148,7 @@ fn number_functions(
     by_index
 }
 
-/// A new function begins wherever the function's address is another than in the entry before.
+/// A new function begins where the function address differs from that of the preceding entry.
 fn by_address(sleds: &[Sled]) -> Vec<InstrumentedFunction> {
     let mut functions: Vec<InstrumentedFunction> = Vec::new();
     for (at, sled) in sleds.iter().enumerate() {

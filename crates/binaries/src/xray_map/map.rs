@@ -44,7 +44,7 @@ pub struct Sled {
     pub function: Option<CodeLocation>,
     /// Its kind.
     pub kind: SledKind,
-    /// Whether the function is instrumented whatever its size.
+    /// Whether the function is instrumented regardless of its size.
     pub always_instrument: bool,
     /// Version of the entry: addresses are absolute in 0 and 1, relative to their field in 2.
     pub version: u8,

@@ -1,4 +1,4 @@
-//! Damaged files: whatever is in them, an answer and no panic.
+//! Damaged files: each gives a result and no panic.
 
 use perfuse_binaries::symbolize::Module;
 

@@ -69,14 +69,14 @@ impl Drop for Scratch {
     }
 }
 
-/// Runs a tool and gives what it says.
+/// Runs a tool and returns its output.
 pub fn run(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// A symbolizer that knows no directory of this machine.
+/// A symbolizer that uses no directory of this machine.
 pub fn symbolizer(debug: bool) -> Symbolizer {
     Symbolizer::new(options(debug))
 }

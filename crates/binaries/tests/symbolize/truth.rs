@@ -1,4 +1,4 @@
-//! What is said of an address is true: as nm, addr2line and objdump see it.
+//! Results for addresses agree with nm, addr2line and objdump.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,9 +10,9 @@ use crate::program::{Scratch, file_offset, functions, run, symbolizer, text};
 /// Function and position of each frame at an address, the innermost first, from addr2line.
 fn addr2line(program: &Path, addresses: &[u64]) -> Vec<Vec<(String, String)>> {
     let addresses: Vec<String> = addresses.iter().map(|address| format!("{address:#x}")).collect();
-    let said = run(Command::new("addr2line").arg("-fiae").arg(program).args(&addresses));
+    let output = run(Command::new("addr2line").arg("-fiae").arg(program).args(&addresses));
     let mut all: Vec<Vec<(String, String)>> = Vec::new();
-    let mut lines = said.lines();
+    let mut lines = output.lines();
     while let Some(line) = lines.next() {
         match all.last_mut() {
             Some(frames) if !line.starts_with("0x") => {
@@ -169,7 +169,7 @@ fn a_function_of_this_test(value: u64) -> u64 {
 }
 
 #[test]
-fn this_program_knows_itself() {
+fn functions_of_this_program_are_found() {
     let address = a_function_of_this_test as *const () as usize as u64;
     assert_eq!(a_function_of_this_test(1), 2);
     let maps = std::fs::read_to_string("/proc/self/maps").expect("maps");

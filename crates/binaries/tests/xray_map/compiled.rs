@@ -53,11 +53,11 @@ pub fn compile(scratch: &Scratch, compiler: &str, name: &str, flags: &[&str]) ->
     let mut command = Command::new(compiler);
     command.args(["-c", "-O1", "-fxray-instrument", "-Wno-stdlibcxx-not-found"]).args(flags);
     let output = command.arg(&source).arg("-o").arg(&object).output().expect("a compiler");
-    let said = String::from_utf8_lossy(&output.stderr);
-    if said.contains("fxray-instrument") {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if errors.contains("fxray-instrument") {
         return None;
     }
-    assert!(output.status.success(), "{command:?}: {said}");
+    assert!(output.status.success(), "{command:?}: {errors}");
     Some(object)
 }
 
@@ -98,7 +98,7 @@ fn sleds_are_right(map: &InstrumentationMap, sleds: std::ops::Range<usize>, symb
         if symbol.name.ends_with("Z4pickl") { SledKind::LOG_ARGS_ENTER } else { SledKind::FUNCTION_ENTER };
     assert_eq!(sleds[0].kind, entry, "{symbol:?}");
     for sled in sleds {
-        // clang 14 says version 0 for Hexagon, and means 2.
+        // clang 14 writes version 0 for Hexagon instead of 2.
         let version = if map.architecture == "hexagon" { sled.version } else { 2 };
         let expected = (sleds[0].function, true, version);
         assert_eq!((sled.function, sled.always_instrument, sled.version), expected, "{symbol:?}");

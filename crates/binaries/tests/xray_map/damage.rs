@@ -83,11 +83,11 @@ fn addresses_outside_of_code_are_reported() {
 }
 
 #[test]
-fn unknown_kinds_and_versions_are_kept() {
+fn unknown_kinds_and_versions_are_retained() {
     let (bytes, at) = with("xray_instr_map", |map| {
         map.bytes[16] = 77;
         map.bytes[32 + 18] = 3;
-        // Absolute, and marked with a version nobody knows.
+        // Absolute, and marked with an unknown version.
         map.bytes[64..72].copy_from_slice(&(TEXT + 0x20).to_le_bytes());
         map.bytes[72..80].copy_from_slice(&(TEXT + 0x20).to_le_bytes());
         map.bytes[64 + 18] = 200;

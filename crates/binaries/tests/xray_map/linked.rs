@@ -184,7 +184,7 @@ fn has_lines_in(file: &MapFile, scratch: &Scratch, place: impl Fn(&Path, &str) -
     std::fs::remove_dir_all(&dir).expect("removed");
 }
 
-/// What llvm-xray says of what it can read.
+/// The output of llvm-xray for files it can read.
 #[test]
 fn linked_programs_are_as_llvm_xray_reads_them() {
     let scratch = Scratch::new("extract");

@@ -182,7 +182,7 @@ pub struct ClassChange {
     pub gone_bytes: u64,
 }
 
-/// The objects of a snapshot that an earlier one had, at whatever address.
+/// The objects of a snapshot that an earlier one contains, at any address.
 #[derive(Debug)]
 pub struct RetainedObjects {
     /// The object of the earlier snapshot; [`NONE`] for new ones.

@@ -182,13 +182,13 @@ impl ChainLocator<'_> {
     }
 
     /// The location of an address, and the time in which it is valid.
-    fn location(&mut self, wanted: ChainAddress, at_ns: i64) -> (i64, i64, u32) {
-        if let Some(&found @ (from, until, _)) = self.recent.get(&wanted)
+    fn location(&mut self, key: ChainAddress, at_ns: i64) -> (i64, i64, u32) {
+        if let Some(&found @ (from, until, _)) = self.recent.get(&key)
             && (from..until).contains(&at_ns)
         {
             return found;
         }
-        let ChainAddress { process_id, address, found_by: UnwoundAddress { origin, is_return } } = wanted;
+        let ChainAddress { process_id, address, found_by: UnwoundAddress { origin, is_return } } = key;
         let call_address = address.wrapping_sub(u64::from(is_return));
         let (process_id, (mut region, from, until)) = match process_id {
             NONE => (0, self.spaces.find_kernel(call_address, at_ns)),
@@ -203,7 +203,7 @@ impl ChainLocator<'_> {
             self.out.locations.push(location);
             next
         });
-        self.recent.insert(wanted, (from, until, id));
+        self.recent.insert(key, (from, until, id));
         (from, until, id)
     }
 

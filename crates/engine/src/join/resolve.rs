@@ -114,7 +114,7 @@ pub fn resolve(
     }
     let answers: Vec<_> = by_file
         .into_par_iter()
-        .filter_map(|((id, reference), wanted)| {
+        .filter_map(|((id, reference), addresses)| {
             let recorded = mappings.files.get(id as usize)?;
             let build_id = recorded.build_id.as_deref();
             let module = match reference {
@@ -122,12 +122,12 @@ pub fn resolve(
                 None => native.symbolizer.module(&recorded.path, build_id),
             };
             let position = |&at: &usize| Some(file_position(&module, located.locations.get(at)?, mappings));
-            let positions: Vec<u64> = wanted.iter().map(|at| position(at).unwrap_or_default()).collect();
-            Some((id, wanted, module.resolve_many(&positions)))
+            let positions: Vec<u64> = addresses.iter().map(|at| position(at).unwrap_or_default()).collect();
+            Some((id, addresses, module.resolve_many(&positions)))
         })
         .collect();
-    for (id, wanted, resolved) in answers {
-        for (at, resolved) in wanted.into_iter().zip(resolved) {
+    for (id, addresses, resolved) in answers {
+        for (at, resolved) in addresses.into_iter().zip(resolved) {
             if let Some(own) = frames.get_mut(at) {
                 *own = native_frames(id, resolved);
             }
@@ -219,7 +219,7 @@ fn unmapped_frame(location: &Location, perf_maps: &PerfMaps) -> ResolvedFrame {
         },
         (None, Region::Kernel) => FrameFunction::Unnamed("no kernel mapping was recorded here".to_owned()),
         (None, Region::Anonymous { .. }) => {
-            FrameFunction::Unnamed("anonymous memory where no dump knows code at that time".to_owned())
+            FrameFunction::Unnamed("anonymous memory that no dump has code for at that time".to_owned())
         }
         (None, _) => FrameFunction::Unnamed("no mapping holds this address".to_owned()),
     };

@@ -204,7 +204,7 @@ fn inlined_calls_become_frames_with_the_positions_of_their_calls() {
 }
 
 #[test]
-fn equal_chains_share_a_stack_and_common_callers_share_theirs() {
+fn equal_chains_share_a_stack_and_common_callers_share_one() {
     let joined = Recorded::default()
         .code(0, 0x1000, 0x1000, 0, None)
         .sample(1, &[USER, 0x1010, 0x1100, 0x1200])

@@ -86,7 +86,7 @@ pub fn text(
 }
 
 fn ids_of(array: &dyn Array, texts: &mut Texts) -> Option<Vec<u32>> {
-    /// Interns each value of the dictionary once, whatever the number of rows.
+    /// Interns each value of the dictionary once, independent of the number of rows.
     macro_rules! dictionary {
         ($keys:ty) => {{
             let array: &DictionaryArray<$keys> = array.as_dictionary();
@@ -114,7 +114,7 @@ fn ids_of(array: &dyn Array, texts: &mut Texts) -> Option<Vec<u32>> {
     }
 }
 
-/// Row number of each key. Keys that count rows, as ours do, cost nothing.
+/// Row number of each key. Keys that equal the row number, as in the tables of a profile, need no memory.
 #[derive(Clone, Debug)]
 pub enum Keys {
     /// The key is the row number, below this bound.

@@ -229,7 +229,7 @@ fn light_nodes_are_left_out_but_their_weight_is_not() {
 }
 
 #[test]
-fn a_function_counts_once_a_stack_however_often_it_is_there() {
+fn a_recursive_function_counts_once_per_stack() {
     let tree = call_tree(&small(), &options()).unwrap();
     let row = |name: &str, own, total| (Some(name.to_owned()), own, total);
     assert_eq!(

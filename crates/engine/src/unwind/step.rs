@@ -1,4 +1,4 @@
-//! How to get from a frame to its caller, whatever the information is from.
+//! Steps from a frame to its caller, independent of the source of the information.
 
 use std::sync::Arc;
 

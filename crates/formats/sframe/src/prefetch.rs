@@ -38,7 +38,7 @@ impl<J: Send + 'static, T: Send + 'static> JobResults<J, T> {
             let run = Arc::clone(&self.run);
             rayon::spawn(move || {
                 let result = panic::catch_unwind(AssertUnwindSafe(|| run(job)));
-                // Fails where the iterator was dropped, and nobody waits for the result.
+                // Fails where the iterator was dropped, and the result is not needed.
                 let _ = sender.send(result);
             });
             self.pending.push_back(result);

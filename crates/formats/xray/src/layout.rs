@@ -1,4 +1,4 @@
-//! The fixed fields of XRay's file formats, declared once as tables. A metadata record takes 16 bytes, whatever the
+//! The fixed fields of XRay's file formats, declared once as tables. A metadata record takes 16 bytes, independent of the
 //! size of its fields.
 
 use perfuse_wire::layout;
@@ -35,7 +35,7 @@ layout! {
     NewBuffer = "NewBuffer", section "NewBuffer Records" {
         /// Bit field: 1 bit 1, 7 bits kind 0. All metadata records start like this.
         kind: u8,
-        /// Thread id of the buffer. Four bytes in all versions; the specification says two.
+        /// Thread id of the buffer. Four bytes in all versions; the specification states two.
         tid: i32,
     }
 

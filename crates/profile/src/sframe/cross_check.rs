@@ -176,17 +176,17 @@ fn difference(found: &Disagreement, function: &UnwindFunction) -> String {
         (Difference::Signal, ..) if function.is_signal => {
             "entered for a signal; not so in .eh_frame".to_owned()
         }
-        (Difference::Signal, ..) => "not said to be entered for a signal; in .eh_frame it is".to_owned(),
+        (Difference::Signal, ..) => "not marked as entered for a signal; in .eh_frame it is".to_owned(),
         (Difference::Key, ..) => {
             let (has, other) = if function.is_key_b { ("B", "A") } else { ("A", "B") };
             format!("key {has}, .eh_frame has key {other}")
         }
         (_, None, _) => "no row; .eh_frame has one".to_owned(),
-        (_, Some(says), Err(why)) => format!("{}; .eh_frame has {why}", all_rules(&says)),
-        (_, Some(says), Ok(eh_frame)) => {
-            match (differing_rule(&says, found.difference), differing_rule(&eh_frame, found.difference)) {
-                (Some(says), Some(eh_frame)) => format!("{says}; .eh_frame has {eh_frame}"),
-                _ => format!("{}; .eh_frame has {}", all_rules(&says), all_rules(&eh_frame)),
+        (_, Some(sframe), Err(why)) => format!("{}; .eh_frame has {why}", all_rules(&sframe)),
+        (_, Some(sframe), Ok(eh_frame)) => {
+            match (differing_rule(&sframe, found.difference), differing_rule(&eh_frame, found.difference)) {
+                (Some(sframe), Some(eh_frame)) => format!("{sframe}; .eh_frame has {eh_frame}"),
+                _ => format!("{}; .eh_frame has {}", all_rules(&sframe), all_rules(&eh_frame)),
             }
         }
     }

@@ -136,7 +136,7 @@ impl SFrameText {
     }
 }
 
-/// Neither is called with Python's lock held: who writes waits for that one while this is not locked.
+/// Neither is called while the GIL is held: a writer waits for the GIL while it does not hold this lock.
 impl SFrameText {
     fn block(&self) -> Option<Vec<u8>> {
         self.dump.lock().unwrap_or_else(PoisonError::into_inner).next()

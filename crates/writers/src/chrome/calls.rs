@@ -1,6 +1,6 @@
 //! Calls as events: each is written once something else happens in its thread.
 //!
-//! A call is one event (`X`) with a time and a length, as long as that says all. Viewers add the two up, in numbers that are
+//! A call is one event (`X`) with a time and a length, where that is sufficient. Viewers add the two up, in numbers that are
 //! not exact: where another call begins or ends in the very moment a call ends, they may come to nest them wrongly. Such calls
 //! are two events (`B` and `E`), whose times are the same to them. So are then the calls that begin in the same moment as one
 //! of these, as viewers put an `X` before a `B`.

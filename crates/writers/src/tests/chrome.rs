@@ -153,15 +153,15 @@ fn a_time_range_cuts() {
 }
 
 #[test]
-fn what_cannot_be_written_is_said() {
+fn write_errors_are_returned() {
     let made = Made::of(vec![events(&[(0, 0, Enter, 0), (0, 1, Exit, 0)])]);
-    let mut said = String::new();
+    let mut message = String::new();
     made.write(|trace, _| {
         let failed = super::super::chrome::write(trace, Full, &mut |_| true).unwrap_err();
-        said = failed.to_string();
+        message = failed.to_string();
         Ok(())
     });
-    assert_eq!(said, io::Error::from(io::ErrorKind::StorageFull).to_string());
+    assert_eq!(message, io::Error::from(io::ErrorKind::StorageFull).to_string());
 }
 
 #[test]

@@ -187,7 +187,7 @@ fn nested(a: &Slice, b: &Slice) -> bool {
 
 proptest! {
     #[test]
-    fn what_is_on_a_track_nests_and_nothing_is_missing(
+    fn slices_of_a_track_nest_and_none_is_missing(
         steps in steps(), own in own(), time_ns in selections()
     ) {
         let mut made = with(&steps, &own);

@@ -45,16 +45,16 @@ fn differences(left: &UnwindTable, right: &UnwindTable) -> Vec<(Difference, Opti
 }
 
 #[test]
-fn rows_are_compared_wherever_either_changes() {
-    let says = |offset| RowRule::Recovery(sp(offset));
-    let left = table(&[(function(0x100, 16), &[(0, says(8)), (4, says(16))])]);
+fn rows_are_compared_at_each_change_of_either_table() {
+    let rule = |offset| RowRule::Recovery(sp(offset));
+    let left = table(&[(function(0x100, 16), &[(0, rule(8)), (4, rule(16))])]);
     // The same, in two functions and with a row that changes nothing.
     let split = table(&[
-        (function(0x100, 4), &[(0, says(8)), (2, says(8))]),
-        (function(0x104, 20), &[(0, says(16)), (12, says(24))]),
+        (function(0x100, 4), &[(0, rule(8)), (2, rule(8))]),
+        (function(0x104, 20), &[(0, rule(16)), (12, rule(24))]),
     ]);
     assert_eq!(differences(&left, &split), []);
-    let late = table(&[(function(0x100, 16), &[(0, says(8)), (5, says(16))])]);
+    let late = table(&[(function(0x100, 16), &[(0, rule(8)), (5, rule(16))])]);
     assert_eq!(differences(&left, &late), [(Difference::Cfa, Some(1), 0x104, 1)]);
 }
 
@@ -64,7 +64,7 @@ fn each_rule_that_differs_is_named() {
     let saved = Recover::At(Expression { base: Base::Cfa, offset: -16, deref: true });
     let fixed = Recover::Fixed(-8);
     let caller = |fp, ra, ra_mangled| RowRule::Recovery(Recovery::Caller { cfa, fp, ra, ra_mangled });
-    let left = |says| table(&[(function(0x100, 16), &[(0, says)])]);
+    let left = |rule| table(&[(function(0x100, 16), &[(0, rule)])]);
     let cases = [
         (caller(saved, ra, false), Difference::Fp),
         (caller(fp, saved, false), Difference::Ra),
@@ -78,7 +78,7 @@ fn each_rule_that_differs_is_named() {
             [(differs, Some(0), 0x100, 1)]
         );
     }
-    // Where the header says it is the same place.
+    // Where the header states the same address.
     assert_eq!(differences(&left(caller(fp, fixed, false)), &left(caller(fp, RA, false))), []);
     let no_row = table(&[(function(0x100, 16), &[])]);
     assert_eq!(differences(&no_row, &left(RowRule::Recovery(sp(8)))), [(Difference::NoRow, None, 0x100, 1)]);
@@ -97,24 +97,24 @@ fn blocks_that_repeat_are_compared_with_the_expression_of_a_plt() {
     let repeats = UnwindFunction { repeat_bytes: 16, ..function(0x100, 64) };
     let rows = |at| table(&[(repeats, &[(0, RowRule::Recovery(sp(8))), (at, RowRule::Recovery(sp(16)))])]);
     assert_eq!(differences(&rows(11), &plt), []);
-    // Once a block: said once, with its number.
+    // Once per block: reported once, with its number.
     assert_eq!(differences(&rows(9), &plt), [(Difference::Cfa, Some(1), 0x109, 4)]);
 }
 
 #[test]
 fn code_that_eh_frame_has_not_is_counted() {
-    let says = RowRule::Recovery(sp(8));
-    let left = table(&[(function(0x100, 16), &[(0, says)]), (function(0x200, 16), &[(0, says)])]);
-    let found = cross_check(&left, &table(&[(function(0x108, 4), &[(0, says)])]));
+    let rule = RowRule::Recovery(sp(8));
+    let left = table(&[(function(0x100, 16), &[(0, rule)]), (function(0x200, 16), &[(0, rule)])]);
+    let found = cross_check(&left, &table(&[(function(0x108, 4), &[(0, rule)])]));
     assert_eq!((found.num_functions, found.num_bytes, found.num_bytes_alone), (1, 4, 28));
 }
 
 #[test]
 fn comparing_ends() {
-    let says = RowRule::Recovery(sp(8));
+    let rule = RowRule::Recovery(sp(8));
     let endless = UnwindFunction { repeat_bytes: 1, ..function(0, u32::MAX) };
-    let left = table(&[(endless, &[(0, says)])]);
-    let found = cross_check(&left, &table(&[(function(0, u32::MAX), &[(0, says)])]));
+    let left = table(&[(endless, &[(0, rule)])]);
+    let found = cross_check(&left, &table(&[(function(0, u32::MAX), &[(0, rule)])]));
     assert!(!found.is_complete);
 }
 

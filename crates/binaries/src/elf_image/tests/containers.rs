@@ -69,7 +69,7 @@ fn sections_do_not_overlap_and_fill_the_file() {
             Some(section.size())
         );
         if let Some((offset, size)) = section.file_range() {
-            assert!(offset >= end, "{name} starts before the section in front of it ends");
+            assert!(offset >= end, "{name} starts before the preceding section ends");
             end = offset + size;
         }
     }
@@ -91,7 +91,7 @@ fn the_same_code_gives_the_same_image_and_other_code_another_build_id() {
 }
 
 #[test]
-fn an_image_of_nothing_is_an_image() {
+fn an_image_without_functions_is_valid() {
     let (bytes, _, summary) = image(x86_64(), &[]);
     let file = object::File::parse(&*bytes).unwrap();
     assert_eq!(file.symbols().count(), 0);

@@ -7,7 +7,7 @@ use super::*;
 
 type Frame = (String, Option<(String, u32, u32)>);
 
-/// What the addr2line crate says of each address, innermost frame first.
+/// What the addr2line crate returns for each address, innermost frame first.
 fn frames(image: &[u8], addresses: impl Iterator<Item = u64>) -> Vec<Vec<Frame>> {
     let file = object::File::parse(image).unwrap();
     let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
@@ -24,7 +24,7 @@ fn frames(image: &[u8], addresses: impl Iterator<Item = u64>) -> Vec<Vec<Frame>>
         let mut frames = context.find_frames(address).skip_all_loads().unwrap();
         while let Some(frame) = frames.next().unwrap() {
             let name = frame.function.map(|f| f.raw_name().unwrap().into_owned()).unwrap_or_default();
-            // The reader gives no line for line 0, but says its file.
+            // The reader gives no line for line 0, but returns its file.
             let place = frame
                 .location
                 .and_then(|place| Some((place.file?.to_owned(), place.line?, place.column.unwrap_or(0))));

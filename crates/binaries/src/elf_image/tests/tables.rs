@@ -75,7 +75,7 @@ impl Built {
     }
 }
 
-/// Batches of a few rows, with an empty one in front.
+/// Batches of a few rows, the first one empty.
 fn cut(batches: &[RecordBatch], len: usize) -> Vec<RecordBatch> {
     let batch = &batches[0];
     let starts = (0..batch.num_rows()).step_by(len);
@@ -84,7 +84,7 @@ fn cut(batches: &[RecordBatch], len: usize) -> Vec<RecordBatch> {
 }
 
 #[test]
-fn a_process_gets_the_image_its_code_gives_however_batches_are_cut() {
+fn images_do_not_depend_on_batch_boundaries() {
     let process_of = |code: &CodeObject<'_>| if code.id == 8 || code.id == 11 { 4 } else { 2 };
     let expected: Vec<_> = [2, 4]
         .map(|process_id| {

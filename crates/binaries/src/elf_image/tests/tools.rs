@@ -46,7 +46,7 @@ const MACHINES: [(&str, u16, bool, bool); 6] = [
 ];
 
 #[test]
-fn readelf_has_nothing_to_complain_about() {
+fn readelf_reports_no_problem() {
     for (name, machine, is_64, big_endian) in MACHINES {
         let (file, _) =
             ImageFile::new(&format!("readelf-{name}"), ImageSpec { machine, is_64, big_endian, ..x86_64() });
@@ -79,7 +79,7 @@ fn llvm_verifies_the_debug_information() {
 }
 
 #[test]
-fn code_without_lines_is_nothing_special() {
+fn code_without_lines_is_supported() {
     let (file, _) = ImageFile::of("lineless", x86_64(), &sample()[2..3]);
     for (tool, arguments) in
         [("readelf", ["-aW", "--debug-dump=decodedline"]), ("llvm-dwarfdump", ["--verify", "--quiet"])]
@@ -155,7 +155,7 @@ fn llvm_symbolizer_prints_columns() {
 }
 
 #[test]
-fn gdb_knows_lines_and_symbols() {
+fn gdb_shows_lines_and_symbols() {
     let (file, placed) = ImageFile::new("gdb", x86_64());
     let address = placed[0].file_offset + 48;
     let line = format!("info line *{address:#x}");

@@ -157,7 +157,7 @@ fn a_selection_is_all_that_is_looked_at() {
 }
 
 #[test]
-fn nothing_costs_nothing() {
+fn no_events_give_empty_tables() {
     let account = of(&batch(&[]), &Options::default());
     assert_eq!((account.functions.num_rows(), account.threads.num_rows()), (0, 0));
     assert_eq!(account.totals, CallTotals::default());

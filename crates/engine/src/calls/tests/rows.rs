@@ -31,7 +31,7 @@ fn slices_are_numbered_by_start_and_come_by_end() {
 }
 
 #[test]
-fn lost_starts_and_ends_are_said() {
+fn lost_starts_and_ends_are_marked() {
     let events = batch(&[(0, Enter, 1), (1, Exit, 5), (2, Exit, 1), (4, Exit, 8), (5, Enter, 2)]);
     let columns = [
         "slice_id",

@@ -105,7 +105,7 @@ fn a_thread_has_a_stack_in_each_file() {
 }
 
 #[test]
-fn exits_that_fit_nothing_are_found_fast_in_a_deep_stack() {
+fn exits_without_an_entry_are_found_fast_in_a_deep_stack() {
     let enter = (0..200_000).map(|depth| (i64::from(depth), Enter, depth % 1000));
     let orphans = (0..200_000).map(|late| (200_000 + i64::from(late), Exit, 5000));
     let visited_calls = visited_calls(&enter.chain(orphans).collect::<Vec<_>>(), &Selection::default());

@@ -55,7 +55,7 @@ fn objects_have_the_site_they_were_allocated_at() {
 }
 
 #[test]
-fn an_object_is_the_same_wherever_it_goes() {
+fn a_moved_object_is_recognized() {
     let earlier = plain(4, &[], &[]).heap();
     let mut later = plain(6, &[], &[]);
     later.objects[3].2 = 24;

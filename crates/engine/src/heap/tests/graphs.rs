@@ -35,7 +35,7 @@ fn garbage_has_a_tree_of_its_own() {
 }
 
 #[test]
-fn without_roots_what_nothing_refers_to_stands_for_them() {
+fn without_roots_unreferenced_objects_replace_them() {
     let heap = plain(4, &[(2, 1), (3, 4), (4, 3)], &[]).heap();
     assert!(!heap.has_roots());
     assert_eq!(heap.is_reachable(0), None);
@@ -86,7 +86,7 @@ fn records_that_do_not_fit_are_counted() {
 }
 
 #[test]
-fn nothing_at_all() {
+fn an_empty_snapshot() {
     let heap = Made::default().heap();
     assert_eq!((heap.objects().len(), heap.unreachable()), (0, (0, 0)));
     assert_eq!(heap.object_ranges().count(), 0);
@@ -107,7 +107,7 @@ fn the_most_specific_root_comes_first() {
 }
 
 #[test]
-fn a_path_says_where_references_lie() {
+fn a_path_has_offsets_of_references() {
     let heap = plain(4, &[(1, 4), (1, 2), (2, 3), (4, 3), (2, 3)], &[1]).heap();
     let rows = heap.path_rows(1);
     assert_eq!(rows["object_address"].as_primitive::<UInt64Type>().values()[..], [0x10, 0x20]);

@@ -51,7 +51,7 @@ fn of_code(eh_frame: &[u8], address: u64, is_own: bool) -> CodeUnwinding<'_> {
 fn two_functions() -> Vec<u8> {
     let mut bytes = cie(b"zR", &[0x1b]);
     let first = bytes.len();
-    // The field lies eight bytes into the entry.
+    // The field is eight bytes after the start of the entry.
     bytes.extend(fde(first, 0x1000 - (0x5000 + first as i32 + 8), 0x20, &WITH_FRAME_POINTER));
     let second = bytes.len();
     bytes.extend(fde(second, 0x1100 - (0x5000 + second as i32 + 8), 0x10, &[0x07, 16]));

@@ -94,7 +94,7 @@ fn findings_of_malformed_logs_are_inside_the_file() {
 }
 
 #[test]
-fn overwritten_events_lose_their_bytes_and_nothing_else() {
+fn overwritten_events_lose_only_their_bytes() {
     for path in logs(&["fdr-old"]).iter().filter(|path| path.to_str().unwrap().contains("custom-v")) {
         let log = read(path).unwrap();
         let LogContent::Fdr(survey) = log.content() else { panic!() };

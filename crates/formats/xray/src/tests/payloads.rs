@@ -53,7 +53,7 @@ fn an_event_at_the_end_was_not_overwritten() {
 }
 
 #[test]
-fn a_repair_writes_zeros_for_what_is_gone() {
+fn a_repair_writes_zeros_for_missing_bytes() {
     for version in [2, 3] {
         for size in [1, 5, 8, 13, 4000] {
             let log = with_event(version, size, &calls_after(), size as usize);

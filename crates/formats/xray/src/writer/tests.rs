@@ -113,7 +113,7 @@ fn a_basic_log_by_hand() {
 }
 
 #[test]
-fn a_basic_log_of_version_1_knows_entries_and_exits() {
+fn a_basic_log_of_version_1_has_entries_and_exits() {
     let mut writer = BasicWriter::new(Vec::new(), spec(Mode::Basic, 1, Endian::Little)).unwrap();
     writer.call((7, 9), TscStamp::default(), Action::ENTRY_ARGS, 1).unwrap();
     assert!(!writer.argument((7, 9), 5));
