@@ -17,7 +17,7 @@ class ObjectEvent:
 
     Attributes:
         ts_ns: Its time.
-        what: Its kind: `allocated`, `moved`, `handle`, `lock`, `exception` or `in heap shot`.
+        what: Its kind: `allocated`, `moved`, `handle`, `lock`, `exception` or `in heap snapshot`.
         object_address: Address of the object after the event.
         detail: Further facts.
         thread_id: Thread of the event; None where that was not recorded.
@@ -142,7 +142,7 @@ def _history(profile: RuntimeProfile, first: _AddressRange) -> ObjectHistory:
     for at in addresses:
         moments += _events_at(profile, at)
     if facts[0] is None:
-        facts = next(((m.detail.split(": ")[-1], facts[1]) for m in moments if m.what == "in heap shot"), facts)
+        facts = next(((m.detail.split(": ")[-1], facts[1]) for m in moments if m.what == "in heap snapshot"), facts)
     return ObjectHistory(*facts, sorted(moments, key=lambda moment: moment.ts_ns))
 
 
@@ -170,7 +170,7 @@ _EVENT_QUERIES = {
     "lock_events": "SELECT ts_ns, 'lock', kind::VARCHAR, thread_id, stack_id FROM lock_events WHERE {here}",
     "exceptions": "SELECT ts_ns, 'exception', kind::VARCHAR, thread_id, stack_id FROM exceptions WHERE {here}",
     "heap_objects": """
-        SELECT s.ts_ns, 'in heap shot', s.snapshot_id || coalesce(': ' || t.name::VARCHAR, ''), NULL, NULL
+        SELECT s.ts_ns, 'in heap snapshot', s.snapshot_id || coalesce(': ' || t.name::VARCHAR, ''), NULL, NULL
         FROM heap_objects h JOIN heap_snapshots s USING (snapshot_id) LEFT JOIN types t USING (type_id) WHERE {here}""",
 }
 
