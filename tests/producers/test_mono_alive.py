@@ -76,7 +76,7 @@ def test_a_snapshot_on_demand(running: Running) -> None:
     assert [pf.mono.heapshot(running.log), pf.mono.heapshot(running.log)] == [1, 2]
     command = [sys.executable, "-m", "perfuse", "mono", "heapshot", running.log]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == f"{running.log} has 3 heap shots\n"
+    assert done.stdout == f"{running.log} has 3 heap snapshots\n"
     port = pf.open(running.log).header["port"]
     running.stop()
     snapshots = (
@@ -109,7 +109,7 @@ def test_a_profiler_without_a_command_port(program: Path, tmp_path: Path) -> Non
     subprocess.run(command, input="\n", text=True, check=True, stdout=subprocess.DEVNULL)
     with pytest.raises(pf.UsageError, match="no heap snapshots on demand"):
         pf.mono.heapshot(log)
-    with pytest.raises(pf.UsageError, match="where is the profiler"):
+    with pytest.raises(pf.UsageError, match="the profiler's port is unknown"):
         pf.mono.heapshot()
-    with pytest.raises(pf.UsageError, match="no port 65536"):
+    with pytest.raises(pf.UsageError, match="65536 is not a port"):
         pf.mono.heapshot(port=65536)

@@ -101,6 +101,12 @@ def markers_json(rows: list[MarkerRow], strings: Strings) -> str:
 _EVENTS = "if(weight_unit::VARCHAR = 'ns', weight / 1e6, weight::DOUBLE)"
 
 
+# Rows of collapsed stacks represent as many samples as their weight; other samples count once, without a column.
+_COUNTS = (
+    "if(bool_and(weight_unit::VARCHAR = 'samples'), to_json(list(weight ORDER BY ts_ns, sample_id))::VARCHAR, 'null')"
+)
+
+
 def threads_json(
     profile: Source, interval_ns: int, weight: str, marked: dict[int, list[MarkerRow]], strings: Strings, start_ns: int
 ) -> tuple[str, list[tuple[str, bool]]]:
@@ -119,7 +125,7 @@ def threads_json(
                 {_in_time_order("(ts_ns - first_ns) / 1e6")} AS time,
                 {_in_time_order(f"if(weight_unit::VARCHAR = 'ns', weight, {interval_ns})")} AS cpu,
                 bool_and(weight_unit::VARCHAR = 'ns') AS in_ns,
-                {_in_time_order(_EVENTS) if weight == "events" else "'null'"} AS weight
+                {_in_time_order(_EVENTS) if weight == "events" else _COUNTS} AS weight
             FROM samples CROSS JOIN origin LEFT JOIN numbered USING (stack_id)
             GROUP BY thread_id, event
             UNION ALL
