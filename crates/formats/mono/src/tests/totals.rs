@@ -37,7 +37,11 @@ fn of_rows(log: &MonoLog) -> Sums {
 fn of_survey(log: &MonoLog) -> Option<Sums> {
     let mut sums = Sums::new();
     for sum in log.allocation_sums(&Placement::alone(log))? {
-        take(&mut sums, (sum.group.thread_id, sum.group.type_id), (sum.count, sum.bytes, sum.largest, sum.first_ns));
+        take(
+            &mut sums,
+            (sum.group.thread_id, sum.group.type_id),
+            (sum.count, sum.bytes, sum.largest, sum.first_ns),
+        );
     }
     Some(sums)
 }
