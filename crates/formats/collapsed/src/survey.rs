@@ -132,6 +132,8 @@ struct Chunk<'a> {
 #[derive(Debug, Default)]
 struct Previous<'a> {
     frames: &'a [u8],
+    /// End of its second frame, or of its only one; `None` before the first line.
+    first_two: Option<usize>,
     /// Position of the first frame after those that name process and thread.
     start: usize,
     thread: u32,
@@ -172,16 +174,16 @@ impl<'a> Chunk<'a> {
         let Self { interner, previous, diagnostics, .. } = self;
         let num_equal = text.iter().zip(previous.frames).take_while(|(a, b)| a == b).count();
         let is_shared = |end: usize| num_equal >= end && text.get(end).is_none_or(|byte| *byte == b';');
-        let has_same_thread = previous.start > 0 && num_equal >= previous.start;
-        if has_same_thread
-            || previous.start == 0 && previous.ends.first().is_some_and(|(end, _)| is_shared(*end))
-        {
+        // The first two frames decide which of them name a process and a thread.
+        let first_two = frames_from(text, 0).take(2).last().map_or(0, |frame| frame.end);
+        if previous.first_two == Some(first_two) && num_equal >= first_two {
             let num_shared = previous.ends.partition_point(|(end, _)| is_shared(*end));
             previous.ends.truncate(num_shared);
         } else {
             let (root, start) = ThreadRoot::of(text);
             previous.ends.clear();
             previous.start = start;
+            previous.first_two = Some(first_two);
             previous.thread = interner.thread(root);
         }
         previous.frames = text;

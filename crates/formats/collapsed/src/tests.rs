@@ -140,6 +140,13 @@ fn threads_do_not_double_stacks() {
 }
 
 #[test]
+fn threads_do_not_depend_on_the_line_before() {
+    let recording = open("P9;f 1\nP9;T11;f 2\nprocess 9:\"c\";f 4\nprocess 9:\"c\";thread (11): M;f 8\n");
+    let expected = [("P9;f", 1), ("f", 14)];
+    assert_eq!(totals(&recording), expected.map(|(stack, count)| (stack.to_owned(), count)).into());
+}
+
+#[test]
 fn unusable_lines_are_reported_where_they_are() {
     let recording = open("a;b 1\nno count here\na;b 99999999999999999999999\na 1.5\na;;b 1\nlast 3");
     let mut sink = Diagnostics::default();
