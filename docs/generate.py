@@ -13,6 +13,7 @@ from pathlib import Path
 
 import api
 import click
+import truth_matrix
 
 from perfuse import _core
 from perfuse.cli.app import app
@@ -34,6 +35,7 @@ def main() -> int:
     check = parser.parse_args().check
     expected = {DOCS / "reference" / name: make().replace("\n", NOTICE, 1) for name, make in PAGES.items()}
     expected |= {page: _with_layouts(page.read_text(encoding="utf-8")) for page in (DOCS / "formats").glob("*.md")}
+    expected[truth_matrix.OPEN_CELLS] = truth_matrix.open_cells()
     outdated = [
         path for path, text in expected.items() if not path.exists() or path.read_text(encoding="utf-8") != text
     ]
@@ -123,6 +125,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "exporters.md": exporters,
     "python.md": api.page,
     "tables.md": tables,
+    "truth.md": truth_matrix.page,
 }
 
 
