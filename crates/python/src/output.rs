@@ -5,10 +5,13 @@ use std::io::{self, Write};
 use std::os::fd::{BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
-use perfuse_writers::Error;
+use arrow_schema::ArrowError;
+use perfuse_writers::{Error, arrow_ipc, zstandard};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::arrow::reader;
 use crate::errors::table_error;
 
 /// An output as Python gives it: a file by its descriptor, or an object that has `write`.
@@ -108,4 +111,24 @@ impl WaitingPython {
             (None, Err(error)) => Err(table_error(error)),
         }
     }
+}
+
+/// Writes an Arrow stream as Arrow IPC: a file with a footer, or a stream.
+#[pyfunction]
+pub fn write_arrow(py: Python<'_>, out: Target, stream: &Bound<'_, PyAny>, as_stream: bool) -> PyResult<()> {
+    let mut out = out.open()?;
+    let batches = reader(stream)?;
+    let form = if as_stream { arrow_ipc::Form::Stream } else { arrow_ipc::Form::File };
+    // Batches may be computed by threads of the stream's owner that need the interpreter.
+    py.detach(|| arrow_ipc::write(&mut out, batches, form)).map_err(|error| match error {
+        ArrowError::IoError(_, error) => error.into(),
+        error => PyValueError::new_err(error.to_string()),
+    })
+}
+
+/// Compresses an open file, from its current position on, with Zstandard.
+#[pyfunction]
+pub fn compress_zstd(py: Python<'_>, input: RawFd, out: Target) -> PyResult<()> {
+    let (input, out) = (duplicate(input)?, out.open()?);
+    py.detach(|| zstandard::compress(input, out)).map_err(PyErr::from)
 }

@@ -1,7 +1,9 @@
 //! Streaming writers of other tools' trace and profile formats: of a call trace only the open calls are in memory. Slices
-//! other than calls are all in memory, since the track of each depends on the others.
+//! other than calls are all in memory, since the track of each depends on the others. Also Arrow IPC and Zstandard, for
+//! results of queries.
 
 mod arguments;
+pub mod arrow_ipc;
 pub mod chrome;
 mod counters;
 mod instants;
@@ -21,6 +23,7 @@ mod survey;
 #[cfg(test)]
 mod tests;
 mod tracks;
+pub mod zstandard;
 
 use std::collections::BTreeMap;
 use std::{fmt, io};

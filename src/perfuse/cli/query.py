@@ -8,10 +8,8 @@ import click
 
 from perfuse.cli.console import Console
 from perfuse.cli.options import ProfileOptions, limit, note_data_loss, open_profile, output, profile_options
-from perfuse.cli.result import FORMATS, write_result
+from perfuse.cli.result import FORMATS, form_of_file, write_result
 from perfuse.cli.verbs import verb
-
-SUFFIXES = {".csv": "csv", ".json": "json", ".parquet": "parquet", ".txt": "table"}
 
 
 @verb(
@@ -20,6 +18,7 @@ SUFFIXES = {".csv": "csv", ".json": "json", ".parquet": "parquet", ".txt": "tabl
         'perfuse query jit-2345.dump "SELECT tier, count(*) FROM code_objects GROUP BY ALL"',
         'perfuse query perf.data jit-2345.dump "FROM samples" --format csv --limit 0',
         'perfuse query jit-2345.dump "FROM line_rows" -o lines.parquet',
+        'perfuse query jit-2345.dump "FROM functions" -o functions.csv.gz',
     ],
 )
 @click.argument("files_and_sql", nargs=-1, required=True, metavar="FILE... SQL")
@@ -31,7 +30,7 @@ SUFFIXES = {".csv": "csv", ".json": "json", ".parquet": "parquet", ".txt": "tabl
     help=f"{', '.join(FORMATS)}. [by the name of OUT, or table]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Same as --format json: an array with one object per row.")
-@limit(None, "rows [50 as a table]")
+@limit(None, "rows [50 as a table on standard output]")
 @output("File to write")
 @profile_options
 def command(
@@ -51,7 +50,7 @@ def command(
     if as_json:
         form = "json"
     if form is None:
-        form = SUFFIXES.get(Path(output).suffix.lower(), "table") if output else "table"
+        form = form_of_file(output) if output and output != "-" else "table"
     profile = open_profile(console, files, how)
     relation = profile.sql(sql)
     if relation is None:

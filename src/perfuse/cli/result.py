@@ -1,17 +1,22 @@
-"""Writing the result of a query: as a text table, CSV, JSON or Parquet."""
+"""Writing the result of a query: as a text table, CSV, JSON, Parquet or Arrow."""
 
 from __future__ import annotations
 
-import contextlib
+import io
 import os
 import shutil
+import struct
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import IO, TYPE_CHECKING, Any, TextIO
 
+from perfuse import _core
 from perfuse.cli.console import Console
+from perfuse.descriptors import COMPRESSED
+from perfuse.errors import ExportError, QueryError, UsageError, panic_error
+from perfuse.output_file import output_file, output_path
 from perfuse.reports.grid import Cell, Column, grid
 from perfuse.reports.json_text import address_value, is_address, json_text
 from perfuse.reports.text import Role, Style, cell_width, cut, cut_middle
@@ -20,37 +25,65 @@ from perfuse.reports.units import count_text
 if TYPE_CHECKING:
     from perfuse.query import DuckDBRelation
 
-FORMATS = ("table", "csv", "json", "parquet")
+ENDINGS = {
+    "table": (".txt",),
+    "csv": (".csv",),
+    "tsv": (".tsv",),
+    "json": (".json",),
+    "ndjson": (".ndjson", ".jsonl"),
+    "parquet": (".parquet",),
+    "arrow": (".arrow", ".feather", ".ipc"),
+    "arrow-stream": (".arrows",),
+}
+"""The forms of a result, with the endings of their files."""
+FORMATS = tuple(ENDINGS)
 TABLE_LIMIT = 50
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE", "DECIMAL")
 
 
+def form_of_file(path: str) -> str:
+    """The form of a file by the ending of its name; `.gz` and `.zst` may follow it.
+
+    Raises:
+        UsageError: No form has that ending.
+    """
+    name = Path(path)
+    ending = Path(name.stem if name.suffix.lower() in COMPRESSED else name).suffix.lower()
+    for form, endings in ENDINGS.items():
+        if ending in endings:
+            return form
+    known = ", ".join(one for endings in ENDINGS.values() for one in endings)
+    raise UsageError(
+        f"no form has the ending of {name.name}",
+        hint=f"endings: {known}, each also with {' or '.join(COMPRESSED)}; --format NAME allows any name",
+    )
+
+
 def write_result(console: Console, relation: DuckDBRelation, form: str, path: str | None, limit: int | None) -> None:
-    """Writes the rows of a relation to a file, or to standard output where `path` is None."""
+    """Writes the rows of a relation to a file, or to standard output where `path` is None.
+
+    Every row is written unless there is a limit; a table on standard output has one.
+
+    Raises:
+        ExportError: The file cannot be written.
+        QueryError: The query fails while its rows are computed.
+    """
     from perfuse.query import query_errors
 
-    with query_errors():
-        _write(console, relation, form, path, limit)
-
-
-def _write(console: Console, relation: DuckDBRelation, form: str, path: str | None, limit: int | None) -> None:
-    if limit is None and form == "table":
+    if limit is None and form == "table" and path is None:
         limit = TABLE_LIMIT
     shown = relation.limit(limit) if limit else relation
-    if form in {"csv", "parquet"}:
-        write: Callable[[str], None] = shown.write_csv if form == "csv" else shown.write_parquet
-        write(path) if path else _through_stdout(console, write)
-    else:
-        with contextlib.ExitStack() as stack:
-            out = stack.enter_context(Path(path).open("w", encoding="utf-8")) if path else console.out
-            if form == "json":
-                _write_json(shown, out)
-            else:
-                style = console.style if path is None else Style()
-                out.writelines(line + "\n" for line in table_lines(shown, style))
-    if not limit:
-        return
-    [(total,)] = relation.count("*").fetchall()
+    with query_errors():
+        if path is None:
+            _write_stdout(console, shown, form)
+        else:
+            try:
+                _write_file(shown, form, Path(path))
+            except OSError as error:
+                raise ExportError(f"cannot write {path}: {error.strerror or error}", path=path) from error
+        if not limit:
+            return
+        [(total,)] = relation.count("*").fetchall()
     if total <= limit:
         return
     if form == "table" and path is None:
@@ -59,19 +92,89 @@ def _write(console: Console, relation: DuckDBRelation, form: str, path: str | No
         console.note(f"{count_text(total - limit)} more rows were left out", "--limit 0 writes all")
 
 
+def _write_file(relation: DuckDBRelation, form: str, path: Path) -> None:
+    by_name = _named_writer(relation, form)
+    if by_name is not None:
+        with output_path(path) as unfinished:
+            by_name(str(unfinished))
+        return
+    with output_file(path) as out:
+        if form in {"arrow", "arrow-stream"}:
+            _write_arrow(relation, out, form)
+            return
+        text = io.TextIOWrapper(out, encoding="utf-8", newline="\n")
+        _write_text(relation, form, text, Style())
+        text.flush()
+        text.detach()
+
+
+def _write_stdout(console: Console, relation: DuckDBRelation, form: str) -> None:
+    by_name = _named_writer(relation, form)
+    if by_name is not None:
+        _through_stdout(console, by_name)
+    elif form in {"arrow", "arrow-stream"}:
+        console.out.flush()
+        _write_arrow(relation, sys.stdout.buffer, form)
+        sys.stdout.buffer.flush()
+    else:
+        _write_text(relation, form, console.out, console.style)
+
+
+def _named_writer(relation: DuckDBRelation, form: str) -> Callable[[str], None] | None:
+    """DuckDB's own writer of a form, which takes the name of a file; None for the forms that it does not write."""
+    if form == "parquet":
+        return relation.write_parquet
+    if form == "csv":
+        return relation.write_csv
+    if form == "tsv":
+        return lambda path: relation.write_csv(path, sep="\t")
+    return None
+
+
+def _write_arrow(relation: DuckDBRelation, out: IO[bytes], form: str) -> None:
+    try:
+        _core.write_arrow(out, relation, form == "arrow-stream")
+    except ValueError as error:
+        # An Arrow stream passes on errors of the query as text.
+        raise panic_error() or QueryError(str(error)) from error
+
+
+def _write_text(relation: DuckDBRelation, form: str, out: TextIO, style: Style) -> None:
+    if form == "table":
+        out.writelines(line + "\n" for line in table_lines(relation, style))
+        return
+    rows = (json_text(row, indent=None) for row in _json_rows(relation))
+    if form == "ndjson":
+        out.writelines(row + "\n" for row in rows)
+        return
+    # One JSON document, and one row per line for grep.
+    separator = "["
+    for row in rows:
+        out.write(f"{separator}\n{row}")
+        separator = ","
+    out.write("[]\n" if separator == "[" else "\n]\n")
+
+
+def _json_rows(relation: DuckDBRelation) -> Iterator[dict[str, Any]]:
+    names = relation.columns
+    addresses = [is_address(name) for name in names]
+    for row in relation.fetchall():
+        values = [address_value(value) if address else value for value, address in zip(row, addresses, strict=True)]
+        yield dict(zip(names, values, strict=True))
+
+
 def table_lines(relation: DuckDBRelation, style: Style) -> Iterator[str]:
     """The rows as an aligned table; null is empty, addresses are hexadecimal."""
     names = relation.columns
     rows = relation.fetchall()
-    numeric = [any(part in str(kind) for part in _NUMBERS) and "[" not in str(kind) for kind in relation.types]
+    kinds = [str(kind) for kind in relation.types]
+    numeric = [any(part in kind for part in _NUMBERS) and "[" not in kind for kind in kinds]
     columns = [
         Column(name, right=right, shrinks=None if right else 12, cut=cut_middle if name.endswith("path") else cut)
         for name, right in zip(names, numeric, strict=True)
     ]
-    addresses = [is_address(name) for name in names]
-    cells: list[list[Cell]] = [
-        [_cell(value, address) for value, address in zip(row, addresses, strict=True)] for row in rows
-    ]
+    texts = [_cell_text(name, kind) for name, kind in zip(names, kinds, strict=True)]
+    cells: list[list[Cell]] = [[text(value) for text, value in zip(texts, row, strict=True)] for row in rows]
     num_shown = _fitting(columns, cells, style)
     yield from grid(columns[:num_shown], [row[:num_shown] for row in cells], style, indent="")
     if num_shown < len(names):
@@ -89,30 +192,33 @@ def _fitting(columns: Sequence[Column], cells: Sequence[Sequence[Cell]], style: 
     return 1
 
 
-def _cell(value: Any, address: bool) -> str:
-    if value is None:
-        return ""
-    if address:
-        value = address_value(value)
-    if isinstance(value, bytes):
-        return value.hex(" ")
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, list):
-        return "[" + ", ".join(str(item) for item in value) + "]"
-    return str(value)
+def _cell_text(column: str, kind: str) -> Callable[[Any], str]:
+    """The function that writes the values of a column."""
+    address = is_address(column)
+    # Floats of 32 bits arrive with the digits of 64.
+    number = _single_text if kind == "FLOAT" else repr
+
+    def text(value: Any) -> str:
+        if value is None:
+            return ""
+        if address:
+            value = address_value(value)
+        if isinstance(value, bytes):
+            return value.hex(" ")
+        if isinstance(value, float):
+            return number(value)
+        if isinstance(value, list):
+            return "[" + ", ".join(str(item) for item in value) + "]"
+        return str(value)
+
+    return text
 
 
-def _write_json(relation: DuckDBRelation, out: TextIO) -> None:
-    """Writes an array with one object per line: one JSON document, and one row per line for grep."""
-    names = relation.columns
-    addresses = [is_address(name) for name in names]
-    separator = "["
-    for row in relation.fetchall():
-        values = [address_value(value) if address else value for value, address in zip(row, addresses, strict=True)]
-        out.write(separator + "\n" + json_text(dict(zip(names, values, strict=True)), indent=None))
-        separator = ","
-    out.write("[]\n" if separator == "[" else "\n]\n")
+def _single_text(value: float) -> str:
+    """The shortest decimal number that a float of 32 bits reads as this value."""
+    single = struct.pack("f", value)
+    texts = (f"{value:.{digits}g}" for digits in range(1, 10))
+    return repr(float(next((text for text in texts if struct.pack("f", float(text)) == single), value)))
 
 
 def _through_stdout(console: Console, write: Callable[[str], None]) -> None:

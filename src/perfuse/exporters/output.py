@@ -24,8 +24,9 @@ def export(
 
     Args:
         profile: The profile.
-        to_path: A file name, `-` for standard output, or a binary file object. A name that ends in `.gz` is
-            compressed. A target that can write a directory does so when the name is of a directory or ends in `/`.
+        to_path: A file name, `-` for standard output, or a binary file object. A name that ends in `.gz` or
+            `.zst` is compressed. A target that can write a directory does so when the name is of a directory or ends
+            in `/`.
         to: The target's name; by default the suffix of the file name decides.
         progress: Called with the name of the current step and the completed share (0 to 1), by slow targets.
         options: Options of the target: see its exporter.
@@ -105,7 +106,7 @@ def _writer(target: Target, output: Output, options: dict[str, Any], progress: P
     for option in options:
         if option not in parameters:
             takes = f"it takes {', '.join(parameters)}" if parameters else "it takes none"
-            raise UsageError(f"{target.name} has no option {option!r}; {takes}", field=option, hint=takes)
+            raise UsageError(f"{target.name} has no option {option!r}", field=option, hint=takes)
     if target.accepts_progress(output):
         options = {**options, "progress": progress}
     return partial(target.writer(output), **options)

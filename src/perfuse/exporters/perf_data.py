@@ -8,6 +8,7 @@ import os
 from contextlib import ExitStack
 from pathlib import Path
 
+from perfuse.descriptors import COMPRESSED
 from perfuse.errors import ExportError, UsageError
 from perfuse.exporters.elf import MAX_PROCESSES
 from perfuse.exporters.source import ImageSource
@@ -22,11 +23,13 @@ def write_files(profile: ImageSource, unfinished: Path, path: Path) -> None:
         path: Final path of the perf.data; the ELF files will be beside it.
 
     Raises:
-        UsageError: The name ends in `.gz`.
+        UsageError: The name ends in `.gz` or `.zst`.
         ExportError: The profile is not of one whole perf.data, or none of its processes has JIT code.
     """
-    if path.suffix.lower() == ".gz":
-        raise UsageError("perf does not read .gz files", path=str(path), field="path", hint=f"write {path.stem}")
+    if path.suffix.lower() in COMPRESSED:
+        raise UsageError(
+            f"perf does not read {path.suffix} files", path=str(path), field="path", hint=f"write {path.stem}"
+        )
     profile.images.check_recording()
     pids = profile.images.sampled_pids()
     if not pids:

@@ -1,6 +1,5 @@
 """The list of export targets, and finding one by name or file name."""
 
-import difflib
 import importlib
 import inspect
 from collections.abc import Callable
@@ -8,7 +7,8 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Literal
 
-from perfuse.errors import UsageError
+from perfuse.descriptors import COMPRESSED
+from perfuse.errors import UsageError, nearest_hint
 
 Output = Literal["file", "directory", "files"]
 """A file or stream, a directory of files, or a file with others beside it."""
@@ -97,26 +97,22 @@ def target_named(name: str) -> Target:
         if target.name == name:
             return target
     names = [target.name for target in TARGETS]
-    close = difflib.get_close_matches(name, names, n=1)
-    known = f"known targets: {', '.join(names)}"
-    raise UsageError(
-        f"there is no export target {name!r}; {known}",
-        field="to",
-        hint=f"did you mean {close[0]}?" if close else known,
-    )
+    raise UsageError(f"there is no export target {name!r}", field="to", hint=nearest_hint(name, names))
 
 
 def target_for(path: str) -> Target:
-    """The target of a file name, ignoring a final `.gz`; raises `UsageError` where no suffix matches."""
-    name = path.lower().removesuffix(".gz")
+    """The target of a file name, ignoring a final `.gz` or `.zst`; raises `UsageError` where no suffix matches."""
+    name = path.lower()
+    for compressed in COMPRESSED:
+        name = name.removesuffix(compressed)
     endings = [(suffix, target) for target in TARGETS for suffix in target.suffixes]
     matches = [(len(suffix), target) for suffix, target in endings if name.endswith(suffix)]
     if matches:
         return max(matches, key=lambda match: match[0])[1]
     known = ", ".join(f"{target.name} ({' '.join(target.suffixes)})" for target in TARGETS)
     raise UsageError(
-        f"the suffix of {path!r} is not of a known format; known targets: {known}",
+        f"the suffix of {path!r} is not of a known format",
         path=path,
         field="to",
-        hint=f"name one with to=, such as to={TARGETS[0].name!r}",
+        hint=f"name a target (--to, or to= in Python), or use a suffix of one: {known}",
     )
