@@ -171,7 +171,10 @@ _EVENT_QUERIES = {
     "exceptions": "SELECT ts_ns, 'exception', kind::VARCHAR, thread_id, stack_id FROM exceptions WHERE {here}",
     "heap_objects": """
         SELECT s.ts_ns, 'in heap snapshot', s.snapshot_id || coalesce(': ' || t.name::VARCHAR, ''), NULL, NULL
-        FROM heap_objects h JOIN heap_snapshots s USING (snapshot_id) LEFT JOIN types t USING (type_id) WHERE {here}""",
+        FROM heap_objects h JOIN (
+            -- The collection that is part of a snapshot may move objects until its end.
+            SELECT snapshot_id, coalesce(end_ns, ts_ns) AS ts_ns FROM heap_snapshots) s USING (snapshot_id)
+        LEFT JOIN types t USING (type_id) WHERE {here}""",
 }
 
 

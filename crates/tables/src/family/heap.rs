@@ -9,7 +9,8 @@ table! {
         snapshot_id: u32,
         /// Start of the snapshot on the profile's clock, in nanoseconds.
         ts_ns: i64,
-        /// End of the snapshot, in nanoseconds; null where the recording ended before it.
+        /// End of the snapshot, in nanoseconds: from then on, its objects have the recorded addresses. Null where the recording
+        /// ended before it.
         end_ns: Opt<i64>,
         /// Recording that contains the record of this row.
         source_id: u32,
@@ -63,7 +64,7 @@ table! {
         snapshot_id: Opt<u32>,
         /// Time on the profile's clock; null where the file does not contain it.
         ts_ns: Opt<i64>,
-        /// Address of the object that the root keeps alive.
+        /// Address, in the heap snapshot, of the object that the root keeps alive.
         object_address: u64,
         /// Kind of root, such as `static`, `stack`, `gc_handle` or `finalizer_queue`.
         kind: Str,

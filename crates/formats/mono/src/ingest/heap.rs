@@ -135,8 +135,12 @@ impl HeapshotLookup {
 /// Table `heap_snapshots`.
 pub fn snapshots(log: &Arc<LogData>, placement: &Placement) -> BatchStream {
     let mut table = heap_snapshots::Builder::new();
-    for (heapshot, id) in Heapshots::new(log).list.iter().zip(placement.first.snapshot..) {
-        let end = heapshot.end_time.map(|time| placement.clock.ns(time));
+    let heapshots = Heapshots::new(log);
+    let is_old = !log.survey().dialect.has_vtables() && !heapshots.list.is_empty();
+    let collections = if is_old { Collections::new(log, &heapshots) } else { Collections::default() };
+    for ((heapshot, number), id) in heapshots.list.iter().zip(0u32..).zip(placement.first.snapshot..) {
+        let last_move = collections.last_moves.get(&number).copied();
+        let end = heapshot.end_time.map(|time| placement.clock.ns(time.max(last_move.unwrap_or(time))));
         table.push(id, placement.clock.ns(heapshot.time), end, placement.source_id, heapshot.start);
     }
     one_batch(table.finish())
@@ -244,33 +248,77 @@ const HANDLE: u64 = 14;
 const PINNING: u64 = 0x100;
 const WEAK: u64 = 0x200;
 
-/// Offsets of collection starts of each thread. Until data version 14, the roots of a heapshot precede it: they are
-/// written during its collection.
+/// The collections of heapshots until data version 14. A heapshot is written at the end of its collection: its roots
+/// precede it, with the addresses from before the collection, and the moves of the collection follow it.
 #[derive(Debug, Default)]
-struct CollectionStarts(FxHashMap<u64, Vec<u64>>);
+struct Collections {
+    /// Offsets of the collection starts of each thread.
+    starts: FxHashMap<u64, Vec<u64>>,
+    /// The moves of each heapshot's collection: by heapshot, then by old address.
+    moves: FxHashMap<u32, FxHashMap<u64, u64>>,
+    /// Time of the last of them.
+    last_moves: FxHashMap<u32, u64>,
+}
 
-impl CollectionStarts {
-    /// Collects the collection starts of a log.
-    fn new(log: &LogData) -> Self {
+impl Collections {
+    /// Collects the collections of the selected heapshots.
+    fn new(log: &LogData, heapshots: &Heapshots) -> Self {
+        let mask = heapshots.mask;
         let starts =
             scan::collect_events(log, KindSet::of(&[EventByte::GC_EVENT]), |_, buffer, event, found| {
                 if matches!(event.body, EventBody::GcEvent { event: gc::START, .. }) {
-                    found.push((buffer.header.thread_id, event.offset));
+                    found.push((buffer.header.thread_id & mask, event.offset));
                 }
             });
         let mut all = Self::default();
         for (thread, offset) in starts {
-            all.0.entry(thread).or_default().push(offset);
+            all.starts.entry(thread).or_default().push(offset);
+        }
+        let moves =
+            scan::collect_events(log, KindSet::of(&[EventByte::GC_MOVE]), |at, buffer, event, found| {
+                let thread = buffer.header.thread_id & mask;
+                let Some(heapshot) = all.heapshot_before(heapshots, thread, event.offset) else { return };
+                let pairs =
+                    event.addresses.chunks_exact(2).filter_map(|pair| <[u64; 2]>::try_from(pair).ok());
+                found.extend(pairs.map(|[old, new]| (heapshot, at.time, old, new)));
+            });
+        // An object can move again within the pause: from the last move to the first, each leads to the final address.
+        for (heapshot, time, old, new) in moves.into_iter().rev() {
+            all.last_moves.entry(heapshot).or_insert(time);
+            let of_heapshot = all.moves.entry(heapshot).or_default();
+            let last = of_heapshot.get(&new).copied().unwrap_or(new);
+            of_heapshot.insert(old, last);
         }
         all
     }
 
+    /// The heapshot before a move, unless another collection starts between them.
+    fn heapshot_before(&self, heapshots: &Heapshots, thread: u64, offset: u64) -> Option<u32> {
+        let (own, next) = heapshots.of_thread(thread, offset)?;
+        let heapshot = *own.get(next.checked_sub(1)?)?;
+        let start = heapshots.list.get(heapshot as usize)?.start;
+        let is_same = self.next_start(thread, start).is_none_or(|collection| collection > offset);
+        (is_same && heapshots.is_selected(heapshot)).then_some(heapshot)
+    }
+
+    /// Offset of the first collection of a thread that starts after an offset.
+    fn next_start(&self, thread: u64, offset: u64) -> Option<u64> {
+        let own = self.starts.get(&thread)?;
+        own.get(own.partition_point(|collection| *collection <= offset)).copied()
+    }
+
     /// The heapshot after a root, unless another collection starts before it.
     fn heapshot_after(&self, heapshots: &Heapshots, buffer: &EventBuffer, event: &Event<'_>) -> Option<u32> {
-        let own = self.0.get(&buffer.header.thread_id)?;
+        let thread = buffer.header.thread_id & heapshots.mask;
+        self.starts.get(&thread)?;
         let (heapshot, start) = heapshots.next_after(buffer, event)?;
-        let next = own.get(own.partition_point(|collection| *collection <= event.offset));
-        next.is_none_or(|collection| *collection > start).then_some(heapshot)
+        let next = self.next_start(thread, event.offset);
+        next.is_none_or(|collection| collection > start).then_some(heapshot)
+    }
+
+    /// Address that an object has in a heapshot, from its address before the collection.
+    fn address_in(&self, heapshot: u32, object: u64) -> u64 {
+        self.moves.get(&heapshot).and_then(|moves| moves.get(&object)).copied().unwrap_or(object)
     }
 }
 
@@ -278,7 +326,7 @@ impl CollectionStarts {
 pub fn heap_roots(log: &Arc<LogData>, placement: &Placement, request: &TableRequest) -> BatchStream {
     let (heapshots, range) = Heapshots::requested(log, placement, request);
     let is_single = request.snapshot.is_some();
-    let collections = (!log.survey().dialect.has_vtables()).then(|| CollectionStarts::new(log));
+    let collections = (!log.survey().dialect.has_vtables()).then(|| Collections::new(log, &heapshots));
     let range = if collections.is_some() { 0..range.end } else { range };
     let root_ranges = RootRanges::new(&log.survey().definitions.roots);
     let threads = ThreadKeys::new(log, placement);
@@ -297,7 +345,9 @@ pub fn heap_roots(log: &Arc<LogData>, placement: &Placement, request: &TableRequ
                         .as_ref()
                         .and_then(|collections| collections.heapshot_after(&heapshots, buffer, event))
                 };
-                let heapshot = heapshots.of_event(buffer, event).or_else(preceding);
+                let own = heapshots.of_event(buffer, event);
+                let preceding = own.is_none().then(preceding).flatten();
+                let heapshot = own.or(preceding);
                 if event.roots.is_empty() || is_single && heapshot.is_none() {
                     return;
                 }
@@ -312,7 +362,9 @@ pub fn heap_roots(log: &Arc<LogData>, placement: &Placement, request: &TableRequ
                                 pinning,
                                 weak| {
                     let source = placement.source_id;
-                    let object = root.object;
+                    let moved = collections.as_ref().zip(preceding);
+                    let object =
+                        moved.map_or(root.object, |(it, heapshot)| it.address_in(heapshot, root.object));
                     table.push(
                         snapshot,
                         ts_ns,
