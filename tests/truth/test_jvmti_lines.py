@@ -6,6 +6,8 @@ describes how it was made.
 
 from pathlib import Path
 
+import pytest
+
 from .producers import PROGRAMS, function_lines, phases
 from .sampled import leaves, share
 
@@ -13,6 +15,7 @@ RECORDED = Path(__file__).parent / "recorded" / "jvmti"
 SOURCE = PROGRAMS / "Phases.java"
 
 
+@pytest.mark.truth(recording="perf_openjdk", path="api:Profile.sql", source="the program's own times")
 def test_samples_are_on_lines_of_the_method_that_was_busy() -> None:
     sampled = leaves(RECORDED / "perf.data.gz", RECORDED / "jit.dump.gz", main_thread_only=False)
     for phase in phases((RECORDED / "phases.txt").read_text(encoding="utf-8")):

@@ -43,6 +43,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     return Recorded(run, LineTable(loaded), _load_bias(loaded, run.phases), leaves(run.perf_data, run.dump))
 
 
+@pytest.mark.truth(recording="perf_llvm", path="api:Profile.sql", source="the program's own times")
 def test_samples_are_in_the_function_that_was_busy(recorded: Recorded) -> None:
     for phase in recorded.run.phases:
         inside = [leaf for leaf in recorded.leaves if phase.start_ns <= leaf.ts_ns <= phase.end_ns]
@@ -50,6 +51,7 @@ def test_samples_are_in_the_function_that_was_busy(recorded: Recorded) -> None:
         assert share(len(right), len(inside), at_least=200) >= 0.99, phase.function
 
 
+@pytest.mark.truth(recording="perf_llvm", path="api:Profile.sql", source="objdump: DWARF of the loaded object")
 def test_lines_are_those_of_the_loaded_object(recorded: Recorded) -> None:
     wrong = Counter[tuple[str, int, int | None, int | None]]()
     for leaf in recorded.leaves:
@@ -60,6 +62,7 @@ def test_lines_are_those_of_the_loaded_object(recorded: Recorded) -> None:
     assert share(right, len(recorded.leaves), at_least=600) >= 0.99, wrong.most_common(10)
 
 
+@pytest.mark.truth(recording="jitdump", path="repair", source="perf inject and objdump read the repaired file")
 def test_perf_inject_is_shifted_and_right_after_repair(recorded: Recorded) -> None:
     """perf's own answer for the same samples, from the line tables of the files it writes: mostly wrong, and right once
     `perfuse repair` has taken the skew off.

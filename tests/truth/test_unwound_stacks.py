@@ -74,6 +74,7 @@ def recursions(profile: pf.Profile) -> list[tuple[str, int]]:
         FROM named JOIN within USING (sample_id) GROUP BY sample_id""").fetchall()
 
 
+@pytest.mark.truth(recording="perf_stacks", path="api:Profile.sql", source="depth of the program's recursion")
 @pytest.mark.parametrize("how", COMPILED)
 def test_stacks_have_the_depth_of_the_source(compiled: Compiled, how: str) -> None:
     profile = pf.fuse(record(compiled(how), "./recursion"))
@@ -85,6 +86,7 @@ def test_stacks_have_the_depth_of_the_source(compiled: Compiled, how: str) -> No
     assert profile.unwinding.frames[how] >= len(found) * DEPTH
 
 
+@pytest.mark.truth(recording="perf_stacks", path="api:Profile.sql", source="perf script")
 @pytest.mark.parametrize("how", ["eh_frame", "sframe"])
 @pytest.mark.parametrize("dump_bytes", [1024, 16384])
 def test_stacks_are_those_of_perf(compiled: Compiled, how: str, dump_bytes: int) -> None:
@@ -101,6 +103,7 @@ def test_stacks_are_those_of_perf(compiled: Compiled, how: str, dump_bytes: int)
     assert ("FU009" in {found.code for found in profile.diagnostics}) == (dump_bytes == 1024)
 
 
+@pytest.mark.truth(recording="perf_stacks", path="api:Profile.sql", source="depth of the program's recursion")
 @pytest.mark.parametrize("how", ["eh_frame", "sframe", "debug_frame"])
 def test_a_signal_handler_is_above_the_interrupted_function(compiled: Compiled, how: str) -> None:
     found = recursions(pf.fuse(record(compiled(how), "./recursion", "signal")))
@@ -108,6 +111,7 @@ def test_a_signal_handler_is_above_the_interrupted_function(compiled: Compiled, 
     assert set(found) == {(DEPTH, 1, 1)}
 
 
+@pytest.mark.truth(recording="perf_node", path="api:Profile.sql", source="perf script after perf inject")
 def test_v8_is_unwound_through_its_own_records_and_frame_pointers(tmp_path: Path) -> None:
     need("node")
     script = tmp_path / "down.js"

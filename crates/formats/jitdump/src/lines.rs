@@ -95,6 +95,17 @@ pub fn decode<'a>(
     findings
 }
 
+/// Moves rows whose offset is the last one of their code to the first one, which is the byte after the row before.
+pub fn move_to_starts(rows: &mut [DebugLine<'_>]) {
+    let (mut start, mut last) = (0, None);
+    for row in rows {
+        if let Some(last) = last.filter(|last| *last != row.code_offset) {
+            start = u64::saturating_add(last, 1);
+        }
+        last = Some(std::mem::replace(&mut row.code_offset, start));
+    }
+}
+
 /// The line of an entry.
 fn line<'a>(fixed: DebugEntry, target: &DescribedCode<'_>, name: &'a [u8]) -> DebugLine<'a> {
     let code_offset = fixed.code_addr.wrapping_sub(target.skew).wrapping_sub(target.start);

@@ -94,6 +94,13 @@ impl Producer {
     pub fn writes_columns(self) -> bool {
         !matches!(self, Self::Llvm)
     }
+
+    /// Whether a debug entry is at the end of the code that it describes. HotSpot's tables have a return address for a call
+    /// and the last instruction for other code (`nmethod::pc_desc_near`), and the agent copies them.
+    #[must_use]
+    pub fn entries_end_lines(self) -> bool {
+        matches!(self, Self::OpenJdk)
+    }
 }
 
 impl fmt::Display for Producer {

@@ -239,6 +239,10 @@ impl<'a> Repairer<'a> {
         }
         let index = self.index;
         let Some((debug, info)) = index.debug_info(self.data, code) else { return Ok(()) };
+        if index.has_bytecode_offsets(code) {
+            self.change(&BYTECODE_OFFSETS, debug.offset, "left out");
+            return Ok(());
+        }
         let Some(record) = index.record_at(self.data, debug.offset, debug.index) else { return Ok(()) };
         let mut rows = Vec::new();
         let findings = lines::decode(&info, &index.described_code(code), &mut rows);

@@ -53,6 +53,7 @@ rules! {
     PAST_CODE = "JD064", Warning, "VII";
     DEBUG_PADDING = "JD065", Warning, "VII";
     DEBUG_REPLACED = "JD066", Warning, "VII";
+    BYTECODE_OFFSETS = "JD067", Warning, "VII";
     UNWIND_SIZE = "JD070", Error, "IX";
     FRAME_FIRST = "JD071", Info, "IX";
     HEADER_FIRST = "JD072", Warning, "IX";

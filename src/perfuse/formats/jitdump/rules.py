@@ -293,6 +293,12 @@ RULES: dict[str, Explanation] = {
         meaning="A second JIT_CODE_DEBUG_INFO for one address came before the code. The second applies.",
         action="`perfuse repair` omits the first.",
     ),
+    "JD067": Explanation(
+        title="lines of baseline code are at bytecode offsets",
+        meaning="For code of Sparkplug, the baseline compiler, V8 writes offsets in bytecode in place of addresses. "
+        "These lines were omitted; the line at which the function starts is known.",
+        action="`perfuse repair` omits these records, so that other readers show no wrong lines.",
+    ),
     "JD070": Explanation(
         title="unwinding data is larger than its record",
         meaning="The data that is there was used.",

@@ -59,11 +59,28 @@ fn skew_of_v8_is_subtracted_and_columns_remain() {
 }
 
 #[test]
+fn lines_of_baseline_code_of_v8_are_omitted() {
+    let entries: [(u64, u32, u32, &[u8]); 2] = [(0x1040, 10, 5, b"/w/a.js"), (0x1048, 11, 1, b"/w/a.js")];
+    let dump = open(v8(&[debug(1, 0x1000, &entries), load(2, 0x1000, 64, 0, "JS:^f /w/a.js:10:1")]));
+    assert_eq!(lines(&dump), []);
+    assert!(codes(&dump).contains(&"JD067"));
+}
+
+#[test]
+fn entries_of_jvms_are_at_the_end_of_their_code() {
+    let entries: [(u64, u32, u32, &[u8]); 3] =
+        [(0x1010, 3, 0, b"W.java"), (0x1020, 4, 0, b"W.java"), (0x1030, 5, 0, b"W.java")];
+    let dump = dump(&[debug(1, 0x1000, &entries), load(2, 0x1000, 0x80, 0, "LW;main([I)V")]);
+    let rows: Vec<_> = lines(&dump).into_iter().map(|row| (row.1, row.2)).collect();
+    assert_eq!(rows, [(0, 3), (0x11, 4), (0x21, 5)]);
+}
+
+#[test]
 fn correct_addresses_do_not_change() {
     // First entries of JVMTI and JavaScriptCore may be at offsets above 0x40, but not at the end of the code.
-    let dump =
-        dump(&[debug(1, 0x1000, &[(0x1059, 3, 0, b"W.java")]), load(2, 0x1000, 0x80, 0, "LW;main([I)V")]);
-    assert_eq!(lines(&dump), [(0, 0x59, 3, None, "W.java".into())]);
+    let entries: [(u64, u32, u32, &[u8]); 2] = [(0x1059, 3, 0, b"W.java"), (0x105c, 4, 0, b"W.java")];
+    let dump = dump(&[debug(1, 0x1000, &entries), load(2, 0x1000, 0x80, 0, "LW;main([I)V")]);
+    assert_eq!(lines(&dump)[1], (0, 0x5a, 4, None, "W.java".into()));
     assert_eq!(dump.index().functions.rows()[0].name(), "W.main(int[])");
 }
 
@@ -76,7 +93,7 @@ fn names_from_freed_memory_are_restored() {
         (0..3).map(|n| (0x1040 + 4 * u64::from(n), 10 + n, 1, &corrupt[..])).collect();
     let dump = open(v8(&[
         debug(1, 0x1000, &entries),
-        load(2, 0x1000, 16, 0, "JS:^f /home/me/projects/app/a.js:10:1"),
+        load(2, 0x1000, 16, 0, "JS:*f /home/me/projects/app/a.js:10:1"),
     ]));
     let path = "/home/me/projects/app/a.js";
     let rows: Vec<_> =
